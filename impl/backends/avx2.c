@@ -1,0 +1,7 @@
+/* Backend avx2: the templates over AVX2 with FMA. */
+#define POSENC_SIMD_AVX2
+#define TEMPLATE_BACKEND     posenc_backend_avx2
+#define TEMPLATE_NAME        "avx2"
+#define TEMPLATE_NEEDS       "avx2 fma"
+#define TEMPLATE_DESCRIPTION "the templates with 8 lanes"
+#include "../kernels/template.h"

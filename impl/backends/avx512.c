@@ -1,0 +1,7 @@
+/* Backend avx512: the templates over AVX-512 (F, BW, DQ, VL). */
+#define POSENC_SIMD_AVX512
+#define TEMPLATE_BACKEND     posenc_backend_avx512
+#define TEMPLATE_NAME        "avx512"
+#define TEMPLATE_NEEDS       "avx512f avx512bw avx512dq avx512vl"
+#define TEMPLATE_DESCRIPTION "the templates with 16 lanes"
+#include "../kernels/template.h"

@@ -1,0 +1,119 @@
+/*
+ * Double-double arithmetic: a value is the unevaluated sum hi + lo of two doubles, |lo| at most
+ * half an ulp of hi; about 104 right bits.  Only +, -, *, / and fma() are used, each of which
+ * IEEE 754 defines to the bit, so results do not depend on the platform's libm.
+ *
+ * Reference: Joldes, Muller, Popescu, "Tight and rigorous error bounds for basic building
+ * blocks of double-word arithmetic", ACM TOMS 44(2), 2017.  u is 2^-53.
+ */
+#ifndef POSENC_DD_H
+#define POSENC_DD_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+struct dd {
+    double hi, lo;
+};
+
+static inline struct dd dd_from(double a) { return (struct dd){ a, 0.0 }; }
+
+/* a + b exactly, for |a| >= |b| or a = 0. */
+static inline struct dd dd_fast_sum(double a, double b) {
+    double s = a + b;
+    return (struct dd){ s, b - (s - a) };
+}
+
+/* a + b exactly. */
+static inline struct dd dd_sum(double a, double b) {
+    double s = a + b;
+    double bb = s - a;
+    return (struct dd){ s, (a - (s - bb)) + (b - bb) };
+}
+
+/* a b exactly, short of underflow. */
+static inline struct dd dd_product(double a, double b) {
+    double p = a * b;
+    return (struct dd){ p, fma(a, b, -p) };
+}
+
+static inline struct dd dd_neg(struct dd a) { return (struct dd){ -a.hi, -a.lo }; }
+
+/* Relative error below 3.1 u^2 whatever cancels. */
+static inline struct dd dd_add(struct dd a, struct dd b) {
+    struct dd s = dd_sum(a.hi, b.hi);
+    struct dd t = dd_sum(a.lo, b.lo);
+    s = dd_fast_sum(s.hi, s.lo + t.hi);
+    return dd_fast_sum(s.hi, t.lo + s.lo);
+}
+
+static inline struct dd dd_sub(struct dd a, struct dd b) { return dd_add(a, dd_neg(b)); }
+
+/* Relative error below 4 u^2. */
+static inline struct dd dd_mul(struct dd a, struct dd b) {
+    struct dd p = dd_product(a.hi, b.hi);
+    double t = fma(a.lo, b.hi, fma(a.hi, b.lo, a.lo * b.lo));
+    return dd_fast_sum(p.hi, p.lo + t);
+}
+
+/* Multiplication by a power of two: exact. */
+static inline struct dd dd_scale(struct dd a, double power_of_two) {
+    return (struct dd){ a.hi * power_of_two, a.lo * power_of_two };
+}
+
+/* Three quotient digits: relative error of a few u^2. */
+static inline struct dd dd_div(struct dd a, struct dd b) {
+    double q0 = a.hi / b.hi;
+    struct dd rest = dd_sub(a, dd_mul(b, dd_from(q0)));
+    double q1 = rest.hi / b.hi;
+    rest = dd_sub(rest, dd_mul(b, dd_from(q1)));
+    double q2 = rest.hi / b.hi;
+    struct dd q = dd_fast_sum(q0, q1);
+    return dd_add(q, dd_from(q2));
+}
+
+/* Sign of a - b. */
+static inline int dd_compare(struct dd a, struct dd b) {
+    struct dd d = dd_sub(a, b);
+    return (d.hi > 0.0) - (d.hi < 0.0);
+}
+
+/* Correctly rounded to f32: first to a double with an odd last bit where inexact, which can be
+ * no midpoint of two floats, so the second rounding cannot go wrong. */
+static inline float dd_to_float(struct dd a) {
+    uint64_t bits;
+    memcpy(&bits, &a.hi, sizeof bits);
+    if (a.lo != 0.0 && a.hi != 0.0 && (bits & 1) == 0) {
+        bits += (a.lo > 0.0) == (a.hi > 0.0) ? 1u : ~(uint64_t)0;
+        memcpy(&a.hi, &bits, sizeof bits);
+    }
+    return (float)a.hi;
+}
+
+/* The functions below: relative error below 2^-100 where none is given. */
+
+/* Natural logarithm of a > 0 (normal range); near a = 1 the relative error holds too. */
+struct dd posenc_dd_log(struct dd a);
+
+/* e^a for |a| < 700. */
+struct dd posenc_dd_exp(struct dd a);
+
+/* A fraction of a turn, or a phase: (hi + lo / 2^64) / 2^64, modulo 1. */
+struct turn {
+    uint64_t hi, lo;
+};
+
+/* omega / (2 pi) modulo 1, for |omega| < 2^64; error below 2^-104 omega / (2 pi) + 2^-126. */
+struct turn posenc_turn(struct dd omega);
+
+/* times * turn modulo 1, exactly. */
+struct turn posenc_turn_times(struct turn turn, uint32_t times);
+
+/* cos and sin of 2 pi turn, each with that relative error. */
+void posenc_dd_cossin(struct turn turn, struct dd *cosine, struct dd *sine);
+
+/* pi, for formulas that want it. */
+extern const struct dd posenc_dd_pi;
+
+#endif

@@ -1,0 +1,218 @@
+/*
+ * Plans: what is accepted as a spec, and the making of the arrays that kernels read.
+ * The mathematics is in exact.c (frequencies), hf_f32.c (their f32 profile), steps.c (rotation
+ * tables) and dd.c (the arithmetic).
+ */
+#include <float.h>
+#include <stdlib.h>
+
+#include "plan.h"
+
+enum { ALIGNMENT = 64, MOST_DIM = 65536 };
+
+/* Frequencies outside would leave too few bits of a 128-bit turn, or more than a 2^53rd of one
+ * per unit of an f64 angle. */
+static const double least_omega = 0x1p-80, most_omega = 0x1p16;
+
+static enum posenc_status refuse(struct posenc_error *error, enum posenc_status status,
+                                 const char *what, double value, double least, double most) {
+    if (error)
+        *error = (struct posenc_error){ status, what, value, least, most };
+    return status;
+}
+
+/* NaN is out of every range. */
+static enum posenc_status check_range(struct posenc_error *error, const char *what,
+                                      double value, double least, double most) {
+    if (value >= least && value <= most)
+        return POSENC_OK;
+    return refuse(error, POSENC_ERR_PARAMETER, what, value, least, most);
+}
+
+static enum posenc_status check_yarn(const struct posenc_freqs_spec *spec,
+                                     struct posenc_error *error) {
+    if (spec->rope_theta <= 1.0)
+        return refuse(error, POSENC_ERR_THETA, "rope_theta (yarn divides by its logarithm)",
+                      spec->rope_theta, 1.0 + DBL_EPSILON, DBL_MAX);
+    enum posenc_status status =
+        check_range(error, "beta_slow", spec->beta_slow, 0x1p-40, 0x1p40);
+    if (!status)
+        status = check_range(error, "beta_fast (beta_slow at least)", spec->beta_fast,
+                             spec->beta_slow, 0x1p40);
+    if (!status)
+        status = check_range(error, "mscale", spec->mscale, 0.0, (double)FLT_MAX);
+    if (!status)
+        status =
+            check_range(error, "mscale_all_dim", spec->mscale_all_dim, 0.0, (double)FLT_MAX);
+    return status;
+}
+
+static enum posenc_status check_llama3(const struct posenc_freqs_spec *spec,
+                                       struct posenc_error *error) {
+    enum posenc_status status =
+        check_range(error, "low_freq_factor", spec->low_freq_factor, 0x1p-40, 0x1p40);
+    if (!status)
+        status = check_range(error, "high_freq_factor (low_freq_factor at least)",
+                             spec->high_freq_factor, spec->low_freq_factor, 0x1p40);
+    return status;
+}
+
+static enum posenc_status check_scaling(const struct posenc_freqs_spec *spec,
+                                        struct posenc_error *error) {
+    if (spec->scaling == POSENC_SCALING_NONE)
+        return POSENC_OK;
+    enum posenc_status status =
+        check_range(error, "factor of the scaling", spec->factor, 1.0, 1e6);
+    if (status || spec->scaling == POSENC_SCALING_LINEAR)
+        return status;
+    status = check_range(error, "original_max_position_embeddings",
+                         spec->original_max_position_embeddings, 1.0, 0x1p40);
+    if (status)
+        return status;
+    return spec->scaling == POSENC_SCALING_YARN ? check_yarn(spec, error)
+                                                : check_llama3(spec, error);
+}
+
+static enum posenc_status check_values(const struct posenc_freqs_spec *spec,
+                                       struct posenc_error *error) {
+    if (spec->scaling != POSENC_SCALING_NONE)
+        return refuse(error, POSENC_ERR_ARGUMENT,
+                      "scaling (the caller's own frequencies take none)", (double)spec->scaling,
+                      0.0, 0.0);
+    for (int64_t i = 0; i < (spec->dim + 1) / 2; i++)
+        if (!(spec->values[i] >= 0.0 && spec->values[i] <= most_omega))
+            return refuse(error, POSENC_ERR_PARAMETER, "frequency of a pair, as given",
+                          spec->values[i], 0.0, most_omega);
+    return POSENC_OK;
+}
+
+static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
+                                     struct posenc_error *error) {
+    const enum posenc_status bad = POSENC_ERR_ARGUMENT;
+    if (spec->size != sizeof *spec)
+        return refuse(error, bad, "size of the spec", (double)spec->size, (double)sizeof *spec,
+                      (double)sizeof *spec);
+    if ((unsigned)spec->profile > POSENC_HF_F32)
+        return refuse(error, bad, "profile", (double)spec->profile, 0.0, POSENC_HF_F32);
+    if ((unsigned)spec->convention > POSENC_ENDPOINT)
+        return refuse(error, bad, "convention", (double)spec->convention, 0.0, POSENC_ENDPOINT);
+    if ((unsigned)spec->scaling > POSENC_SCALING_YARN)
+        return refuse(error, bad, "scaling", (double)spec->scaling, 0.0, POSENC_SCALING_YARN);
+    if (spec->dim < 1 || spec->dim > MOST_DIM)
+        return refuse(error, POSENC_ERR_SHAPE, "dim", (double)spec->dim, 1.0, MOST_DIM);
+    enum posenc_status status = check_range(error, "attention_factor (0: derived)",
+                                            spec->attention_factor, 0.0, (double)FLT_MAX);
+    if (status)
+        return status;
+    if (spec->values)
+        return check_values(spec, error);
+    if (!(spec->rope_theta > 0.0 && spec->rope_theta <= DBL_MAX))
+        return refuse(error, POSENC_ERR_THETA, "rope_theta", spec->rope_theta, DBL_MIN,
+                      DBL_MAX);
+    if (spec->profile == POSENC_HF_F32 &&
+        !(spec->rope_theta >= (double)FLT_MIN && spec->rope_theta <= (double)FLT_MAX))
+        return refuse(error, POSENC_ERR_THETA, "rope_theta (an f32 in profile hf_f32)",
+                      spec->rope_theta, (double)FLT_MIN, (double)FLT_MAX);
+    return check_scaling(spec, error);
+}
+
+/* The first of `n` elements of `size` bytes at *bytes, which moves past them. */
+static void *carve(unsigned char *memory, size_t *bytes, int64_t n, size_t size) {
+    void *start = memory ? memory + *bytes : NULL;
+    *bytes += (size_t)n * size; /* n is a multiple of 64: alignment is kept */
+    return start;
+}
+
+/* Places the arrays of a plan in `memory` (NULL: only counts) and returns the bytes needed. */
+static size_t lay_out(struct posenc_freqs *freqs, unsigned char *memory) {
+    int64_t n = freqs->stride;
+    size_t bytes = (sizeof *freqs + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    freqs->view.omega = carve(memory, &bytes, n, sizeof(double));
+    freqs->view.turn_hi = carve(memory, &bytes, n, sizeof(uint64_t));
+    freqs->view.turn_lo = carve(memory, &bytes, n, sizeof(uint64_t));
+    freqs->view.omega_f32 = carve(memory, &bytes, n, sizeof(float));
+    if (freqs->view.profile == POSENC_EXACT) {
+        freqs->step1_cos = carve(memory, &bytes, POSENC_STEP * n, sizeof(double));
+        freqs->step1_sin = carve(memory, &bytes, POSENC_STEP * n, sizeof(double));
+        freqs->step8_cos = carve(memory, &bytes, POSENC_STEP * n, sizeof(double));
+        freqs->step8_sin = carve(memory, &bytes, POSENC_STEP * n, sizeof(double));
+    }
+    return bytes;
+}
+
+static struct posenc_freqs *allocate(const struct posenc_freqs_spec *spec) {
+    struct posenc_freqs plan = { 0 };
+    plan.view.profile = spec->profile;
+    plan.view.dim = spec->dim;
+    plan.view.n_pairs = (spec->dim + 1) / 2;
+    plan.stride = (plan.view.n_pairs + POSENC_PLAN_PAD - 1) / POSENC_PLAN_PAD * POSENC_PLAN_PAD;
+    size_t bytes = lay_out(&plan, NULL);
+    plan.memory = aligned_alloc(ALIGNMENT, bytes);
+    if (!plan.memory)
+        return NULL;
+    memset(plan.memory, 0, bytes); /* all bits zero is 0.0: the padding */
+    lay_out(&plan, plan.memory);
+    struct posenc_freqs *freqs = plan.memory;
+    *freqs = plan;
+    return freqs;
+}
+
+/* Frequencies and turns.  The view is const for readers; the plan is still ours. */
+static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs,
+                               struct posenc_error *error) {
+    double *omega = (double *)freqs->view.omega;
+    float *omega_f32 = (float *)freqs->view.omega_f32;
+    uint64_t *turn_hi = (uint64_t *)freqs->view.turn_hi,
+             *turn_lo = (uint64_t *)freqs->view.turn_lo;
+    struct exact_rule rule = { 0 };
+    if (!spec->values)
+        rule = posenc_exact_rule(spec);
+    for (int64_t i = 0; i < freqs->view.n_pairs; i++) {
+        struct dd w = spec->values ? dd_from(spec->values[i]) : posenc_exact_omega(&rule, i);
+        if (!spec->values && !(w.hi >= least_omega && w.hi <= most_omega))
+            return refuse(error, POSENC_ERR_THETA,
+                          "frequency of a pair, from rope_theta and its scaling", w.hi,
+                          least_omega, most_omega);
+        struct turn turn = posenc_turn(w);
+        omega[i] = w.hi;
+        omega_f32[i] = dd_to_float(w);
+        turn_hi[i] = turn.hi;
+        turn_lo[i] = turn.lo;
+    }
+    freqs->view.attention_factor = posenc_attention_factor(spec);
+    if (spec->profile == POSENC_EXACT)
+        posenc_fill_steps(freqs);
+    else if (!spec->values)
+        posenc_hf_f32_omega(spec, freqs->view.n_pairs, omega_f32);
+    return POSENC_OK;
+}
+
+enum posenc_status posenc_freqs_create(const struct posenc_freqs_spec *spec,
+                                       struct posenc_freqs **freqs,
+                                       struct posenc_error *error) {
+    if (!spec || !freqs)
+        return refuse(error, POSENC_ERR_ARGUMENT, spec ? "freqs (NULL)" : "spec (NULL)", 0.0,
+                      1.0, 0.0);
+    enum posenc_status status = check_spec(spec, error);
+    if (status)
+        return status;
+    struct posenc_freqs *plan = allocate(spec);
+    if (!plan)
+        return refuse(error, POSENC_ERR_MEMORY, "memory for a plan", 0.0, 1.0, 0.0);
+    status = fill(spec, plan, error);
+    if (status) {
+        posenc_freqs_destroy(plan);
+        return status;
+    }
+    *freqs = plan;
+    return POSENC_OK;
+}
+
+void posenc_freqs_destroy(struct posenc_freqs *freqs) {
+    if (freqs)
+        free(freqs->memory);
+}
+
+struct posenc_freqs_view posenc_freqs_view(const struct posenc_freqs *freqs) {
+    return freqs->view;
+}

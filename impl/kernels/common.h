@@ -1,0 +1,30 @@
+/*
+ * What every backend needs to walk canonical arguments (see struct posenc_backend): rows of
+ * rank-4 tensors and positions of tokens.  static inline only: each backend compiles its own.
+ */
+#ifndef POSENC_KERNELS_COMMON_H
+#define POSENC_KERNELS_COMMON_H
+
+#include "../internal.h"
+
+static inline float *posenc_row(const struct posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
+{
+    return (float *)t->data + i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
+}
+
+static inline int64_t posenc_position(const struct posenc_positions *p, int64_t b, int64_t t)
+{
+    int64_t at = b * p->stride_batch + t * p->stride_token;
+
+    switch (p->kind) {
+    case POSENC_POSITIONS_I32:
+        return ((const int32_t *)p->data)[at];
+    case POSENC_POSITIONS_I64:
+        return ((const int64_t *)p->data)[at];
+    case POSENC_OFFSET:
+        break;
+    }
+    return p->offset + t;
+}
+
+#endif

@@ -1,0 +1,165 @@
+/*
+ * Cosines and sines of position x frequency, a vector of pairs at a time.
+ *
+ * Profile exact.  A frequency is a fraction of a turn in 128 binary digits, so position x frequency
+ * mod 1 is integer multiplication and its wrap-around is the range reduction: exact at any position.
+ * Anchors, at multiples of 64 positions, are evaluated from that phase in f64; the 63 positions after
+ * an anchor are it rotated by two small tables of the plan:
+ *
+ *     R(64 a + 8 b + c) = R_anchor(64 a) . step8[b] . step1[c]        (cos, sin: angle addition)
+ *
+ * Four roundings of f64 and the tables' own leave an absolute error below 6e-16 (2^-50.5), which is
+ * 2^-25.5 ulp of 1 and stays below 0.2 ulp of f32 for results down to 2^-24.  Smaller ones, next to
+ * a zero, are evaluated from the phase itself (small_sine).  The blocks are those of absolute
+ * positions, so a value depends on its position alone, not on where a batch was cut.
+ *
+ * Profile hf_f32.  The f32 angle is reduced by pi/2 in three f64 parts with fma (exact for angles
+ * below 2^50), evaluated in f64 and rounded once.
+ */
+#ifndef POSENC_SINCOS_TMPL_H
+#define POSENC_SINCOS_TMPL_H
+
+#include "../simd/simd.h"
+#include "common.h"
+
+/* cos and sin of r, |r| <= pi/4 (1 + 2^-40): the Taylor series, coefficients 1/k! rounded to f64.
+ * The first term left out is below 2^-56 of the result. */
+SIMD_INLINE void sincos_reduced(vd r, vd *cosine, vd *sine)
+{
+    vd z = vd_mul(r, r);
+    vd s = vd_set1(1.0 / 355687428096000.0), c = vd_set1(1.0 / 20922789888000.0); /* 17!, 16! */
+
+    s = vd_fma(s, z, vd_set1(-1.0 / 1307674368000.0));
+    c = vd_fma(c, z, vd_set1(-1.0 / 87178291200.0));
+    s = vd_fma(s, z, vd_set1(1.0 / 6227020800.0));
+    c = vd_fma(c, z, vd_set1(1.0 / 479001600.0));
+    s = vd_fma(s, z, vd_set1(-1.0 / 39916800.0));
+    c = vd_fma(c, z, vd_set1(-1.0 / 3628800.0));
+    s = vd_fma(s, z, vd_set1(1.0 / 362880.0));
+    c = vd_fma(c, z, vd_set1(1.0 / 40320.0));
+    s = vd_fma(s, z, vd_set1(-1.0 / 5040.0));
+    c = vd_fma(c, z, vd_set1(-1.0 / 720.0));
+    s = vd_fma(s, z, vd_set1(1.0 / 120.0));
+    c = vd_fma(c, z, vd_set1(1.0 / 24.0));
+    s = vd_fma(s, z, vd_set1(-1.0 / 6.0));
+    *sine = vd_fma(vd_mul(r, z), s, r);
+    *cosine = vd_fma(vd_mul(z, z), c, vd_fma(vd_set1(-0.5), z, vd_set1(1.0)));
+}
+
+/* cos and sin of r + q pi/2: bit 0 of q swaps them, the signs follow from bits 0 and 1. */
+SIMD_INLINE void sincos_quadrant(vd r, vq q, vd *cosine, vd *sine)
+{
+    vd c, s;
+
+    sincos_reduced(r, &c, &s);
+    *cosine = vd_flip_bit1(vd_select_bit0(q, s, c), vq_add(q, vq_set1(1)));
+    *sine = vd_flip_bit1(vd_select_bit0(q, c, s), q);
+}
+
+/* The phase of position x pairs i, i+1, ...: its nearest quarter turn q, and what is left in radians
+ * as f64, from 96 bits so that a small angle keeps its relative accuracy. */
+SIMD_INLINE vd phase_reduced(const struct posenc_freqs *freqs, uint32_t position, int64_t i, vq *q)
+{
+    vq hi = vq_load(freqs->view.turn_hi + i), lo = vq_load(freqs->view.turn_lo + i);
+    vq p = vq_set1(position);
+    vq carry = vq_add(vq_mul32(p, vq_shr(lo, 32)), vq_shr(vq_mul32(p, lo), 32));
+    vq upper = vq_shl(vq_mul32(p, vq_shr(hi, 32)), 32);
+    vq phase = vq_add(vq_add(vq_mul32(p, hi), upper), vq_shr(carry, 32));
+
+    *q = vq_shr(vq_add(phase, vq_set1(UINT64_C(1) << 61)), 62);
+    vd rest = vd_from_i64(vq_sub(phase, vq_shl(*q, 62)));
+    rest = vd_fma(vd_from_u32(vq_shr(vq_shl(carry, 32), 32)), vd_set1(0x1p-32), rest);
+    return vd_mul(rest, vd_set1(0x1.921fb54442d18p+2 * 0x1p-64)); /* 2 pi 2^-64 */
+}
+
+/* (c, s) rotated by the angle whose cosine and sine are (dc, ds). */
+SIMD_INLINE void rotate(vd c, vd s, vd dc, vd ds, vd *cosine, vd *sine)
+{
+    *cosine = vd_fnma(s, ds, vd_mul(c, dc));
+    *sine = vd_fma(c, ds, vd_mul(s, dc));
+}
+
+/* scale * sin(2 pi position turn) for a result next to zero: the distance of the 128-bit phase to the
+ * nearest half turn, exact, then sin x = x - x^3/6 (|x| < 2^-23: the rest is below 2^-99). */
+static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t position, bool cosine,
+                               double scale)
+{
+    uint64_t low = position * (turn_lo & 0xffffffffu);
+    uint64_t mid = position * (turn_lo >> 32) + (low >> 32);
+    uint64_t lo = mid << 32 | (low & 0xffffffffu);
+    uint64_t hi = position * turn_hi + (mid >> 32) + (cosine ? UINT64_C(1) << 62 : 0);
+    uint64_t half = (hi + (UINT64_C(1) << 62)) >> 63;
+    bool negative = half;
+
+    hi -= half << 63;
+    if (hi >> 63) {
+        negative = !negative;
+        hi = ~hi + (lo == 0);
+        lo = ~lo + 1;
+    }
+    double turn = fma((double)lo, 0x1p-64, (double)hi);
+    double x = turn * (0x1.921fb54442d18p+2 * 0x1p-64);
+    double value = scale * fma(x * x, x * (-1.0 / 6.0), x);
+    return (float)(negative ? -value : value);
+}
+
+/* Next to a zero of the sine or cosine the f64 rotation's absolute error shows: below this magnitude,
+ * times |scale|, a result is taken from the phase. */
+#define POSENC_SMALL 0x1p-24
+
+/* Evaluates anew those of n pairs from i whose cosine or sine is small.  Out of line: about one
+ * value in 10^7 comes here, all of them at ISA-independent precision. */
+static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freqs, uint32_t position,
+                                                 int64_t i, int64_t n, double scale, float *cosine,
+                                                 float *sine)
+{
+    float limit = (float)(POSENC_SMALL * fabs(scale));
+
+    for (int64_t k = 0; k < n && position != 0; k++) {
+        uint64_t hi = freqs->view.turn_hi[i + k], lo = freqs->view.turn_lo[i + k];
+        if (fabsf(cosine[k]) < limit)
+            cosine[k] = small_sine(hi, lo, position, true, scale);
+        if (fabsf(sine[k]) < limit)
+            sine[k] = small_sine(hi, lo, position, false, scale);
+    }
+}
+
+/* Rounds one row's vector of n pairs to f32; `limit` holds the threshold of mend_small in the first n
+ * lanes and zero past them. */
+SIMD_INLINE void sincos_round(const struct posenc_freqs *freqs, uint32_t position, int64_t i, int64_t n,
+                              double scale, vf limit, vd c, vd s, vf *cosine, vf *sine)
+{
+    *cosine = vf_from_vd(c);
+    *sine = vf_from_vd(s);
+    if (__builtin_expect(vf_any_lt(vf_min(vf_abs(*cosine), vf_abs(*sine)), limit), 0)) {
+        float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
+        vf_store(cosines, *cosine);
+        vf_store(sines, *sine);
+        mend_small(freqs, position, i, n, scale, cosines, sines);
+        *cosine = vf_load(cosines);
+        *sine = vf_load(sines);
+    }
+}
+
+/* Profile hf_f32: cos and sin of fl(fl(position) * inv_freq), each rounded, then times (float)scale.
+ * n pairs, the plan's arrays being padded. */
+SIMD_INLINE void sincos_hf(const struct posenc_freqs *freqs, uint32_t position, int64_t i, double scale,
+                           vf *cosine, vf *sine)
+{
+    /* pi/2 = 0x1.921fb54442d18p+0 + 0x1.1a62633145c07p-54 - 0x1.f1976b7ed8fbcp-110 + ... */
+    const vd magic = vd_set1(0x1.8p52), two_over_pi = vd_set1(0x1.45f306dc9c883p-1);
+    vd angle = vd_from_vf(vf_mul(vf_set1((float)position), vf_load(freqs->view.omega_f32 + i)));
+    vd k = vd_fma(angle, two_over_pi, magic);
+    vq q = vq_from_bits(k);
+    vd c, s;
+
+    k = vd_sub(k, magic);
+    vd r = vd_fnma(k, vd_set1(0x1.921fb54442d18p+0), angle);
+    r = vd_fnma(k, vd_set1(0x1.1a62633145c07p-54), r);
+    r = vd_fnma(k, vd_set1(-0x1.f1976b7ed8fbcp-110), r);
+    sincos_quadrant(r, q, &c, &s);
+    *cosine = vf_mul(vf_from_vd(c), vf_set1((float)scale));
+    *sine = vf_mul(vf_from_vd(s), vf_set1((float)scale));
+}
+
+#endif

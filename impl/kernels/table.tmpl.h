@@ -1,0 +1,288 @@
+/*
+ * Kernels sinusoidal, sinusoidal_add and rope_table: cosines and sines (sincos.tmpl.h) sent to rows.
+ *
+ * Positions are cut into runs of consecutive magnitudes; a run of negative ones is walked from its
+ * small end, rows in reverse, the sine's sign flipped.  A backend with an evaluator of its own
+ * (SLEEF) defines POSENC_SINCOS_ELEMENT(freqs, position, i, scale, &cos, &sin) before it comes here.
+ */
+#ifndef POSENC_TABLE_TMPL_H
+#define POSENC_TABLE_TMPL_H
+
+#include "sincos.tmpl.h"
+
+/* Where a vector of cosines and sines goes. */
+enum sink { TO_COS_AND_SIN, TO_INTERLEAVED, TO_SIN_COS, TO_COS_SIN };
+
+/* `count` rows for the consecutive magnitudes first, first + 1, ...: row r of an output begins at
+ * base + r * stride. */
+struct run {
+    const struct posenc_freqs *freqs;
+    uint32_t first;
+    int64_t count;
+    bool negative;
+    double scale;
+    int64_t dim, pairs; /* floats of a row of out; pairs that are evaluated */
+    float *out, *sine;  /* sine: TO_COS_AND_SIN only, out then takes the cosines */
+    const float *x;
+    float x_scale;
+    int64_t out_stride, sine_stride, x_stride;
+};
+
+/* n floats of one row from a column on, onto x where there is one. */
+SIMD_INLINE void put(const struct run *run, bool add, int64_t row, int64_t column, vf value, int64_t n)
+{
+    float *out = run->out + row * run->out_stride + column;
+    bool whole = n == vf_lanes();
+
+    if (add) {
+        const float *x = run->x + row * run->x_stride + column;
+        value = vf_fma(whole ? vf_load(x) : vf_load_n(x, n), vf_set1(run->x_scale), value);
+    }
+    if (whole)
+        vf_store(out, value);
+    else
+        vf_store_n(out, value, n);
+}
+
+/* n pairs sin, cos, sin, cos, ...; of the last one only the sine where an odd dim ends. */
+SIMD_INLINE void put_interleaved(const struct run *run, bool add, int64_t row, int64_t i, vf cosine,
+                                 vf sine, int64_t n)
+{
+    float *out = run->out + row * run->out_stride + 2 * i;
+    const float *x = add ? run->x + row * run->x_stride + 2 * i : NULL;
+
+    if (2 * (i + n) > run->dim) {
+        float last[POSENC_PLAN_PAD];
+        vf_store(last, sine);
+        out[2 * n - 2] = add ? fmaf(x[2 * n - 2], run->x_scale, last[n - 1]) : last[n - 1];
+        if (--n == 0)
+            return;
+    }
+    if (add) {
+        vf even, odd, scale = vf_set1(run->x_scale);
+        vf_load2_n(x, n, &even, &odd);
+        sine = vf_fma(even, scale, sine);
+        cosine = vf_fma(odd, scale, cosine);
+    }
+    vf_store2_n(out, sine, cosine, n);
+}
+
+SIMD_INLINE void emit(const struct run *run, enum sink sink, bool add, int64_t row, int64_t i, int64_t n,
+                      vf cosine, vf sine)
+{
+    if (run->negative)
+        sine = vf_mul(sine, vf_set1(-1.0f));
+    switch (sink) {
+    case TO_COS_AND_SIN:
+        put(run, false, row, i, cosine, n);
+        if (n == vf_lanes())
+            vf_store(run->sine + row * run->sine_stride + i, sine);
+        else
+            vf_store_n(run->sine + row * run->sine_stride + i, sine, n);
+        break;
+    case TO_INTERLEAVED:
+        put_interleaved(run, add, row, i, cosine, sine, n);
+        break;
+    case TO_SIN_COS:
+    case TO_COS_SIN:
+        put(run, add, row, i, sink == TO_SIN_COS ? sine : cosine, n);
+        put(run, add, row, run->dim / 2 + i, sink == TO_SIN_COS ? cosine : sine, n);
+        break;
+    }
+}
+
+SIMD_INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Every row, each value evaluated by itself. */
+SIMD_INLINE void run_elements(const struct run *run, enum sink sink, bool add)
+{
+    for (int64_t row = 0; row < run->count; row++)
+        for (int64_t i = 0; i < run->pairs; i += vf_lanes()) {
+            uint32_t position = run->first + (uint32_t)row;
+            vf cosine, sine;
+#ifdef POSENC_SINCOS_ELEMENT
+            POSENC_SINCOS_ELEMENT(run->freqs, position, i, run->scale, &cosine, &sine);
+#else
+            sincos_hf(run->freqs, position, i, run->scale, &cosine, &sine);
+#endif
+            emit(run, sink, add, row, i, at_most(vf_lanes(), run->pairs - i), cosine, sine);
+        }
+}
+
+/* The rows [row, end) of one group of POSENC_STEP positions, one vector of pairs: (c, s) is the
+ * group's first position, each row rotates it once. */
+SIMD_INLINE void group_rows(const struct run *run, enum sink sink, bool add, int64_t row, int64_t end,
+                            int64_t i, int64_t n, vf limit, vd c, vd s)
+{
+    const struct posenc_freqs *freqs = run->freqs;
+
+    for (; row < end; row++) {
+        uint32_t position = run->first + (uint32_t)row;
+        int64_t at = (int64_t)(position % POSENC_STEP) * freqs->stride + i;
+        vd row_c, row_s;
+        vf cosine, sine;
+
+        rotate(c, s, vd_load(freqs->step1_cos + at), vd_load(freqs->step1_sin + at), &row_c, &row_s);
+        sincos_round(freqs, position, i, n, run->scale, limit, row_c, row_s, &cosine, &sine);
+        emit(run, sink, add, row, i, n, cosine, sine);
+    }
+}
+
+/* Pairs are taken in strips whose anchors and step1 rows stay in the L1 cache. */
+enum { STRIP = POSENC_PLAN_PAD };
+
+/* Rows [row, end) within one block of POSENC_BLOCK positions, pairs [from, to). */
+SIMD_INLINE void block_strip(const struct run *run, enum sink sink, bool add, int64_t row, int64_t end,
+                             int64_t from, int64_t to)
+{
+    const struct posenc_freqs *freqs = run->freqs;
+    uint32_t anchor = (run->first + (uint32_t)row) / POSENC_BLOCK * POSENC_BLOCK;
+    double cosines[STRIP], sines[STRIP];
+
+    for (int64_t i = from; i < to; i += vf_lanes()) {
+        vd c, s, scale = vd_set1(run->scale);
+        vq q;
+        vd r = phase_reduced(freqs, anchor, i, &q);
+        sincos_quadrant(r, q, &c, &s);
+        vd_store(cosines + (i - from), vd_mul(c, scale));
+        vd_store(sines + (i - from), vd_mul(s, scale));
+    }
+    while (row < end) {
+        uint32_t position = run->first + (uint32_t)row;
+        int64_t group_end = at_most(end, row + POSENC_STEP - (int64_t)(position % POSENC_STEP));
+        int64_t at = (int64_t)(position % POSENC_BLOCK / POSENC_STEP) * freqs->stride;
+
+        for (int64_t i = from; i < to; i += vf_lanes()) {
+            int64_t n = at_most(vf_lanes(), to - i);
+            vf limit = vf_set1((float)(POSENC_SMALL * fabs(run->scale)));
+            vd c, s;
+            if (n < vf_lanes())
+                limit = vf_select_lt(vf_iota(), vf_set1((float)n), limit, vf_set1(0.0f));
+            rotate(vd_load(cosines + (i - from)), vd_load(sines + (i - from)),
+                   vd_load(freqs->step8_cos + at + i), vd_load(freqs->step8_sin + at + i), &c, &s);
+            group_rows(run, sink, add, row, group_end, i, n, limit, c, s);
+        }
+        row = group_end;
+    }
+}
+
+SIMD_INLINE void run_blocks(const struct run *run, enum sink sink, bool add)
+{
+    for (int64_t row = 0; row < run->count;) {
+        int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_BLOCK);
+        int64_t end = at_most(run->count, row + POSENC_BLOCK - into);
+
+        for (int64_t from = 0; from < run->pairs; from += STRIP)
+            block_strip(run, sink, add, row, end, from, at_most(from + STRIP, run->pairs));
+        row = end;
+    }
+}
+
+SIMD_INLINE void run_all(const struct run *run, enum sink sink, bool add)
+{
+#ifndef POSENC_SINCOS_ELEMENT
+    if (run->freqs->view.profile == POSENC_EXACT) {
+        run_blocks(run, sink, add);
+        return;
+    }
+#endif
+    run_elements(run, sink, add);
+}
+
+/* The run of token t: rows from `row` on, whose magnitudes are consecutive.  Returns how many. */
+static int64_t run_find(const struct posenc_positions *positions, int64_t b, int64_t t, int64_t tokens,
+                        struct run *run)
+{
+    int64_t p = posenc_position(positions, b, t), n = 1;
+
+    if (positions->kind == POSENC_OFFSET)
+        n = p < 0 ? at_most(-p, tokens - t) : tokens - t;
+    else
+        while (t + n < tokens && posenc_position(positions, b, t + n) == p + n && (p >= 0 || p + n < 0))
+            n++;
+    run->negative = p < 0;
+    run->first = (uint32_t)(p < 0 ? -(p + n - 1) : p);
+    run->count = n;
+    return n;
+}
+
+/* First row of a run, and the stride that walks magnitudes upward. */
+static float *run_base(const struct posenc_tensor *tensor, int64_t b, int64_t t, const struct run *run,
+                       int64_t *stride)
+{
+    *stride = run->negative ? -tensor->stride[1] : tensor->stride[1];
+    return posenc_row(tensor, b, run->negative ? t + run->count - 1 : t, 0);
+}
+
+SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum sink sink, bool add)
+{
+    struct run run = { .freqs = args->freqs, .scale = args->scale, .x_scale = args->x_scale };
+    int64_t tokens = args->out.shape[1];
+
+    run.dim = args->out.shape[3];
+    run.pairs = sink == TO_INTERLEAVED ? (run.dim + 1) / 2 : run.dim / 2;
+    for (int64_t b = 0; b < args->out.shape[0]; b++)
+        for (int64_t t = 0; t < tokens;) {
+            int64_t n = run_find(&args->positions, b, t, tokens, &run);
+            run.out = run_base(&args->out, b, t, &run, &run.out_stride);
+            if (add)
+                run.x = run_base(&args->x, b, t, &run, &run.x_stride);
+            run_all(&run, sink, add);
+            for (int64_t row = 0; sink != TO_INTERLEAVED && run.dim % 2 && row < n; row++) {
+                float *last = run.out + row * run.out_stride + run.dim - 1;
+                *last = add ? fmaf(run.x[row * run.x_stride + run.dim - 1], run.x_scale, 0.0f) : 0.0f;
+            }
+            t += n;
+        }
+}
+
+static enum posenc_status sinusoidal(const struct posenc_sinusoidal_args *args)
+{
+    switch (args->layout) {
+    case POSENC_INTERLEAVED:
+        sinusoidal_runs(args, TO_INTERLEAVED, false);
+        break;
+    case POSENC_SIN_COS:
+        sinusoidal_runs(args, TO_SIN_COS, false);
+        break;
+    case POSENC_COS_SIN:
+        sinusoidal_runs(args, TO_COS_SIN, false);
+        break;
+    }
+    return POSENC_OK;
+}
+
+static enum posenc_status sinusoidal_add(const struct posenc_sinusoidal_args *args)
+{
+    switch (args->layout) {
+    case POSENC_INTERLEAVED:
+        sinusoidal_runs(args, TO_INTERLEAVED, true);
+        break;
+    case POSENC_SIN_COS:
+        sinusoidal_runs(args, TO_SIN_COS, true);
+        break;
+    case POSENC_COS_SIN:
+        sinusoidal_runs(args, TO_COS_SIN, true);
+        break;
+    }
+    return POSENC_OK;
+}
+
+static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
+{
+    struct run run = { .freqs = args->freqs, .scale = args->freqs->view.attention_factor };
+    int64_t tokens = args->cos.shape[1];
+
+    run.dim = run.pairs = args->cos.shape[3];
+    for (int64_t b = 0; b < args->cos.shape[0]; b++)
+        for (int64_t t = 0; t < tokens;) {
+            int64_t n = run_find(&args->positions, b, t, tokens, &run);
+            run.out = run_base(&args->cos, b, t, &run, &run.out_stride);
+            run.sine = run_base(&args->sin, b, t, &run, &run.sine_stride);
+            run_all(&run, TO_COS_AND_SIN, false);
+            t += n;
+        }
+    return POSENC_OK;
+}
+
+#endif

@@ -1,0 +1,214 @@
+/* The primitives of simd.h for AVX2 with FMA: 8 lanes, f64 and u64 in two registers. */
+#ifndef POSENC_SIMD_AVX2_H
+#define POSENC_SIMD_AVX2_H
+
+#include <immintrin.h>
+
+typedef __m256 vf;
+typedef struct { __m256d lo, hi; } vd;
+typedef struct { __m256i lo, hi; } vq;
+
+#define SIMD_LANES 8
+SIMD_INLINE int64_t vf_lanes(void) { return SIMD_LANES; }
+
+/* A mask of the first n of 8 lanes, from a window over ones and zeros. */
+SIMD_INLINE __m256i vf_first(int64_t n)
+{
+    static const int32_t window[16] = { -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0 };
+    return _mm256_loadu_si256((const __m256i *)(window + 8 - n));
+}
+
+SIMD_INLINE vf vf_set1(float x) { return _mm256_set1_ps(x); }
+SIMD_INLINE vf vf_iota(void) { return _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7); }
+SIMD_INLINE vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
+SIMD_INLINE vf vf_load_n(const float *p, int64_t n) { return _mm256_maskload_ps(p, vf_first(n)); }
+SIMD_INLINE void vf_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
+SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n) { _mm256_maskstore_ps(p, vf_first(n), v); }
+
+/* Of 2n floats from p, how many fall into the first and into the second register. */
+SIMD_INLINE int64_t vf_in_first(int64_t n) { return 2 * n < SIMD_LANES ? 2 * n : SIMD_LANES; }
+
+SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
+{
+    vf lo, hi;
+
+    if (n == SIMD_LANES) {
+        lo = vf_load(p);
+        hi = vf_load(p + SIMD_LANES);
+    } else {
+        int64_t first = vf_in_first(n);
+        lo = vf_load_n(p, first);
+        hi = 2 * n > first ? vf_load_n(p + SIMD_LANES, 2 * n - first) : _mm256_setzero_ps();
+    }
+    vf outer = _mm256_permute2f128_ps(lo, hi, 0x20), inner = _mm256_permute2f128_ps(lo, hi, 0x31);
+    *a = _mm256_shuffle_ps(outer, inner, 0x88);
+    *b = _mm256_shuffle_ps(outer, inner, 0xdd);
+    *a = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(*a), 0xd8));
+    *b = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(*b), 0xd8));
+}
+
+SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
+{
+    vf even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
+    vf lo = _mm256_permute2f128_ps(even, odd, 0x20), hi = _mm256_permute2f128_ps(even, odd, 0x31);
+
+    if (n == SIMD_LANES) {
+        vf_store(p, lo);
+        vf_store(p + SIMD_LANES, hi);
+    } else {
+        int64_t first = vf_in_first(n);
+        vf_store_n(p, lo, first);
+        if (2 * n > first)
+            vf_store_n(p + SIMD_LANES, hi, 2 * n - first);
+    }
+}
+
+SIMD_INLINE vf vf_zip_lo(vf a, vf b)
+{
+    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20);
+}
+SIMD_INLINE vf vf_swap_pairs(vf a) { return _mm256_permute_ps(a, 0xb1); }
+SIMD_INLINE vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+SIMD_INLINE vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+SIMD_INLINE vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+SIMD_INLINE vf vf_fms(vf a, vf b, vf c) { return _mm256_fmsub_ps(a, b, c); }
+SIMD_INLINE vf vf_min(vf a, vf b) { return _mm256_min_ps(a, b); }
+SIMD_INLINE vf vf_abs(vf a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y)
+{
+    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+}
+SIMD_INLINE bool vf_any_lt(vf a, vf b)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_LT_OQ)) != 0;
+}
+
+#define SIMD_PAIRWISE(type, lo_value, hi_value) ((type){ lo_value, hi_value })
+SIMD_INLINE vd vd_set1(double x) { return SIMD_PAIRWISE(vd, _mm256_set1_pd(x), _mm256_set1_pd(x)); }
+SIMD_INLINE vd vd_load(const double *p)
+{
+    return SIMD_PAIRWISE(vd, _mm256_loadu_pd(p), _mm256_loadu_pd(p + 4));
+}
+SIMD_INLINE void vd_store(double *p, vd v)
+{
+    _mm256_storeu_pd(p, v.lo);
+    _mm256_storeu_pd(p + 4, v.hi);
+}
+SIMD_INLINE vd vd_add(vd a, vd b)
+{
+    return SIMD_PAIRWISE(vd, _mm256_add_pd(a.lo, b.lo), _mm256_add_pd(a.hi, b.hi));
+}
+SIMD_INLINE vd vd_sub(vd a, vd b)
+{
+    return SIMD_PAIRWISE(vd, _mm256_sub_pd(a.lo, b.lo), _mm256_sub_pd(a.hi, b.hi));
+}
+SIMD_INLINE vd vd_mul(vd a, vd b)
+{
+    return SIMD_PAIRWISE(vd, _mm256_mul_pd(a.lo, b.lo), _mm256_mul_pd(a.hi, b.hi));
+}
+SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
+{
+    return SIMD_PAIRWISE(vd, _mm256_fmadd_pd(a.lo, b.lo, c.lo), _mm256_fmadd_pd(a.hi, b.hi, c.hi));
+}
+SIMD_INLINE vd vd_fnma(vd a, vd b, vd c)
+{
+    return SIMD_PAIRWISE(vd, _mm256_fnmadd_pd(a.lo, b.lo, c.lo), _mm256_fnmadd_pd(a.hi, b.hi, c.hi));
+}
+SIMD_INLINE vd vd_from_vf(vf v)
+{
+    return SIMD_PAIRWISE(vd, _mm256_cvtps_pd(_mm256_castps256_ps128(v)),
+                         _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1)));
+}
+SIMD_INLINE vf vf_from_vd(vd v)
+{
+    return _mm256_set_m128(_mm256_cvtpd_ps(v.hi), _mm256_cvtpd_ps(v.lo));
+}
+
+/* Values below 2^32: the bits of 2^52 + value, minus 2^52; exact. */
+SIMD_INLINE __m256d vd_half_from_u32(__m256i q)
+{
+    const __m256d two52 = _mm256_set1_pd(0x1p52);
+    return _mm256_sub_pd(_mm256_castsi256_pd(_mm256_or_si256(q, _mm256_castpd_si256(two52))), two52);
+}
+
+/* high 2^32 + low, high signed: the bits of 2^84 with (high + 2^31) in the low word are the number
+ * 2^84 + 2^63 + high 2^32; that less 2^84 + 2^63 is exact, and the sum with low rounds once. */
+SIMD_INLINE __m256d vd_half_from_i64(__m256i q)
+{
+    const __m256d two84 = _mm256_set1_pd(0x1p84 + 0x1p63);
+    __m256i bits = _mm256_xor_si256(_mm256_srli_epi64(q, 32), _mm256_castpd_si256(two84));
+    __m256d base = _mm256_sub_pd(_mm256_castsi256_pd(bits), two84);
+    __m256d low = vd_half_from_u32(_mm256_and_si256(q, _mm256_set1_epi64x(INT64_C(0xffffffff))));
+    return _mm256_add_pd(base, low);
+}
+SIMD_INLINE vd vd_from_i64(vq q)
+{
+    return SIMD_PAIRWISE(vd, vd_half_from_i64(q.lo), vd_half_from_i64(q.hi));
+}
+SIMD_INLINE vd vd_from_u32(vq q)
+{
+    return SIMD_PAIRWISE(vd, vd_half_from_u32(q.lo), vd_half_from_u32(q.hi));
+}
+
+SIMD_INLINE vq vq_set1(uint64_t x)
+{
+    return SIMD_PAIRWISE(vq, _mm256_set1_epi64x((int64_t)x), _mm256_set1_epi64x((int64_t)x));
+}
+SIMD_INLINE vq vq_load(const uint64_t *p)
+{
+    return SIMD_PAIRWISE(vq, _mm256_loadu_si256((const __m256i *)p),
+                         _mm256_loadu_si256((const __m256i *)(p + 4)));
+}
+SIMD_INLINE vq vq_add(vq a, vq b)
+{
+    return SIMD_PAIRWISE(vq, _mm256_add_epi64(a.lo, b.lo), _mm256_add_epi64(a.hi, b.hi));
+}
+SIMD_INLINE vq vq_sub(vq a, vq b)
+{
+    return SIMD_PAIRWISE(vq, _mm256_sub_epi64(a.lo, b.lo), _mm256_sub_epi64(a.hi, b.hi));
+}
+SIMD_INLINE vq vq_mul32(vq a, vq b)
+{
+    return SIMD_PAIRWISE(vq, _mm256_mul_epu32(a.lo, b.lo), _mm256_mul_epu32(a.hi, b.hi));
+}
+#define vq_shl(q, k) SIMD_PAIRWISE(vq, _mm256_slli_epi64((q).lo, k), _mm256_slli_epi64((q).hi, k))
+#define vq_shr(q, k) SIMD_PAIRWISE(vq, _mm256_srli_epi64((q).lo, k), _mm256_srli_epi64((q).hi, k))
+SIMD_INLINE vq vq_from_bits(vd v)
+{
+    return SIMD_PAIRWISE(vq, _mm256_castpd_si256(v.lo), _mm256_castpd_si256(v.hi));
+}
+SIMD_INLINE vd vd_select_bit0(vq q, vd x, vd y)
+{
+    vq sign = vq_shl(q, 63);
+    return SIMD_PAIRWISE(vd, _mm256_blendv_pd(y.lo, x.lo, _mm256_castsi256_pd(sign.lo)),
+                         _mm256_blendv_pd(y.hi, x.hi, _mm256_castsi256_pd(sign.hi)));
+}
+SIMD_INLINE __m256d vd_half_flip(__m256d v, __m256i q)
+{
+    __m256i sign = _mm256_slli_epi64(_mm256_srli_epi64(q, 1), 63);
+    return _mm256_xor_pd(v, _mm256_castsi256_pd(sign));
+}
+SIMD_INLINE vd vd_flip_bit1(vd v, vq q)
+{
+    return SIMD_PAIRWISE(vd, vd_half_flip(v.lo, q.lo), vd_half_flip(v.hi, q.hi));
+}
+/* The low word of each 64-bit lane. */
+SIMD_INLINE __m256i vq_narrow(vq q)
+{
+    __m256 words = _mm256_shuffle_ps(_mm256_castsi256_ps(q.lo), _mm256_castsi256_ps(q.hi), 0x88);
+    return _mm256_permute4x64_epi64(_mm256_castps_si256(words), 0xd8);
+}
+SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y)
+{
+    return _mm256_blendv_ps(y, x, _mm256_castsi256_ps(_mm256_slli_epi32(vq_narrow(q), 31)));
+}
+SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
+{
+    __m256i sign = _mm256_slli_epi32(_mm256_srli_epi32(vq_narrow(q), 1), 31);
+    return _mm256_xor_ps(v, _mm256_castsi256_ps(sign));
+}
+
+SIMD_INLINE void prefetch_write(const void *p) { _mm_prefetch((const char *)p, _MM_HINT_T0); }
+
+#endif

@@ -1,0 +1,64 @@
+/* The primitives of simd.h with one lane, in plain C: the reference the wider ones must equal. */
+#ifndef POSENC_SIMD_SCALAR_H
+#define POSENC_SIMD_SCALAR_H
+
+typedef float vf;
+typedef double vd;
+typedef uint64_t vq;
+
+SIMD_INLINE int64_t vf_lanes(void) { return 1; }
+SIMD_INLINE vf vf_set1(float x) { return x; }
+SIMD_INLINE vf vf_iota(void) { return 0.0f; }
+SIMD_INLINE vf vf_load(const float *p) { return *p; }
+SIMD_INLINE vf vf_load_n(const float *p, int64_t n) { (void)n; return *p; }
+SIMD_INLINE void vf_store(float *p, vf v) { *p = v; }
+SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n) { (void)n; *p = v; }
+SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b) { (void)n; *a = p[0]; *b = p[1]; }
+SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n) { (void)n; p[0] = a; p[1] = b; }
+SIMD_INLINE vf vf_zip_lo(vf a, vf b) { (void)b; return a; }
+SIMD_INLINE vf vf_swap_pairs(vf a) { return a; }
+SIMD_INLINE vf vf_add(vf a, vf b) { return a + b; }
+SIMD_INLINE vf vf_sub(vf a, vf b) { return a - b; }
+SIMD_INLINE vf vf_mul(vf a, vf b) { return a * b; }
+SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return fmaf(a, b, c); }
+SIMD_INLINE vf vf_fms(vf a, vf b, vf c) { return fmaf(a, b, -c); }
+SIMD_INLINE vf vf_min(vf a, vf b) { return a < b ? a : b; }
+SIMD_INLINE vf vf_abs(vf a) { return fabsf(a); }
+SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y) { return a < b ? x : y; }
+SIMD_INLINE bool vf_any_lt(vf a, vf b) { return a < b; }
+
+SIMD_INLINE vd vd_set1(double x) { return x; }
+SIMD_INLINE vd vd_load(const double *p) { return *p; }
+SIMD_INLINE void vd_store(double *p, vd v) { *p = v; }
+SIMD_INLINE vd vd_add(vd a, vd b) { return a + b; }
+SIMD_INLINE vd vd_sub(vd a, vd b) { return a - b; }
+SIMD_INLINE vd vd_mul(vd a, vd b) { return a * b; }
+SIMD_INLINE vd vd_fma(vd a, vd b, vd c) { return fma(a, b, c); }
+SIMD_INLINE vd vd_fnma(vd a, vd b, vd c) { return fma(-a, b, c); }
+SIMD_INLINE vd vd_from_vf(vf v) { return (double)v; }
+SIMD_INLINE vf vf_from_vd(vd v) { return (float)v; }
+SIMD_INLINE vd vd_from_i64(vq q) { return (double)(int64_t)q; }
+SIMD_INLINE vd vd_from_u32(vq q) { return (double)q; }
+
+SIMD_INLINE vq vq_set1(uint64_t x) { return x; }
+SIMD_INLINE vq vq_load(const uint64_t *p) { return *p; }
+SIMD_INLINE vq vq_add(vq a, vq b) { return a + b; }
+SIMD_INLINE vq vq_sub(vq a, vq b) { return a - b; }
+SIMD_INLINE vq vq_mul32(vq a, vq b) { return (a & 0xffffffffu) * (b & 0xffffffffu); }
+#define vq_shl(q, k) ((q) << (k))
+#define vq_shr(q, k) ((q) >> (k))
+SIMD_INLINE vq vq_from_bits(vd v)
+{
+    vq q;
+    memcpy(&q, &v, sizeof q);
+    return q;
+}
+SIMD_INLINE vd vd_select_bit0(vq q, vd x, vd y) { return q & 1 ? x : y; }
+SIMD_INLINE vd vd_flip_bit1(vd v, vq q) { return q & 2 ? -v : v; }
+
+SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y) { return q & 1 ? x : y; }
+SIMD_INLINE vf vf_flip_bit1(vf v, vq q) { return q & 2 ? -v : v; }
+
+SIMD_INLINE void prefetch_write(const void *p) { (void)p; }
+
+#endif

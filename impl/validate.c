@@ -1,0 +1,259 @@
+/*
+ * Tensors and positions of a call, checked before anything is written.
+ *
+ * Elements of a strided tensor are surely distinct when, with the dimensions sorted by
+ * |stride|, each stride is at least the extent of all dimensions below it: 1 + sum of |stride|
+ * (size - 1).
+ */
+#include "validate.h"
+
+#include <stdlib.h>
+
+enum { MAX_RANK = 4 };
+static const int64_t most_size = INT32_MAX; /* of one dimension: below 2^31 */
+
+enum posenc_status posenc_refuse(struct posenc_error *error, enum posenc_status status,
+                                 const char *what, double value, double least, double most) {
+    if (error)
+        *error = (struct posenc_error){ status, what, value, least, most };
+    return status;
+}
+
+/* The bytes of `n` dimensions from `data` on; false if they do not fit in the address space. */
+static bool find_span(const void *data, int64_t item, int n, const int64_t *shape,
+                      const int64_t *stride, struct span *span) {
+    int64_t below = 0, above = 1;
+    bool overflow = false;
+    for (int i = 0; i < n; i++) {
+        int64_t reach;
+        overflow |= __builtin_mul_overflow(stride[i], shape[i] - 1, &reach);
+        overflow |= __builtin_add_overflow(below, reach < 0 ? reach : 0, &below);
+        overflow |= __builtin_add_overflow(above, reach > 0 ? reach : 0, &above);
+    }
+    overflow |= __builtin_mul_overflow(below, item, &below);
+    overflow |= __builtin_mul_overflow(above, item, &above);
+    uintptr_t address = (uintptr_t)data;
+    if (overflow || below < -INT64_MAX || (uint64_t)-below > address ||
+        (uint64_t)above > UINTPTR_MAX - address)
+        return false;
+    *span = (struct span){ address - (uintptr_t)-below, address + (uintptr_t)above };
+    return true;
+}
+
+/* The sufficient condition above, for n <= MAX_RANK + 1 dimensions whose span has been found.
+ */
+static bool is_injective(int n, const int64_t *shape, const int64_t *stride) {
+    int64_t sorted[MAX_RANK + 1], sizes[MAX_RANK + 1];
+    int count =
+        0; /* insertion sort; from the last dimension on, the usual order needs no moves */
+    for (int i = n - 1; i >= 0; i--) {
+        if (shape[i] == 1)
+            continue;
+        int64_t step = llabs(stride[i]);
+        int at = count++;
+        for (; at > 0 && sorted[at - 1] > step; at--) {
+            sorted[at] = sorted[at - 1];
+            sizes[at] = sizes[at - 1];
+        }
+        sorted[at] = step;
+        sizes[at] = shape[i];
+    }
+    int64_t extent = 1;
+    for (int i = 0; i < count; i++) {
+        if (sorted[i] < extent)
+            return false;
+        extent += sorted[i] * (sizes[i] - 1);
+    }
+    return true;
+}
+
+/* Rank, dtype and sizes; whether there are no elements. */
+static enum posenc_status check_form(const struct posenc_tensor *t,
+                                     const struct tensor_rule *rule, bool *empty,
+                                     struct posenc_error *error) {
+    const struct tensor_names *names = rule->names;
+    if (t->rank < rule->least_rank || t->rank > rule->most_rank)
+        return posenc_refuse(error, POSENC_ERR_SHAPE, names->rank, t->rank, rule->least_rank,
+                             rule->most_rank);
+    if (t->dtype != POSENC_F32)
+        return posenc_refuse(error, POSENC_ERR_DTYPE, names->dtype, (double)t->dtype,
+                             POSENC_F32, POSENC_F32);
+    *empty = false;
+    for (int i = 0; i < t->rank; i++) {
+        bool last = i == t->rank - 1;
+        int64_t least = last ? rule->least_last : 0;
+        if (t->shape[i] < least || t->shape[i] > most_size)
+            return posenc_refuse(error, POSENC_ERR_SHAPE, last ? names->last : names->size,
+                                 (double)t->shape[i], (double)least, (double)most_size);
+        *empty |= t->shape[i] == 0;
+    }
+    return POSENC_OK;
+}
+
+enum posenc_status posenc_check_tensor(struct posenc_tensor *tensor,
+                                       const struct tensor_rule *rule, struct checked *checked,
+                                       struct posenc_error *error) {
+    const struct tensor_names *names = rule->names;
+    *checked = (struct checked){ { 0, 0 }, false };
+    enum posenc_status status = check_form(tensor, rule, &checked->empty, error);
+    if (status || checked->empty)
+        return status;
+    if (!tensor->data)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, names->data, 0.0, 1.0, 0.0);
+    if ((uintptr_t)tensor->data % sizeof(float) != 0)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, names->alignment,
+                             (double)((uintptr_t)tensor->data % sizeof(float)), 0.0, 0.0);
+    int last = tensor->rank - 1;
+    if (tensor->shape[last] > 1 && tensor->stride[last] != 1)
+        return posenc_refuse(error, POSENC_ERR_STRIDE, names->stride,
+                             (double)tensor->stride[last], 1.0, 1.0);
+    for (int i = 0; i < last; i++)
+        if (tensor->shape[i] == 1)
+            tensor->stride[i] = 0;
+    tensor->stride[last] = 1;
+    if (!find_span(tensor->data, sizeof(float), tensor->rank, tensor->shape, tensor->stride,
+                   &checked->span))
+        return posenc_refuse(error, POSENC_ERR_OVERFLOW, names->bytes, (double)UINTPTR_MAX, 0.0,
+                             (double)PTRDIFF_MAX);
+    if (rule->output && !is_injective(tensor->rank, tensor->shape, tensor->stride))
+        return posenc_refuse(error, POSENC_ERR_STRIDE, names->strides, 0.0, 1.0, 0.0);
+    return POSENC_OK;
+}
+
+void posenc_insert_dimension(struct posenc_tensor *tensor, int at) {
+    for (int i = tensor->rank; i > at; i--) {
+        tensor->shape[i] = tensor->shape[i - 1];
+        tensor->stride[i] = tensor->stride[i - 1];
+    }
+    tensor->shape[at] = 1;
+    tensor->stride[at] = 0;
+    tensor->rank++;
+}
+
+bool posenc_same_shape(const struct posenc_tensor *a, const struct posenc_tensor *b) {
+    bool same = a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->shape[i] == b->shape[i];
+    return same;
+}
+
+static bool same_strides(const struct posenc_tensor *a, const struct posenc_tensor *b) {
+    bool same = true;
+    for (int i = 0; i < a->rank; i++)
+        same &= a->stride[i] == b->stride[i];
+    return same;
+}
+
+/* Two tensors woven into each other, as the cosines and sines of one [tokens, 2, half] array:
+ * both together are a tensor with one dimension more, and its elements are distinct. */
+static bool are_woven(const struct posenc_tensor *a, const struct posenc_tensor *b) {
+    int64_t shape[MAX_RANK + 1] = { 2 };
+    int64_t bytes = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data);
+    int64_t stride[MAX_RANK + 1] = { bytes / (int64_t)sizeof(float) };
+    for (int i = 0; i < a->rank; i++) {
+        shape[i + 1] = a->shape[i];
+        stride[i + 1] = a->stride[i];
+    }
+    return same_strides(a, b) && is_injective(a->rank + 1, shape, stride);
+}
+
+static bool meet(struct span a, struct span b) { return a.first < b.end && b.first < a.end; }
+
+enum posenc_status posenc_check_overlap(const struct posenc_tensor *a, struct span a_span,
+                                        const struct posenc_tensor *b, struct span b_span,
+                                        bool may_be_same, const char *what,
+                                        struct posenc_error *error) {
+    if (!meet(a_span, b_span) || (may_be_same && a->data == b->data && same_strides(a, b)) ||
+        are_woven(a, b))
+        return POSENC_OK;
+    return posenc_refuse(error, POSENC_ERR_OVERLAP, what, 0.0, 1.0, 0.0);
+}
+
+enum posenc_status posenc_check_apart(struct span a, struct span b, const char *what,
+                                      struct posenc_error *error) {
+    return meet(a, b) ? posenc_refuse(error, POSENC_ERR_OVERLAP, what, 0.0, 1.0, 0.0)
+                      : POSENC_OK;
+}
+
+enum posenc_status posenc_check_array(const void *data, int64_t n, size_t item,
+                                      const char *what, struct span *span,
+                                      struct posenc_error *error) {
+    const int64_t shape[1] = { n }, stride[1] = { 1 };
+    if (!data)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, what, 0.0, 1.0, 0.0);
+    if ((uintptr_t)data % item != 0 || !find_span(data, (int64_t)item, 1, shape, stride, span))
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, what, (double)((uintptr_t)data % item),
+                             0.0, 0.0);
+    return POSENC_OK;
+}
+
+static inline int64_t position_at(const struct posenc_positions *p,
+                                  enum posenc_position_kind kind, int64_t b, int64_t t) {
+    int64_t index = b * p->stride_batch + t * p->stride_token;
+    return kind == POSENC_POSITIONS_I32 ? ((const int32_t *)p->data)[index]
+                                        : ((const int64_t *)p->data)[index];
+}
+
+/* Whether all are in range; else the first that is not.  `kind` is a constant of the caller's.
+ */
+static inline bool scan(const struct posenc_positions *p, enum posenc_position_kind kind,
+                        int64_t batch, int64_t tokens, int64_t least, int64_t most,
+                        int64_t *culprit) {
+    for (int64_t b = 0; b < batch; b++) {
+        int outside = 0;
+        for (int64_t t = 0; t < tokens; t++) {
+            int64_t position = position_at(p, kind, b, t);
+            outside |= (position < least) | (position > most);
+        }
+        for (int64_t t = 0; outside && t < tokens; t++) {
+            *culprit = position_at(p, kind, b, t);
+            if (*culprit < least || *culprit > most)
+                return false;
+        }
+    }
+    return true;
+}
+
+static enum posenc_status check_offset(int64_t offset, int64_t tokens, int64_t least,
+                                       int64_t most, const char *what,
+                                       struct posenc_error *error) {
+    if (offset < least || offset > most)
+        return posenc_refuse(error, POSENC_ERR_POSITION, what, (double)offset, (double)least,
+                             (double)most);
+    if (tokens - 1 > most - offset)
+        return posenc_refuse(error, POSENC_ERR_POSITION, what, (double)(offset + tokens - 1),
+                             (double)least, (double)most);
+    return POSENC_OK;
+}
+
+enum posenc_status posenc_check_positions(const struct posenc_positions *positions,
+                                          int64_t batch, int64_t tokens, int64_t least,
+                                          int64_t most, const char *what, struct span *span,
+                                          struct posenc_error *error) {
+    enum posenc_position_kind kind = positions->kind;
+    *span = (struct span){ 0, 0 };
+    if (kind == POSENC_OFFSET)
+        return check_offset(positions->offset, tokens, least, most, what, error);
+    if (kind != POSENC_POSITIONS_I32 && kind != POSENC_POSITIONS_I64)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, "kind of the positions", (double)kind,
+                             POSENC_OFFSET, POSENC_POSITIONS_I64);
+    size_t item = kind == POSENC_POSITIONS_I32 ? sizeof(int32_t) : sizeof(int64_t);
+    enum posenc_status status = posenc_check_array(
+        positions->data, 1, item, "data of the positions (NULL or not aligned)", span, error);
+    if (status)
+        return status;
+    const int64_t shape[2] = { batch, tokens };
+    const int64_t stride[2] = { positions->stride_batch, positions->stride_token };
+    if (!find_span(positions->data, (int64_t)item, 2, shape, stride, span))
+        return posenc_refuse(error, POSENC_ERR_OVERFLOW, "extent of the positions in bytes",
+                             (double)UINTPTR_MAX, 0.0, (double)PTRDIFF_MAX);
+    int64_t rows = positions->stride_batch == 0 ? 1 : batch, culprit = 0;
+    bool fine =
+        kind == POSENC_POSITIONS_I32
+            ? scan(positions, POSENC_POSITIONS_I32, rows, tokens, least, most, &culprit)
+            : scan(positions, POSENC_POSITIONS_I64, rows, tokens, least, most, &culprit);
+    if (fine)
+        return POSENC_OK;
+    return posenc_refuse(error, POSENC_ERR_POSITION, what, (double)culprit, (double)least,
+                         (double)most);
+}

@@ -1,0 +1,79 @@
+/*
+ * What can be checked of a tensor or of positions without knowing the kernel.
+ * Every function fills *error, where there is one, and returns its status.
+ */
+#ifndef POSENC_VALIDATE_H
+#define POSENC_VALIDATE_H
+
+#include "internal.h"
+
+/* Fills *error and returns `status`.  least > most: no range to name. */
+enum posenc_status posenc_refuse(struct posenc_error *error, enum posenc_status status,
+                                 const char *what, double value, double least, double most);
+
+/* How a tensor is called in messages. */
+struct tensor_names {
+    const char *data, *alignment, *dtype, *rank, *size, *last, *stride, *strides, *bytes,
+        *shape;
+};
+#define TENSOR_NAMES(name)                                                                     \
+    {                                                                                          \
+        "data of " name " (NULL)", "alignment of the data of " name " in bytes",               \
+            "dtype of " name, "rank of " name, "dimension of " name,                           \
+            "last dimension of " name, "stride of the last dimension of " name,                \
+            "strides of " name " (elements overlap)", "size of " name " in bytes",             \
+            "dimension of " name " (that of out)"                                              \
+    }
+
+/* Bytes in memory between the lowest and the highest element; empty: first == end. */
+struct span {
+    uintptr_t first, end;
+};
+
+/* A checked tensor: where it lies, and whether it has no elements. */
+struct checked {
+    struct span span;
+    bool empty;
+};
+
+struct tensor_rule {
+    const struct tensor_names *names;
+    int least_rank, most_rank;
+    int64_t least_last; /* last dimension */
+    bool output;        /* its elements must not overlap */
+};
+
+/* Checks a tensor and brings its strides to one form: those of dimensions of size 1 become 0,
+ * that of the last dimension is 1. */
+enum posenc_status posenc_check_tensor(struct posenc_tensor *tensor,
+                                       const struct tensor_rule *rule, struct checked *checked,
+                                       struct posenc_error *error);
+
+/* Raises the rank by a dimension of size 1 that comes to stand at index `at`. */
+void posenc_insert_dimension(struct posenc_tensor *tensor, int at);
+
+bool posenc_same_shape(const struct posenc_tensor *a, const struct posenc_tensor *b);
+
+/* OVERLAP, unless a and b (of one shape) are the same tensor, when that is allowed, or share no
+ * element. */
+enum posenc_status posenc_check_overlap(const struct posenc_tensor *a, struct span a_span,
+                                        const struct posenc_tensor *b, struct span b_span,
+                                        bool may_be_same, const char *what,
+                                        struct posenc_error *error);
+
+/* OVERLAP if two ranges of bytes meet. */
+enum posenc_status posenc_check_apart(struct span a, struct span b, const char *what,
+                                      struct posenc_error *error);
+
+/* A dense input array: not NULL, aligned to `item` bytes. */
+enum posenc_status posenc_check_array(const void *data, int64_t n, size_t item,
+                                      const char *what, struct span *span,
+                                      struct posenc_error *error);
+
+/* Every position of [batch, tokens] in [least, most]; `what` names one.  Neither size is 0. */
+enum posenc_status posenc_check_positions(const struct posenc_positions *positions,
+                                          int64_t batch, int64_t tokens, int64_t least,
+                                          int64_t most, const char *what, struct span *span,
+                                          struct posenc_error *error);
+
+#endif
