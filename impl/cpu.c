@@ -73,7 +73,8 @@ static struct {
 } cpu;
 
 #if IS_X86
-static uint32_t xcr0(uint32_t leaf_1_ecx) {
+static uint32_t xcr0(uint32_t leaf_1_ecx)
+{
     if (!(leaf_1_ecx & 1u << 27)) /* OSXSAVE */
         return 0;
     uint32_t low, high;
@@ -81,7 +82,8 @@ static uint32_t xcr0(uint32_t leaf_1_ecx) {
     return low;
 }
 
-static void detect_features(void) {
+static void detect_features(void)
+{
     uint32_t leaves[LEAF_COUNT][4] = { { 0 } };
     uint32_t *l1 = leaves[LEAF_1], *l7 = leaves[LEAF_7], *l71 = leaves[LEAF_7_1];
     uint32_t *extended = leaves[LEAF_EXTENDED];
@@ -99,7 +101,8 @@ static void detect_features(void) {
 }
 
 /* vendor-family-model-stepping, the extended fields added as the manuals say. */
-static void detect_key(void) {
+static void detect_key(void)
+{
     uint32_t a = 0, b = 0, c = 0, d = 0;
     __get_cpuid(0, &a, &b, &c, &d);
     const uint32_t letters[3] = { b, d, c };
@@ -132,7 +135,8 @@ static void detect_features(void) {}
 static void detect_key(void) { snprintf(cpu.key, sizeof cpu.key, "unknown"); }
 #endif
 
-static void detect(void) {
+static void detect(void)
+{
     detect_features();
     detect_key();
     for (int i = 0; i < FEATURE_COUNT; i++) {
@@ -145,7 +149,8 @@ static void detect(void) {
 }
 
 /* The first caller detects; others that come meanwhile wait the microseconds it takes. */
-static void detect_once(void) {
+static void detect_once(void)
+{
     enum { UNKNOWN, BUSY, KNOWN };
     static atomic_int state = UNKNOWN;
     int seen = atomic_load_explicit(&state, memory_order_acquire);
@@ -162,7 +167,8 @@ static void detect_once(void) {
 
 /* The feature that is the first word of *text, which moves past it; -1 for an unknown one, -2
  * at the end. */
-static int next_feature(const char **text) {
+static int next_feature(const char **text)
+{
     const char *word = *text + strspn(*text, " ");
     size_t length = strcspn(word, " ");
     *text = word + length;
@@ -174,7 +180,8 @@ static int next_feature(const char **text) {
     return -1;
 }
 
-const char *posenc_cpu_obstacle(const char *needs) {
+const char *posenc_cpu_obstacle(const char *needs)
+{
     if (!needs)
         return NULL;
     detect_once();
@@ -189,7 +196,8 @@ const char *posenc_cpu_obstacle(const char *needs) {
     }
 }
 
-int posenc_cpu_level(const char *needs) {
+int posenc_cpu_level(const char *needs)
+{
     int level = 0;
     if (!needs)
         return level;
@@ -202,12 +210,14 @@ int posenc_cpu_level(const char *needs) {
     }
 }
 
-const char *posenc_cpu_features(void) {
+const char *posenc_cpu_features(void)
+{
     detect_once();
     return cpu.names;
 }
 
-const char *posenc_cpu_key(void) {
+const char *posenc_cpu_key(void)
+{
     detect_once();
     return cpu.key;
 }

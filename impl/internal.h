@@ -12,7 +12,8 @@
 #endif
 
 /* Arrays of a plan are padded with zeros to a multiple of this, so that kernels may read whole
- * vectors of them (never of a caller's memory).  At least the lanes of the widest f32 vector. */
+ * vectors of them (never of a caller's memory).  At least the lanes of the widest f32 vector.
+ */
 enum { POSENC_PLAN_PAD = 64 };
 
 /* Rows of the two rotation tables: angle(64 a + 8 b + c) = anchor(a) + step8[b] + step1[c]. */
@@ -21,8 +22,8 @@ enum { POSENC_STEP = 8, POSENC_BLOCK = 64 };
 struct posenc_freqs {
     struct posenc_freqs_view view; /* its arrays have `stride` elements */
     int64_t stride;                /* n_pairs rounded up to POSENC_PLAN_PAD */
-    /* [POSENC_STEP][stride]: correctly rounded cos and sin of c omega (step1) and 8 b omega (step8).
-     * Profile exact only; NULL otherwise. */
+    /* [POSENC_STEP][stride]: correctly rounded cos and sin of c omega (step1) and 8 b omega
+     * (step8). Profile exact only; NULL otherwise. */
     double *step1_cos, *step1_sin, *step8_cos, *step8_sin;
     void *memory; /* the one allocation behind all of the arrays */
 };

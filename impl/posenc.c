@@ -15,7 +15,8 @@
 
 const char *posenc_version(void) { return POSENC_VERSION; }
 
-const char *posenc_status_string(enum posenc_status status) {
+const char *posenc_status_string(enum posenc_status status)
+{
     switch (status) {
     case POSENC_OK:
         return "fine";
@@ -54,7 +55,8 @@ const char *posenc_status_string(enum posenc_status status) {
 }
 
 struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, int64_t d2,
-                                  int64_t d3) {
+                                  int64_t d3)
+{
     struct posenc_tensor tensor = { .data = data, .dtype = POSENC_F32, .rank = rank };
     const int64_t sizes[4] = { d0, d1, d2, d3 };
     uint64_t stride =
@@ -67,8 +69,7 @@ struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, 
     return tensor;
 }
 
-/* ---- What several signatures share --------------------------------------------------------
- */
+/* ---- What several signatures share ------------------------------------------ */
 
 enum { MOST_POSITION = INT32_MAX }; /* |position| < 2^31 */
 static const char position_what[] = "position of a token";
@@ -80,7 +81,8 @@ static const struct tensor_names names_x = TENSOR_NAMES("x"), names_out = TENSOR
                                  names_table = TENSOR_NAMES("table");
 
 static enum posenc_status check_finite(double value, const char *what,
-                                       struct posenc_error *error) {
+                                       struct posenc_error *error)
+{
     if (fabs(value) <= (double)FLT_MAX) /* not NaN either */
         return POSENC_OK;
     return posenc_refuse(error, POSENC_ERR_PARAMETER, what, value, -(double)FLT_MAX,
@@ -88,7 +90,8 @@ static enum posenc_status check_finite(double value, const char *what,
 }
 
 static enum posenc_status require_size(int64_t value, int64_t wanted, const char *what,
-                                       struct posenc_error *error) {
+                                       struct posenc_error *error)
+{
     if (value == wanted)
         return POSENC_OK;
     return posenc_refuse(error, POSENC_ERR_SHAPE, what, (double)value, (double)wanted,
@@ -99,7 +102,8 @@ static enum posenc_status require_size(int64_t value, int64_t wanted, const char
 static enum posenc_status check_activations(struct posenc_tensor *x, struct posenc_tensor *out,
                                             bool takes_x, int least_rank, int most_rank,
                                             int64_t least_last, struct checked *checked,
-                                            struct posenc_error *error) {
+                                            struct posenc_error *error)
+{
     bool in_place = takes_x && memcmp(x, out, sizeof *x) == 0;
     const struct tensor_rule rule = { &names_out, least_rank, most_rank, least_last, true };
     enum posenc_status status = posenc_check_tensor(out, &rule, checked, error);
@@ -133,7 +137,8 @@ static enum posenc_status check_activations(struct posenc_tensor *x, struct pose
 
 /* From [tokens, ...] or [batch, tokens, ...]; `wide`: with heads.  To [batch, tokens, heads,
  * dim]. */
-static void raise_activations(struct posenc_tensor *tensor, bool wide) {
+static void raise_activations(struct posenc_tensor *tensor, bool wide)
+{
     if (!tensor->rank)
         return;
     if (!wide)
@@ -146,7 +151,8 @@ static void raise_activations(struct posenc_tensor *tensor, bool wide) {
 static enum posenc_status check_tokens(const struct posenc_positions *positions,
                                        const struct posenc_tensor *out, struct span out_span,
                                        int64_t least, int64_t most, const char *what,
-                                       struct posenc_error *error) {
+                                       struct posenc_error *error)
+{
     struct span span;
     enum posenc_status status = posenc_check_positions(positions, out->shape[0], out->shape[1],
                                                        least, most, what, &span, error);
@@ -158,18 +164,19 @@ static enum posenc_status check_tokens(const struct posenc_positions *positions,
 /* A table of rank 2 that is read by rows. */
 static enum posenc_status check_rows(struct posenc_tensor *table,
                                      const struct tensor_names *names, struct span out_span,
-                                     const char *overlap, struct posenc_error *error) {
+                                     const char *overlap, struct posenc_error *error)
+{
     const struct tensor_rule rule = { names, 2, 2, 1, false };
     struct checked checked;
     enum posenc_status status = posenc_check_tensor(table, &rule, &checked, error);
     return status ? status : posenc_check_apart(checked.span, out_span, overlap, error);
 }
 
-/* ---- One check per signature --------------------------------------------------------------
- */
+/* ---- One check per signature ------------------------------------------------ */
 
 static enum posenc_status check_sinusoidal(struct posenc_sinusoidal_args *call, bool takes_x,
-                                           bool *empty) {
+                                           bool *empty)
+{
     struct posenc_error *error = call->error;
     if (!call->freqs)
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, "freqs (NULL)", 0.0, 1.0, 0.0);
@@ -177,6 +184,9 @@ static enum posenc_status check_sinusoidal(struct posenc_sinusoidal_args *call, 
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, "layout", (double)call->layout,
                              POSENC_INTERLEAVED, POSENC_COS_SIN);
     enum posenc_status status = check_finite(call->scale, "scale", error);
+    if (!status && call->scale == 0.0)
+        status = posenc_refuse(error, POSENC_ERR_PARAMETER, "scale (0 leaves no encoding)", 0.0,
+                               1.0, 0.0);
     if (!status && takes_x)
         status = check_finite((double)call->x_scale, "x_scale", error);
     if (status)
@@ -197,7 +207,8 @@ static enum posenc_status check_sinusoidal(struct posenc_sinusoidal_args *call, 
 }
 
 static enum posenc_status check_learned(struct posenc_learned_args *call, bool takes_x,
-                                        bool *empty) {
+                                        bool *empty)
+{
     (void)takes_x; /* always */
     struct posenc_error *error = call->error;
     enum posenc_status status = check_finite((double)call->x_scale, "x_scale", error);
@@ -221,7 +232,8 @@ static enum posenc_status check_learned(struct posenc_learned_args *call, bool t
 }
 
 static enum posenc_status check_rope_table(struct posenc_rope_table_args *call, bool takes_x,
-                                           bool *empty) {
+                                           bool *empty)
+{
     (void)takes_x; /* never */
     struct posenc_error *error = call->error;
     if (!call->freqs)
@@ -261,7 +273,8 @@ static enum posenc_status check_rope_table(struct posenc_rope_table_args *call, 
                         MOST_POSITION, position_what, error);
 }
 
-static enum posenc_status check_rope(struct posenc_rope_args *call, bool takes_x, bool *empty) {
+static enum posenc_status check_rope(struct posenc_rope_args *call, bool takes_x, bool *empty)
+{
     (void)takes_x; /* always */
     struct posenc_error *error = call->error;
     struct checked out;
@@ -295,7 +308,8 @@ static enum posenc_status check_rope(struct posenc_rope_args *call, bool takes_x
 
 /* Every |i + query_offset - j| below 2^24, so that f32 holds it. */
 static enum posenc_status check_distances(int64_t queries, int64_t keys, int64_t query_offset,
-                                          struct posenc_error *error) {
+                                          struct posenc_error *error)
+{
     const int64_t most = (1 << 24) - 1;
     int64_t farthest = query_offset;
     if (query_offset >= -most && query_offset <= most) {
@@ -311,7 +325,8 @@ static enum posenc_status check_distances(int64_t queries, int64_t keys, int64_t
 /* Scores or a bias, to [batch, heads, queries, keys]. */
 static enum posenc_status check_scores(struct posenc_tensor *x, struct posenc_tensor *out,
                                        bool takes_x, float x_scale, int64_t query_offset,
-                                       struct checked *checked, struct posenc_error *error) {
+                                       struct checked *checked, struct posenc_error *error)
+{
     enum posenc_status status = POSENC_OK;
     if (takes_x)
         status = check_finite((double)x_scale, "x_scale", error);
@@ -325,8 +340,8 @@ static enum posenc_status check_scores(struct posenc_tensor *x, struct posenc_te
                           : check_distances(out->shape[2], out->shape[3], query_offset, error);
 }
 
-static enum posenc_status check_alibi(struct posenc_alibi_args *call, bool takes_x,
-                                      bool *empty) {
+static enum posenc_status check_alibi(struct posenc_alibi_args *call, bool takes_x, bool *empty)
+{
     struct posenc_error *error = call->error;
     struct checked out = { { 0, 0 }, false };
     enum posenc_status status = check_scores(&call->x, &call->out, takes_x, call->x_scale,
@@ -347,7 +362,8 @@ static enum posenc_status check_alibi(struct posenc_alibi_args *call, bool takes
 
 /* thresholds[0] = 0, then never less than the one before. */
 static enum posenc_status check_thresholds(const struct posenc_t5_args *call,
-                                           struct span out_span) {
+                                           struct span out_span)
+{
     struct posenc_error *error = call->error;
     int64_t n = call->bidirectional ? call->num_buckets / 2 : call->num_buckets;
     struct span span;
@@ -368,7 +384,8 @@ static enum posenc_status check_thresholds(const struct posenc_t5_args *call,
     return POSENC_OK;
 }
 
-static enum posenc_status check_t5(struct posenc_t5_args *call, bool takes_x, bool *empty) {
+static enum posenc_status check_t5(struct posenc_t5_args *call, bool takes_x, bool *empty)
+{
     enum { MOST_BUCKETS = 4096 };
     struct posenc_error *error = call->error;
     int64_t least = call->bidirectional ? 4 : 2;
@@ -394,18 +411,19 @@ static enum posenc_status check_t5(struct posenc_t5_args *call, bool takes_x, bo
     return status ? status : check_thresholds(call, out.span);
 }
 
-/* ---- The calls ----------------------------------------------------------------------------
- */
+/* ---- The calls -------------------------------------------------------------- */
 
 /* Folded by the compiler: `name` is a literal. */
-static inline bool ends_in_add(const char *name) {
+static inline bool ends_in_add(const char *name)
+{
     size_t length = strlen(name);
     return length > 4 && memcmp(name + length - 4, "_add", 4) == 0;
 }
 
 #define POSENC_KERNEL(name, signature, stage, summary)                                         \
     enum posenc_status posenc_##name(const struct posenc_backend *backend,                     \
-                                     const struct posenc_##signature##_args *args) {           \
+                                     const struct posenc_##signature##_args *args)             \
+    {                                                                                          \
         if (!args || args->size != sizeof *args)                                               \
             return POSENC_ERR_ARGUMENT;                                                        \
         struct posenc_##signature##_args call = *args;                                         \

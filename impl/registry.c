@@ -15,8 +15,7 @@
 
 #include "cpu.h"
 
-/* ---- The lists ----------------------------------------------------------------------------
- */
+/* ---- The lists -------------------------------------------------------------- */
 
 static const struct kernel_entry {
     const char *name, *summary;
@@ -33,35 +32,42 @@ static const struct posenc_backend *const backends[] = {
 };
 enum { BACKEND_COUNT = sizeof backends / sizeof backends[0] };
 
-static bool is_kernel(enum posenc_kernel kernel) {
+static bool is_kernel(enum posenc_kernel kernel)
+{
     return (unsigned)kernel < POSENC_KERNEL_COUNT;
 }
 
-const char *posenc_kernel_name(enum posenc_kernel kernel) {
+const char *posenc_kernel_name(enum posenc_kernel kernel)
+{
     return is_kernel(kernel) ? kernels[kernel].name : NULL;
 }
 
-const char *posenc_kernel_summary(enum posenc_kernel kernel) {
+const char *posenc_kernel_summary(enum posenc_kernel kernel)
+{
     return is_kernel(kernel) ? kernels[kernel].summary : NULL;
 }
 
-static enum posenc_kernel find_kernel(const char *name, size_t length) {
+static enum posenc_kernel find_kernel(const char *name, size_t length)
+{
     for (unsigned k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (strlen(kernels[k].name) == length && memcmp(kernels[k].name, name, length) == 0)
             return (enum posenc_kernel)k;
     return POSENC_KERNEL_COUNT;
 }
 
-enum posenc_kernel posenc_kernel_find(const char *name) {
+enum posenc_kernel posenc_kernel_find(const char *name)
+{
     return name ? find_kernel(name, strlen(name)) : POSENC_KERNEL_COUNT;
 }
 
 /* Of this library's layout: a plug-in may have been built against another header. */
-static bool is_compatible(const struct posenc_backend *backend) {
+static bool is_compatible(const struct posenc_backend *backend)
+{
     return backend && backend->size == sizeof *backend && backend->abi == POSENC_ABI;
 }
 
-bool posenc_provides(const struct posenc_backend *backend, enum posenc_kernel kernel) {
+bool posenc_provides(const struct posenc_backend *backend, enum posenc_kernel kernel)
+{
     if (!is_compatible(backend) || !is_kernel(kernel))
         return false;
     void (*function)(void);
@@ -69,22 +75,26 @@ bool posenc_provides(const struct posenc_backend *backend, enum posenc_kernel ke
     return function != NULL;
 }
 
-const struct posenc_backend *posenc_backend_at(size_t index) {
+const struct posenc_backend *posenc_backend_at(size_t index)
+{
     return index < BACKEND_COUNT ? backends[index] : NULL;
 }
 
-static const struct posenc_backend *find_backend(const char *name, size_t length) {
+static const struct posenc_backend *find_backend(const char *name, size_t length)
+{
     for (int i = 0; i < BACKEND_COUNT; i++)
         if (strlen(backends[i]->name) == length && memcmp(backends[i]->name, name, length) == 0)
             return backends[i];
     return NULL;
 }
 
-const struct posenc_backend *posenc_backend_find(const char *name) {
+const struct posenc_backend *posenc_backend_find(const char *name)
+{
     return name ? find_backend(name, strlen(name)) : NULL;
 }
 
-const char *posenc_backend_obstacle(const struct posenc_backend *backend) {
+const char *posenc_backend_obstacle(const struct posenc_backend *backend)
+{
     if (!backend)
         return "no backend";
     if (!is_compatible(backend))
@@ -93,7 +103,8 @@ const char *posenc_backend_obstacle(const struct posenc_backend *backend) {
 }
 
 /* Whether a backend runs here; remembered for the built-in ones, since calls ask. */
-static bool runs_here(const struct posenc_backend *backend) {
+static bool runs_here(const struct posenc_backend *backend)
+{
     enum { UNKNOWN, YES, NO };
     static _Atomic unsigned char known[BACKEND_COUNT];
     for (int i = 0; i < BACKEND_COUNT; i++) {
@@ -109,8 +120,7 @@ static bool runs_here(const struct posenc_backend *backend) {
     return posenc_backend_obstacle(backend) == NULL;
 }
 
-/* ---- Making a selection -------------------------------------------------------------------
- */
+/* ---- Making a selection ----------------------------------------------------- */
 
 struct table {
     struct posenc_selection by_kernel[POSENC_KERNEL_COUNT];
@@ -121,13 +131,15 @@ struct table {
 
 static _Atomic(struct table *) current;
 
-static void serve_all(struct table *table, struct posenc_selection by) {
+static void serve_all(struct table *table, struct posenc_selection by)
+{
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         table->by_kernel[k] = by;
 }
 
 /* Exactly this backend; the kernels it lacks are served by nobody. */
-static void serve_by(struct table *table, const struct posenc_backend *backend) {
+static void serve_by(struct table *table, const struct posenc_backend *backend)
+{
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         bool has = posenc_provides(backend, (enum posenc_kernel)k);
         table->by_kernel[k] =
@@ -137,7 +149,8 @@ static void serve_by(struct table *table, const struct posenc_backend *backend) 
 }
 
 /* The first of the list that runs here, provides the kernel and is not above the ceiling. */
-static void serve_in_order(struct table *table, int ceiling) {
+static void serve_in_order(struct table *table, int ceiling)
+{
     serve_all(table,
               (struct posenc_selection){ NULL, POSENC_ERR_NOT_PROVIDED, table->lacking });
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
@@ -154,7 +167,8 @@ static void serve_in_order(struct table *table, int ceiling) {
 
 /* Nobody serves: `variable` names a backend that is unknown or cannot run here. */
 static void serve_nobody(struct table *table, const char *variable, const char *name,
-                         enum posenc_status status, const char *why) {
+                         enum posenc_status status, const char *why)
+{
     char *text = table->reason;
     size_t size = sizeof table->reason;
     int n = snprintf(text, size, "%s=%.100s: %s; usable here:", variable, name, why);
@@ -169,12 +183,14 @@ static void serve_nobody(struct table *table, const char *variable, const char *
 }
 
 /* A variable that is set to something, or NULL. */
-static const char *environment(const char *variable) {
+static const char *environment(const char *variable)
+{
     const char *value = getenv(variable);
     return value && value[0] ? value : NULL;
 }
 
-static void serve_from_environment(struct table *table) {
+static void serve_from_environment(struct table *table)
+{
     const char *forced = environment("POSENC_BACKEND"), *most = environment("POSENC_MAX_ISA");
     if (forced) {
         const struct posenc_backend *backend = posenc_backend_find(forced);
@@ -207,8 +223,7 @@ static void serve_from_environment(struct table *table) {
     }
 }
 
-/* ---- What the program asks for ------------------------------------------------------------
- */
+/* ---- What the program asks for ---------------------------------------------- */
 
 static const char spaces[] = " \t\r";
 
@@ -218,14 +233,16 @@ struct word {
 };
 
 /* The next word of the line at *text, which moves past it; length 0 at the end of the line. */
-static struct word next_word(const char **text) {
+static struct word next_word(const char **text)
+{
     const char *start = *text + strspn(*text, spaces);
     size_t length = *start == '#' ? 0 : strcspn(start, " \t\r\n#");
     *text = start + length;
     return (struct word){ start, length };
 }
 
-static enum posenc_status find_usable(struct word name, const struct posenc_backend **backend) {
+static enum posenc_status find_usable(struct word name, const struct posenc_backend **backend)
+{
     *backend = find_backend(name.text, name.length);
     if (!*backend)
         return POSENC_ERR_UNKNOWN;
@@ -234,7 +251,8 @@ static enum posenc_status find_usable(struct word name, const struct posenc_back
 
 /* One line "kernel backend". */
 static enum posenc_status select_line(struct table *table, struct word kernel_name,
-                                      struct word name) {
+                                      struct word name)
+{
     static const char reason[] = "selected by the program for this kernel";
     enum posenc_kernel kernel = find_kernel(kernel_name.text, kernel_name.length);
     if (!is_kernel(kernel))
@@ -249,7 +267,8 @@ static enum posenc_status select_line(struct table *table, struct word kernel_na
     return POSENC_OK;
 }
 
-static enum posenc_status select_everything(struct table *table, struct word name) {
+static enum posenc_status select_everything(struct table *table, struct word name)
+{
     const struct posenc_backend *backend;
     enum posenc_status status = find_usable(name, &backend);
     if (status)
@@ -262,7 +281,8 @@ static enum posenc_status select_everything(struct table *table, struct word nam
 }
 
 /* `table` comes filled from the environment: what the text does not name stays so. */
-static enum posenc_status select_text(struct table *table, const char *text) {
+static enum posenc_status select_text(struct table *table, const char *text)
+{
     const char *rest = text + strspn(text, " \t\r\n");
     struct word only = next_word(&rest);
     if (only.length != 0 && rest[strspn(rest, " \t\r\n")] == '\0')
@@ -285,7 +305,8 @@ static enum posenc_status select_text(struct table *table, const char *text) {
     return lines ? POSENC_OK : POSENC_ERR_ARGUMENT;
 }
 
-enum posenc_status posenc_select(const char *text) {
+enum posenc_status posenc_select(const char *text)
+{
     struct table *table = calloc(1, sizeof *table);
     if (!table)
         return POSENC_ERR_MEMORY;
@@ -304,7 +325,8 @@ enum posenc_status posenc_select(const char *text) {
 }
 
 /* The table in force, made from the environment by the first who asks; NULL without memory. */
-static const struct table *selection_table(void) {
+static const struct table *selection_table(void)
+{
     struct table *table = atomic_load_explicit(&current, memory_order_acquire);
     if (table)
         return table;
@@ -318,7 +340,8 @@ static const struct table *selection_table(void) {
     return table;
 }
 
-struct posenc_selection posenc_selection(enum posenc_kernel kernel) {
+struct posenc_selection posenc_selection(enum posenc_kernel kernel)
+{
     if (!is_kernel(kernel))
         return (struct posenc_selection){ NULL, POSENC_ERR_ARGUMENT, "no such kernel" };
     const struct table *table = selection_table();
@@ -328,7 +351,8 @@ struct posenc_selection posenc_selection(enum posenc_kernel kernel) {
 }
 
 enum posenc_status posenc_resolve(const struct posenc_backend **backend,
-                                  enum posenc_kernel kernel, struct posenc_error *error) {
+                                  enum posenc_kernel kernel, struct posenc_error *error)
+{
     enum posenc_status status;
     const char *what;
     if (!*backend) {

@@ -13,7 +13,8 @@ enum { MAX_RANK = 4 };
 static const int64_t most_size = INT32_MAX; /* of one dimension: below 2^31 */
 
 enum posenc_status posenc_refuse(struct posenc_error *error, enum posenc_status status,
-                                 const char *what, double value, double least, double most) {
+                                 const char *what, double value, double least, double most)
+{
     if (error)
         *error = (struct posenc_error){ status, what, value, least, most };
     return status;
@@ -21,7 +22,8 @@ enum posenc_status posenc_refuse(struct posenc_error *error, enum posenc_status 
 
 /* The bytes of `n` dimensions from `data` on; false if they do not fit in the address space. */
 static bool find_span(const void *data, int64_t item, int n, const int64_t *shape,
-                      const int64_t *stride, struct span *span) {
+                      const int64_t *stride, struct span *span)
+{
     int64_t below = 0, above = 1;
     bool overflow = false;
     for (int i = 0; i < n; i++) {
@@ -42,7 +44,8 @@ static bool find_span(const void *data, int64_t item, int n, const int64_t *shap
 
 /* The sufficient condition above, for n <= MAX_RANK + 1 dimensions whose span has been found.
  */
-static bool is_injective(int n, const int64_t *shape, const int64_t *stride) {
+static bool is_injective(int n, const int64_t *shape, const int64_t *stride)
+{
     int64_t sorted[MAX_RANK + 1], sizes[MAX_RANK + 1];
     int count =
         0; /* insertion sort; from the last dimension on, the usual order needs no moves */
@@ -70,7 +73,8 @@ static bool is_injective(int n, const int64_t *shape, const int64_t *stride) {
 /* Rank, dtype and sizes; whether there are no elements. */
 static enum posenc_status check_form(const struct posenc_tensor *t,
                                      const struct tensor_rule *rule, bool *empty,
-                                     struct posenc_error *error) {
+                                     struct posenc_error *error)
+{
     const struct tensor_names *names = rule->names;
     if (t->rank < rule->least_rank || t->rank > rule->most_rank)
         return posenc_refuse(error, POSENC_ERR_SHAPE, names->rank, t->rank, rule->least_rank,
@@ -92,7 +96,8 @@ static enum posenc_status check_form(const struct posenc_tensor *t,
 
 enum posenc_status posenc_check_tensor(struct posenc_tensor *tensor,
                                        const struct tensor_rule *rule, struct checked *checked,
-                                       struct posenc_error *error) {
+                                       struct posenc_error *error)
+{
     const struct tensor_names *names = rule->names;
     *checked = (struct checked){ { 0, 0 }, false };
     enum posenc_status status = check_form(tensor, rule, &checked->empty, error);
@@ -120,7 +125,8 @@ enum posenc_status posenc_check_tensor(struct posenc_tensor *tensor,
     return POSENC_OK;
 }
 
-void posenc_insert_dimension(struct posenc_tensor *tensor, int at) {
+void posenc_insert_dimension(struct posenc_tensor *tensor, int at)
+{
     for (int i = tensor->rank; i > at; i--) {
         tensor->shape[i] = tensor->shape[i - 1];
         tensor->stride[i] = tensor->stride[i - 1];
@@ -130,14 +136,16 @@ void posenc_insert_dimension(struct posenc_tensor *tensor, int at) {
     tensor->rank++;
 }
 
-bool posenc_same_shape(const struct posenc_tensor *a, const struct posenc_tensor *b) {
+bool posenc_same_shape(const struct posenc_tensor *a, const struct posenc_tensor *b)
+{
     bool same = a->rank == b->rank;
     for (int i = 0; same && i < a->rank; i++)
         same = a->shape[i] == b->shape[i];
     return same;
 }
 
-static bool same_strides(const struct posenc_tensor *a, const struct posenc_tensor *b) {
+static bool same_strides(const struct posenc_tensor *a, const struct posenc_tensor *b)
+{
     bool same = true;
     for (int i = 0; i < a->rank; i++)
         same &= a->stride[i] == b->stride[i];
@@ -146,7 +154,8 @@ static bool same_strides(const struct posenc_tensor *a, const struct posenc_tens
 
 /* Two tensors woven into each other, as the cosines and sines of one [tokens, 2, half] array:
  * both together are a tensor with one dimension more, and its elements are distinct. */
-static bool are_woven(const struct posenc_tensor *a, const struct posenc_tensor *b) {
+static bool are_woven(const struct posenc_tensor *a, const struct posenc_tensor *b)
+{
     int64_t shape[MAX_RANK + 1] = { 2 };
     int64_t bytes = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data);
     int64_t stride[MAX_RANK + 1] = { bytes / (int64_t)sizeof(float) };
@@ -162,7 +171,8 @@ static bool meet(struct span a, struct span b) { return a.first < b.end && b.fir
 enum posenc_status posenc_check_overlap(const struct posenc_tensor *a, struct span a_span,
                                         const struct posenc_tensor *b, struct span b_span,
                                         bool may_be_same, const char *what,
-                                        struct posenc_error *error) {
+                                        struct posenc_error *error)
+{
     if (!meet(a_span, b_span) || (may_be_same && a->data == b->data && same_strides(a, b)) ||
         are_woven(a, b))
         return POSENC_OK;
@@ -170,14 +180,16 @@ enum posenc_status posenc_check_overlap(const struct posenc_tensor *a, struct sp
 }
 
 enum posenc_status posenc_check_apart(struct span a, struct span b, const char *what,
-                                      struct posenc_error *error) {
+                                      struct posenc_error *error)
+{
     return meet(a, b) ? posenc_refuse(error, POSENC_ERR_OVERLAP, what, 0.0, 1.0, 0.0)
                       : POSENC_OK;
 }
 
 enum posenc_status posenc_check_array(const void *data, int64_t n, size_t item,
                                       const char *what, struct span *span,
-                                      struct posenc_error *error) {
+                                      struct posenc_error *error)
+{
     const int64_t shape[1] = { n }, stride[1] = { 1 };
     if (!data)
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, what, 0.0, 1.0, 0.0);
@@ -188,7 +200,8 @@ enum posenc_status posenc_check_array(const void *data, int64_t n, size_t item,
 }
 
 static inline int64_t position_at(const struct posenc_positions *p,
-                                  enum posenc_position_kind kind, int64_t b, int64_t t) {
+                                  enum posenc_position_kind kind, int64_t b, int64_t t)
+{
     int64_t index = b * p->stride_batch + t * p->stride_token;
     return kind == POSENC_POSITIONS_I32 ? ((const int32_t *)p->data)[index]
                                         : ((const int64_t *)p->data)[index];
@@ -198,7 +211,8 @@ static inline int64_t position_at(const struct posenc_positions *p,
  */
 static inline bool scan(const struct posenc_positions *p, enum posenc_position_kind kind,
                         int64_t batch, int64_t tokens, int64_t least, int64_t most,
-                        int64_t *culprit) {
+                        int64_t *culprit)
+{
     for (int64_t b = 0; b < batch; b++) {
         int outside = 0;
         for (int64_t t = 0; t < tokens; t++) {
@@ -216,7 +230,8 @@ static inline bool scan(const struct posenc_positions *p, enum posenc_position_k
 
 static enum posenc_status check_offset(int64_t offset, int64_t tokens, int64_t least,
                                        int64_t most, const char *what,
-                                       struct posenc_error *error) {
+                                       struct posenc_error *error)
+{
     if (offset < least || offset > most)
         return posenc_refuse(error, POSENC_ERR_POSITION, what, (double)offset, (double)least,
                              (double)most);
@@ -229,7 +244,8 @@ static enum posenc_status check_offset(int64_t offset, int64_t tokens, int64_t l
 enum posenc_status posenc_check_positions(const struct posenc_positions *positions,
                                           int64_t batch, int64_t tokens, int64_t least,
                                           int64_t most, const char *what, struct span *span,
-                                          struct posenc_error *error) {
+                                          struct posenc_error *error)
+{
     enum posenc_position_kind kind = positions->kind;
     *span = (struct span){ 0, 0 };
     if (kind == POSENC_OFFSET)

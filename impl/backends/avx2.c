@@ -2,6 +2,6 @@
 #define POSENC_SIMD_AVX2
 #define TEMPLATE_BACKEND     posenc_backend_avx2
 #define TEMPLATE_NAME        "avx2"
-#define TEMPLATE_NEEDS       "avx2 fma"
+#define TEMPLATE_NEEDS       "avx2 fma f16c"
 #define TEMPLATE_DESCRIPTION "the templates with 8 lanes"
 #include "../kernels/template.h"

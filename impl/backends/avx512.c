@@ -2,6 +2,6 @@
 #define POSENC_SIMD_AVX512
 #define TEMPLATE_BACKEND     posenc_backend_avx512
 #define TEMPLATE_NAME        "avx512"
-#define TEMPLATE_NEEDS       "avx512f avx512bw avx512dq avx512vl"
+#define TEMPLATE_NEEDS       "avx512f avx512bw avx512dq avx512vl avx2 fma f16c"
 #define TEMPLATE_DESCRIPTION "the templates with 16 lanes"
 #include "../kernels/template.h"

@@ -16,9 +16,9 @@
 #include <math.h>
 
 #ifndef PLAIN_NAME
-#define PLAIN_NAME libm
-#define PLAIN_FAMILY "libm"
-#define PLAIN_NEEDS ""
+#define PLAIN_NAME        libm
+#define PLAIN_FAMILY      "libm"
+#define PLAIN_NEEDS       ""
 #define PLAIN_DESCRIPTION "plain loops over the C library's sin, cos and fma"
 #endif
 
@@ -29,8 +29,8 @@
 #define PLAIN_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-static void sincos_pair(const struct posenc_freqs *freqs, double scale, int64_t position, int64_t pair,
-                        float *sine, float *cosine)
+static void sincos_pair(const struct posenc_freqs *freqs, double scale, int64_t position,
+                        int64_t pair, float *sine, float *cosine)
 {
     if (freqs->view.profile == POSENC_HF_F32) {
         float angle = (float)position * freqs->view.omega_f32[pair];
@@ -50,14 +50,14 @@ static float add(float x, float scale, float value)
 }
 
 /* One element of a sinusoidal row, onto x where there is one. */
-static void put(const struct posenc_sinusoidal_args *args, const float *x, float *out, int64_t column,
-                float value)
+static void put(const struct posenc_sinusoidal_args *args, const float *x, float *out,
+                int64_t column, float value)
 {
     out[column] = x ? add(x[column], args->x_scale, value) : value;
 }
 
-static void sinusoidal_row(const struct posenc_sinusoidal_args *args, int64_t position, const float *x,
-                           float *out)
+static void sinusoidal_row(const struct posenc_sinusoidal_args *args, int64_t position,
+                           const float *x, float *out)
 {
     int64_t dim = args->out.shape[3], half = dim / 2;
     bool interleaved = args->layout == POSENC_INTERLEAVED;
@@ -93,10 +93,11 @@ static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
     for (int64_t b = 0; b < args->cos.shape[0]; b++)
         for (int64_t t = 0; t < args->cos.shape[1]; t++) {
             int64_t position = posenc_position(&args->positions, b, t);
-            float *cosine = posenc_row(&args->cos, b, t, 0), *sine = posenc_row(&args->sin, b, t, 0);
+            float *cosine = posenc_row(&args->cos, b, t, 0),
+                  *sine = posenc_row(&args->sin, b, t, 0);
             for (int64_t i = 0; i < args->cos.shape[3]; i++)
-                sincos_pair(args->freqs, args->freqs->view.attention_factor, position, i, &sine[i],
-                            &cosine[i]);
+                sincos_pair(args->freqs, args->freqs->view.attention_factor, position, i,
+                            &sine[i], &cosine[i]);
         }
     return POSENC_OK;
 }
@@ -117,8 +118,8 @@ static enum posenc_status learned_add(const struct posenc_learned_args *args)
 }
 
 /* One head: pair i is (x[i * step], x[i * step + apart]). */
-static void rotate_half(int64_t n, const float *cosine, const float *sine, float sign, const float *x,
-                        float *out)
+static void rotate_half(int64_t n, const float *cosine, const float *sine, float sign,
+                        const float *x, float *out)
 {
     PLAIN_INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
@@ -139,8 +140,8 @@ static void rotate_interleaved(int64_t n, const float *cosine, const float *sine
     }
 }
 
-typedef void rotation(int64_t n, const float *cosine, const float *sine, float sign, const float *x,
-                      float *out);
+typedef void rotation(int64_t n, const float *cosine, const float *sine, float sign,
+                      const float *x, float *out);
 
 static enum posenc_status rope(const struct posenc_rope_args *args, rotation *rotate)
 {
@@ -192,7 +193,8 @@ static enum posenc_status alibi(const struct posenc_alibi_args *args)
                 PLAIN_INDEPENDENT
                 for (int64_t j = 0; j < keys; j++) {
                     float distance = (float)(j < query ? j - query : query - j);
-                    float bias = args->causal && j > query ? -INFINITY : args->slopes[h] * distance;
+                    float bias =
+                        args->causal && j > query ? -INFINITY : args->slopes[h] * distance;
                     put_bias(x, args->x_scale, out, j, bias);
                 }
             }
@@ -221,7 +223,8 @@ static enum posenc_status t5_bias(const struct posenc_t5_args *args)
                 float *out = posenc_row(&args->out, b, h, i);
                 for (int64_t j = 0; j < keys; j++) {
                     int64_t bucket = t5_bucket(args, j - i - args->query_offset);
-                    const float *row = (const float *)args->table.data + bucket * args->table.stride[0];
+                    const float *row =
+                        (const float *)args->table.data + bucket * args->table.stride[0];
                     put_bias(x, args->x_scale, out, j, row[h]);
                 }
             }

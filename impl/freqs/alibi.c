@@ -13,7 +13,8 @@
 enum { MOST_HEADS = 65536 };
 
 /* 2^(-bias_max h / n), n a power of two. */
-static float slope(double bias_max, int64_t h, int64_t n) {
+static float slope(double bias_max, int64_t h, int64_t n)
+{
     static const struct dd ln2 = { 0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56 };
     struct dd power = dd_scale(dd_product(-bias_max, (double)h), 1.0 / (double)n);
     double whole = rint(power.hi);
@@ -22,7 +23,8 @@ static float slope(double bias_max, int64_t h, int64_t n) {
     return dd_to_float(dd_scale(mantissa, ldexp(1.0, (int)whole)));
 }
 
-enum posenc_status posenc_alibi_slopes(int64_t n_heads, double alibi_bias_max, float *slopes) {
+enum posenc_status posenc_alibi_slopes(int64_t n_heads, double alibi_bias_max, float *slopes)
+{
     if (!slopes)
         return POSENC_ERR_ARGUMENT;
     if (n_heads < 1 || n_heads > MOST_HEADS)

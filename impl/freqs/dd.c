@@ -56,7 +56,8 @@ static const struct dd inverse_factorial[31] = {
 
 /* Sum of z^j / (first + step j)! for j < n_terms.  From term n_dd on the terms are so small
  * against the sum that plain doubles carry them. */
-static struct dd series(struct dd z, int first, int step, int n_dd, int n_terms) {
+static struct dd series(struct dd z, int first, int step, int n_dd, int n_terms)
+{
     double tail = 0.0;
     for (int j = n_terms - 1; j >= n_dd; j--)
         tail = fma(tail, z.hi, inverse_factorial[first + step * j].hi);
@@ -67,12 +68,14 @@ static struct dd series(struct dd z, int first, int step, int n_dd, int n_terms)
 }
 
 /* k ln 2 for an integer |k| < 2^20. */
-static struct dd times_ln2(double k) {
+static struct dd times_ln2(double k)
+{
     struct dd sum = dd_add(dd_product(k, ln2[0]), dd_product(k, ln2[1]));
     return dd_add(sum, dd_from(k * ln2[2]));
 }
 
-struct dd posenc_dd_log(struct dd a) {
+struct dd posenc_dd_log(struct dd a)
+{
     int k;
     double m = frexp(a.hi, &k);
     if (m < 0x1.6a09e667f3bcdp-1) /* sqrt(1/2) */
@@ -87,7 +90,8 @@ struct dd posenc_dd_log(struct dd a) {
     return dd_add(times_ln2((double)k), dd_scale(dd_mul(s, sum), 2.0));
 }
 
-struct dd posenc_dd_exp(struct dd a) {
+struct dd posenc_dd_exp(struct dd a)
+{
     double k = rint(a.hi / ln2[0]);
     struct dd r = dd_sub(dd_sub(a, dd_product(k, ln2[0])), dd_product(k, ln2[1]));
     r = dd_sub(r, dd_from(k * ln2[2]));
@@ -96,17 +100,20 @@ struct dd posenc_dd_exp(struct dd a) {
     return (struct dd){ ldexp(e.hi, (int)k), ldexp(e.lo, (int)k) };
 }
 
-static struct turn turn_add(struct turn a, struct turn b) {
+static struct turn turn_add(struct turn a, struct turn b)
+{
     uint64_t lo = a.lo + b.lo;
     return (struct turn){ a.hi + b.hi + (lo < a.lo), lo };
 }
 
-static struct turn turn_neg(struct turn a) {
+static struct turn turn_neg(struct turn a)
+{
     return (struct turn){ ~a.hi + (a.lo == 0), ~a.lo + 1 };
 }
 
 /* A double as a fraction of a turn, modulo 1, rounded to nearest. */
-static struct turn turn_from(double a) {
+static struct turn turn_from(double a)
+{
     int exponent;
     double m = frexp(fabs(a), &exponent); /* |a| = integer 2^(shift - 128) */
     uint64_t integer = (uint64_t)ldexp(m, 53);
@@ -125,7 +132,8 @@ static struct turn turn_from(double a) {
     return a < 0.0 ? turn_neg(t) : t;
 }
 
-struct turn posenc_turn(struct dd omega) {
+struct turn posenc_turn(struct dd omega)
+{
     const double *c = inverse_two_pi;
     struct dd p00 = dd_product(omega.hi, c[0]);
     struct dd p01 = dd_product(omega.hi, c[1]);
@@ -136,14 +144,16 @@ struct turn posenc_turn(struct dd omega) {
     return turn_add(t, turn_from(rest));
 }
 
-struct turn posenc_turn_times(struct turn turn, uint32_t times) {
+struct turn posenc_turn_times(struct turn turn, uint32_t times)
+{
     uint64_t low = (turn.lo & UINT32_MAX) * times;
     uint64_t high = (turn.lo >> 32) * times + (low >> 32);
     return (struct turn){ turn.hi * times + (high >> 32), high << 32 | (low & UINT32_MAX) };
 }
 
 /* A turn in [-1/2, 1/2) as a double-double, to the 2^-106 of its leading bit. */
-static struct dd turn_to_dd(struct turn t) {
+static struct dd turn_to_dd(struct turn t)
+{
     int negative = t.hi >> 63 != 0;
     if (negative)
         t = turn_neg(t);
@@ -155,7 +165,8 @@ static struct dd turn_to_dd(struct turn t) {
     return negative ? dd_neg(sum) : sum;
 }
 
-void posenc_dd_cossin(struct turn turn, struct dd *cosine, struct dd *sine) {
+void posenc_dd_cossin(struct turn turn, struct dd *cosine, struct dd *sine)
+{
     turn.hi += (uint64_t)1 << 61; /* 1/8 of a turn: rounds to the nearest quarter */
     unsigned quarter = (unsigned)(turn.hi >> 62);
     turn.hi -= ((uint64_t)quarter << 62) + ((uint64_t)1 << 61);

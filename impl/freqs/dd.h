@@ -20,20 +20,23 @@ struct dd {
 static inline struct dd dd_from(double a) { return (struct dd){ a, 0.0 }; }
 
 /* a + b exactly, for |a| >= |b| or a = 0. */
-static inline struct dd dd_fast_sum(double a, double b) {
+static inline struct dd dd_fast_sum(double a, double b)
+{
     double s = a + b;
     return (struct dd){ s, b - (s - a) };
 }
 
 /* a + b exactly. */
-static inline struct dd dd_sum(double a, double b) {
+static inline struct dd dd_sum(double a, double b)
+{
     double s = a + b;
     double bb = s - a;
     return (struct dd){ s, (a - (s - bb)) + (b - bb) };
 }
 
 /* a b exactly, short of underflow. */
-static inline struct dd dd_product(double a, double b) {
+static inline struct dd dd_product(double a, double b)
+{
     double p = a * b;
     return (struct dd){ p, fma(a, b, -p) };
 }
@@ -41,7 +44,8 @@ static inline struct dd dd_product(double a, double b) {
 static inline struct dd dd_neg(struct dd a) { return (struct dd){ -a.hi, -a.lo }; }
 
 /* Relative error below 3.1 u^2 whatever cancels. */
-static inline struct dd dd_add(struct dd a, struct dd b) {
+static inline struct dd dd_add(struct dd a, struct dd b)
+{
     struct dd s = dd_sum(a.hi, b.hi);
     struct dd t = dd_sum(a.lo, b.lo);
     s = dd_fast_sum(s.hi, s.lo + t.hi);
@@ -51,19 +55,22 @@ static inline struct dd dd_add(struct dd a, struct dd b) {
 static inline struct dd dd_sub(struct dd a, struct dd b) { return dd_add(a, dd_neg(b)); }
 
 /* Relative error below 4 u^2. */
-static inline struct dd dd_mul(struct dd a, struct dd b) {
+static inline struct dd dd_mul(struct dd a, struct dd b)
+{
     struct dd p = dd_product(a.hi, b.hi);
     double t = fma(a.lo, b.hi, fma(a.hi, b.lo, a.lo * b.lo));
     return dd_fast_sum(p.hi, p.lo + t);
 }
 
 /* Multiplication by a power of two: exact. */
-static inline struct dd dd_scale(struct dd a, double power_of_two) {
+static inline struct dd dd_scale(struct dd a, double power_of_two)
+{
     return (struct dd){ a.hi * power_of_two, a.lo * power_of_two };
 }
 
 /* Three quotient digits: relative error of a few u^2. */
-static inline struct dd dd_div(struct dd a, struct dd b) {
+static inline struct dd dd_div(struct dd a, struct dd b)
+{
     double q0 = a.hi / b.hi;
     struct dd rest = dd_sub(a, dd_mul(b, dd_from(q0)));
     double q1 = rest.hi / b.hi;
@@ -74,14 +81,16 @@ static inline struct dd dd_div(struct dd a, struct dd b) {
 }
 
 /* Sign of a - b. */
-static inline int dd_compare(struct dd a, struct dd b) {
+static inline int dd_compare(struct dd a, struct dd b)
+{
     struct dd d = dd_sub(a, b);
     return (d.hi > 0.0) - (d.hi < 0.0);
 }
 
 /* Correctly rounded to f32: first to a double with an odd last bit where inexact, which can be
  * no midpoint of two floats, so the second rounding cannot go wrong. */
-static inline float dd_to_float(struct dd a) {
+static inline float dd_to_float(struct dd a)
+{
     uint64_t bits;
     memcpy(&bits, &a.hi, sizeof bits);
     if (a.lo != 0.0 && a.hi != 0.0 && (bits & 1) == 0) {

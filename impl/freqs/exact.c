@@ -15,7 +15,8 @@
  */
 #include "plan.h"
 
-struct exponent posenc_exponent(const struct posenc_freqs_spec *spec, int64_t i) {
+struct exponent posenc_exponent(const struct posenc_freqs_spec *spec, int64_t i)
+{
     if (spec->convention == POSENC_EXPONENT)
         return (struct exponent){ 2.0 * (double)i, (double)spec->dim };
     int64_t n = spec->dim / 2;
@@ -24,7 +25,8 @@ struct exponent posenc_exponent(const struct posenc_freqs_spec *spec, int64_t i)
 }
 
 /* c(rotations), rounded outwards to a whole pair if `truncate`. */
-static struct dd correction(const struct posenc_freqs_spec *spec, double rotations, bool up) {
+static struct dd correction(const struct posenc_freqs_spec *spec, double rotations, bool up)
+{
     struct dd turns = dd_mul(dd_scale(posenc_dd_pi, 2.0), dd_from(rotations));
     struct dd log_ratio =
         posenc_dd_log(dd_div(dd_from(spec->original_max_position_embeddings), turns));
@@ -39,7 +41,8 @@ static struct dd correction(const struct posenc_freqs_spec *spec, double rotatio
     return dd_from(whole);
 }
 
-static void yarn_ramp(const struct posenc_freqs_spec *spec, struct exact_rule *rule) {
+static void yarn_ramp(const struct posenc_freqs_spec *spec, struct exact_rule *rule)
+{
     struct dd low = correction(spec, spec->beta_fast, false);
     struct dd high = correction(spec, spec->beta_slow, true);
     struct dd last = dd_from((double)(spec->dim - 1));
@@ -54,7 +57,8 @@ static void yarn_ramp(const struct posenc_freqs_spec *spec, struct exact_rule *r
     rule->ramp_width = width;
 }
 
-static struct dd yarn(const struct exact_rule *rule, int64_t i, struct dd omega) {
+static struct dd yarn(const struct exact_rule *rule, int64_t i, struct dd omega)
+{
     struct dd one = dd_from(1.0);
     struct dd t = dd_div(dd_sub(dd_from((double)i), rule->ramp_low), rule->ramp_width);
     if (t.hi <= 0.0)
@@ -66,7 +70,8 @@ static struct dd yarn(const struct exact_rule *rule, int64_t i, struct dd omega)
 }
 
 /* Compares turns within L positions, L / wavelength, instead of wavelengths. */
-static struct dd llama3(const struct posenc_freqs_spec *spec, struct dd omega) {
+static struct dd llama3(const struct posenc_freqs_spec *spec, struct dd omega)
+{
     struct dd low = dd_from(spec->low_freq_factor);
     struct dd high = dd_from(spec->high_freq_factor);
     struct dd turns = dd_div(dd_mul(omega, dd_from(spec->original_max_position_embeddings)),
@@ -82,7 +87,8 @@ static struct dd llama3(const struct posenc_freqs_spec *spec, struct dd omega) {
     return dd_add(dd_mul(scaled, dd_sub(dd_from(1.0), t)), dd_mul(omega, t));
 }
 
-struct exact_rule posenc_exact_rule(const struct posenc_freqs_spec *spec) {
+struct exact_rule posenc_exact_rule(const struct posenc_freqs_spec *spec)
+{
     struct exact_rule rule = { .spec = spec,
                                .log_theta = posenc_dd_log(dd_from(spec->rope_theta)) };
     if (spec->scaling == POSENC_SCALING_YARN)
@@ -90,7 +96,8 @@ struct exact_rule posenc_exact_rule(const struct posenc_freqs_spec *spec) {
     return rule;
 }
 
-struct dd posenc_exact_omega(const struct exact_rule *rule, int64_t i) {
+struct dd posenc_exact_omega(const struct exact_rule *rule, int64_t i)
+{
     struct exponent e = posenc_exponent(rule->spec, i);
     struct dd power = dd_div(dd_mul(rule->log_theta, dd_from(e.n)), dd_from(e.d));
     struct dd omega = posenc_dd_exp(dd_neg(power));
@@ -108,13 +115,15 @@ struct dd posenc_exact_omega(const struct exact_rule *rule, int64_t i) {
 }
 
 /* 0.1 mscale ln(factor) + 1 */
-static struct dd magnitude(double factor, double mscale) {
+static struct dd magnitude(double factor, double mscale)
+{
     struct dd log_factor = posenc_dd_log(dd_from(factor));
     struct dd tenth = dd_div(log_factor, dd_from(10.0));
     return dd_add(dd_mul(tenth, dd_from(mscale)), dd_from(1.0));
 }
 
-double posenc_attention_factor(const struct posenc_freqs_spec *spec) {
+double posenc_attention_factor(const struct posenc_freqs_spec *spec)
+{
     if (spec->attention_factor != 0.0)
         return spec->attention_factor;
     if (spec->scaling != POSENC_SCALING_YARN || spec->values)

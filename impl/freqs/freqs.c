@@ -15,7 +15,8 @@ enum { ALIGNMENT = 64, MOST_DIM = 65536 };
 static const double least_omega = 0x1p-80, most_omega = 0x1p16;
 
 static enum posenc_status refuse(struct posenc_error *error, enum posenc_status status,
-                                 const char *what, double value, double least, double most) {
+                                 const char *what, double value, double least, double most)
+{
     if (error)
         *error = (struct posenc_error){ status, what, value, least, most };
     return status;
@@ -23,14 +24,16 @@ static enum posenc_status refuse(struct posenc_error *error, enum posenc_status 
 
 /* NaN is out of every range. */
 static enum posenc_status check_range(struct posenc_error *error, const char *what,
-                                      double value, double least, double most) {
+                                      double value, double least, double most)
+{
     if (value >= least && value <= most)
         return POSENC_OK;
     return refuse(error, POSENC_ERR_PARAMETER, what, value, least, most);
 }
 
 static enum posenc_status check_yarn(const struct posenc_freqs_spec *spec,
-                                     struct posenc_error *error) {
+                                     struct posenc_error *error)
+{
     if (spec->rope_theta <= 1.0)
         return refuse(error, POSENC_ERR_THETA, "rope_theta (yarn divides by its logarithm)",
                       spec->rope_theta, 1.0 + DBL_EPSILON, DBL_MAX);
@@ -48,7 +51,8 @@ static enum posenc_status check_yarn(const struct posenc_freqs_spec *spec,
 }
 
 static enum posenc_status check_llama3(const struct posenc_freqs_spec *spec,
-                                       struct posenc_error *error) {
+                                       struct posenc_error *error)
+{
     enum posenc_status status =
         check_range(error, "low_freq_factor", spec->low_freq_factor, 0x1p-40, 0x1p40);
     if (!status)
@@ -58,7 +62,8 @@ static enum posenc_status check_llama3(const struct posenc_freqs_spec *spec,
 }
 
 static enum posenc_status check_scaling(const struct posenc_freqs_spec *spec,
-                                        struct posenc_error *error) {
+                                        struct posenc_error *error)
+{
     if (spec->scaling == POSENC_SCALING_NONE)
         return POSENC_OK;
     enum posenc_status status =
@@ -74,7 +79,8 @@ static enum posenc_status check_scaling(const struct posenc_freqs_spec *spec,
 }
 
 static enum posenc_status check_values(const struct posenc_freqs_spec *spec,
-                                       struct posenc_error *error) {
+                                       struct posenc_error *error)
+{
     if (spec->scaling != POSENC_SCALING_NONE)
         return refuse(error, POSENC_ERR_ARGUMENT,
                       "scaling (the caller's own frequencies take none)", (double)spec->scaling,
@@ -87,7 +93,8 @@ static enum posenc_status check_values(const struct posenc_freqs_spec *spec,
 }
 
 static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
-                                     struct posenc_error *error) {
+                                     struct posenc_error *error)
+{
     const enum posenc_status bad = POSENC_ERR_ARGUMENT;
     if (spec->size != sizeof *spec)
         return refuse(error, bad, "size of the spec", (double)spec->size, (double)sizeof *spec,
@@ -117,14 +124,16 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
 }
 
 /* The first of `n` elements of `size` bytes at *bytes, which moves past them. */
-static void *carve(unsigned char *memory, size_t *bytes, int64_t n, size_t size) {
+static void *carve(unsigned char *memory, size_t *bytes, int64_t n, size_t size)
+{
     void *start = memory ? memory + *bytes : NULL;
     *bytes += (size_t)n * size; /* n is a multiple of 64: alignment is kept */
     return start;
 }
 
 /* Places the arrays of a plan in `memory` (NULL: only counts) and returns the bytes needed. */
-static size_t lay_out(struct posenc_freqs *freqs, unsigned char *memory) {
+static size_t lay_out(struct posenc_freqs *freqs, unsigned char *memory)
+{
     int64_t n = freqs->stride;
     size_t bytes = (sizeof *freqs + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     freqs->view.omega = carve(memory, &bytes, n, sizeof(double));
@@ -140,7 +149,8 @@ static size_t lay_out(struct posenc_freqs *freqs, unsigned char *memory) {
     return bytes;
 }
 
-static struct posenc_freqs *allocate(const struct posenc_freqs_spec *spec) {
+static struct posenc_freqs *allocate(const struct posenc_freqs_spec *spec)
+{
     struct posenc_freqs plan = { 0 };
     plan.view.profile = spec->profile;
     plan.view.dim = spec->dim;
@@ -159,7 +169,8 @@ static struct posenc_freqs *allocate(const struct posenc_freqs_spec *spec) {
 
 /* Frequencies and turns.  The view is const for readers; the plan is still ours. */
 static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs,
-                               struct posenc_error *error) {
+                               struct posenc_error *error)
+{
     double *omega = (double *)freqs->view.omega;
     float *omega_f32 = (float *)freqs->view.omega_f32;
     uint64_t *turn_hi = (uint64_t *)freqs->view.turn_hi,
@@ -188,8 +199,8 @@ static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct pose
 }
 
 enum posenc_status posenc_freqs_create(const struct posenc_freqs_spec *spec,
-                                       struct posenc_freqs **freqs,
-                                       struct posenc_error *error) {
+                                       struct posenc_freqs **freqs, struct posenc_error *error)
+{
     if (!spec || !freqs)
         return refuse(error, POSENC_ERR_ARGUMENT, spec ? "freqs (NULL)" : "spec (NULL)", 0.0,
                       1.0, 0.0);
@@ -208,11 +219,13 @@ enum posenc_status posenc_freqs_create(const struct posenc_freqs_spec *spec,
     return POSENC_OK;
 }
 
-void posenc_freqs_destroy(struct posenc_freqs *freqs) {
+void posenc_freqs_destroy(struct posenc_freqs *freqs)
+{
     if (freqs)
         free(freqs->memory);
 }
 
-struct posenc_freqs_view posenc_freqs_view(const struct posenc_freqs *freqs) {
+struct posenc_freqs_view posenc_freqs_view(const struct posenc_freqs *freqs)
+{
     return freqs->view;
 }

@@ -11,12 +11,14 @@
  */
 #include "plan.h"
 
-static float power_f32(struct dd log_theta, float exponent) {
+static float power_f32(struct dd log_theta, float exponent)
+{
     return dd_to_float(posenc_dd_exp(dd_mul(log_theta, dd_from((double)exponent))));
 }
 
 /* find_correction_dim: Python floats; its logarithms correctly rounded. */
-static double correction_dim(const struct posenc_freqs_spec *spec, double rotations) {
+static double correction_dim(const struct posenc_freqs_spec *spec, double rotations)
+{
     double turns = rotations * 2.0 * posenc_dd_pi.hi;
     double log_ratio =
         posenc_dd_log(dd_from(spec->original_max_position_embeddings / turns)).hi;
@@ -25,7 +27,8 @@ static double correction_dim(const struct posenc_freqs_spec *spec, double rotati
 }
 
 /* linear_ramp_factor at pair i; low and high from find_correction_range. */
-static float ramp_f32(double low, double high, int64_t i) {
+static float ramp_f32(double low, double high, int64_t i)
+{
     if (low == high)
         high += 0.001;
     float t = ((float)i - (float)low) / (float)(high - low);
@@ -33,7 +36,8 @@ static float ramp_f32(double low, double high, int64_t i) {
 }
 
 static void yarn_f32(const struct posenc_freqs_spec *spec, int64_t n_pairs, float *inv_freq,
-                     const float *pos_freq) {
+                     const float *pos_freq)
+{
     double low = correction_dim(spec, spec->beta_fast);
     double high = correction_dim(spec, spec->beta_slow);
     if (spec->truncate) {
@@ -54,12 +58,14 @@ static void yarn_f32(const struct posenc_freqs_spec *spec, int64_t n_pairs, floa
 }
 
 /* number / tensor */
-static float quotient(double number, float tensor) {
+static float quotient(double number, float tensor)
+{
     float reciprocal = 1.0f / tensor;
     return reciprocal * (float)number;
 }
 
-static float llama3_f32(const struct posenc_freqs_spec *spec, float inv_freq) {
+static float llama3_f32(const struct posenc_freqs_spec *spec, float inv_freq)
+{
     double length = spec->original_max_position_embeddings;
     double low = spec->low_freq_factor, high = spec->high_freq_factor;
     float wavelength = quotient(2.0 * posenc_dd_pi.hi, inv_freq);
@@ -76,8 +82,8 @@ static float llama3_f32(const struct posenc_freqs_spec *spec, float inv_freq) {
     return a + b;
 }
 
-void posenc_hf_f32_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs,
-                         float *inv_freq) {
+void posenc_hf_f32_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs, float *inv_freq)
+{
     struct dd log_theta = posenc_dd_log(dd_from((double)(float)spec->rope_theta));
     float *pos_freq = inv_freq; /* in place: pair i is read before it is written */
     for (int64_t i = 0; i < n_pairs; i++) {

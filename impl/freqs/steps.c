@@ -14,7 +14,8 @@ struct rotation {
 };
 
 /* a + b, and whether more than ten bits cancelled. */
-static struct dd checked_sum(struct dd a, struct dd b, bool *cancelled) {
+static struct dd checked_sum(struct dd a, struct dd b, bool *cancelled)
+{
     struct dd sum = dd_add(a, b);
     *cancelled |= fabs(sum.hi) < 0x1p-10 * fabs(a.hi);
     return sum;
@@ -22,7 +23,8 @@ static struct dd checked_sum(struct dd a, struct dd b, bool *cancelled) {
 
 /* The rotation by `times` turns, whose summands are a and b. */
 static struct rotation compose(struct rotation a, struct rotation b, struct turn turn,
-                               uint32_t times) {
+                               uint32_t times)
+{
     bool cancelled = false;
     struct rotation r;
     r.cosine =
@@ -35,7 +37,8 @@ static struct rotation compose(struct rotation a, struct rotation b, struct turn
 
 /* Rows 0 ... 7 of one table for pair i: angle = row * unit turns.  Returns row 8. */
 static struct rotation fill(struct rotation first, struct turn turn, uint32_t unit,
-                            int64_t stride, double *cosine, double *sine) {
+                            int64_t stride, double *cosine, double *sine)
+{
     struct rotation r = first;
     cosine[0] = 1.0;
     sine[0] = 0.0;
@@ -47,7 +50,8 @@ static struct rotation fill(struct rotation first, struct turn turn, uint32_t un
     return r;
 }
 
-void posenc_fill_steps(struct posenc_freqs *freqs) {
+void posenc_fill_steps(struct posenc_freqs *freqs)
+{
     for (int64_t i = 0; i < freqs->view.n_pairs; i++) {
         struct turn turn = { freqs->view.turn_hi[i], freqs->view.turn_lo[i] };
         struct rotation one;

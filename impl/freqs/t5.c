@@ -20,7 +20,8 @@ struct big {
     uint32_t words[MOST_BUCKETS / 2 * 24 / 32 + 2];
 };
 
-static void big_multiply(struct big *a, uint32_t factor) {
+static void big_multiply(struct big *a, uint32_t factor)
+{
     uint64_t carry = 0;
     for (int i = 0; i < a->n_words; i++) {
         carry += (uint64_t)a->words[i] * factor;
@@ -31,12 +32,14 @@ static void big_multiply(struct big *a, uint32_t factor) {
         a->words[a->n_words++] = (uint32_t)carry;
 }
 
-static void big_multiply_power(struct big *a, int64_t base, int64_t exponent) {
+static void big_multiply_power(struct big *a, int64_t base, int64_t exponent)
+{
     for (int64_t i = 0; i < exponent; i++)
         big_multiply(a, (uint32_t)base);
 }
 
-static int big_compare(const struct big *a, const struct big *b) {
+static int big_compare(const struct big *a, const struct big *b)
+{
     if (a->n_words != b->n_words)
         return a->n_words < b->n_words ? -1 : 1;
     for (int i = a->n_words - 1; i >= 0; i--)
@@ -45,7 +48,8 @@ static int big_compare(const struct big *a, const struct big *b) {
     return 0;
 }
 
-static int64_t greatest_common_divisor(int64_t a, int64_t b) {
+static int64_t greatest_common_divisor(int64_t a, int64_t b)
+{
     return b == 0 ? a : greatest_common_divisor(b, a % b);
 }
 
@@ -56,7 +60,8 @@ struct buckets {
 };
 
 /* Whether distance n is in bucket e + k or a later one. */
-static bool reached(const struct buckets *b, int64_t n, int64_t k) {
+static bool reached(const struct buckets *b, int64_t n, int64_t k)
+{
     struct dd left = dd_mul(posenc_dd_log(dd_from((double)n)), dd_from((double)b->logarithmic));
     struct dd right = dd_add(dd_mul(b->log_max, dd_from((double)k)),
                              dd_mul(b->log_exact, dd_from((double)(b->logarithmic - k))));
@@ -72,7 +77,8 @@ static bool reached(const struct buckets *b, int64_t n, int64_t k) {
 }
 
 /* The least distance of bucket e + k. */
-static int64_t threshold(const struct buckets *b, int64_t k) {
+static int64_t threshold(const struct buckets *b, int64_t k)
+{
     struct dd ratio = dd_sub(b->log_max, b->log_exact);
     struct dd power =
         dd_div(dd_mul(ratio, dd_from((double)k)), dd_from((double)b->logarithmic));
@@ -86,7 +92,8 @@ static int64_t threshold(const struct buckets *b, int64_t k) {
 }
 
 enum posenc_status posenc_t5_thresholds(int64_t num_buckets, int64_t max_distance,
-                                        bool bidirectional, int32_t *thresholds) {
+                                        bool bidirectional, int32_t *thresholds)
+{
     if (!thresholds)
         return POSENC_ERR_ARGUMENT;
     if (num_buckets < (bidirectional ? 4 : 2) || num_buckets > MOST_BUCKETS ||

@@ -3,10 +3,15 @@
  *
  *     y0 = x0 cos - x1 sin,   y1 = x1 cos + x0 sin
  *
- * In this order: x1 sin and x0 sin are rounded, the other product is fused, in both pairings, so
- * that they agree to the bit under the permutation that relates them.  The transpose negates sin,
- * and the interleaved form adds x1 (-sin) for its even lanes: both are exact.  Bound by memory: the angles of a token stay in L1 while its heads pass, and
- * lines are asked for a fixed distance ahead (the hardware alone leaves 20 to 30 % on the table).
+ * In this order: x1 sin and x0 sin are rounded, the other product is fused, in both pairings,
+ * so that they agree to the bit under the permutation that relates them.  The transpose negates
+ * sin, and the interleaved form adds x1 (-sin) in its even lanes: both are exact.
+ *
+ * Bound by memory.  Heads are taken in strips of channels whose angles stay in registers while
+ * the heads pass.  What comes from DRAM and has more than one strip is taken in the order of
+ * memory instead: strips make the hardware's prefetchers lose the thread (half the speed on Zen
+ * 4). Software prefetch was tried: there it cost up to a third in the caches and a tenth in
+ * DRAM.
  */
 #ifndef POSENC_APPLY_TMPL_H
 #define POSENC_APPLY_TMPL_H
@@ -16,9 +21,8 @@
 
 enum pairing { HALF, INTERLEAVED };
 
-/* How far ahead of the stores a line is asked for, and from which size of the activations on: below
- * it they are in the L2 cache, where asking only costs load slots. */
-enum { PREFETCH_BYTES = 4096, PREFETCH_FROM = 1 << 20 };
+/* Activations of more bytes than this are taken to come from DRAM. */
+enum { IN_CACHE = 16 << 20 };
 
 /* One token of a call: its angles and its heads. */
 struct token {
@@ -30,16 +34,18 @@ struct token {
     int64_t x_stride, out_stride; /* between heads */
 };
 
-/* Pairs that one vector step rotates.  Half: a vector of x0 and one of x1.  Interleaved: one vector
- * that holds half as many pairs (with a single lane there is no such vector, and both go alike). */
+/* Pairs that one vector step rotates.  Half: a vector of x0 and one of x1.  Interleaved: one
+ * vector that holds half as many pairs (with a single lane there is no such vector, and both go
+ * alike). */
 SIMD_INLINE int64_t step_pairs(enum pairing pairing)
 {
     return pairing == INTERLEAVED && vf_lanes() > 1 ? vf_lanes() / 2 : vf_lanes();
 }
 
-/* The angles of n pairs from i on, as rotate_pairs wants them: c and s, or c c and -s s by turns. */
-SIMD_INLINE void load_angles(enum pairing pairing, const struct token *token, int64_t i, int64_t n, vf *c,
-                             vf *s)
+/* The angles of n pairs from i on, as rotate_pairs wants them: c and s, or c c and -s s by
+ * turns. */
+SIMD_INLINE void load_angles(enum pairing pairing, const struct token *token, int64_t i,
+                             int64_t n, vf *c, vf *s)
 {
     bool whole = n == vf_lanes();
 
@@ -53,15 +59,13 @@ SIMD_INLINE void load_angles(enum pairing pairing, const struct token *token, in
 }
 
 /* n pairs of one head from pair i on. */
-SIMD_INLINE void rotate_pairs(enum pairing pairing, bool prefetch, int64_t pairs, int64_t i, int64_t n, vf c,
+SIMD_INLINE void rotate_pairs(enum pairing pairing, int64_t pairs, int64_t i, int64_t n, vf c,
                               vf s, const float *x, float *out)
 {
     bool whole = n == step_pairs(pairing);
 
     if (pairing == INTERLEAVED && vf_lanes() > 1) {
-        vf both = whole ? vf_load(x + 2 * i) : vf_load_n(x + 2 * i, 2 * n);
-        if (prefetch)
-            prefetch_write((const char *)(x + 2 * i) + PREFETCH_BYTES);
+        vf both = vf_keep(whole ? vf_load(x + 2 * i) : vf_load_n(x + 2 * i, 2 * n));
         both = vf_fma(both, c, vf_mul(vf_swap_pairs(both), s));
         if (whole)
             vf_store(out + 2 * i, both);
@@ -71,12 +75,8 @@ SIMD_INLINE void rotate_pairs(enum pairing pairing, bool prefetch, int64_t pairs
     }
     int64_t first = pairing == INTERLEAVED ? 2 * i : i;
     int64_t second = pairing == INTERLEAVED ? 2 * i + 1 : pairs + i;
-    vf x0 = whole ? vf_load(x + first) : vf_load_n(x + first, n);
-    vf x1 = whole ? vf_load(x + second) : vf_load_n(x + second, n);
-    if (prefetch) {
-        prefetch_write((const char *)(x + first) + PREFETCH_BYTES);
-        prefetch_write((const char *)(x + second) + PREFETCH_BYTES);
-    }
+    vf x0 = vf_keep(whole ? vf_load(x + first) : vf_load_n(x + first, n));
+    vf x1 = vf_keep(whole ? vf_load(x + second) : vf_load_n(x + second, n));
     vf y0 = vf_fms(x0, c, vf_mul(x1, s)), y1 = vf_fma(x1, c, vf_mul(x0, s));
     if (whole) {
         vf_store(out + first, y0);
@@ -88,7 +88,7 @@ SIMD_INLINE void rotate_pairs(enum pairing pairing, bool prefetch, int64_t pairs
 }
 
 /* Four steps of pairs from i on, whose angles stay in registers while the heads pass. */
-SIMD_INLINE void rotate_four(enum pairing pairing, bool prefetch, const struct token *token, int64_t i)
+SIMD_INLINE void rotate_four(enum pairing pairing, const struct token *token, int64_t i)
 {
     int64_t w = step_pairs(pairing), pairs = token->pairs;
     const float *x = token->x;
@@ -100,15 +100,16 @@ SIMD_INLINE void rotate_four(enum pairing pairing, bool prefetch, const struct t
     load_angles(pairing, token, i + 2 * w, w, &c2, &s2);
     load_angles(pairing, token, i + 3 * w, w, &c3, &s3);
     for (int64_t h = 0; h < token->heads; h++, x += token->x_stride, out += token->out_stride) {
-        rotate_pairs(pairing, prefetch, pairs, i, w, c0, s0, x, out);
-        rotate_pairs(pairing, prefetch, pairs, i + w, w, c1, s1, x, out);
-        rotate_pairs(pairing, prefetch, pairs, i + 2 * w, w, c2, s2, x, out);
-        rotate_pairs(pairing, prefetch, pairs, i + 3 * w, w, c3, s3, x, out);
+        rotate_pairs(pairing, pairs, i, w, c0, s0, x, out);
+        rotate_pairs(pairing, pairs, i + w, w, c1, s1, x, out);
+        rotate_pairs(pairing, pairs, i + 2 * w, w, c2, s2, x, out);
+        rotate_pairs(pairing, pairs, i + 3 * w, w, c3, s3, x, out);
     }
 }
 
 /* One step of n pairs. */
-SIMD_INLINE void rotate_one(enum pairing pairing, const struct token *token, int64_t i, int64_t n)
+SIMD_INLINE void rotate_one(enum pairing pairing, const struct token *token, int64_t i,
+                            int64_t n)
 {
     const float *x = token->x;
     float *out = token->out;
@@ -116,19 +117,36 @@ SIMD_INLINE void rotate_one(enum pairing pairing, const struct token *token, int
 
     load_angles(pairing, token, i, n, &c, &s);
     for (int64_t h = 0; h < token->heads; h++, x += token->x_stride, out += token->out_stride)
-        rotate_pairs(pairing, false, token->pairs, i, n, c, s, x, out);
+        rotate_pairs(pairing, token->pairs, i, n, c, s, x, out);
 }
 
-SIMD_INLINE void rotate_token(enum pairing pairing, bool prefetch, const struct token *token)
+SIMD_INLINE void rotate_in_strips(enum pairing pairing, const struct token *token)
 {
     int64_t w = step_pairs(pairing), i = 0;
 
     for (; i + 4 * w <= token->pairs; i += 4 * w)
-        rotate_four(pairing, prefetch, token, i);
+        rotate_four(pairing, token, i);
     for (; i + w <= token->pairs; i += w)
         rotate_one(pairing, token, i, w);
     if (i < token->pairs)
         rotate_one(pairing, token, i, token->pairs - i);
+}
+
+SIMD_INLINE void rotate_in_order(enum pairing pairing, const struct token *token)
+{
+    struct token head = *token;
+    int64_t w = step_pairs(pairing);
+
+    head.heads = 1;
+    for (int64_t h = 0; h < token->heads; h++) {
+        int64_t i = 0;
+        for (; i + w <= token->pairs; i += w)
+            rotate_one(pairing, &head, i, w);
+        if (i < token->pairs)
+            rotate_one(pairing, &head, i, token->pairs - i);
+        head.x += token->x_stride;
+        head.out += token->out_stride;
+    }
 }
 
 /* The channels past rotary_dim, out of place. */
@@ -137,14 +155,17 @@ static void copy_rest(const struct token *token, int64_t head_dim)
     int64_t rotary_dim = 2 * token->pairs;
 
     for (int64_t h = 0; h < token->heads; h++)
-        memcpy(token->out + h * token->out_stride + rotary_dim, token->x + h * token->x_stride + rotary_dim,
+        memcpy(token->out + h * token->out_stride + rotary_dim,
+               token->x + h * token->x_stride + rotary_dim,
                (size_t)(head_dim - rotary_dim) * sizeof *token->x);
 }
 
 SIMD_INLINE void rope(const struct posenc_rope_args *args, enum pairing pairing)
 {
     const int64_t *shape = args->x.shape;
-    bool prefetch = shape[0] * shape[1] * shape[2] * shape[3] > PREFETCH_FROM / (int64_t)sizeof(float);
+    bool strips =
+        args->cos.shape[1] <= 4 * step_pairs(pairing) ||
+        shape[0] * shape[1] * shape[2] * shape[3] <= IN_CACHE / (int64_t)sizeof(float);
     struct token token = { .pairs = args->cos.shape[1],
                            .heads = shape[2],
                            .sign = args->transpose ? -1.0f : 1.0f,
@@ -158,10 +179,10 @@ SIMD_INLINE void rope(const struct posenc_rope_args *args, enum pairing pairing)
             token.sine = (const float *)args->sin.data + id * args->sin.stride[0];
             token.x = posenc_row(&args->x, b, t, 0);
             token.out = posenc_row(&args->out, b, t, 0);
-            if (prefetch)
-                rotate_token(pairing, true, &token);
+            if (strips)
+                rotate_in_strips(pairing, &token);
             else
-                rotate_token(pairing, false, &token);
+                rotate_in_order(pairing, &token);
             if (token.x != token.out && shape[3] > 2 * token.pairs)
                 copy_rest(&token, shape[3]);
         }
@@ -192,7 +213,6 @@ static enum posenc_status learned_add(const struct posenc_learned_args *args)
             float *out = posenc_row(&args->out, b, t, 0);
 
             for (; i + vf_lanes() <= dim; i += vf_lanes()) {
-                prefetch_write((const char *)(x + i) + PREFETCH_BYTES);
                 vf_store(out + i, vf_fma(vf_load(x + i), scale, vf_load(row + i)));
             }
             if (i < dim) {

@@ -7,7 +7,8 @@
 
 #include "../internal.h"
 
-static inline float *posenc_row(const struct posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
+static inline float *posenc_row(const struct posenc_tensor *t, int64_t i0, int64_t i1,
+                                int64_t i2)
 {
     return (float *)t->data + i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
 }

@@ -1,20 +1,22 @@
 /*
  * Cosines and sines of position x frequency, a vector of pairs at a time.
  *
- * Profile exact.  A frequency is a fraction of a turn in 128 binary digits, so position x frequency
- * mod 1 is integer multiplication and its wrap-around is the range reduction: exact at any position.
- * Anchors, at multiples of 64 positions, are evaluated from that phase in f64; the 63 positions after
- * an anchor are it rotated by two small tables of the plan:
+ * Profile exact.  A frequency is a fraction of a turn in 128 binary digits, so position x
+ * frequency mod 1 is integer multiplication and its wrap-around is the range reduction: exact
+ * at any position. Anchors, at multiples of 64 positions, are evaluated from that phase in f64;
+ * the 63 positions after an anchor are it rotated by two small tables of the plan:
  *
- *     R(64 a + 8 b + c) = R_anchor(64 a) . step8[b] . step1[c]        (cos, sin: angle addition)
+ *     R(64 a + 8 b + c) = R_anchor(64 a) . step8[b] . step1[c]        (cos, sin: angle
+ * addition)
  *
- * Four roundings of f64 and the tables' own leave an absolute error below 6e-16 (2^-50.5), which is
- * 2^-25.5 ulp of 1 and stays below 0.2 ulp of f32 for results down to 2^-24.  Smaller ones, next to
- * a zero, are evaluated from the phase itself (small_sine).  The blocks are those of absolute
- * positions, so a value depends on its position alone, not on where a batch was cut.
+ * Four roundings of f64 and the tables' own leave an absolute error below 6e-16 (2^-50.5),
+ * which is 2^-25.5 ulp of 1 and stays below 0.2 ulp of f32 for results down to 2^-24.  Smaller
+ * ones, next to a zero, are evaluated from the phase itself (small_sine).  The blocks are those
+ * of absolute positions, so a value depends on its position alone, not on where a batch was
+ * cut.
  *
- * Profile hf_f32.  The f32 angle is reduced by pi/2 in three f64 parts with fma (exact for angles
- * below 2^50), evaluated in f64 and rounded once.
+ * Profile hf_f32.  The f32 angle is reduced by pi/2 in three f64 parts with fma (exact for
+ * angles below 2^50), evaluated in f64 and rounded once.
  */
 #ifndef POSENC_SINCOS_TMPL_H
 #define POSENC_SINCOS_TMPL_H
@@ -22,8 +24,8 @@
 #include "../simd/simd.h"
 #include "common.h"
 
-/* cos and sin of r, |r| <= pi/4 (1 + 2^-40): the Taylor series, coefficients 1/k! rounded to f64.
- * The first term left out is below 2^-56 of the result. */
+/* cos and sin of r, |r| <= pi/4 (1 + 2^-40): the Taylor series, coefficients 1/k! rounded to
+ * f64. The first term left out is below 2^-56 of the result. */
 SIMD_INLINE void sincos_reduced(vd r, vd *cosine, vd *sine)
 {
     vd z = vd_mul(r, r);
@@ -56,9 +58,10 @@ SIMD_INLINE void sincos_quadrant(vd r, vq q, vd *cosine, vd *sine)
     *sine = vd_flip_bit1(vd_select_bit0(q, c, s), q);
 }
 
-/* The phase of position x pairs i, i+1, ...: its nearest quarter turn q, and what is left in radians
- * as f64, from 96 bits so that a small angle keeps its relative accuracy. */
-SIMD_INLINE vd phase_reduced(const struct posenc_freqs *freqs, uint32_t position, int64_t i, vq *q)
+/* The phase of position x pairs i, i+1, ...: its nearest quarter turn q, and what is left in
+ * radians as f64, from 96 bits so that a small angle keeps its relative accuracy. */
+SIMD_INLINE vd phase_reduced(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
+                             vq *q)
 {
     vq hi = vq_load(freqs->view.turn_hi + i), lo = vq_load(freqs->view.turn_lo + i);
     vq p = vq_set1(position);
@@ -79,10 +82,11 @@ SIMD_INLINE void rotate(vd c, vd s, vd dc, vd ds, vd *cosine, vd *sine)
     *sine = vd_fma(c, ds, vd_mul(s, dc));
 }
 
-/* scale * sin(2 pi position turn) for a result next to zero: the distance of the 128-bit phase to the
- * nearest half turn, exact, then sin x = x - x^3/6 (|x| < 2^-23: the rest is below 2^-99). */
-static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t position, bool cosine,
-                               double scale)
+/* scale * sin(2 pi position turn) for a result next to zero: the distance of the 128-bit phase
+ * to the nearest half turn, exact, then sin x = x - x^3/6 (|x| < 2^-23: the rest is below
+ * 2^-99). */
+static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t position,
+                               bool cosine, double scale)
 {
     uint64_t low = position * (turn_lo & 0xffffffffu);
     uint64_t mid = position * (turn_lo >> 32) + (low >> 32);
@@ -103,15 +107,15 @@ static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t posi
     return (float)(negative ? -value : value);
 }
 
-/* Next to a zero of the sine or cosine the f64 rotation's absolute error shows: below this magnitude,
- * times |scale|, a result is taken from the phase. */
+/* Next to a zero of the sine or cosine the f64 rotation's absolute error shows: below this
+ * magnitude, times |scale|, a result is taken from the phase. */
 #define POSENC_SMALL 0x1p-24
 
 /* Evaluates anew those of n pairs from i whose cosine or sine is small.  Out of line: about one
  * value in 10^7 comes here, all of them at ISA-independent precision. */
-static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freqs, uint32_t position,
-                                                 int64_t i, int64_t n, double scale, float *cosine,
-                                                 float *sine)
+static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freqs,
+                                                 uint32_t position, int64_t i, int64_t n,
+                                                 double scale, float *cosine, float *sine)
 {
     float limit = (float)(POSENC_SMALL * fabs(scale));
 
@@ -124,14 +128,15 @@ static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freq
     }
 }
 
-/* Rounds one row's vector of n pairs to f32; `limit` holds the threshold of mend_small in the first n
- * lanes and zero past them. */
-SIMD_INLINE void sincos_round(const struct posenc_freqs *freqs, uint32_t position, int64_t i, int64_t n,
-                              double scale, vf limit, vd c, vd s, vf *cosine, vf *sine)
+/* Rounds one row's vector of n pairs to f32; `limit` holds the threshold of mend_small in the
+ * first n lanes and zero past them. */
+SIMD_INLINE void sincos_round(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
+                              int64_t n, double scale, vf limit, vd c, vd s, vf *cosine,
+                              vf *sine)
 {
     *cosine = vf_from_vd(c);
     *sine = vf_from_vd(s);
-    if (__builtin_expect(vf_any_lt(vf_min(vf_abs(*cosine), vf_abs(*sine)), limit), 0)) {
+    if (__builtin_expect(vf_any_lt(vf_min_abs(*cosine, *sine), limit), 0)) {
         float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
         vf_store(cosines, *cosine);
         vf_store(sines, *sine);
@@ -141,10 +146,10 @@ SIMD_INLINE void sincos_round(const struct posenc_freqs *freqs, uint32_t positio
     }
 }
 
-/* Profile hf_f32: cos and sin of fl(fl(position) * inv_freq), each rounded, then times (float)scale.
- * n pairs, the plan's arrays being padded. */
-SIMD_INLINE void sincos_hf(const struct posenc_freqs *freqs, uint32_t position, int64_t i, double scale,
-                           vf *cosine, vf *sine)
+/* Profile hf_f32: cos and sin of fl(fl(position) * inv_freq), each rounded, then times
+ * (float)scale. n pairs, the plan's arrays being padded. */
+SIMD_INLINE void sincos_hf(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
+                           double scale, vf *cosine, vf *sine)
 {
     /* pi/2 = 0x1.921fb54442d18p+0 + 0x1.1a62633145c07p-54 - 0x1.f1976b7ed8fbcp-110 + ... */
     const vd magic = vd_set1(0x1.8p52), two_over_pi = vd_set1(0x1.45f306dc9c883p-1);

@@ -1,9 +1,11 @@
 /*
- * Kernels sinusoidal, sinusoidal_add and rope_table: cosines and sines (sincos.tmpl.h) sent to rows.
+ * Kernels sinusoidal, sinusoidal_add and rope_table: cosines and sines (sincos.tmpl.h) sent to
+ * rows.
  *
- * Positions are cut into runs of consecutive magnitudes; a run of negative ones is walked from its
- * small end, rows in reverse, the sine's sign flipped.  A backend with an evaluator of its own
- * (SLEEF) defines POSENC_SINCOS_ELEMENT(freqs, position, i, scale, &cos, &sin) before it comes here.
+ * Positions are cut into runs of consecutive magnitudes; a run of negative ones is walked from
+ * its small end, rows in reverse, the sine's sign flipped.  A backend with an evaluator of its
+ * own (SLEEF) defines POSENC_SINCOS_ELEMENT(freqs, position, i, scale, &cos, &sin) before it
+ * comes here.
  */
 #ifndef POSENC_TABLE_TMPL_H
 #define POSENC_TABLE_TMPL_H
@@ -13,8 +15,8 @@
 /* Where a vector of cosines and sines goes. */
 enum sink { TO_COS_AND_SIN, TO_INTERLEAVED, TO_SIN_COS, TO_COS_SIN };
 
-/* `count` rows for the consecutive magnitudes first, first + 1, ...: row r of an output begins at
- * base + r * stride. */
+/* `count` rows for the consecutive magnitudes first, first + 1, ...: row r of an output begins
+ * at base + r * stride. */
 struct run {
     const struct posenc_freqs *freqs;
     uint32_t first;
@@ -29,7 +31,8 @@ struct run {
 };
 
 /* n floats of one row from a column on, onto x where there is one. */
-SIMD_INLINE void put(const struct run *run, bool add, int64_t row, int64_t column, vf value, int64_t n)
+SIMD_INLINE void put(const struct run *run, bool add, int64_t row, int64_t column, vf value,
+                     int64_t n)
 {
     float *out = run->out + row * run->out_stride + column;
     bool whole = n == vf_lanes();
@@ -45,8 +48,8 @@ SIMD_INLINE void put(const struct run *run, bool add, int64_t row, int64_t colum
 }
 
 /* n pairs sin, cos, sin, cos, ...; of the last one only the sine where an odd dim ends. */
-SIMD_INLINE void put_interleaved(const struct run *run, bool add, int64_t row, int64_t i, vf cosine,
-                                 vf sine, int64_t n)
+SIMD_INLINE void put_interleaved(const struct run *run, bool add, int64_t row, int64_t i,
+                                 vf cosine, vf sine, int64_t n)
 {
     float *out = run->out + row * run->out_stride + 2 * i;
     const float *x = add ? run->x + row * run->x_stride + 2 * i : NULL;
@@ -67,8 +70,8 @@ SIMD_INLINE void put_interleaved(const struct run *run, bool add, int64_t row, i
     vf_store2_n(out, sine, cosine, n);
 }
 
-SIMD_INLINE void emit(const struct run *run, enum sink sink, bool add, int64_t row, int64_t i, int64_t n,
-                      vf cosine, vf sine)
+SIMD_INLINE void emit(const struct run *run, enum sink sink, bool add, int64_t row, int64_t i,
+                      int64_t n, vf cosine, vf sine)
 {
     if (run->negative)
         sine = vf_mul(sine, vf_set1(-1.0f));
@@ -111,8 +114,8 @@ SIMD_INLINE void run_elements(const struct run *run, enum sink sink, bool add)
 
 /* The rows [row, end) of one group of POSENC_STEP positions, one vector of pairs: (c, s) is the
  * group's first position, each row rotates it once. */
-SIMD_INLINE void group_rows(const struct run *run, enum sink sink, bool add, int64_t row, int64_t end,
-                            int64_t i, int64_t n, vf limit, vd c, vd s)
+SIMD_INLINE void group_rows(const struct run *run, enum sink sink, bool add, int64_t row,
+                            int64_t end, int64_t i, int64_t n, vf limit, vd c, vd s)
 {
     const struct posenc_freqs *freqs = run->freqs;
 
@@ -122,7 +125,8 @@ SIMD_INLINE void group_rows(const struct run *run, enum sink sink, bool add, int
         vd row_c, row_s;
         vf cosine, sine;
 
-        rotate(c, s, vd_load(freqs->step1_cos + at), vd_load(freqs->step1_sin + at), &row_c, &row_s);
+        rotate(c, s, vd_load(freqs->step1_cos + at), vd_load(freqs->step1_sin + at), &row_c,
+               &row_s);
         sincos_round(freqs, position, i, n, run->scale, limit, row_c, row_s, &cosine, &sine);
         emit(run, sink, add, row, i, n, cosine, sine);
     }
@@ -132,8 +136,8 @@ SIMD_INLINE void group_rows(const struct run *run, enum sink sink, bool add, int
 enum { STRIP = POSENC_PLAN_PAD };
 
 /* Rows [row, end) within one block of POSENC_BLOCK positions, pairs [from, to). */
-SIMD_INLINE void block_strip(const struct run *run, enum sink sink, bool add, int64_t row, int64_t end,
-                             int64_t from, int64_t to)
+SIMD_INLINE void block_strip(const struct run *run, enum sink sink, bool add, int64_t row,
+                             int64_t end, int64_t from, int64_t to)
 {
     const struct posenc_freqs *freqs = run->freqs;
     uint32_t anchor = (run->first + (uint32_t)row) / POSENC_BLOCK * POSENC_BLOCK;
@@ -159,7 +163,8 @@ SIMD_INLINE void block_strip(const struct run *run, enum sink sink, bool add, in
             if (n < vf_lanes())
                 limit = vf_select_lt(vf_iota(), vf_set1((float)n), limit, vf_set1(0.0f));
             rotate(vd_load(cosines + (i - from)), vd_load(sines + (i - from)),
-                   vd_load(freqs->step8_cos + at + i), vd_load(freqs->step8_sin + at + i), &c, &s);
+                   vd_load(freqs->step8_cos + at + i), vd_load(freqs->step8_sin + at + i), &c,
+                   &s);
             group_rows(run, sink, add, row, group_end, i, n, limit, c, s);
         }
         row = group_end;
@@ -189,16 +194,18 @@ SIMD_INLINE void run_all(const struct run *run, enum sink sink, bool add)
     run_elements(run, sink, add);
 }
 
-/* The run of token t: rows from `row` on, whose magnitudes are consecutive.  Returns how many. */
-static int64_t run_find(const struct posenc_positions *positions, int64_t b, int64_t t, int64_t tokens,
-                        struct run *run)
+/* The run of token t: rows from `row` on, whose magnitudes are consecutive.  Returns how many.
+ */
+static int64_t run_find(const struct posenc_positions *positions, int64_t b, int64_t t,
+                        int64_t tokens, struct run *run)
 {
     int64_t p = posenc_position(positions, b, t), n = 1;
 
     if (positions->kind == POSENC_OFFSET)
         n = p < 0 ? at_most(-p, tokens - t) : tokens - t;
     else
-        while (t + n < tokens && posenc_position(positions, b, t + n) == p + n && (p >= 0 || p + n < 0))
+        while (t + n < tokens && posenc_position(positions, b, t + n) == p + n &&
+               (p >= 0 || p + n < 0))
             n++;
     run->negative = p < 0;
     run->first = (uint32_t)(p < 0 ? -(p + n - 1) : p);
@@ -207,14 +214,15 @@ static int64_t run_find(const struct posenc_positions *positions, int64_t b, int
 }
 
 /* First row of a run, and the stride that walks magnitudes upward. */
-static float *run_base(const struct posenc_tensor *tensor, int64_t b, int64_t t, const struct run *run,
-                       int64_t *stride)
+static float *run_base(const struct posenc_tensor *tensor, int64_t b, int64_t t,
+                       const struct run *run, int64_t *stride)
 {
     *stride = run->negative ? -tensor->stride[1] : tensor->stride[1];
     return posenc_row(tensor, b, run->negative ? t + run->count - 1 : t, 0);
 }
 
-SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum sink sink, bool add)
+SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum sink sink,
+                                 bool add)
 {
     struct run run = { .freqs = args->freqs, .scale = args->scale, .x_scale = args->x_scale };
     int64_t tokens = args->out.shape[1];
@@ -230,7 +238,8 @@ SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum
             run_all(&run, sink, add);
             for (int64_t row = 0; sink != TO_INTERLEAVED && run.dim % 2 && row < n; row++) {
                 float *last = run.out + row * run.out_stride + run.dim - 1;
-                *last = add ? fmaf(run.x[row * run.x_stride + run.dim - 1], run.x_scale, 0.0f) : 0.0f;
+                *last = add ? fmaf(run.x[row * run.x_stride + run.dim - 1], run.x_scale, 0.0f)
+                            : 0.0f;
             }
             t += n;
         }

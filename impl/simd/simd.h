@@ -1,28 +1,28 @@
 /*
- * The contract of the SIMD primitives.  simd_<isa>.h implements it, kernels/ *.tmpl.h are written
- * over it and nothing else; conformance tests each primitive's promises through the kernels.
+ * The contract of the SIMD primitives.  simd_<isa>.h implements it, kernels/ *.tmpl.h are
+ * written over it and nothing else; conformance tests each primitive's promises through the
+ * kernels.
  *
  * Types.  vf: f32 lanes.  vd: f64, vq: unsigned 64-bit, each with AS MANY LANES AS vf, whatever
- * registers that takes.  They may be sizeless: a kernel never puts one into a struct, an array or a
- * global, and never asks for its size.
+ * registers that takes.  They may be sizeless: a kernel never puts one into a struct, an array
+ * or a global, and never asks for its size.
  *
  * Lanes.  vf_lanes() is a function: on some ISAs it is known at run time only.  It is even, at
- * least 2 or exactly 1, and at most POSENC_PLAN_PAD.  Where a primitive takes n, 0 < n <= lanes, it
- * touches the first n elements of memory and nothing else; lanes past n read as zero.
+ * least 2 or exactly 1, and at most POSENC_PLAN_PAD.  Where a primitive takes n, 0 < n <=
+ * lanes, it touches the first n elements of memory and nothing else; lanes past n read as zero.
  *
  * Rounding.  Every arithmetic primitive is one IEEE operation, rounded once to nearest even:
- * vf_fma(a, b, c) = a b + c and vf_fms(a, b, c) = a b - c are fused on every ISA, so that all of them
- * give the same bits.
+ * vf_fma(a, b, c) = a b + c and vf_fms(a, b, c) = a b - c are fused on every ISA, so that all
+ * of them give the same bits.
  *
  *   vf_lanes()
  *   vf_set1(x)  vf_iota()                          lane i holds i
  *   vf_load(p) vf_load_n(p, n)  vf_store(p, v) vf_store_n(p, v, n)
  *   vf_load2_n(p, n, &a, &b)                       a[i] = p[2i], b[i] = p[2i+1], n pairs
  *   vf_store2_n(p, a, b, n)                        the reverse
- *   vf_zip_lo(a, b)  vf_swap_pairs(a)              a0 b0 a1 b1 ...;  a1 a0 a3 a2 ...: of 2 lanes or more
- *   vf_add vf_sub vf_mul vf_fma vf_fms vf_min      min of two numbers that are not NaN
- *   vf_abs(a)
- *   vf_select_lt(a, b, x, y)                       a < b ? x : y, lane by lane
+ *   vf_zip_lo(a, b)  vf_swap_pairs(a)              a0 b0 a1 b1 ...;  a1 a0 a3 a2 ...: of 2
+ * lanes or more vf_add vf_sub vf_mul vf_fma vf_fms vf_abs(a)  vf_min_abs(a, b) |a|; the smaller
+ * of |a| and |b| vf_select_lt(a, b, x, y)                       a < b ? x : y, lane by lane
  *   vf_any_lt(a, b)                                whether a < b in some lane
  *   vd_set1 vd_load(p) vd_store(p, v) vd_add vd_sub vd_mul vd_fma vd_fnma(a, b, c) = c - a b
  *   vd_from_vf(v)  vf_from_vd(v)                   exact; rounded once
@@ -33,7 +33,8 @@
  *   vq_from_bits(v)                                the bits of f64 lanes
  *   vd_select_bit0(q, x, y) vf_select_bit0         bit 0 of q set ? x : y
  *   vd_flip_bit1(v, q) vf_flip_bit1                sign of v flipped where bit 1 of q is set
- *   prefetch_write(p)                              a hint that the line of p will be read and written
+ *   vf_keep(v)                                     v, in a register: gcc else loads it again at
+ * each use
  */
 #ifndef POSENC_SIMD_H
 #define POSENC_SIMD_H

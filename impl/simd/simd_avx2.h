@@ -5,8 +5,12 @@
 #include <immintrin.h>
 
 typedef __m256 vf;
-typedef struct { __m256d lo, hi; } vd;
-typedef struct { __m256i lo, hi; } vq;
+typedef struct {
+    __m256d lo, hi;
+} vd;
+typedef struct {
+    __m256i lo, hi;
+} vq;
 
 #define SIMD_LANES 8
 SIMD_INLINE int64_t vf_lanes(void) { return SIMD_LANES; }
@@ -14,16 +18,24 @@ SIMD_INLINE int64_t vf_lanes(void) { return SIMD_LANES; }
 /* A mask of the first n of 8 lanes, from a window over ones and zeros. */
 SIMD_INLINE __m256i vf_first(int64_t n)
 {
-    static const int32_t window[16] = { -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0 };
+    static const int32_t window[16] = {
+        -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0
+    };
     return _mm256_loadu_si256((const __m256i *)(window + 8 - n));
 }
 
 SIMD_INLINE vf vf_set1(float x) { return _mm256_set1_ps(x); }
 SIMD_INLINE vf vf_iota(void) { return _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7); }
 SIMD_INLINE vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
-SIMD_INLINE vf vf_load_n(const float *p, int64_t n) { return _mm256_maskload_ps(p, vf_first(n)); }
+SIMD_INLINE vf vf_load_n(const float *p, int64_t n)
+{
+    return _mm256_maskload_ps(p, vf_first(n));
+}
 SIMD_INLINE void vf_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
-SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n) { _mm256_maskstore_ps(p, vf_first(n), v); }
+SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
+{
+    _mm256_maskstore_ps(p, vf_first(n), v);
+}
 
 /* Of 2n floats from p, how many fall into the first and into the second register. */
 SIMD_INLINE int64_t vf_in_first(int64_t n) { return 2 * n < SIMD_LANES ? 2 * n : SIMD_LANES; }
@@ -40,17 +52,17 @@ SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
         lo = vf_load_n(p, first);
         hi = 2 * n > first ? vf_load_n(p + SIMD_LANES, 2 * n - first) : _mm256_setzero_ps();
     }
-    vf outer = _mm256_permute2f128_ps(lo, hi, 0x20), inner = _mm256_permute2f128_ps(lo, hi, 0x31);
+    vf outer = _mm256_permute2f128_ps(lo, hi, 0x20),
+       inner = _mm256_permute2f128_ps(lo, hi, 0x31);
     *a = _mm256_shuffle_ps(outer, inner, 0x88);
     *b = _mm256_shuffle_ps(outer, inner, 0xdd);
-    *a = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(*a), 0xd8));
-    *b = _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(*b), 0xd8));
 }
 
 SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
 {
     vf even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
-    vf lo = _mm256_permute2f128_ps(even, odd, 0x20), hi = _mm256_permute2f128_ps(even, odd, 0x31);
+    vf lo = _mm256_permute2f128_ps(even, odd, 0x20),
+       hi = _mm256_permute2f128_ps(even, odd, 0x31);
 
     if (n == SIMD_LANES) {
         vf_store(p, lo);
@@ -73,8 +85,8 @@ SIMD_INLINE vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 SIMD_INLINE vf vf_fms(vf a, vf b, vf c) { return _mm256_fmsub_ps(a, b, c); }
-SIMD_INLINE vf vf_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 SIMD_INLINE vf vf_abs(vf a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+SIMD_INLINE vf vf_min_abs(vf a, vf b) { return _mm256_min_ps(vf_abs(a), vf_abs(b)); }
 SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y)
 {
     return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
@@ -85,7 +97,10 @@ SIMD_INLINE bool vf_any_lt(vf a, vf b)
 }
 
 #define SIMD_PAIRWISE(type, lo_value, hi_value) ((type){ lo_value, hi_value })
-SIMD_INLINE vd vd_set1(double x) { return SIMD_PAIRWISE(vd, _mm256_set1_pd(x), _mm256_set1_pd(x)); }
+SIMD_INLINE vd vd_set1(double x)
+{
+    return SIMD_PAIRWISE(vd, _mm256_set1_pd(x), _mm256_set1_pd(x));
+}
 SIMD_INLINE vd vd_load(const double *p)
 {
     return SIMD_PAIRWISE(vd, _mm256_loadu_pd(p), _mm256_loadu_pd(p + 4));
@@ -109,11 +124,13 @@ SIMD_INLINE vd vd_mul(vd a, vd b)
 }
 SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
 {
-    return SIMD_PAIRWISE(vd, _mm256_fmadd_pd(a.lo, b.lo, c.lo), _mm256_fmadd_pd(a.hi, b.hi, c.hi));
+    return SIMD_PAIRWISE(vd, _mm256_fmadd_pd(a.lo, b.lo, c.lo),
+                         _mm256_fmadd_pd(a.hi, b.hi, c.hi));
 }
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c)
 {
-    return SIMD_PAIRWISE(vd, _mm256_fnmadd_pd(a.lo, b.lo, c.lo), _mm256_fnmadd_pd(a.hi, b.hi, c.hi));
+    return SIMD_PAIRWISE(vd, _mm256_fnmadd_pd(a.lo, b.lo, c.lo),
+                         _mm256_fnmadd_pd(a.hi, b.hi, c.hi));
 }
 SIMD_INLINE vd vd_from_vf(vf v)
 {
@@ -129,17 +146,20 @@ SIMD_INLINE vf vf_from_vd(vd v)
 SIMD_INLINE __m256d vd_half_from_u32(__m256i q)
 {
     const __m256d two52 = _mm256_set1_pd(0x1p52);
-    return _mm256_sub_pd(_mm256_castsi256_pd(_mm256_or_si256(q, _mm256_castpd_si256(two52))), two52);
+    return _mm256_sub_pd(_mm256_castsi256_pd(_mm256_or_si256(q, _mm256_castpd_si256(two52))),
+                         two52);
 }
 
-/* high 2^32 + low, high signed: the bits of 2^84 with (high + 2^31) in the low word are the number
- * 2^84 + 2^63 + high 2^32; that less 2^84 + 2^63 is exact, and the sum with low rounds once. */
+/* high 2^32 + low, high signed: the bits of 2^84 with (high + 2^31) in the low word are the
+ * number 2^84 + 2^63 + high 2^32; that less 2^84 + 2^63 is exact, and the sum with low rounds
+ * once. */
 SIMD_INLINE __m256d vd_half_from_i64(__m256i q)
 {
     const __m256d two84 = _mm256_set1_pd(0x1p84 + 0x1p63);
     __m256i bits = _mm256_xor_si256(_mm256_srli_epi64(q, 32), _mm256_castpd_si256(two84));
     __m256d base = _mm256_sub_pd(_mm256_castsi256_pd(bits), two84);
-    __m256d low = vd_half_from_u32(_mm256_and_si256(q, _mm256_set1_epi64x(INT64_C(0xffffffff))));
+    __m256d low =
+        vd_half_from_u32(_mm256_and_si256(q, _mm256_set1_epi64x(INT64_C(0xffffffff))));
     return _mm256_add_pd(base, low);
 }
 SIMD_INLINE vd vd_from_i64(vq q)
@@ -172,8 +192,10 @@ SIMD_INLINE vq vq_mul32(vq a, vq b)
 {
     return SIMD_PAIRWISE(vq, _mm256_mul_epu32(a.lo, b.lo), _mm256_mul_epu32(a.hi, b.hi));
 }
-#define vq_shl(q, k) SIMD_PAIRWISE(vq, _mm256_slli_epi64((q).lo, k), _mm256_slli_epi64((q).hi, k))
-#define vq_shr(q, k) SIMD_PAIRWISE(vq, _mm256_srli_epi64((q).lo, k), _mm256_srli_epi64((q).hi, k))
+#define vq_shl(q, k)                                                                           \
+    SIMD_PAIRWISE(vq, _mm256_slli_epi64((q).lo, k), _mm256_slli_epi64((q).hi, k))
+#define vq_shr(q, k)                                                                           \
+    SIMD_PAIRWISE(vq, _mm256_srli_epi64((q).lo, k), _mm256_srli_epi64((q).hi, k))
 SIMD_INLINE vq vq_from_bits(vd v)
 {
     return SIMD_PAIRWISE(vq, _mm256_castpd_si256(v.lo), _mm256_castpd_si256(v.hi));
@@ -196,7 +218,8 @@ SIMD_INLINE vd vd_flip_bit1(vd v, vq q)
 /* The low word of each 64-bit lane. */
 SIMD_INLINE __m256i vq_narrow(vq q)
 {
-    __m256 words = _mm256_shuffle_ps(_mm256_castsi256_ps(q.lo), _mm256_castsi256_ps(q.hi), 0x88);
+    __m256 words =
+        _mm256_shuffle_ps(_mm256_castsi256_ps(q.lo), _mm256_castsi256_ps(q.hi), 0x88);
     return _mm256_permute4x64_epi64(_mm256_castps_si256(words), 0xd8);
 }
 SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y)
@@ -209,6 +232,9 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
     return _mm256_xor_ps(v, _mm256_castsi256_ps(sign));
 }
 
-SIMD_INLINE void prefetch_write(const void *p) { _mm_prefetch((const char *)p, _MM_HINT_T0); }
-
+SIMD_INLINE vf vf_keep(vf v)
+{
+    __asm__("" : "+x"(v));
+    return v;
+}
 #endif

@@ -1,12 +1,17 @@
-/* The primitives of simd.h for AVX-512 (F, BW, DQ, VL): 16 lanes, f64 and u64 in two registers. */
+/* The primitives of simd.h for AVX-512 (F, BW, DQ, VL): 16 lanes, f64 and u64 in two registers.
+ */
 #ifndef POSENC_SIMD_AVX512_H
 #define POSENC_SIMD_AVX512_H
 
 #include <immintrin.h>
 
 typedef __m512 vf;
-typedef struct { __m512d lo, hi; } vd;
-typedef struct { __m512i lo, hi; } vq;
+typedef struct {
+    __m512d lo, hi;
+} vd;
+typedef struct {
+    __m512i lo, hi;
+} vq;
 
 #define SIMD_LANES 16
 SIMD_INLINE int64_t vf_lanes(void) { return SIMD_LANES; }
@@ -18,13 +23,20 @@ SIMD_INLINE vf vf_iota(void)
     return _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 SIMD_INLINE vf vf_load(const float *p) { return _mm512_loadu_ps(p); }
-SIMD_INLINE vf vf_load_n(const float *p, int64_t n) { return _mm512_maskz_loadu_ps(vf_first(n), p); }
+SIMD_INLINE vf vf_load_n(const float *p, int64_t n)
+{
+    return _mm512_maskz_loadu_ps(vf_first(n), p);
+}
 SIMD_INLINE void vf_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
-SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n) { _mm512_mask_storeu_ps(p, vf_first(n), v); }
+SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
+{
+    _mm512_mask_storeu_ps(p, vf_first(n), v);
+}
 
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512i odd = _mm512_or_si512(even, _mm512_set1_epi32(1));
     vf lo, hi;
 
@@ -42,7 +54,8 @@ SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 
 SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
 {
-    const __m512i first = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i first =
+        _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     const __m512i last = _mm512_add_epi32(first, _mm512_set1_epi32(8));
     vf lo = _mm512_permutex2var_ps(a, first, b), hi = _mm512_permutex2var_ps(a, last, b);
 
@@ -58,7 +71,8 @@ SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
 
 SIMD_INLINE vf vf_zip_lo(vf a, vf b)
 {
-    const __m512i order = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i order =
+        _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     return _mm512_permutex2var_ps(a, order, b);
 }
 SIMD_INLINE vf vf_swap_pairs(vf a) { return _mm512_permute_ps(a, 0xb1); }
@@ -67,8 +81,8 @@ SIMD_INLINE vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 SIMD_INLINE vf vf_fms(vf a, vf b, vf c) { return _mm512_fmsub_ps(a, b, c); }
-SIMD_INLINE vf vf_min(vf a, vf b) { return _mm512_min_ps(a, b); }
 SIMD_INLINE vf vf_abs(vf a) { return _mm512_abs_ps(a); }
+SIMD_INLINE vf vf_min_abs(vf a, vf b) { return _mm512_range_ps(a, b, 0xa); }
 SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y)
 {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
@@ -76,7 +90,10 @@ SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y)
 SIMD_INLINE bool vf_any_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ) != 0; }
 
 #define SIMD_PAIRWISE(type, lo_value, hi_value) ((type){ lo_value, hi_value })
-SIMD_INLINE vd vd_set1(double x) { return SIMD_PAIRWISE(vd, _mm512_set1_pd(x), _mm512_set1_pd(x)); }
+SIMD_INLINE vd vd_set1(double x)
+{
+    return SIMD_PAIRWISE(vd, _mm512_set1_pd(x), _mm512_set1_pd(x));
+}
 SIMD_INLINE vd vd_load(const double *p)
 {
     return SIMD_PAIRWISE(vd, _mm512_loadu_pd(p), _mm512_loadu_pd(p + 8));
@@ -100,11 +117,13 @@ SIMD_INLINE vd vd_mul(vd a, vd b)
 }
 SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
 {
-    return SIMD_PAIRWISE(vd, _mm512_fmadd_pd(a.lo, b.lo, c.lo), _mm512_fmadd_pd(a.hi, b.hi, c.hi));
+    return SIMD_PAIRWISE(vd, _mm512_fmadd_pd(a.lo, b.lo, c.lo),
+                         _mm512_fmadd_pd(a.hi, b.hi, c.hi));
 }
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c)
 {
-    return SIMD_PAIRWISE(vd, _mm512_fnmadd_pd(a.lo, b.lo, c.lo), _mm512_fnmadd_pd(a.hi, b.hi, c.hi));
+    return SIMD_PAIRWISE(vd, _mm512_fnmadd_pd(a.lo, b.lo, c.lo),
+                         _mm512_fnmadd_pd(a.hi, b.hi, c.hi));
 }
 SIMD_INLINE vd vd_from_vf(vf v)
 {
@@ -113,7 +132,8 @@ SIMD_INLINE vd vd_from_vf(vf v)
 }
 SIMD_INLINE vf vf_from_vd(vd v)
 {
-    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(v.lo)), _mm512_cvtpd_ps(v.hi), 1);
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(v.lo)),
+                              _mm512_cvtpd_ps(v.hi), 1);
 }
 SIMD_INLINE vd vd_from_i64(vq q)
 {
@@ -141,8 +161,10 @@ SIMD_INLINE vq vq_mul32(vq a, vq b)
 {
     return SIMD_PAIRWISE(vq, _mm512_mul_epu32(a.lo, b.lo), _mm512_mul_epu32(a.hi, b.hi));
 }
-#define vq_shl(q, k) SIMD_PAIRWISE(vq, _mm512_slli_epi64((q).lo, k), _mm512_slli_epi64((q).hi, k))
-#define vq_shr(q, k) SIMD_PAIRWISE(vq, _mm512_srli_epi64((q).lo, k), _mm512_srli_epi64((q).hi, k))
+#define vq_shl(q, k)                                                                           \
+    SIMD_PAIRWISE(vq, _mm512_slli_epi64((q).lo, k), _mm512_slli_epi64((q).hi, k))
+#define vq_shr(q, k)                                                                           \
+    SIMD_PAIRWISE(vq, _mm512_srli_epi64((q).lo, k), _mm512_srli_epi64((q).hi, k))
 SIMD_INLINE vq vq_from_bits(vd v)
 {
     return SIMD_PAIRWISE(vq, _mm512_castpd_si512(v.lo), _mm512_castpd_si512(v.hi));
@@ -153,7 +175,8 @@ SIMD_INLINE __m512d vd_half_select(__m512i q, __m512d x, __m512d y)
 }
 SIMD_INLINE vd vd_select_bit0(vq q, vd x, vd y)
 {
-    return SIMD_PAIRWISE(vd, vd_half_select(q.lo, x.lo, y.lo), vd_half_select(q.hi, x.hi, y.hi));
+    return SIMD_PAIRWISE(vd, vd_half_select(q.lo, x.lo, y.lo),
+                         vd_half_select(q.hi, x.hi, y.hi));
 }
 SIMD_INLINE __m512d vd_half_flip(__m512d v, __m512i q)
 {
@@ -172,7 +195,8 @@ SIMD_INLINE __m512i vq_narrow(vq q)
 }
 SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y)
 {
-    return _mm512_mask_blend_ps(_mm512_test_epi32_mask(vq_narrow(q), _mm512_set1_epi32(1)), y, x);
+    return _mm512_mask_blend_ps(_mm512_test_epi32_mask(vq_narrow(q), _mm512_set1_epi32(1)), y,
+                                x);
 }
 SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
 {
@@ -180,6 +204,9 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
     return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(v), sign));
 }
 
-SIMD_INLINE void prefetch_write(const void *p) { _mm_prefetch((const char *)p, _MM_HINT_T0); }
-
+SIMD_INLINE vf vf_keep(vf v)
+{
+    __asm__("" : "+v"(v));
+    return v;
+}
 #endif

@@ -1,4 +1,5 @@
-/* The primitives of simd.h with one lane, in plain C: the reference the wider ones must equal. */
+/* The primitives of simd.h with one lane, in plain C: the reference the wider ones must equal.
+ */
 #ifndef POSENC_SIMD_SCALAR_H
 #define POSENC_SIMD_SCALAR_H
 
@@ -10,20 +11,42 @@ SIMD_INLINE int64_t vf_lanes(void) { return 1; }
 SIMD_INLINE vf vf_set1(float x) { return x; }
 SIMD_INLINE vf vf_iota(void) { return 0.0f; }
 SIMD_INLINE vf vf_load(const float *p) { return *p; }
-SIMD_INLINE vf vf_load_n(const float *p, int64_t n) { (void)n; return *p; }
+SIMD_INLINE vf vf_load_n(const float *p, int64_t n)
+{
+    (void)n;
+    return *p;
+}
 SIMD_INLINE void vf_store(float *p, vf v) { *p = v; }
-SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n) { (void)n; *p = v; }
-SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b) { (void)n; *a = p[0]; *b = p[1]; }
-SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n) { (void)n; p[0] = a; p[1] = b; }
-SIMD_INLINE vf vf_zip_lo(vf a, vf b) { (void)b; return a; }
+SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
+{
+    (void)n;
+    *p = v;
+}
+SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
+{
+    (void)n;
+    *a = p[0];
+    *b = p[1];
+}
+SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
+{
+    (void)n;
+    p[0] = a;
+    p[1] = b;
+}
+SIMD_INLINE vf vf_zip_lo(vf a, vf b)
+{
+    (void)b;
+    return a;
+}
 SIMD_INLINE vf vf_swap_pairs(vf a) { return a; }
 SIMD_INLINE vf vf_add(vf a, vf b) { return a + b; }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return a - b; }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return a * b; }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return fmaf(a, b, c); }
 SIMD_INLINE vf vf_fms(vf a, vf b, vf c) { return fmaf(a, b, -c); }
-SIMD_INLINE vf vf_min(vf a, vf b) { return a < b ? a : b; }
 SIMD_INLINE vf vf_abs(vf a) { return fabsf(a); }
+SIMD_INLINE vf vf_min_abs(vf a, vf b) { return fabsf(a) < fabsf(b) ? fabsf(a) : fabsf(b); }
 SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y) { return a < b ? x : y; }
 SIMD_INLINE bool vf_any_lt(vf a, vf b) { return a < b; }
 
@@ -59,6 +82,5 @@ SIMD_INLINE vd vd_flip_bit1(vd v, vq q) { return q & 2 ? -v : v; }
 SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y) { return q & 1 ? x : y; }
 SIMD_INLINE vf vf_flip_bit1(vf v, vq q) { return q & 2 ? -v : v; }
 
-SIMD_INLINE void prefetch_write(const void *p) { (void)p; }
-
+SIMD_INLINE vf vf_keep(vf v) { return v; }
 #endif
