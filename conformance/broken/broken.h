@@ -1,0 +1,63 @@
+/*
+ * Kernels broken on purpose.  Each is a real kernel with one mistake; the program `broken` runs
+ * the engine on each and fails when one of them passes.
+ */
+#ifndef POSENC_BROKEN_H
+#define POSENC_BROKEN_H
+
+#include <posenc.h>
+
+/* The backend whose kernels are broken; a member of family template, so that every suite
+ * applies. */
+extern const struct posenc_backend *broken_base;
+
+#define BROKEN(name, kernel, signature, suite, what)                                           \
+    enum posenc_status name(const struct posenc_##signature##_args *args);
+#include "broken.def"
+
+/* For kernels that leave their memory on purpose: AddressSanitizer would end the program at the
+ * first of them, while the suites have guard pages and patterns to catch them with. */
+#if defined(__GNUC__)
+#define BROKEN_UNWATCHED __attribute__((no_sanitize("address")))
+#else
+#define BROKEN_UNWATCHED
+#endif
+
+/* Row (i0, i1, i2) of an activation in the form backends get it. */
+static inline float *broken_row(const struct posenc_tensor *t, int64_t i0, int64_t i1,
+                                int64_t i2)
+{
+    return (float *)t->data + i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
+}
+
+static inline int64_t broken_position(const struct posenc_positions *p, int64_t b, int64_t t)
+{
+    int64_t at = b * p->stride_batch + t * p->stride_token;
+    return p->kind == POSENC_OFFSET          ? p->offset + t
+           : p->kind == POSENC_POSITIONS_I32 ? ((const int32_t *)p->data)[at]
+                                             : ((const int64_t *)p->data)[at];
+}
+
+/* The last bit of x turned over. */
+static inline float broken_last_bit(float x)
+{
+    union {
+        float f;
+        uint32_t u;
+    } bits = { x };
+    bits.u ^= 1u;
+    return bits.f;
+}
+
+/* Round to nearest even at 8 significant bits. */
+static inline float broken_bf16(float x)
+{
+    union {
+        float f;
+        uint32_t u;
+    } bits = { x };
+    bits.u = (bits.u + 0x7fffu + (bits.u >> 16 & 1u)) & 0xffff0000u;
+    return bits.f;
+}
+
+#endif

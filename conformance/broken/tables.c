@@ -1,0 +1,296 @@
+/*
+ * Broken kernels of the tables: see broken.def.
+ */
+#include "broken.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- Other positions -----------------------------------------------------------------------
+ */
+
+typedef int64_t other_position(int64_t p, int64_t b, int64_t t);
+
+/* The same positions, changed, as an array; the caller frees its data. */
+static struct posenc_positions change(const struct posenc_positions *p,
+                                      const struct posenc_tensor *out, other_position *other)
+{
+    int64_t batch = out->shape[0], tokens = out->shape[1];
+    int64_t *data = malloc((size_t)(batch * tokens + 1) * sizeof *data);
+    for (int64_t b = 0; data && b < batch; b++)
+        for (int64_t t = 0; t < tokens; t++)
+            data[b * tokens + t] = other(broken_position(p, b, t), b, t);
+    return (struct posenc_positions){
+        .kind = POSENC_POSITIONS_I64, .data = data, .stride_batch = tokens, .stride_token = 1
+    };
+}
+
+typedef enum posenc_status sinusoidal_kernel(const struct posenc_sinusoidal_args *);
+
+static enum posenc_status elsewhere(sinusoidal_kernel *kernel,
+                                    const struct posenc_sinusoidal_args *args,
+                                    other_position *other)
+{
+    struct posenc_sinusoidal_args a = *args;
+    a.positions = change(&args->positions, &args->out, other);
+    enum posenc_status status = a.positions.data ? kernel(&a) : POSENC_ERR_MEMORY;
+    free((void *)(uintptr_t)a.positions.data);
+    return status;
+}
+
+static int64_t next(int64_t p, int64_t b, int64_t t)
+{
+    (void)b, (void)t;
+    return p + 1;
+}
+enum posenc_status sinusoidal_next_position(const struct posenc_sinusoidal_args *args)
+{
+    return elsewhere(broken_base->sinusoidal, args, next);
+}
+
+static int64_t magnitude(int64_t p, int64_t b, int64_t t)
+{
+    (void)b, (void)t;
+    return p < 0 ? -p : p;
+}
+enum posenc_status sinusoidal_mirror_lost(const struct posenc_sinusoidal_args *args)
+{
+    return elsewhere(broken_base->sinusoidal, args, magnitude);
+}
+
+static int64_t square(int64_t p, int64_t b, int64_t t)
+{
+    (void)b, (void)t;
+    return p > -40000 && p < 40000 ? p * p : p;
+}
+enum posenc_status sinusoidal_squared(const struct posenc_sinusoidal_args *args)
+{
+    return elsewhere(broken_base->sinusoidal, args, square);
+}
+
+static int64_t wrap(int64_t p, int64_t b, int64_t t)
+{
+    (void)b, (void)t;
+    return p % 2048;
+}
+enum posenc_status sinusoidal_wraps(const struct posenc_sinusoidal_args *args)
+{
+    return elsewhere(broken_base->sinusoidal, args, wrap);
+}
+
+static enum posenc_status table_elsewhere(const struct posenc_rope_table_args *args,
+                                          other_position *other)
+{
+    struct posenc_rope_table_args a = *args;
+    a.positions = change(&args->positions, &args->cos, other);
+    enum posenc_status status =
+        a.positions.data ? broken_base->rope_table(&a) : POSENC_ERR_MEMORY;
+    free((void *)(uintptr_t)a.positions.data);
+    return status;
+}
+enum posenc_status rope_table_squared(const struct posenc_rope_table_args *args)
+{
+    return table_elsewhere(args, square);
+}
+enum posenc_status rope_table_mirror_lost(const struct posenc_rope_table_args *args)
+{
+    return table_elsewhere(args, magnitude);
+}
+
+static int64_t through_f32(int64_t p, int64_t b, int64_t t)
+{
+    (void)b, (void)t;
+    return p < 2147483520 ? (int64_t)(float)p : p;
+}
+enum posenc_status sinusoidal_f32_position(const struct posenc_sinusoidal_args *args)
+{
+    return elsewhere(broken_base->sinusoidal, args, through_f32);
+}
+
+static int64_t batch_index(int64_t p, int64_t b, int64_t t)
+{
+    (void)p, (void)t;
+    return b;
+}
+enum posenc_status sinusoidal_add_batch_position(const struct posenc_sinusoidal_args *args)
+{
+    return elsewhere(broken_base->sinusoidal_add, args, batch_index);
+}
+
+/* ---- Sinusoidal ----------------------------------------------------------------------------
+ */
+
+enum posenc_status sinusoidal_layout_swapped(const struct posenc_sinusoidal_args *args)
+{
+    struct posenc_sinusoidal_args a = *args;
+    a.layout = args->layout == POSENC_SIN_COS   ? POSENC_COS_SIN
+               : args->layout == POSENC_COS_SIN ? POSENC_SIN_COS
+                                                : POSENC_INTERLEAVED;
+    return broken_base->sinusoidal(&a);
+}
+
+enum posenc_status sinusoidal_endpoint(const struct posenc_sinusoidal_args *args)
+{
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_view view = posenc_freqs_view(args->freqs);
+    struct posenc_sinusoidal_args a = *args;
+    struct posenc_freqs *freqs;
+    spec.dim = view.dim;
+    spec.profile = view.profile;
+    spec.convention = POSENC_ENDPOINT;
+    if (posenc_freqs_create(&spec, &freqs, NULL) != POSENC_OK)
+        return POSENC_ERR_MEMORY;
+    a.freqs = freqs;
+    enum posenc_status status = broken_base->sinusoidal(&a);
+    posenc_freqs_destroy(freqs);
+    return status;
+}
+
+enum posenc_status sinusoidal_too_large(const struct posenc_sinusoidal_args *args)
+{
+    struct posenc_sinusoidal_args a = *args;
+    a.scale *= 1.0001;
+    return broken_base->sinusoidal(&a);
+}
+
+enum posenc_status sinusoidal_odd_column(const struct posenc_sinusoidal_args *args)
+{
+    enum posenc_status status = broken_base->sinusoidal(args);
+    int64_t dim = args->out.shape[3];
+    for (int64_t b = 0; b < args->out.shape[0]; b++)
+        for (int64_t t = 0;
+             dim % 2 && args->layout != POSENC_INTERLEAVED && t < args->out.shape[1]; t++) {
+            float *row = broken_row(&args->out, b, t, 0);
+            row[dim - 1] = dim > 1 ? row[0] : 1.0f;
+        }
+    return status;
+}
+
+enum posenc_status sinusoidal_no_scale(const struct posenc_sinusoidal_args *args)
+{
+    struct posenc_sinusoidal_args a = *args;
+    a.scale = 1.0;
+    return broken_base->sinusoidal(&a);
+}
+
+enum posenc_status sinusoidal_add_nan_swallowed(const struct posenc_sinusoidal_args *args)
+{
+    struct posenc_sinusoidal_args a = *args;
+    a.x = args->out;
+    for (int64_t b = 0; b < a.out.shape[0]; b++)
+        for (int64_t t = 0; t < a.out.shape[1]; t++)
+            for (int64_t c = 0; c < a.out.shape[3]; c++) {
+                float x = broken_row(&args->x, b, t, 0)[c];
+                broken_row(&a.out, b, t, 0)[c] = isnan(x) ? 0.0f : x;
+            }
+    return broken_base->sinusoidal_add(&a);
+}
+
+enum posenc_status sinusoidal_add_no_x_scale(const struct posenc_sinusoidal_args *args)
+{
+    struct posenc_sinusoidal_args a = *args;
+    a.x_scale = 1.0f;
+    return broken_base->sinusoidal_add(&a);
+}
+
+enum posenc_status sinusoidal_add_rounded_twice(const struct posenc_sinusoidal_args *args)
+{
+    struct posenc_sinusoidal_args a = *args;
+    a.x = args->out;
+    a.x_scale = 1.0f;
+    for (int64_t b = 0; b < a.out.shape[0]; b++)
+        for (int64_t t = 0; t < a.out.shape[1]; t++)
+            for (int64_t c = 0; c < a.out.shape[3]; c++)
+                broken_row(&a.out, b, t, 0)[c] =
+                    broken_row(&args->x, b, t, 0)[c] * args->x_scale;
+    return broken_base->sinusoidal_add(&a);
+}
+
+/* ---- Rotary tables -------------------------------------------------------------------------
+ */
+
+static void f32_angles(const struct posenc_rope_table_args *args)
+{
+    struct posenc_freqs_view view = posenc_freqs_view(args->freqs);
+    for (int64_t b = 0; b < args->cos.shape[0]; b++)
+        for (int64_t t = 0; t < args->cos.shape[1]; t++)
+            for (int64_t i = 0; i < view.n_pairs; i++) {
+                float angle =
+                    (float)broken_position(&args->positions, b, t) * (float)view.omega[i];
+                broken_row(&args->cos, b, t, 0)[i] =
+                    (float)(view.attention_factor * (double)cosf(angle));
+                broken_row(&args->sin, b, t, 0)[i] =
+                    (float)(view.attention_factor * (double)sinf(angle));
+            }
+}
+
+enum posenc_status rope_table_f32_angle(const struct posenc_rope_table_args *args)
+{
+    f32_angles(args);
+    return POSENC_OK;
+}
+
+enum posenc_status rope_table_if_all_near(const struct posenc_rope_table_args *args)
+{
+    for (int64_t b = 0; b < args->cos.shape[0]; b++)
+        for (int64_t t = 0; t < args->cos.shape[1]; t++)
+            if (llabs(broken_position(&args->positions, b, t)) > 1 << 20) {
+                f32_angles(args);
+                return POSENC_OK;
+            }
+    return broken_base->rope_table(args);
+}
+
+/* What f64 rotation does to values below 2^-26: an error of 2^-53 that is no longer below the
+ * last bit. */
+enum posenc_status rope_table_lost_zero(const struct posenc_rope_table_args *args)
+{
+    enum posenc_status status = broken_base->rope_table(args);
+    const struct posenc_tensor *const tables[2] = { &args->cos, &args->sin };
+    for (int o = 0; o < 2; o++)
+        for (int64_t b = 0; b < args->cos.shape[0]; b++)
+            for (int64_t t = 0; t < args->cos.shape[1]; t++)
+                for (int64_t i = 0; i < args->cos.shape[3]; i++) {
+                    float *v = &broken_row(tables[o], b, t, 0)[i];
+                    if (*v != 0.0f && fabsf(*v) < 0x1p-26f)
+                        *v = (float)((double)*v + 0x1p-53);
+                }
+    return status;
+}
+
+enum posenc_status rope_table_last_bit(const struct posenc_rope_table_args *args)
+{
+    enum posenc_status status = broken_base->rope_table(args);
+    for (int64_t b = 0; b < args->cos.shape[0]; b++)
+        for (int64_t t = 0; t < args->cos.shape[1]; t++)
+            for (int64_t i = 0; i < args->cos.shape[3]; i++)
+                if ((broken_position(&args->positions, b, t) * 61 + i) % 8192 == 17) {
+                    float *v = &broken_row(&args->cos, b, t, 0)[i];
+                    *v = broken_last_bit(*v);
+                }
+    return status;
+}
+
+static enum posenc_status times(const struct posenc_rope_table_args *args, double factor)
+{
+    enum posenc_status status = broken_base->rope_table(args);
+    for (int64_t b = 0; b < args->cos.shape[0]; b++)
+        for (int64_t t = 0; t < args->cos.shape[1]; t++)
+            for (int64_t i = 0; i < args->cos.shape[3]; i++) {
+                float *c = &broken_row(&args->cos, b, t, 0)[i],
+                      *s = &broken_row(&args->sin, b, t, 0)[i];
+                *c = (float)((double)*c * factor);
+                *s = (float)((double)*s * factor);
+            }
+    return status;
+}
+
+enum posenc_status rope_table_no_factor(const struct posenc_rope_table_args *args)
+{
+    return times(args, 1.0 / posenc_freqs_view(args->freqs).attention_factor);
+}
+
+enum posenc_status rope_table_too_large(const struct posenc_rope_table_args *args)
+{
+    return times(args, 1.0001);
+}

@@ -1,0 +1,32 @@
+/*
+ * Deliberate errors, built only with sanitizers, as tests that should fail: they show that a
+ * finding fails a test here, and is not printed and passed over.
+ *
+ *     canary heap|signed|leak
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int past_the_end(volatile int *at, volatile int index) { return at[index]; }
+
+static int overflow(volatile int value) { return value + 1; }
+
+static void *volatile lost;
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (strcmp(what, "heap") == 0) {
+        int *block = calloc(4, sizeof *block);
+        printf("%d\n", block ? past_the_end(block, 4) : 0);
+        free(block);
+    } else if (strcmp(what, "signed") == 0) {
+        printf("%d\n", overflow(INT_MAX));
+    } else if (strcmp(what, "leak") == 0) {
+        lost = malloc(100);
+        lost = NULL;
+    }
+    return 0;
+}

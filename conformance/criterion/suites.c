@@ -1,0 +1,85 @@
+/*
+ * Criterion suites from the two lists: one test for each kernel and backend, Test(rope_half,
+ * avx2). It runs the engine's quick cases of that kernel on that backend, all of them inside
+ * the one test, for a test costs a process.  A backend that is not built, cannot run here or
+ * lacks the kernel is a skipped test with the reason.
+ *
+ * POSENC_VECTORS names the pack of golden vectors.
+ */
+#include "backends_list.h"
+
+#include "engine.h"
+#include "vectors.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LISTED = 5 };
+
+struct failures {
+    size_t n;
+    char text[LISTED * 400 + 1];
+};
+
+static void on_result(void *user, const struct conf_result *r)
+{
+    struct failures *failures = user;
+    if (r->status != CONF_FAIL && r->status != CONF_CRASH)
+        return;
+    size_t used = strlen(failures->text);
+    if (failures->n++ < LISTED)
+        snprintf(failures->text + used, sizeof failures->text - used,
+                 "\n  %s %s\n  rerun: posenc verify --backend %s --case %s", r->id, r->reason,
+                 r->backend->name, r->id);
+}
+
+#ifdef WITH_BROKEN_KERNEL /* the test of this runner: it must fail */
+#include "broken.h"
+
+const struct posenc_backend *broken_base;
+
+static const struct posenc_backend *find(const char *name)
+{
+    static struct posenc_backend backend;
+    broken_base = posenc_backend_find(name);
+    if (!broken_base)
+        return NULL;
+    backend = *broken_base;
+    backend.rope_half = rope_half_clobber;
+    return &backend;
+}
+#else
+static const struct posenc_backend *find(const char *name) { return posenc_backend_find(name); }
+#endif
+
+static void check(enum posenc_kernel kernel, const char *name)
+{
+    const struct posenc_backend *backend = find(name);
+    if (!backend)
+        cr_skip_test("%s is not in this build", name);
+    if (posenc_backend_obstacle(backend))
+        cr_skip_test("%s", posenc_backend_obstacle(backend));
+    if (!posenc_provides(backend, kernel))
+        cr_skip_test("%s does not provide %s", name, posenc_kernel_name(kernel));
+    struct conf_options options = { .full = false };
+    struct failures failures = { 0 };
+    struct vectors vectors;
+    char error[512];
+    const char *pack = getenv("POSENC_VECTORS");
+    if (pack)
+        cr_assert(vectors_load_pack(pack, &vectors, error) == 0, "%s", error);
+    options.vectors = pack ? &vectors : NULL;
+    options.kernels[kernel] = true;
+    size_t failed = conf_run(&backend, 1, &options, on_result, &failures);
+    if (pack)
+        vectors_free(&vectors);
+    cr_assert(failed == 0, "%s on %s: %zu cases failed, the first of them:%s",
+              posenc_kernel_name(kernel), name, failed, failures.text);
+}
+
+#define SUITE(kernel, backend)                                                                 \
+    Test(kernel, backend, .timeout = 120) { check(POSENC_KERNEL_##kernel, #backend); }
+#define POSENC_KERNEL(name, signature, stage, summary) FOR_EACH_BACKEND(SUITE, name)
+#include <posenc_kernels.def>

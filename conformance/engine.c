@@ -1,0 +1,107 @@
+/*
+ * The engine: for every backend the suites one after the other.  What cannot run is a visible
+ * result; a kernel that a backend provides and no case entered is a failure.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "suite.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const conf_status_name[] = { "pass",        "fail",    "crash",
+                                         "unsupported", "skipped", "weak" };
+
+static const struct {
+    const char *name;
+    void (*run)(struct suite_run *run);
+} suites[] = {
+    { "vectors", suite_vectors },       { "accuracy", suite_accuracy },
+    { "accuracy", suite_end_to_end },   { "accuracy", suite_model },
+    { "digests", suite_digests },       { "memory", suite_memory },
+    { "properties", suite_properties },
+};
+enum { N_SUITES = sizeof suites / sizeof *suites };
+
+static bool kernel_selected(const struct conf_options *options, enum posenc_kernel kernel)
+{
+    bool any = false;
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        any = any || options->kernels[k];
+    return !any || options->kernels[kernel];
+}
+
+bool suite_selected(const struct suite_run *run, enum posenc_kernel kernel, const char *id)
+{
+    return kernel_selected(run->options, kernel) && posenc_provides(run->backend, kernel) &&
+           (!run->options->case_glob || fnmatch(run->options->case_glob, id, 0) == 0);
+}
+
+void suite_report(struct suite_run *run, struct conf_result *result)
+{
+    result->backend = run->backend;
+    run->failed += result->status == CONF_FAIL || result->status == CONF_CRASH;
+    run->entered[result->kernel] += result->status == CONF_PASS ||
+                                    result->status == CONF_FAIL || result->status == CONF_CRASH;
+    run->sink(run->user, result);
+}
+
+/* One result for each kernel that says why, so that nothing is missing from a report unseen. */
+static void report_each(struct suite_run *run, enum conf_status status, const char *reason,
+                        bool unentered_only)
+{
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        enum posenc_kernel kernel = (enum posenc_kernel)k;
+        if (!kernel_selected(run->options, kernel) || !posenc_provides(run->backend, kernel) ||
+            (unentered_only && run->entered[kernel]))
+            continue;
+        struct conf_result r = { .kernel = kernel,
+                                 .suite = run->options->suite ? run->options->suite : "all",
+                                 .profile = "given",
+                                 .status = status };
+        snprintf(r.id, sizeof r.id, "%s/f32/%s", posenc_kernel_name(kernel),
+                 status == CONF_UNSUPPORTED ? "unsupported" : "never-entered");
+        snprintf(r.reason, sizeof r.reason, "%s", reason);
+        suite_report(run, &r);
+    }
+}
+
+static void run_suites(struct suite_run *run)
+{
+    const struct conf_options *options = run->options;
+    for (int s = 0; s < N_SUITES; s++)
+        if (!options->suite || strcmp(options->suite, suites[s].name) == 0)
+            suites[s].run(run);
+    if (!options->suite && !options->case_glob)
+        report_each(run, CONF_FAIL, "no case entered this kernel", true);
+}
+
+size_t conf_run(const struct posenc_backend *const *backends, size_t n,
+                const struct conf_options *options, conf_sink *sink, void *user)
+{
+    size_t failed = 0;
+    char error[512];
+    if (budgets_read(options->budgets_path, error) != 0) {
+        struct conf_result r = {
+            .id = "budgets", .suite = "accuracy", .profile = "given", .status = CONF_FAIL
+        };
+        snprintf(r.reason, sizeof r.reason, "%.190s", error);
+        r.backend = n ? backends[0] : NULL;
+        sink(user, &r);
+        return 1;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct suite_run run = { .options = options,
+                                 .backend = backends[i],
+                                 .vectors = options->vectors,
+                                 .sink = sink,
+                                 .user = user };
+        const char *obstacle = posenc_backend_obstacle(backends[i]);
+        if (obstacle)
+            report_each(&run, CONF_UNSUPPORTED, obstacle, false);
+        else
+            run_suites(&run);
+        failed += run.failed;
+    }
+    return failed;
+}

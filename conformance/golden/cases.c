@@ -1,0 +1,177 @@
+/*
+ * The set of cases: how one is added, which flags exist, where reference values come from.
+ */
+#include "golden.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct flag golden_flags[] = {
+    { "AttentionFactor", "SCALING",
+      "cos and sin are multiplied by the attention factor, once" },
+    { "Base", "FREQUENCY", "rope_theta other than 10000, and frequencies that must follow it" },
+    { "Batch", "INDEXING",
+      "positions of a batch: rows of another batch, or batch taken for token" },
+    { "Buckets", "INTEGER_LOGARITHM", "distances around every T5 bucket boundary" },
+    { "Causal", "MASK", "keys after the query are -infinity, keys before it are not" },
+    { "Consecutive", "BLOCKING",
+      "runs of positions across the ends of blocks and across zero" },
+    { "Convergent", "CANCELLATION",
+      "sin or cos almost vanishes: absolute errors show as ulps" },
+    { "Endpoint", "FREQUENCY", "the frequency convention i/(n-1) taken for 2i/d" },
+    { "F32Integer", "POSITION_ROUNDING", "positions that f32 does not hold" },
+    { "InPlace", "ALIASING", "x and out are one tensor" },
+    { "LargePosition", "RANGE_REDUCTION", "the angle loses its bits in f32" },
+    { "Layout", "LAYOUT", "sines and cosines in another order" },
+    { "Linear", "SCALING", "linear scaling by a factor" },
+    { "Llama3", "SCALING", "the three bands of llama3 scaling" },
+    { "Negative", "SIGN", "negative positions: cos even, sin odd" },
+    { "OddDim", "LAYOUT", "odd dimension: last sine, or zero column" },
+    { "Pairing", "PAIRING", "pairs (i, i + r/2) taken for (2i, 2i + 1) or the reverse" },
+    { "Partial", "PARTIAL_ROTARY", "rotary_dim below head_dim: the tail is a copy" },
+    { "Profile", "OPERATION_ORDER", "the f32 operation order of Hugging Face" },
+    { "Scale", "SCALING", "scale of the table or of x" },
+    { "Slopes", "SLOPES", "ALiBi slopes of this number of heads" },
+    { "SpecialValues", "CLASS", "NaN, infinities, zeros of both signs, subnormals" },
+    { "Stride", "INDEXING", "rows apart, tokens before batches, unaligned" },
+    { "Transpose", "SIGN", "the inverse rotation: sin changes its sign" },
+    { "Yarn", "SCALING", "the ramp of YaRN" },
+    { "YarnTruncate", "SCALING", "the correction range rounded to whole pairs, or not" },
+    { NULL, NULL, NULL },
+};
+
+static void *keep(struct golden *golden, size_t bytes)
+{
+    void *memory = vectors_keep(&golden->vectors, bytes);
+    if (!memory) {
+        fputs("golden: out of memory\n", stderr);
+        exit(2);
+    }
+    return memory;
+}
+
+void add_group(struct golden *golden, const char *name)
+{
+    golden->groups[golden->n_groups++] =
+        (struct group){ .name = name, .first = golden->vectors.n };
+}
+
+struct problem *add_case(struct golden *golden, enum posenc_kernel kernel, const char *flags,
+                         const char *note, const char *source, const char *suffix, ...)
+{
+    enum { SUFFIX = 96 };
+    if (golden->vectors.n == MAX_CASES) {
+        fprintf(stderr, "golden: more than %d cases\n", MAX_CASES);
+        exit(2);
+    }
+    char *id = keep(golden, SUFFIX);
+    va_list args;
+    va_start(args, suffix);
+    vsnprintf(id, SUFFIX, suffix, args);
+    va_end(args);
+    struct vector_case *c = &golden->vectors.cases[golden->vectors.n++];
+    golden->groups[golden->n_groups - 1].n++;
+    *c = (struct vector_case){ .id = id, .flags = flags, .note = note, .source = source };
+    c->problem = problem_blank(kernel);
+    return &c->problem;
+}
+
+int64_t *keep_positions(struct golden *golden, const int64_t *positions, int64_t n)
+{
+    int64_t *copy = keep(golden, (size_t)n * sizeof *copy);
+    memcpy(copy, positions, (size_t)n * sizeof *copy);
+    return copy;
+}
+
+/* Inputs follow from the id (FNV-1a), so that a new case leaves the others as they are. */
+static uint64_t seed_of(const char *id)
+{
+    uint64_t hash = 2166136261u;
+    for (; *id; id++)
+        hash = (hash ^ (unsigned char)*id) * 16777619u & UINT32_MAX;
+    return hash;
+}
+
+/* kernel/f32/profile/suffix */
+static void complete_id(struct golden *golden, struct vector_case *c)
+{
+    const enum signature signature = kernel_signature(c->problem.kernel);
+    const bool planned = signature == SIGNATURE_sinusoidal || signature == SIGNATURE_rope_table;
+    const char *profile = !planned                                   ? "given"
+                          : c->problem.freqs.profile == POSENC_EXACT ? "exact"
+                                                                     : "hf_f32";
+    enum { ID = 96 };
+    char *id = keep(golden, ID);
+    const int n =
+        snprintf(id, ID, "%s/f32/%s/%s", posenc_kernel_name(c->problem.kernel), profile, c->id);
+    const bool valid = strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_./-") == strlen(id);
+    for (struct vector_case *other = golden->vectors.cases; other < c; other++)
+        if (strcmp(other->id, id) == 0) {
+            fprintf(stderr, "golden: two cases are called %s\n", id);
+            exit(2);
+        }
+    if (n >= ID || !valid) {
+        fprintf(stderr, "golden: %s is no id\n", id);
+        exit(2);
+    }
+    c->id = id;
+    if (!planned || c->problem.kernel == POSENC_KERNEL_sinusoidal_add)
+        c->problem.seed = seed_of(id);
+}
+
+static void check_flags(const struct vector_case *c)
+{
+    char flags[128];
+    snprintf(flags, sizeof flags, "%s", c->flags);
+    for (char *flag = strtok(flags, " "); flag; flag = strtok(NULL, " ")) {
+        const struct flag *known = golden_flags;
+        while (known->name && strcmp(known->name, flag) != 0)
+            known++;
+        if (!known->name) {
+            fprintf(stderr, "golden: %s: unknown flag %s\n", c->id, flag);
+            exit(2);
+        }
+    }
+}
+
+/* Inputs come from the recipe that every reader of the vectors uses; only they do. */
+static void fill_case(struct golden *golden, struct vector_case *c)
+{
+    struct call call;
+    const enum posenc_status status = call_create(&call, &c->problem, &memory_plain);
+    if (status != POSENC_OK) {
+        fprintf(stderr, "golden: %s: %s: %s (%g)\n", c->id, posenc_status_string(status),
+                call.error.what ? call.error.what : "", call.error.value);
+        exit(2);
+    }
+    c->n_outputs = call.n_outputs;
+    for (int o = 0; o < call.n_outputs; o++) {
+        c->output_names[o] = call.outputs[o].name;
+        c->rows[o] = call.outputs[o].rows;
+        c->width[o] = call.outputs[o].width;
+        double *want = keep(golden, (size_t)(c->rows[o] * c->width[o]) * sizeof *want);
+        reference_output(&call, o, want);
+        c->want[o] = want;
+    }
+    call_destroy(&call);
+}
+
+void golden_create(struct golden *golden)
+{
+    *golden = (struct golden){ .n_groups = 0 };
+    golden->vectors.cases = keep(golden, MAX_CASES * sizeof *golden->vectors.cases);
+    list_sinusoidal(golden);
+    list_convergents(golden);
+    list_rope_table(golden);
+    list_hf_f32(golden);
+    list_rope(golden);
+    list_added(golden);
+    list_bias(golden);
+    for (size_t i = 0; i < golden->vectors.n; i++) {
+        complete_id(golden, &golden->vectors.cases[i]);
+        check_flags(&golden->vectors.cases[i]);
+        fill_case(golden, &golden->vectors.cases[i]);
+    }
+}

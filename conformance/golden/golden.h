@@ -1,0 +1,101 @@
+/*
+ * The generator of golden vectors: reference values by MPFR, lists of cases, files.
+ */
+#ifndef POSENC_GOLDEN_H
+#define POSENC_GOLDEN_H
+
+#include "oracle.h"
+#include "vectors_fields.h"
+
+#include <mpfr.h>
+
+enum { PRECISION = 320 }; /* bits of every transcendental step */
+
+/* ---- Reference values (reference.c, frequencies.c) ------------------------------------------
+ */
+
+/* A plan by MPFR: omega in radians per position, or the f32 values of profile hf_f32. */
+struct reference_plan {
+    const struct posenc_freqs_spec *spec;
+    int64_t n_pairs;
+    mpfr_t *omega;
+    double *inv_freq;
+    double attention_factor; /* correctly rounded */
+};
+void reference_plan_init(struct reference_plan *plan, const struct posenc_freqs_spec *spec);
+void reference_plan_clear(struct reference_plan *plan);
+
+/* The f64 rounded to odd of a value whose further digits, if it is not exact, are unknown. */
+double round_to_odd(const mpfr_t value, bool exact);
+/* m sin and m cos of a pair at a position, in the plan's profile, rounded to odd. */
+void reference_sincos(const struct reference_plan *plan, int64_t pair, int64_t position,
+                      double m, double *sine, double *cosine);
+/* sin and cos of an f64 angle, rounded to odd. */
+void reference_sincos_angle(double angle, double *sine, double *cosine);
+/* All of output o of a call, [rows, width]. */
+void reference_output(const struct call *call, int o, double *want);
+
+void reference_slopes(int64_t heads, double bias_max, float *slopes);
+int64_t reference_bucket(int64_t distance, int64_t num_buckets, int64_t max_distance,
+                         bool bidirectional);
+
+/* Positions below 2^31 at which sin (kind 0) or cos (kind 1) of position x omega is smallest:
+ * the continued-fraction convergents of omega/pi and 2 omega/pi of all pairs, the n smallest
+ * results at distinct positions, ascending.  Returns how many there are. */
+int64_t hard_positions(const struct reference_plan *plan, int kind, int64_t n,
+                       int64_t *positions);
+/* The same of one pair, in the order of the convergents; `most` of them at most. */
+int64_t pair_convergents(const struct reference_plan *plan, int64_t pair, int kind,
+                         int64_t most, int64_t *positions, double *distance);
+
+/* ---- Cases (cases_*.c) ----------------------------------------------------------------------
+ */
+
+struct group {
+    const char *name;
+    size_t first, n; /* cases of the set */
+};
+
+enum { MAX_GROUPS = 16, MAX_CASES = 1024 };
+struct golden {
+    struct vectors vectors; /* their memory too */
+    struct group groups[MAX_GROUPS];
+    int n_groups;
+};
+
+struct flag {
+    const char *name, *bug_type, *description;
+};
+extern const struct flag golden_flags[]; /* closed; ends with a NULL name */
+
+/* A new case of the last group: `suffix` is the end of its id, the problem is problem_blank().
+ */
+struct problem *add_case(struct golden *golden, enum posenc_kernel kernel, const char *flags,
+                         const char *note, const char *source, const char *suffix, ...)
+    __attribute__((format(printf, 6, 7)));
+void add_group(struct golden *golden, const char *name);
+int64_t *keep_positions(struct golden *golden, const int64_t *positions, int64_t n);
+
+void list_sinusoidal(struct golden *golden);
+void list_rope_table(struct golden *golden);
+void list_convergents(struct golden *golden);
+void list_hf_f32(struct golden *golden);
+void list_rope(struct golden *golden);
+void list_added(struct golden *golden);
+void list_bias(struct golden *golden);
+
+/* All cases, with ids and reference values.  Ends the program when one cannot be made. */
+void golden_create(struct golden *golden);
+
+/* Frequency specs that certification goes through: every scaling family and base. */
+int64_t certified_specs(struct posenc_freqs_spec *specs, int64_t most);
+
+/* ---- Actions --------------------------------------------------------------------------------
+ */
+
+int golden_write(const struct golden *golden, const char *dir); /* 0, or 1 and a message */
+int certify_oracle(const struct golden *golden);                /* number of disagreements */
+int certify_library(void);
+int certify_known(void); /* published figures, and the metrics */
+
+#endif

@@ -1,0 +1,282 @@
+/*
+ * Figures published elsewhere, so that one reading of a formula is not checked only against
+ * itself: bands of llama3, ramps and factors of YaRN, slopes of ALiBi, thresholds of T5, hard
+ * positions; and the metrics (rounding, ulps) at the ends of binades and of f32.
+ */
+#include "fixed.h"
+#include "golden.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static int wrong;
+
+static void require_near(double got, double want, double within, const char *what)
+{
+    if (fabs(got - want) <= within)
+        return;
+    fprintf(stderr, "golden: %s: %.17g, published %.17g\n", what, got, want);
+    wrong++;
+}
+
+/* How many pairs keep their frequency, are blended, are divided by the factor. */
+static void llama3_bands(int64_t dim, double factor, double high, int unchanged, int smooth,
+                         int scaled)
+{
+    struct posenc_freqs_spec plain = POSENC_FREQS_SPEC, spec;
+    plain.dim = dim;
+    plain.rope_theta = 5e5;
+    spec = plain;
+    spec.scaling = POSENC_SCALING_LLAMA3;
+    spec.factor = factor;
+    spec.original_max_position_embeddings = 8192;
+    spec.low_freq_factor = 1;
+    spec.high_freq_factor = high;
+    struct reference_plan a, b;
+    reference_plan_init(&a, &plain);
+    reference_plan_init(&b, &spec);
+    int counts[3] = { 0 };
+    for (int64_t i = 0; i < a.n_pairs; i++) {
+        mpfr_t ratio;
+        mpfr_init2(ratio, 53);
+        mpfr_div(ratio, a.omega[i], b.omega[i], MPFR_RNDN);
+        const double r = mpfr_get_d(ratio, MPFR_RNDN);
+        counts[r == 1 ? 0 : r == factor ? 2 : 1]++;
+        mpfr_clear(ratio);
+    }
+    reference_plan_clear(&a);
+    reference_plan_clear(&b);
+    require_near(counts[0], unchanged, 0, "llama3 pairs unchanged");
+    require_near(counts[1], smooth, 0, "llama3 pairs blended");
+    require_near(counts[2], scaled, 0, "llama3 pairs scaled");
+}
+
+/* The ramp at a pair between the published ends of the correction range, not truncated. */
+static void yarn_ramp(double theta, int64_t dim, double factor, double context, double low,
+                      double high)
+{
+    struct posenc_freqs_spec plain = POSENC_FREQS_SPEC, spec;
+    plain.dim = dim;
+    plain.rope_theta = theta;
+    spec = plain;
+    spec.scaling = POSENC_SCALING_YARN;
+    spec.factor = factor;
+    spec.original_max_position_embeddings = context;
+    spec.truncate = false;
+    struct reference_plan a, b;
+    reference_plan_init(&a, &plain);
+    reference_plan_init(&b, &spec);
+    for (int64_t i = (int64_t)low - 1; i < (int64_t)high + 3 && i < a.n_pairs; i++) {
+        mpfr_t ratio;
+        mpfr_init2(ratio, PRECISION);
+        mpfr_div(ratio, b.omega[i], a.omega[i], MPFR_RNDN);
+        const double ramp = (1 - mpfr_get_d(ratio, MPFR_RNDN)) / (1 - 1 / factor);
+        const double want = ((double)i - low) / (high - low);
+        require_near(ramp, want < 0 ? 0 : want > 1 ? 1 : want, 2e-5, "YaRN ramp");
+        mpfr_clear(ratio);
+    }
+    reference_plan_clear(&a);
+    reference_plan_clear(&b);
+}
+
+static void known_factors(void)
+{
+    static const double g[][2] = { { 4, 1.138629436 },
+                                   { 16, 1.277258872 },
+                                   { 32, 1.346573590 },
+                                   { 40, 1.368887945 },
+                                   { 48, 1.387120101 } };
+    for (size_t k = 0; k < sizeof g / sizeof *g; k++) {
+        struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+        struct reference_plan plan;
+        spec.dim = 4;
+        spec.scaling = POSENC_SCALING_YARN;
+        spec.factor = g[k][0];
+        spec.original_max_position_embeddings = 4096;
+        reference_plan_init(&plan, &spec);
+        require_near(plan.attention_factor, g[k][1], 6e-10, "YaRN attention factor");
+        reference_plan_clear(&plan);
+    }
+}
+
+static void known_slopes(void)
+{
+    static const double exponents[12] = {
+        -1, -2, -3, -4, -5, -6, -7, -8, -0.5, -1.5, -2.5, -3.5
+    };
+    float slopes[112];
+    reference_slopes(12, 8, slopes);
+    for (int h = 0; h < 12; h++)
+        require_near(log2((double)slopes[h]), exponents[h], 1e-7, "ALiBi, 12 heads");
+    reference_slopes(40, 8, slopes);
+    require_near(log2((double)slopes[39]), -1.875, 1e-7, "ALiBi, 40 heads, last");
+    reference_slopes(71, 8, slopes);
+    require_near(log2((double)slopes[70]), -0.8125, 1e-7, "ALiBi, 71 heads, last");
+    reference_slopes(112, 8, slopes);
+    require_near(log2((double)slopes[111]), -5.9375, 1e-7, "ALiBi, 112 heads, last");
+}
+
+static void known_thresholds(void)
+{
+    static const int64_t bi[] = { 8, 12, 16, 23, 32, 46, 64, 91 };
+    static const int64_t uni[] = { 16, 19, 21, 24, 27, 31, 35, 40,
+                                   46, 52, 59, 67, 77, 87, 99, 113 };
+    for (int k = 0; k < 8; k++) {
+        require_near((double)reference_bucket(bi[k], 32, 128, true), 8 + k, 0, "T5 bucket");
+        require_near((double)reference_bucket(bi[k] - 1, 32, 128, true), 7 + k, 0,
+                     "T5 bucket below");
+    }
+    for (int k = 0; k < 16; k++) {
+        require_near((double)reference_bucket(uni[k], 32, 128, false), 16 + k, 0, "T5 bucket");
+        require_near((double)reference_bucket(uni[k] - 1, 64, 128, true), 15 + k, 0,
+                     "T5 bucket below");
+    }
+}
+
+/* The positions that searches found: a sine or cosine of so little that 1e-16 is many ulps. */
+static void known_hard(int64_t dim, int64_t pair, int64_t position, double below)
+{
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct reference_plan plan;
+    double s, c;
+    spec.dim = dim;
+    reference_plan_init(&plan, &spec);
+    reference_sincos(&plan, pair, position, 1, &s, &c);
+    if (!(fmin(fabs(s), fabs(c)) < below)) {
+        fprintf(stderr, "golden: dim %d pair %d position %lld is not hard: sin %g, cos %g\n",
+                (int)dim, (int)pair, (long long)position, s, c);
+        wrong++;
+    }
+    reference_plan_clear(&plan);
+}
+
+/* ---- Metrics
+ * ---------------------------------------------------------------------------------- */
+
+/* A value of any magnitude near f32's range, often next to an f32 or to the middle of two. */
+static void any_value(mpfr_t value, uint64_t k)
+{
+    const uint64_t z = mix64(5, k);
+    mpfr_set_ui(value, (unsigned long)(z >> 40 | 1u << 23), MPFR_RNDN);
+    if (z & 1)
+        mpfr_add_d(value, value, 0.5, MPFR_RNDN);
+    if (z & 2) {
+        mpfr_t tiny;
+        mpfr_init2(tiny, PRECISION);
+        mpfr_set_ui_2exp(tiny, 1, -(long)(z >> 2 & 127), MPFR_RNDN);
+        if (z & 1024)
+            mpfr_neg(tiny, tiny, MPFR_RNDN);
+        mpfr_add(value, value, tiny, MPFR_RNDN);
+        mpfr_clear(tiny);
+    }
+    mpfr_mul_2si(value, value, (long)(z >> 11 & 511) - 300, MPFR_RNDN);
+    mpfr_setsign(value, value, (z & 2048) != 0, MPFR_RNDN);
+}
+
+static void metrics_against_mpfr(void)
+{
+    mpfr_t value;
+    mpfr_init2(value, PRECISION);
+    for (uint64_t k = 0; k < 50000 && wrong == 0; k++) {
+        any_value(value, k);
+        const double odd = round_to_odd(value, true);
+        const float nearest = mpfr_get_flt(value, MPFR_RNDN), got = odd_to_f32(odd);
+        if (memcmp(&got, &nearest, sizeof got) != 0) {
+            fprintf(stderr, "golden: %a to f32: %a, MPFR %a\n", odd, (double)got,
+                    (double)nearest);
+            wrong++;
+        }
+        const double error = ulp_error(got, odd);
+        if (!(error <= 0.5) && !(fabs(odd) < 0x1p-149 && error <= 1)) {
+            fprintf(stderr, "golden: nearest f32 of %a errs by %g ulp\n", odd, error);
+            wrong++;
+        }
+        const float next = nextafterf(got, INFINITY);
+        const double off = ulp_error(next, odd);
+        if (isfinite(next) && isfinite(got) && !(off >= 0.49999 && off <= 1.50001) &&
+            !(off < 2.1 && fabs(frexp((double)got, &(int){ 0 })) == 0.5)) {
+            fprintf(stderr, "golden: the f32 after the nearest of %a errs by %g ulp\n", odd,
+                    off);
+            wrong++;
+        }
+    }
+    mpfr_clear(value);
+}
+
+static void known_metrics(void)
+{
+    const double inf = (double)INFINITY, nan = (double)NAN;
+    require_near(ulp_error(1.0f, 1.0), 0, 0, "ulp of 1");
+    require_near(ulp_error(1.0f + FLT_EPSILON, 1.0), 1, 0, "one ulp above 1");
+    require_near(ulp_error(1.0f - FLT_EPSILON / 2, 1.0), 0.5, 0,
+                 "the f32 below 1, in ulps of 1");
+    require_near(ulp_error(1.0f, 1.0 - 0x1p-25), 0.5, 0, "1, in ulps below it");
+    require_near(ulp_error(FLT_TRUE_MIN, 0x1p-150), 0.5, 0, "half the least subnormal");
+    require_near(ulp_error(0.0f, 0x1p-149), 1, 0, "a subnormal flushed");
+    require_near(ulp_error(FLT_MIN, 0x1p-126 - 0x1p-149), 1, 0, "the least normal");
+    require_near(ulp_error(FLT_MAX, 0x1p128), 1, 0, "overflow missed");
+    require_near(ulp_error(INFINITY, 0x1p128), 0, 0, "overflow");
+    require_near(ulp_error(NAN, nan), 0, 0, "NaN");
+    require_near(ulp_error(INFINITY, inf), 0, 0, "infinity");
+    const bool classes = isinf(ulp_error(NAN, 1)) && isinf(ulp_error(1, nan)) &&
+                         isinf(ulp_error(-INFINITY, inf)) && isinf(ulp_error(INFINITY, 1)) &&
+                         isinf(ulp_error(FLT_MAX, inf)) && isinf(ulp_error(-0.0f, 0.0)) &&
+                         isinf(pair_ulp_error(NAN, 1, 1)) &&
+                         isinf(pair_ulp_error(1, nan, nan)) &&
+                         isinf(pair_ulp_error(0.0f, -0.0, 0));
+    require_near(classes, 1, 0, "unequal classes");
+    require_near(pair_ulp_error(0x1p-20f, 0, 1), 8, 0, "an error of 2^-20 in ulps of 1");
+    require_near(pair_ulp_error(0.0f, -0.0, 1), 0, 0, "cancellation has no sign");
+}
+
+/* m times a sine for m of every magnitude, f64's subnormals and overflow included. */
+static void products_against_mpfr(void)
+{
+    mpfr_t s, c, x;
+    mpfr_inits2(PRECISION, s, c, x, (mpfr_ptr)0);
+    for (uint64_t k = 0; k < 5000 && wrong == 0; k++) {
+        const uint64_t z = mix64(9, k);
+        const double angle = ldexp((double)(z >> 11), (int)(z & 63) - 100);
+        const double m =
+            ldexp((double)(mix64(z, 1) >> 11) * (z & 64 ? 1 : -1), (int)(z >> 7 & 2047) - 1100);
+        struct real sine, cosine;
+        if (!isfinite(m))
+            continue;
+        fixed_sincos(angle, &sine, &cosine);
+        mpfr_set_d(x, angle, MPFR_RNDN);
+        mpfr_sin_cos(s, c, x, MPFR_RNDN);
+        mpfr_mul_d(s, s, m, MPFR_RNDN);
+        mpfr_mul_d(c, c, m, MPFR_RNDN);
+        const double a = real_times(sine, m), b = real_times(cosine, m);
+        if (a != round_to_odd(s, angle == 0 || m == 0) ||
+            b != round_to_odd(c, angle == 0 || m == 0)) {
+            fprintf(stderr, "golden: %a times sin, cos of %a: %a and %a\n", m, angle, a, b);
+            wrong++;
+        }
+    }
+    mpfr_clears(s, c, x, (mpfr_ptr)0);
+}
+
+int certify_known(void)
+{
+    wrong = 0;
+    llama3_bands(128, 8, 4, 29, 6, 29);
+    llama3_bands(64, 32, 4, 15, 3, 14);
+    llama3_bands(128, 16, 1, 35, 0, 29);
+    yarn_ramp(1e6, 128, 4, 32768, 23.5959, 39.6509);
+    yarn_ramp(1e4, 64, 40, 4096, 10.4722, 22.5134);
+    yarn_ramp(150000, 64, 32, 4096, 8.09278, 17.39802);
+    yarn_ramp(1e6, 128, 16, 16384, 20.3850, 36.4399);
+    yarn_ramp(1e8, 128, 48, 8192, 12.8805, 24.9217);
+    known_factors();
+    known_slopes();
+    known_thresholds();
+    known_hard(768, 317, 497577, 0x1p-36);
+    known_hard(512, 25, 1715512116, 0x1p-43);
+    metrics_against_mpfr();
+    known_metrics();
+    products_against_mpfr();
+    return wrong;
+}

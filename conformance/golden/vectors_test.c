@@ -1,0 +1,246 @@
+/*
+ * vectors_test DIR PACK: both readers give the same cases, and each finds a file that was cut,
+ * altered or is none.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "npy.h"
+#include "vectors_fields.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 1024 };
+static int failures;
+
+static void require(bool condition, const char *what, const char *detail)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "vectors_test: %s: %s\n", what, detail);
+    failures++;
+}
+
+/* ---- The same cases -------------------------------------------------------------------------
+ */
+
+static bool same_list(const void *a, const void *b, int64_t n)
+{
+    return (!a && !b) || (a && b && memcmp(a, b, 8 * (size_t)n) == 0);
+}
+
+static bool same_case(const struct vector_case *a, const struct vector_case *b)
+{
+    bool same = strcmp(a->id, b->id) == 0 && strcmp(a->flags, b->flags) == 0 &&
+                strcmp(a->note, b->note) == 0 && strcmp(a->source, b->source) == 0 &&
+                a->problem.kernel == b->problem.kernel && a->n_outputs == b->n_outputs;
+    for (int i = 0; i < N_FIELDS; i++)
+        same = same && field_get(&problem_fields[i], &a->problem) ==
+                           field_get(&problem_fields[i], &b->problem);
+    same = same && same_list(a->problem.positions, b->problem.positions, a->problem.tokens) &&
+           same_list(a->problem.freqs.values, b->problem.freqs.values,
+                     (a->problem.freqs.dim + 1) / 2);
+    for (int o = 0; same && o < a->n_outputs; o++)
+        same = strcmp(a->output_names[o], b->output_names[o]) == 0 &&
+               a->rows[o] == b->rows[o] && a->width[o] == b->width[o] &&
+               same_list(a->want[o], b->want[o], a->rows[o] * a->width[o]);
+    return same;
+}
+
+static void require_same_sets(const char *dir, const char *pack)
+{
+    struct vectors a, b;
+    char error[VECTORS_ERROR] = "";
+    const bool first = vectors_load_dir(dir, &a, error) == 0;
+    require(first, "the folder loads", error);
+    const bool second = vectors_load_pack(pack, &b, error) == 0;
+    require(second, "the pack loads", error);
+    if (first && second) {
+        require(a.n > 100 && a.n == b.n, "both have the same number of cases", pack);
+        require(strcmp(a.sha256, b.sha256) == 0 && strlen(a.sha256) == 64, "one hash",
+                b.sha256);
+        for (size_t i = 0; i < a.n && i < b.n; i++)
+            require(same_case(&a.cases[i], &b.cases[i]), "the same case", a.cases[i].id);
+    }
+    if (first)
+        vectors_free(&a);
+    if (second)
+        vectors_free(&b);
+}
+
+/* ---- Damage ---------------------------------------------------------------------------------
+ */
+
+/* Copies a file, leaving out the last `cut` bytes and flipping a bit of byte `flip` (-1: none).
+ */
+static void copy_damaged(const char *from, const char *to, size_t cut, long flip)
+{
+    struct vectors memory = { .n = 0 };
+    char error[VECTORS_ERROR];
+    size_t bytes = 0;
+    unsigned char *data = vectors_read_file(&memory, from, &bytes, error);
+    FILE *file = fopen(to, "wb");
+    bool good = data && file && bytes >= cut && flip < (long)bytes;
+    if (good && flip >= 0)
+        data[flip] ^= 4;
+    good = good && fwrite(data, 1, bytes - cut, file) == bytes - cut;
+    if (file)
+        fclose(file);
+    require(good, "a damaged copy is made", to);
+    vectors_free(&memory);
+}
+
+/* The loader refuses, and says all three words. */
+static void require_refused(int loader(const char *, struct vectors *, char *),
+                            const char *path, const char *a, const char *b, const char *c)
+{
+    struct vectors vectors;
+    char error[VECTORS_ERROR] = "(loaded)";
+    const bool refused = loader(path, &vectors, error) != 0;
+    if (!refused)
+        vectors_free(&vectors);
+    require(refused, "damage is found", path);
+    require(strstr(error, a) && strstr(error, b) && strstr(error, c), "the message says what",
+            error);
+}
+
+static void require_pack_checked(const char *pack, const char *folder)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%.900s/damaged.pack", folder);
+    copy_damaged(pack, path, 100, -1);
+    require_refused(vectors_load_pack, path, "damaged.pack", "truncated", "header says");
+    copy_damaged(pack, path, 0, 5000);
+    require_refused(vectors_load_pack, path, "damaged.pack", "altered", "SHA-256");
+    copy_damaged(pack, path, 0, 3);
+    require_refused(vectors_load_pack, path, "damaged.pack", "no pack", "posenc.vectors/1");
+    unlink(path);
+    require_refused(vectors_load_pack, path, "damaged.pack", "cannot be read", "No such file");
+}
+
+/* A copy of the folder with one damaged file. */
+static void require_folder_checked(const char *dir, const char *folder, const char *name,
+                                   size_t cut, long flip, const char *a, const char *b)
+{
+    char from[PATH_BYTES], to[PATH_BYTES];
+    DIR *all = opendir(dir);
+    for (struct dirent *entry; all && (entry = readdir(all));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        const bool damaged = strcmp(entry->d_name, name) == 0;
+        snprintf(from, sizeof from, "%.400s/%.400s", dir, entry->d_name);
+        snprintf(to, sizeof to, "%.400s/%.400s", folder, entry->d_name);
+        copy_damaged(from, to, damaged ? cut : 0, damaged ? flip : -1);
+    }
+    require(all != NULL, "the folder opens", dir);
+    if (all)
+        closedir(all);
+    require_refused(vectors_load_dir, folder, name, a, b);
+}
+
+static void remove_folder(const char *path)
+{
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        char file[PATH_BYTES];
+        snprintf(file, sizeof file, "%.400s/%.400s", path, entry->d_name);
+        if (entry->d_name[0] != '.')
+            unlink(file);
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(path);
+}
+
+/* ---- Hashes and arrays ----------------------------------------------------------------------
+ */
+
+/* FIPS 180-4 examples, and the same bytes in pieces of every size. */
+static void require_hashes(void)
+{
+    char hash[65], pieces[65], text[300];
+    sha256_hex("abc", 3, hash);
+    require(strcmp(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad") ==
+                0,
+            "SHA-256 of abc", hash);
+    sha256_hex("", 0, hash);
+    require(strcmp(hash, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855") ==
+                0,
+            "SHA-256 of nothing", hash);
+    memset(text, 'a', sizeof text);
+    for (size_t bytes = 0; bytes <= sizeof text; bytes++) {
+        struct sha256 s;
+        sha256_hex(text, bytes, hash);
+        sha256_init(&s);
+        for (size_t i = 0, step = 1; i < bytes; i += step, step = step % 70 + 1) {
+            if (step > bytes - i)
+                step = bytes - i;
+            sha256_update(&s, text + i, step);
+        }
+        sha256_final(&s, pieces);
+        require(strcmp(hash, pieces) == 0, "SHA-256 in pieces", pieces);
+    }
+}
+
+static void require_arrays(void)
+{
+    const float values[6] = { 1, -2, 3.5f, 0, 5, 6 };
+    const double wide[2] = { 0.1, -7 };
+    const struct array in[2] = { array_of("cos", "F32", 2, (int64_t[]){ 2, 3 }, values),
+                                 array_of("a.b", "F64", 1, (int64_t[]){ 2 }, wide) };
+    size_t bytes, n = 0;
+    char error[VECTORS_ERROR] = "";
+    char *file = safetensors_build(in, 2, &bytes);
+    struct array *out = NULL;
+    const bool read = file && safetensors_read(file, bytes, &out, &n, error) == 0;
+    require(read && n == 2, "safetensors are read as written", error);
+    for (size_t i = 0; read && i < n; i++) {
+        const struct array *was = strcmp(out[i].name, "cos") == 0 ? &in[0] : &in[1];
+        require(strcmp(out[i].dtype, was->dtype) == 0 && out[i].rank == was->rank &&
+                    out[i].shape[0] == was->shape[0] && out[i].bytes == was->bytes &&
+                    memcmp(out[i].data, was->data, was->bytes) == 0,
+                "an array comes back", out[i].name);
+    }
+    if (read)
+        free(out);
+    require(file && safetensors_read(file, bytes - 1, &out, &n, error) != 0,
+            "a cut file is refused", "safetensors");
+    require(file && safetensors_read(file, 4, &out, &n, error) != 0, "four bytes are refused",
+            "safetensors");
+    free(file);
+    unsigned char *npy = npy_build(&in[0], &bytes);
+    require(npy && (bytes - in[0].bytes) % 64 == 0 && memcmp(npy, "\x93NUMPY\x01", 7) == 0 &&
+                memcmp(npy + bytes - in[0].bytes, values, in[0].bytes) == 0,
+            "npy has its data at a multiple of 64", "npy");
+    const char *descr = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
+    require(npy && memcmp(npy + 10, descr, strlen(descr)) == 0, "npy says its shape", "npy");
+    free(npy);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) {
+        fputs("usage: vectors_test DIR PACK\n", stderr);
+        return 2;
+    }
+    const char *base = getenv("TMPDIR");
+    char folder[PATH_BYTES];
+    snprintf(folder, sizeof folder, "%.400s/vectors-XXXXXX", base ? base : "/tmp");
+    if (!mkdtemp(folder)) {
+        fprintf(stderr, "vectors_test: no temporary folder %s\n", folder);
+        return 2;
+    }
+    require_hashes();
+    require_arrays();
+    require_same_sets(argv[1], argv[2]);
+    require_pack_checked(argv[2], folder);
+    require_folder_checked(argv[1], folder, "alibi.safetensors", 8, -1, "truncated",
+                           "MANIFEST.json says");
+    require_folder_checked(argv[1], folder, "alibi.safetensors", 0, 900, "altered", "SHA-256");
+    require_folder_checked(argv[1], folder, "t5.json", 0, 50, "altered", "SHA-256");
+    require_folder_checked(argv[1], folder, "MANIFEST.json", 40, -1, "line", "MANIFEST.json");
+    remove_folder(folder);
+    return failures != 0;
+}

@@ -1,0 +1,444 @@
+/*
+ * Guarded memory and guarded calls: see guard.h.
+ */
+#define _GNU_SOURCE
+#include "guard.h"
+
+#include <fenv.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+enum { SLOTS = 24, RED_ZONE = 4096 };
+
+/* A mapping [page that faults][capacity][page that faults], used again by call after call. */
+struct slot {
+    char *map;
+    size_t capacity;
+    char *data;
+    size_t bytes;
+    size_t red_before, red_after;
+    unsigned char *shadow; /* [capacity]: what the buffer held before the call */
+    char role;
+    bool used, sealed;
+};
+
+struct guard {
+    enum guard_mode mode;
+    size_t page;
+    unsigned char pattern[RED_ZONE];
+    struct slot slots[SLOTS];
+};
+
+/* ---- Memory --------------------------------------------------------------------------------
+ */
+
+struct guard *guard_create(void)
+{
+    struct guard *g = calloc(1, sizeof *g);
+    if (!g)
+        return NULL;
+    g->page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < RED_ZONE; i++)
+        g->pattern[i] = (unsigned char)mix64(0x6775617264, i);
+    return g;
+}
+
+static void slot_release(struct guard *g, struct slot *s)
+{
+    if (s->map)
+        munmap(s->map, s->capacity + 2 * g->page);
+    free(s->shadow);
+    memset(s, 0, sizeof *s);
+}
+
+void guard_destroy(struct guard *g)
+{
+    if (!g)
+        return;
+    for (int i = 0; i < SLOTS; i++)
+        slot_release(g, &g->slots[i]);
+    free(g);
+}
+
+void guard_set_mode(struct guard *g, enum guard_mode mode) { g->mode = mode; }
+
+static bool slot_map(struct guard *g, struct slot *s, size_t bytes)
+{
+    slot_release(g, s);
+    size_t capacity = 16 * g->page;
+    while (capacity < bytes + 64)
+        capacity *= 2;
+    char *map =
+        mmap(NULL, capacity + 2 * g->page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return false;
+    s->map = map;
+    s->capacity = capacity;
+    s->shadow = malloc(capacity);
+    if (!s->shadow || mprotect(map + g->page, capacity, PROT_READ | PROT_WRITE)) {
+        slot_release(g, s);
+        return false;
+    }
+    return true;
+}
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Writes the pattern all over the buffer, which fills the gaps between rows, and around it. */
+static void slot_paint(const struct guard *g, struct slot *s)
+{
+    const char *start = s->map + g->page, *end = start + s->capacity;
+    s->red_before = smaller((size_t)(s->data - start), RED_ZONE);
+    s->red_after = smaller((size_t)(end - s->data) - s->bytes, RED_ZONE);
+    memcpy(s->data - s->red_before, g->pattern, s->red_before);
+    memcpy(s->data + s->bytes, g->pattern, s->red_after);
+    for (size_t done = 0; done < s->bytes; done += RED_ZONE)
+        memcpy(s->data + done, g->pattern, smaller(s->bytes - done, RED_ZONE));
+}
+
+static void slot_protect(const struct guard *g, struct slot *s, bool sealed)
+{
+    if (s->sealed == sealed)
+        return;
+    size_t first = (size_t)(s->data - s->map) / g->page * g->page;
+    size_t last =
+        (size_t)(s->data + (s->bytes ? s->bytes - 1 : 0) - s->map) / g->page * g->page;
+    int access = sealed ? PROT_READ : PROT_READ | PROT_WRITE;
+    if (s->bytes && mprotect(s->map + first, last - first + g->page, access) == 0)
+        s->sealed = sealed;
+}
+
+static void *guard_get(void *user, size_t bytes, int64_t offset_bytes, char role)
+{
+    struct guard *g = user;
+    struct slot *s = NULL;
+    for (int i = 0; i < SLOTS && !s; i++)
+        s = g->slots[i].used ? NULL : &g->slots[i];
+    if (!s)
+        return NULL;
+    if (s->capacity < bytes + 64 && !slot_map(g, s, bytes))
+        return NULL;
+    char *start = s->map + g->page, *end = start + s->capacity;
+    size_t offset = (size_t)offset_bytes & 63;
+    s->data = g->mode == GUARD_START ? start + offset : end - bytes;
+    if (g->mode == GUARD_END && offset)
+        s->data -= ((uintptr_t)s->data - offset) & 63;
+    s->bytes = bytes;
+    s->role = role;
+    s->used = true;
+    slot_paint(g, s);
+    return s->data;
+}
+
+static void guard_seal(void *user)
+{
+    struct guard *g = user;
+    for (int i = 0; i < SLOTS; i++)
+        if (g->slots[i].used && g->slots[i].role == 'i')
+            slot_protect(g, &g->slots[i], true);
+}
+
+static void guard_free(void *user, void *data)
+{
+    struct guard *g = user;
+    for (int i = 0; i < SLOTS; i++) {
+        struct slot *s = &g->slots[i];
+        if (!s->used || s->data != data)
+            continue;
+        slot_protect(g, s, false);
+        s->used = false;
+        return;
+    }
+}
+
+struct memory guard_memory(struct guard *g)
+{
+    return (
+        struct memory){ .get = guard_get, .seal = guard_seal, .free = guard_free, .user = g };
+}
+
+/* ---- Which tensor --------------------------------------------------------------------------
+ */
+
+int64_t tensor_rows(const struct posenc_tensor *t)
+{
+    int64_t rows = 1;
+    for (int d = 0; d + 1 < t->rank; d++)
+        rows *= t->shape[d];
+    return rows;
+}
+
+float *tensor_row(const struct posenc_tensor *t, int64_t r)
+{
+    int64_t at = 0;
+    for (int d = t->rank - 2; d >= 0; d--) {
+        at += r % t->shape[d] * t->stride[d];
+        r /= t->shape[d];
+    }
+    return (float *)t->data + at;
+}
+
+struct named {
+    const char *name;
+    const void *data;
+};
+
+static int name_inputs(const struct call *c, struct named n[5])
+{
+    int k = 0;
+    switch (kernel_signature(c->problem.kernel)) {
+    case SIGNATURE_sinusoidal:
+        n[k++] = (struct named){ "x", c->args.sinusoidal.x.data };
+        n[k++] = (struct named){ "positions", c->args.sinusoidal.positions.data };
+        break;
+    case SIGNATURE_learned:
+        n[k++] = (struct named){ "x", c->args.learned.x.data };
+        n[k++] = (struct named){ "table", c->args.learned.table.data };
+        n[k++] = (struct named){ "positions", c->args.learned.positions.data };
+        break;
+    case SIGNATURE_rope_table:
+        n[k++] = (struct named){ "positions", c->args.rope_table.positions.data };
+        break;
+    case SIGNATURE_rope:
+        n[k++] = (struct named){ "x", c->args.rope.x.data };
+        n[k++] = (struct named){ "cos", c->args.rope.cos.data };
+        n[k++] = (struct named){ "sin", c->args.rope.sin.data };
+        n[k++] = (struct named){ "positions", c->args.rope.positions.data };
+        break;
+    case SIGNATURE_alibi:
+        n[k++] = (struct named){ "x", c->args.alibi.x.data };
+        n[k++] = (struct named){ "slopes", c->args.alibi.slopes };
+        break;
+    case SIGNATURE_t5:
+        n[k++] = (struct named){ "x", c->args.t5.x.data };
+        n[k++] = (struct named){ "table", c->args.t5.table.data };
+        n[k++] = (struct named){ "thresholds", c->args.t5.thresholds };
+        break;
+    }
+    return k;
+}
+
+static const char *slot_name(const struct slot *s, const struct call *c)
+{
+    for (int o = 0; o < c->n_outputs; o++)
+        if (c->outputs[o].tensor.data == s->data)
+            return c->outputs[o].name;
+    struct named inputs[5];
+    int n = name_inputs(c, inputs);
+    for (int i = 0; i < n; i++)
+        if (inputs[i].data == s->data)
+            return inputs[i].name;
+    return "a buffer";
+}
+
+/* "3 bytes past its end", "4 bytes before its start", "at byte 8". */
+static void describe_place(const struct slot *s, const struct call *c, const char *verb,
+                           const char *at, char *text, size_t size)
+{
+    const char *end = s->data + s->bytes;
+    const char *name = slot_name(s, c);
+    if (at >= end)
+        snprintf(text, size, "%s %s, %td bytes past its end", verb, name, at - end);
+    else if (at < s->data)
+        snprintf(text, size, "%s %s, %td bytes before its start", verb, name, s->data - at);
+    else
+        snprintf(text, size, "%s %s at byte %td of %zu", verb, name, at - s->data, s->bytes);
+}
+
+/* ---- Faults --------------------------------------------------------------------------------
+ */
+
+static const int trapped[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+enum { TRAPPED = sizeof trapped / sizeof trapped[0] };
+static struct sigaction before[TRAPPED]; /* whoever was asked before us */
+
+static _Thread_local sigjmp_buf *landing;
+static _Thread_local volatile sig_atomic_t fault_signal;
+static _Thread_local const char *volatile fault_address;
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (landing) {
+        fault_signal = number;
+        fault_address = info->si_addr;
+        siglongjmp(*landing, 1);
+    }
+    /* Not during a guarded call: the fault happens again under its former handler. */
+    for (int i = 0; i < TRAPPED; i++)
+        if (trapped[i] == number)
+            sigaction(number, &before[i], NULL);
+}
+
+/* Once per process, and so after a sanitizer has put its own handlers in place at start-up. */
+static void trap_install(void)
+{
+    static atomic_flag done = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&done))
+        return;
+    static char stack[1 << 16];
+    stack_t now, own = { .ss_sp = stack, .ss_size = sizeof stack };
+    if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE))
+        sigaltstack(&own, NULL);
+    struct sigaction action = { .sa_sigaction = on_fault,
+                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < TRAPPED; i++)
+        sigaction(trapped[i], &action, &before[i]);
+}
+
+/* False when the call faulted. */
+static bool trap_run(struct call *call, const struct posenc_backend *backend,
+                     enum posenc_status *status)
+{
+    sigjmp_buf here;
+    sigjmp_buf *volatile outer = landing;
+    if (sigsetjmp(here, 0)) {
+        landing = outer;
+        return false;
+    }
+    landing = &here;
+    *status = call_run(call, backend);
+    landing = outer;
+    return true;
+}
+
+/* ---- Floating-point control ----------------------------------------------------------------
+ */
+
+/* Rounding mode, flush-to-zero, denormals-are-zero and exception masks; not the sticky flags.
+ * On x86 the x87 unit, where fegetround() looks, rounds by a word of its own. */
+static uint64_t control_get(void)
+{
+#if defined(__SSE__)
+    return (uint64_t)fegetround() << 32 | (_mm_getcsr() & 0xffc0u);
+#elif defined(__aarch64__)
+    uint64_t fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    return fpcr;
+#else
+    return (uint64_t)fegetround();
+#endif
+}
+
+static void control_set(uint64_t control)
+{
+#if defined(__SSE__)
+    fesetround((int)(control >> 32));
+    _mm_setcsr((_mm_getcsr() & ~0xffc0u) | (unsigned)control);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(control));
+#else
+    fesetround((int)control);
+#endif
+}
+
+/* ---- Guarded calls -------------------------------------------------------------------------
+ */
+
+static const char *signal_text(int number)
+{
+    return number == SIGSEGV  ? "SIGSEGV"
+           : number == SIGBUS ? "SIGBUS"
+           : number == SIGILL ? "SIGILL (an instruction this CPU lacks?)"
+                              : "SIGFPE";
+}
+
+static void describe_fault(struct guarded *result, const struct guard *g,
+                           const struct call *call)
+{
+    const char *at = fault_address;
+    result->crashed = true;
+    snprintf(result->reason, sizeof result->reason, "%s at address %p",
+             signal_text(fault_signal), (const void *)at);
+    for (int i = 0; g && i < SLOTS; i++) {
+        const struct slot *s = &g->slots[i];
+        if (!s->used || at < s->map || at >= s->map + s->capacity + 2 * g->page)
+            continue;
+        result->input_written = s->sealed && at >= s->data && at < s->data + s->bytes;
+        char verb[64];
+        snprintf(verb, sizeof verb, "%s%s", signal_text(fault_signal),
+                 result->input_written ? ": wrote to the input" : " at");
+        describe_place(s, call, verb, at, result->reason, sizeof result->reason);
+    }
+}
+
+/* The first byte of [data, data+n) that differs from what it should be, or NULL. */
+static const char *first_difference(const void *data, const void *want, size_t n)
+{
+    if (n == 0 || memcmp(data, want, n) == 0)
+        return NULL;
+    const char *a = data, *b = want;
+    while (*a == *b)
+        a++, b++;
+    return a;
+}
+
+/* Rows of outputs may have changed; nothing else in any buffer may. */
+static const char *slot_damage(const struct guard *g, const struct slot *s,
+                               const struct call *call)
+{
+    for (int o = 0; o < call->n_outputs; o++) {
+        const struct output *out = &call->outputs[o];
+        if (out->tensor.data != s->data)
+            continue;
+        for (int64_t r = 0; r < out->rows; r++) {
+            const char *row = (const char *)tensor_row(&out->tensor, r);
+            memcpy(s->shadow + (row - s->data), row, (size_t)out->width * sizeof(float));
+        }
+    }
+    const char *at = first_difference(s->data, s->shadow, s->bytes);
+    if (!at)
+        at = first_difference(s->data + s->bytes, g->pattern, s->red_after);
+    if (!at)
+        at = first_difference(s->data - s->red_before, g->pattern, s->red_before);
+    return at;
+}
+
+static void check_patterns(struct guarded *result, struct guard *g, const struct call *call)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        const struct slot *s = &g->slots[i];
+        const char *at = s->used ? slot_damage(g, s, call) : NULL;
+        if (!at)
+            continue;
+        result->overwritten = true;
+        if (!result->reason[0])
+            describe_place(s, call, "wrote outside the rows of", at, result->reason,
+                           sizeof result->reason);
+    }
+}
+
+struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
+                           struct guard *g)
+{
+    struct guarded result = { .status = POSENC_OK };
+    trap_install();
+    for (int i = 0; g && i < SLOTS; i++)
+        if (g->slots[i].used)
+            memcpy(g->slots[i].shadow, g->slots[i].data, g->slots[i].bytes);
+    uint64_t control = control_get();
+    bool returned = trap_run(call, backend, &result.status);
+    uint64_t left = control_get();
+    control_set(control);
+    if (!returned) {
+        describe_fault(&result, g, call);
+    } else if (left != control) {
+        result.control_left = true;
+        snprintf(result.reason, sizeof result.reason,
+                 "floating-point control was %#llx, is %#llx", (unsigned long long)control,
+                 (unsigned long long)left);
+    }
+    if (g)
+        check_patterns(&result, g, call);
+    return result;
+}

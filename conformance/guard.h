@@ -1,0 +1,48 @@
+/*
+ * Guarded memory and guarded calls.
+ *
+ * Every buffer of a call lies between two pages that nobody may touch, flush to the end of its
+ * pages (an over-read or over-write of one byte past it faults) or to their start (one byte
+ * before it does).  What is left of its pages, and what lies between the rows of a strided
+ * tensor, holds a pattern that is compared after the call; inputs are read-only while the
+ * kernel runs.  A fault becomes an ordinary result and the run goes on.
+ *
+ * The idea of running each buffer twice, once at either end, is checked by the broken kernels
+ * over_write, over_write_before and over_read.
+ */
+#ifndef POSENC_GUARD_H
+#define POSENC_GUARD_H
+
+#include "problem.h"
+
+enum guard_mode { GUARD_END, GUARD_START };
+
+struct guard;
+struct guard *guard_create(void); /* NULL: no memory, or no memory protection on this system */
+void guard_destroy(struct guard *guard);
+/* For the buffers asked for from now on.  A tensor's `offset_bytes` of 0 means flush; any other
+ * is kept, and the gap of less than 64 bytes that it leaves at the end holds the pattern. */
+void guard_set_mode(struct guard *guard, enum guard_mode mode);
+struct memory guard_memory(struct guard *guard);
+
+/* How a call went.  After `crashed` the status means nothing. */
+struct guarded {
+    enum posenc_status status;
+    bool crashed;       /* SIGSEGV, SIGBUS, SIGILL or SIGFPE */
+    bool input_written; /* the fault was a write to a read-only input */
+    bool overwritten;   /* the pattern around or between the rows of a tensor changed */
+    bool control_left;  /* rounding mode, flush-to-zero or trap bits are not as they were */
+    char reason[200];   /* of the first of these: signal, tensor, side and distance */
+};
+
+/* call_run() with all of that watched.  `guard` is the one whose memory the call was made with,
+ * or NULL for a call in other memory: then only faults and the control bits are.  Any thread
+ * may. */
+struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
+                           struct guard *guard);
+
+/* Row r of a tensor, rows counted over all dimensions but the last. */
+float *tensor_row(const struct posenc_tensor *tensor, int64_t r);
+int64_t tensor_rows(const struct posenc_tensor *tensor);
+
+#endif

@@ -1,0 +1,205 @@
+/*
+ * Lane independence: an element depends on its own inputs only.  Whatever its neighbours in the
+ * vector, in the row, in other tokens and heads hold (NaN, infinity, huge, subnormal), its bits
+ * must not move.  A kernel that takes a fast path "if all lanes are small" must give the same
+ * bits on both paths; one that blends by multiplication lets a neighbour's NaN in.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "inputs.h"
+#include "memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* One unit in CLASSES is kept, so that every unit is once kept with all its neighbours
+ * poisoned. */
+enum { CLASSES = 5 };
+
+static float poison(int64_t i)
+{
+    static const uint32_t kinds[] = { 0x7fc00000u, 0x7f800000u, 0x7f7fffffu, 0xff7fffffu,
+                                      0x00000001u };
+    return of_bits(kinds[i % 5]);
+}
+
+/* The unit a column belongs to: a pair for rotations and tables, else the column itself. */
+static int64_t unit_of(const struct problem *p, int64_t column)
+{
+    int64_t half = p->rotary_dim / 2;
+    switch (p->kernel) {
+    case POSENC_KERNEL_rope_half:
+        return column < 2 * half ? column % half : column;
+    case POSENC_KERNEL_rope_interleaved:
+        return column < 2 * half ? column / 2 : column;
+    case POSENC_KERNEL_sinusoidal:
+    case POSENC_KERNEL_sinusoidal_add:
+        half = p->freqs.dim / 2;
+        return p->layout == POSENC_INTERLEAVED ? column / 2
+               : column < 2 * half             ? column % half
+                                               : half;
+    default:
+        return column;
+    }
+}
+
+/* Rows are kept by parity of the row, or of the head where inputs belong to heads. */
+static bool row_kept(const struct problem *p, int64_t row, int class)
+{
+    enum signature s = kernel_signature(p->kernel);
+    int64_t index =
+        s == SIGNATURE_alibi || s == SIGNATURE_t5 ? row / p->queries % p->heads : row;
+    return index % 2 == class % 2;
+}
+
+static void poison_rows(const struct posenc_tensor *t, int class,
+                        bool (*kept)(const struct problem *, int64_t, int),
+                        const struct problem *p)
+{
+    for (int64_t r = 0, n = tensor_rows(t); r < n; r++)
+        for (int64_t c = 0; c < t->shape[t->rank - 1]; c++)
+            if (!kept(p, r, class) || unit_of(p, c) % CLASSES != class)
+                tensor_row(t, r)[c] = poison(r + c);
+}
+
+/* Tables whose columns are units: every row may be used, every column of another class is
+ * poisoned. */
+static void poison_columns(const struct posenc_tensor *t, int class, int64_t classes)
+{
+    for (int64_t r = 0, n = tensor_rows(t); r < n; r++)
+        for (int64_t c = 0; c < t->shape[t->rank - 1]; c++)
+            if (c % classes != class % classes)
+                tensor_row(t, r)[c] = poison(r + c);
+}
+
+static void edit_poison(struct call *call, const void *user)
+{
+    int class = *(const int *)user;
+    if (call_x(call)->data)
+        poison_rows(call_x(call), class, row_kept, &call->problem);
+    switch (kernel_signature(call->problem.kernel)) {
+    case SIGNATURE_learned:
+        poison_columns(&call->args.learned.table, class, CLASSES);
+        break;
+    case SIGNATURE_rope:
+        poison_columns(&call->args.rope.cos, class, CLASSES);
+        poison_columns(&call->args.rope.sin, class, CLASSES);
+        break;
+    case SIGNATURE_t5:
+        poison_columns(&call->args.t5.table, class, 2);
+        break;
+    case SIGNATURE_alibi: /* slopes must be finite: huge ones */
+        for (int64_t h = 0; h < call->problem.heads; h++)
+            if (h % 2 != class % 2)
+                ((float *)(uintptr_t)call->args.alibi.slopes)[h] = 3e38f;
+        break;
+    default:
+        break;
+    }
+}
+
+static void compare_kept(struct tally *t, const struct problem *p, const struct copy *got,
+                         const struct copy *want, int class)
+{
+    for (int64_t r = 0; r < got->rows[0]; r++)
+        for (int64_t c = 0; row_kept(p, r, class) && c < got->width[0]; c++)
+            if (unit_of(p, c) % CLASSES == class)
+                require(t, bits_of(copy_row(got, 0, r)[c]) == bits_of(copy_row(want, 0, r)[c]),
+                        "row %lld element %lld moved from %.9g to %.9g when only its "
+                        "neighbours changed",
+                        (long long)r, (long long)c, (double)copy_row(want, 0, r)[c],
+                        (double)copy_row(got, 0, r)[c]);
+}
+
+static void check_activations(struct tally *t, struct problem p)
+{
+    struct copy want = { .n = 0 };
+    p.in_place = false;
+    p.special = false;
+    bool ok = run_problem(t, &p, NULL, NULL, &want);
+    for (int class = 0; ok && class < CLASSES; class ++) {
+        struct copy got = { .n = 0 };
+        if (run_problem(t, &p, edit_poison, &class, &got))
+            compare_kept(t, &p, &got, &want, class);
+        copy_free(&got);
+    }
+    copy_free(&want);
+}
+
+/* Other tokens of the call at the ends of the range: even tokens must not notice. */
+static void check_positions(struct tally *t, struct problem p)
+{
+    int64_t near[7], far[7];
+    for (int i = 0; i < 7; i++) {
+        near[i] = 3 * i + 1;
+        far[i] = i % 2 ? (i % 4 == 1 ? 1 : -1) * (INT64_C(0x7fffffff) - i) : near[i];
+    }
+    struct copy want = { .n = 0 }, got = { .n = 0 };
+    p.position_kind = POSENC_POSITIONS_I64;
+    p.batch = 1;
+    p.batch_shift = 0;
+    p.tokens = 7;
+    p.positions = near;
+    bool ok = run_problem(t, &p, NULL, NULL, &want);
+    p.positions = far;
+    ok = ok && run_problem(t, &p, NULL, NULL, &got);
+    for (int o = 0; ok && o < got.n; o++)
+        for (int64_t r = 0; r < got.rows[o]; r += 2)
+            require_same_bits(t, copy_row(&got, o, r), copy_row(&want, o, r), got.width[o],
+                              "token beside tokens at far positions");
+    copy_free(&want);
+    copy_free(&got);
+}
+
+/* Other pairs with other frequencies: the kept pairs must not notice. */
+static void check_frequencies(struct tally *t, struct problem p)
+{
+    enum { MOST = 160 };
+    static const double other[] = { 1e-12, 2.5, 1e3, 1.0 };
+    double near[MOST], far[MOST];
+    int64_t n = (p.freqs.dim + 1) / 2;
+    p.freqs.profile = POSENC_EXACT;
+    p.first = 1000;
+    for (int class = 0; class < CLASSES && n <= MOST; class ++) {
+        for (int64_t i = 0; i < n; i++) {
+            near[i] = 1.0 / (1.0 + 0.37 * (double)i);
+            far[i] = i % CLASSES == class ? near[i] : other[i % 4];
+        }
+        struct copy want = { .n = 0 }, got = { .n = 0 };
+        p.freqs.values = near;
+        bool ok = run_problem(t, &p, NULL, NULL, &want);
+        p.freqs.values = far;
+        ok = ok && run_problem(t, &p, NULL, NULL, &got);
+        for (int o = 0; ok && o < got.n; o++)
+            for (int64_t c = 0; c < got.width[o]; c++)
+                for (int64_t r = 0; unit_of(&p, c) % CLASSES == class && r < got.rows[o]; r++)
+                    require(t,
+                            bits_of(copy_row(&got, o, r)[c]) ==
+                                bits_of(copy_row(&want, o, r)[c]),
+                            "column %lld moved when only other pairs' frequencies changed",
+                            (long long)c);
+        copy_free(&want);
+        copy_free(&got);
+    }
+}
+
+void check_lanes(struct suite_run *run, enum posenc_kernel kernel)
+{
+    struct tally t;
+    tally_begin(&t, run, kernel, "memory", "lane-independence");
+    if (!t.selected)
+        return;
+    int64_t lanes = memory_lanes(run->backend);
+    enum signature s = kernel_signature(kernel);
+    for (int v = 0; v < MEMORY_VARIANTS; v++) {
+        struct problem p = memory_problem(kernel, 2 * lanes + 3, v);
+        if (kernel_takes_x(kernel) || s == SIGNATURE_alibi || s == SIGNATURE_t5)
+            check_activations(&t, p);
+        if (s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table) {
+            p.special = false;
+            check_positions(&t, p);
+            check_frequencies(&t, p);
+        }
+        t.problem = NULL;
+    }
+    tally_end(&t);
+}

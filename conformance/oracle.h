@@ -1,0 +1,41 @@
+/*
+ * The oracle: what each output should be, from integer arithmetic of 128 to 256 bits and from
+ * exact products.  Shares no code with impl.  Certified against MPFR by the generator.
+ */
+#ifndef POSENC_ORACLE_H
+#define POSENC_ORACLE_H
+
+#include "problem.h"
+
+struct oracle;
+
+/* NULL when memory runs out.  The call must outlive it; only its pristine inputs are read. */
+struct oracle *oracle_create(const struct call *call);
+void oracle_destroy(struct oracle *oracle);
+
+/* Row r of output o: want[width] as f64 rounded to odd (so rounding it to f32 gives the
+ * correctly rounded result, and its distance to a result is known to 2^-28 ulp).  mass[width],
+ * where not NULL: for rotations the larger of the two products' magnitudes, whose ulp is the
+ * unit of pair_ulp; otherwise |want|. */
+void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass);
+
+/* Frequencies of a spec as the oracle sees them: fraction of a turn in 192 bits (turn[0] the
+ * most significant word; profile exact) and the f32 value of profile hf_f32.  Returns n_pairs,
+ * at most `n`.  attention_factor correctly rounded to f64. */
+int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
+                     float *inv_freq_f32, double *attention_factor);
+
+/* sin and cos of 2 pi position turn (profile exact), as f64 rounded to odd. */
+void oracle_sincos_turn(const uint64_t turn[3], int64_t position, double *sine, double *cosine);
+/* sin and cos of an f64 angle in radians below 2^60 in magnitude, as f64 rounded to odd. */
+void oracle_sincos(double angle, double *sine, double *cosine);
+
+/* The nearest f32 of a value rounded to odd, and the error of `got` in ulp of f32 at `want`
+ * (0.5 is the most a correctly rounded result has). Equal infinities and NaN: 0; unequal
+ * classes: INFINITY. */
+float odd_to_f32(double want);
+double ulp_error(float got, double want);
+/* |got - want| in ulp of f32 at `mass`. */
+double pair_ulp_error(float got, double want, double mass);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * Prints digests.txt: the SHA-256 of every variant by a backend of the family "template",
+ * `scalar` unless another is named.
+ *
+ *   build/conformance/print-digests > conformance/digests.txt
+ *
+ * A changed line is a change of bits: review it as such.
+ */
+#include "engine.h"
+
+#include <stdio.h>
+
+static void print_line(void *user, const char *id, const char *sha256)
+{
+    (void)user;
+    printf("%s %s\n", id, sha256);
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "scalar";
+    const struct posenc_backend *backend = posenc_backend_find(name);
+    const char *obstacle =
+        backend ? posenc_backend_obstacle(backend) : "no backend of that name";
+    if (obstacle) {
+        fprintf(stderr, "print-digests: %s: %s\n", name, obstacle);
+        return 2;
+    }
+    printf("# SHA-256 of the outputs of every variant (variants.c) by the family \"template\", "
+           "on every ISA.\n"
+           "# Rows in order, f32 little-endian, every NaN the same one.  Made by "
+           "print-digests.\n");
+    conf_digests(backend, print_line, NULL);
+    return fflush(stdout) == 0 ? 0 : 1;
+}

@@ -1,0 +1,113 @@
+/*
+ * Problems: what the list of kernels says of each, a small valid case, positions, useful bytes.
+ */
+#include "inputs.h"
+
+#include <string.h>
+
+enum signature kernel_signature(enum posenc_kernel kernel)
+{
+    static const enum signature of[] = {
+#define POSENC_KERNEL(name, signature, stage, summary) SIGNATURE_##signature,
+#include "posenc_kernels.def"
+    };
+    return of[kernel];
+}
+
+const char *kernel_stage(enum posenc_kernel kernel)
+{
+    enum stage { TABLE, APPLY };
+    static const enum stage of[] = {
+#define POSENC_KERNEL(name, signature, stage, summary) stage,
+#include "posenc_kernels.def"
+    };
+    return of[kernel] == TABLE ? "table" : "apply";
+}
+
+/* Kernels that add onto x; the others of their signature only write `out`. */
+bool kernel_takes_x(enum posenc_kernel kernel)
+{
+    const char *name = posenc_kernel_name(kernel);
+    size_t n = strlen(name);
+    enum signature signature = kernel_signature(kernel);
+    return signature == SIGNATURE_rope || (n > 4 && strcmp(name + n - 4, "_add") == 0);
+}
+
+struct problem problem_default(enum posenc_kernel kernel)
+{
+    struct problem p = {
+        .kernel = kernel, .batch = 1, .scale = 1.0, .x_scale = 1.0f, .seed = 1
+    };
+    switch (kernel_signature(kernel)) {
+    case SIGNATURE_sinusoidal:
+    case SIGNATURE_rope_table:
+        p.freqs = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
+        p.freqs.dim = 64;
+        p.tokens = 7;
+        break;
+    case SIGNATURE_learned:
+        p.tokens = 7;
+        p.dim = 48;
+        p.rows = 16;
+        break;
+    case SIGNATURE_rope:
+        p.tokens = 7;
+        p.heads = 3;
+        p.dim = p.rotary_dim = 64;
+        p.rows = 16;
+        break;
+    case SIGNATURE_alibi:
+        p.heads = 4;
+        p.queries = 5;
+        p.keys = 9;
+        p.query_offset = 4;
+        p.alibi_bias_max = 8.0;
+        break;
+    case SIGNATURE_t5:
+        p.heads = 4;
+        p.queries = 5;
+        p.keys = 9;
+        p.query_offset = 4;
+        p.num_buckets = 32;
+        p.max_distance = 128;
+        p.bidirectional = true;
+        break;
+    }
+    return p;
+}
+
+int64_t problem_position(const struct problem *problem, int64_t b, int64_t t)
+{
+    if (problem->position_kind == POSENC_OFFSET)
+        return problem->first + t;
+    int64_t base = problem->positions ? problem->positions[t] : problem->first + t;
+    return base + b * problem->batch_shift;
+}
+
+size_t problem_bytes(const struct problem *p)
+{
+    int64_t moved = kernel_takes_x(p->kernel) ? 2 : 1, elements = 0,
+            batch_tokens = p->batch * p->tokens;
+    switch (kernel_signature(p->kernel)) {
+    case SIGNATURE_sinusoidal:
+        elements = moved * batch_tokens * p->freqs.dim;
+        break;
+    case SIGNATURE_learned: {
+        bool shared = p->position_kind == POSENC_OFFSET || p->batch_shift == 0;
+        int64_t used = shared ? p->tokens : batch_tokens;
+        elements = (moved * batch_tokens + (used < p->rows ? used : p->rows)) * p->dim;
+        break;
+    }
+    case SIGNATURE_rope_table:
+        elements = 2 * batch_tokens * (p->freqs.dim / 2);
+        break;
+    case SIGNATURE_rope: /* in place, channels past rotary_dim need not be touched */
+        elements = moved * batch_tokens * p->heads * (p->in_place ? p->rotary_dim : p->dim);
+        break;
+    case SIGNATURE_alibi:
+    case SIGNATURE_t5:
+        elements = moved * p->batch * p->heads * p->queries * p->keys;
+        break;
+    }
+    return (size_t)elements * sizeof(float);
+}

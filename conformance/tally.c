@@ -1,0 +1,265 @@
+/*
+ * Tallies, and running problems for them: see tally.h.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "tally.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *profile_of(enum posenc_kernel kernel)
+{
+    enum signature s = kernel_signature(kernel);
+    return s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table ? "exact" : "given";
+}
+
+void tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
+                 const char *suite, const char *property)
+{
+    *t = (struct tally){ .run = run };
+    t->result.kernel = kernel;
+    t->result.suite = suite;
+    t->result.profile = profile_of(kernel);
+    t->result.status = CONF_PASS;
+    t->result.metric = "exact";
+    t->result.coverage = "sampled";
+    snprintf(t->result.id, sizeof t->result.id, "%s/f32/%s/%s", posenc_kernel_name(kernel),
+             suite, property);
+    t->selected = suite_selected(run, kernel, t->result.id);
+}
+
+static void add_problem(struct tally *t)
+{
+    size_t n = strlen(t->result.reason);
+    if (!t->problem || n + 8 >= sizeof t->result.reason)
+        return;
+    snprintf(t->result.reason + n, sizeof t->result.reason - n, " (");
+    problem_describe(t->problem, t->result.reason + n + 2, sizeof t->result.reason - n - 3);
+    strcat(t->result.reason, ")");
+}
+
+bool require(struct tally *t, bool ok, const char *format, ...)
+{
+    t->result.checked++;
+    if (ok || t->result.status != CONF_PASS)
+        return ok;
+    t->result.status = CONF_FAIL;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(t->result.reason, sizeof t->result.reason, format, list);
+    va_end(list);
+    add_problem(t);
+    return false;
+}
+
+bool require_clean(struct tally *t, const struct guarded *g)
+{
+    if (g->crashed) {
+        if (t->result.status == CONF_PASS) {
+            require(t, false, "%s", g->reason);
+            t->result.status = CONF_CRASH;
+        }
+        return false;
+    }
+    return require(t, !g->control_left, "%s", g->reason) &&
+           require(t, g->status == POSENC_OK, "refused: %s", posenc_status_string(g->status));
+}
+
+bool require_same_bits(struct tally *t, const float *got, const float *want, int64_t n,
+                       const char *what)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (bits_of(got[i]) != bits_of(want[i]) && !(isnan(got[i]) && isnan(want[i])))
+            return require(t, false, "%s: element %lld is %.9g (%08x), not %.9g (%08x)", what,
+                           (long long)i, (double)got[i], bits_of(got[i]), (double)want[i],
+                           bits_of(want[i]));
+    return require(t, true, "%s", what);
+}
+
+bool require_within(struct tally *t, double got, double want, double bound, const char *what)
+{
+    return require(t, fabs(got - want) <= bound,
+                   "%s: %.9g is %.3g from %.9g, at most %.3g is explained", what, got,
+                   fabs(got - want), want, bound);
+}
+
+void tally_skip(struct tally *t, const char *reason)
+{
+    t->skipped = true;
+    if (t->result.status == CONF_PASS)
+        snprintf(t->result.reason, sizeof t->result.reason, "%s", reason);
+}
+
+void tally_end(struct tally *t)
+{
+    if (!t->selected)
+        return;
+    if (t->skipped && t->result.status == CONF_PASS)
+        t->result.status = CONF_SKIPPED;
+    else
+        require(t, t->result.checked > 0, "nothing was checked");
+    suite_report(t->run, &t->result);
+}
+
+void problem_describe(const struct problem *p, char *text, size_t size)
+{
+    enum signature s = kernel_signature(p->kernel);
+    bool scores = s == SIGNATURE_alibi || s == SIGNATURE_t5;
+    bool planned = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
+    int n = scores
+                ? snprintf(text, size,
+                           "batch %lld heads %lld queries %lld keys %lld query_offset %lld%s%s",
+                           (long long)p->batch, (long long)p->heads, (long long)p->queries,
+                           (long long)p->keys, (long long)p->query_offset,
+                           p->causal ? " causal" : "", p->bidirectional ? " bidirectional" : "")
+                : snprintf(text, size, "batch %lld tokens %lld dim %lld first %lld kind %d",
+                           (long long)p->batch, (long long)p->tokens,
+                           (long long)(planned ? p->freqs.dim : p->dim), (long long)p->first,
+                           (int)p->position_kind);
+    size_t at = n < 0 || (size_t)n >= size ? size - 1 : (size_t)n;
+    if (s == SIGNATURE_rope)
+        n = snprintf(text + at, size - at, " heads %lld rotary_dim %lld%s", (long long)p->heads,
+                     (long long)p->rotary_dim, p->transpose ? " transpose" : "");
+    else if (planned)
+        n = snprintf(text + at, size - at, " layout %d profile %d", (int)p->layout,
+                     (int)p->freqs.profile);
+    else
+        n = 0;
+    at = n < 0 || (size_t)n >= size - at ? size - 1 : at + (size_t)n;
+    snprintf(text + at, size - at, " pad %lld at %lld%s%s%s", (long long)p->pad,
+             (long long)p->offset_bytes, p->in_place ? " in-place" : "",
+             p->token_major ? " token-major" : "", p->special ? " special" : "");
+}
+
+uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+float of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+struct posenc_tensor *call_x(struct call *c)
+{
+    static struct posenc_tensor none;
+    switch (kernel_signature(c->problem.kernel)) {
+    case SIGNATURE_sinusoidal:
+        return &c->args.sinusoidal.x;
+    case SIGNATURE_learned:
+        return &c->args.learned.x;
+    case SIGNATURE_rope:
+        return &c->args.rope.x;
+    case SIGNATURE_alibi:
+        return &c->args.alibi.x;
+    case SIGNATURE_t5:
+        return &c->args.t5.x;
+    case SIGNATURE_rope_table:
+        break;
+    }
+    return &none;
+}
+
+struct posenc_tensor *call_out(struct call *c)
+{
+    switch (kernel_signature(c->problem.kernel)) {
+    case SIGNATURE_sinusoidal:
+        return &c->args.sinusoidal.out;
+    case SIGNATURE_learned:
+        return &c->args.learned.out;
+    case SIGNATURE_rope_table:
+        return &c->args.rope_table.cos;
+    case SIGNATURE_rope:
+        return &c->args.rope.out;
+    case SIGNATURE_alibi:
+        return &c->args.alibi.out;
+    case SIGNATURE_t5:
+        break;
+    }
+    return &c->args.t5.out;
+}
+
+struct posenc_positions *call_positions(struct call *c)
+{
+    switch (kernel_signature(c->problem.kernel)) {
+    case SIGNATURE_sinusoidal:
+        return &c->args.sinusoidal.positions;
+    case SIGNATURE_learned:
+        return &c->args.learned.positions;
+    case SIGNATURE_rope_table:
+        return &c->args.rope_table.positions;
+    case SIGNATURE_rope:
+        return &c->args.rope.positions;
+    case SIGNATURE_alibi:
+    case SIGNATURE_t5:
+        break;
+    }
+    return NULL;
+}
+
+bool copy_outputs(struct copy *copy, const struct call *call)
+{
+    *copy = (struct copy){ .n = call->n_outputs };
+    for (int o = 0; o < copy->n; o++) {
+        copy->rows[o] = call->outputs[o].rows;
+        copy->width[o] = call->outputs[o].width;
+        size_t row = (size_t)copy->width[o] * sizeof(float);
+        copy->data[o] = malloc(row * (size_t)copy->rows[o] + sizeof(float));
+        if (!copy->data[o]) {
+            copy_free(copy);
+            return false;
+        }
+        for (int64_t r = 0; r < copy->rows[o]; r++)
+            memcpy(copy->data[o] + r * copy->width[o], call_row(call, o, r), row);
+    }
+    return true;
+}
+
+void copy_free(struct copy *copy)
+{
+    for (int o = 0; o < copy->n; o++)
+        free(copy->data[o]);
+    *copy = (struct copy){ .n = 0 };
+}
+
+const float *copy_row(const struct copy *copy, int o, int64_t r)
+{
+    return copy->data[o] + r * copy->width[o];
+}
+
+bool require_same_copy(struct tally *t, const struct copy *got, const struct copy *want,
+                       const char *what)
+{
+    bool same = true;
+    for (int o = 0; o < got->n; o++)
+        same = require_same_bits(t, got->data[o], want->data[o], got->rows[o] * got->width[o],
+                                 what) &&
+               same;
+    return same;
+}
+
+bool run_problem(struct tally *t, const struct problem *p, call_edit *edit, const void *user,
+                 struct copy *copy)
+{
+    *copy = (struct copy){ .n = 0 };
+    t->problem = p;
+    struct call call;
+    enum posenc_status made = call_create(&call, p, &memory_plain);
+    if (!require(t, made == POSENC_OK, "the call was not made: %s", posenc_status_string(made)))
+        return false;
+    call_reset(&call);
+    if (edit)
+        edit(&call, user);
+    struct guarded g = guarded_run(&call, t->run->backend, NULL);
+    bool ok = require_clean(t, &g) && require(t, copy_outputs(copy, &call), "out of memory");
+    call_destroy(&call);
+    return ok;
+}

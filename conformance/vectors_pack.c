@@ -1,0 +1,161 @@
+/*
+ * The flat pack of golden vectors: what the build makes of the manifests, read with libc only.
+ *
+ *     "posenc.vectors/1"  u64 payload bytes  SHA-256 of the payload in hexadecimal  zeros
+ *     payload: string set hash; u64 cases; u64 fields a case has; then for each case
+ *         strings id, flags, note, source, kernel; the fields; u64 n and n positions;
+ *         u64 n and n frequencies; u64 outputs; each: string name, u64 rows, u64 width, values
+ *
+ * Every number takes 8 bytes, little-endian; a string is u64 length, its bytes with a NUL,
+ * zeros to a multiple of 8.  So the tensors are used where they lie in the file.
+ */
+#include "vectors_fields.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct cursor {
+    unsigned char *next, *end;
+    bool bad; /* ran past the end, or met a string without its NUL */
+};
+
+static uint64_t little_endian(const unsigned char *bytes)
+{
+    uint64_t value = 0;
+    for (int i = 7; i >= 0; i--)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+static void *take(struct cursor *cursor, uint64_t bytes)
+{
+    if (cursor->bad || bytes > (uint64_t)(cursor->end - cursor->next)) {
+        cursor->bad = true;
+        return NULL;
+    }
+    void *at = cursor->next;
+    cursor->next += bytes;
+    return at;
+}
+
+static uint64_t take_u64(struct cursor *cursor)
+{
+    const unsigned char *at = take(cursor, 8);
+    return at ? little_endian(at) : 0;
+}
+
+static const char *take_string(struct cursor *cursor)
+{
+    const uint64_t length = take_u64(cursor);
+    const uint64_t padded = length < UINT32_MAX ? (length + 8) / 8 * 8 : UINT64_MAX;
+    const char *text = take(cursor, padded);
+    if (text && text[length] == '\0')
+        return text;
+    cursor->bad = true;
+    return "";
+}
+
+/* n numbers of 8 bytes, in the host's byte order from now on. */
+static void *take_words(struct cursor *cursor, uint64_t n)
+{
+    unsigned char *at = take(cursor, n < UINT32_MAX ? 8 * n : UINT64_MAX);
+    for (uint64_t i = 0; at && i < n; i++) {
+        const uint64_t word = little_endian(at + 8 * i);
+        memcpy(at + 8 * i, &word, sizeof word);
+    }
+    return at;
+}
+
+static void take_case(struct cursor *cursor, struct vector_case *c)
+{
+    c->id = take_string(cursor);
+    c->flags = take_string(cursor);
+    c->note = take_string(cursor);
+    c->source = take_string(cursor);
+    const enum posenc_kernel kernel = posenc_kernel_find(take_string(cursor));
+    if (cursor->bad || kernel == POSENC_KERNEL_COUNT) {
+        cursor->bad = true;
+        return;
+    }
+    c->problem = problem_blank(kernel);
+    for (int i = 0; i < N_FIELDS; i++) {
+        const uint64_t bits = take_u64(cursor);
+        if (field_applies(&problem_fields[i], kernel))
+            field_set(&problem_fields[i], &c->problem, bits);
+    }
+    const uint64_t n_positions = take_u64(cursor);
+    c->problem.positions = n_positions ? take_words(cursor, n_positions) : NULL;
+    const uint64_t n_values = take_u64(cursor);
+    c->problem.freqs.values = n_values ? take_words(cursor, n_values) : NULL;
+    const uint64_t n_outputs = take_u64(cursor);
+    cursor->bad = cursor->bad || n_outputs > 2 ||
+                  (n_positions && n_positions != (uint64_t)c->problem.tokens) ||
+                  (n_values && n_values != (uint64_t)(c->problem.freqs.dim + 1) / 2);
+    for (c->n_outputs = 0; !cursor->bad && c->n_outputs < (int)n_outputs; c->n_outputs++) {
+        const int o = c->n_outputs;
+        c->output_names[o] = take_string(cursor);
+        c->rows[o] = (int64_t)take_u64(cursor);
+        c->width[o] = (int64_t)take_u64(cursor);
+        const bool sane = c->rows[o] >= 0 && c->width[o] >= 0 && c->rows[o] < INT32_MAX &&
+                          c->width[o] < INT32_MAX;
+        c->want[o] = sane ? take_words(cursor, (uint64_t)(c->rows[o] * c->width[o])) : NULL;
+        cursor->bad = cursor->bad || !sane;
+    }
+}
+
+/* Size and hash of a pack that has been read. */
+static int check_pack(const char *path, unsigned char *pack, size_t bytes, char *error)
+{
+    if (bytes < PACK_HEADER || memcmp(pack, pack_magic, PACK_MAGIC) != 0) {
+        snprintf(error, VECTORS_ERROR,
+                 "%s: is no pack of vectors (%zu bytes; one begins with %s)", path, bytes,
+                 pack_magic);
+        return -1;
+    }
+    const uint64_t payload = little_endian(pack + PACK_MAGIC);
+    if (payload != bytes - PACK_HEADER) {
+        snprintf(error, VECTORS_ERROR, "%s: has %zu bytes where its header says %llu: %s", path,
+                 bytes, (unsigned long long)payload + PACK_HEADER,
+                 payload > bytes - PACK_HEADER ? "truncated" : "something was added");
+        return -1;
+    }
+    char hash[65];
+    sha256_hex(pack + PACK_HEADER, (size_t)payload, hash);
+    if (memcmp(hash, pack + PACK_HASH, 64) != 0) {
+        snprintf(error, VECTORS_ERROR,
+                 "%s: altered: its SHA-256 is %s where its header says %.64s", path, hash,
+                 (const char *)pack + PACK_HASH);
+        return -1;
+    }
+    return 0;
+}
+
+int vectors_load_pack(const char *path, struct vectors *vectors, char *error)
+{
+    *vectors = (struct vectors){ .n = 0 };
+    size_t bytes;
+    unsigned char *pack = vectors_read_file(vectors, path, &bytes, error);
+    if (!pack || check_pack(path, pack, bytes, error) != 0)
+        goto fail;
+    struct cursor cursor = { .next = pack + PACK_HEADER, .end = pack + bytes };
+    snprintf(vectors->sha256, sizeof vectors->sha256, "%s", take_string(&cursor));
+    const uint64_t n = take_u64(&cursor);
+    if (take_u64(&cursor) == N_FIELDS && n < bytes)
+        vectors->cases = vectors_keep(vectors, (size_t)n * sizeof *vectors->cases);
+    if (!vectors->cases) {
+        snprintf(error, VECTORS_ERROR, "%s: was made for another version of posenc", path);
+        goto fail;
+    }
+    for (; vectors->n < n && !cursor.bad; vectors->n++)
+        take_case(&cursor, &vectors->cases[vectors->n]);
+    if (cursor.bad || cursor.next != cursor.end) {
+        snprintf(error, VECTORS_ERROR,
+                 "%s: case %zu of %llu cannot be read, though its hash is right", path,
+                 vectors->n, (unsigned long long)n);
+        goto fail;
+    }
+    return 0;
+fail:
+    vectors_free(vectors);
+    return -1;
+}
