@@ -1,0 +1,60 @@
+/*
+ * The timing harness: cases x backends -> results, with the roofs and a null row in the same
+ * rounds.
+ */
+#ifndef POSENC_BENCH_H
+#define POSENC_BENCH_H
+
+#include "../conformance/problem.h"
+
+struct bench_case {
+    char id[96]; /* kernel/dtype/profile/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */
+    const char *footprint; /* bench_footprint(bench_working_set(&problem)): "L1", ... "DRAM" */
+    struct problem problem;
+};
+
+struct bench_result {
+    const struct bench_case *bench_case;
+    const struct posenc_backend *backend;
+    const char *refused; /* why there is no number (failed its check, not provided); else NULL.
+                            Lives as long as the call of the sink */
+    int threads, rounds;
+    double median_ns, min_ns, ci_level, ci_low, ci_high; /* of one call */
+    size_t bytes;                                        /* useful bytes of one call */
+    double gbps;
+    const char *roof_kind;    /* "store", "in place", "copy", "add" (reads two, writes one) */
+    const char *roof_variant; /* "plain", "memcpy", "avx2 prefetch", "avx512 non-temporal" */
+    double roof_gbps, roof_ratio;
+    double vs_libm, vs_autovec; /* speed relative to them, > 1 is faster; 0 unknown */
+    const char *autovec; /* the faster member of that family, vs_autovec is about; or NULL */
+    double null_pct;     /* distance of a copy of one backend from itself */
+};
+typedef void bench_sink(void *user, const struct bench_result *result);
+
+struct bench_options {
+    bool full; /* more rounds, all footprints */
+    int threads;
+    double budget_s; /* stop adding rounds after this; 0: the default of the mode */
+    uint64_t seed;
+};
+/* The footprint cases of the kernels that are set (none: all), L1 16 KiB, L2 512 KiB (less
+ * where the cache is smaller), L3 16 MiB, DRAM 256 MiB; not full: L2 and DRAM, profile hf_f32
+ * in L2 only.  Returns how many; *cases is malloc'ed. */
+size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT], bool full,
+                             struct bench_case **cases);
+const char *bench_footprint(size_t bytes);
+/* Bytes of distinct memory a call walks over: problem_bytes, a tensor in place counted once. */
+size_t bench_working_set(const struct problem *problem);
+
+/* Sizes of the data caches one core sees; 0 where unknown. */
+struct bench_caches {
+    size_t l1, l2, l3;
+};
+struct bench_caches bench_caches(void);
+
+/* 0, or -1 with a reason in `error` (256 bytes). */
+int bench_run(const struct bench_case *cases, size_t n_cases,
+              const struct posenc_backend *const *backends, size_t n_backends,
+              const struct bench_options *options, bench_sink *sink, void *user, char *error);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * Contenders: what can be timed on a case.  A backend or a roof, on the tensors of one call, by
+ * one thread or by a team.
+ */
+#ifndef POSENC_CONTENDER_H
+#define POSENC_CONTENDER_H
+
+#include "bench.h"
+#include "roofs.h"
+#include "team.h"
+
+enum { REASON_SIZE = 192 };
+
+/* The tensors all contenders of a case work on. */
+struct field {
+    struct call *call;
+    struct team *team;
+    int threads;
+    struct call *slices;        /* [threads]; with one thread the call itself */
+    bool *idle;                 /* [threads]: nothing left for that one */
+    enum posenc_status *status; /* [threads] of the last call */
+    enum roof_kind roof;
+    float *dst[2];          /* what the roof writes: two tensors for rope_table, */
+    const float *src, *add; /* and reads */
+    int64_t n[2], n_add;    /* floats of each dst; of `add`, read again and again */
+};
+
+/* False when memory runs out; to be closed in either case. */
+bool field_open(struct field *field, struct call *call, struct team *team, int threads);
+void field_cut(struct field *field); /* again, after the call's arguments changed */
+void field_close(struct field *field);
+
+struct contender {
+    const struct field *field;
+    const struct posenc_backend *backend; /* or */
+    const struct roof_variant *roof;
+    enum posenc_status status; /* of the last call */
+    char refused[REASON_SIZE]; /* why it is not timed; empty: it is */
+    double seconds;            /* of one call, for planning */
+    int64_t iterations;        /* calls in a sample */
+    size_t rounds;
+};
+struct contender contender_of_backend(const struct field *field,
+                                      const struct posenc_backend *backend);
+struct contender contender_of_roof(const struct field *field, const struct roof_variant *roof);
+
+/* One call of a struct contender; a gbench_sample's function. */
+void contender_call(void *contender);
+
+#endif

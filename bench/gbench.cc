@@ -1,0 +1,115 @@
+/*
+ * Google Benchmark (1.6 and later) behind gbench.h.  One benchmark is registered for each
+ * sample, named by its index; a reporter that prints nothing hands the times back.
+ *
+ * Traps: every flag can come from the environment (BENCHMARK_OUT, BENCHMARK_LIST_TESTS, ...),
+ * so the ones that would change a run are set explicitly; RegisterBenchmark's type moved
+ * between releases, hence auto; errors and skips changed their names, hence a sample counts
+ * when it was reported.
+ */
+#include "gbench.h"
+
+#include <benchmark/benchmark.h>
+
+#include <exception>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+class Collector : public benchmark::BenchmarkReporter
+{
+  public:
+    Collector(gbench_sample *samples, size_t n) : samples_(samples), n_(n), nowhere_(nullptr)
+    {
+        SetOutputStream(&nowhere_);
+        SetErrorStream(&nowhere_);
+    }
+
+    bool ReportContext(const Context &) override { return true; }
+
+    void ReportRuns(const std::vector<Run> &runs) override
+    {
+        for (const Run &run : runs) {
+            if (run.run_type != Run::RT_Iteration || run.iterations <= 0)
+                continue;
+            size_t index = std::stoul(run.run_name.function_name);
+            if (index >= n_)
+                continue;
+            samples_[index].iterations = static_cast<int64_t>(run.iterations);
+            samples_[index].seconds =
+                run.real_accumulated_time / static_cast<double>(run.iterations);
+            reported_++;
+        }
+    }
+
+    size_t reported() const { return reported_; }
+
+  private:
+    gbench_sample *samples_;
+    size_t n_;
+    size_t reported_ = 0;
+    std::ostream nowhere_;
+};
+
+void initialise()
+{
+    static bool done = false;
+    if (done)
+        return;
+    std::string words[] = { "posenc",
+                            "--benchmark_list_tests=false",
+                            "--benchmark_filter=.",
+                            "--benchmark_out=",
+                            "--benchmark_repetitions=1",
+                            "--benchmark_enable_random_interleaving=false" };
+    std::vector<char *> argv;
+    for (std::string &word : words)
+        argv.push_back(&word[0]);
+    int argc = static_cast<int>(argv.size());
+    argv.push_back(nullptr);
+    benchmark::Initialize(&argc, argv.data());
+    done = true;
+}
+
+void register_sample(gbench_sample *sample, size_t index, double min_time)
+{
+    auto body = [sample](benchmark::State &state) {
+        if (sample->warm)
+            sample->call(sample->user);
+        benchmark::ClobberMemory();
+        for (auto _ : state) {
+            (void)_;
+            sample->call(sample->user);
+            benchmark::ClobberMemory();
+        }
+    };
+    auto *registered = benchmark::RegisterBenchmark(std::to_string(index).c_str(), body);
+    registered->UseRealTime()->Repetitions(1);
+    if (sample->iterations > 0)
+        registered->Iterations(sample->iterations);
+    else
+        registered->MinTime(min_time);
+}
+
+} // namespace
+
+extern "C" int gbench_time(struct gbench_sample *samples, size_t n, double min_time)
+{
+    if (n == 0)
+        return 0;
+    try {
+        initialise();
+        benchmark::ClearRegisteredBenchmarks();
+        for (size_t i = 0; i < n; i++)
+            register_sample(&samples[i], i, min_time);
+        Collector collector(samples, n);
+        benchmark::RunSpecifiedBenchmarks(&collector);
+        benchmark::ClearRegisteredBenchmarks();
+        return collector.reported() == n ? 0 : -1;
+    } catch (const std::exception &) {
+        return -1;
+    }
+}

@@ -1,0 +1,38 @@
+/*
+ * Google Benchmark for C: the only door to the only C++ of the project.
+ *
+ * What it is used for: the clock, the calibrated number of iterations, and the timed loop with
+ * its compiler barriers.  What it is not used for: order and statistics.  Its own random
+ * interleaving shuffles all repetitions of a run at once, so that a contender may be timed
+ * three times in the first tenth and never in the last; the harness wants every contender once
+ * in every round, in a random order that a seed repeats, because ratios are taken within
+ * rounds.  So one round is one run of Google Benchmark, with one registered benchmark for each
+ * sample, in the order given.
+ */
+#ifndef POSENC_GBENCH_H
+#define POSENC_GBENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gbench_sample {
+    void (*call)(void *user); /* one iteration */
+    void *user;
+    bool warm;          /* one untimed call before the clock starts */
+    int64_t iterations; /* 0: as many as make the sample last `min_time`; set to those done */
+    double seconds;     /* out: real time of one iteration */
+};
+
+/* Times each sample, in this order, on this thread.  0, or -1 when Google Benchmark failed to
+ * run one of them.  Prints nothing; not reentrant. */
+int gbench_time(struct gbench_sample *samples, size_t n, double min_time);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,484 @@
+/*
+ * Timing one case: every backend that provides its kernel, a second copy of the fastest one
+ * (the null row), and the roofs, each once per round in a random order that the seed repeats.
+ *
+ *   check      each backend's output; a wrong one gets a reason and no number (check.h)
+ *   calibrate  each contender's iterations, so that a sample lasts at least 100 us and 200
+ *              ticks of the clock; Google Benchmark does it, once, and the number stays
+ *   rounds     as many as the case's share of the budget allows; a contender slower than 50 ms
+ *              a sample takes part in fewer of them, never in under 3, evenly spread
+ *
+ * All contenders work on the same tensors: of the call, through the public entry point, which
+ * validates, as a user's call does.  The numbers:
+ *
+ *   roof_ratio, vs_*, null_pct   medians of ratios within rounds, so that drift of the machine
+ *                                between rounds cancels
+ *   the best roof                the variant with the least median.  The least time per round
+ *                                would be biased: a minimum over several noisy samples
+ *
+ * What repeats must stay what it was.  Rotations in place keep norms: after a million calls of
+ * a matrix that is orthogonal to 2^-24 data are still within 6 %.  Sums in place are timed with
+ * x_scale 1, see settle().
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "bench.h"
+#include "buffers.h"
+#include "check.h"
+#include "contender.h"
+#include "gbench.h"
+#include "../reports/stats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const double SAMPLE_S = 100e-6, SLOW_S = 50e-3, WARM_S = 1e-3;
+static const double LEAST_SHARE_S = 0.1; /* for the rounds: cases in cache get all they want */
+enum { TICKS = 200, LEAST_ROUNDS = 3, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
+static const double QUICK_BUDGET_S = 90.0, FULL_BUDGET_S = 300.0;
+
+/* ---- Clock ------------------------------------------------------------------------------ */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The least time that a sample may last: 100 us, and 200 of the smallest steps the clock makes.
+ */
+static double least_sample(void)
+{
+    double tick = 1.0;
+    for (int i = 0; i < 200; i++) {
+        double begin = now(), end = begin;
+        while (end <= begin)
+            end = now();
+        tick = fmin(tick, end - begin);
+    }
+    return fmax(SAMPLE_S, TICKS * tick);
+}
+
+/* ---- One case --------------------------------------------------------------------------- */
+
+struct session {
+    const struct bench_options *options;
+    struct team *team;
+    double least_sample;
+    double deadline; /* of the whole run */
+    size_t most_rounds;
+    bench_sink *sink;
+    void *user;
+};
+
+struct race {
+    struct session *session;
+    const struct bench_case *bench_case;
+    size_t bytes;
+    struct call call;
+    unsigned buffers;
+    struct field field; /* the call, cut for the team */
+    size_t n_backends;  /* contenders[0 .. n_backends) report */
+    struct contender *null, *twin;
+    struct contender *contenders;
+    size_t n;
+    size_t rounds;
+    double *samples; /* [n, rounds] seconds of one call; NaN: not taken */
+};
+
+static double *samples_of(const struct race *race, const struct contender *c)
+{
+    return race->samples + (size_t)(c - race->contenders) * race->rounds;
+}
+
+static void refuse_all(struct race *race, const char *reason)
+{
+    for (size_t i = 0; i < race->n_backends; i++)
+        if (race->contenders[i].refused[0] == '\0')
+            snprintf(race->contenders[i].refused, REASON_SIZE, "%s", reason);
+}
+
+/* An addition in place is applied to its own result again and again.  |x_scale| below 1 would
+ * decay scores of zero bias into denormals, above 1 overflow them; with 1 they grow by the
+ * bias, a number of ordinary size, at most some million times.  The time of an fma does not
+ * depend on its factor. */
+static void settle(struct call *call)
+{
+    if (!call->problem.in_place || call->x == NULL)
+        return;
+    switch (kernel_signature(call->problem.kernel)) {
+    case SIGNATURE_sinusoidal:
+        call->args.sinusoidal.x_scale = 1.0f;
+        break;
+    case SIGNATURE_learned:
+        call->args.learned.x_scale = 1.0f;
+        break;
+    case SIGNATURE_alibi:
+        call->args.alibi.x_scale = 1.0f;
+        break;
+    case SIGNATURE_t5:
+        call->args.t5.x_scale = 1.0f;
+        break;
+    default:
+        break;
+    }
+}
+
+/* One call from pristine inputs, timed roughly. */
+static bool try_once(struct race *race, struct contender *c)
+{
+    call_reset(&race->call);
+    double begin = now();
+    contender_call(c);
+    c->seconds = now() - begin;
+    if (c->status == POSENC_OK)
+        return true;
+    snprintf(c->refused, REASON_SIZE, "%s", posenc_status_string(c->status));
+    return false;
+}
+
+/* `scalar` first, whether or not it is timed, then everybody against it. */
+static void check_everybody(struct race *race)
+{
+    const struct posenc_backend *scalar = posenc_backend_find("scalar");
+    struct check *check = check_create(&race->call, race->session->options->seed);
+    struct contender reference = contender_of_backend(&race->field, scalar);
+    char reason[REASON_SIZE];
+    if (check == NULL || scalar == NULL) {
+        refuse_all(race,
+                   check == NULL ? "no memory for the check" : "no scalar to compare with");
+    } else if (!try_once(race, &reference)) {
+        snprintf(reason, sizeof(reason), "no reference: scalar: %.100s", reference.refused);
+        refuse_all(race, reason);
+    } else if (!check_reference(check, scalar, reference.refused, REASON_SIZE)) {
+        snprintf(reason, sizeof(reason), "no reference: scalar is %.120s", reference.refused);
+        refuse_all(race, reason);
+    } else {
+        for (size_t i = 0; i < race->n_backends; i++) {
+            struct contender *c = &race->contenders[i];
+            if (c->refused[0] == '\0' && try_once(race, c))
+                (void)check_output(check, c->backend, c->refused, REASON_SIZE);
+        }
+    }
+    check_destroy(check);
+}
+
+static void enter_backends(struct race *race, const struct posenc_backend *const *backends)
+{
+    enum posenc_kernel kernel = race->bench_case->problem.kernel;
+    for (size_t i = 0; i < race->n_backends; i++) {
+        struct contender *c = &race->contenders[race->n++];
+        *c = contender_of_backend(&race->field, backends[i]);
+        const char *obstacle = posenc_backend_obstacle(backends[i]);
+        if (obstacle != NULL)
+            snprintf(c->refused, REASON_SIZE, "%s", obstacle);
+        else if (!posenc_provides(backends[i], kernel))
+            snprintf(c->refused, REASON_SIZE, "not provided");
+    }
+}
+
+/* The null row and the roofs; the twin is the fastest backend, whose copy costs least. */
+static void enter_yardsticks(struct race *race)
+{
+    race->twin = NULL;
+    for (size_t i = 0; i < race->n_backends; i++) {
+        struct contender *c = &race->contenders[i];
+        if (c->refused[0] == '\0' && (race->twin == NULL || c->seconds < race->twin->seconds))
+            race->twin = c;
+    }
+    if (race->twin == NULL)
+        return;
+    race->null = &race->contenders[race->n++];
+    *race->null = *race->twin;
+    for (size_t i = 0; roof_variant_at(i) != NULL; i++) {
+        const struct roof_variant *variant = roof_variant_at(i);
+        if (variant->kind == race->field.roof && (variant->runs == NULL || variant->runs()))
+            race->contenders[race->n++] = contender_of_roof(&race->field, variant);
+    }
+}
+
+static struct gbench_sample sample_for(struct contender *c)
+{
+    return (struct gbench_sample){ contender_call, c, c->seconds < WARM_S, c->iterations, 0.0 };
+}
+
+/* Google Benchmark's count, confirmed by a second sample: had the machine stumbled during the
+ * first, the count would be too small and every later sample too short. */
+static bool calibrate_one(struct contender *c, double least)
+{
+    enum { ATTEMPTS = 4 };
+    c->iterations = 0;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        struct gbench_sample sample = sample_for(c);
+        if (gbench_time(&sample, 1, least) != 0)
+            return false;
+        bool confirmed =
+            c->iterations > 0 && sample.seconds * (double)sample.iterations >= least;
+        c->iterations = sample.iterations;
+        c->seconds = sample.seconds;
+        if (confirmed)
+            break;
+        if (i > 0)
+            c->iterations = (int64_t)(1.25 * least / fmax(c->seconds, 1e-9)) + 1;
+    }
+    return true;
+}
+
+/* Fixes everybody's iterations.  One call that is long enough needs no calibration. */
+static bool calibrate(struct race *race)
+{
+    for (size_t i = 0; i < race->n; i++) {
+        struct contender *c = &race->contenders[i];
+        if (c->refused[0] != '\0')
+            continue;
+        if (c->seconds > SLOW_S) /* timed by the check */
+            c->iterations = 1;
+        else if (!calibrate_one(c, race->session->least_sample))
+            return false;
+    }
+    return true;
+}
+
+static double sample_seconds(const struct contender *c)
+{
+    return c->seconds * (double)(c->iterations + (c->seconds < WARM_S));
+}
+
+/* How many rounds fit into `share` seconds, and how many of them each contender takes part in.
+ */
+static void plan_rounds(struct race *race, double share)
+{
+    double round = 0.0, slow = 0.0;
+    for (size_t i = 0; i < race->n; i++) {
+        struct contender *c = &race->contenders[i];
+        double s = sample_seconds(c);
+        if (c->refused[0] != '\0')
+            continue;
+        c->rounds = race->session->most_rounds;
+        if (s > SLOW_S) {
+            c->rounds = (size_t)fmin(fmax(0.25 * share / s, LEAST_ROUNDS), (double)c->rounds);
+            slow += s * (double)c->rounds;
+        } else {
+            round += s;
+        }
+    }
+    double fit = (share - slow) / fmax(round, 1e-9);
+    race->rounds = (size_t)fmin(fmax(fit, GOOD_ROUNDS), (double)race->session->most_rounds);
+    for (size_t i = 0; i < race->n; i++)
+        if (race->contenders[i].rounds > race->rounds)
+            race->contenders[i].rounds = race->rounds;
+}
+
+/* Whether a contender with `mine` of `all` rounds takes part in round r: evenly spread. */
+static bool takes_part(size_t r, size_t mine, size_t all)
+{
+    return (r + 1) * mine / all > r * mine / all;
+}
+
+static bool run_rounds(struct race *race)
+{
+    uint64_t state = mix64(race->session->options->seed, race->bytes), draws = 0;
+    struct gbench_sample *line = calloc(race->n, sizeof(*line));
+    if (line == NULL)
+        return false;
+    bool fine = true;
+    for (size_t r = 0; fine && r < race->rounds; r++) {
+        size_t m = 0;
+        for (size_t i = 0; i < race->n; i++) {
+            struct contender *c = &race->contenders[i];
+            samples_of(race, c)[r] = (double)NAN;
+            if (c->refused[0] == '\0' && takes_part(r, c->rounds, race->rounds))
+                line[m++] = sample_for(c);
+        }
+        for (size_t i = m; i > 1; i--) {
+            size_t j = (size_t)(mix64(state, draws++) % i);
+            struct gbench_sample other = line[j];
+            line[j] = line[i - 1];
+            line[i - 1] = other;
+        }
+        fine = gbench_time(line, m, race->session->least_sample) == 0;
+        for (size_t i = 0; fine && i < m; i++)
+            samples_of(race, line[i].user)[r] = line[i].seconds;
+    }
+    free(line);
+    return fine;
+}
+
+/* ---- Results ---------------------------------------------------------------------------- */
+
+/* The fastest by median of those that `of` accepts; NULL when there is none. */
+static const struct contender *fastest(const struct race *race,
+                                       bool (*of)(const struct contender *c))
+{
+    const struct contender *best = NULL;
+    double least = (double)INFINITY;
+    for (size_t i = 0; i < race->n; i++) {
+        const struct contender *c = &race->contenders[i];
+        if (c->refused[0] != '\0' || c == race->null || !of(c))
+            continue;
+        double median = stats_median(samples_of(race, c), race->rounds);
+        if (median < least) {
+            least = median;
+            best = c;
+        }
+    }
+    return best;
+}
+
+static bool is_roof(const struct contender *c) { return c->roof != NULL; }
+
+static bool is_libm(const struct contender *c)
+{
+    return c->backend != NULL && strcmp(c->backend->name, "libm") == 0;
+}
+
+static bool is_autovec(const struct contender *c)
+{
+    return c->backend != NULL && strcmp(c->backend->family, "autovec") == 0;
+}
+
+/* How many times faster `c` is than `other`. */
+static double speed(const struct race *race, const struct contender *c,
+                    const struct contender *other)
+{
+    if (other == NULL)
+        return 0.0;
+    double r = stats_median_ratio(samples_of(race, other), samples_of(race, c), race->rounds);
+    return isfinite(r) ? r : 0.0;
+}
+
+static void fill_numbers(const struct race *race, const struct contender *c,
+                         struct bench_result *result)
+{
+    struct stats_summary s = stats_summarise(samples_of(race, c), race->rounds);
+    const struct contender *roof = fastest(race, is_roof), *autovec = fastest(race, is_autovec);
+    result->rounds = (int)s.n;
+    result->median_ns = 1e9 * s.median;
+    result->min_ns = 1e9 * s.min;
+    result->ci_level = s.interval.level;
+    result->ci_low = 1e9 * s.interval.low;
+    result->ci_high = 1e9 * s.interval.high;
+    result->gbps = 1e-9 * (double)race->bytes / s.median;
+    if (roof != NULL) {
+        double median = stats_median(samples_of(race, roof), race->rounds);
+        result->roof_kind = roof_kind_name[roof->roof->kind];
+        result->roof_variant = roof->roof->name;
+        result->roof_gbps = 1e-9 * (double)race->bytes / median;
+        result->roof_ratio = speed(race, c, roof);
+    }
+    result->vs_libm = speed(race, c, fastest(race, is_libm));
+    result->vs_autovec = speed(race, c, autovec);
+    result->autovec = autovec != NULL ? autovec->backend->name : NULL;
+    result->null_pct = 100.0 * fabs(speed(race, race->twin, race->null) - 1.0);
+}
+
+static void report(const struct race *race)
+{
+    for (size_t i = 0; i < race->n_backends; i++) {
+        const struct contender *c = &race->contenders[i];
+        struct bench_result result = {
+            .bench_case = race->bench_case,
+            .backend = c->backend,
+            .threads =
+                race->session->options->threads > 1 ? race->session->options->threads : 1,
+            .bytes = race->bytes,
+        };
+        if (c->refused[0] != '\0')
+            result.refused = c->refused;
+        else
+            fill_numbers(race, c, &result);
+        race->session->sink(race->session->user, &result);
+    }
+}
+
+/* ---- A case, a run ---------------------------------------------------------------------- */
+
+/* Fills the race; afterwards every contender is either timed or refused. */
+static void hold(struct race *race, double share)
+{
+    char reason[REASON_SIZE];
+    double begin = now();
+    struct memory memory = bench_memory(&race->buffers);
+    enum posenc_status status = call_create(&race->call, &race->bench_case->problem, &memory);
+    if (status != POSENC_OK) {
+        snprintf(reason, sizeof(reason), "%s", posenc_status_string(status));
+        refuse_all(race, reason);
+        return;
+    }
+    if (!field_open(&race->field, &race->call, race->session->team,
+                    race->session->options->threads)) {
+        refuse_all(race, "no memory for the threads' calls");
+    } else {
+        check_everybody(race);
+        settle(&race->call);
+        field_cut(&race->field);
+        enter_yardsticks(race);
+        if (race->twin != NULL) {
+            bool fine = calibrate(race);
+            plan_rounds(race, fmax(share - (now() - begin), LEAST_SHARE_S));
+            race->samples = malloc(race->n * race->rounds * sizeof(*race->samples));
+            if (race->samples == NULL || !fine || !run_rounds(race))
+                refuse_all(race, "Google Benchmark could not time it");
+        }
+    }
+}
+
+static bool run_case(struct session *session, const struct bench_case *bench_case,
+                     const struct posenc_backend *const *backends, size_t n_backends,
+                     double share)
+{
+    size_t roofs = 0;
+    while (roof_variant_at(roofs) != NULL)
+        roofs++;
+    struct race race = {
+        .session = session,
+        .bench_case = bench_case,
+        .bytes = problem_bytes(&bench_case->problem),
+        .n_backends = n_backends,
+        .contenders = calloc(n_backends + 1 + roofs, sizeof(struct contender)),
+    };
+    if (race.contenders == NULL)
+        return false;
+    enter_backends(&race, backends);
+    hold(&race, share);
+    report(&race);
+    free(race.samples);
+    field_close(&race.field);
+    call_destroy(&race.call);
+    free(race.contenders);
+    return true;
+}
+
+int bench_run(const struct bench_case *cases, size_t n_cases,
+              const struct posenc_backend *const *backends, size_t n_backends,
+              const struct bench_options *options, bench_sink *sink, void *user, char *error)
+{
+    double budget = options->budget_s;
+    if (budget <= 0.0)
+        budget = options->full ? FULL_BUDGET_S : QUICK_BUDGET_S;
+    struct session session = {
+        .options = options,
+        .team = team_create(options->threads > 1 ? options->threads : 1),
+        .least_sample = least_sample(),
+        .deadline = now() + budget,
+        .most_rounds = options->full ? FULL_ROUNDS : QUICK_ROUNDS,
+        .sink = sink,
+        .user = user,
+    };
+    if (session.team == NULL) {
+        snprintf(error, 256, "cannot start %d threads", options->threads);
+        return -1;
+    }
+    bool fine = true;
+    for (size_t i = 0; fine && i < n_cases; i++) {
+        double share = fmax(session.deadline - now(), 0.0) / (double)(n_cases - i);
+        fine = run_case(&session, &cases[i], backends, n_backends, share);
+    }
+    team_destroy(session.team);
+    if (!fine)
+        snprintf(error, 256, "no memory for the contenders");
+    return fine ? 0 : -1;
+}

@@ -1,0 +1,240 @@
+/*
+ * Shapes by footprint: for each kernel a realistic shape, made longer until it fills half of a
+ * cache, or memory well beyond the last one.
+ *
+ *   sinusoidal, sinusoidal_add   dim 512 (Vaswani et al. 1706.03762), the latter out of place
+ *   learned_add                  dim 768 (GPT-2, BERT), out of place
+ *   rope_table                   rotary_dim 128
+ *   rope_half, rope_interleaved  32 heads of 128 channels (Llama), in place
+ *   alibi, alibi_add             32 heads, causal (BLOOM, MPT); contexts up to 2048, scores
+ *                                in place
+ *   t5_bias, t5_bias_add         16 heads, 32 buckets (T5); contexts up to 2048, scores in
+ * place
+ *
+ * In-place sums use x_scale 1, see settle() in harness.c.
+ */
+#define _GNU_SOURCE
+#include "bench.h"
+#include "../conformance/inputs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+/* ---- Caches ----------------------------------------------------------------------------- */
+
+/* One attribute of cache `index` of CPU 0, as Linux tells it. */
+static bool cache_attribute(int index, const char *name, char text[32])
+{
+    char path[128];
+    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    bool read = fgets(text, 32, file) != NULL;
+    fclose(file);
+    return read;
+}
+
+static struct bench_caches caches_of_sysfs(void)
+{
+    struct bench_caches caches = { 0, 0, 0 };
+    char level[32], type[32], size[32];
+    for (int i = 0; cache_attribute(i, "level", level); i++) {
+        if (!cache_attribute(i, "type", type) || !cache_attribute(i, "size", size) ||
+            strncmp(type, "Instruction", 11) == 0)
+            continue;
+        char *unit;
+        size_t bytes = strtoul(size, &unit, 10) * (*unit == 'M' ? MIB : KIB);
+        if (level[0] == '1')
+            caches.l1 = bytes;
+        else if (level[0] == '2')
+            caches.l2 = bytes;
+        else if (level[0] == '3')
+            caches.l3 = bytes;
+    }
+    return caches;
+}
+
+static size_t configured(int name)
+{
+    long value = sysconf(name);
+    return value > 0 ? (size_t)value : 0;
+}
+
+struct bench_caches bench_caches(void)
+{
+    struct bench_caches caches = caches_of_sysfs();
+#if defined(_SC_LEVEL1_DCACHE_SIZE)
+    if (caches.l1 == 0)
+        caches.l1 = configured(_SC_LEVEL1_DCACHE_SIZE);
+    if (caches.l2 == 0)
+        caches.l2 = configured(_SC_LEVEL2_CACHE_SIZE);
+#else
+    (void)configured;
+#endif
+    /* In a virtual machine sysconf may give the host's whole L3 (384 MiB for 32): not asked. */
+    return caches;
+}
+
+/* What to assume where nothing is told. */
+static struct bench_caches assumed_caches(void)
+{
+    struct bench_caches caches = bench_caches();
+    if (caches.l1 == 0)
+        caches.l1 = 32 * KIB;
+    if (caches.l2 == 0)
+        caches.l2 = 512 * KIB;
+    return caches;
+}
+
+/* Three quarters of a cache at most: tables and stacks live there too. */
+const char *bench_footprint(size_t bytes)
+{
+    struct bench_caches caches = assumed_caches();
+    if (bytes <= caches.l1 / 4 * 3)
+        return "L1";
+    if (bytes <= caches.l2 / 4 * 3)
+        return "L2";
+    return bytes <= caches.l3 / 4 * 3 ? "L3" : "DRAM";
+}
+
+size_t bench_working_set(const struct problem *p)
+{
+    size_t bytes = problem_bytes(p);
+    if (!p->in_place || !kernel_takes_x(p->kernel))
+        return bytes;
+    if (kernel_signature(p->kernel) == SIGNATURE_learned)
+        return bytes - (size_t)(p->batch * p->tokens * p->dim) * sizeof(float);
+    return bytes / 2;
+}
+
+/* ---- Footprints ------------------------------------------------------------------------- */
+
+struct footprint {
+    const char *id, *name;
+    size_t bytes; /* 0: this CPU has no such place */
+};
+
+enum { FOOTPRINTS = 4 };
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t physical_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 2048 * MIB;
+}
+
+static void footprints(struct footprint list[FOOTPRINTS])
+{
+    struct bench_caches caches = assumed_caches();
+    size_t l3 = least(16 * MIB, caches.l3 / 2);
+    /* Beyond the last cache, whatever its size; a case holds about five times its working set.
+     */
+    size_t dram = 4 * caches.l3 > 256 * MIB ? 4 * caches.l3 : 256 * MIB;
+    list[0] = (struct footprint){ "l1", "L1", least(16 * KIB, caches.l1 / 2) };
+    list[1] = (struct footprint){ "l2", "L2", least(512 * KIB, caches.l2 / 2) };
+    list[2] = (struct footprint){ "l3", "L3", l3 > caches.l2 ? l3 : 0 };
+    list[3] = (struct footprint){ "dram", "DRAM", dram <= physical_memory() / 8 ? dram : 0 };
+}
+
+static int64_t at_least_one(size_t n) { return n > 0 ? (int64_t)n : 1; }
+
+/* [heads, queries, keys] of about `elements`: one query of a short context, else rows of 2048.
+ */
+static void fill_scores(struct problem *p, size_t elements)
+{
+    size_t per_head = elements / (size_t)p->heads;
+    p->keys = at_least_one(least(per_head, 2048));
+    p->queries = at_least_one(per_head / (size_t)p->keys);
+    p->query_offset = p->keys > p->queries ? p->keys - p->queries : 0;
+    p->batch = 1;
+    p->in_place = kernel_takes_x(p->kernel);
+}
+
+static struct problem shape_for(enum posenc_kernel kernel, enum posenc_profile profile,
+                                size_t bytes)
+{
+    struct problem p = problem_default(kernel);
+    size_t elements = bytes / sizeof(float);
+    size_t tensors = 1; /* of activations in the working set */
+    switch (kernel_signature(kernel)) {
+    case SIGNATURE_sinusoidal:
+        tensors = kernel_takes_x(kernel) ? 2 : 1;
+        p.freqs.dim = 512;
+        p.freqs.profile = profile;
+        p.tokens = at_least_one(elements / (512 * tensors));
+        break;
+    case SIGNATURE_learned:
+        p.dim = 768;
+        p.tokens = p.rows = at_least_one(elements / (768 * 3));
+        break;
+    case SIGNATURE_rope_table:
+        p.freqs.dim = 128;
+        p.freqs.profile = profile;
+        p.tokens = at_least_one(elements / 128);
+        break;
+    case SIGNATURE_rope:
+        p.heads = 32;
+        p.dim = p.rotary_dim = 128;
+        p.tokens = p.rows = at_least_one(elements / (32 * 128));
+        p.in_place = true;
+        break;
+    case SIGNATURE_alibi:
+        p.heads = 32;
+        p.causal = true;
+        fill_scores(&p, elements);
+        break;
+    case SIGNATURE_t5:
+        p.heads = 16;
+        fill_scores(&p, elements);
+        break;
+    }
+    return p;
+}
+
+/* Whether a kernel forms angles: then it is timed for each profile, tables with both. */
+static const char *profile_name(enum posenc_kernel kernel, enum posenc_profile profile)
+{
+    enum signature signature = kernel_signature(kernel);
+    if (signature != SIGNATURE_sinusoidal && signature != SIGNATURE_rope_table)
+        return profile == POSENC_EXACT ? "given" : NULL;
+    if (profile == POSENC_EXACT)
+        return "exact";
+    return strcmp(kernel_stage(kernel), "table") == 0 ? "hf_f32" : NULL;
+}
+
+size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT], bool full,
+                             struct bench_case **cases)
+{
+    static const enum posenc_profile profiles[] = { POSENC_EXACT, POSENC_HF_F32 };
+    enum { PROFILES = sizeof(profiles) / sizeof(profiles[0]) };
+    struct footprint places[FOOTPRINTS];
+    footprints(places);
+    bool any = false;
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        any = any || kernels[k];
+    size_t n = 0;
+    *cases = calloc((size_t)POSENC_KERNEL_COUNT * PROFILES * FOOTPRINTS, sizeof(**cases));
+    for (int k = 0; *cases != NULL && k < POSENC_KERNEL_COUNT; k++)
+        for (int f = 0; f < PROFILES; f++)
+            for (int i = 0; i < FOOTPRINTS; i++) {
+                enum posenc_kernel kernel = (enum posenc_kernel)k;
+                const char *profile = profile_name(kernel, profiles[f]);
+                bool quick = i == 1 || (i == 3 && profiles[f] == POSENC_EXACT);
+                if ((any && !kernels[k]) || profile == NULL || places[i].bytes == 0 ||
+                    (!full && !quick))
+                    continue;
+                struct bench_case *c = &(*cases)[n++];
+                snprintf(c->id, sizeof(c->id), "%s/f32/%s/%s", posenc_kernel_name(kernel),
+                         profile, places[i].id);
+                c->footprint = places[i].name;
+                c->problem = shape_for(kernel, profiles[f], places[i].bytes);
+            }
+    return n;
+}

@@ -1,0 +1,134 @@
+/*
+ * A row's value depends only on its own position and parameters, so a slice of the tensors with
+ * its positions, slopes or table columns is a call of its own.
+ */
+#include "slice.h"
+
+void share_of(int64_t total, int64_t grain, int member, int n, int64_t *begin, int64_t *end)
+{
+    int64_t grains = (total + grain - 1) / grain;
+    *begin = grains * member / n * grain;
+    *end = grains * (member + 1) / n * grain;
+    if (*begin > total)
+        *begin = total;
+    if (*end > total)
+        *end = total;
+}
+
+struct range {
+    int64_t begin, count;
+};
+
+static struct range range_of(int64_t total, int member, int n)
+{
+    int64_t begin, end;
+    share_of(total, 1, member, n, &begin, &end);
+    return (struct range){ begin, end - begin };
+}
+
+/* Axes are counted from the last one, which is 0: a call may or may not have a batch. */
+static int64_t extent(const struct posenc_tensor *t, int axis)
+{
+    return t->shape[t->rank - 1 - axis];
+}
+
+static void cut(struct posenc_tensor *t, int axis, struct range range)
+{
+    if (t->data == NULL)
+        return;
+    int d = t->rank - 1 - axis;
+    t->data = (float *)t->data + range.begin * t->stride[d];
+    t->shape[d] = range.count;
+}
+
+static void cut_positions(struct posenc_positions *p, struct range range)
+{
+    if (p->kind == POSENC_OFFSET)
+        p->offset += range.begin;
+    else if (p->kind == POSENC_POSITIONS_I32)
+        p->data = (const int32_t *)p->data + range.begin * p->stride_token;
+    else
+        p->data = (const int64_t *)p->data + range.begin * p->stride_token;
+}
+
+static struct range cut_rope(struct posenc_rope_args *a, int member, int n)
+{
+    enum { HEADS = 1, TOKENS = 2 };
+    int axis = extent(&a->out, TOKENS) >= n ? TOKENS : HEADS;
+    struct range r = range_of(extent(&a->out, axis), member, n);
+    cut(&a->x, axis, r);
+    cut(&a->out, axis, r);
+    if (axis == TOKENS)
+        cut_positions(&a->positions, r);
+    return r;
+}
+
+enum { QUERIES = 1, SCORE_HEADS = 2 };
+
+static int score_axis(const struct posenc_tensor *out, int n)
+{
+    return extent(out, SCORE_HEADS) >= n ? SCORE_HEADS : QUERIES;
+}
+
+static struct range cut_alibi(struct posenc_alibi_args *a, int member, int n)
+{
+    int axis = score_axis(&a->out, n);
+    struct range r = range_of(extent(&a->out, axis), member, n);
+    cut(&a->x, axis, r);
+    cut(&a->out, axis, r);
+    if (axis == SCORE_HEADS)
+        a->slopes += r.begin;
+    else
+        a->query_offset += r.begin;
+    return r;
+}
+
+static struct range cut_t5(struct posenc_t5_args *a, int member, int n)
+{
+    int axis = score_axis(&a->out, n);
+    struct range r = range_of(extent(&a->out, axis), member, n);
+    cut(&a->x, axis, r);
+    cut(&a->out, axis, r);
+    if (axis == SCORE_HEADS)
+        cut(&a->table, 0, r);
+    else
+        a->query_offset += r.begin;
+    return r;
+}
+
+bool call_slice(const struct call *call, int member, int n, struct call *slice)
+{
+    enum { ROWS = 1 };
+    struct range r = { 0, 0 };
+    *slice = *call;
+    switch (kernel_signature(call->problem.kernel)) {
+    case SIGNATURE_sinusoidal:
+        r = range_of(extent(&call->args.sinusoidal.out, ROWS), member, n);
+        cut(&slice->args.sinusoidal.x, ROWS, r);
+        cut(&slice->args.sinusoidal.out, ROWS, r);
+        cut_positions(&slice->args.sinusoidal.positions, r);
+        break;
+    case SIGNATURE_learned:
+        r = range_of(extent(&call->args.learned.out, ROWS), member, n);
+        cut(&slice->args.learned.x, ROWS, r);
+        cut(&slice->args.learned.out, ROWS, r);
+        cut_positions(&slice->args.learned.positions, r);
+        break;
+    case SIGNATURE_rope_table:
+        r = range_of(extent(&call->args.rope_table.cos, ROWS), member, n);
+        cut(&slice->args.rope_table.cos, ROWS, r);
+        cut(&slice->args.rope_table.sin, ROWS, r);
+        cut_positions(&slice->args.rope_table.positions, r);
+        break;
+    case SIGNATURE_rope:
+        r = cut_rope(&slice->args.rope, member, n);
+        break;
+    case SIGNATURE_alibi:
+        r = cut_alibi(&slice->args.alibi, member, n);
+        break;
+    case SIGNATURE_t5:
+        r = cut_t5(&slice->args.t5, member, n);
+        break;
+    }
+    return r.count > 0;
+}

@@ -1,0 +1,111 @@
+/*
+ * A team over POSIX threads: a counter that says there is work, spinning first, sleeping then.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "team.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { SPINS = 20000 };
+
+struct member {
+    struct team *team;
+    pthread_t thread;
+    int index;
+};
+
+struct team {
+    int n, started;
+    struct member *members;
+    team_work *work; /* NULL: go home */
+    void *user;
+    atomic_uint generation; /* counts pieces of work */
+    atomic_int busy;        /* members still at the present one */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+};
+
+static void wait_for_change(struct team *team, unsigned seen)
+{
+    for (int i = 0; i < SPINS; i++)
+        if (atomic_load_explicit(&team->generation, memory_order_acquire) != seen)
+            return;
+    pthread_mutex_lock(&team->mutex);
+    while (atomic_load(&team->generation) == seen)
+        pthread_cond_wait(&team->changed, &team->mutex);
+    pthread_mutex_unlock(&team->mutex);
+}
+
+static void *member_main(void *user)
+{
+    const struct member *me = user;
+    struct team *team = me->team;
+    for (unsigned seen = 0;; seen++) {
+        wait_for_change(team, seen);
+        if (team->work == NULL)
+            return NULL;
+        team->work(team->user, me->index, team->n);
+        atomic_fetch_sub_explicit(&team->busy, 1, memory_order_release);
+    }
+}
+
+static void post(struct team *team, team_work *work, void *user)
+{
+    pthread_mutex_lock(&team->mutex);
+    team->work = work;
+    team->user = user;
+    atomic_store(&team->busy, team->n - 1);
+    atomic_fetch_add(&team->generation, 1);
+    pthread_cond_broadcast(&team->changed);
+    pthread_mutex_unlock(&team->mutex);
+}
+
+void team_run(struct team *team, team_work *work, void *user)
+{
+    if (team->n > 1)
+        post(team, work, user);
+    work(user, 0, team->n);
+    for (int i = 0; atomic_load_explicit(&team->busy, memory_order_acquire) > 0; i++)
+        if (i > SPINS)
+            sched_yield();
+}
+
+struct team *team_create(int n)
+{
+    struct team *team = calloc(1, sizeof(*team));
+    if (team == NULL)
+        return NULL;
+    team->n = n;
+    pthread_mutex_init(&team->mutex, NULL);
+    pthread_cond_init(&team->changed, NULL);
+    team->members = calloc((size_t)n, sizeof(*team->members));
+    for (int i = 1; team->members != NULL && i < n; i++) {
+        struct member *m = &team->members[i];
+        m->team = team;
+        m->index = i;
+        if (pthread_create(&m->thread, NULL, member_main, m) != 0)
+            break;
+        team->started++;
+    }
+    if (team->members != NULL && team->started == n - 1)
+        return team;
+    team_destroy(team);
+    return NULL;
+}
+
+void team_destroy(struct team *team)
+{
+    if (team == NULL)
+        return;
+    post(team, NULL, NULL);
+    for (int i = 1; i <= team->started; i++)
+        pthread_join(team->members[i].thread, NULL);
+    pthread_cond_destroy(&team->changed);
+    pthread_mutex_destroy(&team->mutex);
+    free(team->members);
+    free(team);
+}

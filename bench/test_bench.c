@@ -1,0 +1,210 @@
+/*
+ * The harness on a small case: numbers make sense, backends that cannot be timed get a reason,
+ * and a kernel that is wrong by one part in 2^17 in a single place of the whole output gets no
+ * number.
+ */
+#include "bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures;
+
+static void require(int holds, const char *sentence)
+{
+    printf("%s - %s\n", holds ? "ok" : "not ok", sentence);
+    failures += !holds;
+}
+
+/* Right but for one element of one head of one token in the middle. */
+static enum posenc_status off_by(float part, const struct posenc_rope_args *args)
+{
+    enum posenc_status status = posenc_backend_find("scalar")->rope_half(args);
+    const struct posenc_tensor *out = &args->out;
+    float *row = (float *)out->data + out->shape[1] / 2 * out->stride[1] + out->stride[2];
+    int64_t half = args->cos.shape[1], i = fabsf(row[5]) > fabsf(row[5 + half]) ? 5 : 5 + half;
+    row[i] *= 1.0f + part;
+    return status;
+}
+
+static enum posenc_status slightly_wrong(const struct posenc_rope_args *args)
+{
+    return off_by(0x1p-17f, args);
+}
+
+static enum posenc_status last_bit(const struct posenc_rope_args *args)
+{
+    return off_by(0x1p-23f, args);
+}
+
+static enum posenc_status writes_nothing(const struct posenc_sinusoidal_args *args)
+{
+    (void)args;
+    return POSENC_OK;
+}
+
+struct seen {
+    struct bench_result results[8];
+    char refused[8][200];
+    size_t n;
+};
+
+static void keep(void *user, const struct bench_result *result)
+{
+    struct seen *seen = user;
+    if (seen->n == 8)
+        return;
+    seen->results[seen->n] = *result;
+    if (result->refused != NULL)
+        snprintf(seen->refused[seen->n], sizeof(seen->refused[0]), "%s", result->refused);
+    seen->n++;
+}
+
+static void time_rotation(int threads, const struct posenc_backend *broken)
+{
+    struct bench_case c = { .id = "rope_half/f32/given/test", .footprint = "L2" };
+    c.problem = problem_default(POSENC_KERNEL_rope_half);
+    c.problem.tokens = c.problem.rows = 64;
+    c.problem.heads = 8;
+    c.problem.in_place = true;
+    const struct posenc_backend *backends[] = { posenc_backend_find("libm"), broken,
+                                                posenc_backend_find("scalar") };
+    struct bench_options options = { .threads = threads, .budget_s = 0.2, .seed = 1 };
+    struct seen seen = { .n = 0 };
+    char error[256] = "";
+    int status = bench_run(&c, 1, backends, 3, &options, keep, &seen, error);
+    require(status == 0 && seen.n == 3, "three backends give three results");
+    for (size_t i = 0; i < seen.n && i < 3; i += 2) {
+        const struct bench_result *r = &seen.results[i];
+        printf(
+            "# %s, %d threads: %.0f ns in [%.0f, %.0f] (%.2f, %d rounds), %.2f GB/s, %.3f of "
+            "%s/%s, %.2f x libm, null %.2f %%\n",
+            r->backend->name, r->threads, r->median_ns, r->ci_low, r->ci_high, r->ci_level,
+            r->rounds, r->gbps, r->roof_ratio, r->roof_kind, r->roof_variant, r->vs_libm,
+            r->null_pct);
+        require(r->refused == NULL, "a right backend is timed");
+        require(r->bytes == 2 * 64 * 8 * 64 * 4, "bytes are those read and written");
+        require(r->gbps > 0.01 && r->gbps < 4000.0, "GB/s are possible ones");
+        require(r->min_ns > 0.0 && r->min_ns <= r->median_ns && r->ci_low <= r->median_ns &&
+                    r->median_ns <= r->ci_high,
+                "the median lies within its interval and above the minimum");
+        require(r->rounds >= 8 && r->ci_level >= 0.99, "rounds suffice for 99 %");
+        require(r->roof_kind != NULL && strcmp(r->roof_kind, "in place") == 0, "in-place roof");
+        require(r->roof_ratio > 0.0 && r->roof_ratio < 1.3, "nothing is far above its roof");
+        require(r->vs_libm > 0.0 && r->null_pct >= 0.0 && r->null_pct < 100.0, "ratios");
+    }
+    require(seen.results[0].vs_libm == 1.0, "libm is as fast as libm");
+    require(strncmp(seen.refused[1], "wrong: ", 7) == 0, "a slightly wrong kernel is refused");
+    require(seen.results[1].median_ns == 0.0, "and has no number");
+    printf("# %s\n", seen.refused[1]);
+}
+
+static void tolerance(const struct posenc_backend *broken)
+{
+    struct bench_case c = { .id = "rope_half/f32/given/tolerance", .footprint = "L1" };
+    c.problem = problem_default(POSENC_KERNEL_rope_half);
+    c.problem.tokens = 200;
+    c.problem.rows = 200;
+    struct posenc_backend relative = *broken, stranger = *broken, liar = *broken;
+    relative.rope_half = stranger.rope_half = last_bit;
+    stranger.family = liar.family = "another";
+    const struct posenc_backend *backends[] = { &relative, &stranger, &liar };
+    struct bench_options options = { .budget_s = 0.05, .seed = 7 };
+    struct seen seen = { .n = 0 };
+    char error[256] = "";
+    require(bench_run(&c, 1, backends, 3, &options, keep, &seen, error) == 0, "it runs");
+    require(strstr(seen.refused[0], "same bits") != NULL, "a family has the same bits");
+    require(seen.results[1].refused == NULL, "another family may differ in the last bit");
+    require(strncmp(seen.refused[2], "wrong: ", 7) == 0, "but not by 2^-17");
+}
+
+/* Slices of a call give what the whole gives: the check compares with the oracle of the whole.
+ */
+static void every_kernel_by_a_team(void)
+{
+    const struct posenc_backend *backends[] = { posenc_backend_find("scalar") };
+    struct bench_options options = { .threads = 3, .budget_s = 0.01, .seed = 3 };
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        struct bench_case c = { .footprint = "L1" };
+        char error[256] = "";
+        c.problem = problem_default((enum posenc_kernel)k);
+        for (int form = 0; form < 3; form++) {
+            struct seen seen = { .n = 0 };
+            bool bias_alone = k == POSENC_KERNEL_alibi || k == POSENC_KERNEL_t5_bias;
+            c.problem.batch = form == 0 || bias_alone ? 1 : 2;
+            c.problem.in_place = form == 1;
+            if (c.problem.tokens > 0)
+                c.problem.tokens = form == 2 ? 2 : 7; /* fewer than threads: along heads */
+            if (form == 2 && c.problem.queries > 0)
+                c.problem.heads = 2; /* fewer than threads: along queries */
+            snprintf(c.id, sizeof(c.id), "%s/%d", posenc_kernel_name(c.problem.kernel), form);
+            int status = bench_run(&c, 1, backends, 1, &options, keep, &seen, error);
+            require(status == 0 && seen.n == 1 && seen.results[0].refused == NULL, c.id);
+            if (seen.results[0].refused != NULL)
+                printf("# %s\n", seen.refused[0]);
+        }
+    }
+}
+
+static void refusals(const struct posenc_backend *broken)
+{
+    struct bench_case c = { .id = "sinusoidal/f32/exact/test", .footprint = "L1" };
+    c.problem = problem_default(POSENC_KERNEL_sinusoidal);
+    struct posenc_backend idle = *broken, foreign = *broken;
+    idle.sinusoidal = writes_nothing;
+    foreign.needs = "no_such_feature";
+    const struct posenc_backend *backends[] = { broken, &idle, &foreign };
+    struct bench_options options = { .budget_s = 0.05 };
+    struct seen seen = { .n = 0 };
+    char error[256] = "";
+    require(bench_run(&c, 1, backends, 3, &options, keep, &seen, error) == 0, "it runs");
+    require(strcmp(seen.refused[0], "not provided") == 0, "a kernel that lacks is told so");
+    require(strncmp(seen.refused[1], "wrong: ", 7) == 0,
+            "a kernel that writes nothing is wrong");
+    require(seen.refused[2][0] != '\0', "a backend this CPU cannot run is told so");
+    seen.n = 0;
+    c.problem.freqs.rope_theta = -1.0;
+    require(bench_run(&c, 1, backends, 1, &options, keep, &seen, error) == 0 &&
+                seen.refused[0][0] != '\0',
+            "an impossible problem is refused, not timed");
+}
+
+static void shapes(void)
+{
+    bool all[POSENC_KERNEL_COUNT] = { false };
+    struct bench_case *cases;
+    size_t n = bench_footprint_cases(all, true, &cases), misplaced = 0, repeated = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t bytes = bench_working_set(&cases[i].problem);
+        misplaced += strcmp(bench_footprint(bytes), cases[i].footprint) != 0;
+        for (size_t j = 0; j < i; j++)
+            repeated += strcmp(cases[i].id, cases[j].id) == 0;
+    }
+    free(cases);
+    require(n >= 2 * POSENC_KERNEL_COUNT, "every kernel has shapes");
+    require(misplaced == 0, "every shape lies in the cache it is named after");
+    require(repeated == 0, "ids are unique");
+}
+
+int main(void)
+{
+    struct posenc_backend broken = {
+        .size = sizeof(broken),
+        .abi = POSENC_ABI,
+        .name = "broken",
+        .family = "template",
+        .description = "wrong in one place",
+        .needs = "",
+        .rope_half = slightly_wrong,
+    };
+    shapes();
+    time_rotation(1, &broken);
+    time_rotation(2, &broken);
+    tolerance(&broken);
+    every_kernel_by_a_team();
+    refusals(&broken);
+    printf("%d failed\n", failures);
+    return failures != 0;
+}

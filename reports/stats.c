@@ -1,0 +1,98 @@
+/*
+ * Medians and their intervals by order statistics; see stats.h.
+ */
+#include "stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The samples that were taken, sorted; the caller frees them.  NULL: none, or no memory. */
+static double *taken(const double *samples, size_t n, size_t *count)
+{
+    *count = 0;
+    double *sorted = n > 0 ? malloc(n * sizeof(*sorted)) : NULL;
+    if (sorted == NULL)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(samples[i]))
+            sorted[(*count)++] = samples[i];
+    qsort(sorted, *count, sizeof(*sorted), by_value);
+    return sorted;
+}
+
+static double middle(const double *sorted, size_t n)
+{
+    if (n == 0)
+        return (double)NAN;
+    return n % 2 == 1 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
+}
+
+double stats_coverage(size_t n, size_t k)
+{
+    /* In logarithms: 2^-n underflows long before the sums of interest do. */
+    double tail = 0.0, log_term = -(double)n * log(2.0);
+    for (size_t i = 0; i < k; i++) {
+        tail += exp(log_term);
+        log_term += log((double)(n - i)) - log((double)(i + 1));
+    }
+    double coverage = 1.0 - 2.0 * tail;
+    return coverage > 0.0 ? coverage : 0.0;
+}
+
+/* The narrowest symmetric pair of order statistics that covers the median with 99 %, else with
+ * 95 %, else all there is. */
+static struct stats_interval interval_of(const double *sorted, size_t n)
+{
+    static const double levels[] = { 0.99, 0.95 };
+    for (size_t l = 0; l < sizeof(levels) / sizeof(levels[0]); l++) {
+        size_t k = 0;
+        while (k + 1 <= (n + 1) / 2 && stats_coverage(n, k + 1) >= levels[l])
+            k++;
+        if (k > 0)
+            return (struct stats_interval){ levels[l], sorted[k - 1], sorted[n - k] };
+    }
+    return (struct stats_interval){ stats_coverage(n, 1), sorted[0], sorted[n - 1] };
+}
+
+struct stats_summary stats_summarise(const double *samples, size_t n)
+{
+    const double none = (double)NAN;
+    struct stats_summary s = { 0, none, none, none, { 0.0, none, none } };
+    double *sorted = taken(samples, n, &s.n);
+    if (s.n > 0) {
+        s.median = middle(sorted, s.n);
+        s.min = sorted[0];
+        s.max = sorted[s.n - 1];
+        s.interval = interval_of(sorted, s.n);
+    }
+    free(sorted);
+    return s;
+}
+
+double stats_median(const double *samples, size_t n)
+{
+    size_t count;
+    double *sorted = taken(samples, n, &count);
+    double median = middle(sorted, count);
+    free(sorted);
+    return median;
+}
+
+double stats_median_ratio(const double *over, const double *under, size_t n)
+{
+    double *ratios = n > 0 ? malloc(n * sizeof(*ratios)) : NULL;
+    if (ratios == NULL)
+        return (double)NAN;
+    for (size_t i = 0; i < n; i++)
+        ratios[i] = over[i] / under[i]; /* NaN where either is */
+    double median = stats_median(ratios, n);
+    free(ratios);
+    return median;
+}
