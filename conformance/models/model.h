@@ -1,0 +1,51 @@
+/*
+ * Models as data: the keys of a Hugging Face config.json -> the calls that model makes of a
+ * library of positional encodings.
+ *
+ * Rotations take the query and key heads in one call, as they lie side by side behind a fused
+ * QKV projection: heads = query heads + key heads; cos and sin are given for the call's tokens
+ * only. "prefill" is 512 tokens (fewer where the model takes fewer), "decode" one token at the
+ * model's last position; batch 1.
+ */
+#ifndef POSENC_MODEL_H
+#define POSENC_MODEL_H
+
+#include "../../bench/bench.h"
+
+enum { MODEL_ERROR = 512, MODEL_MAX_CASES = 8 };
+
+struct model_case {
+    struct bench_case bench; /* id "rope_half/f32/given/llama-3.1-8b-decode"; footprint NULL:
+                                set it to bench_footprint(problem_bytes(&bench.problem)) */
+    char label[64];          /* "decode, 1 token, 32 + 8 heads of 128" */
+};
+
+struct model {
+    char name[48];            /* "llama-3.1-8b", [a-z0-9_.-] */
+    char title[96];           /* "Llama 3.1 8B" */
+    char source[256];         /* where its numbers were published */
+    char checked[256];        /* what they were checked against */
+    char encoding[24];        /* sinusoidal, learned, rope_half, rope_interleaved, alibi, t5 */
+    char trained_profile[16]; /* how the code it was trained or published with forms its angles:
+                                 a profile's name; "" where unknown or there are none */
+    int64_t max_position_embeddings;
+    bool has_freqs;
+    struct posenc_freqs_spec freqs; /* profile exact */
+    size_t n_cases;
+    struct model_case cases[MODEL_MAX_CASES];
+    size_t n_verify; /* for conf_options.problem: its shapes with few tokens, at the first and
+                        at the last positions it takes */
+    struct problem verify[MODEL_MAX_CASES];
+};
+
+/* A built-in model by name, or a config.json by path.  0, or -1 with a message: what, which
+ * value, and what would be accepted (near names, the model and rope types known). */
+int model_by_name(const char *name, struct model *model, char error[MODEL_ERROR]);
+int model_from_config(const char *path, struct model *model, char error[MODEL_ERROR]);
+/* Either: what contains a '/' or ends in ".json" is a path. */
+int model_load(const char *name_or_path, struct model *model, char error[MODEL_ERROR]);
+
+/* Names of the built-in models; NULL past the end. */
+const char *model_name_at(size_t index);
+
+#endif

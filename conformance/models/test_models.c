@@ -1,0 +1,230 @@
+/*
+ * The built-in models: each loads and each of its problems is one the library takes; their
+ * numbers against those that DESIGN's sources give; and configurations that must be refused.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "../../reports/tests/tap.h"
+#include "model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A problem may be large (BLOOM's scores are 117 MB): few tokens or queries say as much here.
+ */
+static struct problem small(struct problem p)
+{
+    if (p.tokens > 8)
+        p.tokens = 8;
+    if (p.queries > 4)
+        p.queries = 4;
+    return p;
+}
+
+static bool valid(const struct problem *problem)
+{
+    struct problem p = small(*problem);
+    struct call call;
+    const struct posenc_backend *backend = posenc_backend_find("scalar");
+    enum posenc_status status = call_create(&call, &p, &memory_plain);
+    if (status == POSENC_OK) {
+        status = call_run(&call, backend);
+        call_destroy(&call);
+    }
+    if (status != POSENC_OK)
+        printf("# %s: %s\n", posenc_kernel_name(p.kernel), posenc_status_string(status));
+    return status == POSENC_OK;
+}
+
+/* Case ids are of [a-z0-9_./-] and unlike each other. */
+static bool good_ids(const struct model *m)
+{
+    for (size_t i = 0; i < m->n_cases; i++) {
+        const char *id = m->cases[i].bench.id;
+        if (strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_./-") != strlen(id))
+            return false;
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(id, m->cases[j].bench.id) == 0)
+                return false;
+    }
+    return true;
+}
+
+static bool reaches_the_end(const struct model *m)
+{
+    for (size_t i = 0; i < m->n_verify; i++) {
+        const struct problem *p = &m->verify[i];
+        if (p->first + p->tokens == m->max_position_embeddings ||
+            p->keys == m->max_position_embeddings)
+            return true;
+    }
+    return false;
+}
+
+static void test_built_in(void)
+{
+    static struct model m;
+    char error[MODEL_ERROR] = "", sentence[128];
+    for (size_t i = 0; model_name_at(i); i++) {
+        const char *name = model_name_at(i);
+        bool loaded = model_by_name(name, &m, error) == 0;
+        bool works = loaded && m.n_cases > 0 && m.n_verify > 0 && *m.source && *m.checked;
+        for (size_t c = 0; works && c < m.n_cases; c++)
+            works = valid(&m.cases[c].bench.problem) && *m.cases[c].label;
+        for (size_t v = 0; works && v < m.n_verify; v++)
+            works = valid(&m.verify[v]);
+        snprintf(sentence, sizeof sentence,
+                 "%s loads, and the library takes each of its problems", name);
+        require(works, sentence);
+        snprintf(sentence, sizeof sentence,
+                 "%s: ids are unique and its last position is verified", name);
+        require(loaded && good_ids(&m) && reaches_the_end(&m), sentence);
+    }
+}
+
+static const struct problem *find(const struct model *m, const char *id)
+{
+    for (size_t i = 0; i < m->n_cases; i++)
+        if (strcmp(m->cases[i].bench.id, id) == 0)
+            return &m->cases[i].bench.problem;
+    return NULL;
+}
+
+static void test_numbers(void)
+{
+    static struct model m;
+    char error[MODEL_ERROR];
+    const struct problem *p;
+    require(model_by_name("llama-3.1-8b", &m, error) == 0 &&
+                m.freqs.scaling == POSENC_SCALING_LLAMA3 && m.freqs.rope_theta == 500000.0 &&
+                m.freqs.factor == 8.0 && m.freqs.original_max_position_embeddings == 8192.0,
+            "Llama 3.1 scales by the llama3 rule");
+    p = find(&m, "rope_half/f32/given/llama-3.1-8b-decode");
+    require(p && p->heads == 40 && p->dim == 128 && p->rotary_dim == 128 && p->tokens == 1 &&
+                p->in_place,
+            "and rotates 32 query and 8 key heads of 128 in one call");
+    p = find(&m, "rope_table/f32/hf_f32/llama-3.1-8b-decode");
+    require(p && p->first == 131071 && p->freqs.profile == POSENC_HF_F32,
+            "whose last position is 131071");
+    require(model_by_name("gpt-neox-20b", &m, error) == 0 &&
+                (p = find(&m, "rope_half/f32/given/gpt-neox-20b-prefill")) && p->dim == 96 &&
+                p->rotary_dim == 24,
+            "GPT-NeoX rotates 24 of 96");
+    require(model_by_name("gpt-j-6b", &m, error) == 0 &&
+                (p = find(&m, "rope_interleaved/f32/given/gpt-j-6b-prefill")) &&
+                p->dim == 256 && p->rotary_dim == 64,
+            "GPT-J rotates 64 of 256, interleaved");
+    require(model_by_name("gpt-oss-20b", &m, error) == 0 &&
+                m.freqs.scaling == POSENC_SCALING_YARN && !m.freqs.truncate &&
+                m.freqs.dim == 64,
+            "gpt-oss does not truncate its YaRN ramp");
+    struct posenc_freqs *freqs;
+    bool made = posenc_freqs_create(&m.freqs, &freqs, NULL) == POSENC_OK;
+    require(made && fabs(posenc_freqs_view(freqs).attention_factor - 1.346574) < 1e-6,
+            "attention factor 1.346574");
+    if (made)
+        posenc_freqs_destroy(freqs);
+    require(model_by_name("deepseek-v3", &m, error) == 0 &&
+                posenc_freqs_create(&m.freqs, &freqs, NULL) == POSENC_OK,
+            "DeepSeek-V3 has both mscales");
+    require(posenc_freqs_view(freqs).attention_factor == 1.0, "which cancel to 1 exactly");
+    posenc_freqs_destroy(freqs);
+    require(model_by_name("bloom-176b", &m, error) == 0 &&
+                (p = find(&m, "alibi_add/f32/given/bloom-176b-decode")) && p->heads == 112 &&
+                p->keys == 2048 && p->query_offset == 2047 && p->causal &&
+                p->x_scale == (float)(1.0 / sqrt(128.0)),
+            "BLOOM decodes 112 heads over 2048 keys, scores scaled by 1/sqrt(128)");
+    require(model_by_name("t5-base", &m, error) == 0 &&
+                (p = find(&m, "t5_bias_add/f32/given/t5-base-prefill")) && p->bidirectional &&
+                p->x_scale == 1.0f && p->heads == 12,
+            "T5 encodes in both directions and does not scale its scores");
+    require(model_by_name("transformer-base", &m, error) == 0 &&
+                (p = find(&m, "sinusoidal_add/f32/exact/transformer-base-prefill")) &&
+                p->x_scale == (float)sqrt(512.0) && p->freqs.dim == 512,
+            "the Transformer scales its embeddings by sqrt(512)");
+}
+
+/* Loads text as a configuration by way of a file. */
+static int load_text(const char *text, struct model *m, char error[MODEL_ERROR])
+{
+    char path[] = "/tmp/posenc-config-XXXXXX";
+    int descriptor = mkstemp(path);
+    size_t n = strlen(text);
+    bool written = descriptor >= 0 && write(descriptor, text, n) == (ssize_t)n;
+    if (descriptor >= 0)
+        close(descriptor);
+    int status = written ? model_from_config(path, m, error) : -2;
+    unlink(path);
+    return status;
+}
+
+#define LLAMA                                                                                  \
+    "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_attention_heads\": 4, "            \
+    "\"max_position_embeddings\": 100"
+
+static void test_refusals(void)
+{
+    static const struct {
+        const char *text, *named;
+    } bad[] = {
+        { "{\"model_type\": \"mamba\"}", "mamba" },
+        { LLAMA ", \"rope_scaling\": {\"rope_type\": \"mrope\"}}", "mrope" },
+        { LLAMA ", \"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 2}}", "dynamic" },
+        { LLAMA ", \"rope_scaling\": {\"factor\": 2}}", "rope_type" },
+        { LLAMA ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 2}}",
+          "original_max_position" },
+        { LLAMA ", \"rope_theta\": 0}", "rope_theta" },
+        { LLAMA ", \"rope_theta\": \"big\"}", "rope_theta" },
+        { LLAMA ", \"head_dim\": 0}", "head_dim" },
+        { LLAMA ", \"head_dim\": 15}", "even" },
+        { LLAMA ", \"rotary_dim\": 32}", "rotary_dim" },
+        { LLAMA ", \"num_key_value_heads\": 1.5}", "num_key_value_heads" },
+        { "{\"model_type\": \"llama\", \"hidden_size\": -4}", "max_position_embeddings" },
+        { "{\"model_type\": \"llama\", \"max_position_embeddings\": 8, \"hidden_size\": -4}",
+          "hidden_size" },
+        { "{\"model_type\": \"gpt_oss\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
+          "\"max_position_embeddings\": 8}",
+          "rope_theta is missing" },
+        { "{\"model_type\": \"mpt\", \"d_model\": 64, \"n_heads\": 4, \"max_seq_len\": 8, "
+          "\"attn_config\": {\"alibi\": false}}",
+          "alibi" },
+        { "{\"model_type\": ", "line 1" },
+        { "[]", "object" },
+    };
+    static struct model m;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char error[MODEL_ERROR] = "", sentence[96];
+        int status = load_text(bad[i].text, &m, error);
+        snprintf(sentence, sizeof sentence, "refused, naming %s", bad[i].named);
+        require(status == -1 && strstr(error, bad[i].named), sentence);
+        if (!strstr(error, bad[i].named))
+            printf("# %s\n", error);
+    }
+    char error[MODEL_ERROR] = "";
+    require(load_text(LLAMA "}", &m, error) == 0 && m.freqs.rope_theta == 10000.0 &&
+                m.freqs.dim == 16 && m.cases[0].bench.problem.heads == 8,
+            "what those are made from is accepted, with the defaults of its type");
+    require(load_text(LLAMA ", \"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 4, "
+                            "\"rope_theta\": 5e5}}",
+                      &m, error) == 0 &&
+                m.freqs.scaling == POSENC_SCALING_LINEAR && m.freqs.rope_theta == 5e5,
+            "rope_parameters say the same as rope_scaling");
+    require(model_load("llama-3.1-8", &m, error) == -1 &&
+                strstr(error, "did you mean llama-3.1-8b?"),
+            "an unknown name brings the nearest one");
+    require(model_load("lama-2-7b", &m, error) == -1 &&
+                strstr(error, "did you mean llama-2-7b?"),
+            "a misspelt one, too");
+    require(model_load("/nowhere/config.json", &m, error) == -1 &&
+                strstr(error, "/nowhere/config.json"),
+            "a path that is not there is named");
+}
+
+int main(void)
+{
+    test_built_in();
+    test_numbers();
+    test_refusals();
+    return tap_end();
+}

@@ -1,0 +1,306 @@
+/*
+ * Tables of text, and numbers with sensible digits.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "grid.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int text_width(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80; /* continuation bytes take no column */
+    return n;
+}
+
+static char *copy(const char *text, size_t n)
+{
+    char *s = malloc(n + 1);
+    if (s) {
+        memcpy(s, text, n);
+        s[n] = 0;
+    }
+    return s;
+}
+
+static void append(struct grid *t, char *text)
+{
+    if (!text || t->failed) {
+        free(text);
+        t->failed = true;
+        return;
+    }
+    if (t->cells_used == t->capacity) {
+        size_t capacity = t->capacity ? 2 * t->capacity : 64;
+        char **cells = realloc(t->cells, capacity * sizeof *cells);
+        if (!cells) {
+            free(text);
+            t->failed = true;
+            return;
+        }
+        t->cells = cells;
+        t->capacity = capacity;
+    }
+    t->cells[t->cells_used++] = text;
+}
+
+void grid_begin(struct grid *t, const char *columns)
+{
+    *t = (struct grid){ .gap = 2 };
+    for (const char *p = columns; t->columns < GRID_COLUMNS;) {
+        size_t n = strcspn(p, "|");
+        bool right = *p == '>';
+        t->right[t->columns] = right;
+        t->columns++;
+        append(t, copy(p + right, n - right));
+        if (!p[n])
+            break;
+        p += n + 1;
+    }
+}
+
+void grid_cell(struct grid *t, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    char *text = n < 0 ? NULL : malloc((size_t)n + 1);
+    if (text) {
+        va_start(list, format);
+        vsnprintf(text, (size_t)n + 1, format, list);
+        va_end(list);
+    }
+    append(t, text);
+}
+
+/* Marks a cell that takes the whole row, the rest of which is empty. */
+#define LINE_MARK '\1'
+
+void grid_line(struct grid *t, const char *text)
+{
+    grid_cell(t, "%c%s", LINE_MARK, text);
+    for (int c = 1; c < t->columns; c++)
+        grid_cell(t, "%s", "");
+}
+
+void grid_end(struct grid *t)
+{
+    for (size_t i = 0; i < t->cells_used; i++)
+        free(t->cells[i]);
+    free(t->cells);
+    *t = (struct grid){ 0 };
+}
+
+static void widths(const struct grid *t, int width[GRID_COLUMNS])
+{
+    memset(width, 0, GRID_COLUMNS * sizeof *width);
+    for (size_t i = 0; i < t->cells_used; i++) {
+        if (t->cells[i][0] == LINE_MARK)
+            continue;
+        int w = text_width(t->cells[i]), column = (int)(i % (size_t)t->columns);
+        width[column] = w > width[column] ? w : width[column];
+    }
+}
+
+int grid_width(const struct grid *t)
+{
+    int width[GRID_COLUMNS], sum = t->gap * (t->columns - 1);
+    widths(t, width);
+    for (int c = 0; c < t->columns; c++)
+        sum += width[c];
+    return sum;
+}
+
+void grid_console(const struct grid *t, const char *indent, FILE *out)
+{
+    int width[GRID_COLUMNS],
+        owed = 0; /* spaces are owed until text follows: none at a line's end */
+    widths(t, width);
+    for (size_t i = 0; i < t->cells_used; i++) {
+        const char *text = t->cells[i];
+        int column = (int)(i % (size_t)t->columns), space = width[column] - text_width(text);
+        if (text[0] == LINE_MARK) {
+            fprintf(out, "%s%s\n", indent, text + 1);
+            i += (size_t)t->columns - 1;
+            continue;
+        }
+        owed += column ? t->gap : text_width(indent);
+        owed += t->right[column] ? space : 0;
+        if (*text) {
+            fprintf(out, "%*s%s", owed, "", text);
+            owed = 0;
+        }
+        owed += t->right[column] ? 0 : space;
+        if (column == t->columns - 1) {
+            fputc('\n', out);
+            owed = 0;
+        }
+    }
+}
+
+void grid_blocks(const struct grid *t, const char *indent, int width, FILE *out)
+{
+    size_t columns = (size_t)t->columns;
+    for (size_t row = columns; row + columns <= t->cells_used; row += columns) {
+        int at = 0;
+        for (size_t c = 0; c < columns; c++) {
+            const char *head = t->cells[c], *text = t->cells[row + c];
+            if (!*text)
+                continue;
+            if (*text == LINE_MARK) {
+                fprintf(out, "%s%s", indent, text + 1);
+                break;
+            }
+            bool named = c > 0 && *head; /* the first column names the row itself */
+            int takes = text_width(text) + (named ? text_width(head) + 1 : 0) + 2;
+            if (at == 0 || at + takes > width) {
+                fprintf(out, "%s%s%s", at ? "\n" : "", indent, at || c ? "    " : "");
+                at = text_width(indent) + (c ? 4 : 0);
+            }
+            fprintf(out, "%s%s%s  ", named ? head : "", named ? " " : "", text);
+            at += takes;
+        }
+        fputc('\n', out);
+    }
+}
+
+static void markdown_cell(const char *text, FILE *out)
+{
+    for (; *text; text++) {
+        if (*text == '|')
+            fputc('\\', out);
+        fputc(*text == '\n' ? ' ' : *text, out);
+    }
+}
+
+void grid_markdown(const struct grid *t, FILE *out)
+{
+    for (size_t i = 0; i < t->cells_used; i++) {
+        int column = (int)(i % (size_t)t->columns);
+        fputs(column ? " | " : "| ", out);
+        markdown_cell(t->cells[i], out);
+        if (column != t->columns - 1)
+            continue;
+        fputs(" |\n", out);
+        if (i + 1 == (size_t)t->columns) {
+            for (int c = 0; c < t->columns; c++)
+                fputs(t->right[c] ? "|---:" : "|---", out);
+            fputs("|\n", out);
+        }
+    }
+}
+
+/* ---- Numbers ------------------------------------------------------------------------------
+ */
+
+static char *buffer(void)
+{
+    static char buffers[16][48];
+    static int next;
+    return buffers[next++ % 16];
+}
+
+/* Three significant digits, without an exponent. */
+static void three(char *text, size_t bytes, double x)
+{
+    double a = fabs(x);
+    snprintf(text, bytes, a >= 99.95 ? "%.0f" : a >= 9.995 ? "%.1f" : "%.2f", x);
+}
+
+const char *show_time(double ns)
+{
+    char *text = buffer(), number[32];
+    int unit = ns >= 999.5e6 ? 3 : ns >= 999.5e3 ? 2 : ns >= 999.5 ? 1 : 0;
+    static const double scale[] = { 1.0, 1e-3, 1e-6, 1e-9 };
+    static const char *const name[] = { "ns", "us", "ms", "s" };
+    three(number, sizeof number, ns * scale[unit]);
+    snprintf(text, 48, "%s %s", number, name[unit]);
+    return text;
+}
+
+const char *show_rate(double gbps)
+{
+    char *text = buffer();
+    three(text, 48, gbps);
+    return text;
+}
+
+const char *show_times(double ratio)
+{
+    char *text = buffer();
+    if (!(ratio > 0.0))
+        return "-";
+    snprintf(text, 48, ratio >= 9.95 ? "%.0fx" : ratio >= 1.995 ? "%.1fx" : "%.2fx", ratio);
+    return text;
+}
+
+const char *show_percent(double ratio)
+{
+    char *text = buffer();
+    if (!(ratio > 0.0))
+        return "-";
+    snprintf(text, 48, "%.0f %%", 100.0 * ratio);
+    return text;
+}
+
+const char *show_error(double max, const char *metric)
+{
+    char *text = buffer();
+    if (!*metric)
+        return "-";
+    if (strcmp(metric, "exact") == 0) {
+        snprintf(text, 48,
+                 isinf(max)  ? "differs"
+                 : max > 0.0 ? "%.3g differ"
+                             : "same bits",
+                 max);
+        return text;
+    }
+    bool ulp = strcmp(metric, "abs") != 0;
+    const char *unit = strcmp(metric, "pair_ulp") == 0 ? "pair ulp" : metric;
+    if (isinf(max) || isnan(max))
+        snprintf(text, 48, "%s %s", isnan(max) ? "NaN" : "infinite", unit);
+    else if (max == 0.0)
+        snprintf(text, 48, "0 %s", unit);
+    else if (!ulp && max >= 0.01)
+        snprintf(text, 48, "%.2g %s", max, unit);
+    else if (ulp && max < 99.995)
+        snprintf(text, 48, "%.2f %s", max, unit);
+    else if (ulp && max < 9999.5)
+        snprintf(text, 48, "%.0f %s", max, unit);
+    else
+        snprintf(text, 48, "%.1e %s", max, unit);
+    return text;
+}
+
+const char *show_bytes(double bytes)
+{
+    char *text = buffer();
+    if (bytes >= 1024.0 * 1024.0 * 1024.0)
+        snprintf(text, 48, "%.3g GiB", bytes / (1024.0 * 1024.0 * 1024.0));
+    else if (bytes >= 1024.0 * 1024.0)
+        snprintf(text, 48, "%.4g MiB", bytes / (1024.0 * 1024.0));
+    else if (bytes >= 1024.0)
+        snprintf(text, 48, "%.4g KiB", bytes / 1024.0);
+    else
+        snprintf(text, 48, "%.0f B", bytes);
+    return text;
+}
+
+const char *show_count(double n)
+{
+    char *text = buffer(), digits[32];
+    int length = snprintf(digits, sizeof digits, "%.0f", n), at = 0;
+    for (int i = 0; i < length && at < 46; i++) {
+        if (i && (length - i) % 3 == 0)
+            text[at++] = ' ';
+        text[at++] = digits[i];
+    }
+    text[at] = 0;
+    return text;
+}

@@ -1,0 +1,434 @@
+/*
+ * Records -> rows, and the questions asked of them.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "query.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool kind_is(const json_t *record, const char *kind)
+{
+    return strcmp(record_text(record, "t"), kind) == 0;
+}
+
+/* The env that rules a record: the last one before it of its run, else the next one. */
+static const json_t *env_at(const json_t *records, size_t at)
+{
+    for (size_t i = at + 1; i-- > 0;) {
+        const json_t *record = json_array_get(records, i);
+        if (kind_is(record, "env"))
+            return record;
+        if (kind_is(record, "header") && i < at)
+            break;
+    }
+    for (size_t i = at; i < json_array_size(records); i++)
+        if (kind_is(json_array_get(records, i), "env"))
+            return json_array_get(records, i);
+    return NULL;
+}
+
+/* The id of machine number `machine` in order of appearance; NULL past the end. */
+static const char *machine_id(const json_t *records, size_t machine)
+{
+    size_t n = json_array_size(records), seen = 0;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *record = json_array_get(records, i);
+        if (!kind_is(record, "env"))
+            continue;
+        const char *id = record_text(record, "env_id");
+        bool known = false;
+        for (size_t j = 0; j < i && !known; j++) {
+            const json_t *other = json_array_get(records, j);
+            known = kind_is(other, "env") && strcmp(record_text(other, "env_id"), id) == 0;
+        }
+        if (!known && seen++ == machine)
+            return id;
+    }
+    return NULL;
+}
+
+size_t results_machines(const json_t *records)
+{
+    size_t n = 0;
+    while (machine_id(records, n))
+        n++;
+    return n ? n : 1;
+}
+
+static void add_backend(struct results *r, const json_t *j)
+{
+    struct backend_row row = {
+        .id = record_text(j, "id"),
+        .family = record_text(j, "family"),
+        .description = record_text(j, "description"),
+        .reason = record_text(j, "reason"),
+        .available = json_is_true(json_object_get(j, "available")),
+        .json = j,
+    };
+    for (size_t i = 0; i < r->n_backends; i++)
+        if (strcmp(r->backends[i].id, row.id) == 0) {
+            r->backends[i] = row;
+            return;
+        }
+    r->backends[r->n_backends++] = row;
+}
+
+/* A backend that only its results name. */
+static void need_backend(struct results *r, const char *id, const char *family)
+{
+    for (size_t i = 0; i < r->n_backends; i++)
+        if (strcmp(r->backends[i].id, id) == 0)
+            return;
+    r->backends[r->n_backends++] = (struct backend_row){ id, family, "", "", true, NULL };
+}
+
+static void need_name(const char **names, size_t *n, const char *name)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(names[i], name) == 0)
+            return;
+    names[(*n)++] = name;
+}
+
+static void add_bench(struct results *r, const json_t *j)
+{
+    struct bench_row row = {
+        .id = record_text(j, "case"),
+        .kernel = record_text(j, "kernel"),
+        .profile = record_text(j, "profile"),
+        .backend = record_text(j, "backend"),
+        .family = record_text(j, "family"),
+        .footprint = record_text(j, "footprint.name"),
+        .refused = record_text(j, "refused"),
+        .roof_kind = record_text(j, "roof.kind"),
+        .roof_variant = record_text(j, "roof.variant"),
+        .median = record_value(j, "median_ns", 0.0),
+        .min = record_value(j, "min_ns", 0.0),
+        .lo = record_value(j, "ci.lo", 0.0),
+        .hi = record_value(j, "ci.hi", 0.0),
+        .level = record_value(j, "ci.level", 0.0),
+        .bytes = record_value(j, "footprint.bytes", record_value(j, "bytes", 0.0)),
+        .gbps = record_value(j, "gbps", 0.0),
+        .roof_gbps = record_value(j, "roof.gbps", 0.0),
+        .roof_ratio = record_value(j, "roof.ratio", 0.0),
+        .vs_libm = record_value(j, "vs_libm", 0.0),
+        .vs_autovec = record_value(j, "vs_autovec", 0.0),
+        .null_pct = fabs(record_value(j, "null_pct", 0.0)),
+        .threads = (int)record_value(j, "threads", 1.0),
+        .rounds = (int)record_value(j, "rounds", 0.0),
+    };
+    if (!*row.refused && !(row.median > 0.0))
+        row.refused = "no time recorded";
+    need_backend(r, row.backend, row.family);
+    need_name(r->kernels, &r->n_kernels, row.kernel);
+    need_name(r->cases, &r->n_cases, row.id);
+    for (size_t i = 0; i < r->n_bench; i++)
+        if (strcmp(r->bench[i].id, row.id) == 0 &&
+            strcmp(r->bench[i].backend, row.backend) == 0 &&
+            r->bench[i].threads == row.threads) {
+            r->bench[i] = row;
+            return;
+        }
+    r->bench[r->n_bench++] = row;
+}
+
+static void add_conf(struct results *r, const json_t *j)
+{
+    struct conf_row row = {
+        .id = record_text(j, "case"),
+        .kernel = record_text(j, "kernel"),
+        .dtype = record_text(j, "dtype"),
+        .profile = record_text(j, "profile"),
+        .backend = record_text(j, "backend"),
+        .family = record_text(j, "family"),
+        .suite = record_text(j, "suite"),
+        .status = record_text(j, "status"),
+        .reason = record_text(j, "reason"),
+        .repro = record_text(j, "repro"),
+        .metric = record_text(j, "err.metric"),
+        .witness = record_text(j, "err.witness"),
+        .coverage = record_text(j, "err.coverage"),
+        .got = record_text(j, "err.got"),
+        .want = record_text(j, "err.want"),
+        .max = record_value(j, "err.max", 0.0),
+        .limit = record_value(j, "err.limit", 0.0),
+        .checked = record_value(j, "err.n", 0.0),
+        .misrounded = record_value(j, "err.misrounded", 0.0),
+    };
+    need_backend(r, row.backend, row.family);
+    need_name(r->kernels, &r->n_kernels, row.kernel);
+    r->conf[r->n_conf++] = row;
+}
+
+static int conf_order(const void *a, const void *b)
+{
+    const struct conf_row *x = a, *y = b;
+    int d = strcmp(x->id, y->id);
+    d = d ? d : strcmp(x->backend, y->backend);
+    return d ? d : strcmp(x->suite, y->suite);
+}
+
+/* Of equal (case, backend, suite) the last one counts; the order of the others stays. */
+struct place {
+    struct conf_row row;
+    size_t at;
+};
+
+static int place_order(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    int d = conf_order(&x->row, &y->row);
+    return d ? d : (x->at > y->at) - (x->at < y->at);
+}
+
+static int keep_last_conf(struct results *r)
+{
+    struct place *sorted = malloc((r->n_conf + 1) * sizeof *sorted);
+    bool *drop = calloc(r->n_conf + 1, sizeof *drop);
+    if (!sorted || !drop) {
+        free(sorted);
+        free(drop);
+        return -1;
+    }
+    for (size_t i = 0; i < r->n_conf; i++)
+        sorted[i] = (struct place){ r->conf[i], i };
+    qsort(sorted, r->n_conf, sizeof *sorted, place_order);
+    for (size_t i = 0; i + 1 < r->n_conf; i++)
+        drop[sorted[i].at] = conf_order(&sorted[i].row, &sorted[i + 1].row) == 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < r->n_conf; i++)
+        if (!drop[i])
+            r->conf[kept++] = r->conf[i];
+    r->n_conf = kept;
+    free(sorted);
+    free(drop);
+    return 0;
+}
+
+int results_make(const json_t *records, size_t machine, struct results *r)
+{
+    size_t n = json_array_size(records) + 1;
+    *r = (struct results){ 0 };
+    r->backends = calloc(n, sizeof *r->backends);
+    r->bench = calloc(n, sizeof *r->bench);
+    r->conf = calloc(n, sizeof *r->conf);
+    r->models = calloc(n, sizeof *r->models);
+    r->kernels = calloc(n, sizeof *r->kernels);
+    r->cases = calloc(n, sizeof *r->cases);
+    if (!r->backends || !r->bench || !r->conf || !r->models || !r->kernels || !r->cases) {
+        results_free(r);
+        return -1;
+    }
+    const char *wanted = machine_id(records, machine);
+    const json_t *env = NULL;
+    for (size_t i = 0; i + 1 < n; i++) {
+        const json_t *j = json_array_get(records, i);
+        if (i == 0 || kind_is(j, "header") || kind_is(j, "env"))
+            env = env_at(records, i);
+        if (wanted && env && strcmp(record_text(env, "env_id"), wanted) != 0)
+            continue;
+        if (kind_is(j, "header")) {
+            r->header = j;
+            r->runs++;
+        } else if (kind_is(j, "env")) {
+            r->env = j;
+        } else if (kind_is(j, "footer")) {
+            r->footer = j;
+            r->finished += json_is_true(json_object_get(j, "complete"));
+        } else if (kind_is(j, "backend")) {
+            add_backend(r, j);
+        } else if (kind_is(j, "bench")) {
+            add_bench(r, j);
+        } else if (kind_is(j, "conf")) {
+            add_conf(r, j);
+        } else if (kind_is(j, "model")) {
+            size_t k = 0;
+            while (k < r->n_models &&
+                   strcmp(record_text(r->models[k], "name"), record_text(j, "name")) != 0)
+                k++;
+            r->models[k] = j;
+            r->n_models += k == r->n_models;
+        }
+    }
+    if (keep_last_conf(r) == 0)
+        return 0;
+    results_free(r);
+    return -1;
+}
+
+void results_free(struct results *r)
+{
+    free(r->backends);
+    free(r->bench);
+    free(r->conf);
+    free(r->models);
+    free(r->kernels);
+    free(r->cases);
+    *r = (struct results){ 0 };
+}
+
+static bool matches(const char *wanted, const char *value)
+{
+    return !wanted || strcmp(wanted, value) == 0;
+}
+
+struct tally tally_conf(const struct results *r, const char *kernel, const char *backend,
+                        const char *suite)
+{
+    struct tally t = { 0 };
+    for (size_t i = 0; i < r->n_conf; i++) {
+        const struct conf_row *c = &r->conf[i];
+        if (!matches(kernel, c->kernel) || !matches(backend, c->backend) ||
+            !matches(suite, c->suite))
+            continue;
+        t.total++;
+        t.pass += strcmp(c->status, "pass") == 0;
+        t.fail += strcmp(c->status, "fail") == 0;
+        t.crash += strcmp(c->status, "crash") == 0;
+        t.skipped += strcmp(c->status, "skipped") == 0;
+        t.unsupported += strcmp(c->status, "unsupported") == 0;
+        t.weak += strcmp(c->status, "weak") == 0;
+    }
+    return t;
+}
+
+bool conforms(const struct results *r, const char *kernel, const char *backend, bool *checked)
+{
+    struct tally t = tally_conf(r, kernel, backend, NULL);
+    *checked = t.pass + t.fail + t.crash + t.weak > 0;
+    return t.fail + t.crash == 0;
+}
+
+/* Errors of different metrics are not comparable; this one says how much of its limit each
+ * used. */
+static double severity(const struct conf_row *c)
+{
+    return c->limit > 0.0 ? c->max / c->limit : c->max > 0.0 ? 1e300 : 0.0;
+}
+
+const struct conf_row *worst_error(const struct results *r, const char *kernel,
+                                   const char *backend, const char *profile)
+{
+    const struct conf_row *worst = NULL;
+    for (size_t i = 0; i < r->n_conf; i++) {
+        const struct conf_row *c = &r->conf[i];
+        if (!*c->metric || !matches(kernel, c->kernel) || !matches(backend, c->backend) ||
+            !matches(profile, c->profile))
+            continue;
+        bool same = worst && strcmp(worst->metric, c->metric) == 0;
+        if (!worst || (same ? c->max > worst->max : severity(c) > severity(worst)))
+            worst = c;
+    }
+    return worst;
+}
+
+const char *default_backend(const struct results *r, const char *kernel)
+{
+    for (size_t i = 0; i < r->n_backends; i++)
+        if (json_object_get(json_object_get(r->backends[i].json, "serves"), kernel))
+            return r->backends[i].id;
+    return "";
+}
+
+static int faster_first(const void *a, const void *b)
+{
+    const struct bench_row *x = *(const struct bench_row *const *)a,
+                           *y = *(const struct bench_row *const *)b;
+    if (!*x->refused != !*y->refused)
+        return *x->refused ? 1 : -1;
+    return (x->median > y->median) - (x->median < y->median);
+}
+
+size_t rows_of_case(const struct results *r, const char *id, const struct bench_row **rows,
+                    size_t n)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < r->n_bench && found < n; i++)
+        if (strcmp(r->bench[i].id, id) == 0)
+            rows[found++] = &r->bench[i];
+    qsort(rows, found, sizeof *rows, faster_first);
+    return found;
+}
+
+bool is_tie(const struct bench_row *fastest, const struct bench_row *row)
+{
+    if (row == fastest || *row->refused || *fastest->refused)
+        return false;
+    double low = row->lo > 0.0 ? row->lo : row->median,
+           high = fastest->hi > 0.0 ? fastest->hi : fastest->median;
+    double noise = row->null_pct > fastest->null_pct ? row->null_pct : fastest->null_pct;
+    return low <= high * (1.0 + noise / 100.0);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double median_null(const struct results *r)
+{
+    double *values = malloc((r->n_bench + 1) * sizeof *values);
+    size_t n = 0;
+    if (!values)
+        return -1.0;
+    for (size_t c = 0; c < r->n_cases; c++)
+        for (size_t i = 0; i < r->n_bench; i++)
+            if (strcmp(r->bench[i].id, r->cases[c]) == 0 && !*r->bench[i].refused) {
+                values[n++] =
+                    r->bench[i].null_pct; /* one value a case: all of its rows share it */
+                break;
+            }
+    qsort(values, n, sizeof *values, by_value);
+    double median = n ? values[n / 2] : -1.0;
+    free(values);
+    return median;
+}
+
+const char *row_range(const struct conf_row *row)
+{
+    const char *last = strrchr(row->id, '/'), *range = last ? strstr(last, "p2e") : NULL;
+    return strcmp(row->suite, "accuracy") == 0 && range ? range : "";
+}
+
+bool row_is_exact(const struct conf_row *row)
+{
+    return (strcmp(row->metric, "ulp") == 0 && row->max <= 1.0) ||
+           (strcmp(row->metric, "exact") == 0 && row->max <= 0.0);
+}
+
+const json_t *model_case(const struct results *r, const char *id, const json_t **model)
+{
+    for (size_t m = 0; m < r->n_models; m++) {
+        const json_t *cases = json_object_get(r->models[m], "cases");
+        for (size_t i = 0; i < json_array_size(cases); i++)
+            if (strcmp(record_text(json_array_get(cases, i), "case"), id) == 0) {
+                if (model)
+                    *model = r->models[m];
+                return json_array_get(cases, i);
+            }
+    }
+    return NULL;
+}
+
+void command_of(const json_t *header, char *text, size_t bytes)
+{
+    const json_t *argv = json_object_get(header, "argv");
+    size_t at = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < json_array_size(argv); i++) {
+        const char *word = json_string_value(json_array_get(argv, i));
+        if (!word)
+            continue;
+        bool plain = *word != 0;
+        for (const char *p = word; *p; p++)
+            plain = plain && (isalnum((unsigned char)*p) || strchr("-_./:=,+@%", *p));
+        int n = snprintf(text + at, bytes - at, plain ? "%s%s" : "%s'%s'", i ? " " : "", word);
+        if (n < 0 || (size_t)n >= bytes - at)
+            return;
+        at += (size_t)n;
+    }
+}

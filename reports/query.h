@@ -1,0 +1,89 @@
+/*
+ * Questions that several renderers ask of records.  Rows point into the records, which must
+ * outlive them.
+ */
+#ifndef POSENC_QUERY_H
+#define POSENC_QUERY_H
+
+#include "records.h"
+
+struct backend_row {
+    const char *id, *family, *description, *reason; /* reason: why it cannot run here, or "" */
+    bool available;
+    const json_t *json;
+};
+
+struct bench_row {
+    const char *id, *kernel, *profile, *backend, *family, *footprint, *refused, *roof_kind,
+        *roof_variant;
+    double median, min, lo, hi, level, bytes, gbps, roof_gbps, roof_ratio, vs_libm, vs_autovec,
+        null_pct;
+    int threads, rounds;
+};
+
+struct conf_row {
+    const char *id, *kernel, *dtype, *profile, *backend, *family, *suite, *status, *reason,
+        *metric, *witness, *coverage, *repro, *got, *want;
+    double max, limit, checked, misrounded;
+};
+
+/* The records of one machine.  Of several results of one case and backend, the last counts. */
+struct results {
+    const json_t *header, *env, *footer; /* of the last run; each may be NULL */
+    int runs, finished;                  /* headers and complete footers met */
+    size_t n_backends, n_bench, n_conf, n_models, n_kernels, n_cases;
+    struct backend_row *backends;
+    struct bench_row *bench;
+    struct conf_row *conf;
+    const json_t **models;
+    const char **kernels; /* in order of appearance */
+    const char **cases;   /* of bench, likewise */
+};
+
+/* Machines (by env_id) in an array of records, at least 1; and the results of one.  -1: no
+ * memory. */
+size_t results_machines(const json_t *records);
+int results_make(const json_t *records, size_t machine, struct results *results);
+void results_free(struct results *results);
+
+/* Statuses of conf rows that match; NULL matches all. */
+struct tally {
+    int pass, fail, crash, skipped, unsupported, weak, total;
+};
+struct tally tally_conf(const struct results *results, const char *kernel, const char *backend,
+                        const char *suite);
+bool conforms(const struct results *results, const char *kernel, const char *backend,
+              bool *checked);
+
+/* The row with the largest error of a kernel, backend and profile (NULL: any); NULL when none.
+ */
+const struct conf_row *worst_error(const struct results *results, const char *kernel,
+                                   const char *backend, const char *profile);
+
+/* Who serves a kernel when none is named: the backend's id, or "". */
+const char *default_backend(const struct results *results, const char *kernel);
+
+/* Rows of a case, fastest first; refused ones last.  Returns how many (at most n). */
+size_t rows_of_case(const struct results *results, const char *id,
+                    const struct bench_row **rows, size_t n);
+/* Whether the clock cannot tell a row from the fastest: intervals that overlap within the
+ * noise. */
+bool is_tie(const struct bench_row *fastest, const struct bench_row *row);
+
+/* Median over cases of how far a backend was from its own copy; -1 when nothing was timed. */
+double median_null(const struct results *results);
+
+/* The range of positions a row of the accuracy suite covers, from the end of its case id:
+ * "p2e17", |position| below 2^17; "" where it is no such row. */
+const char *row_range(const struct conf_row *row);
+/* Whether that row's values are within 1 ulp of real mathematics. */
+bool row_is_exact(const struct conf_row *row);
+
+/* The title of a bench case within its models: "Llama 3.1 8B: decode, 1 token"; NULL where none
+ * names it. */
+const json_t *model_case(const struct results *results, const char *id, const json_t **model);
+
+/* The command of a header, quoted for a shell where needed. */
+void command_of(const json_t *header, char *text, size_t bytes);
+
+#endif

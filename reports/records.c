@@ -1,0 +1,194 @@
+/*
+ * Records in memory, to a stream line by line, and back.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "records.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ten digits are more than any clock here; exact floats are written as hexadecimal strings. */
+#define DUMP_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(10))
+
+int records_open(struct records *records, const char *path, char error[RECORDS_ERROR])
+{
+    *records = (struct records){ .list = json_array() };
+    if (!records->list) {
+        snprintf(error, RECORDS_ERROR, "out of memory");
+        return -1;
+    }
+    if (!path)
+        return 0;
+    records->owned = strcmp(path, "-") != 0;
+    records->stream = records->owned ? fopen(path, "w") : stdout;
+    if (records->stream)
+        return 0;
+    snprintf(error, RECORDS_ERROR,
+             "%.300s: %s; the path of a file that can be written is needed", path,
+             strerror(errno));
+    json_decref(records->list);
+    records->list = NULL;
+    return -1;
+}
+
+int records_append(struct records *records, json_t *record)
+{
+    if (!record || json_array_append_new(records->list, record)) {
+        records->failed = ENOMEM;
+        return -1;
+    }
+    if (!records->stream)
+        return 0;
+    errno = 0;
+    if (json_dumpf(record, records->stream, DUMP_FLAGS) ||
+        fputc('\n', records->stream) == EOF || fflush(records->stream)) {
+        records->failed = errno ? errno : EIO;
+        return -1;
+    }
+    return 0;
+}
+
+int records_close(struct records *records, char error[RECORDS_ERROR])
+{
+    if (records->owned && records->stream && fclose(records->stream) && !records->failed)
+        records->failed = errno;
+    json_decref(records->list);
+    records->list = NULL;
+    records->stream = NULL;
+    if (!records->failed)
+        return 0;
+    snprintf(error, RECORDS_ERROR, "records could not be written: %s",
+             strerror(records->failed));
+    return -1;
+}
+
+/* One line, without its newline.  Blank lines are passed over. */
+static int read_line(const char *line, const char *name, size_t number, json_t *list,
+                     char error[RECORDS_ERROR])
+{
+    if (line[strspn(line, " \t\r")] == 0)
+        return 0;
+    json_error_t where;
+    json_t *record = json_loads(line, JSON_REJECT_DUPLICATES, &where);
+    if (!record) {
+        snprintf(error, RECORDS_ERROR,
+                 "%.200s: line %zu, column %d: %.120s; one JSON object a line "
+                 "(schema " RECORDS_SCHEMA ") is needed",
+                 name, number, where.column, where.text);
+        return -1;
+    }
+    const char *kind = json_string_value(json_object_get(record, "t"));
+    const char *schema = json_string_value(json_object_get(record, "schema"));
+    const char *wrong = !kind                                 ? "has no member \"t\" of text"
+                        : strcmp(kind, "header") != 0         ? NULL
+                        : !schema                             ? "is a header without a schema"
+                        : strcmp(schema, RECORDS_SCHEMA) != 0 ? "is of another schema"
+                                                              : NULL;
+    if (wrong || json_array_append(list, record)) {
+        snprintf(error, RECORDS_ERROR,
+                 "%.200s: line %zu %s%s%.60s; a record of schema " RECORDS_SCHEMA " is needed",
+                 name, number, wrong ? wrong : "does not fit into memory",
+                 schema && wrong ? ", " : "", schema && wrong ? schema : "");
+        json_decref(record);
+        return -1;
+    }
+    json_decref(record);
+    return 0;
+}
+
+int records_read(FILE *in, const char *name, json_t *list, char error[RECORDS_ERROR])
+{
+    char *line = NULL;
+    size_t size = 0, number = 0, before = json_array_size(list);
+    int status = 0;
+    ssize_t n;
+    while (status == 0 && (n = getline(&line, &size, in)) >= 0) {
+        if (n && line[n - 1] == '\n')
+            line[n - 1] = 0;
+        status = read_line(line, name, ++number, list, error);
+    }
+    free(line);
+    if (status == 0 && ferror(in)) {
+        snprintf(error, RECORDS_ERROR, "%.300s: %s", name, strerror(errno));
+        status = -1;
+    }
+    if (status == 0 && json_array_size(list) == before) {
+        snprintf(error, RECORDS_ERROR,
+                 "%.300s: holds no record; JSON Lines of schema " RECORDS_SCHEMA " are needed",
+                 name);
+        status = -1;
+    }
+    return status;
+}
+
+int records_load(const char *path, json_t *list, char error[RECORDS_ERROR])
+{
+    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    if (!in) {
+        snprintf(error, RECORDS_ERROR,
+                 "%.300s: %s; a file of records (" RECORDS_SCHEMA ") is needed", path,
+                 strerror(errno));
+        return -1;
+    }
+    int status = records_read(in, path, list, error);
+    if (in != stdin)
+        fclose(in);
+    return status;
+}
+
+json_t *record_number(double value)
+{
+    if (isfinite(value))
+        return json_real(value);
+    return json_string(isnan(value) ? "nan" : value > 0.0 ? "inf" : "-inf");
+}
+
+json_t *record_hex(double value)
+{
+    if (!isfinite(value))
+        return record_number(value);
+    char text[40];
+    snprintf(text, sizeof text, "%a", value);
+    return json_string(text);
+}
+
+double record_double(const json_t *value, double otherwise)
+{
+    if (json_is_number(value))
+        return json_number_value(value);
+    const char *text = json_string_value(value);
+    if (!text)
+        return otherwise;
+    char *end;
+    double number = strtod(text, &end);
+    return end == text || *end ? otherwise : number;
+}
+
+/* The member at a path of names joined by dots. */
+static const json_t *member(const json_t *record, const char *path)
+{
+    char name[64];
+    while (record && *path) {
+        size_t n = strcspn(path, ".");
+        if (n >= sizeof name)
+            return NULL;
+        memcpy(name, path, n);
+        name[n] = 0;
+        record = json_object_get(record, name);
+        path += n + (path[n] == '.');
+    }
+    return record;
+}
+
+const char *record_text(const json_t *record, const char *path)
+{
+    const char *text = json_string_value(member(record, path));
+    return text ? text : "";
+}
+
+double record_value(const json_t *record, const char *path, double otherwise)
+{
+    return record_double(member(record, path), otherwise);
+}

@@ -1,0 +1,50 @@
+/*
+ * Records, schema posenc.results/1: one JSON object a line, its member "t" saying which kind
+ * (header, env, backend, model, conf, bench, pair, footer).  Lines are flushed as they come, so
+ * a run that dies leaves a readable file, recognised by its missing footer.  No NaN or
+ * infinity: those are the strings "nan", "inf", "-inf".  Members and kinds a reader does not
+ * know are ignored.
+ */
+#ifndef POSENC_RECORDS_H
+#define POSENC_RECORDS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define RECORDS_SCHEMA "posenc.results/1"
+
+enum { RECORDS_ERROR = 512 }; /* bytes of an error message */
+
+/* Where records go: always into `list`, and line by line to `stream` where there is one. */
+struct records {
+    json_t *list; /* array */
+    FILE *stream;
+    bool owned; /* stream is closed by records_close */
+    int failed; /* errno of the first write that failed */
+};
+
+/* path NULL: memory only; "-": standard output; else a file, which is replaced.  0, or -1 with
+ * a message. */
+int records_open(struct records *records, const char *path, char error[RECORDS_ERROR]);
+/* Takes the reference; NULL (a record that could not be made) is an error.  0 or -1. */
+int records_append(struct records *records, json_t *record);
+/* 0, or -1 with a message when something could not be written. */
+int records_close(struct records *records, char error[RECORDS_ERROR]);
+
+/* Appends the records of a JSON Lines file to `list`.  0, or -1 with a message naming the line,
+ * what is wrong and what would be accepted. */
+int records_load(const char *path, json_t *list, char error[RECORDS_ERROR]);
+int records_read(FILE *in, const char *name, json_t *list, char error[RECORDS_ERROR]);
+
+/* A number as a record holds it: json_real, or a string where it is not finite. */
+json_t *record_number(double value);
+/* A float exactly, as a hexadecimal string ("0x1.8p+1"). */
+json_t *record_hex(double value);
+/* The way back, of both; `otherwise` where there is nothing. */
+double record_double(const json_t *value, double otherwise);
+/* Members by path ("cpu.key"), "" or `otherwise` where absent. */
+const char *record_text(const json_t *record, const char *path);
+double record_value(const json_t *record, const char *path, double otherwise);
+
+#endif

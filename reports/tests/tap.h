@@ -1,0 +1,23 @@
+/* Tests that read as sentences, reported in the Test Anything Protocol. */
+#ifndef POSENC_TESTS_TAP_H
+#define POSENC_TESTS_TAP_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+static int tap_run, tap_failed;
+
+static inline void require(bool holds, const char *sentence)
+{
+    tap_run++;
+    tap_failed += !holds;
+    printf("%s %d - %s\n", holds ? "ok" : "not ok", tap_run, sentence);
+}
+
+static inline int tap_end(void)
+{
+    printf("1..%d\n", tap_run);
+    return tap_failed ? 1 : 0;
+}
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * Pictures: whole or not there at all, and what is printed beside them.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "../plot.h"
+#include "../records.h"
+#include "tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TOKENS = 40, DIM = 16 };
+static float table[TOKENS * DIM];
+
+static void fill(void)
+{
+    for (int t = 0; t < TOKENS; t++)
+        for (int i = 0; i < DIM; i += 2) {
+            double angle = t * pow(10000.0, -(double)i / DIM);
+            table[t * DIM + i] = (float)sin(angle);
+            table[t * DIM + i + 1] = (float)cos(angle);
+        }
+}
+
+static void test_facts(void)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    plot_sinusoidal_facts(table, TOKENS, DIM, out);
+    fclose(out);
+    /* Rows have equal norms, so the similarity at offset k is the mean of cos(k omega). */
+    double similarity = 0.0;
+    for (int i = 0; i < DIM; i += 2)
+        similarity += cos(4.0 * pow(10000.0, -(double)i / DIM)) / (DIM / 2);
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "at offset 4: %.3f\n", similarity);
+    require(strstr(text, "shape [40, 16]\n"), "the shape is printed");
+    require(strstr(text, wanted), "the similarity is the mean cosine of the angles");
+    require(strstr(text, "max 1.000\n"), "the largest value is printed");
+    free(text);
+}
+
+/* The first bytes of a PNG file (RFC 2083, section 3.1), and its last chunk. */
+static bool is_png(const char *path)
+{
+    FILE *in = fopen(path, "rb");
+    unsigned char first[8] = { 0 }, last[12] = { 0 };
+    bool read = in && fread(first, 8, 1, in) == 1 && fseek(in, -12, SEEK_END) == 0 &&
+                fread(last, 12, 1, in) == 1;
+    if (in)
+        fclose(in);
+    return read && memcmp(first, "\x89PNG\r\n\x1a\n", 8) == 0 &&
+           memcmp(last + 4, "IEND", 4) == 0;
+}
+
+static bool ends_svg(const char *path)
+{
+    FILE *in = fopen(path, "rb");
+    char last[16] = "";
+    if (in && fseek(in, -12, SEEK_END) == 0)
+        last[fread(last, 1, sizeof last - 1, in)] = 0;
+    if (in)
+        fclose(in);
+    return strstr(last, "</svg>");
+}
+
+static void test_pictures(const json_t *records, const char *path)
+{
+    char error[PLOT_ERROR] = "";
+    struct plot_target png = { "png", path }, svg = { "svg", path };
+    static const double position[] = { 1.0, 1e3, 1e6 }, none[] = { 0.0, 0.0, 0.0 },
+                        some[] = { 1e-8, 1e-5, 1e-2 };
+    const struct plot_curve curves[] = { { "a_b (exact)", "exact", 3, position, none },
+                                         { "c \"d\" 'e'", "hf_f32", 3, position, some } };
+    require(plot_sinusoidal(table, TOKENS, DIM, -5, "a caption_with 'marks\" \\", &png,
+                            error) == 0 &&
+                is_png(path),
+            "a table becomes a PNG");
+    require(plot_sinusoidal(table, TOKENS, DIM, 0, "", &svg, error) == 0 && ends_svg(path),
+            "or an SVG");
+    require(plot_error(curves, 2, "caption", &png, error) == 0 && is_png(path),
+            "errors become a PNG, zeros included");
+    require(plot_speed(records, "rope_half", &png, error) == 0 && is_png(path),
+            "speeds become a PNG");
+    require(plot_tradeoff(records, "rope_table", &svg, error) == 0 && ends_svg(path),
+            "accuracy against speed, an SVG");
+    if (*error)
+        printf("# %s\n", error);
+}
+
+int main(int argc, char **argv)
+{
+    char error[RECORDS_ERROR], path[] = "/tmp/posenc-plot-XXXXXX";
+    json_t *records = json_array();
+    int descriptor = mkstemp(path);
+    if (argc != 2 || descriptor < 0 || records_load(argv[1], records, error)) {
+        fprintf(stderr, "test_plot: %s\n", argc == 2 ? error : "usage: test_plot run.jsonl");
+        return 2;
+    }
+    close(descriptor);
+    fill();
+    test_facts();
+    if (plot_available(error))
+        test_pictures(records, path);
+    else
+        printf("ok %d - pictures # SKIP %s\n", ++tap_run, error);
+    unlink(path);
+    bool available = plot_available(error);
+    require(plot_speed(records, "alibi", &(struct plot_target){ "png", path }, error) == 1 &&
+                access(path, F_OK) != 0,
+            "where nothing was timed there is no picture");
+    require(plot_speed(records, "rope_half",
+                       &(struct plot_target){ "png", "/nowhere/at/all.png" }, error) == -1 &&
+                strstr(error, available ? "/nowhere/at/all.png" : "gnuplot"),
+            "a path that cannot be written is named");
+    require(plot_speed(records, "rope_half", &(struct plot_target){ "gif", path }, error) ==
+                    -1 &&
+                strstr(error, "gif"),
+            "an unknown format is refused");
+    json_decref(records);
+    return tap_end();
+}

@@ -1,0 +1,334 @@
+/*
+ * Records keep what they were given, and each format says it in its own grammar.  The run
+ * rendered is tests/run.jsonl (invented numbers): a failure, a crash, a tie, a backend that
+ * cannot run here.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "../env.h"
+#include "../query.h"
+#include "../render.h"
+#include "tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *rendered(const char *format, const json_t *records, int width)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    struct render_options options = { .width = width, .color = 0 };
+    int status = out ? render(format, records, out, &options) : -1;
+    if (out)
+        fclose(out);
+    if (status == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, what)); text += strlen(what))
+        n++;
+    return n;
+}
+
+static bool contains(const char *text, const char *what) { return text && strstr(text, what); }
+
+static json_t *reread(const char *text, char error[RECORDS_ERROR])
+{
+    json_t *list = json_array();
+    FILE *in = tmpfile();
+    bool good = in && fputs(text, in) >= 0 && fseek(in, 0, SEEK_SET) == 0 &&
+                records_read(in, "text", list, error) == 0;
+    if (in)
+        fclose(in);
+    if (good)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static void test_records(const json_t *records)
+{
+    char error[RECORDS_ERROR] = "";
+    char *lines = rendered("jsonl", records, 0);
+    json_t *again = lines ? reread(lines, error) : NULL;
+    require(again && json_equal(again, records),
+            "records that are written and read again are the same");
+    json_decref(again);
+    free(lines);
+    struct records memory;
+    require(records_open(&memory, NULL, error) == 0 &&
+                records_append(&memory, json_pack("{s:s}", "t", "x")) == 0 &&
+                json_array_size(memory.list) == 1 && records_append(&memory, NULL) != 0 &&
+                records_close(&memory, error) != 0,
+            "a record that could not be made is an error");
+    require(records_open(&memory, "/nowhere/at/all.jsonl", error) != 0 &&
+                contains(error, "/nowhere/at/all.jsonl"),
+            "a path that cannot be written is named");
+
+    json_t *inf = record_number(HUGE_VAL), *not = record_number(nan("")),
+           *hex = record_hex(0.1);
+    require(json_is_string(inf) && isinf(record_double(inf, 0.0)),
+            "infinity is the string inf, and comes back");
+    require(json_is_string(not ) && isnan(record_double(not, 0.0)),
+            "NaN is the string nan, and comes back");
+    require(record_double(hex, 0.0) == 0.1, "hexadecimal keeps every bit of 0.1");
+    json_decref(inf);
+    json_decref(not );
+    json_decref(hex);
+}
+
+static void test_refusals(void)
+{
+    static const struct {
+        const char *text, *named;
+    } bad[] = {
+        { "{\"t\":\"header\",\"schema\":\"posenc.results/1\"}\n{\"t\":\n", "line 2" },
+        { "{\"t\":\"header\",\"schema\":\"posenc.results/9\"}\n", "posenc.results/9" },
+        { "{\"kernel\":\"alibi\"}\n", "line 1" },
+        { "[1, 2]\n", "line 1" },
+        { "\n\n", "no record" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char error[RECORDS_ERROR] = "", sentence[96];
+        json_t *list = reread(bad[i].text, error);
+        snprintf(sentence, sizeof sentence, "a file that is none is refused, naming: %s",
+                 bad[i].named);
+        require(!list && contains(error, bad[i].named) && contains(error, "posenc.results/1"),
+                sentence);
+        json_decref(list);
+    }
+}
+
+static void test_query(const json_t *records)
+{
+    struct results r;
+    require(results_machines(records) == 1 && results_make(records, 0, &r) == 0,
+            "the run is of one machine");
+    const char *id = "rope_half/f32/given/llama-3.1-8b-prefill";
+    const struct bench_row *rows[32];
+    size_t n = rows_of_case(&r, id, rows, 32);
+    bool ordered = n == 6;
+    for (size_t i = 1; i < n; i++)
+        ordered = ordered && rows[i - 1]->median <= rows[i]->median;
+    require(ordered, "rows of a case come fastest first");
+    require(is_tie(rows[0], rows[1]) && !is_tie(rows[0], rows[2]),
+            "intervals that overlap are a tie, others are not");
+    bool checked;
+    require(!conforms(&r, "rope_half", "sleef_avx512", &checked) && checked &&
+                conforms(&r, "rope_half", "avx512", &checked) && checked,
+            "a failed check makes a backend not conform");
+    require(!conforms(&r, "rope_half", "autovec_v4", &checked), "a crash does, too");
+    require(conforms(&r, "rope_half", "neon", &checked) && !checked,
+            "what was not checked is not called checked");
+    const struct conf_row *worst = worst_error(&r, "sinusoidal", "libm", "exact");
+    require(worst && worst->max == 19400.0, "the worst error of all ranges is found");
+    require(strcmp(default_backend(&r, "rope_half"), "avx512") == 0,
+            "the default comes from what the library chose");
+    results_free(&r);
+
+    json_t *twice = json_copy((json_t *)records);
+    json_array_extend(twice, (json_t *)records);
+    struct results once, both;
+    require(results_make(records, 0, &once) == 0 && results_make(twice, 0, &both) == 0 &&
+                once.n_bench == both.n_bench && once.n_conf == both.n_conf,
+            "a result met twice counts once");
+    results_free(&once);
+    results_free(&both);
+    json_decref(twice);
+}
+
+/* Every line of a table begins its columns where the line before does: checked on the longest.
+ */
+static bool fits(const char *text, int width)
+{
+    for (const char *line = text; *line;) {
+        size_t bytes = strcspn(line, "\n");
+        int columns = 0;
+        for (size_t i = 0; i < bytes; i++)
+            columns += ((unsigned char)line[i] & 0xc0) != 0x80;
+        if (columns > width || (bytes && line[bytes - 1] == ' ')) {
+            printf("# %.*s\n", (int)bytes, line);
+            return false;
+        }
+        line += bytes + (line[bytes] != 0);
+    }
+    return true;
+}
+
+static void test_console(const json_t *records)
+{
+    char *text = rendered("console", records, 132);
+    size_t failed = text ? (size_t)(strstr(text, "2 failed") - text) : 0;
+    require(contains(text, "2 failed") && failed < 120, "console: failures come first");
+    require(text && fits(text, 132),
+            "console: no line is wider than the window or ends in blanks");
+    require(contains(text, "avx512 = avx2"), "console: a tie is called one");
+    require(!contains(text, "\033["), "console: no colour where none is wanted");
+    require(contains(text, "1 failed, ") && contains(text, "1 crashed"),
+            "console: ends with the counts");
+    free(text);
+}
+
+static void test_markdown(const json_t *records)
+{
+    char *text = rendered("md", records, 0);
+    const char *failures = text ? strstr(text, "## 2 failed") : NULL,
+               *answer = text ? strstr(text, "## Llama") : NULL,
+               *evidence = text ? strstr(text, "## Conformance") : NULL;
+    require(failures && answer && evidence && failures < answer && answer < evidence,
+            "md: failures, then the answer, then the evidence");
+    require(contains(text, "posenc_select()"), "md: says how to force another backend");
+    require(contains(text, "posenc report --model llama-3.1-8b"),
+            "md: says how to get it again");
+    require(contains(text, "| below 2^24 |"), "md: says up to where libm is exact");
+    bool tables = true;
+    size_t columns = 0;
+    for (const char *line = text; line && *line; line += strcspn(line, "\n") + 1) {
+        size_t bars = 0, n = strcspn(line, "\n");
+        for (size_t i = 0; i < n; i++)
+            bars += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+        if (line[0] != '|')
+            bars = 0;
+        tables = tables && (columns == 0 || bars == 0 || bars == columns);
+        columns = bars;
+    }
+    require(tables, "md: every row of a table has the columns of its head");
+    free(text);
+}
+
+static void test_csv(const json_t *records)
+{
+    char *text = rendered("csv", records, 0);
+    bool even = text != NULL;
+    size_t commas = 0, lines = 0, wanted = 0;
+    bool quoted = false;
+    for (const char *p = text; p && *p; p++) {
+        quoted = quoted != (*p == '"');
+        commas += *p == ',' && !quoted;
+        if (*p == '\n' && !quoted) {
+            wanted = lines ? wanted : commas;
+            even = even && commas == wanted;
+            commas = 0;
+            lines++;
+        }
+    }
+    size_t results = 0, i;
+    json_t *record;
+    json_array_foreach((json_t *)records, i, record)
+    {
+        const char *kind = record_text(record, "t");
+        results += strcmp(kind, "conf") == 0 || strcmp(kind, "bench") == 0;
+    }
+    require(even && wanted > 30, "csv: every line has the same number of fields");
+    require(lines == results + 1, "csv: one line a result, and the head");
+    require(contains(text, "\"wrote past <out>, \"\"right\"\" & over\""),
+            "csv: commas and quotes are quoted");
+    free(text);
+}
+
+/* Tags open and close in order, attributes are quoted, no bare ampersand. */
+static bool well_formed(const char *p)
+{
+    char open[16][32];
+    int depth = 0;
+    for (; *p; p++) {
+        if (*p == '&' && !(strncmp(p, "&amp;", 5) == 0 || strncmp(p, "&lt;", 4) == 0 ||
+                           strncmp(p, "&gt;", 4) == 0 || strncmp(p, "&quot;", 6) == 0 ||
+                           strncmp(p, "&#10;", 5) == 0))
+            return false;
+        if (*p != '<')
+            continue;
+        bool closing = p[1] == '/', declaration = p[1] == '?', quoted = false;
+        const char *name = p + 1 + closing;
+        size_t n = strcspn(name, " />?\n");
+        for (; *p && (*p != '>' || quoted); p++)
+            quoted = quoted != (*p == '"');
+        if (!*p || n >= sizeof open[0])
+            return false;
+        if (declaration)
+            continue;
+        if (closing) {
+            if (depth == 0 || strlen(open[depth - 1]) != n ||
+                strncmp(open[depth - 1], name, n) != 0)
+                return false;
+            depth--;
+        } else if (p[-1] != '/') {
+            if (depth == 16)
+                return false;
+            snprintf(open[depth++], sizeof open[0], "%.*s", (int)n, name);
+        }
+    }
+    return depth == 0;
+}
+
+static void test_junit(const json_t *records)
+{
+    char *text = rendered("junit", records, 0);
+    require(text && well_formed(text), "junit: well-formed");
+    require(!well_formed("<a><b></a></b>") && !well_formed("<a>&</a>"),
+            "and the check for that can fail");
+    require(text && count(text, "<failure") == 1 && count(text, "<error") == 1,
+            "junit: a failure and an error");
+    require(contains(text, "failures=\"1\" errors=\"1\""), "junit: which the totals count");
+    require(contains(text, "&lt;out&gt;, &quot;right&quot; &amp; over"),
+            "junit: text is escaped");
+    require(contains(text, "repeat with: posenc verify"),
+            "junit: a failure says how to repeat it");
+    struct results r;
+    bool same = text && results_make(records, 0, &r) == 0;
+    require(same && count(text, "<testcase") == r.n_conf, "junit: one case a result");
+    if (same)
+        results_free(&r);
+    free(text);
+}
+
+static void test_trust(void)
+{
+    json_t *env =
+        json_pack("{s:{s:s},s:{s:s},s:{s:b,s:s}}", "freq", "governor", "performance", "timer",
+                  "source", "tsc", "build", "optimised", 1, "type", "release");
+    json_t *good = env_trust(env, NULL, 0.2), *noisy = env_trust(env, NULL, 4.0);
+    require(strcmp(record_text(good, "grade"), "A") == 0 &&
+                strcmp(record_text(noisy, "grade"), "D") == 0 &&
+                json_array_size(json_object_get(noisy, "reasons")) == 1,
+            "trust: A for a quiet machine, D with its reason for a noisy one");
+    json_decref(env);
+    json_decref(good);
+    json_decref(noisy);
+    struct env_library library = { "1.2.3", "key", "one two" };
+    env = env_record(&library);
+    require(env && strcmp(record_text(env, "build.library"), "1.2.3") == 0 &&
+                json_array_size(json_object_get(json_object_get(env, "cpu"), "features")) ==
+                    2 &&
+                strchr("ABCD", record_text(env, "trust.grade")[0]),
+            "the environment of this machine can be told");
+    json_decref(env);
+}
+
+int main(int argc, char **argv)
+{
+    char error[RECORDS_ERROR];
+    json_t *records = json_array();
+    if (argc != 2 || records_load(argv[1], records, error)) {
+        fprintf(stderr, "test_reports: %s\n",
+                argc == 2 ? error : "usage: test_reports run.jsonl");
+        return 2;
+    }
+    test_records(records);
+    test_refusals();
+    test_query(records);
+    test_console(records);
+    test_markdown(records);
+    test_csv(records);
+    test_junit(records);
+    test_trust();
+    require(render("html5", records, stdout, NULL) != 0, "an unknown format is refused");
+    json_decref(records);
+    return tap_end();
+}
