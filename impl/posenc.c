@@ -69,7 +69,7 @@ struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, 
     return tensor;
 }
 
-/* ---- What several signatures share ------------------------------------------ */
+/* ---- What several signatures share ---- */
 
 enum { MOST_POSITION = INT32_MAX }; /* |position| < 2^31 */
 static const char position_what[] = "position of a token";
@@ -172,7 +172,7 @@ static enum posenc_status check_rows(struct posenc_tensor *table,
     return status ? status : posenc_check_apart(checked.span, out_span, overlap, error);
 }
 
-/* ---- One check per signature ------------------------------------------------ */
+/* ---- One check per signature ---- */
 
 static enum posenc_status check_sinusoidal(struct posenc_sinusoidal_args *call, bool takes_x,
                                            bool *empty)
@@ -411,7 +411,7 @@ static enum posenc_status check_t5(struct posenc_t5_args *call, bool takes_x, bo
     return status ? status : check_thresholds(call, out.span);
 }
 
-/* ---- The calls -------------------------------------------------------------- */
+/* ---- The calls ---- */
 
 /* Folded by the compiler: `name` is a literal. */
 static inline bool ends_in_add(const char *name)

@@ -15,7 +15,7 @@
 
 #include "cpu.h"
 
-/* ---- The lists -------------------------------------------------------------- */
+/* ---- The lists ---- */
 
 static const struct kernel_entry {
     const char *name, *summary;
@@ -120,7 +120,7 @@ static bool runs_here(const struct posenc_backend *backend)
     return posenc_backend_obstacle(backend) == NULL;
 }
 
-/* ---- Making a selection ----------------------------------------------------- */
+/* ---- Making a selection ---- */
 
 struct table {
     struct posenc_selection by_kernel[POSENC_KERNEL_COUNT];
@@ -223,7 +223,7 @@ static void serve_from_environment(struct table *table)
     }
 }
 
-/* ---- What the program asks for ---------------------------------------------- */
+/* ---- What the program asks for ---- */
 
 static const char spaces[] = " \t\r";
 

@@ -42,8 +42,8 @@ static bool find_span(const void *data, int64_t item, int n, const int64_t *shap
     return true;
 }
 
-/* The sufficient condition above, for n <= MAX_RANK + 1 dimensions whose span has been found.
- */
+/* The sufficient condition above, for n <= MAX_RANK + 1 dimensions whose span has
+ * been found. */
 static bool is_injective(int n, const int64_t *shape, const int64_t *stride)
 {
     int64_t sorted[MAX_RANK + 1], sizes[MAX_RANK + 1];
@@ -207,8 +207,8 @@ static inline int64_t position_at(const struct posenc_positions *p,
                                         : ((const int64_t *)p->data)[index];
 }
 
-/* Whether all are in range; else the first that is not.  `kind` is a constant of the caller's.
- */
+/* Whether all are in range; else the first that is not.  `kind` is a constant of
+ * the caller's. */
 static inline bool scan(const struct posenc_positions *p, enum posenc_position_kind kind,
                         int64_t batch, int64_t tokens, int64_t least, int64_t most,
                         int64_t *culprit)

@@ -1,4 +1,5 @@
 /* Backend scalar: the templates over one lane of plain C. */
+#define POSENC_SIMD      "../simd/simd_scalar.h"
 #define TEMPLATE_BACKEND posenc_backend_scalar
 #define TEMPLATE_NAME    "scalar"
 #define TEMPLATE_NEEDS   ""

@@ -2,7 +2,7 @@
 #include <immintrin.h>
 #include <sleef.h>
 
-#define POSENC_SIMD_AVX2
+#define POSENC_SIMD          "../simd/simd_avx2.h"
 #define TEMPLATE_BACKEND     posenc_backend_sleef_avx2
 #define TEMPLATE_NAME        "sleef_avx2"
 #define TEMPLATE_NEEDS       "avx2 fma f16c"

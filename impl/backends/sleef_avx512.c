@@ -2,7 +2,7 @@
 #include <immintrin.h>
 #include <sleef.h>
 
-#define POSENC_SIMD_AVX512
+#define POSENC_SIMD          "../simd/simd_avx512.h"
 #define TEMPLATE_BACKEND     posenc_backend_sleef_avx512
 #define TEMPLATE_NAME        "sleef_avx512"
 #define TEMPLATE_NEEDS       "avx512f avx512bw avx512dq avx512vl avx2 fma f16c"

@@ -3,9 +3,8 @@
  *
  * Three stages, each usable alone:
  *   frequencies   struct posenc_freqs, a plan made once           posenc_freqs_create()
- *   tables        cosines and sines of position x frequency       posenc_sinusoidal,
- * posenc_rope_table application   onto activations or attention scores posenc_rope_half,
- * posenc_alibi_add, ...
+ *   tables        cosines and sines of position x frequency       posenc_rope_table(), ...
+ *   application   onto activations or attention scores            posenc_rope_half(), ...
  *
  * Every kernel call has one shape:
  *
@@ -13,9 +12,9 @@
  *     args.x = ...; args.cos = ...;
  *     enum posenc_status status = posenc_rope_half(NULL, &args);
  *
- * The first argument is a backend, or NULL for the selected one.  Arguments are validated
- * before anything is written: on an error every output is untouched.  Kernels allocate nothing,
- * touch no memory outside their arguments and may run on any number of threads at once.
+ * The first argument is a backend, or NULL for the selected one.  Arguments are validated before
+ * anything is written: on an error every output is untouched.  Kernels allocate nothing, touch no
+ * memory outside their arguments and may run on any number of threads at once.
  *
  * Units: angles in radians, strides in elements, sizes in elements unless a name says bytes.
  */
@@ -49,20 +48,18 @@ extern "C" {
 /* Version of the library that was loaded, "major.minor.patch". */
 POSENC_API const char *posenc_version(void);
 
-/* ---- Errors -------------------------------------------------------------------------------
- */
+/* ---- Errors ---- */
 
 /* What the caller got wrong.  Anything but POSENC_OK left the outputs untouched. */
 enum posenc_status {
     POSENC_OK = 0,
-    POSENC_ERR_ARGUMENT, /* a required pointer is NULL, a size is unknown, an enum is no member
-                          */
-    POSENC_ERR_SHAPE,    /* a dimension is out of range or two tensors disagree */
-    POSENC_ERR_STRIDE,   /* last dimension not contiguous, or an output overlaps itself */
-    POSENC_ERR_DTYPE,    /* this kernel does not take this element type */
-    POSENC_ERR_ODD,      /* a dimension that must be even is odd */
-    POSENC_ERR_ROTARY_DIM, /* rotary_dim exceeds head_dim */
-    POSENC_ERR_THETA, /* rope_theta is not finite and positive, or gives unusable frequencies */
+    POSENC_ERR_ARGUMENT,     /* a required pointer is NULL, a size or an enum is unknown */
+    POSENC_ERR_SHAPE,        /* a dimension is out of range or two tensors disagree */
+    POSENC_ERR_STRIDE,       /* last dimension not contiguous, or an output overlaps itself */
+    POSENC_ERR_DTYPE,        /* this kernel does not take this element type */
+    POSENC_ERR_ODD,          /* a dimension that must be even is odd */
+    POSENC_ERR_ROTARY_DIM,   /* rotary_dim exceeds head_dim */
+    POSENC_ERR_THETA,        /* rope_theta is not finite and positive, or of no use */
     POSENC_ERR_PARAMETER,    /* another parameter is not finite or out of its range */
     POSENC_ERR_POSITION,     /* |position| >= 2^31, or a row of a table that does not exist */
     POSENC_ERR_OVERLAP,      /* input and output overlap without being the same tensor */
@@ -77,8 +74,7 @@ enum posenc_status {
 POSENC_API const char *posenc_status_string(enum posenc_status status);
 
 /* Detail of a refusal, filled when the caller passes one: what was wrong, the value met and the
- * range that would have been accepted (least > most: not a range).  `what` is a static string.
- */
+ * range that would have been accepted (least > most: not a range).  `what` is a static string. */
 struct posenc_error {
     enum posenc_status status;
     const char *what;
@@ -86,8 +82,7 @@ struct posenc_error {
     double least, most;
 };
 
-/* ---- Tensors and positions ----------------------------------------------------------------
- */
+/* ---- Tensors and positions ---- */
 
 enum posenc_dtype { POSENC_F32 = 0 };
 
@@ -111,8 +106,8 @@ enum posenc_position_kind {
     POSENC_POSITIONS_I64,
 };
 
-/* Positions of tokens.  Computed encodings take |position| < 2^31, negative ones included;
- * where positions are rows of a table they must lie in [0, rows). */
+/* Positions of tokens.  Computed encodings take |position| < 2^31, negative ones included; where
+ * positions are rows of a table they must lie in [0, rows). */
 struct posenc_positions {
     enum posenc_position_kind kind;
     int64_t offset;
@@ -120,8 +115,7 @@ struct posenc_positions {
     int64_t stride_batch, stride_token;
 };
 
-/* ---- Stage 1: frequencies -----------------------------------------------------------------
- */
+/* ---- Stage 1: frequencies ---- */
 
 /* How the angle is formed (see docs/accuracy.md).  Concerns frequencies and tables only. */
 enum posenc_profile {
@@ -131,18 +125,15 @@ enum posenc_profile {
 
 enum posenc_convention {
     POSENC_EXPONENT = 0, /* theta^(-2i/dim):  Vaswani et al. 2017, every RoPE */
-    POSENC_ENDPOINT,     /* theta^(-i/(n-1)), n = dim/2 (n = 1: frequency 1):  tensor2tensor,
-                            Whisper */
+    POSENC_ENDPOINT, /* theta^(-i/(n-1)), n = dim/2 (n = 1: frequency 1):  tensor2tensor, Whisper */
 };
 
 /* Context extension.  The rules are those of Hugging Face modeling_rope_utils.py. */
 enum posenc_scaling {
     POSENC_SCALING_NONE = 0,
     POSENC_SCALING_LINEAR, /* factor */
-    POSENC_SCALING_LLAMA3, /* factor, low_freq_factor, high_freq_factor,
-                              original_max_position_embeddings */
-    POSENC_SCALING_YARN,   /* factor, original_max_position_embeddings, beta_*, truncate, m*
-                              (2309.00071) */
+    POSENC_SCALING_LLAMA3, /* factor, low_freq_factor, high_freq_factor, original_max_position_embeddings */
+    POSENC_SCALING_YARN, /* factor, original_max_position_embeddings, beta_*, truncate, m* (2309.00071) */
 };
 
 /* What a plan is made from.  Start from POSENC_FREQS_SPEC. */
@@ -157,9 +148,9 @@ struct posenc_freqs_spec {
     double original_max_position_embeddings;
     double low_freq_factor, high_freq_factor;
     double beta_fast, beta_slow;
-    bool truncate;           /* yarn: correction range to whole pair indices */
-    double attention_factor; /* 0: derive it (yarn: 0.1 ln factor + 1, or from both mscales;
-                                else 1) */
+    bool truncate; /* yarn: correction range to whole pair indices */
+    double
+        attention_factor; /* 0: derive it (yarn: 0.1 ln factor + 1, or from both mscales; else 1) */
     double mscale, mscale_all_dim;
     const double
         *values; /* caller's own frequencies, [ceil(dim/2)] radians per position; or NULL */
@@ -170,8 +161,7 @@ struct posenc_freqs_spec {
         .factor = 1.0, .beta_fast = 32.0, .beta_slow = 1.0, .truncate = true,                  \
     }
 
-/* An immutable plan; may be shared between threads.  Its bits are the same on every platform.
- */
+/* An immutable plan; may be shared between threads.  Its bits are the same on every platform. */
 struct posenc_freqs;
 
 /* Errors: ARGUMENT, SHAPE (dim), THETA, PARAMETER, MEMORY.  `error` may be NULL. */
@@ -180,9 +170,9 @@ posenc_freqs_create(const struct posenc_freqs_spec *spec, struct posenc_freqs **
                     struct posenc_error *error);
 POSENC_API void posenc_freqs_destroy(struct posenc_freqs *freqs);
 
-/* What a plan holds, for reading: for each pair the frequency in radians per position as f64
- * and f32 (profile hf_f32: the f32 value in that framework's operation order; the f64 is the
- * exact one), and as a binary fraction of a turn, turn = (turn_hi + turn_lo / 2^64) / 2^64. */
+/* What a plan holds, for reading: for each pair the frequency in radians per position as f64 and
+ * f32 (profile hf_f32: the f32 value in that framework's operation order; the f64 is the exact
+ * one), and as a binary fraction of a turn, turn = (turn_hi + turn_lo / 2^64) / 2^64. */
 struct posenc_freqs_view {
     enum posenc_profile profile;
     int64_t dim, n_pairs; /* n_pairs = ceil(dim/2) */
@@ -193,25 +183,24 @@ struct posenc_freqs_view {
 };
 POSENC_API struct posenc_freqs_view posenc_freqs_view(const struct posenc_freqs *freqs);
 
-/* ALiBi slopes, f32 [n_heads], each correctly rounded: 2^(-alibi_bias_max h / n_heads), h = 1
- * ..., for a power of two; else those of the next lower power P followed by every other one of
- * 2P (Press et al. 2108.12409, reference code).  Errors: ARGUMENT, SHAPE (n_heads 1 to 65536),
+/* ALiBi slopes, f32 [n_heads], each correctly rounded: 2^(-alibi_bias_max h / n_heads), h = 1 ...,
+ * for a power of two; else those of the next lower power P followed by every other one of 2P
+ * (Press et al. 2108.12409, reference code).  Errors: ARGUMENT, SHAPE (n_heads 1 to 65536),
  * PARAMETER (alibi_bias_max > 0, <= 64). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_alibi_slopes(int64_t n_heads, double alibi_bias_max, float *slopes);
 
 /* T5 buckets as integers: thresholds[b] is the least distance of bucket b in one direction, for
- * b < num_buckets (unidirectional) or num_buckets/2 (bidirectional); decided in exact
- * arithmetic (Raffel et al. 1910.10683).  A distance n is in the last bucket b with
- * thresholds[b] <= n. Errors: ARGUMENT, SHAPE (num_buckets 2 (4 when bidirectional, and even)
- * to 4096), PARAMETER (max_distance above the number of exact buckets, below 2^24). */
+ * b < num_buckets (unidirectional) or num_buckets/2 (bidirectional); decided in exact arithmetic
+ * (Raffel et al. 1910.10683).  A distance n is in the last bucket b with thresholds[b] <= n.
+ * Errors: ARGUMENT, SHAPE (num_buckets 2 (4 when bidirectional, and even) to 4096), PARAMETER
+ * (max_distance above the number of exact buckets, below 2^24). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_t5_thresholds(int64_t num_buckets,
                                                                      int64_t max_distance,
                                                                      bool bidirectional,
                                                                      int32_t *thresholds);
 
-/* ---- Stages 2 and 3: arguments of the kernels ---------------------------------------------
- */
+/* ---- Stages 2 and 3: arguments of the kernels ---- */
 
 enum posenc_layout {
     POSENC_INTERLEAVED = 0, /* sin, cos, sin, cos, ...; odd dim ends in a sine */
@@ -220,12 +209,12 @@ enum posenc_layout {
 };
 
 /* sinusoidal: out[b,t,:] = scale * PE(position(b,t)).
- * sinusoidal_add: out = fma(x, x_scale, scale * PE), the table value rounded to f32 first;
- * equals table-then-add to the last bit. Shapes: out and x [batch, tokens, dim] (rank 3) or
- * [tokens, dim] (rank 2); dim that of freqs. [tokens, batch, dim] is the same thing by strides.
- * x and out may be the same tensor; may not overlap otherwise.  Errors: ARGUMENT, SHAPE,
- * STRIDE, DTYPE, PARAMETER, POSITION, OVERLAP, OVERFLOW. Source: Vaswani et al. 1706.03762
- * section 3.5. */
+ * sinusoidal_add: out = fma(x, x_scale, scale * PE), the table value rounded to f32 first; equals
+ * table-then-add to the last bit.
+ * Shapes: out and x [batch, tokens, dim] (rank 3) or [tokens, dim] (rank 2); dim that of freqs.
+ * [tokens, batch, dim] is the same thing by strides.  x and out may be the same tensor; may not
+ * overlap otherwise.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, PARAMETER, POSITION, OVERLAP, OVERFLOW.
+ * Source: Vaswani et al. 1706.03762 section 3.5. */
 struct posenc_sinusoidal_args {
     size_t size;
     struct posenc_error *error; /* may be NULL */
@@ -244,8 +233,8 @@ struct posenc_sinusoidal_args {
 
 /* out[b,t,:] = fma(x[b,t,:], x_scale, table[position(b,t),:]).
  * Shapes: x, out [batch, tokens, dim] or [tokens, dim]; table [rows, dim].  A position outside
- * [0, rows) is refused (POSITION: the position and rows - 1 are in `error`).  x and out may be
- * the same tensor.  Errors as above. */
+ * [0, rows) is refused (POSITION: the position and rows - 1 are in `error`).  x and out may be the
+ * same tensor.  Errors as above. */
 struct posenc_learned_args {
     size_t size;
     struct posenc_error *error;
@@ -261,8 +250,8 @@ struct posenc_learned_args {
 /* cos[b,t,i] = m cos(position(b,t) * omega_i), sin likewise, m the plan's attention factor.
  * Profile exact rounds m*cos once; hf_f32 rounds the cosine, then its product with (float)m.
  * Shapes: cos, sin [batch, tokens, n_pairs] or [tokens, n_pairs]; dim of the plan must be even.
- * cos and sin must not overlap.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ODD, POSITION,
- * OVERLAP, OVERFLOW.  Source: Su et al. 2104.09864 section 3.4. */
+ * cos and sin must not overlap.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ODD, POSITION, OVERLAP,
+ * OVERFLOW.  Source: Su et al. 2104.09864 section 3.4. */
 struct posenc_rope_table_args {
     size_t size;
     struct posenc_error *error;
@@ -277,11 +266,10 @@ struct posenc_rope_table_args {
 
 /* Rotates the first rotary_dim = 2 * cos.shape[last] channels of each head, copies the rest:
  *     y0 = x0 cos - x1 sin,   y1 = x1 cos + x0 sin          (transpose: sin -> -sin)
- * Shapes: x, out [batch, tokens, heads, head_dim], or rank 3 without batch, any strides; cos,
- * sin [rows, rotary_dim/2], the row of token (b,t) being position(b,t).  x and out may be the
- * same tensor.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ROTARY_DIM, POSITION, OVERLAP,
- * OVERFLOW. Source: Su et al. 2104.09864 (interleaved); GPT-NeoX, Llama in Hugging Face form
- * (half). */
+ * Shapes: x, out [batch, tokens, heads, head_dim], or rank 3 without batch, any strides; cos, sin
+ * [rows, rotary_dim/2], the row of token (b,t) being position(b,t).  x and out may be the same
+ * tensor.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ROTARY_DIM, POSITION, OVERLAP, OVERFLOW.
+ * Source: Su et al. 2104.09864 (interleaved); GPT-NeoX, Llama in Hugging Face form (half). */
 struct posenc_rope_args {
     size_t size;
     struct posenc_error *error;
@@ -299,17 +287,17 @@ struct posenc_rope_args {
  * alibi_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, bias(h,i,j)), e.g. x_scale = 1/sqrt(d_k)
  * The bias at distance 0 is +0.  With `causal` it is -infinity for keys after the query
  * (j > i + query_offset).
- * Shapes: out [heads, queries, keys] (alibi) or x, out [batch, heads, queries, keys] or the
- * same without batch (alibi_add); slopes f32 [heads].  Distances below 2^24.  x and out may be
- * the same tensor.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, PARAMETER, OVERLAP, OVERFLOW.
+ * Shapes: out [heads, queries, keys] (alibi) or x, out [batch, heads, queries, keys] or the same
+ * without batch (alibi_add); slopes f32 [heads].  Distances below 2^24.  x and out may be the same
+ * tensor.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, PARAMETER, OVERLAP, OVERFLOW.
  * Source: Press et al. 2108.12409. */
 struct posenc_alibi_args {
     size_t size;
     struct posenc_error *error;
     const float *slopes;
     bool causal;
-    int64_t query_offset; /* position of query 0 minus that of key 0; keys - queries aligns the
-                             ends */
+    int64_t
+        query_offset; /* position of query 0 minus that of key 0; keys - queries aligns the ends */
     float x_scale;
     struct posenc_tensor x; /* alibi_add only; data NULL for alibi */
     struct posenc_tensor out;
@@ -341,8 +329,7 @@ struct posenc_t5_args {
         .size = sizeof(struct posenc_t5_args), .x_scale = 1.0f                                 \
     }
 
-/* ---- Kernels and backends -----------------------------------------------------------------
- */
+/* ---- Kernels and backends ---- */
 
 enum posenc_kernel {
 #define POSENC_KERNEL(name, signature, stage, summary) POSENC_KERNEL_##name,
@@ -354,14 +341,14 @@ enum posenc_kernel {
  *     const struct posenc_backend posenc_plugin;
  * A kernel it lacks is NULL.  The library calls a kernel with arguments it has validated and
  * brought to one form: positions checked, all activations rank 4 ([batch, tokens, heads, dim];
- * heads = 1 for encodings that are added; [batch, heads, queries, keys] for scores), tables
- * rank 2, cos/sin of rope_table rank 4 with heads = 1, biases rank 4 with batch = 1; in place
- * means x.data == out.data. */
+ * heads = 1 for encodings that are added; [batch, heads, queries, keys] for scores), tables rank
+ * 2, cos/sin of rope_table rank 4 with heads = 1, biases rank 4 with batch = 1; in place means x.data == out.data. */
 struct posenc_backend {
     size_t size;
     uint32_t abi;
-    const char *name;        /* [a-z0-9_]+ */
-    const char *family;      /* backends of one family give the same bits */
+    const char *name;   /* [a-z0-9_]+ */
+    const char *family; /* backends of one family share their limits; those of template and of
+                                sleef also give the same bits */
     const char *description; /* one line */
     const char *needs; /* CPU features, space separated, as posenc_cpu_features names them */
     int32_t (*lanes)(void); /* f32 lanes of its widest vector; NULL for plain C */
@@ -377,8 +364,7 @@ struct posenc_backend {
         const struct posenc_backend *backend, const struct posenc_##signature##_args *args);
 #include "posenc_kernels.def"
 
-/* Name of a kernel ("rope_half"), its summary, and the id of a name (POSENC_KERNEL_COUNT:
- * none). */
+/* Name of a kernel ("rope_half"), its summary, and the id of a name (POSENC_KERNEL_COUNT: none). */
 POSENC_API const char *posenc_kernel_name(enum posenc_kernel kernel);
 POSENC_API const char *posenc_kernel_summary(enum posenc_kernel kernel);
 POSENC_API enum posenc_kernel posenc_kernel_find(const char *name);
@@ -387,12 +373,10 @@ POSENC_API enum posenc_kernel posenc_kernel_find(const char *name);
 POSENC_API bool posenc_provides(const struct posenc_backend *backend,
                                 enum posenc_kernel kernel);
 
-/* The backends built into this library, whether or not this CPU runs them; NULL past the end.
- */
+/* The backends built into this library, whether or not this CPU runs them; NULL past the end. */
 POSENC_API const struct posenc_backend *posenc_backend_at(size_t index);
 POSENC_API const struct posenc_backend *posenc_backend_find(const char *name);
-/* NULL when the backend can run here; else the first thing that is missing, e.g. "CPU lacks
- * avx512f". */
+/* NULL when the backend can run here; else the first thing that is missing, e.g. "CPU lacks avx512f". */
 POSENC_API const char *posenc_backend_obstacle(const struct posenc_backend *backend);
 
 /* What the CPU has of the features backends may need, space separated; and its key,
@@ -402,9 +386,8 @@ POSENC_API const char *posenc_cpu_key(void);
 
 /* Chooses for calls with backend NULL.  `text` is a backend's name, or lines "kernel backend"
  * (a tuning profile's choices), or NULL to go back to the environment (POSENC_BACKEND: exactly
- * that one; POSENC_MAX_ISA: no backend above it) and the order of features.  Atomic; calls
- * under way finish with the old choice.  Errors: UNKNOWN, UNSUPPORTED, NOT_PROVIDED; the
- * selection is then unchanged. */
+ * that one; POSENC_MAX_ISA: no backend above it) and the order of features.  Atomic; calls under way
+ * finish with the old choice.  Errors: UNKNOWN, UNSUPPORTED, NOT_PROVIDED; the selection is then unchanged. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_select(const char *text);
 
 /* Who serves a kernel when no backend is given, and why.  `backend` is NULL when none does (a

@@ -1,6 +1,6 @@
 /*
  * A whole backend of the family template: the kernels over the primitives of one ISA.  The file
- * that includes this defines POSENC_SIMD_<ISA> and the four TEMPLATE_ words.
+ * that includes this defines POSENC_SIMD and the four TEMPLATE_ words.
  */
 #include "apply.tmpl.h"
 #include "bias.tmpl.h"

@@ -16,25 +16,29 @@
  * of them give the same bits.
  *
  *   vf_lanes()
- *   vf_set1(x)  vf_iota()                          lane i holds i
- *   vf_load(p) vf_load_n(p, n)  vf_store(p, v) vf_store_n(p, v, n)
- *   vf_load2_n(p, n, &a, &b)                       a[i] = p[2i], b[i] = p[2i+1], n pairs
- *   vf_store2_n(p, a, b, n)                        the reverse
- *   vf_zip_lo(a, b)  vf_swap_pairs(a)              a0 b0 a1 b1 ...;  a1 a0 a3 a2 ...: of 2
- * lanes or more vf_add vf_sub vf_mul vf_fma vf_fms vf_abs(a)  vf_min_abs(a, b) |a|; the smaller
- * of |a| and |b| vf_select_lt(a, b, x, y)                       a < b ? x : y, lane by lane
- *   vf_any_lt(a, b)                                whether a < b in some lane
- *   vd_set1 vd_load(p) vd_store(p, v) vd_add vd_sub vd_mul vd_fma vd_fnma(a, b, c) = c - a b
- *   vd_from_vf(v)  vf_from_vd(v)                   exact; rounded once
- *   vd_from_i64(q)                                 signed, rounded once
- *   vd_from_u32(q)                                 of values below 2^32, exact
- *   vq_set1 vq_load(p) vq_add vq_sub vq_mul32(a, b)    product of the low 32 bits of each lane
- *   vq_shl(q, k) vq_shr(q, k)                      by a constant
- *   vq_from_bits(v)                                the bits of f64 lanes
- *   vd_select_bit0(q, x, y) vf_select_bit0         bit 0 of q set ? x : y
- *   vd_flip_bit1(v, q) vf_flip_bit1                sign of v flipped where bit 1 of q is set
- *   vf_keep(v)                                     v, in a register: gcc else loads it again at
- * each use
+ *   vf_set1(x)  vf_iota()                      lane i holds i
+ *   vf_load(p)  vf_load_n(p, n)  vf_store(p, v)  vf_store_n(p, v, n)
+ *   vf_stream(p, v)                            store past the caches, p on a multiple of its size
+ *   stream_end()                               makes such stores visible in order
+ *   vf_load2_n(p, n, &a, &b)                   a[i] = p[2i], b[i] = p[2i+1], n pairs
+ *   vf_store2_n(p, a, b, n)                    the reverse
+ *   vf_zip_lo(a, b)  vf_zip_hi(a, b)           first and second half of a0 b0 a1 b1 ...
+ *   vf_swap_pairs(a)                           a1 a0 a3 a2 ... (two lanes or more, as the zips)
+ *   vf_add  vf_sub  vf_mul  vf_fma  vf_fms
+ *   vf_abs(a)  vf_min_abs(a, b)                |a|; the smaller of |a| and |b|
+ *   vf_select_lt(a, b, x, y)                   a < b ? x : y, lane by lane
+ *   vf_any_lt(a, b)                            whether a < b in some lane
+ *   vf_keep(v)                                 v, in a register: gcc else loads it at each use
+ *   vd_set1  vd_load(p)  vd_store(p, v)  vd_add  vd_sub  vd_mul  vd_fma
+ *   vd_fnma(a, b, c)                           c - a b
+ *   vd_from_vf(v)  vf_from_vd(v)               exact; rounded once
+ *   vd_from_i64(q)  vd_from_u32(q)             signed, rounded once; below 2^32, exact
+ *   vq_set1  vq_load(p)  vq_add  vq_sub
+ *   vq_mul32(a, b)                             product of the low 32 bits of each lane
+ *   vq_shl(q, k)  vq_shr(q, k)                 by a constant
+ *   vq_from_bits(v)                            the bits of f64 lanes
+ *   vd_select_bit0(q, x, y)  vf_select_bit0    bit 0 of q set ? x : y
+ *   vd_flip_bit1(v, q)  vf_flip_bit1           sign of v flipped where bit 1 of q is set
  */
 #ifndef POSENC_SIMD_H
 #define POSENC_SIMD_H
@@ -46,13 +50,7 @@
 
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
-/* How a backend's header is chosen: it defines one of these before including the templates. */
-#if defined(POSENC_SIMD_AVX512)
-#include "simd_avx512.h"
-#elif defined(POSENC_SIMD_AVX2)
-#include "simd_avx2.h"
-#else
-#include "simd_scalar.h"
-#endif
+/* A backend names its header before it includes the templates. */
+#include POSENC_SIMD
 
 #endif

@@ -37,6 +37,9 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     _mm256_maskstore_ps(p, vf_first(n), v);
 }
 
+SIMD_INLINE void vf_stream(float *p, vf v) { _mm256_stream_ps(p, v); }
+SIMD_INLINE void stream_end(void) { _mm_sfence(); }
+
 /* Of 2n floats from p, how many fall into the first and into the second register. */
 SIMD_INLINE int64_t vf_in_first(int64_t n) { return 2 * n < SIMD_LANES ? 2 * n : SIMD_LANES; }
 
@@ -58,11 +61,18 @@ SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
     *b = _mm256_shuffle_ps(outer, inner, 0xdd);
 }
 
+SIMD_INLINE vf vf_zip_lo(vf a, vf b)
+{
+    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20);
+}
+SIMD_INLINE vf vf_zip_hi(vf a, vf b)
+{
+    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31);
+}
+
 SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
 {
-    vf even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
-    vf lo = _mm256_permute2f128_ps(even, odd, 0x20),
-       hi = _mm256_permute2f128_ps(even, odd, 0x31);
+    vf lo = vf_zip_lo(a, b), hi = vf_zip_hi(a, b);
 
     if (n == SIMD_LANES) {
         vf_store(p, lo);
@@ -75,10 +85,6 @@ SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
     }
 }
 
-SIMD_INLINE vf vf_zip_lo(vf a, vf b)
-{
-    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20);
-}
 SIMD_INLINE vf vf_swap_pairs(vf a) { return _mm256_permute_ps(a, 0xb1); }
 SIMD_INLINE vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }

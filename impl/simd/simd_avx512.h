@@ -33,6 +33,9 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     _mm512_mask_storeu_ps(p, vf_first(n), v);
 }
 
+SIMD_INLINE void vf_stream(float *p, vf v) { _mm512_stream_ps(p, v); }
+SIMD_INLINE void stream_end(void) { _mm_sfence(); }
+
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 {
     const __m512i even =
@@ -52,12 +55,22 @@ SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
     *b = _mm512_permutex2var_ps(lo, odd, hi);
 }
 
+SIMD_INLINE vf vf_zip_lo(vf a, vf b)
+{
+    const __m512i order =
+        _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    return _mm512_permutex2var_ps(a, order, b);
+}
+SIMD_INLINE vf vf_zip_hi(vf a, vf b)
+{
+    const __m512i order =
+        _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    return _mm512_permutex2var_ps(a, order, b);
+}
+
 SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
 {
-    const __m512i first =
-        _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    const __m512i last = _mm512_add_epi32(first, _mm512_set1_epi32(8));
-    vf lo = _mm512_permutex2var_ps(a, first, b), hi = _mm512_permutex2var_ps(a, last, b);
+    vf lo = vf_zip_lo(a, b), hi = vf_zip_hi(a, b);
 
     if (n == SIMD_LANES) {
         vf_store(p, lo);
@@ -69,12 +82,6 @@ SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
     }
 }
 
-SIMD_INLINE vf vf_zip_lo(vf a, vf b)
-{
-    const __m512i order =
-        _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    return _mm512_permutex2var_ps(a, order, b);
-}
 SIMD_INLINE vf vf_swap_pairs(vf a) { return _mm512_permute_ps(a, 0xb1); }
 SIMD_INLINE vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }

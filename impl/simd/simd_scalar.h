@@ -22,6 +22,8 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     (void)n;
     *p = v;
 }
+SIMD_INLINE void vf_stream(float *p, vf v) { *p = v; }
+SIMD_INLINE void stream_end(void) {}
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 {
     (void)n;
@@ -38,6 +40,11 @@ SIMD_INLINE vf vf_zip_lo(vf a, vf b)
 {
     (void)b;
     return a;
+}
+SIMD_INLINE vf vf_zip_hi(vf a, vf b)
+{
+    (void)a;
+    return b;
 }
 SIMD_INLINE vf vf_swap_pairs(vf a) { return a; }
 SIMD_INLINE vf vf_add(vf a, vf b) { return a + b; }
