@@ -9,7 +9,7 @@
 
 struct bench_case {
     char id[96]; /* kernel/dtype/profile/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */
-    const char *footprint; /* bench_footprint(bench_working_set(&problem)): "L1", ... "DRAM" */
+    const char *footprint; /* bench_footprint(problem_working_set(&problem)): "L1", ... "DRAM" */
     struct problem problem;
 };
 
@@ -43,8 +43,6 @@ struct bench_options {
 size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT], bool full,
                              struct bench_case **cases);
 const char *bench_footprint(size_t bytes);
-/* Bytes of distinct memory a call walks over: problem_bytes, a tensor in place counted once. */
-size_t bench_working_set(const struct problem *problem);
 
 /* Sizes of the data caches one core sees; 0 where unknown. */
 struct bench_caches {

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* ---- The field -------------------------------------------------------------------------- */
+/* ---- The field ---- */
 
 static const struct posenc_tensor *activations(const struct call *call)
 {
@@ -81,7 +81,7 @@ void field_close(struct field *field)
     *field = (struct field){ 0 };
 }
 
-/* ---- Contenders ------------------------------------------------------------------------- */
+/* ---- Contenders ---- */
 
 struct contender contender_of_backend(const struct field *field,
                                       const struct posenc_backend *backend)

@@ -39,7 +39,7 @@ static const double LEAST_SHARE_S = 0.1; /* for the rounds: cases in cache get a
 enum { TICKS = 200, LEAST_ROUNDS = 3, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
 static const double QUICK_BUDGET_S = 90.0, FULL_BUDGET_S = 300.0;
 
-/* ---- Clock ------------------------------------------------------------------------------ */
+/* ---- Clock ---- */
 
 static double now(void)
 {
@@ -48,8 +48,8 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The least time that a sample may last: 100 us, and 200 of the smallest steps the clock makes.
- */
+/* The least time that a sample may last: 100 us, and 200 of the smallest steps the
+ * clock makes. */
 static double least_sample(void)
 {
     double tick = 1.0;
@@ -62,7 +62,7 @@ static double least_sample(void)
     return fmax(SAMPLE_S, TICKS * tick);
 }
 
-/* ---- One case --------------------------------------------------------------------------- */
+/* ---- One case ---- */
 
 struct session {
     const struct bench_options *options;
@@ -247,8 +247,8 @@ static double sample_seconds(const struct contender *c)
     return c->seconds * (double)(c->iterations + (c->seconds < WARM_S));
 }
 
-/* How many rounds fit into `share` seconds, and how many of them each contender takes part in.
- */
+/* How many rounds fit into `share` seconds, and how many of them each contender takes
+ * part in. */
 static void plan_rounds(struct race *race, double share)
 {
     double round = 0.0, slow = 0.0;
@@ -307,7 +307,7 @@ static bool run_rounds(struct race *race)
     return fine;
 }
 
-/* ---- Results ---------------------------------------------------------------------------- */
+/* ---- Results ---- */
 
 /* The fastest by median of those that `of` accepts; NULL when there is none. */
 static const struct contender *fastest(const struct race *race,
@@ -394,7 +394,7 @@ static void report(const struct race *race)
     }
 }
 
-/* ---- A case, a run ---------------------------------------------------------------------- */
+/* ---- A case, a run ---- */
 
 /* Fills the race; afterwards every contender is either timed or refused. */
 static void hold(struct race *race, double share)

@@ -32,7 +32,7 @@ static inline float element(enum roof_kind kind, const float *src, const float *
     }
 }
 
-/* ---- In plain C, whatever the compiler makes of it -------------------------------------- */
+/* ---- In plain C, whatever the compiler makes of it ---- */
 
 /* Of one pointer only: with two the compiler must expect an overlap and keeps to scalars. */
 static void c_in_place(float *dst, const float *src, const float *add, size_t n)
@@ -67,15 +67,15 @@ static void libc_copy(float *dst, const float *src, const float *add, size_t n)
     memcpy(dst, src, n * sizeof(*dst));
 }
 
-/* ---- With vectors ----------------------------------------------------------------------- */
+/* ---- With vectors ---- */
 
 #if defined(__x86_64__)
 
 enum access { PLAIN, PREFETCHED, NON_TEMPORAL };
 enum { AHEAD_BYTES = 4096 };
 
-/* A prefetch may name any address; arithmetic on integers, as no pointer may leave its array.
- */
+/* A prefetch may name any address; arithmetic on integers, as no pointer may leave
+ * its array. */
 static inline __attribute__((always_inline)) void prefetch_ahead(const float *p, bool write)
 {
     const void *ahead = (const void *)((uintptr_t)p + AHEAD_BYTES); /* NOLINT */

@@ -25,7 +25,7 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-/* ---- Caches ----------------------------------------------------------------------------- */
+/* ---- Caches ---- */
 
 /* One attribute of cache `index` of CPU 0, as Linux tells it. */
 static bool cache_attribute(int index, const char *name, char text[32])
@@ -103,17 +103,7 @@ const char *bench_footprint(size_t bytes)
     return bytes <= caches.l3 / 4 * 3 ? "L3" : "DRAM";
 }
 
-size_t bench_working_set(const struct problem *p)
-{
-    size_t bytes = problem_bytes(p);
-    if (!p->in_place || !kernel_takes_x(p->kernel))
-        return bytes;
-    if (kernel_signature(p->kernel) == SIGNATURE_learned)
-        return bytes - (size_t)(p->batch * p->tokens * p->dim) * sizeof(float);
-    return bytes / 2;
-}
-
-/* ---- Footprints ------------------------------------------------------------------------- */
+/* ---- Footprints ---- */
 
 struct footprint {
     const char *id, *name;
@@ -134,8 +124,8 @@ static void footprints(struct footprint list[FOOTPRINTS])
 {
     struct bench_caches caches = assumed_caches();
     size_t l3 = least(16 * MIB, caches.l3 / 2);
-    /* Beyond the last cache, whatever its size; a case holds about five times its working set.
-     */
+    /* Beyond the last cache, whatever its size; a case holds about five times its
+     * working set. */
     size_t dram = 4 * caches.l3 > 256 * MIB ? 4 * caches.l3 : 256 * MIB;
     list[0] = (struct footprint){ "l1", "L1", least(16 * KIB, caches.l1 / 2) };
     list[1] = (struct footprint){ "l2", "L2", least(512 * KIB, caches.l2 / 2) };
@@ -145,8 +135,8 @@ static void footprints(struct footprint list[FOOTPRINTS])
 
 static int64_t at_least_one(size_t n) { return n > 0 ? (int64_t)n : 1; }
 
-/* [heads, queries, keys] of about `elements`: one query of a short context, else rows of 2048.
- */
+/* [heads, queries, keys] of about `elements`: one query of a short context, else rows
+ * of 2048. */
 static void fill_scores(struct problem *p, size_t elements)
 {
     size_t per_head = elements / (size_t)p->heads;

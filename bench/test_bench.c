@@ -120,8 +120,8 @@ static void tolerance(const struct posenc_backend *broken)
     require(strncmp(seen.refused[2], "wrong: ", 7) == 0, "but not by 2^-17");
 }
 
-/* Slices of a call give what the whole gives: the check compares with the oracle of the whole.
- */
+/* Slices of a call give what the whole gives: the check compares with the oracle of
+ * the whole. */
 static void every_kernel_by_a_team(void)
 {
     const struct posenc_backend *backends[] = { posenc_backend_find("scalar") };
@@ -177,7 +177,7 @@ static void shapes(void)
     struct bench_case *cases;
     size_t n = bench_footprint_cases(all, true, &cases), misplaced = 0, repeated = 0;
     for (size_t i = 0; i < n; i++) {
-        size_t bytes = bench_working_set(&cases[i].problem);
+        size_t bytes = problem_working_set(&cases[i].problem);
         misplaced += strcmp(bench_footprint(bytes), cases[i].footprint) != 0;
         for (size_t j = 0; j < i; j++)
             repeated += strcmp(cases[i].id, cases[j].id) == 0;

@@ -54,10 +54,13 @@ struct conf_options {
 size_t conf_run(const struct posenc_backend *const *backends, size_t n,
                 const struct conf_options *options, conf_sink *sink, void *user);
 
+/* Reads the limits from a file, or the built-in ones; 0, or -1 with a message in error (512 bytes). */
+int budgets_read(const char *path, char *error);
+
 /* Lowers the limits of a budgets file to the largest errors among these results (rounded up to
  * three digits), with their witnesses; never raises one.  Keeps order and comments, replaces
- * the file at once.  The number of limits lowered, or -1 with a message in error (512 bytes).
- */
+ * the file at once.  The number of limits lowered, or -1 with a message in error (512
+ * bytes). */
 int budgets_update(const char *path, const struct conf_result *results, size_t n, char *error);
 
 /* The digest cases of a backend: id and SHA-256 of the outputs, which makes digests.txt. */

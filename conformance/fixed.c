@@ -134,8 +134,8 @@ void fixed_sincos_phase(const uint64_t phase[3], struct real *sine, struct real 
     cosine->negative = (quadrant == 1 || quadrant == 2) && cosine->mantissa != 0;
 }
 
-/* 1/(2 pi) in 2^-320: 60 bits of the angle's exponent, 62 of the worst cancellation, 192 kept.
- */
+/* 1/(2 pi) in 2^-320: 60 bits of the angle's exponent, 62 of the worst cancellation,
+ * 192 kept. */
 static const uint64_t inverse_turn[5] = { 0x28be60db9391054a, 0x7f09d5f47d4d3770,
                                           0x36d8a5664f10e410, 0x7f9458eaf7aef158,
                                           0x6dc91b8e909374b8 };

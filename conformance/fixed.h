@@ -10,8 +10,7 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-/* ---- 256-bit floating numbers ---------------------------------------------------------------
- */
+/* ---- 256-bit floating numbers ---- */
 
 /* (-1)^negative 0.m[0]m[1]m[2]m[3] 2^exponent, m[0] most significant with its top bit set; zero
  * is all m zero.  Operations truncate: each is right to 2^-240 of its result (sums: of the
@@ -41,8 +40,7 @@ int64_t big_floor(struct big a); /* |a| below 2^62 */
 /* a mod 1 as a binary fraction of 192 bits, fraction[0] most significant. */
 void big_fraction(struct big a, uint64_t fraction[3]);
 
-/* ---- Sines and rounding to odd --------------------------------------------------------------
- */
+/* ---- Sines and rounding to odd ---- */
 
 /* (-1)^negative mantissa 2^(exponent - 128), top bit set unless zero.  Unless `exact` the true
  * value differs, but by less than 2^-122 of it, and is no f64. */

@@ -38,8 +38,7 @@ struct guard {
     struct slot slots[SLOTS];
 };
 
-/* ---- Memory --------------------------------------------------------------------------------
- */
+/* ---- Memory ---- */
 
 struct guard *guard_create(void)
 {
@@ -166,8 +165,7 @@ struct memory guard_memory(struct guard *g)
         struct memory){ .get = guard_get, .seal = guard_seal, .free = guard_free, .user = g };
 }
 
-/* ---- Which tensor --------------------------------------------------------------------------
- */
+/* ---- Which tensor ---- */
 
 int64_t tensor_rows(const struct posenc_tensor *t)
 {
@@ -254,8 +252,7 @@ static void describe_place(const struct slot *s, const struct call *c, const cha
         snprintf(text, size, "%s %s at byte %td of %zu", verb, name, at - s->data, s->bytes);
 }
 
-/* ---- Faults --------------------------------------------------------------------------------
- */
+/* ---- Faults ---- */
 
 static const int trapped[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
 enum { TRAPPED = sizeof trapped / sizeof trapped[0] };
@@ -312,8 +309,7 @@ static bool trap_run(struct call *call, const struct posenc_backend *backend,
     return true;
 }
 
-/* ---- Floating-point control ----------------------------------------------------------------
- */
+/* ---- Floating-point control ---- */
 
 /* Rounding mode, flush-to-zero, denormals-are-zero and exception masks; not the sticky flags.
  * On x86 the x87 unit, where fegetround() looks, rounds by a word of its own. */
@@ -342,8 +338,7 @@ static void control_set(uint64_t control)
 #endif
 }
 
-/* ---- Guarded calls -------------------------------------------------------------------------
- */
+/* ---- Guarded calls ---- */
 
 static const char *signal_text(int number)
 {

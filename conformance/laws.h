@@ -12,14 +12,16 @@ struct law {
     void (*check)(struct tally *t, enum posenc_kernel kernel);
     enum posenc_kernel kernels[POSENC_KERNEL_COUNT]; /* the first `n` */
     int n;
+    bool full; /* in full runs only */
 };
 
 extern const struct law laws_call[], laws_table[], laws_rope[], laws_bias[], laws_attention[];
 extern const int n_laws_call, n_laws_table, n_laws_rope, n_laws_bias, n_laws_attention;
 
-#define KERNELS(...)                                                                           \
+#define KERNELS_WHEN(full, ...)                                                                \
     { __VA_ARGS__ },                                                                           \
-        (int)(sizeof((enum posenc_kernel[]){ __VA_ARGS__ }) / sizeof(enum posenc_kernel))
+        (int)(sizeof((enum posenc_kernel[]){ __VA_ARGS__ }) / sizeof(enum posenc_kernel)), full
+#define KERNELS(...) KERNELS_WHEN(false, __VA_ARGS__)
 
 /*
  * How far a table entry of magnitude at most 1 may be from real mathematics at the positions

@@ -66,8 +66,7 @@ static void law_distance(struct tally *t, enum posenc_kernel kernel)
         }
 }
 
-/* ---- By hand -------------------------------------------------------------------------------
- */
+/* ---- By hand ---- */
 
 static float alibi_by_hand(const struct problem *p, const struct call *c, int64_t h, int64_t i,
                            int64_t j)
@@ -134,8 +133,7 @@ static void law_by_hand(struct tally *t, enum posenc_kernel kernel)
         }
 }
 
-/* ---- Slopes and masks ----------------------------------------------------------------------
- */
+/* ---- Slopes and masks ---- */
 
 /* log2 of the slopes of 8 heads; of 12 heads the same, then every other one of 16. */
 static const double slope_log2[12] = { -1, -2, -3, -4, -5, -6, -7, -8, -0.5, -1.5, -2.5, -3.5 };

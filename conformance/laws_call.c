@@ -2,12 +2,14 @@
  * Laws of every kernel: a row's value depends on its own position and parameters, not on how
  * the call was cut, threaded, placed or numbered.
  *
- *   slices      parts of the tensors, by batch, token or query, head and key, give the same
- * bits threads     so do parts computed by four threads at once into one output in-place    so
- * does the output on top of the input numbering   so do positions as offset, i32 and i64
- * arrays, in any order batches     every batch of a call with an offset has the encoding of the
- * first: the position is the token's, never the batch's index add         x + encoding equals
- * building the encoding, then one fma per element
+ *   slices      parts of the tensors, by batch, token or query, head and key, give the same bits
+ *   large       so do parts of what exceeds the caches
+ *   threads     so do parts computed by four threads at once into one output
+ *   in-place    so does the output on top of the input
+ *   numbering   so do positions as offset, i32 and i64 arrays, in any order
+ *   batches     every batch of a call with an offset has the encoding of the first: the position
+ *               is the token's, never the batch's index
+ *   add         x + encoding equals building the encoding, then one fma per element
  */
 #define _POSIX_C_SOURCE 200809L
 #include "inputs.h"
@@ -19,8 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Cutting a call ------------------------------------------------------------------------
- */
+/* ---- Cutting a call ---- */
 
 /* Dimensions counted from the last one: of rope [.., token, head, dim], of scores [.., head,
  * query, key], of the others [batch, token, dim]. */
@@ -126,10 +127,10 @@ static struct problem cut_problem(enum posenc_kernel kernel, bool arrays)
     return p;
 }
 
-/* ---- Slices --------------------------------------------------------------------------------
- */
+/* ---- Slices ---- */
 
-static void check_slices_of(struct tally *t, const struct problem *p)
+/* Parts of 1 to `most` along each dimension in turn. */
+static void check_slices_of(struct tally *t, const struct problem *p, int64_t most)
 {
     struct call whole;
     struct copy want, got;
@@ -147,7 +148,7 @@ static void check_slices_of(struct tally *t, const struct problem *p)
         call_reset(&whole);
         int64_t n = out->shape[out->rank - 1 - dim];
         for (int64_t from = 0, count; from < n; from += count) {
-            count = 1 + (from * 3 + dim) % 5;
+            count = 1 + (from * 3 + dim) % most;
             count = from + count > n ? n - from : count;
             struct call part = call_cut(&whole, dim, from, count);
             g = guarded_run(&part, t->run->backend, NULL);
@@ -168,15 +169,30 @@ static void law_slices(struct tally *t, enum posenc_kernel kernel)
 {
     for (int arrays = 0; arrays < 2; arrays++) {
         struct problem p = cut_problem(kernel, arrays);
-        check_slices_of(t, &p);
+        check_slices_of(t, &p, 5);
         p.in_place = kernel_takes_x(kernel);
-        check_slices_of(t, &p);
+        check_slices_of(t, &p, 5);
     }
     t->problem = NULL;
 }
 
-/* ---- Threads -------------------------------------------------------------------------------
- */
+/* Kernels may take another way for what does not fit a cache: 33 MiB, rows on 64-byte boundaries,
+ * against parts that fit. */
+static void law_large(struct tally *t, enum posenc_kernel kernel)
+{
+    struct problem p = problem_default(kernel);
+    bool table = kernel_signature(kernel) != SIGNATURE_rope;
+    p.first = table ? -500 : 0;
+    p.freqs.dim = 512;
+    p.heads = 32;
+    p.dim = p.rotary_dim = 256;
+    p.tokens = p.rows = table ? (33 << 20) / (512 * 4) : (33 << 20) / (32 * 256 * 4);
+    p.in_place = !table;
+    check_slices_of(t, &p, 1999);
+    t->problem = NULL;
+}
+
+/* ---- Threads ---- */
 
 enum { THREADS = 4, ROUNDS = 25 };
 
@@ -241,8 +257,7 @@ static void law_threads(struct tally *t, enum posenc_kernel kernel)
     t->problem = NULL;
 }
 
-/* ---- In place, numbering, batches ----------------------------------------------------------
- */
+/* ---- In place, numbering, batches ---- */
 
 static void require_same_problems(struct tally *t, const struct problem *a,
                                   const struct problem *b, call_edit *edit, const char *what)
@@ -324,8 +339,7 @@ static void law_batches(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
-/* ---- Adds ----------------------------------------------------------------------------------
- */
+/* ---- Adds ---- */
 
 static void law_add(struct tally *t, enum posenc_kernel kernel)
 {
@@ -396,6 +410,8 @@ const struct law laws_call[] = {
     { "slices", law_slices,
       KERNELS(K(sinusoidal), K(sinusoidal_add), K(learned_add), K(rope_table), K(rope_half),
               K(rope_interleaved), K(alibi), K(alibi_add), K(t5_bias), K(t5_bias_add)) },
+    { "large", law_large,
+      KERNELS_WHEN(true, K(sinusoidal), K(rope_table), K(rope_half), K(rope_interleaved)) },
     { "threads", law_threads,
       KERNELS(K(sinusoidal), K(sinusoidal_add), K(learned_add), K(rope_table), K(rope_half),
               K(rope_interleaved), K(alibi), K(alibi_add), K(t5_bias), K(t5_bias_add)) },

@@ -53,8 +53,7 @@ static double pair_norm(const struct problem *p, const float *row, int64_t i)
 static const int64_t rotary_dims[] = { 2, 6, 64, 130 };
 enum { ROTARY_DIMS = sizeof rotary_dims / sizeof rotary_dims[0] };
 
-/* ---- q . k depends on m - n ----------------------------------------------------------------
- */
+/* ---- q . k depends on m - n ---- */
 
 static double dot_pairs(const struct problem *p, const float *q, const float *k, double *mass)
 {
@@ -80,8 +79,8 @@ static void edit_same_tokens(struct call *call, const void *user)
 }
 
 /* Head 0 is q, head 1 is k, the same at every token.  Each product of pairs is within
- * 2 sqrt(2) D |q_i| |k_i| (+ D^2) of the real one, and two are compared: 6 D sum |q_i| |k_i|.
- */
+ * 2 sqrt(2) D |q_i| |k_i| (+ D^2) of the real one, and two are compared: 6 D sum |q_i|
+ * |k_i|. */
 static void law_relative(struct tally *t, enum posenc_kernel kernel)
 {
     for (int d = 0; d < ROTARY_DIMS; d++) {
@@ -105,8 +104,7 @@ static void law_relative(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
-/* ---- Norms ---------------------------------------------------------------------------------
- */
+/* ---- Norms ---- */
 
 static void law_norms(struct tally *t, enum posenc_kernel kernel)
 {
@@ -129,8 +127,7 @@ static void law_norms(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
-/* ---- Composition and transpose -------------------------------------------------------------
- */
+/* ---- Composition and transpose ---- */
 
 /* The rows of x are those of a copy. */
 static void edit_take(struct call *call, const void *user)
@@ -208,8 +205,7 @@ static void law_transpose(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
-/* ---- Known angles: the sense of the rotation -----------------------------------------------
- */
+/* ---- Known angles: the sense of the rotation ---- */
 
 struct angle {
     float cosine, sine;
@@ -259,8 +255,7 @@ static void law_quarter_turns(struct tally *t, enum posenc_kernel kernel)
         }
 }
 
-/* ---- Half and interleaved ------------------------------------------------------------------
- */
+/* ---- Half and interleaved ---- */
 
 /* Channels in the other pairing's order: i to 2i, i + half to 2i + 1. */
 static void edit_interleave(struct call *call, const void *user)
@@ -278,8 +273,8 @@ static void edit_interleave(struct call *call, const void *user)
 }
 
 /* The two are one rotation of permuted channels.  The template is written once for both, so
- * there the bits agree; a compiler that contracts each loop in its own way may differ by 2 D.
- */
+ * there the bits agree; a compiler that contracts each loop in its own way may differ by 2
+ * D. */
 static void law_pairings(struct tally *t, enum posenc_kernel kernel)
 {
     (void)kernel;
@@ -314,8 +309,7 @@ static void law_pairings(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
-/* ---- NaN -----------------------------------------------------------------------------------
- */
+/* ---- NaN ---- */
 
 /* A NaN in a pair makes both of its results NaN, whatever cos and sin are; no other pair is
  * one. */
@@ -346,8 +340,7 @@ static void law_nan(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
-/* ---- Partial rotary ------------------------------------------------------------------------
- */
+/* ---- Partial rotary ---- */
 
 /* Quiet and signalling NaN with payloads, subnormals, negative zero: a copy keeps them. */
 static void edit_tail(struct call *call, const void *user)

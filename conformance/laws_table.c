@@ -89,8 +89,7 @@ static void for_tables(struct tally *t, enum posenc_kernel kernel, int64_t first
         }
 }
 
-/* ---- PE(p+k) = M(k) PE(p) ------------------------------------------------------------------
- */
+/* ---- PE(p+k) = M(k) PE(p) ---- */
 
 /* The rotation that takes a to b, as (sine, cosine) of its angle. */
 static struct pair map_of(struct pair a, struct pair b)
@@ -147,8 +146,7 @@ static void law_frequency(struct tally *t, enum posenc_kernel kernel)
     for_tables(t, kernel, 0, 5, turns_by_omega);
 }
 
-/* ---- Products, norms, bounds ---------------------------------------------------------------
- */
+/* ---- Products, norms, bounds ---- */
 
 static double row_product(const struct problem *p, const struct copy *table, int64_t a,
                           int64_t b)
@@ -240,8 +238,7 @@ static void law_mirror(struct tally *t, enum posenc_kernel kernel)
     for_tables(t, kernel, -20, 41, mirror);
 }
 
-/* ---- Rows are unique -----------------------------------------------------------------------
- */
+/* ---- Rows are unique ---- */
 
 /* Pair 0 turns by 1 a token; below 4096 no multiple of a turn is nearer than 6e-5 (710 tokens),
  * 250 E. */
@@ -263,8 +260,7 @@ static void law_unique(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
-/* ---- d_model = 4 by hand -------------------------------------------------------------------
- */
+/* ---- d_model = 4 by hand ---- */
 
 /* sin p, cos p, sin p/100, cos p/100 for p = 0 .. 3: 300-bit values rounded to f32. */
 static const float by_hand[4][4] = {
@@ -294,8 +290,7 @@ static void law_by_hand(struct tally *t, enum posenc_kernel kernel)
     t->problem = NULL;
 }
 
-/* ---- Layouts, odd dimensions, scale --------------------------------------------------------
- */
+/* ---- Layouts, odd dimensions, scale ---- */
 
 static void law_layouts(struct tally *t, enum posenc_kernel kernel)
 {

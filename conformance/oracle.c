@@ -20,8 +20,7 @@ struct oracle {
     int64_t n_thresholds;
 };
 
-/* ---- Sines ----------------------------------------------------------------------------------
- */
+/* ---- Sines ---- */
 
 /* |position| turn mod 1. */
 static void position_phase(const uint64_t turn[3], int64_t position, uint64_t phase[3])
@@ -85,8 +84,7 @@ static void pair_values(const struct oracle *oracle, int64_t pair, int64_t posit
     }
 }
 
-/* ---- Rows by signature ----------------------------------------------------------------------
- */
+/* ---- Rows by signature ---- */
 
 /* Position of the token of row r, where each token has `per_token` rows. */
 static int64_t row_position(const struct problem *problem, int64_t r, int64_t per_token)
@@ -231,8 +229,7 @@ void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, dou
         mass[k] = fabs(want[k]);
 }
 
-/* ---- Creation -------------------------------------------------------------------------------
- */
+/* ---- Creation ---- */
 
 static bool create_plan(struct oracle *oracle)
 {
@@ -332,8 +329,7 @@ void oracle_destroy(struct oracle *oracle)
     free(oracle);
 }
 
-/* ---- Errors ---------------------------------------------------------------------------------
- */
+/* ---- Errors ---- */
 
 float odd_to_f32(double want) { return (float)want; }
 

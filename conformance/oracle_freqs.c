@@ -85,8 +85,7 @@ static void exponent_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t
     *denominator = !endpoint ? spec->dim : pairs > 1 ? pairs - 1 : 1;
 }
 
-/* ---- Profile exact ------------------------------------------------------------------------
- */
+/* ---- Profile exact ---- */
 
 static struct big llama3_exact(const struct posenc_freqs_spec *spec, struct big omega)
 {
@@ -138,8 +137,7 @@ static struct big omega_exact(const struct family *family, int64_t i)
     return omega;
 }
 
-/* ---- Profile hf_f32 -----------------------------------------------------------------------
- */
+/* ---- Profile hf_f32 ---- */
 
 static float llama3_f32(const struct posenc_freqs_spec *spec, float inv_freq)
 {
@@ -202,8 +200,7 @@ static float inv_freq_f32(const struct family *family, int64_t i)
     return inv_freq;
 }
 
-/* ---- Attention factor ---------------------------------------------------------------------
- */
+/* ---- Attention factor ---- */
 
 /* 0.1 mscale ln f + 1, and 1 for f <= 1. */
 static struct big yarn_magnitude(double factor, double mscale)

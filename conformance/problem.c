@@ -111,3 +111,13 @@ size_t problem_bytes(const struct problem *p)
     }
     return (size_t)elements * sizeof(float);
 }
+
+size_t problem_working_set(const struct problem *p)
+{
+    size_t bytes = problem_bytes(p);
+    if (!p->in_place || !kernel_takes_x(p->kernel))
+        return bytes;
+    if (kernel_signature(p->kernel) == SIGNATURE_learned)
+        return bytes - (size_t)(p->batch * p->tokens * p->dim) * sizeof(float);
+    return bytes / 2;
+}

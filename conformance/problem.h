@@ -19,8 +19,8 @@ enum signature {
 enum signature kernel_signature(enum posenc_kernel kernel); /* from kernels.def */
 const char *kernel_stage(enum posenc_kernel kernel);        /* "table" or "apply" */
 
-/* Unused members are zero; problem_default() fills what a kernel needs with a small valid case.
- */
+/* Unused members are zero; problem_default() fills what a kernel needs with a small
+ * valid case. */
 struct problem {
     enum posenc_kernel kernel;
     enum posenc_dtype dtype;
@@ -58,6 +58,9 @@ struct problem problem_default(enum posenc_kernel kernel);
 /* Bytes a perfect kernel moves: inputs read once, outputs written once, tables of angles not
  * counted for rotations (they stay in cache). */
 size_t problem_bytes(const struct problem *problem);
+
+/* Bytes of memory those are: what is rewritten in place counts once.  Decides the footprint. */
+size_t problem_working_set(const struct problem *problem);
 
 /* Where a call's tensors live.  `role` is 'i' (input, kernels must not write), 'o' (output) or
  * 'b' (both, in place).  The default allocates 64-byte aligned memory. */

@@ -18,8 +18,7 @@ struct mistake {
     void (*make)(struct call *call);
 };
 
-/* ---- Mistakes ------------------------------------------------------------------------------
- */
+/* ---- Mistakes ---- */
 
 static size_t *size_of(struct call *c)
 {
@@ -205,8 +204,7 @@ static const struct mistake of_t5_add[] = {
     { "x_scale NaN", STATUS(PARAMETER), t5_x_scale },
 };
 
-/* ---- Checking ------------------------------------------------------------------------------
- */
+/* ---- Checking ---- */
 
 /* To the bit, the payloads of NaN included: outputs hold a NaN that no kernel writes. */
 static void require_untouched(struct tally *t, const struct copy *after,
@@ -219,8 +217,8 @@ static void require_untouched(struct tally *t, const struct copy *after,
     }
 }
 
-/* A valid call with one mistake: the status is one of those allowed, the outputs do not move.
- */
+/* A valid call with one mistake: the status is one of those allowed, the outputs do
+ * not move. */
 static void check_mistake(struct tally *t, const struct problem *p, const struct mistake *m)
 {
     struct call call;

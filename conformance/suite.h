@@ -41,9 +41,6 @@ struct budget {
 };
 const struct budget *budget_find(const char *kernel, const char *family, const char *profile,
                                  const char *range);
-/* Reads the rows from a file, or the built-in ones; 0, or -1 with a message in error (512
- * bytes). */
-int budgets_read(const char *path, char *error);
 
 /* options->problem: sampled rows of the model's own shapes. */
 void suite_model(struct suite_run *run);

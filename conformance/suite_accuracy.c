@@ -79,8 +79,8 @@ static struct conf_result new_result(enum posenc_kernel kernel, const char *prof
 
 /* ---- Scans ---- */
 
-/* Positions in [lo, hi): near both ends, around powers of two and multiples of 64, random ones.
- */
+/* Positions in [lo, hi): near both ends, around powers of two and multiples of 64,
+ * random ones. */
 static void scan_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint64_t seed)
 {
     for (int64_t i = 0; i < n; i++) {

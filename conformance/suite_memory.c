@@ -44,8 +44,7 @@ struct sweep {
     bool any;
 };
 
-/* ---- Problems ------------------------------------------------------------------------------
- */
+/* ---- Problems ---- */
 
 static void problem_tokens(struct problem *p, int64_t n, int v)
 {
@@ -117,8 +116,7 @@ struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int v)
     return p;
 }
 
-/* ---- One call ------------------------------------------------------------------------------
- */
+/* ---- One call ---- */
 
 static void attribute(struct sweep *s, const struct guarded *g, enum property side)
 {
@@ -248,8 +246,7 @@ static void sweep_problem(struct sweep *s, struct problem p, bool with_oracle)
         s->tally[k].problem = NULL;
 }
 
-/* ---- Lengths and counts of rows ------------------------------------------------------------
- */
+/* ---- Lengths and counts of rows ---- */
 
 /* Plain C may have been vectorised to anything up to 16 lanes; one lane may be unrolled by
  * four. */
@@ -285,8 +282,7 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
     }
 }
 
-/* ---- Stride 0 ------------------------------------------------------------------------------
- */
+/* ---- Stride 0 ---- */
 
 static void edit_stride_zero(struct call *call, const void *user)
 {
@@ -323,8 +319,7 @@ static void check_broadcast(struct suite_run *run, enum posenc_kernel kernel)
     tally_end(&t);
 }
 
-/* ---- The suite -----------------------------------------------------------------------------
- */
+/* ---- The suite ---- */
 
 static void sweep_kernel(struct suite_run *run, struct guard *guard, enum posenc_kernel kernel)
 {

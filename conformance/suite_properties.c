@@ -27,7 +27,7 @@ static void check_laws(struct suite_run *run, enum posenc_kernel kernel, const s
     for (int i = 0; i < n; i++)
         for (int k = 0; k < laws[i].n; k++) {
             struct tally t;
-            if (laws[i].kernels[k] != kernel)
+            if (laws[i].kernels[k] != kernel || (laws[i].full && !run->options->full))
                 continue;
             tally_begin(&t, run, kernel, "properties", laws[i].name);
             if (t.selected)

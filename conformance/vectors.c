@@ -162,8 +162,7 @@ void field_set(const struct field *field, struct problem *problem, uint64_t bits
     }
 }
 
-/* ---- Memory and files -----------------------------------------------------------------------
- */
+/* ---- Memory and files ---- */
 
 struct kept {
     struct kept *next;

@@ -92,8 +92,7 @@ static void *read_checked(struct reader *reader, const json_t *entry, size_t *by
     return data;
 }
 
-/* ---- A case ---------------------------------------------------------------------------------
- */
+/* ---- A case ---- */
 
 /* A JSON value as the 64 bits of a field; false when it is of the wrong kind. */
 static bool field_bits(const struct field *field, const json_t *value, uint64_t *bits)
@@ -237,8 +236,7 @@ static int read_case(struct reader *reader, const json_t *entry, const struct ar
     return 0;
 }
 
-/* ---- Groups ---------------------------------------------------------------------------------
- */
+/* ---- Groups ---- */
 
 static int read_group(struct reader *reader, const json_t *files, const json_t *group)
 {

@@ -6,8 +6,8 @@
 
 #include "plot.h"
 
-/* Colours that people with any colour vision tell apart (Okabe and Ito), as gnuplot takes them.
- */
+/* Colours that people with any colour vision tell apart (Okabe and Ito), as gnuplot
+ * takes them. */
 extern const char *const plot_colors[];
 enum { PLOT_COLORS = 7 };
 

@@ -195,8 +195,7 @@ void grid_markdown(const struct grid *t, FILE *out)
     }
 }
 
-/* ---- Numbers ------------------------------------------------------------------------------
- */
+/* ---- Numbers ---- */
 
 static char *buffer(void)
 {

@@ -12,8 +12,7 @@ enum { MAP_CELLS = 800, SIMILAR_CELLS = 256 };
 
 static int64_t stride_for(int64_t n, int64_t cells) { return (n + cells - 1) / cells; }
 
-/* ---- Similarity ---------------------------------------------------------------------------
- */
+/* ---- Similarity ---- */
 
 static double dot(const float *a, const float *b, int64_t dim)
 {
@@ -54,8 +53,7 @@ void plot_sinusoidal_facts(const float *table, int64_t tokens, int64_t dim, FILE
     }
 }
 
-/* ---- The table ----------------------------------------------------------------------------
- */
+/* ---- The table ---- */
 
 static void map_data(FILE *s, const float *table, int64_t tokens, int64_t dim, int64_t every_t,
                      int64_t every_d)
@@ -178,8 +176,7 @@ int plot_sinusoidal(const float *table, int64_t tokens, int64_t dim, int64_t fir
     return gnuplot_end(s, target, error);
 }
 
-/* ---- Errors -------------------------------------------------------------------------------
- */
+/* ---- Errors ---- */
 
 /* The least error above zero: zeros are drawn a little below it. */
 static double least_error(const struct plot_curve *curves, size_t n)

@@ -27,8 +27,8 @@ bool plot_available(char error[PLOT_ERROR]);
 int plot_sinusoidal(const float *table, int64_t tokens, int64_t dim, int64_t first,
                     const char *caption, const struct plot_target *target,
                     char error[PLOT_ERROR]);
-/* Its figures as text: shape, min, max, average cosine similarity at offsets 1, 4, 16 and 32.
- */
+/* Its figures as text: shape, min, max, average cosine similarity at offsets 1, 4, 16
+ * and 32. */
 void plot_sinusoidal_facts(const float *table, int64_t tokens, int64_t dim, FILE *out);
 
 /* Error against position, both axes logarithmic, one curve each.  An error of zero is drawn at

@@ -152,16 +152,15 @@ int plot_speed(const json_t *records, const char *kernel, const struct plot_targ
     return status;
 }
 
-/* ---- Accuracy against speed ---------------------------------------------------------------
- */
+/* ---- Accuracy against speed ---- */
 
 struct point {
     const struct bench_row *bench;
     const struct conf_row *error;
 };
 
-/* Points of the case that most backends were timed in; only errors of one metric share an axis.
- */
+/* Points of the case that most backends were timed in; only errors of one metric share
+ * an axis. */
 static size_t points_of(const struct results *r, const char *kernel, struct point *points,
                         size_t most)
 {

@@ -55,8 +55,8 @@ struct tally tally_conf(const struct results *results, const char *kernel, const
 bool conforms(const struct results *results, const char *kernel, const char *backend,
               bool *checked);
 
-/* The row with the largest error of a kernel, backend and profile (NULL: any); NULL when none.
- */
+/* The row with the largest error of a kernel, backend and profile (NULL: any); NULL
+ * when none. */
 const struct conf_row *worst_error(const struct results *results, const char *kernel,
                                    const char *backend, const char *profile);
 

@@ -221,8 +221,7 @@ bool better_choice(const struct results *r, const json_t *model, char *text, siz
     return at > 0;
 }
 
-/* ---- Benchmarks ---------------------------------------------------------------------------
- */
+/* ---- Benchmarks ---- */
 
 /* Eighths of a block where they can be shown. */
 static void bar_cell(double ratio, const struct look *look, struct grid *grid)

@@ -6,8 +6,7 @@
 
 #include <math.h>
 
-/* ---- Learned -------------------------------------------------------------------------------
- */
+/* ---- Learned ---- */
 
 static void learned_row(const struct posenc_learned_args *a, int64_t b, int64_t t, int64_t row,
                         float *out)
@@ -28,11 +27,10 @@ enum posenc_status learned_add_previous_row(const struct posenc_learned_args *ar
     return POSENC_OK;
 }
 
-/* ---- Rotations -----------------------------------------------------------------------------
- */
+/* ---- Rotations ---- */
 
-/* Calls `edit` with each row of x, of out, of cos and of sin; what it needs besides is in args.
- */
+/* Calls `edit` with each row of x, of out, of cos and of sin; what it needs besides is
+ * in args. */
 typedef void row_edit(const struct posenc_rope_args *args, const float *x, float *out,
                       const float *cosines, const float *sines);
 

@@ -36,8 +36,7 @@ static void for_t5(const struct posenc_t5_args *a, t5_bias *bias)
                 }
 }
 
-/* ---- ALiBi ---------------------------------------------------------------------------------
- */
+/* ---- ALiBi ---- */
 
 static float mask_late(const struct posenc_alibi_args *a, int64_t h, int64_t ahead)
 {
@@ -121,8 +120,7 @@ enum posenc_status alibi_add_slope_order(const struct posenc_alibi_args *args)
     return POSENC_OK;
 }
 
-/* ---- T5 ------------------------------------------------------------------------------------
- */
+/* ---- T5 ---- */
 
 enum slip { NO_SLIP, LOW_AT_POWERS, ONE_SHORT };
 

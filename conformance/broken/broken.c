@@ -25,8 +25,7 @@
 
 const struct posenc_backend *broken_base;
 
-/* ---- The broken backends -------------------------------------------------------------------
- */
+/* ---- The broken backends ---- */
 
 static atomic_ulong entries;
 
@@ -66,8 +65,7 @@ static int suite_index(const char *name)
     return s;
 }
 
-/* ---- Cases ---------------------------------------------------------------------------------
- */
+/* ---- Cases ---- */
 
 /* What the original passed; `killed` once a broken kernel has failed it. */
 struct known_case {
@@ -136,8 +134,7 @@ static void on_result(void *user, const struct conf_result *r)
         known->killed = true;
 }
 
-/* ---- The matrix ----------------------------------------------------------------------------
- */
+/* ---- The matrix ---- */
 
 static bool run_original(struct cases *cases, const struct vectors *vectors)
 {
@@ -187,8 +184,7 @@ static enum verdict run_broken(const struct broken *b, struct cases *cases,
     return verdict;
 }
 
-/* ---- Mistakes in every kernel ---------------------------------------------------------------
- */
+/* ---- Mistakes in every kernel ---- */
 
 static bool concerns(const struct mistake *mistake, enum posenc_kernel kernel)
 {

@@ -17,8 +17,7 @@
 static const struct mistake *current;
 static atomic_ulong entries;
 
-/* ---- Rows of the first output --------------------------------------------------------------
- */
+/* ---- Rows of the first output ---- */
 
 static int64_t count_rows(const struct posenc_tensor *t)
 {
@@ -34,8 +33,7 @@ static float *nth_row(const struct posenc_tensor *t, int64_t r)
 
 static void turn_bit(float *x) { *x = isfinite(*x) && *x != 0.0f ? broken_last_bit(*x) : 1.0f; }
 
-/* ---- Memory --------------------------------------------------------------------------------
- */
+/* ---- Memory ---- */
 
 /* Not where a block of plain memory may end, a multiple of 64: the heap itself would be
  * destroyed, and with it the program that is to report this. */
@@ -139,8 +137,7 @@ static void leak_lane(const struct seen *s)
         }
 }
 
-/* ---- Laws ----------------------------------------------------------------------------------
- */
+/* ---- Laws ---- */
 
 static void last_row_differs(const struct seen *s)
 {
@@ -149,8 +146,8 @@ static void last_row_differs(const struct seen *s)
         turn_bit(nth_row(s->out, rows - 1) + (s->out->shape[3] > 1));
 }
 
-/* The other threads get every chance to run between the writing and the reading of the scratch.
- */
+/* The other threads get every chance to run between the writing and the reading of
+ * the scratch. */
 static void share_scratch(const struct seen *s)
 {
     static _Atomic float scratch[512];
@@ -216,8 +213,7 @@ const struct mistake mistakes[] = {
 };
 const int n_mistakes = sizeof mistakes / sizeof mistakes[0];
 
-/* ---- In every kernel -----------------------------------------------------------------------
- */
+/* ---- In every kernel ---- */
 
 static struct seen see_sinusoidal(const struct posenc_sinusoidal_args *a)
 {

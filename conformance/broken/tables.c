@@ -6,8 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- Other positions -----------------------------------------------------------------------
- */
+/* ---- Other positions ---- */
 
 typedef int64_t other_position(int64_t p, int64_t b, int64_t t);
 
@@ -117,8 +116,7 @@ enum posenc_status sinusoidal_add_batch_position(const struct posenc_sinusoidal_
     return elsewhere(broken_base->sinusoidal_add, args, batch_index);
 }
 
-/* ---- Sinusoidal ----------------------------------------------------------------------------
- */
+/* ---- Sinusoidal ---- */
 
 enum posenc_status sinusoidal_layout_swapped(const struct posenc_sinusoidal_args *args)
 {
@@ -206,8 +204,7 @@ enum posenc_status sinusoidal_add_rounded_twice(const struct posenc_sinusoidal_a
     return broken_base->sinusoidal_add(&a);
 }
 
-/* ---- Rotary tables -------------------------------------------------------------------------
- */
+/* ---- Rotary tables ---- */
 
 static void f32_angles(const struct posenc_rope_table_args *args)
 {

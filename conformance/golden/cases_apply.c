@@ -17,8 +17,7 @@ static const char gpt2[] = "gpt-2 src/model.py wpe";
 
 static const int64_t shuffled[] = { 7, 0, 4095, 3, 3, 40, 2 };
 
-/* ---- rope -----------------------------------------------------------------------------------
- */
+/* ---- rope ---- */
 
 static struct problem *rotation(struct golden *golden, enum posenc_kernel kernel,
                                 const char *flags, const char *note, const char *suffix,
@@ -107,8 +106,7 @@ void list_rope(struct golden *golden)
     }
 }
 
-/* ---- learned_add, sinusoidal_add ------------------------------------------------------------
- */
+/* ---- learned_add, sinusoidal_add ---- */
 
 static void vary(struct problem *p, int k)
 {
@@ -221,8 +219,7 @@ void list_added(struct golden *golden)
     list_sinusoidal_add(golden);
 }
 
-/* ---- alibi, t5 ------------------------------------------------------------------------------
- */
+/* ---- alibi, t5 ---- */
 
 static struct problem *scores(struct golden *golden, enum posenc_kernel kernel,
                               const char *flags, const char *note, const char *source,

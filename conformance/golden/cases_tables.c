@@ -43,8 +43,7 @@ static void at_run(struct problem *problem, int64_t first, int64_t tokens)
     problem->tokens = tokens;
 }
 
-/* ---- sinusoidal -----------------------------------------------------------------------------
- */
+/* ---- sinusoidal ---- */
 
 static const char *const layout_names[] = { "interleaved", "sincos", "cossin" };
 
@@ -195,8 +194,7 @@ void list_sinusoidal(struct golden *golden)
     list_scales(golden);
 }
 
-/* ---- convergents ----------------------------------------------------------------------------
- */
+/* ---- convergents ---- */
 
 void list_convergents(struct golden *golden)
 {
@@ -233,8 +231,7 @@ void list_convergents(struct golden *golden)
     }
 }
 
-/* ---- rope_table -----------------------------------------------------------------------------
- */
+/* ---- rope_table ---- */
 
 struct family {
     const char *name, *flags, *note;
@@ -421,8 +418,7 @@ void list_rope_table(struct golden *golden)
     list_families(golden, POSENC_EXACT);
 }
 
-/* ---- hf_f32 ---------------------------------------------------------------------------------
- */
+/* ---- hf_f32 ---- */
 
 void list_hf_f32(struct golden *golden)
 {

@@ -264,8 +264,7 @@ int certify_oracle(const struct golden *golden)
     return 0;
 }
 
-/* ---- The library's plans
- * ---------------------------------------------------------------------- */
+/* ---- The library's plans ---- */
 
 static bool library_pair(const struct reference_plan *plan,
                          const struct posenc_freqs_view *view, int64_t i)

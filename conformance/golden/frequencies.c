@@ -137,8 +137,7 @@ static void omega_of(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t
         scale_yarn(omega, spec, i);
 }
 
-/* ---- Profile hf_f32 -------------------------------------------------------------------------
- */
+/* ---- Profile hf_f32 ---- */
 
 typedef int operation(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
 
@@ -211,8 +210,7 @@ static double hf_inv_freq(const struct posenc_freqs_spec *spec, int64_t i)
     return inv_freq;
 }
 
-/* ---- Plans ----------------------------------------------------------------------------------
- */
+/* ---- Plans ---- */
 
 /* mscale log(f)/10 + 1, 1 for f <= 1 */
 static void magnitude(mpfr_t to, double factor, double mscale)

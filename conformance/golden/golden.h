@@ -11,8 +11,7 @@
 
 enum { PRECISION = 320 }; /* bits of every transcendental step */
 
-/* ---- Reference values (reference.c, frequencies.c) ------------------------------------------
- */
+/* ---- Reference values (reference.c, frequencies.c) ---- */
 
 /* A plan by MPFR: omega in radians per position, or the f32 values of profile hf_f32. */
 struct reference_plan {
@@ -48,8 +47,7 @@ int64_t hard_positions(const struct reference_plan *plan, int kind, int64_t n,
 int64_t pair_convergents(const struct reference_plan *plan, int64_t pair, int kind,
                          int64_t most, int64_t *positions, double *distance);
 
-/* ---- Cases (cases_*.c) ----------------------------------------------------------------------
- */
+/* ---- Cases (cases_*.c) ---- */
 
 struct group {
     const char *name;
@@ -68,8 +66,8 @@ struct flag {
 };
 extern const struct flag golden_flags[]; /* closed; ends with a NULL name */
 
-/* A new case of the last group: `suffix` is the end of its id, the problem is problem_blank().
- */
+/* A new case of the last group: `suffix` is the end of its id, the problem
+ * is problem_blank(). */
 struct problem *add_case(struct golden *golden, enum posenc_kernel kernel, const char *flags,
                          const char *note, const char *source, const char *suffix, ...)
     __attribute__((format(printf, 6, 7)));
@@ -90,8 +88,7 @@ void golden_create(struct golden *golden);
 /* Frequency specs that certification goes through: every scaling family and base. */
 int64_t certified_specs(struct posenc_freqs_spec *specs, int64_t most);
 
-/* ---- Actions --------------------------------------------------------------------------------
- */
+/* ---- Actions ---- */
 
 int golden_write(const struct golden *golden, const char *dir); /* 0, or 1 and a message */
 int certify_oracle(const struct golden *golden);                /* number of disagreements */

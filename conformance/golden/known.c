@@ -152,8 +152,7 @@ static void known_hard(int64_t dim, int64_t pair, int64_t position, double below
     reference_plan_clear(&plan);
 }
 
-/* ---- Metrics
- * ---------------------------------------------------------------------------------- */
+/* ---- Metrics ---- */
 
 /* A value of any magnitude near f32's range, often next to an f32 or to the middle of two. */
 static void any_value(mpfr_t value, uint64_t k)

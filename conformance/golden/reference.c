@@ -105,8 +105,7 @@ static int64_t position_of(const struct call *call, int64_t row, int64_t rows_pe
     return problem_position(&call->problem, token / tokens, token % tokens);
 }
 
-/* ---- Outputs by signature -------------------------------------------------------------------
- */
+/* ---- Outputs by signature ---- */
 
 static void output_sinusoidal(const struct call *call, const struct reference_plan *plan,
                               int64_t r, int64_t dim, double *want)

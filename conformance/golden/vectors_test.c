@@ -23,8 +23,7 @@ static void require(bool condition, const char *what, const char *detail)
     failures++;
 }
 
-/* ---- The same cases -------------------------------------------------------------------------
- */
+/* ---- The same cases ---- */
 
 static bool same_list(const void *a, const void *b, int64_t n)
 {
@@ -70,11 +69,10 @@ static void require_same_sets(const char *dir, const char *pack)
         vectors_free(&b);
 }
 
-/* ---- Damage ---------------------------------------------------------------------------------
- */
+/* ---- Damage ---- */
 
-/* Copies a file, leaving out the last `cut` bytes and flipping a bit of byte `flip` (-1: none).
- */
+/* Copies a file, leaving out the last `cut` bytes and flipping a bit of byte `flip`
+ * (-1: none). */
 static void copy_damaged(const char *from, const char *to, size_t cut, long flip)
 {
     struct vectors memory = { .n = 0 };
@@ -154,8 +152,7 @@ static void remove_folder(const char *path)
     rmdir(path);
 }
 
-/* ---- Hashes and arrays ----------------------------------------------------------------------
- */
+/* ---- Hashes and arrays ---- */
 
 /* FIPS 180-4 examples, and the same bytes in pieces of every size. */
 static void require_hashes(void)

@@ -16,8 +16,8 @@ struct config {
     bool decodes; /* generates token by token */
 };
 
-/* Fills `config` and the facts of `model` (all but name and cases).  0, or -1 with a message.
- */
+/* Fills `config` and the facts of `model` (all but name and cases).  0, or -1 with
+ * a message. */
 int config_read(const json_t *json, struct config *config, struct model *model,
                 char error[MODEL_ERROR]);
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A problem may be large (BLOOM's scores are 117 MB): few tokens or queries say as much here.
- */
+/* A problem may be large (BLOOM's scores are 117 MB): few tokens or queries say as
+ * much here. */
 static struct problem small(struct problem p)
 {
     if (p.tokens > 8)

@@ -143,8 +143,8 @@ static void test_query(const json_t *records)
     json_decref(twice);
 }
 
-/* Every line of a table begins its columns where the line before does: checked on the longest.
- */
+/* Every line of a table begins its columns where the line before does: checked on
+ * the longest. */
 static bool fits(const char *text, int width)
 {
     for (const char *line = text; *line;) {
