@@ -1,0 +1,111 @@
+/*
+ * Arguments of the posenc program: one table of options makes the parser and every --help.
+ *
+ * A refusal has one form, "posenc table: --dim: -3: expected an integer from 1 to 65536": who,
+ * what, which value, what would be accepted.  Its exit code is EXIT_USAGE.
+ */
+#ifndef POSENC_CLI_ARGS_H
+#define POSENC_CLI_ARGS_H
+
+#include <posenc.h>
+
+#if defined(__GNUC__)
+#define PRINTF_LIKE(form, first) __attribute__((__format__(__printf__, form, first)))
+#else
+#define PRINTF_LIKE(form, first)
+#endif
+
+enum exit_code {
+    EXIT_FINE = 0,
+    EXIT_CONFORMANCE = 1,
+    EXIT_USAGE = 2, /* bad usage, bad input, or an output that cannot be written */
+    EXIT_NOTHING = 77,
+};
+
+enum { LIST_MAX = 64, BACKENDS_MAX = 32 };
+
+/* Values of an option that may be given more than once, commas splitting them. */
+struct list {
+    size_t n;
+    const char *item[LIST_MAX];
+};
+
+/* What was asked for.  Integers that were not given are INT64_MIN, reals NaN, choices -1. */
+struct cli {
+    const char *command;
+    int argc; /* of main() */
+    char **argv;
+    int n_operands;
+    char **operands;
+    size_t n_copies;
+    char *copies[LIST_MAX]; /* of the values of lists, split at commas */
+
+    struct list kernel, backend, dtype, model, cases, plugin, out;
+    bool quick, full, exhaustive, update_budgets, help;
+    const char *suite, *vectors, *budgets, *dir;
+    int64_t threads, seed;
+    double budget;
+
+    const char *positions;
+    int64_t tokens, first, dim, rotary_dim;
+    int layout, profile, convention, scaling, truncate;
+    double rope_theta, scale, factor, original, low_freq_factor, high_freq_factor;
+    double beta_fast, beta_slow, attention_factor, mscale, mscale_all_dim;
+};
+
+struct command {
+    const char *name;
+    unsigned bit; /* which options it takes */
+    int (*run)(struct cli *cli);
+    const char *operands; /* as in the usage line */
+    const char *summary;
+    const char *details; /* of --help; ends with a newline */
+};
+
+enum {
+    FOR_LIST = 1,
+    FOR_VERIFY = 2,
+    FOR_BENCH = 4,
+    FOR_REPORT = 8,
+    FOR_EXPLAIN = 16,
+    FOR_TABLE = 32,
+    FOR_PLOT = 64,
+};
+
+/* Fills `cli` from the arguments after the command's name.  EXIT_FINE or, told on stderr,
+ * EXIT_USAGE. */
+int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv);
+void cli_free(struct cli *cli);
+void cli_help(const struct command *command);
+
+/* "posenc COMMAND: WHAT: VALUE: expected ..." on stderr; returns EXIT_USAGE.  `value` may be
+ * NULL. */
+int cli_refuse(const struct cli *cli, const char *what, const char *value, const char *expected,
+               ...) PRINTF_LIKE(4, 5);
+/* The same for a name that is none of `names`: with the nearest, or all when they are few. */
+int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
+                    const char *const *names, size_t n);
+/* The same for a refusal of the library; `error` may be NULL. */
+int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
+                      const struct posenc_error *error);
+
+/* Whole-string conversions; false when `text` is no such number or out of range. */
+bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value);
+bool parse_real(const char *text, double *value); /* finite ones only */
+
+/* Edit distance of two short names. */
+size_t edit_distance(const char *a, const char *b);
+
+extern const char *const layout_names[], *const profile_names[], *const convention_names[],
+                                                                     *const scaling_names[];
+
+/* The subcommands. */
+int command_list(struct cli *cli);
+int command_verify(struct cli *cli);
+int command_bench(struct cli *cli);
+int command_report(struct cli *cli);
+int command_explain(struct cli *cli);
+int command_table(struct cli *cli);
+int command_plot(struct cli *cli);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * Where the program's data is: --vectors, POSENC_VECTORS, beside the program (build tree,
+ * installed), then the places known when it was built.
+ */
+#ifndef POSENC_CLI_DATA_H
+#define POSENC_CLI_DATA_H
+
+#include "../conformance/vectors.h"
+#include "args.h"
+
+/* Loads the golden vectors and says on stderr which.  EXIT_FINE or, told, EXIT_USAGE. */
+int data_vectors(const struct cli *cli, struct vectors *vectors);
+
+#endif

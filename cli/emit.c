@@ -1,0 +1,229 @@
+/*
+ * Results -> records (schema posenc.results/1, reports/records.h).
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "emit.h"
+#include "../reports/env.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void now(char text[32])
+{
+    time_t t = time(NULL);
+    struct tm utc;
+    gmtime_r(&t, &utc);
+    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+/* A name for a run: when, and which process. */
+static void run_id(char id[33])
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    uint64_t when = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    snprintf(id, 33, "%016llx%016llx", (unsigned long long)mix64(when, (uint64_t)getpid()),
+             (unsigned long long)mix64((uint64_t)getpid(), when));
+}
+
+json_t *emit_header(const struct emit_run *run)
+{
+    char id[33], started[32], seed[24];
+    run_id(id);
+    now(started);
+    snprintf(seed, sizeof seed, "0x%llx", (unsigned long long)run->seed);
+    json_t *argv = json_array();
+    for (int i = 0; i < run->argc; i++) {
+        json_t *word =
+            json_string(i == 0 ? "posenc" : run->argv[i]); /* NULL where it is not UTF-8 */
+        json_array_append_new(argv, word ? word : json_string("?"));
+    }
+    return json_pack("{s:s,s:s,s:s,s:s,s:{s:s},s:{s:s?},s:s,s:o,s:s}", "t", "header", "schema",
+                     RECORDS_SCHEMA, "run_id", id, "started", started, "tool", "version",
+                     posenc_version(), "vectors", "sha256", run->vectors_sha256, "mode",
+                     run->mode, "argv", argv, "seed", seed);
+}
+
+json_t *emit_env(void)
+{
+    struct env_library library = { posenc_version(), posenc_cpu_key(), posenc_cpu_features() };
+    return env_record(&library);
+}
+
+json_t *emit_backend(const struct posenc_backend *backend)
+{
+    const char *obstacle = posenc_backend_obstacle(backend);
+    json_t *kernels = json_array(), *serves = json_object(), *isa = json_array();
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        enum posenc_kernel kernel = (enum posenc_kernel)k;
+        if (posenc_provides(backend, kernel))
+            json_array_append_new(kernels, json_string(posenc_kernel_name(kernel)));
+        struct posenc_selection selection = posenc_selection(kernel);
+        if (selection.backend == backend)
+            json_object_set_new(serves, posenc_kernel_name(kernel),
+                                json_string(selection.reason));
+    }
+    for (const char *word = backend->needs; word && *(word += strspn(word, " "));) {
+        size_t n = strcspn(word, " ");
+        json_array_append_new(isa, json_stringn(word, n));
+        word += n;
+    }
+    bool wide = backend->lanes && !obstacle;
+    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:[s],s:b,s:s?,s:b,s:i,s:o,s:o}", "t", "backend",
+                     "id", backend->name, "family", backend->family, "description",
+                     backend->description, "isa", isa, "dtypes", "f32", "available",
+                     obstacle == NULL, "reason", obstacle, "fused", backend->fused, "lanes",
+                     wide ? (int)backend->lanes() : 0, "kernels", kernels, "serves", serves);
+}
+
+json_t *emit_model(const struct model *model)
+{
+    json_t *cases = json_array();
+    for (size_t i = 0; i < model->n_cases; i++) {
+        const struct model_case *c = &model->cases[i];
+        json_array_append_new(cases,
+                              json_pack("{s:s,s:s,s:s}", "case", c->bench.id, "label", c->label,
+                                        "kernel", posenc_kernel_name(c->bench.problem.kernel)));
+    }
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o}", "t", "model", "name", model->name,
+                     "title", model->title, "source", model->source, "checked", model->checked,
+                     "encoding", model->encoding, "trained_profile", model->trained_profile,
+                     "max_position_embeddings", (json_int_t)model->max_position_embeddings,
+                     "cases", cases);
+}
+
+/* What every result carries; `dtype` is the second part of a case id where it is one. */
+static json_t *result(const char *kind, enum posenc_kernel kernel, const char *profile,
+                      const char *id, const struct posenc_backend *backend)
+{
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "t", kind, "kernel",
+                     posenc_kernel_name(kernel), "dtype", "f32", "profile", profile, "stage",
+                     kernel_stage(kernel), "case", id, "backend",
+                     backend ? backend->name : "none", "family",
+                     backend ? backend->family : "none");
+}
+
+json_t *emit_conf(const struct conf_result *r)
+{
+    json_t *record =
+        result("conf", r->kernel, r->profile ? r->profile : "given", r->id, r->backend);
+    if (!record)
+        return NULL;
+    json_object_set_new(record, "suite", json_string(r->suite));
+    json_object_set_new(record, "status", json_string(conf_status_name[r->status]));
+    if (r->reason[0])
+        json_object_set_new(record, "reason", json_string(r->reason));
+    if (r->metric) {
+        json_t *err =
+            json_pack("{s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:I,s:I}", "metric", r->metric, "max",
+                      record_number(r->max), "limit", record_number(r->limit), "witness",
+                      r->witness, "got", record_hex((double)r->got), "want",
+                      record_hex(r->want), "coverage", r->coverage ? r->coverage : "sampled",
+                      "n", (json_int_t)r->checked, "misrounded", (json_int_t)r->misrounded);
+        json_object_set_new(record, "err", err);
+    }
+    if (r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK) {
+        char repro[224];
+        snprintf(repro, sizeof repro, "posenc verify --full --backend %s --kernel %s --case %s",
+                 r->backend ? r->backend->name : "none", posenc_kernel_name(r->kernel), r->id);
+        json_object_set_new(record, "repro", json_string(repro));
+    }
+    return record;
+}
+
+/* The profile of a bench case: of its frequencies where it has some, else tables are given. */
+static const char *bench_profile(const struct problem *p)
+{
+    enum signature s = kernel_signature(p->kernel);
+    if (s != SIGNATURE_sinusoidal && s != SIGNATURE_rope_table)
+        return "given";
+    return p->freqs.profile == POSENC_HF_F32 ? "hf_f32" : "exact";
+}
+
+static void set_number(json_t *record, const char *name, double value)
+{
+    json_object_set_new(record, name, record_number(value));
+}
+
+json_t *emit_bench(const struct bench_result *r)
+{
+    const struct bench_case *c = r->bench_case;
+    json_t *record =
+        result("bench", c->problem.kernel, bench_profile(&c->problem), c->id, r->backend);
+    if (!record)
+        return NULL;
+    json_object_set_new(record, "footprint",
+                        json_pack("{s:s?,s:I}", "name", c->footprint, "bytes",
+                                  (json_int_t)problem_working_set(&c->problem)));
+    if (r->refused) {
+        json_object_set_new(record, "refused", json_string(r->refused));
+        return record;
+    }
+    json_object_set_new(record, "threads", json_integer(r->threads));
+    json_object_set_new(record, "rounds", json_integer(r->rounds));
+    set_number(record, "median_ns", r->median_ns);
+    set_number(record, "min_ns", r->min_ns);
+    json_object_set_new(record, "ci",
+                        json_pack("{s:o,s:o,s:o}", "level", record_number(r->ci_level), "lo",
+                                  record_number(r->ci_low), "hi", record_number(r->ci_high)));
+    json_object_set_new(record, "bytes", json_integer((json_int_t)r->bytes));
+    set_number(record, "gbps", r->gbps);
+    if (r->roof_kind)
+        json_object_set_new(record, "roof",
+                            json_pack("{s:s,s:s?,s:o,s:o}", "kind", r->roof_kind, "variant",
+                                      r->roof_variant, "gbps", record_number(r->roof_gbps),
+                                      "ratio", record_number(r->roof_ratio)));
+    if (r->vs_libm > 0.0)
+        set_number(record, "vs_libm", r->vs_libm);
+    if (r->vs_autovec > 0.0)
+        set_number(record, "vs_autovec", r->vs_autovec);
+    set_number(record, "null_pct", r->null_pct);
+    return record;
+}
+
+json_t *emit_footer(const struct records *records, bool complete, json_t *noise)
+{
+    json_t *counts = json_object();
+    size_t i;
+    json_t *record;
+    json_array_foreach(records->list, i, record)
+    {
+        const char *kind = record_text(record, "t"), *status = record_text(record, "status");
+        const char *name = strcmp(kind, "conf") == 0 ? status : kind;
+        json_int_t n = json_integer_value(json_object_get(counts, name));
+        json_object_set_new(counts, name, json_integer(n + 1));
+    }
+    char finished[32];
+    now(finished);
+    json_t *footer = json_pack("{s:s,s:b,s:o,s:s}", "t", "footer", "complete", complete,
+                               "counts", counts, "finished", finished);
+    if (footer && noise) {
+        set_number(footer, "wall_s", record_value(noise, "wall_s", 0.0));
+        json_object_set(footer, "noise", noise);
+    }
+    json_decref(noise);
+    return footer;
+}
+
+int emit_start(struct records *records, const struct emit_run *run,
+               const struct posenc_backend *const *backends, size_t n)
+{
+    int status = records_append(records, emit_header(run));
+    status |= records_append(records, emit_env());
+    for (size_t i = 0; i < n; i++)
+        status |= records_append(records, emit_backend(backends[i]));
+    return status;
+}
+
+void emit_conf_sink(void *records, const struct conf_result *measured)
+{
+    records_append(records, emit_conf(measured));
+}
+
+void emit_bench_sink(void *records, const struct bench_result *measured)
+{
+    records_append(records, emit_bench(measured));
+}

@@ -1,0 +1,38 @@
+/*
+ * Results of the engine and the harness -> records: the one place that knows both sides.
+ */
+#ifndef POSENC_EMIT_H
+#define POSENC_EMIT_H
+
+#include "../bench/bench.h"
+#include "../conformance/engine.h"
+#include "../conformance/models/model.h"
+#include "../reports/records.h"
+
+struct emit_run {
+    const char *mode; /* quick, full, exhaustive */
+    int argc;
+    char **argv;
+    uint64_t seed;
+    const char *vectors_sha256; /* NULL: none loaded */
+};
+
+/* One record each; NULL when memory runs out (records_append then fails). */
+json_t *emit_header(const struct emit_run *run);
+json_t *emit_env(void);
+json_t *emit_backend(const struct posenc_backend *backend);
+json_t *emit_model(const struct model *model);
+json_t *emit_conf(const struct conf_result *result);
+json_t *emit_bench(const struct bench_result *result);
+/* Counts what `records` holds; `noise` from env_watch_stop (taken; may be NULL). */
+json_t *emit_footer(const struct records *records, bool complete, json_t *noise);
+
+/* Header, env, and the backends given, into `records`.  0 or -1. */
+int emit_start(struct records *records, const struct emit_run *run,
+               const struct posenc_backend *const *backends, size_t n);
+
+/* Sinks for conf_run and bench_run; user is a struct records. */
+void emit_conf_sink(void *records, const struct conf_result *result);
+void emit_bench_sink(void *records, const struct bench_result *result);
+
+#endif

@@ -1,0 +1,278 @@
+/*
+ * posenc explain: one golden vector in depth, or one case of another suite as the engine judges
+ * it.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "../conformance/engine.h"
+#include "../conformance/oracle.h"
+#include "../conformance/vectors_fields.h"
+#include "data.h"
+#include "select.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN = 6 };
+
+static void print_field(const struct field *field, uint64_t bits)
+{
+    printf("  %-36s", field->name);
+    switch (field->kind) {
+    case FIELD_I64:
+        printf("%lld\n", (long long)(int64_t)bits);
+        break;
+    case FIELD_U64:
+        printf("%llu\n", (unsigned long long)bits);
+        break;
+    case FIELD_F64:
+    case FIELD_F32:
+        printf("%.17g\n", bits_to_double(bits));
+        break;
+    case FIELD_BOOL:
+        puts(bits != 0 ? "true" : "false");
+        break;
+    case FIELD_ENUM:
+        puts(field->names[bits]);
+        break;
+    }
+}
+
+static void print_positions(const struct problem *p)
+{
+    printf("  %-36s", "positions");
+    if (p->position_kind == POSENC_OFFSET || p->positions == NULL) {
+        printf("%lld .. %lld\n", (long long)p->first, (long long)(p->first + p->tokens - 1));
+        return;
+    }
+    for (int64_t t = 0; t < p->tokens && t < 8; t++) {
+        printf("%s%lld", t > 0 ? ", " : "", (long long)p->positions[t]);
+    }
+    puts(p->tokens > 8 ? ", ..." : "");
+}
+
+/* Parameters that are not what a manifest leaves out; profile and base always. */
+static void print_problem(const struct problem *p)
+{
+    struct problem blank = problem_blank(p->kernel);
+    printf("  %-36s%s\n", "kernel", posenc_kernel_name(p->kernel));
+    bool tokens = false;
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        const struct field *field = &problem_fields[i];
+        if (!field_applies(field, p->kernel)) {
+            continue;
+        }
+        tokens = tokens || strcmp(field->name, "position_kind") == 0;
+        bool always =
+            strcmp(field->name, "profile") == 0 || strcmp(field->name, "rope_theta") == 0;
+        if (always || field_get(field, p) != field_get(field, &blank)) {
+            print_field(field, field_get(field, p));
+        }
+    }
+    if (tokens) {
+        print_positions(p);
+    }
+}
+
+/* The row and the first of the columns to show: those round the worst value of this backend. */
+static void worst_place(const struct call *call, const struct vector_case *c, int o,
+                        int64_t *row, int64_t *column)
+{
+    /* of a rotation, ulp of the result say more about cancellation than about the kernel */
+    bool rotation = kernel_signature(c->problem.kernel) == SIGNATURE_rope;
+    double worst = -1.0;
+    for (int64_t r = 0; r < c->rows[o]; r++) {
+        const float *got = call_row(call, o, r);
+        for (int64_t i = 0; i < c->width[o]; i++) {
+            double want = c->want[o][r * c->width[o] + i];
+            double error = rotation ? fabs((double)got[i] - want) : ulp_error(got[i], want);
+            if (isfinite(error) && error > worst) {
+                worst = error;
+                *row = r;
+                *column = i;
+            }
+        }
+    }
+    *column = *column > SHOWN / 2 ? *column - SHOWN / 2 : 0;
+}
+
+static void print_values(const struct posenc_backend *backend, const struct vector_case *c,
+                         struct call *call, int o, int64_t row, int64_t column)
+{
+    const double *want = c->want[o] + row * c->width[o];
+    const float *got = call_row(call, o, row);
+    printf("  %s %s, row %lld\n", backend->name, c->output_names[o], (long long)row);
+    for (int64_t i = column; i < c->width[o] && i < column + SHOWN; i++) {
+        printf("    [%5lld]  got %-16.9g %-15a  want %-24.17g  off by %.3g ulp\n", (long long)i,
+               (double)got[i], (double)got[i], want[i], ulp_error(got[i], want[i]));
+    }
+}
+
+/* The calls shown so far: a backend with the same bits is not printed again. */
+struct shown {
+    size_t n;
+    struct {
+        const struct posenc_backend *backend;
+        struct call call;
+    } of[BACKENDS_MAX];
+};
+
+static bool same_bits(const struct call *a, const struct call *b, const struct vector_case *c)
+{
+    for (int o = 0; o < c->n_outputs; o++) {
+        for (int64_t r = 0; r < c->rows[o]; r++) {
+            if (memcmp(call_row(a, o, r), call_row(b, o, r),
+                       (size_t)c->width[o] * sizeof(float)) != 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void print_outputs(const struct posenc_backend *backend, const struct vector_case *c,
+                          struct call *call)
+{
+    for (int o = 0; o < c->n_outputs; o++) {
+        int64_t row = 0, column = 0;
+        print_values(backend, c, call, o, 0, 0);
+        worst_place(call, c, o, &row, &column);
+        if (row != 0 || column != 0) {
+            printf("  ... and round the largest difference:\n");
+            print_values(backend, c, call, o, row, column);
+        }
+    }
+}
+
+static void show_backend(struct shown *shown, const struct posenc_backend *backend,
+                         const struct vector_case *c)
+{
+    struct call *call = &shown->of[shown->n].call;
+    enum posenc_status status = call_create(call, &c->problem, &memory_plain);
+    if (status == POSENC_OK) {
+        status = call_run(call, backend);
+        for (size_t i = 0; i < shown->n && status == POSENC_OK; i++) {
+            if (same_bits(&shown->of[i].call, call, c)) {
+                printf("  %s: the same bits as %s\n", backend->name,
+                       shown->of[i].backend->name);
+                call_destroy(call);
+                return;
+            }
+        }
+        if (status == POSENC_OK) {
+            print_outputs(backend, c, call);
+            shown->of[shown->n++].backend = backend;
+            return;
+        }
+        call_destroy(call);
+    }
+    printf("  %s: %s\n", backend->name, posenc_status_string(status));
+}
+
+struct verdicts {
+    size_t n;
+};
+
+static void print_verdict(void *user, const struct conf_result *r)
+{
+    struct verdicts *verdicts = user;
+    verdicts->n++;
+    printf("  %-13s %-11s %s", r->backend != NULL ? r->backend->name : "", r->suite,
+           conf_status_name[r->status]);
+    if (r->metric != NULL) {
+        printf("  %s %.6g (limit %.6g)", r->metric, r->max, r->limit);
+        if (r->witness[0] != '\0') {
+            printf(" at %s: got %a, want %.17g", r->witness, (double)r->got, r->want);
+        }
+        printf(", %llu values, %llu not correctly rounded", (unsigned long long)r->checked,
+               (unsigned long long)r->misrounded);
+    }
+    printf("%s%s\n", r->reason[0] != '\0' ? ": " : "", r->reason);
+}
+
+static const struct vector_case *find_case(const struct vectors *vectors, const char *id)
+{
+    for (size_t i = 0; i < vectors->n; i++) {
+        if (strcmp(vectors->cases[i].id, id) == 0) {
+            return &vectors->cases[i];
+        }
+    }
+    return NULL;
+}
+
+static int refuse_case(const struct cli *cli, const struct vectors *vectors, const char *id)
+{
+    const char **names = calloc(vectors->n + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < vectors->n; i++) {
+        names[i] = vectors->cases[i].id;
+    }
+    size_t nearest = 0;
+    for (size_t i = 1; names != NULL && i < vectors->n; i++) {
+        if (edit_distance(id, names[i]) < edit_distance(id, names[nearest])) {
+            nearest = i;
+        }
+    }
+    int status = names != NULL && vectors->n > 0
+                     ? cli_refuse(cli, "CASE", id,
+                                  "no case has this id; the nearest is %s (posenc list cases)",
+                                  names[nearest])
+                     : cli_refuse(cli, "CASE", id, "no case has this id");
+    free(names);
+    return status;
+}
+
+static void show_vector(const struct vector_case *c, const struct selection *selected)
+{
+    printf("\n  what it catches   %s\n  flags             %s\n  source            "
+           "%s\n\nParameters\n",
+           c->note, c->flags, c->source);
+    print_problem(&c->problem);
+    puts("\nValues (the reference is real mathematics, or the profile's, as f64 rounded to "
+         "odd)");
+    struct shown *shown = calloc(1, sizeof *shown);
+    for (size_t i = 0; i < selected->n && shown != NULL; i++) {
+        if (posenc_provides(selected->backends[i], c->problem.kernel) &&
+            posenc_backend_obstacle(selected->backends[i]) == NULL) {
+            show_backend(shown, selected->backends[i], c);
+        }
+    }
+    while (shown != NULL && shown->n > 0) {
+        call_destroy(&shown->of[--shown->n].call);
+    }
+    free(shown);
+}
+
+int command_explain(struct cli *cli)
+{
+    if (cli->n_operands != 1) {
+        return cli_refuse(cli, "CASE", cli->n_operands > 1 ? cli->operands[1] : NULL,
+                          "expected the id of one case (posenc list cases)");
+    }
+    struct selection selected;
+    struct vectors vectors;
+    if (select_all(cli, &selected, true) != EXIT_FINE ||
+        data_vectors(cli, &vectors) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    const char *id = cli->operands[0];
+    const struct vector_case *c = find_case(&vectors, id);
+    bool literal =
+        id[strcspn(id, "*?[\\")] == '\0' && strlen(id) < sizeof((struct conf_result *)0)->id;
+    struct verdicts verdicts = { 0 };
+    if (c != NULL) {
+        printf("%s\n", id);
+        show_vector(c, &selected);
+        puts("\nVerdicts");
+    }
+    if (literal) {
+        struct conf_options options = { .full = true, .case_glob = id, .vectors = &vectors };
+        conf_run(selected.backends, selected.n, &options, print_verdict, &verdicts);
+    }
+    int status = c == NULL && verdicts.n == 0 ? refuse_case(cli, &vectors, id) : EXIT_FINE;
+    vectors_free(&vectors);
+    if (status == EXIT_FINE) {
+        printf("\nAgain: posenc verify --full --case %s\n", id);
+    }
+    return status;
+}

@@ -1,0 +1,194 @@
+/*
+ * posenc list: what exists, what runs here, and why not.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "../bench/bench.h"
+#include "../conformance/models/model.h"
+#include "../conformance/vectors.h"
+#include "data.h"
+#include "select.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The kernels a backend provides, "all" or by name. */
+static void provided(const struct posenc_backend *backend, char *text, size_t size)
+{
+    size_t at = 0;
+    int n = 0;
+    text[0] = '\0';
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        if (posenc_provides(backend, (enum posenc_kernel)k) && at < size) {
+            at += (size_t)snprintf(text + at, size - at, "%s%s", n > 0 ? " " : "",
+                                   posenc_kernel_name((enum posenc_kernel)k));
+            n++;
+        }
+    }
+    if (n == POSENC_KERNEL_COUNT) {
+        snprintf(text, size, "all");
+    }
+}
+
+static int default_count(const struct posenc_backend *backend)
+{
+    int n = 0;
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        n += posenc_selection((enum posenc_kernel)k).backend == backend;
+    }
+    return n;
+}
+
+static int list_backends(struct cli *cli)
+{
+    struct selection all;
+    if (select_all(cli, &all, false) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    printf("CPU %s: %s\n\n", posenc_cpu_key(), posenc_cpu_features());
+    printf("  %-13s %-9s %5s  %-5s %-7s %s\n", "backend", "family", "lanes", "here", "kernels",
+           "what it is, what it needs");
+    bool some = false;
+    for (size_t i = 0; i < all.n; i++) {
+        const struct posenc_backend *backend = all.backends[i];
+        const char *obstacle = posenc_backend_obstacle(backend);
+        char kernels[512], lanes[16] = "-";
+        provided(backend, kernels, sizeof kernels);
+        if (backend->lanes != NULL &&
+            obstacle == NULL) { /* may execute the instructions it asks about */
+            snprintf(lanes, sizeof lanes, "%d", (int)backend->lanes());
+        }
+        int defaults = default_count(backend);
+        some = some || (defaults > 0 && defaults < POSENC_KERNEL_COUNT);
+        printf("%c %-13s %-9s %5s  %-5s %-7s %s\n",
+               defaults == POSENC_KERNEL_COUNT ? '*'
+               : defaults > 0                  ? '+'
+                                               : ' ',
+               backend->name, backend->family, lanes, obstacle == NULL ? "yes" : "no",
+               strcmp(kernels, "all") == 0 ? "all" : "some", backend->description);
+        if (strcmp(kernels, "all") != 0) {
+            printf("%46s%s\n", "", kernels);
+        }
+        if (backend->needs != NULL && *backend->needs != '\0') {
+            printf("%46sneeds %s%s%s\n", "", backend->needs, obstacle != NULL ? ": " : "",
+                   obstacle != NULL ? obstacle : "");
+        }
+    }
+    printf("\n* serves calls that name no backend%s.  POSENC_BACKEND=NAME forces another.\n",
+           some ? ", + some of them (posenc list kernels)" : "");
+    return EXIT_FINE;
+}
+
+/* Who provides a kernel: "all", or names. */
+static void print_providers(const struct selection *all, enum posenc_kernel kernel)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        n += posenc_provides(all->backends[i], kernel);
+    }
+    for (size_t i = 0; i < all->n && n < all->n; i++) {
+        if (posenc_provides(all->backends[i], kernel)) {
+            printf(" %s", all->backends[i]->name);
+        }
+    }
+    puts(n == all->n ? " all" : "");
+}
+
+static int list_kernels(struct cli *cli)
+{
+    struct selection all;
+    if (select_all(cli, &all, false) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    printf("%-18s %-6s %-14s %s\n", "kernel", "stage", "default",
+           "what it does, who provides it");
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        enum posenc_kernel kernel = (enum posenc_kernel)k;
+        struct posenc_selection chosen = posenc_selection(kernel);
+        printf("%-18s %-6s %-14s %s\n%41s", posenc_kernel_name(kernel), kernel_stage(kernel),
+               chosen.backend != NULL ? chosen.backend->name : "-",
+               posenc_kernel_summary(kernel), "");
+        print_providers(&all, kernel);
+    }
+    printf("\nDefaults: %s\n", posenc_selection(POSENC_KERNEL_sinusoidal).reason);
+    return EXIT_FINE;
+}
+
+static int list_models(struct cli *cli)
+{
+    printf("%-18s %-17s %-9s %s\n", "model", "encoding", "positions", "source");
+    for (size_t i = 0; model_name_at(i) != NULL; i++) {
+        struct model model;
+        char error[MODEL_ERROR];
+        if (model_by_name(model_name_at(i), &model, error) != 0) {
+            return cli_refuse(cli, "model", model_name_at(i), "%s", error);
+        }
+        printf("%-18s %-17s %-9lld %s\n", model.name, model.encoding,
+               (long long)model.max_position_embeddings, model.source);
+    }
+    return EXIT_FINE;
+}
+
+static int list_cases(struct cli *cli)
+{
+    struct vectors vectors;
+    if (data_vectors(cli, &vectors) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    printf("%zu golden vectors, SHA-256 %s\n\n", vectors.n, vectors.sha256);
+    for (size_t i = 0; i < vectors.n; i++) {
+        printf("%-44s %s\n", vectors.cases[i].id, vectors.cases[i].note);
+    }
+    vectors_free(&vectors);
+    return EXIT_FINE;
+}
+
+static int list_roofs(struct cli *cli)
+{
+    (void)cli;
+    fputs("The best this machine does with the same bytes and access pattern, measured in the "
+          "same rounds as the\n"
+          "kernels; of the variants (plain, prefetch, non-temporal) the fastest counts and is "
+          "named.\n\n"
+          "store      a constant written to every output         kernels without a tensor of "
+          "activations\n"
+          "in place   every element read, changed and written    activations in place: "
+          "rope_half, ..._add\n"
+          "copy       read from one place, written to another    activations out of place\n",
+          stdout);
+    return EXIT_FINE;
+}
+
+int command_list(struct cli *cli)
+{
+    static const struct {
+        const char *name;
+        int (*print)(struct cli *);
+    } kinds[] = { { "backends", list_backends },
+                  { "kernels", list_kernels },
+                  { "models", list_models },
+                  { "cases", list_cases },
+                  { "roofs", list_roofs } };
+    enum { N = sizeof kinds / sizeof *kinds };
+    if (cli->n_operands == 0) {
+        for (size_t i = 0; i < 3; i++) {
+            int status = kinds[i].print(cli);
+            if (status != EXIT_FINE) {
+                return status;
+            }
+            puts("");
+        }
+        puts("More: posenc list cases, posenc list roofs");
+        return EXIT_FINE;
+    }
+    const char *names[N];
+    for (size_t i = 0; i < N; i++) {
+        names[i] = kinds[i].name;
+        if (strcmp(cli->operands[0], names[i]) == 0) {
+            return cli->n_operands == 1
+                       ? kinds[i].print(cli)
+                       : cli_refuse(cli, "unexpected argument", cli->operands[1],
+                                    "expected one kind of thing");
+        }
+    }
+    return cli_refuse_name(cli, "kind", cli->operands[0], names, N);
+}

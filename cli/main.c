@@ -1,0 +1,167 @@
+/*
+ * The posenc program: which command, and what they have in common.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "args.h"
+#include "select.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct command commands[] = {
+    { "list", FOR_LIST, command_list, "[backends|kernels|models|cases|roofs]",
+      "What exists, what runs here, and why not",
+      "Without an argument: backends, kernels and models.\n" },
+    { "verify", FOR_VERIFY, command_verify, "", "Checks backends for conformance",
+      "Golden vectors, accuracy scans with budgets, digests, memory behaviour and properties, "
+      "on every\n"
+      "backend that runs here or on those selected.  With --plugin alone, on the plug-in.\n"
+      "Formats: console, md, jsonl, csv, junit.  Exit code 1 when anything fails.\n" },
+    { "bench", FOR_BENCH, command_bench, "", "Times backends",
+      "Median with an interval, GB/s of useful bytes, percent of roof, speed against libm and "
+      "against autovec.\n"
+      "Every output is checked before it is timed.  Without --model: one shape in each level "
+      "of memory.\n"
+      "Formats: console, md, jsonl, csv.\n" },
+    { "report", FOR_REPORT, command_report, "[FILES]",
+      "Which backend is fastest here, how near the roof, and is it right",
+      "Without files: checks and times every backend on a handful of models, or on those of "
+      "--model, and\n"
+      "writes report.md, results.jsonl and pictures into posenc-report (--dir).  With files: "
+      "renders those\n"
+      "results (posenc.results/1, as --out jsonl writes them) again.\n"
+      "Formats: console, md, jsonl, csv, junit.\n" },
+    { "explain", FOR_EXPLAIN, command_explain, "CASE", "One case in depth",
+      "Its parameters, source and note, and each backend's numbers beside the reference.\n"
+      "posenc list cases names them.\n" },
+    { "table", FOR_TABLE, command_table, "KERNEL",
+      "The numbers of a table, computed by one backend",
+      "KERNEL is sinusoidal (one f32 array [tokens, dim]) or rope_table (cos and sin, [tokens, "
+      "dim/2]).\n"
+      "Formats: csv (with a line of names), npy (one array), safetensors.\n"
+      "Example: posenc table sinusoidal --positions 0..63,1000000 --dim 512 --out "
+      "npy:pe.npy\n" },
+    { "plot", FOR_PLOT, command_plot, "sinusoidal|error", "Pictures (gnuplot)",
+      "sinusoidal: heat map, curves and cosine similarity in one figure, its figures on "
+      "stdout.\n"
+      "error: error against position, all backends and profiles, both axes logarithmic.\n"
+      "Formats: png, svg; without a path the picture is written to posenc-KIND.png or "
+      ".svg.\n" },
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void help(FILE *out)
+{
+    fputs("usage: posenc COMMAND [OPTIONS]\n\n"
+          "Positional encodings of transformers on this CPU: is each backend right, and which "
+          "is fastest?\n\n",
+          out);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        fprintf(out, "  %-9s%s\n", commands[i].name, commands[i].summary);
+    }
+    fputs("\nposenc COMMAND --help tells more.  Results go to stdout, the rest to stderr.\n"
+          "Exit codes: 0 fine, 1 conformance failure, 2 usage or bad input, 77 nothing to run "
+          "here.\n"
+          "Environment: POSENC_BACKEND forces a backend, POSENC_MAX_ISA is a ceiling, "
+          "POSENC_VERBOSE=1 tells\n"
+          "who serves each kernel, POSENC_VECTORS names other golden vectors, NO_COLOR is "
+          "respected.\n",
+          out);
+}
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(name, commands[i].name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+static int refuse_command(const char *name)
+{
+    const char *names[N_COMMANDS];
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        names[i] = commands[i].name;
+    }
+    return cli_refuse_name(&(struct cli){ 0 }, "command", name, names, N_COMMANDS);
+}
+
+static void tell_selection(void)
+{
+    const char *verbose = getenv("POSENC_VERBOSE");
+    if (verbose == NULL || *verbose == '\0' || strcmp(verbose, "0") == 0) {
+        return;
+    }
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        struct posenc_selection chosen = posenc_selection((enum posenc_kernel)k);
+        fprintf(stderr, "posenc: %s: %s (%s)\n", posenc_kernel_name((enum posenc_kernel)k),
+                chosen.backend != NULL ? chosen.backend->name
+                                       : posenc_status_string(chosen.status),
+                chosen.reason != NULL ? chosen.reason : "no reason given");
+    }
+}
+
+static int run(const struct command *command, struct cli *cli)
+{
+    if (cli->help) {
+        cli_help(command);
+        return EXIT_FINE;
+    }
+    if (cli->quick && (cli->full || cli->exhaustive)) {
+        return cli_refuse(cli, "--quick", NULL, "expected without --full and --exhaustive");
+    }
+    if (select_environment(cli) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    tell_selection();
+    return command->run(cli);
+}
+
+/* A result that nobody could read is a failure. */
+static int check_stdout(int status)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("posenc: stdout");
+        return status == EXIT_FINE ? EXIT_USAGE : status;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        help(stderr);
+        return EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "help") == 0 && argc > 2) {
+        const struct command *command = find_command(argv[2]);
+        if (command == NULL) {
+            return refuse_command(argv[2]);
+        }
+        cli_help(command);
+        return check_stdout(EXIT_FINE);
+    }
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        help(stdout);
+        return check_stdout(EXIT_FINE);
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
+        printf("posenc %s\n", posenc_version());
+        return check_stdout(EXIT_FINE);
+    }
+    const struct command *command = find_command(name);
+    if (command == NULL) {
+        return refuse_command(name);
+    }
+    struct cli cli = { .command = command->name, .argc = argc, .argv = argv };
+    int status = cli_parse(&cli, command, argc - 1, argv + 1);
+    if (status == EXIT_FINE) {
+        status = run(command, &cli);
+    }
+    cli_free(&cli);
+    return check_stdout(status);
+}

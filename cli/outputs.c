@@ -1,0 +1,217 @@
+/*
+ * Output files that are complete or absent, see outputs.h.
+ */
+#define _GNU_SOURCE
+#include "outputs.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct outputs *volatile active; /* what a signal has to clean up */
+static volatile sig_atomic_t finish, interrupted;
+
+static void on_signal(int number)
+{
+    if (number == SIGINT && finish && !interrupted) {
+        interrupted = 1;
+        return;
+    }
+    const struct outputs *outputs = active;
+    for (size_t i = 0; outputs != NULL && i < outputs->n; i++) {
+        if (outputs->output[i].temporary != NULL) {
+            unlink(outputs->output[i].temporary);
+        }
+    }
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void watch(struct outputs *outputs)
+{
+    active = outputs;
+    const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+        sigaction(numbers[i], &action, NULL);
+    }
+}
+
+void outputs_finish_on_signal(void) { finish = 1; }
+
+bool outputs_interrupted(void) { return interrupted != 0; }
+
+static int refuse_path(const struct cli *cli, const char *path, const char *why)
+{
+    return cli_refuse(cli, "--out", path,
+                      "cannot be written: %s; expected a file in a folder that can be written",
+                      why);
+}
+
+/* mkstemp gives 0600: a new file gets what the umask leaves, an old one keeps its mode. */
+static mode_t mode_for(const struct stat *old)
+{
+    if (old != NULL) {
+        return old->st_mode & 07777;
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+static int open_file(const struct cli *cli, struct out_file *output)
+{
+    struct stat old;
+    bool exists = stat(output->path, &old) == 0;
+    if (exists && S_ISDIR(old.st_mode)) {
+        return refuse_path(cli, output->path, "it is a folder");
+    }
+    if (exists && access(output->path, W_OK) != 0) {
+        return refuse_path(cli, output->path, strerror(errno));
+    }
+    if (exists && !S_ISREG(old.st_mode)) {
+        output->stream = fopen(output->path, "w");
+        return output->stream != NULL ? EXIT_FINE
+                                      : refuse_path(cli, output->path, strerror(errno));
+    }
+    output->target = exists ? realpath(output->path, NULL) : strdup(output->path);
+    char *temporary = NULL;
+    if (output->target == NULL || asprintf(&temporary, "%s.XXXXXX", output->target) < 0) {
+        return refuse_path(cli, output->path, strerror(errno));
+    }
+    output->temporary = temporary; /* before the file is there: a signal may come at any time */
+    int file = mkstemp(temporary);
+    if (file < 0) {
+        int why = errno;
+        output->temporary = NULL;
+        free(temporary);
+        return refuse_path(cli, output->path, strerror(why));
+    }
+    if (fchmod(file, mode_for(exists ? &old : NULL)) != 0 ||
+        (output->stream = fdopen(file, "w")) == NULL) {
+        close(file);
+        return refuse_path(cli, output->path, strerror(errno));
+    }
+    return EXIT_FINE;
+}
+
+int outputs_add(const struct cli *cli, struct outputs *outputs, const char *format,
+                const char *path)
+{
+    if (outputs->n == LIST_MAX) {
+        return cli_refuse(cli, "--out", path, "expected at most %d outputs", LIST_MAX);
+    }
+    for (size_t i = 0; i < outputs->n; i++) {
+        const char *other = outputs->output[i].path;
+        if (path == NULL && other == NULL) {
+            return cli_refuse(cli, "--out", format,
+                              "%s goes to stdout already: expected FORMAT:PATH",
+                              outputs->output[i].format);
+        }
+        if (path != NULL && other != NULL && strcmp(path, other) == 0) {
+            return cli_refuse(cli, "--out", path, "is written already: expected another path");
+        }
+    }
+    struct out_file *output = &outputs->output[outputs->n++];
+    *output = (struct out_file){ .format = format, .path = path };
+    if (path == NULL) {
+        output->stream = stdout;
+        return EXIT_FINE;
+    }
+    watch(outputs);
+    return open_file(cli, output);
+}
+
+static int add_request(const struct cli *cli, struct outputs *outputs,
+                       const char *const *formats, const char *request)
+{
+    size_t n = 0, length = strcspn(request, ":");
+    const char *format = NULL;
+    for (; formats[n] != NULL; n++) {
+        if (strlen(formats[n]) == length && memcmp(formats[n], request, length) == 0) {
+            format = formats[n];
+        }
+    }
+    if (format == NULL) {
+        char name[96];
+        snprintf(name, sizeof name, "%.*s", (int)length, request);
+        return cli_refuse_name(cli, "--out", name, formats, n);
+    }
+    const char *path = request[length] == ':' ? request + length + 1 : NULL;
+    if (path != NULL && *path == '\0') {
+        return cli_refuse(cli, "--out", request, "expected FORMAT or FORMAT:PATH");
+    }
+    return outputs_add(cli, outputs, format,
+                       path != NULL && strcmp(path, "-") == 0 ? NULL : path);
+}
+
+int outputs_open(struct cli *cli, struct outputs *outputs, const char *const *formats,
+                 const char *otherwise)
+{
+    outputs->n = 0;
+    for (size_t i = 0; i < cli->out.n; i++) {
+        if (add_request(cli, outputs, formats, cli->out.item[i]) != EXIT_FINE) {
+            outputs_discard(outputs);
+            return EXIT_USAGE;
+        }
+    }
+    return cli->out.n > 0 ? EXIT_FINE : outputs_add(cli, outputs, otherwise, NULL);
+}
+
+void outputs_discard(struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->n; i++) {
+        struct out_file *output = &outputs->output[i];
+        if (output->stream != NULL && output->stream != stdout) {
+            fclose(output->stream);
+        }
+        if (output->temporary != NULL) {
+            unlink(output->temporary);
+        }
+        free(output->temporary);
+        free(output->target);
+    }
+    active = NULL;
+    outputs->n = 0;
+}
+
+static int finish_stream(struct out_file *output)
+{
+    errno = 0;
+    int failed = fflush(output->stream) != 0 || ferror(output->stream);
+    int why = errno != 0 ? errno : EIO;
+    if (output->stream != stdout) {
+        if (fclose(output->stream) != 0 && !failed) {
+            failed = 1;
+            why = errno;
+        }
+        output->stream = NULL;
+    }
+    return failed ? why : 0;
+}
+
+int outputs_commit(const struct cli *cli, struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->n; i++) {
+        struct out_file *output = &outputs->output[i];
+        int why = output->stream != NULL ? finish_stream(output) : 0;
+        if (why == 0 && output->temporary != NULL) {
+            if (rename(output->temporary, output->target) != 0) {
+                why = errno;
+            } else {
+                free(output->temporary);
+                output->temporary = NULL;
+            }
+        }
+        if (why != 0) {
+            refuse_path(cli, output->path != NULL ? output->path : "stdout", strerror(why));
+            outputs_discard(outputs);
+            return EXIT_USAGE;
+        }
+    }
+    outputs_discard(outputs);
+    return EXIT_FINE;
+}

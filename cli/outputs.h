@@ -1,0 +1,43 @@
+/*
+ * Where results go: --out FORMAT[:PATH].  A file is written under a temporary name beside the
+ * target, opened before any long work so that a path that cannot be written is refused at once,
+ * and renamed when it is complete; a failure or a signal removes it.
+ */
+#ifndef POSENC_CLI_OUTPUTS_H
+#define POSENC_CLI_OUTPUTS_H
+
+#include "args.h"
+
+#include <stdio.h>
+
+struct out_file {
+    const char *format;
+    const char *path; /* NULL: stdout */
+    char *target;     /* path with symbolic links resolved */
+    char *temporary;  /* NULL where it is written directly: stdout, a device, a pipe */
+    FILE *stream;
+};
+
+struct outputs {
+    size_t n;
+    struct out_file output[LIST_MAX];
+};
+
+/* Opens what --out asks for, or one output `otherwise` on stdout.  `formats` ends with NULL.
+ * EXIT_FINE or, told, EXIT_USAGE. */
+int outputs_open(struct cli *cli, struct outputs *outputs, const char *const *formats,
+                 const char *otherwise);
+/* One more file. */
+int outputs_add(const struct cli *cli, struct outputs *outputs, const char *format,
+                const char *path);
+/* Flushes, checks and renames; on a failure, all that is not yet in place is removed. */
+int outputs_commit(const struct cli *cli, struct outputs *outputs);
+void outputs_discard(struct outputs *outputs);
+
+/* SIGINT, SIGTERM, SIGHUP: remove the temporaries and die of it; after outputs_finish_on_signal
+ * the first SIGINT only makes outputs_interrupted() true, so that a run can end with a valid
+ * file. */
+void outputs_finish_on_signal(void);
+bool outputs_interrupted(void);
+
+#endif

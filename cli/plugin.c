@@ -1,0 +1,72 @@
+/*
+ * Somebody else's backend: a shared library that exports `const struct posenc_backend
+ * posenc_plugin`.
+ */
+#define _GNU_SOURCE
+#include "select.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPECTED                                                                               \
+    "expected a shared library that exports \"const struct posenc_backend posenc_plugin\""
+
+static bool is_name(const char *name)
+{
+    return name != NULL && *name != '\0' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
+}
+
+static int check(const struct cli *cli, const char *path, const struct posenc_backend *backend)
+{
+    if (backend->size != sizeof *backend || backend->abi != POSENC_ABI) {
+        return cli_refuse(cli, "--plugin", path,
+                          "was built for another posenc.h: its struct posenc_backend has %zu "
+                          "bytes and ABI %u; "
+                          "expected %zu bytes and ABI %u",
+                          backend->size, backend->abi, sizeof *backend, POSENC_ABI);
+    }
+    if (!is_name(backend->name) || !is_name(backend->family)) {
+        return cli_refuse(cli, "--plugin", path,
+                          "has no usable name or family: expected letters a-z, digits and _");
+    }
+    if (posenc_backend_find(backend->name) != NULL) {
+        return cli_refuse(cli, "--plugin", path,
+                          "is named %s, as a backend of this library: expected another name",
+                          backend->name);
+    }
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        if (posenc_provides(backend, (enum posenc_kernel)k)) {
+            return EXIT_FINE;
+        }
+    }
+    return cli_refuse(cli, "--plugin", path, "provides no kernel: expected at least one");
+}
+
+int plugin_load(const struct cli *cli, const char *path, const struct posenc_backend **backend)
+{
+    char local[4096];
+    if (strchr(path, '/') == NULL &&
+        access(path, F_OK) == 0) { /* dlopen would look elsewhere */
+        snprintf(local, sizeof local, "./%s", path);
+    } else {
+        snprintf(local, sizeof local, "%s", path);
+    }
+    void *library = dlopen(local, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        return cli_refuse(cli, "--plugin", path, "cannot be loaded (%s); " EXPECTED, dlerror());
+    }
+    const struct posenc_backend *found = dlsym(library, "posenc_plugin");
+    if (found == NULL) {
+        dlclose(library);
+        return cli_refuse(cli, "--plugin", path, "exports no posenc_plugin; " EXPECTED);
+    }
+    if (check(cli, path, found) != EXIT_FINE) {
+        dlclose(library);
+        return EXIT_USAGE;
+    }
+    *backend = found; /* stays loaded until the program ends */
+    return EXIT_FINE;
+}

@@ -1,0 +1,234 @@
+/*
+ * posenc report: the main job.  Check and time every backend on the shapes of real models, or
+ * render results that were saved.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "../reports/plot.h"
+#include "errors.h"
+#include "work.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A scheme each: added sinusoids, learned rows, a rotation with scaled frequencies,
+ * ALiBi, T5. */
+static const char *const handful[] = { "transformer-base", "gpt2", "llama-3.1-8b", "bloom-176b",
+                                       "t5-base" };
+enum {
+    N_HANDFUL = sizeof handful / sizeof *handful,
+    MAX_PICTURES = 2 * POSENC_KERNEL_COUNT + 1
+};
+
+/* With verify and the pictures this stays under three minutes. */
+static const double bench_seconds = 110.0;
+
+struct folder {
+    const char *path;
+    char md[4096], jsonl[4096];
+    size_t n_pictures;
+    struct render_picture pictures[MAX_PICTURES];
+    char names[MAX_PICTURES][64], captions[MAX_PICTURES][96];
+};
+
+static int render_files(struct cli *cli)
+{
+    struct outputs outputs;
+    if (outputs_open(cli, &outputs, render_formats, "console") != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    json_t *records = json_array();
+    int status = EXIT_FINE;
+    for (int i = 0; i < cli->n_operands && status == EXIT_FINE; i++) {
+        char error[RECORDS_ERROR];
+        if (records_load(cli->operands[i], records, error) != 0) {
+            status = cli_refuse(cli, "results", NULL, "%s", error);
+        }
+    }
+    struct render_options options = { .color = -1 };
+    for (size_t i = 0; i < outputs.n && status == EXIT_FINE; i++) {
+        if (render(outputs.output[i].format, records, outputs.output[i].stream, &options) !=
+                0 &&
+            !ferror(outputs.output[i].stream)) {
+            status =
+                cli_refuse(cli, "--out", outputs.output[i].format, "could not be rendered");
+        }
+    }
+    json_decref(records);
+    if (status != EXIT_FINE) {
+        outputs_discard(&outputs);
+        return status;
+    }
+    return outputs_commit(cli, &outputs);
+}
+
+static int make_folder(const struct cli *cli, struct folder *folder)
+{
+    folder->path = cli->dir != NULL ? cli->dir : "posenc-report";
+    struct stat facts;
+    bool there = mkdir(folder->path, 0777) == 0 ||
+                 (stat(folder->path, &facts) == 0 && S_ISDIR(facts.st_mode));
+    if (!there || strlen(folder->path) > 3900) {
+        return cli_refuse(cli, "--dir", folder->path,
+                          "%s: expected a folder that exists or can be made",
+                          strerror(there ? ENAMETOOLONG : errno));
+    }
+    snprintf(folder->md, sizeof folder->md, "%s/report.md", folder->path);
+    snprintf(folder->jsonl, sizeof folder->jsonl, "%s/results.jsonl", folder->path);
+    return EXIT_FINE;
+}
+
+/* The models' shapes; without --model also the main kernels in the L2 cache and in memory. */
+static size_t gather_cases(struct work *work, struct bench_case **cases)
+{
+    size_t n = work_model_cases(work, cases);
+    if (work->cli->model.n > 0 || *cases == NULL) {
+        return n;
+    }
+    struct bench_case *footprints = NULL;
+    size_t n_footprints = work_footprint_cases(work, &footprints);
+    struct bench_case *all = realloc(*cases, (n + n_footprints + 1) * sizeof *all);
+    for (size_t i = 0; i < n_footprints && all != NULL; i++) {
+        enum posenc_kernel kernel = footprints[i].problem.kernel;
+        bool main_kernel = work->selected.any_kernel || kernel == POSENC_KERNEL_sinusoidal ||
+                           kernel == POSENC_KERNEL_rope_table ||
+                           kernel == POSENC_KERNEL_rope_half;
+        const char *level = footprints[i].footprint;
+        if (main_kernel && level != NULL &&
+            (strcmp(level, "L2") == 0 || strcmp(level, "DRAM") == 0)) {
+            all[n++] = footprints[i];
+        }
+    }
+    free(footprints);
+    *cases = all != NULL ? all : *cases;
+    return n;
+}
+
+static struct plot_target next_picture(struct folder *folder, const char *kind,
+                                       const char *kernel, char path[4096])
+{
+    size_t i = folder->n_pictures;
+    snprintf(folder->names[i], sizeof folder->names[i], "%s%s%s.svg", kind, *kernel ? "-" : "",
+             kernel);
+    snprintf(path, 4096, "%.3900s/%s", folder->path, folder->names[i]);
+    return (struct plot_target){ "svg", path };
+}
+
+static void keep_picture(struct folder *folder, int drawn, const char *caption,
+                         const char *error)
+{
+    size_t i = folder->n_pictures;
+    if (drawn < 0) {
+        fprintf(stderr, "posenc report: %s: not drawn: %s\n", folder->names[i], error);
+    } else if (drawn == 0) {
+        snprintf(folder->captions[i], sizeof folder->captions[i], "%s", caption);
+        folder->pictures[i] = (struct render_picture){ folder->names[i], folder->captions[i] };
+        folder->n_pictures++;
+    }
+}
+
+static void draw(struct work *work, struct folder *folder)
+{
+    char error[PLOT_ERROR], path[4096], caption[96];
+    if (!plot_available(error)) {
+        fprintf(stderr, "posenc report: no pictures: %s\n", error);
+        return;
+    }
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        const char *kernel = posenc_kernel_name((enum posenc_kernel)k);
+        struct plot_target target = next_picture(folder, "speed", kernel, path);
+        snprintf(caption, sizeof caption, "%s: GB/s by backend, and the roof", kernel);
+        keep_picture(folder, plot_speed(work->records.list, kernel, &target, error), caption,
+                     error);
+        target = next_picture(folder, "tradeoff", kernel, path);
+        snprintf(caption, sizeof caption, "%s: error against speed", kernel);
+        keep_picture(folder, plot_tradeoff(work->records.list, kernel, &target, error), caption,
+                     error);
+    }
+    struct errors errors;
+    if (errors_measure(&work->selected, 128, 10000.0, &errors) == 0) {
+        struct plot_target target = next_picture(folder, "error", "", path);
+        keep_picture(folder,
+                     plot_error(errors.curves, errors.n, errors.caption, &target, error),
+                     "rope_table: error against position", error);
+        errors_free(&errors);
+    }
+    work->render.pictures = folder->pictures;
+    work->render.n_pictures = folder->n_pictures;
+}
+
+static int check_and_time(struct work *work)
+{
+    const struct cli *cli = work->cli;
+    fprintf(stderr, "Checking every backend ...\n");
+    struct conf_options options = { .full = cli->full };
+    int status = work_verify(work, &options);
+    if (status != EXIT_FINE) {
+        return status;
+    }
+    if (!work_can_bench()) {
+        fprintf(stderr,
+                "posenc report: no timing: this program was built without Google Benchmark\n");
+        return EXIT_FINE;
+    }
+    struct bench_case *cases = NULL;
+    size_t n = gather_cases(work, &cases);
+    double budget = !isnan(cli->budget) ? cli->budget : cli->full ? 0.0 : bench_seconds;
+    fprintf(stderr, "Timing %zu shapes ...\n", n);
+    status = work_bench(work, cases, n, budget);
+    free(cases);
+    return status;
+}
+
+static bool console_on_stdout(const struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->n; i++) {
+        if (outputs->output[i].path == NULL) {
+            return strcmp(outputs->output[i].format, "console") == 0;
+        }
+    }
+    return false;
+}
+
+int command_report(struct cli *cli)
+{
+    if (cli->n_operands > 0) {
+        return render_files(cli);
+    }
+    struct work work = { 0 };
+    struct folder *folder = calloc(1, sizeof *folder);
+    work.cli = cli;
+    if (folder == NULL || make_folder(cli, folder) != EXIT_FINE ||
+        (cli->model.n == 0 && work_models(&work, handful, N_HANDFUL) != EXIT_FINE)) {
+        work_free(&work);
+        free(folder);
+        return EXIT_USAGE;
+    }
+    work.md_path = folder->md;
+    work.jsonl_path = folder->jsonl;
+    if (work_begin(&work, cli, render_formats, "console", true, false) != EXIT_FINE) {
+        free(folder);
+        return EXIT_USAGE;
+    }
+    int status = check_and_time(&work);
+    if (status != EXIT_FINE) {
+        outputs_discard(&work.outputs);
+        work_free(&work);
+        free(folder);
+        return status;
+    }
+    draw(&work, folder);
+    bool failed = work.n_failed > 0;
+    FILE *talk = console_on_stdout(&work.outputs) ? stdout : stderr;
+    status = work_end(&work, true);
+    if (status == EXIT_FINE) {
+        fprintf(talk, "\nWritten: %s, %s and %zu pictures\n", folder->md, folder->jsonl,
+                folder->n_pictures);
+        status = failed ? EXIT_CONFORMANCE : EXIT_FINE;
+    }
+    free(folder);
+    return status;
+}

@@ -1,0 +1,224 @@
+/*
+ * SELECT: names on the command line -> backends and kernels, see select.h.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "select.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The built-in backends, then the plug-ins. */
+struct candidates {
+    size_t n, n_builtin;
+    const struct posenc_backend *backend[BACKENDS_MAX];
+};
+
+static int gather(const struct cli *cli, struct candidates *all)
+{
+    *all = (struct candidates){ 0 };
+    while (all->n < BACKENDS_MAX && posenc_backend_at(all->n) != NULL) {
+        all->backend[all->n] = posenc_backend_at(all->n);
+        all->n++;
+    }
+    all->n_builtin = all->n;
+    for (size_t i = 0; i < cli->plugin.n; i++) {
+        if (all->n == BACKENDS_MAX) {
+            return cli_refuse(cli, "--plugin", cli->plugin.item[i],
+                              "expected at most %d backends", BACKENDS_MAX);
+        }
+        if (plugin_load(cli, cli->plugin.item[i], &all->backend[all->n]) != EXIT_FINE) {
+            return EXIT_USAGE;
+        }
+        for (size_t j = 0; j < all->n; j++) {
+            if (strcmp(all->backend[j]->name, all->backend[all->n]->name) == 0) {
+                return cli_refuse(cli, "--plugin", cli->plugin.item[i],
+                                  "is named %s, as one before it", all->backend[j]->name);
+            }
+        }
+        all->n++;
+    }
+    return EXIT_FINE;
+}
+
+static void usable_names(const struct candidates *all, char *text, size_t size)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < all->n && at < size; i++) {
+        if (posenc_backend_obstacle(all->backend[i]) == NULL) {
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
+                                   all->backend[i]->name);
+        }
+    }
+}
+
+static int refuse_unusable(const struct cli *cli, const char *what, const char *name,
+                           const struct candidates *all, const char *obstacle)
+{
+    char usable[512];
+    usable_names(all, usable, sizeof usable);
+    return cli_refuse(cli, what, name, "cannot run here: %s; expected one of %s", obstacle,
+                      usable);
+}
+
+static int refuse_unknown(const struct cli *cli, const char *what, const char *name,
+                          const struct candidates *all)
+{
+    const char *names[2 * BACKENDS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        if (posenc_backend_obstacle(all->backend[i]) == NULL) {
+            names[n++] = all->backend[i]->name;
+        }
+    }
+    for (size_t i = 0; i < all->n; i++) { /* families whose name is no backend's */
+        bool listed = false;
+        for (size_t j = 0; j < n; j++) {
+            listed = listed || strcmp(names[j], all->backend[i]->family) == 0;
+        }
+        if (!listed) {
+            names[n++] = all->backend[i]->family;
+        }
+    }
+    return cli_refuse_name(cli, what, name, names, n);
+}
+
+/* Marks what `name`, a backend or a family, stands for. */
+static int mark(const struct cli *cli, const struct candidates *all, const char *name,
+                bool *chosen)
+{
+    const char *obstacle = NULL;
+    bool known = false, usable = false;
+    for (size_t i = 0; i < all->n; i++) {
+        const struct posenc_backend *backend = all->backend[i];
+        bool exact = strcmp(backend->name, name) == 0;
+        if (!exact && strcmp(backend->family, name) != 0) {
+            continue;
+        }
+        const char *why = posenc_backend_obstacle(backend);
+        known = true;
+        usable = usable || why == NULL;
+        obstacle = why != NULL ? why : obstacle;
+        if (exact && why != NULL) {
+            return refuse_unusable(cli, "--backend", name, all, why);
+        }
+        chosen[i] = chosen[i] || why == NULL;
+    }
+    if (!known) {
+        return refuse_unknown(cli, "--backend", name, all);
+    }
+    return usable ? EXIT_FINE : refuse_unusable(cli, "--backend", name, all, obstacle);
+}
+
+static int choose(struct cli *cli, struct candidates *all, bool *chosen, bool plugins_alone)
+{
+    if (gather(cli, all) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < cli->backend.n; i++) {
+        if (mark(cli, all, cli->backend.item[i], chosen) != EXIT_FINE) {
+            return EXIT_USAGE;
+        }
+    }
+    for (size_t i = 0; i < all->n && cli->backend.n == 0; i++) {
+        chosen[i] = i >= all->n_builtin || !plugins_alone || cli->plugin.n == 0;
+    }
+    return EXIT_FINE;
+}
+
+int select_kernel(const struct cli *cli, const char *what, const char *name,
+                  enum posenc_kernel *kernel)
+{
+    *kernel = posenc_kernel_find(name);
+    if (*kernel != POSENC_KERNEL_COUNT) {
+        return EXIT_FINE;
+    }
+    const char *names[POSENC_KERNEL_COUNT];
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        names[k] = posenc_kernel_name((enum posenc_kernel)k);
+    }
+    return cli_refuse_name(cli, what, name, names, POSENC_KERNEL_COUNT);
+}
+
+int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
+{
+    *selection = (struct selection){ 0 };
+    struct candidates all;
+    bool chosen[BACKENDS_MAX] = { false };
+    if (choose(cli, &all, chosen, plugins_alone) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < all.n; i++) {
+        if (chosen[i]) {
+            selection->backends[selection->n++] = all.backend[i];
+        }
+    }
+    for (size_t i = 0; i < cli->kernel.n; i++) {
+        enum posenc_kernel kernel;
+        if (select_kernel(cli, "--kernel", cli->kernel.item[i], &kernel) != EXIT_FINE) {
+            return EXIT_USAGE;
+        }
+        selection->kernels[kernel] = selection->any_kernel = true;
+    }
+    for (size_t i = 0; i < cli->dtype.n; i++) {
+        if (strcmp(cli->dtype.item[i], "f32") != 0) {
+            return cli_refuse(cli, "--dtype", cli->dtype.item[i], "expected f32");
+        }
+    }
+    return EXIT_FINE;
+}
+
+int select_one(struct cli *cli, enum posenc_kernel kernel,
+               const struct posenc_backend **backend)
+{
+    *backend = NULL;
+    if (cli->backend.n == 0 && cli->plugin.n == 0) {
+        return EXIT_FINE;
+    }
+    struct candidates all;
+    bool chosen[BACKENDS_MAX] = { false };
+    if (choose(cli, &all, chosen, true) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
+    if (cli->backend.n > 1) {
+        return cli_refuse(cli, "--backend", cli->backend.item[1], "expected one backend");
+    }
+    for (size_t i = 0; i < all.n; i++) {
+        if (chosen[i] && posenc_backend_obstacle(all.backend[i]) != NULL) {
+            return refuse_unusable(cli, "--plugin", name, &all,
+                                   posenc_backend_obstacle(all.backend[i]));
+        }
+        if (chosen[i] && posenc_provides(all.backend[i], kernel)) {
+            *backend = all.backend[i];
+            return EXIT_FINE;
+        }
+    }
+    return cli_refuse(cli, "--backend", name,
+                      "does not provide %s: expected one that does (posenc list backends)",
+                      posenc_kernel_name(kernel));
+}
+
+int select_environment(const struct cli *cli)
+{
+    struct candidates all;
+    struct cli plain = { .command = cli->command };
+    const char *forced = getenv("POSENC_BACKEND"), *ceiling = getenv("POSENC_MAX_ISA");
+    if (gather(&plain, &all) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    if (forced != NULL && *forced != '\0') {
+        const struct posenc_backend *backend = posenc_backend_find(forced);
+        if (backend == NULL) {
+            return refuse_unknown(cli, "POSENC_BACKEND", forced, &all);
+        }
+        const char *why = posenc_backend_obstacle(backend);
+        return why == NULL ? EXIT_FINE
+                           : refuse_unusable(cli, "POSENC_BACKEND", forced, &all, why);
+    }
+    if (ceiling != NULL && *ceiling != '\0' && posenc_backend_find(ceiling) == NULL) {
+        return refuse_unknown(cli, "POSENC_MAX_ISA", ceiling, &all);
+    }
+    return EXIT_FINE;
+}

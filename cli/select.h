@@ -1,0 +1,35 @@
+/*
+ * SELECT: names on the command line -> backends, kernels, models.
+ */
+#ifndef POSENC_CLI_SELECT_H
+#define POSENC_CLI_SELECT_H
+
+#include "args.h"
+
+struct selection {
+    size_t n; /* backends, in the order of the lists, each once */
+    const struct posenc_backend *backends[BACKENDS_MAX];
+    bool any_kernel; /* some were named; otherwise none is set */
+    bool kernels[POSENC_KERNEL_COUNT];
+};
+
+/* What --plugin, --backend, --kernel and --dtype name; all backends when none is named, those
+ * that cannot run here included, so that they are seen to be skipped.  `plugins_alone`: without
+ * --backend, plug-ins are the selection.  EXIT_FINE or, told, EXIT_USAGE: unknown, or named
+ * alone and not able to run here. */
+int select_all(struct cli *cli, struct selection *selection, bool plugins_alone);
+int select_kernel(const struct cli *cli, const char *what, const char *name,
+                  enum posenc_kernel *kernel);
+
+/* The one backend of --backend (the first that runs here, of a family), or NULL when none is
+ * named: the default.  It must provide `kernel`. */
+int select_one(struct cli *cli, enum posenc_kernel kernel,
+               const struct posenc_backend **backend);
+
+/* EXIT_USAGE when POSENC_BACKEND or POSENC_MAX_ISA asks for what is not here. */
+int select_environment(const struct cli *cli);
+
+/* Whether the model names are known; MODEL files are read by model_load. */
+int plugin_load(const struct cli *cli, const char *path, const struct posenc_backend **backend);
+
+#endif

@@ -1,0 +1,122 @@
+#!/bin/sh
+# Bad input: exit 2, a message that says what, which value and what would be accepted, and no file.
+. "$(dirname "$0")/tap.sh"
+
+refuses 'unknown command' 'command: tabel: did you mean table' tabel
+refuses 'unknown option' 'unknown option: dimm: did you mean dim' table sinusoidal --dimm 8
+refuses 'option without value' 'expected a value' table sinusoidal --dim
+refuses 'option of another command' 'unknown option: threads' table sinusoidal --threads 2
+
+table='--out csv:x.csv --dim 8'
+refuses 'unknown kernel' 'sinusodial: did you mean sinusoidal' table sinusodial $table
+refuses 'kernel without a table' 'rope_half: .*expected one of sinusoidal, rope_table' table rope_half $table
+refuses 'no kernel' 'KERNEL: expected one of' table $table
+refuses 'two kernels' 'unexpected argument: rope_table' table sinusoidal rope_table $table
+refuses 'unknown kernel to verify' '--kernel: rope_halv: did you mean rope_half' verify --kernel rope_halv --out jsonl:x
+refuses 'unknown backend' '--backend: avx3: .*expected one of.*scalar' table sinusoidal $table --backend avx3
+refuses 'unknown backend to verify' '--backend: nope: expected one of.*libm' verify --backend nope --out md:x.md
+refuses 'unknown model' 'llama-3.1-9b.*llama-3.1-8b' table rope_table --model llama-3.1-9b --out csv:x.csv
+refuses 'unknown model to bench' 'no-such-model' bench --model no-such-model --out md:x.md
+refuses 'model of another encoding' 'gpt2: its encoding is learned' table rope_table --model gpt2 --out csv:x.csv
+refuses 'unknown format' '--out: cvs: did you mean csv' table sinusoidal --dim 8 --out cvs:x.csv
+refuses 'unknown report format' '--out: junitt: did you mean junit' verify --out junitt:x.xml
+refuses 'format without path' 'expected FORMAT or FORMAT:PATH' table sinusoidal --dim 8 --out csv:
+refuses 'unknown suite' '--suite: memry: did you mean memory' verify --suite memry
+refuses 'unknown element type' '--dtype: f12: expected f32' verify --dtype f12
+refuses 'unknown layout' '--layout: sincos: .*sin_cos' table sinusoidal $table --layout sincos
+refuses 'unknown profile' '--profile: exakt: did you mean exact' table sinusoidal $table --profile exakt
+refuses 'unknown scaling' '--scaling: yam: .*yarn' table rope_table $table --scaling yam
+refuses 'unknown case' 'CASE: no/such/case: no case has this id' explain no/such/case
+refuses 'pattern without a match' '--case: nothing-at-all: matches nothing' verify --case nothing-at-all
+refuses 'unknown kind' 'kind: backend: did you mean backends' list backend
+refuses 'quick and full' '--quick: expected without' verify --quick --full
+
+for value in 0 -3 99999999999 99999999999999999999 65537 8x 1e3 0x10 ' 8' '' nan; do
+    refuses "dim '$value'" "--dim: .*expected an integer from 1 to 65536" table sinusoidal --dim "$value" --out csv:x.csv
+done
+refuses 'no dim' '--dim: expected' table sinusoidal --out csv:x.csv
+refuses 'odd dim' '--dim: 7: expected an even integer from 2' table rope_table --dim 7 --out csv:x.csv
+refuses 'rotary_dim above head_dim' '--rotary-dim: 96: expected an even integer from 2 to 64' \
+    table rope_table --dim 64 --rotary-dim 96 --out csv:x.csv
+refuses 'odd rotary_dim' '--rotary-dim: 31: expected an even' table rope_table --dim 64 --rotary-dim 31 --out csv:x.csv
+for value in 0 -1 nan inf 1e999 ten 1e4x ''; do
+    refuses "rope_theta '$value'" '--rope-theta: .*expected a finite number above 0' \
+        table sinusoidal $table --rope-theta "$value"
+done
+for value in 0 -1 3000000000000 many; do
+    refuses "tokens '$value'" '--tokens: .*expected an integer from 1' table sinusoidal $table --tokens "$value"
+done
+refuses 'too many tokens for memory' 'expected at most 4 GiB' table sinusoidal --dim 65536 --tokens 4000000000 \
+    --first -2147483647 --out csv:x.csv
+refuses 'tokens past the last position' '16 tokens from 2147483640: expected positions up to' \
+    table sinusoidal $table --first 2147483640
+for value in 2147483648 -2147483648 5..1 1,,2 1.. ..5 1...5 one 1,2, 1.5 ' 1' ''; do
+    refuses "positions '$value'" '--positions: .*expected' table sinusoidal $table --positions "$value"
+done
+refuses 'positions twice' '--positions: 1: expected without --tokens' table sinusoidal $table --positions 1 --tokens 4
+refuses 'factor below 1' '--factor: 0.5: expected' table rope_table $table --scaling linear --factor 0.5
+refuses 'factor without scaling' '--factor: has no effect here' table rope_table $table --factor 2
+refuses 'llama3 without its parameters' 'rope_table: ' table rope_table $table --scaling llama3 --factor 8
+refuses 'layout of a rope table' '--layout: has no effect here' table rope_table $table --layout sin_cos
+
+refuses 'npy of two arrays' 'npy: one file holds one array' table rope_table --dim 8 --out npy:x.npy
+refuses 'folder that is not there' 'cannot be written: No such file' table sinusoidal --dim 8 --out csv:no/such/x.csv
+refuses 'output is a folder' 'it is a folder' table sinusoidal --dim 8 --out csv:/tmp
+refuses 'no space left' 'cannot be written: No space left' table sinusoidal --dim 8 --out csv:/dev/full
+refuses 'no space left for records' 'cannot be written: No space left' verify --kernel alibi --backend libm \
+    --suite vectors --out jsonl:/dev/full
+refuses 'unwritable before the work begins' 'cannot be written' verify --full --out md:no/such/x.md
+refuses 'the same file twice' 'is written already' table sinusoidal --dim 8 --out csv:x --out npy:x
+refuses 'two formats on stdout' 'goes to stdout already' verify --out md --out csv
+refuses 'one good and one bad output' 'cannot be written' table sinusoidal --dim 8 --out csv:x.csv --out npy:no/x.npy
+if [ "$(id -u)" = 0 ]; then
+    skip 'folder that may not be written' 'root may write everywhere'
+else
+    mkdir closed && chmod 500 closed
+    refuses 'folder that may not be written' 'Permission denied' table sinusoidal --dim 8 --out "csv:$scratch/closed/x"
+fi
+run sh -c '"$0" table sinusoidal --dim 8 >/dev/full' "$POSENC"
+if [ $status = 2 ] && grep -q 'No space left' stderr; then pass 'full stdout'; else fail 'full stdout' "exit $status"; fi
+
+# Golden vectors that were cut short or changed.
+cp "$PACK" good.pack
+head -c $(($(wc -c <good.pack) / 2)) good.pack >short.pack
+cp good.pack changed.pack
+printf 'x' | dd of=changed.pack bs=1 seek=$(($(wc -c <good.pack) - 9)) conv=notrunc 2>dd.log
+: >empty.pack
+refuses 'truncated vectors' 'short.pack' verify --vectors "$scratch/short.pack" --out md:x.md
+refuses 'altered vectors' 'changed.pack.*[0-9a-f]{16}' verify --vectors "$scratch/changed.pack" --out md:x.md
+refuses 'empty vectors' 'empty.pack' verify --vectors "$scratch/empty.pack"
+refuses 'no vectors there' 'none.pack' verify --vectors "$scratch/none.pack"
+
+echo 'this is no shared library' >text.so
+refuses 'plug-in that is none' 'text.so: cannot be loaded.*expected a shared library' verify --plugin "$scratch/text.so"
+refuses 'plug-in that is not there' 'gone.so: cannot be loaded' verify --plugin gone.so
+refuses 'plug-in for another header' 'was built for another posenc.h: .*ABI 999' verify --plugin "$PLUGIN_ABI"
+refuses 'library without the symbol' 'exports no posenc_plugin' verify --plugin "$PLUGIN_NONE"
+
+echo '{"t":"header","schema":"posenc.results/1"}' >cut.jsonl
+printf '{"t":"conf","case":' >>cut.jsonl
+refuses 'truncated results' 'cut.jsonl' report "$scratch/cut.jsonl"
+refuses 'results that are not there' 'gone.jsonl' report gone.jsonl
+echo '{"model_type":"llama","hidden_size":64,"num_attention_heads":1,"max_position_embeddings":64,"rope_scaling":{"rope_type":"twisted","factor":2}}' >c.json
+refuses 'unknown key in a config' 'twisted' table rope_table --model "$scratch/c.json" --out csv:x.csv
+
+export POSENC_BACKEND=nope
+refuses 'forced backend that is unknown' 'POSENC_BACKEND: nope: expected one of.*scalar' table sinusoidal $table
+refuses 'the same for list' 'POSENC_BACKEND: nope' list
+off=$(unset POSENC_BACKEND; "$POSENC" list backends | awk 'NR > 3 && /^[*+ ] [a-z]/ { split(substr($0, 3), f, " ")
+    if (f[4] == "no") print f[1] }' | head -n 1)
+if [ -n "$off" ]; then
+    export POSENC_BACKEND="$off"
+    refuses "forced backend $off that this CPU lacks" "POSENC_BACKEND: $off: cannot run here.*expected one of.*scalar" \
+        table sinusoidal $table
+    unset POSENC_BACKEND
+    refuses "backend $off by option" "--backend: $off: cannot run here.*expected one of" table sinusoidal $table --backend "$off"
+else
+    unset POSENC_BACKEND
+    skip 'forced backend that this CPU lacks' 'this CPU runs every backend'
+fi
+export POSENC_MAX_ISA=nope
+refuses 'unknown ceiling' 'POSENC_MAX_ISA: nope' table sinusoidal $table
+finish

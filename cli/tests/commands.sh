@@ -1,0 +1,70 @@
+#!/bin/sh
+# Every command once, as a person would call it.
+. "$(dirname "$0")/tap.sh"
+
+succeeds 'help' 'usage: posenc COMMAND' --help
+succeeds 'version' '^posenc [0-9]+\.[0-9]+\.[0-9]+$' --version
+for command in list verify bench report explain table plot; do
+    succeeds "help of $command" "usage: posenc $command" $command --help
+    succeeds "help $command" '[-][-]help' help $command
+done
+run "$POSENC"
+if [ $status = 2 ] && grep -q usage stderr && [ ! -s stdout ]; then pass 'no command'; else fail 'no command' "exit $status"; fi
+
+succeeds 'list' '^\* ' list
+succeeds 'list backends' '^. scalar +template' list backends
+succeeds 'list kernels' '^rope_half +apply' list kernels
+succeeds 'list models' '^llama-3.1-8b ' list models
+succeeds 'list cases' '^[0-9]+ golden vectors, SHA-256 [0-9a-f]{64}' list cases
+succeeds 'list roofs' 'in place' list roofs
+
+succeeds 'verify' 'passed' verify --kernel alibi --backend scalar
+succeeds 'verify a suite' 'passed' verify --suite vectors --backend libm
+succeeds 'junit' '<testsuites' verify --kernel alibi --backend scalar --out junit
+succeeds 'jsonl' '^\{"t": ?"header", ?"schema": ?"posenc.results/1"' verify --kernel alibi --backend scalar --out jsonl
+run "$POSENC" verify --kernel alibi --backend scalar --out jsonl:r.jsonl --out md:r.md --out csv:r.csv
+if [ "$(ls work | tr '\n' ' ')" = 'r.csv r.jsonl r.md ' ]; then pass 'several outputs'; else fail 'several outputs' "$(ls work)"; fi
+succeeds 'report of saved results' 'scalar' report r.jsonl
+run "$POSENC" report r.jsonl --out csv
+if [ $status = 0 ] && cmp -s stdout work/r.csv; then pass 'saved results render the same'; else fail 'saved results render the same' "exit $status"; fi
+rm -f work/*
+
+case_id=$("$POSENC" list cases 2>stderr | awk 'NR == 3 { print $1 }')
+succeeds "explain $case_id" '^Parameters' explain "$case_id"
+succeeds 'explain shows every backend' 'scalar .*pass' explain "$case_id"
+
+run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table sinusoidal --dim 4
+if grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr; then pass 'POSENC_VERBOSE'; else fail 'POSENC_VERBOSE' 'no such line'; fi
+
+if "$POSENC" plot sinusoidal --out "svg:$scratch/work/p.svg" 2>stderr | grep -q .; then
+    succeeds 'plot sinusoidal' '64.*128' plot sinusoidal --tokens 64 --dim 128 --out png:p.png
+    if [ "$(head -c 4 work/p.png | tail -c 3)" = PNG ]; then pass 'it is a PNG'; else fail 'it is a PNG' "$(ls work)"; fi
+    if grep -q '</svg>' work/p.svg; then pass 'it is an SVG'; else fail 'it is an SVG' "$(ls work)"; fi
+    succeeds 'plot error' 'template \(' plot error --dim 16 --out svg:e.svg
+elif grep -q gnuplot stderr; then
+    skip 'plots' 'gnuplot is not here'
+else
+    fail 'plots' 'neither a picture nor a reason'
+fi
+rm -f work/*
+
+# SIGINT in the middle of a run leaves a valid file that says it is not complete; before there are
+# results it leaves nothing.
+(cd work && exec "$POSENC" verify --full --out jsonl:r.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
+pid=$!
+while kill -0 $pid 2>kill.log && ! ls work | grep -q .; do :; done
+kill -TERM $pid
+wait $pid
+if [ -z "$(ls work)" ]; then pass 'killed: no file'; else fail 'killed: no file' "files: $(ls work)"; fi
+(cd work && exec "$POSENC" verify --full --out jsonl:r.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
+pid=$!
+while kill -0 $pid 2>kill.log && [ "$(cat work/* 2>cat.log | wc -l)" -lt 20 ]; do :; done
+kill -INT $pid
+wait $pid
+status=$?
+if [ $status = 130 ] && [ "$(ls work)" = r.jsonl ] && tail -n 1 work/r.jsonl | grep -q '"complete": *false'; then
+    pass 'interrupted: a valid file'
+else
+    fail 'interrupted: a valid file' "exit $status, files: $(ls work)"
+fi
+finish

@@ -1,0 +1,76 @@
+#!/bin/sh
+# consumer.sh BUILD: installs a build into a fresh prefix, then uses it from outside of the tree: by
+# pkg-config from C and C++, shared and static, as a Meson dependency, and through the installed program,
+# which has to find its golden vectors.  MESON names the meson to use.
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$1" && pwd) || exit 1
+meson=${MESON:-meson}
+. "$here/tap.sh"
+
+expect() { # NAME COMMAND...
+    name=$1
+    shift
+    run "$@"
+    if [ $status = 0 ]; then pass "$name"; else fail "$name" "exit $status"; fi
+}
+
+prefix=$scratch/prefix
+expect 'meson install' env DESTDIR="$prefix" "$meson" install -C "$build" --no-rebuild --quiet
+config=$(find "$prefix" -name posenc.pc)
+lib=$(dirname "$(dirname "$config")")
+if [ -n "$config" ]; then pass 'posenc.pc is installed'; else fail 'posenc.pc is installed' "$prefix"; fi
+export PKG_CONFIG_PATH="$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$prefix" LD_LIBRARY_PATH="$lib"
+flags() {
+    pkg-config "$@" posenc
+}
+cc=${CC:-cc} cxx=${CXX:-c++}
+
+cp "$here/consumer/main.c" "$here/consumer/main.cc" work
+# shellcheck disable=SC2046  # lists of words
+{
+    expect 'C, shared' $cc -std=c11 -Wall -Wextra -Werror -pedantic main.c -o shared $(flags --cflags --libs) -lm
+    expect 'it runs' ./shared
+    if grep -q 'serves rope_half' stdout; then pass 'it names a backend'; else fail 'it names a backend' ''; fi
+    if $cxx --version >version 2>&1; then
+        expect 'C++' $cxx -Wall -Wextra -Werror -pedantic main.cc -o shared_cc $(flags --cflags --libs)
+        expect 'it runs' ./shared_cc
+    else
+        skip 'C++' 'no C++ compiler'
+    fi
+    if [ -f "$lib/libposenc.a" ]; then
+        expect 'C, static' $cc main.c -o static $(flags --cflags) "$lib/libposenc.a" $(flags --static --libs-only-l | sed 's/-lposenc//') -lm
+        expect 'it runs' ./static
+    fi
+}
+
+cp "$here/consumer/meson.build" work
+expect 'as a Meson dependency' "$meson" setup out
+expect 'it builds' "$meson" compile -C out
+expect 'it runs' out/consumer
+
+# Only posenc_* leaves the library.
+if command -v nm >found; then
+    run sh -c "nm -D --defined-only '$lib'/libposenc.so | awk '{ print \$3 }' | grep -v '^posenc_'"
+    if [ ! -s stdout ]; then pass 'exports are posenc_* only'; else fail 'exports are posenc_* only' ''; fi
+else
+    skip 'exports are posenc_* only' 'no nm'
+fi
+
+program=$(find "$prefix" -path '*/bin/posenc' -type f)
+if [ -n "$program" ]; then
+    POSENC=$program
+    unset POSENC_VECTORS
+    succeeds 'the installed program verifies' 'passed' verify --backend scalar --suite vectors
+    pack=$(sed -n 's/^vectors: \([^,]*\),.*/\1/p' stderr)
+    pack=$(cd "$(dirname "$pack")" && pwd -P)
+    case $pack in
+    "$(cd "$prefix" && pwd -P)"/*) pass 'with the installed vectors' ;;
+    *) fail 'with the installed vectors' "used $pack" ;;
+    esac
+    mv "$prefix" "$scratch/moved"
+    POSENC=$scratch/moved${program#"$prefix"}
+    succeeds 'also after the tree was moved' 'passed' verify --backend scalar --suite vectors
+else
+    skip 'the installed program' 'it was not built'
+fi
+finish

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Somebody else's backend through the same doors as our own.
+. "$(dirname "$0")/tap.sh"
+
+succeeds 'list names it' '^. example +example' list backends --plugin "$PLUGIN"
+succeeds 'verify passes it' 'example' verify --plugin "$PLUGIN"
+run "$POSENC" verify --plugin "$PLUGIN" --out csv
+if grep -q ',example,' stdout && ! grep -q ',scalar,' stdout; then
+    pass 'verify --plugin checks the plug-in alone'
+else
+    fail 'verify --plugin checks the plug-in alone' 'other backends in the results'
+fi
+run "$POSENC" verify --plugin "$PLUGIN_WRONG"
+if [ $status = 1 ] && grep -q 'alibi/' stdout; then
+    pass 'a wrong one fails, exit 1'
+else
+    fail 'a wrong one fails, exit 1' "exit $status"
+fi
+succeeds 'explain shows it' 'example' explain --plugin "$PLUGIN" \
+    "$("$POSENC" list cases 2>stderr | awk '/^alibi\// { print $1; exit }')"
+refuses 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table sinusoidal --dim 8 \
+    --plugin "$PLUGIN" --backend example --out csv:x.csv
+finish

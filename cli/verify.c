@@ -1,0 +1,104 @@
+/*
+ * posenc verify: does each backend conform?
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "work.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const suites[] = { "vectors", "accuracy", "digests", "memory",
+                                      "properties" };
+enum { N_SUITES = sizeof suites / sizeof *suites };
+
+static int check_arguments(const struct cli *cli)
+{
+    if (cli->n_operands > 0) {
+        return cli_refuse(cli, "unexpected argument", cli->operands[0],
+                          "expected options only");
+    }
+    bool known = cli->suite == NULL;
+    for (size_t i = 0; i < N_SUITES && !known; i++) {
+        known = strcmp(cli->suite, suites[i]) == 0;
+    }
+    if (!known) {
+        return cli_refuse_name(cli, "--suite", cli->suite, suites, N_SUITES);
+    }
+    if (cli->update_budgets && cli->budgets == NULL) {
+        return cli_refuse(cli, "--update-budgets", NULL,
+                          "expected --budgets FILE beside it: the file to write");
+    }
+    /* Limits lowered from some of the cases would make the others fail. */
+    if (cli->update_budgets && (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0)) {
+        return cli_refuse(cli, "--update-budgets", NULL,
+                          "expected --full beside it, and every kernel and case");
+    }
+    if (cli->budgets != NULL &&
+        access(cli->budgets, cli->update_budgets ? R_OK | W_OK : R_OK) != 0) {
+        return cli_refuse(cli, "--budgets", cli->budgets, "%s: expected a budgets file",
+                          strerror(errno));
+    }
+    char error[512];
+    if (cli->budgets != NULL && budgets_read(cli->budgets, error) != 0) {
+        return cli_refuse(cli, "--budgets", cli->budgets, "%s", error);
+    }
+    return EXIT_FINE;
+}
+
+/* With a model, the kernels it uses. */
+static void narrow_to_models(struct work *work)
+{
+    for (size_t m = 0; m < work->n_models && work->cli->kernel.n == 0; m++) {
+        for (size_t i = 0; i < work->models[m].n_verify; i++) {
+            work->selected.kernels[work->models[m].verify[i].kernel] =
+                work->selected.any_kernel = true;
+        }
+    }
+}
+
+static int lower_budgets(struct work *work)
+{
+    char error[512];
+    int lowered = budgets_update(work->cli->budgets, work->kept, work->n_kept, error);
+    if (lowered < 0) {
+        return cli_refuse(work->cli, "--budgets", work->cli->budgets, "%s", error);
+    }
+    fprintf(stderr, "posenc verify: %d limits lowered in %s\n", lowered, work->cli->budgets);
+    return EXIT_FINE;
+}
+
+int command_verify(struct cli *cli)
+{
+    struct work work = { 0 };
+    if (check_arguments(cli) != EXIT_FINE ||
+        work_begin(&work, cli, render_formats, "console", true, true) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    narrow_to_models(&work);
+    struct conf_options options = { .full = cli->full || cli->exhaustive,
+                                    .exhaustive = cli->exhaustive,
+                                    .suite = cli->suite,
+                                    .budgets_path = cli->budgets };
+    int status = work_verify(&work, &options);
+    if (status == EXIT_FINE && work.n_judged + work.n_skipped == 0 && cli->cases.n > 0) {
+        status = cli_refuse(
+            cli, "--case", cli->cases.item[0],
+            "matches nothing that was selected: expected a pattern such as 'rope_table/*'");
+    }
+    if (status != EXIT_FINE) {
+        outputs_discard(&work.outputs);
+        work_free(&work);
+        return status;
+    }
+    size_t judged = work.n_judged, failed = work.n_failed;
+    if (cli->update_budgets && failed == 0) {
+        status = lower_budgets(&work);
+    }
+    int ended = work_end(&work, true);
+    if (ended != EXIT_FINE || status != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    return failed > 0 ? EXIT_CONFORMANCE : judged > 0 ? EXIT_FINE : EXIT_NOTHING;
+}

@@ -1,0 +1,320 @@
+/*
+ * Running the engine and the harness into records, see work.h.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "work.h"
+#include "data.h"
+#include "emit.h"
+#include "progress.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_INTERRUPTED = 130 };
+
+static int refuse_memory(const struct work *work)
+{
+    return cli_refuse(work->cli, "memory", NULL, "none left");
+}
+
+/* ---- models ---- */
+
+int work_models(struct work *work, const char *const *names, size_t n)
+{
+    free(work->models);
+    work->n_models = 0;
+    work->models = calloc(n > 0 ? n : 1, sizeof *work->models);
+    if (work->models == NULL) {
+        return refuse_memory(work);
+    }
+    for (size_t i = 0; i < n; i++) {
+        char error[MODEL_ERROR];
+        if (model_load(names[i], &work->models[work->n_models++], error) != 0) {
+            return cli_refuse(work->cli, "--model", NULL, "%s", error);
+        }
+    }
+    return EXIT_FINE;
+}
+
+size_t work_model_cases(const struct work *work, struct bench_case **cases)
+{
+    size_t n = 0;
+    *cases = calloc(work->n_models * MODEL_MAX_CASES + 1, sizeof **cases);
+    for (size_t m = 0; m < work->n_models && *cases != NULL; m++) {
+        for (size_t i = 0; i < work->models[m].n_cases; i++) {
+            const struct bench_case *one = &work->models[m].cases[i].bench;
+            if (!work->selected.any_kernel || work->selected.kernels[one->problem.kernel]) {
+                (*cases)[n++] = *one;
+            }
+        }
+    }
+    return n;
+}
+
+/* ---- records ---- */
+
+static const char *mode_of(const struct cli *cli)
+{
+    return cli->exhaustive ? "exhaustive" : cli->full ? "full" : "quick";
+}
+
+/* Where one of the outputs is jsonl, records go there line by line as they come. */
+static int begin_records(struct work *work, bool with_vectors)
+{
+    char error[RECORDS_ERROR];
+    if (records_open(&work->records, NULL, error) != 0) {
+        return cli_refuse(work->cli, "records", NULL, "%s", error);
+    }
+    for (size_t i = 0; i < work->outputs.n; i++) {
+        if (strcmp(work->outputs.output[i].format, "jsonl") == 0 &&
+            work->records.stream == NULL) {
+            work->records.stream = work->outputs.output[i].stream;
+        }
+    }
+    struct cli *cli = work->cli;
+    struct emit_run run = { .mode = mode_of(cli),
+                            .argc = cli->argc,
+                            .argv = cli->argv,
+                            .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
+                            .vectors_sha256 = with_vectors ? work->vectors.sha256 : NULL };
+    int failed = emit_start(&work->records, &run, work->selected.backends, work->selected.n);
+    for (size_t i = 0; i < work->n_models; i++) {
+        failed |= records_append(&work->records, emit_model(&work->models[i]));
+    }
+    return failed ? cli_refuse(cli, "records", NULL, "cannot be written: %s",
+                               strerror(work->records.failed))
+                  : EXIT_FINE;
+}
+
+int work_begin(struct work *work, struct cli *cli, const char *const *formats,
+               const char *otherwise, bool with_vectors, bool plugins_alone)
+{
+    size_t n_models = work->n_models;
+    work->cli = cli;
+    work->render.color = -1;
+    if (select_all(cli, &work->selected, plugins_alone) != EXIT_FINE ||
+        (n_models == 0 && work_models(work, cli->model.item, cli->model.n) != EXIT_FINE) ||
+        outputs_open(cli, &work->outputs, formats, otherwise) != EXIT_FINE ||
+        (work->md_path != NULL &&
+         outputs_add(cli, &work->outputs, "md", work->md_path) != EXIT_FINE) ||
+        (work->jsonl_path != NULL &&
+         outputs_add(cli, &work->outputs, "jsonl", work->jsonl_path) != EXIT_FINE) ||
+        (with_vectors && data_vectors(cli, &work->vectors) != EXIT_FINE) ||
+        begin_records(work, with_vectors) != EXIT_FINE) {
+        outputs_discard(&work->outputs);
+        work_free(work);
+        return EXIT_USAGE;
+    }
+    work->watch = env_watch_start();
+    outputs_finish_on_signal();
+    return EXIT_FINE;
+}
+
+void work_free(struct work *work)
+{
+    char error[RECORDS_ERROR];
+    work->records.stream = NULL; /* an output owns it */
+    if (work->records.list != NULL) {
+        (void)records_close(&work->records, error);
+    }
+    vectors_free(&work->vectors);
+    free(work->models);
+    free(work->kept);
+    *work = (struct work){ 0 };
+}
+
+int work_end(struct work *work, bool complete)
+{
+    progress_clear();
+    const struct cli *cli = work->cli;
+    records_append(&work->records,
+                   emit_footer(&work->records, complete, env_watch_stop(&work->watch)));
+    int status = work->records.failed == 0
+                     ? EXIT_FINE
+                     : cli_refuse(cli, "records", NULL, "cannot be written: %s",
+                                  strerror(work->records.failed));
+    for (size_t i = 0; i < work->outputs.n && status == EXIT_FINE; i++) {
+        const struct out_file *output = &work->outputs.output[i];
+        if (output->stream != work->records.stream &&
+            render(output->format, work->records.list, output->stream, &work->render) != 0 &&
+            !ferror(output->stream)) {
+            status = cli_refuse(cli, "--out", output->format, "could not be rendered");
+        }
+    }
+    if (status == EXIT_FINE) {
+        status = outputs_commit(cli, &work->outputs);
+    } else {
+        outputs_discard(&work->outputs);
+    }
+    work_free(work);
+    return status;
+}
+
+/* SIGINT: what there is becomes a valid file that says it is not complete. */
+static void end_if_interrupted(struct work *work)
+{
+    if (outputs_interrupted()) {
+        progress_clear();
+        fputs("posenc: interrupted: writing what there is\n", stderr);
+        work_end(work, false);
+        exit(EXIT_INTERRUPTED);
+    }
+}
+
+/* ---- conformance ---- */
+
+static void keep(struct work *work, const struct conf_result *result)
+{
+    if (!work->cli->update_budgets) {
+        return;
+    }
+    if (work->n_kept % 1024 == 0) {
+        struct conf_result *more = realloc(work->kept, (work->n_kept + 1024) * sizeof *more);
+        if (more == NULL) {
+            return;
+        }
+        work->kept = more;
+    }
+    work->kept[work->n_kept++] = *result;
+}
+
+static void on_conf(void *user, const struct conf_result *result)
+{
+    struct work *work = user;
+    for (size_t i = 0; i < work->glob; i++) {
+        if (fnmatch(work->cli->cases.item[i], result->id, 0) == 0) {
+            return; /* seen with an earlier --case */
+        }
+    }
+    bool failed = result->status == CONF_FAIL || result->status == CONF_CRASH ||
+                  result->status == CONF_WEAK;
+    bool judged = failed || result->status == CONF_PASS;
+    work->n_failed += failed;
+    work->n_judged += judged;
+    work->n_skipped += !judged;
+    emit_conf_sink(&work->records, result);
+    keep(work, result);
+    progress("verify", result->backend != NULL ? result->backend->name : "", result->id,
+             work->n_judged, work->n_failed);
+    end_if_interrupted(work);
+}
+
+int work_verify(struct work *work, const struct conf_options *options)
+{
+    const struct cli *cli = work->cli;
+    struct conf_options mine = *options;
+    memcpy(mine.kernels, work->selected.kernels, sizeof mine.kernels);
+    mine.vectors = work->vectors.n > 0 ? &work->vectors : NULL;
+    size_t n = 0;
+    struct problem *problems =
+        calloc(work->n_models * 2 * MODEL_MAX_CASES + 1, sizeof *problems);
+    if (problems == NULL) {
+        return refuse_memory(work);
+    }
+    for (size_t m = 0; m < work->n_models; m++) {
+        memcpy(problems + n, work->models[m].verify,
+               work->models[m].n_verify * sizeof *problems);
+        n += work->models[m].n_verify;
+    }
+    mine.problem = problems;
+    mine.n_problems = n;
+    for (work->glob = 0; work->glob < cli->cases.n || work->glob == 0; work->glob++) {
+        mine.case_glob = cli->cases.n > 0 ? cli->cases.item[work->glob] : NULL;
+        conf_run(work->selected.backends, work->selected.n, &mine, on_conf, work);
+    }
+    free(problems);
+    progress_clear();
+    return EXIT_FINE;
+}
+
+/* ---- timing ---- */
+
+#ifdef POSENC_HAVE_BENCH
+
+bool work_can_bench(void) { return true; }
+
+size_t work_footprint_cases(const struct work *work, struct bench_case **cases)
+{
+    return bench_footprint_cases(work->selected.kernels, work->cli->full, cases);
+}
+
+static void on_bench(void *user, const struct bench_result *result)
+{
+    struct work *work = user;
+    work->n_timed++;
+    emit_bench_sink(&work->records, result);
+    progress("bench", result->backend->name, result->bench_case->id, work->n_timed, 0);
+    end_if_interrupted(work);
+}
+
+static bool wanted(const struct cli *cli, const char *id)
+{
+    for (size_t i = 0; i < cli->cases.n; i++) {
+        if (fnmatch(cli->cases.item[i], id, 0) == 0) {
+            return true;
+        }
+    }
+    return cli->cases.n == 0;
+}
+
+int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s)
+{
+    const struct cli *cli = work->cli;
+    struct bench_options options = { .full = cli->full,
+                                     .threads =
+                                         cli->threads != INT64_MIN ? (int)cli->threads : 1,
+                                     .budget_s = budget_s,
+                                     .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0 };
+    const struct posenc_backend *backends[BACKENDS_MAX];
+    size_t n_backends = 0, n_chosen = 0;
+    for (size_t i = 0; i < work->selected.n; i++) {
+        if (posenc_backend_obstacle(work->selected.backends[i]) == NULL) {
+            backends[n_backends++] = work->selected.backends[i];
+        }
+    }
+    struct bench_case *chosen = calloc(n + 1, sizeof *chosen);
+    if (chosen == NULL) {
+        return refuse_memory(work);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (wanted(cli, cases[i].id)) {
+            chosen[n_chosen] = cases[i];
+            if (chosen[n_chosen].footprint == NULL) {
+                chosen[n_chosen].footprint = bench_footprint(problem_working_set(&cases[i].problem));
+            }
+            n_chosen++;
+        }
+    }
+    char error[256] = "";
+    int failed = n_chosen > 0 && bench_run(chosen, n_chosen, backends, n_backends, &options,
+                                           on_bench, work, error) != 0;
+    free(chosen);
+    progress_clear();
+    return failed ? cli_refuse(cli, "bench", NULL, "%s", error) : EXIT_FINE;
+}
+
+#else
+
+bool work_can_bench(void) { return false; }
+
+size_t work_footprint_cases(const struct work *work, struct bench_case **cases)
+{
+    (void)work;
+    *cases = NULL;
+    return 0;
+}
+
+int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s)
+{
+    (void)cases;
+    (void)n;
+    (void)budget_s;
+    return cli_refuse(work->cli, "bench", NULL,
+                      "this program was built without Google Benchmark: expected a build with "
+                      "it (libbenchmark-dev)");
+}
+
+#endif

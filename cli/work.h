@@ -1,0 +1,61 @@
+/*
+ * What verify, bench and report share: a selection, models, vectors, records that grow as
+ * results come in, and outputs rendered from them at the end.
+ */
+#ifndef POSENC_CLI_WORK_H
+#define POSENC_CLI_WORK_H
+
+#include "../conformance/engine.h"
+#include "../conformance/models/model.h"
+#include "../conformance/vectors.h"
+#include "../reports/env.h"
+#include "../reports/records.h"
+#include "../reports/render.h"
+#include "outputs.h"
+#include "select.h"
+
+struct work {
+    struct cli *cli;
+    struct selection selected;
+    struct outputs outputs;
+    struct records records;
+    struct vectors vectors;
+    size_t n_models;
+    struct model *models;
+    struct env_watch watch;
+    struct render_options render;
+    const char *md_path, *jsonl_path; /* report: these files too */
+
+    size_t n_judged, n_failed, n_skipped; /* conformance results so far */
+    size_t n_timed;
+    size_t n_kept;
+    struct conf_result *kept; /* verify --update-budgets needs them all */
+    size_t glob;              /* which --case is running */
+};
+
+/* Resolves everything the command line names and opens its outputs; then the records begin.
+ * `formats` ends with NULL, `otherwise` is the default.  EXIT_FINE or, told, EXIT_USAGE. */
+int work_begin(struct work *work, struct cli *cli, const char *const *formats,
+               const char *otherwise, bool with_vectors, bool plugins_alone);
+
+/* Models by name, in place of those of --model. */
+int work_models(struct work *work, const char *const *names, size_t n);
+
+/* Runs the engine; EXIT_FINE also when something failed: see n_failed. */
+int work_verify(struct work *work, const struct conf_options *options);
+
+/* Times `n` cases on the backends that run here, those that match --case. */
+int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s);
+/* The cases of the models; malloc'ed. */
+size_t work_model_cases(const struct work *work, struct bench_case **cases);
+/* One shape in each level of memory; malloc'ed. */
+size_t work_footprint_cases(const struct work *work, struct bench_case **cases);
+
+/* Footer, rendering, renaming; frees everything. */
+int work_end(struct work *work, bool complete);
+void work_free(struct work *work);
+
+/* Whether timing was built in, and what is missing otherwise. */
+bool work_can_bench(void);
+
+#endif
