@@ -9,7 +9,8 @@
 
 struct bench_case {
     char id[96]; /* kernel/dtype/profile/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */
-    const char *footprint; /* bench_footprint(problem_working_set(&problem)): "L1", ... "DRAM" */
+    const char *footprint; /* bench_footprint(problem_working_set(&problem)):
+                              "L1", ... "DRAM" */
     struct problem problem;
 };
 

@@ -8,8 +8,8 @@
  *   rope_half, rope_interleaved  32 heads of 128 channels (Llama), in place
  *   alibi, alibi_add             32 heads, causal (BLOOM, MPT); contexts up to 2048, scores
  *                                in place
- *   t5_bias, t5_bias_add         16 heads, 32 buckets (T5); contexts up to 2048, scores in
- * place
+ *   t5_bias, t5_bias_add         16 heads, 32 buckets (T5); contexts up to 2048, scores
+ *                                in place
  *
  * In-place sums use x_scale 1, see settle() in harness.c.
  */

@@ -1,6 +1,6 @@
 /*
- * The options of every command, their parser and their help (getopt_long, IEEE Std
- * 1003.1 12.2).
+ * The options of every command, their parser and their help (getopt_long,
+ * IEEE Std 1003.1 12.2).
  */
 #define _GNU_SOURCE
 #include "args.h"

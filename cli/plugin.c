@@ -1,6 +1,6 @@
 /*
- * Somebody else's backend: a shared library that exports `const struct posenc_backend
- * posenc_plugin`.
+ * Somebody else's backend: a shared library that exports
+ * `const struct posenc_backend posenc_plugin`.
  */
 #define _GNU_SOURCE
 #include "select.h"

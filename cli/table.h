@@ -26,8 +26,8 @@ void table_free(struct table *table);
 extern const char *const table_formats[];
 
 /* csv: a line of names (position, then sinusoidal[0] or cos[0], sin[0], ...), then a line a row
- * with nine significant digits, which name each f32 uniquely.  npy: the one array. safetensors:
- * all, by name. False when memory runs out; a write error shows in the stream. */
+ * with nine significant digits, which name each f32 uniquely.  npy: the one array.
+ * safetensors: all, by name.  False when memory runs out; a write error shows in the stream. */
 bool table_write(const struct table *table, const char *format, FILE *out);
 
 #endif

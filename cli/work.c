@@ -283,7 +283,8 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
         if (wanted(cli, cases[i].id)) {
             chosen[n_chosen] = cases[i];
             if (chosen[n_chosen].footprint == NULL) {
-                chosen[n_chosen].footprint = bench_footprint(problem_working_set(&cases[i].problem));
+                chosen[n_chosen].footprint =
+                    bench_footprint(problem_working_set(&cases[i].problem));
             }
             n_chosen++;
         }

@@ -1,9 +1,9 @@
 /*
  * The budgets: which error each family's tables may have, by range of positions (see
- * budgets.txt). Reading them, finding a row, and the ratchet that only ever lowers a limit.
+ * budgets.txt).  Reading them, finding a row, and the ratchet that only ever lowers a limit.
  *
  * A line is  kernel family profile range metric limit witness ; the witness is the rest of the
- * line. Empty lines and lines that begin with # are comments.
+ * line.  Empty lines and lines that begin with # are comments.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suite.h"

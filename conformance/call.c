@@ -1,6 +1,6 @@
 /*
  * From a problem to a call: tensors, positions, plans and inputs in the caller's kind of
- * memory. Everything is per signature; which kernel has which comes from posenc_kernels.def.
+ * memory.  Everything is per signature; which kernel has which comes from posenc_kernels.def.
  */
 #include "inputs.h"
 

@@ -171,11 +171,14 @@ static double class_error(const struct comparison *c, float got, double want, do
     return same ? 0.0 : (double)INFINITY;
 }
 
-static double sum_limit(const struct comparison *c, double x, double want)
+/* Of x x_scale + v: the limit of its error, and the ulp of the larger term, in which both are
+ * given. */
+static double sum_limit(const struct comparison *c, double x, double want, double *unit)
 {
-    double value = want - x * (double)c->call->problem.x_scale;
+    double product = x * (double)c->call->problem.x_scale, value = want - product;
     double table = c->table_abs > 0.0 ? c->table_abs : c->limit * spacing(value);
-    return table + 0.5 * spacing(value) + 0.5 * spacing(want);
+    *unit = spacing(fmax(fabs(product), fabs(value)));
+    return (table + 0.5 * spacing(value) + 0.5 * spacing(want)) / *unit;
 }
 
 static void compare_one(struct comparison *c, int o, int64_t r, int64_t column, float got,
@@ -198,8 +201,11 @@ static void compare_one(struct comparison *c, int o, int64_t r, int64_t column, 
             error = ulp_error(got, want);
         else
             error = fabs((double)got - want);
-        if (c->how == COMPARE_SUM)
-            limit = sum_limit(c, (double)c->call->x[r * width + column], want);
+        if (c->how == COMPARE_SUM) {
+            double unit;
+            limit = sum_limit(c, (double)c->call->x[r * width + column], want, &unit);
+            error /= unit;
+        }
     }
     c->checked++;
     c->misrounded += !right;
@@ -343,7 +349,7 @@ void describe_place(const struct call *call, int o, int64_t r, int64_t column, c
 
 void compare_end(struct comparison *c, struct conf_result *result)
 {
-    static const char *const metric[] = { "exact", "ulp", "abs", "pair_ulp", "abs" };
+    static const char *const metric[] = { "exact", "ulp", "abs", "pair_ulp", "pair_ulp" };
     result->metric = metric[c->how];
     result->checked = c->checked;
     result->misrounded = c->misrounded;

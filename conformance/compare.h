@@ -9,7 +9,8 @@
  *   tables          ulp, or abs where the budget says so (no promise near zeros)
  *   rotations       pair_ulp: at most 1.5 with one product fused, 2 without (both provable);
  *                   channels past rotary_dim are copies, the same bits
- *   sinusoidal_add  abs, with a limit of its own for every value (below)
+ *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit of its own for every
+ *                   value (below)
  *   all others      exact: the correctly rounded result, to the bit
  *
  * The sum of a correctly rounded table value v and a product, rounded once, is off by

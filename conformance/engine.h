@@ -54,7 +54,8 @@ struct conf_options {
 size_t conf_run(const struct posenc_backend *const *backends, size_t n,
                 const struct conf_options *options, conf_sink *sink, void *user);
 
-/* Reads the limits from a file, or the built-in ones; 0, or -1 with a message in error (512 bytes). */
+/* Reads the limits from a file, or the built-in ones; 0, or -1 with a message in error (512
+ * bytes). */
 int budgets_read(const char *path, char *error);
 
 /* Lowers the limits of a budgets file to the largest errors among these results (rounded up to

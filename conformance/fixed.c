@@ -1,11 +1,11 @@
 /*
  * Sines by Taylor series in fixed point, and rounding to odd.
  *
- *     sin x = x (1 - x^2/3! + x^4/5! - ...),  cos x = 1 - x^2/2! + x^4/4! - ...,  0 <= x <=
- * pi/4
+ *     sin x = x (1 - x^2/3! + x^4/5! - ...),    0 <= x <= pi/4
+ *     cos x = 1 - x^2/2! + x^4/4! - ...
  *
  * x keeps 128 significant bits however small it is, so the sine next to a zero is as right as
- * any. Rounding to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
+ * any.  Rounding to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
  * 2008): cut, then set the last bit if anything was lost; rounding again to 51 bits or fewer is
  * then right.
  */

@@ -11,8 +11,8 @@
  * (bits 32..34 zero) is instead, by bits 35..37: NaN, +inf, -inf, +0, -0, a subnormal of each
  * sign with the same mantissa (its lowest bit set), the least subnormal.
  *
- * cos and sin of a rope call are the correctly rounded cos and sin of (row mod 4096)
- * 10000^(-2i/r).
+ * cos and sin of a rope call are the correctly rounded cos and sin of
+ * (row mod 4096) 10000^(-2i/r).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "inputs.h"

@@ -20,7 +20,8 @@ extern const int n_laws_call, n_laws_table, n_laws_rope, n_laws_bias, n_laws_att
 
 #define KERNELS_WHEN(full, ...)                                                                \
     { __VA_ARGS__ },                                                                           \
-        (int)(sizeof((enum posenc_kernel[]){ __VA_ARGS__ }) / sizeof(enum posenc_kernel)), full
+        (int)(sizeof((enum posenc_kernel[]){ __VA_ARGS__ }) / sizeof(enum posenc_kernel)),     \
+        full
 #define KERNELS(...) KERNELS_WHEN(false, __VA_ARGS__)
 
 /*

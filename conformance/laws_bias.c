@@ -4,8 +4,9 @@
  *
  *   distance   bias(i, j) depends on i + query_offset - j alone
  *   by-hand    the whole tensor: -slope * distance, -infinity after the query where causal; for
- * T5 the row of a bucket found from thresholds written out here slopes     the slopes of 8 and
- * 12 heads as Press et al. 2108.12409 print them; each head its own
+ *              T5 the row of a bucket found from thresholds written out here
+ *   slopes     the slopes of 8 and 12 heads as Press et al. 2108.12409 print them; each head
+ *              its own
  */
 #define _POSIX_C_SOURCE 200809L
 #include "inputs.h"

@@ -2,13 +2,14 @@
  * Laws of every kernel: a row's value depends on its own position and parameters, not on how
  * the call was cut, threaded, placed or numbered.
  *
- *   slices      parts of the tensors, by batch, token or query, head and key, give the same bits
+ *   slices      parts of the tensors, by batch, token or query, head and key, give the same
+ *               bits
  *   large       so do parts of what exceeds the caches
  *   threads     so do parts computed by four threads at once into one output
  *   in-place    so does the output on top of the input
  *   numbering   so do positions as offset, i32 and i64 arrays, in any order
- *   batches     every batch of a call with an offset has the encoding of the first: the position
- *               is the token's, never the batch's index
+ *   batches     every batch of a call with an offset has the encoding of the first: the
+ *               position is the token's, never the batch's index
  *   add         x + encoding equals building the encoding, then one fma per element
  */
 #define _POSIX_C_SOURCE 200809L
@@ -176,8 +177,8 @@ static void law_slices(struct tally *t, enum posenc_kernel kernel)
     t->problem = NULL;
 }
 
-/* Kernels may take another way for what does not fit a cache: 33 MiB, rows on 64-byte boundaries,
- * against parts that fit. */
+/* Kernels may take another way for what does not fit a cache: 33 MiB, rows on 64-byte
+ * boundaries, against parts that fit. */
 static void law_large(struct tally *t, enum posenc_kernel kernel)
 {
     struct problem p = problem_default(kernel);

@@ -79,8 +79,8 @@ static void edit_same_tokens(struct call *call, const void *user)
 }
 
 /* Head 0 is q, head 1 is k, the same at every token.  Each product of pairs is within
- * 2 sqrt(2) D |q_i| |k_i| (+ D^2) of the real one, and two are compared: 6 D sum |q_i|
- * |k_i|. */
+ * 2 sqrt(2) D |q_i| |k_i| (+ D^2) of the real one, and two are compared:
+ * 6 D sum |q_i| |k_i|. */
 static void law_relative(struct tally *t, enum posenc_kernel kernel)
 {
     for (int d = 0; d < ROTARY_DIMS; d++) {
@@ -150,9 +150,9 @@ static void require_near_pairs(struct tally *t, const struct problem *p, const f
     }
 }
 
-/* Token t at position a + t is rotated again by position b + t, against once by a + b + 2t. Two
- * rotations are within D + sqrt(2) D of the real one per component, the single one within D: 4
- * D. */
+/* Token t at position a + t is rotated again by position b + t, against once by a + b + 2t.
+ * Two rotations are within D + sqrt(2) D of the real one per component, the single one within
+ * D: 4 D. */
 static void law_compose(struct tally *t, enum posenc_kernel kernel)
 {
     static const int64_t first[][2] = { { 0, 0 }, { 5, 7 }, { 1, 30 } };
@@ -273,8 +273,8 @@ static void edit_interleave(struct call *call, const void *user)
 }
 
 /* The two are one rotation of permuted channels.  The template is written once for both, so
- * there the bits agree; a compiler that contracts each loop in its own way may differ by 2
- * D. */
+ * there the bits agree; a compiler that contracts each loop in its own way may differ by
+ * 2 D. */
 static void law_pairings(struct tally *t, enum posenc_kernel kernel)
 {
     (void)kernel;

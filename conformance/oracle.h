@@ -31,7 +31,7 @@ void oracle_sincos_turn(const uint64_t turn[3], int64_t position, double *sine, 
 void oracle_sincos(double angle, double *sine, double *cosine);
 
 /* The nearest f32 of a value rounded to odd, and the error of `got` in ulp of f32 at `want`
- * (0.5 is the most a correctly rounded result has). Equal infinities and NaN: 0; unequal
+ * (0.5 is the most a correctly rounded result has).  Equal infinities and NaN: 0; unequal
  * classes: INFINITY. */
 float odd_to_f32(double want);
 double ulp_error(float got, double want);

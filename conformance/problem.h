@@ -1,7 +1,8 @@
 /*
  * A problem is one call of a kernel described by numbers alone; a call is a problem with
- * memory. Vectors, models, benches, the property tests and the command line all state problems,
- * and there is one way from a problem to a call.  Code here is per signature, never per kernel.
+ * memory.  Vectors, models, benches, the property tests and the command line all state
+ * problems, and there is one way from a problem to a call.  Code here is per signature, never
+ * per kernel.
  */
 #ifndef POSENC_PROBLEM_H
 #define POSENC_PROBLEM_H

@@ -2,12 +2,12 @@
  * Positions to rotated activations: a backend's own rope_table feeds its own rotation, against
  * real mathematics.
  *
- * y0 = x0 c - x1 s with tables off by at most L ulp: as ulp(c) <= 2^-23 |c| and ulp(m) > 2^-24
- * m, each product moves by at most 2 L in units of ulp(m), m the larger product.  So the
- * pair_ulp is at most that of the rotation alone (1.5 with one product fused, 2 without) plus 4
- * L.  Where a family's tables are held to 1 ulp they are correctly rounded but for one value in
- * ten thousand, L = 1/2: 3.5 and 4.  Ranges where a family's budget is absolute have no such
- * limit and are left out.
+ * y0 = x0 c - x1 s with tables off by at most L ulp: as ulp(c) <= 2^-23 |c| and
+ * ulp(m) > 2^-24 m, each product moves by at most 2 L in units of ulp(m), m the larger product.
+ * So the pair_ulp is at most that of the rotation alone (1.5 with one product fused, 2 without)
+ * plus 4 L.  Where a family's tables are held to 1 ulp they are correctly rounded but for one
+ * value in ten thousand, L = 1/2: 3.5 and 4.  Ranges where a family's budget is absolute have
+ * no such limit and are left out.
  */
 #include "compare.h"
 #include "guard.h"

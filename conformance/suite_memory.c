@@ -2,13 +2,18 @@
  * Memory behaviour of every kernel of a backend, one result per kernel and property:
  *
  *   guard-end, guard-start   no touch past either end of a buffer, at every length 0 .. 4W + 1
- * of the vectorised dimension, W the backend's lanes, and several counts of rows canaries
- * nothing written around the buffers nor between strided rows read-only-inputs         inputs
- * are not written written                  every element of every row is lengths and with the
- * right value: no tail lane is misplaced (gross comparison with the oracle; precision is the
- * accuracy suite's) placement                the same bits at byte offsets 0, 4, 16 and 60 and
- * at either end of a page twice                    the same bits when called again mxcsr
- * rounding mode, flush-to-zero and masks as before broadcast                inputs of stride 0
+ *                            of the vectorised dimension, W the backend's lanes, and several
+ *                            counts of rows
+ *   canaries                 nothing written around the buffers nor between strided rows
+ *   read-only-inputs         inputs are not written
+ *   written                  every element of every row is
+ *   lengths                  and with the right value: no tail lane is misplaced (gross
+ *                            comparison with the oracle; precision is the accuracy suite's)
+ *   placement                the same bits at byte offsets 0, 4, 16 and 60 and at either end
+ *                            of a page
+ *   twice                    the same bits when called again
+ *   mxcsr                    rounding mode, flush-to-zero and masks as before
+ *   broadcast                inputs of stride 0
  *   lane-independence, overlap-refused, errors-leave-outputs-untouched    lanes.c, refusals.c
  */
 #define _POSIX_C_SOURCE 200809L

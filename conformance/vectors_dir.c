@@ -1,9 +1,11 @@
 /*
  * Golden vectors from the committed folder.
  *
- *     MANIFEST.json   {"schema": "posenc.vectors/1", "version", "files": {name: {"bytes",
- * "sha256"}}} GROUP.json      {"schema": "posenc.vectors/1", "group", "tensors", "notes",
- * "cases": [...]} GROUP.safetensors
+ *     MANIFEST.json   {"schema": "posenc.vectors/1", "version",
+ *                      "files": {name: {"bytes", "sha256"}}}
+ *     GROUP.json      {"schema": "posenc.vectors/1", "group", "tensors", "notes",
+ *                      "cases": [...]}
+ *     GROUP.safetensors
  *
  * The hash of MANIFEST.json names the set; it holds the hash of every other file, and none is
  * used before its size and hash are found right.

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-const char *const plot_colors[] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                    "#E69F00", "#56B4E9", "#000000" };
+const char *const plot_colors[] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
+                                    "#56B4E9", "#F0E442", "#999999", "#000000" };
 
 /* Exit status of gnuplot with these as standard input, output and error; -1: it could not be
  * run. */

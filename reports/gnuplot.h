@@ -9,7 +9,7 @@
 /* Colours that people with any colour vision tell apart (Okabe and Ito), as gnuplot
  * takes them. */
 extern const char *const plot_colors[];
-enum { PLOT_COLORS = 7 };
+enum { PLOT_COLORS = 9 };
 
 /* The script begun for a picture of that size in pixels; NULL with a message. */
 FILE *gnuplot_begin(const struct plot_target *target, int width, int height,

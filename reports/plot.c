@@ -112,7 +112,7 @@ static double most_of(const float *table, int64_t tokens, int64_t dim)
     for (int64_t t = 0; t < tokens; t++)
         for (int k = 0; k < N_CURVES && curve_dims[k] < dim; k++)
             most = fmax(most, fabs((double)table[t * dim + curve_dims[k]]));
-    return most > 0.0 ? most : 1.0;
+    return most > 0.0 ? ceil(most * 50.0) / 50.0 : 1.0; /* so that the tics are short numbers */
 }
 
 static void draw_curves(FILE *s, double most, int64_t tokens, int64_t dim, int64_t first)

@@ -91,6 +91,28 @@ static int rows_threads(const struct results *r, const char *id)
     return rows_of_case(r, id, rows, MAX_ROWS) ? rows[0]->threads : 1;
 }
 
+/* Bars start at 0, unless the slowest would not be seen beside the roof: then the axis is
+ * logarithmic and starts below it. */
+static void speed_axis(FILE *s, const struct results *r, const char *const *cases, size_t n)
+{
+    double least = 1e300, most = 0.0;
+    for (size_t c = 0; c < n; c++) {
+        const struct bench_row *rows[MAX_ROWS];
+        size_t n_rows = rows_of_case(r, cases[c], rows, MAX_ROWS);
+        for (size_t i = 0; i < n_rows; i++) {
+            if (!(rows[i]->gbps > 0.0))
+                continue;
+            least = fmin(least, rows[i]->gbps);
+            most = fmax(most, fmax(rows[i]->gbps, rows[i]->roof_gbps));
+        }
+    }
+    if (most > 100.0 * least)
+        fprintf(s, "set ylabel 'GB/s (logarithmic)'\nset logscale y\nset yrange [%g:%g]\n",
+                0.5 * least, 1.6 * most);
+    else
+        fputs("set ylabel 'GB/s'\nset yrange [0:*]\n", s);
+}
+
 static void speed_plot(FILE *s, const struct results *r, const char *kernel,
                        const char *const *cases, size_t n, const size_t *which, size_t n_which)
 {
@@ -100,8 +122,7 @@ static void speed_plot(FILE *s, const struct results *r, const char *kernel,
     fputs("set title ", s);
     gnuplot_string(s, title);
     fprintf(s,
-            " noenhanced font ',14'\nset ylabel 'GB/s'\nset yrange [0:*]\nset offsets 0, 0, "
-            "graph 0.06, 0\n"
+            " noenhanced font ',14'\nset offsets 0, 0, graph 0.06, 0\n"
             "set xrange [-0.6:%g]\n"
             "set bmargin 5\nset style fill solid 0.9 noborder\nset grid noxtics ytics\nset key "
             "outside right top "
@@ -117,7 +138,9 @@ static void speed_plot(FILE *s, const struct results *r, const char *kernel,
         gnuplot_string(s, label);
         fprintf(s, " %zu", c);
     }
-    fputs(")\nplot ", s);
+    fputs(")\n", s);
+    speed_axis(s, r, cases, n);
+    fputs("plot ", s);
     for (size_t k = 0; k < n_which; k++) {
         fprintf(s, "$backend%zu using 1:2:3 with boxes lc rgb '%s' title ", k,
                 plot_colors[k % (PLOT_COLORS - 1)]);

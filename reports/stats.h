@@ -1,7 +1,8 @@
 /*
  * Statistics of noisy timings: medians, their distribution-free intervals, ratios within
- * rounds. No distribution is assumed anywhere: order statistics only (David and Nagaraja, Order
- * Statistics, section 7.1).  A sample that was not taken is NaN and is left out.  libc only.
+ * rounds.  No distribution is assumed anywhere: order statistics only (David and Nagaraja,
+ * Order Statistics, section 7.1).  A sample that was not taken is NaN and is left out.  libc
+ * only.
  */
 #ifndef POSENC_STATS_H
 #define POSENC_STATS_H

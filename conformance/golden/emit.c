@@ -130,8 +130,8 @@ static json_t *notes_of(const struct golden *golden, const struct group *group)
     return notes;
 }
 
-/* Numbers that need no tensor: slopes of ALiBi as exact hexadecimal f32, bounds of
- * T5 buckets. */
+/* Numbers that need no tensor: slopes of ALiBi as exact hexadecimal f32, bounds
+ * of T5 buckets. */
 static void add_numbers(json_t *root, const struct golden *golden, const struct group *group)
 {
     json_t *slopes = json_object(), *buckets = json_object();

@@ -66,8 +66,8 @@ struct flag {
 };
 extern const struct flag golden_flags[]; /* closed; ends with a NULL name */
 
-/* A new case of the last group: `suffix` is the end of its id, the problem
- * is problem_blank(). */
+/* A new case of the last group: `suffix` is the end of its id, the problem is
+ * problem_blank(). */
 struct problem *add_case(struct golden *golden, enum posenc_kernel kernel, const char *flags,
                          const char *note, const char *source, const char *suffix, ...)
     __attribute__((format(printf, 6, 7)));

@@ -19,8 +19,8 @@ double round_to_odd(const mpfr_t value, bool exact)
     uint64_t bits;
     memcpy(&bits, &toward_zero, sizeof bits);
     if (!exact && mpfr_cmp_d(value, toward_zero) == 0 && fabs(toward_zero) == 1)
-        bits--; /* a cosine so near 1 that even 320 bits do not tell them apart is still below
-                 */
+        bits--; /* a cosine so near 1 that even 320 bits do not tell them apart is still
+                   below */
     bits |= 1;
     memcpy(&toward_zero, &bits, sizeof bits);
     return toward_zero;

@@ -16,7 +16,8 @@ enum { MODEL_ERROR = 512, MODEL_MAX_CASES = 8 };
 
 struct model_case {
     struct bench_case bench; /* id "rope_half/f32/given/llama-3.1-8b-decode"; footprint NULL:
-                                set it to bench_footprint(problem_working_set(&bench.problem)) */
+                                set it to
+                                bench_footprint(problem_working_set(&bench.problem)) */
     char label[64];          /* "decode, 1 token, 32 + 8 heads of 128" */
 };
 

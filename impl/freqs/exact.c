@@ -1,15 +1,16 @@
 /*
  * Frequencies in real mathematics, by double-double arithmetic.
  *
- *   plain   omega_i = theta^(-2i/dim), or theta^(-i/(n-1)) with n = dim/2     Vaswani et al.
- * 1706.03762 linear  omega_i / factor                                                Chen et
- * al. 2306.15595 llama3  wavelength = 2 pi / omega_i, L = original_max_position_embeddings
+ *   plain   omega_i = theta^(-2i/dim), or theta^(-i/(n-1)) with n = dim/2
+ *           (Vaswani et al. 1706.03762)
+ *   linear  omega_i / factor  (Chen et al. 2306.15595)
+ *   llama3  wavelength = 2 pi / omega_i, L = original_max_position_embeddings
  *           wavelength > L/low:   omega_i / factor
  *           wavelength < L/high:  omega_i
  *           between:  t = (L/wavelength - low)/(high - low),  omega_i ((1-t)/factor + t)
  *   yarn    c(n) = dim ln(L/(2 pi n)) / (2 ln theta);  from c(beta_fast) to c(beta_slow),
- * clamped to [0, dim-1], omega_i goes linearly to omega_i / factor        Peng et al.
- * 2309.00071
+ *           clamped to [0, dim-1], omega_i goes linearly to omega_i / factor
+ *           (Peng et al. 2309.00071)
  *
  * The rules of llama3 and yarn are those of Hugging Face transformers, modeling_rope_utils.py.
  */

@@ -1,6 +1,7 @@
 /*
- * T5's buckets as integer thresholds.  With e exact buckets and N logarithmic ones, distance n
- * >= e has bucket e + floor(N ln(n/e) / ln(max/e)), so bucket e + k begins at the least n with
+ * T5's buckets as integer thresholds.  With e exact buckets and N logarithmic ones, distance
+ * n >= e has bucket e + floor(N ln(n/e) / ln(max/e)), so bucket e + k begins at the least n
+ * with
  *
  *   n^N >= max^k e^(N-k)
  *
