@@ -132,24 +132,35 @@ static void t5_line(const struct posenc_t5_args *args, int64_t head, int64_t fir
         fill(line, clamp(1 - first, n), n, table[0]);
 }
 
+/* One row of a tile: n biases of the line, onto scores where there are some. */
+SIMD_INLINE void t5_row(bool add, const float *bias, float x_scale, const float *x, float *out,
+                        int64_t n)
+{
+    int64_t w = vf_lanes(), j = 0;
+    vf scale = vf_set1(x_scale);
+
+    for (; j + 4 * w <= n; j += 4 * w) {
+        put_bias(add, x + j, scale, out + j, vf_load(bias + j), w);
+        put_bias(add, x + j + w, scale, out + j + w, vf_load(bias + j + w), w);
+        put_bias(add, x + j + 2 * w, scale, out + j + 2 * w, vf_load(bias + j + 2 * w), w);
+        put_bias(add, x + j + 3 * w, scale, out + j + 3 * w, vf_load(bias + j + 3 * w), w);
+    }
+    for (; j + w <= n; j += w)
+        put_bias(add, x + j, scale, out + j, vf_load(bias + j), w);
+    if (j < n)
+        put_bias(add, x + j, scale, out + j, vf_load_n(bias + j, n - j), n - j);
+}
+
 SIMD_INLINE void t5_tile(const struct posenc_t5_args *args, bool add, int64_t b, int64_t h,
                          int64_t i0, int64_t i1, int64_t j0, int64_t j1)
 {
     float line[TILE_QUERIES + TILE_KEYS];
-    vf scale = vf_set1(args->x_scale);
 
     t5_line(args, h, j0 - (i1 - 1) - args->query_offset, (i1 - i0) + (j1 - j0) - 1, line);
-    for (int64_t i = i0; i < i1; i++) {
-        const float *bias = line + (i1 - 1 - i);
-        const float *x = add ? posenc_row(&args->x, b, h, i) + j0 : NULL;
-        float *out = posenc_row(&args->out, b, h, i) + j0;
-
-        for (int64_t j = 0; j < j1 - j0; j += vf_lanes()) {
-            int64_t n = j1 - j0 - j < vf_lanes() ? j1 - j0 - j : vf_lanes();
-            vf value = n == vf_lanes() ? vf_load(bias + j) : vf_load_n(bias + j, n);
-            put_bias(add, add ? x + j : NULL, scale, out + j, value, n);
-        }
-    }
+    for (int64_t i = i0; i < i1; i++)
+        t5_row(add, line + (i1 - 1 - i), args->x_scale,
+               posenc_row(add ? &args->x : &args->out, b, h, i) + j0,
+               posenc_row(&args->out, b, h, i) + j0, j1 - j0);
 }
 
 SIMD_INLINE void t5_tiles(const struct posenc_t5_args *args, bool add)
