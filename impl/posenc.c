@@ -360,7 +360,7 @@ static enum posenc_status check_alibi(struct posenc_alibi_args *call, bool takes
     return status;
 }
 
-/* thresholds[0] = 0, then never less than the one before. */
+/* thresholds[0] = 0, alone; then never less than the one before. */
 static enum posenc_status check_thresholds(const struct posenc_t5_args *call,
                                            struct span out_span)
 {
@@ -376,11 +376,12 @@ static enum posenc_status check_thresholds(const struct posenc_t5_args *call,
     if (call->thresholds[0] != 0)
         return posenc_refuse(error, POSENC_ERR_PARAMETER, "threshold of bucket 0",
                              call->thresholds[0], 0.0, 0.0);
-    for (int64_t b = 1; b < n; b++)
-        if (call->thresholds[b] < call->thresholds[b - 1])
-            return posenc_refuse(error, POSENC_ERR_PARAMETER,
-                                 "threshold of a bucket (that of the bucket before at least)",
-                                 call->thresholds[b], call->thresholds[b - 1], INT32_MAX);
+    for (int64_t b = 1, least = 1; b < n; least = call->thresholds[b++])
+        if (call->thresholds[b] < least)
+            return posenc_refuse(
+                error, POSENC_ERR_PARAMETER,
+                "threshold of a bucket (at least 1 and that of the one before)",
+                call->thresholds[b], (double)least, INT32_MAX);
     return POSENC_OK;
 }
 

@@ -181,6 +181,7 @@ struct posenc_freqs_view {
     const uint64_t *turn_hi, *turn_lo;
     double attention_factor; /* multiplies cosines and sines of rope_table */
 };
+/* The pointers live as long as the plan, which must not be NULL. */
 POSENC_API struct posenc_freqs_view posenc_freqs_view(const struct posenc_freqs *freqs);
 
 /* ALiBi slopes, f32 [n_heads], each correctly rounded: 2^(-alibi_bias_max h / n_heads), h = 1 ...,
@@ -309,8 +310,9 @@ struct posenc_alibi_args {
 
 /* t5_bias:     out[h,i,j] = table[bucket(j - i - query_offset), h]
  * t5_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that)          (T5 itself: x_scale = 1)
- * `thresholds` come from posenc_t5_thresholds with the same num_buckets, bidirectional.  Keys
- * after the query use the upper half of the buckets (bidirectional) or bucket 0 (not).
+ * `thresholds` come from posenc_t5_thresholds with the same num_buckets, bidirectional: the first
+ * is 0, the others are above it and never fall.  Keys after the query use the upper half of the
+ * buckets (bidirectional) or bucket 0 (not).
  * Shapes: as alibi; table [num_buckets, heads].  Errors as alibi. */
 struct posenc_t5_args {
     size_t size;
