@@ -37,6 +37,9 @@ struct bench_options {
     int threads;
     double budget_s; /* stop adding rounds after this; 0: the default of the mode */
     uint64_t seed;
+    /* NULL, or asked between rounds with the sink's `user`: true ends the run.  The case that is
+     * being timed is then left out. */
+    bool (*stop)(void *user);
 };
 /* The footprint cases of the kernels that are set (none: all), L1 16 KiB, L2 512 KiB (less
  * where the cache is smaller), L3 16 MiB, DRAM 256 MiB; not full: L2 and DRAM, profile hf_f32

@@ -89,6 +89,12 @@ struct race {
     double *samples; /* [n, rounds] seconds of one call; NaN: not taken */
 };
 
+/* Whether the caller wants no more. */
+static bool stopped(const struct session *session)
+{
+    return session->options->stop != NULL && session->options->stop(session->user);
+}
+
 static double *samples_of(const struct race *race, const struct contender *c)
 {
     return race->samples + (size_t)(c - race->contenders) * race->rounds;
@@ -159,6 +165,8 @@ static void check_everybody(struct race *race)
     } else {
         for (size_t i = 0; i < race->n_backends; i++) {
             struct contender *c = &race->contenders[i];
+            if (stopped(race->session))
+                break;
             if (c->refused[0] == '\0' && try_once(race, c))
                 (void)check_output(check, c->backend, c->refused, REASON_SIZE);
         }
@@ -232,6 +240,8 @@ static bool calibrate(struct race *race)
 {
     for (size_t i = 0; i < race->n; i++) {
         struct contender *c = &race->contenders[i];
+        if (stopped(race->session))
+            return false;
         if (c->refused[0] != '\0')
             continue;
         if (c->seconds > SLOW_S) /* timed by the check */
@@ -285,7 +295,7 @@ static bool run_rounds(struct race *race)
     if (line == NULL)
         return false;
     bool fine = true;
-    for (size_t r = 0; fine && r < race->rounds; r++) {
+    for (size_t r = 0; fine && r < race->rounds && !stopped(race->session); r++) {
         size_t m = 0;
         for (size_t i = 0; i < race->n; i++) {
             struct contender *c = &race->contenders[i];
@@ -416,7 +426,7 @@ static void hold(struct race *race, double share)
         settle(&race->call);
         field_cut(&race->field);
         enter_yardsticks(race);
-        if (race->twin != NULL) {
+        if (race->twin != NULL && !stopped(race->session)) {
             bool fine = calibrate(race);
             plan_rounds(race, fmax(share - (now() - begin), LEAST_SHARE_S));
             race->samples = malloc(race->n * race->rounds * sizeof(*race->samples));
@@ -444,7 +454,8 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
         return false;
     enter_backends(&race, backends);
     hold(&race, share);
-    report(&race);
+    if (!stopped(session))
+        report(&race);
     free(race.samples);
     field_close(&race.field);
     call_destroy(&race.call);
@@ -473,7 +484,7 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
         return -1;
     }
     bool fine = true;
-    for (size_t i = 0; fine && i < n_cases; i++) {
+    for (size_t i = 0; fine && i < n_cases && !stopped(&session); i++) {
         double share = fmax(session.deadline - now(), 0.0) / (double)(n_cases - i);
         fine = run_case(&session, &cases[i], backends, n_backends, share);
     }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *const layout_names[] = { "interleaved", "sin_cos", "cos_sin", NULL };
 const char *const profile_names[] = { "exact", "hf_f32", NULL };
@@ -124,7 +125,7 @@ static const struct option_spec specs[] = {
            "the result in this format, on stdout or to a file"),
     OPTION("help", FLAG, ~0u, help, NULL, "this text"),
 };
-enum { N_SPECS = sizeof specs / sizeof *specs };
+enum { N_SPECS = sizeof specs / sizeof *specs, FIRST_OPTION = 256 };
 
 bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value)
 {
@@ -246,7 +247,7 @@ int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_statu
     if (error == NULL || error->what == NULL) {
         return cli_refuse(cli, what, NULL, "%s", reason);
     }
-    char value[64];
+    char value[256];
     snprintf(value, sizeof value, "%s: %.17g", error->what, error->value);
     if (error->least > error->most) {
         return cli_refuse(cli, what, value, "%s", reason);
@@ -317,6 +318,19 @@ static int add_items(struct cli *cli, struct list *list, const char *what, const
     return EXIT_FINE;
 }
 
+/* One path, with a slash in it, so that it is no model's name. */
+static int add_config(struct cli *cli, struct list *list, const char *what, const char *text)
+{
+    char path[4096];
+    if (*text == '\0' || access(text, R_OK) != 0) {
+        return cli_refuse(cli, what, text,
+                          "%s: expected the path of a Hugging Face config.json",
+                          strerror(*text == '\0' ? ENOENT : errno));
+    }
+    snprintf(path, sizeof path, "%s%s", strchr(text, '/') != NULL ? "" : "./", text);
+    return add_items(cli, list, what, path, false);
+}
+
 void cli_free(struct cli *cli)
 {
     while (cli->n_copies > 0) {
@@ -360,11 +374,14 @@ static int take(struct cli *cli, const struct option_spec *spec, const char *tex
         return EXIT_FINE;
     case TEXT:
         if (*text == '\0') {
-            return cli_refuse(cli, what, text, "expected %s", spec->argument);
+            return cli_refuse(cli, what, text, "expected %s: %s", spec->argument, spec->help);
         }
         *(const char **)member = text;
         return EXIT_FINE;
     case LIST:
+        if (strcmp(spec->name, "config") == 0) {
+            return add_config(cli, member, what, text);
+        }
         return add_items(cli, member, what, text,
                          spec->offset != AT(out) && spec->offset != AT(plugin));
     case CHOICE:
@@ -412,7 +429,7 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
             options[n++] =
                 (struct option){ specs[i].name,
                                  specs[i].kind == FLAG ? no_argument : required_argument, NULL,
-                                 256 + (int)i };
+                                 FIRST_OPTION + (int)i };
         }
     }
     options[n] = (struct option){ 0 };
@@ -422,9 +439,14 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
             cli->help = true;
         } else if (c == ':') {
             return cli_refuse(cli, argv[optind - 1], NULL, "expected a value after it");
+        } else if (c == '?' && optopt >= FIRST_OPTION) {
+            char what[64];
+            snprintf(what, sizeof what, "--%s", specs[optopt - FIRST_OPTION].name);
+            return cli_refuse(cli, what, strchr(argv[optind - 1], '=') + 1,
+                              "expected the option alone: it takes no value");
         } else if (c == '?') {
             return refuse_option(cli, command, argv[optind - 1]);
-        } else if (take(cli, &specs[c - 256], optarg) != EXIT_FINE) {
+        } else if (take(cli, &specs[c - FIRST_OPTION], optarg) != EXIT_FINE) {
             return EXIT_USAGE;
         }
     }

@@ -6,6 +6,32 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* What to exit with when the records hold no time: a wrong backend outweighs a refused shape,
+ * and that outweighs a kernel nobody has. */
+static int judge(const json_t *records)
+{
+    int status = EXIT_NOTHING;
+    for (size_t i = 0; i < json_array_size(records); i++) {
+        const json_t *record = json_array_get(records, i);
+        const char *why = record_text(record, "refused");
+        if (strcmp(record_text(record, "t"), "bench") != 0) {
+            continue;
+        }
+        if (*why == '\0') {
+            return EXIT_FINE;
+        }
+        bool lacks = strcmp(why, "not provided") == 0 ||
+                     strcmp(why, posenc_status_string(POSENC_ERR_NOT_PROVIDED)) == 0;
+        if (strncmp(why, "wrong: ", 7) == 0 || strstr(why, "scalar is wrong: ") != NULL) {
+            status = EXIT_CONFORMANCE;
+        } else if (!lacks && status == EXIT_NOTHING) {
+            status = EXIT_USAGE;
+        }
+    }
+    return status;
+}
 
 int command_bench(struct cli *cli)
 {
@@ -36,7 +62,7 @@ int command_bench(struct cli *cli)
         work_free(&work);
         return status;
     }
-    bool some = work.n_timed > 0;
+    int verdict = judge(work.records.list);
     status = work_end(&work, true);
-    return status != EXIT_FINE ? status : some ? EXIT_FINE : EXIT_NOTHING;
+    return status != EXIT_FINE ? status : verdict;
 }

@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "args.h"
+#include "outputs.h"
 #include "select.h"
 
 #include <stdio.h>
@@ -62,7 +63,8 @@ static void help(FILE *out)
     }
     fputs("\nposenc COMMAND --help tells more.  Results go to stdout, the rest to stderr.\n"
           "Exit codes: 0 fine, 1 conformance failure, 2 usage or bad input, 77 nothing to run "
-          "here.\n"
+          "here,\n"
+          "128 and the signal's number (130: SIGINT) interrupted; what there was is written.\n"
           "Environment: POSENC_BACKEND forces a backend, POSENC_MAX_ISA is a ceiling, "
           "POSENC_VERBOSE=1 tells\n"
           "who serves each kernel, POSENC_VECTORS names other golden vectors, NO_COLOR is "
@@ -123,8 +125,9 @@ static int run(const struct command *command, struct cli *cli)
 /* A result that nobody could read is a failure. */
 static int check_stdout(int status)
 {
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        perror("posenc: stdout");
+    int why = status == EXIT_USAGE ? 0 : outputs_error(stdout); /* that one was told */
+    if (why != 0) {
+        outputs_refuse_stdout(&(struct cli){ 0 }, why);
         return status == EXIT_FINE ? EXIT_USAGE : status;
     }
     return status;
@@ -132,6 +135,7 @@ static int check_stdout(int status)
 
 int main(int argc, char **argv)
 {
+    outputs_guard();
     if (argc < 2) {
         help(stderr);
         return EXIT_USAGE;

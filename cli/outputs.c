@@ -5,6 +5,7 @@
 #include "outputs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@ static volatile sig_atomic_t finish, interrupted;
 
 static void on_signal(int number)
 {
-    if (number == SIGINT && finish && !interrupted) {
-        interrupted = 1;
+    if (finish && !interrupted) {
+        interrupted = number;
         return;
     }
     const struct outputs *outputs = active;
@@ -36,13 +37,47 @@ static void watch(struct outputs *outputs)
     const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-        sigaction(numbers[i], &action, NULL);
+        struct sigaction old;
+        bool ignored = sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+        if (!ignored || numbers[i] != SIGHUP) { /* nohup keeps its promise */
+            sigaction(numbers[i], &action, NULL);
+        }
     }
 }
 
 void outputs_finish_on_signal(void) { finish = 1; }
 
-bool outputs_interrupted(void) { return interrupted != 0; }
+int outputs_interrupted(void) { return interrupted; }
+
+void outputs_guard(void)
+{
+    const int modes[] = { O_WRONLY, O_RDONLY, O_RDWR }; /* stderr alone is lost in silence */
+    for (int i = 0; i <= STDERR_FILENO; i++) {
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", modes[i]) != i) {
+            abort();
+        }
+    }
+}
+
+int outputs_error(FILE *stream)
+{
+    errno = 0;
+    if (fflush(stream) != 0 && errno != 0) {
+        return errno;
+    }
+    if (!ferror(stream)) {
+        return 0;
+    }
+    /* An earlier write failed and its reason is gone: another one tells. */
+    return write(fileno(stream), "\n", 1) < 0 ? errno : EIO;
+}
+
+int outputs_refuse_stdout(const struct cli *cli, int why)
+{
+    return why == EBADF ? cli_refuse(cli, "output", NULL, "standard output is closed")
+                        : cli_refuse(cli, "output", NULL,
+                                     "standard output cannot be written: %s", strerror(why));
+}
 
 static int refuse_path(const struct cli *cli, const char *path, const char *why)
 {
@@ -119,7 +154,9 @@ int outputs_add(const struct cli *cli, struct outputs *outputs, const char *form
     *output = (struct out_file){ .format = format, .path = path };
     if (path == NULL) {
         output->stream = stdout;
-        return EXIT_FINE;
+        int mode = fcntl(STDOUT_FILENO, F_GETFL);
+        return mode < 0 || (mode & O_ACCMODE) == O_RDONLY ? outputs_refuse_stdout(cli, EBADF)
+                                                          : EXIT_FINE;
     }
     watch(outputs);
     return open_file(cli, output);
@@ -180,17 +217,28 @@ void outputs_discard(struct outputs *outputs)
 
 static int finish_stream(struct out_file *output)
 {
-    errno = 0;
-    int failed = fflush(output->stream) != 0 || ferror(output->stream);
-    int why = errno != 0 ? errno : EIO;
+    int why = outputs_error(output->stream);
     if (output->stream != stdout) {
-        if (fclose(output->stream) != 0 && !failed) {
-            failed = 1;
+        if (fclose(output->stream) != 0 && why == 0) {
             why = errno;
         }
         output->stream = NULL;
     }
-    return failed ? why : 0;
+    return why;
+}
+
+int outputs_publish(const struct cli *cli, struct out_file *output)
+{
+    if (output->temporary == NULL) {
+        return EXIT_FINE;
+    }
+    if (rename(output->temporary, output->target) != 0) {
+        return refuse_path(cli, output->path, strerror(errno));
+    }
+    char *temporary = output->temporary;
+    output->temporary = NULL; /* before it is freed: a signal may come at any time */
+    free(temporary);
+    return EXIT_FINE;
 }
 
 int outputs_commit(const struct cli *cli, struct outputs *outputs)
@@ -198,16 +246,10 @@ int outputs_commit(const struct cli *cli, struct outputs *outputs)
     for (size_t i = 0; i < outputs->n; i++) {
         struct out_file *output = &outputs->output[i];
         int why = output->stream != NULL ? finish_stream(output) : 0;
-        if (why == 0 && output->temporary != NULL) {
-            if (rename(output->temporary, output->target) != 0) {
-                why = errno;
-            } else {
-                free(output->temporary);
-                output->temporary = NULL;
-            }
-        }
-        if (why != 0) {
-            refuse_path(cli, output->path != NULL ? output->path : "stdout", strerror(why));
+        int status = why == 0               ? outputs_publish(cli, output)
+                     : output->path == NULL ? outputs_refuse_stdout(cli, why)
+                                            : refuse_path(cli, output->path, strerror(why));
+        if (status != EXIT_FINE) {
             outputs_discard(outputs);
             return EXIT_USAGE;
         }

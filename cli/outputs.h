@@ -1,7 +1,8 @@
 /*
  * Where results go: --out FORMAT[:PATH].  A file is written under a temporary name beside the
  * target, opened before any long work so that a path that cannot be written is refused at once,
- * and renamed when it is complete; a failure or a signal removes it.
+ * and renamed when it is complete; a failure or a signal removes it.  Records that come line by
+ * line may be published before: then the file grows in its place.
  */
 #ifndef POSENC_CLI_OUTPUTS_H
 #define POSENC_CLI_OUTPUTS_H
@@ -33,11 +34,20 @@ int outputs_add(const struct cli *cli, struct outputs *outputs, const char *form
 /* Flushes, checks and renames; on a failure, all that is not yet in place is removed. */
 int outputs_commit(const struct cli *cli, struct outputs *outputs);
 void outputs_discard(struct outputs *outputs);
+/* Renames now; what is written later goes into the file in its place. */
+int outputs_publish(const struct cli *cli, struct out_file *output);
+
+/* Makes the three standard streams open, so that no file takes their place: one that was closed
+ * cannot be read or written.  First in main(). */
+void outputs_guard(void);
+/* Why the stream cannot be written, 0 when all is well; and a sentence for stdout. */
+int outputs_error(FILE *stream);
+int outputs_refuse_stdout(const struct cli *cli, int why);
 
 /* SIGINT, SIGTERM, SIGHUP: remove the temporaries and die of it; after outputs_finish_on_signal
- * the first SIGINT only makes outputs_interrupted() true, so that a run can end with a valid
- * file. */
+ * the first of them only makes outputs_interrupted() its number, so that a run can end with a
+ * valid file. */
 void outputs_finish_on_signal(void);
-bool outputs_interrupted(void);
+int outputs_interrupted(void); /* 0: no */
 
 #endif

@@ -6,6 +6,9 @@
 #include "select.h"
 
 #include <dlfcn.h>
+#ifdef __ELF__
+#include <link.h>
+#endif
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,6 +48,37 @@ static int check(const struct cli *cli, const char *path, const struct posenc_ba
     return cli_refuse(cli, "--plugin", path, "provides no kernel: expected at least one");
 }
 
+/* Whether a file holds all that its headers say.  Loading one that was cut short dies of SIGBUS.
+ * What is no ELF file of this machine is left to dlopen, which says so. */
+static bool is_whole(const char *path)
+{
+    bool whole = true;
+#ifdef __ELF__
+    ElfW(Ehdr) header;
+    ElfW(Phdr) segment;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fread(&header, sizeof header, 1, file) != 1 ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment ||
+        fseek(file, 0, SEEK_END) != 0) {
+        whole = file == NULL || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0;
+    } else {
+        uint64_t size = (uint64_t)ftell(file);
+        for (unsigned i = 0; i < header.e_phnum && whole; i++) {
+            uint64_t at = header.e_phoff + (uint64_t)i * sizeof segment;
+            whole = at <= size && fseek(file, (long)at, SEEK_SET) == 0 &&
+                    fread(&segment, sizeof segment, 1, file) == 1 && segment.p_offset <= size &&
+                    segment.p_filesz <= size - segment.p_offset;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+#else
+    (void)path;
+#endif
+    return whole;
+}
+
 int plugin_load(const struct cli *cli, const char *path, const struct posenc_backend **backend)
 {
     char local[4096];
@@ -53,6 +87,11 @@ int plugin_load(const struct cli *cli, const char *path, const struct posenc_bac
         snprintf(local, sizeof local, "./%s", path);
     } else {
         snprintf(local, sizeof local, "%s", path);
+    }
+    if (!is_whole(local)) {
+        return cli_refuse(
+            cli, "--plugin", path,
+            "cannot be loaded (it ends before its last segment does: cut short?); " EXPECTED);
     }
     void *library = dlopen(local, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {

@@ -34,10 +34,39 @@ struct folder {
     char names[MAX_PICTURES][64], captions[MAX_PICTURES][96];
 };
 
+/* Saved results are rendered as they are: nothing is selected, checked or timed. */
+static int refuse_idle(const struct cli *cli)
+{
+    const struct {
+        const char *option;
+        bool given;
+    } checks[] = {
+        { "--kernel", cli->kernel.n > 0 },
+        { "--backend", cli->backend.n > 0 },
+        { "--dtype", cli->dtype.n > 0 },
+        { "--model or --config", cli->model.n > 0 },
+        { "--case", cli->cases.n > 0 },
+        { "--plugin", cli->plugin.n > 0 },
+        { "--quick", cli->quick },
+        { "--full", cli->full },
+        { "--vectors", cli->vectors != NULL },
+        { "--budget", !isnan(cli->budget) },
+        { "--dir", cli->dir != NULL },
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        if (checks[i].given) {
+            return cli_refuse(cli, checks[i].option, NULL,
+                              "has no effect here: with files, only --out has");
+        }
+    }
+    return EXIT_FINE;
+}
+
 static int render_files(struct cli *cli)
 {
     struct outputs outputs;
-    if (outputs_open(cli, &outputs, render_formats, "console") != EXIT_FINE) {
+    if (refuse_idle(cli) != EXIT_FINE ||
+        outputs_open(cli, &outputs, render_formats, "console") != EXIT_FINE) {
         return EXIT_USAGE;
     }
     json_t *records = json_array();
@@ -69,12 +98,15 @@ static int make_folder(const struct cli *cli, struct folder *folder)
 {
     folder->path = cli->dir != NULL ? cli->dir : "posenc-report";
     struct stat facts;
-    bool there = mkdir(folder->path, 0777) == 0 ||
-                 (stat(folder->path, &facts) == 0 && S_ISDIR(facts.st_mode));
-    if (!there || strlen(folder->path) > 3900) {
+    int why = strlen(folder->path) > 3900      ? ENAMETOOLONG
+              : mkdir(folder->path, 0777) == 0 ? 0
+                                               : errno;
+    if (why == EEXIST && stat(folder->path, &facts) == 0) {
+        why = S_ISDIR(facts.st_mode) ? 0 : ENOTDIR;
+    }
+    if (why != 0) {
         return cli_refuse(cli, "--dir", folder->path,
-                          "%s: expected a folder that exists or can be made",
-                          strerror(there ? ENAMETOOLONG : errno));
+                          "%s: expected a folder that exists or can be made", strerror(why));
     }
     snprintf(folder->md, sizeof folder->md, "%s/report.md", folder->path);
     snprintf(folder->jsonl, sizeof folder->jsonl, "%s/results.jsonl", folder->path);

@@ -63,7 +63,7 @@ static int refuse_unusable(const struct cli *cli, const char *what, const char *
 }
 
 static int refuse_unknown(const struct cli *cli, const char *what, const char *name,
-                          const struct candidates *all)
+                          const struct candidates *all, bool with_families)
 {
     const char *names[2 * BACKENDS_MAX];
     size_t n = 0;
@@ -72,7 +72,8 @@ static int refuse_unknown(const struct cli *cli, const char *what, const char *n
             names[n++] = all->backend[i]->name;
         }
     }
-    for (size_t i = 0; i < all->n; i++) { /* families whose name is no backend's */
+    for (size_t i = 0; i < all->n && with_families;
+         i++) { /* families whose name is no backend's */
         bool listed = false;
         for (size_t j = 0; j < n; j++) {
             listed = listed || strcmp(names[j], all->backend[i]->family) == 0;
@@ -106,7 +107,7 @@ static int mark(const struct cli *cli, const struct candidates *all, const char 
         chosen[i] = chosen[i] || why == NULL;
     }
     if (!known) {
-        return refuse_unknown(cli, "--backend", name, all);
+        return refuse_unknown(cli, "--backend", name, all, true);
     }
     return usable ? EXIT_FINE : refuse_unusable(cli, "--backend", name, all, obstacle);
 }
@@ -211,14 +212,14 @@ int select_environment(const struct cli *cli)
     if (forced != NULL && *forced != '\0') {
         const struct posenc_backend *backend = posenc_backend_find(forced);
         if (backend == NULL) {
-            return refuse_unknown(cli, "POSENC_BACKEND", forced, &all);
+            return refuse_unknown(cli, "POSENC_BACKEND", forced, &all, false);
         }
         const char *why = posenc_backend_obstacle(backend);
         return why == NULL ? EXIT_FINE
                            : refuse_unusable(cli, "POSENC_BACKEND", forced, &all, why);
     }
     if (ceiling != NULL && *ceiling != '\0' && posenc_backend_find(ceiling) == NULL) {
-        return refuse_unknown(cli, "POSENC_MAX_ISA", ceiling, &all);
+        return refuse_unknown(cli, "POSENC_MAX_ISA", ceiling, &all, false);
     }
     return EXIT_FINE;
 }

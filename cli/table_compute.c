@@ -35,7 +35,8 @@ static int take_model(const struct cli *cli, struct request *request)
     struct model model;
     char error[MODEL_ERROR];
     if (model_load(cli->model.item[0], &model, error) != 0) {
-        return cli_refuse(cli, "--model", NULL, "%s", error);
+        return cli_refuse(cli, strchr(cli->model.item[0], '/') != NULL ? "--config" : "--model",
+                          NULL, "%s", error);
     }
     bool sinusoidal = strcmp(model.encoding, "sinusoidal") == 0;
     if (!model.has_freqs || sinusoidal != (request->kernel == POSENC_KERNEL_sinusoidal)) {

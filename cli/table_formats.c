@@ -42,13 +42,16 @@ bool table_write(const struct table *table, const char *format, FILE *out)
         arrays[a] = array_of(table->name[a], "F32", 2, shape, table->array[a]);
     }
     size_t bytes = 0;
-    void *file = strcmp(format, "npy") == 0
-                     ? npy_build(&arrays[0], &bytes)
+    bool npy = strcmp(format, "npy") == 0;
+    size_t rest = npy ? arrays[0].bytes : 0; /* the numbers follow their header uncopied */
+    arrays[0].bytes -= rest;
+    void *file = npy ? npy_build(&arrays[0], &bytes)
                      : safetensors_build(arrays, (size_t)table->n_arrays, &bytes);
     if (file == NULL) {
         return false;
     }
     fwrite(file, 1, bytes, out);
+    fwrite(table->array[0], 1, rest, out);
     free(file);
     return true;
 }

@@ -42,7 +42,7 @@ static int check_arguments(const struct cli *cli)
     }
     char error[512];
     if (cli->budgets != NULL && budgets_read(cli->budgets, error) != 0) {
-        return cli_refuse(cli, "--budgets", cli->budgets, "%s", error);
+        return cli_refuse(cli, "--budgets", NULL, "%s", error); /* it names the file */
     }
     return EXIT_FINE;
 }

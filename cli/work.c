@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_INTERRUPTED = 130 };
+enum { EXIT_SIGNAL = 128 }; /* and its number: as a shell tells it */
 
 static int refuse_memory(const struct work *work)
 {
@@ -33,7 +33,8 @@ int work_models(struct work *work, const char *const *names, size_t n)
     for (size_t i = 0; i < n; i++) {
         char error[MODEL_ERROR];
         if (model_load(names[i], &work->models[work->n_models++], error) != 0) {
-            return cli_refuse(work->cli, "--model", NULL, "%s", error);
+            return cli_refuse(work->cli, strchr(names[i], '/') != NULL ? "--config" : "--model",
+                              NULL, "%s", error);
         }
     }
     return EXIT_FINE;
@@ -56,22 +57,30 @@ size_t work_model_cases(const struct work *work, struct bench_case **cases)
 
 /* ---- records ---- */
 
+static int refuse_records(const struct work *work)
+{
+    return cli_refuse(work->cli, "records", NULL, "cannot be written: %s",
+                      strerror(work->records.failed));
+}
+
 static const char *mode_of(const struct cli *cli)
 {
     return cli->exhaustive ? "exhaustive" : cli->full ? "full" : "quick";
 }
 
-/* Where one of the outputs is jsonl, records go there line by line as they come. */
+/* Where one of the outputs is jsonl, records go there line by line as they come; into a report's
+ * folder in place, so that it is not empty whatever ends the run. */
 static int begin_records(struct work *work, bool with_vectors)
 {
     char error[RECORDS_ERROR];
+    struct out_file *last = NULL;
     if (records_open(&work->records, NULL, error) != 0) {
         return cli_refuse(work->cli, "records", NULL, "%s", error);
     }
     for (size_t i = 0; i < work->outputs.n; i++) {
-        if (strcmp(work->outputs.output[i].format, "jsonl") == 0 &&
-            work->records.stream == NULL) {
-            work->records.stream = work->outputs.output[i].stream;
+        if (strcmp(work->outputs.output[i].format, "jsonl") == 0) {
+            last = &work->outputs.output[i];
+            work->records.stream = last->stream;
         }
     }
     struct cli *cli = work->cli;
@@ -84,9 +93,11 @@ static int begin_records(struct work *work, bool with_vectors)
     for (size_t i = 0; i < work->n_models; i++) {
         failed |= records_append(&work->records, emit_model(&work->models[i]));
     }
-    return failed ? cli_refuse(cli, "records", NULL, "cannot be written: %s",
-                               strerror(work->records.failed))
-                  : EXIT_FINE;
+    if (failed) {
+        return refuse_records(work);
+    }
+    return last != NULL && last->path == work->jsonl_path ? outputs_publish(cli, last)
+                                                          : EXIT_FINE;
 }
 
 int work_begin(struct work *work, struct cli *cli, const char *const *formats,
@@ -132,10 +143,7 @@ int work_end(struct work *work, bool complete)
     const struct cli *cli = work->cli;
     records_append(&work->records,
                    emit_footer(&work->records, complete, env_watch_stop(&work->watch)));
-    int status = work->records.failed == 0
-                     ? EXIT_FINE
-                     : cli_refuse(cli, "records", NULL, "cannot be written: %s",
-                                  strerror(work->records.failed));
+    int status = work->records.failed == 0 ? EXIT_FINE : refuse_records(work);
     for (size_t i = 0; i < work->outputs.n && status == EXIT_FINE; i++) {
         const struct out_file *output = &work->outputs.output[i];
         if (output->stream != work->records.stream &&
@@ -153,14 +161,15 @@ int work_end(struct work *work, bool complete)
     return status;
 }
 
-/* SIGINT: what there is becomes a valid file that says it is not complete. */
+/* A signal: what there is becomes a valid file that says it is not complete. */
 static void end_if_interrupted(struct work *work)
 {
-    if (outputs_interrupted()) {
+    int number = outputs_interrupted();
+    if (number != 0) {
         progress_clear();
         fputs("posenc: interrupted: writing what there is\n", stderr);
         work_end(work, false);
-        exit(EXIT_INTERRUPTED);
+        exit(EXIT_SIGNAL + number);
     }
 }
 
@@ -250,6 +259,12 @@ static void on_bench(void *user, const struct bench_result *result)
     end_if_interrupted(work);
 }
 
+static bool stop(void *user)
+{
+    (void)user;
+    return outputs_interrupted() != 0;
+}
+
 static bool wanted(const struct cli *cli, const char *id)
 {
     for (size_t i = 0; i < cli->cases.n; i++) {
@@ -267,7 +282,8 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
                                      .threads =
                                          cli->threads != INT64_MIN ? (int)cli->threads : 1,
                                      .budget_s = budget_s,
-                                     .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0 };
+                                     .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
+                                     .stop = stop };
     const struct posenc_backend *backends[BACKENDS_MAX];
     size_t n_backends = 0, n_chosen = 0;
     for (size_t i = 0; i < work->selected.n; i++) {
@@ -294,6 +310,7 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
                                            on_bench, work, error) != 0;
     free(chosen);
     progress_clear();
+    end_if_interrupted(work);
     return failed ? cli_refuse(cli, "bench", NULL, "%s", error) : EXIT_FINE;
 }
 

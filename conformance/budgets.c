@@ -65,18 +65,23 @@ static int parse_all(const char *text, const char *name, char *error)
         kind = n < MAX_BUDGETS && strlen(line) < MAX_LINE - 1 ? parse_line(line, rows + n) : -1;
         n += kind == 1;
     }
-    if (kind >= 0) {
+    if (kind >= 0 && n > 0) {
         memcpy(table, rows, n * sizeof *rows);
         n_budgets = n;
     } else if (!rows)
         snprintf(error, MESSAGE, "%s: out of memory", name);
+    else if (kind >= 0)
+        snprintf(error, MESSAGE,
+                 "%s: holds no budget; expected a line for each: kernel family profile range "
+                 "ulp|abs limit witness",
+                 name);
     else
         snprintf(error, MESSAGE,
                  "%s: line %d: '%.80s' is no budget: kernel family profile range ulp|abs limit "
                  "witness",
                  name, number, line);
     free(rows);
-    return kind >= 0 ? 0 : -1;
+    return kind >= 0 && n > 0 ? 0 : -1;
 }
 
 static char *read_text(const char *path, char *error)

@@ -294,9 +294,13 @@ const char *show_bytes(double bytes)
 const char *show_count(double n)
 {
     char *text = buffer(), digits[32];
-    int length = snprintf(digits, sizeof digits, "%.0f", n), at = 0;
-    for (int i = 0; i < length && at < 46; i++) {
-        if (i && (length - i) % 3 == 0)
+    if (!(fabs(n) < 1e15)) { /* more than any run counts: only a file says so */
+        snprintf(text, 48, "%.3g", n);
+        return text;
+    }
+    int length = snprintf(digits, sizeof digits, "%.0f", n), at = 0, first = digits[0] == '-';
+    for (int i = 0; i < length; i++) {
+        if (i > first && (length - i) % 3 == 0)
             text[at++] = ' ';
         text[at++] = digits[i];
     }

@@ -45,6 +45,6 @@ const char *show_times(double ratio);                   /* 5.1x; "-" for 0 */
 const char *show_percent(double ratio);                 /* 0.77 -> 77 % */
 const char *show_error(double max, const char *metric); /* 0.500 ulp, 2.1e-02 abs, exact */
 const char *show_bytes(double bytes);                   /* 512 KiB */
-const char *show_count(double n);                       /* 2 400 000 */
+const char *show_count(double n);                       /* 2 400 000; 1e+15 and above so */
 
 #endif

@@ -93,6 +93,13 @@ static void need_name(const char **names, size_t *n, const char *name)
     names[(*n)++] = name;
 }
 
+/* A count that a file may say anything of. */
+static int count_of(const json_t *j, const char *path, int otherwise)
+{
+    double value = record_value(j, path, otherwise);
+    return value >= 0.0 && value <= 1e9 ? (int)value : otherwise;
+}
+
 static void add_bench(struct results *r, const json_t *j)
 {
     struct bench_row row = {
@@ -117,8 +124,8 @@ static void add_bench(struct results *r, const json_t *j)
         .vs_libm = record_value(j, "vs_libm", 0.0),
         .vs_autovec = record_value(j, "vs_autovec", 0.0),
         .null_pct = fabs(record_value(j, "null_pct", 0.0)),
-        .threads = (int)record_value(j, "threads", 1.0),
-        .rounds = (int)record_value(j, "rounds", 0.0),
+        .threads = count_of(j, "threads", 1),
+        .rounds = count_of(j, "rounds", 0),
     };
     if (!*row.refused && !(row.median > 0.0))
         row.refused = "no time recorded";

@@ -61,7 +61,7 @@ int section_failures(const struct results *r, size_t most, struct grid *grid)
                       *more ? "; " : "", more);
         else
             grid_cell(grid, "%s%s", crash ? "crashed: " : "", c->reason);
-        if (*c->metric && *c->got)
+        if (*c->metric && *c->got && *c->witness && !crash)
             grid_cell(grid, "%s, got %s, want %s", c->witness, c->got, c->want);
         else
             grid_cell(grid, "%s", c->witness);

@@ -3,6 +3,7 @@
 . "$(dirname "$0")/tap.sh"
 
 refuses 'unknown command' 'command: tabel: did you mean table' tabel
+refuses 'flag with a value' '--quick: 1: expected the option alone' verify --quick=1
 refuses 'unknown option' 'unknown option: dimm: did you mean dim' table sinusoidal --dimm 8
 refuses 'option without value' 'expected a value' table sinusoidal --dim
 refuses 'option of another command' 'unknown option: threads' table sinusoidal --threads 2
@@ -17,6 +18,7 @@ refuses 'unknown backend' '--backend: avx3: .*expected one of.*scalar' table sin
 refuses 'unknown backend to verify' '--backend: nope: expected one of.*libm' verify --backend nope --out md:x.md
 refuses 'unknown model' 'llama-3.1-9b.*llama-3.1-8b' table rope_table --model llama-3.1-9b --out csv:x.csv
 refuses 'unknown model to bench' 'no-such-model' bench --model no-such-model --out md:x.md
+refuses 'config that is not there' '--config: foo: No such file' bench --config foo --out md:x.md
 refuses 'model of another encoding' 'gpt2: its encoding is learned' table rope_table --model gpt2 --out csv:x.csv
 refuses 'unknown format' '--out: cvs: did you mean csv' table sinusoidal --dim 8 --out cvs:x.csv
 refuses 'unknown report format' '--out: junitt: did you mean junit' verify --out junitt:x.xml
@@ -54,6 +56,8 @@ for value in 2147483648 -2147483648 5..1 1,,2 1.. ..5 1...5 one 1,2, 1.5 ' 1' ''
     refuses "positions '$value'" '--positions: .*expected' table sinusoidal $table --positions "$value"
 done
 refuses 'positions twice' '--positions: 1: expected without --tokens' table sinusoidal $table --positions 1 --tokens 4
+refuses 'no positions' '--positions: .*integers and ranges' table sinusoidal $table --positions ''
+refuses 'a large value keeps its exponent' ': 9\.9[0-9]*e-78: expected from' table sinusoidal --dim 8 --rope-theta 1e308
 refuses 'factor below 1' '--factor: 0.5: expected' table rope_table $table --scaling linear --factor 0.5
 refuses 'factor without scaling' '--factor: has no effect here' table rope_table $table --factor 2
 refuses 'llama3 without its parameters' 'rope_table: ' table rope_table $table --scaling llama3 --factor 8
@@ -78,6 +82,23 @@ fi
 run sh -c '"$0" table sinusoidal --dim 8 >/dev/full' "$POSENC"
 if [ $status = 2 ] && grep -q 'No space left' stderr; then pass 'full stdout'; else fail 'full stdout' "exit $status"; fi
 
+for redirection in '>&-' '>/dev/full'; do
+    for arguments in list 'verify --kernel alibi --backend scalar --suite vectors --out jsonl:r.jsonl --out console' \
+        'table sinusoidal --dim 512 --tokens 500'; do
+        # shellcheck disable=SC2086  # a list of words
+        run sh -c "\"\$0\" \"\$@\" $redirection" "$POSENC" $arguments
+        case $redirection in '>&-') says='standard output is closed' ;; *) says='standard output.*No space left' ;; esac
+        if [ $status = 2 ] && grep -q "$says" stderr && [ -z "$(ls work)" ]; then
+            pass "stdout $redirection: $arguments"
+        else
+            fail "stdout $redirection: $arguments" "exit $status, files: $(ls work)"
+        fi
+    done
+done
+run sh -c '"$0" verify --kernel alibi --backend scalar --suite vectors --out jsonl:r.jsonl 2>&-' "$POSENC"
+if [ $status = 0 ] && ! grep -v '^{' work/r.jsonl; then pass 'stderr closed'; else fail 'stderr closed' "exit $status"; fi
+rm -f work/*
+
 # Golden vectors that were cut short or changed.
 cp "$PACK" good.pack
 head -c $(($(wc -c <good.pack) / 2)) good.pack >short.pack
@@ -90,6 +111,11 @@ refuses 'empty vectors' 'empty.pack' verify --vectors "$scratch/empty.pack"
 refuses 'no vectors there' 'none.pack' verify --vectors "$scratch/none.pack"
 
 echo 'this is no shared library' >text.so
+head -c 3000 "$PLUGIN" >short.so
+refuses 'plug-in that was cut short' 'short.so: cannot be loaded.*cut short' list --plugin "$scratch/short.so"
+echo 'this is no budget' >budgets.txt
+refuses 'budgets that are none' 'budgets.txt: line 1' verify --budgets "$scratch/budgets.txt"
+refuses 'empty budgets' '/dev/null: holds no budget' verify --budgets /dev/null
 refuses 'plug-in that is none' 'text.so: cannot be loaded.*expected a shared library' verify --plugin "$scratch/text.so"
 refuses 'plug-in that is not there' 'gone.so: cannot be loaded' verify --plugin gone.so
 refuses 'plug-in for another header' 'was built for another posenc.h: .*ABI 999' verify --plugin "$PLUGIN_ABI"
@@ -98,6 +124,10 @@ refuses 'library without the symbol' 'exports no posenc_plugin' verify --plugin 
 echo '{"t":"header","schema":"posenc.results/1"}' >cut.jsonl
 printf '{"t":"conf","case":' >>cut.jsonl
 refuses 'truncated results' 'cut.jsonl' report "$scratch/cut.jsonl"
+for option in '--dir x' '--full' '--model gpt2' '--case x' '--kernel alibi' '--budget 1'; do
+    # shellcheck disable=SC2086  # a list of words
+    refuses "saved results with $option" 'has no effect here' report r.jsonl $option
+done
 refuses 'results that are not there' 'gone.jsonl' report gone.jsonl
 echo '{"model_type":"llama","hidden_size":64,"num_attention_heads":1,"max_position_embeddings":64,"rope_scaling":{"rope_type":"twisted","factor":2}}' >c.json
 refuses 'unknown key in a config' 'twisted' table rope_table --model "$scratch/c.json" --out csv:x.csv
@@ -105,6 +135,9 @@ refuses 'unknown key in a config' 'twisted' table rope_table --model "$scratch/c
 export POSENC_BACKEND=nope
 refuses 'forced backend that is unknown' 'POSENC_BACKEND: nope: expected one of.*scalar' table sinusoidal $table
 refuses 'the same for list' 'POSENC_BACKEND: nope' list
+export POSENC_BACKEND=template
+refuses 'forced backend that is a family' 'POSENC_BACKEND: template: expected one of [^?]*scalar' list
+if grep -q 'did you mean\|, template' stderr; then fail 'families are not suggested' 'one is'; else pass 'families are not suggested'; fi
 off=$(unset POSENC_BACKEND; "$POSENC" list backends | awk 'NR > 3 && /^[*+ ] [a-z]/ { split(substr($0, 3), f, " ")
     if (f[4] == "no") print f[1] }' | head -n 1)
 if [ -n "$off" ]; then

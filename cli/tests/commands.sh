@@ -48,23 +48,42 @@ else
 fi
 rm -f work/*
 
-# SIGINT in the middle of a run leaves a valid file that says it is not complete; before there are
-# results it leaves nothing.
-(cd work && exec "$POSENC" verify --full --out jsonl:r.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
-pid=$!
-while kill -0 $pid 2>kill.log && ! ls work | grep -q .; do :; done
+# A run without results of its own is killed with its file; a signal in the middle of the others leaves
+# a valid file that says it is not complete, and leaves it soon.
+start() { # FILE LINES ARGUMENTS...: in the background, until the file it writes has so many lines
+    file=$1 lines=$2
+    shift 2
+    (cd work && exec "$POSENC" "$@" >"$scratch/stdout" 2>"$scratch/stderr") &
+    pid=$!
+    while kill -0 $pid 2>kill.log && [ "$(cat work/$file 2>cat.log | wc -l)" -lt $lines ]; do :; done
+}
+start 't.csv*' 1 table sinusoidal --dim 1024 --tokens 400000 --out csv:t.csv
 kill -TERM $pid
 wait $pid
 if [ -z "$(ls work)" ]; then pass 'killed: no file'; else fail 'killed: no file' "files: $(ls work)"; fi
-(cd work && exec "$POSENC" verify --full --out jsonl:r.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
-pid=$!
-while kill -0 $pid 2>kill.log && [ "$(cat work/* 2>cat.log | wc -l)" -lt 20 ]; do :; done
-kill -INT $pid
-wait $pid
-status=$?
-if [ $status = 130 ] && [ "$(ls work)" = r.jsonl ] && tail -n 1 work/r.jsonl | grep -q '"complete": *false'; then
-    pass 'interrupted: a valid file'
+
+interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
+    name="$1: a valid file" signal=$2 expected=$3 result=$4 lines=$5
+    shift 5
+    rm -rf work/*
+    start "$result*" $lines "$@"
+    kill -$signal $pid
+    wait $pid
+    status=$?
+    if [ $status = $expected ] && tail -n 1 work/$result | grep -q '"complete": *false'; then
+        pass "$name"
+    else
+        fail "$name" "exit $status, files: $(ls work)"
+    fi
+}
+interrupted 'interrupted' INT 130 r.jsonl 20 verify --full --out jsonl:r.jsonl
+interrupted 'terminated' TERM 143 r.jsonl 20 verify --full --out jsonl:r.jsonl
+interrupted 'hung up in the folder of a report' HUP 129 rep/results.jsonl 20 report --dir rep
+if [ "$(ls work/rep | head -n 1)" = report.md ]; then pass 'and a report of it'; else fail 'and a report of it' "$(ls work/rep)"; fi
+if "$POSENC" bench --kernel alibi --backend nope 2>&1 | grep -q 'Google Benchmark'; then
+    skip 'interrupted in a timing' 'this program times nothing'
 else
-    fail 'interrupted: a valid file' "exit $status, files: $(ls work)"
+    interrupted 'interrupted in a timing' INT 130 r.jsonl 12 bench --full --out jsonl:r.jsonl
 fi
+rm -rf work/*
 finish

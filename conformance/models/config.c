@@ -71,9 +71,12 @@ static const json_t *key(const json_t *json, const char *const *names, const cha
     return NULL;
 }
 
-/* A whole number from 1 to 2^24 (no dimension or length of a model is larger); `otherwise`
- * where absent, and 0 for `otherwise` makes it required. */
-static int whole(const json_t *json, const char *const *names, int64_t otherwise,
+/* No dimension or length of a model is larger; heads as far as the library takes them. */
+enum { MOST = 1 << 24, MOST_HEADS = 65536, MOST_BUCKETS = 4096 };
+
+/* A whole number from 1 to `most`; `otherwise` where absent, and 0 for `otherwise` makes it
+ * required. */
+static int whole(const json_t *json, const char *const *names, int64_t most, int64_t otherwise,
                  int64_t *value, char error[MODEL_ERROR])
 {
     const char *name = names[0];
@@ -82,11 +85,12 @@ static int whole(const json_t *json, const char *const *names, int64_t otherwise
     if (!j)
         return otherwise ? 0 : refuse(error, "%s is missing: a whole number is needed", name);
     if (!json_is_number(j))
-        return refuse(error, "%s is no number: a whole number from 1 to 16777216 is needed",
-                      name);
+        return refuse(error, "%s is no number: a whole number from 1 to %lld is needed", name,
+                      (long long)most);
     double d = json_number_value(j);
-    if (!(d >= 1.0 && d <= 16777216.0) || d != floor(d))
-        return refuse(error, "%s is %g: a whole number from 1 to 16777216 is needed", name, d);
+    if (!(d >= 1.0 && d <= (double)most) || d != floor(d))
+        return refuse(error, "%s is %.10g: a whole number from 1 to %lld is needed", name, d,
+                      (long long)most);
     *value = (int64_t)d;
     return 0;
 }
@@ -98,10 +102,13 @@ static int real(const json_t *json, const char *name, double least, double most,
     const json_t *j = json_object_get(json, name);
     if (!j || json_is_null(j))
         return 0;
-    double d = json_is_number(j) ? json_number_value(j) : least - 1.0;
+    if (!json_is_number(j))
+        return refuse(error, "%s is no number: a number from %g to %g is needed", name, least,
+                      most);
+    double d = json_number_value(j);
     if (!(d >= least && d <= most))
-        return refuse(error, "%s is %s%.9g: a number from %g to %g is needed", name,
-                      json_is_number(j) ? "" : "not a number, ", d, least, most);
+        return refuse(error, "%s is %.9g: a number from %g to %g is needed", name, d, least,
+                      most);
     *value = d;
     return 0;
 }
@@ -162,15 +169,32 @@ static int yarn(const json_t *scaling, int64_t length, struct posenc_freqs_spec 
     return 0;
 }
 
+/* As real(), of a rule of scaling that cannot do without. */
+static int needed(const json_t *scaling, const char *type, const char *name, double least,
+                  double most, double *value, char error[MODEL_ERROR])
+{
+    const json_t *j = json_object_get(scaling, name);
+    if (!j || json_is_null(j))
+        return refuse(error,
+                      "%s is missing: rope_scaling of type %s needs it, a number from %g to %g",
+                      name, type, least, most);
+    return real(scaling, name, least, most, value, error);
+}
+
 /* rope_scaling (or rope_parameters, as later releases of that library call it). */
 static int read_scaling(const json_t *scaling, int64_t length, struct posenc_freqs_spec *spec,
                         char error[MODEL_ERROR])
 {
-    const char *found = "rope_type";
-    const char *type = json_string_value(key(scaling, NAMES("rope_type", "type"), &found));
-    if (!type)
+    const char *found = NULL;
+    const json_t *named = key(scaling, NAMES("rope_type", "type"), &found);
+    const char *type = json_string_value(named);
+    if (!named)
         return refuse(error,
                       "rope_scaling has no rope_type; known: default, linear, llama3, yarn");
+    if (!type)
+        return refuse(error,
+                      "%s of rope_scaling is no text; known: default, linear, llama3, yarn",
+                      found);
     if (strcmp(type, "default") == 0)
         return 0;
     bool linear = strcmp(type, "linear") == 0, llama3 = strcmp(type, "llama3") == 0;
@@ -178,24 +202,19 @@ static int read_scaling(const json_t *scaling, int64_t length, struct posenc_fre
         return refuse(
             error, "rope_type '%s' is not supported; supported: default, linear, llama3, yarn",
             type);
-    if (!json_object_get(scaling, "factor"))
-        return refuse(error, "rope_scaling of type %s needs a factor", type);
-    if (real(scaling, "factor", 1.0, 1e6, &spec->factor, error) ||
-        real(scaling, "original_max_position_embeddings", 1.0, 1e9,
-             &spec->original_max_position_embeddings, error))
+    if (needed(scaling, type, "factor", 1.0, 1e6, &spec->factor, error) ||
+        (llama3 ? needed(scaling, type, "original_max_position_embeddings", 1.0, 1e9,
+                         &spec->original_max_position_embeddings, error)
+                : real(scaling, "original_max_position_embeddings", 1.0, 1e9,
+                       &spec->original_max_position_embeddings, error)))
         return -1;
     if (linear)
         spec->scaling = POSENC_SCALING_LINEAR;
     if (linear || !llama3)
         return linear ? 0 : yarn(scaling, length, spec, error);
-    if (spec->original_max_position_embeddings <= 0.0)
-        return refuse(error,
-                      "rope_scaling of type llama3 needs original_max_position_embeddings");
-    spec->low_freq_factor = 1.0;
-    spec->high_freq_factor = 4.0;
     spec->scaling = POSENC_SCALING_LLAMA3;
-    if (real(scaling, "low_freq_factor", 1e-6, 1e6, &spec->low_freq_factor, error) ||
-        real(scaling, "high_freq_factor", 1e-6, 1e6, &spec->high_freq_factor, error))
+    if (needed(scaling, type, "low_freq_factor", 1e-6, 1e6, &spec->low_freq_factor, error) ||
+        needed(scaling, type, "high_freq_factor", 1e-6, 1e6, &spec->high_freq_factor, error))
         return -1;
     return 0;
 }
@@ -204,18 +223,22 @@ static int read_scaling(const json_t *scaling, int64_t length, struct posenc_fre
 static int read_heads(const json_t *json, const json_t *rope, const struct model_type *type,
                       struct config *c, char error[MODEL_ERROR])
 {
-    if (whole(json, NAMES("qk_rope_head_dim"), -1, &c->head_dim, error))
+    if (whole(json, NAMES("qk_rope_head_dim"), MOST, -1, &c->head_dim, error))
         return -1;
     if (c->head_dim > 0) { /* multi-head latent attention: one rotary key for all heads */
         c->key_heads = 1;
         c->rotary_dim = c->head_dim;
         return 0;
     }
-    if (whole(json, NAMES("num_key_value_heads"), c->heads, &c->key_heads, error) ||
-        whole(json, NAMES("head_dim"), c->width / c->heads, &c->head_dim, error))
+    if (whole(json, NAMES("num_key_value_heads"), c->heads, c->heads, &c->key_heads, error) ||
+        whole(json, NAMES("head_dim"), MOST, c->width / c->heads, &c->head_dim, error))
         return -1;
+    if (c->heads % c->key_heads)
+        return refuse(error,
+                      "num_key_value_heads is %lld: a divisor of the %lld heads is needed",
+                      (long long)c->key_heads, (long long)c->heads);
     if (json_object_get(json, "rotary_dim"))
-        return whole(json, NAMES("rotary_dim"), 0, &c->rotary_dim, error);
+        return whole(json, NAMES("rotary_dim"), MOST, 0, &c->rotary_dim, error);
     double share = type ? type->rotary : 1.0;
     if (real(rope, "partial_rotary_factor", 0.0, 1.0, &share, error) ||
         real(json, "partial_rotary_factor", 0.0, 1.0, &share, error) ||
@@ -245,7 +268,11 @@ static int read_rope(const json_t *json, const struct model_type *type, struct c
     if (spec->rope_theta <= 0.0)
         return refuse(error, "rope_theta is missing: a number above 0 is needed");
     if (rope && !json_is_object(rope))
-        return refuse(error, "%s is no object", found);
+        return refuse(
+            error,
+            "%s is no object: one such as {\"rope_type\": \"linear\", \"factor\": 2}, "
+            "or null, is needed",
+            found);
     if (rope && read_scaling(rope, c->length, spec, error))
         return -1;
     if (c->encoding == SINUSOIDAL) {
@@ -274,46 +301,94 @@ static int try_freqs(const struct model *m, char error[MODEL_ERROR])
         posenc_freqs_destroy(freqs);
         return 0;
     }
-    return refuse(error, "its frequencies cannot be made: %s (%s is %g)",
-                  posenc_status_string(status), why.what ? why.what : "a parameter", why.value);
+    char range[64] = "";
+    if (why.least <= why.most)
+        snprintf(range, sizeof range, "; from %g to %g is possible", why.least, why.most);
+    return refuse(error, "its frequencies cannot be made: %s (%s is %.10g%s)",
+                  posenc_status_string(status), why.what ? why.what : "a parameter", why.value,
+                  range);
 }
 
+/* The library judges buckets, too: its encoder's, in both directions, and its decoder's. */
+static int try_buckets(const struct config *c, char error[MODEL_ERROR])
+{
+    int32_t thresholds[MOST_BUCKETS];
+    enum posenc_status status =
+        posenc_t5_thresholds(c->num_buckets, c->max_distance, true, thresholds);
+    if (status == POSENC_OK)
+        status = posenc_t5_thresholds(c->num_buckets, c->max_distance, false, thresholds);
+    if (status == POSENC_ERR_SHAPE)
+        return refuse(error,
+                      "relative_attention_num_buckets is %lld: an even number from 4 to %d is "
+                      "needed",
+                      (long long)c->num_buckets, MOST_BUCKETS);
+    if (status != POSENC_OK)
+        return refuse(error,
+                      "relative_attention_max_distance is %lld: a whole number from %lld (more "
+                      "than half of the buckets) to 16777215 is needed",
+                      (long long)c->max_distance, (long long)(c->num_buckets / 2 + 1));
+    return 0;
+}
+
+/* What is there and not empty, on one line, cut between characters; else `otherwise`. */
 static void text(const json_t *json, const char *name, const char *otherwise, char *into,
                  size_t bytes)
 {
     const char *s = json_string_value(json_object_get(json, name));
-    snprintf(into, bytes, "%s", s ? s : otherwise);
+    if (!s || !*s)
+        s = otherwise;
+    size_t n = strlen(s);
+    if (n >= bytes)
+        for (n = bytes - 1; n && ((unsigned char)s[n] & 0xc0) == 0x80;)
+            n--;
+    for (size_t i = 0; i < n; i++)
+        into[i] = (unsigned char)s[i] < ' ' || s[i] == 0x7f ? ' ' : s[i];
+    into[n] = 0;
+}
+
+/* Sizes.  Heads are needed wherever an encoding is given or used per head. */
+static int read_sizes(const json_t *json, struct config *c, char error[MODEL_ERROR])
+{
+    bool headless = c->encoding == LEARNED || c->encoding == SINUSOIDAL;
+    if (whole(json,
+              NAMES("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"),
+              MOST, c->encoding == T5 ? 512 : 0, &c->length, error) ||
+        whole(json, NAMES("hidden_size", "n_embd", "n_embed", "d_model"), MOST, 0, &c->width,
+              error) ||
+        whole(json, NAMES("num_attention_heads", "n_head", "n_heads", "num_heads"), MOST_HEADS,
+              headless ? 1 : 0, &c->heads, error))
+        return -1;
+    int64_t head_dim = c->width / c->heads ? c->width / c->heads : 1;
+    return whole(json, NAMES("d_kv"), MOST, head_dim, &c->head_dim, error) ||
+                   whole(json, NAMES("relative_attention_num_buckets"), MOST, 32,
+                         &c->num_buckets, error) ||
+                   whole(json, NAMES("relative_attention_max_distance"), MOST, 128,
+                         &c->max_distance, error)
+               ? -1
+               : 0;
 }
 
 int config_read(const json_t *json, struct config *c, struct model *m, char error[MODEL_ERROR])
 {
     *c = (struct config){ .alibi_bias_max = 8.0, .num_buckets = 32, .max_distance = 128 };
     if (!json_is_object(json))
-        return refuse(error, "it holds no JSON object");
+        return refuse(error, "it holds %s: an object, {\"model_type\": ...}, is needed",
+                      json_is_array(json) ? "an array" : "no object");
     const json_t *ours = json_object_get(json, "_posenc");
     const struct model_type *type;
     if (find_encoding(json, ours, &type, &c->encoding, error))
         return -1;
     c->decodes = !json_is_false(json_object_get(ours, "decodes")) &&
                  !(type && strcmp(type->name, "bert") == 0);
-    text(json, "_name_or_path", m->name, m->title, sizeof m->title);
-    text(ours, "title", m->title, m->title, sizeof m->title);
+    char title[sizeof m->title]; /* the file's name, until something says more */
+    text(json, "_name_or_path", m->title, title, sizeof title);
+    text(ours, "title", title, m->title, sizeof m->title);
     text(ours, "source", "the configuration given", m->source, sizeof m->source);
     text(ours, "checked", "", m->checked, sizeof m->checked);
     text(ours, "trained_profile", "", m->trained_profile, sizeof m->trained_profile);
     snprintf(m->encoding, sizeof m->encoding, "%s", encoding_name[c->encoding]);
 
-    if (whole(json,
-              NAMES("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"),
-              c->encoding == T5 ? 512 : 0, &c->length, error) ||
-        whole(json, NAMES("hidden_size", "n_embd", "n_embed", "d_model"), 0, &c->width,
-              error) ||
-        whole(json, NAMES("num_attention_heads", "n_head", "n_heads", "num_heads"), 1,
-              &c->heads, error) ||
-        whole(json, NAMES("d_kv"), c->width / c->heads ? c->width / c->heads : 1, &c->head_dim,
-              error) ||
-        whole(json, NAMES("relative_attention_num_buckets"), 32, &c->num_buckets, error) ||
-        whole(json, NAMES("relative_attention_max_distance"), 128, &c->max_distance, error))
+    if (read_sizes(json, c, error) || (c->encoding == T5 && try_buckets(c, error)))
         return -1;
     m->max_position_embeddings = c->length;
     const json_t *attention = json_object_get(json, "attn_config");

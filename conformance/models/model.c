@@ -1,13 +1,18 @@
 /*
  * Finding a model: by the name of a preset compiled in, or by the path of a config.json.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "config.h"
 #include "sources.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Of physical memory, what one shape may take: to be checked and timed a call is copied. */
+enum { MEMORY_SHARE = 4 };
 
 const char *model_name_at(size_t index)
 {
@@ -83,6 +88,7 @@ int model_by_name(const char *name, struct model *model, char error[MODEL_ERROR]
         if (strcmp(model_sources[i].name, name) != 0)
             continue;
         snprintf(model->name, sizeof model->name, "%s", name);
+        snprintf(model->title, sizeof model->title, "%s", name);
         json_error_t where;
         json_t *json = json_loads(model_sources[i].json, 0, &where);
         if (!json) {
@@ -98,30 +104,117 @@ int model_by_name(const char *name, struct model *model, char error[MODEL_ERROR]
     return -1;
 }
 
-/* "path/Llama-3.1-8B/config.json" -> "llama-3.1-8b"; "mine.json" -> "mine". */
-static void name_of_path(const char *path, char *name, size_t bytes)
+/* The part of `path` that names it, in `n` characters: "path/Llama-3.1-8B/config.json" ->
+ * "Llama-3.1-8B"; "mine.json" -> "mine". */
+static const char *stem(const char *path, size_t *n)
 {
-    const char *slash = strrchr(path, '/'), *start = slash ? slash + 1 : path, *end;
-    if (strcmp(start, "config.json") == 0 && slash > path) {
-        end = slash;
-        for (start = slash; start > path && start[-1] != '/'; start--)
-            ;
-    } else {
-        end = strrchr(start, '.');
-        end = end && end > start ? end : start + strlen(start);
-    }
-    size_t n = 0;
-    for (; start < end && n + 1 < bytes && n < 40; start++) {
-        char c = *start;
+    const char *slash = strrchr(path, '/'), *start = slash ? slash + 1 : path;
+    *n = strlen(start);
+    if (slash && strcmp(start, "config.json") == 0) {
+        while (slash > path && slash[-1] == '/')
+            slash--;
+        for (start = slash; start > path && start[-1] != '/';)
+            start--;
+        *n = (size_t)(slash - start);
+    } else if (*n > 5 && strcmp(start + *n - 5, ".json") == 0)
+        *n -= 5;
+    return start;
+}
+
+/* The name has the characters of an id, the title those of printable ASCII. */
+static void name_of_stem(const char *start, size_t n, struct model *m)
+{
+    size_t i = 0;
+    for (; i < n && i < 40; i++) {
+        char c = start[i];
+        m->title[i] = c >= ' ' && c < 0x7f ? c : '-';
         if (c >= 'A' && c <= 'Z')
             c = (char)(c + 'a' - 'A');
         bool good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
                     c == '-';
-        name[n++] = good ? c : '-';
+        m->name[i] = good ? c : '-';
     }
-    name[n] = 0;
-    if (n == 0 || name[0] == '.')
-        snprintf(name, bytes, "config");
+    m->name[i] = m->title[i] = 0;
+    if (i == 0 || m->name[0] == '.') {
+        snprintf(m->name, sizeof m->name, "config");
+        snprintf(m->title, sizeof m->title, "config");
+    }
+}
+
+static void name_of_path(const char *path, struct model *m)
+{
+    size_t n;
+    const char *start = stem(path, &n);
+    bool here = strcmp(path, "config.json") == 0;
+    if (!here && n && !(start[0] == '.' && (n == 1 || (n == 2 && start[1] == '.')))) {
+        name_of_stem(start, n, m);
+        return;
+    }
+    /* "config.json", "../config.json": the path does not spell the folder's name. */
+    char folder[4096];
+    int cut =
+        snprintf(folder, sizeof folder, "%.*s",
+                 here ? 1 : (int)(strlen(path) - strlen("config.json")), here ? "." : path);
+    char *full = cut < (int)sizeof folder ? realpath(folder, NULL) : NULL;
+    start = full ? strrchr(full, '/') + 1 : "";
+    name_of_stem(start, strlen(start), m);
+    free(full);
+}
+
+/* Memory of a call: what it moves, and what it holds without touching it. */
+static double memory_of(const struct problem *p)
+{
+    double untouched = 0.0;
+    switch (kernel_signature(p->kernel)) {
+    case SIGNATURE_learned:
+        untouched = (double)p->rows * (double)p->dim;
+        break;
+    case SIGNATURE_rope:
+        untouched = (double)(p->dim - p->rotary_dim) * (double)(p->batch * p->tokens * p->heads);
+        break;
+    case SIGNATURE_t5:
+        untouched = (double)(p->num_buckets * p->heads);
+        break;
+    default:
+        break;
+    }
+    return (double)problem_working_set(p) + untouched * sizeof(float);
+}
+
+/* A shape that cannot be held would end in swap or by the kernel's hand, after minutes. */
+static int fits(const struct model *m, const char *path, char error[MODEL_ERROR])
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    double limit = (double)pages * (double)page / MEMORY_SHARE;
+    for (size_t i = 0; pages > 0 && page > 0 && i < m->n_cases; i++) {
+        double bytes = memory_of(&m->cases[i].bench.problem);
+        if (bytes <= limit)
+            continue;
+        snprintf(error, MODEL_ERROR,
+                 "%.120s: %s (%s) takes %.0f bytes: at most %.0f, a quarter of this machine's "
+                 "memory, is possible",
+                 path, m->cases[i].bench.id, m->cases[i].label, bytes, limit);
+        return -1;
+    }
+    return 0;
+}
+
+static json_t *parse(FILE *file, const char *path, char error[MODEL_ERROR])
+{
+    json_error_t where;
+    json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
+    if (json)
+        return json;
+    rewind(file);
+    int c;
+    while ((c = getc(file)) != EOF && c != 0)
+        ;
+    if (c == 0 || strstr(where.text, "JSON_ALLOW_NUL"))
+        snprintf(where.text, sizeof where.text, "it holds a NUL character");
+    snprintf(error, MODEL_ERROR,
+             "%.200s: line %d: %s; the JSON text of a Hugging Face config.json is needed", path,
+             where.line, where.text);
+    return NULL;
 }
 
 int model_from_config(const char *path, struct model *model, char error[MODEL_ERROR])
@@ -134,19 +227,14 @@ int model_from_config(const char *path, struct model *model, char error[MODEL_ER
                  strerror(errno));
         return -1;
     }
-    json_error_t where;
-    json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
+    json_t *json = parse(file, path, error);
     fclose(file);
-    if (!json) {
-        snprintf(error, MODEL_ERROR,
-                 "%.200s: line %d: %s; a Hugging Face config.json is needed", path, where.line,
-                 where.text);
+    if (!json)
         return -1;
-    }
-    name_of_path(path, model->name, sizeof model->name);
+    name_of_path(path, model);
     int status = from_json(json, path, model, error);
     json_decref(json);
-    return status;
+    return status ? status : fits(model, path, error);
 }
 
 int model_load(const char *name_or_path, struct model *model, char error[MODEL_ERROR])

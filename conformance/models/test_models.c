@@ -2,13 +2,14 @@
  * The built-in models: each loads and each of its problems is one the library takes; their
  * numbers against those that DESIGN's sources give; and configurations that must be refused.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "../../reports/tests/tap.h"
 #include "model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A problem may be large (BLOOM's scores are 117 MB): few tokens or queries say as
@@ -163,6 +164,11 @@ static int load_text(const char *text, struct model *m, char error[MODEL_ERROR])
     "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_attention_heads\": 4, "            \
     "\"max_position_embeddings\": 100"
 
+#define T5_OF(buckets, distance)                                                               \
+    "{\"model_type\": \"t5\", \"d_model\": 64, \"num_heads\": 4, "                             \
+    "\"relative_attention_num_buckets\": " #buckets                                            \
+    ", \"relative_attention_max_distance\": " #distance "}"
+
 static void test_refusals(void)
 {
     static const struct {
@@ -174,12 +180,41 @@ static void test_refusals(void)
         { LLAMA ", \"rope_scaling\": {\"factor\": 2}}", "rope_type" },
         { LLAMA ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 2}}",
           "original_max_position" },
+        { LLAMA ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8, "
+                "\"high_freq_factor\": 4, \"original_max_position_embeddings\": 50}}",
+          "low_freq_factor is missing" },
+        { LLAMA ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8, "
+                "\"low_freq_factor\": 1, \"original_max_position_embeddings\": 50}}",
+          "high_freq_factor is missing" },
+        { LLAMA ", \"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": null}}",
+          "factor is missing" },
+        { LLAMA ", \"rope_scaling\": {\"rope_type\": 3, \"factor\": 2}}",
+          "rope_type of rope_scaling is no text" },
+        { LLAMA ", \"rope_scaling\": [2]}", "rope_scaling is no object: one such as" },
         { LLAMA ", \"rope_theta\": 0}", "rope_theta" },
-        { LLAMA ", \"rope_theta\": \"big\"}", "rope_theta" },
+        { LLAMA ", \"rope_theta\": \"big\"}", "rope_theta is no number: a number from" },
         { LLAMA ", \"head_dim\": 0}", "head_dim" },
         { LLAMA ", \"head_dim\": 15}", "even" },
         { LLAMA ", \"rotary_dim\": 32}", "rotary_dim" },
         { LLAMA ", \"num_key_value_heads\": 1.5}", "num_key_value_heads" },
+        { LLAMA ", \"num_key_value_heads\": 3}",
+          "num_key_value_heads is 3: a divisor of the 4" },
+        { LLAMA ", \"num_key_value_heads\": 8}", "num_key_value_heads is 8" },
+        { "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_attention_heads\": null, "
+          "\"max_position_embeddings\": 8}",
+          "num_attention_heads is missing" },
+        { "{\"model_type\": \"bloom\", \"hidden_size\": 64, \"n_head\": 65537, "
+          "\"seq_length\": 8}",
+          "n_head is 65537: a whole number from 1 to 65536" },
+        { T5_OF(33, 128), "relative_attention_num_buckets is 33" },
+        { T5_OF(1, 128), "relative_attention_num_buckets is 1" },
+        { T5_OF(4098, 5000), "relative_attention_num_buckets is 4098: an even number" },
+        { T5_OF(16777216, 16777216), "relative_attention_num_buckets is 16777216" },
+        { T5_OF(32, 16), "relative_attention_max_distance is 16: a whole number from 17" },
+        { T5_OF(32, 16777216), "relative_attention_max_distance is 16777216" },
+        { "{\"model_type\": \"gpt2\", \"n_embd\": 16777216, \"n_positions\": 16777216}",
+          "learned_add/f32/given/posenc-config-" },
+        { LLAMA ", \"head_dim\": 16777216, \"rotary_dim\": 64}", "this machine's memory" },
         { "{\"model_type\": \"llama\", \"hidden_size\": -4}", "max_position_embeddings" },
         { "{\"model_type\": \"llama\", \"max_position_embeddings\": 8, \"hidden_size\": -4}",
           "hidden_size" },
@@ -190,7 +225,8 @@ static void test_refusals(void)
           "\"attn_config\": {\"alibi\": false}}",
           "alibi" },
         { "{\"model_type\": ", "line 1" },
-        { "[]", "object" },
+        { "[]", "an array: an object" },
+        { "{\"model_type\": \"a\\u0000b\"}", "NUL character" },
     };
     static struct model m;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -221,10 +257,79 @@ static void test_refusals(void)
             "a path that is not there is named");
 }
 
+/* Loads a configuration that says nothing of its name, written at `path` under `folder`. */
+static bool titled(const char *folder, const char *file, const char *config, const char *title,
+                   const char *name)
+{
+    static struct model m;
+    char path[256], error[MODEL_ERROR] = "";
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE *out = fopen(path, "w");
+    bool written = out && fputs(config, out) >= 0;
+    if (out)
+        written = fclose(out) == 0 && written;
+    bool loaded = written && model_from_config(path, &m, error) == 0;
+    unlink(path);
+    if (loaded && (strcmp(m.title, title) != 0 || strcmp(m.name, name) != 0))
+        printf("# title '%s', name '%s'\n", m.title, m.name);
+    return loaded && strcmp(m.title, title) == 0 && strcmp(m.name, name) == 0 && good_ids(&m);
+}
+
+static void test_names(void)
+{
+    static struct model m;
+    char top[] = "/tmp/posenc-models-XXXXXX", folder[64], error[MODEL_ERROR];
+    if (!mkdtemp(top)) {
+        require(false, "a folder can be made");
+        return;
+    }
+    snprintf(folder, sizeof folder, "%s/My Llama-3.1", top);
+    bool made = mkdir(folder, 0700) == 0;
+    require(made && titled(folder, "config.json", LLAMA "}", "My Llama-3.1", "my-llama-3.1"),
+            "a config.json without a title has that of its folder");
+    require(made && titled(folder, "Two.v1.json", LLAMA "}", "Two.v1", "two.v1"),
+            "another file its own, without .json");
+    require(made && titled(folder, "a.json", LLAMA ", \"_name_or_path\": \"org/Llama\"}",
+                           "org/Llama", "a"),
+            "_name_or_path says more");
+    require(made && titled(folder, "b.json", LLAMA ", \"_name_or_path\": \"\"}", "b", "b"),
+            "an empty one does not");
+    require(made && titled(folder, "c.json", LLAMA ", \"_posenc\": {\"title\": \"A\\nB\"}}",
+                           "A B", "c"),
+            "a title is one line");
+    require(made && chdir(folder) == 0 &&
+                titled(".", "config.json", LLAMA "}", "My Llama-3.1", "my-llama-3.1"),
+            "./config.json has the title of the folder it is in");
+    FILE *out = made ? fopen("config.json", "w") : NULL;
+    bool written = out && fputs(LLAMA "}", out) >= 0;
+    require(out && fclose(out) == 0 && written && model_load("config.json", &m, error) == 0 &&
+                strcmp(m.title, "My Llama-3.1") == 0,
+            "config.json, too");
+    unlink("config.json");
+    require(chdir("/") == 0 && rmdir(folder) == 0 && rmdir(top) == 0, "and nothing is left");
+}
+
+/* A NUL byte in the file itself. */
+static void test_nul(void)
+{
+    static struct model m;
+    char path[] = "/tmp/posenc-nul-XXXXXX", error[MODEL_ERROR] = "";
+    int descriptor = mkstemp(path);
+    bool written = descriptor >= 0 && write(descriptor, LLAMA "}", sizeof LLAMA "}") > 0;
+    if (descriptor >= 0)
+        close(descriptor);
+    require(written && model_from_config(path, &m, error) == -1 &&
+                strstr(error, "it holds a NUL character"),
+            "a NUL byte is called that");
+    unlink(path);
+}
+
 int main(void)
 {
     test_built_in();
     test_numbers();
     test_refusals();
+    test_names();
+    test_nul();
     return tap_end();
 }

@@ -87,63 +87,81 @@ SIMD_INLINE void rotate_pairs(enum pairing pairing, int64_t pairs, int64_t i, in
     }
 }
 
-/* Four steps of pairs from i on, whose angles stay in registers while the heads pass. */
-SIMD_INLINE void rotate_four(enum pairing pairing, const struct token *token, int64_t i)
+/* One to four steps of pairs from i on, the last one of n pairs, whose angles stay in registers
+ * while the heads pass. */
+SIMD_INLINE void rotate_strip(enum pairing pairing, const struct token *token, int64_t i,
+                              int steps, int64_t n)
 {
-    int64_t w = step_pairs(pairing), pairs = token->pairs;
+    /* copies: for all the compiler knows, a store through out could change the token */
+    int64_t w = step_pairs(pairing), pairs = token->pairs, heads = token->heads;
+    int64_t x_stride = token->x_stride, out_stride = token->out_stride;
     const float *x = token->x;
     float *out = token->out;
     vf c0, c1, c2, c3, s0, s1, s2, s3;
 
-    load_angles(pairing, token, i, w, &c0, &s0);
-    load_angles(pairing, token, i + w, w, &c1, &s1);
-    load_angles(pairing, token, i + 2 * w, w, &c2, &s2);
-    load_angles(pairing, token, i + 3 * w, w, &c3, &s3);
-    for (int64_t h = 0; h < token->heads; h++, x += token->x_stride, out += token->out_stride) {
-        rotate_pairs(pairing, pairs, i, w, c0, s0, x, out);
-        rotate_pairs(pairing, pairs, i + w, w, c1, s1, x, out);
-        rotate_pairs(pairing, pairs, i + 2 * w, w, c2, s2, x, out);
-        rotate_pairs(pairing, pairs, i + 3 * w, w, c3, s3, x, out);
+    load_angles(pairing, token, i, steps > 1 ? w : n, &c0, &s0);
+    c1 = c2 = c3 = c0;
+    s1 = s2 = s3 = s0;
+    if (steps > 1)
+        load_angles(pairing, token, i + w, steps > 2 ? w : n, &c1, &s1);
+    if (steps > 2)
+        load_angles(pairing, token, i + 2 * w, steps > 3 ? w : n, &c2, &s2);
+    if (steps > 3)
+        load_angles(pairing, token, i + 3 * w, n, &c3, &s3);
+    for (int64_t h = 0; h < heads; h++, x += x_stride, out += out_stride) {
+        rotate_pairs(pairing, pairs, i, steps > 1 ? w : n, c0, s0, x, out);
+        if (steps > 1)
+            rotate_pairs(pairing, pairs, i + w, steps > 2 ? w : n, c1, s1, x, out);
+        if (steps > 2)
+            rotate_pairs(pairing, pairs, i + 2 * w, steps > 3 ? w : n, c2, s2, x, out);
+        if (steps > 3)
+            rotate_pairs(pairing, pairs, i + 3 * w, n, c3, s3, x, out);
     }
 }
 
-/* One step of n pairs. */
-SIMD_INLINE void rotate_one(enum pairing pairing, const struct token *token, int64_t i,
-                            int64_t n)
-{
-    const float *x = token->x;
-    float *out = token->out;
-    vf c, s;
+/* Each strip is a function of its own: in one, gcc runs out of registers for the loops it shares. */
+#define STRIP(name, pairing, steps)                                                            \
+    static __attribute__((noinline)) void name(const struct token *token, int64_t i,           \
+                                               int64_t n)                                      \
+    {                                                                                          \
+        if (n == step_pairs(pairing))                                                          \
+            rotate_strip(pairing, token, i, steps, step_pairs(pairing));                       \
+        else                                                                                   \
+            rotate_strip(pairing, token, i, steps, n);                                         \
+    }
+STRIP(half_1, HALF, 1)
+STRIP(half_2, HALF, 2)
+STRIP(half_3, HALF, 3)
+STRIP(half_4, HALF, 4)
+STRIP(interleaved_1, INTERLEAVED, 1)
+STRIP(interleaved_2, INTERLEAVED, 2)
+STRIP(interleaved_3, INTERLEAVED, 3)
+STRIP(interleaved_4, INTERLEAVED, 4)
+#undef STRIP
 
-    load_angles(pairing, token, i, n, &c, &s);
-    for (int64_t h = 0; h < token->heads; h++, x += token->x_stride, out += token->out_stride)
-        rotate_pairs(pairing, token->pairs, i, n, c, s, x, out);
+typedef void strip(const struct token *token, int64_t i, int64_t n);
+
+static void rotate_in_strips(enum pairing pairing, const struct token *token)
+{
+    static strip *const strips[2][4] = { { half_1, half_2, half_3, half_4 },
+                                         { interleaved_1, interleaved_2, interleaved_3,
+                                           interleaved_4 } };
+    int64_t w = step_pairs(pairing);
+
+    for (int64_t i = 0; i < token->pairs; i += 4 * w) {
+        int64_t left = token->pairs - i, steps = left < 4 * w ? (left + w - 1) / w : 4;
+        int64_t n = left - (steps - 1) * w;
+        strips[pairing][steps - 1](token, i, n < w ? n : w);
+    }
 }
 
-SIMD_INLINE void rotate_in_strips(enum pairing pairing, const struct token *token)
-{
-    int64_t w = step_pairs(pairing), i = 0;
-
-    for (; i + 4 * w <= token->pairs; i += 4 * w)
-        rotate_four(pairing, token, i);
-    for (; i + w <= token->pairs; i += w)
-        rotate_one(pairing, token, i, w);
-    if (i < token->pairs)
-        rotate_one(pairing, token, i, token->pairs - i);
-}
-
-SIMD_INLINE void rotate_in_order(enum pairing pairing, const struct token *token)
+static void rotate_in_order(enum pairing pairing, const struct token *token)
 {
     struct token head = *token;
-    int64_t w = step_pairs(pairing);
 
     head.heads = 1;
     for (int64_t h = 0; h < token->heads; h++) {
-        int64_t i = 0;
-        for (; i + w <= token->pairs; i += w)
-            rotate_one(pairing, &head, i, w);
-        if (i < token->pairs)
-            rotate_one(pairing, &head, i, token->pairs - i);
+        rotate_in_strips(pairing, &head);
         head.x += token->x_stride;
         head.out += token->out_stride;
     }
@@ -160,7 +178,7 @@ static void copy_rest(const struct token *token, int64_t head_dim)
                (size_t)(head_dim - rotary_dim) * sizeof *token->x);
 }
 
-SIMD_INLINE void rope(const struct posenc_rope_args *args, enum pairing pairing)
+static void rope(const struct posenc_rope_args *args, enum pairing pairing)
 {
     const int64_t *shape = args->x.shape;
     bool strips =

@@ -15,28 +15,50 @@ typedef struct {
 #define SIMD_LANES 8
 SIMD_INLINE int64_t vf_lanes(void) { return SIMD_LANES; }
 
-/* A mask of the first n of 8 lanes, from a window over ones and zeros. */
-SIMD_INLINE __m256i vf_first(int64_t n)
-{
-    static const int32_t window[16] = {
-        -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0
-    };
-    return _mm256_loadu_si256((const __m256i *)(window + 8 - n));
-}
-
 SIMD_INLINE vf vf_set1(float x) { return _mm256_set1_ps(x); }
 SIMD_INLINE vf vf_iota(void) { return _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7); }
 SIMD_INLINE vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
+
+/* Parts of a vector go by fours, twos and ones: AMD's masked stores take dozens of operations, and
+ * some emulators' masked loads touch what the mask excludes. */
 SIMD_INLINE vf vf_load_n(const float *p, int64_t n)
 {
-    return _mm256_maskload_ps(p, vf_first(n));
+    const float *q = p + (n & 4);
+    __m128 tail = _mm_setzero_ps();
+
+    if (n == SIMD_LANES)
+        return vf_load(p);
+    if (n & 2)
+        tail = _mm_castsi128_ps(_mm_loadu_si64(q));
+    if ((n & 3) == 3)
+        tail = _mm_movelh_ps(tail, _mm_load_ss(q + 2));
+    else if (n & 1)
+        tail = _mm_load_ss(q);
+    return n & 4 ? _mm256_set_m128(tail, _mm_loadu_ps(p))
+                 : _mm256_set_m128(_mm_setzero_ps(), tail);
 }
 SIMD_INLINE void vf_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
 SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
 {
-    _mm256_maskstore_ps(p, vf_first(n), v);
-}
+    __m128 part = _mm256_castps256_ps128(v);
 
+    if (n == SIMD_LANES) {
+        vf_store(p, v);
+        return;
+    }
+    if (n & 4) {
+        _mm_storeu_ps(p, part);
+        part = _mm256_extractf128_ps(v, 1);
+        p += 4;
+    }
+    if (n & 2) {
+        _mm_storeu_si64(p, _mm_castps_si128(part));
+        part = _mm_movehl_ps(part, part);
+        p += 2;
+    }
+    if (n & 1)
+        _mm_store_ss(p, part);
+}
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm256_stream_ps(p, v); }
 SIMD_INLINE void stream_end(void) { _mm_sfence(); }
 

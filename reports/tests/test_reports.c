@@ -5,6 +5,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "../env.h"
+#include "../grid.h"
 #include "../query.h"
 #include "../render.h"
 #include "tap.h"
@@ -288,6 +289,36 @@ static void test_junit(const json_t *records)
     free(text);
 }
 
+/* Files may hold any number. */
+static void test_numbers(void)
+{
+    require(strcmp(show_count(2400000.0), "2 400 000") == 0 &&
+                strcmp(show_count(-123456.0), "-123 456") == 0 &&
+                strcmp(show_count(999.0), "999") == 0,
+            "counts are read in threes");
+    require(strcmp(show_count(999999999999999.0), "999 999 999 999 999") == 0 &&
+                strcmp(show_count(1e308), "1e+308") == 0 &&
+                strcmp(show_count(HUGE_VAL), "inf") == 0,
+            "and one that no run can reach is short");
+    char error[RECORDS_ERROR] = "";
+    json_t *list =
+        reread("{\"t\": \"bench\", \"case\": \"alibi/f32/given/x\", \"kernel\": "
+               "\"alibi\", \"backend\": \"avx2\", \"median_ns\": 1e308, \"gbps\": "
+               "1e308, \"threads\": 1e308, \"rounds\": \"nan\"}\n"
+               "{\"t\": \"conf\", \"case\": \"alibi/f32/given/x\", \"kernel\": "
+               "\"alibi\", \"backend\": \"avx2\", \"suite\": \"accuracy\", "
+               "\"status\": \"pass\", \"err\": {\"metric\": \"ulp\", \"max\": 1e308, "
+               "\"limit\": 1e308, \"n\": 1e308, \"coverage\": \"sampled\"}}\n",
+               error);
+    char *md = list ? rendered("md", list, 0) : NULL;
+    char *console = list ? rendered("console", list, 80) : NULL;
+    require(contains(md, "1e+308 values") && contains(console, "avx2"),
+            "numbers that nobody measured are rendered all the same");
+    free(md);
+    free(console);
+    json_decref(list);
+}
+
 static void test_trust(void)
 {
     json_t *env =
@@ -327,6 +358,7 @@ int main(int argc, char **argv)
     test_markdown(records);
     test_csv(records);
     test_junit(records);
+    test_numbers();
     test_trust();
     require(render("html5", records, stdout, NULL) != 0, "an unknown format is refused");
     json_decref(records);
