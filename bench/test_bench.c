@@ -148,6 +148,23 @@ static void every_kernel_by_a_team(void)
     }
 }
 
+static bool after_two(void *user) { return ((const struct seen *)user)->n >= 2; }
+
+static void stops(const struct posenc_backend *backend)
+{
+    struct bench_case cases[4] = { 0 };
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(cases[i].id, sizeof cases[i].id, "sinusoidal/f32/exact/test");
+        cases[i].footprint = "L1";
+        cases[i].problem = problem_default(POSENC_KERNEL_sinusoidal);
+    }
+    struct bench_options options = { .budget_s = 0.05, .stop = after_two };
+    struct seen seen = { .n = 0 };
+    char error[256] = "";
+    require(bench_run(cases, 4, &backend, 1, &options, keep, &seen, error) == 0 && seen.n == 2,
+            "a caller who wants no more gets no more");
+}
+
 static void refusals(const struct posenc_backend *broken)
 {
     struct bench_case c = { .id = "sinusoidal/f32/exact/test", .footprint = "L1" };
@@ -205,6 +222,7 @@ int main(void)
     tolerance(&broken);
     every_kernel_by_a_team();
     refusals(&broken);
+    stops(posenc_backend_find("scalar"));
     printf("%d failed\n", failures);
     return failures != 0;
 }

@@ -64,5 +64,10 @@ int command_bench(struct cli *cli)
     }
     int verdict = judge(work.records.list);
     status = work_end(&work, true);
+    if (status == EXIT_FINE && verdict == EXIT_USAGE) {
+        return cli_refuse(cli, "shapes", NULL,
+                          "none could be timed: expected smaller ones, or more memory; the "
+                          "results say why");
+    }
     return status != EXIT_FINE ? status : verdict;
 }

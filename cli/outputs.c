@@ -243,17 +243,18 @@ int outputs_publish(const struct cli *cli, struct out_file *output)
 
 int outputs_commit(const struct cli *cli, struct outputs *outputs)
 {
-    for (size_t i = 0; i < outputs->n; i++) {
+    int status = EXIT_FINE; /* all is written before anything is renamed */
+    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
         struct out_file *output = &outputs->output[i];
         int why = output->stream != NULL ? finish_stream(output) : 0;
-        int status = why == 0               ? outputs_publish(cli, output)
-                     : output->path == NULL ? outputs_refuse_stdout(cli, why)
-                                            : refuse_path(cli, output->path, strerror(why));
-        if (status != EXIT_FINE) {
-            outputs_discard(outputs);
-            return EXIT_USAGE;
+        if (why != 0) {
+            status = output->path == NULL ? outputs_refuse_stdout(cli, why)
+                                          : refuse_path(cli, output->path, strerror(why));
         }
     }
+    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
+        status = outputs_publish(cli, &outputs->output[i]);
+    }
     outputs_discard(outputs);
-    return EXIT_FINE;
+    return status;
 }

@@ -35,6 +35,9 @@ static int check(const struct cli *cli, const char *path, const struct posenc_ba
         return cli_refuse(cli, "--plugin", path,
                           "has no usable name or family: expected letters a-z, digits and _");
     }
+    if (backend->description == NULL) {
+        return cli_refuse(cli, "--plugin", path, "has no description: expected one line");
+    }
     if (posenc_backend_find(backend->name) != NULL) {
         return cli_refuse(cli, "--plugin", path,
                           "is named %s, as a backend of this library: expected another name",

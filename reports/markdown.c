@@ -103,8 +103,9 @@ static void answer(const struct results *r, const json_t *model, FILE *out)
               out);
     }
     profile_note(model, out);
-    fprintf(out, "Numbers of the model: %s.  Checked against: %s.\n\n",
-            record_text(model, "source"), record_text(model, "checked"));
+    const char *checked = record_text(model, "checked");
+    fprintf(out, "Numbers of the model: %s.%s%s%s\n\n", record_text(model, "source"),
+            *checked ? "  Checked against: " : "", checked, *checked ? "." : "");
 }
 
 static void by_position(const struct results *r, const char *kernel, const char *profile,

@@ -41,7 +41,7 @@ struct model {
 
 /* A built-in model by name, or a config.json by path.  0, or -1 with a message: what, which
  * value, and what would be accepted (near names, the model and rope types known).  A
- * configuration with a shape that takes more than a quarter of this machine's memory is
+ * configuration with a shape that takes more than a sixteenth of this machine's memory is
  * refused. */
 int model_by_name(const char *name, struct model *model, char error[MODEL_ERROR]);
 int model_from_config(const char *path, struct model *model, char error[MODEL_ERROR]);

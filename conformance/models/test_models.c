@@ -214,7 +214,9 @@ static void test_refusals(void)
         { T5_OF(32, 16777216), "relative_attention_max_distance is 16777216" },
         { "{\"model_type\": \"gpt2\", \"n_embd\": 16777216, \"n_positions\": 16777216}",
           "learned_add/f32/given/posenc-config-" },
-        { LLAMA ", \"head_dim\": 16777216, \"rotary_dim\": 64}", "this machine's memory" },
+        { "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_attention_heads\": 65536, "
+          "\"max_position_embeddings\": 512, \"head_dim\": 16777216, \"rotary_dim\": 64}",
+          "this machine's memory" },
         { "{\"model_type\": \"llama\", \"hidden_size\": -4}", "max_position_embeddings" },
         { "{\"model_type\": \"llama\", \"max_position_embeddings\": 8, \"hidden_size\": -4}",
           "hidden_size" },

@@ -301,15 +301,16 @@ static void test_numbers(void)
                 strcmp(show_count(HUGE_VAL), "inf") == 0,
             "and one that no run can reach is short");
     char error[RECORDS_ERROR] = "";
-    json_t *list =
-        reread("{\"t\": \"bench\", \"case\": \"alibi/f32/given/x\", \"kernel\": "
-               "\"alibi\", \"backend\": \"avx2\", \"median_ns\": 1e308, \"gbps\": "
-               "1e308, \"threads\": 1e308, \"rounds\": \"nan\"}\n"
-               "{\"t\": \"conf\", \"case\": \"alibi/f32/given/x\", \"kernel\": "
-               "\"alibi\", \"backend\": \"avx2\", \"suite\": \"accuracy\", "
-               "\"status\": \"pass\", \"err\": {\"metric\": \"ulp\", \"max\": 1e308, "
-               "\"limit\": 1e308, \"n\": 1e308, \"coverage\": \"sampled\"}}\n",
-               error);
+    json_t *list = reread(
+        "{\"t\": \"bench\", \"case\": \"alibi/f32/given/x\", \"kernel\": "
+        "\"alibi\", \"profile\": \"given\", \"backend\": \"avx2\", \"median_ns\": 1e308, "
+        "\"gbps\": "
+        "1e308, \"threads\": 1e308, \"rounds\": \"nan\"}\n"
+        "{\"t\": \"conf\", \"case\": \"alibi/f32/given/x\", \"kernel\": "
+        "\"alibi\", \"profile\": \"given\", \"backend\": \"avx2\", \"suite\": \"accuracy\", "
+        "\"status\": \"pass\", \"err\": {\"metric\": \"ulp\", \"max\": 1e308, "
+        "\"limit\": 1e308, \"n\": 1e308, \"coverage\": \"sampled\"}}\n",
+        error);
     char *md = list ? rendered("md", list, 0) : NULL;
     char *console = list ? rendered("console", list, 80) : NULL;
     require(contains(md, "1e+308 values") && contains(console, "avx2"),
