@@ -4,6 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "../conformance/engine.h"
+#include "../conformance/names.h"
 #include "../conformance/oracle.h"
 #include "../conformance/vectors_fields.h"
 #include "data.h"

@@ -2,6 +2,7 @@
  * Finding a model: by the name of a preset compiled in, or by the path of a config.json.
  */
 #define _XOPEN_SOURCE 700
+#include "../names.h"
 #include "config.h"
 #include "sources.h"
 
@@ -23,32 +24,12 @@ const char *model_name_at(size_t index)
     return NULL;
 }
 
-/* Edits (insertions, deletions, substitutions) between two names, both cut to 47 characters. */
-static int distance(const char *a, const char *b)
-{
-    int row[49];
-    int n = (int)strnlen(b, 47);
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; i < 48 && a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int replace = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            int step = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = replace < step ? replace : step;
-        }
-    }
-    return row[n];
-}
-
 static void unknown(const char *name, char error[MODEL_ERROR])
 {
     const char *near = NULL;
-    int best = 0;
+    size_t best = 0;
     for (size_t i = 0; model_name_at(i); i++) {
-        int d = distance(name, model_name_at(i));
+        size_t d = edit_distance(name, model_name_at(i));
         /* A name that begins one is nearer than any misspelling. */
         if (strncmp(name, model_name_at(i), strlen(name)) == 0)
             d = 0;
