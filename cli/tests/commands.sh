@@ -36,7 +36,8 @@ succeeds 'explain shows every backend' 'scalar .*pass' explain "$case_id"
 run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table sinusoidal --dim 4
 if grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr; then pass 'POSENC_VERBOSE'; else fail 'POSENC_VERBOSE' 'no such line'; fi
 
-if "$POSENC" plot sinusoidal --out "svg:$scratch/out/p.svg" 2>stderr | grep -q .; then
+folder=$scratch/work
+if "$POSENC" plot sinusoidal --out "svg:$folder/p.svg" 2>stderr | grep -q .; then
     succeeds 'plot sinusoidal' '64.*128' plot sinusoidal --tokens 64 --dim 128 --out png:p.png
     if [ "$(head -c 4 work/p.png | tail -c 3)" = PNG ]; then pass 'it is a PNG'; else fail 'it is a PNG' "$(ls work)"; fi
     if grep -q '</svg>' work/p.svg; then pass 'it is an SVG'; else fail 'it is an SVG' "$(ls work)"; fi
