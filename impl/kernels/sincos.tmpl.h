@@ -48,14 +48,18 @@ SIMD_INLINE void sincos_reduced(vd r, vd *cosine, vd *sine)
     *cosine = vd_fma(vd_mul(z, z), c, vd_fma(vd_set1(-0.5), z, vd_set1(1.0)));
 }
 
-/* cos and sin of r + q pi/2: bit 0 of q swaps them, the signs follow from bits 0 and 1. */
-SIMD_INLINE void sincos_quadrant(vd r, vq q, vd *cosine, vd *sine)
+/* From cos and sin of r those of r + q pi/2, in f64 or already rounded: bit 0 of q swaps them, the
+ * signs follow from bits 0 and 1. */
+SIMD_INLINE void vd_quadrant(vq q, vd c, vd s, vd *cosine, vd *sine)
 {
-    vd c, s;
-
-    sincos_reduced(r, &c, &s);
     *cosine = vd_flip_bit1(vd_select_bit0(q, s, c), vq_add(q, vq_set1(1)));
     *sine = vd_flip_bit1(vd_select_bit0(q, c, s), q);
+}
+
+SIMD_INLINE void vf_quadrant(vq q, vf c, vf s, vf *cosine, vf *sine)
+{
+    *cosine = vf_flip_bit1(vf_select_bit0(q, s, c), vq_add(q, vq_set1(1)));
+    *sine = vf_flip_bit1(vf_select_bit0(q, c, s), q);
 }
 
 /* The phase of position x pairs i, i+1, ...: its nearest quarter turn q, and what is left in
@@ -162,9 +166,10 @@ SIMD_INLINE void sincos_hf(const struct posenc_freqs *freqs, uint32_t position, 
     vd r = vd_fnma(k, vd_set1(0x1.921fb54442d18p+0), angle);
     r = vd_fnma(k, vd_set1(0x1.1a62633145c07p-54), r);
     r = vd_fnma(k, vd_set1(-0x1.f1976b7ed8fbcp-110), r);
-    sincos_quadrant(r, q, &c, &s);
-    *cosine = vf_mul(vf_from_vd(c), vf_set1((float)scale));
-    *sine = vf_mul(vf_from_vd(s), vf_set1((float)scale));
+    sincos_reduced(r, &c, &s);
+    vf_quadrant(q, vf_from_vd(c), vf_from_vd(s), cosine, sine);
+    *cosine = vf_mul(*cosine, vf_set1((float)scale));
+    *sine = vf_mul(*sine, vf_set1((float)scale));
 }
 
 #endif

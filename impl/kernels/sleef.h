@@ -25,8 +25,7 @@ SIMD_INLINE void sleef_element(const struct posenc_freqs *freqs, uint32_t positi
         vq q;
         vd r = phase_reduced(freqs, position, i, &q);
         SLEEF_SINCOS(vf_from_vd(r), &c0, &s0);
-        c = vf_flip_bit1(vf_select_bit0(q, s0, c0), vq_add(q, vq_set1(1)));
-        s = vf_flip_bit1(vf_select_bit0(q, c0, s0), q);
+        vf_quadrant(q, c0, s0, &c, &s);
     }
     *cosine = vf_mul(c, m);
     *sine = vf_mul(s, m);

@@ -162,7 +162,8 @@ SIMD_INLINE void block_strip(const struct run *run, enum sink sink, enum how how
         vd c, s, scale = vd_set1(run->scale);
         vq q;
         vd r = phase_reduced(freqs, anchor, i, &q);
-        sincos_quadrant(r, q, &c, &s);
+        sincos_reduced(r, &c, &s);
+        vd_quadrant(q, c, s, &c, &s);
         vd_store(cosines + (i - from), vd_mul(c, scale));
         vd_store(sines + (i - from), vd_mul(s, scale));
     }
