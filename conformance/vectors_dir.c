@@ -81,17 +81,14 @@ static void *read_checked(struct reader *reader, const json_t *entry, size_t *by
         fail(reader, "MANIFEST.json has no hash of it");
         return NULL;
     }
-    if ((json_int_t)*bytes != size) {
-        fail(reader, "has %zu bytes where MANIFEST.json says %lld: %s", *bytes, (long long)size,
-             (json_int_t)*bytes < size ? "truncated" : "something was added");
-        return NULL;
-    }
     sha256_hex(data, *bytes, hash);
-    if (strcmp(hash, expected) != 0) {
-        fail(reader, "altered: its SHA-256 is %s where MANIFEST.json says %s", hash, expected);
-        return NULL;
-    }
-    return data;
+    if ((json_int_t)*bytes == size && strcmp(hash, expected) == 0)
+        return data;
+    const char *what = (json_int_t)*bytes < size ? "truncated" : "something was added";
+    fail(reader, "%s: it has %zu bytes and SHA-256 %s where MANIFEST.json says %lld and %s",
+         (json_int_t)*bytes == size ? "altered" : what, *bytes, hash, (long long)size,
+         expected);
+    return NULL;
 }
 
 /* ---- A case ---- */

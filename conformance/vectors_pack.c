@@ -113,21 +113,19 @@ static int check_pack(const char *path, unsigned char *pack, size_t bytes, char 
         return -1;
     }
     const uint64_t payload = little_endian(pack + PACK_MAGIC);
-    if (payload != bytes - PACK_HEADER) {
-        snprintf(error, VECTORS_ERROR, "%s: has %zu bytes where its header says %llu: %s", path,
-                 bytes, (unsigned long long)payload + PACK_HEADER,
-                 payload > bytes - PACK_HEADER ? "truncated" : "something was added");
-        return -1;
-    }
+    const uint64_t here = bytes - PACK_HEADER;
     char hash[65];
-    sha256_hex(pack + PACK_HEADER, (size_t)payload, hash);
-    if (memcmp(hash, pack + PACK_HASH, 64) != 0) {
-        snprintf(error, VECTORS_ERROR,
-                 "%s: altered: its SHA-256 is %s where its header says %.64s", path, hash,
-                 (const char *)pack + PACK_HASH);
-        return -1;
-    }
-    return 0;
+    sha256_hex(pack + PACK_HEADER, (size_t)here, hash);
+    if (payload == here && memcmp(hash, pack + PACK_HASH, 64) == 0)
+        return 0;
+    const char *what = payload > here ? "truncated" : "something was added";
+    snprintf(
+        error, VECTORS_ERROR,
+        "%s: %s: after its header it has %llu bytes and SHA-256 %s where the header says %llu "
+        "and %.64s",
+        path, payload == here ? "altered" : what, (unsigned long long)here, hash,
+        (unsigned long long)payload, (const char *)pack + PACK_HASH);
+    return -1;
 }
 
 int vectors_load_pack(const char *path, struct vectors *vectors, char *error)
