@@ -106,7 +106,7 @@ static json_t *result(const char *kind, enum posenc_kernel kernel, const char *p
                      backend ? backend->family : "none");
 }
 
-json_t *emit_conf(const struct conf_result *r)
+json_t *emit_conf(const struct conf_result *r, const char *selection)
 {
     json_t *record =
         result("conf", r->kernel, r->profile ? r->profile : "given", r->id, r->backend);
@@ -126,8 +126,9 @@ json_t *emit_conf(const struct conf_result *r)
         json_object_set_new(record, "err", err);
     }
     if (r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK) {
-        char repro[224];
-        snprintf(repro, sizeof repro, "posenc verify --full --backend %s --kernel %s --case %s",
+        char repro[1024];
+        snprintf(repro, sizeof repro,
+                 "posenc verify --full%s --backend %s --kernel %s --case %s", selection,
                  r->backend ? r->backend->name : "none", posenc_kernel_name(r->kernel), r->id);
         json_object_set_new(record, "repro", json_string(repro));
     }
@@ -216,11 +217,6 @@ int emit_start(struct records *records, const struct emit_run *run,
     for (size_t i = 0; i < n; i++)
         status |= records_append(records, emit_backend(backends[i]));
     return status;
-}
-
-void emit_conf_sink(void *records, const struct conf_result *measured)
-{
-    records_append(records, emit_conf(measured));
 }
 
 void emit_bench_sink(void *records, const struct bench_result *measured)

@@ -22,7 +22,8 @@ json_t *emit_header(const struct emit_run *run);
 json_t *emit_env(void);
 json_t *emit_backend(const struct posenc_backend *backend);
 json_t *emit_model(const struct model *model);
-json_t *emit_conf(const struct conf_result *result);
+/* `selection`: options that the line to rerun it needs besides, e.g. " --plugin mine.so". */
+json_t *emit_conf(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
 /* Counts what `records` holds; `noise` from env_watch_stop (taken; may be NULL). */
 json_t *emit_footer(const struct records *records, bool complete, json_t *noise);
@@ -31,8 +32,7 @@ json_t *emit_footer(const struct records *records, bool complete, json_t *noise)
 int emit_start(struct records *records, const struct emit_run *run,
                const struct posenc_backend *const *backends, size_t n);
 
-/* Sinks for conf_run and bench_run; user is a struct records. */
-void emit_conf_sink(void *records, const struct conf_result *result);
+/* Sink for bench_run; user is a struct records. */
 void emit_bench_sink(void *records, const struct bench_result *result);
 
 #endif

@@ -204,16 +204,31 @@ static void on_conf(void *user, const struct conf_result *result)
     work->n_failed += failed;
     work->n_judged += judged;
     work->n_skipped += !judged;
-    emit_conf_sink(&work->records, result);
+    records_append(&work->records, emit_conf(result, work->selection));
     keep(work, result);
     progress("verify", result->backend != NULL ? result->backend->name : "", result->id,
              work->n_judged, work->n_failed);
     end_if_interrupted(work);
 }
 
+/* What a case's own name does not say. */
+static void note_selection(struct work *work)
+{
+    const struct list *lists[] = { &work->cli->plugin, &work->cli->model };
+    static const char *const options[] = { "--plugin", "--model" };
+    size_t at = 0;
+    for (size_t l = 0; l < 2; l++) {
+        for (size_t i = 0; i < lists[l]->n && at < sizeof work->selection; i++) {
+            at += (size_t)snprintf(work->selection + at, sizeof work->selection - at, " %s %s",
+                                   options[l], lists[l]->item[i]);
+        }
+    }
+}
+
 int work_verify(struct work *work, const struct conf_options *options)
 {
     const struct cli *cli = work->cli;
+    note_selection(work);
     struct conf_options mine = *options;
     memcpy(mine.kernels, work->selected.kernels, sizeof mine.kernels);
     mine.vectors = work->vectors.n > 0 ? &work->vectors : NULL;

@@ -24,6 +24,7 @@ struct work {
     struct model *models;
     struct env_watch watch;
     struct render_options render;
+    char selection[512]; /* --plugin and --model as given, for lines that rerun a case */
     const char *md_path, *jsonl_path; /* report: these files too */
 
     size_t n_judged, n_failed, n_skipped; /* conformance results so far */
