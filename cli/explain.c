@@ -43,14 +43,17 @@ static void print_field(const struct field *field, uint64_t bits)
 static void print_positions(const struct problem *p)
 {
     printf("  %-36s", "positions");
-    if (p->position_kind == POSENC_OFFSET || p->positions == NULL) {
+    bool drawn = problem_draws_positions(p);
+    if (p->position_kind == POSENC_OFFSET || (p->positions == NULL && !drawn)) {
         printf("%lld .. %lld\n", (long long)p->first, (long long)(p->first + p->tokens - 1));
         return;
     }
-    for (int64_t t = 0; t < p->tokens && t < 8; t++) {
-        printf("%s%lld", t > 0 ? ", " : "", (long long)p->positions[t]);
+    int64_t n = drawn ? p->batch * p->tokens : p->tokens;
+    for (int64_t i = 0; i < n && i < 8; i++) {
+        printf("%s%lld", i > 0 ? ", " : "",
+               (long long)problem_position(p, i / p->tokens, i % p->tokens));
     }
-    puts(p->tokens > 8 ? ", ..." : "");
+    puts(n > 8 ? ", ..." : "");
 }
 
 /* Parameters that are not what a manifest leaves out; profile and base always. */

@@ -164,8 +164,8 @@ static enum posenc_status make_positions(struct call *call, struct posenc_positi
     if (p->position_kind == POSENC_OFFSET)
         return POSENC_OK;
     bool wide = p->position_kind == POSENC_POSITIONS_I64;
-    int64_t size = wide ? 8 : 4, batches = p->batch_shift ? p->batch : 1,
-            n = batches * p->tokens;
+    bool own = p->batch_shift || problem_draws_positions(p); /* each batch its own */
+    int64_t size = wide ? 8 : 4, n = (own ? p->batch : 1) * p->tokens;
     void *data = get(call, (size_t)(n * size), 'i', size);
     if (!data)
         return refuse(call, POSENC_ERR_MEMORY, "memory for positions", n, 1, 0);
@@ -180,7 +180,7 @@ static enum posenc_status make_positions(struct call *call, struct posenc_positi
             ((int32_t *)data)[i] = (int32_t)position;
     }
     positions->data = data;
-    positions->stride_batch = p->batch_shift ? p->tokens : 0;
+    positions->stride_batch = own ? p->tokens : 0;
     positions->stride_token = 1;
     return POSENC_OK;
 }
@@ -316,7 +316,7 @@ static enum posenc_status make_rope(struct call *call, struct posenc_rope_args *
         return status;
     float *cosines = get_pristine(call, p->rows * half),
           *sines = get_pristine(call, p->rows * half);
-    if (!cosines || !sines || !rotation_rows(half, p->rows, cosines, sines))
+    if (!cosines || !sines || !fill_rotations(p, cosines, sines))
         return refuse(call, POSENC_ERR_MEMORY, "memory for cos and sin", p->rows, 1, 0);
     call->cos = cosines;
     call->sin = sines;

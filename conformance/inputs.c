@@ -13,6 +13,15 @@
  *
  * cos and sin of a rope call are the correctly rounded cos and sin of
  * (row mod 4096) 10000^(-2i/r).
+ *
+ * The recipes of ONNX draw one sequence, numpy.random's after seed(seed), in this order:
+ *
+ *     X           (f32) u, [batch, heads, tokens, head_dim] or [batch, tokens, heads head_dim]
+ *     positions   trunc(rows u), [batch, tokens]; where there are position ids
+ *     sin, cos    (f32) u, [rows, r/2] each: no sines of anything
+ *
+ * u = (a 2^26 + b) / 2^53, a and b the upper 27 and 26 bits of the next two words of MT19937
+ * (Matsumoto and Nishimura 1998, init_genrand and genrand_res53 of their 2002 version).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "inputs.h"
@@ -50,14 +59,108 @@ static uint32_t input_bits(uint64_t z, bool special)
     return sign | (123u + ((uint32_t)(z >> 60) & 7u)) << 23 | mantissa;
 }
 
+/* ---- The recipes of ONNX ---- */
+
+enum { TWISTER_WORDS = 624, TWISTER_MIDDLE = 397 };
+
+struct twister {
+    uint32_t word[TWISTER_WORDS];
+    int next;
+};
+
+static void twister_turn(struct twister *t)
+{
+    for (int i = 0; i < TWISTER_WORDS; i++) {
+        uint32_t *w = t->word,
+                 y = (w[i] & 0x80000000u) | (w[(i + 1) % TWISTER_WORDS] & 0x7fffffffu);
+        w[i] = w[(i + TWISTER_MIDDLE) % TWISTER_WORDS] ^ y >> 1 ^ (y & 1 ? 0x9908b0dfu : 0);
+    }
+    t->next = 0;
+}
+
+static uint32_t twister_word(struct twister *t)
+{
+    if (t->next == TWISTER_WORDS)
+        twister_turn(t);
+    uint32_t y = t->word[t->next++];
+    y ^= y >> 11;
+    y ^= y << 7 & 0x9d2c5680u;
+    y ^= y << 15 & 0xefc60000u;
+    return y ^ y >> 18;
+}
+
+/* u in [0, 1). */
+static double twister_draw(struct twister *t)
+{
+    uint32_t a = twister_word(t) >> 5, b = twister_word(t) >> 6;
+    return ((double)a * 0x1p26 + (double)b) * 0x1p-53;
+}
+
+/* The sequence of a problem from draw `first` on. */
+static void twister_begin(struct twister *t, const struct problem *problem, int64_t first)
+{
+    t->word[0] = (uint32_t)problem->seed;
+    for (uint32_t i = 1; i < TWISTER_WORDS; i++)
+        t->word[i] = 1812433253u * (t->word[i - 1] ^ t->word[i - 1] >> 30) + i;
+    t->next = TWISTER_WORDS;
+    while (first-- > 0)
+        twister_draw(t);
+}
+
+static int64_t draws_of_x(const struct problem *p)
+{
+    return p->batch * p->heads * p->tokens * p->dim;
+}
+
+/* In row order, whatever the order of the draws. */
+static void draw_x(float *to, const struct problem *p)
+{
+    bool heads_first = p->recipe != RECIPE_ONNX_3D;
+    int64_t outer = heads_first ? p->heads : p->tokens,
+            inner = heads_first ? p->tokens : p->heads;
+    struct twister t;
+    twister_begin(&t, p, 0);
+    for (int64_t r = 0; r < p->batch * outer * inner; r++) {
+        int64_t b = r / inner / outer, o = r / inner % outer, i = r % inner,
+                row = (b * inner + i) * outer + o;
+        for (int64_t c = 0; c < p->dim; c++)
+            to[(heads_first ? row : r) * p->dim + c] = (float)twister_draw(&t);
+    }
+}
+
+int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t)
+{
+    struct twister twister;
+    twister_begin(&twister, problem, draws_of_x(problem) + b * problem->tokens + t);
+    return (int64_t)((double)problem->rows * twister_draw(&twister));
+}
+
+static void draw_rotations(const struct problem *p, float *cosines, float *sines)
+{
+    int64_t n = p->rows * (p->rotary_dim / 2),
+            ids = problem_draws_positions(p) ? p->batch * p->tokens : 0;
+    struct twister t;
+    twister_begin(&t, p, draws_of_x(p) + ids);
+    for (int64_t i = 0; i < n; i++)
+        sines[i] = (float)twister_draw(&t);
+    for (int64_t i = 0; i < n; i++)
+        cosines[i] = (float)twister_draw(&t);
+}
+
 void fill_inputs(float *to, int64_t n, const struct problem *problem, uint64_t stream)
 {
+    if (problem->recipe != RECIPE_MIX && stream == STREAM_X) {
+        draw_x(to, problem);
+        return;
+    }
     uint64_t key = mix64(problem->seed, stream);
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits = input_bits(mix64(key, (uint64_t)i), problem->special);
         memcpy(to + i, &bits, sizeof bits);
     }
 }
+
+/* ---- cos and sin of base 10000 ---- */
 
 /* Rows of cos and sin already worked out for one rotary_dim. */
 struct kept {
@@ -94,7 +197,7 @@ fail:
 
 /* Copies the first rows of that rotary_dim's table, which is kept between calls and grows to
  * the most rows asked for: a bench or a suite asks for the same few again and again. */
-bool rotation_rows(int64_t half, int64_t rows, float *cosines, float *sines)
+static bool rotation_rows(int64_t half, int64_t rows, float *cosines, float *sines)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct kept *all;
@@ -120,4 +223,12 @@ bool rotation_rows(int64_t half, int64_t rows, float *cosines, float *sines)
     }
     pthread_mutex_unlock(&lock);
     return k != NULL;
+}
+
+bool fill_rotations(const struct problem *problem, float *cosines, float *sines)
+{
+    if (problem->recipe == RECIPE_MIX)
+        return rotation_rows(problem->rotary_dim / 2, problem->rows, cosines, sines);
+    draw_rotations(problem, cosines, sines);
+    return true;
 }

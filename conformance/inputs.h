@@ -14,7 +14,10 @@ bool kernel_takes_x(enum posenc_kernel kernel);
 /* n inputs of a stream, in the order of their index. */
 void fill_inputs(float *to, int64_t n, const struct problem *problem, uint64_t stream);
 
-/* cos and sin of rotary_dim = 2 half, [rows, half] each; false when memory runs out. */
-bool rotation_rows(int64_t half, int64_t rows, float *cosines, float *sines);
+/* cos and sin of a rope problem, [rows, rotary_dim / 2] each; false when memory runs out. */
+bool fill_rotations(const struct problem *problem, float *cosines, float *sines);
+
+/* Where problem_draws_positions(). */
+int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t);
 
 #endif

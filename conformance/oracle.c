@@ -152,6 +152,32 @@ static void row_rope(const struct oracle *oracle, int64_t r, double *want, doubl
     }
 }
 
+/* Casts keep a compiler from contracting, and change nothing: products of two f32 are exact in
+ * f64, and a sum of two f32 rounded to f64 first rounds to the same f32. */
+static float unfused(float a, float b, float c, float d)
+{
+    const float ab = (float)((double)a * (double)b), cd = (float)((double)c * (double)d);
+    return (float)((double)ab + (double)cd);
+}
+
+void oracle_row_unfused(const struct call *call, int64_t r, float *out)
+{
+    const struct problem *problem = &call->problem;
+    const bool half_split = problem->kernel == POSENC_KERNEL_rope_half;
+    const int64_t half = problem->rotary_dim / 2;
+    const int64_t row = row_position(problem, r, problem->heads) * half;
+    const float *x = call->x + r * problem->dim;
+    for (int64_t i = 0; i < half; i++) {
+        const int64_t a = half_split ? i : 2 * i, b = half_split ? i + half : 2 * i + 1;
+        const float c = call->cos[row + i];
+        const float s = problem->transpose ? -call->sin[row + i] : call->sin[row + i];
+        out[a] = unfused(x[a], c, -x[b], s);
+        out[b] = unfused(x[b], c, x[a], s);
+    }
+    for (int64_t k = problem->rotary_dim; k < problem->dim; k++)
+        out[k] = x[k];
+}
+
 static void row_learned(const struct oracle *oracle, int64_t r, int64_t width, double *want)
 {
     const struct call *call = oracle->call;

@@ -19,6 +19,10 @@ void oracle_destroy(struct oracle *oracle);
  * unit of pair_ulp; otherwise |want|. */
 void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass);
 
+/* Row r of a rotation in plain f32 arithmetic: x0 cos - x1 sin and x1 cos + x0 sin, both
+ * products rounded, then their sum.  out[head_dim]; reads the pristine inputs. */
+void oracle_row_unfused(const struct call *call, int64_t r, float *out);
+
 /* Frequencies of a spec as the oracle sees them: fraction of a turn in 192 bits (turn[0] the
  * most significant word; profile exact) and the f32 value of profile hf_f32.  Returns n_pairs,
  * at most `n`.  attention_factor correctly rounded to f64. */

@@ -76,10 +76,18 @@ struct problem problem_default(enum posenc_kernel kernel)
     return p;
 }
 
+bool problem_draws_positions(const struct problem *problem)
+{
+    return problem->position_kind != POSENC_OFFSET &&
+           (problem->recipe == RECIPE_ONNX || problem->recipe == RECIPE_ONNX_3D);
+}
+
 int64_t problem_position(const struct problem *problem, int64_t b, int64_t t)
 {
     if (problem->position_kind == POSENC_OFFSET)
         return problem->first + t;
+    if (problem_draws_positions(problem))
+        return drawn_position(problem, b, t);
     int64_t base = problem->positions ? problem->positions[t] : problem->first + t;
     return base + b * problem->batch_shift;
 }

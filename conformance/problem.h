@@ -20,6 +20,15 @@ enum signature {
 enum signature kernel_signature(enum posenc_kernel kernel); /* from kernels.def */
 const char *kernel_stage(enum posenc_kernel kernel);        /* "table" or "apply" */
 
+/* Where inputs come from: see inputs.c.  The others are those of the published tests of ONNX
+ * RotaryEmbedding-23, for rope alone. */
+enum recipe {
+    RECIPE_MIX,
+    RECIPE_ONNX,                /* X [batch, heads, tokens, head_dim] */
+    RECIPE_ONNX_3D,             /* X [batch, tokens, heads head_dim] */
+    RECIPE_ONNX_NO_POSITION_IDS /* X as in the first; a row of cos and sin for each token */
+};
+
 /* Unused members are zero; problem_default() fills what a kernel needs with a small
  * valid case. */
 struct problem {
@@ -52,6 +61,7 @@ struct problem {
     int64_t offset_bytes; /* of every tensor from a 64-byte boundary; a multiple of 4 */
     uint64_t seed;        /* of the inputs */
     bool special;         /* inputs hold NaN, infinities, zeros of both signs, subnormals */
+    enum recipe recipe;   /* of the inputs */
 };
 
 struct problem problem_default(enum posenc_kernel kernel);
@@ -106,8 +116,8 @@ struct call {
 
 /* Inputs are normal-range and never zero (unless `special`), a function of seed and index only.
  * cos/sin of a rope call are the correctly rounded ones of base 10000 at each row, up to 4096
- * rows, repeating after that.  Refusals of the library (bad dim, theta) come back as its
- * status. */
+ * rows, repeating after that.  RECIPE_ONNX... draw all of these instead.  Refusals of the
+ * library (bad dim, theta) come back as its status. */
 enum posenc_status call_create(struct call *call, const struct problem *problem,
                                const struct memory *memory);
 enum posenc_status call_run(struct call *call, const struct posenc_backend *backend);
@@ -118,10 +128,14 @@ void call_destroy(struct call *call);
 /* Row r of output o, as the kernel left it. */
 const float *call_row(const struct call *call, int o, int64_t r);
 
+/* Whether the recipe draws an array of positions, [batch, tokens]. */
+bool problem_draws_positions(const struct problem *problem);
+
 /* Position of token t in batch b of a problem. */
 int64_t problem_position(const struct problem *problem, int64_t b, int64_t t);
 
-/* A 64-bit mix of its arguments (splitmix64): the only source of randomness here. */
+/* A 64-bit mix of its arguments (splitmix64): the only source of randomness here, but for the
+ * recipes of others. */
 uint64_t mix64(uint64_t seed, uint64_t index);
 
 /* What call_reset fills outputs with: a NaN that no kernel makes. */

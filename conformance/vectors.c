@@ -16,6 +16,8 @@ static const char *const profile_names[] = { "exact", "hf_f32", NULL };
 static const char *const convention_names[] = { "exponent", "endpoint", NULL };
 static const char *const scaling_names[] = { "none", "linear", "llama3", "yarn", NULL };
 static const char *const layout_names[] = { "interleaved", "sin_cos", "cos_sin", NULL };
+static const char *const recipe_names[] = { "mix", "onnx", "onnx_3d", "onnx_no_position_ids",
+                                            NULL };
 static const char *const kind_names[] = { "offset", "i32", "i64", NULL };
 
 enum {
@@ -79,6 +81,7 @@ const struct field problem_fields[N_FIELDS] = {
     { "offset_bytes", FIELD_I64, AT(offset_bytes), ALL, NULL },
     { "seed", FIELD_U64, AT(seed), ALL, NULL },
     { "special", FIELD_BOOL, AT(special), ALL, NULL },
+    { "recipe", FIELD_ENUM, AT(recipe), ROPE, recipe_names },
 };
 
 bool field_applies(const struct field *field, enum posenc_kernel kernel)

@@ -1,6 +1,6 @@
 /*
- * Cases of application: rotations, sums, biases.  Inputs come from the recipe of inputs.c; each
- * case has its own seed.
+ * Cases of application: rotations, sums, biases.  Inputs come from the recipes of inputs.c;
+ * each case has its own seed, but for the published ones of ONNX.
  */
 #include "golden.h"
 
@@ -103,6 +103,54 @@ void list_rope(struct golden *golden)
     for (int k = 0; k < 2; k++) {
         list_shapes(golden, k ? POSENC_KERNEL_rope_interleaved : POSENC_KERNEL_rope_half);
         list_memory(golden, k ? POSENC_KERNEL_rope_interleaved : POSENC_KERNEL_rope_half);
+    }
+}
+
+/* ---- The published tests of ONNX RotaryEmbedding-23 ---- */
+
+/* 16 node tests, test_rotary_embedding..., of 8 computations: each is there as one node and as
+ * its function body (_expanded), with the same data. */
+void list_onnx(struct golden *golden)
+{
+    static const char source[] =
+        "ONNX RotaryEmbedding-23, onnx/backend/test/case/node/rotaryembedding.py";
+    static const char given[] = "cos and sin made anew from positions: these are of no angle",
+                      ids[] = "the row of another token or batch, where a cache has all rows",
+                      tail[] = "the tail rotated too, or pairs that span the head";
+    const enum posenc_kernel half = POSENC_KERNEL_rope_half,
+                             interleaved = POSENC_KERNEL_rope_interleaved;
+    const struct {
+        const char *name, *flags, *note;
+        enum posenc_kernel kernel;
+        enum recipe recipe;
+        int64_t rotary_dim;
+    } all[] = {
+        { "", "Pairing Batch", given, half, RECIPE_ONNX, 8 },
+        { "-3d-input", "Pairing Batch", "heads and tokens exchanged", half, RECIPE_ONNX_3D, 8 },
+        { "-interleaved", "Pairing Batch", given, interleaved, RECIPE_ONNX, 8 },
+        { "-with-rotary-dim", "Pairing Batch Partial", tail, half, RECIPE_ONNX, 4 },
+        { "-with-interleaved-rotary-dim", "Pairing Batch Partial", tail, interleaved,
+          RECIPE_ONNX, 4 },
+        { "-no-position-ids", "Pairing Batch", ids, half, RECIPE_ONNX_NO_POSITION_IDS, 8 },
+        { "-no-position-ids-interleaved", "Pairing Batch", ids, interleaved,
+          RECIPE_ONNX_NO_POSITION_IDS, 8 },
+        { "-no-position-ids-rotary-dim", "Pairing Batch Partial", tail, half,
+          RECIPE_ONNX_NO_POSITION_IDS, 4 },
+    };
+    add_group(golden, "onnx");
+    for (int64_t k = 0; k < COUNT(all); k++) {
+        struct problem *p = add_case(golden, all[k].kernel, all[k].flags, all[k].note, source,
+                                     "onnx-rotary-embedding%s", all[k].name);
+        const bool cache = all[k].recipe != RECIPE_ONNX_NO_POSITION_IDS;
+        p->batch = 2;
+        p->tokens = 3;
+        p->heads = 4;
+        p->dim = 8;
+        p->rotary_dim = all[k].rotary_dim;
+        p->rows = cache ? 50 : p->batch * p->tokens;
+        p->position_kind = POSENC_POSITIONS_I64;
+        p->batch_shift = cache ? 0 : p->tokens;
+        p->recipe = all[k].recipe;
     }
 }
 

@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     }
     golden_create(&golden);
     if (certify)
-        status = certify_known() != 0 || certify_oracle(&golden) != 0;
+        status = certify_known(&golden) != 0 || certify_oracle(&golden) != 0;
     else if (out)
         status = golden_write(&golden, argv[2]) != 0 ? 2 : 0;
     else

@@ -79,6 +79,7 @@ void list_rope_table(struct golden *golden);
 void list_convergents(struct golden *golden);
 void list_hf_f32(struct golden *golden);
 void list_rope(struct golden *golden);
+void list_onnx(struct golden *golden);
 void list_added(struct golden *golden);
 void list_bias(struct golden *golden);
 
@@ -93,6 +94,6 @@ int64_t certified_specs(struct posenc_freqs_spec *specs, int64_t most);
 int golden_write(const struct golden *golden, const char *dir); /* 0, or 1 and a message */
 int certify_oracle(const struct golden *golden);                /* number of disagreements */
 int certify_library(void);
-int certify_known(void); /* published figures, and the metrics */
+int certify_known(const struct golden *golden); /* published figures, and the metrics */
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * Figures published elsewhere, so that one reading of a formula is not checked only against
  * itself: bands of llama3, ramps and factors of YaRN, slopes of ALiBi, thresholds of T5, hard
- * positions; and the metrics (rounding, ulps) at the ends of binades and of f32.
+ * positions, the outputs of ONNX's tests; and the metrics (rounding, ulps) at the ends of
+ * binades and of f32.
  */
 #include "fixed.h"
 #include "golden.h"
@@ -258,7 +259,75 @@ static void products_against_mpfr(void)
     mpfr_clears(s, c, x, (mpfr_ptr)0);
 }
 
-int certify_known(void)
+/* The published output tensors of ONNX RotaryEmbedding-23, f32 little-endian: that they come
+ * out says that inputs and positions are the published ones too. */
+static const struct {
+    const char *id, *sha256;
+} onnx[] = {
+    { "rope_half/f32/given/onnx-rotary-embedding",
+      "2b4b4f834c4b22c4c88e04a2e22d31afaf896b4184537c14ad720457c1322f93" },
+    { "rope_half/f32/given/onnx-rotary-embedding-3d-input",
+      "a88d15649351ac9a303caece01ca6c61691a3c803cfd8f99d6d9130eddaf426d" },
+    { "rope_interleaved/f32/given/onnx-rotary-embedding-interleaved",
+      "cafef373d3ed0b830456057bd4963d754b26a60e1bad456b370ed03b5b6f1e9f" },
+    { "rope_half/f32/given/onnx-rotary-embedding-with-rotary-dim",
+      "f93967c5f86717aa8e545142659e39d6d9659d832ea8816ee3abade6b9a98af1" },
+    { "rope_interleaved/f32/given/onnx-rotary-embedding-with-interleaved-rotary-dim",
+      "2ecc81d436adca759767f4b6471ce164fb82ba60efab386149972e9b892bcb09" },
+    { "rope_half/f32/given/onnx-rotary-embedding-no-position-ids",
+      "43fcf9515a4daa2da5aa49cde27d1e5cae1936b3f4129cdb89be6a15d18eff16" },
+    { "rope_interleaved/f32/given/onnx-rotary-embedding-no-position-ids-interleaved",
+      "8221718a5ef2fa51f4922baf08c17d3a8887176f887bf992556fba1b858cb7da" },
+    { "rope_half/f32/given/onnx-rotary-embedding-no-position-ids-rotary-dim",
+      "6810ad16e92b7db1d4ade94d9125302fc6c5ddc7a3d81f4bf46a2df2e33593cc" },
+};
+
+/* The hash of a rotation's unfused results in the order of ONNX's X. */
+static bool published_hash(const struct problem *p, char hash[65])
+{
+    struct call call;
+    if (call_create(&call, p, &memory_plain) != POSENC_OK)
+        return false;
+    const bool heads_first = p->recipe != RECIPE_ONNX_3D;
+    const int64_t outer = heads_first ? p->heads : p->tokens,
+                  inner = heads_first ? p->tokens : p->heads;
+    struct sha256 sha;
+    sha256_init(&sha);
+    for (int64_t k = 0; k < p->batch * outer * inner; k++) {
+        const int64_t b = k / inner / outer, o = k / inner % outer, i = k % inner;
+        float row[8];
+        oracle_row_unfused(&call, heads_first ? (b * inner + i) * outer + o : k, row);
+        for (int64_t c = 0; c < p->dim; c++) {
+            uint32_t bits;
+            memcpy(&bits, row + c, sizeof bits);
+            for (int shift = 0; shift < 32; shift += 8)
+                sha256_update(&sha, &(unsigned char){ (unsigned char)(bits >> shift) }, 1);
+        }
+    }
+    sha256_final(&sha, hash);
+    call_destroy(&call);
+    return true;
+}
+
+static void known_onnx(const struct golden *golden)
+{
+    size_t matched = 0, drawn = 0;
+    for (size_t i = 0; i < golden->vectors.n; i++) {
+        const struct vector_case *c = &golden->vectors.cases[i];
+        char hash[65];
+        if (c->problem.recipe == RECIPE_MIX)
+            continue;
+        drawn++;
+        if (c->problem.dim != 8 || !published_hash(&c->problem, hash))
+            continue;
+        for (size_t k = 0; k < sizeof onnx / sizeof *onnx; k++)
+            matched += strcmp(onnx[k].id, c->id) == 0 && strcmp(onnx[k].sha256, hash) == 0;
+    }
+    require_near((double)drawn, 8, 0, "cases of ONNX");
+    require_near((double)matched, 8, 0, "cases of ONNX with the published output");
+}
+
+int certify_known(const struct golden *golden)
 {
     wrong = 0;
     llama3_bands(128, 8, 4, 29, 6, 29);
@@ -277,5 +346,6 @@ int certify_known(void)
     metrics_against_mpfr();
     known_metrics();
     products_against_mpfr();
+    known_onnx(golden);
     return wrong;
 }
