@@ -9,6 +9,7 @@
  * Exit: 0 fine, 1 a disagreement, 2 usage or files.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "folder.h"
 #include "golden.h"
 
 #include <dirent.h>
@@ -48,33 +49,15 @@ static bool same_files(const char *from, const char *in)
     return same && files > 0;
 }
 
-static void remove_folder(const char *path)
-{
-    DIR *dir = opendir(path);
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        char file[PATH_BYTES];
-        snprintf(file, sizeof file, "%.400s/%.400s", path, entry->d_name);
-        if (entry->d_name[0] != '.')
-            unlink(file);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(path);
-}
-
 static int check(const struct golden *golden, const char *dir)
 {
-    const char *base = getenv("TMPDIR");
-    char made[PATH_BYTES];
-    snprintf(made, sizeof made, "%.400s/golden-XXXXXX", base ? base : "/tmp");
-    if (!mkdtemp(made)) {
-        fprintf(stderr, "golden: no temporary folder %s\n", made);
+    char made[FOLDER_BYTES];
+    if (!folder_make("golden", made))
         return 2;
-    }
     int status = golden_write(golden, made) != 0 ? 2 : 0;
     if (status == 0 && (!same_files(made, dir) || !same_files(dir, made)))
         status = 1;
-    remove_folder(made);
+    folder_remove(made);
     if (status == 0)
         printf("%s is what the generator makes: %zu cases\n", dir, golden->vectors.n);
     return status;

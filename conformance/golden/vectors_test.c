@@ -3,6 +3,7 @@
  * altered or is none.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "folder.h"
 #include "npy.h"
 #include "vectors_fields.h"
 
@@ -138,20 +139,6 @@ static void require_folder_checked(const char *dir, const char *folder, const ch
     require_refused(vectors_load_dir, folder, name, a, b);
 }
 
-static void remove_folder(const char *path)
-{
-    DIR *dir = opendir(path);
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        char file[PATH_BYTES];
-        snprintf(file, sizeof file, "%.400s/%.400s", path, entry->d_name);
-        if (entry->d_name[0] != '.')
-            unlink(file);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(path);
-}
-
 /* ---- Hashes and arrays ---- */
 
 /* FIPS 180-4 examples, and the same bytes in pieces of every size. */
@@ -222,13 +209,9 @@ int main(int argc, char **argv)
         fputs("usage: vectors_test DIR PACK\n", stderr);
         return 2;
     }
-    const char *base = getenv("TMPDIR");
-    char folder[PATH_BYTES];
-    snprintf(folder, sizeof folder, "%.400s/vectors-XXXXXX", base ? base : "/tmp");
-    if (!mkdtemp(folder)) {
-        fprintf(stderr, "vectors_test: no temporary folder %s\n", folder);
+    char folder[FOLDER_BYTES];
+    if (!folder_make("vectors_test", folder))
         return 2;
-    }
     require_hashes();
     require_arrays();
     require_same_sets(argv[1], argv[2]);
@@ -238,6 +221,6 @@ int main(int argc, char **argv)
     require_folder_checked(argv[1], folder, "alibi.safetensors", 0, 900, "altered", "SHA-256");
     require_folder_checked(argv[1], folder, "t5.json", 0, 50, "altered", "SHA-256");
     require_folder_checked(argv[1], folder, "MANIFEST.json", 40, -1, "line", "MANIFEST.json");
-    remove_folder(folder);
+    folder_remove(folder);
     return failures != 0;
 }

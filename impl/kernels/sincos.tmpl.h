@@ -9,9 +9,8 @@
  *     R(64 a + 8 b + c) = R_anchor(64 a) . step8[b] . step1[c]        (cos, sin: angle
  * addition)
  *
- * Four roundings of f64 and the tables' own leave an absolute error below 6e-16 (2^-50.5),
- * which is 2^-25.5 ulp of 1 and stays below 0.2 ulp of f32 for results down to 2^-24.  Smaller
- * ones, next to a zero, are evaluated from the phase itself (small_sine).  The blocks are those
+ * The roundings of f64 and the tables' own leave an absolute error below 6e-16 (2^-50.5): less
+ * than 0.1 ulp of f32 for results down to 2^-24, where an ulp is 2^-47.  Smaller ones, next to a zero, are evaluated from the phase itself (small_sine).  The blocks are those
  * of absolute positions, so a value depends on its position alone, not on where a batch was
  * cut.
  *

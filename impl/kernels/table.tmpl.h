@@ -148,7 +148,7 @@ SIMD_INLINE void group_rows(const struct run *run, enum sink sink, enum how how,
 }
 
 /* Pairs are taken in strips whose anchors and step1 rows stay in the L1 cache. */
-enum { STRIP = POSENC_PLAN_PAD };
+enum { STRIP_PAIRS = POSENC_PLAN_PAD };
 
 /* Rows [row, end) within one block of POSENC_BLOCK positions, pairs [from, to). */
 SIMD_INLINE void block_strip(const struct run *run, enum sink sink, enum how how, int64_t row,
@@ -156,7 +156,7 @@ SIMD_INLINE void block_strip(const struct run *run, enum sink sink, enum how how
 {
     const struct posenc_freqs *freqs = run->freqs;
     uint32_t anchor = (run->first + (uint32_t)row) / POSENC_BLOCK * POSENC_BLOCK;
-    double cosines[STRIP], sines[STRIP];
+    double cosines[STRIP_PAIRS], sines[STRIP_PAIRS];
 
     for (int64_t i = from; i < to; i += vf_lanes()) {
         vd c, s, scale = vd_set1(run->scale);
@@ -193,8 +193,9 @@ SIMD_INLINE void run_blocks(const struct run *run, enum sink sink, enum how how)
         int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_BLOCK);
         int64_t end = at_most(run->count, row + POSENC_BLOCK - into);
 
-        for (int64_t from = 0; from < run->pairs; from += STRIP)
-            block_strip(run, sink, how, row, end, from, at_most(from + STRIP, run->pairs));
+        for (int64_t from = 0; from < run->pairs; from += STRIP_PAIRS)
+            block_strip(run, sink, how, row, end, from,
+                        at_most(from + STRIP_PAIRS, run->pairs));
         row = end;
     }
 }
