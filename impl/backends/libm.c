@@ -117,7 +117,7 @@ static enum posenc_status learned_add(const struct posenc_learned_args *args)
     return POSENC_OK;
 }
 
-/* One head: pair i is (x[i * step], x[i * step + apart]). */
+/* One head of n pairs, in either pairing; sign -1 is the transpose. */
 static void rotate_half(int64_t n, const float *cosine, const float *sine, float sign,
                         const float *x, float *out)
 {

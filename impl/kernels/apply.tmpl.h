@@ -9,9 +9,9 @@
  *
  * Bound by memory.  Heads are taken in strips of channels whose angles stay in registers while
  * the heads pass.  What comes from DRAM and has more than one strip is taken in the order of
- * memory instead: strips make the hardware's prefetchers lose the thread (half the speed on Zen
- * 4). Software prefetch was tried: there it cost up to a third in the caches and a tenth in
- * DRAM.
+ * memory instead: strips make the hardware's prefetchers lose the thread (half the speed on
+ * Zen 4).  Software prefetch was tried: there it cost up to a third in the caches and a tenth
+ * in DRAM.
  */
 #ifndef POSENC_APPLY_TMPL_H
 #define POSENC_APPLY_TMPL_H

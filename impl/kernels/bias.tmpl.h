@@ -27,9 +27,8 @@ SIMD_INLINE void put_bias(bool add, const float *x, vf x_scale, float *out, vf b
         vf_store_n(out, bias, n);
 }
 
-/* Biases of n keys whose positions less the query's are `ahead`.  Distances are below 2^24:
- * exact in f32.  0 - slope |d| with one fma is the product rounded once, and +0 at distance 0.
- */
+/* Biases of keys whose positions less the query's are `ahead`.  Distances are below 2^24, exact
+ * in f32.  0 - slope |d| with one fma is the product rounded once, and +0 at distance 0. */
 SIMD_INLINE vf alibi_bias(bool causal, vf minus_slope, vf ahead)
 {
     vf zero = vf_set1(0.0f), bias = vf_fma(minus_slope, vf_abs(ahead), zero);

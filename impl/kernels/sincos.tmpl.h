@@ -3,16 +3,15 @@
  *
  * Profile exact.  A frequency is a fraction of a turn in 128 binary digits, so position x
  * frequency mod 1 is integer multiplication and its wrap-around is the range reduction: exact
- * at any position. Anchors, at multiples of 64 positions, are evaluated from that phase in f64;
+ * at any position.  Anchors, at multiples of 64 positions, are evaluated from that phase in f64;
  * the 63 positions after an anchor are it rotated by two small tables of the plan:
  *
- *     R(64 a + 8 b + c) = R_anchor(64 a) . step8[b] . step1[c]        (cos, sin: angle
- * addition)
+ *     R(64 a + 8 b + c) = R_anchor(64 a) . step8[b] . step1[c]      (. adds angles)
  *
  * The roundings of f64 and the tables' own leave an absolute error below 6e-16 (2^-50.5): less
- * than 0.1 ulp of f32 for results down to 2^-24, where an ulp is 2^-47.  Smaller ones, next to a zero, are evaluated from the phase itself (small_sine).  The blocks are those
- * of absolute positions, so a value depends on its position alone, not on where a batch was
- * cut.
+ * than 0.1 ulp of f32 for results down to 2^-24, where an ulp is 2^-47.  Smaller ones, next to
+ * a zero, are evaluated from the phase itself (small_sine).  The blocks are those of absolute
+ * positions, so a value depends on its position alone, not on where a batch was cut.
  *
  * Profile hf_f32.  The f32 angle is reduced by pi/2 in three f64 parts with fma (exact for
  * angles below 2^50), evaluated in f64 and rounded once.
@@ -24,7 +23,7 @@
 #include "common.h"
 
 /* cos and sin of r, |r| <= pi/4 (1 + 2^-40): the Taylor series, coefficients 1/k! rounded to
- * f64. The first term left out is below 2^-56 of the result. */
+ * f64.  The first term left out is below 2^-56 of the result. */
 SIMD_INLINE void sincos_reduced(vd r, vd *cosine, vd *sine)
 {
     vd z = vd_mul(r, r);
@@ -150,7 +149,7 @@ SIMD_INLINE void sincos_round(const struct posenc_freqs *freqs, uint32_t positio
 }
 
 /* Profile hf_f32: cos and sin of fl(fl(position) * inv_freq), each rounded, then times
- * (float)scale. n pairs, the plan's arrays being padded. */
+ * (float)scale.  A whole vector, the plan's arrays being padded. */
 SIMD_INLINE void sincos_hf(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
                            double scale, vf *cosine, vf *sine)
 {

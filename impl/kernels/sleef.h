@@ -1,12 +1,9 @@
 /*
  * A backend of the family sleef: the table kernels with SLEEF's deterministic f32 sine and
- * cosine
- * ("finz": the same bits on every ISA with fma) on a phase reduced as in sincos.tmpl.h.  At
- * most 2 ulp: 1 from SLEEF, the rest from rounding the reduced angle to f32.  What needs no
+ * cosine ("finz": the same bits on every ISA with fma) on a phase reduced as in sincos.tmpl.h.
+ * At most 2 ulp: 1 from SLEEF, the rest from rounding the reduced angle to f32.  What needs no
  * sine is left to the templates.  The file that includes this defines POSENC_SIMD, the
- * TEMPLATE_ words and sleef_sincos(), which needs the primitives' types:
- *
- *   SLEEF_SINCOS(r, &cosine, &sine)
+ * TEMPLATE_ words and SLEEF_SINCOS(angle, &cosine, &sine).
  *
  * SLEEF: Shibata and Petrogalli, IEEE TPDS 31(6), 2020.
  */

@@ -201,8 +201,8 @@ SIMD_INLINE void run_blocks(const struct run *run, enum sink sink, enum how how)
 }
 
 #ifndef POSENC_SINCOS_ELEMENT
-/* Whether the run is large, each of its vectors fills whole lines at once (halves of a line would be
- * written out one by one) and lies on a boundary of its own size. */
+/* Whether the run is large, each of its vectors fills whole lines at once (halves of a line
+ * would be written out one by one) and lies on a boundary of its own size. */
 static bool streams(const struct run *run, enum sink sink)
 {
     int64_t vector = vf_lanes() * (int64_t)sizeof(float);
@@ -240,8 +240,8 @@ SIMD_INLINE void run_all(const struct run *run, enum sink sink, bool add)
     run_elements(run, sink, how);
 }
 
-/* The run of token t: rows from `row` on, whose magnitudes are consecutive.  Returns how many.
- */
+/* The run of token t: rows from `row` on, whose magnitudes are consecutive.  Returns how
+ * many. */
 static int64_t run_find(const struct posenc_positions *positions, int64_t b, int64_t t,
                         int64_t tokens, struct run *run)
 {

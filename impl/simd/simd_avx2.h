@@ -19,8 +19,8 @@ SIMD_INLINE vf vf_set1(float x) { return _mm256_set1_ps(x); }
 SIMD_INLINE vf vf_iota(void) { return _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7); }
 SIMD_INLINE vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
 
-/* Parts of a vector go by fours, twos and ones: AMD's masked stores take dozens of operations, and
- * some emulators' masked loads touch what the mask excludes. */
+/* Parts of a vector go by fours, twos and ones: AMD's masked stores take dozens of operations,
+ * and some emulators' masked loads touch what the mask excludes. */
 SIMD_INLINE vf vf_load_n(const float *p, int64_t n)
 {
     const float *q = p + (n & 4);

@@ -1,5 +1,4 @@
-/* The primitives of simd.h for AVX-512 (F, BW, DQ, VL): 16 lanes, f64 and u64 in two registers.
- */
+/* The primitives of simd.h for AVX-512 (F, BW, DQ, VL): 16 lanes, f64 and u64 in pairs. */
 #ifndef POSENC_SIMD_AVX512_H
 #define POSENC_SIMD_AVX512_H
 

@@ -1,5 +1,4 @@
-/* The primitives of simd.h with one lane, in plain C: the reference the wider ones must equal.
- */
+/* The primitives of simd.h with one lane, in plain C: what the wider ones must equal. */
 #ifndef POSENC_SIMD_SCALAR_H
 #define POSENC_SIMD_SCALAR_H
 
