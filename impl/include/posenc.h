@@ -128,12 +128,15 @@ enum posenc_convention {
     POSENC_ENDPOINT, /* theta^(-i/(n-1)), n = dim/2 (n = 1: frequency 1):  tensor2tensor, Whisper */
 };
 
-/* Context extension.  The rules are those of Hugging Face modeling_rope_utils.py. */
+/* Context extension, by the rules of Hugging Face modeling_rope_utils.py.  Besides `factor`:
+ * llama3 takes low_freq_factor, high_freq_factor and original_max_position_embeddings; yarn
+ * (Peng et al. 2309.00071) original_max_position_embeddings, beta_fast, beta_slow, truncate,
+ * attention_factor, mscale and mscale_all_dim. */
 enum posenc_scaling {
     POSENC_SCALING_NONE = 0,
-    POSENC_SCALING_LINEAR, /* factor */
-    POSENC_SCALING_LLAMA3, /* factor, low_freq_factor, high_freq_factor, original_max_position_embeddings */
-    POSENC_SCALING_YARN, /* factor, original_max_position_embeddings, beta_*, truncate, m* (2309.00071) */
+    POSENC_SCALING_LINEAR,
+    POSENC_SCALING_LLAMA3,
+    POSENC_SCALING_YARN,
 };
 
 /* What a plan is made from.  Start from POSENC_FREQS_SPEC. */
@@ -149,11 +152,11 @@ struct posenc_freqs_spec {
     double low_freq_factor, high_freq_factor;
     double beta_fast, beta_slow;
     bool truncate; /* yarn: correction range to whole pair indices */
-    double
-        attention_factor; /* 0: derive it (yarn: 0.1 ln factor + 1, or from both mscales; else 1) */
-    double mscale, mscale_all_dim;
-    const double
-        *values; /* caller's own frequencies, [ceil(dim/2)] radians per position; or NULL */
+    /* 0: derive it (yarn: 0.1 ln factor + 1, or from both mscales; else 1) */
+    double attention_factor, mscale, mscale_all_dim;
+    /* Caller's own frequencies, [ceil(dim/2)] radians per position, 0 to 2^16, in place of
+     * rope_theta and without a scaling (ARGUMENT); or NULL. */
+    const double *values;
 };
 #define POSENC_FREQS_SPEC                                                                      \
     {                                                                                          \
@@ -214,7 +217,8 @@ enum posenc_layout {
  * table-then-add to the last bit.
  * Shapes: out and x [batch, tokens, dim] (rank 3) or [tokens, dim] (rank 2); dim that of freqs.
  * [tokens, batch, dim] is the same thing by strides.  x and out may be the same tensor; may not
- * overlap otherwise.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, PARAMETER, POSITION, OVERLAP, OVERFLOW.
+ * overlap otherwise.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, PARAMETER, POSITION, OVERLAP,
+ * OVERFLOW.
  * Source: Vaswani et al. 1706.03762 section 3.5. */
 struct posenc_sinusoidal_args {
     size_t size;
@@ -343,8 +347,9 @@ enum posenc_kernel {
  *     const struct posenc_backend posenc_plugin;
  * A kernel it lacks is NULL.  The library calls a kernel with arguments it has validated and
  * brought to one form: positions checked, all activations rank 4 ([batch, tokens, heads, dim];
- * heads = 1 for encodings that are added; [batch, heads, queries, keys] for scores), tables rank
- * 2, cos/sin of rope_table rank 4 with heads = 1, biases rank 4 with batch = 1; in place means x.data == out.data. */
+ * heads = 1 for encodings that are added; [batch, heads, queries, keys] for scores), tables
+ * rank 2, cos/sin of rope_table rank 4 with heads = 1, biases rank 4 with batch = 1.  In place
+ * means x.data == out.data. */
 struct posenc_backend {
     size_t size;
     uint32_t abi;
@@ -378,7 +383,8 @@ POSENC_API bool posenc_provides(const struct posenc_backend *backend,
 /* The backends built into this library, whether or not this CPU runs them; NULL past the end. */
 POSENC_API const struct posenc_backend *posenc_backend_at(size_t index);
 POSENC_API const struct posenc_backend *posenc_backend_find(const char *name);
-/* NULL when the backend can run here; else the first thing that is missing, e.g. "CPU lacks avx512f". */
+/* NULL when the backend can run here; else the first thing that is missing, e.g. "CPU lacks
+ * avx512f". */
 POSENC_API const char *posenc_backend_obstacle(const struct posenc_backend *backend);
 
 /* What the CPU has of the features backends may need, space separated; and its key,
@@ -388,8 +394,9 @@ POSENC_API const char *posenc_cpu_key(void);
 
 /* Chooses for calls with backend NULL.  `text` is a backend's name, or lines "kernel backend"
  * (a tuning profile's choices), or NULL to go back to the environment (POSENC_BACKEND: exactly
- * that one; POSENC_MAX_ISA: no backend above it) and the order of features.  Atomic; calls under way
- * finish with the old choice.  Errors: UNKNOWN, UNSUPPORTED, NOT_PROVIDED; the selection is then unchanged. */
+ * that one; POSENC_MAX_ISA: none that needs more of the CPU than that one) and the order of
+ * features.  Atomic; calls under way finish with the old choice.  Errors: ARGUMENT (a line that
+ * is none), UNKNOWN, UNSUPPORTED, NOT_PROVIDED; the selection is then unchanged. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_select(const char *text);
 
 /* Who serves a kernel when no backend is given, and why.  `backend` is NULL when none does (a
@@ -397,7 +404,7 @@ POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_select(const char *text);
 struct posenc_selection {
     const struct posenc_backend *backend;
     enum posenc_status status;
-    const char *reason; /* e.g. "POSENC_BACKEND=avx2", "widest vectors this CPU runs" */
+    const char *reason; /* e.g. "POSENC_BACKEND=avx2", "first of the list that runs here" */
 };
 POSENC_API struct posenc_selection posenc_selection(enum posenc_kernel kernel);
 

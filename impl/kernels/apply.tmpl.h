@@ -119,7 +119,7 @@ SIMD_INLINE void rotate_strip(enum pairing pairing, const struct token *token, i
     }
 }
 
-/* Each strip is a function of its own: in one, gcc runs out of registers for the loops it shares. */
+/* Each strip is a function of its own: in one, gcc runs out of registers for the loops. */
 #define STRIP(name, pairing, steps)                                                            \
     static __attribute__((noinline)) void name(const struct token *token, int64_t i,           \
                                                int64_t n)                                      \
