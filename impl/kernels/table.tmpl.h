@@ -67,10 +67,12 @@ SIMD_INLINE void put_interleaved(const struct run *run, enum how how, int64_t ro
     const float *x = how == ADDED ? run->x + row * run->x_stride + 2 * i : NULL;
 
     if (2 * (i + n) > run->dim) {
-        float last[POSENC_PLAN_PAD];
-        vf_store(last, sine);
-        out[2 * n - 2] =
-            how == ADDED ? fmaf(x[2 * n - 2], run->x_scale, last[n - 1]) : last[n - 1];
+        float sines[POSENC_PLAN_PAD];
+        vf_store(sines, sine);
+        vf last = vf_set1(sines[n - 1]);
+        if (how == ADDED)
+            last = vf_fma(vf_load_n(x + 2 * n - 2, 1), vf_set1(run->x_scale), last);
+        vf_store_n(out + 2 * n - 2, last, 1);
         if (--n == 0)
             return;
     }
@@ -283,9 +285,11 @@ SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum
                 run.x = run_base(&args->x, b, t, &run, &run.x_stride);
             run_all(&run, sink, add);
             for (int64_t row = 0; sink != TO_INTERLEAVED && run.dim % 2 && row < n; row++) {
-                float *last = run.out + row * run.out_stride + run.dim - 1;
-                *last = add ? fmaf(run.x[row * run.x_stride + run.dim - 1], run.x_scale, 0.0f)
-                            : 0.0f;
+                vf zero = vf_set1(0.0f);
+                if (add)
+                    zero = vf_fma(vf_load_n(run.x + row * run.x_stride + run.dim - 1, 1),
+                                  vf_set1(run.x_scale), zero);
+                vf_store_n(run.out + row * run.out_stride + run.dim - 1, zero, 1);
             }
             t += n;
         }

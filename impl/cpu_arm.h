@@ -1,0 +1,74 @@
+/*
+ * Features of a 64-bit Arm CPU: the capabilities Linux gives each program, sysctl on macOS.
+ *
+ * Reference: Linux, Documentation/arch/arm64/elf_hwcaps.rst, cpu-feature-registers.rst; Arm ARM, MIDR_EL1.
+ */
+#if defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+
+struct place {
+    enum { NEON } feature;
+};
+
+#define CPU_FEATURES FEATURE("neon", 1, { NEON })
+
+static bool features_here[NEON + 1];
+
+static bool has_feature(const struct place *at) { return features_here[at->feature]; }
+
+#if defined(__linux__)
+static void read_cpu(void)
+{
+    unsigned long capabilities = getauxval(AT_HWCAP);
+
+    features_here[NEON] = (capabilities & HWCAP_ASIMD) != 0;
+}
+
+/* implementer-part-variant-revision of the core this happens to run on: the kernel answers for
+ * MIDR_EL1, which a program may not read itself. */
+static void read_key(char *key, size_t size)
+{
+    static const struct {
+        unsigned implementer;
+        const char *name;
+    } known[] = { { 0x41, "arm" },       { 0x42, "broadcom" },  { 0x46, "fujitsu" },
+                  { 0x48, "hisilicon" }, { 0x4e, "nvidia" },    { 0x51, "qualcomm" },
+                  { 0x61, "apple" },     { 0x6d, "microsoft" }, { 0xc0, "ampere" } };
+    char number[8];
+    const char *name = number;
+    uint64_t midr;
+
+    if (!(getauxval(AT_HWCAP) & HWCAP_CPUID)) {
+        snprintf(key, size, "arm-unknown");
+        return;
+    }
+    __asm__("mrs %0, midr_el1" : "=r"(midr));
+    unsigned implementer = (unsigned)(midr >> 24 & 0xff);
+    snprintf(number, sizeof number, "%02x", implementer);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].implementer == implementer)
+            name = known[i].name;
+    snprintf(key, size, "%s-%03x-%x-%x", name, (unsigned)(midr >> 4 & 0xfff),
+             (unsigned)(midr >> 20 & 15), (unsigned)(midr & 15));
+}
+#else
+/* Every 64-bit Arm CPU that runs macOS has Advanced SIMD. */
+static void read_cpu(void) { features_here[NEON] = true; }
+
+static void read_key(char *key, size_t size)
+{
+#if defined(__APPLE__)
+    uint32_t family = 0;
+    size_t bytes = sizeof family;
+    if (sysctlbyname("hw.cpufamily", &family, &bytes, NULL, 0) == 0) {
+        snprintf(key, size, "apple-%08x", (unsigned)family);
+        return;
+    }
+#endif
+    snprintf(key, size, "arm-unknown");
+}
+#endif
