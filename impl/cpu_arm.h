@@ -1,22 +1,29 @@
 /*
  * Features of a 64-bit Arm CPU: the capabilities Linux gives each program, sysctl on macOS.
  *
- * Reference: Linux, Documentation/arch/arm64/elf_hwcaps.rst, cpu-feature-registers.rst; Arm ARM, MIDR_EL1.
+ * Reference: Linux, Documentation/arch/arm64/elf_hwcaps.rst, cpu-feature-registers.rst and
+ * sve.rst; Arm ARM, MIDR_EL1.
  */
 #if defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #elif defined(__APPLE__)
 #include <sys/sysctl.h>
 #endif
 
 struct place {
-    enum { NEON } feature;
+    enum { NEON, SVE, SVE_POW2 } feature;
 };
 
-#define CPU_FEATURES FEATURE("neon", 1, { NEON })
+/* sve_pow2: the vectors' length is a power of two, as newer editions of the architecture want
+ * and the padding of plans needs; older ones allow any multiple of 128 bits. */
+#define CPU_FEATURES                                                                           \
+    FEATURE("neon", 1, { NEON })                                                               \
+    FEATURE("sve", 2, { SVE })                                                                 \
+    FEATURE("sve_pow2", 2, { SVE_POW2 })
 
-static bool features_here[NEON + 1];
+static bool features_here[SVE_POW2 + 1];
 
 static bool has_feature(const struct place *at) { return features_here[at->feature]; }
 
@@ -26,6 +33,12 @@ static void read_cpu(void)
     unsigned long capabilities = getauxval(AT_HWCAP);
 
     features_here[NEON] = (capabilities & HWCAP_ASIMD) != 0;
+    features_here[SVE] = (capabilities & HWCAP_SVE) != 0;
+    if (features_here[SVE]) {
+        int bytes = prctl(PR_SVE_GET_VL);
+        bytes = bytes < 0 ? 0 : bytes & PR_SVE_VL_LEN_MASK;
+        features_here[SVE_POW2] = bytes != 0 && (bytes & (bytes - 1)) == 0;
+    }
 }
 
 /* implementer-part-variant-revision of the core this happens to run on: the kernel answers for
@@ -56,7 +69,7 @@ static void read_key(char *key, size_t size)
              (unsigned)(midr >> 20 & 15), (unsigned)(midr & 15));
 }
 #else
-/* Every 64-bit Arm CPU that runs macOS has Advanced SIMD. */
+/* Every 64-bit Arm CPU that runs macOS has Advanced SIMD, none SVE outside streaming mode. */
 static void read_cpu(void) { features_here[NEON] = true; }
 
 static void read_key(char *key, size_t size)
