@@ -77,7 +77,7 @@ SIMD_INLINE void rotate_pairs(enum pairing pairing, int64_t pairs, int64_t i, in
     int64_t second = pairing == INTERLEAVED ? 2 * i + 1 : pairs + i;
     vf x0 = vf_keep(whole ? vf_load(x + first) : vf_load_n(x + first, n));
     vf x1 = vf_keep(whole ? vf_load(x + second) : vf_load_n(x + second, n));
-    vf y0 = vf_fms(x0, c, vf_mul(x1, s)), y1 = vf_fma(x1, c, vf_mul(x0, s));
+    vf y0 = vf_cross(x0, c, x1, s), y1 = vf_fma(x1, c, vf_mul(x0, s));
     if (whole) {
         vf_store(out + first, y0);
         vf_store(out + second, y1);

@@ -11,20 +11,21 @@
  * least 2 or exactly 1, and at most POSENC_PLAN_PAD.  Where a primitive takes n, 0 < n <=
  * lanes, it touches the first n elements of memory and nothing else; lanes past n read as zero.
  *
- * Rounding.  Every arithmetic primitive is one IEEE operation, rounded once to nearest even:
- * vf_fma(a, b, c) = a b + c and vf_fms(a, b, c) = a b - c are fused on every ISA, so that all
- * of them give the same bits.
+ * Rounding.  Every arithmetic primitive is one IEEE operation, rounded once to nearest even, so
+ * that all ISAs give the same bits: vf_fma(a, b, c) = a b + c is fused everywhere, and so are the
+ * product a b and the difference in vf_cross(a, b, c, d) = a b - fl(c d).
  *
  *   vf_lanes()
  *   vf_set1(x)  vf_iota()                      lane i holds i
  *   vf_load(p)  vf_load_n(p, n)  vf_store(p, v)  vf_store_n(p, v, n)
  *   vf_stream(p, v)                            store past the caches, p on a multiple of its size
+ *   vf_streams()                               whether vf_stream is more than a store
  *   stream_end()                               makes such stores visible in order
  *   vf_load2_n(p, n, &a, &b)                   a[i] = p[2i], b[i] = p[2i+1], n pairs
  *   vf_store2_n(p, a, b, n)                    the reverse
  *   vf_zip_lo(a, b)  vf_zip_hi(a, b)           first and second half of a0 b0 a1 b1 ...
  *   vf_swap_pairs(a)                           a1 a0 a3 a2 ... (two lanes or more, as the zips)
- *   vf_add  vf_sub  vf_mul  vf_fma  vf_fms
+ *   vf_add  vf_sub  vf_mul  vf_fma  vf_cross
  *   vf_abs(a)  vf_min_abs(a, b)                |a|; the smaller of |a| and |b|
  *   vf_select_lt(a, b, x, y)                   a < b ? x : y, lane by lane
  *   vf_any_lt(a, b)                            whether a < b in some lane

@@ -59,6 +59,7 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     if (n & 1)
         _mm_store_ss(p, part);
 }
+SIMD_INLINE bool vf_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm256_stream_ps(p, v); }
 SIMD_INLINE void stream_end(void) { _mm_sfence(); }
 
@@ -112,7 +113,7 @@ SIMD_INLINE vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
-SIMD_INLINE vf vf_fms(vf a, vf b, vf c) { return _mm256_fmsub_ps(a, b, c); }
+SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d) { return _mm256_fmsub_ps(a, b, vf_mul(c, d)); }
 SIMD_INLINE vf vf_abs(vf a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
 SIMD_INLINE vf vf_min_abs(vf a, vf b) { return _mm256_min_ps(vf_abs(a), vf_abs(b)); }
 SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y)

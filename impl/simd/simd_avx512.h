@@ -32,6 +32,7 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     _mm512_mask_storeu_ps(p, vf_first(n), v);
 }
 
+SIMD_INLINE bool vf_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm512_stream_ps(p, v); }
 SIMD_INLINE void stream_end(void) { _mm_sfence(); }
 
@@ -86,7 +87,7 @@ SIMD_INLINE vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
-SIMD_INLINE vf vf_fms(vf a, vf b, vf c) { return _mm512_fmsub_ps(a, b, c); }
+SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d) { return _mm512_fmsub_ps(a, b, vf_mul(c, d)); }
 SIMD_INLINE vf vf_abs(vf a) { return _mm512_abs_ps(a); }
 SIMD_INLINE vf vf_min_abs(vf a, vf b) { return _mm512_range_ps(a, b, 0xa); }
 SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y)

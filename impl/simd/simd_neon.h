@@ -49,6 +49,7 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
         vst1q_lane_f32(p + 2, v, 2);
 }
 /* A vector is a quarter of a line: nothing is gained past the caches. */
+SIMD_INLINE bool vf_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { vf_store(p, v); }
 SIMD_INLINE void stream_end(void) {}
 
@@ -97,7 +98,11 @@ SIMD_INLINE vf vf_add(vf a, vf b) { return vaddq_f32(a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return vsubq_f32(a, b); }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return vmulq_f32(a, b); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
-SIMD_INLINE vf vf_fms(vf a, vf b, vf c) { return vfmaq_f32(vnegq_f32(c), a, b); }
+/* The sign goes to d, which loops keep: there is no fused multiply-subtract of this kind. */
+SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d)
+{
+    return vfmaq_f32(vmulq_f32(c, vnegq_f32(d)), a, b);
+}
 SIMD_INLINE vf vf_abs(vf a) { return vabsq_f32(a); }
 SIMD_INLINE vf vf_min_abs(vf a, vf b) { return vminq_f32(vf_abs(a), vf_abs(b)); }
 SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y) { return vbslq_f32(vcltq_f32(a, b), x, y); }

@@ -21,6 +21,7 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     (void)n;
     *p = v;
 }
+SIMD_INLINE bool vf_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { *p = v; }
 SIMD_INLINE void stream_end(void) {}
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
@@ -50,7 +51,7 @@ SIMD_INLINE vf vf_add(vf a, vf b) { return a + b; }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return a - b; }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return a * b; }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return fmaf(a, b, c); }
-SIMD_INLINE vf vf_fms(vf a, vf b, vf c) { return fmaf(a, b, -c); }
+SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d) { return fmaf(a, b, -(c * d)); }
 SIMD_INLINE vf vf_abs(vf a) { return fabsf(a); }
 SIMD_INLINE vf vf_min_abs(vf a, vf b) { return fabsf(a) < fabsf(b) ? fabsf(a) : fabsf(b); }
 SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y) { return a < b ? x : y; }

@@ -25,6 +25,7 @@ SIMD_INLINE vf vf_load_n(const float *p, int64_t n) { return svld1_f32(vf_first(
 SIMD_INLINE void vf_store(float *p, vf v) { svst1_f32(SIMD_ALL32, p, v); }
 SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n) { svst1_f32(vf_first(n), p, v); }
 /* Not ordered differently from other stores, so nothing is left for stream_end. */
+SIMD_INLINE bool vf_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { svstnt1_f32(SIMD_ALL32, p, v); }
 SIMD_INLINE void stream_end(void) {}
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
@@ -48,7 +49,10 @@ SIMD_INLINE vf vf_add(vf a, vf b) { return svadd_f32_x(SIMD_ALL32, a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return svsub_f32_x(SIMD_ALL32, a, b); }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return svmul_f32_x(SIMD_ALL32, a, b); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return svmla_f32_x(SIMD_ALL32, c, a, b); }
-SIMD_INLINE vf vf_fms(vf a, vf b, vf c) { return svnmls_f32_x(SIMD_ALL32, c, a, b); }
+SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d)
+{
+    return svnmls_f32_x(SIMD_ALL32, vf_mul(c, d), a, b);
+}
 SIMD_INLINE vf vf_abs(vf a) { return svabs_f32_x(SIMD_ALL32, a); }
 SIMD_INLINE vf vf_min_abs(vf a, vf b) { return svmin_f32_x(SIMD_ALL32, vf_abs(a), vf_abs(b)); }
 SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y)
