@@ -12,7 +12,8 @@ struct place {
     char letter; /* of a single-letter extension */
 };
 
-#define CPU_FEATURES
+/* v: version 1.0 of the vector extension; Linux says it for no older one. */
+#define CPU_FEATURES FEATURE("v", 1, { 'v' })
 
 static unsigned long letters;
 

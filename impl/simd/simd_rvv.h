@@ -1,0 +1,187 @@
+/*
+ * The primitives of simd.h for RISC-V Vector 1.0, of any length: one register of f32, groups of
+ * two for f64 and u64.  The ratio of element to group is then the same for all, so one vl
+ * serves them, a mask of one is a mask of another, and a change of type leaves vl alone.
+ *
+ * Lanes: those of a register, at most POSENC_PLAN_PAD, for no array of a plan or a kernel is
+ * padded further.  Registers of more than 2048 bits are filled in part, so no primitive may
+ * take the second register of a group for the second half of its lanes.
+ *
+ * Rounding: by the dynamic mode, to nearest even unless the caller has set another.
+ *
+ * References: The RISC-V "V" Vector Extension 1.0; RISC-V Vector C Intrinsics 1.0.  Choices
+ * between instructions: cycles measured on seven cores, github.com/camel-cdr/rvv-bench-results.
+ */
+#ifndef POSENC_SIMD_RVV_H
+#define POSENC_SIMD_RVV_H
+
+#include <riscv_vector.h>
+
+#include "../internal.h" /* POSENC_PLAN_PAD */
+
+typedef vfloat32m1_t vf;
+typedef vfloat64m2_t vd;
+typedef vuint64m2_t vq;
+
+/* vl of every operation on whole vectors.  Compilers know that asking twice gives the same, so
+ * a function asks once; that V promises 128 bits, hence 4 lanes, they have to be told. */
+SIMD_INLINE size_t vf_vl(void)
+{
+    size_t vl = __riscv_vsetvl_e32m1(POSENC_PLAN_PAD);
+
+    if (vl < 4)
+        __builtin_unreachable();
+    return vl;
+}
+SIMD_INLINE int64_t vf_lanes(void) { return (int64_t)vf_vl(); }
+
+SIMD_INLINE vf vf_set1(float x) { return __riscv_vfmv_v_f_f32m1(x, vf_vl()); }
+SIMD_INLINE vf vf_iota(void)
+{
+    return __riscv_vfcvt_f_xu_v_f32m1(__riscv_vid_v_u32m1(vf_vl()), vf_vl());
+}
+SIMD_INLINE vf vf_load(const float *p) { return __riscv_vle32_v_f32m1(p, vf_vl()); }
+SIMD_INLINE vf vf_load_n(const float *p, int64_t n)
+{
+    return __riscv_vle32_v_f32m1_tu(vf_set1(0.0f), p, (size_t)n);
+}
+SIMD_INLINE void vf_store(float *p, vf v) { __riscv_vse32_v_f32m1(p, v, vf_vl()); }
+SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
+{
+    __riscv_vse32_v_f32m1(p, v, (size_t)n);
+}
+
+/* The extension has no store past the caches. */
+SIMD_INLINE bool vf_streams(void) { return false; }
+SIMD_INLINE void vf_stream(float *p, vf v) { vf_store(p, v); }
+SIMD_INLINE void stream_end(void) {}
+
+SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
+{
+    vfloat32m1x2_t pairs;
+
+    if (n == vf_lanes())
+        pairs = __riscv_vlseg2e32_v_f32m1x2(p, vf_vl());
+    else
+        pairs = __riscv_vlseg2e32_v_f32m1x2_tu(
+            __riscv_vcreate_v_f32m1x2(vf_set1(0.0f), vf_set1(0.0f)), p, (size_t)n);
+    *a = __riscv_vget_v_f32m1x2_f32m1(pairs, 0);
+    *b = __riscv_vget_v_f32m1x2_f32m1(pairs, 1);
+}
+SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
+{
+    __riscv_vsseg2e32_v_f32m1x2(p, __riscv_vcreate_v_f32m1x2(a, b), (size_t)n);
+}
+
+/* A pair of lanes as one of 64 bits: (a + b) + (2^32 - 1) b = a + 2^32 b. */
+SIMD_INLINE vf vf_zip_lo(vf a, vf b)
+{
+    vuint32mf2_t x = __riscv_vlmul_trunc_v_u32m1_u32mf2(__riscv_vreinterpret_v_f32m1_u32m1(a));
+    vuint32mf2_t y = __riscv_vlmul_trunc_v_u32m1_u32mf2(__riscv_vreinterpret_v_f32m1_u32m1(b));
+    vuint64m1_t pairs = __riscv_vwaddu_vv_u64m1(x, y, vf_vl() / 2);
+
+    pairs = __riscv_vwmaccu_vx_u64m1(pairs, UINT32_MAX, y, vf_vl() / 2);
+    return __riscv_vreinterpret_v_u32m1_f32m1(__riscv_vreinterpret_v_u64m1_u32m1(pairs));
+}
+SIMD_INLINE vf vf_zip_hi(vf a, vf b)
+{
+    return vf_zip_lo(__riscv_vslidedown_vx_f32m1(a, vf_vl() / 2, vf_vl()),
+                     __riscv_vslidedown_vx_f32m1(b, vf_vl() / 2, vf_vl()));
+}
+/* A slide down and a masked slide up would do: slower, but on cores that gather lane by lane
+ * (such as SiFive's X280). */
+SIMD_INLINE vf vf_swap_pairs(vf a)
+{
+    vuint32m1_t other = __riscv_vxor_vx_u32m1(__riscv_vid_v_u32m1(vf_vl()), 1, vf_vl());
+    return __riscv_vrgather_vv_f32m1(a, other, vf_vl());
+}
+
+SIMD_INLINE vf vf_add(vf a, vf b) { return __riscv_vfadd_vv_f32m1(a, b, vf_vl()); }
+SIMD_INLINE vf vf_sub(vf a, vf b) { return __riscv_vfsub_vv_f32m1(a, b, vf_vl()); }
+SIMD_INLINE vf vf_mul(vf a, vf b) { return __riscv_vfmul_vv_f32m1(a, b, vf_vl()); }
+SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return __riscv_vfmadd_vv_f32m1(a, b, c, vf_vl()); }
+SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d)
+{
+    return __riscv_vfmsub_vv_f32m1(a, b, vf_mul(c, d), vf_vl());
+}
+SIMD_INLINE vf vf_abs(vf a) { return __riscv_vfabs_v_f32m1(a, vf_vl()); }
+/* Of a number and a NaN this is the number, in plain C it is b: kernels have no NaN here. */
+SIMD_INLINE vf vf_min_abs(vf a, vf b)
+{
+    return __riscv_vfmin_vv_f32m1(vf_abs(a), vf_abs(b), vf_vl());
+}
+/* Nothing is less than a NaN, as in C. */
+SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y)
+{
+    return __riscv_vmerge_vvm_f32m1(y, x, __riscv_vmflt_vv_f32m1_b32(a, b, vf_vl()), vf_vl());
+}
+SIMD_INLINE bool vf_any_lt(vf a, vf b)
+{
+    return __riscv_vfirst_m_b32(__riscv_vmflt_vv_f32m1_b32(a, b, vf_vl()), vf_vl()) >= 0;
+}
+
+/* Made anew where it is used: the polynomials have more constants than there are groups, and
+ * clang 19 would else keep them on the stack, whence a constant costs more than to make it (a
+ * vector of hf_f32: 97 cycles against 71 by llvm-mca's model of the P670). */
+SIMD_INLINE vd vd_set1(double x)
+{
+    __asm__ volatile("" : "+f"(x));
+    return __riscv_vfmv_v_f_f64m2(x, vf_vl());
+}
+SIMD_INLINE vd vd_load(const double *p) { return __riscv_vle64_v_f64m2(p, vf_vl()); }
+SIMD_INLINE void vd_store(double *p, vd v) { __riscv_vse64_v_f64m2(p, v, vf_vl()); }
+SIMD_INLINE vd vd_add(vd a, vd b) { return __riscv_vfadd_vv_f64m2(a, b, vf_vl()); }
+SIMD_INLINE vd vd_sub(vd a, vd b) { return __riscv_vfsub_vv_f64m2(a, b, vf_vl()); }
+SIMD_INLINE vd vd_mul(vd a, vd b) { return __riscv_vfmul_vv_f64m2(a, b, vf_vl()); }
+SIMD_INLINE vd vd_fma(vd a, vd b, vd c) { return __riscv_vfmadd_vv_f64m2(a, b, c, vf_vl()); }
+SIMD_INLINE vd vd_fnma(vd a, vd b, vd c) { return __riscv_vfnmsub_vv_f64m2(a, b, c, vf_vl()); }
+SIMD_INLINE vd vd_from_vf(vf v) { return __riscv_vfwcvt_f_f_v_f64m2(v, vf_vl()); }
+SIMD_INLINE vf vf_from_vd(vd v) { return __riscv_vfncvt_f_f_w_f32m1(v, vf_vl()); }
+SIMD_INLINE vd vd_from_i64(vq q)
+{
+    return __riscv_vfcvt_f_x_v_f64m2(__riscv_vreinterpret_v_u64m2_i64m2(q), vf_vl());
+}
+SIMD_INLINE vd vd_from_u32(vq q) { return __riscv_vfcvt_f_xu_v_f64m2(q, vf_vl()); }
+
+SIMD_INLINE vq vq_set1(uint64_t x) { return __riscv_vmv_v_x_u64m2(x, vf_vl()); }
+SIMD_INLINE vq vq_load(const uint64_t *p) { return __riscv_vle64_v_u64m2(p, vf_vl()); }
+SIMD_INLINE vq vq_add(vq a, vq b) { return __riscv_vadd_vv_u64m2(a, b, vf_vl()); }
+SIMD_INLINE vq vq_sub(vq a, vq b) { return __riscv_vsub_vv_u64m2(a, b, vf_vl()); }
+SIMD_INLINE vq vq_shl(vq q, size_t k) { return __riscv_vsll_vx_u64m2(q, k, vf_vl()); }
+SIMD_INLINE vq vq_shr(vq q, size_t k) { return __riscv_vsrl_vx_u64m2(q, k, vf_vl()); }
+/* The low word of each 64-bit lane. */
+SIMD_INLINE vuint32m1_t vq_narrow(vq q) { return __riscv_vnsrl_wx_u32m1(q, 0, vf_vl()); }
+SIMD_INLINE vq vq_mul32(vq a, vq b)
+{
+    return __riscv_vwmulu_vv_u64m2(vq_narrow(a), vq_narrow(b), vf_vl());
+}
+SIMD_INLINE vq vq_from_bits(vd v) { return __riscv_vreinterpret_v_f64m2_u64m2(v); }
+
+/* v times the sign of a number whose sign bit is bit 1 of q. */
+SIMD_INLINE vd vd_flip_bit1(vd v, vq q)
+{
+    vd sign = __riscv_vreinterpret_v_u64m2_f64m2(vq_shl(q, 62));
+    return __riscv_vfsgnjx_vv_f64m2(v, sign, vf_vl());
+}
+SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
+{
+    vuint32m1_t sign = __riscv_vsll_vx_u32m1(vq_narrow(q), 30, vf_vl());
+    return __riscv_vfsgnjx_vv_f32m1(v, __riscv_vreinterpret_v_u32m1_f32m1(sign), vf_vl());
+}
+SIMD_INLINE vbool32_t vq_bit0(vq q)
+{
+    vuint32m1_t bit = __riscv_vand_vx_u32m1(vq_narrow(q), 1, vf_vl());
+    return __riscv_vmsne_vx_u32m1_b32(bit, 0, vf_vl());
+}
+SIMD_INLINE vd vd_select_bit0(vq q, vd x, vd y)
+{
+    return __riscv_vmerge_vvm_f64m2(y, x, vq_bit0(q), vf_vl());
+}
+SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y)
+{
+    return __riscv_vmerge_vvm_f32m1(y, x, vq_bit0(q), vf_vl());
+}
+
+/* No operation takes an operand from memory. */
+SIMD_INLINE vf vf_keep(vf v) { return v; }
+#endif
