@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "args.h"
 #include "../conformance/names.h"
+#include "../conformance/problem.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -15,10 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const layout_names[] = { "interleaved", "sin_cos", "cos_sin", NULL };
-const char *const profile_names[] = { "exact", "hf_f32", NULL };
-const char *const convention_names[] = { "exponent", "endpoint", NULL };
-const char *const scaling_names[] = { "none", "linear", "llama3", "yarn", NULL };
 static const char *const bool_names[] = { "false", "true", NULL };
 
 enum kind { FLAG, INTEGER, REAL, TEXT, LIST, CHOICE };

@@ -93,9 +93,6 @@ int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_statu
 bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value);
 bool parse_real(const char *text, double *value); /* finite ones only */
 
-extern const char *const layout_names[], *const profile_names[], *const convention_names[],
-                                                                     *const scaling_names[];
-
 /* The subcommands. */
 int command_list(struct cli *cli);
 int command_verify(struct cli *cli);

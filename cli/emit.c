@@ -141,7 +141,7 @@ static const char *bench_profile(const struct problem *p)
     enum signature s = kernel_signature(p->kernel);
     if (s != SIGNATURE_sinusoidal && s != SIGNATURE_rope_table)
         return "given";
-    return p->freqs.profile == POSENC_HF_F32 ? "hf_f32" : "exact";
+    return profile_names[p->freqs.profile];
 }
 
 static void set_number(json_t *record, const char *name, double value)

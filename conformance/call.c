@@ -185,8 +185,32 @@ static enum posenc_status make_positions(struct call *call, struct posenc_positi
     return POSENC_OK;
 }
 
+/* The factors of longrope that a problem gives by their last: evenly from 1 on. */
+static enum posenc_status make_factors(struct call *call)
+{
+    struct posenc_freqs_spec *spec = &call->problem.freqs;
+    if (spec->scaling != POSENC_SCALING_LONGROPE || spec->short_factor || spec->long_factor ||
+        spec->dim < 1 || spec->dim > 1 << 16)
+        return POSENC_OK;
+    int64_t n = (spec->dim + 1) / 2;
+    double *factors = own(call, OWNED_MEMORY, 16, malloc(2 * (size_t)n * sizeof *factors));
+    if (!factors)
+        return refuse(call, POSENC_ERR_MEMORY, "memory for factors", n, 1, 0);
+    for (int64_t i = 0; i < n; i++) {
+        double way = n > 1 ? (double)i / (double)(n - 1) : 0.0;
+        factors[i] = 1.0 + (call->problem.short_factor_last - 1.0) * way;
+        factors[n + i] = 1.0 + (call->problem.long_factor_last - 1.0) * way;
+    }
+    spec->short_factor = factors;
+    spec->long_factor = factors + n;
+    return POSENC_OK;
+}
+
 static enum posenc_status make_plan(struct call *call)
 {
+    enum posenc_status status = make_factors(call);
+    if (status != POSENC_OK)
+        return status;
     struct posenc_freqs_spec spec = call->problem.freqs;
     if (!spec.size)
         spec.size = sizeof spec;

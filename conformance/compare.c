@@ -40,14 +40,9 @@ static bool has_plan(enum posenc_kernel kernel)
     return s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
 }
 
-const char *profile_name_of(enum posenc_profile profile)
-{
-    return profile == POSENC_HF_F32 ? "hf_f32" : "exact";
-}
-
 const char *profile_name(const struct problem *problem)
 {
-    return has_plan(problem->kernel) ? profile_name_of(problem->freqs.profile) : "given";
+    return has_plan(problem->kernel) ? profile_names[problem->freqs.profile] : "given";
 }
 
 static int problem_range(const struct problem *p)

@@ -78,8 +78,7 @@ int64_t widest(const struct call *call);
  * caller's. */
 void compare_end(struct comparison *c, struct conf_result *result);
 
-const char *profile_name(const struct problem *problem); /* exact, hf_f32, given */
-const char *profile_name_of(enum posenc_profile profile);
+const char *profile_name(const struct problem *problem); /* or given */
 /* "position 497577 pair 317 sin of dim 768 theta 10000", "batch 0 token 3 head 1 channel 8" */
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
                     size_t size);

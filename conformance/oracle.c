@@ -15,6 +15,8 @@ struct oracle {
     int64_t n_pairs;
     uint64_t (*turn)[3];
     float *inv_freq;
+    struct oracle_ggml ggml; /* and of its arrays: */
+    float *divisor, *kept;
     double attention_factor;
     int32_t *thresholds; /* T5: least distance of each bucket of one direction */
     int64_t n_thresholds;
@@ -40,7 +42,7 @@ static void sincos_turn(const uint64_t turn[3], int64_t position, struct real *s
     uint64_t phase[3];
     position_phase(turn, position, phase);
     fixed_sincos_phase(phase, sine, cosine);
-    if (position < 0 && sine->mantissa != 0)
+    if (position < 0) /* of -0, too: a pair that rests */
         sine->negative = !sine->negative;
 }
 
@@ -63,7 +65,20 @@ void oracle_sincos(double angle, double *sine, double *cosine)
     *cosine = real_times(c, 1.0);
 }
 
-/* m times the sine and cosine of a pair at a position, in the plan's profile.  hf_f32 rounds
+/* The iterated product, from the position on. */
+static float ggml_angle(const struct oracle *oracle, int64_t pair, int64_t position)
+{
+    float phi = (float)position;
+    for (int64_t i = 0; i < pair; i++)
+        phi = phi * oracle->ggml.theta_scale;
+    const float extrapolated = phi / oracle->divisor[pair];
+    const float interpolated = oracle->ggml.freq_scale * extrapolated;
+    const float kept = oracle->kept[pair];
+    const float left = interpolated * (1.0f - kept), right = extrapolated * kept;
+    return left + right;
+}
+
+/* m times the sine and cosine of a pair at a position, in the plan's profile.  The f32 ones round
  * the sine to f32 and multiplies by (float)m, which an f64 holds exactly; with m = 1 there is
  * no product and the sine itself is the truth. */
 static void pair_values(const struct oracle *oracle, int64_t pair, int64_t position, double m,
@@ -76,7 +91,8 @@ static void pair_values(const struct oracle *oracle, int64_t pair, int64_t posit
         *cosine = real_times(c, m);
         return;
     }
-    const float angle = (float)position * oracle->inv_freq[pair];
+    const float angle = oracle->divisor ? ggml_angle(oracle, pair, position)
+                                        : (float)position * oracle->inv_freq[pair];
     oracle_sincos((double)angle, sine, cosine);
     if (m != 1.0) {
         *sine = (double)odd_to_f32(*sine) * (double)(float)m;
@@ -257,14 +273,26 @@ void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, dou
 
 /* ---- Creation ---- */
 
+static bool create_ggml(struct oracle *oracle, const struct posenc_freqs_spec *spec)
+{
+    const size_t n = (size_t)oracle->n_pairs;
+    oracle->divisor = calloc(n, sizeof *oracle->divisor);
+    oracle->kept = calloc(n, sizeof *oracle->kept);
+    if (!oracle->divisor || !oracle->kept)
+        return false;
+    oracle->ggml = oracle_ggml(spec, oracle->n_pairs, oracle->divisor, oracle->kept);
+    return true;
+}
+
 static bool create_plan(struct oracle *oracle)
 {
     const struct posenc_freqs_spec *spec = &oracle->call->problem.freqs;
     oracle->n_pairs = (spec->dim + 1) / 2;
-    const bool exact = spec->profile == POSENC_EXACT;
-    oracle->turn = exact ? calloc((size_t)oracle->n_pairs, sizeof *oracle->turn) : NULL;
-    oracle->inv_freq = exact ? NULL : calloc((size_t)oracle->n_pairs, sizeof *oracle->inv_freq);
-    if (!oracle->turn && !oracle->inv_freq)
+    const bool exact = spec->profile == POSENC_EXACT, ggml = spec->profile == POSENC_GGML_F32;
+    const size_t n = (size_t)oracle->n_pairs;
+    oracle->turn = exact ? calloc(n, sizeof *oracle->turn) : NULL;
+    oracle->inv_freq = exact || ggml ? NULL : calloc(n, sizeof *oracle->inv_freq);
+    if (ggml ? !create_ggml(oracle, spec) : !oracle->turn && !oracle->inv_freq)
         return false;
     oracle_freqs(spec, oracle->n_pairs, oracle->turn, oracle->inv_freq,
                  &oracle->attention_factor);
@@ -351,6 +379,8 @@ void oracle_destroy(struct oracle *oracle)
         return;
     free(oracle->turn);
     free(oracle->inv_freq);
+    free(oracle->divisor);
+    free(oracle->kept);
     free(oracle->thresholds);
     free(oracle);
 }

@@ -29,6 +29,20 @@ void oracle_row_unfused(const struct call *call, int64_t r, float *out);
 int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
                      float *inv_freq_f32, double *attention_factor);
 
+/* The base of the f32 profiles: rope_theta, or what dynamic or ntk scaling makes of it in Python's
+ * floats. */
+double oracle_python_theta(const struct posenc_freqs_spec *spec);
+
+/* Profile ggml_f32: what the angles of its pairs are made of, and m of YaRN's cosines. */
+struct oracle_ggml {
+    float theta_scale, freq_scale;
+};
+/* divisor[n], kept[n]; the angle of pair i is (freq_scale e)(1 - kept) + e kept with
+ * e = (((position * theta_scale) * theta_scale) ... i times) / divisor. */
+struct oracle_ggml oracle_ggml(const struct posenc_freqs_spec *spec, int64_t n, float *divisor,
+                               float *kept);
+double oracle_ggml_magnitude(const struct posenc_freqs_spec *spec);
+
 /* sin and cos of 2 pi position turn (profile exact), as f64 rounded to odd. */
 void oracle_sincos_turn(const uint64_t turn[3], int64_t position, double *sine, double *cosine);
 /* sin and cos of an f64 angle in radians below 2^60 in magnitude, as f64 rounded to odd. */

@@ -1,7 +1,7 @@
 /*
  * Frequencies as the oracle sees them.
  *
- * Profile exact: real mathematics in 256 bits.  Profile hf_f32: Hugging Face's
+ * Profile exact: real mathematics in 256 bits.  (ggml_f32: oracle_ggml.c.)  Profile hf_f32: Hugging Face's
  * modeling_rope_utils.py as PyTorch evaluates it on a CPU: tensors are f32, each operation on
  * them rounds once, a Python number is rounded to f32 where it meets a tensor, and number /
  * tensor is reciprocal, then product.
@@ -63,12 +63,31 @@ static void yarn_range(struct family *family)
     family->yarn_high = high;
 }
 
+/* What NTK scaling raises to the power dim/(dim-2): for dynamic, factor s/M - (factor - 1) with s
+ * no shorter than the model's own length M. */
+static struct big ntk_base(const struct posenc_freqs_spec *spec)
+{
+    const struct big factor = big_double(spec->factor), one = big_integer(1);
+    if (spec->scaling == POSENC_SCALING_NTK)
+        return factor;
+    const struct big own = big_double(spec->max_position_embeddings);
+    const struct big now = big_integer(spec->seq_len);
+    if (big_compare(now, own) <= 0)
+        return one;
+    return big_subtract(big_multiply(factor, big_divide(now, own)), big_subtract(factor, one));
+}
+
 static struct family family_of(const struct posenc_freqs_spec *spec)
 {
     struct family family = { .spec = spec };
     if (spec->values)
         return family;
     family.log_theta = big_log(big_double(spec->rope_theta));
+    if (spec->scaling == POSENC_SCALING_DYNAMIC || spec->scaling == POSENC_SCALING_NTK)
+        family.log_theta =
+            big_add(family.log_theta,
+                    big_multiply(big_divide(big_integer(spec->dim), big_integer(spec->dim - 2)),
+                                 big_log(ntk_base(spec))));
     if (spec->scaling == POSENC_SCALING_YARN)
         yarn_range(&family);
     return family;
@@ -83,6 +102,21 @@ static void exponent_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t
     const bool endpoint = spec->convention == POSENC_ENDPOINT;
     *numerator = !endpoint ? 2 * i : pairs > 1 ? i : 0;
     *denominator = !endpoint ? spec->dim : pairs > 1 ? pairs - 1 : 1;
+}
+
+/* LongRoPE's factor of a pair: the long ones once the sequence exceeds the original context. */
+static double longrope_factor(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    return (double)spec->seq_len <= spec->original_max_position_embeddings
+               ? spec->short_factor[i]
+               : spec->long_factor[i];
+}
+
+/* Whether proportional scaling leaves a pair where it is: int(share * dim // 2) pairs turn. */
+static bool rests(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    return spec->scaling == POSENC_SCALING_PROPORTIONAL &&
+           (double)(i + 1) > floor(spec->partial_rotary_factor * (double)spec->dim / 2.0);
 }
 
 /* ---- Profile exact ---- */
@@ -131,6 +165,12 @@ static struct big omega_exact(const struct family *family, int64_t i)
         return llama3_exact(spec, omega);
     case POSENC_SCALING_YARN:
         return yarn_exact(family, omega, i);
+    case POSENC_SCALING_LONGROPE:
+        return big_divide(omega, big_double(longrope_factor(spec, i)));
+    case POSENC_SCALING_PROPORTIONAL:
+        return rests(spec, i) ? big_integer(0) : big_divide(omega, big_double(spec->factor));
+    case POSENC_SCALING_DYNAMIC: /* in the base already */
+    case POSENC_SCALING_NTK:
     case POSENC_SCALING_NONE:
         break;
     }
@@ -175,6 +215,36 @@ static float yarn_f32(const struct family *family, float power, int64_t i)
     return left + right;
 }
 
+/* x ** y of Python's floats. */
+static double python_power(double x, double y)
+{
+    return big_to_double(big_exp(big_multiply(big_double(y), big_log(big_double(x)))));
+}
+
+double oracle_python_theta(const struct posenc_freqs_spec *spec)
+{
+    const double power = (double)spec->dim / ((double)spec->dim - 2.0);
+    if (spec->scaling == POSENC_SCALING_NTK)
+        return spec->rope_theta * python_power(spec->factor, power);
+    if (spec->scaling != POSENC_SCALING_DYNAMIC)
+        return spec->rope_theta;
+    double length = (double)spec->seq_len;
+    if (length < spec->max_position_embeddings)
+        length = spec->max_position_embeddings;
+    const double times = spec->factor * length / spec->max_position_embeddings;
+    return spec->rope_theta * python_power(times - (spec->factor - 1.0), power);
+}
+
+/* Profile torch_exp_f32: torch.exp(torch.arange(0, d, 2).float() * (-math.log(base) / d)). */
+static float torch_exp_f32(const struct posenc_freqs_spec *spec, int64_t numerator,
+                           int64_t denominator)
+{
+    const double step =
+        -big_to_double(big_log(big_double(spec->rope_theta))) / (double)denominator;
+    const float exponent = (float)numerator * (float)step;
+    return big_to_float(big_exp(big_double((double)exponent)));
+}
+
 static float inv_freq_f32(const struct family *family, int64_t i)
 {
     const struct posenc_freqs_spec *spec = family->spec;
@@ -182,8 +252,10 @@ static float inv_freq_f32(const struct family *family, int64_t i)
         return (float)spec->values[i];
     int64_t numerator, denominator;
     exponent_of(spec, i, &numerator, &denominator);
+    if (spec->profile == POSENC_TORCH_EXP_F32)
+        return torch_exp_f32(spec, numerator, denominator);
     const float exponent = (float)numerator / (float)denominator;
-    const struct big log_theta = big_log(big_double((double)(float)spec->rope_theta));
+    const struct big log_theta = big_log(big_double((double)(float)oracle_python_theta(spec)));
     const float power =
         big_to_float(big_exp(big_multiply(big_double((double)exponent), log_theta)));
     const float inv_freq = 1.0f / power;
@@ -194,6 +266,14 @@ static float inv_freq_f32(const struct family *family, int64_t i)
         return llama3_f32(spec, inv_freq);
     case POSENC_SCALING_YARN:
         return yarn_f32(family, power, i);
+    case POSENC_SCALING_LONGROPE: {
+        const float longer = (float)longrope_factor(spec, i) * power;
+        return 1.0f / longer;
+    }
+    case POSENC_SCALING_PROPORTIONAL:
+        return rests(spec, i) ? 0.0f : inv_freq / (float)spec->factor;
+    case POSENC_SCALING_DYNAMIC:
+    case POSENC_SCALING_NTK:
     case POSENC_SCALING_NONE:
         break;
     }
@@ -215,8 +295,19 @@ static double attention_factor_of(const struct posenc_freqs_spec *spec)
 {
     if (spec->attention_factor != 0)
         return spec->attention_factor;
-    if (spec->scaling != POSENC_SCALING_YARN || spec->values)
+    if (spec->values)
         return 1.0;
+    if (spec->scaling == POSENC_SCALING_LONGROPE) { /* the root as half the logarithm */
+        const struct big ratio =
+            big_divide(big_log(big_double(spec->factor)),
+                       big_log(big_double(spec->original_max_position_embeddings)));
+        const struct big log_square = big_log(big_add(big_integer(1), ratio));
+        return big_to_double(big_exp(big_divide(log_square, big_integer(2))));
+    }
+    if (spec->scaling != POSENC_SCALING_YARN)
+        return 1.0;
+    if (spec->profile == POSENC_GGML_F32 && (spec->mscale == 0 || spec->mscale_all_dim == 0))
+        return oracle_ggml_magnitude(spec);
     if (spec->mscale == 0 || spec->mscale_all_dim == 0)
         return big_to_double(yarn_magnitude(spec->factor, 1.0));
     return big_to_double(big_divide(yarn_magnitude(spec->factor, spec->mscale),

@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+const char *const profile_names[] = { "exact", "hf_f32", "ggml_f32", "torch_exp_f32", NULL };
+const char *const convention_names[] = { "exponent", "endpoint", NULL };
+const char *const scaling_names[] = { "none", "linear",   "llama3",       "yarn", "dynamic",
+                                      "ntk",  "longrope", "proportional", NULL };
+const char *const layout_names[] = { "interleaved", "sin_cos", "cos_sin", NULL };
+
 enum signature kernel_signature(enum posenc_kernel kernel)
 {
     static const enum signature of[] = {

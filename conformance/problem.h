@@ -20,6 +20,10 @@ enum signature {
 enum signature kernel_signature(enum posenc_kernel kernel); /* from kernels.def */
 const char *kernel_stage(enum posenc_kernel kernel);        /* "table" or "apply" */
 
+/* What people call the members of the library's enums, in their order; NULL at the end. */
+extern const char *const profile_names[], *const convention_names[], *const scaling_names[],
+                                                                         *const layout_names[];
+
 /* Where inputs come from: see inputs.c.  The others are those of the published tests of ONNX
  * RotaryEmbedding-23, for rope alone. */
 enum recipe {
@@ -36,6 +40,8 @@ struct problem {
     enum posenc_dtype dtype;
 
     struct posenc_freqs_spec freqs; /* sinusoidal*, rope_table; freqs.dim is their dim */
+    /* longrope without arrays in freqs: 1 for pair 0, then evenly up to these for the last */
+    double short_factor_last, long_factor_last;
     enum posenc_layout layout;
     double scale;
     float x_scale;

@@ -137,7 +137,7 @@ static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_p
 {
     char name[32];
     snprintf(name, sizeof name, "scan-%s", range_id[range]);
-    struct conf_result r = new_result(kernel, profile_name_of(profile), name, "sampled");
+    struct conf_result r = new_result(kernel, profile_names[profile], name, "sampled");
     if (!suite_selected(run, kernel, r.id))
         return;
     struct comparison c;

@@ -12,10 +12,6 @@
 const char pack_magic[PACK_MAGIC + 1] = "posenc.vectors/1";
 
 static const char *const dtype_names[] = { "f32", NULL };
-static const char *const profile_names[] = { "exact", "hf_f32", NULL };
-static const char *const convention_names[] = { "exponent", "endpoint", NULL };
-static const char *const scaling_names[] = { "none", "linear", "llama3", "yarn", NULL };
-static const char *const layout_names[] = { "interleaved", "sin_cos", "cos_sin", NULL };
 static const char *const recipe_names[] = { "mix", "onnx", "onnx_3d", "onnx_no_position_ids",
                                             NULL };
 static const char *const kind_names[] = { "offset", "i32", "i64", NULL };
@@ -53,6 +49,11 @@ const struct field problem_fields[N_FIELDS] = {
     { "attention_factor", FIELD_F64, AT(freqs.attention_factor), PLAN, NULL },
     { "mscale", FIELD_F64, AT(freqs.mscale), PLAN, NULL },
     { "mscale_all_dim", FIELD_F64, AT(freqs.mscale_all_dim), PLAN, NULL },
+    { "max_position_embeddings", FIELD_F64, AT(freqs.max_position_embeddings), PLAN, NULL },
+    { "seq_len", FIELD_I64, AT(freqs.seq_len), PLAN, NULL },
+    { "partial_rotary_factor", FIELD_F64, AT(freqs.partial_rotary_factor), PLAN, NULL },
+    { "short_factor_last", FIELD_F64, AT(short_factor_last), PLAN, NULL },
+    { "long_factor_last", FIELD_F64, AT(long_factor_last), PLAN, NULL },
     { "layout", FIELD_ENUM, AT(layout), SINE, layout_names },
     { "scale", FIELD_F64, AT(scale), SINE, NULL },
     { "x_scale", FIELD_F32, AT(x_scale), SINE | LEARNED | SCORES, NULL },

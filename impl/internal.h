@@ -25,8 +25,19 @@ struct posenc_freqs {
     /* [POSENC_STEP][stride]: correctly rounded cos and sin of c omega (step1) and 8 b omega
      * (step8). Profile exact only; NULL otherwise. */
     double *step1_cos, *step1_sin, *step8_cos, *step8_sin;
+    /* Profile ggml_f32: phi_0 = position, phi_(i+1) = phi_i * theta_scale; pair i turns by
+     * e = phi_i / divisor[i] blended with freq_scale * e, of which kept[i] is e. */
+    struct {
+        float theta_scale, freq_scale;
+        float *divisor, *kept; /* NULL in other profiles */
+        bool blends;           /* else nothing is kept: freq_scale * e */
+    } ggml;
     void *memory; /* the one allocation behind all of the arrays */
 };
+
+/* Profile ggml_f32: the angles of pairs i ... i + n - 1 from phi = phi_i; returns phi_(i+n). */
+float posenc_ggml_f32_angles(const struct posenc_freqs *freqs, float phi, int64_t i, int64_t n,
+                             float *angles);
 
 /* The built-in backends; one that is not in this build is absent from the list. */
 #define POSENC_BACKEND(name) extern const struct posenc_backend posenc_backend_##name;

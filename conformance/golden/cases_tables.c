@@ -45,7 +45,7 @@ static void at_run(struct problem *problem, int64_t first, int64_t tokens)
 
 /* ---- sinusoidal ---- */
 
-static const char *const layout_names[] = { "interleaved", "sincos", "cossin" };
+static const char *const layout_id[] = { "interleaved", "sincos", "cossin" };
 
 static void list_layouts(struct golden *golden)
 {
@@ -65,7 +65,7 @@ static void list_layouts(struct golden *golden)
                     : endpoint ? "the denominator n taken for n - 1"
                                : "columns in another order; angles formed in f32",
                     endpoint ? tensor2tensor : vaswani, "d%d-%s%s", (int)dims[d],
-                    layout_names[layout], endpoint ? "-endpoint" : "");
+                    layout_id[layout], endpoint ? "-endpoint" : "");
                 p->freqs.dim = dims[d];
                 p->freqs.convention = endpoint ? POSENC_ENDPOINT : POSENC_EXPONENT;
                 p->layout = (enum posenc_layout)layout;

@@ -32,11 +32,14 @@
 #define PLAIN_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
+/* Pairs of a row in ascending order; `phi` is the row's own, first the position. */
 static void sincos_pair(const struct posenc_freqs *freqs, double scale, int64_t position,
-                        int64_t pair, float *sine, float *cosine)
+                        int64_t pair, float *phi, float *sine, float *cosine)
 {
-    if (freqs->view.profile == POSENC_HF_F32) {
+    if (freqs->view.profile != POSENC_EXACT) {
         float angle = (float)position * freqs->view.omega_f32[pair];
+        if (freqs->view.profile == POSENC_GGML_F32)
+            *phi = posenc_ggml_f32_angles(freqs, *phi, pair, 1, &angle);
         *sine = (float)scale * sinf(angle);
         *cosine = (float)scale * cosf(angle);
     } else {
@@ -64,10 +67,11 @@ static void sinusoidal_row(const struct posenc_sinusoidal_args *args, int64_t po
 {
     int64_t dim = args->out.shape[3], half = dim / 2;
     bool interleaved = args->layout == POSENC_INTERLEAVED;
+    float phi = (float)position;
 
     for (int64_t i = 0; i < half + (interleaved ? dim % 2 : 0); i++) {
         float sine, cosine;
-        sincos_pair(args->freqs, args->scale, position, i, &sine, &cosine);
+        sincos_pair(args->freqs, args->scale, position, i, &phi, &sine, &cosine);
         if (interleaved) {
             put(args, x, out, 2 * i, sine);
             if (2 * i + 1 < dim)
@@ -98,8 +102,9 @@ static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
             int64_t position = posenc_position(&args->positions, b, t);
             float *cosine = posenc_row(&args->cos, b, t, 0),
                   *sine = posenc_row(&args->sin, b, t, 0);
+            float phi = (float)position;
             for (int64_t i = 0; i < args->cos.shape[3]; i++)
-                sincos_pair(args->freqs, args->freqs->view.attention_factor, position, i,
+                sincos_pair(args->freqs, args->freqs->view.attention_factor, position, i, &phi,
                             &sine[i], &cosine[i]);
         }
     return POSENC_OK;

@@ -11,8 +11,14 @@
  *   yarn    c(n) = dim ln(L/(2 pi n)) / (2 ln theta);  from c(beta_fast) to c(beta_slow),
  *           clamped to [0, dim-1], omega_i goes linearly to omega_i / factor
  *           (Peng et al. 2309.00071)
+ *   dynamic theta (factor s/M - (factor - 1))^(dim/(dim-2)), M = max_position_embeddings, s the
+ *           larger of seq_len and M;   ntk  theta factor^(dim/(dim-2))
+ *   longrope      omega_i / f_i, f long_factor where seq_len > L, else short_factor
+ *                 (Ding et al. 2402.13753)
+ *   proportional  omega_i / factor for i < floor(partial_rotary_factor dim/2), else 0
  *
- * The rules of llama3 and yarn are those of Hugging Face transformers, modeling_rope_utils.py.
+ * The rules are those of Hugging Face transformers, modeling_rope_utils.py, but ntk, which is
+ * the one dynamic came from.
  */
 #include "plan.h"
 
@@ -88,12 +94,44 @@ static struct dd llama3(const struct posenc_freqs_spec *spec, struct dd omega)
     return dd_add(dd_mul(scaled, dd_sub(dd_from(1.0), t)), dd_mul(omega, t));
 }
 
+/* What dim/(dim-2) is the power of. */
+static struct dd stretch(const struct posenc_freqs_spec *spec)
+{
+    double s = (double)spec->seq_len, most = spec->max_position_embeddings;
+
+    if (spec->scaling == POSENC_SCALING_NTK)
+        return dd_from(spec->factor);
+    if (s <= most)
+        return dd_from(1.0);
+    struct dd times = dd_div(dd_product(spec->factor, s), dd_from(most));
+    return dd_sub(times, dd_sum(spec->factor, -1.0));
+}
+
+const double *posenc_longrope_factors(const struct posenc_freqs_spec *spec)
+{
+    bool beyond = (double)spec->seq_len > spec->original_max_position_embeddings;
+    return beyond ? spec->long_factor : spec->short_factor;
+}
+
+int64_t posenc_turning_pairs(const struct posenc_freqs_spec *spec)
+{
+    int64_t pairs = (spec->dim + 1) / 2;
+    if (spec->scaling == POSENC_SCALING_PROPORTIONAL)
+        pairs = (int64_t)floor(spec->partial_rotary_factor * (double)spec->dim / 2.0);
+    return pairs;
+}
+
 struct exact_rule posenc_exact_rule(const struct posenc_freqs_spec *spec)
 {
     struct exact_rule rule = { .spec = spec,
-                               .log_theta = posenc_dd_log(dd_from(spec->rope_theta)) };
+                               .log_theta = posenc_dd_log(dd_from(spec->rope_theta)),
+                               .turning = posenc_turning_pairs(spec) };
     if (spec->scaling == POSENC_SCALING_YARN)
         yarn_ramp(spec, &rule);
+    if (spec->scaling == POSENC_SCALING_DYNAMIC || spec->scaling == POSENC_SCALING_NTK) {
+        struct dd power = dd_div(dd_from((double)spec->dim), dd_from((double)(spec->dim - 2)));
+        rule.log_theta = dd_add(rule.log_theta, dd_mul(power, posenc_dd_log(stretch(spec))));
+    }
     return rule;
 }
 
@@ -104,9 +142,15 @@ struct dd posenc_exact_omega(const struct exact_rule *rule, int64_t i)
     struct dd omega = posenc_dd_exp(dd_neg(power));
     switch (rule->spec->scaling) {
     case POSENC_SCALING_NONE:
+    case POSENC_SCALING_DYNAMIC:
+    case POSENC_SCALING_NTK:
         break;
     case POSENC_SCALING_LINEAR:
         return dd_div(omega, dd_from(rule->spec->factor));
+    case POSENC_SCALING_PROPORTIONAL:
+        return i < rule->turning ? dd_div(omega, dd_from(rule->spec->factor)) : dd_from(0.0);
+    case POSENC_SCALING_LONGROPE:
+        return dd_div(omega, dd_from(posenc_longrope_factors(rule->spec)[i]));
     case POSENC_SCALING_LLAMA3:
         return llama3(rule->spec, omega);
     case POSENC_SCALING_YARN:
@@ -123,10 +167,24 @@ static struct dd magnitude(double factor, double mscale)
     return dd_add(dd_mul(tenth, dd_from(mscale)), dd_from(1.0));
 }
 
+/* sqrt(1 + ln factor / ln L), correctly rounded: the square root of the high part, one Newton
+ * step. */
+static double longrope_magnitude(const struct posenc_freqs_spec *spec)
+{
+    struct dd log_length = posenc_dd_log(dd_from(spec->original_max_position_embeddings));
+    struct dd a =
+        dd_add(dd_from(1.0), dd_div(posenc_dd_log(dd_from(spec->factor)), log_length));
+    double root = sqrt(a.hi);
+    struct dd rest = dd_sub(a, dd_product(root, root));
+    return root + rest.hi / (2.0 * root);
+}
+
 double posenc_attention_factor(const struct posenc_freqs_spec *spec)
 {
     if (spec->attention_factor != 0.0)
         return spec->attention_factor;
+    if (spec->scaling == POSENC_SCALING_LONGROPE && !spec->values)
+        return longrope_magnitude(spec);
     if (spec->scaling != POSENC_SCALING_YARN || spec->values)
         return 1.0;
     if (spec->mscale != 0.0 && spec->mscale_all_dim != 0.0) {

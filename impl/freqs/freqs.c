@@ -1,7 +1,7 @@
 /*
  * Plans: what is accepted as a spec, and the making of the arrays that kernels read.
- * The mathematics is in exact.c (frequencies), hf_f32.c (their f32 profile), steps.c (rotation
- * tables) and dd.c (the arithmetic).
+ * The mathematics is in exact.c (frequencies), hf_f32.c and ggml_f32.c (their f32 profiles),
+ * steps.c (rotation tables) and dd.c (the arithmetic).
  */
 #include <float.h>
 #include <stdlib.h>
@@ -61,6 +61,44 @@ static enum posenc_status check_llama3(const struct posenc_freqs_spec *spec,
     return status;
 }
 
+/* theta changes by a power dim/(dim-2). */
+static enum posenc_status check_ntk(const struct posenc_freqs_spec *spec,
+                                    struct posenc_error *error)
+{
+    if (spec->dim < 3)
+        return refuse(error, POSENC_ERR_SHAPE, "dim (scaled by a power of dim/(dim-2))",
+                      (double)spec->dim, 3.0, MOST_DIM);
+    if (spec->scaling == POSENC_SCALING_NTK)
+        return POSENC_OK;
+    enum posenc_status status = check_range(error, "max_position_embeddings",
+                                            spec->max_position_embeddings, 1.0, 0x1p40);
+    return status ? status : check_range(error, "seq_len", (double)spec->seq_len, 0.0, 0x1p40);
+}
+
+static enum posenc_status check_longrope(const struct posenc_freqs_spec *spec,
+                                         struct posenc_error *error)
+{
+    enum posenc_status status =
+        check_range(error, "seq_len", (double)spec->seq_len, 0.0, 0x1p40);
+    if (!status)
+        status = check_range(error, "original_max_position_embeddings",
+                             spec->original_max_position_embeddings, 2.0, 0x1p40);
+    if (status)
+        return status;
+    if (!spec->short_factor || !spec->long_factor)
+        return refuse(error, POSENC_ERR_ARGUMENT,
+                      spec->short_factor ? "long_factor (NULL)" : "short_factor (NULL)", 0.0,
+                      1.0, 0.0);
+    for (int64_t i = 0; i < (spec->dim + 1) / 2 && !status; i++) {
+        status = check_range(error, "short_factor of a pair", spec->short_factor[i], 0x1p-10,
+                             0x1p40);
+        if (!status)
+            status = check_range(error, "long_factor of a pair", spec->long_factor[i], 0x1p-10,
+                                 0x1p40);
+    }
+    return status;
+}
+
 static enum posenc_status check_scaling(const struct posenc_freqs_spec *spec,
                                         struct posenc_error *error)
 {
@@ -68,14 +106,55 @@ static enum posenc_status check_scaling(const struct posenc_freqs_spec *spec,
         return POSENC_OK;
     enum posenc_status status =
         check_range(error, "factor of the scaling", spec->factor, 1.0, 1e6);
-    if (status || spec->scaling == POSENC_SCALING_LINEAR)
-        return status;
-    status = check_range(error, "original_max_position_embeddings",
-                         spec->original_max_position_embeddings, 1.0, 0x1p40);
     if (status)
         return status;
-    return spec->scaling == POSENC_SCALING_YARN ? check_yarn(spec, error)
-                                                : check_llama3(spec, error);
+    switch (spec->scaling) {
+    case POSENC_SCALING_LLAMA3:
+    case POSENC_SCALING_YARN:
+        status = check_range(error, "original_max_position_embeddings",
+                             spec->original_max_position_embeddings, 1.0, 0x1p40);
+        if (status)
+            return status;
+        return spec->scaling == POSENC_SCALING_YARN ? check_yarn(spec, error)
+                                                    : check_llama3(spec, error);
+    case POSENC_SCALING_DYNAMIC:
+    case POSENC_SCALING_NTK:
+        return check_ntk(spec, error);
+    case POSENC_SCALING_LONGROPE:
+        return check_longrope(spec, error);
+    case POSENC_SCALING_PROPORTIONAL:
+        return check_range(error, "partial_rotary_factor (a pair at least)",
+                           spec->partial_rotary_factor, 2.0 / (double)spec->dim, 1.0);
+    case POSENC_SCALING_NONE:
+    case POSENC_SCALING_LINEAR:
+        break;
+    }
+    return POSENC_OK;
+}
+
+/* What an f32 profile cannot do. */
+static enum posenc_status check_profile(const struct posenc_freqs_spec *spec,
+                                        struct posenc_error *error)
+{
+    if (spec->profile == POSENC_EXACT)
+        return POSENC_OK;
+    if (!(spec->rope_theta >= (double)FLT_MIN && spec->rope_theta <= (double)FLT_MAX))
+        return refuse(error, POSENC_ERR_THETA, "rope_theta (an f32 in this profile)",
+                      spec->rope_theta, (double)FLT_MIN, (double)FLT_MAX);
+    if (spec->profile == POSENC_TORCH_EXP_F32 && spec->scaling != POSENC_SCALING_NONE)
+        return refuse(error, POSENC_ERR_ARGUMENT, "scaling (profile torch_exp_f32 knows none)",
+                      (double)spec->scaling, 0.0, 0.0);
+    if (spec->profile != POSENC_GGML_F32)
+        return POSENC_OK;
+    if (spec->scaling == POSENC_SCALING_PROPORTIONAL)
+        return refuse(error, POSENC_ERR_ARGUMENT,
+                      "scaling (profile ggml_f32 has none that is proportional)",
+                      (double)spec->scaling, 0.0, POSENC_SCALING_LONGROPE);
+    if (spec->convention != POSENC_EXPONENT)
+        return refuse(error, POSENC_ERR_ARGUMENT,
+                      "convention (profile ggml_f32 has only the exponent 2i/dim)",
+                      (double)spec->convention, 0.0, 0.0);
+    return POSENC_OK;
 }
 
 static enum posenc_status check_values(const struct posenc_freqs_spec *spec,
@@ -85,6 +164,10 @@ static enum posenc_status check_values(const struct posenc_freqs_spec *spec,
         return refuse(error, POSENC_ERR_ARGUMENT,
                       "scaling (the caller's own frequencies take none)", (double)spec->scaling,
                       0.0, 0.0);
+    if (spec->profile == POSENC_GGML_F32)
+        return refuse(error, POSENC_ERR_ARGUMENT,
+                      "profile (ggml_f32 makes frequencies from rope_theta alone)",
+                      (double)spec->profile, 0.0, POSENC_HF_F32);
     for (int64_t i = 0; i < (spec->dim + 1) / 2; i++)
         if (!(spec->values[i] >= 0.0 && spec->values[i] <= most_omega))
             return refuse(error, POSENC_ERR_PARAMETER, "frequency of a pair, as given",
@@ -99,12 +182,13 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
     if (spec->size != sizeof *spec)
         return refuse(error, bad, "size of the spec", (double)spec->size, (double)sizeof *spec,
                       (double)sizeof *spec);
-    if ((unsigned)spec->profile > POSENC_HF_F32)
-        return refuse(error, bad, "profile", (double)spec->profile, 0.0, POSENC_HF_F32);
+    if ((unsigned)spec->profile > POSENC_TORCH_EXP_F32)
+        return refuse(error, bad, "profile", (double)spec->profile, 0.0, POSENC_TORCH_EXP_F32);
     if ((unsigned)spec->convention > POSENC_ENDPOINT)
         return refuse(error, bad, "convention", (double)spec->convention, 0.0, POSENC_ENDPOINT);
-    if ((unsigned)spec->scaling > POSENC_SCALING_YARN)
-        return refuse(error, bad, "scaling", (double)spec->scaling, 0.0, POSENC_SCALING_YARN);
+    if ((unsigned)spec->scaling > POSENC_SCALING_PROPORTIONAL)
+        return refuse(error, bad, "scaling", (double)spec->scaling, 0.0,
+                      POSENC_SCALING_PROPORTIONAL);
     if (spec->dim < 1 || spec->dim > MOST_DIM)
         return refuse(error, POSENC_ERR_SHAPE, "dim", (double)spec->dim, 1.0, MOST_DIM);
     enum posenc_status status = check_range(error, "attention_factor (0: derived)",
@@ -116,11 +200,8 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
     if (!(spec->rope_theta > 0.0 && spec->rope_theta <= DBL_MAX))
         return refuse(error, POSENC_ERR_THETA, "rope_theta", spec->rope_theta, DBL_MIN,
                       DBL_MAX);
-    if (spec->profile == POSENC_HF_F32 &&
-        !(spec->rope_theta >= (double)FLT_MIN && spec->rope_theta <= (double)FLT_MAX))
-        return refuse(error, POSENC_ERR_THETA, "rope_theta (an f32 in profile hf_f32)",
-                      spec->rope_theta, (double)FLT_MIN, (double)FLT_MAX);
-    return check_scaling(spec, error);
+    status = check_profile(spec, error);
+    return status ? status : check_scaling(spec, error);
 }
 
 /* The first of `n` elements of `size` bytes at *bytes, which moves past them. */
@@ -145,6 +226,10 @@ static size_t lay_out(struct posenc_freqs *freqs, unsigned char *memory)
         freqs->step1_sin = carve(memory, &bytes, POSENC_STEP * n, sizeof(double));
         freqs->step8_cos = carve(memory, &bytes, POSENC_STEP * n, sizeof(double));
         freqs->step8_sin = carve(memory, &bytes, POSENC_STEP * n, sizeof(double));
+    }
+    if (freqs->view.profile == POSENC_GGML_F32) {
+        freqs->ggml.divisor = carve(memory, &bytes, n, sizeof(float));
+        freqs->ggml.kept = carve(memory, &bytes, n, sizeof(float));
     }
     return bytes;
 }
@@ -180,7 +265,8 @@ static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct pose
         rule = posenc_exact_rule(spec);
     for (int64_t i = 0; i < freqs->view.n_pairs; i++) {
         struct dd w = spec->values ? dd_from(spec->values[i]) : posenc_exact_omega(&rule, i);
-        if (!spec->values && !(w.hi >= least_omega && w.hi <= most_omega))
+        bool still = !spec->values && i >= rule.turning;
+        if (!spec->values && !still && !(w.hi >= least_omega && w.hi <= most_omega))
             return refuse(error, POSENC_ERR_THETA,
                           "frequency of a pair, from rope_theta and its scaling", w.hi,
                           least_omega, most_omega);
@@ -193,8 +279,10 @@ static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct pose
     freqs->view.attention_factor = posenc_attention_factor(spec);
     if (spec->profile == POSENC_EXACT)
         posenc_fill_steps(freqs);
+    else if (spec->profile == POSENC_GGML_F32)
+        posenc_ggml_f32_fill(spec, freqs);
     else if (!spec->values)
-        posenc_hf_f32_omega(spec, freqs->view.n_pairs, omega_f32);
+        posenc_f32_omega(spec, freqs->view.n_pairs, omega_f32);
     return POSENC_OK;
 }
 

@@ -5,6 +5,8 @@
  *
  *   exponent = f32(2i) / f32(dim);  pos_freq = f32(theta) ^ exponent;  inv_freq = 1 / pos_freq
  *
+ * and of profile torch_exp_f32, the order of the widespread PyTorch module.
+ *
  * The power comes from double-double arithmetic, so it is the correctly rounded one; what a
  * framework's own pow adds is its error.  The quotients "number / tensor" are taken as
  * divisions.
@@ -82,10 +84,44 @@ static float llama3_f32(const struct posenc_freqs_spec *spec, float inv_freq)
     return a + b;
 }
 
-void posenc_hf_f32_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs, float *inv_freq)
+/* x^y of Python floats, the power correctly rounded. */
+static double power_f64(double x, double y)
 {
-    struct dd log_theta = posenc_dd_log(dd_from((double)(float)spec->rope_theta));
+    return posenc_dd_exp(dd_mul(posenc_dd_log(dd_from(x)), dd_from(y))).hi;
+}
+
+double posenc_scaled_theta(const struct posenc_freqs_spec *spec)
+{
+    double theta = spec->rope_theta, dim = (double)spec->dim, factor = spec->factor;
+
+    if (spec->scaling == POSENC_SCALING_NTK)
+        return theta * power_f64(factor, dim / (dim - 2.0));
+    if (spec->scaling != POSENC_SCALING_DYNAMIC)
+        return theta;
+    double s = fmax((double)spec->seq_len, spec->max_position_embeddings);
+    double stretch = factor * s / spec->max_position_embeddings - (factor - 1.0);
+    return theta * power_f64(stretch, dim / (dim - 2.0));
+}
+
+/* Profile torch_exp_f32: exp(f32(2i) * f32(-ln(theta) / dim)). */
+static void torch_exp_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs, float *omega)
+{
+    double log_theta = posenc_dd_log(dd_from(spec->rope_theta)).hi;
+
+    for (int64_t i = 0; i < n_pairs; i++) {
+        struct exponent e = posenc_exponent(spec, i);
+        float power = (float)e.n * (float)(-log_theta / e.d);
+        omega[i] = dd_to_float(posenc_dd_exp(dd_from((double)power)));
+    }
+}
+
+static void hf_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs, float *inv_freq)
+{
+    float theta = (float)posenc_scaled_theta(spec), factor = (float)spec->factor;
+    struct dd log_theta = posenc_dd_log(dd_from((double)theta));
+    const double *factors = NULL;
     float *pos_freq = inv_freq; /* in place: pair i is read before it is written */
+
     for (int64_t i = 0; i < n_pairs; i++) {
         struct exponent e = posenc_exponent(spec, i);
         pos_freq[i] = power_f32(log_theta, (float)e.n / (float)e.d);
@@ -94,11 +130,24 @@ void posenc_hf_f32_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs, 
         yarn_f32(spec, n_pairs, inv_freq, pos_freq);
         return;
     }
+    if (spec->scaling == POSENC_SCALING_LONGROPE)
+        factors = posenc_longrope_factors(spec);
     for (int64_t i = 0; i < n_pairs; i++) {
-        inv_freq[i] = 1.0f / pos_freq[i];
-        if (spec->scaling == POSENC_SCALING_LINEAR)
-            inv_freq[i] = inv_freq[i] / (float)spec->factor;
+        inv_freq[i] = 1.0f / (factors ? (float)factors[i] * pos_freq[i] : pos_freq[i]);
+        if (spec->scaling == POSENC_SCALING_LINEAR ||
+            spec->scaling == POSENC_SCALING_PROPORTIONAL)
+            inv_freq[i] = inv_freq[i] / factor;
         else if (spec->scaling == POSENC_SCALING_LLAMA3)
             inv_freq[i] = llama3_f32(spec, inv_freq[i]);
+        if (i >= posenc_turning_pairs(spec))
+            inv_freq[i] = 0.0f;
     }
+}
+
+void posenc_f32_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs, float *inv_freq)
+{
+    if (spec->profile == POSENC_TORCH_EXP_F32)
+        torch_exp_omega(spec, n_pairs, inv_freq);
+    else
+        hf_omega(spec, n_pairs, inv_freq);
 }

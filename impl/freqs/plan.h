@@ -11,6 +11,7 @@
 struct exact_rule {
     const struct posenc_freqs_spec *spec;
     struct dd log_theta;
+    int64_t turning;                /* pairs from here on have frequency 0 (proportional) */
     struct dd ramp_low, ramp_width; /* yarn: by index of the pair */
 };
 struct exact_rule posenc_exact_rule(const struct posenc_freqs_spec *spec);
@@ -21,9 +22,20 @@ struct dd posenc_exact_omega(const struct exact_rule *rule, int64_t i);
 /* Correctly rounded attention factor: explicit, or derived. */
 double posenc_attention_factor(const struct posenc_freqs_spec *spec);
 
-/* Profile hf_f32: inv_freq[n_pairs] with that framework's roundings. */
-void posenc_hf_f32_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs,
-                         float *inv_freq);
+/* Profiles hf_f32 and torch_exp_f32: inv_freq[n_pairs] with their roundings. */
+void posenc_f32_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs, float *inv_freq);
+
+/* Profile ggml_f32: all a plan has for it. */
+void posenc_ggml_f32_fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs);
+
+/* The f64 base of the f32 profiles, after dynamic or ntk scaling in Python's order. */
+double posenc_scaled_theta(const struct posenc_freqs_spec *spec);
+
+/* Of a longrope spec: the factors in force. */
+const double *posenc_longrope_factors(const struct posenc_freqs_spec *spec);
+
+/* Pairs that turn: all but in proportional scaling. */
+int64_t posenc_turning_pairs(const struct posenc_freqs_spec *spec);
 
 /* Rotation tables of a plan whose turns are set. */
 void posenc_fill_steps(struct posenc_freqs *freqs);

@@ -119,8 +119,10 @@ struct posenc_positions {
 
 /* How the angle is formed (see docs/accuracy.md).  Concerns frequencies and tables only. */
 enum posenc_profile {
-    POSENC_EXACT = 0, /* real mathematics, rounded once */
-    POSENC_HF_F32,    /* Hugging Face: f32 inverse frequency times f32 position */
+    POSENC_EXACT = 0,     /* real mathematics, rounded once */
+    POSENC_HF_F32,        /* Hugging Face: f32 inverse frequency times f32 position */
+    POSENC_GGML_F32,      /* ggml: position times theta^(-2/dim), i times over, in f32 */
+    POSENC_TORCH_EXP_F32, /* exp of f32 2i times f32 -ln(theta)/dim, times f32 position */
 };
 
 enum posenc_convention {
@@ -128,15 +130,30 @@ enum posenc_convention {
     POSENC_ENDPOINT, /* theta^(-i/(n-1)), n = dim/2 (n = 1: frequency 1):  tensor2tensor, Whisper */
 };
 
-/* Context extension, by the rules of Hugging Face modeling_rope_utils.py.  Besides `factor`:
- * llama3 takes low_freq_factor, high_freq_factor and original_max_position_embeddings; yarn
- * (Peng et al. 2309.00071) original_max_position_embeddings, beta_fast, beta_slow, truncate,
- * attention_factor, mscale and mscale_all_dim. */
+/* Context extension, by the rules of Hugging Face modeling_rope_utils.py (ntk: of others).  L is
+ * original_max_position_embeddings, M max_position_embeddings.  What each takes besides
+ * `factor`, and what becomes of theta^(-2i/dim) = omega:
+ *   linear        omega / factor  (Chen et al. 2306.15595)
+ *   llama3        low_freq_factor, high_freq_factor, L: omega / factor for long wavelengths
+ *   yarn          L, beta_fast, beta_slow, truncate, attention_factor, mscale, mscale_all_dim
+ *                 (Peng et al. 2309.00071)
+ *   dynamic       M, seq_len: theta (factor s/M - (factor - 1))^(dim/(dim-2)), s the larger of
+ *                 seq_len and M
+ *   ntk           theta factor^(dim/(dim-2)), at any length
+ *   longrope      L, seq_len, short_factor, long_factor: omega / long_factor[i] where seq_len > L,
+ *                 else / short_factor[i]; `factor` (M/L) only makes the attention factor
+ *                 (Ding et al. 2402.13753)
+ *   proportional  partial_rotary_factor: omega / factor of the first
+ *                 floor(partial_rotary_factor dim/2) pairs, 0 of the others: those do not turn */
 enum posenc_scaling {
     POSENC_SCALING_NONE = 0,
     POSENC_SCALING_LINEAR,
     POSENC_SCALING_LLAMA3,
     POSENC_SCALING_YARN,
+    POSENC_SCALING_DYNAMIC,
+    POSENC_SCALING_NTK,
+    POSENC_SCALING_LONGROPE,
+    POSENC_SCALING_PROPORTIONAL,
 };
 
 /* What a plan is made from.  Start from POSENC_FREQS_SPEC. */
@@ -152,8 +169,13 @@ struct posenc_freqs_spec {
     double low_freq_factor, high_freq_factor;
     double beta_fast, beta_slow;
     bool truncate; /* yarn: correction range to whole pair indices */
-    /* 0: derive it (yarn: 0.1 ln factor + 1, or from both mscales; else 1) */
+    /* 0: derive it (yarn: 0.1 ln factor + 1, or from both mscales; longrope:
+     * sqrt(1 + ln factor / ln L); else 1) */
     double attention_factor, mscale, mscale_all_dim;
+    double max_position_embeddings;
+    int64_t seq_len;              /* tokens the plan is for; 0: no more than the model takes */
+    double partial_rotary_factor; /* above 0, up to 1 */
+    const double *short_factor, *long_factor; /* [dim/2], at least 2^-10 each */
     /* Caller's own frequencies, [ceil(dim/2)] radians per position, 0 to 2^16, in place of
      * rope_theta and without a scaling (ARGUMENT); or NULL. */
     const double *values;
@@ -162,6 +184,7 @@ struct posenc_freqs_spec {
     {                                                                                          \
         .size = sizeof(struct posenc_freqs_spec), .dim = 0, .rope_theta = 10000.0,             \
         .factor = 1.0, .beta_fast = 32.0, .beta_slow = 1.0, .truncate = true,                  \
+        .partial_rotary_factor = 1.0,                                                          \
     }
 
 /* An immutable plan; may be shared between threads.  Its bits are the same on every platform. */

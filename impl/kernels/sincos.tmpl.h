@@ -13,8 +13,8 @@
  * a zero, are evaluated from the phase itself (small_sine).  The blocks are those of absolute
  * positions, so a value depends on its position alone, not on where a batch was cut.
  *
- * Profile hf_f32.  The f32 angle is reduced by pi/2 in three f64 parts with fma (exact for
- * angles below 2^50), evaluated in f64 and rounded once.
+ * The f32 profiles differ in how they come to an f32 angle.  It is reduced by pi/2 in three f64
+ * parts with fma (exact for angles below 2^50), evaluated in f64 and rounded once.
  */
 #ifndef POSENC_SINCOS_TMPL_H
 #define POSENC_SINCOS_TMPL_H
@@ -148,14 +148,13 @@ SIMD_INLINE void sincos_round(const struct posenc_freqs *freqs, uint32_t positio
     }
 }
 
-/* Profile hf_f32: cos and sin of fl(fl(position) * inv_freq), each rounded, then times
- * (float)scale.  A whole vector, the plan's arrays being padded. */
-SIMD_INLINE void sincos_hf(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
-                           double scale, vf *cosine, vf *sine)
+/* Cos and sin of f32 angles, each rounded, then times (float)scale: the end of every f32
+ * profile. */
+SIMD_INLINE void sincos_f32(vf angles, double scale, vf *cosine, vf *sine)
 {
     /* pi/2 = 0x1.921fb54442d18p+0 + 0x1.1a62633145c07p-54 - 0x1.f1976b7ed8fbcp-110 + ... */
     const vd magic = vd_set1(0x1.8p52), two_over_pi = vd_set1(0x1.45f306dc9c883p-1);
-    vd angle = vd_from_vf(vf_mul(vf_set1((float)position), vf_load(freqs->view.omega_f32 + i)));
+    vd angle = vd_from_vf(angles);
     vd k = vd_fma(angle, two_over_pi, magic);
     vq q = vq_from_bits(k);
     vd c, s;
@@ -168,6 +167,20 @@ SIMD_INLINE void sincos_hf(const struct posenc_freqs *freqs, uint32_t position, 
     vf_quadrant(q, vf_from_vd(c), vf_from_vd(s), cosine, sine);
     *cosine = vf_mul(*cosine, vf_set1((float)scale));
     *sine = vf_mul(*sine, vf_set1((float)scale));
+}
+
+/* The angles of a vector of pairs in an f32 profile.  Whole vectors, the plan's arrays being
+ * padded.  `phi` carries ggml's product from vector to vector of a row; it begins as the
+ * position. */
+SIMD_INLINE vf angles_f32(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
+                          float *phi)
+{
+    if (freqs->view.profile == POSENC_GGML_F32) {
+        float angles[POSENC_PLAN_PAD];
+        *phi = posenc_ggml_f32_angles(freqs, *phi, i, vf_lanes(), angles);
+        return vf_load(angles);
+    }
+    return vf_mul(vf_set1((float)position), vf_load(freqs->view.omega_f32 + i));
 }
 
 #endif

@@ -9,25 +9,35 @@
  */
 #include "sincos.tmpl.h"
 
-SIMD_INLINE void sleef_element(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
-                               double scale, vf *cosine, vf *sine)
+SIMD_INLINE void sleef_scaled(vf c, vf s, double scale, vf *cosine, vf *sine)
 {
-    vf m = vf_set1((float)scale), c, s;
+    vf m = vf_set1((float)scale);
 
-    if (freqs->view.profile == POSENC_HF_F32) {
-        vf angle = vf_mul(vf_set1((float)position), vf_load(freqs->view.omega_f32 + i));
-        SLEEF_SINCOS(angle, &c, &s);
-    } else {
-        vf c0, s0;
-        vq q;
-        vd r = phase_reduced(freqs, position, i, &q);
-        SLEEF_SINCOS(vf_from_vd(r), &c0, &s0);
-        vf_quadrant(q, c0, s0, &c, &s);
-    }
     *cosine = vf_mul(c, m);
     *sine = vf_mul(s, m);
 }
-#define POSENC_SINCOS_ELEMENT sleef_element
+
+SIMD_INLINE void sleef_f32(vf angles, double scale, vf *cosine, vf *sine)
+{
+    vf c, s;
+
+    SLEEF_SINCOS(angles, &c, &s);
+    sleef_scaled(c, s, scale, cosine, sine);
+}
+
+SIMD_INLINE void sleef_exact(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
+                             double scale, vf *cosine, vf *sine)
+{
+    vf c, s;
+    vq q;
+    vd r = phase_reduced(freqs, position, i, &q);
+
+    SLEEF_SINCOS(vf_from_vd(r), &c, &s);
+    vf_quadrant(q, c, s, &c, &s);
+    sleef_scaled(c, s, scale, cosine, sine);
+}
+#define POSENC_SINCOS_F32   sleef_f32
+#define POSENC_SINCOS_EXACT sleef_exact
 #include "table.tmpl.h"
 
 static int32_t lanes(void) { return (int32_t)vf_lanes(); }

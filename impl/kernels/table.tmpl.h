@@ -4,13 +4,17 @@
  *
  * Positions are cut into runs of consecutive magnitudes; a run of negative ones is walked from
  * its small end, rows in reverse, the sine's sign flipped.  A backend with an evaluator of its
- * own (SLEEF) defines POSENC_SINCOS_ELEMENT(freqs, position, i, scale, &cos, &sin) before it
- * comes here.
+ * own (SLEEF) defines POSENC_SINCOS_F32(angles, scale, &cos, &sin) for the f32 profiles and
+ * POSENC_SINCOS_EXACT(freqs, position, i, scale, &cos, &sin) before it comes here.
  */
 #ifndef POSENC_TABLE_TMPL_H
 #define POSENC_TABLE_TMPL_H
 
 #include "sincos.tmpl.h"
+
+#ifndef POSENC_SINCOS_F32
+#define POSENC_SINCOS_F32 sincos_f32
+#endif
 
 /* Where a vector of cosines and sines goes. */
 enum sink { TO_COS_AND_SIN, TO_INTERLEAVED, TO_SIN_COS, TO_COS_SIN };
@@ -114,19 +118,24 @@ SIMD_INLINE void emit(const struct run *run, enum sink sink, enum how how, int64
 SIMD_INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Every row, each value evaluated by itself. */
-SIMD_INLINE void run_elements(const struct run *run, enum sink sink, enum how how)
+SIMD_INLINE void run_elements(const struct run *run, enum sink sink, enum how how, bool exact)
 {
-    for (int64_t row = 0; row < run->count; row++)
+    for (int64_t row = 0; row < run->count; row++) {
+        uint32_t position = run->first + (uint32_t)row;
+        float phi = (float)position;
         for (int64_t i = 0; i < run->pairs; i += vf_lanes()) {
-            uint32_t position = run->first + (uint32_t)row;
             vf cosine, sine;
-#ifdef POSENC_SINCOS_ELEMENT
-            POSENC_SINCOS_ELEMENT(run->freqs, position, i, run->scale, &cosine, &sine);
-#else
-            sincos_hf(run->freqs, position, i, run->scale, &cosine, &sine);
+#ifdef POSENC_SINCOS_EXACT
+            if (exact)
+                POSENC_SINCOS_EXACT(run->freqs, position, i, run->scale, &cosine, &sine);
+            else
 #endif
+                POSENC_SINCOS_F32(angles_f32(run->freqs, position, i, &phi), run->scale,
+                                  &cosine, &sine);
             emit(run, sink, how, row, i, at_most(vf_lanes(), run->pairs - i), cosine, sine);
         }
+    }
+    (void)exact;
 }
 
 /* The rows [row, end) of one group of POSENC_STEP positions, one vector of pairs: (c, s) is the
@@ -204,7 +213,7 @@ SIMD_INLINE void run_blocks(const struct run *run, enum sink sink, enum how how)
     }
 }
 
-#ifndef POSENC_SINCOS_ELEMENT
+#ifndef POSENC_SINCOS_EXACT
 /* Whether the run is large, each of its vectors fills whole lines at once (halves of a line
  * would be written out one by one) and lies on a boundary of its own size. */
 static bool streams(const struct run *run, enum sink sink)
@@ -230,7 +239,7 @@ SIMD_INLINE void run_all(const struct run *run, enum sink sink, bool add)
 {
     enum how how = add ? ADDED : STORED;
 
-#ifndef POSENC_SINCOS_ELEMENT
+#ifndef POSENC_SINCOS_EXACT
     if (run->freqs->view.profile == POSENC_EXACT) {
         if (!add && streams(run, sink)) {
             run_blocks(run, sink, STREAMED);
@@ -241,7 +250,7 @@ SIMD_INLINE void run_all(const struct run *run, enum sink sink, bool add)
         return;
     }
 #endif
-    run_elements(run, sink, how);
+    run_elements(run, sink, how, run->freqs->view.profile == POSENC_EXACT);
 }
 
 /* The run of token t: rows from `row` on, whose magnitudes are consecutive.  Returns how
