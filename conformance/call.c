@@ -165,12 +165,14 @@ static enum posenc_status make_positions(struct call *call, struct posenc_positi
         return POSENC_OK;
     bool wide = p->position_kind == POSENC_POSITIONS_I64;
     bool own = p->batch_shift || problem_draws_positions(p); /* each batch its own */
-    int64_t size = wide ? 8 : 4, n = (own ? p->batch : 1) * p->tokens;
+    int axes = problem_axes(p);
+    int64_t size = wide ? 8 : 4, all = (own ? p->batch : 1) * p->tokens, n = axes * all;
     void *data = get(call, (size_t)(n * size), 'i', size);
     if (!data)
         return refuse(call, POSENC_ERR_MEMORY, "memory for positions", n, 1, 0);
     for (int64_t i = 0; i < n; i++) {
-        int64_t position = problem_position(p, i / p->tokens, i % p->tokens);
+        int64_t position =
+            problem_axis_position(p, i % all / p->tokens, i % p->tokens, (int)(i / all));
         if (wide)
             ((int64_t *)data)[i] = position;
         else if (position < INT32_MIN || position > INT32_MAX)
@@ -182,6 +184,7 @@ static enum posenc_status make_positions(struct call *call, struct posenc_positi
     positions->data = data;
     positions->stride_batch = own ? p->tokens : 0;
     positions->stride_token = 1;
+    positions->stride_axis = axes > 1 ? all : 0;
     return POSENC_OK;
 }
 

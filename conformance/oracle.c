@@ -133,9 +133,11 @@ static void row_sinusoidal(const struct oracle *oracle, int64_t r, int64_t width
 
 static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double *want)
 {
-    const int64_t position = row_position(&oracle->call->problem, r, 1);
+    const struct problem *problem = &oracle->call->problem;
     for (int64_t i = 0; i < oracle->n_pairs; i++) {
         double sine, cosine;
+        const int64_t position = problem_axis_position(
+            problem, r / problem->tokens, r % problem->tokens, oracle_axis(&problem->freqs, i));
         pair_values(oracle, i, position, oracle->attention_factor, &sine, &cosine);
         want[i] = o == 0 ? cosine : sine;
     }

@@ -33,6 +33,9 @@ int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (
  * floats. */
 double oracle_python_theta(const struct posenc_freqs_spec *spec);
 
+/* Which of a token's positions turns pair i. */
+int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i);
+
 /* Profile ggml_f32: what the angles of its pairs are made of, and m of YaRN's cosines. */
 struct oracle_ggml {
     float theta_scale, freq_scale;

@@ -93,11 +93,39 @@ static struct family family_of(const struct posenc_freqs_spec *spec)
     return family;
 }
 
+/* Hugging Face: modeling_qwen2_vl.py splits the pairs into sections; modeling_qwen3_vl.py begins with
+ * all on the first axis and gives pairs axis, axis + 3, ... below 3 section to the others. */
+int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    const int64_t *section = spec->mrope_section;
+    int axis = 0;
+    if (section[0] == 0)
+        return 0;
+    if (spec->mrope_layout == POSENC_MROPE_INTERLEAVED) {
+        for (int a = 1; a < 3; a++)
+            for (int64_t pair = a; pair < 3 * section[a]; pair += 3)
+                axis = pair == i ? a : axis;
+        return axis;
+    }
+    for (int64_t end = section[0]; i >= end && axis < 2; end += section[axis])
+        axis++;
+    return axis;
+}
+
 /* The exponent of 1/theta as a fraction.  With one frequency pair the endpoint convention
  * has 1. */
 static void exponent_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t *numerator,
                         int64_t *denominator)
 {
+    if (spec->mrope_layout == POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0) {
+        const int axis = oracle_axis(spec, i);
+        int64_t start = 0;
+        for (int a = 0; a < axis; a++)
+            start += spec->mrope_section[a];
+        *numerator = 2 * (i - start);
+        *denominator = 2 * spec->mrope_section[axis];
+        return;
+    }
     const int64_t pairs = spec->dim / 2;
     const bool endpoint = spec->convention == POSENC_ENDPOINT;
     *numerator = !endpoint ? 2 * i : pairs > 1 ? i : 0;

@@ -9,6 +9,7 @@ const char *const profile_names[] = { "exact", "hf_f32", "ggml_f32", "torch_exp_
 const char *const convention_names[] = { "exponent", "endpoint", NULL };
 const char *const scaling_names[] = { "none", "linear",   "llama3",       "yarn", "dynamic",
                                       "ntk",  "longrope", "proportional", NULL };
+const char *const mrope_layout_names[] = { "chunked", "interleaved", "restarted", NULL };
 const char *const layout_names[] = { "interleaved", "sin_cos", "cos_sin", NULL };
 
 enum signature kernel_signature(enum posenc_kernel kernel)
@@ -96,6 +97,28 @@ int64_t problem_position(const struct problem *problem, int64_t b, int64_t t)
         return drawn_position(problem, b, t);
     int64_t base = problem->positions ? problem->positions[t] : problem->first + t;
     return base + b * problem->batch_shift;
+}
+
+int problem_axes(const struct problem *problem)
+{
+    int axes = 1;
+    while (axes < 3 && problem->freqs.mrope_section[axes] != 0)
+        axes++;
+    return problem->mrope_grid > 0 && problem->position_kind != POSENC_OFFSET &&
+                   problem->freqs.mrope_section[0] != 0
+               ? axes
+               : 1;
+}
+
+int64_t problem_axis_position(const struct problem *problem, int64_t b, int64_t t, int axis)
+{
+    int axes = problem_axes(problem);
+    if (axes == 1)
+        return problem_position(problem, b, t);
+    int64_t base = problem->first + b * problem->batch_shift;
+    return base + (axis == axes - 1   ? t % problem->mrope_grid
+                   : axis == axes - 2 ? t / problem->mrope_grid
+                                      : 0);
 }
 
 size_t problem_bytes(const struct problem *p)

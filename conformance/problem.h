@@ -21,8 +21,8 @@ enum signature kernel_signature(enum posenc_kernel kernel); /* from kernels.def 
 const char *kernel_stage(enum posenc_kernel kernel);        /* "table" or "apply" */
 
 /* What people call the members of the library's enums, in their order; NULL at the end. */
-extern const char *const profile_names[], *const convention_names[], *const scaling_names[],
-                                                                         *const layout_names[];
+extern const char *const profile_names[], *const convention_names[];
+extern const char *const scaling_names[], *const layout_names[], *const mrope_layout_names[];
 
 /* Where inputs come from: see inputs.c.  The others are those of the published tests of ONNX
  * RotaryEmbedding-23, for rope alone. */
@@ -42,6 +42,9 @@ struct problem {
     struct posenc_freqs_spec freqs; /* sinusoidal*, rope_table; freqs.dim is their dim */
     /* longrope without arrays in freqs: 1 for pair 0, then evenly up to these for the last */
     double short_factor_last, long_factor_last;
+    int64_t mrope_grid; /* rope_table with axes: tokens are a picture of this width, row by row,
+                           the last axis along a row, the one before down the rows, another at
+                           `first`; 0: the same position on all axes (text) */
     enum posenc_layout layout;
     double scale;
     float x_scale;
@@ -137,8 +140,11 @@ const float *call_row(const struct call *call, int o, int64_t r);
 /* Whether the recipe draws an array of positions, [batch, tokens]. */
 bool problem_draws_positions(const struct problem *problem);
 
-/* Position of token t in batch b of a problem. */
+/* Position of token t in batch b of a problem; on one of its axes, of which a problem with
+ * mrope_grid has problem_axes(). */
 int64_t problem_position(const struct problem *problem, int64_t b, int64_t t);
+int64_t problem_axis_position(const struct problem *problem, int64_t b, int64_t t, int axis);
+int problem_axes(const struct problem *problem);
 
 /* A 64-bit mix of its arguments (splitmix64): the only source of randomness here, but for the
  * recipes of others. */

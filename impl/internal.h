@@ -39,6 +39,18 @@ struct posenc_freqs {
 float posenc_ggml_f32_angles(const struct posenc_freqs *freqs, float phi, int64_t i, int64_t n,
                              float *angles);
 
+/* Positions on one axis, of which there are as many as the plan says. */
+static inline struct posenc_positions posenc_axis(const struct posenc_positions *positions,
+                                                  int32_t axis)
+{
+    struct posenc_positions of = *positions;
+    int64_t item = of.kind == POSENC_POSITIONS_I32 ? 4 : 8;
+
+    if (of.kind != POSENC_OFFSET && axis != 0 && of.stride_axis != 0)
+        of.data = (const char *)of.data + axis * of.stride_axis * item;
+    return of;
+}
+
 /* The built-in backends; one that is not in this build is absent from the list. */
 #define POSENC_BACKEND(name) extern const struct posenc_backend posenc_backend_##name;
 #include "backends.def"

@@ -180,6 +180,10 @@ static enum posenc_status check_sinusoidal(struct posenc_sinusoidal_args *call, 
     struct posenc_error *error = call->error;
     if (!call->freqs)
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, "freqs (NULL)", 0.0, 1.0, 0.0);
+    if (call->freqs->view.n_axes != 1)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT,
+                             "axes of the plan (several are for rope_table)",
+                             (double)call->freqs->view.n_axes, 1.0, 1.0);
     if ((unsigned)call->layout > POSENC_COS_SIN)
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, "layout", (double)call->layout,
                              POSENC_INTERLEAVED, POSENC_COS_SIN);
@@ -231,6 +235,29 @@ static enum posenc_status check_learned(struct posenc_learned_args *call, bool t
                         row_what, error);
 }
 
+/* Positions on each axis of the plan; those that are the same on all come to stride 0. */
+static enum posenc_status check_axes(struct posenc_rope_table_args *call, struct span cosine,
+                                     struct span sine)
+{
+    struct posenc_positions *positions = &call->positions;
+    int32_t n_axes = call->freqs->view.n_axes;
+    enum posenc_status status = POSENC_OK;
+
+    if (positions->kind == POSENC_OFFSET || n_axes == 1)
+        positions->stride_axis = 0;
+    if (positions->stride_axis == 0)
+        n_axes = 1;
+    for (int32_t axis = 0; axis < n_axes && !status; axis++) {
+        struct posenc_positions of = posenc_axis(positions, axis);
+        status = check_tokens(&of, &call->cos, cosine, -(int64_t)MOST_POSITION, MOST_POSITION,
+                              position_what, call->error);
+        if (!status && of.kind != POSENC_OFFSET)
+            status = check_tokens(&of, &call->sin, sine, -(int64_t)MOST_POSITION, MOST_POSITION,
+                                  position_what, call->error);
+    }
+    return status;
+}
+
 static enum posenc_status check_rope_table(struct posenc_rope_table_args *call, bool takes_x,
                                            bool *empty)
 {
@@ -265,12 +292,7 @@ static enum posenc_status check_rope_table(struct posenc_rope_table_args *call, 
         return status;
     raise_activations(&call->cos, false);
     raise_activations(&call->sin, false);
-    status = check_tokens(&call->positions, &call->cos, cosine.span, -(int64_t)MOST_POSITION,
-                          MOST_POSITION, position_what, error);
-    if (status || call->positions.kind == POSENC_OFFSET)
-        return status;
-    return check_tokens(&call->positions, &call->sin, sine.span, -(int64_t)MOST_POSITION,
-                        MOST_POSITION, position_what, error);
+    return check_axes(call, cosine.span, sine.span);
 }
 
 static enum posenc_status check_rope(struct posenc_rope_args *call, bool takes_x, bool *empty)

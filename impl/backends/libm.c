@@ -97,16 +97,26 @@ static enum posenc_status sinusoidal(const struct posenc_sinusoidal_args *args)
 
 static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
 {
-    for (int64_t b = 0; b < args->cos.shape[0]; b++)
-        for (int64_t t = 0; t < args->cos.shape[1]; t++) {
-            int64_t position = posenc_position(&args->positions, b, t);
-            float *cosine = posenc_row(&args->cos, b, t, 0),
-                  *sine = posenc_row(&args->sin, b, t, 0);
-            float phi = (float)position;
-            for (int64_t i = 0; i < args->cos.shape[3]; i++)
-                sincos_pair(args->freqs, args->freqs->view.attention_factor, position, i, &phi,
-                            &sine[i], &cosine[i]);
-        }
+    const struct posenc_freqs_view *plan = &args->freqs->view;
+    int32_t n_axes = args->positions.stride_axis == 0 ? 1 : plan->n_axes;
+
+    for (int32_t axis = 0; axis < n_axes; axis++) {
+        struct posenc_positions positions = posenc_axis(&args->positions, axis);
+        for (int64_t b = 0; b < args->cos.shape[0]; b++)
+            for (int64_t t = 0; t < args->cos.shape[1]; t++) {
+                int64_t position = posenc_position(&positions, b, t);
+                float *cosine = posenc_row(&args->cos, b, t, 0),
+                      *sine = posenc_row(&args->sin, b, t, 0);
+                float phi = (float)position, c, s;
+                for (int64_t i = 0; i < args->cos.shape[3]; i++) {
+                    sincos_pair(args->freqs, plan->attention_factor, position, i, &phi, &s, &c);
+                    if (n_axes == 1 || plan->axis[i] == axis) {
+                        cosine[i] = c;
+                        sine[i] = s;
+                    }
+                }
+            }
+    }
     return POSENC_OK;
 }
 

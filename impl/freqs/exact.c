@@ -22,8 +22,23 @@
  */
 #include "plan.h"
 
+int posenc_axis_of(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    const int64_t *section = spec->mrope_section;
+
+    if (spec->mrope_layout == POSENC_MROPE_INTERLEAVED)
+        return i < 3 * section[i % 3] ? (int)(i % 3) : 0;
+    return i < section[0] ? 0 : i < section[0] + section[1] ? 1 : 2;
+}
+
 struct exponent posenc_exponent(const struct posenc_freqs_spec *spec, int64_t i)
 {
+    if (spec->mrope_layout == POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0) {
+        int axis = posenc_axis_of(spec, i);
+        for (int before = 0; before < axis; before++)
+            i -= spec->mrope_section[before];
+        return (struct exponent){ (double)i, (double)spec->mrope_section[axis] };
+    }
     if (spec->convention == POSENC_EXPONENT)
         return (struct exponent){ 2.0 * (double)i, (double)spec->dim };
     int64_t n = spec->dim / 2;

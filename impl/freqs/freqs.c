@@ -132,6 +132,42 @@ static enum posenc_status check_scaling(const struct posenc_freqs_spec *spec,
     return POSENC_OK;
 }
 
+/* Sections: none after an empty one, together all pairs. */
+static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
+                                         struct posenc_error *error)
+{
+    const enum posenc_status bad = POSENC_ERR_ARGUMENT;
+    int64_t sum = 0, pairs = spec->dim / 2;
+    bool ended = false;
+
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t section = spec->mrope_section[axis];
+        if (section < 0 || section > pairs || (ended && section != 0))
+            return refuse(error, POSENC_ERR_PARAMETER, "mrope_section of an axis (0: no more)",
+                          (double)section, 0.0, ended ? 0.0 : (double)pairs);
+        ended = section == 0;
+        sum += section;
+    }
+    if (sum == 0)
+        return POSENC_OK;
+    if (sum != pairs || spec->dim % 2 != 0)
+        return refuse(error, POSENC_ERR_PARAMETER, "sum of mrope_section (dim/2)", (double)sum,
+                      (double)pairs, (double)pairs);
+    if ((unsigned)spec->mrope_layout > POSENC_MROPE_RESTARTED)
+        return refuse(error, bad, "mrope_layout", (double)spec->mrope_layout, 0.0,
+                      POSENC_MROPE_RESTARTED);
+    if (spec->mrope_layout != POSENC_MROPE_RESTARTED)
+        return POSENC_OK;
+    if (spec->scaling != POSENC_SCALING_NONE || spec->convention != POSENC_EXPONENT)
+        return refuse(error, bad, "scaling or convention (sections that restart have none)",
+                      (double)spec->scaling, 0.0, 0.0);
+    if (spec->profile == POSENC_GGML_F32 || spec->values)
+        return refuse(error, bad,
+                      "profile or frequencies (sections that restart make their own)",
+                      (double)spec->profile, 0.0, POSENC_HF_F32);
+    return POSENC_OK;
+}
+
 /* What an f32 profile cannot do. */
 static enum posenc_status check_profile(const struct posenc_freqs_spec *spec,
                                         struct posenc_error *error)
@@ -193,6 +229,8 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
         return refuse(error, POSENC_ERR_SHAPE, "dim", (double)spec->dim, 1.0, MOST_DIM);
     enum posenc_status status = check_range(error, "attention_factor (0: derived)",
                                             spec->attention_factor, 0.0, (double)FLT_MAX);
+    if (!status)
+        status = check_sections(spec, error);
     if (status)
         return status;
     if (spec->values)
@@ -221,6 +259,8 @@ static size_t lay_out(struct posenc_freqs *freqs, unsigned char *memory)
     freqs->view.turn_hi = carve(memory, &bytes, n, sizeof(uint64_t));
     freqs->view.turn_lo = carve(memory, &bytes, n, sizeof(uint64_t));
     freqs->view.omega_f32 = carve(memory, &bytes, n, sizeof(float));
+    if (freqs->view.n_axes > 1)
+        freqs->view.axis = carve(memory, &bytes, n, sizeof(uint8_t));
     if (freqs->view.profile == POSENC_EXACT) {
         freqs->step1_cos = carve(memory, &bytes, POSENC_STEP * n, sizeof(double));
         freqs->step1_sin = carve(memory, &bytes, POSENC_STEP * n, sizeof(double));
@@ -240,6 +280,9 @@ static struct posenc_freqs *allocate(const struct posenc_freqs_spec *spec)
     plan.view.profile = spec->profile;
     plan.view.dim = spec->dim;
     plan.view.n_pairs = (spec->dim + 1) / 2;
+    plan.view.n_axes = 1;
+    while (plan.view.n_axes < 3 && spec->mrope_section[plan.view.n_axes] != 0)
+        plan.view.n_axes++;
     plan.stride = (plan.view.n_pairs + POSENC_PLAN_PAD - 1) / POSENC_PLAN_PAD * POSENC_PLAN_PAD;
     size_t bytes = lay_out(&plan, NULL);
     plan.memory = aligned_alloc(ALIGNMENT, bytes);
@@ -276,6 +319,8 @@ static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct pose
         turn_hi[i] = turn.hi;
         turn_lo[i] = turn.lo;
     }
+    for (int64_t i = 0; freqs->view.axis && i < freqs->view.n_pairs; i++)
+        ((uint8_t *)freqs->view.axis)[i] = (uint8_t)posenc_axis_of(spec, i);
     freqs->view.attention_factor = posenc_attention_factor(spec);
     if (spec->profile == POSENC_EXACT)
         posenc_fill_steps(freqs);

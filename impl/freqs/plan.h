@@ -40,6 +40,9 @@ int64_t posenc_turning_pairs(const struct posenc_freqs_spec *spec);
 /* Rotation tables of a plan whose turns are set. */
 void posenc_fill_steps(struct posenc_freqs *freqs);
 
+/* The axis whose position turns pair i. */
+int posenc_axis_of(const struct posenc_freqs_spec *spec, int64_t i);
+
 /* Numerator and denominator of the exponent of pair i: plain omega = theta^(-n/d). */
 struct exponent {
     double n, d;

@@ -107,12 +107,14 @@ enum posenc_position_kind {
 };
 
 /* Positions of tokens.  Computed encodings take |position| < 2^31, negative ones included; where
- * positions are rows of a table they must lie in [0, rows). */
+ * positions are rows of a table they must lie in [0, rows).  Where a plan has several axes
+ * (mrope_section), axis a is at data[a * stride_axis + ...]; an offset, or stride_axis 0, is the
+ * same position on all of them: that of text. */
 struct posenc_positions {
     enum posenc_position_kind kind;
     int64_t offset;
     const void *data;
-    int64_t stride_batch, stride_token;
+    int64_t stride_batch, stride_token, stride_axis;
 };
 
 /* ---- Stage 1: frequencies ---- */
@@ -156,6 +158,20 @@ enum posenc_scaling {
     POSENC_SCALING_PROPORTIONAL,
 };
 
+/* Rotations by several positions a token: time, height and width of what a picture shows
+ * (multimodal RoPE, Wang et al. 2409.12191), or height and width (2-D RoPE).  mrope_section says
+ * how many pairs turn with each axis (none after a 0); the sum is dim/2.
+ *   chunked      the first section's pairs with axis 0, then those of axis 1, ... (Qwen2-VL)
+ *   interleaved  three axes by turns: pair i with axis i % 3 while i < 3 mrope_section[i % 3],
+ *                else with axis 0 (Qwen3-VL)
+ *   restarted    as chunked, with the frequencies of a section those of an encoding of its own
+ *                size, theta^(-j/section) (the vision tower of Qwen2-VL) */
+enum posenc_mrope_layout {
+    POSENC_MROPE_CHUNKED = 0,
+    POSENC_MROPE_INTERLEAVED,
+    POSENC_MROPE_RESTARTED,
+};
+
 /* What a plan is made from.  Start from POSENC_FREQS_SPEC. */
 struct posenc_freqs_spec {
     size_t size;
@@ -176,6 +192,8 @@ struct posenc_freqs_spec {
     int64_t seq_len;              /* tokens the plan is for; 0: no more than the model takes */
     double partial_rotary_factor; /* above 0, up to 1 */
     const double *short_factor, *long_factor; /* [dim/2], at least 2^-10 each */
+    int64_t mrope_section[3]; /* all 0: one position a token */
+    enum posenc_mrope_layout mrope_layout;
     /* Caller's own frequencies, [ceil(dim/2)] radians per position, 0 to 2^16, in place of
      * rope_theta and without a scaling (ARGUMENT); or NULL. */
     const double *values;
@@ -206,6 +224,8 @@ struct posenc_freqs_view {
     const float *omega_f32;
     const uint64_t *turn_hi, *turn_lo;
     double attention_factor; /* multiplies cosines and sines of rope_table */
+    int32_t n_axes;          /* of positions; 1 without mrope_section */
+    const uint8_t *axis;     /* [n_pairs]: that of each pair; NULL where there is one */
 };
 /* The pointers live as long as the plan, which must not be NULL. */
 POSENC_API struct posenc_freqs_view posenc_freqs_view(const struct posenc_freqs *freqs);
@@ -275,7 +295,8 @@ struct posenc_learned_args {
         .size = sizeof(struct posenc_learned_args), .x_scale = 1.0f                            \
     }
 
-/* cos[b,t,i] = m cos(position(b,t) * omega_i), sin likewise, m the plan's attention factor.
+/* cos[b,t,i] = m cos(position(b,t) * omega_i), sin likewise, m the plan's attention factor; the
+ * position is that of the pair's axis where the plan has several.
  * Profile exact rounds m*cos once; hf_f32 rounds the cosine, then its product with (float)m.
  * Shapes: cos, sin [batch, tokens, n_pairs] or [tokens, n_pairs]; dim of the plan must be even.
  * cos and sin must not overlap.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ODD, POSITION, OVERLAP,

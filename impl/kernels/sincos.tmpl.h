@@ -169,6 +169,17 @@ SIMD_INLINE void sincos_f32(vf angles, double scale, vf *cosine, vf *sine)
     *sine = vf_mul(*sine, vf_set1((float)scale));
 }
 
+/* What angles_f32 wants for phi at the first pair of a row that begins at pair `from`. */
+SIMD_INLINE float phi_f32(const struct posenc_freqs *freqs, uint32_t position, int64_t from)
+{
+    float phi = (float)position, angle;
+
+    if (freqs->view.profile == POSENC_GGML_F32)
+        for (int64_t i = 0; i < from; i++)
+            phi = posenc_ggml_f32_angles(freqs, phi, i, 1, &angle);
+    return phi;
+}
+
 /* The angles of a vector of pairs in an f32 profile.  Whole vectors, the plan's arrays being
  * padded.  `phi` carries ggml's product from vector to vector of a row; it begins as the
  * position. */

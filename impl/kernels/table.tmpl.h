@@ -34,8 +34,11 @@ struct run {
     int64_t count;
     bool negative;
     double scale;
-    int64_t dim, pairs; /* floats of a row of out; pairs that are evaluated */
-    float *out, *sine;  /* sine: TO_COS_AND_SIN only, out then takes the cosines */
+    int64_t dim, from,
+        pairs; /* floats of a row of out; pairs that are evaluated: [from, pairs) */
+    const uint8_t *axis_of; /* where not NULL, only those pairs of them with this axis */
+    uint8_t axis;
+    float *out, *sine; /* sine: TO_COS_AND_SIN only, out then takes the cosines */
     const float *x;
     float x_scale;
     int64_t out_stride, sine_stride, x_stride;
@@ -94,6 +97,21 @@ SIMD_INLINE void put_interleaved(const struct run *run, enum how how, int64_t ro
     }
 }
 
+/* Those of n pairs that turn with the run's axis, one by one. */
+SIMD_INLINE void put_axis(const struct run *run, int64_t row, int64_t i, int64_t n, vf cosine,
+                          vf sine)
+{
+    float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
+
+    vf_store(cosines, cosine);
+    vf_store(sines, sine);
+    for (int64_t k = 0; k < n; k++)
+        if (run->axis_of[i + k] == run->axis) {
+            run->out[row * run->out_stride + i + k] = cosines[k];
+            run->sine[row * run->sine_stride + i + k] = sines[k];
+        }
+}
+
 SIMD_INLINE void emit(const struct run *run, enum sink sink, enum how how, int64_t row,
                       int64_t i, int64_t n, vf cosine, vf sine)
 {
@@ -101,6 +119,10 @@ SIMD_INLINE void emit(const struct run *run, enum sink sink, enum how how, int64
         sine = vf_mul(sine, vf_set1(-1.0f));
     switch (sink) {
     case TO_COS_AND_SIN:
+        if (run->axis_of) {
+            put_axis(run, row, i, n, cosine, sine);
+            break;
+        }
         put(run, how, row, i, cosine, n);
         write_n(how, run->sine + row * run->sine_stride + i, sine, n);
         break;
@@ -122,8 +144,8 @@ SIMD_INLINE void run_elements(const struct run *run, enum sink sink, enum how ho
 {
     for (int64_t row = 0; row < run->count; row++) {
         uint32_t position = run->first + (uint32_t)row;
-        float phi = (float)position;
-        for (int64_t i = 0; i < run->pairs; i += vf_lanes()) {
+        float phi = phi_f32(run->freqs, position, run->from);
+        for (int64_t i = run->from; i < run->pairs; i += vf_lanes()) {
             vf cosine, sine;
 #ifdef POSENC_SINCOS_EXACT
             if (exact)
@@ -206,7 +228,7 @@ SIMD_INLINE void run_blocks(const struct run *run, enum sink sink, enum how how)
         int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_BLOCK);
         int64_t end = at_most(run->count, row + POSENC_BLOCK - into);
 
-        for (int64_t from = 0; from < run->pairs; from += STRIP_PAIRS)
+        for (int64_t from = run->from; from < run->pairs; from += STRIP_PAIRS)
             block_strip(run, sink, how, row, end, from,
                         at_most(from + STRIP_PAIRS, run->pairs));
         row = end;
@@ -222,7 +244,8 @@ static bool streams(const struct run *run, enum sink sink)
     int64_t rows = run->out_stride * (int64_t)sizeof(float),
             bases = (int64_t)(uintptr_t)run->out;
 
-    if (!vf_streams() || run->count * run->pairs < STREAM_FROM / (int64_t)(2 * sizeof(float)) ||
+    if (!vf_streams() || run->from != 0 || run->axis_of ||
+        run->count * run->pairs < STREAM_FROM / (int64_t)(2 * sizeof(float)) ||
         vector * (sink == TO_INTERLEAVED ? 2 : 1) < 64)
         return false;
     if (sink == TO_COS_AND_SIN) {
@@ -338,20 +361,47 @@ static enum posenc_status sinusoidal_add(const struct posenc_sinusoidal_args *ar
     return POSENC_OK;
 }
 
-static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
+/* The pairs [from, pairs) of every token, at one position each. */
+static void rope_table_axis(const struct posenc_rope_table_args *args,
+                            const struct posenc_positions *positions, struct run run)
 {
-    struct run run = { .freqs = args->freqs, .scale = args->freqs->view.attention_factor };
     int64_t tokens = args->cos.shape[1];
 
-    run.dim = run.pairs = args->cos.shape[3];
     for (int64_t b = 0; b < args->cos.shape[0]; b++)
         for (int64_t t = 0; t < tokens;) {
-            int64_t n = run_find(&args->positions, b, t, tokens, &run);
+            int64_t n = run_find(positions, b, t, tokens, &run);
             run.out = run_base(&args->cos, b, t, &run, &run.out_stride);
             run.sine = run_base(&args->sin, b, t, &run, &run.sine_stride);
             run_all(&run, TO_COS_AND_SIN, false);
             t += n;
         }
+}
+
+static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
+{
+    const struct posenc_freqs_view *plan = &args->freqs->view;
+    struct run run = { .freqs = args->freqs, .scale = plan->attention_factor };
+
+    run.dim = run.pairs = args->cos.shape[3];
+    if (args->positions.stride_axis == 0) {
+        rope_table_axis(args, &args->positions, run);
+        return POSENC_OK;
+    }
+    for (int32_t axis = 0; axis < plan->n_axes; axis++) {
+        struct posenc_positions positions = posenc_axis(&args->positions, axis);
+        int64_t others = 0;
+        run.axis = (uint8_t)axis;
+        run.from = 0;
+        run.pairs = plan->n_pairs;
+        while (run.from < run.pairs && plan->axis[run.from] != axis)
+            run.from++;
+        while (run.pairs > run.from && plan->axis[run.pairs - 1] != axis)
+            run.pairs--;
+        for (int64_t i = run.from; i < run.pairs; i++)
+            others += plan->axis[i] != axis;
+        run.axis_of = others ? plan->axis : NULL;
+        rope_table_axis(args, &positions, run);
+    }
     return POSENC_OK;
 }
 
