@@ -45,10 +45,9 @@ static void cut_positions(struct posenc_positions *p, struct range range)
 {
     if (p->kind == POSENC_OFFSET)
         p->offset += range.begin;
-    else if (p->kind == POSENC_POSITIONS_I32)
-        p->data = (const int32_t *)p->data + range.begin * p->stride_token;
     else
-        p->data = (const int64_t *)p->data + range.begin * p->stride_token;
+        p->data = (const char *)p->data +
+                  range.begin * p->stride_token * (p->kind == POSENC_POSITIONS_I64 ? 8 : 4);
 }
 
 static struct range cut_rope(struct posenc_rope_args *a, int member, int n)

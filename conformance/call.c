@@ -163,17 +163,19 @@ static enum posenc_status make_positions(struct call *call, struct posenc_positi
     *positions = (struct posenc_positions){ .kind = p->position_kind, .offset = p->first };
     if (p->position_kind == POSENC_OFFSET)
         return POSENC_OK;
-    bool wide = p->position_kind == POSENC_POSITIONS_I64;
     bool own = p->batch_shift || problem_draws_positions(p); /* each batch its own */
     int axes = problem_axes(p);
-    int64_t size = wide ? 8 : 4, all = (own ? p->batch : 1) * p->tokens, n = axes * all;
+    int64_t size = p->position_kind == POSENC_POSITIONS_I64 ? 8 : 4;
+    int64_t all = (own ? p->batch : 1) * p->tokens, n = axes * all;
     void *data = get(call, (size_t)(n * size), 'i', size);
     if (!data)
         return refuse(call, POSENC_ERR_MEMORY, "memory for positions", n, 1, 0);
     for (int64_t i = 0; i < n; i++) {
-        int64_t position =
-            problem_axis_position(p, i % all / p->tokens, i % p->tokens, (int)(i / all));
-        if (wide)
+        int64_t b = i % all / p->tokens, t = i % p->tokens;
+        int64_t position = problem_axis_position(p, b, t, (int)(i / all));
+        if (p->position_kind == POSENC_POSITIONS_F32)
+            ((float *)data)[i] = (float)problem_time(p, b, t, (int)(i / all));
+        else if (p->position_kind == POSENC_POSITIONS_I64)
             ((int64_t *)data)[i] = position;
         else if (position < INT32_MIN || position > INT32_MAX)
             return refuse(call, POSENC_ERR_POSITION, "position", position, INT32_MIN,

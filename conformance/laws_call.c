@@ -40,9 +40,7 @@ static void positions_cut(struct posenc_positions *p, bool by_token, int64_t fro
         return;
     }
     int64_t steps = from * (by_token ? p->stride_token : p->stride_batch);
-    p->data = p->kind == POSENC_POSITIONS_I32
-                  ? (const void *)((const int32_t *)p->data + steps)
-                  : (const void *)((const int64_t *)p->data + steps);
+    p->data = (const char *)p->data + steps * (p->kind == POSENC_POSITIONS_I64 ? 8 : 4);
 }
 
 static void cut_scores(struct call *c, int from_last, int64_t from, int64_t count,

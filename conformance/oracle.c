@@ -14,6 +14,7 @@ struct oracle {
     enum signature signature;
     int64_t n_pairs;
     uint64_t (*turn)[3];
+    struct big *turns; /* with whole ones, for times */
     float *inv_freq;
     struct oracle_ggml ggml; /* and of its arrays: */
     float *divisor, *kept;
@@ -65,8 +66,18 @@ void oracle_sincos(double angle, double *sine, double *cosine)
     *cosine = real_times(c, 1.0);
 }
 
+/* At a time with a fraction. */
+static void sincos_time(struct big turns, double time, struct real *sine, struct real *cosine)
+{
+    uint64_t phase[3];
+    big_fraction(big_multiply(turns, big_double(fabs(time))), phase);
+    fixed_sincos_phase(phase, sine, cosine);
+    if (time < 0)
+        sine->negative = !sine->negative;
+}
+
 /* The iterated product, from the position on. */
-static float ggml_angle(const struct oracle *oracle, int64_t pair, int64_t position)
+static float ggml_angle(const struct oracle *oracle, int64_t pair, double position)
 {
     float phi = (float)position;
     for (int64_t i = 0; i < pair; i++)
@@ -79,14 +90,17 @@ static float ggml_angle(const struct oracle *oracle, int64_t pair, int64_t posit
 }
 
 /* m times the sine and cosine of a pair at a position, in the plan's profile.  The f32 ones round
- * the sine to f32 and multiplies by (float)m, which an f64 holds exactly; with m = 1 there is
+ * the sine to f32 and multiply by (float)m, which an f64 holds exactly; with m = 1 there is
  * no product and the sine itself is the truth. */
-static void pair_values(const struct oracle *oracle, int64_t pair, int64_t position, double m,
+static void pair_values(const struct oracle *oracle, int64_t pair, double position, double m,
                         double *sine, double *cosine)
 {
     if (oracle->call->problem.freqs.profile == POSENC_EXACT) {
         struct real s, c;
-        sincos_turn(oracle->turn[pair], position, &s, &c);
+        if (position != floor(position))
+            sincos_time(oracle->turns[pair], position, &s, &c);
+        else
+            sincos_turn(oracle->turn[pair], (int64_t)position, &s, &c);
         *sine = real_times(s, m);
         *cosine = real_times(c, m);
         return;
@@ -112,7 +126,7 @@ static int64_t row_position(const struct problem *problem, int64_t r, int64_t pe
 static void row_sinusoidal(const struct oracle *oracle, int64_t r, int64_t width, double *want)
 {
     const struct problem *problem = &oracle->call->problem;
-    const int64_t position = row_position(problem, r, 1);
+    const double position = problem_time(problem, r / problem->tokens, r % problem->tokens, 0);
     const int64_t half = width / 2;
     for (int64_t i = 0; i < oracle->n_pairs; i++) {
         double sine, cosine;
@@ -136,8 +150,8 @@ static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double
     const struct problem *problem = &oracle->call->problem;
     for (int64_t i = 0; i < oracle->n_pairs; i++) {
         double sine, cosine;
-        const int64_t position = problem_axis_position(
-            problem, r / problem->tokens, r % problem->tokens, oracle_axis(&problem->freqs, i));
+        const double position = problem_time(problem, r / problem->tokens, r % problem->tokens,
+                                             oracle_axis(&problem->freqs, i));
         pair_values(oracle, i, position, oracle->attention_factor, &sine, &cosine);
         want[i] = o == 0 ? cosine : sine;
     }
@@ -296,6 +310,12 @@ static bool create_plan(struct oracle *oracle)
     oracle->inv_freq = exact || ggml ? NULL : calloc(n, sizeof *oracle->inv_freq);
     if (ggml ? !create_ggml(oracle, spec) : !oracle->turn && !oracle->inv_freq)
         return false;
+    if (exact && oracle->call->problem.position_kind == POSENC_POSITIONS_F32) {
+        oracle->turns = calloc(n, sizeof *oracle->turns);
+        if (!oracle->turns)
+            return false;
+        oracle_turns(spec, oracle->n_pairs, oracle->turns);
+    }
     oracle_freqs(spec, oracle->n_pairs, oracle->turn, oracle->inv_freq,
                  &oracle->attention_factor);
     return true;
@@ -380,6 +400,7 @@ void oracle_destroy(struct oracle *oracle)
     if (!oracle)
         return;
     free(oracle->turn);
+    free(oracle->turns);
     free(oracle->inv_freq);
     free(oracle->divisor);
     free(oracle->kept);

@@ -33,6 +33,10 @@ int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (
  * floats. */
 double oracle_python_theta(const struct posenc_freqs_spec *spec);
 
+/* Turns a position of n pairs, whole ones included. */
+struct big;
+void oracle_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns);
+
 /* Which of a token's positions turns pair i. */
 int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i);
 

@@ -357,3 +357,10 @@ int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (
         *attention_factor = attention_factor_of(spec);
     return pairs < n ? pairs : n;
 }
+
+void oracle_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns)
+{
+    const struct family family = family_of(spec);
+    for (int64_t i = 0; i < n; i++)
+        turns[i] = big_divide(omega_exact(&family, i), two_pi());
+}

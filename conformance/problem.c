@@ -121,6 +121,14 @@ int64_t problem_axis_position(const struct problem *problem, int64_t b, int64_t 
                                       : 0);
 }
 
+double problem_time(const struct problem *problem, int64_t b, int64_t t, int axis)
+{
+    double position = (double)problem_axis_position(problem, b, t, axis);
+    if (problem->position_kind == POSENC_POSITIONS_F32)
+        position = (double)(float)(position + (double)t * problem->time_step);
+    return position;
+}
+
 size_t problem_bytes(const struct problem *p)
 {
     int64_t moved = kernel_takes_x(p->kernel) ? 2 : 1, elements = 0,

@@ -63,6 +63,8 @@ struct problem {
     const int64_t *positions; /* arrays: [tokens], or NULL for consecutive ones from `first`;
                                  batch b of an array call has them shifted by b * batch_shift */
     int64_t batch_shift;
+    double
+        time_step; /* POSENC_POSITIONS_F32: token t is at (float)(position + t * time_step) */
 
     bool in_place;
     bool token_major;     /* [tokens, batch, ...] in memory */
@@ -145,6 +147,8 @@ bool problem_draws_positions(const struct problem *problem);
 int64_t problem_position(const struct problem *problem, int64_t b, int64_t t);
 int64_t problem_axis_position(const struct problem *problem, int64_t b, int64_t t, int axis);
 int problem_axes(const struct problem *problem);
+/* The same as a kernel reads it, with the fraction of a time. */
+double problem_time(const struct problem *problem, int64_t b, int64_t t, int axis);
 
 /* A 64-bit mix of its arguments (splitmix64): the only source of randomness here, but for the
  * recipes of others. */

@@ -14,7 +14,7 @@ const char pack_magic[PACK_MAGIC + 1] = "posenc.vectors/1";
 static const char *const dtype_names[] = { "f32", NULL };
 static const char *const recipe_names[] = { "mix", "onnx", "onnx_3d", "onnx_no_position_ids",
                                             NULL };
-static const char *const kind_names[] = { "offset", "i32", "i64", NULL };
+static const char *const kind_names[] = { "offset", "i32", "i64", "f32", NULL };
 
 enum {
     SINE = 1 << SIGNATURE_sinusoidal,
@@ -81,6 +81,7 @@ const struct field problem_fields[N_FIELDS] = {
     { "position_kind", FIELD_ENUM, AT(position_kind), TOKENS, kind_names },
     { "position_offset", FIELD_I64, AT(first), TOKENS, NULL },
     { "batch_shift", FIELD_I64, AT(batch_shift), TOKENS, NULL },
+    { "time_step", FIELD_F64, AT(time_step), PLAN, NULL },
     { "in_place", FIELD_BOOL, AT(in_place), ALL, NULL },
     { "token_major", FIELD_BOOL, AT(token_major), TOKENS, NULL },
     { "pad", FIELD_I64, AT(pad), ALL, NULL },

@@ -32,22 +32,33 @@ struct posenc_freqs {
         float *divisor, *kept; /* NULL in other profiles */
         bool blends;           /* else nothing is kept: freq_scale * e */
     } ggml;
-    void *memory; /* the one allocation behind all of the arrays */
+    uint32_t
+        *turn_whole; /* [stride]: whole turns a position, where turn is what exceeds them */
+    void *memory;    /* the one allocation behind all of the arrays */
 };
+
+/* Profile exact, time > 0 of any fraction: the angle of each of n pairs from i is q quarter turns
+ * and r radians, |r| <= pi/4, r with a relative error below 2^-51. */
+void posenc_time_angles(const struct posenc_freqs *freqs, float time, int64_t i, int64_t n,
+                        double *r, uint64_t *q);
 
 /* Profile ggml_f32: the angles of pairs i ... i + n - 1 from phi = phi_i; returns phi_(i+n). */
 float posenc_ggml_f32_angles(const struct posenc_freqs *freqs, float phi, int64_t i, int64_t n,
                              float *angles);
+
+static inline size_t posenc_position_size(enum posenc_position_kind kind)
+{
+    return kind == POSENC_POSITIONS_I64 ? sizeof(int64_t) : sizeof(int32_t);
+}
 
 /* Positions on one axis, of which there are as many as the plan says. */
 static inline struct posenc_positions posenc_axis(const struct posenc_positions *positions,
                                                   int32_t axis)
 {
     struct posenc_positions of = *positions;
-    int64_t item = of.kind == POSENC_POSITIONS_I32 ? 4 : 8;
-
     if (of.kind != POSENC_OFFSET && axis != 0 && of.stride_axis != 0)
-        of.data = (const char *)of.data + axis * of.stride_axis * item;
+        of.data = (const char *)of.data +
+                  axis * of.stride_axis * (int64_t)posenc_position_size(of.kind);
     return of;
 }
 

@@ -207,6 +207,20 @@ static inline int64_t position_at(const struct posenc_positions *p,
                                         : ((const int64_t *)p->data)[index];
 }
 
+/* Times: finite and in range. */
+static bool scan_times(const struct posenc_positions *p, int64_t batch, int64_t tokens,
+                       int64_t least, int64_t most, double *culprit)
+{
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t t = 0; t < tokens; t++) {
+            *culprit =
+                (double)((const float *)p->data)[b * p->stride_batch + t * p->stride_token];
+            if (!(*culprit >= (double)least && *culprit <= (double)most))
+                return false;
+        }
+    return true;
+}
+
 /* Whether all are in range; else the first that is not.  `kind` is a constant of
  * the caller's. */
 static inline bool scan(const struct posenc_positions *p, enum posenc_position_kind kind,
@@ -250,10 +264,11 @@ enum posenc_status posenc_check_positions(const struct posenc_positions *positio
     *span = (struct span){ 0, 0 };
     if (kind == POSENC_OFFSET)
         return check_offset(positions->offset, tokens, least, most, what, error);
-    if (kind != POSENC_POSITIONS_I32 && kind != POSENC_POSITIONS_I64)
+    enum posenc_position_kind last = least < 0 ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64;
+    if ((unsigned)kind > (unsigned)last) /* rows of a table have no fractions */
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, "kind of the positions", (double)kind,
-                             POSENC_OFFSET, POSENC_POSITIONS_I64);
-    size_t item = kind == POSENC_POSITIONS_I32 ? sizeof(int32_t) : sizeof(int64_t);
+                             POSENC_OFFSET, last);
+    size_t item = posenc_position_size(kind);
     enum posenc_status status = posenc_check_array(
         positions->data, 1, item, "data of the positions (NULL or not aligned)", span, error);
     if (status)
@@ -264,12 +279,15 @@ enum posenc_status posenc_check_positions(const struct posenc_positions *positio
         return posenc_refuse(error, POSENC_ERR_OVERFLOW, "extent of the positions in bytes",
                              (double)UINTPTR_MAX, 0.0, (double)PTRDIFF_MAX);
     int64_t rows = positions->stride_batch == 0 ? 1 : batch, culprit = 0;
+    double time = 0.0;
     bool fine =
-        kind == POSENC_POSITIONS_I32
+        kind == POSENC_POSITIONS_F32 ? scan_times(positions, rows, tokens, least, most, &time)
+        : kind == POSENC_POSITIONS_I32
             ? scan(positions, POSENC_POSITIONS_I32, rows, tokens, least, most, &culprit)
             : scan(positions, POSENC_POSITIONS_I64, rows, tokens, least, most, &culprit);
     if (fine)
         return POSENC_OK;
-    return posenc_refuse(error, POSENC_ERR_POSITION, what, (double)culprit, (double)least,
+    return posenc_refuse(error, POSENC_ERR_POSITION, what,
+                         kind == POSENC_POSITIONS_F32 ? time : (double)culprit, (double)least,
                          (double)most);
 }

@@ -33,7 +33,7 @@
 #endif
 
 /* Pairs of a row in ascending order; `phi` is the row's own, first the position. */
-static void sincos_pair(const struct posenc_freqs *freqs, double scale, int64_t position,
+static void sincos_pair(const struct posenc_freqs *freqs, double scale, double position,
                         int64_t pair, float *phi, float *sine, float *cosine)
 {
     if (freqs->view.profile != POSENC_EXACT) {
@@ -43,7 +43,7 @@ static void sincos_pair(const struct posenc_freqs *freqs, double scale, int64_t 
         *sine = (float)scale * sinf(angle);
         *cosine = (float)scale * cosf(angle);
     } else {
-        double angle = (double)position * freqs->view.omega[pair];
+        double angle = position * freqs->view.omega[pair];
         *sine = (float)(scale * sin(angle));
         *cosine = (float)(scale * cos(angle));
     }
@@ -62,7 +62,7 @@ static void put(const struct posenc_sinusoidal_args *args, const float *x, float
     out[column] = x ? add(x[column], args->x_scale, value) : value;
 }
 
-static void sinusoidal_row(const struct posenc_sinusoidal_args *args, int64_t position,
+static void sinusoidal_row(const struct posenc_sinusoidal_args *args, double position,
                            const float *x, float *out)
 {
     int64_t dim = args->out.shape[3], half = dim / 2;
@@ -89,7 +89,7 @@ static enum posenc_status sinusoidal(const struct posenc_sinusoidal_args *args)
 {
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t t = 0; t < args->out.shape[1]; t++)
-            sinusoidal_row(args, posenc_position(&args->positions, b, t),
+            sinusoidal_row(args, posenc_time(&args->positions, b, t),
                            args->x.data ? posenc_row(&args->x, b, t, 0) : NULL,
                            posenc_row(&args->out, b, t, 0));
     return POSENC_OK;
@@ -104,7 +104,7 @@ static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
         struct posenc_positions positions = posenc_axis(&args->positions, axis);
         for (int64_t b = 0; b < args->cos.shape[0]; b++)
             for (int64_t t = 0; t < args->cos.shape[1]; t++) {
-                int64_t position = posenc_position(&positions, b, t);
+                double position = posenc_time(&positions, b, t);
                 float *cosine = posenc_row(&args->cos, b, t, 0),
                       *sine = posenc_row(&args->sin, b, t, 0);
                 float phi = (float)position, c, s;

@@ -259,6 +259,7 @@ static size_t lay_out(struct posenc_freqs *freqs, unsigned char *memory)
     freqs->view.turn_hi = carve(memory, &bytes, n, sizeof(uint64_t));
     freqs->view.turn_lo = carve(memory, &bytes, n, sizeof(uint64_t));
     freqs->view.omega_f32 = carve(memory, &bytes, n, sizeof(float));
+    freqs->turn_whole = carve(memory, &bytes, n, sizeof(uint32_t));
     if (freqs->view.n_axes > 1)
         freqs->view.axis = carve(memory, &bytes, n, sizeof(uint8_t));
     if (freqs->view.profile == POSENC_EXACT) {
@@ -318,6 +319,7 @@ static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct pose
         omega_f32[i] = dd_to_float(w);
         turn_hi[i] = turn.hi;
         turn_lo[i] = turn.lo;
+        freqs->turn_whole[i] = posenc_whole_turns(w, turn);
     }
     for (int64_t i = 0; freqs->view.axis && i < freqs->view.n_pairs; i++)
         ((uint8_t *)freqs->view.axis)[i] = (uint8_t)posenc_axis_of(spec, i);

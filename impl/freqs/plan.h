@@ -16,6 +16,9 @@ struct exact_rule {
 };
 struct exact_rule posenc_exact_rule(const struct posenc_freqs_spec *spec);
 
+/* omega / (2 pi) without `turn`, its fraction. */
+uint32_t posenc_whole_turns(struct dd omega, struct turn turn);
+
 /* The frequency of pair i in radians per position. */
 struct dd posenc_exact_omega(const struct exact_rule *rule, int64_t i);
 

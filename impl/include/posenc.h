@@ -104,9 +104,11 @@ enum posenc_position_kind {
     POSENC_OFFSET = 0,    /* token t is at position offset + t, in every batch */
     POSENC_POSITIONS_I32, /* int32_t data[batch * stride_batch + token * stride_token] */
     POSENC_POSITIONS_I64,
+    POSENC_POSITIONS_F32, /* float data[]: times, e.g. of diffusion; not where positions are rows */
 };
 
-/* Positions of tokens.  Computed encodings take |position| < 2^31, negative ones included; where
+/* Positions of tokens.  Computed encodings take |position| < 2^31, negative ones included, and
+ * fractions as POSITIONS_F32 (a whole one has the bits of the integer); where
  * positions are rows of a table they must lie in [0, rows).  Where a plan has several axes
  * (mrope_section), axis a is at data[a * stride_axis + ...]; an offset, or stride_axis 0, is the
  * same position on all of them: that of text. */

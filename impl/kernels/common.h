@@ -13,6 +13,7 @@ static inline float *posenc_row(const struct posenc_tensor *t, int64_t i0, int64
     return (float *)t->data + i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
 }
 
+/* Of a time: without its fraction. */
 static inline int64_t posenc_position(const struct posenc_positions *p, int64_t b, int64_t t)
 {
     int64_t at = b * p->stride_batch + t * p->stride_token;
@@ -22,10 +23,27 @@ static inline int64_t posenc_position(const struct posenc_positions *p, int64_t 
         return ((const int32_t *)p->data)[at];
     case POSENC_POSITIONS_I64:
         return ((const int64_t *)p->data)[at];
+    case POSENC_POSITIONS_F32:
+        return (int64_t)((const float *)p->data)[at];
     case POSENC_OFFSET:
         break;
     }
     return p->offset + t;
+}
+
+/* Any position, exact. */
+static inline double posenc_time(const struct posenc_positions *p, int64_t b, int64_t t)
+{
+    if (p->kind == POSENC_POSITIONS_F32)
+        return (double)((const float *)p->data)[b * p->stride_batch + t * p->stride_token];
+    return (double)posenc_position(p, b, t);
+}
+
+/* Whether it has no fraction. */
+static inline bool posenc_is_whole(const struct posenc_positions *p, int64_t b, int64_t t)
+{
+    return p->kind != POSENC_POSITIONS_F32 ||
+           posenc_time(p, b, t) == (double)posenc_position(p, b, t);
 }
 
 #endif

@@ -170,9 +170,9 @@ SIMD_INLINE void sincos_f32(vf angles, double scale, vf *cosine, vf *sine)
 }
 
 /* What angles_f32 wants for phi at the first pair of a row that begins at pair `from`. */
-SIMD_INLINE float phi_f32(const struct posenc_freqs *freqs, uint32_t position, int64_t from)
+SIMD_INLINE float phi_f32(const struct posenc_freqs *freqs, float position, int64_t from)
 {
-    float phi = (float)position, angle;
+    float phi = position, angle;
 
     if (freqs->view.profile == POSENC_GGML_F32)
         for (int64_t i = 0; i < from; i++)
@@ -183,7 +183,7 @@ SIMD_INLINE float phi_f32(const struct posenc_freqs *freqs, uint32_t position, i
 /* The angles of a vector of pairs in an f32 profile.  Whole vectors, the plan's arrays being
  * padded.  `phi` carries ggml's product from vector to vector of a row; it begins as the
  * position. */
-SIMD_INLINE vf angles_f32(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
+SIMD_INLINE vf angles_f32(const struct posenc_freqs *freqs, float position, int64_t i,
                           float *phi)
 {
     if (freqs->view.profile == POSENC_GGML_F32) {
@@ -191,7 +191,7 @@ SIMD_INLINE vf angles_f32(const struct posenc_freqs *freqs, uint32_t position, i
         *phi = posenc_ggml_f32_angles(freqs, *phi, i, vf_lanes(), angles);
         return vf_load(angles);
     }
-    return vf_mul(vf_set1((float)position), vf_load(freqs->view.omega_f32 + i));
+    return vf_mul(vf_set1(position), vf_load(freqs->view.omega_f32 + i));
 }
 
 #endif

@@ -25,19 +25,16 @@ SIMD_INLINE void sleef_f32(vf angles, double scale, vf *cosine, vf *sine)
     sleef_scaled(c, s, scale, cosine, sine);
 }
 
-SIMD_INLINE void sleef_exact(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
-                             double scale, vf *cosine, vf *sine)
+SIMD_INLINE void sleef_reduced(vd r, vq q, double scale, vf *cosine, vf *sine)
 {
     vf c, s;
-    vq q;
-    vd r = phase_reduced(freqs, position, i, &q);
 
     SLEEF_SINCOS(vf_from_vd(r), &c, &s);
     vf_quadrant(q, c, s, &c, &s);
     sleef_scaled(c, s, scale, cosine, sine);
 }
-#define POSENC_SINCOS_F32   sleef_f32
-#define POSENC_SINCOS_EXACT sleef_exact
+#define POSENC_SINCOS_F32     sleef_f32
+#define POSENC_SINCOS_REDUCED sleef_reduced
 #include "table.tmpl.h"
 
 static int32_t lanes(void) { return (int32_t)vf_lanes(); }

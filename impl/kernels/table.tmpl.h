@@ -5,7 +5,8 @@
  * Positions are cut into runs of consecutive magnitudes; a run of negative ones is walked from
  * its small end, rows in reverse, the sine's sign flipped.  A backend with an evaluator of its
  * own (SLEEF) defines POSENC_SINCOS_F32(angles, scale, &cos, &sin) for the f32 profiles and
- * POSENC_SINCOS_EXACT(freqs, position, i, scale, &cos, &sin) before it comes here.
+ * POSENC_SINCOS_REDUCED(r, q, scale, &cos, &sin), of r radians and q quarter turns, before it comes
+ * here.
  */
 #ifndef POSENC_TABLE_TMPL_H
 #define POSENC_TABLE_TMPL_H
@@ -31,6 +32,7 @@ enum { STREAM_FROM = 32 << 20 };
 struct run {
     const struct posenc_freqs *freqs;
     uint32_t first;
+    float time; /* not 0: one row at this magnitude, which has a fraction */
     int64_t count;
     bool negative;
     double scale;
@@ -144,15 +146,17 @@ SIMD_INLINE void run_elements(const struct run *run, enum sink sink, enum how ho
 {
     for (int64_t row = 0; row < run->count; row++) {
         uint32_t position = run->first + (uint32_t)row;
-        float phi = phi_f32(run->freqs, position, run->from);
+        float phi = phi_f32(run->freqs, (float)position, run->from);
         for (int64_t i = run->from; i < run->pairs; i += vf_lanes()) {
             vf cosine, sine;
-#ifdef POSENC_SINCOS_EXACT
-            if (exact)
-                POSENC_SINCOS_EXACT(run->freqs, position, i, run->scale, &cosine, &sine);
-            else
+#ifdef POSENC_SINCOS_REDUCED
+            if (exact) {
+                vq q;
+                vd r = phase_reduced(run->freqs, position, i, &q);
+                POSENC_SINCOS_REDUCED(r, q, run->scale, &cosine, &sine);
+            } else
 #endif
-                POSENC_SINCOS_F32(angles_f32(run->freqs, position, i, &phi), run->scale,
+                POSENC_SINCOS_F32(angles_f32(run->freqs, (float)position, i, &phi), run->scale,
                                   &cosine, &sine);
             emit(run, sink, how, row, i, at_most(vf_lanes(), run->pairs - i), cosine, sine);
         }
@@ -235,7 +239,7 @@ SIMD_INLINE void run_blocks(const struct run *run, enum sink sink, enum how how)
     }
 }
 
-#ifndef POSENC_SINCOS_EXACT
+#ifndef POSENC_SINCOS_REDUCED
 /* Whether the run is large, each of its vectors fills whole lines at once (halves of a line
  * would be written out one by one) and lies on a boundary of its own size. */
 static bool streams(const struct run *run, enum sink sink)
@@ -258,11 +262,50 @@ static bool streams(const struct run *run, enum sink sink)
 }
 #endif
 
+/* Radians and quarter turns -> rounded cosines and sines, times scale. */
+SIMD_INLINE void sincos_of_reduced(vd r, vq q, double scale, vf *cosine, vf *sine)
+{
+#ifdef POSENC_SINCOS_REDUCED
+    POSENC_SINCOS_REDUCED(r, q, scale, cosine, sine);
+#else
+    vd c, s, m = vd_set1(scale);
+    sincos_reduced(r, &c, &s);
+    vd_quadrant(q, c, s, &c, &s);
+    *cosine = vf_from_vd(vd_mul(c, m));
+    *sine = vf_from_vd(vd_mul(s, m));
+#endif
+}
+
+/* One row at a time with a fraction: nothing to rotate from, each value is evaluated by itself. */
+SIMD_INLINE void run_time(const struct run *run, enum sink sink, enum how how)
+{
+    const struct posenc_freqs *freqs = run->freqs;
+    bool exact = freqs->view.profile == POSENC_EXACT;
+    float time = run->time, phi = phi_f32(freqs, time, run->from);
+
+    for (int64_t i = run->from; i < run->pairs; i += vf_lanes()) {
+        double r[POSENC_PLAN_PAD];
+        uint64_t q[POSENC_PLAN_PAD];
+        vf cosine, sine;
+        if (exact) {
+            posenc_time_angles(freqs, time, i, vf_lanes(), r, q);
+            sincos_of_reduced(vd_load(r), vq_load(q), run->scale, &cosine, &sine);
+        } else {
+            POSENC_SINCOS_F32(angles_f32(freqs, time, i, &phi), run->scale, &cosine, &sine);
+        }
+        emit(run, sink, how, 0, i, at_most(vf_lanes(), run->pairs - i), cosine, sine);
+    }
+}
+
 SIMD_INLINE void run_all(const struct run *run, enum sink sink, bool add)
 {
     enum how how = add ? ADDED : STORED;
 
-#ifndef POSENC_SINCOS_EXACT
+    if (run->time != 0.0f) {
+        run_time(run, sink, how);
+        return;
+    }
+#ifndef POSENC_SINCOS_REDUCED
     if (run->freqs->view.profile == POSENC_EXACT) {
         if (!add && streams(run, sink)) {
             run_blocks(run, sink, STREAMED);
@@ -283,13 +326,16 @@ static int64_t run_find(const struct posenc_positions *positions, int64_t b, int
 {
     int64_t p = posenc_position(positions, b, t), n = 1;
 
-    if (positions->kind == POSENC_OFFSET)
+    run->time = 0.0f;
+    if (!posenc_is_whole(positions, b, t))
+        run->time = (float)fabs(posenc_time(positions, b, t));
+    else if (positions->kind == POSENC_OFFSET)
         n = p < 0 ? at_most(-p, tokens - t) : tokens - t;
     else
-        while (t + n < tokens && posenc_position(positions, b, t + n) == p + n &&
-               (p >= 0 || p + n < 0))
+        while (t + n < tokens && posenc_is_whole(positions, b, t + n) &&
+               posenc_position(positions, b, t + n) == p + n && (p >= 0 || p + n < 0))
             n++;
-    run->negative = p < 0;
+    run->negative = posenc_time(positions, b, t) < 0.0;
     run->first = (uint32_t)(p < 0 ? -(p + n - 1) : p);
     run->count = n;
     return n;
