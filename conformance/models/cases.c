@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,152 +12,218 @@
 
 enum { PREFILL = 512, CHECKED_TOKENS = 8 };
 
-__attribute__((format(printf, 5, 6))) static void add_case(struct model *m, const char *profile,
-                                                           const char *shape, struct problem p,
-                                                           const char *label, ...)
+/* `shape` is the end of the id, after the part's name if it has one; `label` what people read. */
+__attribute__((format(printf, 6, 7))) static void
+add_case(struct model *m, const struct part *part, const char *profile, const char *shape,
+         struct problem p, const char *label, ...)
 {
-    if (m->n_cases == MODEL_MAX_CASES)
-        return;
+    assert(m->n_cases < MODEL_MAX_CASES);
     struct model_case *c = &m->cases[m->n_cases++];
     char name[sizeof m->name]; /* a copy: the id lies in the model, too */
     memcpy(name, m->name, sizeof name);
-    snprintf(c->bench.id, sizeof c->bench.id, "%s/f32/%s/%s-%s", posenc_kernel_name(p.kernel),
-             profile, name, shape);
+    snprintf(c->bench.id, sizeof c->bench.id, "%s/f32/%s/%s%s%s-%s",
+             posenc_kernel_name(p.kernel), profile, name, *part->name ? "-" : "", part->name,
+             shape);
     c->bench.footprint = NULL;
     c->bench.problem = p;
     va_list list;
     va_start(list, label);
-    vsnprintf(c->label, sizeof c->label, label, list);
+    size_t at = (size_t)snprintf(c->label, sizeof c->label, "%s%s", part->name,
+                                 *part->name ? ": " : "");
+    vsnprintf(c->label + at, sizeof c->label - at, label, list);
     va_end(list);
 }
 
 static void add_check(struct model *m, struct problem p)
 {
-    if (m->n_verify < MODEL_MAX_CASES)
-        m->verify[m->n_verify++] = p;
+    assert(m->n_verify < MODEL_MAX_CASES);
+    m->verify[m->n_verify++] = p;
 }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Few tokens, at the first and at the last positions. */
-static void check_both_ends(struct model *m, struct problem p)
+/* Few tokens that end before position `end`, frequencies those of a sequence of that length. */
+static void check_end(struct model *m, struct problem p, int64_t end)
 {
-    p.tokens = least(CHECKED_TOKENS, m->max_position_embeddings);
-    p.first = 0;
-    add_check(m, p);
-    p.first = m->max_position_embeddings - p.tokens;
+    p.tokens = least(CHECKED_TOKENS, end);
+    p.first = end - p.tokens;
+    p.freqs.seq_len = end;
     add_check(m, p);
 }
 
-/* cos and sin of the angles: both profiles, prefill and decode. */
-static void rope_tables(struct model *m)
+/* The first positions and the last. */
+static void check_both_ends(struct model *m, const struct part *part, struct problem p)
 {
-    static const struct {
-        enum posenc_profile profile;
-        const char *name;
-    } profiles[] = { { POSENC_EXACT, "exact" }, { POSENC_HF_F32, "hf_f32" } };
-    int64_t tokens = least(PREFILL, m->max_position_embeddings);
+    check_end(m, p, least(CHECKED_TOKENS, part->length));
+    check_end(m, p, part->length);
+}
+
+/* ---- rotation ---- */
+
+static void table_case(struct model *m, const struct part *part, const char *profile,
+                       const char *shape, struct problem p, int64_t tokens, int64_t end)
+{
+    p.tokens = tokens;
+    p.first = end - tokens;
+    p.freqs.seq_len = end;
+    const int pairs = (int)(p.freqs.dim / 2);
+    if (p.first == 0 && tokens > 1)
+        add_case(m, part, profile, shape, p, "prefill, %d tokens, %d pairs", (int)tokens,
+                 pairs);
+    else
+        add_case(m, part, profile, shape, p, "%s, position %lld, %d pairs", shape,
+                 (long long)p.first, pairs);
+}
+
+/* cos and sin of the angles: both profiles, at every length at which the frequencies change. */
+static void rope_tables(struct model *m, const struct part *part)
+{
+    static const enum posenc_profile profiles[] = { POSENC_EXACT, POSENC_HF_F32 };
+    const int64_t length = part->length,
+                  original = (int64_t)part->freqs.original_max_position_embeddings;
+    const bool switches = part->freqs.scaling == POSENC_SCALING_LONGROPE && original < length;
     for (int i = 0; i < 2; i++) {
+        const char *profile = profile_names[profiles[i]];
         struct problem p = problem_default(POSENC_KERNEL_rope_table);
-        p.freqs = m->freqs;
-        p.freqs.profile = profiles[i].profile;
-        p.tokens = tokens;
-        p.first = 0;
-        add_case(m, profiles[i].name, "prefill", p, "prefill, %d tokens, %d pairs", (int)tokens,
-                 (int)(p.freqs.dim / 2));
-        check_both_ends(m, p);
-        p.tokens = 1;
-        p.first = m->max_position_embeddings - 1;
-        add_case(m, profiles[i].name, "decode", p, "decode, position %lld, %d pairs",
-                 (long long)p.first, (int)(p.freqs.dim / 2));
+        p.freqs = part->freqs;
+        p.freqs.profile = profiles[i];
+        table_case(m, part, profile, "prefill", p, least(PREFILL, length),
+                   least(PREFILL, length));
+        table_case(m, part, profile, "decode", p, 1, length);
+        check_both_ends(m, part, p);
+        if (switches) {
+            table_case(m, part, profile, "original", p, 1, original);
+            check_end(m, p, original);
+            check_end(m, p, original + 1);
+        }
+        if (part->freqs.scaling == POSENC_SCALING_DYNAMIC) {
+            table_case(m, part, profile, "beyond", p, 1, 2 * length);
+            check_end(m, p, length + 1);
+            check_end(m, p, 2 * length);
+        }
     }
 }
 
-static void rope(const struct config *c, struct model *m)
+/* Types of layers that rotate the same channels of the same heads make the same call. */
+static bool rotates_alike(const struct part *a, const struct part *b)
 {
-    struct problem p = problem_default(
-        c->encoding == ROPE_HALF ? POSENC_KERNEL_rope_half : POSENC_KERNEL_rope_interleaved);
-    p.heads = c->heads + c->key_heads;
-    p.dim = c->head_dim;
-    p.rotary_dim = c->rotary_dim;
-    p.in_place = true;
-    p.tokens = p.rows = least(PREFILL, c->length);
-    char heads[40], part[24] = "";
-    snprintf(heads, sizeof heads, "%d + %d heads of %d", (int)c->heads, (int)c->key_heads,
-             (int)c->head_dim);
-    if (c->rotary_dim < c->head_dim)
-        snprintf(part, sizeof part, ", %d rotated", (int)c->rotary_dim);
-    add_case(m, "given", "prefill", p, "prefill, %d tokens, %s%s", (int)p.tokens, heads, part);
-    p.tokens = p.rows = 1;
-    add_case(m, "given", "decode", p, "decode, 1 token, %s%s", heads, part);
-    p.tokens = p.rows = least(CHECKED_TOKENS, c->length);
-    add_check(m, p);
-    rope_tables(m);
+    return a->heads == b->heads && a->key_heads == b->key_heads && a->head_dim == b->head_dim &&
+           a->rotary_dim == b->rotary_dim;
 }
 
-static void sinusoidal(const struct config *c, struct model *m)
+static void rope(const struct config *c, size_t at, struct model *m)
+{
+    struct part whole = c->parts[at];
+    const struct part *part = &c->parts[at];
+    bool alike = true, again = false;
+    for (size_t i = 0; i < c->n_parts; i++) {
+        alike &= rotates_alike(part, &c->parts[i]);
+        again |= i < at && rotates_alike(part, &c->parts[i]);
+    }
+    if (alike)
+        whole.name = "";
+    struct problem p = problem_default(
+        part->encoding == ROPE_HALF ? POSENC_KERNEL_rope_half : POSENC_KERNEL_rope_interleaved);
+    p.heads = part->heads + part->key_heads;
+    p.dim = part->head_dim;
+    p.rotary_dim = part->rotary_dim;
+    p.in_place = true;
+    p.tokens = p.rows = least(PREFILL, part->length);
+    char heads[40], share[24] = "";
+    snprintf(heads, sizeof heads, "%d + %d heads of %d", (int)part->heads, (int)part->key_heads,
+             (int)part->head_dim);
+    if (part->rotary_dim < part->head_dim)
+        snprintf(share, sizeof share, ", %d rotated", (int)part->rotary_dim);
+    if (!again) {
+        add_case(m, &whole, "given", "prefill", p, "prefill, %d tokens, %s%s", (int)p.tokens,
+                 heads, share);
+        p.tokens = p.rows = 1;
+        add_case(m, &whole, "given", "decode", p, "decode, 1 token, %s%s", heads, share);
+        p.tokens = p.rows = least(CHECKED_TOKENS, part->length);
+        add_check(m, p);
+    }
+    rope_tables(m, part);
+}
+
+/* ---- what is added to embeddings ---- */
+
+static void sinusoidal(const struct part *part, struct model *m)
 {
     struct problem p = problem_default(POSENC_KERNEL_sinusoidal_add);
-    p.freqs = m->freqs;
-    p.x_scale = (float)sqrt((double)c->width);
+    p.freqs = part->freqs;
+    p.layout = part->layout;
+    p.x_scale = (float)part->x_scale;
     p.in_place = true;
-    p.tokens = least(PREFILL, c->length);
-    int tokens = (int)p.tokens, width = (int)c->width;
-    add_case(m, "exact", "prefill", p, "prefill, %d tokens, d_model %d", tokens, width);
-    check_both_ends(m, p);
+    p.tokens = least(PREFILL, part->length);
+    int tokens = (int)p.tokens, width = (int)part->width;
+    add_case(m, part, "exact", "prefill", p, "prefill, %d tokens, d_model %d", tokens, width);
+    check_both_ends(m, part, p);
     p.tokens = 1;
-    p.first = c->length - 1;
-    add_case(m, "exact", "decode", p, "decode, position %lld, d_model %d", (long long)p.first,
-             width);
+    p.first = part->length - 1;
+    if (part->decodes)
+        add_case(m, part, "exact", "decode", p, "decode, position %lld, d_model %d",
+                 (long long)p.first, width);
 
     p = problem_default(POSENC_KERNEL_sinusoidal);
-    p.freqs = m->freqs;
+    p.freqs = part->freqs;
+    p.layout = part->layout;
     p.tokens = tokens;
-    add_case(m, "exact", "table", p, "table, %d tokens, d_model %d", tokens, width);
-    check_both_ends(m, p);
+    add_case(m, part, "exact", "table", p, "table, %d tokens, d_model %d", tokens, width);
+    check_both_ends(m, part, p);
     p.tokens = tokens;
     p.freqs.profile = POSENC_HF_F32;
-    add_case(m, "hf_f32", "table", p, "table, %d tokens, d_model %d", tokens, width);
-    check_both_ends(m, p);
+    add_case(m, part, "hf_f32", "table", p, "table, %d tokens, d_model %d", tokens, width);
+    check_both_ends(m, part, p);
 }
 
-static void learned(const struct config *c, struct model *m)
+static void learned(const struct part *part, struct model *m)
 {
     struct problem p = problem_default(POSENC_KERNEL_learned_add);
-    p.dim = c->width;
-    p.rows = c->length;
+    p.dim = part->width;
+    p.rows = part->rows;
+    p.x_scale = (float)part->x_scale;
     p.in_place = true;
-    p.tokens = least(PREFILL, c->length);
-    add_case(m, "given", "prefill", p, "prefill, %d tokens, width %d", (int)p.tokens,
-             (int)c->width);
-    check_both_ends(m, p);
+    p.tokens = least(PREFILL, part->length);
+    p.first = part->first;
+    char from[32] = "";
+    if (part->first)
+        snprintf(from, sizeof from, " from row %d", (int)part->first);
+    add_case(m, part, "given", "prefill", p, "prefill, %d tokens%s, width %d", (int)p.tokens,
+             from, (int)part->width);
+    p.tokens = least(CHECKED_TOKENS, part->length);
+    add_check(m, p);
+    p.first = part->first + part->length - p.tokens;
+    add_check(m, p);
     p.tokens = 1;
-    p.first = c->length - 1;
-    if (c->decodes)
-        add_case(m, "given", "decode", p, "decode, row %lld, width %d", (long long)p.first,
-                 (int)c->width);
+    p.first = part->first + part->length - 1;
+    if (part->decodes)
+        add_case(m, part, "given", "decode", p, "decode, row %lld, width %d",
+                 (long long)p.first, (int)part->width);
 }
 
-/* Biases onto scores: both as the fused addition and as a tensor of its own. */
-static void bias(const struct config *c, struct model *m, struct problem add,
+/* ---- what is added to scores ---- */
+
+/* Both as the fused addition and as a tensor of its own. */
+static void bias(const struct part *part, struct model *m, struct problem add,
                  struct problem build)
 {
-    int64_t n = least(PREFILL, c->length);
+    const int64_t length = part->length, n = least(PREFILL, length);
+    const int heads = (int)part->heads;
     add.in_place = true;
-    add.heads = build.heads = c->heads;
+    add.heads = build.heads = part->heads;
     add.queries = add.keys = build.queries = build.keys = n;
     add.query_offset = build.query_offset = 0;
-    add_case(m, "given", "prefill", add, "prefill, %d heads, %d x %d scores", (int)c->heads,
+    add_case(m, part, "given", "prefill", add, "prefill, %d heads, %d x %d scores", heads,
              (int)n, (int)n);
     struct problem decode = add;
     decode.queries = 1;
-    decode.keys = c->length;
-    decode.query_offset = c->length - 1;
+    decode.keys = length;
+    decode.query_offset = length - 1;
     decode.bidirectional = false; /* a decoder sees no later keys */
-    add_case(m, "given", "decode", decode, "decode, %d heads, 1 x %d scores", (int)c->heads,
-             (int)c->length);
-    add_case(m, "given", "tensor", build, "as a tensor, %d heads, %d x %d", (int)c->heads,
-             (int)n, (int)n);
+    add_case(m, part, "given", "decode", decode, "decode, %d heads, 1 x %d scores", heads,
+             (int)length);
+    add_case(m, part, "given", "tensor", build, "as a tensor, %d heads, %d x %d", heads, (int)n,
+             (int)n);
     add_check(m, decode);
     add.queries = build.queries = CHECKED_TOKENS;
     add.query_offset = build.query_offset = n / 2;
@@ -164,45 +231,48 @@ static void bias(const struct config *c, struct model *m, struct problem add,
     add_check(m, build);
 }
 
-static void alibi(const struct config *c, struct model *m)
+static void alibi(const struct part *part, struct model *m)
 {
     struct problem add = problem_default(POSENC_KERNEL_alibi_add),
                    build = problem_default(POSENC_KERNEL_alibi);
     add.causal = build.causal = true;
-    add.alibi_bias_max = build.alibi_bias_max = c->alibi_bias_max;
-    add.x_scale = (float)(1.0 / sqrt((double)c->head_dim));
-    bias(c, m, add, build);
+    add.alibi_bias_max = build.alibi_bias_max = part->alibi_bias_max;
+    add.x_scale = (float)(1.0 / sqrt((double)part->head_dim));
+    bias(part, m, add, build);
 }
 
-static void t5(const struct config *c, struct model *m)
+static void t5(const struct part *part, struct model *m)
 {
     struct problem add = problem_default(POSENC_KERNEL_t5_bias_add),
                    build = problem_default(POSENC_KERNEL_t5_bias);
     add.bidirectional = build.bidirectional = true;
-    add.num_buckets = build.num_buckets = c->num_buckets;
-    add.max_distance = build.max_distance = c->max_distance;
-    bias(c, m, add, build);
+    add.num_buckets = build.num_buckets = part->num_buckets;
+    add.max_distance = build.max_distance = part->max_distance;
+    bias(part, m, add, build);
 }
 
 void config_cases(const struct config *c, struct model *m)
 {
     m->n_cases = m->n_verify = 0;
-    switch (c->encoding) {
-    case SINUSOIDAL:
-        sinusoidal(c, m);
-        break;
-    case LEARNED:
-        learned(c, m);
-        break;
-    case ROPE_HALF:
-    case ROPE_INTERLEAVED:
-        rope(c, m);
-        break;
-    case ALIBI:
-        alibi(c, m);
-        break;
-    case T5:
-        t5(c, m);
-        break;
+    for (size_t i = 0; i < c->n_parts; i++) {
+        const struct part *part = &c->parts[i];
+        switch (part->encoding) {
+        case SINUSOIDAL:
+            sinusoidal(part, m);
+            break;
+        case LEARNED:
+            learned(part, m);
+            break;
+        case ROPE_HALF:
+        case ROPE_INTERLEAVED:
+            rope(c, i, m);
+            break;
+        case ALIBI:
+            alibi(part, m);
+            break;
+        case T5:
+            t5(part, m);
+            break;
+        }
     }
 }

@@ -1,407 +1,364 @@
 /*
- * A Hugging Face config.json -> what it says of positions.  Its keys have many spellings
- * (huggingface/transformers, configuration_*.py); the scaling rules are those of
- * modeling_rope_utils.py there.  What is not known is refused by name, never guessed.
+ * A Hugging Face config.json -> what it says of positions: which type of model it is, its sizes,
+ * and the parts it has.  Its keys have many spellings (huggingface/transformers,
+ * configuration_*.py).  What is not known is refused by name, never guessed; what is known and
+ * not covered is named in the model's notes.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "config.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char *const encoding_name[] = { "sinusoidal",       "learned", "rope_half",
-                                             "rope_interleaved", "alibi",   "t5" };
-enum { N_ENCODINGS = sizeof encoding_name / sizeof *encoding_name };
+const char *const encoding_name[] = { "sinusoidal", "learned", "rope_half", "rope_interleaved",
+                                      "alibi",      "t5",      NULL };
 
-/* What a model_type means in that library: the pairing is nowhere in the file. */
-static const struct model_type {
-    const char *name;
-    enum encoding encoding;
-    double rope_theta; /* where the file names none; 0: it must */
-    double rotary;     /* likewise the rotated share of a head */
-} model_types[] = {
-    { "llama", ROPE_HALF, 10000.0, 1.0 },
-    { "mistral", ROPE_HALF, 10000.0, 1.0 },
-    { "mixtral", ROPE_HALF, 0.0, 1.0 },
-    { "qwen2", ROPE_HALF, 10000.0, 1.0 },
-    { "qwen2_moe", ROPE_HALF, 10000.0, 1.0 },
-    { "qwen3", ROPE_HALF, 10000.0, 1.0 },
-    { "qwen3_moe", ROPE_HALF, 10000.0, 1.0 },
-    { "gemma", ROPE_HALF, 10000.0, 1.0 },
-    { "gemma2", ROPE_HALF, 10000.0, 1.0 },
-    { "phi", ROPE_HALF, 10000.0, 0.0 },
-    { "phi3", ROPE_HALF, 10000.0, 1.0 },
-    { "gpt_neox", ROPE_HALF, 10000.0, 0.25 },
-    { "gpt_oss", ROPE_HALF, 0.0, 1.0 },
-    { "gptj", ROPE_INTERLEAVED, 10000.0, 0.0 },
-    { "deepseek_v2", ROPE_INTERLEAVED, 10000.0, 1.0 },
-    { "deepseek_v3", ROPE_INTERLEAVED, 10000.0, 1.0 },
-    { "gpt2", LEARNED, 0.0, 0.0 },
-    { "bert", LEARNED, 0.0, 0.0 },
-    { "bloom", ALIBI, 0.0, 0.0 },
-    { "mpt", ALIBI, 0.0, 0.0 },
-    { "t5", T5, 0.0, 0.0 },
-    { "mt5", T5, 0.0, 0.0 },
-    { "transformer", SINUSOIDAL, 10000.0, 1.0 },
-};
-enum { N_TYPES = sizeof model_types / sizeof *model_types };
+enum { MOST_BUCKETS = 4096 };
 
-__attribute__((format(printf, 2, 3))) static int refuse(char error[MODEL_ERROR],
-                                                        const char *format, ...)
+/* ---- which encoding ---- */
+
+static int refuse_type(const struct fields *f, const char *name)
 {
-    va_list list;
-    va_start(list, format);
-    vsnprintf(error, MODEL_ERROR, format, list);
-    va_end(list);
-    return -1;
+    char known[1024] = "";
+    size_t at = 0;
+    const struct model_type *type;
+    for (size_t i = 0; (type = model_type_at(i)) && at < sizeof known; i++)
+        if (!(type->flags & UNSUPPORTED))
+            at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "",
+                                   type->name);
+    return refuse(f,
+                  "model_type '%.60s' is unknown; known: %s.  Or say how it encodes positions: "
+                  "\"_posenc\": {\"encoding\": \"rope_half\"}",
+                  name ? name : "(none)", known);
 }
 
-/* The first of several spellings (NULL-terminated) that is there and not null. */
-static const json_t *key(const json_t *json, const char *const *names, const char **found)
+/* Baichuan: 7B rotates, 13B has ALiBi, and no member says so. */
+static int encoding_by_width(const struct fields *f, enum encoding *encoding)
 {
-    for (; *names; names++) {
-        const json_t *value = json_object_get(json, *names);
-        if (value && !json_is_null(value)) {
-            *found = *names;
-            return value;
-        }
-    }
-    return NULL;
-}
-
-/* No dimension or length of a model is larger; heads as far as the library takes them. */
-enum { MOST = 1 << 24, MOST_HEADS = 65536, MOST_BUCKETS = 4096 };
-
-/* A whole number from 1 to `most`; `otherwise` where absent, and 0 for `otherwise` makes it
- * required. */
-static int whole(const json_t *json, const char *const *names, int64_t most, int64_t otherwise,
-                 int64_t *value, char error[MODEL_ERROR])
-{
-    const char *name = names[0];
-    const json_t *j = key(json, names, &name);
-    *value = otherwise;
-    if (!j)
-        return otherwise ? 0 : refuse(error, "%s is missing: a whole number is needed", name);
-    if (!json_is_number(j))
-        return refuse(error, "%s is no number: a whole number from 1 to %lld is needed", name,
-                      (long long)most);
-    double d = json_number_value(j);
-    if (!(d >= 1.0 && d <= (double)most) || d != floor(d))
-        return refuse(error, "%s is %.10g: a whole number from 1 to %lld is needed", name, d,
-                      (long long)most);
-    *value = (int64_t)d;
+    int64_t width;
+    if (field_whole(f, NAMES("hidden_size"), MOST, 0, &width))
+        return -1;
+    if (width != 4096 && width != 5120)
+        return refuse(f,
+                      "hidden_size is %lld: of a baichuan model 4096 (a rotation) or 5120 "
+                      "(ALiBi) is needed to know its encoding",
+                      (long long)width);
+    *encoding = width == 5120 ? ALIBI : ROPE_HALF;
     return 0;
 }
 
-/* A number in [least, most]; unchanged where absent. */
-static int real(const json_t *json, const char *name, double least, double most, double *value,
-                char error[MODEL_ERROR])
+/* Our own word for it stands in for a model_type that is not known, or is more special. */
+static int take_encoding(const struct fields *f, const json_t *ours,
+                         const struct model_type *type, const char *name,
+                         enum encoding *encoding)
 {
-    const json_t *j = json_object_get(json, name);
-    if (!j || json_is_null(j))
-        return 0;
-    if (!json_is_number(j))
-        return refuse(error, "%s is no number: a number from %g to %g is needed", name, least,
-                      most);
-    double d = json_number_value(j);
-    if (!(d >= least && d <= most))
-        return refuse(error, "%s is %.9g: a number from %g to %g is needed", name, d, least,
-                      most);
-    *value = d;
-    return 0;
-}
-
-#define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
-
-static int find_encoding(const json_t *json, const json_t *ours, const struct model_type **type,
-                         enum encoding *encoding, char error[MODEL_ERROR])
-{
-    const char *model_type = json_string_value(json_object_get(json, "model_type"));
     const char *named = json_string_value(json_object_get(ours, "encoding"));
-    *type = NULL;
-    for (int i = 0; model_type && i < N_TYPES; i++)
-        if (strcmp(model_types[i].name, model_type) == 0)
-            *type = &model_types[i];
-    for (int i = 0; named && i < N_ENCODINGS; i++)
+    for (int i = 0; named && encoding_name[i]; i++)
         if (strcmp(encoding_name[i], named) == 0) {
             *encoding = (enum encoding)i;
             return 0;
         }
     if (named)
-        return refuse(
-            error,
-            "_posenc.encoding '%s' is unknown; known: sinusoidal, learned, rope_half, "
-            "rope_interleaved, alibi, t5",
-            named);
-    if (*type) {
-        *encoding = (*type)->encoding;
-        return 0;
-    }
-    char known[300] = "";
-    for (int i = 0; i < N_TYPES; i++) {
-        strcat(known, i ? ", " : "");
-        strcat(known, model_types[i].name);
-    }
-    return refuse(
-        error,
-        "model_type '%s' is unknown; known: %s.  Or say how it encodes positions: \"_posenc\": "
-        "{\"encoding\": \"rope_half\"}",
-        model_type ? model_type : "(none)", known);
-}
-
-static int yarn(const json_t *scaling, int64_t length, struct posenc_freqs_spec *spec,
-                char error[MODEL_ERROR])
-{
-    if (spec->original_max_position_embeddings <= 0.0)
-        spec->original_max_position_embeddings = (double)length;
-    const json_t *truncate = json_object_get(scaling, "truncate");
-    if (json_is_boolean(truncate))
-        spec->truncate = json_is_true(truncate);
-    if (real(scaling, "beta_fast", 1e-3, 1e6, &spec->beta_fast, error) ||
-        real(scaling, "beta_slow", 1e-3, 1e6, &spec->beta_slow, error) ||
-        real(scaling, "attention_factor", 1e-6, 1e6, &spec->attention_factor, error) ||
-        real(scaling, "mscale", 0.0, 1e6, &spec->mscale, error) ||
-        real(scaling, "mscale_all_dim", 0.0, 1e6, &spec->mscale_all_dim, error))
-        return -1;
-    spec->scaling = POSENC_SCALING_YARN;
-    return 0;
-}
-
-/* As real(), of a rule of scaling that cannot do without. */
-static int needed(const json_t *scaling, const char *type, const char *name, double least,
-                  double most, double *value, char error[MODEL_ERROR])
-{
-    const json_t *j = json_object_get(scaling, name);
-    if (!j || json_is_null(j))
-        return refuse(error,
-                      "%s is missing: rope_scaling of type %s needs it, a number from %g to %g",
-                      name, type, least, most);
-    return real(scaling, name, least, most, value, error);
-}
-
-/* rope_scaling (or rope_parameters, as later releases of that library call it). */
-static int read_scaling(const json_t *scaling, int64_t length, struct posenc_freqs_spec *spec,
-                        char error[MODEL_ERROR])
-{
-    const char *found = NULL;
-    const json_t *named = key(scaling, NAMES("rope_type", "type"), &found);
-    const char *type = json_string_value(named);
-    if (!named)
-        return refuse(error,
-                      "rope_scaling has no rope_type; known: default, linear, llama3, yarn");
+        return refuse(f,
+                      "_posenc.encoding '%.60s' is unknown; known: sinusoidal, learned, "
+                      "rope_half, rope_interleaved, alibi, t5",
+                      named);
     if (!type)
-        return refuse(error,
-                      "%s of rope_scaling is no text; known: default, linear, llama3, yarn",
-                      found);
-    if (strcmp(type, "default") == 0)
-        return 0;
-    bool linear = strcmp(type, "linear") == 0, llama3 = strcmp(type, "llama3") == 0;
-    if (!linear && !llama3 && strcmp(type, "yarn") != 0)
-        return refuse(
-            error, "rope_type '%s' is not supported; supported: default, linear, llama3, yarn",
-            type);
-    if (needed(scaling, type, "factor", 1.0, 1e6, &spec->factor, error) ||
-        (llama3 ? needed(scaling, type, "original_max_position_embeddings", 1.0, 1e9,
-                         &spec->original_max_position_embeddings, error)
-                : real(scaling, "original_max_position_embeddings", 1.0, 1e9,
-                       &spec->original_max_position_embeddings, error)))
+        return refuse_type(f, name);
+    if (type->flags & UNSUPPORTED)
+        return refuse(f, "model_type '%s' is not supported yet: %s", type->name, type->note);
+    *encoding = type->encoding;
+    return type->flags & BY_WIDTH ? encoding_by_width(f, encoding) : 0;
+}
+
+static bool rotates(enum encoding encoding)
+{
+    return encoding == ROPE_HALF || encoding == ROPE_INTERLEAVED;
+}
+
+/* Members that say which encoding it is, where a type has several.  MPT: attn_config.alibi. */
+static int refine_encoding(const struct fields *f, const struct model_type *type,
+                           enum encoding *encoding)
+{
+    bool alibi = *encoding == ALIBI, pairs = *encoding == ROPE_INTERLEAVED;
+    const json_t *attention = field(f, NAMES("attn_config"), NULL);
+    const json_t *nested = json_object_get(attention, "alibi");
+    if (field_truth(f, NAMES("alibi"), &alibi) ||
+        field_truth(f, NAMES("rope_interleave"), &pairs))
         return -1;
-    if (linear)
-        spec->scaling = POSENC_SCALING_LINEAR;
-    if (linear || !llama3)
-        return linear ? 0 : yarn(scaling, length, spec, error);
-    spec->scaling = POSENC_SCALING_LLAMA3;
-    if (needed(scaling, type, "low_freq_factor", 1e-6, 1e6, &spec->low_freq_factor, error) ||
-        needed(scaling, type, "high_freq_factor", 1e-6, 1e6, &spec->high_freq_factor, error))
-        return -1;
+    if (nested)
+        alibi = json_is_true(nested);
+    if (*encoding == ALIBI && !alibi)
+        return refuse(f,
+                      "%salibi is false: such a model has no ALiBi, and this loader knows no "
+                      "other encoding of its type",
+                      nested ? "attn_config." : "");
+    if (*encoding != ALIBI && alibi) {
+        if (!type || !strstr(type->defaults, "\"alibi\""))
+            return refuse(f,
+                          "alibi is true: this loader does not know what that means for "
+                          "model_type '%s'",
+                          type ? type->name : "(none)");
+        note(f, "Its code adds ALiBi in bf16 before it scales the scores: what is checked and "
+                "timed here is the bias in f32 onto scaled scores");
+        *encoding = ALIBI;
+    }
+    if (rotates(*encoding))
+        *encoding = pairs ? ROPE_INTERLEAVED : ROPE_HALF;
     return 0;
 }
 
-/* Heads, their width and how much of it is rotated. */
-static int read_heads(const json_t *json, const json_t *rope, const struct model_type *type,
-                      struct config *c, char error[MODEL_ERROR])
+/* Relative positions of BERT and its like, and whatever else is not the encoding of the type. */
+static int check_embedding_type(const struct fields *f, enum encoding encoding)
 {
-    if (whole(json, NAMES("qk_rope_head_dim"), MOST, -1, &c->head_dim, error))
-        return -1;
-    if (c->head_dim > 0) { /* multi-head latent attention: one rotary key for all heads */
-        c->key_heads = 1;
-        c->rotary_dim = c->head_dim;
+    static const char *const fitting[][3] = {
+        [SINUSOIDAL] = { "absolute", "sinusoidal" },
+        [LEARNED] = { "absolute", "learned" },
+        [ROPE_HALF] = { "rope", "rotary" },
+        [ROPE_INTERLEAVED] = { "rope", "rotary" },
+        [ALIBI] = { "alibi" },
+        [T5] = { "relative" },
+    };
+    const json_t *j = field(f, NAMES("position_embedding_type"), NULL);
+    const char *s = json_string_value(j);
+    for (int i = 0; s && i < 3 && fitting[encoding][i]; i++)
+        if (strcmp(s, fitting[encoding][i]) == 0)
+            return 0;
+    if (!j)
         return 0;
-    }
-    if (whole(json, NAMES("num_key_value_heads"), c->heads, c->heads, &c->key_heads, error) ||
-        whole(json, NAMES("head_dim"), MOST, c->width / c->heads, &c->head_dim, error))
-        return -1;
-    if (c->heads % c->key_heads)
-        return refuse(error,
-                      "num_key_value_heads is %lld: a divisor of the %lld heads is needed",
-                      (long long)c->key_heads, (long long)c->heads);
-    if (json_object_get(json, "rotary_dim"))
-        return whole(json, NAMES("rotary_dim"), MOST, 0, &c->rotary_dim, error);
-    double share = type ? type->rotary : 1.0;
-    if (real(rope, "partial_rotary_factor", 0.0, 1.0, &share, error) ||
-        real(json, "partial_rotary_factor", 0.0, 1.0, &share, error) ||
-        real(json, "rotary_pct", 0.0, 1.0, &share, error))
-        return -1;
-    if (share <= 0.0)
-        return refuse(error,
-                      "how much of a head is rotated is missing: rotary_dim, rotary_pct or "
-                      "partial_rotary_factor is needed");
-    c->rotary_dim = (int64_t)((double)c->head_dim * share);
-    return 0;
+    return refuse(f, "position_embedding_type '%.60s' is not supported here; supported: %s",
+                  s ? s : "(no text)", fitting[encoding][0]);
 }
 
-static int read_rope(const json_t *json, const struct model_type *type, struct config *c,
-                     struct model *m, char error[MODEL_ERROR])
-{
-    const char *found = NULL;
-    const json_t *rope = key(json, NAMES("rope_scaling", "rope_parameters"), &found);
-    struct posenc_freqs_spec *spec = &m->freqs;
-    *spec = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
-    m->has_freqs = true;
-    spec->rope_theta = type ? type->rope_theta : 0.0;
-    if (real(rope, "rope_theta", 1e-6, 1e30, &spec->rope_theta, error) ||
-        real(json, "rotary_emb_base", 1e-6, 1e30, &spec->rope_theta, error) ||
-        real(json, "rope_theta", 1e-6, 1e30, &spec->rope_theta, error))
-        return -1;
-    if (spec->rope_theta <= 0.0)
-        return refuse(error, "rope_theta is missing: a number above 0 is needed");
-    if (rope && !json_is_object(rope))
-        return refuse(
-            error,
-            "%s is no object: one such as {\"rope_type\": \"linear\", \"factor\": 2}, "
-            "or null, is needed",
-            found);
-    if (rope && read_scaling(rope, c->length, spec, error))
-        return -1;
-    if (c->encoding == SINUSOIDAL) {
-        spec->dim = c->width;
-        return 0;
-    }
-    if (read_heads(json, rope, type, c, error))
-        return -1;
-    if (c->rotary_dim > c->head_dim)
-        return refuse(error, "rotary_dim is %lld: at most head_dim, %lld, is possible",
-                      (long long)c->rotary_dim, (long long)c->head_dim);
-    if (c->rotary_dim < 2 || c->rotary_dim % 2)
-        return refuse(error, "rotary_dim is %lld: an even number from 2 is needed",
-                      (long long)c->rotary_dim);
-    spec->dim = c->rotary_dim;
-    return 0;
-}
-
-/* A plan is the last judge of its own parameters. */
-static int try_freqs(const struct model *m, char error[MODEL_ERROR])
-{
-    struct posenc_freqs *freqs;
-    struct posenc_error why = { 0 };
-    enum posenc_status status = posenc_freqs_create(&m->freqs, &freqs, &why);
-    if (status == POSENC_OK) {
-        posenc_freqs_destroy(freqs);
-        return 0;
-    }
-    char range[64] = "";
-    if (why.least <= why.most)
-        snprintf(range, sizeof range, "; from %g to %g is possible", why.least, why.most);
-    return refuse(error, "its frequencies cannot be made: %s (%s is %.10g%s)",
-                  posenc_status_string(status), why.what ? why.what : "a parameter", why.value,
-                  range);
-}
+/* ---- sizes ---- */
 
 /* The library judges buckets, too: its encoder's, in both directions, and its decoder's. */
-static int try_buckets(const struct config *c, char error[MODEL_ERROR])
+static int try_buckets(const struct fields *f, const struct part *p)
 {
     int32_t thresholds[MOST_BUCKETS];
     enum posenc_status status =
-        posenc_t5_thresholds(c->num_buckets, c->max_distance, true, thresholds);
+        posenc_t5_thresholds(p->num_buckets, p->max_distance, true, thresholds);
     if (status == POSENC_OK)
-        status = posenc_t5_thresholds(c->num_buckets, c->max_distance, false, thresholds);
+        status = posenc_t5_thresholds(p->num_buckets, p->max_distance, false, thresholds);
     if (status == POSENC_ERR_SHAPE)
-        return refuse(error,
+        return refuse(f,
                       "relative_attention_num_buckets is %lld: an even number from 4 to %d is "
                       "needed",
-                      (long long)c->num_buckets, MOST_BUCKETS);
+                      (long long)p->num_buckets, MOST_BUCKETS);
     if (status != POSENC_OK)
-        return refuse(error,
+        return refuse(f,
                       "relative_attention_max_distance is %lld: a whole number from %lld (more "
                       "than half of the buckets) to 16777215 is needed",
-                      (long long)c->max_distance, (long long)(c->num_buckets / 2 + 1));
+                      (long long)p->max_distance, (long long)(p->num_buckets / 2 + 1));
     return 0;
 }
 
-/* What is there and not empty, on one line, cut between characters; else `otherwise`. */
-static void text(const json_t *json, const char *name, const char *otherwise, char *into,
-                 size_t bytes)
+/* Rows of a learned table: as many as positions, or some before them (RoBERTa's for padding,
+ * OPT's two). */
+static int read_rows(const struct fields *f, int flags, struct part *p)
 {
-    const char *s = json_string_value(json_object_get(json, name));
-    if (!s || !*s)
-        s = otherwise;
-    size_t n = strlen(s);
-    if (n >= bytes)
-        for (n = bytes - 1; n && ((unsigned char)s[n] & 0xc0) == 0x80;)
-            n--;
-    for (size_t i = 0; i < n; i++)
-        into[i] = (unsigned char)s[i] < ' ' || s[i] == 0x7f ? ' ' : s[i];
-    into[n] = 0;
+    p->rows = p->length;
+    if (flags & TWO_OFFSET) {
+        p->first = 2;
+        p->rows = p->length + 2;
+    }
+    if (!(flags & PAD_OFFSET))
+        return 0;
+    double pad = 1.0;
+    if (field_number(f, NAMES("pad_token_id"), 0.0, (double)MOST, &pad))
+        return -1;
+    p->first = (int64_t)pad + 1;
+    p->length -= p->first;
+    if (p->length < 1 || pad != floor(pad))
+        return refuse(f,
+                      "pad_token_id is %.10g: a whole number below max_position_embeddings - 1 "
+                      "is needed",
+                      pad);
+    return 0;
 }
 
-/* Sizes.  Heads are needed wherever an encoding is given or used per head. */
-static int read_sizes(const json_t *json, struct config *c, char error[MODEL_ERROR])
+/* Heads are needed wherever an encoding is given or used per head. */
+static int read_sizes(const struct fields *f, int flags, struct part *p)
 {
-    bool headless = c->encoding == LEARNED || c->encoding == SINUSOIDAL;
-    if (whole(json,
-              NAMES("max_position_embeddings", "n_positions", "seq_length", "max_seq_len"),
-              MOST, c->encoding == T5 ? 512 : 0, &c->length, error) ||
-        whole(json, NAMES("hidden_size", "n_embd", "n_embed", "d_model"), MOST, 0, &c->width,
-              error) ||
-        whole(json, NAMES("num_attention_heads", "n_head", "n_heads", "num_heads"), MOST_HEADS,
-              headless ? 1 : 0, &c->heads, error))
+    bool headless = p->encoding == LEARNED || p->encoding == SINUSOIDAL, scaled = false;
+    if (field_whole(f,
+                    NAMES("max_position_embeddings", "n_positions", "seq_length", "max_seq_len",
+                          "model_max_length", "n_ctx"),
+                    MOST, 0, &p->length) ||
+        field_whole(f, NAMES("hidden_size", "n_embd", "n_embed", "d_model"), MOST, 0,
+                    &p->width) ||
+        field_whole(f, NAMES("num_attention_heads", "n_head", "n_heads", "num_heads"),
+                    MOST_HEADS, headless ? 1 : 0, &p->heads) ||
+        field_truth(f, NAMES("scale_embedding"), &scaled))
         return -1;
-    int64_t head_dim = c->width / c->heads ? c->width / c->heads : 1;
-    return whole(json, NAMES("d_kv"), MOST, head_dim, &c->head_dim, error) ||
-                   whole(json, NAMES("relative_attention_num_buckets"), MOST, 32,
-                         &c->num_buckets, error) ||
-                   whole(json, NAMES("relative_attention_max_distance"), MOST, 128,
-                         &c->max_distance, error)
+    p->x_scale = scaled ? sqrt((double)p->width) : 1.0;
+    int64_t head_dim = p->width / p->heads ? p->width / p->heads : 1;
+    if (field_whole(f, NAMES("d_kv"), MOST, head_dim, &p->head_dim) ||
+        field_whole(f, NAMES("relative_attention_num_buckets"), MOST, 32, &p->num_buckets) ||
+        field_whole(f, NAMES("relative_attention_max_distance"), MOST, 128, &p->max_distance))
+        return -1;
+    if (p->encoding == T5)
+        return try_buckets(f, p);
+    return p->encoding == LEARNED ? read_rows(f, flags, p) : 0;
+}
+
+static int read_bias(const struct fields *f, struct part *p)
+{
+    const json_t *attention = field(f, NAMES("attn_config"), NULL);
+    return number_in(f, json_object_get(attention, "alibi_bias_max"), "alibi_bias_max", 1e-3,
+                     64.0, &p->alibi_bias_max);
+}
+
+static int read_sinusoid(const struct fields *f, struct part *p)
+{
+    p->freqs = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
+    p->freqs.dim = p->width;
+    return field_number(f, NAMES("rope_theta"), 1e-6, 1e30, &p->freqs.rope_theta) ||
+                   config_try_freqs(f, p)
                ? -1
                : 0;
 }
 
+/* Whisper: sin | cos to the endpoint in the encoder, a learned table in the decoder. */
+static int read_speech(const struct fields *f, const struct part *like, struct config *c)
+{
+    struct part *encoder = &c->parts[0], *decoder = &c->parts[1];
+    *encoder = *decoder = *like;
+    encoder->x_scale = decoder->x_scale = 1.0;
+    if (field_whole(f, NAMES("d_model"), MOST, 0, &encoder->width) ||
+        field_whole(f, NAMES("max_source_positions"), MOST, 0, &encoder->length) ||
+        field_whole(f, NAMES("max_target_positions"), MOST, 0, &decoder->length) ||
+        read_sinusoid(f, encoder))
+        return -1;
+    encoder->name = "encoder";
+    encoder->freqs.convention = POSENC_ENDPOINT;
+    encoder->layout = POSENC_SIN_COS;
+    encoder->decodes = false;
+    decoder->name = "decoder";
+    decoder->encoding = LEARNED;
+    decoder->width = encoder->width;
+    decoder->rows = decoder->length;
+    c->n_parts = 2;
+    return 0;
+}
+
+/* ---- what is there and not covered ---- */
+
+static void note_images(const struct fields *f, const json_t *json)
+{
+    static const char *const others[] = { "vision_config", "audio_config", NULL };
+    for (int i = 0; others[i]; i++)
+        if (json_is_object(json_object_get(json, others[i])))
+            note(f, "%s is not covered: this is the model of text alone", others[i]);
+    if (field(f, NAMES("dual_chunk_attention_config"), NULL))
+        note(f, "dual_chunk_attention_config is not covered: positions are those of short "
+                "sequences");
+}
+
+/* Layers that do not rotate at all. */
+static int note_resting_layers(const struct fields *f)
+{
+    const json_t *layers = field(f, NAMES("no_rope_layers"), NULL);
+    int64_t every, resting = 0;
+    for (size_t i = 0; i < json_array_size(layers); i++)
+        resting += json_number_value(json_array_get(layers, i)) == 0.0;
+    if (json_array_size(layers)) {
+        if (resting)
+            note(f, "%lld of %zu layers do not rotate (no_rope_layers)", (long long)resting,
+                 json_array_size(layers));
+        return 0;
+    }
+    if (!field(f, NAMES("no_rope_layer_interval"), NULL))
+        return 0;
+    if (field_whole(f, NAMES("no_rope_layer_interval"), MOST, 0, &every))
+        return -1;
+    note(f, "One layer in %lld does not rotate (no_rope_layer_interval)", (long long)every);
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+/* The part of the file about text, and its type: nested files name both. */
+static int find_text(struct fields *f, const json_t *json, const char **name)
+{
+    const json_t *text = json_object_get(json, "text_config");
+    *name = json_string_value(json_object_get(json, "model_type"));
+    f->file = json;
+    if (!text || json_is_null(text))
+        return 0;
+    if (!json_is_object(text))
+        return refuse(f, "text_config is no object: one with the sizes of the text model, or "
+                         "null, is needed");
+    f->file = text;
+    const char *inner = json_string_value(json_object_get(text, "model_type"));
+    *name = inner ? inner : *name;
+    return 0;
+}
+
+static void read_facts(const json_t *json, const json_t *ours, struct model *m)
+{
+    char title[sizeof m->title]; /* the file's name, until something says more */
+    field_text(json, "_name_or_path", m->title, title, sizeof title);
+    field_text(ours, "title", title, m->title, sizeof m->title);
+    field_text(ours, "source", "the configuration given", m->source, sizeof m->source);
+    field_text(ours, "checked", "", m->checked, sizeof m->checked);
+    field_text(ours, "trained_profile", "", m->trained_profile, sizeof m->trained_profile);
+}
+
+static int read_parts(const struct fields *f, int flags, struct part *like, struct config *c,
+                      struct model *m)
+{
+    if (flags & SPEECH)
+        return read_speech(f, like, c);
+    if (read_sizes(f, flags, like))
+        return -1;
+    if (rotates(like->encoding))
+        return note_resting_layers(f) ? -1 : config_rope(f, like, c, m);
+    if ((like->encoding == ALIBI && read_bias(f, like)) ||
+        (like->encoding == SINUSOIDAL && read_sinusoid(f, like)))
+        return -1;
+    c->parts[c->n_parts++] = *like;
+    return 0;
+}
+
+static int read_text(const struct fields *f, const json_t *json, const struct model_type *type,
+                     const char *name, struct config *c, struct model *m)
+{
+    const json_t *ours = json_object_get(json, "_posenc");
+    const int flags = type ? type->flags : 0;
+    struct part like = { .name = "", .alibi_bias_max = 8.0 };
+    if (take_encoding(f, ours, type, name, &like.encoding) ||
+        refine_encoding(f, type, &like.encoding) || check_embedding_type(f, like.encoding))
+        return -1;
+    like.decodes = !json_is_false(json_object_get(ours, "decodes")) && !(flags & ENCODER);
+    read_facts(json, ours, m);
+    if (type && type->note)
+        note(f, "%s", type->note);
+    if (read_parts(f, flags, &like, c, m))
+        return -1;
+    note_images(f, json);
+    m->max_position_embeddings = c->parts[0].length;
+    m->has_freqs = c->parts[0].freqs.size != 0;
+    m->freqs = c->parts[0].freqs;
+    snprintf(m->encoding, sizeof m->encoding, "%s", encoding_name[c->parts[0].encoding]);
+    return 0;
+}
+
 int config_read(const json_t *json, struct config *c, struct model *m, char error[MODEL_ERROR])
 {
-    *c = (struct config){ .alibi_bias_max = 8.0, .num_buckets = 32, .max_distance = 128 };
+    struct fields f = { .error = error, .notes = m->notes };
+    const char *name;
+    *c = (struct config){ 0 };
     if (!json_is_object(json))
-        return refuse(error, "it holds %s: an object, {\"model_type\": ...}, is needed",
+        return refuse(&f, "it holds %s: an object, {\"model_type\": ...}, is needed",
                       json_is_array(json) ? "an array" : "no object");
-    const json_t *ours = json_object_get(json, "_posenc");
-    const struct model_type *type;
-    if (find_encoding(json, ours, &type, &c->encoding, error))
+    if (find_text(&f, json, &name))
         return -1;
-    c->decodes = !json_is_false(json_object_get(ours, "decodes")) &&
-                 !(type && strcmp(type->name, "bert") == 0);
-    char title[sizeof m->title]; /* the file's name, until something says more */
-    text(json, "_name_or_path", m->title, title, sizeof title);
-    text(ours, "title", title, m->title, sizeof m->title);
-    text(ours, "source", "the configuration given", m->source, sizeof m->source);
-    text(ours, "checked", "", m->checked, sizeof m->checked);
-    text(ours, "trained_profile", "", m->trained_profile, sizeof m->trained_profile);
-    snprintf(m->encoding, sizeof m->encoding, "%s", encoding_name[c->encoding]);
-
-    if (read_sizes(json, c, error) || (c->encoding == T5 && try_buckets(c, error)))
-        return -1;
-    m->max_position_embeddings = c->length;
-    const json_t *attention = json_object_get(json, "attn_config");
-    if (c->encoding == ALIBI && attention && json_is_false(json_object_get(attention, "alibi")))
-        return refuse(
-            error,
-            "attn_config.alibi is false: such a model has no ALiBi, and this loader knows no "
-            "other encoding of its type");
-    if (real(attention, "alibi_bias_max", 1e-3, 64.0, &c->alibi_bias_max, error))
-        return -1;
-    if (c->encoding == ROPE_HALF || c->encoding == ROPE_INTERLEAVED ||
-        c->encoding == SINUSOIDAL)
-        if (read_rope(json, type, c, m, error) || try_freqs(m, error))
-            return -1;
-    return 0;
+    const struct model_type *type = name ? model_type_find(name) : NULL;
+    json_t *defaults = type ? json_loads(type->defaults, 0, NULL) : NULL;
+    f.defaults = defaults;
+    int status = read_text(&f, json, type, name, c, m);
+    json_decref(defaults);
+    return status;
 }

@@ -2,24 +2,76 @@
 #ifndef POSENC_MODEL_CONFIG_H
 #define POSENC_MODEL_CONFIG_H
 
-#include "model.h"
-
-#include <jansson.h>
+#include "fields.h"
 
 enum encoding { SINUSOIDAL, LEARNED, ROPE_HALF, ROPE_INTERLEAVED, ALIBI, T5 };
+extern const char *const encoding_name[]; /* in that order; NULL at the end */
 
-struct config {
+/* One way in which a model encodes positions: most have one, some one for each type of layers
+ * or for encoder and decoder. */
+struct part {
     enum encoding encoding;
-    int64_t width, heads, key_heads, head_dim, rotary_dim, length;
+    const char
+        *name; /* in ids: "full", "sliding", "encoder", ...; "" where it is the only one */
+    int64_t width, heads, key_heads, head_dim, rotary_dim;
+    int64_t length;      /* positions it takes */
+    int64_t first, rows; /* learned: the row of position 0, and rows in all */
     int64_t num_buckets, max_distance;
-    double alibi_bias_max;
+    double alibi_bias_max, x_scale;
+    enum posenc_layout layout;
     bool decodes; /* generates token by token */
+    struct posenc_freqs_spec freqs;
 };
+
+enum { MOST_PARTS = MODEL_MAX_PARTS };
+struct config {
+    size_t n_parts;
+    struct part parts[MOST_PARTS];
+};
+
+/* What a model_type stands for in Hugging Face's library; NULL where it is unknown. */
+enum type_flags {
+    ENCODER = 1,    /* never decodes token by token */
+    PAD_OFFSET = 2, /* learned: position 0 has the row after that of the padding token */
+    TWO_OFFSET = 4, /* learned: two rows more than positions, before them */
+    SPEECH = 8,     /* Whisper: a sinusoidal encoder, a learned decoder */
+    BY_WIDTH = 16,  /* Baichuan: a rotation where hidden_size is 4096, ALiBi where it is 5120 */
+    UNSUPPORTED = 32 /* `note` says what it would take */
+};
+struct model_type {
+    const char *name;
+    enum encoding encoding;
+    int flags;
+    const char *defaults; /* a JSON object, in the files' own spelling */
+    const char *note;     /* what its code does besides; or NULL */
+};
+const struct model_type *model_type_find(const char *name);
+const struct model_type *model_type_at(size_t index); /* NULL past the end */
 
 /* Fills `config` and the facts of `model` (all but name and cases).  0, or -1 with
  * a message. */
 int config_read(const json_t *json, struct config *config, struct model *model,
                 char error[MODEL_ERROR]);
+
+/* The parts of a model that rotates: `like` with heads, lengths and frequencies, one for each
+ * type of layers.  Arrays of factors are owned by `model`. */
+int config_rope(const struct fields *f, const struct part *like, struct config *config,
+                struct model *model);
+
+/* What says how frequencies are scaled: rope_scaling, or rope_parameters as later releases of
+ * that library call it, or the object in it for one type of layers. */
+struct rope {
+    const json_t *object; /* NULL: there is none */
+    const char *name;     /* "rope_scaling", "rope_parameters" */
+};
+/* Whether its rule is the one that counts pairs of the whole head. */
+bool rope_is_proportional(const struct rope *rope);
+/* Fills part->freqs, which has rope_theta and dim already, with the rule and its parameters. */
+int config_scaling(const struct fields *f, const struct rope *rope, struct part *part,
+                   struct model *model);
+
+/* A plan is the last judge of its own parameters, at every length of sequence they are used. */
+int config_try_freqs(const struct fields *f, const struct part *part);
 
 /* Fills the cases and the problems to verify. */
 void config_cases(const struct config *config, struct model *model);

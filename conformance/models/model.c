@@ -49,6 +49,12 @@ static void unknown(const char *name, char error[MODEL_ERROR])
         snprintf(error + at, (size_t)(MODEL_ERROR - at), "; or the path of a config.json");
 }
 
+void model_free(struct model *model)
+{
+    while (model->n_owned)
+        free(model->owned[--model->n_owned]);
+}
+
 /* `where` names the source in messages. */
 static int from_json(const json_t *json, const char *where, struct model *model,
                      char error[MODEL_ERROR])
@@ -56,7 +62,8 @@ static int from_json(const json_t *json, const char *where, struct model *model,
     struct config config;
     char why[MODEL_ERROR];
     if (config_read(json, &config, model, why)) {
-        snprintf(error, MODEL_ERROR, "%.120s: %.380s", where, why);
+        snprintf(error, MODEL_ERROR, "%.200s: %.1800s", where, why);
+        model_free(model);
         return -1;
     }
     config_cases(&config, model);
@@ -218,7 +225,11 @@ int model_from_config(const char *path, struct model *model, char error[MODEL_ER
     name_of_path(path, model);
     int status = from_json(json, path, model, error);
     json_decref(json);
-    return status ? status : fits(model, path, error);
+    if (status == 0 && fits(model, path, error)) {
+        model_free(model);
+        return -1;
+    }
+    return status;
 }
 
 int model_load(const char *name_or_path, struct model *model, char error[MODEL_ERROR])

@@ -6,13 +6,19 @@
  * QKV projection: heads = query heads + key heads; cos and sin are given for the call's tokens
  * only. "prefill" is 512 tokens (fewer where the model takes fewer), "decode" one token at the
  * model's last position; batch 1.
+ *
+ * Frequencies that depend on the length of the sequence (dynamic, longrope) are those at the last
+ * position of a call, plus one.  Besides, "original" is the last position before longrope changes
+ * its factors, and "beyond" the last of twice what a dynamic model takes.  Types of layers that
+ * rotate differently have cases of their own, "full-decode" and "sliding-decode"; so have an
+ * encoder and a decoder.
  */
 #ifndef POSENC_MODEL_H
 #define POSENC_MODEL_H
 
 #include "../../bench/bench.h"
 
-enum { MODEL_ERROR = 512, MODEL_MAX_CASES = 8 };
+enum { MODEL_ERROR = 2048, MODEL_NOTES = 1024, MODEL_MAX_PARTS = 3, MODEL_MAX_CASES = 32 };
 
 struct model_case {
     struct bench_case bench; /* id "rope_half/f32/given/llama-3.1-8b-decode"; footprint NULL:
@@ -22,21 +28,25 @@ struct model_case {
 };
 
 struct model {
-    char name[48];            /* "llama-3.1-8b", [a-z0-9_.-] */
-    char title[96];           /* "Llama 3.1 8B" */
-    char source[256];         /* where its numbers were published */
-    char checked[256];        /* what they were checked against */
+    char name[48];     /* "llama-3.1-8b", [a-z0-9_.-] */
+    char title[96];    /* "Llama 3.1 8B" */
+    char source[256];  /* where its numbers were published */
+    char checked[256]; /* what they were checked against */
+    /* Sentences: what of the configuration is not covered, or counts for nothing; "". */
+    char notes[MODEL_NOTES];
     char encoding[24];        /* sinusoidal, learned, rope_half, rope_interleaved, alibi, t5 */
     char trained_profile[16]; /* how the code it was trained or published with forms its angles:
                                  a profile's name; "" where unknown or there are none */
     int64_t max_position_embeddings;
     bool has_freqs;
-    struct posenc_freqs_spec freqs; /* profile exact */
+    struct posenc_freqs_spec freqs; /* profile exact; of the first type of layers */
     size_t n_cases;
     struct model_case cases[MODEL_MAX_CASES];
     size_t n_verify; /* for conf_options.problem: its shapes with few tokens, at the first and
                         at the last positions it takes */
     struct problem verify[MODEL_MAX_CASES];
+    size_t n_owned;
+    void *owned[MODEL_MAX_PARTS]; /* factors that freqs and the problems point to */
 };
 
 /* A built-in model by name, or a config.json by path.  0, or -1 with a message: what, which
@@ -45,6 +55,8 @@ struct model {
  * refused. */
 int model_by_name(const char *name, struct model *model, char error[MODEL_ERROR]);
 int model_from_config(const char *path, struct model *model, char error[MODEL_ERROR]);
+/* Frees what a model that was loaded owns; its problems are then of no use. */
+void model_free(struct model *model);
 /* Either: what contains a '/' or ends in ".json" is a path. */
 int model_load(const char *name_or_path, struct model *model, char error[MODEL_ERROR]);
 
