@@ -4,13 +4,11 @@
  */
 #define _GNU_SOURCE
 #include "args.h"
-#include "../conformance/names.h"
 #include "../conformance/problem.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,99 +27,28 @@ struct option_spec {
     double least, most; /* INTEGER, REAL; least > most: any finite number */
     bool open;          /* REAL: least itself is refused */
     const char *const *names;
+    unsigned scalings; /* families that use it; 0: it is no parameter of a scaling */
 };
 
 #define SELECT        (FOR_VERIFY | FOR_BENCH | FOR_REPORT)
 #define TABLES        (FOR_TABLE | FOR_PLOT)
+#define SCALINGS      (TABLE_ROPE | PICTURE_ROPE | PICTURE_ERROR)
+#define MODEL_PLOTS   (FOR_PLOT & ~(unsigned)PICTURE_LEARNED)
+#define FAMILY(name)  (1u << POSENC_SCALING_##name)
 #define AT(member)    offsetof(struct cli, member)
 #define LAST_POSITION 2147483647.0
 
 #define OPTION(name, kind, commands, member, argument, help)                                   \
-    {                                                                                          \
-        name, kind, commands, AT(member), argument, help, 0, 0, false, NULL                    \
-    }
+    { name, kind, commands, AT(member), argument, help, 0, 0, false, NULL, 0 },
 #define NUMBER(name, kind, commands, member, argument, help, least, most, open)                \
-    {                                                                                          \
-        name, kind, commands, AT(member), argument, help, least, most, open, NULL              \
-    }
-#define CHOOSE(name, commands, member, argument, help, names)                                  \
-    {                                                                                          \
-        name, CHOICE, commands, AT(member), argument, help, 0, 0, false, names                 \
-    }
+    { name, kind, commands, AT(member), argument, help, least, most, open, NULL, 0 },
+#define CHOOSE(name, commands, member, help, names)                                            \
+    { name, CHOICE, commands, AT(member), "NAME", help, 0, 0, false, names, 0 },
+#define SCALED(name, kind, member, argument, help, least, most, open, names, families)         \
+    { name, kind, SCALINGS, AT(member), argument, help, least, most, open, names, families },
 
 static const struct option_spec specs[] = {
-    OPTION("kernel", LIST, SELECT, kernel, "NAME", "only these kernels (posenc list kernels)"),
-    OPTION("backend", LIST, SELECT | FOR_TABLE | FOR_PLOT | FOR_EXPLAIN, backend, "NAME",
-           "only these backends or families (posenc list backends)"),
-    OPTION("dtype", LIST, SELECT, dtype, "NAME", "only these element types: f32"),
-    OPTION("model", LIST, SELECT | FOR_TABLE, model, "NAME",
-           "shapes and parameters of these models (posenc list models)"),
-    OPTION("config", LIST, SELECT | FOR_TABLE, model, "FILE",
-           "the same of a Hugging Face config.json"),
-    OPTION("case", LIST, SELECT, cases, "GLOB",
-           "only cases whose id matches, e.g. 'rope_*/exact/*'"),
-    OPTION("plugin", LIST, SELECT | FOR_LIST | FOR_EXPLAIN | FOR_TABLE | FOR_PLOT, plugin,
-           "LIB", "a shared library that exports struct posenc_backend posenc_plugin"),
-    OPTION("quick", FLAG, SELECT, quick, NULL, "the short run (this is the default)"),
-    OPTION("full", FLAG, SELECT, full, NULL, "every case, dense scans, more rounds"),
-    OPTION("exhaustive", FLAG, FOR_VERIFY, exhaustive, NULL,
-           "every position below 2^20; minutes to hours"),
-    OPTION("suite", TEXT, FOR_VERIFY, suite, "NAME",
-           "only vectors, accuracy, digests, memory or properties"),
-    OPTION("vectors", TEXT, SELECT | FOR_LIST | FOR_EXPLAIN, vectors, "PATH",
-           "golden vectors: a folder with a manifest, or a pack (also POSENC_VECTORS)"),
-    OPTION("budgets", TEXT, FOR_VERIFY, budgets, "FILE",
-           "error budgets to hold the backends to"),
-    OPTION("update-budgets", FLAG, FOR_VERIFY, update_budgets, NULL,
-           "write the budgets file (--budgets) with limits lowered to what was measured; never "
-           "raised"),
-    NUMBER("threads", INTEGER, FOR_BENCH, threads, "N", "threads that run a kernel at once", 1,
-           1024, false),
-    NUMBER("budget", REAL, FOR_BENCH | FOR_REPORT, budget, "SECONDS",
-           "stop adding rounds after this long", 0, 86400, true),
-    NUMBER("seed", INTEGER, FOR_BENCH, seed, "N", "of the order of the rounds", 0,
-           9007199254740992.0, false),
-    OPTION("dir", TEXT, FOR_REPORT, dir, "FOLDER", "where the report goes (posenc-report)"),
-    NUMBER("tokens", INTEGER, TABLES, tokens, "N", "how many consecutive positions", 1,
-           2 * LAST_POSITION, false),
-    NUMBER("first", INTEGER, TABLES, first, "P", "the first of them (0)", -LAST_POSITION,
-           LAST_POSITION, false),
-    OPTION("positions", TEXT, FOR_TABLE, positions, "LIST",
-           "positions instead: integers and ranges, e.g. 0..63,-5,1048576"),
-    NUMBER("dim", INTEGER, TABLES, dim, "D", "channels of a row (rope_table: head_dim)", 1,
-           65536, false),
-    NUMBER("rotary-dim", INTEGER, FOR_TABLE, rotary_dim, "D",
-           "rope_table: the first D channels are rotated (all)", 1, 65536, false),
-    NUMBER("rope-theta", REAL, TABLES, rope_theta, "B", "base of the frequencies (10000)", 0,
-           HUGE_VAL, true),
-    CHOOSE("layout", TABLES, layout, "NAME",
-           "of a sinusoidal row: interleaved, sin_cos, cos_sin", layout_names),
-    CHOOSE("profile", TABLES, profile, "NAME", "how angles are formed: exact, hf_f32",
-           profile_names),
-    CHOOSE("convention", TABLES, convention, "NAME", "of the frequencies: exponent, endpoint",
-           convention_names),
-    NUMBER("scale", REAL, FOR_TABLE, scale, "S", "multiplies a sinusoidal table (1)", 1, 0,
-           false),
-    CHOOSE("scaling", FOR_TABLE, scaling, "NAME",
-           "context extension: none, linear, llama3, yarn", scaling_names),
-    NUMBER("factor", REAL, FOR_TABLE, factor, "F", "of the scaling", 1, HUGE_VAL, false),
-    NUMBER("original-max-position-embeddings", REAL, FOR_TABLE, original, "N",
-           "llama3, yarn: context trained on", 0, HUGE_VAL, true),
-    NUMBER("low-freq-factor", REAL, FOR_TABLE, low_freq_factor, "F", "llama3", 0, HUGE_VAL,
-           true),
-    NUMBER("high-freq-factor", REAL, FOR_TABLE, high_freq_factor, "F", "llama3", 0, HUGE_VAL,
-           true),
-    NUMBER("beta-fast", REAL, FOR_TABLE, beta_fast, "F", "yarn (32)", 0, HUGE_VAL, true),
-    NUMBER("beta-slow", REAL, FOR_TABLE, beta_slow, "F", "yarn (1)", 0, HUGE_VAL, true),
-    CHOOSE("truncate", FOR_TABLE, truncate, "BOOL",
-           "yarn: correction range to whole pairs (true)", bool_names),
-    NUMBER("attention-factor", REAL, FOR_TABLE, attention_factor, "F",
-           "multiplies cos and sin (derived)", 0, HUGE_VAL, true),
-    NUMBER("mscale", REAL, FOR_TABLE, mscale, "F", "yarn", 0, HUGE_VAL, false),
-    NUMBER("mscale-all-dim", REAL, FOR_TABLE, mscale_all_dim, "F", "yarn", 0, HUGE_VAL, false),
-    OPTION("out", LIST, SELECT | TABLES, out, "FORMAT[:PATH]",
-           "the result in this format, on stdout or to a file"),
-    OPTION("help", FLAG, ~0u, help, NULL, "this text"),
+#include "options.def"
 };
 enum { N_SPECS = sizeof specs / sizeof *specs, FIRST_OPTION = 256 };
 
@@ -155,84 +82,6 @@ bool parse_real(const char *text, double *value)
     return true;
 }
 
-static void say_who(const struct cli *cli)
-{
-    fflush(stdout);
-    fprintf(stderr, "posenc%s%s: ", cli->command != NULL ? " " : "",
-            cli->command != NULL ? cli->command : "");
-}
-
-int cli_refuse(const struct cli *cli, const char *what, const char *value, const char *expected,
-               ...)
-{
-    say_who(cli);
-    fprintf(stderr, "%s: ", what);
-    if (value != NULL) {
-        fprintf(stderr, "%s: ", *value != '\0' ? value : "(empty)");
-    }
-    va_list arguments;
-    va_start(arguments, expected);
-    vfprintf(stderr, expected, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    return EXIT_USAGE;
-}
-
-static bool is_near(const char *value, const char *name)
-{
-    size_t length = strlen(value);
-    return strlen(value) <= 96 && (edit_distance(value, name) <= 1 + length / 3 ||
-                                   (length >= 3 && strstr(name, value) != NULL));
-}
-
-int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
-                    const char *const *names, size_t n)
-{
-    enum { FEW = 16, NEAREST = 5 };
-    say_who(cli);
-    fprintf(stderr, "%s: %s: ", what, *value != '\0' ? value : "(empty)");
-    const char *near[NEAREST];
-    size_t n_near = 0;
-    for (size_t distance = 0; distance <= 96 && n_near < NEAREST; distance++) {
-        for (size_t i = 0; i < n && n_near < NEAREST; i++) {
-            if (is_near(value, names[i]) && edit_distance(value, names[i]) == distance) {
-                near[n_near++] = names[i];
-            }
-        }
-    }
-    if (n_near > 0) {
-        fprintf(stderr, "did you mean ");
-        for (size_t i = 0; i < n_near; i++) {
-            fprintf(stderr, "%s%s", i == 0 ? "" : i + 1 < n_near ? ", " : " or ", near[i]);
-        }
-        fprintf(stderr, "?%s", n <= FEW ? "  " : "\n");
-    }
-    if (n_near == 0 || n <= FEW) {
-        fprintf(stderr, "expected one of");
-        for (size_t i = 0; i < n; i++) {
-            fprintf(stderr, "%s %s", i == 0 ? "" : ",", names[i]);
-        }
-        fputc('\n', stderr);
-    }
-    return EXIT_USAGE;
-}
-
-int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
-                      const struct posenc_error *error)
-{
-    const char *reason = posenc_status_string(status);
-    if (error == NULL || error->what == NULL) {
-        return cli_refuse(cli, what, NULL, "%s", reason);
-    }
-    char value[256];
-    snprintf(value, sizeof value, "%s: %.17g", error->what, error->value);
-    if (error->least > error->most) {
-        return cli_refuse(cli, what, value, "%s", reason);
-    }
-    return cli_refuse(cli, what, value, "expected from %.17g to %.17g (%s)", error->least,
-                      error->most, reason);
-}
-
 static size_t count_names(const char *const *names)
 {
     size_t n = 0;
@@ -250,6 +99,173 @@ static bool same_name(const char *a, const char *b)
         }
     }
     return *a == *b;
+}
+
+static bool is_given(const struct cli *cli, const struct option_spec *spec)
+{
+    const void *member = (const char *)cli + spec->offset;
+    switch (spec->kind) {
+    case FLAG:
+        return *(const bool *)member;
+    case INTEGER:
+        return *(const int64_t *)member != INT64_MIN;
+    case REAL:
+        return !isnan(*(const double *)member);
+    case TEXT:
+        return *(const char *const *)member != NULL;
+    case LIST:
+        return ((const struct list *)member)->n > 0;
+    case CHOICE:
+        return *(const int *)member >= 0;
+    }
+    return false;
+}
+
+/* ---- options that would change nothing ---- */
+
+static const struct {
+    unsigned bit;
+    const char *name;
+} kinds[] = { { TABLE_SINUSOIDAL, "sinusoidal" },
+              { TABLE_ROPE, "rope_table" },
+              { PICTURE_SINUSOIDAL, "sinusoidal" },
+              { PICTURE_ERROR, "error" },
+              { PICTURE_ROPE, "rope" },
+              { PICTURE_ALIBI, "alibi" },
+              { PICTURE_T5, "t5" },
+              { PICTURE_LEARNED, "learned" } };
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+const char *cli_kind_name(unsigned kind)
+{
+    for (size_t i = 0; i < N_KINDS; i++) {
+        if (kinds[i].bit == kind) {
+            return kinds[i].name;
+        }
+    }
+    return NULL;
+}
+
+/* "rope, alibi": the kinds among `bits`. */
+static void list_kinds(unsigned bits, char *text, size_t size)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < N_KINDS && at < size; i++) {
+        if (bits & kinds[i].bit) {
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
+                                   kinds[i].name);
+        }
+    }
+}
+
+/* "llama3, yarn": families of scaling. */
+static void list_scalings(unsigned bits, char *text, size_t size)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (int i = 0; scaling_names[i] != NULL && at < size; i++) {
+        if (bits >> i & 1u) {
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
+                                   scaling_names[i]);
+        }
+    }
+}
+
+int cli_refuse_foreign(const struct cli *cli, unsigned kind)
+{
+    unsigned siblings = kind & FOR_TABLE ? FOR_TABLE : FOR_PLOT;
+    for (size_t i = 0; i < N_SPECS; i++) {
+        if (is_given(cli, &specs[i]) && !(specs[i].commands & kind)) {
+            char what[64], names[128];
+            snprintf(what, sizeof what, "--%s", specs[i].name);
+            list_kinds(specs[i].commands & siblings, names, sizeof names);
+            return cli_refuse(cli, what, NULL, "has no effect here: it is for %s", names);
+        }
+    }
+    return EXIT_FINE;
+}
+
+int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling)
+{
+    for (size_t i = 0; i < N_SPECS; i++) {
+        if (is_given(cli, &specs[i]) && specs[i].scalings != 0 &&
+            !(specs[i].scalings >> scaling & 1u)) {
+            char what[64], names[128];
+            snprintf(what, sizeof what, "--%s", specs[i].name);
+            list_scalings(specs[i].scalings, names, sizeof names);
+            return cli_refuse(cli, what, NULL, "has no effect here: it needs --scaling %s",
+                              names);
+        }
+    }
+    return EXIT_FINE;
+}
+
+/* ---- refusals of the library, in terms of options ---- */
+
+/* The option of a parameter: "low_freq_factor", "short_factor of a pair (...)"; NULL: none. */
+static const struct option_spec *option_of(const char *parameter, size_t length)
+{
+    for (size_t i = 0; i < N_SPECS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)length, specs[i].name);
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "%.*s", (int)length, parameter);
+        if ((specs[i].commands & TABLES) && specs[i].kind != LIST && same_name(name, wanted)) {
+            return &specs[i];
+        }
+    }
+    return NULL;
+}
+
+/* "none" or "one of none, linear": the names from `least` to `most`. */
+static void list_names(const char *const *names, int least, int most, char *text, size_t size)
+{
+    size_t at = (size_t)snprintf(text, size, "%s", least < most ? "one of " : "");
+    for (int i = least; i <= most && at < size; i++) {
+        at += (size_t)snprintf(text + at, size - at, "%s%s", i > least ? ", " : "", names[i]);
+    }
+}
+
+/* What was refused of an option, and why: `detail` begins with a space or is empty. */
+static int refuse_option_value(const struct cli *cli, const struct option_spec *spec,
+                               const struct posenc_error *error, const char *detail)
+{
+    char what[64], value[64], expected[256];
+    snprintf(what, sizeof what, "--%s", spec->name);
+    if (spec->kind == CHOICE) {
+        snprintf(value, sizeof value, "%s", spec->names[(int)error->value]);
+        list_names(spec->names, (int)error->least, (int)error->most, expected, sizeof expected);
+    } else {
+        snprintf(value, sizeof value, "%.17g", error->value);
+        snprintf(expected, sizeof expected, "from %.17g to %.17g", error->least, error->most);
+    }
+    bool missing = spec->kind != CHOICE && error->value == 0.0 && !is_given(cli, spec);
+    return cli_refuse(cli, what, missing ? "not given" : value, "expected %s%s", expected,
+                      detail);
+}
+
+int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
+                      const struct posenc_error *error)
+{
+    const char *reason = posenc_status_string(status);
+    if (error == NULL || error->what == NULL) {
+        return cli_refuse(cli, what, NULL, "%s", reason);
+    }
+    size_t length = strcspn(error->what, " ");
+    const struct option_spec *spec = option_of(error->what, length);
+    if (spec != NULL && error->least <= error->most) {
+        return refuse_option_value(
+            cli, spec, error,
+            strchr(error->what, '(') != NULL ? strchr(error->what, '(') - 1 : "");
+    }
+    char value[256];
+    snprintf(value, sizeof value, "%s: %.17g", error->what, error->value);
+    if (error->least > error->most) {
+        return cli_refuse(cli, what, value, "%s", reason);
+    }
+    return cli_refuse(cli, what, value, "expected from %.17g to %.17g (%s)", error->least,
+                      error->most, reason);
 }
 
 static int refuse_range(const struct cli *cli, const struct option_spec *spec, const char *what,
@@ -432,6 +448,25 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
     return EXIT_FINE;
 }
 
+/* What it is for, what it means, what it can be. */
+static void print_option_help(const struct option_spec *spec, const struct command *command)
+{
+    char names[128];
+    if (spec->scalings != 0) {
+        list_scalings(spec->scalings, names, sizeof names);
+        printf("%s: ", spec->scalings == ~FAMILY(NONE) ? "every scaling" : names);
+    }
+    fputs(spec->help, stdout);
+    for (int i = 0; spec->names != NULL && spec->names[i] != NULL; i++) {
+        printf("%s %s", i > 0 ? "," : ":", spec->names[i]);
+    }
+    if ((spec->commands & command->bit) != command->bit) {
+        list_kinds(spec->commands & command->bit, names, sizeof names);
+        printf(" [%s]", names);
+    }
+    putchar('\n');
+}
+
 void cli_help(const struct command *command)
 {
     enum { COLUMN = 26 };
@@ -446,7 +481,8 @@ void cli_help(const struct command *command)
                 length = 0;
                 putchar('\n');
             }
-            printf("%*s%s\n", COLUMN - length, "", specs[i].help);
+            printf("%*s", COLUMN - length, "");
+            print_option_help(&specs[i], command);
         }
     }
 }

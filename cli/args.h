@@ -47,10 +47,12 @@ struct cli {
     double budget;
 
     const char *positions;
-    int64_t tokens, first, dim, rotary_dim;
+    const char *short_factors, *long_factors;
+    int64_t tokens, first, dim, rotary_dim, seq_len, heads, num_buckets, max_distance;
     int layout, profile, convention, scaling, truncate;
     double rope_theta, scale, factor, original, low_freq_factor, high_freq_factor;
     double beta_fast, beta_slow, attention_factor, mscale, mscale_all_dim;
+    double max_position_embeddings, partial_rotary_factor, alibi_bias_max;
 };
 
 struct command {
@@ -68,8 +70,18 @@ enum {
     FOR_BENCH = 4,
     FOR_REPORT = 8,
     FOR_EXPLAIN = 16,
-    FOR_TABLE = 32,
-    FOR_PLOT = 64,
+    /* of one command, each kind of table and of picture */
+    TABLE_SINUSOIDAL = 32,
+    TABLE_ROPE = 64,
+    FOR_TABLE = TABLE_SINUSOIDAL | TABLE_ROPE,
+    PICTURE_SINUSOIDAL = 128,
+    PICTURE_ERROR = 256,
+    PICTURE_ROPE = 512,
+    PICTURE_ALIBI = 1024,
+    PICTURE_T5 = 2048,
+    PICTURE_LEARNED = 4096,
+    FOR_PLOT = PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5 |
+               PICTURE_LEARNED,
 };
 
 /* Fills `cli` from the arguments after the command's name.  EXIT_FINE or, told on stderr,
@@ -85,9 +97,17 @@ int cli_refuse(const struct cli *cli, const char *what, const char *value, const
 /* The same for a name that is none of `names`: with the nearest, or all when they are few. */
 int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
                     const char *const *names, size_t n);
-/* The same for a refusal of the library; `error` may be NULL. */
+/* The same for a refusal of the library, in terms of the option where one sets what was
+ * refused; `error` may be NULL. */
 int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
                       const struct posenc_error *error);
+
+/* Refuses the first option given that this kind of table or picture has no use for, or the first
+ * parameter of other scalings than this one; EXIT_FINE where there is none. */
+int cli_refuse_foreign(const struct cli *cli, unsigned kind);
+int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling);
+/* What a kind of table or picture is called, by its bit. */
+const char *cli_kind_name(unsigned kind);
 
 /* Whole-string conversions; false when `text` is no such number or out of range. */
 bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value);

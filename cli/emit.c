@@ -88,11 +88,11 @@ json_t *emit_model(const struct model *model)
                               json_pack("{s:s,s:s,s:s}", "case", c->bench.id, "label", c->label,
                                         "kernel", posenc_kernel_name(c->bench.problem.kernel)));
     }
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o}", "t", "model", "name", model->name,
-                     "title", model->title, "source", model->source, "checked", model->checked,
-                     "encoding", model->encoding, "trained_profile", model->trained_profile,
-                     "max_position_embeddings", (json_int_t)model->max_position_embeddings,
-                     "cases", cases);
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o}", "t", "model", "name",
+                     model->name, "title", model->title, "source", model->source, "checked",
+                     model->checked, "notes", model->notes, "encoding", model->encoding,
+                     "trained_profile", model->trained_profile, "max_position_embeddings",
+                     (json_int_t)model->max_position_embeddings, "cases", cases);
 }
 
 /* What every result carries; `dtype` is the second part of a case id where it is one. */

@@ -46,15 +46,17 @@ static int make_reference(const struct posenc_freqs_spec *spec, struct reference
     r->cos = calloc(n, sizeof *r->cos);
     r->sin = calloc(n, sizeof *r->sin);
     bool made = turn && inv_freq && r->positions && r->cosine && r->sine && r->cos && r->sin;
-    double factor;
+    double factor = 1.0;
     if (made) {
         oracle_freqs(spec, r->pairs, turn, inv_freq, &factor);
         choose_positions(r->positions);
     }
     for (int64_t t = 0; made && t < N_POSITIONS; t++) {
         for (int64_t i = 0; i < r->pairs; i++) {
-            oracle_sincos_turn(turn[i], r->positions[t], &r->sine[t * r->pairs + i],
-                               &r->cosine[t * r->pairs + i]);
+            double *sine = &r->sine[t * r->pairs + i], *cosine = &r->cosine[t * r->pairs + i];
+            oracle_sincos_turn(turn[i], r->positions[t], sine, cosine);
+            *sine *= factor;
+            *cosine *= factor;
         }
     }
     free(turn);
@@ -95,90 +97,163 @@ static bool measure(const struct posenc_backend *backend, const struct posenc_fr
     return true;
 }
 
-/* "template (scalar, avx2)  exact": adds the backend to its family's curve, if that is the
- * same. */
-static bool joins(struct errors *errors, const struct posenc_backend *backend,
-                  const char *profile, const double *error)
+/* ---- curves ---- */
+
+/* A line's width on a logarithmic axis of eight decades, and for the f32 profiles, whose
+ * distance from real mathematics this is about, what rounding a cosine in f32 can make of it. */
+static bool look_alike(enum posenc_profile profile, const double *a, const double *b)
 {
-    char start[64];
-    int length = snprintf(start, sizeof start, "%s (", backend->family);
-    for (size_t c = 0; c < errors->n; c++) {
-        struct plot_curve *curve = &errors->curves[c];
-        char *label = errors->labels[c];
-        if (strncmp(label, start, (size_t)length) == 0 &&
-            strcmp(curve->profile, profile) == 0 &&
-            memcmp(curve->error, error, N_BINS * sizeof *error) == 0) {
-            char *end = strrchr(label, ')');
-            snprintf(end, 160 - (size_t)(end - label), ", %s)  %s", backend->name, profile);
-            return true;
+    double rounding = profile == POSENC_EXACT ? 0.0 : 0x1p-22;
+    for (int i = 0; i < N_BINS; i++) {
+        if (fabs(a[i] - b[i]) > 0.01 * fmax(a[i], b[i]) + rounding) {
+            return false;
         }
     }
-    return false;
+    return true;
 }
 
-static void add_curve(struct errors *errors, const struct posenc_backend *backend,
-                      const char *profile, const struct posenc_freqs *freqs,
-                      struct reference *r)
+/* Adds the curve of backend i, or the backend to a curve that looks the same. */
+static void add_curve(struct errors *errors, enum posenc_profile profile, size_t i,
+                      const double *error)
 {
-    double *error = errors->values + errors->n * N_BINS;
-    if (errors->n == CURVES_MAX || !measure(backend, freqs, r, error) ||
-        joins(errors, backend, profile, error)) {
-        return;
+    for (size_t c = 0; c < errors->n; c++) {
+        double *other = errors->values + c * N_BINS;
+        if (strcmp(errors->curves[c].profile, profile_names[profile]) == 0 &&
+            look_alike(profile, other, error)) {
+            errors->members[c] |= (uint32_t)1 << i;
+            for (int b = 0; b < N_BINS; b++) {
+                other[b] = fmax(other[b], error[b]);
+            }
+            return;
+        }
     }
-    snprintf(errors->labels[errors->n], sizeof errors->labels[0], "%s (%s)  %s",
-             backend->family, backend->name, profile);
+    double *values = errors->values + errors->n * N_BINS;
+    memcpy(values, error, N_BINS * sizeof *error);
+    errors->members[errors->n] = (uint32_t)1 << i;
     errors->curves[errors->n] = (struct plot_curve){ .label = errors->labels[errors->n],
-                                                     .profile = profile,
+                                                     .profile = profile_names[profile],
                                                      .n = N_BINS,
                                                      .position = errors->position,
-                                                     .error = error };
+                                                     .error = values };
     errors->n++;
 }
 
-int errors_measure(const struct selection *selected, int64_t dim, double rope_theta,
-                   struct errors *errors)
+/* Backends that run here and are of the family of backend i. */
+static uint32_t family_of(const struct selection *selected, size_t i)
 {
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    uint32_t family = 0;
+    for (size_t k = 0; k < selected->n; k++) {
+        if (strcmp(selected->backends[k]->family, selected->backends[i]->family) == 0 &&
+            posenc_backend_obstacle(selected->backends[k]) == NULL) {
+            family |= (uint32_t)1 << k;
+        }
+    }
+    return family;
+}
+
+/* "exact: template, libm": a family by name where all of it is in the curve, else backends. */
+static void name_curves(struct errors *errors, const struct selection *selected)
+{
+    for (size_t c = 0; c < errors->n; c++) {
+        char *label = errors->labels[c];
+        size_t at = (size_t)snprintf(label, LABEL_BYTES, "%s", errors->curves[c].profile);
+        uint32_t left = errors->members[c];
+        for (size_t i = 0; i < selected->n && at < LABEL_BYTES; i++) {
+            if (!(left >> i & 1u)) {
+                continue;
+            }
+            uint32_t family = family_of(selected, i);
+            bool whole = (family & left) == family;
+            at += (size_t)snprintf(
+                label + at, LABEL_BYTES - at, "%s %s", left == errors->members[c] ? ":" : ",",
+                whole ? selected->backends[i]->family : selected->backends[i]->name);
+            left &= ~(whole ? family : (uint32_t)1 << i);
+        }
+    }
+}
+
+static void leave_out(struct errors *errors, const char *profile,
+                      const struct posenc_error *error)
+{
+    size_t at = strlen(errors->left_out);
+    snprintf(errors->left_out + at, sizeof errors->left_out - at, "%s%s: %s",
+             at > 0 ? "; " : "", profile, error->what);
+}
+
+/* All backends in one profile; one that cannot make these frequencies is left out, but exact. */
+static enum posenc_status measure_profile(struct errors *errors,
+                                          const struct selection *selected,
+                                          const struct posenc_freqs_spec *spec,
+                                          struct reference *r, struct posenc_error *error)
+{
+    struct posenc_freqs *freqs = NULL;
+    enum posenc_status status = posenc_freqs_create(spec, &freqs, error);
+    if (status == POSENC_ERR_ARGUMENT && spec->profile != POSENC_EXACT) {
+        leave_out(errors, profile_names[spec->profile], error);
+        return POSENC_OK;
+    }
+    double values[N_BINS];
+    for (size_t i = 0; status == POSENC_OK && i < selected->n; i++) {
+        if (posenc_backend_obstacle(selected->backends[i]) == NULL &&
+            measure(selected->backends[i], freqs, r, values)) {
+            add_curve(errors, spec->profile, i, values);
+        }
+    }
+    posenc_freqs_destroy(freqs);
+    return status;
+}
+
+enum posenc_status errors_measure(const struct selection *selected,
+                                  const struct posenc_freqs_spec *spec, struct errors *errors,
+                                  struct posenc_error *error)
+{
+    struct posenc_freqs_spec asked = *spec;
+    struct posenc_freqs *freqs = NULL;
     struct reference r = { 0 };
+    struct posenc_error unread;
+    error = error != NULL ? error : &unread;
     *errors = (struct errors){ 0 };
-    spec.dim = dim;
-    spec.rope_theta = rope_theta;
+    asked.profile = POSENC_EXACT;
+    enum posenc_status status = posenc_freqs_create(&asked, &freqs, error);
+    posenc_freqs_destroy(freqs); /* so far only to see whether the spec is one */
+    if (status != POSENC_OK) {
+        return status;
+    }
     errors->position = calloc(N_BINS, sizeof *errors->position);
     errors->values = calloc((size_t)CURVES_MAX * N_BINS, sizeof *errors->values);
-    int status = errors->position && errors->values ? make_reference(&spec, &r) : -1;
-    for (int b = 0; status == 0 && b < N_BINS; b++) {
+    if (!errors->position || !errors->values || make_reference(&asked, &r) != 0) {
+        status = POSENC_ERR_MEMORY;
+    }
+    for (int b = 0; status == POSENC_OK && b < N_BINS; b++) {
         errors->position[b] = edge(b);
     }
-    snprintf(errors->caption, sizeof errors->caption, "rope_table, dim %lld, rope_theta %g",
-             (long long)dim, rope_theta);
-    for (int p = 0; status == 0 && profile_names[p] != NULL; p++) {
-        struct posenc_freqs *freqs = NULL;
-        spec.profile = (enum posenc_profile)p;
-        status = posenc_freqs_create(&spec, &freqs, NULL) == POSENC_OK ? 0 : -1;
-        for (size_t i = 0; status == 0 && i < selected->n; i++) {
-            if (posenc_backend_obstacle(selected->backends[i]) == NULL) {
-                add_curve(errors, selected->backends[i], profile_names[p], freqs, &r);
-            }
-        }
-        posenc_freqs_destroy(freqs);
+    for (int p = 0; status == POSENC_OK && profile_names[p] != NULL && p < PROFILES_MAX; p++) {
+        asked.profile = (enum posenc_profile)p;
+        status = measure_profile(errors, selected, &asked, &r, error);
     }
+    bool scaled = spec->scaling != POSENC_SCALING_NONE;
+    snprintf(errors->caption, sizeof errors->caption, "rope_table, dim %lld, rope_theta %g%s%s",
+             (long long)spec->dim, spec->rope_theta, scaled ? ", " : "",
+             scaled ? scaling_names[spec->scaling] : "");
     free_reference(&r);
-    if (status != 0) {
+    if (status != POSENC_OK) {
         errors_free(errors);
+        return status;
     }
-    return status;
+    name_curves(errors, selected);
+    return POSENC_OK;
 }
 
 void errors_facts(const struct errors *errors, FILE *out)
 {
     static const int powers[] = { 10, 17, 20, 24, 31 };
-    fprintf(out, "%s: largest |error| of cos and sin\n%-54s", errors->caption, "");
+    fprintf(out, "%s: largest |error| of cos and sin\n%-46s", errors->caption, "");
     for (size_t k = 0; k < sizeof powers / sizeof *powers; k++) {
         fprintf(out, "   <2^%d", powers[k]);
     }
     fputc('\n', out);
     for (size_t c = 0; c < errors->n; c++) {
-        fprintf(out, "%-54s", errors->labels[c]);
+        fprintf(out, "%-46s", errors->labels[c]);
         int b = 0;
         double largest = 0.0;
         for (size_t k = 0; k < sizeof powers / sizeof *powers; k++) {
@@ -188,6 +263,9 @@ void errors_facts(const struct errors *errors, FILE *out)
             fprintf(out, " %7.1e", largest);
         }
         fputc('\n', out);
+    }
+    if (errors->left_out[0] != '\0') {
+        fprintf(out, "not applicable: %s\n", errors->left_out);
     }
 }
 

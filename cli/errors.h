@@ -8,21 +8,25 @@
 #include "../reports/plot.h"
 #include "select.h"
 
-enum { CURVES_MAX = 2 * BACKENDS_MAX };
+enum { PROFILES_MAX = 8, CURVES_MAX = PROFILES_MAX * BACKENDS_MAX, LABEL_BYTES = 160 };
 
 struct errors {
     size_t n;
     struct plot_curve curves[CURVES_MAX];
-    char labels[CURVES_MAX][160];
-    double *position, *values; /* shared x of all curves; [CURVES_MAX][n_bins] */
-    char caption[96];
+    char labels[CURVES_MAX][LABEL_BYTES]; /* "hf_f32: template, libm" */
+    uint32_t members[CURVES_MAX];         /* bit i: backend i of the selection */
+    double *position, *values;            /* shared x of all curves; [CURVES_MAX][n_bins] */
+    char caption[128];
+    char left_out[256]; /* profiles that do not take this scaling, and why; or empty */
 };
 
 /* The largest |got - want| over all pairs, cosines and sines, in four bins per octave of
- * positions up to 2^31 - 1; backends of a family with the same curve share one.  0, or -1 out
- * of memory. */
-int errors_measure(const struct selection *selected, int64_t dim, double rope_theta,
-                   struct errors *errors);
+ * positions up to 2^31 - 1, for what the spec says in each profile.  Backends of a profile whose
+ * curves nobody could tell apart share one, the larger.  On an error of the library `error` says
+ * what was refused. */
+enum posenc_status errors_measure(const struct selection *selected,
+                                  const struct posenc_freqs_spec *spec, struct errors *errors,
+                                  struct posenc_error *error);
 /* A line a curve: its largest error below 2^10, 2^17, 2^20, 2^24 and 2^31. */
 void errors_facts(const struct errors *errors, FILE *out);
 void errors_free(struct errors *errors);

@@ -1,6 +1,6 @@
 /*
  * posenc explain: one golden vector in depth, or one case of another suite as the engine judges
- * it.
+ * it; what is not the id of a case is looked up among the topics.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "../conformance/engine.h"
@@ -8,6 +8,7 @@
 #include "../conformance/oracle.h"
 #include "../conformance/vectors_fields.h"
 #include "data.h"
+#include "explain.h"
 #include "select.h"
 
 #include <math.h>
@@ -247,12 +248,8 @@ static void show_vector(const struct vector_case *c, const struct selection *sel
     free(shown);
 }
 
-int command_explain(struct cli *cli)
+static int explain_case(struct cli *cli)
 {
-    if (cli->n_operands != 1) {
-        return cli_refuse(cli, "CASE", cli->n_operands > 1 ? cli->operands[1] : NULL,
-                          "expected the id of one case (posenc list cases)");
-    }
     struct selection selected;
     struct vectors vectors;
     if (select_all(cli, &selected, true) != EXIT_FINE ||
@@ -279,4 +276,20 @@ int command_explain(struct cli *cli)
         printf("\nAgain: posenc verify --full --case %s\n", id);
     }
     return status;
+}
+
+int command_explain(struct cli *cli)
+{
+    struct topic topic;
+    if (cli->n_operands != 1) {
+        return cli_refuse(
+            cli, "THING", cli->n_operands > 1 ? cli->operands[1] : NULL,
+            "expected one kernel, profile, scaling or parameter (posenc list), or "
+            "the id of one case (posenc list cases)");
+    }
+    const char *name = cli->operands[0];
+    if (strchr(name, '/') != NULL) {
+        return explain_case(cli);
+    }
+    return explain_find(name, &topic) ? explain_topic(cli, &topic) : explain_refuse(cli, name);
 }

@@ -7,6 +7,7 @@
 #include "../conformance/vectors.h"
 #include "data.h"
 #include "select.h"
+#include "topics.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -124,6 +125,7 @@ static int list_models(struct cli *cli)
         }
         printf("%-18s %-17s %-9lld %s\n", model.name, model.encoding,
                (long long)model.max_position_embeddings, model.source);
+        model_free(&model);
     }
     return EXIT_FINE;
 }
@@ -158,15 +160,40 @@ static int list_roofs(struct cli *cli)
     return EXIT_FINE;
 }
 
+/* What topics.txt sums up: profiles, scalings. */
+static int list_topics(const char *kind, const char *what, const char *const *names)
+{
+    printf("%-14s %s\n", kind, what);
+    for (size_t i = 0; names[i] != NULL; i++) {
+        struct topic topic;
+        bool known = topic_find(kind, names[i], &topic);
+        printf("%-14s %s\n", names[i], known ? topic_text(&topic, "summary") : "");
+    }
+    return EXIT_FINE;
+}
+
+static int list_profiles(struct cli *cli)
+{
+    (void)cli;
+    return list_topics("profile", "how the angle is formed", profile_names);
+}
+
+static int list_scalings(struct cli *cli)
+{
+    (void)cli;
+    return list_topics("scaling",
+                       "what becomes of the frequencies w_i when the context is extended",
+                       scaling_names);
+}
+
 int command_list(struct cli *cli)
 {
     static const struct {
         const char *name;
         int (*print)(struct cli *);
-    } kinds[] = { { "backends", list_backends },
-                  { "kernels", list_kernels },
-                  { "models", list_models },
-                  { "cases", list_cases },
+    } kinds[] = { { "backends", list_backends }, { "kernels", list_kernels },
+                  { "models", list_models },     { "profiles", list_profiles },
+                  { "scalings", list_scalings }, { "cases", list_cases },
                   { "roofs", list_roofs } };
     enum { N = sizeof kinds / sizeof *kinds };
     if (cli->n_operands == 0) {
@@ -177,7 +204,8 @@ int command_list(struct cli *cli)
             }
             puts("");
         }
-        puts("More: posenc list cases, posenc list roofs");
+        fputs("More: posenc list profiles, scalings, cases, roofs; posenc explain NAME\n",
+              stdout);
         return EXIT_FINE;
     }
     const char *names[N];

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const struct command commands[] = {
-    { "list", FOR_LIST, command_list, "[backends|kernels|models|cases|roofs]",
+    { "list", FOR_LIST, command_list, "[backends|kernels|models|profiles|scalings|cases|roofs]",
       "What exists, what runs here, and why not",
       "Without an argument: backends, kernels and models.\n" },
     { "verify", FOR_VERIFY, command_verify, "", "Checks backends for conformance",
@@ -33,9 +33,15 @@ static const struct command commands[] = {
       "renders those\n"
       "results (posenc.results/1, as --out jsonl writes them) again.\n"
       "Formats: console, md, jsonl, csv, junit.\n" },
-    { "explain", FOR_EXPLAIN, command_explain, "CASE", "One case in depth",
-      "Its parameters, source and note, and each backend's numbers beside the reference.\n"
-      "posenc list cases names them.\n" },
+    { "explain", FOR_EXPLAIN, command_explain, "THING",
+      "A kernel, a profile, a scaling, a parameter or one case in depth",
+      "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "
+      "shapes, source,\n"
+      "traps and what catches each, and the models that use it.\n"
+      "Of a case (posenc list cases): its parameters, source and note, and each backend's "
+      "numbers beside the\n"
+      "reference.\n"
+      "Examples: posenc explain rope_half, posenc explain yarn, posenc explain freq_base\n" },
     { "table", FOR_TABLE, command_table, "KERNEL",
       "The numbers of a table, computed by one backend",
       "KERNEL is sinusoidal (one f32 array [tokens, dim]) or rope_table (cos and sin, [tokens, "
@@ -43,12 +49,18 @@ static const struct command commands[] = {
       "Formats: csv (with a line of names), npy (one array), safetensors.\n"
       "Example: posenc table sinusoidal --positions 0..63,1000000 --dim 512 --out "
       "npy:pe.npy\n" },
-    { "plot", FOR_PLOT, command_plot, "sinusoidal|error", "Pictures (gnuplot)",
-      "sinusoidal: heat map, curves and cosine similarity in one figure, its figures on "
-      "stdout.\n"
-      "error: error against position, all backends and profiles, both axes logarithmic.\n"
-      "Formats: png, svg; without a path the picture is written to posenc-KIND.png or "
-      ".svg.\n" },
+    { "plot", FOR_PLOT, command_plot, "KIND", "Pictures (gnuplot)",
+      "sinusoidal  heat map, curves and cosine similarity of a table\n"
+      "rope        pairs turning with the position; products of a query and a key by their "
+      "offset\n"
+      "alibi       bias by distance for each head, and the slopes\n"
+      "t5          the bucket of each relative position, in both directions\n"
+      "learned     a table before training: values, similarity, standard deviations beside "
+      "tokens\n"
+      "error       error against position, all backends and profiles, both axes logarithmic\n"
+      "The figures are printed on stdout, too.  Formats: png, svg; without a path the picture "
+      "is written to\n"
+      "posenc-KIND.png or .svg.\n" },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

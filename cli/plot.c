@@ -1,11 +1,11 @@
 /*
- * posenc plot: pictures of an encoding and of its errors.
+ * posenc plot: pictures of encodings and of their errors.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../reports/plot.h"
+#include "plot.h"
 #include "errors.h"
-#include "outputs.h"
 #include "select.h"
+#include "spec.h"
 #include "table.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static struct plot_target target_of(const struct out_file *output)
                                  output->path != NULL ? output->temporary : NULL };
 }
 
-static FILE *facts_stream(const struct outputs *outputs)
+FILE *plot_facts(const struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->n; i++) {
         if (outputs->output[i].path == NULL) {
@@ -59,104 +59,158 @@ static FILE *facts_stream(const struct outputs *outputs)
     return stdout;
 }
 
+int plot_draw(const struct cli *cli, const struct outputs *outputs, draw_function *draw,
+              const void *data)
+{
+    char error[PLOT_ERROR];
+    for (size_t i = 0; i < outputs->n; i++) {
+        struct plot_target target = target_of(&outputs->output[i]);
+        if (draw(data, &target, error) != 0) {
+            return cli_refuse(cli, "plot", NULL, "%s", error);
+        }
+    }
+    return EXIT_FINE;
+}
+
+int64_t plot_given(int64_t value, int64_t otherwise)
+{
+    return value != INT64_MIN ? value : otherwise;
+}
+
+const char *plot_served(const struct posenc_backend *backend, enum posenc_kernel kernel)
+{
+    if (backend == NULL) {
+        backend = posenc_selection(kernel).backend;
+    }
+    return backend != NULL ? backend->name : "no backend";
+}
+
+int plot_refuse_tokens(const struct cli *cli, int64_t most)
+{
+    if (cli->tokens == INT64_MIN || (cli->tokens >= 2 && cli->tokens <= most)) {
+        return EXIT_FINE;
+    }
+    char value[32];
+    snprintf(value, sizeof value, "%lld", (long long)cli->tokens);
+    return cli_refuse(cli, "--tokens", value, "expected from 2 to %lld for a picture",
+                      (long long)most);
+}
+
+/* ---- sinusoidal ---- */
+
+static int draw_table(const void *data, const struct plot_target *target,
+                      char error[PLOT_ERROR])
+{
+    const struct table *table = data;
+    return plot_sinusoidal(table->array[0], table->rows, table->width, table->positions[0],
+                           table->caption, target, error);
+}
+
 static int draw_sinusoidal(struct cli *cli, const struct outputs *outputs)
 {
     struct table table = { 0 };
-    if (cli->tokens == INT64_MIN) {
-        cli->tokens = 64;
+    cli->tokens = plot_given(cli->tokens, 64);
+    if (plot_refuse_tokens(cli, 4096) != EXIT_FINE) {
+        return EXIT_USAGE;
     }
-    if (cli->dim == INT64_MIN) {
+    if (cli->dim == INT64_MIN && cli->model.n == 0) {
         cli->dim = 128;
-    }
-    if (cli->tokens < 2 || cli->tokens > 4096) {
-        return cli_refuse(cli, "--tokens", NULL, "expected from 2 to 4096 for a picture");
     }
     if (cli->dim > 4096) {
         return cli_refuse(cli, "--dim", NULL, "expected at most 4096 for a picture");
     }
-    if (table_compute(cli, POSENC_KERNEL_sinusoidal, &table) != EXIT_FINE) {
+    if (table_compute(cli, PICTURE_SINUSOIDAL, &table) != EXIT_FINE) {
         return EXIT_USAGE;
     }
-    int status = EXIT_FINE;
-    char error[PLOT_ERROR];
-    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
-        struct plot_target target = target_of(&outputs->output[i]);
-        if (plot_sinusoidal(table.array[0], table.rows, table.width, table.positions[0],
-                            table.caption, &target, error) != 0) {
-            status = cli_refuse(cli, "plot", NULL, "%s", error);
-        }
-    }
+    int status = plot_draw(cli, outputs, draw_table, &table);
     if (status == EXIT_FINE) {
-        plot_sinusoidal_facts(table.array[0], table.rows, table.width, facts_stream(outputs));
+        plot_sinusoidal_facts(table.array[0], table.rows, table.width, plot_facts(outputs));
     }
     table_free(&table);
     return status;
+}
+
+/* ---- error ---- */
+
+static int draw_curves(const void *data, const struct plot_target *target,
+                       char error[PLOT_ERROR])
+{
+    const struct errors *errors = data;
+    return plot_error(errors->curves, errors->n, errors->caption, target, error);
 }
 
 static int draw_error(struct cli *cli, const struct outputs *outputs)
 {
     struct selection selected;
     struct errors errors;
-    int64_t dim = cli->dim != INT64_MIN ? cli->dim : 128;
-    if (cli->tokens != INT64_MIN || cli->first != INT64_MIN || cli->layout >= 0 ||
-        cli->profile >= 0 || cli->convention >= 0) {
-        return cli_refuse(
-            cli, "error", NULL,
-            "has no --tokens, --first, --layout, --profile or --convention: expected --dim, "
-            "--rope-theta, --backend, --plugin, --out");
-    }
-    if (dim % 2 != 0) {
-        return cli_refuse(cli, "--dim", NULL, "expected an even integer from 2 to 65536");
-    }
-    if (select_all(cli, &selected, false) != EXIT_FINE) {
-        return EXIT_USAGE;
-    }
-    if (errors_measure(&selected, dim, isnan(cli->rope_theta) ? 10000.0 : cli->rope_theta,
-                       &errors) != 0) {
-        return cli_refuse(cli, "error", NULL,
-                          "could not be measured with this --dim and --rope-theta");
-    }
-    int status = EXIT_FINE;
-    char error[PLOT_ERROR];
-    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
-        struct plot_target target = target_of(&outputs->output[i]);
-        if (plot_error(errors.curves, errors.n, errors.caption, &target, error) != 0) {
-            status = cli_refuse(cli, "plot", NULL, "%s", error);
-        }
+    struct cli_spec spec;
+    struct posenc_error error = { 0 };
+    int status = spec_take(cli, PICTURE_ERROR, 128, &spec);
+    if (status == EXIT_FINE) {
+        status = select_all(cli, &selected, false);
     }
     if (status == EXIT_FINE) {
-        errors_facts(&errors, facts_stream(outputs));
+        enum posenc_status measured = errors_measure(&selected, &spec.freqs, &errors, &error);
+        status = measured == POSENC_OK ? EXIT_FINE
+                                       : cli_refuse_status(cli, "error", measured, &error);
+    }
+    spec_free(&spec);
+    if (status != EXIT_FINE) {
+        return status;
+    }
+    status = plot_draw(cli, outputs, draw_curves, &errors);
+    if (status == EXIT_FINE) {
+        errors_facts(&errors, plot_facts(outputs));
     }
     errors_free(&errors);
     return status;
 }
 
-int command_plot(struct cli *cli)
+/* ---- which ---- */
+
+static const struct kind {
+    unsigned bit;
+    int (*draw)(struct cli *cli, const struct outputs *outputs);
+} kinds[] = { { PICTURE_SINUSOIDAL, draw_sinusoidal },   { PICTURE_ROPE, command_plot_rope },
+              { PICTURE_ALIBI, command_plot_alibi },     { PICTURE_T5, command_plot_t5 },
+              { PICTURE_LEARNED, command_plot_learned }, { PICTURE_ERROR, draw_error } };
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static int take_kind(const struct cli *cli, const struct kind **kind)
 {
-    static const char *const kinds[] = { "sinusoidal", "error" };
-    struct outputs outputs;
-    char names[LIST_MAX][64];
-    if (cli->n_operands == 0) {
-        return cli_refuse(cli, "KIND", NULL, "expected one of sinusoidal, error");
-    }
+    const char *names[N_KINDS];
     if (cli->n_operands > 1) {
         return cli_refuse(cli, "unexpected argument", cli->operands[1], "expected one KIND");
     }
-    bool sinusoidal = strcmp(cli->operands[0], kinds[0]) == 0;
-    if (!sinusoidal && strcmp(cli->operands[0], kinds[1]) != 0) {
-        return cli_refuse_name(cli, "KIND", cli->operands[0], kinds, 2);
+    for (size_t i = 0; i < N_KINDS; i++) {
+        names[i] = cli_kind_name(kinds[i].bit);
+        if (cli->n_operands == 1 && strcmp(cli->operands[0], names[i]) == 0) {
+            *kind = &kinds[i];
+            return EXIT_FINE;
+        }
     }
-    char error[PLOT_ERROR];
+    return cli_refuse_name(cli, "KIND", cli->n_operands == 1 ? cli->operands[0] : "", names,
+                           N_KINDS);
+}
+
+int command_plot(struct cli *cli)
+{
+    const struct kind *kind = NULL;
+    struct outputs outputs;
+    char file_names[LIST_MAX][64], error[PLOT_ERROR];
+    if (take_kind(cli, &kind) != EXIT_FINE || cli_refuse_foreign(cli, kind->bit) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
     if (!plot_available(error)) {
         return cli_refuse(cli, "plot", NULL, "%s", error);
     }
-    name_files(cli, cli->operands[0], names);
+    name_files(cli, cli->operands[0], file_names);
     if (outputs_open(cli, &outputs, picture_formats, "png") != EXIT_FINE) {
         return EXIT_USAGE;
     }
     int status = check_targets(cli, &outputs);
     if (status == EXIT_FINE) {
-        status = sinusoidal ? draw_sinusoidal(cli, &outputs) : draw_error(cli, &outputs);
+        status = kind->draw(cli, &outputs);
     }
     if (status != EXIT_FINE) {
         outputs_discard(&outputs);

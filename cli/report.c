@@ -181,7 +181,9 @@ static void draw(struct work *work, struct folder *folder)
                      error);
     }
     struct errors errors;
-    if (errors_measure(&work->selected, 128, 10000.0, &errors) == 0) {
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    spec.dim = 128;
+    if (errors_measure(&work->selected, &spec, &errors, NULL) == POSENC_OK) {
         struct plot_target target = next_picture(folder, "error", "", path);
         keep_picture(folder,
                      plot_error(errors.curves, errors.n, errors.caption, &target, error),

@@ -10,28 +10,38 @@
 #include <stdio.h>
 #include <string.h>
 
-static int take_kernel(const struct cli *cli, enum posenc_kernel *kernel)
+static const unsigned table_kinds[] = { TABLE_SINUSOIDAL, TABLE_ROPE };
+enum { N_KINDS = sizeof table_kinds / sizeof *table_kinds };
+
+static int take_kind(const struct cli *cli, unsigned *kind)
 {
+    char expected[128] = "expected one of";
+    for (size_t i = 0; i < N_KINDS; i++) {
+        size_t at = strlen(expected);
+        snprintf(expected + at, sizeof expected - at, "%s %s", i > 0 ? "," : "",
+                 cli_kind_name(table_kinds[i]));
+    }
     if (cli->n_operands != 1) {
         return cli_refuse(cli, cli->n_operands == 0 ? "KERNEL" : "unexpected argument",
-                          cli->n_operands == 0 ? NULL : cli->operands[1],
-                          "expected one of sinusoidal, rope_table");
+                          cli->n_operands == 0 ? NULL : cli->operands[1], "%s", expected);
     }
-    if (select_kernel(cli, "KERNEL", cli->operands[0], kernel) != EXIT_FINE) {
-        return EXIT_USAGE;
+    for (size_t i = 0; i < N_KINDS; i++) {
+        if (strcmp(cli->operands[0], cli_kind_name(table_kinds[i])) == 0) {
+            *kind = table_kinds[i];
+            return EXIT_FINE;
+        }
     }
-    if (*kernel != POSENC_KERNEL_sinusoidal && *kernel != POSENC_KERNEL_rope_table) {
-        return cli_refuse(
-            cli, "KERNEL", cli->operands[0],
-            "is applied to tensors and has no table: expected one of sinusoidal, rope_table");
-    }
-    return EXIT_FINE;
+    enum posenc_kernel kernel;
+    return select_kernel(cli, "KERNEL", cli->operands[0], &kernel) != EXIT_FINE
+               ? EXIT_USAGE
+               : cli_refuse(cli, "KERNEL", cli->operands[0],
+                            "is applied to tensors and has no table: %s", expected);
 }
 
-static int refuse_two_arrays(const struct cli *cli, enum posenc_kernel kernel,
+static int refuse_two_arrays(const struct cli *cli, unsigned kind,
                              const struct outputs *outputs)
 {
-    for (size_t i = 0; i < outputs->n && kernel == POSENC_KERNEL_rope_table; i++) {
+    for (size_t i = 0; i < outputs->n && kind == TABLE_ROPE; i++) {
         if (strcmp(outputs->output[i].format, "npy") == 0) {
             return cli_refuse(
                 cli, "--out", "npy",
@@ -43,15 +53,15 @@ static int refuse_two_arrays(const struct cli *cli, enum posenc_kernel kernel,
 
 int command_table(struct cli *cli)
 {
-    enum posenc_kernel kernel;
+    unsigned kind = 0;
     struct outputs outputs;
     struct table table = { 0 };
-    if (take_kernel(cli, &kernel) != EXIT_FINE ||
+    if (take_kind(cli, &kind) != EXIT_FINE ||
         outputs_open(cli, &outputs, table_formats, "csv") != EXIT_FINE) {
         return EXIT_USAGE;
     }
-    if (refuse_two_arrays(cli, kernel, &outputs) != EXIT_FINE ||
-        table_compute(cli, kernel, &table) != EXIT_FINE) {
+    if (refuse_two_arrays(cli, kind, &outputs) != EXIT_FINE ||
+        table_compute(cli, kind, &table) != EXIT_FINE) {
         outputs_discard(&outputs);
         return EXIT_USAGE;
     }

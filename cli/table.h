@@ -18,8 +18,9 @@ struct table {
     char caption[128]; /* parameters and the backend that computed it */
 };
 
-/* The table the command line asks for.  EXIT_FINE or, told, EXIT_USAGE. */
-int table_compute(struct cli *cli, enum posenc_kernel kernel, struct table *table);
+/* The table the command line asks for; `kind` is one of TABLE_... or PICTURE_SINUSOIDAL.  EXIT_FINE
+ * or, told, EXIT_USAGE. */
+int table_compute(struct cli *cli, unsigned kind, struct table *table);
 void table_free(struct table *table);
 
 /* NULL-terminated: csv, npy, safetensors. */

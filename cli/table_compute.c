@@ -2,11 +2,11 @@
  * The command line -> one call of a table kernel -> its numbers, see table.h.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../conformance/models/model.h"
+#include "../conformance/problem.h"
 #include "select.h"
+#include "spec.h"
 #include "table.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,150 +16,10 @@ static const int64_t bytes_max = (int64_t)4 << 30;
 
 struct request {
     enum posenc_kernel kernel;
-    enum posenc_layout layout;
-    double scale;
-    struct posenc_freqs_spec spec;
+    struct cli_spec spec;
     const struct posenc_backend *backend;
     int64_t n, *positions;
 };
-
-static bool is_set(double value) { return !isnan(value); }
-
-/* ---- what is asked for ---- */
-
-static int take_model(const struct cli *cli, struct request *request)
-{
-    if (cli->model.n > 1) {
-        return cli_refuse(cli, "--model", cli->model.item[1], "expected one model");
-    }
-    struct model model;
-    char error[MODEL_ERROR];
-    if (model_load(cli->model.item[0], &model, error) != 0) {
-        return cli_refuse(cli, strchr(cli->model.item[0], '/') != NULL ? "--config" : "--model",
-                          NULL, "%s", error);
-    }
-    bool sinusoidal = strcmp(model.encoding, "sinusoidal") == 0;
-    if (!model.has_freqs || sinusoidal != (request->kernel == POSENC_KERNEL_sinusoidal)) {
-        return cli_refuse(cli, "--model", cli->model.item[0],
-                          "its encoding is %s: expected a model with %s", model.encoding,
-                          sinusoidal ? "a rotation" : posenc_kernel_name(request->kernel));
-    }
-    request->spec = model.freqs;
-    for (size_t i = 0; i < model.n_cases && sinusoidal; i++) {
-        request->layout = model.cases[i].bench.problem.layout;
-    }
-    return EXIT_FINE;
-}
-
-/* Options override the model's values. */
-static void take_parameters(const struct cli *cli, struct request *request)
-{
-    struct posenc_freqs_spec *spec = &request->spec;
-    const struct {
-        double given, *value;
-    } reals[] = {
-        { cli->rope_theta, &spec->rope_theta },
-        { cli->factor, &spec->factor },
-        { cli->original, &spec->original_max_position_embeddings },
-        { cli->low_freq_factor, &spec->low_freq_factor },
-        { cli->high_freq_factor, &spec->high_freq_factor },
-        { cli->beta_fast, &spec->beta_fast },
-        { cli->beta_slow, &spec->beta_slow },
-        { cli->attention_factor, &spec->attention_factor },
-        { cli->mscale, &spec->mscale },
-        { cli->mscale_all_dim, &spec->mscale_all_dim },
-        { cli->scale, &request->scale },
-    };
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
-        if (is_set(reals[i].given)) {
-            *reals[i].value = reals[i].given;
-        }
-    }
-    if (cli->profile >= 0) {
-        spec->profile = (enum posenc_profile)cli->profile;
-    }
-    if (cli->convention >= 0) {
-        spec->convention = (enum posenc_convention)cli->convention;
-    }
-    if (cli->scaling >= 0) {
-        spec->scaling = (enum posenc_scaling)cli->scaling;
-    }
-    if (cli->truncate >= 0) {
-        spec->truncate = cli->truncate != 0;
-    }
-    if (cli->layout >= 0) {
-        request->layout = (enum posenc_layout)cli->layout;
-    }
-}
-
-/* A parameter that would change nothing is a mistake of the caller. */
-static int refuse_idle(const struct cli *cli, const struct request *request)
-{
-    bool rope = request->kernel == POSENC_KERNEL_rope_table;
-    enum posenc_scaling scaling = request->spec.scaling;
-    bool llama3 = scaling == POSENC_SCALING_LLAMA3, yarn = scaling == POSENC_SCALING_YARN;
-    const struct {
-        const char *option;
-        bool given, used;
-        const char *expected;
-    } checks[] = {
-        { "--layout", cli->layout >= 0, !rope, "it is for sinusoidal" },
-        { "--scale", is_set(cli->scale), !rope, "it is for sinusoidal" },
-        { "--rotary-dim", cli->rotary_dim != INT64_MIN, rope, "it is for rope_table" },
-        { "--scaling", cli->scaling > 0, rope, "it is for rope_table" },
-        { "--factor", is_set(cli->factor), scaling != POSENC_SCALING_NONE,
-          "it needs --scaling" },
-        { "--original-max-position-embeddings", is_set(cli->original), llama3 || yarn,
-          "it needs --scaling llama3 or yarn" },
-        { "--low-freq-factor", is_set(cli->low_freq_factor), llama3,
-          "it needs --scaling llama3" },
-        { "--high-freq-factor", is_set(cli->high_freq_factor), llama3,
-          "it needs --scaling llama3" },
-        { "--beta-fast", is_set(cli->beta_fast), yarn, "it needs --scaling yarn" },
-        { "--beta-slow", is_set(cli->beta_slow), yarn, "it needs --scaling yarn" },
-        { "--truncate", cli->truncate >= 0, yarn, "it needs --scaling yarn" },
-        { "--mscale", is_set(cli->mscale), yarn, "it needs --scaling yarn" },
-        { "--mscale-all-dim", is_set(cli->mscale_all_dim), yarn, "it needs --scaling yarn" },
-        { "--attention-factor", is_set(cli->attention_factor), rope, "it is for rope_table" },
-    };
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        if (checks[i].given && !checks[i].used) {
-            return cli_refuse(cli, checks[i].option, NULL, "has no effect here: %s",
-                              checks[i].expected);
-        }
-    }
-    return EXIT_FINE;
-}
-
-static int refuse_dim(const struct cli *cli, const char *option, int64_t value, int64_t most)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    return cli_refuse(cli, option, text, "expected an even integer from 2 to %lld",
-                      (long long)most);
-}
-
-static int take_dim(const struct cli *cli, struct request *request)
-{
-    int64_t head_dim = cli->dim != INT64_MIN ? cli->dim : request->spec.dim;
-    if (head_dim <= 0) {
-        return cli_refuse(cli, "--dim", NULL,
-                          "expected --dim D, an integer from 1 to 65536, or --model NAME");
-    }
-    if (cli->dim != INT64_MIN) {
-        request->spec.dim = cli->dim;
-    }
-    if (request->kernel == POSENC_KERNEL_rope_table && request->spec.dim % 2 != 0) {
-        return refuse_dim(cli, "--dim", request->spec.dim, 65536);
-    }
-    if (cli->rotary_dim != INT64_MIN) {
-        if (cli->rotary_dim % 2 != 0 || cli->rotary_dim > head_dim) {
-            return refuse_dim(cli, "--rotary-dim", cli->rotary_dim, head_dim);
-        }
-        request->spec.dim = cli->rotary_dim;
-    }
-    return EXIT_FINE;
-}
 
 /* ---- positions ---- */
 
@@ -240,13 +100,13 @@ static int take_positions(const struct cli *cli, struct request *request)
                               (long long)position_max);
         }
     }
-    if (n > bytes_max / 4 / request->spec.dim) {
-        return refuse_size(cli, n, request->spec.dim);
+    if (n > bytes_max / 4 / request->spec.freqs.dim) {
+        return refuse_size(cli, n, request->spec.freqs.dim);
     }
     request->n = n;
     request->positions = malloc((size_t)n * sizeof *request->positions);
     if (request->positions == NULL) {
-        return refuse_size(cli, n, request->spec.dim);
+        return refuse_size(cli, n, request->spec.freqs.dim);
     }
     if (cli->positions != NULL) {
         expand(cli->positions, request->positions, bad);
@@ -274,8 +134,8 @@ static enum posenc_status run_kernel(const struct request *request, struct table
         struct posenc_sinusoidal_args args = POSENC_SINUSOIDAL_ARGS;
         args.error = error;
         args.freqs = freqs;
-        args.layout = request->layout;
-        args.scale = request->scale;
+        args.layout = request->spec.layout;
+        args.scale = request->spec.scale;
         args.positions = positions;
         args.out = tensors[0];
         return posenc_sinusoidal(request->backend, &args);
@@ -295,14 +155,14 @@ static int compute(const struct cli *cli, const struct request *request, struct 
     const char *name = posenc_kernel_name(request->kernel);
     *table = (struct table){
         .rows = request->n,
-        .width = sinusoidal ? request->spec.dim : request->spec.dim / 2,
+        .width = sinusoidal ? request->spec.freqs.dim : request->spec.freqs.dim / 2,
         .positions = request->positions,
         .n_arrays = sinusoidal ? 1 : 2,
         .name = { sinusoidal ? "sinusoidal" : "cos", sinusoidal ? NULL : "sin" },
     };
     struct posenc_freqs *freqs = NULL;
     struct posenc_error error = { 0 };
-    enum posenc_status status = posenc_freqs_create(&request->spec, &freqs, &error);
+    enum posenc_status status = posenc_freqs_create(&request->spec.freqs, &freqs, &error);
     for (int i = 0; i < table->n_arrays && status == POSENC_OK; i++) {
         table->array[i] = malloc((size_t)(table->rows * table->width) * sizeof(float));
         status = table->array[i] != NULL ? POSENC_OK : POSENC_ERR_MEMORY;
@@ -314,27 +174,33 @@ static int compute(const struct cli *cli, const struct request *request, struct 
     return status == POSENC_OK ? EXIT_FINE : cli_refuse_status(cli, name, status, &error);
 }
 
-int table_compute(struct cli *cli, enum posenc_kernel kernel, struct table *table)
+static int compute_request(struct cli *cli, unsigned kind, struct request *request,
+                           struct table *table)
 {
-    struct request request = { .kernel = kernel, .scale = 1.0, .spec = POSENC_FREQS_SPEC };
-    if (cli->model.n > 0 && take_model(cli, &request) != EXIT_FINE) {
+    if (spec_take(cli, kind, 0, &request->spec) != EXIT_FINE ||
+        select_one(cli, request->kernel, &request->backend) != EXIT_FINE ||
+        take_positions(cli, request) != EXIT_FINE) {
         return EXIT_USAGE;
     }
-    take_parameters(cli, &request);
-    if (refuse_idle(cli, &request) != EXIT_FINE || take_dim(cli, &request) != EXIT_FINE ||
-        select_one(cli, kernel, &request.backend) != EXIT_FINE ||
-        take_positions(cli, &request) != EXIT_FINE) {
-        return EXIT_USAGE;
-    }
-    int status = compute(cli, &request, table);
+    int status = compute(cli, request, table);
     const struct posenc_backend *served =
-        request.backend != NULL ? request.backend : posenc_selection(kernel).backend;
-    snprintf(table->caption, sizeof table->caption, "rope_theta %g, %s, %s, %s",
-             request.spec.rope_theta, layout_names[request.layout],
-             profile_names[request.spec.profile], served != NULL ? served->name : "no backend");
+        request->backend != NULL ? request->backend : posenc_selection(request->kernel).backend;
+    char freqs[96];
+    spec_caption(&request->spec.freqs, freqs, sizeof freqs);
+    snprintf(table->caption, sizeof table->caption, "%s, %s, %s", freqs,
+             layout_names[request->spec.layout], served != NULL ? served->name : "no backend");
     if (status != EXIT_FINE) {
         table_free(table);
     }
+    return status;
+}
+
+int table_compute(struct cli *cli, unsigned kind, struct table *table)
+{
+    struct request request = { .kernel = kind & TABLE_ROPE ? POSENC_KERNEL_rope_table
+                                                           : POSENC_KERNEL_sinusoidal };
+    int status = compute_request(cli, kind, &request, table);
+    spec_free(&request.spec);
     return status;
 }
 

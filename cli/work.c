@@ -22,10 +22,19 @@ static int refuse_memory(const struct work *work)
 
 /* ---- models ---- */
 
+static void free_models(struct work *work)
+{
+    for (size_t i = 0; i < work->n_models; i++) {
+        model_free(&work->models[i]);
+    }
+    free(work->models);
+    work->models = NULL;
+    work->n_models = 0;
+}
+
 int work_models(struct work *work, const char *const *names, size_t n)
 {
-    free(work->models);
-    work->n_models = 0;
+    free_models(work);
     work->models = calloc(n > 0 ? n : 1, sizeof *work->models);
     if (work->models == NULL) {
         return refuse_memory(work);
@@ -35,6 +44,10 @@ int work_models(struct work *work, const char *const *names, size_t n)
         if (model_load(names[i], &work->models[work->n_models++], error) != 0) {
             return cli_refuse(work->cli, strchr(names[i], '/') != NULL ? "--config" : "--model",
                               NULL, "%s", error);
+        }
+        const struct model *model = &work->models[i];
+        if (model->notes[0] != '\0') {
+            fprintf(stderr, "%s: %s\n", model->name, model->notes);
         }
     }
     return EXIT_FINE;
@@ -132,7 +145,7 @@ void work_free(struct work *work)
         (void)records_close(&work->records, error);
     }
     vectors_free(&work->vectors);
-    free(work->models);
+    free_models(work);
     free(work->kept);
     *work = (struct work){ 0 };
 }

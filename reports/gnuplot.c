@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 const char *const plot_colors[] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
-                                    "#56B4E9", "#F0E442", "#999999", "#000000" };
+                                    "#56B4E9", "#999999", "#F0E442", "#000000" };
 
 /* Exit status of gnuplot with these as standard input, output and error; -1: it could not be
  * run. */
@@ -93,13 +93,24 @@ void gnuplot_string(FILE *script, const char *text)
     fputc('"', script);
 }
 
-void gnuplot_viridis(FILE *script)
+static void viridis(FILE *script, double most)
 {
-    fputs("set palette defined (0 '#440154', 0.125 '#482878', 0.25 '#3e4989', 0.375 '#31688e', "
-          "0.5 '#26828e', "
-          "0.625 '#1f9e89', 0.75 '#35b779', 0.875 '#6ece58', 0.9375 '#b5de2b', 1 '#fde725')\n",
-          script);
+    static const struct {
+        double at;
+        const char *color;
+    } stops[] = { { 0.0, "#440154" },   { 0.125, "#482878" }, { 0.25, "#3e4989" },
+                  { 0.375, "#31688e" }, { 0.5, "#26828e" },   { 0.625, "#1f9e89" },
+                  { 0.75, "#35b779" },  { 0.875, "#6ece58" }, { 0.9375, "#b5de2b" },
+                  { 1.0, "#fde725" } };
+    for (size_t i = 0; i < sizeof stops / sizeof *stops && stops[i].at <= most; i++)
+        fprintf(script, "%s%g '%s'", i == 0 ? "set palette defined (" : ", ",
+                stops[i].at / most, stops[i].color);
+    fputs(")\n", script);
 }
+
+void gnuplot_viridis(FILE *script) { viridis(script, 1.0); }
+
+void gnuplot_viridis_lines(FILE *script) { viridis(script, 0.75); }
 
 /* The rest of `from` to `to`. */
 static int copy(FILE *from, FILE *to)

@@ -76,6 +76,11 @@ static void profile_note(const json_t *model, FILE *out)
         fputs("The code it was trained with forms its angles in f64: profile `exact` gives the "
               "numbers it was trained with.\n\n",
               out);
+    else if (strcmp(profile, "torch_exp_f32") == 0)
+        fputs("The code it was published with forms its frequencies by exp in f32: profile "
+              "`torch_exp_f32` gives the numbers it was trained with, `exact` those of the "
+              "formula.\n\n",
+              out);
     else if (angles)
         fputs("With which rounding of the angles it was trained is not known.\n\n", out);
 }
@@ -103,6 +108,9 @@ static void answer(const struct results *r, const json_t *model, FILE *out)
               out);
     }
     profile_note(model, out);
+    if (*record_text(model, "notes"))
+        fprintf(out, "Not covered, or to be known of this model: %s.\n\n",
+                record_text(model, "notes"));
     const char *checked = record_text(model, "checked");
     fprintf(out, "Numbers of the model: %s.%s%s%s\n\n", record_text(model, "source"),
             *checked ? "  Checked against: " : "", checked, *checked ? "." : "");

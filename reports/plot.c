@@ -22,7 +22,7 @@ static double dot(const float *a, const float *b, int64_t dim)
     return sum;
 }
 
-static double cosine(const float *table, int64_t dim, int64_t a, int64_t b)
+double plot_cosine(const float *table, int64_t dim, int64_t a, int64_t b)
 {
     const float *x = table + a * dim, *y = table + b * dim;
     double norms = sqrt(dot(x, x, dim) * dot(y, y, dim));
@@ -43,7 +43,7 @@ void plot_sinusoidal_facts(const float *table, int64_t tokens, int64_t dim, FILE
         double sum = 0.0;
         int64_t n = tokens - offsets[k];
         for (int64_t t = 0; t < n; t++)
-            sum += cosine(table, dim, t, t + offsets[k]);
+            sum += plot_cosine(table, dim, t, t + offsets[k]);
         if (n > 0)
             fprintf(out, "average cosine similarity at offset %lld: %.3f\n",
                     (long long)offsets[k], sum / (double)n);
@@ -68,7 +68,7 @@ static void map_data(FILE *s, const float *table, int64_t tokens, int64_t dim, i
     int64_t every = stride_for(tokens, SIMILAR_CELLS);
     for (int64_t a = 0; a < tokens; a += every) {
         for (int64_t b = 0; b < tokens; b += every)
-            fprintf(s, "%.4g ", cosine(table, dim, a, b));
+            fprintf(s, "%.4g ", plot_cosine(table, dim, a, b));
         fputc('\n', s);
     }
     fputs("END\n", s);
@@ -189,10 +189,14 @@ static double least_error(const struct plot_curve *curves, size_t n)
     return least;
 }
 
+/* Long enough to be told apart: a line, dashes, long dashes, dashes and dots. */
+static const char *const dashes[] = { "1", "'-'", "'_'", "'_.'", "'_..'" };
+enum { N_DASHES = sizeof dashes / sizeof *dashes };
+
 /* Curves of a profile share a dash: the k-th profile met gets the k-th. */
 static int dash_of(const struct plot_curve *curves, size_t at)
 {
-    int dash = 1;
+    int dash = 0;
     for (size_t c = 0; c < at; c++) {
         if (strcmp(curves[c].profile, curves[at].profile) == 0)
             return dash_of(curves, c);
@@ -233,15 +237,16 @@ int plot_error(const struct plot_curve *curves, size_t n, const char *caption,
         /* half an ulp of a value in [1/2, 1): what correct rounding to f32 leaves */
         "half = 2.0**-25\nset arrow from graph 0, first half to graph 1, first half nohead dt "
         "3 lc rgb '#888888'\n"
-        "set label 'half an ulp: correct rounding' at graph 0.01, first half offset 0, -0.8 "
+        "set label 'half an ulp just below 1: correct rounding' at graph 0.01, first half "
+        "offset 0, -0.8 "
         "textcolor rgb '#666666'\n"
         "plot ",
         bottom / 2.0);
     for (size_t c = 0; c < n; c++) {
         fprintf(s,
-                "%s$curve%zu using 1:2 with linespoints lw 2 dt %d pt %d ps 0.7 pointinterval "
+                "%s$curve%zu using 1:2 with linespoints lw 2 dt %s pt %d ps 0.7 pointinterval "
                 "-%zu lc rgb '%s' title ",
-                c ? ", " : "", c, dash_of(curves, c), 4 + (int)c, 10 + 3 * c,
+                c ? ", " : "", c, dashes[dash_of(curves, c) % N_DASHES], 4 + (int)c, 10 + 3 * c,
                 plot_colors[c % PLOT_COLORS]);
         gnuplot_string(s, curves[c].label);
     }

@@ -42,6 +42,55 @@ struct plot_curve {
 int plot_error(const struct plot_curve *curves, size_t n, const char *caption,
                const struct plot_target *target, char error[PLOT_ERROR]);
 
+/* A rotation at work: some pairs turning with the position, and the product of a query and a key
+ * by their offset, for a query near the start and one far out. */
+enum { ROPE_PAIRS = 3, ROPE_TURNS = 8, ROPE_VECTORS = 2 };
+struct plot_rope {
+    const char *caption;
+    int n_pairs;
+    struct {
+        int64_t channel[2];
+        double rad;                 /* per position */
+        double turn[ROPE_TURNS][2]; /* where (1, 0) goes at positions 0, 1, ... */
+    } pair[ROPE_PAIRS];
+    int64_t n_offsets; /* 0, 1, ... */
+    int64_t query[2];  /* positions: near, far */
+    const char *vectors[ROPE_VECTORS];
+    double *product[ROPE_VECTORS][2]; /* q.k / (|q| |k|) by offset, for each query */
+};
+int plot_rope(const struct plot_rope *rope, const struct plot_target *target,
+              char error[PLOT_ERROR]);
+
+/* ALiBi: bias[head][distance], and the slope of each head. */
+struct plot_alibi {
+    const char *caption;
+    int64_t heads, distances;
+    const float *bias, *slopes;
+};
+int plot_alibi(const struct plot_alibi *alibi, const struct plot_target *target,
+               char error[PLOT_ERROR]);
+
+/* T5: the bucket of each relative position key - query from -reach to reach. */
+struct plot_t5 {
+    const char *caption;
+    int64_t num_buckets, max_distance, reach;
+    const float *bidirectional, *causal; /* [2 reach + 1] */
+};
+int plot_t5(const struct plot_t5 *t5, const struct plot_target *target, char error[PLOT_ERROR]);
+
+/* A learned table as it is before training, beside the sinusoidal one: values, the similarity of
+ * its positions, and how much each adds to tokens, as standard deviations. */
+enum { LEARNED_BARS = 5 };
+struct plot_learned {
+    const char *caption;
+    int64_t tokens, dim;
+    const float *table;
+    const char *names[LEARNED_BARS];
+    double deviation[LEARNED_BARS];
+};
+int plot_learned(const struct plot_learned *learned, const struct plot_target *target,
+                 char error[PLOT_ERROR]);
+
 /* Of an array of records: GB/s by backend for each case of kernel `kernel` with the roof
  * marked, and accuracy against speed of a kernel's backends.  1: the records hold nothing to
  * draw (no file). */

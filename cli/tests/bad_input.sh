@@ -60,8 +60,60 @@ refuses 'no positions' '--positions: .*integers and ranges' table sinusoidal $ta
 refuses 'a large value keeps its exponent' ': 9\.9[0-9]*e-78: expected from' table sinusoidal --dim 8 --rope-theta 1e308
 refuses 'factor below 1' '--factor: 0.5: expected' table rope_table $table --scaling linear --factor 0.5
 refuses 'factor without scaling' '--factor: has no effect here' table rope_table $table --factor 2
-refuses 'llama3 without its parameters' 'rope_table: ' table rope_table $table --scaling llama3 --factor 8
-refuses 'layout of a rope table' '--layout: has no effect here' table rope_table $table --layout sin_cos
+refuses 'llama3 without its parameters' '--original-max-position-embeddings: not given: expected from 1 to' \
+    table rope_table $table --scaling llama3 --factor 8
+refuses 'layout of a rope table' '--layout: has no effect here: it is for sinusoidal' table rope_table $table --layout sin_cos
+refuses 'scaling of a sinusoidal table' '--scaling: has no effect here: it is for rope_table' \
+    table sinusoidal $table --scaling linear --factor 2
+
+refuses 'unknown profile, with all' '--profile: ggml: did you mean ggml_f32.*expected one of.*torch_exp_f32' \
+    table rope_table $table --profile ggml
+refuses 'dynamic without a maximum' '--max-position-embeddings: not given: expected from 1 to' \
+    table rope_table $table --scaling dynamic --factor 2
+for value in 0 -5 nan many; do
+    refuses "maximum '$value'" '--max-position-embeddings: .*expected a finite number above 0' \
+        table rope_table $table --scaling dynamic --factor 2 --max-position-embeddings "$value"
+done
+for value in -1 1.5 many 2000000000000 ''; do
+    refuses "seq_len '$value'" '--seq-len: .*expected an integer from 0 to' \
+        table rope_table $table --scaling dynamic --factor 2 --max-position-embeddings 64 --seq-len "$value"
+done
+refuses 'seq_len of another scaling' '--seq-len: has no effect here: it needs --scaling dynamic, longrope' \
+    table rope_table $table --scaling linear --factor 2 --seq-len 64
+refuses 'two channels' 'dim: 2: expected from 3' table rope_table --dim 2 --scaling ntk --factor 2 --out csv:x.csv
+for value in 0 -0.5 1.5 nan half; do
+    refuses "part '$value'" '--partial-rotary-factor: .*expected a number above 0, at most 1' \
+        table rope_table $table --scaling proportional --partial-rotary-factor "$value"
+done
+refuses 'a part of no pair' '--partial-rotary-factor: 0\.1.*: expected from 0.25 to 1 \(a pair at least\)' \
+    table rope_table $table --scaling proportional --partial-rotary-factor 0.1
+refuses 'part of another scaling' '--partial-rotary-factor: has no effect here: it needs --scaling proportional' \
+    table rope_table $table --partial-rotary-factor 0.5
+longrope='--scaling longrope --factor 4 --original-max-position-embeddings 64'
+refuses 'longrope without factors' '--short-factors: expected 4 numbers, one for each pair' table rope_table $table $longrope
+refuses 'longrope with half of them' '--long-factors: expected 4 numbers' table rope_table $table $longrope --short-factors 1,1,1,1
+refuses 'too few factors' '--short-factors: 3 numbers: expected 4, one for each pair' \
+    table rope_table $table $longrope --short-factors 1,1,1 --long-factors 1,1,1,1
+refuses 'too many factors' '--long-factors: 5 numbers: expected 4' \
+    table rope_table $table $longrope --short-factors 1,1,1,1 --long-factors 1,1,1,1,1
+refuses 'a factor that is none' '--short-factors: x1: expected numbers' \
+    table rope_table $table $longrope --short-factors 1,x1,1,1 --long-factors 1,1,1,1
+refuses 'a factor of zero' '--short-factors: 0: expected from' \
+    table rope_table $table $longrope --short-factors 1,0,1,1 --long-factors 1,1,1,1
+refuses 'factors of a file that is not there' '--short-factors: gone: No such file' \
+    table rope_table $table $longrope --short-factors @gone --long-factors 1,1,1,1
+refuses 'factors of a folder' '--short-factors: /: .*expected a' table rope_table $table $longrope --short-factors @/ --long-factors 1,1,1,1
+printf '1,1\0,1,1' >zero.txt
+refuses 'factors of a file that is no text' 'holds a zero byte' \
+    table rope_table $table $longrope --short-factors "@$scratch/zero.txt" --long-factors 1,1,1,1
+refuses 'factors of another scaling' '--long-factors: has no effect here: it needs --scaling longrope' \
+    table rope_table $table --long-factors 1,1,1,1
+refuses 'a profile without scalings' '--scaling: yarn: expected none \(profile torch_exp_f32 knows none\)' \
+    table rope_table $table --profile torch_exp_f32 --scaling yarn --factor 2
+refuses 'a profile without this scaling' '--scaling: proportional: expected one of none, linear,.*longrope \(' \
+    table rope_table $table --profile ggml_f32 --scaling proportional
+refuses 'a profile without this convention' '--convention: endpoint: expected exponent' \
+    table sinusoidal $table --profile ggml_f32 --convention endpoint
 
 refuses 'npy of two arrays' 'npy: one file holds one array' table rope_table --dim 8 --out npy:x.npy
 refuses 'folder that is not there' 'cannot be written: No such file' table sinusoidal --dim 8 --out csv:no/such/x.csv

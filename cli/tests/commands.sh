@@ -17,6 +17,8 @@ succeeds 'list kernels' '^rope_half +apply' list kernels
 succeeds 'list models' '^llama-3.1-8b ' list models
 succeeds 'list cases' '^[0-9]+ golden vectors, SHA-256 [0-9a-f]{64}' list cases
 succeeds 'list roofs' 'in place' list roofs
+succeeds 'list profiles' '^ggml_f32 ' list profiles
+succeeds 'list scalings' '^longrope ' list scalings
 
 succeeds 'verify' 'passed' verify --kernel alibi --backend scalar
 succeeds 'verify a suite' 'passed' verify --suite vectors --backend libm
@@ -35,19 +37,6 @@ succeeds 'explain shows every backend' 'scalar .*pass' explain "$case_id"
 
 run env POSENC_VERBOSE=1 POSENC_BACKEND=scalar "$POSENC" table sinusoidal --dim 4
 if grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr; then pass 'POSENC_VERBOSE'; else fail 'POSENC_VERBOSE' 'no such line'; fi
-
-folder=$scratch/work
-if "$POSENC" plot sinusoidal --out "svg:$folder/p.svg" 2>stderr | grep -q .; then
-    succeeds 'plot sinusoidal' '64.*128' plot sinusoidal --tokens 64 --dim 128 --out png:p.png
-    if [ "$(head -c 4 work/p.png | tail -c 3)" = PNG ]; then pass 'it is a PNG'; else fail 'it is a PNG' "$(ls work)"; fi
-    if grep -q '</svg>' work/p.svg; then pass 'it is an SVG'; else fail 'it is an SVG' "$(ls work)"; fi
-    succeeds 'plot error' 'template \(' plot error --dim 16 --out svg:e.svg
-elif grep -q gnuplot stderr; then
-    skip 'plots' 'gnuplot is not here'
-else
-    fail 'plots' 'neither a picture nor a reason'
-fi
-rm -f work/*
 
 # A run without results of its own is killed with its file; a signal in the middle of the others leaves
 # a valid file that says it is not complete, and leaves it soon.

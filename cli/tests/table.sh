@@ -72,6 +72,59 @@ cp stdout preset
 run "$POSENC" table rope_table --dim 128 --rope-theta 500000 --scaling llama3 --factor 8 --low-freq-factor 1 \
     --high-freq-factor 4 --original-max-position-embeddings 8192 --positions 131071
 if [ $status = 0 ] && cmp -s stdout preset; then pass 'a preset is its parameters'; else fail 'a preset is its parameters' "exit $status"; fi
+
+# Scalings by what they come to.
+equals() { # NAME ARGUMENTS... = ARGUMENTS...: two rope tables with the same bytes
+    name=$1
+    shift
+    first=
+    while [ "$1" != = ]; do
+        first="$first $1"
+        shift
+    done
+    shift
+    # shellcheck disable=SC2086  # a list of words
+    run "$POSENC" table rope_table $first --positions 0..63,1000000
+    cp stdout other
+    run "$POSENC" table rope_table "$@" --positions 0..63,1000000
+    if [ $status = 0 ] && [ -s other ] && cmp -s stdout other; then pass "$name"; else fail "$name" "exit $status or other bytes"; fi
+}
+dynamic='--dim 128 --scaling dynamic --factor 2 --max-position-embeddings 4096'
+equals 'dynamic up to its maximum is none' $dynamic --seq-len 4096 = --dim 128
+equals 'dynamic, no length given' $dynamic = --dim 128
+# 10000 (2 8192/4096 - 1)^(128/126)
+equals 'dynamic at twice its maximum' $dynamic --seq-len 8192 = --dim 128 --rope-theta 30527.736748806763
+equals 'ntk is dynamic at a fixed length' --dim 128 --scaling ntk --factor 2 = $dynamic --seq-len 6144
+longrope='--dim 8 --scaling longrope --factor 32 --original-max-position-embeddings 4096 --attention-factor 1'
+equals 'longrope up to its context' $longrope --short-factors 1,1,1,1 --long-factors 2,2,2,2 --seq-len 4096 = --dim 8
+equals 'longrope beyond it' $longrope --short-factors 1,1,1,1 --long-factors 2,2,2,2 --seq-len 4097 = \
+    --dim 8 --scaling linear --factor 2
+printf '[1.0, 1.5,\n 2e0, 40]\n' >factors.json
+equals 'factors from a file' $longrope --short-factors "@$scratch/factors.json" --long-factors "@$scratch/factors.json" = \
+    $longrope --short-factors 1,1.5,2,40 --long-factors 1,1.5,2,40
+run "$POSENC" table rope_table --dim 8 --scaling longrope --factor 32 --original-max-position-embeddings 4096 \
+    --short-factors 1,1,1,1 --long-factors 1,1,1,1 --tokens 1
+same 'longrope: attention factor' "$(tail -n 1 stdout | cut -d, -f2)" 1.19023812 # sqrt(1 + ln 32 / ln 4096)
+equals 'proportional with factor 1 of all is none' --dim 8 --scaling proportional = --dim 8
+run "$POSENC" table rope_table --dim 8 --scaling proportional --partial-rotary-factor 0.5 --positions 1
+same 'proportional: the others rest' "$(tail -n 1 stdout | cut -d, -f4,5,8,9)" 1,1,0,0
+same 'proportional: exponents of the whole head' "$(tail -n 1 stdout | cut -d, -f7)" 0.099833414 # sin 0.1
+equals 'a preset in full' --model gpt-oss-20b = --dim 64 --rope-theta 150000 --scaling yarn --factor 32 \
+    --original-max-position-embeddings 4096 --truncate false
+
+# Profiles: the same at position 0, none the same far out.
+: >profiles
+for profile in $("$POSENC" list profiles | awk 'NR > 1 { print $1 }'); do
+    run "$POSENC" table rope_table --dim 128 --profile "$profile" --positions 0,1000000 --backend scalar
+    sed -n 3p stdout | cksum >>profiles
+    same "$profile: position 0" "$(sed -n 2p stdout | tr , '\n' | sort | uniq -c | tr -s ' \n' ' ')" ' 65 0 64 1 '
+done
+same 'profiles differ' "$(sort -u profiles | wc -l | tr -d ' ')" "$("$POSENC" list profiles | sed 1d | wc -l | tr -d ' ')"
+# Of dim 2 there is no product to iterate: position 2^24 + 1 is an f32 with each of them but exact.
+for profile in hf_f32 ggml_f32 torch_exp_f32; do
+    run "$POSENC" table rope_table --dim 2 --profile $profile --positions 16777216,16777217
+    same "$profile: 2^24 + 1 is 2^24" "$(sed -n 2p stdout | cut -d, -f2-)" "$(sed -n 3p stdout | cut -d, -f2-)"
+done
 run "$POSENC" table sinusoidal --dim 8 --tokens 3 --backend autovec
 if [ -n "$(usable | grep '^autovec')" ]; then
     same 'a family by name' "$status" 0

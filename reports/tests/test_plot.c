@@ -91,6 +91,73 @@ static void test_pictures(const json_t *records, const char *path)
         printf("# %s\n", error);
 }
 
+/* Both formats of one kind. */
+static void require_picture(const char *what,
+                            int (*draw)(const char *format, const char *path,
+                                        char error[PLOT_ERROR]),
+                            const char *path)
+{
+    char error[PLOT_ERROR] = "", name[96];
+    snprintf(name, sizeof name, "%s becomes a PNG", what);
+    require(draw("png", path, error) == 0 && is_png(path), name);
+    snprintf(name, sizeof name, "%s becomes an SVG", what);
+    require(draw("svg", path, error) == 0 && ends_svg(path), name);
+    if (*error)
+        printf("# %s\n", error);
+}
+
+static int draw_rope(const char *format, const char *path, char error[PLOT_ERROR])
+{
+    static double product[4][2] = { { 1.0, 0.5 }, { 1.0, 0.5 }, { 0.2, -0.3 }, { 0.2, -0.3 } };
+    struct plot_rope rope = { .caption = "a_caption with 'marks\" \\",
+                              .n_pairs = 2,
+                              .n_offsets = 2,
+                              .query = { 1, 1000 },
+                              .vectors = { "a_b", "c \"d\" 'e'" },
+                              .product = { { product[0], product[1] },
+                                           { product[2], product[3] } } };
+    for (int k = 0; k < 2; k++) {
+        rope.pair[k].rad = k ? 0.1 : 1.0;
+        for (int p = 0; p < ROPE_TURNS; p++) {
+            rope.pair[k].turn[p][0] = cos(rope.pair[k].rad * p);
+            rope.pair[k].turn[p][1] = sin(rope.pair[k].rad * p);
+        }
+    }
+    return plot_rope(&rope, &(struct plot_target){ format, path }, error);
+}
+
+static int draw_alibi(const char *format, const char *path, char error[PLOT_ERROR])
+{
+    static const float slopes[] = { 0.5f, 0.25f }, bias[] = { 0, -0.5f, -1, 0, -0.25f, -0.5f };
+    struct plot_alibi alibi = { "caption", 2, 3, bias, slopes };
+    return plot_alibi(&alibi, &(struct plot_target){ format, path }, error);
+}
+
+static int draw_one_head(const char *format, const char *path, char error[PLOT_ERROR])
+{
+    static const float slopes[] = { 0.5f }, bias[] = { 0, -0.5f };
+    struct plot_alibi alibi = { "caption", 1, 2, bias, slopes };
+    return plot_alibi(&alibi, &(struct plot_target){ format, path }, error);
+}
+
+static int draw_t5(const char *format, const char *path, char error[PLOT_ERROR])
+{
+    static const float both[] = { 1, 1, 0, 3, 3 }, causal[] = { 2, 1, 0, 0, 0 };
+    struct plot_t5 t5 = { "caption", 4, 2, 2, both, causal };
+    return plot_t5(&t5, &(struct plot_target){ format, path }, error);
+}
+
+static int draw_learned(const char *format, const char *path, char error[PLOT_ERROR])
+{
+    struct plot_learned learned = { "caption",
+                                    TOKENS,
+                                    DIM,
+                                    table,
+                                    { "a", "b_c", "d", "e", "f" },
+                                    { 1.0, 0.7, 0.02, 1.2, 1.0 } };
+    return plot_learned(&learned, &(struct plot_target){ format, path }, error);
+}
+
 int main(int argc, char **argv)
 {
     char error[RECORDS_ERROR], path[] = "/tmp/posenc-plot-XXXXXX";
@@ -103,9 +170,14 @@ int main(int argc, char **argv)
     close(descriptor);
     fill();
     test_facts();
-    if (plot_available(error))
+    if (plot_available(error)) {
         test_pictures(records, path);
-    else
+        require_picture("a rotation", draw_rope, path);
+        require_picture("alibi", draw_alibi, path);
+        require_picture("alibi with one head", draw_one_head, path);
+        require_picture("t5", draw_t5, path);
+        require_picture("a learned table", draw_learned, path);
+    } else
         printf("ok %d - pictures # SKIP %s\n", ++tap_run, error);
     unlink(path);
     bool available = plot_available(error);

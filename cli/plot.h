@@ -1,0 +1,33 @@
+/*
+ * Between the parts of posenc plot: computing what is drawn, and drawing it into every output.
+ */
+#ifndef POSENC_CLI_PLOT_H
+#define POSENC_CLI_PLOT_H
+
+#include "../reports/plot.h"
+#include "outputs.h"
+
+/* One picture of `data`, as the functions of reports/plot.h. */
+typedef int draw_function(const void *data, const struct plot_target *target,
+                          char error[PLOT_ERROR]);
+
+/* Draws it into each output.  EXIT_FINE or, told, EXIT_USAGE. */
+int plot_draw(const struct cli *cli, const struct outputs *outputs, draw_function *draw,
+              const void *data);
+/* Where the figures go as text: stdout, unless a picture does. */
+FILE *plot_facts(const struct outputs *outputs);
+
+/* An integer option, or what stands for it; the backend that serves; what --tokens may be. */
+int64_t plot_given(int64_t value, int64_t otherwise);
+const char *plot_served(const struct posenc_backend *backend, enum posenc_kernel kernel);
+int plot_refuse_tokens(const struct cli *cli, int64_t most);
+/* Draw k of a stream from N(0, 1). */
+double plot_normal(uint64_t seed, uint64_t stream, uint64_t k);
+
+/* Each computes, draws and prints one kind.  EXIT_FINE or, told, EXIT_USAGE. */
+int command_plot_rope(struct cli *cli, const struct outputs *outputs);
+int command_plot_alibi(struct cli *cli, const struct outputs *outputs);
+int command_plot_t5(struct cli *cli, const struct outputs *outputs);
+int command_plot_learned(struct cli *cli, const struct outputs *outputs);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * posenc plot learned: a learned table before training, beside the sinusoidal one, and how much
+ * each adds to tokens.
+ *
+ * Tokens are drawn from N(0, 1), as embeddings scaled by sqrt(d_model) are (Vaswani et al.
+ * 1706.03762, section 3.4), the table from N(0, 0.02^2) (BERT, Devlin et al. 1810.04805, and most
+ * since).  They come from streams of their own: one stream for both would make the table a
+ * multiple of the tokens.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "../conformance/problem.h"
+#include "plot.h"
+#include "select.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double table_deviation = 0.02;
+enum { STREAM_TOKENS, STREAM_LEARNED };
+
+struct learned {
+    const struct posenc_backend *backend;
+    int64_t tokens, dim;
+    float *x, *table, *sinusoidal, *sum; /* [tokens, dim] each */
+    struct posenc_error error;
+};
+
+/* Draw k of a stream from N(0, 1): Box and Muller, Ann. Math. Stat. 29(2), 1958. */
+double plot_normal(uint64_t seed, uint64_t stream, uint64_t k)
+{
+    uint64_t of = mix64(seed, stream);
+    double u = ((double)(mix64(of, 2 * k) >> 11) + 0.5) * 0x1p-53;
+    double v = ((double)(mix64(of, 2 * k + 1) >> 11) + 0.5) * 0x1p-53;
+    return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+}
+
+static void draw_tables(struct learned *l, uint64_t seed)
+{
+    for (int64_t i = 0; i < l->tokens * l->dim; i++) {
+        l->x[i] = (float)plot_normal(seed, STREAM_TOKENS, (uint64_t)i);
+        l->table[i] = (float)(table_deviation * plot_normal(seed, STREAM_LEARNED, (uint64_t)i));
+    }
+}
+
+/* Over all elements, about their mean. */
+static double deviation(const struct learned *l, const float *of)
+{
+    double sum = 0.0, squares = 0.0, n = (double)(l->tokens * l->dim);
+    for (int64_t i = 0; i < l->tokens * l->dim; i++) {
+        sum += (double)of[i];
+    }
+    for (int64_t i = 0; i < l->tokens * l->dim; i++) {
+        double d = (double)of[i] - sum / n;
+        squares += d * d;
+    }
+    return sqrt(squares / n);
+}
+
+/* sum = x + the sinusoidal encoding, or the encoding alone, without x. */
+static enum posenc_status add_sinusoidal(struct learned *l, const struct posenc_freqs *freqs)
+{
+    struct posenc_sinusoidal_args args = POSENC_SINUSOIDAL_ARGS;
+    args.error = &l->error;
+    args.freqs = freqs;
+    args.out = posenc_dense(l->sinusoidal, 2, l->tokens, l->dim, 0, 0);
+    enum posenc_status status = posenc_sinusoidal(l->backend, &args);
+    if (status == POSENC_OK) {
+        args.x = posenc_dense(l->x, 2, l->tokens, l->dim, 0, 0);
+        args.out = posenc_dense(l->sum, 2, l->tokens, l->dim, 0, 0);
+        status = posenc_sinusoidal_add(l->backend, &args);
+    }
+    return status;
+}
+
+static enum posenc_status add_learned(struct learned *l)
+{
+    struct posenc_learned_args args = POSENC_LEARNED_ARGS;
+    args.error = &l->error;
+    args.x = posenc_dense(l->x, 2, l->tokens, l->dim, 0, 0);
+    args.table = posenc_dense(l->table, 2, l->tokens, l->dim, 0, 0);
+    args.out = posenc_dense(l->sum, 2, l->tokens, l->dim, 0, 0);
+    return posenc_learned_add(l->backend, &args);
+}
+
+static enum posenc_status compute_learned(struct learned *l, uint64_t seed,
+                                          struct plot_learned *plot)
+{
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs *freqs = NULL;
+    spec.dim = l->dim;
+    draw_tables(l, seed);
+    enum posenc_status status = posenc_freqs_create(&spec, &freqs, &l->error);
+    if (status == POSENC_OK) {
+        status = add_sinusoidal(l, freqs);
+    }
+    posenc_freqs_destroy(freqs);
+    if (status != POSENC_OK) {
+        return status;
+    }
+    plot->deviation[0] = deviation(l, l->x);
+    plot->deviation[1] = deviation(l, l->sinusoidal);
+    plot->deviation[2] = deviation(l, l->table);
+    plot->deviation[3] = deviation(l, l->sum);
+    status = add_learned(l);
+    plot->deviation[4] = deviation(l, l->sum);
+    return status;
+}
+
+static double correlation(const struct learned *l)
+{
+    double sum = 0.0, n = (double)(l->tokens * l->dim);
+    for (int64_t i = 0; i < l->tokens * l->dim; i++) {
+        sum += (double)l->x[i] * (double)l->table[i];
+    }
+    return sum / n / (deviation(l, l->x) * deviation(l, l->table));
+}
+
+static void learned_facts(const struct learned *l, const struct plot_learned *plot, FILE *out)
+{
+    fprintf(out, "%s\nstandard deviations\n", plot->caption);
+    for (int i = 0; i < LEARNED_BARS; i++) {
+        fprintf(out, "  %-20s %.4f\n", plot->names[i], plot->deviation[i]);
+    }
+    fprintf(out,
+            "correlation of tokens and learned table: %.4f (1 where both are drawn from one "
+            "seed)\n"
+            "parameters: learned %lld x %lld = %lld, sinusoidal 0\n",
+            correlation(l), (long long)l->tokens, (long long)l->dim,
+            (long long)(l->tokens * l->dim));
+}
+
+static int draw_learned(const void *data, const struct plot_target *target,
+                        char error[PLOT_ERROR])
+{
+    return plot_learned(data, target, error);
+}
+
+int command_plot_learned(struct cli *cli, const struct outputs *outputs)
+{
+    struct learned l = { .tokens = plot_given(cli->tokens, 64),
+                         .dim = plot_given(cli->dim, 128) };
+    long long seed = (long long)plot_given(cli->seed, 1);
+    if (plot_refuse_tokens(cli, 1024) != EXIT_FINE ||
+        select_one(cli, POSENC_KERNEL_sinusoidal, &l.backend) != EXIT_FINE ||
+        select_one(cli, POSENC_KERNEL_sinusoidal_add, &l.backend) != EXIT_FINE ||
+        select_one(cli, POSENC_KERNEL_learned_add, &l.backend) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    if (l.dim > 1024) {
+        return cli_refuse(cli, "--dim", NULL, "expected at most 1024 for a picture");
+    }
+    size_t n = (size_t)(l.tokens * l.dim);
+    float *memory = malloc(4 * n * sizeof *memory);
+    l.x = memory;
+    l.table = memory + n;
+    l.sinusoidal = memory + 2 * n;
+    l.sum = memory + 3 * n;
+    char caption[192];
+    snprintf(caption, sizeof caption,
+             "learned_add, %lld positions, %lld dimensions, tokens N(0, 1), table N(0, %g²), "
+             "seed %lld, %s",
+             (long long)l.tokens, (long long)l.dim, table_deviation, seed,
+             plot_served(l.backend, POSENC_KERNEL_learned_add));
+    struct plot_learned plot = { caption,
+                                 l.tokens,
+                                 l.dim,
+                                 l.table,
+                                 { "tokens", "sinusoidal", "learned", "tokens + sinusoidal",
+                                   "tokens + learned" },
+                                 { 0 } };
+    enum posenc_status made =
+        memory != NULL ? compute_learned(&l, (uint64_t)seed, &plot) : POSENC_ERR_MEMORY;
+    int status = made == POSENC_OK ? plot_draw(cli, outputs, draw_learned, &plot)
+                                   : cli_refuse_status(cli, "learned", made, &l.error);
+    if (status == EXIT_FINE) {
+        learned_facts(&l, &plot, plot_facts(outputs));
+    }
+    free(memory);
+    return status;
+}

@@ -1,0 +1,249 @@
+/*
+ * The command line -> what a plan of frequencies is made from, see spec.h.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "spec.h"
+#include "../conformance/problem.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_BYTES = 4 << 20 }; /* 65536 numbers and then some */
+
+static bool for_sinusoidal(unsigned kind)
+{
+    return (kind & (TABLE_SINUSOIDAL | PICTURE_SINUSOIDAL)) != 0;
+}
+
+/* ---- a model ---- */
+
+int spec_load_model(const struct cli *cli, struct model *model)
+{
+    char error[MODEL_ERROR];
+    if (cli->model.n > 1) {
+        return cli_refuse(cli, "--model", cli->model.item[1], "expected one model");
+    }
+    if (model_load(cli->model.item[0], model, error) != 0) {
+        return cli_refuse(cli, strchr(cli->model.item[0], '/') != NULL ? "--config" : "--model",
+                          NULL, "%s", error);
+    }
+    return EXIT_FINE;
+}
+
+static int take_model(const struct cli *cli, unsigned kind, struct cli_spec *spec)
+{
+    if (spec_load_model(cli, &spec->model) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    const struct model *model = &spec->model;
+    bool sinusoidal = strcmp(model->encoding, "sinusoidal") == 0;
+    if (!model->has_freqs || sinusoidal != for_sinusoidal(kind)) {
+        return cli_refuse(cli, "--model", cli->model.item[0],
+                          "its encoding is %s: expected a model with %s", model->encoding,
+                          for_sinusoidal(kind) ? "sinusoidal" : "a rotation");
+    }
+    spec->freqs = model->freqs;
+    for (size_t i = 0; i < model->n_cases && sinusoidal; i++) {
+        spec->layout = model->cases[i].bench.problem.layout;
+    }
+    return EXIT_FINE;
+}
+
+/* ---- parameters: options override the model's ---- */
+
+static void take_parameters(const struct cli *cli, struct cli_spec *spec)
+{
+    struct posenc_freqs_spec *freqs = &spec->freqs;
+    const struct {
+        double given, *value;
+    } reals[] = {
+        { cli->rope_theta, &freqs->rope_theta },
+        { cli->factor, &freqs->factor },
+        { cli->original, &freqs->original_max_position_embeddings },
+        { cli->max_position_embeddings, &freqs->max_position_embeddings },
+        { cli->low_freq_factor, &freqs->low_freq_factor },
+        { cli->high_freq_factor, &freqs->high_freq_factor },
+        { cli->beta_fast, &freqs->beta_fast },
+        { cli->beta_slow, &freqs->beta_slow },
+        { cli->attention_factor, &freqs->attention_factor },
+        { cli->mscale, &freqs->mscale },
+        { cli->mscale_all_dim, &freqs->mscale_all_dim },
+        { cli->partial_rotary_factor, &freqs->partial_rotary_factor },
+        { cli->scale, &spec->scale },
+    };
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
+        if (!isnan(reals[i].given)) {
+            *reals[i].value = reals[i].given;
+        }
+    }
+    freqs->seq_len = cli->seq_len != INT64_MIN ? cli->seq_len : freqs->seq_len;
+    freqs->truncate = cli->truncate >= 0 ? cli->truncate != 0 : freqs->truncate;
+    if (cli->profile >= 0) {
+        freqs->profile = (enum posenc_profile)cli->profile;
+    }
+    if (cli->convention >= 0) {
+        freqs->convention = (enum posenc_convention)cli->convention;
+    }
+    if (cli->scaling >= 0) {
+        freqs->scaling = (enum posenc_scaling)cli->scaling;
+    }
+    if (cli->layout >= 0) {
+        spec->layout = (enum posenc_layout)cli->layout;
+    }
+}
+
+static int refuse_dim(const struct cli *cli, const char *option, int64_t value, int64_t most)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return cli_refuse(cli, option, text, "expected an even integer from 2 to %lld",
+                      (long long)most);
+}
+
+static int take_dim(const struct cli *cli, unsigned kind, int64_t otherwise,
+                    struct posenc_freqs_spec *freqs)
+{
+    int64_t head_dim = cli->dim != INT64_MIN ? cli->dim
+                       : freqs->dim > 0      ? freqs->dim
+                                             : otherwise;
+    if (head_dim <= 0) {
+        return cli_refuse(cli, "--dim", NULL,
+                          "expected --dim D, an integer from 1 to 65536, or --model NAME");
+    }
+    freqs->dim = head_dim;
+    if (!for_sinusoidal(kind) && freqs->dim % 2 != 0) {
+        return refuse_dim(cli, "--dim", freqs->dim, 65536);
+    }
+    if (cli->rotary_dim != INT64_MIN) {
+        if (cli->rotary_dim % 2 != 0 || cli->rotary_dim > head_dim) {
+            return refuse_dim(cli, "--rotary-dim", cli->rotary_dim, head_dim);
+        }
+        freqs->dim = cli->rotary_dim;
+    }
+    return EXIT_FINE;
+}
+
+/* ---- longrope's factors: "1.0,1.1,...", or @FILE with the same, also as a JSON array ---- */
+
+static int read_list(const struct cli *cli, const char *option, const char *path, char *text)
+{
+    FILE *in = fopen(path, "r");
+    if (in == NULL) {
+        return cli_refuse(cli, option, path, "%s: expected a file of numbers", strerror(errno));
+    }
+    size_t n = fread(text, 1, LIST_BYTES - 1, in);
+    bool failed = ferror(in) != 0, more = n == LIST_BYTES - 1;
+    int why = errno;
+    fclose(in);
+    text[n] = '\0';
+    if (failed || more || strlen(text) != n) {
+        return cli_refuse(cli, option, path, "%s: expected a text file of numbers",
+                          failed ? strerror(why)
+                          : more ? "too large"
+                                 : "holds a zero byte");
+    }
+    return EXIT_FINE;
+}
+
+/* `text` is cut up. */
+static int parse_list(const struct cli *cli, const char *option, char *text, int64_t pairs,
+                      double *factors)
+{
+    int64_t n = 0;
+    for (char *item = strtok(text, ", \t\r\n[]"); item != NULL;
+         item = strtok(NULL, ", \t\r\n[]"), n++) {
+        double value;
+        if (!parse_real(item, &value)) {
+            item[strnlen(item, 40)] = '\0';
+            return cli_refuse(cli, option, item,
+                              "expected numbers, separated by commas, or @FILE");
+        }
+        if (n < pairs) {
+            factors[n] = value;
+        }
+    }
+    if (n != pairs) {
+        char count[32];
+        snprintf(count, sizeof count, "%lld numbers", (long long)n);
+        return cli_refuse(cli, option, count, "expected %lld, one for each pair",
+                          (long long)pairs);
+    }
+    return EXIT_FINE;
+}
+
+static int take_factors(const struct cli *cli, const char *option, const char *given,
+                        int64_t pairs, double **factors)
+{
+    char *text = given[0] == '@' ? malloc(LIST_BYTES) : strdup(given);
+    *factors = malloc((size_t)pairs * sizeof **factors);
+    int status = EXIT_FINE;
+    if (text == NULL || *factors == NULL) {
+        status = cli_refuse_status(cli, option, POSENC_ERR_MEMORY, NULL);
+    } else if (given[0] == '@') {
+        status = read_list(cli, option, given + 1, text);
+    }
+    if (status == EXIT_FINE) {
+        status = parse_list(cli, option, text, pairs, *factors);
+    }
+    free(text);
+    return status;
+}
+
+static int take_longrope(const struct cli *cli, struct cli_spec *spec)
+{
+    int64_t pairs = spec->freqs.dim / 2;
+    const struct {
+        const char *option, *given;
+        const double **use;
+    } lists[] = { { "--short-factors", cli->short_factors, &spec->freqs.short_factor },
+                  { "--long-factors", cli->long_factors, &spec->freqs.long_factor } };
+    for (size_t i = 0; i < 2 && spec->freqs.scaling == POSENC_SCALING_LONGROPE; i++) {
+        if (lists[i].given != NULL) {
+            if (take_factors(cli, lists[i].option, lists[i].given, pairs, &spec->factors[i]) !=
+                EXIT_FINE) {
+                return EXIT_USAGE;
+            }
+            *lists[i].use = spec->factors[i];
+        } else if (*lists[i].use == NULL || spec->freqs.dim != spec->model.freqs.dim) {
+            return cli_refuse(cli, lists[i].option, NULL,
+                              "expected %lld numbers, one for each pair, separated by commas, "
+                              "or @FILE",
+                              (long long)pairs);
+        }
+    }
+    return EXIT_FINE;
+}
+
+int spec_take(const struct cli *cli, unsigned kind, int64_t otherwise, struct cli_spec *spec)
+{
+    *spec = (struct cli_spec){ .freqs = POSENC_FREQS_SPEC, .scale = 1.0 };
+    if (cli->model.n > 0 && take_model(cli, kind, spec) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    take_parameters(cli, spec);
+    if (cli_refuse_foreign(cli, kind) != EXIT_FINE ||
+        cli_refuse_unscaled(cli, spec->freqs.scaling) != EXIT_FINE ||
+        take_dim(cli, kind, otherwise, &spec->freqs) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    return take_longrope(cli, spec);
+}
+
+void spec_free(struct cli_spec *spec)
+{
+    free(spec->factors[0]);
+    free(spec->factors[1]);
+    spec->factors[0] = spec->factors[1] = NULL;
+    model_free(&spec->model);
+}
+
+void spec_caption(const struct posenc_freqs_spec *freqs, char *text, size_t size)
+{
+    bool scaled = freqs->scaling != POSENC_SCALING_NONE;
+    snprintf(text, size, "rope_theta %g, %s%s%s", freqs->rope_theta,
+             scaled ? scaling_names[freqs->scaling] : "", scaled ? ", " : "",
+             profile_names[freqs->profile]);
+}

@@ -1,0 +1,73 @@
+#!/bin/sh
+# posenc explain KERNEL, PROFILE, SCALING, PARAMETER: nothing without a text, and no test named that is not there.
+. "$(dirname "$0")/tap.sh"
+
+kernels=$("$POSENC" list kernels | awk 'NR > 1 && /^[a-z]/ && $1 != "Defaults:" { print $1 }')
+profiles=$("$POSENC" list profiles | awk 'NR > 1 { print $1 }')
+scalings=$("$POSENC" list scalings | awk 'NR > 1 { print $1 }')
+"$POSENC" list cases >cases 2>stderr
+
+has() { # NAME SECTION...: explain NAME prints each section, with something in it
+    name=$1
+    shift
+    run "$POSENC" explain "$name"
+    for section; do
+        awk -v section="$section" '$0 == section { at = NR } at && NR == at + 1 && /^  [^ ]/ { found = 1 } END { exit !found }' \
+            stdout || { fail "explain $name" "no $section"; return; }
+    done
+    if [ $status = 0 ]; then pass "explain $name"; else fail "explain $name" "exit $status"; fi
+    sed -n 's/.*caught by posenc verify --case //p' stdout >>named
+}
+: >named
+for name in $kernels; do has "$name" Definition Shapes Parameters Source Traps 'Used by'; done
+for name in $profiles; do has "$name" Definition Source Traps 'Used by'; done
+for name in $scalings; do has "$name" Definition Parameters Source 'Used by'; done
+
+count() { if [ "$2" -ge "$3" ]; then pass "$1"; else fail "$1" "$2, expected $3 at least"; fi; }
+count 'every kernel has a topic' "$(echo "$kernels" | wc -w)" 10
+count 'every profile is listed' "$(echo "$profiles" | wc -w)" 4
+count 'every scaling is listed' "$(echo "$scalings" | wc -w)" 8
+count 'cases are named' "$(wc -l <named)" 20
+run sh -c '"$0" list profiles; "$0" list scalings' "$POSENC"
+if awk 'NF < 3 { bad = 1 } END { exit bad }' stdout; then pass 'each has a line'; else fail 'each has a line' 'one is empty'; fi
+
+# A case that is named exists; those of no vectors are run.
+missing=
+for id in $(sort -u named); do
+    grep -q "^$id " cases || "$POSENC" verify --full --backend scalar --case "$id" >verified 2>stderr || missing="$missing $id"
+done
+if [ -z "$missing" ]; then pass 'every case that is named exists'; else fail 'every case that is named exists' "$missing"; fi
+
+# Parameters that a text names have a text of their own, and so have the models' names a use.
+for name in $kernels $scalings; do
+    run "$POSENC" explain "$name"
+    awk '/^[A-Z]/ { section = $0 } section == "Parameters" && /^  [^ ]/ { print $1 }' stdout >>parameters
+done
+missing=
+for name in $(sort -u parameters); do
+    "$POSENC" explain "$name" 2>stderr | grep -q '^Meaning' || [ "$name" = scaling ] || missing="$missing $name"
+done
+if [ -z "$missing" ]; then pass 'every parameter has a meaning'; else fail 'every parameter has a meaning' "$missing"; fi
+
+succeeds 'a name of others' '^rope_theta, a parameter' explain freq_base
+succeeds 'ggml: n_ctx_orig' '^original_max_position_embeddings, a parameter' explain n_ctx_orig
+succeeds 'who uses llama3' '^  .*llama-3.1-8b' explain llama3
+succeeds 'who uses t5_bias' '^  .*t5-base' explain t5_bias
+succeeds 'a broken kernel is named with its suite' 'suite properties \(broken kernel rope_half_other_pairing\)' explain rope_half
+succeeds 'a broken kernel that no trap names' 'rope_half_lane_leak, memory' explain rope_half
+refuses 'unknown thing' 'THING: yam: did you mean yarn' explain yam
+refuses 'nothing to explain' 'THING: expected one kernel, profile, scaling or parameter' explain
+refuses 'two things' 'THING: yarn: expected one' explain rope_half yarn
+
+# What a list or a picture can be of is told by --help, too.
+run "$POSENC" list nothing-like-it
+kinds=$(sed -n 's/.*expected one of//p' stderr | tr -d ,)
+missing=
+for kind in $kinds; do "$POSENC" list --help | grep -q "[[|]$kind[]|]" || missing="$missing $kind"; done
+if [ -n "$kinds" ] && [ -z "$missing" ]; then pass 'list --help'; else fail 'list --help' "lacks$missing"; fi
+run "$POSENC" plot
+kinds=$(sed -n 's/.*expected one of//p' stderr | tr -d ,)
+missing=
+for kind in $kinds; do "$POSENC" plot --help | grep -q "^$kind  " || missing="$missing $kind"; done
+if [ -n "$kinds" ] && [ -z "$missing" ]; then pass 'plot --help'; else fail 'plot --help' "lacks$missing"; fi
+finish

@@ -1,0 +1,104 @@
+#!/bin/sh
+# posenc plot: every kind as PNG and SVG, whole or not at all; the figures printed beside each are right.
+. "$(dirname "$0")/tap.sh"
+
+run "$POSENC" plot t5 --out svg:p.svg
+if [ $status != 0 ] && grep -q gnuplot stderr; then
+    skip 'pictures' 'gnuplot is not here'
+    finish
+    exit 0
+fi
+rm -f work/*
+
+kinds=$("$POSENC" plot 2>&1 | sed -n 's/.*expected one of//p' | tr -d ,)
+for kind in $kinds; do
+    run "$POSENC" plot "$kind" --out png:p.png --out svg:p.svg
+    if [ $status = 0 ] && [ "$(head -c 4 work/p.png | tail -c 3)" = PNG ] && grep -q '</svg>' work/p.svg && [ -s stdout ]; then
+        pass "plot $kind"
+    else
+        fail "plot $kind" "exit $status, files: $(ls work)"
+    fi
+    rm -f work/*
+done
+
+# prints NAME PATTERN ARGUMENTS...: the figures match; the picture goes away.
+prints() { succeeds "$@" --out svg:p.svg; rm -f work/*; }
+# below NAME PATTERN LIMIT: the number after the pattern in stdout is below the limit
+below() {
+    if awk -v pattern="$2" -v limit="$3" '$0 ~ pattern { found = 1; if (!($NF + 0 < limit)) bad = 1 } END { exit bad || !found }' stdout; then
+        pass "$1"
+    else
+        fail "$1" "not below $3"
+    fi
+}
+# Wavelength of pair i: 2 pi theta^(2i/d).  d = 128, i = 32: 628.3185.
+prints 'rope: the turn of a pair' 'pair 32: 0.01 rad a position, a turn in 628\.319 positions' plot rope
+# Mean of cos(o w_i), d = 128: 0.66155 at offset 11, 0.66220 at 12.
+prints 'rope: nearer is not always more similar' 'nearer is not.*: 0.6616 at offset 11, 0.6622 at 12' plot rope
+run "$POSENC" plot rope --out svg:p.svg
+below 'rope: products depend on the offset alone' 'differ by at most' 1e-6
+run "$POSENC" plot rope --profile hf_f32 --out svg:p.svg
+if awk '/differ by at most/ { found = $NF > 1e-4 } END { exit !found }' stdout; then
+    pass 'rope: but for f32 angles far out'
+else
+    fail 'rope: but for f32 angles far out' 'they do not show'
+fi
+prints 'rope of a model' 'rope_theta 500000, llama3, exact' plot rope --model llama-3.1-8b
+prints 'rope of one pair' 'pair 0: 1 rad' plot rope --dim 2 --tokens 2
+prints 'alibi: slopes' '^slopes 0.5 0.25 0.125 0.0625 0.03125 0.015625 0.0078125 0.00390625$' plot alibi
+prints 'alibi: 12 heads' '^slopes 0.5 .* 0.00390625 0.707107 0.353553 0.176777 0.0883883$' plot alibi --heads 12
+prints 'alibi: bias' 'distance 127: head 1 -63.5, head 8 -0.496094' plot alibi --tokens 128
+prints 'alibi of a model' '^alibi, 112 heads' plot alibi --model bloom-176b
+prints 't5: both directions' 'bidirectional.* 0 1 2 3 4 5 6 7 8 12 16 23 32 46 64 91$' plot t5
+prints 't5: causal' 'causal.* 15 16 19 21 24 27 31 35 40 46 52 59 67 77 87 99 113$' plot t5
+prints 't5 of a model' 'num_buckets 32, max_distance 128' plot t5 --model t5-base
+prints 'learned: parameters' 'learned 100 x 32 = 3200, sinusoidal 0' plot learned --tokens 100 --dim 32
+run "$POSENC" plot learned --tokens 512 --dim 256 --out svg:p.svg
+# 131072 draws: a standard deviation is known to 1/sqrt(2n) = 0.2 %, a correlation to 1/sqrt(n) = 0.0028.
+if awk '/^  tokens  / { tokens = $2 } /^  sinusoidal/ { sinusoidal = $2 } /^  learned/ { learned = $2 }
+        /tokens \+ sinusoidal/ { sum = $4 } /tokens \+ learned/ { sum2 = $4 } /^correlation/ { c = $7 }
+        function near(a, b, d) { return a > b - d && a < b + d }
+        END { exit !(near(tokens, 1, 0.01) && near(learned, 0.02, 0.0002) && near(c, 0, 0.014) &&
+                     near(sum, sqrt(tokens^2 + sinusoidal^2), 0.01) && near(sum2, sqrt(tokens^2 + learned^2), 0.001)) }' stdout; then
+    pass 'learned: independent parts add their variances'
+else
+    fail 'learned: independent parts add their variances' 'they do not'
+fi
+rm -f work/*
+run "$POSENC" plot learned --seed 7 --out svg:p.svg
+cp stdout seven
+run "$POSENC" plot learned --seed 7 --out svg:p.svg
+if cmp -s stdout seven; then pass 'learned: a seed gives one picture'; else fail 'learned: a seed gives one picture' 'another'; fi
+run "$POSENC" plot learned --seed 8 --out svg:p.svg
+if cmp -s stdout seven; then fail 'learned: another seed, another one' 'the same'; else pass 'learned: another seed, another one'; fi
+run "$POSENC" plot error --out svg:p.svg
+for profile in $("$POSENC" list profiles | awk 'NR > 1 { print $1 }'); do
+    if grep -q "^$profile: " stdout && grep -q "$profile: " work/p.svg; then
+        pass "error: $profile"
+    else
+        fail "error: $profile" 'no curve'
+    fi
+done
+# Of the f32 profiles the iterated product is the farthest: below 2^17, 0.016 against 0.007.
+if awk '/^ggml_f32/ { g = $(NF - 3) } /^hf_f32/ { h = $(NF - 3) } END { exit !(g > 1.5 * h && g < 0.05) }' stdout; then
+    pass 'error: ggml is farther than Hugging Face'
+else
+    fail 'error: ggml is farther than Hugging Face' 'it is not'
+fi
+rm -f work/*
+prints 'error of a scaling, and who has none' 'not applicable: torch_exp_f32' plot error --scaling linear --factor 4 --dim 16
+prints 'error with an attention factor' 'exact: template +1?[.0-9e-]*' plot error --model gpt-oss-20b
+
+refuses 'unknown picture' 'KIND: alibbi: did you mean alibi' plot alibbi
+refuses 'no picture' 'KIND: .*expected one of' plot
+refuses 'two pictures' 'unexpected argument: rope' plot alibi rope
+refuses 'option of another picture' '--heads: has no effect here: it is for alibi' plot rope --heads 4
+refuses 'tokens of errors' '--tokens: has no effect here' plot error --tokens 4
+refuses 'a model of another encoding' 't5-base: its encoding is t5: expected a model with alibi' plot alibi --model t5-base
+refuses 'odd number of buckets' '--num-buckets: 33: expected an even number' plot t5 --num-buckets 33
+refuses 'distance below the buckets' '--max-distance: 8: expected above' plot t5 --max-distance 8
+refuses 'too many tokens' '--tokens: 5000: expected from 2 to 4096' plot rope --tokens 5000
+refuses 'odd dim' '--dim: 7: expected an even integer' plot error --dim 7
+refuses 'scaling without its parameter' '--max-position-embeddings: not given: expected from 1' plot rope --scaling dynamic --factor 2
+refuses 'a device' 'expected an ordinary file' plot t5 --out svg:/dev/null
+finish
