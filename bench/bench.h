@@ -54,7 +54,8 @@ struct bench_caches {
 };
 struct bench_caches bench_caches(void);
 
-/* 0, or -1 with a reason in `error` (256 bytes). */
+/* 0, or -1 with a reason in `error` (256 bytes).  Nothing is timed under an emulator (emulation.h):
+ * that is a reason, too. */
 int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct posenc_backend *const *backends, size_t n_backends,
               const struct bench_options *options, bench_sink *sink, void *user, char *error);

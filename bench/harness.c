@@ -25,6 +25,7 @@
 #include "buffers.h"
 #include "check.h"
 #include "contender.h"
+#include "emulation.h"
 #include "gbench.h"
 #include "../reports/stats.h"
 
@@ -48,8 +49,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The least time that a sample may last: 100 us, and 200 of the smallest steps the
- * clock makes. */
+/* A sample lasts at least 100 us, and 200 of the smallest steps the clock makes. */
 static double least_sample(void)
 {
     double tick = 1.0;
@@ -59,7 +59,7 @@ static double least_sample(void)
             end = now();
         tick = fmin(tick, end - begin);
     }
-    return fmax(SAMPLE_S, TICKS * tick);
+    return fmax(SAMPLE_S, (double)TICKS * tick);
 }
 
 /* ---- One case ---- */
@@ -257,8 +257,7 @@ static double sample_seconds(const struct contender *c)
     return c->seconds * (double)(c->iterations + (c->seconds < WARM_S));
 }
 
-/* How many rounds fit into `share` seconds, and how many of them each contender takes
- * part in. */
+/* How many rounds fit into `share` seconds, and in how many each contender takes part. */
 static void plan_rounds(struct race *race, double share)
 {
     double round = 0.0, slow = 0.0;
@@ -467,6 +466,11 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct posenc_backend *const *backends, size_t n_backends,
               const struct bench_options *options, bench_sink *sink, void *user, char *error)
 {
+    const char *emulator = bench_emulator();
+    if (emulator != NULL) {
+        snprintf(error, 256, "emulated: %.240s", emulator);
+        return -1;
+    }
     double budget = options->budget_s;
     if (budget <= 0.0)
         budget = options->full ? FULL_BUDGET_S : QUICK_BUDGET_S;

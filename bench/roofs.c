@@ -1,15 +1,25 @@
 /*
  * The roofs' variants: plain loops, software prefetch 4 KiB ahead, non-temporal stores; by the
- * compiler, with AVX2, with AVX-512; and libc's memset and memcpy.  Which one is best differs
- * by footprint and by CPU, so all are timed and the best counts.
+ * compiler, with AVX2, AVX-512, NEON, SVE or RVV; and libc's memset and memcpy.  Which one is best
+ * differs by footprint and by CPU, so all are timed and the best counts.
  */
 #include "roofs.h"
+#include <posenc.h>
 
 #include <stdint.h>
 #include <string.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#if defined(__linux__) && (!defined(__clang__) || __clang_major__ >= 17)
+#include <arm_sve.h> /* for functions that ask for it, which older clangs do not know */
+#define HAVE_SVE 1
+#endif
+#elif defined(__riscv) && defined(__clang__) && __clang_major__ >= 19
+#include <riscv_vector.h>
+#define HAVE_RVV 1
 #endif
 
 const char *const roof_kind_name[ROOF_KIND_COUNT] = { "store", "in place", "copy", "add" };
@@ -69,7 +79,7 @@ static void libc_copy(float *dst, const float *src, const float *add, size_t n)
 
 /* ---- With vectors ---- */
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__) || defined(HAVE_RVV)
 
 enum access { PLAIN, PREFETCHED, NON_TEMPORAL };
 enum { AHEAD_BYTES = 4096 };
@@ -85,8 +95,22 @@ static inline __attribute__((always_inline)) void prefetch_ahead(const float *p,
         __builtin_prefetch(ahead, 0, 3);
 }
 
+static bool has_feature(const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *word = posenc_cpu_features(); *word != '\0';) {
+        size_t n = strcspn(word, " ");
+        if (n == length && memcmp(word, name, n) == 0)
+            return true;
+        word += n + strspn(word + n, " ");
+    }
+    return false;
+}
+
+#if defined(__x86_64__)
+
 #define ROOF(name) avx2_##name
-#define TARGET     "avx2"
+#define TARGET     __attribute__((target("avx2")))
 #define VECTOR     __m256
 #define LANES      8
 #define LOAD       _mm256_loadu_ps
@@ -95,10 +119,11 @@ static inline __attribute__((always_inline)) void prefetch_ahead(const float *p,
 #define SET1       _mm256_set1_ps
 #define MUL        _mm256_mul_ps
 #define ADD        _mm256_add_ps
+#define FENCE      _mm_sfence()
 #include "roofs_simd.h"
 
 #define ROOF(name) avx512_##name
-#define TARGET     "avx512f"
+#define TARGET     __attribute__((target("avx512f")))
 #define VECTOR     __m512
 #define LANES      16
 #define LOAD       _mm512_loadu_ps
@@ -107,39 +132,137 @@ static inline __attribute__((always_inline)) void prefetch_ahead(const float *p,
 #define SET1       _mm512_set1_ps
 #define MUL        _mm512_mul_ps
 #define ADD        _mm512_add_ps
+#define FENCE      _mm_sfence()
 #include "roofs_simd.h"
 
-static bool has_avx2(void) { return __builtin_cpu_supports("avx2") != 0; }
+static bool has_avx2(void) { return has_feature("avx2"); }
 
-static bool has_avx512(void) { return __builtin_cpu_supports("avx512f") != 0; }
+static bool has_avx512(void) { return has_feature("avx512f"); }
 
-#define WITH_VECTORS(isa, kind, stem)                                                          \
-    { kind, #isa " plain", isa##_##stem, has_##isa },                                          \
-        { kind, #isa " prefetch", isa##_##stem##_prefetch, has_##isa },                        \
-        { kind, #isa " non-temporal", isa##_##stem##_stream, has_##isa },
+#elif defined(__aarch64__)
+
+/*
+ * NEON in pairs of registers, as its non-temporal store takes them (STNP, a hint that the line
+ * is not needed soon).  There is no intrinsic for it; memory sees it as any other store.
+ */
+static inline float32x4x2_t pair_load(const float *p)
+{
+    return (float32x4x2_t){ { vld1q_f32(p), vld1q_f32(p + 4) } };
+}
+
+static inline void pair_store(float *p, float32x4x2_t v)
+{
+    vst1q_f32(p, v.val[0]);
+    vst1q_f32(p + 4, v.val[1]);
+}
+
+static inline void pair_stream(float *p, float32x4x2_t v)
+{
+    __asm__ volatile("stnp %q0, %q1, [%2]" : : "w"(v.val[0]), "w"(v.val[1]), "r"(p) : "memory");
+}
+
+static inline float32x4x2_t pair_set1(float x)
+{
+    return (float32x4x2_t){ { vdupq_n_f32(x), vdupq_n_f32(x) } };
+}
+
+static inline float32x4x2_t pair_mul(float32x4x2_t a, float32x4x2_t b)
+{
+    return (float32x4x2_t){ { vmulq_f32(a.val[0], b.val[0]), vmulq_f32(a.val[1], b.val[1]) } };
+}
+
+static inline float32x4x2_t pair_add(float32x4x2_t a, float32x4x2_t b)
+{
+    return (float32x4x2_t){ { vaddq_f32(a.val[0], b.val[0]), vaddq_f32(a.val[1], b.val[1]) } };
+}
+
+#define ROOF(name) neon_##name
+#define TARGET
+#define VECTOR float32x4x2_t
+#define LANES  8
+#define LOAD   pair_load
+#define STORE  pair_store
+#define STREAM pair_stream
+#define SET1   pair_set1
+#define MUL    pair_mul
+#define ADD    pair_add
+#define FENCE  (void)0
+#include "roofs_simd.h"
+
+static bool has_neon(void) { return has_feature("neon"); }
+
+#if defined(HAVE_SVE)
+
+#define ROOF(name)   sve_##name
+#define TARGET       __attribute__((target("+sve")))
+#define VECTOR       svfloat32_t
+#define LANES        svcntw()
+#define LOAD(p)      svld1_f32(svptrue_b32(), p)
+#define STORE(p, v)  svst1_f32(svptrue_b32(), p, v)
+#define STREAM(p, v) svstnt1_f32(svptrue_b32(), p, v)
+#define SET1         svdup_n_f32
+#define MUL(a, b)    svmul_f32_x(svptrue_b32(), a, b)
+#define ADD(a, b)    svadd_f32_x(svptrue_b32(), a, b)
+#define FENCE        (void)0
+#include "roofs_simd.h"
+
+static bool has_sve(void) { return has_feature("sve"); }
+
+#endif
+
+#elif defined(HAVE_RVV)
+
+/* Groups of four registers.  Hints are extensions of their own (Zihintntl, Zicbop). */
+#define RVV_ALL     __riscv_vsetvlmax_e32m4()
+#define ROOF(name)  rvv_##name
+#define TARGET      __attribute__((target("arch=+v")))
+#define VECTOR      vfloat32m4_t
+#define LANES       RVV_ALL
+#define LOAD(p)     __riscv_vle32_v_f32m4(p, RVV_ALL)
+#define STORE(p, v) __riscv_vse32_v_f32m4(p, v, RVV_ALL)
+#define SET1(x)     __riscv_vfmv_v_f_f32m4(x, RVV_ALL)
+#define MUL(a, b)   __riscv_vfmul_vv_f32m4(a, b, RVV_ALL)
+#define ADD(a, b)   __riscv_vfadd_vv_f32m4(a, b, RVV_ALL)
+#include "roofs_simd.h"
+
+static bool has_rvv(void) { return has_feature("v"); }
+
+#endif
+#endif
+
+#define ONE(isa, kind, stem) { kind, #isa " plain", isa##_##stem, has_##isa },
+#define ALL(isa, kind, stem)                                                                   \
+    { kind, #isa " prefetch", isa##_##stem##_prefetch, has_##isa },                            \
+        { kind, #isa " non-temporal", isa##_##stem##_stream, has_##isa }, ONE(isa, kind, stem)
+#if defined(__x86_64__)
+#define VECTORS(kind, stem) ALL(avx2, kind, stem) ALL(avx512, kind, stem)
+#elif defined(HAVE_SVE)
+#define VECTORS(kind, stem) ALL(neon, kind, stem) ALL(sve, kind, stem)
+#elif defined(__aarch64__)
+#define VECTORS(kind, stem) ALL(neon, kind, stem)
+#elif defined(HAVE_RVV)
+#define VECTORS(kind, stem) ONE(rvv, kind, stem)
 #else
-#define WITH_VECTORS(isa, kind, stem)
+#define VECTORS(kind, stem)
 #endif
 
 static const struct roof_variant variants[] = {
     /* clang-format off */
     { ROOF_STORE, "plain", c_store, NULL },
     { ROOF_STORE, "memset", libc_store, NULL },
-    WITH_VECTORS(avx2, ROOF_STORE, store)
-    WITH_VECTORS(avx512, ROOF_STORE, store)
+    VECTORS(ROOF_STORE, store)
     { ROOF_IN_PLACE, "plain", c_in_place, NULL },
-    WITH_VECTORS(avx2, ROOF_IN_PLACE, in_place)
-    WITH_VECTORS(avx512, ROOF_IN_PLACE, in_place)
+    VECTORS(ROOF_IN_PLACE, in_place)
     { ROOF_COPY, "memcpy", libc_copy, NULL },
     { ROOF_COPY, "plain", c_copy, NULL },
-    WITH_VECTORS(avx2, ROOF_COPY, copy)
-    WITH_VECTORS(avx512, ROOF_COPY, copy)
+    VECTORS(ROOF_COPY, copy)
     { ROOF_ADD, "plain", c_add, NULL },
-    WITH_VECTORS(avx2, ROOF_ADD, add)
-    WITH_VECTORS(avx512, ROOF_ADD, add)
+    VECTORS(ROOF_ADD, add)
     /* clang-format on */
 };
-#undef WITH_VECTORS
+#undef VECTORS
+#undef ALL
+#undef ONE
 
 const struct roof_variant *roof_variant_at(size_t index)
 {

@@ -21,11 +21,39 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
 /* ---- Caches ---- */
+
+#if defined(__APPLE__)
+
+/* Of 32 or 64 bits; both little-endian. */
+static size_t sysctl_size(const char *name)
+{
+    int64_t value = 0;
+    size_t size = sizeof(value);
+    return sysctlbyname(name, &value, &size, NULL, 0) == 0 && value > 0 ? (size_t)value : 0;
+}
+
+/* Performance cores are level 0 where there are two kinds. */
+static struct bench_caches caches_of_system(void)
+{
+    struct bench_caches caches = { sysctl_size("hw.perflevel0.l1dcachesize"),
+                                   sysctl_size("hw.perflevel0.l2cachesize"),
+                                   sysctl_size("hw.l3cachesize") };
+    if (caches.l1 == 0)
+        caches.l1 = sysctl_size("hw.l1dcachesize");
+    if (caches.l2 == 0)
+        caches.l2 = sysctl_size("hw.l2cachesize");
+    return caches;
+}
+
+#else
 
 /* One attribute of cache `index` of CPU 0, as Linux tells it. */
 static bool cache_attribute(int index, const char *name, char text[32])
@@ -40,7 +68,7 @@ static bool cache_attribute(int index, const char *name, char text[32])
     return read;
 }
 
-static struct bench_caches caches_of_sysfs(void)
+static struct bench_caches caches_of_system(void)
 {
     struct bench_caches caches = { 0, 0, 0 };
     char level[32], type[32], size[32];
@@ -60,6 +88,8 @@ static struct bench_caches caches_of_sysfs(void)
     return caches;
 }
 
+#endif
+
 static size_t configured(int name)
 {
     long value = sysconf(name);
@@ -68,7 +98,7 @@ static size_t configured(int name)
 
 struct bench_caches bench_caches(void)
 {
-    struct bench_caches caches = caches_of_sysfs();
+    struct bench_caches caches = caches_of_system();
 #if defined(_SC_LEVEL1_DCACHE_SIZE)
     if (caches.l1 == 0)
         caches.l1 = configured(_SC_LEVEL1_DCACHE_SIZE);

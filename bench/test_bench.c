@@ -1,9 +1,11 @@
 /*
  * The harness on a small case: numbers make sense, backends that cannot be timed get a reason,
  * and a kernel that is wrong by one part in 2^17 in a single place of the whole output gets no
- * number.
+ * number.  Under an emulator nothing is timed, and that is what is tested there.
  */
 #include "bench.h"
+#include "emulation.h"
+#include "roofs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -205,6 +207,60 @@ static void shapes(void)
     require(repeated == 0, "ids are unique");
 }
 
+/* Every variant that runs here, for lengths around its strides and any alignment of both ends:
+ * it writes what its kind says, all of it, and nothing else. */
+static bool roof_is_right(const struct roof_variant *roof, size_t at, size_t n)
+{
+    enum { ALL = 640 };
+    static float dst[ALL], src[ALL], add[ALL], want[ALL];
+    for (size_t i = 0; i < ALL; i++) {
+        dst[i] = want[i] = 3.0f + (float)i;
+        src[i] = 1.0f + (float)i;
+        add[i] = 0.5f * (float)i;
+    }
+    const float *from = roof->kind == ROOF_IN_PLACE ? dst + at : src + 1;
+    for (size_t i = 0; i < n; i++)
+        want[at + i] = roof->kind == ROOF_STORE      ? 0x1.7e7e7ep-1f
+                       : roof->kind == ROOF_IN_PLACE ? -from[i]
+                       : roof->kind == ROOF_ADD      ? from[i] + add[i + 2]
+                                                     : from[i];
+    roof->function(dst + at, from, add + 2, n);
+    return memcmp(dst, want, sizeof(dst)) == 0;
+}
+
+static void roofs(void)
+{
+    char sentence[96];
+    size_t variants = 0;
+    for (const struct roof_variant *roof; (roof = roof_variant_at(variants)) != NULL;
+         variants++) {
+        bool right = true;
+        if (roof->runs != NULL && !roof->runs())
+            continue;
+        for (size_t at = 0; at < 17; at++)
+            for (size_t n = 0; n < 600; n += n < 70 ? 1 : 13)
+                right = right && roof_is_right(roof, at, n);
+        snprintf(sentence, sizeof(sentence), "the roof %s, %s writes what it should",
+                 roof_kind_name[roof->kind], roof->name);
+        require(right, sentence);
+    }
+    require(variants >= 6, "there are roofs of every kind");
+}
+
+static void refuses_emulation(const char *emulator)
+{
+    struct bench_case c = { .id = "sinusoidal/f32/exact/test", .footprint = "L1" };
+    c.problem = problem_default(POSENC_KERNEL_sinusoidal);
+    const struct posenc_backend *scalar = posenc_backend_find("scalar");
+    struct bench_options options = { .budget_s = 0.05 };
+    struct seen seen = { .n = 0 };
+    char error[256] = "";
+    require(bench_run(&c, 1, &scalar, 1, &options, keep, &seen, error) == -1 && seen.n == 0,
+            "under an emulator nothing is timed");
+    require(strstr(error, emulator) != NULL, "and it is said what emulates");
+    printf("# %s\n", error);
+}
+
 int main(void)
 {
     struct posenc_backend broken = {
@@ -217,6 +273,12 @@ int main(void)
         .rope_half = slightly_wrong,
     };
     shapes();
+    roofs();
+    if (bench_emulator() != NULL) {
+        refuses_emulation(bench_emulator());
+        printf("%d failed\n", failures);
+        return failures != 0;
+    }
     time_rotation(1, &broken);
     time_rotation(2, &broken);
     tolerance(&broken);

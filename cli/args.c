@@ -412,6 +412,12 @@ static int refuse_option(const struct cli *cli, const struct command *command,
     return cli_refuse_name(cli, "unknown option", name + strspn(name, "-"), names, n);
 }
 
+static bool is_flag(int option)
+{
+    return option >= FIRST_OPTION && option < FIRST_OPTION + N_SPECS &&
+           specs[option - FIRST_OPTION].kind == FLAG;
+}
+
 int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv)
 {
     set_defaults(cli);
@@ -430,13 +436,13 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
     for (int c; (c = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
         if (c == 'h') {
             cli->help = true;
-        } else if (c == ':') {
-            return cli_refuse(cli, argv[optind - 1], NULL, "expected a value after it");
-        } else if (c == '?' && optopt >= FIRST_OPTION) {
+        } else if ((c == '?' || c == ':') && is_flag(optopt)) { /* libcs differ in which */
             char what[64];
             snprintf(what, sizeof what, "--%s", specs[optopt - FIRST_OPTION].name);
             return cli_refuse(cli, what, strchr(argv[optind - 1], '=') + 1,
                               "expected the option alone: it takes no value");
+        } else if (c == ':') {
+            return cli_refuse(cli, argv[optind - 1], NULL, "expected a value after it");
         } else if (c == '?') {
             return refuse_option(cli, command, argv[optind - 1]);
         } else if (take(cli, &specs[c - FIRST_OPTION], optarg) != EXIT_FINE) {

@@ -41,9 +41,6 @@ int command_bench(struct cli *cli)
         return cli_refuse(cli, "unexpected argument", cli->operands[0],
                           "expected options only");
     }
-    if (!work_can_bench()) {
-        return work_bench(&(struct work){ .cli = cli }, NULL, 0, 0.0);
-    }
     if (work_begin(&work, cli, formats, "console", false, false) != EXIT_FINE) {
         return EXIT_USAGE;
     }

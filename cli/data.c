@@ -9,17 +9,28 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#if defined(__APPLE__)
+#include <mach-o/dyld.h>
+#endif
 
 enum { PATH_BYTES = 4096 };
 
 /* The folder of the running program; false where the system does not tell. */
 static bool program_folder(char path[PATH_BYTES])
 {
+#if defined(__APPLE__)
+    char called[PATH_BYTES]; /* as it was called, links and all */
+    uint32_t bytes = sizeof called;
+    if (_NSGetExecutablePath(called, &bytes) != 0 || realpath(called, path) == NULL) {
+        return false;
+    }
+#else
     ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
     if (length <= 0) {
         return false;
     }
     path[length] = '\0';
+#endif
     char *slash = strrchr(path, '/');
     if (slash == NULL) {
         return false;

@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "emit.h"
+#include "../bench/emulation.h"
 #include "../reports/env.h"
 
 #include <math.h>
@@ -49,7 +50,8 @@ json_t *emit_header(const struct emit_run *run)
 
 json_t *emit_env(void)
 {
-    struct env_library library = { posenc_version(), posenc_cpu_key(), posenc_cpu_features() };
+    struct env_library library = { posenc_version(), posenc_cpu_key(), posenc_cpu_features(),
+                                   bench_emulator() };
     return env_record(&library);
 }
 

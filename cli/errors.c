@@ -12,7 +12,7 @@
 /* Bin b holds positions from 2^(b/4) to 2^((b+1)/4). */
 enum { PER_OCTAVE = 4, N_BINS = 31 * PER_OCTAVE, SAMPLES = 12, N_POSITIONS = N_BINS * SAMPLES };
 
-static double edge(int b) { return floor(exp2((double)b / PER_OCTAVE)); }
+static double edge(int b) { return floor(exp2(b / (double)PER_OCTAVE)); }
 
 static void choose_positions(int64_t *positions)
 {

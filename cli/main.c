@@ -24,6 +24,9 @@ static const struct command commands[] = {
       "against autovec.\n"
       "Every output is checked before it is timed.  Without --model: one shape in each level "
       "of memory.\n"
+      "Exit code 77 where nothing can be timed: under an emulator, whose times say nothing "
+      "about a CPU,\n"
+      "and where Google Benchmark is not built in.\n"
       "Formats: console, md, jsonl, csv.\n" },
     { "report", FOR_REPORT, command_report, "[FILES]",
       "Which backend is fastest here, how near the roof, and is it right",
@@ -31,7 +34,10 @@ static const struct command commands[] = {
       "--model, and\n"
       "writes report.md, results.jsonl and pictures into posenc-report (--dir).  With files: "
       "renders those\n"
-      "results (posenc.results/1, as --out jsonl writes them) again.\n"
+      "results (posenc.results/1, as --out jsonl writes them) again.  Under an emulator "
+      "nothing "
+      "is timed, and\n"
+      "the report says so.\n"
       "Formats: console, md, jsonl, csv, junit.\n" },
     { "explain", FOR_EXPLAIN, command_explain, "THING",
       "A kernel, a profile, a scaling, a parameter or one case in depth",

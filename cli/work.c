@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "work.h"
+#include "../bench/emulation.h"
 #include "data.h"
 #include "emit.h"
 #include "progress.h"
@@ -269,9 +270,15 @@ int work_verify(struct work *work, const struct conf_options *options)
 
 /* ---- timing ---- */
 
+static int refuse_timing(const struct cli *cli)
+{
+    cli_refuse(cli, "nothing is timed here", NULL, "%s", work_no_timing());
+    return EXIT_NOTHING;
+}
+
 #ifdef POSENC_HAVE_BENCH
 
-bool work_can_bench(void) { return true; }
+const char *work_no_timing(void) { return bench_emulator(); }
 
 size_t work_footprint_cases(const struct work *work, struct bench_case **cases)
 {
@@ -306,6 +313,9 @@ static bool wanted(const struct cli *cli, const char *id)
 int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s)
 {
     const struct cli *cli = work->cli;
+    if (work_no_timing() != NULL) {
+        return refuse_timing(cli);
+    }
     struct bench_options options = { .full = cli->full,
                                      .threads =
                                          cli->threads != INT64_MIN ? (int)cli->threads : 1,
@@ -344,7 +354,10 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
 
 #else
 
-bool work_can_bench(void) { return false; }
+const char *work_no_timing(void)
+{
+    return "this program was built without Google Benchmark (libbenchmark-dev)";
+}
 
 size_t work_footprint_cases(const struct work *work, struct bench_case **cases)
 {
@@ -358,9 +371,7 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
     (void)cases;
     (void)n;
     (void)budget_s;
-    return cli_refuse(work->cli, "bench", NULL,
-                      "this program was built without Google Benchmark: expected a build with "
-                      "it (libbenchmark-dev)");
+    return refuse_timing(work->cli);
 }
 
 #endif

@@ -45,7 +45,8 @@ int work_models(struct work *work, const char *const *names, size_t n);
 /* Runs the engine; EXIT_FINE also when something failed: see n_failed. */
 int work_verify(struct work *work, const struct conf_options *options);
 
-/* Times `n` cases on the backends that run here, those that match --case. */
+/* Times `n` cases on the backends that run here, those that match --case; told, EXIT_NOTHING
+ * where nothing is timed. */
 int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s);
 /* The cases of the models; malloc'ed. */
 size_t work_model_cases(const struct work *work, struct bench_case **cases);
@@ -56,7 +57,7 @@ size_t work_footprint_cases(const struct work *work, struct bench_case **cases);
 int work_end(struct work *work, bool complete);
 void work_free(struct work *work);
 
-/* Whether timing was built in, and what is missing otherwise. */
-bool work_can_bench(void);
+/* NULL, or why nothing is timed here: it was not built in, or the CPU is emulated. */
+const char *work_no_timing(void);
 
 #endif

@@ -69,9 +69,11 @@ static void report_each(struct suite_run *run, enum conf_status status, const ch
 static void run_suites(struct suite_run *run)
 {
     const struct conf_options *options = run->options;
-    for (int s = 0; s < N_SUITES; s++)
-        if (!options->suite || strcmp(options->suite, suites[s].name) == 0)
+    for (int s = 0; s < N_SUITES; s++) {
+        bool asked = !options->suite || strcmp(options->suite, suites[s].name) == 0;
+        if (asked && !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0))
             suites[s].run(run);
+    }
     if (!options->suite && !options->case_glob)
         report_each(run, CONF_FAIL, "no case entered this kernel", true);
 }

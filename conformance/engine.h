@@ -41,6 +41,7 @@ typedef void conf_sink(void *user, const struct conf_result *result);
 struct conf_options {
     bool full;             /* all cases and dense scans; else the quick set */
     bool exhaustive;       /* every position below 2^20 of the model's frequencies */
+    bool no_accuracy;      /* leave that suite out: in an emulator its scans take too long */
     const char *suite;     /* only this suite; NULL: all */
     const char *case_glob; /* fnmatch on the case id; NULL: all */
     bool kernels[POSENC_KERNEL_COUNT]; /* none set: all */

@@ -254,7 +254,8 @@ static void describe_place(const struct slot *s, const struct call *c, const cha
 
 /* ---- Faults ---- */
 
-static const int trapped[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+/* SIGTRAP: what a compiler emits for code that cannot go on is a breakpoint on ARM. */
+static const int trapped[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
 enum { TRAPPED = sizeof trapped / sizeof trapped[0] };
 static struct sigaction before[TRAPPED]; /* whoever was asked before us */
 
@@ -345,7 +346,8 @@ static const char *signal_text(int number)
     return number == SIGSEGV  ? "SIGSEGV"
            : number == SIGBUS ? "SIGBUS"
            : number == SIGILL ? "SIGILL (an instruction this CPU lacks?)"
-                              : "SIGFPE";
+           : number == SIGFPE ? "SIGFPE"
+                              : "SIGTRAP (a breakpoint)";
 }
 
 static void describe_fault(struct guarded *result, const struct guard *g,

@@ -28,7 +28,7 @@ struct memory guard_memory(struct guard *guard);
 /* How a call went.  After `crashed` the status means nothing. */
 struct guarded {
     enum posenc_status status;
-    bool crashed;       /* SIGSEGV, SIGBUS, SIGILL or SIGFPE */
+    bool crashed;       /* SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP */
     bool input_written; /* the fault was a write to a read-only input */
     bool overwritten;   /* the pattern around or between the rows of a tensor changed */
     bool control_left;  /* rounding mode, flush-to-zero or trap bits are not as they were */

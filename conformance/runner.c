@@ -1,12 +1,15 @@
 /*
- * The engine's own runner, for machines without Criterion and for checkers of memory: all
- * suites on all backends in one process that ends by returning from main, so that a leak or a
- * finding of a sanitizer is its exit status.  libc only.
+ * The engine's own runner, for machines without Criterion, for emulators and for checkers of
+ * memory: all suites on all backends in one process that ends by returning from main, so that a
+ * leak or a finding of a sanitizer is its exit status.  libc only.
  *
- *     runner [--full] [--backend NAME] [PACK OF VECTORS]
+ *     runner [--full] [--no-accuracy] [--backend NAME]... [PACK OF VECTORS]
  *
- * One line for each failure and each backend that cannot run here, a last line
- * "N passed, N failed, N skipped"; exit 1 on failures, 77 when nothing ran.
+ * --no-accuracy leaves the scans out, which take too long in an emulator.  Prints one line for
+ * each failure, for each backend "NAME (L lanes): N passed, N failed, N skipped" or, when it
+ * cannot run here, "off: NAME: reason", which is one that is skipped; last the sum of all.  A
+ * backend that is asked for by name has to run.  Exit 1 on failures, 2 on bad input, 77 when
+ * nothing ran.
  */
 #include "engine.h"
 #include "vectors.h"
@@ -14,9 +17,73 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MOST_BACKENDS = 64, BAD_INPUT = 2, NOTHING_RAN = 77 };
+
 struct counts {
     unsigned long passed, failed, skipped;
 };
+
+struct wanted {
+    struct conf_options options;
+    const char *pack;
+    const struct posenc_backend *backends[MOST_BACKENDS]; /* none: all of them */
+    size_t n;
+};
+
+/* ---- Arguments ---- */
+
+static int refuse_backend(const char *name, const char *reason)
+{
+    const struct posenc_backend *b;
+    fprintf(stderr, "runner: --backend: %s: %s: expected one of", name, reason);
+    for (size_t i = 0; (b = posenc_backend_at(i)); i++)
+        if (!posenc_backend_obstacle(b))
+            fprintf(stderr, " %s", b->name);
+    fprintf(stderr, "\n");
+    return BAD_INPUT;
+}
+
+static int take_backend(struct wanted *wanted, const char *name)
+{
+    const struct posenc_backend *backend = name ? posenc_backend_find(name) : NULL;
+    if (!backend)
+        return refuse_backend(name ? name : "no name", "there is no such backend");
+    if (posenc_backend_obstacle(backend))
+        return refuse_backend(name, posenc_backend_obstacle(backend));
+    for (size_t i = 0; i < wanted->n; i++)
+        if (wanted->backends[i] == backend)
+            return 0;
+    if (wanted->n < MOST_BACKENDS)
+        wanted->backends[wanted->n++] = backend;
+    return 0;
+}
+
+static int take_arguments(int argc, char **argv, struct wanted *wanted)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *argument = argv[i];
+        if (strcmp(argument, "--full") == 0) {
+            wanted->options.full = true;
+        } else if (strcmp(argument, "--no-accuracy") == 0) {
+            wanted->options.no_accuracy = true;
+        } else if (strcmp(argument, "--backend") == 0) {
+            int bad = take_backend(wanted, argv[++i]);
+            if (bad)
+                return bad;
+        } else if (argument[0] == '-' || wanted->pack) {
+            fprintf(stderr,
+                    "runner: unexpected argument: %s: expected [--full] [--no-accuracy] "
+                    "[--backend NAME]... [PACK OF VECTORS]\n",
+                    argument);
+            return BAD_INPUT;
+        } else {
+            wanted->pack = argument;
+        }
+    }
+    return 0;
+}
+
+/* ---- Results ---- */
 
 static void on_result(void *user, const struct conf_result *r)
 {
@@ -33,52 +100,58 @@ static void on_result(void *user, const struct conf_result *r)
     }
 }
 
-static size_t choose_backends(const char *name, const struct posenc_backend **chosen,
-                              size_t most)
+static void print_counts(const char *name, const struct counts *counts)
 {
-    size_t n = 0;
-    const struct posenc_backend *b;
-    for (size_t i = 0; (b = posenc_backend_at(i)) && n < most; i++) {
-        const char *obstacle = posenc_backend_obstacle(b);
-        if (name && strcmp(name, b->name) != 0)
-            continue;
-        if (obstacle)
-            printf("skipped: %s: %s\n", b->name, obstacle);
-        chosen[n++] = b;
+    printf("%s%lu passed, %lu failed, %lu skipped\n", name, counts->passed, counts->failed,
+           counts->skipped);
+    fflush(stdout);
+}
+
+static void run_backend(const struct posenc_backend *backend,
+                        const struct conf_options *options, struct counts *sum)
+{
+    struct counts counts = { 0, 0, 0 };
+    const char *obstacle = posenc_backend_obstacle(backend);
+    if (obstacle) {
+        printf("off: %s: %s\n", backend->name, obstacle);
+        sum->skipped++;
+        return;
     }
-    return n;
+    conf_run(&backend, 1, options, on_result, &counts);
+    char name[64];
+    long lanes = backend->lanes ? backend->lanes() : 0;
+    if (lanes)
+        snprintf(name, sizeof name, "%s (%ld %s): ", backend->name, lanes,
+                 lanes == 1 ? "lane" : "lanes");
+    else
+        snprintf(name, sizeof name, "%s: ", backend->name);
+    print_counts(name, &counts);
+    sum->passed += counts.passed;
+    sum->failed += counts.failed;
+    sum->skipped += counts.skipped;
 }
 
 int main(int argc, char **argv)
 {
-    struct conf_options options = { .full = false };
-    struct counts counts = { 0, 0, 0 };
+    struct wanted wanted = { .n = 0 };
     struct vectors vectors;
-    const struct posenc_backend *chosen[64];
-    const char *name = NULL, *pack = NULL;
+    struct counts sum = { 0, 0, 0 };
     char error[512];
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--full") == 0)
-            options.full = true;
-        else if (strcmp(argv[i], "--backend") == 0 && i + 1 < argc)
-            name = argv[++i];
-        else
-            pack = argv[i];
-    }
-    if (pack && vectors_load_pack(pack, &vectors, error)) {
+    int bad = take_arguments(argc, argv, &wanted);
+    if (bad)
+        return bad;
+    if (wanted.pack && vectors_load_pack(wanted.pack, &vectors, error)) {
         fprintf(stderr, "runner: %s\n", error);
-        return 2;
+        return BAD_INPUT;
     }
-    options.vectors = pack ? &vectors : NULL;
-    size_t n = choose_backends(name, chosen, sizeof chosen / sizeof chosen[0]);
-    if (n == 0) {
-        fprintf(stderr, "runner: no backend is named %s\n", name ? name : "(any)");
-        return 2;
-    }
-    size_t failed = conf_run(chosen, n, &options, on_result, &counts);
-    if (pack)
+    wanted.options.vectors = wanted.pack ? &vectors : NULL;
+    const struct posenc_backend *b;
+    for (size_t i = 0; wanted.n == 0 && (b = posenc_backend_at(i)); i++)
+        run_backend(b, &wanted.options, &sum);
+    for (size_t i = 0; i < wanted.n; i++)
+        run_backend(wanted.backends[i], &wanted.options, &sum);
+    if (wanted.pack)
         vectors_free(&vectors);
-    printf("%lu passed, %lu failed, %lu skipped\n", counts.passed, counts.failed,
-           counts.skipped);
-    return failed || counts.failed ? 1 : counts.passed ? 0 : 77;
+    print_counts("", &sum);
+    return sum.failed ? 1 : sum.passed ? 0 : NOTHING_RAN;
 }

@@ -3,6 +3,7 @@
  */
 #define _DEFAULT_SOURCE
 #include "env.h"
+#include "estimate.h"
 #include "formats.h"
 #include "sections.h"
 
@@ -84,6 +85,9 @@ static void heading(const struct console *c, const struct results *r)
             record_text(r->env, "cpu.key"), *virt ? "/" : "", virt,
             r->env ? record_text(trust, "grade") : "-", record_text(r->header, "mode"));
     json_decref(trust);
+    const char *emulator = record_text(r->env, "emulator");
+    if (*emulator)
+        fprintf(c->out, "  nothing was timed: %s\n", emulator);
     if (r->finished < r->runs)
         fprintf(c->out, "  incomplete: %d of %d runs did not finish\n", r->runs - r->finished,
                 r->runs);
@@ -211,10 +215,45 @@ static void summary(const struct console *c, const struct results *r)
             c->color ? "\033[0m" : "");
 }
 
+/* A paragraph, broken at blanks. */
+static void show_text(const struct console *c, const char *text, size_t bytes)
+{
+    int column = 0;
+    for (size_t at = 0; at < bytes;) {
+        int n = (int)strcspn(text + at, " \n");
+        const char *gap = column == 0 ? "  " : column + 1 + n > c->width ? "\n  " : " ";
+        fprintf(c->out, "%s%.*s", gap, n, text + at);
+        column = (*gap == '\n' || column == 0 ? 2 : column + 1) + n;
+        at += (size_t)n + strspn(text + at + n, " ");
+    }
+    fputc('\n', c->out);
+}
+
+static void show_estimates(const struct console *c, const json_t *records)
+{
+    struct grid grid;
+    size_t n = 0;
+    while (section_estimates(records, n, &grid) > 0) {
+        if (n++ == 0)
+            title(c, ESTIMATES_TITLE);
+        else
+            fputc('\n', c->out);
+        show(c, &grid);
+    }
+    if (n == 0)
+        return;
+    fputc('\n', c->out);
+    char *text = estimate_caveats(records);
+    for (const char *line = text; line && *line; line += strcspn(line, "\n") + 1)
+        show_text(c, line, strcspn(line, "\n"));
+    free(text);
+}
+
 int render_console(const json_t *records, FILE *out, const struct render_options *options)
 {
     struct console c = console_of(out, options);
-    for (size_t m = 0; m < results_machines(records); m++) {
+    size_t machines = estimates_only(records) ? 0 : results_machines(records);
+    for (size_t m = 0; m < machines; m++) {
         struct results r;
         if (results_make(records, m, &r))
             return -1;
@@ -228,5 +267,6 @@ int render_console(const json_t *records, FILE *out, const struct render_options
         summary(&c, &r);
         results_free(&r);
     }
+    show_estimates(&c, records);
     return 0;
 }

@@ -4,9 +4,9 @@
  */
 #define _GNU_SOURCE
 #include "env.h"
+#include "env_cpu.h"
 #include "records.h"
 
-#include <ctype.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,6 @@
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
-#if defined(__x86_64__) || defined(__i386__)
-#include <cpuid.h>
-#endif
 #if defined(__GLIBC__)
 #include <gnu/libc-version.h>
 #endif
@@ -27,39 +24,6 @@
 #ifndef POSENC_BUILD_FLAGS
 #define POSENC_BUILD_FLAGS ""
 #endif
-
-#define NOT_EXPOSED "not exposed"
-
-/* First line of a file without its newline; false where there is none. */
-static bool first_line(const char *path, char *line, int bytes)
-{
-    FILE *file = fopen(path, "r");
-    bool read = file && fgets(line, bytes, file);
-    if (file)
-        fclose(file);
-    if (read)
-        line[strcspn(line, "\n")] = 0;
-    return read;
-}
-
-/* The value of the first line "key : value" or key="value" of a file. */
-static bool value_of(const char *path, const char *key, char *value, size_t bytes)
-{
-    FILE *file = fopen(path, "r");
-    char line[4096];
-    bool found = false;
-    while (file && !found && fgets(line, sizeof line, file)) {
-        if (strncmp(line, key, strlen(key)) != 0)
-            continue;
-        const char *start = line + strlen(key);
-        start += strspn(start, " \t:=\"");
-        snprintf(value, bytes, "%.*s", (int)strcspn(start, "\"\n"), start);
-        found = true;
-    }
-    if (file)
-        fclose(file);
-    return found;
-}
 
 static json_t *text_or(bool known, const char *text)
 {
@@ -73,56 +37,6 @@ static json_t *words(const char *text)
         size_t n = strcspn(text, " ");
         json_array_append_new(array, json_stringn(text, n));
         text += n;
-    }
-    return array;
-}
-
-/* "KVMKVMKVM" and such: the hypervisor's own name where it gives one. */
-static json_t *hypervisor(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d))
-        return json_string(NOT_EXPOSED);
-    if (!(c & 1u << 31))
-        return json_null();
-    char name[13] = "";
-    __cpuid(0x40000000, a, b, c, d);
-    memcpy(name, &b, 4);
-    memcpy(name + 4, &c, 4);
-    memcpy(name + 8, &d, 4);
-    for (char *p = name; *p; p++)
-        if (!isprint((unsigned char)*p))
-            *p = 0;
-    return json_string(strncmp(name, "KVM", 3) == 0 ? "KVM" : *name ? name : "unnamed");
-#else
-    return json_string(NOT_EXPOSED);
-#endif
-}
-
-static json_t *caches(void)
-{
-    json_t *array = json_array();
-    for (int i = 0; i < 8; i++) {
-        char path[96], level[16], type[32], size[32], shared[64] = "";
-        const char *folder = "/sys/devices/system/cpu/cpu0/cache/index";
-        snprintf(path, sizeof path, "%s%d/level", folder, i);
-        if (!first_line(path, level, sizeof level))
-            break;
-        snprintf(path, sizeof path, "%s%d/type", folder, i);
-        bool known = first_line(path, type, sizeof type);
-        snprintf(path, sizeof path, "%s%d/size", folder, i);
-        known = known && first_line(path, size, sizeof size);
-        snprintf(path, sizeof path, "%s%d/shared_cpu_list", folder, i);
-        first_line(path, shared, sizeof shared);
-        if (!known)
-            continue;
-        char *unit;
-        long long bytes = strtoll(size, &unit, 10);
-        bytes *= *unit == 'K' ? 1024 : *unit == 'M' ? 1024 * 1024 : 1;
-        json_array_append_new(array, json_pack("{s:i,s:s,s:I,s:s,s:s}", "level", atoi(level),
-                                               "type", type, "bytes", (json_int_t)bytes,
-                                               "shared_by", shared, "source", "sysfs"));
     }
     return array;
 }
@@ -142,10 +56,11 @@ static json_t *frequency(void)
     const char *folder = "/sys/devices/system/cpu/cpu0/cpufreq/";
     char path[96], governor[64], driver[64], boost[16];
     snprintf(path, sizeof path, "%sscaling_governor", folder);
-    bool has_governor = first_line(path, governor, sizeof governor);
+    bool has_governor = env_first_line(path, governor, sizeof governor);
     snprintf(path, sizeof path, "%sscaling_driver", folder);
-    bool has_driver = first_line(path, driver, sizeof driver);
-    bool has_boost = first_line("/sys/devices/system/cpu/cpufreq/boost", boost, sizeof boost);
+    bool has_driver = env_first_line(path, driver, sizeof driver);
+    bool has_boost =
+        env_first_line("/sys/devices/system/cpu/cpufreq/boost", boost, sizeof boost);
     return json_pack("{s:o,s:o,s:o}", "governor", text_or(has_governor, governor), "driver",
                      text_or(has_driver, driver), "boost", text_or(has_boost, boost));
 }
@@ -154,7 +69,7 @@ static json_t *frequency(void)
 static json_t *huge_pages(void)
 {
     char line[128];
-    if (!first_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line))
+    if (!env_first_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line))
         return json_string(NOT_EXPOSED);
     char *open = strchr(line, '['), *close = open ? strchr(open, ']') : NULL;
     if (!close)
@@ -168,13 +83,18 @@ static json_t *system_facts(void)
     struct utsname name;
     char distro[128];
     bool named = uname(&name) == 0;
-    bool has_distro = value_of("/etc/os-release", "PRETTY_NAME", distro, sizeof distro);
+    bool has_distro = env_value_of("/etc/os-release", "PRETTY_NAME", distro, sizeof distro);
+    char release[64];
+    if (env_sysctl_text("kern.osproductversion", release, sizeof release))
+        has_distro = snprintf(distro, sizeof distro, "macOS %s", release) > 0;
     char kernel[160];
     snprintf(kernel, sizeof kernel, "%.60s %.90s", named ? name.sysname : "",
              named ? name.release : NOT_EXPOSED);
 #if defined(__GLIBC__)
     char libc[64];
     snprintf(libc, sizeof libc, "glibc %s", gnu_get_libc_version());
+#elif defined(__APPLE__)
+    const char *libc = "libSystem";
 #else
     const char *libc = NOT_EXPOSED;
 #endif
@@ -212,8 +132,9 @@ static double now_ns(void)
 static json_t *timer(void)
 {
     char source[64];
-    bool known = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-                            source, sizeof source);
+    bool known =
+        env_first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                       source, sizeof source);
     struct timespec resolution = { 0 };
     clock_getres(CLOCK_MONOTONIC, &resolution);
     double step = 1e9;
@@ -227,25 +148,28 @@ static json_t *timer(void)
                      "overhead_ns", step);
 }
 
+/* What /proc and /sys tell under an emulator is about the host: no name, no hypervisor. */
 json_t *env_record(const struct env_library *library)
 {
-    char name[128];
-    bool named = value_of("/proc/cpuinfo", "model name", name, sizeof name);
-    char id[160];
-    json_t *virt = hypervisor();
-    snprintf(id, sizeof id, "%s%s%s", library->cpu_key, json_is_string(virt) ? "/" : "",
-             json_is_string(virt) ? json_string_value(virt) : "");
+    char name[128], id[160];
+    bool emulated = library->emulator != NULL;
+    bool named = !emulated && env_cpu_name(name, sizeof name);
+    json_t *virt = emulated ? json_null() : env_hypervisor();
+    const char *under = emulated ? "emulated" : json_string_value(virt);
+    snprintf(id, sizeof id, "%s%s%s", library->cpu_key, under ? "/" : "", under ? under : "");
     double load[1] = { -1.0 };
     if (getloadavg(load, 1) != 1)
         load[0] = -1.0;
     json_t *env = json_pack(
-        "{s:s,s:s,s:{s:s,s:o,s:o},s:{s:o},s:{s:i,s:i},s:o,s:o,s:{s:i,s:o},s:o,s:o,s:o,s:{s:f}}",
-        "t", "env", "env_id", id, "cpu", "key", library->cpu_key, "name", text_or(named, name),
-        "features", words(library->cpu_features), "virt", "kind", virt, "cpus", "online",
-        (int)sysconf(_SC_NPROCESSORS_ONLN), "allowed", cpus_allowed(), "caches", caches(),
-        "freq", frequency(), "mem", "page", (int)sysconf(_SC_PAGESIZE), "thp", huge_pages(),
-        "os", system_facts(), "build", build(library->version), "timer", timer(), "noise",
-        "load1", load[0]);
+        "{s:s,s:s,s:{s:s,s:o,s:o},s:{s:o},s:s?,s:{s:i,s:i},s:o,s:o,s:{s:i,s:o},s:o,s:o,s:o,s:{s"
+        ":f}}",
+        "t", "env", "env_id", id, "cpu", "key", library->cpu_key, "name",
+        emulated ? json_string("emulated CPU") : text_or(named, name), "features",
+        words(library->cpu_features), "virt", "kind", virt, "emulator", library->emulator,
+        "cpus", "online", (int)sysconf(_SC_NPROCESSORS_ONLN), "allowed", cpus_allowed(),
+        "caches", emulated ? json_array() : env_caches(), "freq", frequency(), "mem", "page",
+        (int)sysconf(_SC_PAGESIZE), "thp", huge_pages(), "os", system_facts(), "build",
+        build(library->version), "timer", timer(), "noise", "load1", load[0]);
     if (env)
         json_object_set_new(env, "trust", env_trust(env, NULL, -1.0));
     return env;
@@ -309,6 +233,8 @@ static void grade_facts(struct grading *g, const json_t *env)
     const char *type = record_text(env, "build.type");
     if (json_is_false(optimised) || strcmp(type, "debug") == 0)
         lower(g, 'D', "the build is not optimised");
+    if (*record_text(env, "emulator"))
+        lower(g, 'D', "the CPU is emulated: no time says anything");
     char text[128];
     const char *virt = record_text(env, "virt.kind");
     if (*virt && strcmp(virt, NOT_EXPOSED) != 0) {

@@ -7,9 +7,9 @@
 
 #include <jansson.h>
 
-/* What the library knows of itself and of the CPU. */
+/* What the library knows of itself and of the CPU; `emulator` is NULL, or what emulates it. */
 struct env_library {
-    const char *version, *cpu_key, *cpu_features;
+    const char *version, *cpu_key, *cpu_features, *emulator;
 };
 
 /* The "env" record; its trust is what the facts alone allow. */

@@ -3,9 +3,11 @@
  * it was measured.  Reads well on a forge and as plain text.
  */
 #include "env.h"
+#include "estimate.h"
 #include "formats.h"
 #include "sections.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { LISTED_FAILURES = 50 };
@@ -26,6 +28,7 @@ static void verdict(const struct results *r, FILE *out)
     for (size_t b = 0; b < r->n_backends; b++)
         here += r->backends[b].available;
     json_t *trust = env_trust(r->env, json_object_get(r->footer, "noise"), median_null(r));
+    const char *emulator = record_text(r->env, "emulator");
     fprintf(out, "**%s** (%s), %zu backends run here.  ", record_text(r->env, "cpu.name"),
             record_text(r->env, "cpu.key"), here);
     if (t.total)
@@ -39,6 +42,11 @@ static void verdict(const struct results *r, FILE *out)
     else
         fputs("Timing: none in this run.\n\n", out);
     json_decref(trust);
+    if (*emulator)
+        fprintf(out,
+                "> Nothing was timed: %s, and times under an emulator say nothing about a "
+                "CPU.\n\n",
+                emulator);
     if (r->finished < r->runs)
         fprintf(out, "> Incomplete: %d of %d runs did not finish; what they had is shown.\n\n",
                 r->runs - r->finished, r->runs);
@@ -239,9 +247,24 @@ static void machine(const struct results *r, const struct render_options *option
             options->command ? options->command : command);
 }
 
+static void estimates(const json_t *records, FILE *out)
+{
+    struct grid grid;
+    size_t n = 0;
+    while (section_estimates(records, n, &grid) > 0) {
+        if (n++ == 0)
+            fprintf(out, "%s## %s\n\n", estimates_only(records) ? "" : "\n", ESTIMATES_TITLE);
+        put(&grid, out);
+    }
+    char *text = estimate_caveats(records);
+    for (const char *line = text; line && *line; line += strcspn(line, "\n") + 1)
+        fprintf(out, "%.*s\n\n", (int)strcspn(line, "\n"), line);
+    free(text);
+}
+
 int render_markdown(const json_t *records, FILE *out, const struct render_options *options)
 {
-    size_t machines = results_machines(records);
+    size_t machines = estimates_only(records) ? 0 : results_machines(records);
     fputs("# posenc report\n\n", out);
     for (size_t m = 0; m < machines; m++) {
         struct results r;
@@ -253,5 +276,6 @@ int render_markdown(const json_t *records, FILE *out, const struct render_option
         machine(&r, options, out);
         results_free(&r);
     }
+    estimates(records, out);
     return 0;
 }

@@ -32,13 +32,13 @@ double plot_cosine(const float *table, int64_t dim, int64_t a, int64_t b)
 void plot_sinusoidal_facts(const float *table, int64_t tokens, int64_t dim, FILE *out)
 {
     static const int64_t offsets[] = { 1, 4, 16, 32 };
-    double least = (double)table[0], most = least;
+    float least = table[0], most = table[0];
     for (int64_t i = 1; i < tokens * dim; i++) {
-        least = fmin(least, (double)table[i]);
-        most = fmax(most, (double)table[i]);
+        least = table[i] < least ? table[i] : least;
+        most = table[i] > most ? table[i] : most;
     }
     fprintf(out, "shape [%lld, %lld]\nmin %.3f\nmax %.3f\n", (long long)tokens, (long long)dim,
-            least, most);
+            (double)least, (double)most);
     for (int k = 0; k < 4; k++) {
         double sum = 0.0;
         int64_t n = tokens - offsets[k];
@@ -110,8 +110,10 @@ static double most_of(const float *table, int64_t tokens, int64_t dim)
 {
     double most = 0.0;
     for (int64_t t = 0; t < tokens; t++)
-        for (int k = 0; k < N_CURVES && curve_dims[k] < dim; k++)
-            most = fmax(most, fabs((double)table[t * dim + curve_dims[k]]));
+        for (int k = 0; k < N_CURVES && curve_dims[k] < dim; k++) {
+            double value = fabs((double)table[t * dim + curve_dims[k]]);
+            most = value > most ? value : most;
+        }
     return most > 0.0 ? ceil(most * 50.0) / 50.0 : 1.0; /* so that the tics are short numbers */
 }
 

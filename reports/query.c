@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "query.h"
+#include "estimate.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -21,7 +22,7 @@ static const json_t *env_at(const json_t *records, size_t at)
         const json_t *record = json_array_get(records, i);
         if (kind_is(record, "env"))
             return record;
-        if (kind_is(record, "header") && i < at)
+        if (kind_is(record, "header")) /* what comes before is another run's */
             break;
     }
     for (size_t i = at; i < json_array_size(records); i++)
@@ -231,8 +232,13 @@ int results_make(const json_t *records, size_t machine, struct results *r)
     }
     const char *wanted = machine_id(records, machine);
     const json_t *env = NULL;
+    bool aside = false; /* estimates are of no machine */
     for (size_t i = 0; i + 1 < n; i++) {
         const json_t *j = json_array_get(records, i);
+        if (kind_is(j, "header"))
+            aside = estimate_header(j);
+        if (aside)
+            continue;
         if (i == 0 || kind_is(j, "header") || kind_is(j, "env"))
             env = env_at(records, i);
         if (wanted && env && strcmp(record_text(env, "env_id"), wanted) != 0)

@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "records.h"
+#include "estimate.h"
 
 #include <errno.h>
 #include <math.h>
@@ -81,11 +82,12 @@ static int read_line(const char *line, const char *name, size_t number, json_t *
     }
     const char *kind = json_string_value(json_object_get(record, "t"));
     const char *schema = json_string_value(json_object_get(record, "schema"));
-    const char *wrong = !kind                                 ? "has no member \"t\" of text"
-                        : strcmp(kind, "header") != 0         ? NULL
-                        : !schema                             ? "is a header without a schema"
-                        : strcmp(schema, RECORDS_SCHEMA) != 0 ? "is of another schema"
-                                                              : NULL;
+    const char *wrong = !kind                            ? "has no member \"t\" of text"
+                        : strcmp(kind, "estimate") == 0  ? estimate_problem(record)
+                        : strcmp(kind, "header") != 0    ? NULL
+                        : !schema                        ? "is a header without a schema"
+                        : strcmp(schema, RECORDS_SCHEMA) ? "is of another schema"
+                                                         : NULL;
     if (wrong || json_array_append(list, record)) {
         snprintf(error, RECORDS_ERROR,
                  "%.200s: line %zu %s%s%.60s; a record of schema " RECORDS_SCHEMA " is needed",

@@ -281,6 +281,8 @@ int section_environment(const struct results *r, struct grid *grid)
     snprintf(text, sizeof text, "%s (%s)", record_text(env, "cpu.name"),
              record_text(env, "cpu.key"));
     fact(grid, "CPU", text);
+    if (*record_text(env, "emulator"))
+        fact(grid, "emulator", record_text(env, "emulator"));
     const char *virt = record_text(env, "virt.kind");
     snprintf(text, sizeof text, "%.0f allowed of %.0f%s%s",
              record_value(env, "cpus.allowed", 0.0), record_value(env, "cpus.online", 0.0),

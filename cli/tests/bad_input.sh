@@ -118,9 +118,15 @@ refuses 'a profile without this convention' '--convention: endpoint: expected ex
 refuses 'npy of two arrays' 'npy: one file holds one array' table rope_table --dim 8 --out npy:x.npy
 refuses 'folder that is not there' 'cannot be written: No such file' table sinusoidal --dim 8 --out csv:no/such/x.csv
 refuses 'output is a folder' 'it is a folder' table sinusoidal --dim 8 --out csv:/tmp
-refuses 'no space left' 'cannot be written: No space left' table sinusoidal --dim 8 --out csv:/dev/full
-refuses 'no space left for records' 'cannot be written: No space left' verify --kernel alibi --backend libm \
-    --suite vectors --out jsonl:/dev/full
+full='>/dev/full' # Linux has it, macOS has not
+if [ -c /dev/full ]; then
+    refuses 'no space left' 'cannot be written: No space left' table sinusoidal --dim 8 --out csv:/dev/full
+    refuses 'no space left for records' 'cannot be written: No space left' verify --kernel alibi --backend libm \
+        --suite vectors --out jsonl:/dev/full
+else
+    full=
+    skip 'no space left' 'there is no /dev/full'
+fi
 refuses 'unwritable before the work begins' 'cannot be written' verify --full --out md:no/such/x.md
 refuses 'the same file twice' 'is written already' table sinusoidal --dim 8 --out csv:x --out npy:x
 refuses 'two formats on stdout' 'goes to stdout already' verify --out md --out csv
@@ -131,11 +137,10 @@ else
     mkdir closed && chmod 500 closed
     refuses 'folder that may not be written' 'Permission denied' table sinusoidal --dim 8 --out "csv:$scratch/closed/x"
 fi
-run sh -c '"$0" table sinusoidal --dim 8 >/dev/full' "$POSENC"
-if [ $status = 2 ] && grep -q 'No space left' stderr; then pass 'full stdout'; else fail 'full stdout' "exit $status"; fi
 
-for redirection in '>&-' '>/dev/full'; do
-    for arguments in list 'verify --kernel alibi --backend scalar --suite vectors --out jsonl:r.jsonl --out console' \
+# shellcheck disable=SC2086  # none or one
+for redirection in '>&-' $full; do
+    for arguments in list 'table sinusoidal --dim 8' 'verify --kernel alibi --backend scalar --suite vectors --out jsonl:r.jsonl --out console' \
         'table sinusoidal --dim 512 --tokens 500'; do
         # shellcheck disable=SC2086  # a list of words
         run sh -c "\"\$0\" \"\$@\" $redirection" "$POSENC" $arguments
@@ -163,8 +168,10 @@ refuses 'empty vectors' 'empty.pack' verify --vectors "$scratch/empty.pack"
 refuses 'no vectors there' 'none.pack' verify --vectors "$scratch/none.pack"
 
 echo 'this is no shared library' >text.so
-head -c 3000 "$PLUGIN" >short.so
-refuses 'plug-in that was cut short' 'short.so: cannot be loaded.*cut short' list --plugin "$scratch/short.so"
+head -c 1000 "$PLUGIN" >short.so
+says='short.so: cannot be loaded' # by the system, but where it would die of it
+[ "$(head -c 4 "$PLUGIN" | tail -c 3)" != ELF ] || says="$says.*cut short"
+refuses 'plug-in that was cut short' "$says" list --plugin "$scratch/short.so"
 echo 'this is no budget' >budgets.txt
 refuses 'budgets that are none' 'budgets.txt: line 1' verify --budgets "$scratch/budgets.txt"
 refuses 'empty budgets' '/dev/null: holds no budget' verify --budgets /dev/null
@@ -190,7 +197,7 @@ refuses 'forced backend that is unknown' 'POSENC_BACKEND: nope: expected one of.
 refuses 'the same for list' 'POSENC_BACKEND: nope' list
 export POSENC_BACKEND=template
 refuses 'forced backend that is a family' 'POSENC_BACKEND: template: expected one of [^?]*scalar' list
-if grep -q 'did you mean\|, template' stderr; then fail 'families are not suggested' 'one is'; else pass 'families are not suggested'; fi
+if grep -Eq 'did you mean|, template' stderr; then fail 'families are not suggested' 'one is'; else pass 'families are not suggested'; fi
 off=$(unset POSENC_BACKEND; "$POSENC" list backends | awk 'NR > 3 && /^[*+ ] [a-z]/ { split(substr($0, 3), f, " ")
     if (f[4] == "no") print f[1] }' | head -n 1)
 if [ -n "$off" ]; then

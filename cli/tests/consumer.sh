@@ -19,7 +19,7 @@ expect 'meson install' env DESTDIR="$prefix" "$meson" install -C "$build" --no-r
 config=$(find "$prefix" -name posenc.pc)
 lib=$(dirname "$(dirname "$config")")
 if [ -n "$config" ]; then pass 'posenc.pc is installed'; else fail 'posenc.pc is installed' "$prefix"; fi
-export PKG_CONFIG_PATH="$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$prefix" LD_LIBRARY_PATH="$lib"
+export PKG_CONFIG_PATH="$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$prefix" LD_LIBRARY_PATH="$lib" DYLD_LIBRARY_PATH="$lib"
 flags() {
     pkg-config "$@" posenc
 }
@@ -50,7 +50,11 @@ expect 'it runs' out/consumer
 
 # Only posenc_* leaves the library.
 if command -v nm >found; then
-    run sh -c "nm -D --defined-only '$lib'/libposenc.so | awk '{ print \$3 }' | grep -v '^posenc_'"
+    if [ -f "$lib/libposenc.dylib" ]; then # where C's names begin with an underscore
+        run sh -c "nm -gU '$lib'/libposenc.dylib | awk '{ print \$3 }' | grep -v '^_posenc_'"
+    else
+        run sh -c "nm -D --defined-only '$lib'/libposenc.so | awk '{ print \$3 }' | grep -v '^posenc_'"
+    fi
     if [ ! -s stdout ]; then pass 'exports are posenc_* only'; else fail 'exports are posenc_* only' ''; fi
 else
     skip 'exports are posenc_* only' 'no nm'

@@ -59,14 +59,14 @@ same 'safetensors names cos' "$(head -c 256 work/x | tr -d '\0' | grep -ac '"cos
 same 'safetensors names sin' "$(head -c 256 work/x | tr -d '\0' | grep -ac '"sin".*\[5, *3\]')" 1
 rm -f work/x
 run "$POSENC" table rope_table --dim 6 --positions -2..2
-same 'csv: a line of names and a line a position' "$(wc -l <stdout)" 6
+same 'csv: a line of names and a line a position' "$(($(wc -l <stdout)))" 6
 same 'csv: columns' "$(head -n 1 stdout)" 'position,cos[0],cos[1],cos[2],sin[0],sin[1],sin[2]'
 same 'csv: positions' "$(cut -d, -f1 stdout | tr '\n' ' ')" 'position -2 -1 0 1 2 '
 same 'cos is even, sin is odd' "$(awk -F, 'NR == 2 { a = $2; b = $5 } NR == 6 { print (a == $2 && b == -$5) }' stdout)" 1
 run "$POSENC" table sinusoidal --dim 5 --positions 3 --layout sin_cos
 same 'odd dim: halves end in a zero column' "$(tail -n 1 stdout | cut -d, -f6)" 0
 run "$POSENC" table rope_table --dim 64 --rotary-dim 32 --tokens 1
-same 'rotary_dim: half as many pairs' "$(tail -n 1 stdout | tr ',' '\n' | wc -l)" 33
+same 'rotary_dim: half as many pairs' "$(($(tail -n 1 stdout | tr ',' '\n' | wc -l)))" 33
 run "$POSENC" table rope_table --model llama-3.1-8b --positions 131071
 cp stdout preset
 run "$POSENC" table rope_table --dim 128 --rope-theta 500000 --scaling llama3 --factor 8 --low-freq-factor 1 \

@@ -175,7 +175,7 @@ static double memory_of(const struct problem *p)
 static int fits(const struct model *m, const char *path, char error[MODEL_ERROR])
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    double limit = (double)pages * (double)page / MEMORY_SHARE;
+    double limit = (double)pages * (double)page / (double)MEMORY_SHARE;
     for (size_t i = 0; pages > 0 && page > 0 && i < m->n_cases; i++) {
         double bytes = memory_of(&m->cases[i].bench.problem);
         if (bytes <= limit)

@@ -41,9 +41,10 @@ SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
 
 SIMD_INLINE vf vf_zip_lo(vf a, vf b) { return svzip1_f32(a, b); }
 SIMD_INLINE vf vf_zip_hi(vf a, vf b) { return svzip2_f32(a, b); }
+/* REVW merges into its destination: each turn of a loop would wait for the one before. */
 SIMD_INLINE vf vf_swap_pairs(vf a)
 {
-    return svreinterpret_f32_u64(svrevw_u64_x(SIMD_ALL64, svreinterpret_u64_f32(a)));
+    return svtbl_f32(a, sveor_n_u32_x(SIMD_ALL32, svindex_u32(0, 1), 1));
 }
 SIMD_INLINE vf vf_add(vf a, vf b) { return svadd_f32_x(SIMD_ALL32, a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return svsub_f32_x(SIMD_ALL32, a, b); }

@@ -18,7 +18,7 @@ static void fill(void)
 {
     for (int t = 0; t < TOKENS; t++)
         for (int i = 0; i < DIM; i += 2) {
-            double angle = t * pow(10000.0, -(double)i / DIM);
+            double angle = t * pow(10000.0, -i / (double)DIM);
             table[t * DIM + i] = (float)sin(angle);
             table[t * DIM + i + 1] = (float)cos(angle);
         }
@@ -34,7 +34,7 @@ static void test_facts(void)
     /* Rows have equal norms, so the similarity at offset k is the mean of cos(k omega). */
     double similarity = 0.0;
     for (int i = 0; i < DIM; i += 2)
-        similarity += cos(4.0 * pow(10000.0, -(double)i / DIM)) / (DIM / 2);
+        similarity += cos(4.0 * pow(10000.0, -i / (double)DIM)) / (DIM / 2);
     char wanted[64];
     snprintf(wanted, sizeof wanted, "at offset 4: %.3f\n", similarity);
     require(strstr(text, "shape [40, 16]\n"), "the shape is printed");

@@ -7,27 +7,12 @@
 #include "../env.h"
 #include "../grid.h"
 #include "../query.h"
-#include "../render.h"
+#include "rendered.h"
 #include "tap.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static char *rendered(const char *format, const json_t *records, int width)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    struct render_options options = { .width = width, .color = 0 };
-    int status = out ? render(format, records, out, &options) : -1;
-    if (out)
-        fclose(out);
-    if (status == 0)
-        return text;
-    free(text);
-    return NULL;
-}
 
 static size_t count(const char *text, const char *what)
 {
@@ -36,8 +21,6 @@ static size_t count(const char *text, const char *what)
         n++;
     return n;
 }
-
-static bool contains(const char *text, const char *what) { return text && strstr(text, what); }
 
 static json_t *reread(const char *text, char error[RECORDS_ERROR])
 {
@@ -333,7 +316,7 @@ static void test_trust(void)
     json_decref(env);
     json_decref(good);
     json_decref(noisy);
-    struct env_library library = { "1.2.3", "key", "one two" };
+    struct env_library library = { "1.2.3", "key", "one two", NULL };
     env = env_record(&library);
     require(env && strcmp(record_text(env, "build.library"), "1.2.3") == 0 &&
                 json_array_size(json_object_get(json_object_get(env, "cpu"), "features")) ==
@@ -341,6 +324,27 @@ static void test_trust(void)
                 strchr("ABCD", record_text(env, "trust.grade")[0]),
             "the environment of this machine can be told");
     json_decref(env);
+}
+
+static void test_emulation(void)
+{
+    struct env_library library = { "1.2.3", "key", "", "a machine of paper runs this program" };
+    json_t *records =
+        json_pack("[{s:s,s:s},o]", "t", "header", "mode", "full", env_record(&library));
+    const json_t *env = json_array_get(records, 1);
+    require(
+        strcmp(record_text(env, "emulator"), library.emulator) == 0 &&
+            strcmp(record_text(env, "trust.grade"), "D") == 0 &&
+            strcmp(record_text(env, "env_id"), "key/emulated") == 0,
+        "an emulator is recorded, nothing measured under it is trusted or mixed with others");
+    char *md = rendered("md", records, 0), *console = rendered("console", records, 132);
+    require(contains(md, "Nothing was timed: a machine of paper") &&
+                contains(md, "| emulator | a machine of paper") &&
+                contains(console, "nothing was timed: a machine of paper"),
+            "a report says why it has no times");
+    free(md);
+    free(console);
+    json_decref(records);
 }
 
 int main(int argc, char **argv)
@@ -361,6 +365,7 @@ int main(int argc, char **argv)
     test_junit(records);
     test_numbers();
     test_trust();
+    test_emulation();
     require(render("html5", records, stdout, NULL) != 0, "an unknown format is refused");
     json_decref(records);
     return tap_end();

@@ -1,0 +1,104 @@
+/*
+ * The inner loops of the templates, each in a function of its own: what llvm-mca is given and
+ * what measure.c times.  The loops are those of impl/kernels, called as the kernels call them with
+ * whole vectors of positions from zero up; none is written again here.
+ *
+ * BACKEND is the file of a backend of family template, its flags those of impl/meson.build.
+ */
+#include BACKEND
+
+#include "loops.h"
+
+int64_t lanes_of_loops(void) { return vf_lanes(); }
+
+/* Rows of one vector of pairs. */
+static struct run rows(const struct loop *loop)
+{
+    return (struct run){
+        .freqs = loop->freqs,
+        .count = loop->turns,
+        .scale = (double)loop->scale,
+        .dim = 2 * vf_lanes(),
+        .pairs = vf_lanes(),
+        .out = loop->out,
+        .sine = loop->sines,
+        .x = loop->x,
+        .x_scale = loop->scale,
+        .out_stride = loop->stride,
+        .sine_stride = loop->stride,
+        .x_stride = loop->stride,
+    };
+}
+
+static struct token heads(const struct loop *loop)
+{
+    return (struct token){
+        .pairs = loop->stride / 2,
+        .heads = loop->turns,
+        .sign = loop->scale,
+        .cosine = loop->table,
+        .sine = loop->table + 4 * vf_lanes(),
+        .x = loop->x,
+        .out = loop->out,
+        .x_stride = loop->stride,
+        .out_stride = loop->stride,
+    };
+}
+
+static struct posenc_learned_args one_token(const struct loop *loop)
+{
+    struct posenc_learned_args args = POSENC_LEARNED_ARGS;
+    struct posenc_tensor row = { .shape = { 1, 1, 1, loop->vectors * vf_lanes() } };
+
+    args.table = args.x = args.out = row;
+    args.table.data = (void *)(uintptr_t)loop->table;
+    args.x.data = (void *)(uintptr_t)loop->x;
+    args.out.data = loop->out;
+    args.x_scale = loop->scale;
+    return args;
+}
+
+/* flatten: a kernel has nothing to call in its loop but mend_small, and neither has this. */
+#define LOOP(kernel, profile, variant, body)                                                   \
+    __attribute__((flatten)) void LOOP_NAME(kernel, profile, variant)(const struct loop *loop) \
+    {                                                                                          \
+        body;                                                                                  \
+    }
+
+#define EXACT(sink, how)                                                                       \
+    struct run run = rows(loop);                                                               \
+    group_rows(&run, sink, how, 0, run.count, 0, vf_lanes(), vf_set1(loop->limit),             \
+               vd_load(loop->cosine), vd_load(loop->sine))
+#define HF_F32(sink, how)                                                                      \
+    struct run run = rows(loop);                                                               \
+    run_elements(&run, sink, how)
+LOOP(sinusoidal, exact, interleaved, EXACT(TO_INTERLEAVED, STORED))
+LOOP(sinusoidal, exact, sin_cos, EXACT(TO_SIN_COS, STORED))
+LOOP(sinusoidal, hf_f32, interleaved, HF_F32(TO_INTERLEAVED, STORED))
+LOOP(sinusoidal_add, exact, interleaved, EXACT(TO_INTERLEAVED, ADDED))
+LOOP(sinusoidal_add, exact, sin_cos, EXACT(TO_SIN_COS, ADDED))
+LOOP(rope_table, exact, plain, EXACT(TO_COS_AND_SIN, STORED))
+LOOP(rope_table, hf_f32, plain, HF_F32(TO_COS_AND_SIN, STORED))
+
+#define ROPE(pairing)                                                                          \
+    struct token token = heads(loop);                                                          \
+    rotate_strip(pairing, &token, 0, 4, step_pairs(pairing))
+LOOP(rope_half, given, plain, ROPE(HALF))
+LOOP(rope_interleaved, given, plain, ROPE(INTERLEAVED))
+
+LOOP(learned_add, given, plain, struct posenc_learned_args args = one_token(loop);
+     learned_add(&args))
+
+#define ALIBI(add, causal)                                                                     \
+    alibi_row(add, causal, loop->scale, loop->query, vf_lanes() * loop->vectors, loop->scale,  \
+              loop->x, loop->out)
+LOOP(alibi, given, plain, ALIBI(false, false))
+LOOP(alibi, given, causal, ALIBI(false, true))
+LOOP(alibi_add, given, plain, ALIBI(true, false))
+LOOP(alibi_add, given, causal, ALIBI(true, true))
+
+#define T5(add)                                                                                \
+    t5_row(add, loop->table, loop->scale, loop->x, loop->out, vf_lanes() * loop->vectors)
+LOOP(t5_bias, given, plain, T5(false))
+LOOP(t5_bias_add, given, plain, T5(true))
+#undef LOOP

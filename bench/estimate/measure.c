@@ -1,0 +1,121 @@
+/*
+ * Times the loops of loops.c (linked as the assembler that llvm-mca was given), all in the L1
+ * cache: how far the estimate of the core at hand is off.  Prints
+ *
+ *     cycle NANOSECONDS
+ *     NAME VECTORS CYCLES         vectors that one turn stores, cycles a turn takes
+ *
+ * A cycle is what one of a chain of dependent additions takes, timed among the loops.  Minima of
+ * many rounds: what disturbs only adds.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "loops.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum { RESULTS = 2048, ROUNDS = 400 };
+static const int calls = 40, additions = 20000;
+
+static const struct {
+    const char *name;
+    void (*run)(const struct loop *);
+    int64_t vectors;
+} loops[] = {
+#define LOOP(kernel, profile, variant, vectors)                                                \
+    { #kernel "__" #profile "__" #variant, LOOP_NAME(kernel, profile, variant), vectors },
+#include "loops.def"
+};
+enum { N = sizeof loops / sizeof *loops };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+/* Register to register: some cores add constants without spending a cycle. */
+static double chain(void)
+{
+    uint64_t sum = 0, one = 1;
+    double begin = now();
+    for (int i = 0; i < additions / 8; i++)
+#if defined(__x86_64__)
+        __asm__ volatile("add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n"
+                         "add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n"
+                         : "+r"(sum)
+                         : "r"(one));
+#elif defined(__aarch64__)
+        __asm__ volatile("add %0, %0, %1\n add %0, %0, %1\n add %0, %0, %1\n add %0, %0, %1\n"
+                         "add %0, %0, %1\n add %0, %0, %1\n add %0, %0, %1\n add %0, %0, %1\n"
+                         : "+r"(sum)
+                         : "r"(one));
+#else
+#error "a chain of additions is known for x86-64 and AArch64 only"
+#endif
+    return (now() - begin) / additions;
+}
+
+static double call(int i, const struct loop *loop)
+{
+    double begin = now();
+    for (int k = 0; k < calls; k++)
+        loops[i].run(loop);
+    return (now() - begin) / calls;
+}
+
+/* Frequencies of 0.01 rad and tables of one angle: every row is evaluated, none is small. */
+static const struct posenc_freqs *plan(void)
+{
+    static float omega[POSENC_PLAN_PAD];
+    static double cosines[POSENC_STEP * POSENC_PLAN_PAD], sines[POSENC_STEP * POSENC_PLAN_PAD];
+    static uint64_t turns[POSENC_PLAN_PAD];
+    static struct posenc_freqs freqs = { .stride = POSENC_PLAN_PAD };
+
+    for (int i = 0; i < POSENC_STEP * POSENC_PLAN_PAD; i++) {
+        cosines[i] = 0.8;
+        sines[i] = 0.6;
+        omega[i % POSENC_PLAN_PAD] = 0.01f;
+    }
+    freqs.step1_cos = cosines;
+    freqs.step1_sin = sines;
+    freqs.view.omega_f32 = omega;
+    freqs.view.turn_hi = freqs.view.turn_lo = turns;
+    return &freqs;
+}
+
+int main(void)
+{
+    static _Alignas(64) float x[RESULTS], table[RESULTS], out[2 * RESULTS];
+    static double cosine[POSENC_PLAN_PAD], sine[POSENC_PLAN_PAD];
+    double least[N], cycle = 1e30;
+    struct loop loop = { .freqs = plan(), .cosine = cosine, .sine = sine, .x = x };
+
+    for (int i = 0; i < RESULTS; i++)
+        x[i] = table[i] = 0.5f;
+    for (int i = 0; i < POSENC_PLAN_PAD; i++)
+        cosine[i] = sine[i] = 0.5;
+    loop.table = table;
+    loop.out = out;
+    loop.sines = out + RESULTS;
+    loop.scale = 1.0f;
+    loop.limit = 0x1p-24f;
+    loop.query = RESULTS;
+    loop.vectors = RESULTS / lanes_of_loops();
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < N; i++) {
+            loop.turns = loop.vectors / loops[i].vectors;
+            loop.stride = loops[i].vectors * lanes_of_loops();
+            double ns = call(i, &loop);
+            least[i] = round == 0 || ns < least[i] ? ns : least[i];
+        }
+        double ns = chain();
+        cycle = ns < cycle ? ns : cycle;
+    }
+    printf("cycle %.6f\n", cycle);
+    for (int i = 0; i < N; i++)
+        printf("%s %lld %.4f\n", loops[i].name, (long long)loops[i].vectors,
+               least[i] / cycle * (double)loops[i].vectors / (double)loop.vectors);
+    return 0;
+}

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Nothing is timed where something emulates the CPU: bench says so, with the emulator's name, and exits 77;
+# report has everything but times.
+. "$(dirname "$0")/tap.sh"
+
+# untimed EMULATOR AND ITS OPTIONS: of a cross build, POSENC runs in one already.
+untimed() {
+    name=${1:-the emulator of a cross build}
+    if [ $# != 0 ] && ! command -v "$1" >found; then
+        skip "bench under $name" "no $1"
+        return
+    fi
+    run "$@" "$POSENC" bench --kernel alibi --backend scalar --out jsonl:r.jsonl
+    if [ $status = 77 ] && grep -q "nothing is timed here: .*${1:-qemu}" stderr && [ ! -s stdout ] && [ -z "$(ls work)" ]; then
+        pass "bench under $name"
+    else
+        fail "bench under $name" "exit $status, files: $(ls work)"
+    fi
+    rm -rf work/*
+}
+
+untimed_report() {
+    name=${1:-the emulator of a cross build}
+    if [ $# != 0 ] && ! command -v "$1" >found; then
+        skip "report under $name" "no $1"
+        return
+    fi
+    run "$@" "$POSENC" report --kernel alibi --backend scalar --dir rep
+    if [ $status = 0 ] && grep -q '"t": *"conf"' work/rep/results.jsonl && ! grep -q '"t": *"bench"' work/rep/results.jsonl; then
+        pass "report under $name"
+    else
+        fail "report under $name" "exit $status"
+    fi
+    rm -rf work/*
+}
+
+if [ -n "${MESON_EXE_WRAPPER:-}" ]; then
+    untimed
+    untimed_report
+else
+    case $(uname -sm) in
+    'Linux x86_64') emulator='qemu-x86_64 -cpu max' ;;
+    'Linux aarch64') emulator=qemu-aarch64 ;;
+    *) emulator=qemu ;;
+    esac
+    # shellcheck disable=SC2086  # a list of words
+    {
+        untimed $emulator
+        untimed_report $emulator
+    }
+    untimed valgrind
+fi
+finish

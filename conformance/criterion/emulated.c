@@ -1,0 +1,40 @@
+/*
+ * Criterion under an emulator (qemu-user), for cross builds.  Criterion starts each test as a
+ * process of its own by execve() of this very program, which the kernel refuses: it is a program
+ * for another CPU.  This execve(), which the program exports over the C library's, then starts
+ * the emulator with it.
+ *
+ * MESON_EXE_WRAPPER is the emulator with its options, in the shell's words; meson test sets it
+ * from the exe_wrapper of the cross file.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MOST_ARGUMENTS = 64 };
+
+int execve(const char *path, char *const argv[], char *const envp[])
+{
+    /* -0: what the program sees as its own name, by which Criterion tells a test from the rest. */
+    static char shell[] = "/bin/sh", option[] = "-c", name[] = "sh",
+                script[] = "eval \"exec $MESON_EXE_WRAPPER -0 \\\"\\$@\\\"\"";
+    char *emulated[MOST_ARGUMENTS + 8] = { shell, option, script, name, argv[0] };
+    char program[4096];
+    syscall(SYS_execve, path, argv, envp);
+    if (errno != ENOEXEC || !getenv("MESON_EXE_WRAPPER"))
+        return -1;
+    size_t n = 5, length = strlen(path);
+    if (length >= sizeof program)
+        return errno = ENAMETOOLONG, -1;
+    memcpy(program, path, length + 1);
+    emulated[n++] = program;
+    for (int i = 1; argv[0] && argv[i]; i++) {
+        if (i > MOST_ARGUMENTS)
+            return errno = E2BIG, -1;
+        emulated[n++] = argv[i];
+    }
+    return (int)syscall(SYS_execve, shell, emulated, envp);
+}

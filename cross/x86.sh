@@ -1,0 +1,328 @@
+# shellcheck shell=sh disable=SC2154
+# Other x86-64 CPUs than this one.  Sourced by run, whose functions it uses.
+#
+#     ./run test-avx512     a static program with the AVX-512 backend, on this CPU where it can and in Bochs,
+#                           which interprets every instruction, so that any machine vouches for it
+#     ./run test-baseline   the engine in qemu-user on a CPU with SSE2 only, and on one with AVX2 but no
+#                           AVX-512: nothing may run there that the CPU lacks
+
+# is_x86 LABEL: says and counts where it is not.
+is_x86() {
+    case $(uname -s)-$(uname -m) in
+    Linux-x86_64) return 0 ;;
+    esac
+    say "$1: it takes Linux on x86-64, this is $(uname -s) on $(uname -m)"
+    tally "$job: $1" 0 0 1
+    return 1
+}
+
+# ---- AVX-512 ----
+
+test_avx512() {
+    is_x86 'programs for x86-64' || return 0
+    bochs=build-avx512/bochs static=build-avx512/conformance/criterion/runner
+    pack=build/conformance/golden/vectors.pack
+    # Bochs' guest has one program and no libraries, so none that is only shared (SLEEF).
+    if ! configure build-avx512 -Dauto_features=disabled -Ddefault_library=static -Dc_link_args=-static ||
+        ! compile build-avx512 runner; then
+        tally "$job: static build" 0 1 0
+        return
+    fi
+    if [ ! -f $pack ]; then
+        say 'no pack of vectors was built: it needs jansson'
+        cannot "$job: golden vectors"
+        return
+    fi
+    guests=
+    if bochs_ready; then
+        # On a core each.  scalar is the reference: what it does not pass either is the emulator's fault.
+        for backend in avx512 scalar; do
+            bochs_runner $backend &
+            guests="$guests $backend:$!"
+        done
+    else
+        cannot "$job: in Bochs"
+    fi
+    # Bochs alone where this CPU cannot.
+    here=no
+    if avx512_here; then
+        here=yes
+        $static --no-accuracy --backend avx512 --backend scalar $pack >build-avx512/here.log 2>&1
+        avx512_count 'this CPU' $? build-avx512/here.log
+    fi
+    for guest in $guests; do
+        wait "${guest#*:}"
+        avx512_count 'in Bochs' $? "$bochs/${guest%:*}.log"
+    done
+    [ $here = no ] || [ -z "$guests" ] || avx512_same
+}
+
+# The four sets that the backend needs.
+avx512_here() {
+    for flag in avx512f avx512bw avx512dq avx512vl; do
+        grep -qw $flag /proc/cpuinfo || {
+            say "this CPU lacks $flag: AVX-512 in Bochs alone"
+            return 1
+        }
+    done
+}
+
+# Bochs, what makes a disc to boot from, and a kernel.
+bochs_ready() {
+    bring bochs:bochs /usr/lib/x86_64-linux-gnu/bochs/plugins/libbx_term_gui.so:bochs-term \
+        /usr/share/bochs/BIOS-bochs-latest:bochsbios /usr/share/bochs/VGABIOS-lgpl-latest:vgabios \
+        /usr/lib/ISOLINUX/isolinux.bin:isolinux /usr/lib/syslinux/modules/bios/ldlinux.c32:syslinux-common \
+        xorriso:xorriso cpio:cpio || return 1
+    mkdir -p "$bochs"
+    sh cross/bochs/kernel.sh "$bochs" && return 0
+    [ "$install" = yes ] || return 1
+    say 'once more with new lists of packages'
+    $root apt-get update -qq && sh cross/bochs/kernel.sh "$bochs"
+}
+
+# A quiet machine takes about a minute; one that takes five hangs.
+bochs_runner() {
+    sh cross/bochs/guest.sh "$bochs/$1" "$bochs/vmlinuz" 300 "$static" "$pack" --no-accuracy --backend "$1" /data \
+        >"$bochs/$1.log" 2>"$bochs/$1.err"
+}
+
+# avx512_count WHERE STATUS LOG: what the runner counted, and an end that it does not know of.
+avx512_count() {
+    tally_runner "$job: $1" "$3"
+    [ "$2" -gt 1 ] || return 0
+    [ ! -s "${3%.log}.err" ] || cat "${3%.log}.err"
+    tally "$job: $1: the runner ended with $2" 0 1 0
+}
+
+avx512_same() {
+    right=0
+    for backend in avx512 scalar; do
+        counted=$(grep "^$backend .* passed" build-avx512/here.log)
+        [ -n "$counted" ] && [ "$counted" = "$(grep "^$backend .* passed" "$bochs/$backend.log")" ] &&
+            right=$((right + 1))
+    done
+    tally "$job: the same cases on this CPU and in Bochs" $right $((2 - right)) 0
+}
+
+# ---- An old CPU ----
+
+# A fault of the emulator: qemu 7.2 reads 16 bytes for the 4 in memory of a scalar fused multiply-add, which is a
+# crash at the end of a guarded buffer.  gcc's objects have none that reads a caller's tensor; clang 14's have, in
+# sinusoidal_add, and fail here for it.
+#
+# qemu64 is AMD's first 64-bit CPU and a little more.  Haswell here is without what qemu does not emulate and
+# would warn of.
+baseline_cpu() {
+    case $1 in
+    sse2) echo qemu64,-sse3,-cx16 ;;
+    avx2) echo Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid ;;
+    esac
+}
+
+# Of a level and a backend: what the CPU lacks, nothing where it runs.  A new backend gets its line here.
+baseline_lacks() {
+    case $1-$2 in
+    *-avx512 | *-sleef_avx512 | *-autovec_v4) echo avx512f ;;
+    sse2-avx2 | sse2-sleef_avx2 | sse2-autovec_v3) echo avx2 ;;
+    avx2-avx2 | avx2-sleef_avx2 | avx2-autovec_v3) ;;
+    *-scalar | *-libm) ;;
+    *) echo 'nothing that cross/x86.sh knows of' ;;
+    esac
+}
+
+test_baseline() {
+    is_x86 'programs for x86-64' || return 0
+    bring objdump:binutils || {
+        cannot "$job: instructions in the objects"
+        return
+    }
+    baseline_objects
+    bring qemu-x86_64:qemu-user || {
+        cannot "$job: in qemu"
+        return
+    }
+    if [ ! -x build/posenc ]; then
+        say 'the program was not built: it needs jansson'
+        cannot "$job: the program and the vectors"
+        return
+    fi
+    baseline=build/baseline
+    mkdir -p "$baseline"
+    "${CC:-cc}" -std=c11 -O2 -o "$baseline/illegal" cross/illegal.c || {
+        tally "$job: cross/illegal.c" 0 1 0
+        return
+    }
+    names=$(build/posenc list backends | baseline_list | cut -d' ' -f1)
+    for level in sse2 avx2; do
+        baseline_runner $level & # they take the time; both at once, and the rest meanwhile
+    done
+    for level in sse2 avx2; do
+        baseline_program $level
+    done
+    wait
+    for level in sse2 avx2; do
+        tally_runner "$job: $level" "$baseline/$level.log"
+        status=$(cat "$baseline/$level.status")
+        [ "$status" -le 1 ] || tally "$job: $level: the runner ended with $status" 0 1 0
+    done
+}
+
+# on LEVEL PROGRAM ARGUMENTS...
+on() {
+    cpu=$(baseline_cpu "$1")
+    shift
+    QEMU_CPU=$cpu qemu-x86_64 "$@"
+}
+
+baseline_runner() {
+    usable=
+    for name in $names; do
+        [ -n "$(baseline_lacks "$1" "$name")" ] || usable="$usable --backend $name"
+    done
+    # shellcheck disable=SC2086  # a list of words
+    on "$1" build/conformance/criterion/runner --no-accuracy $usable build/conformance/golden/vectors.pack \
+        >"$baseline/$1.log" 2>&1
+    echo $? >"$baseline/$1.status"
+}
+
+# From posenc list backends: "NAME runs", "NAME serves" (the default) or "NAME off: REASON" each.
+baseline_list() {
+    awk '
+        function flush() { if (name) print name, state }
+        /^[*+ ] [a-z]/ && split(substr($0, 3), field, " ") > 4 && field[4] ~ /^(yes|no)$/ {
+            flush()
+            name = field[1]
+            state = field[4] == "no" ? "off:" : /^[*]/ ? "serves" : "runs"
+        }
+        /^ *needs .*: / && state == "off:" { state = state " " substr($0, match($0, /: /) + 2) }
+        END { flush() }'
+}
+
+# expect TEXT COMMAND...: one test.
+expect() {
+    text=$1
+    shift
+    if "$@" >"$baseline/check.log" 2>&1; then
+        right=$((right + 1))
+    else
+        wrong=$((wrong + 1))
+        say "$job: $level: failed: $text"
+        cat "$baseline/check.log"
+    fi
+}
+
+# What the program says and does on a CPU of this level.
+baseline_program() {
+    level=$1 right=0 wrong=0 default=scalar
+    [ "$level" != avx2 ] || default=avx2
+    for set in sse2 sse3 ssse3 sse4_1 popcnt bmi2 avx f16c fma avx2 avx512f; do
+        expect "an instruction of $set runs where the CPU has it, and only there" baseline_instruction $set
+    done
+    expect 'list backends names each that is off with its reason, and the default' baseline_listed
+    for kernel in sinusoidal rope_table; do
+        for first in 0 1000000 2147482648; do
+            expect "$kernel from $first has the bits of this CPU" baseline_table $kernel $first
+        done
+    done
+    for name in $names; do
+        [ -z "$(baseline_lacks "$level" "$name")" ] ||
+            expect "$name is refused, and what is usable is named" baseline_refused "$name"
+    done
+    tally "$job: $level: the program" $right $wrong 0
+}
+
+baseline_instruction() {
+    wanted=0
+    case $level-$1 in
+    sse2-sse2 | avx2-[!a]* | avx2-avx | avx2-avx2) ;;
+    *) wanted=1 ;;
+    esac
+    on "$level" "$baseline/illegal" "$1"
+    status=$?
+    echo "exit $status, expected $wanted"
+    [ $status = $wanted ]
+}
+
+baseline_listed() {
+    for name in $names; do
+        lacks=$(baseline_lacks "$level" "$name")
+        if [ -n "$lacks" ]; then
+            echo "$name off: CPU lacks $lacks"
+        elif [ "$name" = "$default" ]; then
+            echo "$name serves"
+        else
+            echo "$name runs"
+        fi
+    done >"$baseline/$level.expected"
+    on "$level" build/posenc list backends >"$baseline/list" || return 1
+    baseline_list <"$baseline/list" >"$baseline/$level.list"
+    diff "$baseline/$level.expected" "$baseline/$level.list"
+}
+
+baseline_table() {
+    build/posenc table "$1" --dim 128 --first "$2" --tokens 64 --out "safetensors:$baseline/here" &&
+        on "$level" build/posenc table "$1" --dim 128 --first "$2" --tokens 64 --out "safetensors:$baseline/there" &&
+        cmp "$baseline/here" "$baseline/there"
+}
+
+# By the variable and by the argument: exit 2, nothing on stdout, the names of those that do run.
+baseline_refused() {
+    for way in variable argument; do
+        if [ $way = variable ]; then
+            POSENC_BACKEND=$1 on "$level" build/posenc table sinusoidal --dim 8 --tokens 2
+        else
+            on "$level" build/posenc table sinusoidal --dim 8 --tokens 2 --backend "$1"
+        fi >"$baseline/stdout" 2>"$baseline/stderr"
+        status=$?
+        echo "by $way: exit $status"
+        cat "$baseline/stderr"
+        [ $status = 2 ] && [ ! -s "$baseline/stdout" ] || return 1
+        for other in $names; do
+            if [ -z "$(baseline_lacks "$level" "$other")" ]; then
+                grep -qw "$other" "$baseline/stderr" || return 1
+            fi
+        done
+    done
+}
+
+# Without an emulator: no object but those of the AVX backends has an instruction that the first x86-64
+# lacks, and those export nothing but their table, so that nobody else gets a function of theirs.  (The
+# roofs of bench compile each function for its own set, and are asked for the sets that the CPU has.)
+baseline_objects() {
+    right=0 wrong=0
+    find build/impl build/conformance build/reports build/cli build/posenc.p -name '*.o' 2>/dev/null |
+        grep -v '/libbackend_\(avx\|sleef_avx\|autovec_v\)' >build/objects
+    leaked=$(xargs objdump -d --no-show-raw-insn <build/objects | newer_instructions)
+    if [ -s build/objects ] && [ -z "$leaked" ]; then
+        right=$((right + 1))
+    else
+        wrong=$((wrong + 1))
+        say "of $(($(wc -l <build/objects))) objects for any x86-64 these have instructions of newer ones:"
+        echo "$leaked"
+    fi
+    for folder in build/impl/libbackend_*.a.p; do
+        name=${folder#*/libbackend_} name=${name%.a.p}
+        exported=$(nm -g --defined-only "$folder"/*.o | awk 'NF == 3 { print $3 }')
+        newer=$(objdump -d --no-show-raw-insn "$folder"/*.o | newer_instructions)
+        case $name in
+        # That this looks for the right thing: here it has to find some.
+        avx* | sleef_avx* | autovec_v*) [ -n "$newer" ] ;;
+        *) [ -z "$newer" ] ;;
+        esac && [ "$exported" = "posenc_backend_$name" ] && right=$((right + 1)) && continue
+        wrong=$((wrong + 1))
+        say "backend $name: exports $exported; newer instructions: ${newer:-none}"
+    done
+    tally "$job: instructions of the objects" $right $wrong 0
+}
+
+# VEX and EVEX all begin with a v, but for masks and the bit manipulation of BMI.  The first of each file.
+newer_instructions() {
+    awk -F '\t' '
+        /file format/ { file = $1; sub(/: .*/, "", file); told = 0; next }
+        { split($2, word, " ") }
+        word[1] ~ /^(v.*|k(mov|and|or|xor|xnor|not|test|unpck|shift|add).*)$/ ||
+            word[1] ~ /^(andn|bextr|bls.*|bzhi|mulx|pdep|pext|rorx|sarx|shlx|shrx|lzcnt|popcnt|movbe)$/ {
+            if (!told++)
+                print "  " file ": " $2
+        }'
+}

@@ -1,0 +1,33 @@
+/* A report as text, for tests to look into. */
+#ifndef POSENC_TESTS_RENDERED_H
+#define POSENC_TESTS_RENDERED_H
+
+#include "../render.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* NULL where it cannot be rendered; to be freed. */
+static inline char *rendered(const char *format, const json_t *records, int width)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    struct render_options options = { .width = width, .color = 0 };
+    int status = out ? render(format, records, out, &options) : -1;
+    if (out)
+        fclose(out);
+    if (status == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static inline bool contains(const char *text, const char *what)
+{
+    return text && strstr(text, what);
+}
+
+#endif
