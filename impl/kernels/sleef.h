@@ -9,29 +9,24 @@
  */
 #include "sincos.tmpl.h"
 
-SIMD_INLINE void sleef_scaled(vf c, vf s, double scale, vf *cosine, vf *sine)
+SIMD_INLINE void sleef_f32(vf angles, double scale, vf *cosine, vf *sine)
 {
-    vf m = vf_set1((float)scale);
+    vf c, s, m = vf_set1((float)scale);
 
+    SLEEF_SINCOS(angles, &c, &s);
     *cosine = vf_mul(c, m);
     *sine = vf_mul(s, m);
 }
 
-SIMD_INLINE void sleef_f32(vf angles, double scale, vf *cosine, vf *sine)
-{
-    vf c, s;
-
-    SLEEF_SINCOS(angles, &c, &s);
-    sleef_scaled(c, s, scale, cosine, sine);
-}
-
 SIMD_INLINE void sleef_reduced(vd r, vq q, double scale, vf *cosine, vf *sine)
 {
+    vd m = vd_set1(scale);
     vf c, s;
 
     SLEEF_SINCOS(vf_from_vd(r), &c, &s);
     vf_quadrant(q, c, s, &c, &s);
-    sleef_scaled(c, s, scale, cosine, sine);
+    *cosine = vf_from_vd(vd_mul(vd_from_vf(c), m));
+    *sine = vf_from_vd(vd_mul(vd_from_vf(s), m));
 }
 #define POSENC_SINCOS_F32     sleef_f32
 #define POSENC_SINCOS_REDUCED sleef_reduced
