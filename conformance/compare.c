@@ -83,14 +83,6 @@ static bool power_of_two(double scale)
  * product a step counts for less than 2 (1 where the scale is a power of two). */
 static double scaled_limit(double limit) { return 2.0 * floor(limit + 0.5) + 0.5; }
 
-/* Profile exact with a sine that is f32 before it is scaled (SLEEF's): L ulp of it are less than L
- * times the fraction of the scale, 1 to 2, in ulp of the product, which is rounded once. */
-static double rounded_limit(double limit, double scale)
-{
-    int exponent;
-    return limit * 2.0 * frexp(fabs(scale), &exponent) + 0.5;
-}
-
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range)
 {
@@ -117,13 +109,10 @@ void compare_next(struct comparison *c, const struct call *call,
     c->how = is_table(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
     if (absolute)
         c->limit = budget->limit * power_above(scale);
-    else if (power_of_two(scale))
+    else if (call->problem.freqs.profile == POSENC_EXACT || power_of_two(scale))
         c->limit = budget->limit;
-    else if (call->problem.freqs.profile != POSENC_EXACT)
-        c->limit = scaled_limit(budget->limit);
     else
-        c->limit = strcmp(backend->family, "sleef") == 0 ? rounded_limit(budget->limit, scale)
-                                                         : budget->limit;
+        c->limit = scaled_limit(budget->limit);
     c->table_abs = absolute ? c->limit : 0.0;
 }
 

@@ -5,8 +5,18 @@
  *     cos(k w) = s(p) s(p+k) + c(p) c(p+k),     |s|, |c| <= 1,  s^2 + c^2 = 1,
  *
  * errors of E in each factor give at most E (|s| + |c| + |s'| + |c'|) <= 2 sqrt(2) E, which we
- * call 3 E to cover E^2.  Profile hf_f32 rounds the product of position and frequency: its
- * angle is off by at most p w 2^-24, an entry by that, so there E grows by p 2^-24.
+ * call 3 E to cover E^2.
+ *
+ * The f32 profiles turn by some frequency w' of their own, to which the laws of a turn apply, and
+ * round the angle; with u = 2^-24 an entry is off by what the angle is, so E grows by
+ *
+ *     hf_f32, torch_exp_f32   p u             the product p w' is rounded once, and w' <= 1
+ *     ggml_f32                p u (1 + d/50)  w' = s^i of the f32 scale s, and the product is rounded
+ *                                             i times: off by i p s^i u, where i theta^(-2i/d) is at
+ *                                             most d/(2 e ln theta), d/50 for theta = 10000; the 1
+ *                                             covers (1 + u)^i - 1 - i u
+ *
+ * How far w' is from w: turns_by_omega.
  *
  * Vaswani et al. 1706.03762 section 3.5: PE(p+k) is a linear function of PE(p) for any fixed k.
  */
@@ -18,7 +28,7 @@
 #include <string.h>
 
 static const int64_t dims[] = { 2, 6, 64, 130 };
-enum { DIMS = sizeof dims / sizeof dims[0], SETTINGS = 6 };
+enum { DIMS = sizeof dims / sizeof dims[0], SETTINGS = 8 };
 
 /* One of SETTINGS settings of profile, convention and layout. */
 static struct problem table_problem(enum posenc_kernel kernel, int64_t dim, int setting,
@@ -28,11 +38,14 @@ static struct problem table_problem(enum posenc_kernel kernel, int64_t dim, int 
     p.freqs.dim = dim;
     p.first = first;
     p.tokens = tokens;
-    p.freqs.profile = setting & 1 ? POSENC_HF_F32 : POSENC_EXACT;
+    p.freqs.profile = setting == 6   ? POSENC_GGML_F32
+                      : setting == 7 ? POSENC_TORCH_EXP_F32
+                      : setting & 1  ? POSENC_HF_F32
+                                     : POSENC_EXACT;
     if (kernel == POSENC_KERNEL_sinusoidal) {
         p.layout = (enum posenc_layout)(setting % 3);
-        p.freqs.convention = setting < 3 ? POSENC_EXPONENT : POSENC_ENDPOINT;
-    } else if (setting >= 4) {
+        p.freqs.convention = setting < 3 || setting == 6 ? POSENC_EXPONENT : POSENC_ENDPOINT;
+    } else if (setting >= 4 && setting != 6) {
         p.freqs.rope_theta = 500000.0;
     }
     return p;
@@ -41,7 +54,10 @@ static struct problem table_problem(enum posenc_kernel kernel, int64_t dim, int 
 static double table_error(const struct problem *p)
 {
     double last = (double)(llabs(p->first) + p->tokens);
-    return TABLE_ERROR + (p->freqs.profile == POSENC_HF_F32 ? last * 0x1p-24 : 0.0);
+    if (p->freqs.profile == POSENC_EXACT)
+        return TABLE_ERROR;
+    double iterated = p->freqs.profile == POSENC_GGML_F32 ? (double)p->freqs.dim / 50.0 : 0.0;
+    return TABLE_ERROR + last * (1.0 + iterated) * 0x1p-24;
 }
 
 /* Where sine and cosine of pair i stand in a row. */
@@ -91,7 +107,7 @@ static void for_tables(struct tally *t, enum posenc_kernel kernel, int64_t first
 
 /* ---- PE(p+k) = M(k) PE(p) ---- */
 
-/* The rotation that takes a to b, as (sine, cosine) of its angle. */
+/* The rotation from a to b: sine and cosine of its angle. */
 static struct pair map_of(struct pair a, struct pair b)
 {
     return (struct pair){ b.s * a.c - b.c * a.s, a.s * b.s + a.c * b.c };
@@ -129,9 +145,11 @@ static void turns_by_omega(struct tally *t, const struct problem *p, const struc
                           : n > 1   ? (double)i / (double)(n - 1)
                                     : 0.0;
         double omega = pow(p->freqs.rope_theta, -exponent);
-        /* hf_f32: exponent, power and reciprocal are rounded, at most 9 units of 2^-24 of w. */
+        /* hf_f32: exponent, power and reciprocal are rounded, at most 9 units of 2^-24 of w;
+         * torch_exp_f32: the exponent twice, then its exp, less than that.  ggml_f32: its exponent
+         * and power are, i times over: 2^-24 w (i + (2i/d) ln theta), at most d/50 + 1/e units. */
         double bound =
-            3 * table_error(p) + (p->freqs.profile == POSENC_HF_F32 ? 16 * 0x1p-24 : 0.0);
+            3 * table_error(p) + (p->freqs.profile == POSENC_EXACT ? 0.0 : 16 * 0x1p-24);
         struct pair step = map_of(pair_at(p, table, 3, i), pair_at(p, table, 4, i));
         require_within(t, step.s, sin(omega), bound, "sine of the step from position 3 to 4");
         require_within(t, step.c, cos(omega), bound, "cosine of the step from position 3 to 4");
@@ -367,20 +385,25 @@ static void law_scale(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
-/* YaRN's attention factor m multiplies both: c^2 + s^2 = m^2 within 3 m E, and c = m at
- * position 0. */
+/* The attention factor m of YaRN and of LongRoPE multiplies both: c^2 + s^2 = m^2 within 3 m E,
+ * and c = m at position 0. */
 static void law_attention_factor(struct tally *t, enum posenc_kernel kernel)
 {
     static const double factors[] = { 0.0, 1.5, 0.25 };
-    for (int k = 0; k < 3; k++)
-        for (int hf = 0; hf < 2; hf++) {
-            struct problem p = table_problem(kernel, 64, hf, 0, 20);
+    for (int k = 0; k < 6; k++)
+        for (int profile = POSENC_EXACT; profile <= POSENC_GGML_F32; profile++) {
+            struct problem p = table_problem(kernel, 64, 0, 0, 20);
             struct copy table;
-            p.freqs.scaling = POSENC_SCALING_YARN;
+            bool yarn = k < 3;
+            p.freqs.profile = (enum posenc_profile)profile;
+            p.freqs.scaling = yarn ? POSENC_SCALING_YARN : POSENC_SCALING_LONGROPE;
             p.freqs.factor = 4.0;
             p.freqs.original_max_position_embeddings = 4096.0;
-            p.freqs.attention_factor = factors[k];
-            double m = factors[k] > 0.0 ? factors[k] : 0.1 * log(4.0) + 1.0;
+            p.freqs.attention_factor = factors[k % 3];
+            p.short_factor_last = 1.5;
+            p.long_factor_last = 4.0;
+            double derived = yarn ? 0.1 * log(4.0) + 1.0 : sqrt(1.0 + log(4.0) / log(4096.0));
+            double m = factors[k % 3] > 0.0 ? factors[k % 3] : derived;
             if (run_problem(t, &p, NULL, NULL, &table))
                 for (int64_t r = 0; r < p.tokens; r++)
                     for (int64_t i = 0; i < 32; i++) {
@@ -392,6 +415,67 @@ static void law_attention_factor(struct tally *t, enum posenc_kernel kernel)
             copy_free(&table);
             t->problem = NULL;
         }
+}
+
+/* Scaling with nothing to scale: factor 1, a sequence within the model's own length, divisors of
+ * 1, all pairs. */
+static struct problem neutral(enum posenc_kernel kernel, int setting, int way)
+{
+    static const enum posenc_scaling scaling[] = {
+        POSENC_SCALING_LINEAR,  POSENC_SCALING_NTK,      POSENC_SCALING_DYNAMIC,
+        POSENC_SCALING_DYNAMIC, POSENC_SCALING_LONGROPE, POSENC_SCALING_PROPORTIONAL
+    };
+    struct problem p = table_problem(kernel, 64, setting, -3, 70);
+    p.freqs.scaling = scaling[way];
+    p.freqs.factor = scaling[way] == POSENC_SCALING_DYNAMIC ? 4.0 : 1.0;
+    p.freqs.max_position_embeddings = 4096.0;
+    p.freqs.original_max_position_embeddings = 4096.0;
+    p.freqs.seq_len = way == 2 ? 100 : way == 3 ? 4096 : 5000;
+    p.short_factor_last = p.long_factor_last = 1.0;
+    return p;
+}
+
+static void law_neutral(struct tally *t, enum posenc_kernel kernel)
+{
+    for (int setting = 0; setting < 4; setting++) {
+        struct problem p = table_problem(kernel, 64, setting, -3, 70);
+        struct copy plain, scaled;
+        bool ok = run_problem(t, &p, NULL, NULL, &plain);
+        for (int way = 0; way < 6 && ok; way++) {
+            struct problem q = neutral(kernel, setting, way);
+            if (run_problem(t, &q, NULL, NULL, &scaled))
+                require_same_copy(t, &scaled, &plain, "scaling with nothing to scale");
+            copy_free(&scaled);
+        }
+        copy_free(&plain);
+        t->problem = NULL;
+    }
+}
+
+/* A quarter of 48 pairs turns as it does without scaling; the others rest, at (0, 1) with the
+ * position's sign. */
+static void law_share(struct tally *t, enum posenc_kernel kernel)
+{
+    for (int setting = 0; setting < 2; setting++) {
+        struct problem p = table_problem(kernel, 96, setting, -20, 41), q = p;
+        struct copy plain = { .n = 0 }, share = { .n = 0 };
+        q.freqs.scaling = POSENC_SCALING_PROPORTIONAL;
+        q.freqs.partial_rotary_factor = 0.25;
+        bool ok =
+            run_problem(t, &p, NULL, NULL, &plain) && run_problem(t, &q, NULL, NULL, &share);
+        for (int64_t r = 0; ok && r < p.tokens; r++)
+            for (int64_t i = 0; i < 48; i++) {
+                struct pair at = pair_at(&q, &share, r, i),
+                            as = i < 12 ? pair_at(&p, &plain, r, i) : (struct pair){ 0.0, 1.0 };
+                bool sign = i < 12 || (signbit(at.s) != 0) == (p.first + r < 0);
+                require(t, at.s == as.s && at.c == as.c && sign,
+                        "position %lld pair %lld is (%.9g, %.9g), not (%.9g, %.9g)",
+                        (long long)(p.first + r), (long long)i, at.s, at.c, as.s, as.c);
+            }
+        copy_free(&plain);
+        copy_free(&share);
+        t->problem = NULL;
+    }
 }
 
 #define K(name) POSENC_KERNEL_##name
@@ -409,5 +493,7 @@ const struct law laws_table[] = {
     { "odd-dim", law_odd, KERNELS(K(sinusoidal)) },
     { "scale", law_scale, KERNELS(K(sinusoidal)) },
     { "attention-factor", law_attention_factor, KERNELS(K(rope_table)) },
+    { "neutral-scaling", law_neutral, KERNELS(K(sinusoidal), K(rope_table)) },
+    { "proportional-share", law_share, KERNELS(K(sinusoidal), K(rope_table)) },
 };
 const int n_laws_table = sizeof laws_table / sizeof laws_table[0];

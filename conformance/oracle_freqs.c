@@ -19,6 +19,7 @@
 struct family {
     const struct posenc_freqs_spec *spec;
     struct big log_theta;
+    struct big log_theta_f32;       /* of the base as the f32 profiles round it */
     struct big yarn_low, yarn_high; /* correction range in pair indices */
     double low, high;               /* the same as Python has it, in f64 */
 };
@@ -264,11 +265,9 @@ double oracle_python_theta(const struct posenc_freqs_spec *spec)
 }
 
 /* Profile torch_exp_f32: torch.exp(torch.arange(0, d, 2).float() * (-math.log(base) / d)). */
-static float torch_exp_f32(const struct posenc_freqs_spec *spec, int64_t numerator,
-                           int64_t denominator)
+static float torch_exp_f32(const struct family *family, int64_t numerator, int64_t denominator)
 {
-    const double step =
-        -big_to_double(big_log(big_double(spec->rope_theta))) / (double)denominator;
+    const double step = -big_to_double(family->log_theta) / (double)denominator;
     const float exponent = (float)numerator * (float)step;
     return big_to_float(big_exp(big_double((double)exponent)));
 }
@@ -281,11 +280,10 @@ static float inv_freq_f32(const struct family *family, int64_t i)
     int64_t numerator, denominator;
     exponent_of(spec, i, &numerator, &denominator);
     if (spec->profile == POSENC_TORCH_EXP_F32)
-        return torch_exp_f32(spec, numerator, denominator);
+        return torch_exp_f32(family, numerator, denominator);
     const float exponent = (float)numerator / (float)denominator;
-    const struct big log_theta = big_log(big_double((double)(float)oracle_python_theta(spec)));
-    const float power =
-        big_to_float(big_exp(big_multiply(big_double((double)exponent), log_theta)));
+    const float power = big_to_float(
+        big_exp(big_multiply(big_double((double)exponent), family->log_theta_f32)));
     const float inv_freq = 1.0f / power;
     switch (spec->scaling) {
     case POSENC_SCALING_LINEAR:
@@ -345,8 +343,10 @@ static double attention_factor_of(const struct posenc_freqs_spec *spec)
 int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
                      float *inv_freq_f32_of, double *attention_factor)
 {
-    const struct family family = family_of(spec);
+    struct family family = family_of(spec);
     const int64_t pairs = (spec->dim + 1) / 2;
+    if (inv_freq_f32_of && !spec->values)
+        family.log_theta_f32 = big_log(big_double((double)(float)oracle_python_theta(spec)));
     for (int64_t i = 0; i < pairs && i < n; i++) {
         if (turn)
             big_fraction(big_divide(omega_exact(&family, i), two_pi()), turn[i]);

@@ -1,6 +1,6 @@
 /*
  * What must be refused is, with the status posenc.h promises, and every output is as it was:
- * each bad argument on an otherwise valid call.  Where the header allows two readings (a size
+ * each bad argument on an otherwise valid call, each bad member of an otherwise valid plan.  Where the header allows two readings (a size
  * that is both too large a shape and an overflow) either status will do.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -323,6 +323,130 @@ static void check_overlap(struct tally *t, const struct problem *p)
     }
 }
 
+/* ---- Plans ---- */
+
+struct plan_mistake {
+    const char *name;
+    enum posenc_scaling scaling; /* of the valid spec */
+    enum posenc_status want;
+    void (*make)(struct posenc_freqs_spec *spec);
+};
+
+enum { PLAN_PAIRS = 32 };
+static const double with_zero[PLAN_PAIRS] = { 1.0 };
+static const double nan_first[PLAN_PAIRS] = { (double)NAN };
+
+#define SET(name, expression)                                                                  \
+    static void name(struct posenc_freqs_spec *s) { expression; }
+SET(plan_size, s->size--)
+SET(plan_profile, s->profile = (enum posenc_profile)77)
+SET(plan_convention, s->convention = (enum posenc_convention)77)
+SET(plan_scaling, s->scaling = (enum posenc_scaling)77)
+SET(plan_empty, s->dim = 0)
+SET(plan_two, s->dim = 2)
+SET(plan_theta_zero, s->rope_theta = 0.0)
+SET(plan_theta_one, s->rope_theta = 1.0)
+SET(plan_theta_nan, s->rope_theta = (double)NAN)
+SET(plan_theta_wide, (s->rope_theta = 1e39, s->profile = POSENC_HF_F32))
+SET(plan_attention, s->attention_factor = -1.0)
+SET(plan_factor_half, s->factor = 0.5)
+SET(plan_factor_nan, s->factor = (double)NAN)
+SET(plan_no_context, s->original_max_position_embeddings = 0.0)
+SET(plan_no_most, s->max_position_embeddings = 0.0)
+SET(plan_seq_len, s->seq_len = -1)
+SET(plan_high_low, s->high_freq_factor = 0.5)
+SET(plan_fast_slow, s->beta_fast = 0.5)
+SET(plan_no_short, s->short_factor = NULL)
+SET(plan_no_long, s->long_factor = NULL)
+SET(plan_long_zero, s->long_factor = with_zero)
+SET(plan_short_nan, s->short_factor = nan_first)
+SET(plan_no_share, s->partial_rotary_factor = 0.0)
+SET(plan_share_wide, s->partial_rotary_factor = 1.01)
+SET(plan_share_small, s->partial_rotary_factor = 0.03)
+SET(plan_torch, s->profile = POSENC_TORCH_EXP_F32)
+SET(plan_ggml, s->profile = POSENC_GGML_F32)
+SET(plan_ggml_endpoint, (s->profile = POSENC_GGML_F32, s->convention = POSENC_ENDPOINT))
+SET(plan_ggml_values, (s->profile = POSENC_GGML_F32, s->values = with_zero))
+SET(plan_values, s->values = with_zero)
+SET(plan_values_nan, s->values = nan_first)
+#undef SET
+
+#define NONE     POSENC_SCALING_NONE
+#define OF(name) POSENC_SCALING_##name
+static const struct plan_mistake of_plans[] = {
+    { "unknown size", NONE, POSENC_ERR_ARGUMENT, plan_size },
+    { "unknown profile", NONE, POSENC_ERR_ARGUMENT, plan_profile },
+    { "unknown convention", NONE, POSENC_ERR_ARGUMENT, plan_convention },
+    { "unknown scaling", NONE, POSENC_ERR_ARGUMENT, plan_scaling },
+    { "dim 0", NONE, POSENC_ERR_SHAPE, plan_empty },
+    { "rope_theta 0", NONE, POSENC_ERR_THETA, plan_theta_zero },
+    { "rope_theta NaN", NONE, POSENC_ERR_THETA, plan_theta_nan },
+    { "rope_theta that is no f32", NONE, POSENC_ERR_THETA, plan_theta_wide },
+    { "attention_factor -1", NONE, POSENC_ERR_PARAMETER, plan_attention },
+    { "a frequency NaN", NONE, POSENC_ERR_PARAMETER, plan_values_nan },
+    { "own frequencies in ggml_f32", NONE, POSENC_ERR_ARGUMENT, plan_ggml_values },
+    { "the endpoint in ggml_f32", NONE, POSENC_ERR_ARGUMENT, plan_ggml_endpoint },
+    { "own frequencies, scaled", OF(LINEAR), POSENC_ERR_ARGUMENT, plan_values },
+    { "factor 1/2", OF(LINEAR), POSENC_ERR_PARAMETER, plan_factor_half },
+    { "factor NaN", OF(LINEAR), POSENC_ERR_PARAMETER, plan_factor_nan },
+    { "torch_exp_f32, scaled", OF(LINEAR), POSENC_ERR_ARGUMENT, plan_torch },
+    { "llama3 without its context", OF(LLAMA3), POSENC_ERR_PARAMETER, plan_no_context },
+    { "llama3, high below low", OF(LLAMA3), POSENC_ERR_PARAMETER, plan_high_low },
+    { "yarn of theta 1", OF(YARN), POSENC_ERR_THETA, plan_theta_one },
+    { "yarn, fast below slow", OF(YARN), POSENC_ERR_PARAMETER, plan_fast_slow },
+    { "ntk of 2 channels", OF(NTK), POSENC_ERR_SHAPE, plan_two },
+    { "dynamic of 2 channels", OF(DYNAMIC), POSENC_ERR_SHAPE, plan_two },
+    { "dynamic without its length", OF(DYNAMIC), POSENC_ERR_PARAMETER, plan_no_most },
+    { "dynamic of -1 tokens", OF(DYNAMIC), POSENC_ERR_PARAMETER, plan_seq_len },
+    { "longrope without short factors", OF(LONGROPE), POSENC_ERR_ARGUMENT, plan_no_short },
+    { "longrope without long factors", OF(LONGROPE), POSENC_ERR_ARGUMENT, plan_no_long },
+    { "longrope, a factor 0", OF(LONGROPE), POSENC_ERR_PARAMETER, plan_long_zero },
+    { "longrope, a factor NaN", OF(LONGROPE), POSENC_ERR_PARAMETER, plan_short_nan },
+    { "longrope without its context", OF(LONGROPE), POSENC_ERR_PARAMETER, plan_no_context },
+    { "no share of pairs", OF(PROPORTIONAL), POSENC_ERR_PARAMETER, plan_no_share },
+    { "more than all pairs", OF(PROPORTIONAL), POSENC_ERR_PARAMETER, plan_share_wide },
+    { "less than a pair", OF(PROPORTIONAL), POSENC_ERR_PARAMETER, plan_share_small },
+    { "ggml_f32, proportional", OF(PROPORTIONAL), POSENC_ERR_ARGUMENT, plan_ggml },
+};
+#undef OF
+#undef NONE
+
+/* Valid in every scaling. */
+static struct posenc_freqs_spec valid_spec(enum posenc_scaling scaling, const double *factors)
+{
+    struct posenc_freqs_spec s = POSENC_FREQS_SPEC;
+    s.dim = 2 * PLAN_PAIRS;
+    s.scaling = scaling;
+    s.factor = 4.0;
+    s.original_max_position_embeddings = s.max_position_embeddings = 4096.0;
+    s.low_freq_factor = 1.0;
+    s.high_freq_factor = 4.0;
+    s.short_factor = s.long_factor = factors;
+    return s;
+}
+
+/* Without the mistake the plan is made; with it, it is refused for a reason and none is given. */
+static void check_plan(struct tally *t, const struct plan_mistake *m)
+{
+    double factors[PLAN_PAIRS];
+    for (int i = 0; i < PLAN_PAIRS; i++)
+        factors[i] = 1.0;
+    struct posenc_freqs_spec spec = valid_spec(m->scaling, factors);
+    struct posenc_error error = { .what = NULL };
+    struct posenc_freqs *freqs = NULL;
+    enum posenc_status status = posenc_freqs_create(&spec, &freqs, NULL);
+    require(t, status == POSENC_OK && freqs, "the plan was not made: %s",
+            posenc_status_string(status));
+    posenc_freqs_destroy(freqs);
+    freqs = NULL;
+    m->make(&spec);
+    status = posenc_freqs_create(&spec, &freqs, &error);
+    require(t, status == m->want, "%s: answered \"%s\"", m->name, posenc_status_string(status));
+    require(t, status == error.status && error.what, "%s: no reason", m->name);
+    require(t, !freqs, "%s: a plan all the same", m->name);
+    posenc_freqs_destroy(freqs);
+}
+
 void check_refusals(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
@@ -337,4 +461,10 @@ void check_refusals(struct suite_run *run, enum posenc_kernel kernel)
         check_overlap(&t, &p);
         tally_end(&t);
     }
+    if (kernel_signature(kernel) != SIGNATURE_rope_table)
+        return;
+    tally_begin(&t, run, kernel, "memory", "plans-refused");
+    for (size_t i = 0; t.selected && i < sizeof of_plans / sizeof of_plans[0]; i++)
+        check_plan(&t, &of_plans[i]);
+    tally_end(&t);
 }

@@ -90,8 +90,9 @@ static bool next_case(enum posenc_kernel kernel, int *profile, int *v, char id[9
                       struct problem *p)
 {
     enum signature s = kernel_signature(kernel);
-    int profiles = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table ? 2 : 1;
-    for (const char *name; *profile < profiles; *v = 0, ++*profile)
+    bool planned = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
+    for (const char *name; planned ? profile_names[*profile] != NULL : *profile < 1;
+         *v = 0, ++*profile)
         if (variant(kernel, (enum posenc_profile) * profile, *v, p, &name)) {
             ++*v;
             snprintf(id, 96, "%s/f32/%s/digest-%s", posenc_kernel_name(kernel), profile_name(p),

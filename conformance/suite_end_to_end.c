@@ -8,6 +8,9 @@
  * plus 4 L.  Where a family's tables are held to 1 ulp they are correctly rounded but for one
  * value in ten thousand, L = 1/2: 3.5 and 4.  Ranges where a family's budget is absolute have
  * no such limit and are left out.
+ *
+ * Once with plain frequencies, once with a quarter of the pairs turning (proportional scaling): the
+ * pairs are then still (i, i + d/2) over the whole head, not those of a leading slice.
  */
 #include "compare.h"
 #include "guard.h"
@@ -34,19 +37,17 @@ static void real_rotation(const float *x, const double *sc, bool half_split, dou
     }
 }
 
-static void compare_rotation(struct comparison *c, const struct call *rotation, int64_t first)
+static void compare_rotation(struct comparison *c, const struct call *rotation,
+                             const struct problem *tables)
 {
     static uint64_t turn[HALF][3];
-    static float unused[HALF];
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
-    double attention, sc[HEAD_DIM], want[HEAD_DIM], mass[HEAD_DIM];
+    double sc[HEAD_DIM], want[HEAD_DIM], mass[HEAD_DIM];
     bool half_split = rotation->problem.kernel == POSENC_KERNEL_rope_half;
-    spec.dim = HEAD_DIM;
-    oracle_freqs(&spec, HALF, turn, unused, &attention);
+    oracle_freqs(&tables->freqs, HALF, turn, NULL, NULL);
     int64_t heads = rotation->problem.heads;
     for (int64_t r = 0; r < rotation->outputs[0].rows; r++) {
         for (int i = 0; i < HALF; i++)
-            oracle_sincos_turn(turn[i], first + r / heads, &sc[2 * i], &sc[2 * i + 1]);
+            oracle_sincos_turn(turn[i], tables->first + r / heads, &sc[2 * i], &sc[2 * i + 1]);
         real_rotation(rotation->x + r * HEAD_DIM, sc, half_split, want, mass);
         compare_values(c, 0, r, 0, HEAD_DIM, want, mass);
     }
@@ -76,19 +77,21 @@ static bool rotate_by(struct suite_run *run, struct call *rotation, const struct
     return false;
 }
 
-static void end_to_end(struct suite_run *run, enum posenc_kernel kernel, int range)
+static void end_to_end(struct suite_run *run, enum posenc_kernel kernel, bool share, int range)
 {
     struct conf_result r = {
         .kernel = kernel, .suite = "accuracy", .profile = "exact", .coverage = "sampled"
     };
-    snprintf(r.id, sizeof r.id, "%s/f32/exact/end-to-end-%s", posenc_kernel_name(kernel),
-             range_id[range]);
+    snprintf(r.id, sizeof r.id, "%s/f32/exact/end-to-end-%s%s", posenc_kernel_name(kernel),
+             share ? "share-" : "", range_id[range]);
     const struct budget *budget = table_budget("rope_table", run->backend, "exact", range);
     if (!suite_selected(run, kernel, r.id) || !budget || strcmp(budget->metric, "ulp") != 0 ||
         !posenc_provides(run->backend, POSENC_KERNEL_rope_table))
         return;
     struct problem t = problem_default(POSENC_KERNEL_rope_table), p = problem_default(kernel);
     t.freqs.dim = p.dim = p.rotary_dim = HEAD_DIM;
+    t.freqs.scaling = share ? POSENC_SCALING_PROPORTIONAL : POSENC_SCALING_NONE;
+    t.freqs.partial_rotary_factor = share ? 0.25 : 1.0;
     t.tokens = p.tokens = p.rows = TOKENS;
     t.first = range_end(range) - TOKENS - 5;
     struct call tables, rotation;
@@ -99,7 +102,7 @@ static void end_to_end(struct suite_run *run, enum posenc_kernel kernel, int ran
             compare_begin(&c);
             compare_next(&c, &rotation, run->backend, -1);
             c.limit += 4.0 * (budget->limit <= 1.0 ? 0.5 : budget->limit);
-            compare_rotation(&c, &rotation, t.first);
+            compare_rotation(&c, &rotation, &t);
             compare_settle(&c);
             compare_end(&c, &r);
             call_destroy(&rotation);
@@ -112,7 +115,10 @@ static void end_to_end(struct suite_run *run, enum posenc_kernel kernel, int ran
 void suite_end_to_end(struct suite_run *run)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        for (int range = 0; range < N_RANGES; range++)
-            if (kernel_signature((enum posenc_kernel)k) == SIGNATURE_rope)
-                end_to_end(run, (enum posenc_kernel)k, range);
+        for (int range = 0; range < N_RANGES; range++) {
+            if (kernel_signature((enum posenc_kernel)k) != SIGNATURE_rope)
+                continue;
+            end_to_end(run, (enum posenc_kernel)k, false, range);
+            end_to_end(run, (enum posenc_kernel)k, true, range);
+        }
 }

@@ -57,7 +57,7 @@ static void problem_tokens(struct problem *p, int64_t n, int v)
     p->tokens = tokens[v];
     p->layout = (enum posenc_layout)((n + v) % 3);
     p->freqs.convention = (enum posenc_convention)(v & 1);
-    p->freqs.profile = v == 2 ? POSENC_HF_F32 : POSENC_EXACT;
+    p->freqs.profile = v == 2 ? (enum posenc_profile)(POSENC_HF_F32 + n % 3) : POSENC_EXACT;
     p->position_kind = (enum posenc_position_kind)(v % 3);
     p->batch_shift = p->position_kind == POSENC_OFFSET ? 0 : 1;
 }

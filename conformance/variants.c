@@ -33,12 +33,63 @@ static void gpt_oss(struct posenc_freqs_spec *f)
     f->original_max_position_embeddings = 4096.0;
 }
 
+/* Phi-4-mini at 131072 tokens, its factors evenly spaced. */
+static void phi4_mini(struct problem *p)
+{
+    p->freqs.scaling = POSENC_SCALING_LONGROPE;
+    p->freqs.factor = 32.0;
+    p->freqs.original_max_position_embeddings = 4096.0;
+    p->freqs.seq_len = 131072;
+    p->short_factor_last = 1.0;
+    p->long_factor_last = 47.77;
+}
+
 static void at(struct problem *p, enum posenc_position_kind kind, const int64_t *positions,
                int64_t n)
 {
     p->position_kind = kind;
     p->positions = positions;
     p->tokens = n;
+}
+
+/* The scaling families beyond: rows with a step over a block and a tail. */
+static const char *extended(struct problem *p, int v)
+{
+    struct posenc_freqs_spec *f = &p->freqs;
+    p->tokens = 37;
+    switch (v) {
+    case 10:
+        f->dim = 128;
+        f->scaling = POSENC_SCALING_DYNAMIC;
+        f->factor = 2.0;
+        f->max_position_embeddings = 4096.0;
+        f->seq_len = 100001;
+        p->first = 99965;
+        return "d128-dynamic";
+    case 11:
+        f->dim = 66;
+        f->scaling = POSENC_SCALING_NTK;
+        f->factor = 8.0;
+        p->layout = POSENC_COS_SIN;
+        p->first = -20;
+        return "d66-ntk";
+    case 12:
+        f->dim = 96;
+        phi4_mini(p);
+        p->first = 131040;
+        p->in_place = true;
+        return "d96-longrope";
+    case 13:
+        f->dim = 80;
+        f->rope_theta = 1e6;
+        f->scaling = POSENC_SCALING_PROPORTIONAL;
+        f->partial_rotary_factor = 0.25;
+        p->layout = POSENC_SIN_COS;
+        p->first = -5;
+        return "d80-proportional";
+    default:
+        return NULL;
+    }
 }
 
 static const char *sinusoidal(struct problem *p, int v)
@@ -104,8 +155,17 @@ static const char *sinusoidal(struct problem *p, int v)
            sizeof hard_positions / sizeof *hard_positions);
         return v == 8 ? "d512-hard" : "d768-hard";
     default:
-        return NULL;
+        return extended(p, v);
     }
+}
+
+/* Whether a profile has what a variant asks for: torch_exp_f32 no scaling, ggml_f32 no endpoint
+ * and no proportional scaling. */
+static bool in_profile(const struct posenc_freqs_spec *f)
+{
+    if (f->profile == POSENC_GGML_F32)
+        return f->convention == POSENC_EXPONENT && f->scaling != POSENC_SCALING_PROPORTIONAL;
+    return f->profile != POSENC_TORCH_EXP_F32 || f->scaling == POSENC_SCALING_NONE;
 }
 
 static const char *learned(struct problem *p, int v)
@@ -229,8 +289,9 @@ static const char *scores(struct problem *p, int v)
     }
 }
 
-bool variant(enum posenc_kernel kernel, enum posenc_profile profile, int v,
-             struct problem *problem, const char **name)
+/* One of the list, whether or not its profile has it; seeds follow from the place in the list. */
+static bool listed(enum posenc_kernel kernel, enum posenc_profile profile, int v,
+                   struct problem *problem, const char **name)
 {
     *problem = problem_default(kernel);
     *name = NULL;
@@ -253,4 +314,13 @@ bool variant(enum posenc_kernel kernel, enum posenc_profile profile, int v,
     }
     problem->seed = 1000 + (uint64_t)v;
     return *name != NULL;
+}
+
+bool variant(enum posenc_kernel kernel, enum posenc_profile profile, int v,
+             struct problem *problem, const char **name)
+{
+    for (int k = 0; listed(kernel, profile, k, problem, name); k++)
+        if (in_profile(&problem->freqs) && v-- == 0)
+            return true;
+    return false;
 }

@@ -9,7 +9,7 @@
 #include "problem.h"
 
 /* Variant v of a kernel with its name ("d64-t130"); false past the last.  The profile applies
- * to kernels that have one. */
+ * to kernels that have one, and leaves out the variants it cannot express. */
 bool variant(enum posenc_kernel kernel, enum posenc_profile profile, int v,
              struct problem *problem, const char **name);
 

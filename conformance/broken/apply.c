@@ -123,6 +123,23 @@ enum posenc_status rope_half_clobber(const struct posenc_rope_args *args)
     return POSENC_OK;
 }
 
+static void leading_slice(const struct posenc_rope_args *args, const float *x, float *out,
+                          const float *c, const float *s)
+{
+    int64_t n = args->cos.shape[1];
+    while (n > 0 && c[n - 1] == 1.0f && s[n - 1] == 0.0f)
+        n--;
+    for (int64_t i = 0; i < n; i++)
+        rotate(x, out, i, i + n, c[i], args->transpose ? -s[i] : s[i]);
+    for (int64_t k = 2 * n; k < args->out.shape[3]; k++)
+        out[k] = x[k];
+}
+enum posenc_status rope_half_leading_slice(const struct posenc_rope_args *args)
+{
+    for_rows(args, leading_slice);
+    return POSENC_OK;
+}
+
 static void bf16_cos(const struct posenc_rope_args *args, const float *x, float *out,
                      const float *c, const float *s)
 {

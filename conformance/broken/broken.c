@@ -1,6 +1,6 @@
 /*
- * Tests the tests: runs the engine on every broken kernel and prints the kill matrix, broken
- * kernel x suite, with the number of cases each suite failed it in; then, of each mistake that
+ * Tests the tests: runs the engine on every broken kernel, and with every broken plan, and prints
+ * the kill matrix, broken kernel x suite, with the number of cases each suite failed it in; then, of each mistake that
  * any kernel can make, in how many of the kernels the case meant for it fails.
  *
  *     broken [--weak] [PACK OF VECTORS]
@@ -24,15 +24,18 @@
 #include <string.h>
 
 const struct posenc_backend *broken_base;
+bool (*broken_plan)(struct posenc_freqs_spec *spec);
 
 /* ---- The broken backends ---- */
 
 static atomic_ulong entries;
 
+void broken_enter(void) { atomic_fetch_add(&entries, 1); }
+
 #define BROKEN(name, kernel, signature, suite, what)                                           \
     static enum posenc_status enter_##name(const struct posenc_##signature##_args *args)       \
     {                                                                                          \
-        atomic_fetch_add(&entries, 1);                                                         \
+        broken_enter();                                                                        \
         return name(args);                                                                     \
     }                                                                                          \
     static void install_##name(struct posenc_backend *backend)                                 \
@@ -46,9 +49,12 @@ static const struct broken {
     enum posenc_kernel kernel;
     const char *suite, *what;
     void (*install)(struct posenc_backend *backend);
+    bool (*plan)(struct posenc_freqs_spec *spec); /* or this: a broken plan */
 } list[] = {
 #define BROKEN(name, kernel, signature, suite, what)                                           \
-    { #name, POSENC_KERNEL_##kernel, #suite, what, install_##name },
+    { #name, POSENC_KERNEL_##kernel, #suite, what, install_##name, NULL },
+#define BROKEN_PLAN(name, suite, what)                                                         \
+    { #name, POSENC_KERNEL_rope_table, #suite, what, NULL, name },
 #include "broken.def"
 };
 enum { LIST = sizeof list / sizeof list[0] };
@@ -166,10 +172,14 @@ static enum verdict run_broken(const struct broken *b, struct cases *cases,
     struct posenc_backend backend = *broken_base;
     const struct posenc_backend *one = &backend;
     backend.name = b->name;
-    b->install(&backend);
+    if (b->install)
+        b->install(&backend);
     options.kernels[b->kernel] = true;
+    options.kernels[POSENC_KERNEL_sinusoidal] |= b->plan != NULL;
     atomic_store(&entries, 0);
+    broken_plan = b->plan;
     conf_run(&one, 1, &options, on_result, &outcome);
+    broken_plan = NULL;
     int meant = suite_index(b->suite);
     bool unjudged = !vectors && strcmp(b->suite, "vectors") == 0;
     enum verdict verdict = atomic_load(&entries) == 0  ? NEVER_ENTERED

@@ -15,6 +15,17 @@ extern const struct posenc_backend *broken_base;
     enum posenc_status name(const struct posenc_##signature##_args *args);
 #include "broken.def"
 
+/* Plans broken on purpose: each changes a spec into the mistaken one; false when it is none that the
+ * mistake concerns. */
+#define BROKEN_PLAN(name, suite, what) bool name(struct posenc_freqs_spec *spec);
+#include "broken.def"
+
+/* The one that plans of calls go through, or NULL; and what counts that something was broken. */
+extern bool (*broken_plan)(struct posenc_freqs_spec *spec);
+void broken_enter(void);
+enum posenc_status broken_freqs_create(const struct posenc_freqs_spec *spec,
+                                       struct posenc_freqs **freqs, struct posenc_error *error);
+
 /* For kernels that leave their memory on purpose: AddressSanitizer would end the program at the
  * first of them, while the suites have guard pages and patterns to catch them with. */
 #if defined(__GNUC__)

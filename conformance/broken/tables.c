@@ -268,7 +268,8 @@ enum posenc_status rope_table_last_bit(const struct posenc_rope_table_args *args
     return status;
 }
 
-static enum posenc_status times(const struct posenc_rope_table_args *args, double factor)
+static enum posenc_status times(const struct posenc_rope_table_args *args, double on_cos,
+                                double on_sin)
 {
     enum posenc_status status = broken_base->rope_table(args);
     for (int64_t b = 0; b < args->cos.shape[0]; b++)
@@ -276,18 +277,30 @@ static enum posenc_status times(const struct posenc_rope_table_args *args, doubl
             for (int64_t i = 0; i < args->cos.shape[3]; i++) {
                 float *c = &broken_row(&args->cos, b, t, 0)[i],
                       *s = &broken_row(&args->sin, b, t, 0)[i];
-                *c = (float)((double)*c * factor);
-                *s = (float)((double)*s * factor);
+                *c = (float)((double)*c * on_cos);
+                *s = (float)((double)*s * on_sin);
             }
     return status;
 }
 
 enum posenc_status rope_table_no_factor(const struct posenc_rope_table_args *args)
 {
-    return times(args, 1.0 / posenc_freqs_view(args->freqs).attention_factor);
+    const double m = posenc_freqs_view(args->freqs).attention_factor;
+    return times(args, 1.0 / m, 1.0 / m);
+}
+
+enum posenc_status rope_table_factor_twice(const struct posenc_rope_table_args *args)
+{
+    const double m = posenc_freqs_view(args->freqs).attention_factor;
+    return times(args, m, m);
+}
+
+enum posenc_status rope_table_factor_on_cos(const struct posenc_rope_table_args *args)
+{
+    return times(args, 1.0, 1.0 / posenc_freqs_view(args->freqs).attention_factor);
 }
 
 enum posenc_status rope_table_too_large(const struct posenc_rope_table_args *args)
 {
-    return times(args, 1.0001);
+    return times(args, 1.0001, 1.0001);
 }

@@ -20,22 +20,35 @@ const struct flag golden_flags[] = {
       "runs of positions across the ends of blocks and across zero" },
     { "Convergent", "CANCELLATION",
       "sin or cos almost vanishes: absolute errors show as ulps" },
+    { "Dynamic", "SCALING",
+      "a base that grows with the sequence s beyond max_position_embeddings, and only there" },
     { "Endpoint", "FREQUENCY", "the frequency convention i/(n-1) taken for 2i/d" },
     { "F32Integer", "POSITION_ROUNDING", "positions that f32 does not hold" },
+    { "GgmlF32", "OPERATION_ORDER",
+      "ggml's angles: an f32 product iterated over the pairs; YaRN blends two angles" },
     { "InPlace", "ALIASING", "x and out are one tensor" },
     { "LargePosition", "RANGE_REDUCTION", "the angle loses its bits in f32" },
     { "Layout", "LAYOUT", "sines and cosines in another order" },
     { "Linear", "SCALING", "linear scaling by a factor" },
     { "Llama3", "SCALING", "the three bands of llama3 scaling" },
+    { "LongRope", "SCALING",
+      "a divisor for each pair, pair i of n having 1 + (last - 1) (i / (n - 1)) in f64 with "
+      "last = short_factor_last up to original_max_position_embeddings tokens, "
+      "long_factor_last beyond" },
     { "Negative", "SIGN", "negative positions: cos even, sin odd" },
+    { "Ntk", "SCALING", "a base raised by factor^(d/(d-2))" },
     { "OddDim", "LAYOUT", "odd dimension: last sine, or zero column" },
     { "Pairing", "PAIRING", "pairs (i, i + r/2) taken for (2i, 2i + 1) or the reverse" },
     { "Partial", "PARTIAL_ROTARY", "rotary_dim below head_dim: the tail is a copy" },
     { "Profile", "OPERATION_ORDER", "the f32 operation order of Hugging Face" },
+    { "Proportional", "PARTIAL_ROTARY",
+      "a share of all pairs turns, exponents over the whole dim; the others rest" },
     { "Scale", "SCALING", "scale of the table or of x" },
     { "Slopes", "SLOPES", "ALiBi slopes of this number of heads" },
     { "SpecialValues", "CLASS", "NaN, infinities, zeros of both signs, subnormals" },
     { "Stride", "INDEXING", "rows apart, tokens before batches, unaligned" },
+    { "TorchExpF32", "OPERATION_ORDER",
+      "exp of f32 2i times f32 -ln(theta)/d, as the widespread PyTorch module has it" },
     { "Transpose", "SIGN", "the inverse rotation: sin changes its sign" },
     { "Yarn", "SCALING", "the ramp of YaRN" },
     { "YarnTruncate", "SCALING", "the correction range rounded to whole pairs, or not" },
@@ -100,9 +113,7 @@ static void complete_id(struct golden *golden, struct vector_case *c)
 {
     const enum signature signature = kernel_signature(c->problem.kernel);
     const bool planned = signature == SIGNATURE_sinusoidal || signature == SIGNATURE_rope_table;
-    const char *profile = !planned                                   ? "given"
-                          : c->problem.freqs.profile == POSENC_EXACT ? "exact"
-                                                                     : "hf_f32";
+    const char *profile = planned ? profile_names[c->problem.freqs.profile] : "given";
     enum { ID = 96 };
     char *id = keep(golden, ID);
     const int n =
@@ -168,6 +179,9 @@ void golden_create(struct golden *golden)
     list_convergents(golden);
     list_rope_table(golden);
     list_hf_f32(golden);
+    list_scalings(golden);
+    list_ggml_f32(golden);
+    list_torch_exp_f32(golden);
     list_rope(golden);
     list_onnx(golden);
     list_added(golden);

@@ -1,5 +1,6 @@
 /*
- * Cases of the tables: sinusoidal, rope_table, both profiles, and the positions that are hard.
+ * Cases of the tables: sinusoidal, rope_table, profiles exact and hf_f32, and the positions that
+ * are hard.
  * Parameters of models are those of ENCODINGS, from each model's published configuration.
  */
 #include "golden.h"
@@ -13,8 +14,6 @@ static const char tensor2tensor[] =
     "tensor2tensor layers/common_attention.py get_timing_signal_1d";
 static const char roformer[] = "arXiv:2104.09864 section 3.2.2";
 static const char hugging_face[] = "transformers modeling_rope_utils.py";
-static const char yarn_paper[] =
-    "arXiv:2309.00071 section 3.2; transformers modeling_rope_utils.py";
 
 #define COUNT(list) ((int64_t)(sizeof(list) / sizeof *(list)))
 
@@ -25,7 +24,7 @@ static const int64_t usual[] = { 0,        1,         2,          40,         51
                                  -131071,  -16777217, -2147483647 };
 static const int64_t few[] = { 1, 511, 131071, 16777217, 2147483647, -8191 };
 
-static void at_positions(struct problem *problem, const int64_t *positions, int64_t n)
+void at_positions(struct problem *problem, const int64_t *positions, int64_t n)
 {
     problem->position_kind = n % 2 ? POSENC_POSITIONS_I64 : POSENC_POSITIONS_I32;
     problem->positions = positions;
@@ -34,7 +33,7 @@ static void at_positions(struct problem *problem, const int64_t *positions, int6
 
 static void at_usual(struct problem *problem) { at_positions(problem, usual, COUNT(usual)); }
 
-static void at_few(struct problem *problem) { at_positions(problem, few, COUNT(few)); }
+void at_few(struct problem *problem) { at_positions(problem, few, COUNT(few)); }
 
 static void at_run(struct problem *problem, int64_t first, int64_t tokens)
 {
@@ -233,145 +232,6 @@ void list_convergents(struct golden *golden)
 
 /* ---- rope_table ---- */
 
-struct family {
-    const char *name, *flags, *note;
-    int64_t dim;
-    double rope_theta, factor, context;
-    double low, high;            /* llama3 */
-    double beta_fast, beta_slow; /* yarn; 0: 32 and 1 */
-    bool whole;                  /* truncate */
-    double attention, mscale, mscale_all_dim;
-};
-
-static const struct family linear_families[] = {
-    { "linear8", "Linear", "factor applied to the position, or not at all", 128, 1e6, 8, 0, 0,
-      0, 0, 0, true, 0, 0, 0 },
-    { "linear2.5", "Linear", "a factor that is no power of two", 64, 1e4, 2.5, 0, 0, 0, 0, 0,
-      true, 0, 0, 0 },
-    { "linear4-attention", "Linear AttentionFactor", "an explicit factor without yarn ignored",
-      32, 1e4, 4, 0, 0, 0, 0, 0, true, 1.25, 0, 0 },
-};
-static const struct family llama3_families[] = {
-    { "llama31", "Llama3", "wavelengths in the smooth band; factor 8, bands 1 and 4 of 8192",
-      128, 5e5, 8, 8192, 1, 4, 0, 0, true, 0, 0, 0 },
-    { "llama32", "Llama3", "factor 32 over 64 channels", 64, 5e5, 32, 8192, 1, 4, 0, 0, true, 0,
-      0, 0 },
-    { "llama4-scout", "Llama3", "low = high: 0/0 in the band between", 128, 5e5, 16, 8192, 1, 1,
-      0, 0, true, 0, 0, 0 },
-};
-static const struct family yarn_families[] = {
-    { "qwen3", "Yarn AttentionFactor", "factor 4 of 32768; ramp from 23 to 40", 128, 1e6, 4,
-      32768, 0, 0, 0, 0, true, 0, 0, 0 },
-    { "gpt-oss", "Yarn YarnTruncate AttentionFactor", "truncate = false rounded to whole pairs",
-      64, 150000, 32, 4096, 0, 0, 0, 0, false, 0, 0, 0 },
-    { "gpt-oss-truncated", "Yarn YarnTruncate AttentionFactor",
-      "truncate = true taken for false", 64, 150000, 32, 4096, 0, 0, 0, 0, true, 0, 0, 0 },
-    { "deepseek-v3", "Yarn AttentionFactor", "both mscales 1: factor 1, not g", 64, 1e4, 40,
-      4096, 0, 0, 0, 0, true, 0, 1, 1 },
-    { "deepseek-v2", "Yarn AttentionFactor", "mscale 1 over mscale_all_dim 0.707", 64, 1e4, 40,
-      4096, 0, 0, 0, 0, true, 0, 1, 0.707 },
-    { "ministral3", "Yarn AttentionFactor", "factor 16 of 16384", 128, 1e6, 16, 16384, 0, 0, 0,
-      0, true, 0, 1, 1 },
-    { "devstral2", "Yarn AttentionFactor", "base 1e8, factor 48 of 8192", 128, 1e8, 48, 8192, 0,
-      0, 0, 0, true, 0, 1, 1 },
-    { "attention", "Yarn AttentionFactor",
-      "an explicit attention factor multiplied by g as well", 64, 1e4, 16, 4096, 0, 0, 0, 0,
-      true, 0.75, 0, 0 },
-    { "beta-equal", "Yarn AttentionFactor", "an empty ramp divided by zero", 64, 1e4, 8, 4096,
-      0, 0, 4, 4, false, 0, 0, 0 },
-    { "beta-equal-whole", "Yarn AttentionFactor", "an empty ramp, rounded outwards to one pair",
-      64, 1e4, 8, 4096, 0, 0, 4, 4, true, 0, 0, 0 },
-    { "clamped", "Yarn AttentionFactor", "a range that begins below pair 0", 32, 1e4, 8, 64, 0,
-      0, 0, 0, true, 0, 0, 0 },
-};
-
-static struct posenc_freqs_spec spec_of(const struct family *family,
-                                        enum posenc_scaling scaling)
-{
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
-    spec.scaling = scaling;
-    spec.dim = family->dim;
-    spec.rope_theta = family->rope_theta;
-    spec.factor = family->factor;
-    spec.original_max_position_embeddings = family->context;
-    spec.low_freq_factor = family->low;
-    spec.high_freq_factor = family->high;
-    if (family->beta_fast != 0) {
-        spec.beta_fast = family->beta_fast;
-        spec.beta_slow = family->beta_slow;
-    }
-    spec.truncate = family->whole;
-    spec.attention_factor = family->attention;
-    spec.mscale = family->mscale;
-    spec.mscale_all_dim = family->mscale_all_dim;
-    return spec;
-}
-
-static void list_family(struct golden *golden, const struct family *families, int64_t n,
-                        enum posenc_scaling scaling, enum posenc_profile profile,
-                        const char *source)
-{
-    for (int64_t k = 0; k < n; k++) {
-        struct problem *p = add_case(
-            golden, POSENC_KERNEL_rope_table, families[k].flags, families[k].note, source,
-            "%s%s", scaling == POSENC_SCALING_YARN ? "yarn-" : "", families[k].name);
-        p->freqs = spec_of(&families[k], scaling);
-        p->freqs.profile = profile;
-        at_few(p);
-    }
-}
-
-static void list_families(struct golden *golden, enum posenc_profile profile)
-{
-    list_family(golden, linear_families, COUNT(linear_families), POSENC_SCALING_LINEAR, profile,
-                hugging_face);
-    list_family(golden, llama3_families, COUNT(llama3_families), POSENC_SCALING_LLAMA3, profile,
-                hugging_face);
-    list_family(golden, yarn_families, COUNT(yarn_families), POSENC_SCALING_YARN, profile,
-                yarn_paper);
-}
-
-int64_t certified_specs(struct posenc_freqs_spec *specs, int64_t most)
-{
-    static const struct {
-        const struct family *families;
-        int64_t n;
-        enum posenc_scaling scaling;
-    } all[] = { { linear_families, COUNT(linear_families), POSENC_SCALING_LINEAR },
-                { llama3_families, COUNT(llama3_families), POSENC_SCALING_LLAMA3 },
-                { yarn_families, COUNT(yarn_families), POSENC_SCALING_YARN } };
-    static const struct {
-        int64_t dim;
-        double base;
-        enum posenc_convention convention;
-    } plain[] = { { 512, 1e4, 0 },
-                  { 768, 1e4, 0 },
-                  { 128, 1e4, 0 },
-                  { 128, 5e5, 0 },
-                  { 128, 1e6, 0 },
-                  { 64, 1.5e5, 0 },
-                  { 64, 5e6, 0 },
-                  { 64, 1e7, 0 },
-                  { 64, 1e8, 0 },
-                  { 7, 2.5, 0 },
-                  { 20, 0.5, 0 },
-                  { 512, 1e4, POSENC_ENDPOINT },
-                  { 5, 1e4, POSENC_ENDPOINT },
-                  { 3, 1e4, POSENC_ENDPOINT },
-                  { 42, 123.456, 0 } };
-    int64_t n = 0;
-    for (int64_t k = 0; k < COUNT(plain) && n < most; k++) {
-        specs[n] = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
-        specs[n].dim = plain[k].dim;
-        specs[n].rope_theta = plain[k].base;
-        specs[n++].convention = plain[k].convention;
-    }
-    for (int64_t a = 0; a < COUNT(all); a++)
-        for (int64_t k = 0; k < all[a].n && n < most; k++)
-            specs[n++] = spec_of(&all[a].families[k], all[a].scaling);
-    return n;
-}
-
 void list_rope_table(struct golden *golden)
 {
     static const int64_t dims[] = { 2, 4, 6, 8, 20, 24, 32, 42, 48, 64, 80, 96, 128, 256 };
@@ -413,7 +273,7 @@ void list_rope_table(struct golden *golden)
     p = add_case(golden, POSENC_KERNEL_rope_table, "Llama3 LargePosition F32Integer Negative",
                  "every usual position under llama3 scaling", hugging_face,
                  "llama31-positions");
-    p->freqs = spec_of(&llama3_families[0], POSENC_SCALING_LLAMA3);
+    p->freqs = llama31_spec();
     at_usual(p);
     list_families(golden, POSENC_EXACT);
 }

@@ -6,11 +6,12 @@
 #include "golden.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SPECS = 64, MOST_PAIRS = 512 };
+enum { MOST_SPECS = 128, MOST_PAIRS = 512, ROWS = 12 };
 
 /* NaN equals NaN; zeros differ by sign. */
 static bool same(double a, double b)
@@ -49,6 +50,21 @@ static double turn_distance(const struct reference_plan *plan, int64_t i, const 
     return distance;
 }
 
+/* What is wrong, and with which plan. */
+static void complain(const struct posenc_freqs_spec *spec, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void complain(const struct posenc_freqs_spec *spec, const char *format, ...)
+{
+    va_list args;
+    fprintf(stderr, "golden: dim %d theta %g scaling %s profile %s: ", (int)spec->dim,
+            spec->rope_theta, scaling_names[spec->scaling], profile_names[spec->profile]);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
 /* A pair at one position. */
 static bool same_pair(const struct reference_plan *plan, uint64_t (*turn)[3], int64_t pair,
                       int64_t position)
@@ -61,14 +77,13 @@ static bool same_pair(const struct reference_plan *plan, uint64_t (*turn)[3], in
         oracle_sincos((double)((float)position * (float)plan->inv_freq[pair]), &s, &c);
     if (same(s, sine) && same(c, cosine))
         return true;
-    fprintf(stderr,
-            "golden: dim %d theta %g scaling %d profile %d pair %d position %lld:\n"
-            "  sin %a, MPFR %a;  cos %a, MPFR %a\n",
-            (int)plan->spec->dim, plan->spec->rope_theta, (int)plan->spec->scaling,
-            (int)plan->spec->profile, (int)pair, (long long)position, s, sine, c, cosine);
+    complain(plan->spec, "pair %d position %lld:\n  sin %a, MPFR %a;  cos %a, MPFR %a",
+             (int)pair, (long long)position, s, sine, c, cosine);
     return false;
 }
 
+/* The frequencies of a plan, and pairs at positions of all magnitudes and next to zeros.  Those of
+ * ggml_f32 have none: certify_rows has its angles. */
 static bool certify_plan(const struct posenc_freqs_spec *spec, uint64_t seed, uint64_t *points)
 {
     static uint64_t turn[MOST_PAIRS][3];
@@ -79,28 +94,23 @@ static bool certify_plan(const struct posenc_freqs_spec *spec, uint64_t seed, ui
     const int64_t pairs = oracle_freqs(spec, MOST_PAIRS, turn, inv_freq, &attention);
     reference_plan_init(&plan, spec);
     if (!same(attention, plan.attention_factor)) {
-        fprintf(stderr, "golden: attention factor %a, MPFR %a\n", attention,
-                plan.attention_factor);
+        complain(spec, "attention factor %a, MPFR %a", attention, plan.attention_factor);
         good = false;
     }
-    for (int64_t i = 0; i < pairs && good; i++) {
+    for (int64_t i = 0; i < pairs && good && spec->profile != POSENC_GGML_F32; i++) {
         if (!same((double)inv_freq[i], plan.inv_freq[i])) {
-            fprintf(stderr,
-                    "golden: dim %d theta %g scaling %d: inv_freq of pair %d is %a, MPFR %a\n",
-                    (int)spec->dim, spec->rope_theta, (int)spec->scaling, (int)i,
-                    (double)inv_freq[i], plan.inv_freq[i]);
+            complain(spec, "inv_freq of pair %d is %a, MPFR %a", (int)i, (double)inv_freq[i],
+                     plan.inv_freq[i]);
             good = false;
         }
         const double off = turn_distance(&plan, i, turn[i], 3);
         if (!(off <= 0x1p-191 * fmax(1, mpfr_get_d(plan.omega[i], MPFR_RNDU)))) {
-            fprintf(stderr,
-                    "golden: dim %d theta %g scaling %d: turn of pair %d is off by %g\n",
-                    (int)spec->dim, spec->rope_theta, (int)spec->scaling, (int)i, off);
+            complain(spec, "turn of pair %d is off by %g", (int)i, off);
             good = false;
         }
         for (uint64_t k = 0; k < 12 && good; k++, ++*points)
             good = same_pair(&plan, turn, i, any_position(seed + (uint64_t)i, k));
-        for (int kind = 0; kind < 2 && good; kind++) {
+        for (int kind = 0; kind < 2 && good && !mpfr_zero_p(plan.omega[i]); kind++) {
             int64_t positions[64];
             double distance[64];
             const int64_t n = pair_convergents(&plan, i, kind, 64, positions, distance);
@@ -212,54 +222,124 @@ static bool certify_angles(uint64_t *points)
     return true;
 }
 
-/* Every row of every golden case, against what the generator computed for it. */
-static bool certify_case(const struct vector_case *v)
+/* Every row of output o of a call by the oracle, against MPFR's. */
+static bool certify_output(const struct call *call, int o, const double *want, const char *name)
+{
+    const int64_t width = call->outputs[o].width;
+    struct oracle *oracle = oracle_create(call);
+    double *row = malloc((size_t)(width + 1) * sizeof *row);
+    bool good = oracle && row;
+    for (int64_t r = 0; r < call->outputs[o].rows && good; r++) {
+        oracle_row(oracle, o, r, row, NULL);
+        for (int64_t k = 0; k < width && good; k++) {
+            good = same(row[k], want[r * width + k]);
+            if (!good)
+                fprintf(stderr, "golden: %s: %s row %lld column %lld: %a, MPFR %a\n", name,
+                        call->outputs[o].name, (long long)r, (long long)k, row[k],
+                        want[r * width + k]);
+        }
+    }
+    free(row);
+    oracle_destroy(oracle);
+    return good;
+}
+
+/* Every golden case, against what the generator computed for it. */
+static bool certify_case(const struct vector_case *v, uint64_t *values)
 {
     struct call call;
     if (call_create(&call, &v->problem, &memory_plain) != POSENC_OK)
         return false;
-    struct oracle *oracle = oracle_create(&call);
-    double *row = malloc((size_t)(v->width[0] + 1) * sizeof *row);
-    bool good = oracle && row;
-    for (int o = 0; o < v->n_outputs && good; o++)
-        for (int64_t r = 0; r < v->rows[o] && good; r++) {
-            oracle_row(oracle, o, r, row, NULL);
-            for (int64_t k = 0; k < v->width[o] && good; k++) {
-                const double want = v->want[o][r * v->width[o] + k];
-                good = same(row[k], want);
-                if (!good)
-                    fprintf(stderr, "golden: %s: %s row %lld column %lld: %a, MPFR %a\n", v->id,
-                            v->output_names[o], (long long)r, (long long)k, row[k], want);
-            }
-        }
-    free(row);
-    oracle_destroy(oracle);
+    bool good = true;
+    for (int o = 0; o < v->n_outputs && good; o++) {
+        good = certify_output(&call, o, v->want[o], v->id);
+        *values += (uint64_t)(v->rows[o] * v->width[o]);
+    }
     call_destroy(&call);
     return good;
 }
 
-int certify_oracle(const struct golden *golden)
+/* A table of a spec at positions of all magnitudes: odd dims are those of sinusoidal. */
+static struct problem table_of(const struct posenc_freqs_spec *spec, uint64_t seed,
+                               int64_t positions[ROWS])
+{
+    struct problem p =
+        problem_blank(spec->dim % 2 ? POSENC_KERNEL_sinusoidal : POSENC_KERNEL_rope_table);
+    for (uint64_t k = 0; k < ROWS; k++)
+        positions[k] = any_position(seed, k);
+    p.freqs = *spec;
+    p.position_kind = POSENC_POSITIONS_I64;
+    p.positions = positions;
+    p.tokens = ROWS;
+    return p;
+}
+
+typedef bool check_output(const struct call *call, int o, const double *want, const char *name);
+
+/* Calls `check` with each output of a spec's table and what MPFR has for it. */
+static bool check_rows(const struct posenc_freqs_spec *spec, uint64_t seed, check_output *check)
+{
+    int64_t positions[ROWS];
+    const struct problem p = table_of(spec, seed, positions);
+    struct call call;
+    const enum posenc_status status = call_create(&call, &p, &memory_plain);
+    if (status != POSENC_OK) {
+        complain(spec, "%s: %s", posenc_status_string(status), call.error.what);
+        return false;
+    }
+    bool good = true;
+    for (int o = 0; o < call.n_outputs && good; o++) {
+        const int64_t n = call.outputs[o].rows * call.outputs[o].width;
+        double *want = malloc((size_t)n * sizeof *want);
+        if (!want)
+            abort();
+        reference_output(&call, o, want);
+        good = check(&call, o, want, "rows");
+        if (!good)
+            complain(spec, "these rows");
+        free(want);
+    }
+    call_destroy(&call);
+    return good;
+}
+
+/* Calls `check` with every certified spec in every profile that has it; how many, or -1 when one
+ * was not right. */
+typedef bool check_spec(const struct posenc_freqs_spec *spec, uint64_t seed, void *user);
+
+static int64_t for_specs(check_spec *check, void *user)
 {
     struct posenc_freqs_spec specs[MOST_SPECS];
     const int64_t n = certified_specs(specs, MOST_SPECS);
-    uint64_t points = 0, values = 0;
+    int64_t checked = 0;
     for (int64_t k = 0; k < n; k++)
-        for (int profile = 0; profile < 2; profile++) {
-            specs[k].profile = profile ? POSENC_HF_F32 : POSENC_EXACT;
-            if (!certify_plan(&specs[k], (uint64_t)(1000 * k + profile), &points))
-                return 1;
+        for (int profile = 0; profile_names[profile]; profile++) {
+            specs[k].profile = (enum posenc_profile)profile;
+            if (!profile_applies(&specs[k]))
+                continue;
+            if (!check(&specs[k], (uint64_t)(1000 * k + profile), user))
+                return -1;
+            checked++;
         }
-    if (!certify_big() || !certify_angles(&points))
+    return checked;
+}
+
+static bool certify_spec(const struct posenc_freqs_spec *spec, uint64_t seed, void *points)
+{
+    return certify_plan(spec, seed, points) && check_rows(spec, seed, certify_output);
+}
+
+int certify_oracle(const struct golden *golden)
+{
+    uint64_t points = 0, values = 0;
+    const int64_t plans = for_specs(certify_spec, &points);
+    if (plans < 0 || !certify_big() || !certify_angles(&points))
         return 1;
-    for (size_t i = 0; i < golden->vectors.n; i++) {
-        const struct vector_case *v = &golden->vectors.cases[i];
-        if (!certify_case(v))
+    for (size_t i = 0; i < golden->vectors.n; i++)
+        if (!certify_case(&golden->vectors.cases[i], &values))
             return 1;
-        for (int o = 0; o < v->n_outputs; o++)
-            values += (uint64_t)(v->rows[o] * v->width[o]);
-    }
     printf("oracle = MPFR: %lld plans, %llu sines and cosines, %zu cases with %llu values\n",
-           (long long)(2 * n), (unsigned long long)points, golden->vectors.n,
+           (long long)plans, (unsigned long long)points, golden->vectors.n,
            (unsigned long long)values);
     return 0;
 }
@@ -269,47 +349,70 @@ int certify_oracle(const struct golden *golden)
 static bool library_pair(const struct reference_plan *plan,
                          const struct posenc_freqs_view *view, int64_t i)
 {
-    const struct posenc_freqs_spec *spec = plan->spec;
+    const enum posenc_profile profile = plan->spec->profile;
+    const bool framework = profile == POSENC_HF_F32 || profile == POSENC_TORCH_EXP_F32;
     const double omega = mpfr_get_d(plan->omega[i], MPFR_RNDN);
-    const double f32 = spec->profile == POSENC_HF_F32
-                           ? plan->inv_freq[i]
-                           : (double)mpfr_get_flt(plan->omega[i], MPFR_RNDN);
+    const double f32 =
+        framework ? plan->inv_freq[i] : (double)mpfr_get_flt(plan->omega[i], MPFR_RNDN);
     const uint64_t turn[2] = { view->turn_hi[i], view->turn_lo[i] };
     const double distance = turn_distance(plan, i, turn, 2);
     const double allowed =
         ldexp(omega, -102) + 0x1p-127; /* 104 bits and the last of the turn's */
     if (view->omega[i] == omega && (double)view->omega_f32[i] == f32 && distance <= allowed)
         return true;
-    fprintf(stderr,
-            "golden: library, dim %d theta %g scaling %d profile %d pair %d:\n"
-            "  omega %a, MPFR %a;  f32 %a, MPFR %a;  turn off by %g (allowed %g)\n",
-            (int)spec->dim, spec->rope_theta, (int)spec->scaling, (int)spec->profile, (int)i,
-            view->omega[i], omega, (double)view->omega_f32[i], f32, distance, allowed);
+    complain(plan->spec,
+             "library, pair %d:\n"
+             "  omega %a, MPFR %a;  f32 %a, MPFR %a;  turn off by %g (allowed %g)",
+             (int)i, view->omega[i], omega, (double)view->omega_f32[i], f32, distance, allowed);
     return false;
 }
 
-static int library_plan(const struct posenc_freqs_spec *spec)
+/* In an f32 profile the sine of an f32 angle is rounded once: a table with other bits has other
+ * angles. */
+static bool library_output(const struct call *call, int o, const double *want, const char *name)
+{
+    const int64_t width = call->outputs[o].width;
+    for (int64_t k = 0; k < call->outputs[o].rows * width; k++) {
+        const float got = call_row(call, o, k / width)[k % width], right = odd_to_f32(want[k]);
+        if (memcmp(&got, &right, sizeof got) == 0)
+            continue;
+        fprintf(stderr, "golden: library, %s: %s row %lld column %lld: %a, MPFR %a\n", name,
+                call->outputs[o].name, (long long)(k / width), (long long)(k % width),
+                (double)got, want[k]);
+        return false;
+    }
+    return true;
+}
+
+static bool library_rows(const struct call *call, int o, const double *want, const char *name)
+{
+    struct call run = *call;
+    return call_run(&run, posenc_backend_find("scalar")) == POSENC_OK &&
+           library_output(&run, o, want, name);
+}
+
+static bool library_plan(const struct posenc_freqs_spec *spec, uint64_t seed, void *user)
 {
     struct posenc_freqs *freqs;
     struct reference_plan plan;
-    int bad = 0;
+    bool good = true;
+    (void)user;
     if (posenc_freqs_create(spec, &freqs, NULL) != POSENC_OK) {
-        fprintf(stderr, "golden: library refuses dim %d theta %g scaling %d\n", (int)spec->dim,
-                spec->rope_theta, (int)spec->scaling);
-        return 1;
+        complain(spec, "library refuses it");
+        return false;
     }
     const struct posenc_freqs_view view = posenc_freqs_view(freqs);
     reference_plan_init(&plan, spec);
     for (int64_t i = 0; i < plan.n_pairs; i++)
-        bad += !library_pair(&plan, &view, i);
+        good = library_pair(&plan, &view, i) && good;
     if (view.n_pairs != plan.n_pairs || view.attention_factor != plan.attention_factor) {
-        fprintf(stderr, "golden: library, attention factor %a, MPFR %a\n",
-                view.attention_factor, plan.attention_factor);
-        bad++;
+        complain(spec, "library, attention factor %a, MPFR %a", view.attention_factor,
+                 plan.attention_factor);
+        good = false;
     }
     reference_plan_clear(&plan);
     posenc_freqs_destroy(freqs);
-    return bad;
+    return good && (spec->profile == POSENC_EXACT || check_rows(spec, seed, library_rows));
 }
 
 static int library_slopes(int64_t heads, double bias_max)
@@ -348,14 +451,8 @@ static int library_thresholds(int64_t buckets, int64_t most, bool bidirectional)
 
 int certify_library(void)
 {
-    struct posenc_freqs_spec specs[MOST_SPECS];
-    const int64_t n = certified_specs(specs, MOST_SPECS);
-    int bad = 0;
-    for (int64_t k = 0; k < n; k++)
-        for (int profile = 0; profile < 2; profile++) {
-            specs[k].profile = profile ? POSENC_HF_F32 : POSENC_EXACT;
-            bad += library_plan(&specs[k]);
-        }
+    const int64_t plans = for_specs(library_plan, NULL);
+    int bad = plans < 0;
     for (int64_t heads = 1; heads <= 256; heads++)
         bad += library_slopes(heads, 8) + library_slopes(heads, 5.5);
     static const int64_t t5[][2] = { { 32, 128 }, { 64, 128 },  { 320, 800 }, { 32, 1000 },
@@ -365,6 +462,6 @@ int certify_library(void)
             bad += library_thresholds(t5[k][0], t5[k][1], bidirectional != 0);
     if (bad == 0)
         printf("library's frequencies, slopes and thresholds = MPFR: %lld plans\n",
-               (long long)(2 * n));
+               (long long)plans);
     return bad;
 }

@@ -2,21 +2,23 @@
  * Frequencies by MPFR, straight from the formulas.
  *
  *     omega_i = theta^(-2i/d)  or  theta^(-i/(n-1)), n = d/2
- *     linear  omega/f
- *     llama3  by wavelength: above L/low omega/f, below L/high omega, between a blend
- *     yarn    a blend of omega/f and omega along a ramp over the pairs (2309.00071, 3.2)
+ *     linear        omega/f
+ *     llama3        by wavelength: above L/low omega/f, below L/high omega, between a blend
+ *     yarn          a blend of omega/f and omega along a ramp over the pairs (2309.00071, 3.2)
+ *     ntk           theta f^(d/(d-2)) for theta
+ *     dynamic       theta (f s/M - (f-1))^(d/(d-2)), s the sequence and at least M
+ *     longrope      omega over the pair's long factor for sequences above L, else its short one
+ *     proportional  omega/f for the first share of the d/2 pairs; the others rest
  *
- * Profile hf_f32 takes the steps of Hugging Face's modeling_rope_utils.py one by one, each
- * rounded to 24 bits; number / tensor is PyTorch's reciprocal and product.
+ * The orders in which frameworks take these steps are in frameworks.c.
  */
 #include "golden.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* Exponent of 1/theta: numerator over denominator. */
-static void exponent_fraction(const struct posenc_freqs_spec *spec, int64_t i, long *numerator,
-                              long *denominator)
+void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *numerator,
+                        long *denominator)
 {
     *numerator = 2 * (long)i;
     *denominator = (long)spec->dim;
@@ -44,7 +46,7 @@ static void correction_dim(mpfr_t to, const struct posenc_freqs_spec *spec, doub
     mpfr_clear(log_theta);
 }
 
-static void correction_range(mpfr_t low, mpfr_t high, const struct posenc_freqs_spec *spec)
+void reference_yarn_range(mpfr_t low, mpfr_t high, const struct posenc_freqs_spec *spec)
 {
     correction_dim(low, spec, spec->beta_fast);
     correction_dim(high, spec, spec->beta_slow);
@@ -63,7 +65,7 @@ static void scale_yarn(mpfr_t omega, const struct posenc_freqs_spec *spec, int64
 {
     mpfr_t low, high, ramp, scaled;
     mpfr_inits2(PRECISION, low, high, ramp, scaled, (mpfr_ptr)0);
-    correction_range(low, high, spec);
+    reference_yarn_range(low, high, spec);
     mpfr_sub(high, high, low, MPFR_RNDN);
     if (mpfr_zero_p(high)) {
         mpfr_set_ui(high, 1, MPFR_RNDN);
@@ -114,100 +116,79 @@ static void scale_llama3(mpfr_t omega, const struct posenc_freqs_spec *spec)
     mpfr_clears(wavelength, bound, smooth, scaled, (mpfr_ptr)0);
 }
 
-static void omega_of(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i)
+/* theta of dynamic and static NTK scaling. */
+static void scale_theta(mpfr_t theta, const struct posenc_freqs_spec *spec)
+{
+    const bool dynamic = spec->scaling == POSENC_SCALING_DYNAMIC;
+    mpfr_t stretch, power;
+    if (!dynamic && spec->scaling != POSENC_SCALING_NTK)
+        return;
+    mpfr_inits2(PRECISION, stretch, power, (mpfr_ptr)0);
+    mpfr_set_d(stretch, spec->factor, MPFR_RNDN);
+    if (dynamic && (double)spec->seq_len <= spec->max_position_embeddings) {
+        mpfr_set_ui(stretch, 1, MPFR_RNDN);
+    } else if (dynamic) {
+        mpfr_mul_si(stretch, stretch, (long)spec->seq_len, MPFR_RNDN);
+        mpfr_div_d(stretch, stretch, spec->max_position_embeddings, MPFR_RNDN);
+        mpfr_sub_d(stretch, stretch, spec->factor, MPFR_RNDN);
+        mpfr_add_ui(stretch, stretch, 1, MPFR_RNDN);
+    }
+    mpfr_set_si(power, (long)spec->dim, MPFR_RNDN);
+    mpfr_div_si(power, power, (long)spec->dim - 2, MPFR_RNDN);
+    mpfr_pow(stretch, stretch, power, MPFR_RNDN);
+    mpfr_mul(theta, theta, stretch, MPFR_RNDN);
+    mpfr_clears(stretch, power, (mpfr_ptr)0);
+}
+
+double reference_longrope_factor(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    const bool beyond = (double)spec->seq_len > spec->original_max_position_embeddings;
+    return beyond ? spec->long_factor[i] : spec->short_factor[i];
+}
+
+/* int(share * dim // 2) of Python: the product is a float. */
+bool reference_rests(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    if (spec->scaling != POSENC_SCALING_PROPORTIONAL)
+        return false;
+    mpfr_t turning;
+    mpfr_init2(turning, 53);
+    mpfr_set_d(turning, spec->partial_rotary_factor, MPFR_RNDN);
+    mpfr_mul_si(turning, turning, (long)spec->dim, MPFR_RNDN);
+    mpfr_div_ui(turning, turning, 2, MPFR_RNDN);
+    const bool rests = mpfr_get_si(turning, MPFR_RNDD) <= (long)i;
+    mpfr_clear(turning);
+    return rests;
+}
+
+void reference_omega(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i)
 {
     if (spec->values) {
         mpfr_set_d(omega, spec->values[i], MPFR_RNDN);
         return;
     }
+    if (reference_rests(spec, i)) {
+        mpfr_set_zero(omega, 1);
+        return;
+    }
     long numerator, denominator;
-    exponent_fraction(spec, i, &numerator, &denominator);
+    reference_exponent(spec, i, &numerator, &denominator);
     mpfr_t exponent;
     mpfr_init2(exponent, PRECISION);
     mpfr_set_si(exponent, -numerator, MPFR_RNDN);
     mpfr_div_si(exponent, exponent, denominator, MPFR_RNDN);
     mpfr_set_d(omega, spec->rope_theta, MPFR_RNDN);
+    scale_theta(omega, spec);
     mpfr_pow(omega, omega, exponent, MPFR_RNDN);
     mpfr_clear(exponent);
-    if (spec->scaling == POSENC_SCALING_LINEAR)
+    if (spec->scaling == POSENC_SCALING_LINEAR || spec->scaling == POSENC_SCALING_PROPORTIONAL)
         mpfr_div_d(omega, omega, spec->factor, MPFR_RNDN);
     else if (spec->scaling == POSENC_SCALING_LLAMA3)
         scale_llama3(omega, spec);
     else if (spec->scaling == POSENC_SCALING_YARN)
         scale_yarn(omega, spec, i);
-}
-
-/* ---- Profile hf_f32 ---- */
-
-typedef int operation(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
-
-/* One operation on f32 tensors: operands rounded to f32 first, the result once. */
-static double step(operation *op, double a, double b)
-{
-    mpfr_t x, y;
-    mpfr_inits2(24, x, y, (mpfr_ptr)0);
-    mpfr_set_d(x, a, MPFR_RNDN);
-    mpfr_set_d(y, b, MPFR_RNDN);
-    op(x, x, y, MPFR_RNDN);
-    const double result = mpfr_get_d(x, MPFR_RNDN);
-    mpfr_clears(x, y, (mpfr_ptr)0);
-    return result;
-}
-
-static double hf_llama3(const struct posenc_freqs_spec *spec, double inv_freq)
-{
-    const double context = spec->original_max_position_embeddings;
-    const double low = spec->low_freq_factor, high = spec->high_freq_factor;
-    const double two_pi = 2 * 3.141592653589793;
-    const double wavelength = step(mpfr_mul, step(mpfr_div, 1, inv_freq), two_pi);
-    const double kept = wavelength > step(mpfr_div, context, low)
-                            ? step(mpfr_div, inv_freq, spec->factor)
-                            : inv_freq;
-    if (wavelength > (double)(float)(context / low) ||
-        wavelength < (double)(float)(context / high) || low == high)
-        return kept;
-    double smooth = step(mpfr_mul, step(mpfr_div, 1, wavelength), context);
-    smooth = step(mpfr_div, step(mpfr_sub, smooth, low), high - low);
-    double left = step(mpfr_mul, step(mpfr_sub, 1, smooth), kept);
-    left = step(mpfr_div, left, spec->factor);
-    return step(mpfr_add, left, step(mpfr_mul, smooth, kept));
-}
-
-static double hf_yarn(const struct posenc_freqs_spec *spec, double power, int64_t i)
-{
-    mpfr_t range_low, range_high;
-    mpfr_inits2(PRECISION, range_low, range_high, (mpfr_ptr)0);
-    correction_range(range_low, range_high, spec);
-    const double low = mpfr_get_d(range_low, MPFR_RNDN);
-    double high = mpfr_get_d(range_high, MPFR_RNDN);
-    mpfr_clears(range_low, range_high, (mpfr_ptr)0);
-    if (low == high)
-        high += 0.001;
-    const double extrapolation = step(mpfr_div, 1, power);
-    const double interpolation = step(mpfr_div, 1, step(mpfr_mul, spec->factor, power));
-    double ramp = step(mpfr_div, step(mpfr_sub, (double)i, low), high - low);
-    ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
-    const double keep = step(mpfr_sub, 1, ramp);
-    const double left = step(mpfr_mul, interpolation, step(mpfr_sub, 1, keep));
-    return step(mpfr_add, left, step(mpfr_mul, extrapolation, keep));
-}
-
-static double hf_inv_freq(const struct posenc_freqs_spec *spec, int64_t i)
-{
-    if (spec->values)
-        return (double)(float)spec->values[i];
-    long numerator, denominator;
-    exponent_fraction(spec, i, &numerator, &denominator);
-    const double exponent = step(mpfr_div, (double)numerator, (double)denominator);
-    const double power = step(mpfr_pow, spec->rope_theta, exponent);
-    const double inv_freq = step(mpfr_div, 1, power);
-    if (spec->scaling == POSENC_SCALING_LINEAR)
-        return step(mpfr_div, inv_freq, spec->factor);
-    if (spec->scaling == POSENC_SCALING_LLAMA3)
-        return hf_llama3(spec, inv_freq);
-    if (spec->scaling == POSENC_SCALING_YARN)
-        return hf_yarn(spec, power, i);
-    return inv_freq;
+    else if (spec->scaling == POSENC_SCALING_LONGROPE)
+        mpfr_div_d(omega, omega, reference_longrope_factor(spec, i), MPFR_RNDN);
 }
 
 /* ---- Plans ---- */
@@ -226,15 +207,38 @@ static void magnitude(mpfr_t to, double factor, double mscale)
     mpfr_add_ui(to, to, 1, MPFR_RNDN);
 }
 
+/* sqrt(1 + log(f)/log(L)) */
+static double longrope_magnitude(const struct posenc_freqs_spec *spec)
+{
+    mpfr_t m, log_context;
+    mpfr_inits2(PRECISION, m, log_context, (mpfr_ptr)0);
+    mpfr_set_d(log_context, spec->original_max_position_embeddings, MPFR_RNDN);
+    mpfr_log(log_context, log_context, MPFR_RNDN);
+    mpfr_set_d(m, spec->factor, MPFR_RNDN);
+    mpfr_log(m, m, MPFR_RNDN);
+    mpfr_div(m, m, log_context, MPFR_RNDN);
+    mpfr_add_ui(m, m, 1, MPFR_RNDN);
+    mpfr_sqrt(m, m, MPFR_RNDN);
+    const double magnitude_of = mpfr_get_d(m, MPFR_RNDN);
+    mpfr_clears(m, log_context, (mpfr_ptr)0);
+    return magnitude_of;
+}
+
 static double attention_factor(const struct posenc_freqs_spec *spec)
 {
     if (spec->attention_factor != 0)
         return spec->attention_factor;
+    if (spec->values)
+        return 1;
+    if (spec->scaling == POSENC_SCALING_LONGROPE)
+        return longrope_magnitude(spec);
     if (spec->scaling != POSENC_SCALING_YARN)
         return 1;
+    const bool both = spec->mscale != 0 && spec->mscale_all_dim != 0;
+    if (spec->profile == POSENC_GGML_F32 && !both)
+        return reference_ggml_magnitude(spec);
     mpfr_t a, b;
     mpfr_inits2(PRECISION, a, b, (mpfr_ptr)0);
-    const bool both = spec->mscale != 0 && spec->mscale_all_dim != 0;
     magnitude(a, spec->factor, both ? spec->mscale : 1);
     magnitude(b, both ? spec->factor : 1, spec->mscale_all_dim);
     mpfr_div(a, a, b, MPFR_RNDN);
@@ -253,9 +257,11 @@ void reference_plan_init(struct reference_plan *plan, const struct posenc_freqs_
         abort();
     for (int64_t i = 0; i < n; i++) {
         mpfr_init2(plan->omega[i], PRECISION);
-        omega_of(plan->omega[i], spec, i);
-        plan->inv_freq[i] = hf_inv_freq(spec, i);
+        reference_omega(plan->omega[i], spec, i);
+        plan->inv_freq[i] = reference_inv_freq(spec, i);
     }
+    if (spec->profile == POSENC_GGML_F32)
+        reference_ggml_init(plan);
     plan->attention_factor = attention_factor(spec);
 }
 
@@ -265,4 +271,6 @@ void reference_plan_clear(struct reference_plan *plan)
         mpfr_clear(plan->omega[i]);
     free(plan->omega);
     free(plan->inv_freq);
+    free(plan->ggml.divisor);
+    free(plan->ggml.kept);
 }

@@ -11,18 +11,44 @@
 
 enum { PRECISION = 320 }; /* bits of every transcendental step */
 
-/* ---- Reference values (reference.c, frequencies.c) ---- */
+/* ---- Reference values (reference.c, frequencies.c, frameworks.c) ---- */
 
-/* A plan by MPFR: omega in radians per position, or the f32 values of profile hf_f32. */
+/* What the angles of profile ggml_f32 are made of. */
+struct reference_ggml {
+    double theta_scale, freq_scale;
+    double *divisor,
+        *kept; /* [n_pairs]; kept: 1 - the ramp, where the two angles are blended */
+    bool blends;
+};
+
+/* A plan by MPFR: omega in radians per position, and the f32 values of the f32 profiles. */
 struct reference_plan {
     const struct posenc_freqs_spec *spec;
     int64_t n_pairs;
     mpfr_t *omega;
-    double *inv_freq;
-    double attention_factor; /* correctly rounded */
+    double *inv_freq;           /* of torch_exp_f32 where that is the profile, else of hf_f32 */
+    struct reference_ggml ggml; /* of profile ggml_f32 alone */
+    double attention_factor;    /* correctly rounded */
 };
 void reference_plan_init(struct reference_plan *plan, const struct posenc_freqs_spec *spec);
 void reference_plan_clear(struct reference_plan *plan);
+
+/* Radians per position of a pair; the exponent of 1/theta as a fraction. */
+void reference_omega(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i);
+void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *numerator,
+                        long *denominator);
+/* Ends of YaRN's ramp in pairs; longrope's factor in force; whether proportional scaling leaves
+ * a pair at rest. */
+void reference_yarn_range(mpfr_t low, mpfr_t high, const struct posenc_freqs_spec *spec);
+double reference_longrope_factor(const struct posenc_freqs_spec *spec, int64_t i);
+bool reference_rests(const struct posenc_freqs_spec *spec, int64_t i);
+
+/* Profiles hf_f32 and torch_exp_f32: a frequency.  Every f32 profile: an angle. */
+double reference_inv_freq(const struct posenc_freqs_spec *spec, int64_t i);
+double reference_angle(const struct reference_plan *plan, int64_t pair, int64_t position);
+/* Profile ggml_f32: fills plan->ggml; the factor of YaRN's cosines. */
+void reference_ggml_init(struct reference_plan *plan);
+double reference_ggml_magnitude(const struct posenc_freqs_spec *spec);
 
 /* The f64 rounded to odd of a value whose further digits, if it is not exact, are unknown. */
 double round_to_odd(const mpfr_t value, bool exact);
@@ -54,7 +80,7 @@ struct group {
     size_t first, n; /* cases of the set */
 };
 
-enum { MAX_GROUPS = 16, MAX_CASES = 1024 };
+enum { MAX_GROUPS = 32, MAX_CASES = 1024 };
 struct golden {
     struct vectors vectors; /* their memory too */
     struct group groups[MAX_GROUPS];
@@ -74,10 +100,17 @@ struct problem *add_case(struct golden *golden, enum posenc_kernel kernel, const
 void add_group(struct golden *golden, const char *name);
 int64_t *keep_positions(struct golden *golden, const int64_t *positions, int64_t n);
 
+/* Positions of a case: `n` of them, the list kept by the caller; those that tell most in few. */
+void at_positions(struct problem *problem, const int64_t *positions, int64_t n);
+void at_few(struct problem *problem);
+
 void list_sinusoidal(struct golden *golden);
 void list_rope_table(struct golden *golden);
 void list_convergents(struct golden *golden);
 void list_hf_f32(struct golden *golden);
+void list_scalings(struct golden *golden);
+void list_ggml_f32(struct golden *golden);
+void list_torch_exp_f32(struct golden *golden);
 void list_rope(struct golden *golden);
 void list_onnx(struct golden *golden);
 void list_added(struct golden *golden);
@@ -86,8 +119,14 @@ void list_bias(struct golden *golden);
 /* All cases, with ids and reference values.  Ends the program when one cannot be made. */
 void golden_create(struct golden *golden);
 
-/* Frequency specs that certification goes through: every scaling family and base. */
+/* One rope_table case for each of linear, llama3 and yarn scaling's settings; Llama 3.1's. */
+void list_families(struct golden *golden, enum posenc_profile profile);
+struct posenc_freqs_spec llama31_spec(void);
+
+/* Frequency specs that certification goes through: every scaling family and base; and whether
+ * the spec's profile has its scaling and convention. */
 int64_t certified_specs(struct posenc_freqs_spec *specs, int64_t most);
+bool profile_applies(const struct posenc_freqs_spec *spec);
 
 /* ---- Actions ---- */
 

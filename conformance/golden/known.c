@@ -1,7 +1,8 @@
 /*
  * Figures published elsewhere, so that one reading of a formula is not checked only against
- * itself: bands of llama3, ramps and factors of YaRN, slopes of ALiBi, thresholds of T5, hard
- * positions, the outputs of ONNX's tests; and the metrics (rounding, ulps) at the ends of
+ * itself: bands of llama3, ramps and factors of YaRN, bases of dynamic scaling, LongRoPE's factor,
+ * the angles of f32 frameworks, slopes of ALiBi, thresholds of T5, hard positions, the outputs of
+ * ONNX's tests; and the metrics (rounding, ulps) at the ends of
  * binades and of f32.
  */
 #include "fixed.h"
@@ -99,6 +100,120 @@ static void known_factors(void)
         reference_plan_init(&plan, &spec);
         require_near(plan.attention_factor, g[k][1], 6e-10, "YaRN attention factor");
         reference_plan_clear(&plan);
+    }
+}
+
+/* The base that a plan's last frequency is a power of. */
+static void known_base(int64_t seq_len, double base, double within)
+{
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct reference_plan plan;
+    spec.dim = 128;
+    spec.scaling = POSENC_SCALING_DYNAMIC;
+    spec.factor = 2;
+    spec.max_position_embeddings = 4096;
+    spec.seq_len = seq_len;
+    reference_plan_init(&plan, &spec);
+    mpfr_t power;
+    mpfr_init2(power, PRECISION);
+    mpfr_set_si(power, -128, MPFR_RNDN);
+    mpfr_div_ui(power, power, 126, MPFR_RNDN);
+    mpfr_pow(power, plan.omega[63], power, MPFR_RNDN);
+    require_near(mpfr_get_d(power, MPFR_RNDN), base, within, "base of dynamic scaling");
+    mpfr_clear(power);
+    reference_plan_clear(&plan);
+}
+
+static void known_longrope(void)
+{
+    static const double ones[2] = { 1, 1 };
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct reference_plan plan;
+    spec.dim = 4;
+    spec.scaling = POSENC_SCALING_LONGROPE;
+    spec.factor = 32;
+    spec.original_max_position_embeddings = 4096;
+    spec.short_factor = spec.long_factor = ones;
+    reference_plan_init(&plan, &spec);
+    require_near(plan.attention_factor, 1.190238071, 6e-10, "LongRoPE attention factor");
+    reference_plan_clear(&plan);
+}
+
+/* gpt-oss with its range rounded to whole pairs: by how much a frequency is off at most, where,
+ * and what that is in radians at position 32768. */
+static void known_truncation(void)
+{
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC, whole;
+    struct reference_plan a, b;
+    double most = 0, radians = 0;
+    int64_t pair = 0;
+    spec.dim = 64;
+    spec.rope_theta = 150000;
+    spec.scaling = POSENC_SCALING_YARN;
+    spec.factor = 32;
+    spec.original_max_position_embeddings = 4096;
+    whole = spec;
+    spec.truncate = false;
+    reference_plan_init(&a, &spec);
+    reference_plan_init(&b, &whole);
+    for (int64_t i = 0; i < a.n_pairs; i++) {
+        const double omega = mpfr_get_d(a.omega[i], MPFR_RNDN);
+        const double off = fabs(mpfr_get_d(b.omega[i], MPFR_RNDN) - omega);
+        radians = fmax(radians, 32768 * off);
+        if (off / omega > most) {
+            most = off / omega;
+            pair = i;
+        }
+    }
+    require_near(most, 0.76, 0.005, "gpt-oss truncated, relative change");
+    require_near((double)pair, 17, 0, "gpt-oss truncated, most changed pair");
+    require_near(radians, 7.2, 0.05, "gpt-oss truncated, radians at 32768");
+    reference_plan_clear(&a);
+    reference_plan_clear(&b);
+}
+
+/* How far the angles of an f32 profile are from real ones at most, over the pairs of dim 128, to
+ * the two digits published. */
+static void known_angle_error(double theta, int64_t position, enum posenc_profile profile,
+                              double published)
+{
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct reference_plan plan;
+    double most = 0;
+    spec.dim = 128;
+    spec.rope_theta = theta;
+    spec.profile = profile;
+    reference_plan_init(&plan, &spec);
+    for (int64_t i = 0; i < plan.n_pairs; i++) {
+        mpfr_t real;
+        mpfr_init2(real, PRECISION);
+        mpfr_mul_si(real, plan.omega[i], (long)position, MPFR_RNDN);
+        mpfr_sub_d(real, real, reference_angle(&plan, i, position), MPFR_RNDN);
+        most = fmax(most, fabs(mpfr_get_d(real, MPFR_RNDN)));
+        mpfr_clear(real);
+    }
+    require_near(most / published, 1, 0.06,
+                 profile == POSENC_GGML_F32 ? "error of ggml's angles, to that published"
+                                            : "error of hf_f32's angles, to that published");
+    reference_plan_clear(&plan);
+}
+
+static void known_angle_errors(void)
+{
+    static const struct {
+        double theta;
+        int64_t position;
+        double ggml, hf;
+    } published[] = { { 1e4, 511, 4.0e-5, 1.8e-5 },    { 1e4, 4095, 5.0e-4, 1.4e-4 },
+                      { 1e4, 8191, 9.9e-4, 4.9e-4 },   { 1e4, 32767, 2.8e-3, 1.7e-3 },
+                      { 1e4, 131071, 1.3e-2, 4.2e-3 }, { 1e4, 1048575, 1.0e-1, 3.1e-2 },
+                      { 5e5, 131071, 4.2e-3, 5.0e-3 }, { 5e5, 1048575, 4.4e-2, 3.9e-2 },
+                      { 1e6, 131071, 1.2e-2, 5.5e-3 }, { 1e6, 1048575, 6.7e-2, 6.8e-2 } };
+    for (size_t k = 0; k < sizeof published / sizeof *published; k++) {
+        known_angle_error(published[k].theta, published[k].position, POSENC_GGML_F32,
+                          published[k].ggml);
+        known_angle_error(published[k].theta, published[k].position, POSENC_HF_F32,
+                          published[k].hf);
     }
 }
 
@@ -339,6 +454,11 @@ int certify_known(const struct golden *golden)
     yarn_ramp(1e6, 128, 16, 16384, 20.3850, 36.4399);
     yarn_ramp(1e8, 128, 48, 8192, 12.8805, 24.9217);
     known_factors();
+    known_base(8192, 30527.7367488068, 1.1e-10); /* its last digit is one too high */
+    known_base(16384, 72195.8600865, 6e-8);
+    known_longrope();
+    known_truncation();
+    known_angle_errors();
     known_slopes();
     known_thresholds();
     known_hard(768, 317, 497577, 0x1p-36);

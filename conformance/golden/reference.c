@@ -55,9 +55,7 @@ static void exact_sincos(const struct reference_plan *plan, int64_t pair, int64_
     mpfr_inits2(PRECISION, x, s, c, (mpfr_ptr)0);
     mpfr_mul_si(x, plan->omega[pair], (long)position, MPFR_RNDN);
     mpfr_sin_cos(s, c, x, MPFR_RNDN);
-    const bool exact = mpfr_zero_p(x) != 0;
-    if (exact)
-        mpfr_set_zero(s, 1);
+    const bool exact = mpfr_zero_p(x) != 0; /* a pair that rests has -0 before position 0 */
     mpfr_mul_d(s, s, m, MPFR_RNDN);
     mpfr_mul_d(c, c, m, MPFR_RNDN);
     *sine = round_to_odd(s, exact);
@@ -72,12 +70,7 @@ void reference_sincos(const struct reference_plan *plan, int64_t pair, int64_t p
         exact_sincos(plan, pair, position, m, sine, cosine);
         return;
     }
-    mpfr_t angle;
-    mpfr_init2(angle, 24);
-    mpfr_set_si(angle, (long)position, MPFR_RNDN);
-    mpfr_mul_d(angle, angle, plan->inv_freq[pair], MPFR_RNDN);
-    reference_sincos_angle(mpfr_get_d(angle, MPFR_RNDN), sine, cosine);
-    mpfr_clear(angle);
+    reference_sincos_angle(reference_angle(plan, pair, position), sine, cosine);
     if (m != 1) {
         *sine = nearest_f32(*sine) * nearest_f32(m);
         *cosine = nearest_f32(*cosine) * nearest_f32(m);

@@ -1,0 +1,101 @@
+/*
+ * Broken plans: the mistakes that are made before any kernel runs.  Each turns a spec into one that
+ * gives the frequencies of the mistake; calls are made with broken_freqs_create() in the place of
+ * posenc_freqs_create() (meson.build).
+ */
+#include "broken.h"
+
+#include <math.h>
+
+enum { MOST_PAIRS = 512 };
+static double values[MOST_PAIRS];
+
+enum posenc_status broken_freqs_create(const struct posenc_freqs_spec *spec,
+                                       struct posenc_freqs **freqs, struct posenc_error *error)
+{
+    struct posenc_freqs_spec s = *spec;
+    if (broken_plan && s.dim <= 2 * MOST_PAIRS && broken_plan(&s))
+        broken_enter();
+    return posenc_freqs_create(&s, freqs, error);
+}
+
+/* A negative base is one that no plan is made of. */
+bool plan_dynamic_unclamped(struct posenc_freqs_spec *s)
+{
+    double length = (double)s->seq_len, most = s->max_position_embeddings;
+    if (s->scaling != POSENC_SCALING_DYNAMIC || length == 0.0 || length >= most)
+        return false;
+    double power = (double)s->dim / (double)(s->dim - 2);
+    s->rope_theta *= pow(s->factor * length / most - (s->factor - 1.0), power);
+    s->scaling = POSENC_SCALING_NONE;
+    return true;
+}
+
+bool plan_ntk_exponent(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_NTK)
+        return false;
+    s->rope_theta *= pow(s->factor, (double)s->dim / (double)(s->dim - 1));
+    s->scaling = POSENC_SCALING_NONE;
+    return true;
+}
+
+bool plan_longrope_early(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_LONGROPE ||
+        (double)s->seq_len != s->original_max_position_embeddings)
+        return false;
+    s->seq_len++;
+    return true;
+}
+
+bool plan_share_packed(struct posenc_freqs_spec *s)
+{
+    int64_t turning = (int64_t)(s->partial_rotary_factor * (double)s->dim / 2.0);
+    if (s->scaling != POSENC_SCALING_PROPORTIONAL || 2 * turning == s->dim)
+        return false;
+    for (int64_t i = 0; i < (s->dim + 1) / 2; i++)
+        values[i] =
+            i < turning ? pow(s->rope_theta, -(double)i / (double)turning) / s->factor : 0.0;
+    s->values = values;
+    s->scaling = POSENC_SCALING_NONE;
+    return true;
+}
+
+bool plan_yarn_whole(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_YARN || s->truncate)
+        return false;
+    s->truncate = true;
+    return true;
+}
+
+/* position x powf(theta_scale, i), each rounded, is what a plan of own f32 frequencies does. */
+bool plan_ggml_powers(struct posenc_freqs_spec *s)
+{
+    if (s->profile != POSENC_GGML_F32 || s->scaling != POSENC_SCALING_NONE)
+        return false;
+    float theta_scale = powf((float)s->rope_theta, -2.0f / (float)s->dim);
+    for (int64_t i = 0; i < (s->dim + 1) / 2; i++)
+        values[i] = (double)powf(theta_scale, (float)i);
+    s->values = values;
+    s->profile = POSENC_HF_F32;
+    return true;
+}
+
+bool plan_ggml_yarn_frequencies(struct posenc_freqs_spec *s)
+{
+    if (s->profile != POSENC_GGML_F32 || s->scaling != POSENC_SCALING_YARN)
+        return false;
+    s->profile = POSENC_HF_F32;
+    s->truncate = true;
+    return true;
+}
+
+bool plan_torch_as_hf(struct posenc_freqs_spec *s)
+{
+    if (s->profile != POSENC_TORCH_EXP_F32)
+        return false;
+    s->profile = POSENC_HF_F32;
+    return true;
+}
