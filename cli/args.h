@@ -46,10 +46,10 @@ struct cli {
     int64_t threads, seed;
     double budget;
 
-    const char *positions;
+    const char *positions, *times, *mrope_section;
     const char *short_factors, *long_factors;
-    int64_t tokens, first, dim, rotary_dim, seq_len, heads, num_buckets, max_distance;
-    int layout, profile, convention, scaling, truncate;
+    int64_t tokens, first, grid, dim, rotary_dim, seq_len, heads, num_buckets, max_distance;
+    int layout, profile, convention, scaling, truncate, mrope_layout;
     double rope_theta, scale, factor, original, low_freq_factor, high_freq_factor;
     double beta_fast, beta_slow, attention_factor, mscale, mscale_all_dim;
     double max_position_embeddings, partial_rotary_factor, alibi_bias_max;

@@ -41,20 +41,32 @@ static void print_field(const struct field *field, uint64_t bits)
     }
 }
 
+/* "3", "0.25", or "(0, 2, 5)" where there are several axes. */
+static void print_position(const struct problem *p, int64_t b, int64_t t)
+{
+    int axes = problem_axes(p);
+    for (int axis = 0; axis < axes; axis++) {
+        printf("%s%.10g", axis > 0 ? ", " : axes > 1 ? "(" : "", problem_time(p, b, t, axis));
+    }
+    printf("%s", axes > 1 ? ")" : "");
+}
+
 static void print_positions(const struct problem *p)
 {
+    enum { FEW = 8 };
     printf("  %-36s", "positions");
     bool drawn = problem_draws_positions(p);
-    if (p->position_kind == POSENC_OFFSET || (p->positions == NULL && !drawn)) {
+    bool consecutive = p->positions == NULL && !drawn && p->time_step == 0.0;
+    if (p->position_kind == POSENC_OFFSET || (consecutive && problem_axes(p) == 1)) {
         printf("%lld .. %lld\n", (long long)p->first, (long long)(p->first + p->tokens - 1));
         return;
     }
     int64_t n = drawn ? p->batch * p->tokens : p->tokens;
-    for (int64_t i = 0; i < n && i < 8; i++) {
-        printf("%s%lld", i > 0 ? ", " : "",
-               (long long)problem_position(p, i / p->tokens, i % p->tokens));
+    for (int64_t i = 0; i < n && i < FEW; i++) {
+        fputs(i > 0 ? ", " : "", stdout);
+        print_position(p, i / p->tokens, i % p->tokens);
     }
-    puts(n > 8 ? ", ..." : "");
+    puts(n > FEW ? ", ..." : "");
 }
 
 /* Parameters that are not what a manifest leaves out; profile and base always. */
@@ -284,7 +296,7 @@ int command_explain(struct cli *cli)
     if (cli->n_operands != 1) {
         return cli_refuse(
             cli, "THING", cli->n_operands > 1 ? cli->operands[1] : NULL,
-            "expected one kernel, profile, scaling or parameter (posenc list), or "
+            "expected one kernel, profile, scaling, method or parameter (posenc list), or "
             "the id of one case (posenc list cases)");
     }
     const char *name = cli->operands[0];

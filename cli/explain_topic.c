@@ -1,6 +1,6 @@
 /*
- * posenc explain KERNEL, PROFILE, SCALING, PARAMETER: definition, parameters, shapes, source, the
- * mistakes that are made with it and what catches each, and the models that use it.
+ * posenc explain KERNEL, PROFILE, SCALING, METHOD, PARAMETER: definition, parameters, shapes,
+ * source, the mistakes that are made with it and what catches each, and the models that use it.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "../conformance/models/model.h"
@@ -31,12 +31,15 @@ static const struct broken *find_broken(const char *name)
 
 /* ---- finding ---- */
 
+/* An alias may say which value it is: "flip_sin_to_cos (true: cos_sin)". */
 static bool has_alias(const struct topic *topic, const char *name)
 {
+    size_t length = strlen(name);
     char alias[128];
     for (const char *at = topic_text(topic, "also"); at != NULL && *at != '\0';) {
         at = topic_piece(at, alias, sizeof alias);
-        if (strcmp(alias, name) == 0) {
+        if (strncmp(alias, name, length) == 0 &&
+            (alias[length] == '\0' || strncmp(alias + length, " (", 2) == 0)) {
             return true;
         }
     }
@@ -81,13 +84,11 @@ static void print_text(const struct topic_field *field, const char *before)
 
 static void print_heading(const char *key)
 {
-    static const char *const headings[][2] = { { "definition", "Definition" },
-                                               { "shapes", "Shapes" },
-                                               { "parameters", "Parameters" },
-                                               { "source", "Source" },
-                                               { "means", "Meaning" },
-                                               { "also", "Also called" },
-                                               { "trap", "Traps" } };
+    static const char *const headings[][2] = {
+        { "definition", "Definition" }, { "shapes", "Shapes" }, { "parameters", "Parameters" },
+        { "example", "Example" },       { "source", "Source" }, { "means", "Meaning" },
+        { "also", "Also called" },      { "trap", "Traps" }
+    };
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++) {
         if (strcmp(headings[i][0], key) == 0) {
             printf("\n%s\n", headings[i][1]);
@@ -247,7 +248,7 @@ int explain_topic(const struct cli *cli, const struct topic *topic)
         print_field(&field, key);
         memcpy(key, field.key, sizeof key);
     }
-    if (strcmp(topic->kind, "parameter") == 0) {
+    if (strcmp(topic->kind, "parameter") == 0 || strcmp(topic->kind, "method") == 0) {
         return EXIT_FINE;
     }
     if (is_kernel) {

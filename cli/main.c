@@ -40,18 +40,23 @@ static const struct command commands[] = {
       "the report says so.\n"
       "Formats: console, md, jsonl, csv, junit.\n" },
     { "explain", FOR_EXPLAIN, command_explain, "THING",
-      "A kernel, a profile, a scaling, a parameter or one case in depth",
+      "A kernel, a profile, a scaling, a method, a parameter or one case in depth",
       "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "
       "shapes, source,\n"
       "traps and what catches each, and the models that use it.\n"
       "Of a case (posenc list cases): its parameters, source and note, and each backend's "
       "numbers beside the\n"
       "reference.\n"
+      "Methods, which are a kernel used in a certain way: mrope, vision_rope, "
+      "timestep_embedding.\n"
       "Examples: posenc explain rope_half, posenc explain yarn, posenc explain freq_base\n" },
     { "table", FOR_TABLE, command_table, "KERNEL",
       "The numbers of a table, computed by one backend",
       "KERNEL is sinusoidal (one f32 array [tokens, dim]) or rope_table (cos and sin, [tokens, "
       "dim/2]).\n"
+      "Rows are consecutive positions, a list of them, times with fractions (--times), or the "
+      "tokens of a picture\n"
+      "(--mrope-section and --grid).\n"
       "Formats: csv (with a line of names), npy (one array), safetensors.\n"
       "Example: posenc table sinusoidal --positions 0..63,1000000 --dim 512 --out "
       "npy:pe.npy\n" },

@@ -217,6 +217,68 @@ static int take_longrope(const struct cli *cli, struct cli_spec *spec)
     return EXIT_FINE;
 }
 
+/* ---- sections of pairs, each with an axis of its own ---- */
+
+static int parse_sections(const struct cli *cli, int64_t section[3])
+{
+    const char *at = cli->mrope_section;
+    int n = 0;
+    section[0] = section[1] = section[2] = 0;
+    for (bool more = true; more; n++) {
+        char number[32];
+        size_t length = strcspn(at, ",");
+        snprintf(number, sizeof number, "%.*s", (int)(length < 31 ? length : 31), at);
+        if (n == 3 || !parse_integer(number, 1, 32768, &section[n])) {
+            n = 0;
+            break;
+        }
+        more = at[length] != '\0';
+        at += length + more;
+    }
+    if (n < 2) {
+        return cli_refuse(cli, "--mrope-section", cli->mrope_section,
+                          "expected T,H,W or H,W: pairs of each axis, integers from 1");
+    }
+    return EXIT_FINE;
+}
+
+int spec_axes(const struct posenc_freqs_spec *freqs)
+{
+    int n = 1;
+    while (n < 3 && freqs->mrope_section[n] != 0) {
+        n++;
+    }
+    return n;
+}
+
+static int take_sections(const struct cli *cli, struct posenc_freqs_spec *freqs)
+{
+    int64_t *section = freqs->mrope_section;
+    if (cli->mrope_section != NULL && parse_sections(cli, section) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    if (section[0] == 0) {
+        const char *option = cli->grid != INT64_MIN   ? "--grid"
+                             : cli->mrope_layout >= 0 ? "--mrope-layout"
+                                                      : NULL;
+        return option == NULL ? EXIT_FINE
+                              : cli_refuse(cli, option, NULL,
+                                           "has no effect here: it needs --mrope-section");
+    }
+    int64_t sum = section[0] + section[1] + section[2];
+    if (sum != freqs->dim / 2) {
+        char text[96];
+        snprintf(text, sizeof text, "%lld pairs", (long long)sum);
+        return cli_refuse(cli, "--mrope-section", text,
+                          "expected sections that add up to %lld, half of rotary_dim",
+                          (long long)(freqs->dim / 2));
+    }
+    if (cli->mrope_layout >= 0) {
+        freqs->mrope_layout = (enum posenc_mrope_layout)cli->mrope_layout;
+    }
+    return EXIT_FINE;
+}
+
 int spec_take(const struct cli *cli, unsigned kind, int64_t otherwise, struct cli_spec *spec)
 {
     *spec = (struct cli_spec){ .freqs = POSENC_FREQS_SPEC, .scale = 1.0 };
@@ -226,7 +288,8 @@ int spec_take(const struct cli *cli, unsigned kind, int64_t otherwise, struct cl
     take_parameters(cli, spec);
     if (cli_refuse_foreign(cli, kind) != EXIT_FINE ||
         cli_refuse_unscaled(cli, spec->freqs.scaling) != EXIT_FINE ||
-        take_dim(cli, kind, otherwise, &spec->freqs) != EXIT_FINE) {
+        take_dim(cli, kind, otherwise, &spec->freqs) != EXIT_FINE ||
+        take_sections(cli, &spec->freqs) != EXIT_FINE) {
         return EXIT_USAGE;
     }
     return take_longrope(cli, spec);

@@ -1,5 +1,5 @@
 /*
- * One or two named f32 arrays [rows, width] with the position of each row, and their file
+ * One or two named f32 arrays [rows, width] with the position or time of each row, and their file
  * formats.
  */
 #ifndef POSENC_CLI_TABLE_H
@@ -9,9 +9,13 @@
 
 #include <stdio.h>
 
+#define TABLE_BYTES ((int64_t)4 << 30) /* a larger one is refused */
+
 struct table {
     int64_t rows, width;
-    int64_t *positions;
+    int n_axes;         /* of positions: 1, or those of a picture */
+    int64_t *positions; /* [n_axes][rows], or NULL where there are */
+    float *times;       /* [rows] */
     int n_arrays;
     const char *name[2];
     float *array[2];
@@ -23,10 +27,14 @@ struct table {
 int table_compute(struct cli *cli, unsigned kind, struct table *table);
 void table_free(struct table *table);
 
+/* The rows the command line asks for: how many, and their positions or times.  `n_axes` is how many
+ * a picture's have, `dim` how many numbers are made for each row.  EXIT_FINE or, told, EXIT_USAGE. */
+int table_positions(const struct cli *cli, int n_axes, int64_t dim, struct table *table);
+
 /* NULL-terminated: csv, npy, safetensors. */
 extern const char *const table_formats[];
 
-/* csv: a line of names (position, then sinusoidal[0] or cos[0], sin[0], ...), then a line a row
+/* csv: a line of names (position, or position[0], position[1], ... of several axes; then sinusoidal[0] or cos[0], sin[0], ...), then a line a row
  * with nine significant digits, which name each f32 uniquely.  npy: the one array.
  * safetensors: all, by name.  False when memory runs out; a write error shows in the stream. */
 bool table_write(const struct table *table, const char *format, FILE *out);

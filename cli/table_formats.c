@@ -10,17 +10,37 @@
 
 const char *const table_formats[] = { "csv", "npy", "safetensors", NULL };
 
-static bool write_csv(const struct table *table, FILE *out)
+static void write_names(const struct table *table, FILE *out)
 {
     fputs("position", out);
+    for (int axis = 0; axis < table->n_axes && table->n_axes > 1; axis++) {
+        fprintf(out, axis == 0 ? "[%d]" : ",position[%d]", axis);
+    }
     for (int a = 0; a < table->n_arrays; a++) {
         for (int64_t i = 0; i < table->width; i++) {
             fprintf(out, ",%s[%lld]", table->name[a], (long long)i);
         }
     }
     fputc('\n', out);
+}
+
+static void write_position(const struct table *table, int64_t t, FILE *out)
+{
+    if (table->times != NULL) {
+        fprintf(out, "%.9g", (double)table->times[t]);
+        return;
+    }
+    for (int axis = 0; axis < table->n_axes; axis++) {
+        fprintf(out, axis == 0 ? "%lld" : ",%lld",
+                (long long)table->positions[axis * table->rows + t]);
+    }
+}
+
+static void write_csv(const struct table *table, FILE *out)
+{
+    write_names(table, out);
     for (int64_t t = 0; t < table->rows && !ferror(out); t++) {
-        fprintf(out, "%lld", (long long)table->positions[t]);
+        write_position(table, t, out);
         for (int a = 0; a < table->n_arrays; a++) {
             for (int64_t i = 0; i < table->width; i++) {
                 fprintf(out, ",%.9g", (double)table->array[a][t * table->width + i]);
@@ -28,13 +48,13 @@ static bool write_csv(const struct table *table, FILE *out)
         }
         fputc('\n', out);
     }
-    return true;
 }
 
 bool table_write(const struct table *table, const char *format, FILE *out)
 {
     if (strcmp(format, "csv") == 0) {
-        return write_csv(table, out);
+        write_csv(table, out);
+        return true;
     }
     struct array arrays[2];
     const int64_t shape[2] = { table->rows, table->width };

@@ -1,5 +1,6 @@
 /*
- * What is written of kernels, profiles, scalings and parameters: topics.txt, compiled in.
+ * What is written of kernels, profiles, scalings, methods and parameters: topics.txt,
+ * compiled in.
  */
 #ifndef POSENC_CLI_TOPICS_H
 #define POSENC_CLI_TOPICS_H

@@ -57,6 +57,41 @@ for value in 2147483648 -2147483648 5..1 1,,2 1.. ..5 1...5 one 1,2, 1.5 ' 1' ''
 done
 refuses 'positions twice' '--positions: 1: expected without --tokens' table sinusoidal $table --positions 1 --tokens 4
 refuses 'no positions' '--positions: .*integers and ranges' table sinusoidal $table --positions ''
+for value in 2147483648 -3e9 nan inf one 1,,2 1,2, 5..1 1.. ..5 1...5 1:2 0..1:0 0..1:-1 0..1: 0..1:x 0..1:1:1 0..9..1 ' 1' ''; do
+    refuses "times '$value'" '--times: .*(expected numbers between|times with fractions)' table sinusoidal $table --times "$value"
+done
+refuses 'times and tokens' '--times: 0.5: expected without --tokens, --first, --positions' table sinusoidal $table --times 0.5 --tokens 4
+refuses 'times and positions' '--times: 0.5: expected without' table rope_table $table --times 0.5 --positions 4
+refuses 'times without end' 'expected at most 4 GiB' table sinusoidal $table --times 0..1e9:1e-300
+for value in 4 1,1,1,1 5,-1 0,4 4,0 2,,2 2,2, ,2,2 1.5,2.5 h,w 32769,2 2:2 ' 2,2' ''; do
+    refuses "sections '$value'" '--mrope-section: .*(expected T,H,W or H,W: pairs of each axis|expected T,H,W: pairs)' \
+        table rope_table $table --mrope-section "$value"
+done
+refuses 'sections of too few pairs' '--mrope-section: 3 pairs: expected sections that add up to 4' \
+    table rope_table $table --mrope-section 1,1,1
+refuses 'sections of the whole head' '--mrope-section: 4 pairs: expected sections that add up to 2' \
+    table rope_table $table --rotary-dim 4 --mrope-section 2,2
+refuses 'sections of a sinusoidal table' '--mrope-section: has no effect here: it is for rope_table' \
+    table sinusoidal $table --mrope-section 2,2
+refuses 'layout without sections' '--mrope-layout: has no effect here: it needs --mrope-section' \
+    table rope_table $table --mrope-layout restarted
+refuses 'unknown layout of sections' '--mrope-layout: chunk: did you mean chunked' \
+    table rope_table $table --mrope-section 2,2 --mrope-layout chunk
+refuses 'sections that restart and a scaling' '--scaling: linear: expected none \(sections that restart' \
+    table rope_table $table --mrope-section 2,2 --mrope-layout restarted --scaling linear --factor 2
+refuses 'sections that restart, iterated' '--profile: ggml_f32: expected one of exact, hf_f32' \
+    table rope_table $table --mrope-section 2,2 --mrope-layout restarted --profile ggml_f32
+refuses 'grid without sections' '--grid: has no effect here: it needs --mrope-section' table rope_table $table --grid 4
+refuses 'grid of a sinusoidal table' '--grid: has no effect here: it is for rope_table' table sinusoidal $table --grid 4
+for value in 0 -1 1.5 4x4 3000000000 ''; do
+    refuses "grid '$value'" '--grid: .*expected an integer from 1' table rope_table $table --mrope-section 2,2 --grid "$value"
+done
+refuses 'grid and positions' '--positions: 1,2: expected without .*--grid' \
+    table rope_table $table --mrope-section 2,2 --grid 4 --positions 1,2
+refuses 'grid and times' '--times: 1,2: expected without .*--grid' table rope_table $table --mrope-section 2,2 --grid 4 --times 1,2
+refuses 'a column past the last position' '16 tokens from 2147483640 in rows of 9: expected positions up to' \
+    table rope_table $table --mrope-section 2,2 --grid 9 --first 2147483640
+
 refuses 'a large value keeps its exponent' ': 9\.9[0-9]*e-78: expected from' table sinusoidal --dim 8 --rope-theta 1e308
 refuses 'factor below 1' '--factor: 0.5: expected' table rope_table $table --scaling linear --factor 0.5
 refuses 'factor without scaling' '--factor: has no effect here' table rope_table $table --factor 2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# posenc explain KERNEL, PROFILE, SCALING, PARAMETER: nothing without a text, and no test named that is not there.
+# posenc explain KERNEL, PROFILE, SCALING, METHOD, PARAMETER: nothing without a text, and no test named that is not there.
 . "$(dirname "$0")/tap.sh"
 
 kernels=$("$POSENC" list kernels | awk 'NR > 1 && /^[a-z]/ && $1 != "Defaults:" { print $1 }')
@@ -22,6 +22,8 @@ has() { # NAME SECTION...: explain NAME prints each section, with something in i
 for name in $kernels; do has "$name" Definition Shapes Parameters Source Traps 'Used by'; done
 for name in $profiles; do has "$name" Definition Source Traps 'Used by'; done
 for name in $scalings; do has "$name" Definition Parameters Source 'Used by'; done
+methods='mrope vision_rope timestep_embedding'
+for name in $methods; do has "$name" Definition Parameters Example Source Traps; done
 
 count() { if [ "$2" -ge "$3" ]; then pass "$1"; else fail "$1" "$2, expected $3 at least"; fi; }
 count 'every kernel has a topic' "$(echo "$kernels" | wc -w)" 10
@@ -39,7 +41,7 @@ done
 if [ -z "$missing" ]; then pass 'every case that is named exists'; else fail 'every case that is named exists' "$missing"; fi
 
 # Parameters that a text names have a text of their own, and so have the models' names a use.
-for name in $kernels $scalings; do
+for name in $kernels $scalings $methods; do
     run "$POSENC" explain "$name"
     awk '/^[A-Z]/ { section = $0 } section == "Parameters" && /^  [^ ]/ { print $1 }' stdout >>parameters
 done
@@ -49,14 +51,25 @@ for name in $(sort -u parameters); do
 done
 if [ -z "$missing" ]; then pass 'every parameter has a meaning'; else fail 'every parameter has a meaning' "$missing"; fi
 
+# An example is a command that works.
+for name in $methods; do
+    "$POSENC" explain "$name" | sed -n 's/^  posenc \(table .*\)/\1/p' >example
+    # shellcheck disable=SC2046  # a list of words
+    succeeds "the example of $name: $(cat example)" '^position' $(cat example)
+done
+
 succeeds 'a name of others' '^rope_theta, a parameter' explain freq_base
 succeeds 'ggml: n_ctx_orig' '^original_max_position_embeddings, a parameter' explain n_ctx_orig
+succeeds 'diffusers: flip_sin_to_cos' '^layout, a parameter' explain flip_sin_to_cos
+succeeds 'diffusers: downscale_freq_shift' '^convention, a parameter' explain downscale_freq_shift
+succeeds 'Hugging Face: mrope_interleaved' '^mrope_layout, a parameter' explain mrope_interleaved
+succeeds 'ggml: IMROPE' '^mrope, a method' explain IMROPE
 succeeds 'who uses llama3' '^  .*llama-3.1-8b' explain llama3
 succeeds 'who uses t5_bias' '^  .*t5-base' explain t5_bias
 succeeds 'a broken kernel is named with its suite' 'suite properties \(broken kernel rope_half_other_pairing\)' explain rope_half
 succeeds 'a broken kernel that no trap names' 'rope_half_lane_leak, memory' explain rope_half
 refuses 'unknown thing' 'THING: yam: did you mean yarn' explain yam
-refuses 'nothing to explain' 'THING: expected one kernel, profile, scaling or parameter' explain
+refuses 'nothing to explain' 'THING: expected one kernel, profile, scaling, method or parameter' explain
 refuses 'two things' 'THING: yarn: expected one' explain rope_half yarn
 
 # What a list or a picture can be of is told by --help, too.

@@ -26,6 +26,22 @@ for backend in $family; do
         fi
     done
 done
+for arguments in "sinusoidal --dim 320 --layout cos_sin --times 0.5,999.25,8388607.5,-0.001,1e-30,0..1000:62.5" \
+    "rope_table --dim 128 --mrope-section 24,20,20 --mrope-layout interleaved --grid 7 --tokens 61 --first -3" \
+    "rope_table --dim 80 --mrope-section 20,20 --mrope-layout restarted --grid 7 --tokens 61 --first 100000"; do
+    # shellcheck disable=SC2086  # a list of words
+    run "$POSENC" table $arguments --backend scalar
+    cp stdout wanted
+    for backend in $family; do
+        # shellcheck disable=SC2086
+        run "$POSENC" table $arguments --backend "$backend"
+        if [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted; then
+            pass "$backend prints the bytes of scalar: $arguments"
+        else
+            fail "$backend prints the bytes of scalar: $arguments" "exit $status or other bytes"
+        fi
+    done
+done
 [ -n "$family" ] || skip 'bytes of a family' 'no other backend of the family runs here'
 
 # Values where an f64 rotation is thousands of ulp off, computed to 60 digits: sin(497577 w(317)) for
@@ -111,6 +127,90 @@ same 'proportional: the others rest' "$(tail -n 1 stdout | cut -d, -f4,5,8,9)" 1
 same 'proportional: exponents of the whole head' "$(tail -n 1 stdout | cut -d, -f7)" 0.099833414 # sin 0.1
 equals 'a preset in full' --model gpt-oss-20b = --dim 64 --rope-theta 150000 --scaling yarn --factor 32 \
     --original-max-position-embeddings 4096 --truncate false
+
+# Times: whole ones are positions, the others cosines and sines of real numbers.
+for kernel in sinusoidal rope_table; do
+    for profile in $("$POSENC" list profiles | awk 'NR > 1 { print $1 }'); do
+        run "$POSENC" table $kernel --dim 64 --profile "$profile" --positions 0..9,999,-4,16777216
+        cp stdout wanted
+        run "$POSENC" table $kernel --dim 64 --profile "$profile" --times 0..9,999,-4,16777216
+        if [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted; then
+            pass "$kernel, $profile: a whole time is a position"
+        else
+            fail "$kernel, $profile: a whole time is a position" "exit $status or other bytes"
+        fi
+    done
+done
+run "$POSENC" table sinusoidal --dim 4 --times 0..0.3:0.1,999.25,-1.5..1.5
+same 'times: lists and ranges' "$(cut -d, -f1 stdout | tr '\n' ' ')" \
+    'position 0 0.100000001 0.200000003 0.300000012 999.25 -1.5 -0.5 0.5 1.5 '
+# Diffusion: cosines first, exponent i/160.  Some columns to 40 digits, from bc; all of them as awk has them, within
+# half an ulp of f32 just below 1 (2^-25) and half of the ninth digit, which is the last one printed.
+run "$POSENC" table sinusoidal --dim 320 --layout cos_sin --times 999.25 --backend scalar
+cp stdout embedding
+digits() { # COLUMN VALUE: a correct rounding
+    same "time 999.25: $1" "$(awk -F, -v column="$1" -v want="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == column) at = i }
+        NR == 2 { off = $at - want; size = want < 0 ? -want : want; for (ulp = 2 ^ -24; ulp > size; ) ulp /= 2
+            for (; ulp * 2 ^ 24 <= size; ) ulp *= 2
+            print ((off < 0 ? -off : off) <= ulp / 2 + 5e-10) }' embedding)" 1
+}
+digits 'sinusoidal[0]' .9751196549063472039105621820719139782712
+digits 'sinusoidal[160]' .2216791794809028505672098109514790371990
+digits 'sinusoidal[53]' -.9878955069416369388964982785849065832439
+digits 'sinusoidal[213]' -.1551208153811932893326024172218670032962
+digits 'sinusoidal[159]' .9944035475622416281063417134684854163562
+digits 'sinusoidal[319]' .1056484008190784313486654260239652327412
+off() { # N FILE: columns, and how many are not cos and sin of t 10000^(-i/N) for i from 0 to 159
+    awk -F, -v n="$1" 'NR == 2 { most = (2 ^ -25 + 5e-10 + 1e-12) ^ 2; for (i = 0; i < 160; i++) { a = $1 * exp(-i / n * log(10000))
+        c = $(i + 2) - cos(a); s = $(i + 162) - sin(a); bad += c * c > most; bad += s * s > most }
+        print NF + 0, bad + 0 }' "$2"
+}
+same 'time 999.25: all 320 columns' "$(off 160 embedding)" '321 0'
+run "$POSENC" table sinusoidal --dim 320 --layout cos_sin --convention endpoint --times 999.25
+same 'time 999.25: endpoint' "$(off 159 stdout)" '321 0'
+same 'and it differs' "$(off 160 stdout | awk '{ print ($2 > 300) }')" 1
+
+# Positions of several axes.  Of text they are one, and the table is the one without sections.
+equals 'mrope: text, chunked' --dim 128 --mrope-section 16,24,24 = --dim 128
+equals 'mrope: text, interleaved' --dim 128 --mrope-section 24,20,20 --mrope-layout interleaved --rope-theta 5e6 = \
+    --dim 128 --rope-theta 5e6
+equals 'mrope: text, with a model and its scaling' --model llama-3.1-8b --mrope-section 16,24,24 = --model llama-3.1-8b
+equals 'mrope: a leading slice' --dim 256 --rotary-dim 64 --mrope-section 11,11,10 --mrope-layout interleaved = --dim 64
+turning() { # TOKEN: pairs whose sine is not 0, of ten
+    awk -F, -v token="$1" 'NR == token + 2 { for (i = 0; i < 10; i++) if ($(14 + i) != 0) printf "%s%d", n++ ? " " : "", i }' stdout
+}
+run "$POSENC" table rope_table --dim 20 --mrope-section 4,3,3 --grid 5
+same 'grid: 16 tokens' "$(cut -d, -f1-3 stdout | sed -n '1p;2p;6p;7p;17p' | tr '\n' ' ')" \
+    'position[0],position[1],position[2] 0,0,0 0,0,4 0,1,0 0,3,0 '
+same 'chunked: what turns with the column' "$(turning 1)" '7 8 9'
+same 'chunked: what turns with the row' "$(turning 5)" '4 5 6'
+run "$POSENC" table rope_table --dim 20 --mrope-section 4,3,3 --grid 5 --mrope-layout interleaved
+same 'interleaved: what turns with the column' "$(turning 1)" '2 5 8'
+same 'interleaved: what turns with the row' "$(turning 5)" '1 4 7'
+run "$POSENC" table rope_table --dim 20 --mrope-section 6,2,2 --grid 5 --mrope-layout interleaved
+same 'interleaved: a section that ends' "$(turning 1)" '2 5'
+# Chunked columns are those of the plain table at each position.
+run "$POSENC" table rope_table --dim 20 --mrope-section 4,3,3 --grid 4 --tokens 12 --first 70
+for part in 4-7,14-17/70,70,70,70,70,70,70,70,70,70,70,70/2-5,12-15 8-10,18-20/70,70,70,70,71,71,71,71,72,72,72,72/6-8,16-18 \
+    11-13,21-23/70..73,70..73,70..73/9-11,19-21; do
+    mine=${part%%/*} rest=${part#*/}
+    cut -d, -f"$mine" stdout | sed 1d >wanted
+    "$POSENC" table rope_table --dim 20 --positions "${rest%/*}" | cut -d, -f"${rest#*/}" | sed 1d >other
+    if [ -s wanted ] && cmp -s wanted other; then pass "chunked: columns $mine"; else fail "chunked: columns $mine" 'other bytes'; fi
+done
+# A vision tower: two tables of half the size side by side, the rows' and the columns'.
+for profile in exact hf_f32 torch_exp_f32; do
+    run "$POSENC" table rope_table --dim 80 --mrope-section 20,20 --mrope-layout restarted --grid 4 --tokens 12 --profile $profile
+    for part in 3-22,43-62/0,0,0,0,1,1,1,1,2,2,2,2 23-42,63-82/0..3,0..3,0..3; do
+        cut -d, -f"${part%/*}" stdout | sed 1d >wanted
+        "$POSENC" table rope_table --dim 40 --positions "${part#*/}" --profile $profile | cut -d, -f2- | sed 1d >other
+        if [ -s wanted ] && cmp -s wanted other; then
+            pass "vision, $profile: columns ${part%/*}"
+        else
+            fail "vision, $profile: columns ${part%/*}" 'other bytes'
+        fi
+    done
+done
 
 # Profiles: the same at position 0, none the same far out.
 : >profiles

@@ -75,11 +75,36 @@ static void table_case(struct model *m, const struct part *part, const char *pro
                  (long long)p.first, pairs);
 }
 
+/* A picture after the prompt, or from position 0 on where there is no text.  Checked are its
+ * first row with the beginning of the second, and a narrow one at the last positions. */
+static void picture(struct model *m, const struct part *part, const char *profile,
+                    struct problem p)
+{
+    const int64_t side = least(part->picture, part->length), narrow = least(3, part->length);
+    char after[40] = "";
+    p.position_kind = POSENC_POSITIONS_I64;
+    p.mrope_grid = side;
+    p.tokens = side * side;
+    p.first = least(PREFILL, part->length - side);
+    p.freqs.seq_len = p.first + side;
+    if (!part->tower)
+        snprintf(after, sizeof after, " after %d of text", (int)p.first);
+    add_case(m, part, profile, "image", p, "image, %d x %d%s, %d pairs", (int)side, (int)side,
+             after, (int)(p.freqs.dim / 2));
+    p.tokens = least(side + CHECKED_TOKENS, p.tokens);
+    add_check(m, p);
+    p.mrope_grid = narrow;
+    p.tokens = narrow * narrow;
+    p.first = part->length - narrow;
+    p.freqs.seq_len = part->length;
+    add_check(m, p);
+}
+
 /* cos and sin of the angles: both profiles, at every length at which the frequencies change. */
 static void rope_tables(struct model *m, const struct part *part)
 {
     static const enum posenc_profile profiles[] = { POSENC_EXACT, POSENC_HF_F32 };
-    const int64_t length = part->length,
+    const int64_t length = part->length, prefill = least(PREFILL, length),
                   original = (int64_t)part->freqs.original_max_position_embeddings;
     const bool switches = part->freqs.scaling == POSENC_SCALING_LONGROPE && original < length;
     for (int i = 0; i < 2; i++) {
@@ -87,9 +112,13 @@ static void rope_tables(struct model *m, const struct part *part)
         struct problem p = problem_default(POSENC_KERNEL_rope_table);
         p.freqs = part->freqs;
         p.freqs.profile = profiles[i];
-        table_case(m, part, profile, "prefill", p, least(PREFILL, length),
-                   least(PREFILL, length));
-        table_case(m, part, profile, "decode", p, 1, length);
+        if (part->picture)
+            picture(m, part, profile, p);
+        if (part->tower)
+            continue;
+        table_case(m, part, profile, "prefill", p, prefill, prefill);
+        if (part->decodes)
+            table_case(m, part, profile, "decode", p, 1, length);
         check_both_ends(m, part, p);
         if (switches) {
             table_case(m, part, profile, "original", p, 1, original);
@@ -107,41 +136,52 @@ static void rope_tables(struct model *m, const struct part *part)
 /* Types of layers that rotate the same channels of the same heads make the same call. */
 static bool rotates_alike(const struct part *a, const struct part *b)
 {
-    return a->heads == b->heads && a->key_heads == b->key_heads && a->head_dim == b->head_dim &&
-           a->rotary_dim == b->rotary_dim;
+    return a->tower == b->tower && a->heads == b->heads && a->key_heads == b->key_heads &&
+           a->head_dim == b->head_dim && a->rotary_dim == b->rotary_dim;
 }
 
-static void rope(const struct config *c, size_t at, struct model *m)
+/* Applying cos and sin: to a prompt and to one token, or to a picture. */
+static void rotation(struct model *m, const struct part *part)
 {
-    struct part whole = c->parts[at];
-    const struct part *part = &c->parts[at];
-    bool alike = true, again = false;
-    for (size_t i = 0; i < c->n_parts; i++) {
-        alike &= rotates_alike(part, &c->parts[i]);
-        again |= i < at && rotates_alike(part, &c->parts[i]);
-    }
-    if (alike)
-        whole.name = "";
     struct problem p = problem_default(
         part->encoding == ROPE_HALF ? POSENC_KERNEL_rope_half : POSENC_KERNEL_rope_interleaved);
     p.heads = part->heads + part->key_heads;
     p.dim = part->head_dim;
     p.rotary_dim = part->rotary_dim;
     p.in_place = true;
-    p.tokens = p.rows = least(PREFILL, part->length);
-    char heads[40], share[24] = "";
-    snprintf(heads, sizeof heads, "%d + %d heads of %d", (int)part->heads, (int)part->key_heads,
-             (int)part->head_dim);
+    char share[24] = "", heads[64];
     if (part->rotary_dim < part->head_dim)
         snprintf(share, sizeof share, ", %d rotated", (int)part->rotary_dim);
-    if (!again) {
-        add_case(m, &whole, "given", "prefill", p, "prefill, %d tokens, %s%s", (int)p.tokens,
-                 heads, share);
-        p.tokens = p.rows = 1;
-        add_case(m, &whole, "given", "decode", p, "decode, 1 token, %s%s", heads, share);
-        p.tokens = p.rows = least(CHECKED_TOKENS, part->length);
-        add_check(m, p);
+    snprintf(heads, sizeof heads, "%d + %d heads of %d%s", (int)part->heads,
+             (int)part->key_heads, (int)part->head_dim, share);
+    if (part->tower) {
+        p.tokens = p.rows = part->picture * part->picture;
+        add_case(m, part, "given", "image", p, "image, %d patches, %s", (int)p.tokens, heads);
+    } else {
+        p.tokens = p.rows = least(PREFILL, part->length);
+        add_case(m, part, "given", "prefill", p, "prefill, %d tokens, %s", (int)p.tokens,
+                 heads);
     }
+    p.tokens = p.rows = 1;
+    if (part->decodes)
+        add_case(m, part, "given", "decode", p, "decode, 1 token, %s", heads);
+    p.tokens = p.rows = least(CHECKED_TOKENS, part->length);
+    add_check(m, p);
+}
+
+static void rope(const struct config *c, size_t at, struct model *m)
+{
+    struct part whole = c->parts[at];
+    const struct part *part = &c->parts[at];
+    bool alike = !part->tower, again = false;
+    for (size_t i = 0; i < c->n_parts; i++) {
+        alike &= rotates_alike(part, &c->parts[i]) || c->parts[i].tower;
+        again |= i < at && rotates_alike(part, &c->parts[i]);
+    }
+    if (alike)
+        whole.name = "";
+    if (!again)
+        rotation(m, &whole);
     rope_tables(m, part);
 }
 

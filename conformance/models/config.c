@@ -115,8 +115,9 @@ static int check_embedding_type(const struct fields *f, enum encoding encoding)
     static const char *const fitting[][3] = {
         [SINUSOIDAL] = { "absolute", "sinusoidal" },
         [LEARNED] = { "absolute", "learned" },
-        [ROPE_HALF] = { "rope", "rotary" },
-        [ROPE_INTERLEAVED] = { "rope", "rotary" },
+        /* "absolute": of the class that ModernBERT's is made from, and read by neither */
+        [ROPE_HALF] = { "rope", "rotary", "absolute" },
+        [ROPE_INTERLEAVED] = { "rope", "rotary", "absolute" },
         [ALIBI] = { "alibi" },
         [T5] = { "relative" },
     };
@@ -193,6 +194,8 @@ static int read_sizes(const struct fields *f, int flags, struct part *p)
         field_truth(f, NAMES("scale_embedding"), &scaled))
         return -1;
     p->x_scale = scaled ? sqrt((double)p->width) : 1.0;
+    if ((flags & BY_EMBEDDING) && field_whole(f, NAMES("embedding_size"), MOST, 0, &p->width))
+        return -1;
     int64_t head_dim = p->width / p->heads ? p->width / p->heads : 1;
     if (field_whole(f, NAMES("d_kv"), MOST, head_dim, &p->head_dim) ||
         field_whole(f, NAMES("relative_attention_num_buckets"), MOST, 32, &p->num_buckets) ||
@@ -245,12 +248,10 @@ static int read_speech(const struct fields *f, const struct part *like, struct c
 
 /* ---- what is there and not covered ---- */
 
-static void note_images(const struct fields *f, const json_t *json)
+static void note_others(const struct fields *f, const json_t *json)
 {
-    static const char *const others[] = { "vision_config", "audio_config", NULL };
-    for (int i = 0; others[i]; i++)
-        if (json_is_object(json_object_get(json, others[i])))
-            note(f, "%s is not covered: this is the model of text alone", others[i]);
+    if (json_is_object(json_object_get(json, "audio_config")))
+        note(f, "audio_config is not covered");
     if (field(f, NAMES("dual_chunk_attention_config"), NULL))
         note(f, "dual_chunk_attention_config is not covered: positions are those of short "
                 "sequences");
@@ -331,13 +332,14 @@ static int read_text(const struct fields *f, const json_t *json, const struct mo
     if (take_encoding(f, ours, type, name, &like.encoding) ||
         refine_encoding(f, type, &like.encoding) || check_embedding_type(f, like.encoding))
         return -1;
+    like.layout = flags & SIN_THEN_COS ? POSENC_SIN_COS : POSENC_INTERLEAVED;
     like.decodes = !json_is_false(json_object_get(ours, "decodes")) && !(flags & ENCODER);
     read_facts(json, ours, m);
     if (type && type->note)
         note(f, "%s", type->note);
-    if (read_parts(f, flags, &like, c, m))
+    if (read_parts(f, flags, &like, c, m) || config_vision(f, json, c))
         return -1;
-    note_images(f, json);
+    note_others(f, json);
     m->max_position_embeddings = c->parts[0].length;
     m->has_freqs = c->parts[0].freqs.size != 0;
     m->freqs = c->parts[0].freqs;

@@ -19,11 +19,18 @@ struct part {
     int64_t num_buckets, max_distance;
     double alibi_bias_max, x_scale;
     enum posenc_layout layout;
-    bool decodes; /* generates token by token */
+    bool decodes;    /* generates token by token */
+    int64_t picture; /* width and height in tokens of the pictures it is used on; 0: none */
+    bool tower;      /* is used on pictures alone */
     struct posenc_freqs_spec freqs;
 };
 
 enum { MOST_PARTS = MODEL_MAX_PARTS };
+
+/* Tokens along a side of the picture in cases: 896 x 896 pixels in patches of 14 x 14, of which
+ * two and two are merged. */
+enum { CONFIG_PICTURE = 32 };
+
 struct config {
     size_t n_parts;
     struct part parts[MOST_PARTS];
@@ -36,7 +43,9 @@ enum type_flags {
     TWO_OFFSET = 4, /* learned: two rows more than positions, before them */
     SPEECH = 8,     /* Whisper: a sinusoidal encoder, a learned decoder */
     BY_WIDTH = 16,  /* Baichuan: a rotation where hidden_size is 4096, ALiBi where it is 5120 */
-    UNSUPPORTED = 32 /* `note` says what it would take */
+    UNSUPPORTED = 32,  /* `note` says what it would take */
+    SIN_THEN_COS = 64, /* sinusoidal: all sines before all cosines */
+    BY_EMBEDDING = 128 /* learned: rows of embedding_size, which is not hidden_size */
 };
 struct model_type {
     const char *name;
@@ -57,6 +66,10 @@ int config_read(const json_t *json, struct config *config, struct model *model,
  * type of layers.  Arrays of factors are owned by `model`. */
 int config_rope(const struct fields *f, const struct part *like, struct config *config,
                 struct model *model);
+
+/* The part of a model that rotates patches of pictures, after those for text; the notes say
+ * where there is one that is not covered. */
+int config_vision(const struct fields *f, const json_t *json, struct config *config);
 
 /* What says how frequencies are scaled: rope_scaling, or rope_parameters as later releases of
  * that library call it, or the object in it for one type of layers. */

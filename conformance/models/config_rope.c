@@ -1,6 +1,6 @@
 /*
  * What a configuration says of rotation: heads and the rotated part of them, the base, and the
- * types of layers that have their own (Gemma 3 and 4).  What scales frequencies is in
+ * types of layers that have their own (Gemma 3 and 4, ModernBERT).  What scales frequencies is in
  * config_scaling.c.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -23,12 +23,12 @@ static const struct layers {
       { "num_key_value_heads", "num_kv_heads", "n_head_kv" } },
     { "full_attention",
       "full",
-      { "rope_theta" },
+      { "rope_theta", "global_rope_theta" },
       { "global_head_dim", "head_dim" },
       { "num_global_key_value_heads", "num_key_value_heads" } },
     { "sliding_attention",
       "sliding",
-      { "rope_local_base_freq" },
+      { "rope_local_base_freq", "local_rope_theta" },
       { "head_dim" },
       { "num_key_value_heads" } },
     { "chunked_attention",
@@ -230,8 +230,10 @@ static void note_layers(const struct fields *f, const struct config *c)
         note(f, "%zu layers are of types without a rotation here", left);
     double every = 0.0;
     if (!of &&
-        !field_number(f, NAMES("sliding_window_pattern", "_sliding_window_pattern"), 1.0,
-                      (double)MOST, &every) &&
+        !field_number(f,
+                      NAMES("sliding_window_pattern", "_sliding_window_pattern",
+                            "global_attn_every_n_layers"),
+                      1.0, (double)MOST, &every) &&
         every > 0.0)
         note(f, "One layer in %g has full attention, the others slide", every);
 }
@@ -240,13 +242,19 @@ int config_rope(const struct fields *f, const struct part *like, struct config *
                 struct model *m)
 {
     struct rope rope;
+    const char *local;
     if (find_rope(f, &rope))
         return -1;
     if (by_layers(&rope)) {
         if (each_kind(f, like, &rope, c, m))
             return -1;
-    } else if (field(f, NAMES("rope_local_base_freq"), NULL)) {
+    } else if (field(f, kinds[SLIDING].theta, &local)) {
         const struct rope none = { NULL, rope.name };
+        if (rope.object && strcmp(local, "local_rope_theta") == 0)
+            return refuse(f,
+                          "%s beside local_rope_theta: releases of that library differ in "
+                          "which layers it scales; an object for each type of layers is needed",
+                          rope.name);
         if (add_part(f, like, &kinds[FULL], &rope, c, m) ||
             add_part(f, like, &kinds[SLIDING], &none, c, m))
             return -1;

@@ -290,13 +290,36 @@ static int read_longrope(const struct fields *f, const struct rope *rope, struct
                : 0;
 }
 
-/* Three axes share the pairs of a head: a token of text is at the same position on each. */
+/* Whether axes take pairs by turns: a member says so, unless the code of the type decides. */
+static int read_turns(const struct fields *f, const struct rope *rope, bool *turns)
+{
+    const json_t *given = member(rope, "mrope_interleaved"),
+                 *known = json_object_get(f->defaults, "mrope_interleaved");
+    if (given && !json_is_boolean(given))
+        return refuse(f, "mrope_interleaved is neither true nor false");
+    if (given && known && json_is_true(given) != json_is_true(known))
+        return refuse(f,
+                      "mrope_interleaved is %s: the code of this model_type takes %s sections, "
+                      "whatever it says",
+                      json_is_true(given) ? "true" : "false",
+                      json_is_true(known) ? "interleaved" : "chunked");
+    *turns = json_is_true(given ? given : known);
+    return 0;
+}
+
+/* Three axes, time, height and width, share the pairs of a head. */
 static int read_axes(const struct fields *f, const struct rope *rope, const struct rule *rule,
-                     const struct part *p)
+                     struct part *p)
 {
     const json_t *sections = member(rope, "mrope_section");
-    double sum = 0.0, count[3] = { 0.0 };
-    if (!sections && strcmp(rule->name, "mrope") != 0)
+    struct posenc_freqs_spec *spec = &p->freqs;
+    double sum = 0.0, count = 0.0;
+    bool turns = false;
+    if (read_turns(f, rope, &turns))
+        return -1;
+    if (!sections)
+        sections = json_object_get(f->defaults, "mrope_section");
+    if (!sections && strcmp(rule->name, "mrope") != 0 && !member(rope, "mrope_interleaved"))
         return 0;
     if (json_array_size(sections) != 3)
         return refuse(f,
@@ -304,20 +327,23 @@ static int read_axes(const struct fields *f, const struct rope *rope, const stru
                       "are needed",
                       !sections ? "missing" : "no array of three");
     for (size_t i = 0; i < 3; i++) {
-        if (number_in(f, json_array_get(sections, i), "mrope_section", 0.0, (double)MOST,
-                      &count[i]))
+        char element[32];
+        snprintf(element, sizeof element, "mrope_section[%zu]", i);
+        count = 0.0;
+        if (number_in(f, json_array_get(sections, i), element, 0.0, (double)MOST, &count))
             return -1;
-        sum += count[i];
+        if (count < 1.0 || count > floor(count))
+            return refuse(f, "%s is %.10g: a whole number from 1 is needed", element, count);
+        spec->mrope_section[i] = (int64_t)count;
+        sum += count;
     }
     if (fabs(sum - (double)(p->rotary_dim / 2)) > 0.25)
         return refuse(f,
                       "mrope_section adds up to %.10g pairs: %lld, half of rotary_dim, are "
                       "needed",
                       sum, (long long)(p->rotary_dim / 2));
-    note(f,
-         "mrope_section %g, %g, %g: text, whose three axes agree, is rotated as here; "
-         "positions of images are not covered yet",
-         count[0], count[1], count[2]);
+    spec->mrope_layout = turns ? POSENC_MROPE_INTERLEAVED : POSENC_MROPE_CHUNKED;
+    p->picture = CONFIG_PICTURE;
     return 0;
 }
 

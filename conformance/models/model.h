@@ -12,13 +12,18 @@
  * its factors, and "beyond" the last of twice what a dynamic model takes.  Types of layers that
  * rotate differently have cases of their own, "full-decode" and "sliding-decode"; so have an
  * encoder and a decoder.
+ *
+ * "image" is one picture, of 32 x 32 tokens after the prompt for a model whose positions have
+ * three axes, and of the patches those are merged from for its vision tower ("vision-image"):
+ * row by row, where the towers' own code goes by blocks of what is merged, which are the same
+ * rows in another order.
  */
 #ifndef POSENC_MODEL_H
 #define POSENC_MODEL_H
 
 #include "../../bench/bench.h"
 
-enum { MODEL_ERROR = 2048, MODEL_NOTES = 1024, MODEL_MAX_PARTS = 3, MODEL_MAX_CASES = 32 };
+enum { MODEL_ERROR = 2048, MODEL_NOTES = 1024, MODEL_MAX_PARTS = 4, MODEL_MAX_CASES = 48 };
 
 struct model_case {
     struct bench_case bench; /* id "rope_half/f32/given/llama-3.1-8b-decode"; footprint NULL:

@@ -29,50 +29,6 @@ static bool built_in(const char *name)
 
 static bool near(double got, double want) { return fabs(got - want) <= 1e-6 * fabs(want); }
 
-/* Frequency of a pair and the factor of a problem's plan; NaN where there is none. */
-static double omega_of(const struct problem *p, int64_t pair, double *attention)
-{
-    struct posenc_freqs *freqs;
-    if (!p || posenc_freqs_create(&p->freqs, &freqs, NULL) != POSENC_OK)
-        return (double)NAN;
-    struct posenc_freqs_view view = posenc_freqs_view(freqs);
-    double omega = pair < view.n_pairs ? view.omega[pair] : (double)NAN;
-    if (attention)
-        *attention = view.attention_factor;
-    posenc_freqs_destroy(freqs);
-    return omega;
-}
-
-/* What a configuration of a rotation decides of a problem; for tests that know of no NaN. */
-static bool same_problem(const struct problem *p, const struct problem *q)
-{
-    const struct posenc_freqs_spec *a = &p->freqs, *b = &q->freqs;
-    const double numbers[][2] = {
-        { a->rope_theta, b->rope_theta },
-        { a->factor, b->factor },
-        { a->original_max_position_embeddings, b->original_max_position_embeddings },
-        { a->attention_factor, b->attention_factor },
-        { a->max_position_embeddings, b->max_position_embeddings },
-        { a->partial_rotary_factor, b->partial_rotary_factor },
-    };
-    bool same = p->kernel == q->kernel && p->tokens == q->tokens && p->heads == q->heads &&
-                p->dim == q->dim && p->rotary_dim == q->rotary_dim && p->rows == q->rows &&
-                p->first == q->first && a->profile == b->profile && a->scaling == b->scaling &&
-                a->dim == b->dim && a->seq_len == b->seq_len;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        same &= !(numbers[i][0] < numbers[i][1]) && !(numbers[i][0] > numbers[i][1]);
-    return same;
-}
-
-/* Both models make the same calls, whatever they are called. */
-static bool same_cases(const struct model *a, const struct model *b)
-{
-    bool same = a->n_cases == b->n_cases && a->n_verify == b->n_verify;
-    for (size_t i = 0; same && i < a->n_cases; i++)
-        same = same_problem(&a->cases[i].bench.problem, &b->cases[i].bench.problem);
-    return same;
-}
-
 static bool same_text(const char *a, const char *b)
 {
     bool loaded = loads(a) && load_text(b, &other, error) == 0, same = false;
@@ -115,6 +71,20 @@ static void test_layers(void)
             "and turns 64 of 256 pairs there, by exponents over 512");
     require(strstr(m.notes, "full_attention is the rotation of 7 of 35 layers"),
             "its notes count the layers");
+    require(built_in("modernbert-base") && strstr(m.notes, "One layer in 3") &&
+                (p = find_case(&m, "rope_table/f32/exact", "full-prefill")) &&
+                p->freqs.rope_theta == 160000.0 &&
+                (p = find_case(&m, "rope_table/f32/exact", "sliding-prefill")) &&
+                p->freqs.rope_theta == 10000.0 && p->freqs.dim == 64 &&
+                find_case(&m, "rope_half/f32/given", "-prefill") &&
+                !find_case(&m, "rope_", "decode"),
+            "ModernBERT has a base for each type of layers, and does not decode");
+    require(same_text("{\"model_type\": \"modernbert\", " TEXT
+                      "\"position_embedding_type\": \"absolute\"}",
+                      "{\"model_type\": \"modernbert\", " TEXT
+                      "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 1e4}, "
+                      "\"sliding_attention\": {\"rope_type\": \"default\"}}}"),
+            "in later spellings, too");
     require(built_in("llama-4-scout") && strstr(m.notes, "12 of 48 layers do not rotate") &&
                 (p = find_case(&m, "rope_interleaved/f32/given", "decode")) && p->heads == 48 &&
                 m.max_position_embeddings == 10485760,
@@ -165,44 +135,6 @@ static void test_spellings(void)
     require(loads("{\"model_type\": \"gpt2\", \"n_embd\": 64, \"n_head\": 4, \"n_ctx\": 32}") &&
                 m.max_position_embeddings == 32,
             "n_ctx is a length");
-}
-
-#define TEXT                                                                                   \
-    "\"hidden_size\": 64, \"num_attention_heads\": 4, \"max_position_embeddings\": 100, "      \
-    "\"rope_theta\": 10000.0, "
-
-static void test_axes(void)
-{
-    const struct problem *p;
-    require(built_in("qwen2-vl-7b") && m.freqs.scaling == POSENC_SCALING_NONE &&
-                (p = find_case(&m, "rope_half/f32/given", "decode")) && p->heads == 32 &&
-                p->dim == 128,
-            "Qwen2-VL 7B rotates text as a model of one axis: 28 + 4 heads of 128");
-    require(strstr(m.notes, "mrope_section 16, 24, 24") &&
-                strstr(m.notes, "images are not covered yet") &&
-                strstr(m.notes, "vision_config is not covered"),
-            "its notes say that positions of images and the vision tower are not covered");
-    require(same_text("{\"model_type\": \"qwen2_vl\", " TEXT "\"vision_config\": {}, "
-                      "\"rope_scaling\": {\"type\": \"mrope\", \"mrope_section\": [2, 3, 3]}}",
-                      "{\"model_type\": \"qwen2_vl\", \"text_config\": {\"model_type\": "
-                      "\"qwen2_vl_text\", " TEXT "\"rope_scaling\": {\"mrope_section\": [2, 3, "
-                      "3], \"rope_type\": \"default\", \"type\": \"default\"}}, "
-                      "\"vision_config\": {}}") &&
-                strstr(m.notes, "vision_config"),
-            "nested, in a later spelling, it is the same model");
-    require(same_text("{\"model_type\": \"llama\", " TEXT "\"rope_scaling\": null}",
-                      "{\"model_type\": \"qwen2_5_vl\", " TEXT "\"rope_scaling\": {\"type\": "
-                      "\"mrope\", \"mrope_section\": [2, 3, 3]}}"),
-            "and that of a model of text alone");
-    require(built_in("qwen3.5-0.8b") && m.freqs.dim == 64 && m.freqs.rope_theta == 1e7 &&
-                (p = find_case(&m, "rope_half/f32/given", "decode")) && p->dim == 256 &&
-                p->rotary_dim == 64,
-            "Qwen3.5 rotates 64 of 256 channels");
-    require(loads("{\"model_type\": \"qwen2_5_vl\", " TEXT
-                  "\"rope_scaling\": {\"type\": \"yarn\", \"mrope_section\": [2, 3, 3], "
-                  "\"factor\": 4, \"original_max_position_embeddings\": 25}}") &&
-                m.freqs.scaling == POSENC_SCALING_YARN,
-            "three axes may be scaled as well");
 }
 
 static void test_lengths(void)
@@ -302,6 +234,20 @@ static void test_not_rotated(void)
     require(built_in("mt5-base") && (p = find_case(&m, "t5_bias_add/f32/given", "prefill")) &&
                 p->num_buckets == 32 && p->max_distance == 128,
             "mT5 has 32 buckets to a distance of 128");
+    require(built_in("albert-base-v2") &&
+                (p = find_case(&m, "learned_add/f32/given", "prefill")) && p->dim == 128 &&
+                p->rows == 512 && !find_case(&m, "learned_add", "decode"),
+            "ALBERT's rows are 128 wide, as its embeddings, not 768");
+    require(built_in("opus-mt-en-de") &&
+                (p = find_case(&m, "sinusoidal_add/f32/exact", "prefill")) &&
+                p->layout == POSENC_SIN_COS && p->freqs.convention == POSENC_EXPONENT &&
+                p->x_scale == (float)sqrt(512.0) && p->freqs.dim == 512 &&
+                find_case(&m, "sinusoidal_add/f32/exact", "decode"),
+            "Marian adds sines, then cosines, to scaled embeddings");
+    require(built_in("glm-4-9b") &&
+                (p = find_case(&m, "rope_interleaved/f32/given", "decode")) && p->heads == 34 &&
+                p->dim == 128 && p->rotary_dim == 64,
+            "GLM-4 rotates neighbours, 64 of 128 channels");
     require(built_in("bloom-560m") && (p = find_case(&m, "alibi_add/f32/given", "decode")) &&
                 p->heads == 16 && p->keys == 2048,
             "BLOOM 560M has 16 heads over 2048 keys");
@@ -321,7 +267,7 @@ static const struct {
     { "{\"model_type\": \"deberta-v2\"}", "not supported yet: disentangled attention" },
     { "{\"model_type\": \"xlnet\"}", "not supported yet: relative positions inside" },
     { "{\"model_type\": \"llava\", \"text_config\": {\"model_type\": \"mamba2\"}}",
-      "model_type 'mamba2' is unknown; known: transformer, whisper" },
+      "model_type 'mamba2' is unknown; known: transformer, marian" },
     { "{\"model_type\": \"gemma3\", \"text_config\": 3}", "text_config is no object" },
     { "{\"model_type\": 7}", "model_type '(none)' is unknown" },
     { "{\"model_type\": \"baichuan\", \"hidden_size\": 1024}",
@@ -400,12 +346,26 @@ static const struct {
     { ROPE("\"rope_type\": \"mrope\", \"mrope_section\": [16, 24, 24]"),
       "mrope_section adds up to 64 pairs: 8, half of rotary_dim, are needed" },
     { ROPE("\"rope_type\": \"default\", \"mrope_section\": [\"t\", 1, 1]"),
-      "mrope_section is no number" },
+      "mrope_section[0] is no number" },
+    { ROPE("\"rope_type\": \"default\", \"mrope_section\": [4, 4, 0]"),
+      "mrope_section[2] is 0: a whole number from 1" },
+    { ROPE("\"rope_type\": \"default\", \"mrope_section\": [4, null, 4]"),
+      "mrope_section[1] is 0: a whole number from 1" },
+    { ROPE("\"rope_type\": \"default\", \"mrope_section\": [2.5, 2.5, 3]"),
+      "mrope_section[0] is 2.5: a whole" },
+    { ROPE("\"rope_type\": \"default\", \"mrope_interleaved\": true"),
+      "mrope_section is missing" },
+    { ROPE("\"rope_type\": \"default\", \"mrope_section\": [3, 3, 2], "
+           "\"mrope_interleaved\": 1"),
+      "mrope_interleaved is neither true nor false" },
     { LLAMA ", \"rope_theta\": 1e4, \"rope_parameters\": {\"rope_theta\": 1e6}}",
       "rope_theta is 10000, and rope_theta in rope_parameters is 1000000: they must agree" },
     { LLAMA ", \"partial_rotary_factor\": 2}", "partial_rotary_factor is 2: a number from 0" },
     { LLAMA ", \"partial_rotary_factor\": 0.03}", "rotary_dim is 0: an even number" },
     /* layers */
+    { "{\"model_type\": \"modernbert\", " TEXT "\"local_rope_theta\": 1e4, \"rope_scaling\": "
+      "{\"type\": \"linear\", \"factor\": 2}}",
+      "rope_scaling beside local_rope_theta: releases of that library differ" },
     { GEMMA3("\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"default\"}, "
              "\"mamba\": {\"rope_type\": \"default\"}}"),
       "rope_parameters has layers of type 'mamba': known are full_attention" },
@@ -458,7 +418,6 @@ int main(void)
 {
     test_layers();
     test_spellings();
-    test_axes();
     test_lengths();
     test_not_rotated();
     test_refusals();

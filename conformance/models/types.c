@@ -27,7 +27,17 @@ static const char falcon[] = JSON({
     "alibi" : false,
     "multi_query" : true
 });
+static const char glm[] = JSON({ "rope_theta" : 10000, "partial_rotary_factor" : 0.5 });
 static const char t5[] = JSON({ "n_positions" : 512 });
+
+/* Code that takes its sections in one way, whatever its files say of mrope_interleaved. */
+#define CHUNKED        JSON({ "mrope_interleaved" : false })
+#define TURNS(t, h, w) JSON({ "mrope_interleaved" : true, "mrope_section" : [ t, h, w ] })
+static const char modernbert[] = JSON({
+    "global_rope_theta" : 160000,
+    "local_rope_theta" : 10000,
+    "global_attn_every_n_layers" : 3
+});
 
 #define T5_NOTE        "T5 has no longest position: n_positions, or 512, is what it was trained on"
 #define DEEPSEEK_NOTE  "With mscale_all_dim its code scales attention scores, too: not covered"
@@ -36,10 +46,12 @@ static const char t5[] = JSON({ "n_positions" : 512 });
 static const struct model_type types[] = {
     { "transformer", SINUSOIDAL, 0, JSON({ "rope_theta" : 10000, "scale_embedding" : true }),
       NULL },
+    { "marian", SINUSOIDAL, SIN_THEN_COS, THETA, NULL },
     { "whisper", SINUSOIDAL, SPEECH, "{}", NULL },
     { "gpt2", LEARNED, 0, "{}", NULL },
     { "gpt_bigcode", LEARNED, 0, "{}", NULL },
     { "bert", LEARNED, ENCODER, "{}", NULL },
+    { "albert", LEARNED, ENCODER | BY_EMBEDDING, JSON({ "embedding_size" : 128 }), NULL },
     { "roberta", LEARNED, ENCODER | PAD_OFFSET, JSON({ "pad_token_id" : 1 }), NULL },
     { "xlm-roberta", LEARNED, ENCODER | PAD_OFFSET, JSON({ "pad_token_id" : 1 }), NULL },
     { "bart", LEARNED, TWO_OFFSET, "{}", NULL },
@@ -56,15 +68,16 @@ static const struct model_type types[] = {
     { "mixtral", ROPE_HALF, 0, "{}", NULL },
     { "qwen2", ROPE_HALF, 0, THETA, NULL },
     { "qwen2_moe", ROPE_HALF, 0, THETA, NULL },
-    { "qwen2_vl", ROPE_HALF, 0, "{}", NULL },
-    { "qwen2_vl_text", ROPE_HALF, 0, "{}", NULL },
-    { "qwen2_5_vl", ROPE_HALF, 0, "{}", NULL },
-    { "qwen2_5_vl_text", ROPE_HALF, 0, "{}", NULL },
+    { "qwen2_vl", ROPE_HALF, 0, CHUNKED, NULL },
+    { "qwen2_vl_text", ROPE_HALF, 0, CHUNKED, NULL },
+    { "qwen2_5_vl", ROPE_HALF, 0, CHUNKED, NULL },
+    { "qwen2_5_vl_text", ROPE_HALF, 0, CHUNKED, NULL },
     { "qwen3", ROPE_HALF, 0, THETA, NULL },
     { "qwen3_moe", ROPE_HALF, 0, THETA, NULL },
-    { "qwen3_vl_text", ROPE_HALF, 0, "{}", NULL },
-    { "qwen3_vl_moe_text", ROPE_HALF, 0, "{}", NULL },
-    { "qwen3_5_text", ROPE_HALF, 0, "{}", LAYERS_WITHOUT },
+    { "qwen3_vl_text", ROPE_HALF, 0, TURNS(24, 20, 20), NULL },
+    { "qwen3_vl_moe_text", ROPE_HALF, 0, TURNS(24, 20, 20), NULL },
+    { "qwen3_5_text", ROPE_HALF, 0, TURNS(11, 11, 10), LAYERS_WITHOUT },
+    { "qwen3_5_moe_text", ROPE_HALF, 0, TURNS(11, 11, 10), LAYERS_WITHOUT },
     { "gemma", ROPE_HALF, 0, THETA, NULL },
     { "gemma2", ROPE_HALF, 0, THETA, NULL },
     { "gemma3_text", ROPE_HALF, 0, gemma3_text, NULL },
@@ -81,7 +94,10 @@ static const struct model_type types[] = {
     { "starcoder2", ROPE_HALF, 0, THETA, NULL },
     { "stablelm", ROPE_HALF, 0, JSON({ "rope_theta" : 10000, "partial_rotary_factor" : 0.25 }),
       NULL },
+    { "modernbert", ROPE_HALF, ENCODER, modernbert, NULL },
     { "gptj", ROPE_INTERLEAVED, 0, THETA, NULL },
+    { "glm", ROPE_INTERLEAVED, 0, glm, NULL },
+    { "glm4", ROPE_INTERLEAVED, 0, glm, NULL },
     { "codegen", ROPE_INTERLEAVED, 0, THETA, NULL },
     { "cohere", ROPE_INTERLEAVED, 0, THETA, NULL },
     { "deepseek_v2", ROPE_INTERLEAVED, 0, THETA, DEEPSEEK_NOTE },

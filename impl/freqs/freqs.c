@@ -158,13 +158,18 @@ static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
                       POSENC_MROPE_RESTARTED);
     if (spec->mrope_layout != POSENC_MROPE_RESTARTED)
         return POSENC_OK;
-    if (spec->scaling != POSENC_SCALING_NONE || spec->convention != POSENC_EXPONENT)
-        return refuse(error, bad, "scaling or convention (sections that restart have none)",
+    if (spec->scaling != POSENC_SCALING_NONE)
+        return refuse(error, bad, "scaling (sections that restart have none)",
                       (double)spec->scaling, 0.0, 0.0);
-    if (spec->profile == POSENC_GGML_F32 || spec->values)
-        return refuse(error, bad,
-                      "profile or frequencies (sections that restart make their own)",
-                      (double)spec->profile, 0.0, POSENC_HF_F32);
+    if (spec->convention != POSENC_EXPONENT)
+        return refuse(error, bad, "convention (sections that restart have only the exponent)",
+                      (double)spec->convention, 0.0, 0.0);
+    if (spec->values)
+        return refuse(error, bad, "values (sections that restart make their own)", 1.0, 0.0,
+                      0.0);
+    if (spec->profile == POSENC_GGML_F32)
+        return refuse(error, bad, "profile (ggml_f32 restarts no sections)",
+                      (double)spec->profile, 1.0, 0.0);
     return POSENC_OK;
 }
 

@@ -165,7 +165,7 @@ enum posenc_scaling {
  * how many pairs turn with each axis (none after a 0); the sum is dim/2.
  *   chunked      the first section's pairs with axis 0, then those of axis 1, ... (Qwen2-VL)
  *   interleaved  three axes by turns: pair i with axis i % 3 while i < 3 mrope_section[i % 3],
- *                else with axis 0 (Qwen3-VL)
+ *                else with axis 0, so a section of more than every third pair is cut (Qwen3-VL)
  *   restarted    as chunked, with the frequencies of a section those of an encoding of its own
  *                size, theta^(-j/section) (the vision tower of Qwen2-VL) */
 enum posenc_mrope_layout {

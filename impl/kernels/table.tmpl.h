@@ -169,18 +169,17 @@ SIMD_INLINE void run_elements(const struct run *run, enum sink sink, enum how ho
 SIMD_INLINE void group_rows(const struct run *run, enum sink sink, enum how how, int64_t row,
                             int64_t end, int64_t i, int64_t n, vf limit, vd c, vd s)
 {
-    /* copies: for all the compiler knows, a store to a row could change the plan */
     const struct posenc_freqs *freqs = run->freqs;
-    const double *step_cos = freqs->step1_cos + i, *step_sin = freqs->step1_sin + i;
-    int64_t stride = freqs->stride;
 
+    /* Copies of the plan's pointers would spare some loads; gcc then is 3 % slower on Zen 4. */
     for (; row < end; row++) {
         uint32_t position = run->first + (uint32_t)row;
-        int64_t at = (int64_t)(position % POSENC_STEP) * stride;
+        int64_t at = (int64_t)(position % POSENC_STEP) * freqs->stride + i;
         vd row_c, row_s;
         vf cosine, sine;
 
-        rotate(c, s, vd_load(step_cos + at), vd_load(step_sin + at), &row_c, &row_s);
+        rotate(c, s, vd_load(freqs->step1_cos + at), vd_load(freqs->step1_sin + at), &row_c,
+               &row_s);
         sincos_round(freqs, position, i, n, run->scale, limit, row_c, row_s, &cosine, &sine);
         emit(run, sink, how, row, i, n, cosine, sine);
     }
