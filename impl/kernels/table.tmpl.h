@@ -406,6 +406,28 @@ static enum posenc_status sinusoidal_add(const struct posenc_sinusoidal_args *ar
     return POSENC_OK;
 }
 
+/* Tokens from t on at the position of the one before: its pairs again.  Pictures repeat a row's
+ * height for each of its tokens, and the time for all.  Returns the first that is elsewhere. */
+static int64_t repeat_row(const struct posenc_rope_table_args *args,
+                          const struct posenc_positions *positions, int64_t b, int64_t t,
+                          const struct run *run)
+{
+    for (; positions->kind != POSENC_OFFSET && t < args->cos.shape[1] &&
+           posenc_time(positions, b, t) == posenc_time(positions, b, t - 1);
+         t++) {
+        const float *cosine = posenc_row(&args->cos, b, t - 1, 0),
+                    *sine = posenc_row(&args->sin, b, t - 1, 0);
+        float *to_cosine = posenc_row(&args->cos, b, t, 0),
+              *to_sine = posenc_row(&args->sin, b, t, 0);
+        for (int64_t i = run->from; i < run->pairs; i++)
+            if (!run->axis_of || run->axis_of[i] == run->axis) {
+                to_cosine[i] = cosine[i];
+                to_sine[i] = sine[i];
+            }
+    }
+    return t;
+}
+
 /* The pairs [from, pairs) of every token, at one position each. */
 static void rope_table_axis(const struct posenc_rope_table_args *args,
                             const struct posenc_positions *positions, struct run run)
@@ -418,7 +440,7 @@ static void rope_table_axis(const struct posenc_rope_table_args *args,
             run.out = run_base(&args->cos, b, t, &run, &run.out_stride);
             run.sine = run_base(&args->sin, b, t, &run, &run.sine_stride);
             run_all(&run, TO_COS_AND_SIN, false);
-            t += n;
+            t = repeat_row(args, positions, b, t + n, &run);
         }
 }
 
