@@ -50,8 +50,10 @@ static int problem_range(const struct problem *p)
     int range = 0;
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t t = 0; t < p->tokens; t++) {
-            int r = range_of(problem_position(p, b, t));
-            range = r > range ? r : range;
+            for (int axis = 0; axis < problem_axes(p); axis++) {
+                int r = range_of((int64_t)problem_time(p, b, t, axis));
+                range = r > range ? r : range;
+            }
         }
     return range;
 }

@@ -70,8 +70,7 @@ static u128 series(const uint64_t (*terms)[2], int n, u128 y)
     return sum < one ? sum : one - 1;
 }
 
-/* sin and cos of 0 < x <= pi/4, x normalized. */
-static void sincos_small(struct real x, struct real *sine, struct real *cosine)
+void fixed_sincos_small(struct real x, struct real *sine, struct real *cosine)
 {
     u128 y = multiply_high(x.mantissa, x.mantissa);
     const int64_t shift = -2 * x.exponent;
@@ -125,7 +124,7 @@ void fixed_sincos_phase(const uint64_t phase[3], struct real *sine, struct real 
             x.mantissa |= r[2] >> (64 - shift);
         x.mantissa = multiply_high(x.mantissa, QUARTER_PI);
         real_normalize(&x);
-        sincos_small(x, &s, &c);
+        fixed_sincos_small(x, &s, &c);
     }
     const bool swap = mirror != ((quadrant & 1) != 0);
     *sine = swap ? c : s;
@@ -170,7 +169,7 @@ void fixed_sincos(double angle, struct real *sine, struct real *cosine)
         sincos_zero(sine, cosine);
     } else if (exponent < 0) { /* below 1/2: no reduction, and as exact as it came */
         const struct real x = { .exponent = exponent, .mantissa = (u128)integer << 75 };
-        sincos_small(x, sine, cosine);
+        fixed_sincos_small(x, sine, cosine);
     } else {
         uint64_t phase[3];
         angle_phase(integer, exponent - 53, phase);

@@ -52,6 +52,8 @@ struct real {
 
 /* sin and cos of 2 pi phase / 2^192. */
 void fixed_sincos_phase(const uint64_t phase[3], struct real *sine, struct real *cosine);
+/* sin and cos of 0 < x <= pi/4, x with its top bit set. */
+void fixed_sincos_small(struct real x, struct real *sine, struct real *cosine);
 /* sin and cos of an angle in radians, |angle| < 2^60. */
 void fixed_sincos(double angle, struct real *sine, struct real *cosine);
 

@@ -15,8 +15,10 @@ struct law {
     bool full; /* in full runs only */
 };
 
-extern const struct law laws_call[], laws_table[], laws_rope[], laws_bias[], laws_attention[];
-extern const int n_laws_call, n_laws_table, n_laws_rope, n_laws_bias, n_laws_attention;
+extern const struct law laws_call[], laws_table[], laws_positions[], laws_rope[], laws_bias[],
+    laws_attention[];
+extern const int n_laws_call, n_laws_table, n_laws_positions, n_laws_rope, n_laws_bias,
+    n_laws_attention;
 
 #define KERNELS_WHEN(full, ...)                                                                \
     { __VA_ARGS__ },                                                                           \

@@ -7,7 +7,7 @@
  *   large       so do parts of what exceeds the caches
  *   threads     so do parts computed by four threads at once into one output
  *   in-place    so does the output on top of the input
- *   numbering   so do positions as offset, i32 and i64 arrays, in any order
+ *   numbering   so do positions as offset, i32, i64 and f32 arrays, in any order
  *   batches     every batch of a call with an offset has the encoding of the first: the
  *               position is the token's, never the batch's index
  *   add         x + encoding equals building the encoding, then one fma per element
@@ -101,9 +101,21 @@ static int first_cut(enum posenc_kernel kernel)
     return s == SIGNATURE_alibi || s == SIGNATURE_t5 ? 0 : 1;
 }
 
-/* Enough rows to cut, a tail in the last vector, and a block boundary of tables (64) inside. */
-static struct problem cut_problem(enum posenc_kernel kernel, bool arrays)
+/* Whether positions are computed with, and may be times, rather than rows of a table. */
+static bool computes(enum posenc_kernel kernel)
 {
+    enum signature s = kernel_signature(kernel);
+    return s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
+}
+
+/* How the positions of a problem to cut are given. */
+enum given { OFFSET, ARRAY, PLACES, GIVENS };
+
+/* Enough rows to cut, a tail in the last vector, and a block boundary of tables (64) inside.
+ * PLACES are times, or a picture's on three axes, of those that compute(). */
+static struct problem cut_problem(enum posenc_kernel kernel, enum given given)
+{
+    const bool arrays = given != OFFSET;
     struct problem p = problem_default(kernel);
     bool has_x = kernel_takes_x(kernel);
     enum signature s = kernel_signature(kernel);
@@ -123,6 +135,16 @@ static struct problem cut_problem(enum posenc_kernel kernel, bool arrays)
     p.pad = arrays ? 3 : 0;
     p.position_kind = arrays ? POSENC_POSITIONS_I32 : POSENC_OFFSET;
     p.batch_shift = arrays ? 4 : 0;
+    if (given == PLACES && s == SIGNATURE_rope_table) {
+        p.mrope_grid = 5;
+        p.freqs.mrope_layout = POSENC_MROPE_INTERLEAVED;
+        p.freqs.mrope_section[0] = 20;
+        p.freqs.mrope_section[1] = 9;
+        p.freqs.mrope_section[2] = 8;
+    } else if (given == PLACES) {
+        p.position_kind = POSENC_POSITIONS_F32;
+        p.time_step = 0.25; /* every fourth is whole */
+    }
     return p;
 }
 
@@ -166,8 +188,8 @@ static void check_slices_of(struct tally *t, const struct problem *p, int64_t mo
 
 static void law_slices(struct tally *t, enum posenc_kernel kernel)
 {
-    for (int arrays = 0; arrays < 2; arrays++) {
-        struct problem p = cut_problem(kernel, arrays);
+    for (int given = OFFSET; given < (computes(kernel) ? GIVENS : PLACES); given++) {
+        struct problem p = cut_problem(kernel, (enum given)given);
         check_slices_of(t, &p, 5);
         p.in_place = kernel_takes_x(kernel);
         check_slices_of(t, &p, 5);
@@ -229,9 +251,10 @@ static bool run_threads(struct tally *t, const struct call *whole, int dim, int6
     return ok;
 }
 
-static void law_threads(struct tally *t, enum posenc_kernel kernel)
+static void check_threads(struct tally *t, enum posenc_kernel kernel, enum given given,
+                          int rounds)
 {
-    struct problem p = cut_problem(kernel, false);
+    struct problem p = cut_problem(kernel, given);
     int dim = kernel_signature(kernel) == SIGNATURE_rope ? 2 : 1;
     struct call whole;
     struct copy want, got;
@@ -243,7 +266,7 @@ static void law_threads(struct tally *t, enum posenc_kernel kernel)
         return;
     struct guarded g = guarded_run(&whole, t->run->backend, NULL);
     if (require_clean(t, &g) && copy_outputs(&want, &whole)) {
-        for (int round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < rounds; round++) {
             call_reset(&whole);
             if (!run_threads(t, &whole, dim, p.tokens) || !copy_outputs(&got, &whole))
                 break;
@@ -254,6 +277,13 @@ static void law_threads(struct tally *t, enum posenc_kernel kernel)
     }
     call_destroy(&whole);
     t->problem = NULL;
+}
+
+static void law_threads(struct tally *t, enum posenc_kernel kernel)
+{
+    check_threads(t, kernel, OFFSET, ROUNDS);
+    if (computes(kernel))
+        check_threads(t, kernel, PLACES, ROUNDS / 4);
 }
 
 /* ---- In place, numbering, batches ---- */
@@ -273,7 +303,7 @@ static void law_in_place(struct tally *t, enum posenc_kernel kernel)
 {
     for (int arrays = 0; arrays < 2; arrays++)
         for (int transpose = 0; transpose < 2; transpose++) {
-            struct problem apart = cut_problem(kernel, arrays), same = apart;
+            struct problem apart = cut_problem(kernel, arrays ? ARRAY : OFFSET), same = apart;
             apart.transpose = same.transpose = transpose;
             same.in_place = true;
             require_same_problems(t, &same, &apart, NULL, "in place");
@@ -291,11 +321,14 @@ void edit_same_rows(struct call *call, const void *user)
 
 static void law_numbering(struct tally *t, enum posenc_kernel kernel)
 {
-    struct problem offset = cut_problem(kernel, false), array = offset, shuffled = offset;
+    struct problem offset = cut_problem(kernel, OFFSET), array = offset, shuffled = offset;
     array.position_kind = POSENC_POSITIONS_I32;
     require_same_problems(t, &array, &offset, NULL, "positions as an i32 array");
     array.position_kind = POSENC_POSITIONS_I64;
     require_same_problems(t, &array, &offset, NULL, "positions as an i64 array");
+    array.position_kind = POSENC_POSITIONS_F32;
+    if (computes(kernel))
+        require_same_problems(t, &array, &offset, NULL, "positions as an f32 array");
     int64_t positions[13];
     for (int64_t i = 0; i < 13; i++)
         positions[i] = offset.first + i * 5 % 13; /* out of order, far jumps both ways */
@@ -320,7 +353,7 @@ static void law_numbering(struct tally *t, enum posenc_kernel kernel)
 static void law_batches(struct tally *t, enum posenc_kernel kernel)
 {
     for (int token_major = 0; token_major < 2; token_major++) {
-        struct problem p = cut_problem(kernel, false);
+        struct problem p = cut_problem(kernel, OFFSET);
         struct copy out = { .n = 0 };
         p.token_major = token_major;
         if (run_problem(t, &p, edit_same_rows, NULL, &out))
@@ -350,7 +383,7 @@ static void law_add(struct tally *t, enum posenc_kernel kernel)
     if (!law_needs(t, build_of[kernel]))
         return;
     for (int v = 0; v < 6; v++) {
-        struct problem p = cut_problem(kernel, v & 1), table = p;
+        struct problem p = cut_problem(kernel, v & 1 ? ARRAY : OFFSET), table = p;
         table.kernel = build_of[kernel];
         p.layout = table.layout = (enum posenc_layout)(v % 3);
         p.scale = table.scale = v == 4 ? 0.125 : 1.0;
@@ -382,7 +415,7 @@ static void law_add(struct tally *t, enum posenc_kernel kernel)
 static void law_learned(struct tally *t, enum posenc_kernel kernel)
 {
     for (int special = 0; special < 2; special++) {
-        struct problem p = cut_problem(kernel, true);
+        struct problem p = cut_problem(kernel, ARRAY);
         struct copy got = { .n = 0 };
         struct call pristine;
         p.special = special;

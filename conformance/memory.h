@@ -16,5 +16,6 @@ int64_t memory_lanes(const struct posenc_backend *backend);
 
 void check_lanes(struct suite_run *run, enum posenc_kernel kernel);    /* lanes.c */
 void check_refusals(struct suite_run *run, enum posenc_kernel kernel); /* refusals.c */
+void check_plans(struct tally *t);                                     /* refused_plans.c */
 
 #endif

@@ -66,12 +66,21 @@ void oracle_sincos(double angle, double *sine, double *cosine)
     *cosine = real_times(c, 1.0);
 }
 
-/* At a time with a fraction. */
+/* At a time with a fraction.  192 bits of a turn are too few where the angle is very small. */
 static void sincos_time(struct big turns, double time, struct real *sine, struct real *cosine)
 {
-    uint64_t phase[3];
-    big_fraction(big_multiply(turns, big_double(fabs(time))), phase);
-    fixed_sincos_phase(phase, sine, cosine);
+    const struct big turned = big_multiply(turns, big_double(fabs(time)));
+    if (turned.m[0] != 0 && turned.exponent < -60) {
+        struct big angle = big_multiply(turned, big_pi());
+        angle.exponent++;
+        const struct real x = { .exponent = angle.exponent,
+                                .mantissa = (u128)angle.m[0] << 64 | angle.m[1] };
+        fixed_sincos_small(x, sine, cosine);
+    } else {
+        uint64_t phase[3];
+        big_fraction(turned, phase);
+        fixed_sincos_phase(phase, sine, cosine);
+    }
     if (time < 0)
         sine->negative = !sine->negative;
 }

@@ -125,7 +125,7 @@ double problem_time(const struct problem *problem, int64_t b, int64_t t, int axi
 {
     double position = (double)problem_axis_position(problem, b, t, axis);
     if (problem->position_kind == POSENC_POSITIONS_F32)
-        position = (double)(float)(position + (double)t * problem->time_step);
+        position = (double)(float)(position + (double)t * problem->time_step) + 0.0; /* no -0 */
     return position;
 }
 

@@ -2,7 +2,8 @@
  * Accuracy against the oracle, with budgets and witnesses.
  *
  *   scan-<range>      tables at positions of a range: runs over block edges, both ends, powers
- *                     of two and what lies around them, random ones, half of them negative
+ *                     of two and what lies around them, random ones, half of them negative;
+ *                     then times with a fraction
  *   search-<range>    tables (exact) at the positions that come closest to a zero of their sine
  *                     or cosine: denominators of the convergents of 2 and 4 omega / 2 pi, every
  *                     pair
@@ -139,7 +140,23 @@ static void scan_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint6
     }
 }
 
-/* A scan of one set of frequencies: runs of consecutive positions, then an array of them. */
+/* Times with a fraction: f32 has none from 2^23 on.  A quick run takes every other set. */
+static bool scan_times(struct suite_run *run, struct comparison *c, struct problem p, int range,
+                       uint64_t seed, struct conf_result *result)
+{
+    int64_t times[48], hi = range_end(range) < 1 << 23 ? range_end(range) : 1 << 23;
+    p.tokens = run->options->full ? 48 : 6;
+    if (range_start(range) >= hi || (!run->options->full && seed % 2))
+        return true;
+    scan_positions(times, p.tokens, range_start(range), hi - p.tokens, mix64(seed, 78));
+    p.positions = times;
+    p.position_kind = POSENC_POSITIONS_F32;
+    p.time_step = 0.37;
+    return compare_problem(c, run, &p, range, result);
+}
+
+/* A scan of one set of frequencies: runs of consecutive positions, then an array of them, then
+ * times. */
 static bool scan_one(struct suite_run *run, struct comparison *c, enum posenc_kernel kernel,
                      struct posenc_freqs_spec spec, int range, uint64_t seed,
                      struct conf_result *result)
@@ -166,7 +183,8 @@ static bool scan_one(struct suite_run *run, struct comparison *c, enum posenc_ke
     scan_positions(positions, p.tokens, lo, hi, mix64(seed, 77));
     p.positions = positions;
     p.position_kind = POSENC_POSITIONS_I64;
-    return compare_problem(c, run, &p, range, result);
+    return compare_problem(c, run, &p, range, result) &&
+           scan_times(run, c, p, range, seed, result);
 }
 
 /* A quick run takes a third of the first seven sets in each range and one of the others; in the

@@ -62,6 +62,22 @@ static void problem_tokens(struct problem *p, int64_t n, int v)
     p->batch_shift = p->position_kind == POSENC_OFFSET ? 0 : 1;
 }
 
+/* Tables beyond one integer a token: in every other length times with a fraction, in every fourth
+ * pairs of a rope table shared between the axes of a picture. */
+static void problem_places(struct problem *p, int64_t n, int v)
+{
+    if (v == 2 && n % 2) {
+        p->position_kind = POSENC_POSITIONS_F32;
+        p->time_step = 0.37;
+    }
+    if (v != 1 || n % 4 != 1 || n < 4 || kernel_signature(p->kernel) != SIGNATURE_rope_table)
+        return;
+    p->mrope_grid = 2;
+    p->freqs.mrope_layout = n % 8 == 1 ? POSENC_MROPE_CHUNKED : POSENC_MROPE_INTERLEAVED;
+    p->freqs.mrope_section[1] = p->freqs.mrope_section[2] = n / 4;
+    p->freqs.mrope_section[0] = n - n / 4 * 2;
+}
+
 static void problem_scores(struct problem *p, int64_t n, int v)
 {
     p->heads = 3;
@@ -92,11 +108,13 @@ struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int v)
     case SIGNATURE_sinusoidal:
         p.freqs.dim = n;
         p.first = v == 1 ? 63 : -1;
+        problem_places(&p, n, v);
         break;
     case SIGNATURE_rope_table:
         p.freqs.dim = 2 * n;
         p.freqs.convention = POSENC_EXPONENT;
         p.first = v == 1 ? 63 : -1;
+        problem_places(&p, n, v);
         break;
     case SIGNATURE_learned:
         p.dim = n;

@@ -2,8 +2,8 @@
  * Laws that need no golden data, one result per kernel and law: what makes an encoding the
  * encoding it is, and what makes a kernel a function of its arguments.  Each law's derivation
  * and bound stand beside it, in laws_call.c (slices, threads, adds), laws_table.c (sinusoidal,
- * rope_table), laws_rope.c (rotations), laws_bias.c (ALiBi, T5) and laws_attention.c (what
- * encodings are for).
+ * rope_table), laws_positions.c (axes, times), laws_rope.c (rotations), laws_bias.c (ALiBi, T5) and
+ * laws_attention.c (what encodings are for).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "laws.h"
@@ -43,6 +43,7 @@ void suite_properties(struct suite_run *run)
         enum posenc_kernel kernel = (enum posenc_kernel)k;
         check_laws(run, kernel, laws_call, n_laws_call);
         check_laws(run, kernel, laws_table, n_laws_table);
+        check_laws(run, kernel, laws_positions, n_laws_positions);
         check_laws(run, kernel, laws_rope, n_laws_rope);
         check_laws(run, kernel, laws_bias, n_laws_bias);
         check_laws(run, kernel, laws_attention, n_laws_attention);

@@ -52,6 +52,45 @@ static void at(struct problem *p, enum posenc_position_kind kind, const int64_t 
     p->tokens = n;
 }
 
+/* Positions beyond one integer a token: times with a fraction, tokens of a picture.  Sinusoidal
+ * tables have times alone. */
+static const char *placed(struct problem *p, int v)
+{
+    struct posenc_freqs_spec *f = &p->freqs;
+    const bool table = kernel_signature(p->kernel) == SIGNATURE_rope_table;
+    p->position_kind = POSENC_POSITIONS_F32;
+    p->time_step = 0.37;
+    if (v == 14) {
+        f->dim = table ? 66 : 67;
+        p->layout = POSENC_COS_SIN;
+        p->first = -50;
+        return "d67-times";
+    }
+    if (!table)
+        return NULL;
+    p->mrope_grid = 7;
+    if (v == 15) { /* Qwen3-VL */
+        f->dim = 128;
+        f->rope_theta = 5e6;
+        f->mrope_layout = POSENC_MROPE_INTERLEAVED;
+        f->mrope_section[0] = 24;
+        f->mrope_section[1] = f->mrope_section[2] = 20;
+        p->position_kind = POSENC_POSITIONS_I32;
+        p->first = -3;
+        p->batch = 2;
+        p->batch_shift = 131072;
+        p->pad = 3;
+        return "d128-interleaved";
+    }
+    if (v == 16) { /* Qwen2-VL's pictures, and between their patches */
+        f->dim = 80;
+        f->mrope_layout = POSENC_MROPE_RESTARTED;
+        f->mrope_section[0] = f->mrope_section[1] = 20;
+        return "d80-restarted";
+    }
+    return NULL;
+}
+
 /* The scaling families beyond: rows with a step over a block and a tail. */
 static const char *extended(struct problem *p, int v)
 {
@@ -88,7 +127,7 @@ static const char *extended(struct problem *p, int v)
         p->first = -5;
         return "d80-proportional";
     default:
-        return NULL;
+        return placed(p, v);
     }
 }
 
@@ -160,11 +199,12 @@ static const char *sinusoidal(struct problem *p, int v)
 }
 
 /* Whether a profile has what a variant asks for: torch_exp_f32 no scaling, ggml_f32 no endpoint
- * and no proportional scaling. */
+ *, no proportional scaling and no sections that restart. */
 static bool in_profile(const struct posenc_freqs_spec *f)
 {
     if (f->profile == POSENC_GGML_F32)
-        return f->convention == POSENC_EXPONENT && f->scaling != POSENC_SCALING_PROPORTIONAL;
+        return f->convention == POSENC_EXPONENT && f->scaling != POSENC_SCALING_PROPORTIONAL &&
+               f->mrope_layout != POSENC_MROPE_RESTARTED;
     return f->profile != POSENC_TORCH_EXP_F32 || f->scaling == POSENC_SCALING_NONE;
 }
 

@@ -41,12 +41,29 @@ static inline float *broken_row(const struct posenc_tensor *t, int64_t i0, int64
     return (float *)t->data + i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
 }
 
-static inline int64_t broken_position(const struct posenc_positions *p, int64_t b, int64_t t)
+/* On an axis; of a time without its fraction. */
+static inline int64_t broken_on_axis(const struct posenc_positions *p, int64_t b, int64_t t,
+                                     int axis)
 {
-    int64_t at = b * p->stride_batch + t * p->stride_token;
+    int64_t at = b * p->stride_batch + t * p->stride_token + axis * p->stride_axis;
     return p->kind == POSENC_OFFSET          ? p->offset + t
            : p->kind == POSENC_POSITIONS_I32 ? ((const int32_t *)p->data)[at]
-                                             : ((const int64_t *)p->data)[at];
+           : p->kind == POSENC_POSITIONS_I64 ? ((const int64_t *)p->data)[at]
+                                             : (int64_t)((const float *)p->data)[at];
+}
+
+static inline int64_t broken_position(const struct posenc_positions *p, int64_t b, int64_t t)
+{
+    return broken_on_axis(p, b, t, 0);
+}
+
+static inline float broken_time(const struct posenc_positions *p, int64_t b, int64_t t,
+                                int axis)
+{
+    return p->kind == POSENC_POSITIONS_F32
+               ? ((const float *)p
+                      ->data)[b * p->stride_batch + t * p->stride_token + axis * p->stride_axis]
+               : (float)broken_on_axis(p, b, t, axis);
 }
 
 /* The last bit of x turned over. */

@@ -99,3 +99,32 @@ bool plan_torch_as_hf(struct posenc_freqs_spec *s)
     s->profile = POSENC_HF_F32;
     return true;
 }
+
+bool plan_axes_chunked(struct posenc_freqs_spec *s)
+{
+    if (s->mrope_section[0] == 0 || s->mrope_layout != POSENC_MROPE_INTERLEAVED)
+        return false;
+    s->mrope_layout = POSENC_MROPE_CHUNKED;
+    return true;
+}
+
+/* Sections as long as their turns last. */
+bool plan_axes_by_turns(struct posenc_freqs_spec *s)
+{
+    int64_t pairs = s->dim / 2, h = (pairs + 1) / 3, w = pairs / 3;
+    if (s->mrope_section[0] == 0 || s->mrope_layout != POSENC_MROPE_INTERLEAVED ||
+        (h == s->mrope_section[1] && w == s->mrope_section[2]))
+        return false;
+    s->mrope_section[0] = pairs - h - w;
+    s->mrope_section[1] = h;
+    s->mrope_section[2] = w;
+    return true;
+}
+
+bool plan_axes_not_restarted(struct posenc_freqs_spec *s)
+{
+    if (s->mrope_section[0] == 0 || s->mrope_layout != POSENC_MROPE_RESTARTED)
+        return false;
+    s->mrope_layout = POSENC_MROPE_CHUNKED;
+    return true;
+}

@@ -10,18 +10,30 @@
 
 typedef int64_t other_position(int64_t p, int64_t b, int64_t t);
 
-/* The same positions, changed, as an array; the caller frees its data. */
+/* The same positions on every axis, changed, as an array; the caller frees its data.  Times that
+ * have a fraction stay. */
 static struct posenc_positions change(const struct posenc_positions *p,
-                                      const struct posenc_tensor *out, other_position *other)
+                                      const struct posenc_tensor *out, int axes,
+                                      other_position *other)
 {
-    int64_t batch = out->shape[0], tokens = out->shape[1];
-    int64_t *data = malloc((size_t)(batch * tokens + 1) * sizeof *data);
-    for (int64_t b = 0; data && b < batch; b++)
-        for (int64_t t = 0; t < tokens; t++)
-            data[b * tokens + t] = other(broken_position(p, b, t), b, t);
-    return (struct posenc_positions){
-        .kind = POSENC_POSITIONS_I64, .data = data, .stride_batch = tokens, .stride_token = 1
-    };
+    bool times = p->kind == POSENC_POSITIONS_F32;
+    int64_t batch = out->shape[0], tokens = out->shape[1], all = batch * tokens;
+    int64_t *data = malloc((size_t)(axes * all + 1) * sizeof *data);
+    for (int64_t k = 0; data && k < axes * all; k++) {
+        int64_t b = k % all / tokens, t = k % tokens;
+        int64_t position = broken_on_axis(p, b, t, (int)(k / all));
+        float time = broken_time(p, b, t, (int)(k / all));
+        int64_t changed = other(position, b, t);
+        if (times)
+            ((float *)data)[k] = time == (float)position ? (float)changed : time;
+        else
+            data[k] = changed;
+    }
+    return (struct posenc_positions){ .kind = times ? p->kind : POSENC_POSITIONS_I64,
+                                      .data = data,
+                                      .stride_batch = tokens,
+                                      .stride_token = 1,
+                                      .stride_axis = p->stride_axis ? all : 0 };
 }
 
 typedef enum posenc_status sinusoidal_kernel(const struct posenc_sinusoidal_args *);
@@ -31,7 +43,7 @@ static enum posenc_status elsewhere(sinusoidal_kernel *kernel,
                                     other_position *other)
 {
     struct posenc_sinusoidal_args a = *args;
-    a.positions = change(&args->positions, &args->out, other);
+    a.positions = change(&args->positions, &args->out, 1, other);
     enum posenc_status status = a.positions.data ? kernel(&a) : POSENC_ERR_MEMORY;
     free((void *)(uintptr_t)a.positions.data);
     return status;
@@ -81,7 +93,8 @@ static enum posenc_status table_elsewhere(const struct posenc_rope_table_args *a
                                           other_position *other)
 {
     struct posenc_rope_table_args a = *args;
-    a.positions = change(&args->positions, &args->cos, other);
+    a.positions =
+        change(&args->positions, &args->cos, posenc_freqs_view(args->freqs).n_axes, other);
     enum posenc_status status =
         a.positions.data ? broken_base->rope_table(&a) : POSENC_ERR_MEMORY;
     free((void *)(uintptr_t)a.positions.data);
@@ -212,8 +225,8 @@ static void f32_angles(const struct posenc_rope_table_args *args)
     for (int64_t b = 0; b < args->cos.shape[0]; b++)
         for (int64_t t = 0; t < args->cos.shape[1]; t++)
             for (int64_t i = 0; i < view.n_pairs; i++) {
-                float angle =
-                    (float)broken_position(&args->positions, b, t) * (float)view.omega[i];
+                int axis = view.axis ? view.axis[i] : 0;
+                float angle = broken_time(&args->positions, b, t, axis) * (float)view.omega[i];
                 broken_row(&args->cos, b, t, 0)[i] =
                     (float)(view.attention_factor * (double)cosf(angle));
                 broken_row(&args->sin, b, t, 0)[i] =

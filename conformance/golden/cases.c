@@ -11,6 +11,8 @@
 const struct flag golden_flags[] = {
     { "AttentionFactor", "SCALING",
       "cos and sin are multiplied by the attention factor, once" },
+    { "Axes", "INDEXING",
+      "several positions a token: pairs turned by another axis than their own" },
     { "Base", "FREQUENCY", "rope_theta other than 10000, and frequencies that must follow it" },
     { "Batch", "INDEXING",
       "positions of a batch: rows of another batch, or batch taken for token" },
@@ -47,6 +49,7 @@ const struct flag golden_flags[] = {
     { "Slopes", "SLOPES", "ALiBi slopes of this number of heads" },
     { "SpecialValues", "CLASS", "NaN, infinities, zeros of both signs, subnormals" },
     { "Stride", "INDEXING", "rows apart, tokens before batches, unaligned" },
+    { "Time", "POSITION_ROUNDING", "positions with a fraction, as f32" },
     { "TorchExpF32", "OPERATION_ORDER",
       "exp of f32 2i times f32 -ln(theta)/d, as the widespread PyTorch module has it" },
     { "Transpose", "SIGN", "the inverse rotation: sin changes its sign" },
@@ -182,6 +185,8 @@ void golden_create(struct golden *golden)
     list_scalings(golden);
     list_ggml_f32(golden);
     list_torch_exp_f32(golden);
+    list_mrope(golden);
+    list_times(golden);
     list_rope(golden);
     list_onnx(golden);
     list_added(golden);

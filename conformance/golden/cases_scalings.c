@@ -407,9 +407,10 @@ void list_torch_exp_f32(struct golden *golden)
 bool profile_applies(const struct posenc_freqs_spec *spec)
 {
     const bool plain = spec->scaling == POSENC_SCALING_NONE;
+    const bool restarts = spec->mrope_layout == POSENC_MROPE_RESTARTED;
     if (spec->profile == POSENC_GGML_F32)
         return spec->scaling != POSENC_SCALING_PROPORTIONAL &&
-               spec->convention == POSENC_EXPONENT;
+               spec->convention == POSENC_EXPONENT && !restarts;
     return spec->profile != POSENC_TORCH_EXP_F32 || plain;
 }
 
@@ -475,5 +476,6 @@ int64_t certified_specs(struct posenc_freqs_spec *specs, int64_t most)
     for (int64_t a = 0; a < COUNT(all); a++)
         for (int64_t k = 0; k < all[a].n && n < most; k++)
             specs[n++] = spec_of(&all[a].families[k], all[a].scaling);
-    return n + extension_specs(specs + n, most - n);
+    n += extension_specs(specs + n, most - n);
+    return n + sectioned_specs(specs + n, most - n);
 }

@@ -70,7 +70,7 @@ static bool same_pair(const struct reference_plan *plan, uint64_t (*turn)[3], in
                       int64_t position)
 {
     double s, c, sine, cosine;
-    reference_sincos(plan, pair, position, 1, &sine, &cosine);
+    reference_sincos(plan, pair, (double)position, 1, &sine, &cosine);
     if (plan->spec->profile == POSENC_EXACT)
         oracle_sincos_turn(turn[pair], position, &s, &c);
     else
@@ -259,28 +259,40 @@ static bool certify_case(const struct vector_case *v, uint64_t *values)
     return good;
 }
 
-/* A table of a spec at positions of all magnitudes: odd dims are those of sinusoidal. */
+/* How a spec's table is placed. */
+enum way { WHOLE, TIMES, GRID, WAYS };
+
+/* A table of a spec at positions of all magnitudes, at times of most, or at those of a picture: odd
+ * dims are those of sinusoidal. */
 static struct problem table_of(const struct posenc_freqs_spec *spec, uint64_t seed,
-                               int64_t positions[ROWS])
+                               enum way way, int64_t positions[ROWS])
 {
     struct problem p =
         problem_blank(spec->dim % 2 ? POSENC_KERNEL_sinusoidal : POSENC_KERNEL_rope_table);
     for (uint64_t k = 0; k < ROWS; k++)
-        positions[k] = any_position(seed, k);
+        positions[k] = any_position(seed + way, k) / (way == TIMES ? 256 : 1);
     p.freqs = *spec;
-    p.position_kind = POSENC_POSITIONS_I64;
+    p.position_kind = way == TIMES ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64;
     p.positions = positions;
     p.tokens = ROWS;
+    if (way == TIMES)
+        p.time_step = ldexp(1.0 / 3.0, -(int)(seed % 40));
+    if (way == GRID) {
+        p.first = positions[0] / 2;
+        p.mrope_grid = 5;
+    }
     return p;
 }
 
 typedef bool check_output(const struct call *call, int o, const double *want, const char *name);
 
-/* Calls `check` with each output of a spec's table and what MPFR has for it. */
-static bool check_rows(const struct posenc_freqs_spec *spec, uint64_t seed, check_output *check)
+/* Calls `check` with each output of one of a spec's tables and what MPFR has for it. */
+static bool check_table(const struct posenc_freqs_spec *spec, uint64_t seed, enum way way,
+                        check_output *check)
 {
+    static const char *const names[WAYS] = { "positions", "times", "picture" };
     int64_t positions[ROWS];
-    const struct problem p = table_of(spec, seed, positions);
+    const struct problem p = table_of(spec, seed, way, positions);
     struct call call;
     const enum posenc_status status = call_create(&call, &p, &memory_plain);
     if (status != POSENC_OK) {
@@ -294,13 +306,19 @@ static bool check_rows(const struct posenc_freqs_spec *spec, uint64_t seed, chec
         if (!want)
             abort();
         reference_output(&call, o, want);
-        good = check(&call, o, want, "rows");
+        good = check(&call, o, want, names[way]);
         if (!good)
             complain(spec, "these rows");
         free(want);
     }
     call_destroy(&call);
     return good;
+}
+
+static bool check_rows(const struct posenc_freqs_spec *spec, uint64_t seed, check_output *check)
+{
+    return check_table(spec, seed, WHOLE, check) && check_table(spec, seed, TIMES, check) &&
+           (spec->mrope_section[0] == 0 || check_table(spec, seed, GRID, check));
 }
 
 /* Calls `check` with every certified spec in every profile that has it; how many, or -1 when one
@@ -403,8 +421,14 @@ static bool library_plan(const struct posenc_freqs_spec *spec, uint64_t seed, vo
     }
     const struct posenc_freqs_view view = posenc_freqs_view(freqs);
     reference_plan_init(&plan, spec);
-    for (int64_t i = 0; i < plan.n_pairs; i++)
+    for (int64_t i = 0; i < plan.n_pairs; i++) {
         good = library_pair(&plan, &view, i) && good;
+        const int axis = view.axis ? view.axis[i] : 0;
+        if (axis != reference_axis(spec, i)) {
+            complain(spec, "library, pair %d on axis %d", (int)i, axis);
+            good = false;
+        }
+    }
     if (view.n_pairs != plan.n_pairs || view.attention_factor != plan.attention_factor) {
         complain(spec, "library, attention factor %a, MPFR %a", view.attention_factor,
                  plan.attention_factor);

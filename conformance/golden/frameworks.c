@@ -20,14 +20,18 @@ typedef int function(mpfr_t, const mpfr_t, mpfr_rnd_t);
 enum { F32 = 24, F64 = 53 };
 static const double pi_f64 = 3.141592653589793;
 
-/* One operation on numbers of so many bits: operands rounded to them first, the result once. */
+/* One operation on numbers of so many bits: operands rounded to them first, the result once, with
+ * the gradual underflow of f32 (least exponent -148 as MPFR counts) or f64. */
 static double rounded(int bits, operation *op, double a, double b)
 {
+    const mpfr_exp_t least = mpfr_get_emin();
     mpfr_t x, y;
     mpfr_inits2(bits, x, y, (mpfr_ptr)0);
     mpfr_set_d(x, a, MPFR_RNDN);
     mpfr_set_d(y, b, MPFR_RNDN);
-    op(x, x, y, MPFR_RNDN);
+    mpfr_set_emin(bits == F32 ? -148 : -1073);
+    mpfr_subnormalize(x, op(x, x, y, MPFR_RNDN), MPFR_RNDN);
+    mpfr_set_emin(least);
     const double result = mpfr_get_d(x, MPFR_RNDN);
     mpfr_clears(x, y, (mpfr_ptr)0);
     return result;
@@ -35,10 +39,13 @@ static double rounded(int bits, operation *op, double a, double b)
 
 static double applied(int bits, function *f, double a)
 {
+    const mpfr_exp_t least = mpfr_get_emin();
     mpfr_t x;
     mpfr_init2(x, bits);
     mpfr_set_d(x, a, MPFR_RNDN);
-    f(x, x, MPFR_RNDN);
+    mpfr_set_emin(bits == F32 ? -148 : -1073);
+    mpfr_subnormalize(x, f(x, x, MPFR_RNDN), MPFR_RNDN);
+    mpfr_set_emin(least);
     const double result = mpfr_get_d(x, MPFR_RNDN);
     mpfr_clear(x);
     return result;
@@ -216,9 +223,9 @@ double reference_ggml_magnitude(const struct posenc_freqs_spec *spec)
     return step(mpfr_add, 1, step(mpfr_mul, 0.1, log_factor));
 }
 
-static double ggml_angle(const struct reference_ggml *ggml, int64_t pair, int64_t position)
+static double ggml_angle(const struct reference_ggml *ggml, int64_t pair, double position)
 {
-    double theta = f32((double)position);
+    double theta = f32(position);
     for (int64_t i = 0; i < pair; i++)
         theta = step(mpfr_mul, theta, ggml->theta_scale);
     const double extrapolated = step(mpfr_div, theta, ggml->divisor[pair]);
@@ -230,9 +237,9 @@ static double ggml_angle(const struct reference_ggml *ggml, int64_t pair, int64_
     return step(mpfr_add, left, step(mpfr_mul, extrapolated, kept));
 }
 
-double reference_angle(const struct reference_plan *plan, int64_t pair, int64_t position)
+double reference_angle(const struct reference_plan *plan, int64_t pair, double position)
 {
     if (plan->spec->profile == POSENC_GGML_F32)
         return ggml_angle(&plan->ggml, pair, position);
-    return step(mpfr_mul, (double)position, plan->inv_freq[pair]);
+    return step(mpfr_mul, position, plan->inv_freq[pair]);
 }

@@ -10,16 +10,49 @@
  *     longrope      omega over the pair's long factor for sequences above L, else its short one
  *     proportional  omega/f for the first share of the d/2 pairs; the others rest
  *
- * The orders in which frameworks take these steps are in frameworks.c.
+ * The orders in which frameworks take these steps are in frameworks.c.  Where pairs are shared
+ * between the axes of a position (2409.12191):
+ *
+ *     chunked       sections one after the other
+ *     interleaved   the k-th pair of axis a is pair 3k + a of all; what is left turns with axis 0
+ *     restarted     as chunked, a section of n pairs having omega_j = theta^(-2j/(2n))
  */
 #include "golden.h"
 
 #include <stdlib.h>
 
+/* The section of pair i where sections follow each other; its place in it. */
+static int section_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t *place)
+{
+    int section = 0;
+    *place = i;
+    while (section < 2 && *place >= spec->mrope_section[section])
+        *place -= spec->mrope_section[section++];
+    return section;
+}
+
+int reference_axis(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    int64_t place;
+    if (spec->mrope_section[0] == 0)
+        return 0;
+    if (spec->mrope_layout != POSENC_MROPE_INTERLEAVED)
+        return section_of(spec, i, &place);
+    const int turn = (int)(i % 3);
+    return i / 3 < spec->mrope_section[turn] ? turn : 0;
+}
+
 /* Exponent of 1/theta: numerator over denominator. */
 void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *numerator,
                         long *denominator)
 {
+    if (spec->mrope_section[0] != 0 && spec->mrope_layout == POSENC_MROPE_RESTARTED) {
+        int64_t place;
+        const int section = section_of(spec, i, &place);
+        *numerator = 2 * (long)place;
+        *denominator = 2 * (long)spec->mrope_section[section];
+        return;
+    }
     *numerator = 2 * (long)i;
     *denominator = (long)spec->dim;
     if (spec->convention == POSENC_ENDPOINT) {

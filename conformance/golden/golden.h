@@ -33,7 +33,9 @@ struct reference_plan {
 void reference_plan_init(struct reference_plan *plan, const struct posenc_freqs_spec *spec);
 void reference_plan_clear(struct reference_plan *plan);
 
-/* Radians per position of a pair; the exponent of 1/theta as a fraction. */
+/* Radians per position of a pair; which of a token's positions turns it; the exponent of 1/theta as
+ * a fraction. */
+int reference_axis(const struct posenc_freqs_spec *spec, int64_t i);
 void reference_omega(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i);
 void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *numerator,
                         long *denominator);
@@ -45,7 +47,7 @@ bool reference_rests(const struct posenc_freqs_spec *spec, int64_t i);
 
 /* Profiles hf_f32 and torch_exp_f32: a frequency.  Every f32 profile: an angle. */
 double reference_inv_freq(const struct posenc_freqs_spec *spec, int64_t i);
-double reference_angle(const struct reference_plan *plan, int64_t pair, int64_t position);
+double reference_angle(const struct reference_plan *plan, int64_t pair, double position);
 /* Profile ggml_f32: fills plan->ggml; the factor of YaRN's cosines. */
 void reference_ggml_init(struct reference_plan *plan);
 double reference_ggml_magnitude(const struct posenc_freqs_spec *spec);
@@ -53,7 +55,7 @@ double reference_ggml_magnitude(const struct posenc_freqs_spec *spec);
 /* The f64 rounded to odd of a value whose further digits, if it is not exact, are unknown. */
 double round_to_odd(const mpfr_t value, bool exact);
 /* m sin and m cos of a pair at a position, in the plan's profile, rounded to odd. */
-void reference_sincos(const struct reference_plan *plan, int64_t pair, int64_t position,
+void reference_sincos(const struct reference_plan *plan, int64_t pair, double position,
                       double m, double *sine, double *cosine);
 /* sin and cos of an f64 angle, rounded to odd. */
 void reference_sincos_angle(double angle, double *sine, double *cosine);
@@ -111,6 +113,8 @@ void list_hf_f32(struct golden *golden);
 void list_scalings(struct golden *golden);
 void list_ggml_f32(struct golden *golden);
 void list_torch_exp_f32(struct golden *golden);
+void list_mrope(struct golden *golden);
+void list_times(struct golden *golden);
 void list_rope(struct golden *golden);
 void list_onnx(struct golden *golden);
 void list_added(struct golden *golden);
@@ -123,9 +127,10 @@ void golden_create(struct golden *golden);
 void list_families(struct golden *golden, enum posenc_profile profile);
 struct posenc_freqs_spec llama31_spec(void);
 
-/* Frequency specs that certification goes through: every scaling family and base; and whether
- * the spec's profile has its scaling and convention. */
+/* Frequency specs that certification goes through: every scaling family and base, then every
+ * way to share pairs between axes; and whether the spec's profile has its scaling and convention. */
 int64_t certified_specs(struct posenc_freqs_spec *specs, int64_t most);
+int64_t sectioned_specs(struct posenc_freqs_spec *specs, int64_t most);
 bool profile_applies(const struct posenc_freqs_spec *spec);
 
 /* ---- Actions ---- */

@@ -188,7 +188,7 @@ static void known_angle_error(double theta, int64_t position, enum posenc_profil
         mpfr_t real;
         mpfr_init2(real, PRECISION);
         mpfr_mul_si(real, plan.omega[i], (long)position, MPFR_RNDN);
-        mpfr_sub_d(real, real, reference_angle(&plan, i, position), MPFR_RNDN);
+        mpfr_sub_d(real, real, reference_angle(&plan, i, (double)position), MPFR_RNDN);
         most = fmax(most, fabs(mpfr_get_d(real, MPFR_RNDN)));
         mpfr_clear(real);
     }
@@ -259,7 +259,7 @@ static void known_hard(int64_t dim, int64_t pair, int64_t position, double below
     double s, c;
     spec.dim = dim;
     reference_plan_init(&plan, &spec);
-    reference_sincos(&plan, pair, position, 1, &s, &c);
+    reference_sincos(&plan, pair, (double)position, 1, &s, &c);
     if (!(fmin(fabs(s), fabs(c)) < below)) {
         fprintf(stderr, "golden: dim %d pair %d position %lld is not hard: sin %g, cos %g\n",
                 (int)dim, (int)pair, (long long)position, s, c);

@@ -1,6 +1,6 @@
 /*
  * Reference outputs by MPFR.  Sums of products of f32 values are exact in 1200 bits; sines
- * carry 320 and are irrational but at angle 0.
+ * carry 320 and are irrational but at angle 0; cosines twice as many, to be told from 1.
  */
 #include "golden.h"
 
@@ -48,12 +48,12 @@ static double nearest_f32(double odd)
     return nearest;
 }
 
-static void exact_sincos(const struct reference_plan *plan, int64_t pair, int64_t position,
+static void exact_sincos(const struct reference_plan *plan, int64_t pair, double position,
                          double m, double *sine, double *cosine)
 {
     mpfr_t x, s, c;
-    mpfr_inits2(PRECISION, x, s, c, (mpfr_ptr)0);
-    mpfr_mul_si(x, plan->omega[pair], (long)position, MPFR_RNDN);
+    mpfr_inits2(2 * PRECISION, x, s, c, (mpfr_ptr)0);
+    mpfr_mul_d(x, plan->omega[pair], position, MPFR_RNDN);
     mpfr_sin_cos(s, c, x, MPFR_RNDN);
     const bool exact = mpfr_zero_p(x) != 0; /* a pair that rests has -0 before position 0 */
     mpfr_mul_d(s, s, m, MPFR_RNDN);
@@ -63,7 +63,7 @@ static void exact_sincos(const struct reference_plan *plan, int64_t pair, int64_
     mpfr_clears(x, s, c, (mpfr_ptr)0);
 }
 
-void reference_sincos(const struct reference_plan *plan, int64_t pair, int64_t position,
+void reference_sincos(const struct reference_plan *plan, int64_t pair, double position,
                       double m, double *sine, double *cosine)
 {
     if (plan->spec->profile == POSENC_EXACT) {
@@ -98,12 +98,19 @@ static int64_t position_of(const struct call *call, int64_t row, int64_t rows_pe
     return problem_position(&call->problem, token / tokens, token % tokens);
 }
 
+/* As a table takes it: on one of the axes, perhaps with a fraction. */
+static double time_of(const struct call *call, int64_t row, int axis)
+{
+    const int64_t tokens = call->problem.tokens;
+    return problem_time(&call->problem, row / tokens, row % tokens, axis);
+}
+
 /* ---- Outputs by signature ---- */
 
 static void output_sinusoidal(const struct call *call, const struct reference_plan *plan,
                               int64_t r, int64_t dim, double *want)
 {
-    const int64_t position = position_of(call, r, 1), half = dim / 2;
+    const int64_t half = dim / 2;
     const double scale = call->problem.scale;
     for (int64_t k = 0; k < dim; k++) {
         double sine, cosine;
@@ -117,7 +124,7 @@ static void output_sinusoidal(const struct call *call, const struct reference_pl
                 continue;
             }
         }
-        reference_sincos(plan, pair, position, scale, &sine, &cosine);
+        reference_sincos(plan, pair, time_of(call, r, 0), scale, &sine, &cosine);
         want[k] = is_sine ? sine : cosine;
     }
 }
@@ -125,9 +132,9 @@ static void output_sinusoidal(const struct call *call, const struct reference_pl
 static void output_rope_table(const struct call *call, const struct reference_plan *plan, int o,
                               int64_t r, int64_t n_pairs, double *want)
 {
-    const int64_t position = position_of(call, r, 1);
     for (int64_t i = 0; i < n_pairs; i++) {
         double sine, cosine;
+        const double position = time_of(call, r, reference_axis(plan->spec, i));
         reference_sincos(plan, i, position, plan->attention_factor, &sine, &cosine);
         want[i] = strcmp(call->outputs[o].name, "cos") == 0 ? cosine : sine;
     }

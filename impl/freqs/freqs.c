@@ -169,7 +169,7 @@ static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
                       0.0);
     if (spec->profile == POSENC_GGML_F32)
         return refuse(error, bad, "profile (ggml_f32 restarts no sections)",
-                      (double)spec->profile, 1.0, 0.0);
+                      (double)spec->profile, 0.0, POSENC_HF_F32);
     return POSENC_OK;
 }
 

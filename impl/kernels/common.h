@@ -31,11 +31,12 @@ static inline int64_t posenc_position(const struct posenc_positions *p, int64_t 
     return p->offset + t;
 }
 
-/* Any position, exact. */
+/* Any position, exact; -0 is 0. */
 static inline double posenc_time(const struct posenc_positions *p, int64_t b, int64_t t)
 {
     if (p->kind == POSENC_POSITIONS_F32)
-        return (double)((const float *)p->data)[b * p->stride_batch + t * p->stride_token];
+        return (double)((const float *)p->data)[b * p->stride_batch + t * p->stride_token] +
+               0.0;
     return (double)posenc_position(p, b, t);
 }
 
