@@ -35,7 +35,7 @@ extern "C" {
 #define POSENC_VERSION       "0.1.0"
 
 /* Changes when a plug-in built against an older header can no longer be loaded. */
-#define POSENC_ABI 1u
+#define POSENC_ABI 2u
 
 #if defined(__GNUC__)
 #define POSENC_API        __attribute__((visibility("default")))
@@ -194,7 +194,7 @@ struct posenc_freqs_spec {
     int64_t seq_len;              /* tokens the plan is for; 0: no more than the model takes */
     double partial_rotary_factor; /* above 0, up to 1 */
     const double *short_factor, *long_factor; /* [dim/2], at least 2^-10 each */
-    int64_t mrope_section[3]; /* all 0: one position a token */
+    int64_t mrope_section[3];                 /* all 0: one position a token */
     enum posenc_mrope_layout mrope_layout;
     /* Caller's own frequencies, [ceil(dim/2)] radians per position, 0 to 2^16, in place of
      * rope_theta and without a scaling (ARGUMENT); or NULL. */
@@ -433,8 +433,9 @@ POSENC_API const struct posenc_backend *posenc_backend_find(const char *name);
  * avx512f". */
 POSENC_API const char *posenc_backend_obstacle(const struct posenc_backend *backend);
 
-/* What the CPU has of the features backends may need, space separated; and its key,
- * vendor-family-model-stepping in hexadecimal, e.g. "amd-1a-02-1". */
+/* What the CPU has of the features backends may need, space separated; and its key: on x86
+ * vendor-family-model-stepping in hexadecimal ("amd-1a-02-1"), on ARM
+ * implementer-part-variant-revision ("arm-d40-1-1"), on RISC-V the three ids of its makers. */
 POSENC_API const char *posenc_cpu_features(void);
 POSENC_API const char *posenc_cpu_key(void);
 
