@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct mistake *current;
 static atomic_ulong entries;
@@ -146,16 +147,21 @@ static void last_row_differs(const struct seen *s)
         turn_bit(nth_row(s->out, rows - 1) + (s->out->shape[3] > 1));
 }
 
-/* The other threads get every chance to run between the writing and the reading of
- * the scratch. */
+/* The other threads run between the writing and the reading of the scratch: on its first rows
+ * this one sleeps, for on a busy machine to give way is not enough. */
 static void share_scratch(const struct seen *s)
 {
+    enum { SLEEPS = 3 };
+    static const struct timespec a_while = { .tv_nsec = 200000 };
     static _Atomic float scratch[512];
     int64_t n = s->out->shape[3] < 512 ? s->out->shape[3] : 512;
     for (int64_t r = 0; r < count_rows(s->out); r++) {
         for (int64_t c = 0; c < n; c++)
             atomic_store_explicit(&scratch[c], nth_row(s->out, r)[c], memory_order_relaxed);
-        sched_yield();
+        if (r < SLEEPS)
+            nanosleep(&a_while, NULL);
+        else
+            sched_yield();
         for (int64_t c = 0; c < n; c++)
             nth_row(s->out, r)[c] = atomic_load_explicit(&scratch[c], memory_order_relaxed);
     }

@@ -462,6 +462,7 @@ static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
         run.pairs = plan->n_pairs;
         while (run.from < run.pairs && plan->axis[run.from] != axis)
             run.from++;
+        run.from -= run.from % vf_lanes(); /* plans are padded for vectors that begin so */
         while (run.pairs > run.from && plan->axis[run.pairs - 1] != axis)
             run.pairs--;
         for (int64_t i = run.from; i < run.pairs; i++)
