@@ -37,14 +37,17 @@ struct bench_options {
     int threads;
     double budget_s; /* stop adding rounds after this; 0: the default of the mode */
     uint64_t seed;
-    /* NULL, or asked between rounds with the sink's `user`: true ends the run.  The case that is
-     * being timed is then left out. */
+    /* NULL, or asked between rounds with the sink's `user`: true ends the run.  The case that
+     * is being timed is then left out. */
     bool (*stop)(void *user);
 };
-/* The footprint cases of the kernels that are set (none: all), L1 16 KiB, L2 512 KiB (less
- * where the cache is smaller), L3 16 MiB, DRAM 256 MiB; not full: L2 and DRAM, profile hf_f32
- * in L2 only.  Returns how many; *cases is malloc'ed. */
-size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT], bool full,
+enum { BENCH_DTYPES = POSENC_BF16 + 1 };
+/* The footprint cases of the kernels that are set (none: all), stored as the types that are set
+ * (none: f32), L1 16 KiB, L2 512 KiB (less where the cache is smaller), L3 16 MiB, DRAM 256
+ * MiB; not full: L2 and DRAM, profile hf_f32 in L2 only.  Returns how many; *cases is
+ * malloc'ed. */
+size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
+                             const bool dtypes[BENCH_DTYPES], bool full,
                              struct bench_case **cases);
 const char *bench_footprint(size_t bytes);
 
@@ -54,8 +57,8 @@ struct bench_caches {
 };
 struct bench_caches bench_caches(void);
 
-/* 0, or -1 with a reason in `error` (256 bytes).  Nothing is timed under an emulator (emulation.h):
- * that is a reason, too. */
+/* 0, or -1 with a reason in `error` (256 bytes).  Nothing is timed under an emulator
+ * (emulation.h): that is a reason, too. */
 int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct posenc_backend *const *backends, size_t n_backends,
               const struct bench_options *options, bench_sink *sink, void *user, char *error);

@@ -12,7 +12,7 @@
 enum { ORACLE_ROWS = 64, OUTPUTS = 2 };
 static const double U = 0x1p-20;
 
-enum class_of_kernel { TABLE, ROTATION, SUM, BIAS };
+enum class_of_kernel { TABLE, ROTATION, SUM, TERMS, BIAS };
 
 struct check {
     const struct call *call;
@@ -36,9 +36,22 @@ static enum class_of_kernel class_of(const struct call *call)
         return call->x != NULL ? SUM : TABLE;
     case SIGNATURE_learned:
         return SUM;
+    case SIGNATURE_learned_grad: /* f32 sums in an order that is given: one result is right */
+    case SIGNATURE_relative_sum:
+        return BIAS;
+    case SIGNATURE_relative:
+        return call->x != NULL ? SUM : TERMS;
     default:
         return call->x != NULL ? SUM : BIAS;
     }
+}
+
+static double largest(const float *list, int64_t n)
+{
+    double most = 0.0;
+    for (int64_t i = 0; list != NULL && i < n; i++)
+        most = fmax(most, fabs((double)list[i]));
+    return most;
 }
 
 static double amplitude_of(const struct call *call)
@@ -48,6 +61,12 @@ static double amplitude_of(const struct call *call)
         return fabs(call->problem.scale);
     case SIGNATURE_rope_table:
         return fabs(posenc_freqs_view(call->freqs).attention_factor);
+    case SIGNATURE_relative: {
+        const struct problem *p = &call->problem;
+        int64_t columns = p->batch * p->heads * call->columns;
+        return fabs(p->scale) * (largest(call->c2p, columns * p->queries) +
+                                 largest(call->p2c, columns * p->keys));
+    }
     default:
         return 0.0;
     }
@@ -109,13 +128,13 @@ void check_destroy(struct check *check)
 }
 
 /* The other channel of a rotated pair, or -1. */
-static int64_t partner(const struct problem *p, int64_t i)
+static int64_t partner(const struct problem *p, int64_t channel)
 {
-    if (i >= p->rotary_dim)
+    int64_t i = channel - p->rotary_offset, half = p->rotary_dim / 2;
+    if (i < 0 || i >= p->rotary_dim)
         return -1;
-    if (p->kernel == POSENC_KERNEL_rope_interleaved)
-        return i ^ 1;
-    return i < p->rotary_dim / 2 ? i + p->rotary_dim / 2 : i - p->rotary_dim / 2;
+    bool interleaved = p->kernel == POSENC_KERNEL_rope_interleaved;
+    return p->rotary_offset + (interleaved ? i ^ 1 : i < half ? i + half : i - half);
 }
 
 /* What element i of row r may differ by from a value near `want`, whose row is `row`. */
@@ -125,6 +144,7 @@ static double allowance(const struct check *check, const float *row, int64_t r, 
     const struct problem *p = &check->call->problem;
     switch (check->class) {
     case TABLE:
+    case TERMS:
         return U * check->amplitude;
     case ROTATION: {
         int64_t other = partner(p, i);
@@ -141,8 +161,15 @@ static double allowance(const struct check *check, const float *row, int64_t r, 
 
 static bool same_value(float a, float b) { return a == b || (isnan(a) && isnan(b)); }
 
-static bool row_near(const struct check *check, const float *got, const float *want, int64_t r,
-                     int64_t width, bool exactly, int64_t *where)
+/* Results that are near in f32 may be rounded to neighbours. */
+static double rounding(enum posenc_dtype type, float got, float want)
+{
+    double magnitude = fmax(fabs((double)got), fabs((double)want));
+    return type == POSENC_F32 || !isfinite(magnitude) ? 0.0 : ulp_of(type, magnitude);
+}
+
+static bool row_near(const struct check *check, enum posenc_dtype type, const float *got,
+                     const float *want, int64_t r, int64_t width, bool exactly, int64_t *where)
 {
     if (memcmp(got, want, (size_t)width * sizeof(float)) == 0)
         return true;
@@ -150,7 +177,8 @@ static bool row_near(const struct check *check, const float *got, const float *w
         if (same_value(got[i], want[i]))
             continue;
         double apart = fabs((double)got[i] - (double)want[i]);
-        if (exactly || !(apart <= allowance(check, want, r, width, i, (double)want[i]))) {
+        double most = allowance(check, want, r, width, i, (double)want[i]);
+        if (exactly || most == 0.0 || !(apart <= most + rounding(type, got[i], want[i]))) {
             *where = i;
             return false;
         }
@@ -168,7 +196,7 @@ static bool full_check(const struct check *check, const struct posenc_backend *b
             const float *got = call_row(check->call, o, r);
             const float *want = check->reference[o] + r * out->width;
             int64_t i = 0;
-            if (row_near(check, got, want, r, out->width, family, &i))
+            if (row_near(check, out->tensor.dtype, got, want, r, out->width, family, &i))
                 continue;
             snprintf(reason, size, "wrong: %s row %lld column %lld is %.9g, scalar has %.9g%s",
                      out->name, (long long)r, (long long)i, (double)got[i], (double)want[i],
@@ -179,30 +207,44 @@ static bool full_check(const struct check *check, const struct posenc_backend *b
     return true;
 }
 
-/* Against the oracle: element i of its k-th row.  `got` is the row. */
-static bool element_right(const struct check *check, bool family, int o, int k, int64_t i,
-                          const float *got)
+/* Against the oracle: what the f32 result of element i of its k-th row may be off by.  `got` is
+ * the row. */
+static double tolerance(const struct check *check, bool family, int o, int k, int64_t i,
+                        const float *got)
 {
     int64_t width = check->call->outputs[o].width, r = check->rows[o][k];
     double want = check->want[o][k * width + i], mass = check->mass[o][k * width + i];
-    if ((double)got[i] == want) /* also zeros of either sign: the suites tell them apart */
-        return true;
-    double ulp = ulp_error(got[i], want);
-    if (isinf(want) || isnan(want))
-        return ulp == 0.0;
+    bool exact = check->call->problem.freqs.profile == POSENC_EXACT;
     switch (check->class) {
     case BIAS:
-        return ulp <= 0.5;
+        return 0.5 * ulp_of(POSENC_F32, want);
     case ROTATION:
-        return pair_ulp_error(got[i], want, mass) <= 2.0;
+        return 2.0 * ulp_of(POSENC_F32, mass);
     case TABLE:
         if (family)
-            return ulp <= (check->call->problem.freqs.profile == POSENC_EXACT ? 1.0 : 2.0);
+            return (exact ? 1.0 : 2.0) * ulp_of(POSENC_F32, want);
         break;
     case SUM:
+    case TERMS:
         break;
     }
-    return fabs((double)got[i] - want) <= allowance(check, got, r, width, i, want);
+    return allowance(check, got, r, width, i, want);
+}
+
+static bool element_right(const struct check *check, bool family, int o, int k, int64_t i,
+                          const float *got)
+{
+    const struct output *out = &check->call->outputs[o];
+    double want = check->want[o][k * out->width + i];
+    if ((double)got[i] == want) /* also zeros of either sign: the suites tell them apart */
+        return true;
+    if (isinf(want) || isnan(want))
+        return ulp_error(got[i], want) == 0.0;
+    double within = tolerance(check, family, o, k, i, got);
+    if (out->tensor.dtype == POSENC_F32)
+        return fabs((double)got[i] - want) <= within;
+    struct stored_error stored = stored_error(out->tensor.dtype, got[i], want, within);
+    return stored.error <= stored.limit;
 }
 
 static bool oracle_check(const struct check *check, const struct posenc_backend *backend,

@@ -11,7 +11,13 @@
  *   rotations       |got - want| <= u max(|y0|, |y1|), the pair's own outputs; channels past
  *                   rotary_dim the same bits
  *   sums            |got - want| <= u (|x x_scale| + |want| + a)
- *   biases alone    the same bits: one product rounded once, or a copy
+ *   relative terms  |got - want| <= u a            a = |scale| (largest c2p + largest p2c), for
+ *                   their sum with scores, too
+ *   biases alone    the same bits: one product rounded once, or a copy; sums whose order is
+ *                   given (learned_grad, relative_sum) likewise
+ *
+ * Stored in 16 bits, results of another family may be neighbours, an ulp of the type farther
+ * apart, and a result may be what any f32 within its limit is rounded to.
  *
  * For rotations: both sides are within 2 pair ulp of the truth, and an ulp of the larger
  * product is at most two of the larger output, so honest results differ by 8 ulp at most.

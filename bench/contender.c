@@ -2,11 +2,14 @@
  * What a call's roof reads and writes, and how a team runs either.
  */
 #include "contender.h"
+#include "../conformance/storage.h"
 #include "slice.h"
 
 #include <stdlib.h>
 
 /* ---- The field ---- */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static const struct posenc_tensor *activations(const struct call *call)
 {
@@ -21,33 +24,98 @@ static const struct posenc_tensor *activations(const struct call *call)
         return &call->args.alibi.x;
     case SIGNATURE_t5:
         return &call->args.t5.x;
-    default:
-        return NULL;
+    case SIGNATURE_learned_grad:
+        return &call->args.learned_grad.x;
+    case SIGNATURE_distance:
+        return &call->args.distance.x;
+    case SIGNATURE_window:
+        return &call->args.window.x;
+    case SIGNATURE_relative:
+        return &call->args.relative.x;
+    case SIGNATURE_relative_sum:
+        return &call->args.relative_sum.x;
+    case SIGNATURE_rope_table:
+        break;
     }
+    return NULL;
 }
 
-/* Which streams the roof has: problem_bytes of them in all, in the call's own tensors. */
+static struct stream stream_of(const struct posenc_tensor *t, int64_t elements)
+{
+    return (struct stream){ t->data, elements * (int64_t)storage_size(t->dtype) /
+                                         (int64_t)sizeof(float) };
+}
+
+static int64_t elements_of(const struct posenc_tensor *t)
+{
+    int64_t n = t->data != NULL ? 1 : 0;
+    for (int i = 0; i < t->rank; i++)
+        n *= t->shape[i];
+    return n;
+}
+
+/* What a call reads beside its activations and problem_bytes counts: at most two streams. */
+static int other_streams(const struct call *call, struct stream *list)
+{
+    const struct problem *p = &call->problem;
+    const struct posenc_relative_args *terms = &call->args.relative;
+    int64_t per_query = least(p->keys, call->columns),
+            per_key = least(p->queries, call->columns);
+    int n = 0;
+    switch (kernel_signature(p->kernel)) {
+    case SIGNATURE_learned:
+        list[n++] = (struct stream){ call->args.learned.table.data,
+                                     least(p->tokens, p->rows) * p->dim };
+        break;
+    case SIGNATURE_distance:
+        list[n++] =
+            stream_of(&call->args.distance.values, elements_of(&call->args.distance.values));
+        break;
+    case SIGNATURE_window:
+        list[n++] = stream_of(&call->args.window.table, elements_of(&call->args.window.table));
+        break;
+    case SIGNATURE_relative:
+        if (terms->c2p.data != NULL)
+            list[n++] = stream_of(&terms->c2p, p->batch * p->heads * p->queries * per_query);
+        if (terms->p2c.data != NULL)
+            list[n++] = stream_of(&terms->p2c, p->batch * p->heads * p->keys * per_key);
+        break;
+    default:
+        break;
+    }
+    return n;
+}
+
+/* Which streams the roof has: those of the call, in its own tensors. */
 static void choose_roof(struct field *field)
 {
     const struct call *call = field->call;
-    int64_t floats = (int64_t)(problem_bytes(&call->problem) / sizeof(float));
+    const struct posenc_tensor *x = activations(call);
+    struct stream reads[3] = { { NULL, 0 } };
+    int n = 0;
     for (int o = 0; o < call->n_outputs; o++) {
-        field->dst[o] = call->outputs[o].tensor.data;
-        field->n[o] = call->outputs[o].rows * call->outputs[o].width;
+        const struct output *out = &call->outputs[o];
+        struct stream all = stream_of(&out->tensor, out->rows * out->width);
+        field->dst[o] = out->tensor.data;
+        field->n[o] = all.n;
     }
-    field->roof = ROOF_STORE;
-    if (call->x == NULL)
-        return;
-    field->src = activations(call)->data;
-    field->roof = ROOF_COPY;
-    if (kernel_signature(call->problem.kernel) == SIGNATURE_learned) {
-        field->roof = ROOF_ADD;
-        field->add = call->args.learned.table.data;
-        field->n_add = floats - 2 * field->n[0];
-    } else if (call->problem.in_place) {
+    if (call->x != NULL)
+        reads[n++] = stream_of(x, elements_of(x));
+    n += other_streams(call, reads + n);
+    if (n == 1 && call->problem.in_place &&
+        kernel_in_place(call->problem.kernel)) { /* all channels need not turn */
         field->roof = ROOF_IN_PLACE;
-        field->n[0] = floats / 2; /* fewer than the tensor's when rotary_dim < head_dim */
+        field->n[0] = (int64_t)(problem_bytes(&call->problem) / 2 / sizeof(float));
+    } else if (n == 1 && reads[0].n > field->n[0]) { /* a sum: read into what is in cache */
+        field->roof = ROOF_ADD;
+        reads[1] = reads[0];
+        reads[0] = (struct stream){ field->dst[0], field->n[0] };
+    } else {
+        field->roof = n == 0 ? ROOF_STORE : n == 1 ? ROOF_COPY : ROOF_ADD;
     }
+    field->src = reads[0];
+    field->add[0] = reads[1];
+    field->add[1] = reads[2];
 }
 
 void field_cut(struct field *field)
@@ -81,6 +149,37 @@ void field_close(struct field *field)
     *field = (struct field){ 0 };
 }
 
+void call_settle(struct call *call)
+{
+    if (!call->problem.in_place || call->x == NULL)
+        return;
+    switch (kernel_signature(call->problem.kernel)) {
+    case SIGNATURE_sinusoidal:
+        call->args.sinusoidal.x_scale = 1.0f;
+        break;
+    case SIGNATURE_learned:
+        call->args.learned.x_scale = 1.0f;
+        break;
+    case SIGNATURE_alibi:
+        call->args.alibi.x_scale = 1.0f;
+        break;
+    case SIGNATURE_t5:
+        call->args.t5.x_scale = 1.0f;
+        break;
+    case SIGNATURE_distance:
+        call->args.distance.x_scale = 1.0f;
+        break;
+    case SIGNATURE_window:
+        call->args.window.x_scale = 1.0f;
+        break;
+    case SIGNATURE_relative:
+        call->args.relative.x_scale = 1.0f;
+        break;
+    default:
+        break;
+    }
+}
+
 /* ---- Contenders ---- */
 
 struct contender contender_of_backend(const struct field *field,
@@ -94,20 +193,48 @@ struct contender contender_of_roof(const struct field *field, const struct roof_
     return (struct contender){ .field = field, .roof = roof };
 }
 
-/* A member's share of the roof, cut at cache lines; `add` begins again when it is used up. */
+/* Where a stream is read for dst from `at` on; *length: how far without beginning again. */
+static const float *read_from(const struct stream *stream, int64_t at, int64_t *length)
+{
+    if (stream->data == NULL)
+        return NULL;
+    int64_t from = at % stream->n;
+    *length = least(*length, stream->n - from);
+    return stream->data + from;
+}
+
+/* The rest of the roof on a block that is in the nearest cache by now: passes from `first` on.
+ */
+static void run_passes(roof_function *roof, float *dst, const struct stream *add, int64_t at,
+                       int64_t length, int64_t passes, int64_t first)
+{
+    for (int64_t k = first; k < passes; k++)
+        roof(dst, dst, add->data + at * passes + k * length, (size_t)length);
+}
+
+static int64_t passes_of(const struct stream *add, int64_t n) { return add->n / n; }
+
+/* A member's share of the roof, cut at cache lines. */
 static void run_roof(const struct field *f, roof_function *roof, int member, int n)
 {
-    enum { LINE = 16 };
+    enum { LINE = 16, BLOCK = 2048 };
     for (int o = 0; o < 2 && f->n[o] > 0; o++) {
-        int64_t begin, end, length;
+        int64_t passes = passes_of(&f->add[0], f->n[o]), begin, end, length;
+        bool again = passes > 1 || f->add[1].data != NULL;
         share_of(f->n[o], LINE, member, n, &begin, &end);
         for (; begin < end; begin += length) {
-            int64_t from = f->n_add > 0 ? begin % f->n_add : 0;
-            length = end - begin;
-            if (f->n_add > 0 && length > f->n_add - from)
-                length = f->n_add - from;
-            roof(f->dst[o] + begin, f->src != NULL ? f->src + begin : NULL,
-                 f->add != NULL ? f->add + from : NULL, (size_t)length);
+            float *dst = f->dst[o] + begin;
+            length = again ? least(end - begin, BLOCK) : end - begin;
+            const float *src = read_from(&f->src, begin, &length), *add = NULL, *more = NULL;
+            if (passes > 1)
+                add = f->add[0].data + begin * passes;
+            else
+                add = read_from(&f->add[0], begin, &length);
+            more = read_from(&f->add[1], begin, &length);
+            roof(dst, src, add, (size_t)length);
+            run_passes(roof, dst, &f->add[0], begin, length, passes, 1);
+            if (more != NULL)
+                roof(dst, dst, more, (size_t)length);
         }
     }
 }

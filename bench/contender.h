@@ -11,6 +11,12 @@
 
 enum { REASON_SIZE = 192 };
 
+/* What a roof reads: floats, whatever they stand for. */
+struct stream {
+    const float *data;
+    int64_t n;
+};
+
 /* The tensors all contenders of a case work on. */
 struct field {
     struct call *call;
@@ -20,15 +26,23 @@ struct field {
     bool *idle;                 /* [threads]: nothing left for that one */
     enum posenc_status *status; /* [threads] of the last call */
     enum roof_kind roof;
-    float *dst[2];          /* what the roof writes: two tensors for rope_table, */
-    const float *src, *add; /* and reads */
-    int64_t n[2], n_add;    /* floats of each dst; of `add`, read again and again */
+    float *dst[2]; /* what the roof writes: two tensors for rope_table; floats of each */
+    int64_t n[2];
+    struct stream src,
+        add[2]; /* and reads: those shorter than dst again and again, an `add` that
+                                  is longer in several passes; src may be dst */
 };
 
 /* False when memory runs out; to be closed in either case. */
 bool field_open(struct field *field, struct call *call, struct team *team, int threads);
 void field_cut(struct field *field); /* again, after the call's arguments changed */
 void field_close(struct field *field);
+
+/* An addition in place is applied to its own result again and again.  |x_scale| below 1 would
+ * decay scores of zero bias into denormals, above 1 overflow them; with 1 they grow by the
+ * bias, a number of ordinary size, at most some million times.  The time of an fma does not
+ * depend on its factor. */
+void call_settle(struct call *call);
 
 struct contender {
     const struct field *field;

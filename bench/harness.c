@@ -18,7 +18,7 @@
  *
  * What repeats must stay what it was.  Rotations in place keep norms: after a million calls of
  * a matrix that is orthogonal to 2^-24 data are still within 6 %.  Sums in place are timed with
- * x_scale 1, see settle().
+ * x_scale 1, see call_settle().
  */
 #define _POSIX_C_SOURCE 200809L
 #include "bench.h"
@@ -107,32 +107,6 @@ static void refuse_all(struct race *race, const char *reason)
             snprintf(race->contenders[i].refused, REASON_SIZE, "%s", reason);
 }
 
-/* An addition in place is applied to its own result again and again.  |x_scale| below 1 would
- * decay scores of zero bias into denormals, above 1 overflow them; with 1 they grow by the
- * bias, a number of ordinary size, at most some million times.  The time of an fma does not
- * depend on its factor. */
-static void settle(struct call *call)
-{
-    if (!call->problem.in_place || call->x == NULL)
-        return;
-    switch (kernel_signature(call->problem.kernel)) {
-    case SIGNATURE_sinusoidal:
-        call->args.sinusoidal.x_scale = 1.0f;
-        break;
-    case SIGNATURE_learned:
-        call->args.learned.x_scale = 1.0f;
-        break;
-    case SIGNATURE_alibi:
-        call->args.alibi.x_scale = 1.0f;
-        break;
-    case SIGNATURE_t5:
-        call->args.t5.x_scale = 1.0f;
-        break;
-    default:
-        break;
-    }
-}
-
 /* One call from pristine inputs, timed roughly. */
 static bool try_once(struct race *race, struct contender *c)
 {
@@ -185,6 +159,8 @@ static void enter_backends(struct race *race, const struct posenc_backend *const
             snprintf(c->refused, REASON_SIZE, "%s", obstacle);
         else if (!posenc_provides(backends[i], kernel))
             snprintf(c->refused, REASON_SIZE, "not provided");
+        else if (race->bench_case->problem.dtype != POSENC_F32 && !backends[i]->f16_bf16)
+            snprintf(c->refused, REASON_SIZE, "takes f32 alone");
     }
 }
 
@@ -422,7 +398,7 @@ static void hold(struct race *race, double share)
         refuse_all(race, "no memory for the threads' calls");
     } else {
         check_everybody(race);
-        settle(&race->call);
+        call_settle(&race->call);
         field_cut(&race->field);
         enter_yardsticks(race);
         if (race->twin != NULL && !stopped(race->session)) {

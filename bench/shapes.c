@@ -10,12 +10,22 @@
  *                                in place
  *   t5_bias, t5_bias_add         16 heads, 32 buckets (T5); contexts up to 2048, scores
  *                                in place
+ *   learned_grad                 dim 768, a row for each token
+ *   distance_bias, ..._add       16 heads (KERPLE); contexts up to 2048, scores in place
+ *   window_bias, ..._add         windows of 7 x 7, 12 heads (Swin), as many windows as fit; the
+ *   bias
+ *                                alone has none, and more heads
+ *   relative_bias, ..._add       12 heads, 256 buckets to 512, both terms (DeBERTa v3);
+ *   contexts up
+ *                                to 512
+ *   relative_sum                 8 heads, distances to 16 (Shaw)
  *
- * In-place sums use x_scale 1, see settle() in harness.c.
+ * The bytes are those of the type the activations are stored in; learned tables are f32.
+ * In-place sums use x_scale 1, see call_settle() in contender.h.
  */
 #define _GNU_SOURCE
 #include "bench.h"
-#include "../conformance/inputs.h"
+#include "../conformance/storage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,7 +150,7 @@ struct footprint {
     size_t bytes; /* 0: this CPU has no such place */
 };
 
-enum { FOOTPRINTS = 4 };
+enum { FOOTPRINTS = 4, PROFILES = 2 };
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
@@ -174,15 +184,64 @@ static void fill_scores(struct problem *p, size_t elements)
     p->queries = at_least_one(per_head / (size_t)p->keys);
     p->query_offset = p->keys > p->queries ? p->keys - p->queries : 0;
     p->batch = 1;
+    p->in_place = kernel_in_place(p->kernel) && kernel_takes_x(p->kernel);
+}
+
+/* Scores and values by distance, which are f32: as many queries as keys, up to 2048 of those.
+ */
+static void fill_distances(struct problem *p, size_t bytes)
+{
+    size_t per_head = bytes / (size_t)p->heads, item = storage_size(p->dtype), keys = 1;
+    while (keys < 2048 && (keys + 1) * ((keys + 1) * item + 2 * sizeof(float)) <= per_head)
+        keys++;
+    size_t values = sizeof(float) * keys;
+    p->keys = (int64_t)keys;
+    p->queries = at_least_one((per_head > values ? per_head - values : 0) /
+                              (keys * item + sizeof(float)));
+    p->query_offset = 0;
     p->in_place = kernel_takes_x(p->kernel);
 }
 
-static struct problem shape_for(enum posenc_kernel kernel, enum posenc_profile profile,
-                                size_t bytes)
+/* Windows of 49 tokens: as many as fit, of twelve heads where that is not too much; of a bias
+ * alone, which has no batch, as many heads. */
+static void fill_windows(struct problem *p, size_t bytes)
+{
+    enum { SIDE = 7, TOKENS = SIDE * SIDE, HEADS = 12 };
+    p->window_height = p->window_width = SIDE;
+    size_t head = TOKENS * TOKENS * storage_size(p->dtype);
+    size_t table = sizeof(float) * (size_t)problem_rows(p), index = 4 * TOKENS * TOKENS;
+    size_t rest = bytes > index ? bytes - index : 0;
+    bool alone = !kernel_takes_x(p->kernel);
+    p->queries = p->keys = TOKENS;
+    p->heads = alone                           ? at_least_one(rest / (head + table))
+               : HEADS * (head + table) < rest ? HEADS
+                                               : 1;
+    p->heads = p->heads < 65536 ? p->heads : 65536;
+    rest -= least(rest, table * (size_t)p->heads);
+    p->batch = alone ? 1 : at_least_one(rest / (head * (size_t)p->heads));
+    p->in_place = !alone;
+}
+
+/* Scores and both terms, each about a third of the elements. */
+static void fill_terms(struct problem *p, size_t elements)
+{
+    enum { CONTEXT = 512 };
+    size_t per_head = elements / 3 / (size_t)p->heads, side = 1;
+    while (side < CONTEXT && (side + 1) * (side + 1) <= per_head)
+        side++;
+    p->queries = p->keys = (int64_t)side;
+    p->query_offset = 0;
+    p->batch = at_least_one(per_head / (side * side));
+    p->in_place = kernel_takes_x(p->kernel);
+}
+
+static struct problem shape_for(enum posenc_kernel kernel, enum posenc_dtype dtype,
+                                enum posenc_profile profile, size_t bytes)
 {
     struct problem p = problem_default(kernel);
-    size_t elements = bytes / sizeof(float);
+    size_t item = storage_size(dtype), elements = bytes / item;
     size_t tensors = 1; /* of activations in the working set */
+    p.dtype = dtype;
     switch (kernel_signature(kernel)) {
     case SIGNATURE_sinusoidal:
         tensors = kernel_takes_x(kernel) ? 2 : 1;
@@ -192,7 +251,11 @@ static struct problem shape_for(enum posenc_kernel kernel, enum posenc_profile p
         break;
     case SIGNATURE_learned:
         p.dim = 768;
-        p.tokens = p.rows = at_least_one(elements / (768 * 3));
+        p.tokens = p.rows = at_least_one(bytes / (768 * (2 * item + sizeof(float))));
+        break;
+    case SIGNATURE_learned_grad:
+        p.dim = 768;
+        p.tokens = p.rows = at_least_one(bytes / (768 * (item + sizeof(float))));
         break;
     case SIGNATURE_rope_table:
         p.freqs.dim = 128;
@@ -214,6 +277,24 @@ static struct problem shape_for(enum posenc_kernel kernel, enum posenc_profile p
         p.heads = 16;
         fill_scores(&p, elements);
         break;
+    case SIGNATURE_distance:
+        p.heads = 16;
+        fill_distances(&p, bytes);
+        break;
+    case SIGNATURE_window:
+        fill_windows(&p, bytes);
+        break;
+    case SIGNATURE_relative:
+        p.heads = 12;
+        p.num_buckets = 256;
+        p.max_distance = 512;
+        fill_terms(&p, elements);
+        break;
+    case SIGNATURE_relative_sum:
+        p.heads = 8;
+        p.max_distance = 16;
+        fill_scores(&p, elements);
+        break;
     }
     return p;
 }
@@ -229,32 +310,49 @@ static const char *profile_name(enum posenc_kernel kernel, enum posenc_profile p
     return strcmp(kernel_stage(kernel), "table") == 0 ? "hf_f32" : NULL;
 }
 
-size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT], bool full,
-                             struct bench_case **cases)
+static bool none_set(const bool *set, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (set[i])
+            return false;
+    return true;
+}
+
+/* The shapes of one kernel in one type, from `cases` on; how many there are. */
+static size_t kernel_cases(enum posenc_kernel kernel, enum posenc_dtype dtype, bool full,
+                           struct bench_case *cases)
 {
     static const enum posenc_profile profiles[] = { POSENC_EXACT, POSENC_HF_F32 };
-    enum { PROFILES = sizeof(profiles) / sizeof(profiles[0]) };
     struct footprint places[FOOTPRINTS];
     footprints(places);
-    bool any = false;
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        any = any || kernels[k];
     size_t n = 0;
-    *cases = calloc((size_t)POSENC_KERNEL_COUNT * PROFILES * FOOTPRINTS, sizeof(**cases));
+    for (int f = 0; f < PROFILES; f++)
+        for (int i = 0; i < FOOTPRINTS; i++) {
+            const char *profile = profile_name(kernel, profiles[f]);
+            bool quick = i == 1 || (i == 3 && profiles[f] == POSENC_EXACT);
+            if (profile == NULL || places[i].bytes == 0 || (!full && !quick))
+                continue;
+            struct bench_case *c = &cases[n++];
+            snprintf(c->id, sizeof(c->id), "%s/%s/%s/%s", posenc_kernel_name(kernel),
+                     dtype_names[dtype], profile, places[i].id);
+            c->footprint = places[i].name;
+            c->problem = shape_for(kernel, dtype, profiles[f], places[i].bytes);
+        }
+    return n;
+}
+
+size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
+                             const bool dtypes[BENCH_DTYPES], bool full,
+                             struct bench_case **cases)
+{
+    bool all = none_set(kernels, POSENC_KERNEL_COUNT), plain = none_set(dtypes, BENCH_DTYPES);
+    size_t n = 0;
+    *cases = calloc((size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES * PROFILES * FOOTPRINTS,
+                    sizeof(**cases));
     for (int k = 0; *cases != NULL && k < POSENC_KERNEL_COUNT; k++)
-        for (int f = 0; f < PROFILES; f++)
-            for (int i = 0; i < FOOTPRINTS; i++) {
-                enum posenc_kernel kernel = (enum posenc_kernel)k;
-                const char *profile = profile_name(kernel, profiles[f]);
-                bool quick = i == 1 || (i == 3 && profiles[f] == POSENC_EXACT);
-                if ((any && !kernels[k]) || profile == NULL || places[i].bytes == 0 ||
-                    (!full && !quick))
-                    continue;
-                struct bench_case *c = &(*cases)[n++];
-                snprintf(c->id, sizeof(c->id), "%s/f32/%s/%s", posenc_kernel_name(kernel),
-                         profile, places[i].id);
-                c->footprint = places[i].name;
-                c->problem = shape_for(kernel, profiles[f], places[i].bytes);
-            }
+        for (int d = 0; d < BENCH_DTYPES; d++)
+            if ((all || kernels[k]) && (plain ? d == POSENC_F32 : dtypes[d]))
+                n +=
+                    kernel_cases((enum posenc_kernel)k, (enum posenc_dtype)d, full, *cases + n);
     return n;
 }

@@ -3,6 +3,7 @@
  * its positions, slopes or table columns is a call of its own.
  */
 #include "slice.h"
+#include "../conformance/storage.h"
 
 void share_of(int64_t total, int64_t grain, int member, int n, int64_t *begin, int64_t *end)
 {
@@ -37,7 +38,7 @@ static void cut(struct posenc_tensor *t, int axis, struct range range)
     if (t->data == NULL)
         return;
     int d = t->rank - 1 - axis;
-    t->data = (float *)t->data + range.begin * t->stride[d];
+    t->data = (char *)t->data + range.begin * t->stride[d] * (int64_t)storage_size(t->dtype);
     t->shape[d] = range.count;
 }
 
@@ -95,9 +96,61 @@ static struct range cut_t5(struct posenc_t5_args *a, int member, int n)
     return r;
 }
 
+static struct range cut_distance(struct posenc_distance_args *a, int member, int n)
+{
+    int axis = score_axis(&a->out, n);
+    struct range r = range_of(extent(&a->out, axis), member, n);
+    cut(&a->x, axis, r);
+    cut(&a->out, axis, r);
+    if (axis == SCORE_HEADS)
+        cut(&a->values, 1, r);
+    else
+        a->query_offset += r.begin;
+    return r;
+}
+
+static struct range cut_window(struct posenc_window_args *a, int member, int n)
+{
+    int axis = score_axis(&a->out, n);
+    struct range r = range_of(extent(&a->out, axis), member, n);
+    cut(&a->x, axis, r);
+    cut(&a->out, axis, r);
+    if (axis == SCORE_HEADS)
+        cut(&a->table, 0, r);
+    else
+        a->index += r.begin * extent(&a->out, 0);
+    return r;
+}
+
+/* The index of a later query begins further on: i - j counts from its first query. */
+static struct range cut_relative(struct posenc_relative_args *a, int member, int n)
+{
+    int axis = score_axis(&a->out, n);
+    struct range r = range_of(extent(&a->out, axis), member, n);
+    cut(&a->x, axis, r);
+    cut(&a->out, axis, r);
+    cut(&a->c2p, axis, r);
+    if (axis == SCORE_HEADS)
+        cut(&a->p2c, axis, r);
+    else
+        a->index += r.begin;
+    return r;
+}
+
+static struct range cut_relative_sum(struct posenc_relative_sum_args *a, int member, int n)
+{
+    int axis = score_axis(&a->out, n);
+    struct range r = range_of(extent(&a->out, axis), member, n);
+    cut(&a->x, axis, r);
+    cut(&a->out, axis, r);
+    if (axis == QUERIES)
+        a->index += r.begin;
+    return r;
+}
+
 bool call_slice(const struct call *call, int member, int n, struct call *slice)
 {
-    enum { ROWS = 1 };
+    enum { CHANNELS = 0, ROWS = 1 };
     struct range r = { 0, 0 };
     *slice = *call;
     switch (kernel_signature(call->problem.kernel)) {
@@ -113,6 +166,11 @@ bool call_slice(const struct call *call, int member, int n, struct call *slice)
         cut(&slice->args.learned.out, ROWS, r);
         cut_positions(&slice->args.learned.positions, r);
         break;
+    case SIGNATURE_learned_grad: /* tokens may share a row */
+        r = range_of(extent(&call->args.learned_grad.out, CHANNELS), member, n);
+        cut(&slice->args.learned_grad.x, CHANNELS, r);
+        cut(&slice->args.learned_grad.out, CHANNELS, r);
+        break;
     case SIGNATURE_rope_table:
         r = range_of(extent(&call->args.rope_table.cos, ROWS), member, n);
         cut(&slice->args.rope_table.cos, ROWS, r);
@@ -127,6 +185,18 @@ bool call_slice(const struct call *call, int member, int n, struct call *slice)
         break;
     case SIGNATURE_t5:
         r = cut_t5(&slice->args.t5, member, n);
+        break;
+    case SIGNATURE_distance:
+        r = cut_distance(&slice->args.distance, member, n);
+        break;
+    case SIGNATURE_window:
+        r = cut_window(&slice->args.window, member, n);
+        break;
+    case SIGNATURE_relative:
+        r = cut_relative(&slice->args.relative, member, n);
+        break;
+    case SIGNATURE_relative_sum:
+        r = cut_relative_sum(&slice->args.relative_sum, member, n);
         break;
     }
     return r.count > 0;

@@ -134,9 +134,10 @@ static void every_kernel_by_a_team(void)
         c.problem = problem_default((enum posenc_kernel)k);
         for (int form = 0; form < 3; form++) {
             struct seen seen = { .n = 0 };
-            bool bias_alone = k == POSENC_KERNEL_alibi || k == POSENC_KERNEL_t5_bias;
+            enum posenc_kernel kernel = c.problem.kernel;
+            bool bias_alone = kernel_on_scores(kernel) && !kernel_takes_x(kernel);
             c.problem.batch = form == 0 || bias_alone ? 1 : 2;
-            c.problem.in_place = form == 1;
+            c.problem.in_place = form == 1 && kernel_in_place(kernel);
             if (c.problem.tokens > 0)
                 c.problem.tokens = form == 2 ? 2 : 7; /* fewer than threads: along heads */
             if (form == 2 && c.problem.queries > 0)
@@ -192,9 +193,9 @@ static void refusals(const struct posenc_backend *broken)
 
 static void shapes(void)
 {
-    bool all[POSENC_KERNEL_COUNT] = { false };
+    bool all[POSENC_KERNEL_COUNT] = { false }, dtypes[BENCH_DTYPES] = { true, true, true };
     struct bench_case *cases;
-    size_t n = bench_footprint_cases(all, true, &cases), misplaced = 0, repeated = 0;
+    size_t n = bench_footprint_cases(all, dtypes, true, &cases), misplaced = 0, repeated = 0;
     for (size_t i = 0; i < n; i++) {
         size_t bytes = problem_working_set(&cases[i].problem);
         misplaced += strcmp(bench_footprint(bytes), cases[i].footprint) != 0;
@@ -202,7 +203,7 @@ static void shapes(void)
             repeated += strcmp(cases[i].id, cases[j].id) == 0;
     }
     free(cases);
-    require(n >= 2 * POSENC_KERNEL_COUNT, "every kernel has shapes");
+    require(n >= 2 * BENCH_DTYPES * POSENC_KERNEL_COUNT, "every kernel has shapes");
     require(misplaced == 0, "every shape lies in the cache it is named after");
     require(repeated == 0, "ids are unique");
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 static const char *const bool_names[] = { "false", "true", NULL };
+static const char *const order_names[] = { "rows", "columns", NULL };
 
 enum kind { FLAG, INTEGER, REAL, TEXT, LIST, CHOICE };
 
@@ -30,10 +31,13 @@ struct option_spec {
     unsigned scalings; /* families that use it; 0: it is no parameter of a scaling */
 };
 
-#define SELECT        (FOR_VERIFY | FOR_BENCH | FOR_REPORT)
-#define TABLES        (FOR_TABLE | FOR_PLOT)
-#define SCALINGS      (TABLE_ROPE | PICTURE_ROPE | PICTURE_ERROR)
-#define MODEL_PLOTS   (FOR_PLOT & ~(unsigned)PICTURE_LEARNED)
+#define SELECT    (FOR_VERIFY | FOR_BENCH | FOR_REPORT)
+#define TABLES    (FOR_TABLE | FOR_PLOT)
+#define SCALINGS  (TABLE_ROPE | PICTURE_ROPE | PICTURE_ERROR)
+#define NO_TOKENS (PICTURE_ERROR | PICTURE_T5 | PICTURE_DEBERTA | PICTURE_SWIN)
+#define NO_DIM    (PICTURE_ALIBI | PICTURE_T5 | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN)
+#define MODEL_PLOTS                                                                            \
+    (PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5)
 #define FAMILY(name)  (1u << POSENC_SCALING_##name)
 #define AT(member)    offsetof(struct cli, member)
 #define LAST_POSITION 2147483647.0
@@ -51,36 +55,6 @@ static const struct option_spec specs[] = {
 #include "options.def"
 };
 enum { N_SPECS = sizeof specs / sizeof *specs, FIRST_OPTION = 256 };
-
-bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value)
-{
-    const char *digits = text + (*text == '-' || *text == '+');
-    if (*digits < '0' || *digits > '9') {
-        return false; /* strtoll would skip blanks */
-    }
-    char *end;
-    errno = 0;
-    long long number = strtoll(text, &end, 10);
-    if (errno != 0 || *end != '\0' || number < least || number > most) {
-        return false;
-    }
-    *value = number;
-    return true;
-}
-
-bool parse_real(const char *text, double *value)
-{
-    if (strchr("+-.0123456789", *text) == NULL || *text == '\0') {
-        return false;
-    }
-    char *end;
-    double number = strtod(text, &end);
-    if (*end != '\0' || end == text || !isfinite(number)) {
-        return false;
-    }
-    *value = number;
-    return true;
-}
 
 static size_t count_names(const char *const *names)
 {
@@ -133,7 +107,11 @@ static const struct {
               { PICTURE_ROPE, "rope" },
               { PICTURE_ALIBI, "alibi" },
               { PICTURE_T5, "t5" },
-              { PICTURE_LEARNED, "learned" } };
+              { PICTURE_LEARNED, "learned" },
+              { PICTURE_XPOS, "xpos" },
+              { PICTURE_BIAS, "bias" },
+              { PICTURE_DEBERTA, "deberta" },
+              { PICTURE_SWIN, "swin" } };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 const char *cli_kind_name(unsigned kind)

@@ -49,10 +49,13 @@ struct cli {
     const char *positions, *times, *mrope_section;
     const char *short_factors, *long_factors;
     int64_t tokens, first, grid, dim, rotary_dim, seq_len, heads, num_buckets, max_distance;
-    int layout, profile, convention, scaling, truncate, mrope_layout;
+    int64_t position_buckets, window_height, window_width;
+    int layout, profile, convention, scaling, truncate, mrope_layout, grid_order, storage;
     double rope_theta, scale, factor, original, low_freq_factor, high_freq_factor;
     double beta_fast, beta_slow, attention_factor, mscale, mscale_all_dim;
     double max_position_embeddings, partial_rotary_factor, alibi_bias_max;
+    double grid_scale, xpos_scale_base, xpos_centre;
+    bool xpos_inverse;
 };
 
 struct command {
@@ -80,8 +83,12 @@ enum {
     PICTURE_ALIBI = 1024,
     PICTURE_T5 = 2048,
     PICTURE_LEARNED = 4096,
+    PICTURE_XPOS = 8192,
+    PICTURE_BIAS = 16384,
+    PICTURE_DEBERTA = 32768,
+    PICTURE_SWIN = 65536,
     FOR_PLOT = PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5 |
-               PICTURE_LEARNED,
+               PICTURE_LEARNED | PICTURE_XPOS | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN,
 };
 
 /* Fills `cli` from the arguments after the command's name.  EXIT_FINE or, told on stderr,
@@ -102,8 +109,8 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
 int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
                       const struct posenc_error *error);
 
-/* Refuses the first option given that this kind of table or picture has no use for, or the first
- * parameter of other scalings than this one; EXIT_FINE where there is none. */
+/* Refuses the first option given that this kind of table or picture has no use for, or the
+ * first parameter of other scalings than this one; EXIT_FINE where there is none. */
 int cli_refuse_foreign(const struct cli *cli, unsigned kind);
 int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling);
 /* What a kind of table or picture is called, by its bit. */

@@ -5,6 +5,7 @@
 #include "emit.h"
 #include "../bench/emulation.h"
 #include "../reports/env.h"
+#include "topics.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -59,6 +60,9 @@ json_t *emit_backend(const struct posenc_backend *backend)
 {
     const char *obstacle = posenc_backend_obstacle(backend);
     json_t *kernels = json_array(), *serves = json_object(), *isa = json_array();
+    json_t *dtypes = json_array();
+    for (int dtype = 0; dtype < N_DTYPES; dtype++)
+        json_array_append_new(dtypes, json_string(dtype_names[dtype]));
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         enum posenc_kernel kernel = (enum posenc_kernel)k;
         if (posenc_provides(backend, kernel))
@@ -74,21 +78,47 @@ json_t *emit_backend(const struct posenc_backend *backend)
         word += n;
     }
     bool wide = backend->lanes && !obstacle;
-    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:[s],s:b,s:s?,s:b,s:i,s:o,s:o}", "t", "backend",
-                     "id", backend->name, "family", backend->family, "description",
-                     backend->description, "isa", isa, "dtypes", "f32", "available",
+    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:s?,s:b,s:i,s:o,s:o}", "t", "backend", "id",
+                     backend->name, "family", backend->family, "description",
+                     backend->description, "isa", isa, "dtypes", dtypes, "available",
                      obstacle == NULL, "reason", obstacle, "fused", backend->fused, "lanes",
                      wide ? (int)backend->lanes() : 0, "kernels", kernels, "serves", serves);
 }
 
-json_t *emit_model(const struct model *model)
+/* What a kernel does, and whose encodings it serves. */
+json_t *emit_kernel(enum posenc_kernel kernel)
+{
+    struct topic topic;
+    json_t *encodings = json_array();
+    const char *name = posenc_kernel_name(kernel), *list = "";
+    char encoding[TOPIC_NAME];
+    if (topic_find("kernel", name, &topic))
+        list = topic_text(&topic, "encodings");
+    while (list != NULL && *list != '\0') {
+        list = topic_piece(list, encoding, sizeof encoding);
+        json_array_append_new(encodings, json_string(encoding));
+    }
+    return json_pack("{s:s,s:s,s:s,s:s,s:o}", "t", "kernel", "id", name, "stage",
+                     kernel_stage(kernel), "summary", posenc_kernel_summary(kernel),
+                     "encodings", encodings);
+}
+
+json_t *emit_model(const struct model *model, const struct selection *selection)
 {
     json_t *cases = json_array();
     for (size_t i = 0; i < model->n_cases; i++) {
-        const struct model_case *c = &model->cases[i];
-        json_array_append_new(cases,
-                              json_pack("{s:s,s:s,s:s}", "case", c->bench.id, "label", c->label,
-                                        "kernel", posenc_kernel_name(c->bench.problem.kernel)));
+        for (int dtype = 0; dtype < N_DTYPES; dtype++) {
+            const struct model_case *c = &model->cases[i];
+            if (!times_dtype(selection, (enum posenc_dtype)dtype))
+                continue;
+            struct bench_case one = case_stored_as(&c->bench, (enum posenc_dtype)dtype);
+            char label[80];
+            snprintf(label, sizeof label, "%s%s%s", c->label, dtype > 0 ? ", " : "",
+                     dtype > 0 ? dtype_names[dtype] : "");
+            json_array_append_new(cases,
+                                  json_pack("{s:s,s:s,s:s}", "case", one.id, "label", label,
+                                            "kernel", posenc_kernel_name(one.problem.kernel)));
+        }
     }
     return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o}", "t", "model", "name",
                      model->name, "title", model->title, "source", model->source, "checked",
@@ -97,21 +127,21 @@ json_t *emit_model(const struct model *model)
                      (json_int_t)model->max_position_embeddings, "cases", cases);
 }
 
-/* What every result carries; `dtype` is the second part of a case id where it is one. */
-static json_t *result(const char *kind, enum posenc_kernel kernel, const char *profile,
-                      const char *id, const struct posenc_backend *backend)
+/* What every result carries. */
+static json_t *result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
+                      const char *profile, const char *id, const struct posenc_backend *backend)
 {
     return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "t", kind, "kernel",
-                     posenc_kernel_name(kernel), "dtype", "f32", "profile", profile, "stage",
-                     kernel_stage(kernel), "case", id, "backend",
+                     posenc_kernel_name(kernel), "dtype", dtype_names[dtype], "profile",
+                     profile, "stage", kernel_stage(kernel), "case", id, "backend",
                      backend ? backend->name : "none", "family",
                      backend ? backend->family : "none");
 }
 
 json_t *emit_conf(const struct conf_result *r, const char *selection)
 {
-    json_t *record =
-        result("conf", r->kernel, r->profile ? r->profile : "given", r->id, r->backend);
+    json_t *record = result("conf", r->kernel, case_dtype(r->id),
+                            r->profile ? r->profile : "given", r->id, r->backend);
     if (!record)
         return NULL;
     json_object_set_new(record, "suite", json_string(r->suite));
@@ -154,8 +184,8 @@ static void set_number(json_t *record, const char *name, double value)
 json_t *emit_bench(const struct bench_result *r)
 {
     const struct bench_case *c = r->bench_case;
-    json_t *record =
-        result("bench", c->problem.kernel, bench_profile(&c->problem), c->id, r->backend);
+    json_t *record = result("bench", c->problem.kernel, c->problem.dtype,
+                            bench_profile(&c->problem), c->id, r->backend);
     if (!record)
         return NULL;
     json_object_set_new(record, "footprint",
@@ -216,6 +246,8 @@ int emit_start(struct records *records, const struct emit_run *run,
 {
     int status = records_append(records, emit_header(run));
     status |= records_append(records, emit_env());
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        status |= records_append(records, emit_kernel((enum posenc_kernel)k));
     for (size_t i = 0; i < n; i++)
         status |= records_append(records, emit_backend(backends[i]));
     return status;

@@ -8,6 +8,7 @@
 #include "../conformance/engine.h"
 #include "../conformance/models/model.h"
 #include "../reports/records.h"
+#include "select.h"
 
 struct emit_run {
     const char *mode; /* quick, full, exhaustive */
@@ -21,14 +22,16 @@ struct emit_run {
 json_t *emit_header(const struct emit_run *run);
 json_t *emit_env(void);
 json_t *emit_backend(const struct posenc_backend *backend);
-json_t *emit_model(const struct model *model);
+json_t *emit_kernel(enum posenc_kernel kernel);
+/* With the cases of the types of storage that are selected. */
+json_t *emit_model(const struct model *model, const struct selection *selection);
 /* `selection`: options that the line to rerun it needs besides, e.g. " --plugin mine.so". */
 json_t *emit_conf(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
 /* Counts what `records` holds; `noise` from env_watch_stop (taken; may be NULL). */
 json_t *emit_footer(const struct records *records, bool complete, json_t *noise);
 
-/* Header, env, and the backends given, into `records`.  0 or -1. */
+/* Header, env, kernels, and the backends given, into `records`.  0 or -1. */
 int emit_start(struct records *records, const struct emit_run *run,
                const struct posenc_backend *const *backends, size_t n);
 

@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "../conformance/oracle.h"
+#include "../conformance/storage.h"
 #include "errors.h"
 
 #include <math.h>
@@ -29,8 +30,9 @@ static void choose_positions(int64_t *positions)
 struct reference {
     int64_t dim, pairs;
     int64_t *positions;    /* [N_POSITIONS] */
+    int64_t *rounded;      /* to bf16 */
     double *cosine, *sine; /* [N_POSITIONS][pairs] */
-    float *cos, *sin;      /* what a backend gives */
+    float *cos, *sin;      /* what a backend gives, of any type */
 };
 
 static int make_reference(const struct posenc_freqs_spec *spec, struct reference *r)
@@ -41,15 +43,21 @@ static int make_reference(const struct posenc_freqs_spec *spec, struct reference
     uint64_t(*turn)[3] = calloc((size_t)r->pairs, sizeof *turn);
     float *inv_freq = calloc((size_t)r->pairs, sizeof *inv_freq);
     r->positions = calloc(N_POSITIONS, sizeof *r->positions);
+    r->rounded = calloc(N_POSITIONS, sizeof *r->rounded);
     r->cosine = calloc(n, sizeof *r->cosine);
     r->sine = calloc(n, sizeof *r->sine);
     r->cos = calloc(n, sizeof *r->cos);
     r->sin = calloc(n, sizeof *r->sin);
-    bool made = turn && inv_freq && r->positions && r->cosine && r->sine && r->cos && r->sin;
+    bool made = turn && inv_freq && r->positions && r->rounded && r->cosine && r->sine &&
+                r->cos && r->sin;
     double factor = 1.0;
     if (made) {
         oracle_freqs(spec, r->pairs, turn, inv_freq, &factor);
         choose_positions(r->positions);
+    }
+    for (int64_t t = 0; made && t < N_POSITIONS; t++) {
+        float rounded = round_to(POSENC_BF16, (float)r->positions[t]);
+        r->rounded[t] = (int64_t)fminf(rounded, 0x1.fep30f); /* 2^31 is no position */
     }
     for (int64_t t = 0; made && t < N_POSITIONS; t++) {
         for (int64_t i = 0; i < r->pairs; i++) {
@@ -67,6 +75,7 @@ static int make_reference(const struct posenc_freqs_spec *spec, struct reference
 static void free_reference(struct reference *r)
 {
     free(r->positions);
+    free(r->rounded);
     free(r->cosine);
     free(r->sine);
     free(r->cos);
@@ -74,23 +83,27 @@ static void free_reference(struct reference *r)
 }
 
 static bool measure(const struct posenc_backend *backend, const struct posenc_freqs *freqs,
-                    struct reference *r, double *error)
+                    const int64_t *positions, enum posenc_dtype dtype, struct reference *r,
+                    double *error)
 {
     struct posenc_rope_table_args args = POSENC_ROPE_TABLE_ARGS;
     args.freqs = freqs;
     args.positions = (struct posenc_positions){ .kind = POSENC_POSITIONS_I64,
-                                                .data = r->positions,
+                                                .data = positions,
                                                 .stride_token = 1 };
     args.cos = posenc_dense(r->cos, 2, N_POSITIONS, r->pairs, 0, 0);
     args.sin = posenc_dense(r->sin, 2, N_POSITIONS, r->pairs, 0, 0);
+    args.cos.dtype = args.sin.dtype = dtype;
     if (posenc_rope_table(backend, &args) != POSENC_OK) {
         return false;
     }
     for (int b = 0; b < N_BINS; b++) {
         double largest = 0.0;
         for (int64_t k = b * SAMPLES * r->pairs; k < (b + 1) * SAMPLES * r->pairs; k++) {
-            largest = fmax(largest, fabs((double)r->cos[k] - r->cosine[k]));
-            largest = fmax(largest, fabs((double)r->sin[k] - r->sine[k]));
+            double cosine = (double)storage_get(dtype, r->cos, k);
+            double sine = (double)storage_get(dtype, r->sin, k);
+            largest = fmax(largest, fabs(cosine - r->cosine[k]));
+            largest = fmax(largest, fabs(sine - r->sine[k]));
         }
         error[b] = largest;
     }
@@ -100,7 +113,8 @@ static bool measure(const struct posenc_backend *backend, const struct posenc_fr
 /* ---- curves ---- */
 
 /* A line's width on a logarithmic axis of eight decades, and for the f32 profiles, whose
- * distance from real mathematics this is about, what rounding a cosine in f32 can make of it. */
+ * distance from real mathematics this is about, what rounding a cosine in f32 can make of it.
+ */
 static bool look_alike(enum posenc_profile profile, const double *a, const double *b)
 {
     double rounding = profile == POSENC_EXACT ? 0.0 : 0x1p-22;
@@ -110,6 +124,21 @@ static bool look_alike(enum posenc_profile profile, const double *a, const doubl
         }
     }
     return true;
+}
+
+/* A new curve; `members` 0: one of storage, named already. */
+static void begin_curve(struct errors *errors, const char *profile, uint32_t members,
+                        const double *error)
+{
+    double *values = errors->values + errors->n * N_BINS;
+    memcpy(values, error, N_BINS * sizeof *error);
+    errors->members[errors->n] = members;
+    errors->curves[errors->n] = (struct plot_curve){ .label = errors->labels[errors->n],
+                                                     .profile = profile,
+                                                     .n = N_BINS,
+                                                     .position = errors->position,
+                                                     .error = values };
+    errors->n++;
 }
 
 /* Adds the curve of backend i, or the backend to a curve that looks the same. */
@@ -127,15 +156,7 @@ static void add_curve(struct errors *errors, enum posenc_profile profile, size_t
             return;
         }
     }
-    double *values = errors->values + errors->n * N_BINS;
-    memcpy(values, error, N_BINS * sizeof *error);
-    errors->members[errors->n] = (uint32_t)1 << i;
-    errors->curves[errors->n] = (struct plot_curve){ .label = errors->labels[errors->n],
-                                                     .profile = profile_names[profile],
-                                                     .n = N_BINS,
-                                                     .position = errors->position,
-                                                     .error = values };
-    errors->n++;
+    begin_curve(errors, profile_names[profile], (uint32_t)1 << i, error);
 }
 
 /* Backends that run here and are of the family of backend i. */
@@ -154,7 +175,7 @@ static uint32_t family_of(const struct selection *selected, size_t i)
 /* "exact: template, libm": a family by name where all of it is in the curve, else backends. */
 static void name_curves(struct errors *errors, const struct selection *selected)
 {
-    for (size_t c = 0; c < errors->n; c++) {
+    for (size_t c = 0; c < errors->n && errors->members[c] != 0; c++) { /* those first */
         char *label = errors->labels[c];
         size_t at = (size_t)snprintf(label, LABEL_BYTES, "%s", errors->curves[c].profile);
         uint32_t left = errors->members[c];
@@ -172,15 +193,15 @@ static void name_curves(struct errors *errors, const struct selection *selected)
     }
 }
 
-static void leave_out(struct errors *errors, const char *profile,
-                      const struct posenc_error *error)
+static void leave_out(struct errors *errors, const char *what, const char *why)
 {
     size_t at = strlen(errors->left_out);
     snprintf(errors->left_out + at, sizeof errors->left_out - at, "%s%s: %s",
-             at > 0 ? "; " : "", profile, error->what);
+             at > 0 ? "; " : "", what, why);
 }
 
-/* All backends in one profile; one that cannot make these frequencies is left out, but exact. */
+/* All backends in one profile; one that cannot make these frequencies is left out, but exact.
+ */
 static enum posenc_status measure_profile(struct errors *errors,
                                           const struct selection *selected,
                                           const struct posenc_freqs_spec *spec,
@@ -189,18 +210,77 @@ static enum posenc_status measure_profile(struct errors *errors,
     struct posenc_freqs *freqs = NULL;
     enum posenc_status status = posenc_freqs_create(spec, &freqs, error);
     if (status == POSENC_ERR_ARGUMENT && spec->profile != POSENC_EXACT) {
-        leave_out(errors, profile_names[spec->profile], error);
+        leave_out(errors, profile_names[spec->profile], error->what);
         return POSENC_OK;
     }
     double values[N_BINS];
     for (size_t i = 0; status == POSENC_OK && i < selected->n; i++) {
         if (posenc_backend_obstacle(selected->backends[i]) == NULL &&
-            measure(selected->backends[i], freqs, r, values)) {
+            measure(selected->backends[i], freqs, r->positions, POSENC_F32, r, values)) {
             add_curve(errors, spec->profile, i, values);
         }
     }
     posenc_freqs_destroy(freqs);
     return status;
+}
+
+/* ---- what 16 bits make of profile exact ---- */
+
+/* The same plan with its frequencies rounded to bf16: NULL where it has an attention factor,
+ * which frequencies of one's own do not take, or memory runs out. */
+static struct posenc_freqs *rounded_plan(const struct posenc_freqs *freqs)
+{
+    struct posenc_freqs_view view = posenc_freqs_view(freqs);
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs *plan = NULL;
+    int64_t pairs = view.dim / 2;
+    double *values = malloc((size_t)pairs * sizeof *values);
+    for (int64_t i = 0; values != NULL && i < pairs; i++) {
+        values[i] = (double)round_to(POSENC_BF16, (float)view.omega[i]);
+    }
+    spec.dim = view.dim;
+    spec.values = values;
+    if (values == NULL || view.attention_factor != 1.0 ||
+        posenc_freqs_create(&spec, &plan, NULL) != POSENC_OK) {
+        plan = NULL;
+    }
+    free(values);
+    return plan;
+}
+
+/* The first backend that runs here: its family promises the same bits of all. */
+static void measure_storages(struct errors *errors, const struct selection *selected,
+                             const struct posenc_freqs *freqs, struct reference *r)
+{
+    struct posenc_freqs *rounded = rounded_plan(freqs);
+    const struct {
+        const char *label;
+        const struct posenc_freqs *freqs;
+        const int64_t *positions;
+        enum posenc_dtype dtype;
+    } storages[STORAGES] = {
+        { "tables in f16", freqs, r->positions, POSENC_F16 },
+        { "tables in bf16", freqs, r->positions, POSENC_BF16 },
+        { "frequencies in bf16", rounded, r->positions, POSENC_F32 },
+        { "positions in bf16", freqs, r->rounded, POSENC_F32 },
+    };
+    size_t first = 0;
+    while (first < selected->n &&
+           (posenc_backend_obstacle(selected->backends[first]) != NULL ||
+            !posenc_provides(selected->backends[first], POSENC_KERNEL_rope_table))) {
+        first++;
+    }
+    for (int s = 0; s < STORAGES && first < selected->n; s++) {
+        double values[N_BINS];
+        if (storages[s].freqs == NULL) {
+            leave_out(errors, storages[s].label, "the attention factor");
+        } else if (measure(selected->backends[first], storages[s].freqs, storages[s].positions,
+                           storages[s].dtype, r, values)) {
+            snprintf(errors->labels[errors->n], LABEL_BYTES, "exact, %s", storages[s].label);
+            begin_curve(errors, "storage", 0, values);
+        }
+    }
+    posenc_freqs_destroy(rounded);
 }
 
 enum posenc_status errors_measure(const struct selection *selected,
@@ -215,7 +295,6 @@ enum posenc_status errors_measure(const struct selection *selected,
     *errors = (struct errors){ 0 };
     asked.profile = POSENC_EXACT;
     enum posenc_status status = posenc_freqs_create(&asked, &freqs, error);
-    posenc_freqs_destroy(freqs); /* so far only to see whether the spec is one */
     if (status != POSENC_OK) {
         return status;
     }
@@ -231,6 +310,10 @@ enum posenc_status errors_measure(const struct selection *selected,
         asked.profile = (enum posenc_profile)p;
         status = measure_profile(errors, selected, &asked, &r, error);
     }
+    if (status == POSENC_OK) {
+        measure_storages(errors, selected, freqs, &r);
+    }
+    posenc_freqs_destroy(freqs);
     bool scaled = spec->scaling != POSENC_SCALING_NONE;
     snprintf(errors->caption, sizeof errors->caption, "rope_table, dim %lld, rope_theta %g%s%s",
              (long long)spec->dim, spec->rope_theta, scaled ? ", " : "",

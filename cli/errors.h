@@ -1,6 +1,7 @@
 /*
  * Error of rope_table against position: every backend in every profile, compared with real
- * mathematics (the oracle), whatever the profile promises.
+ * mathematics (the oracle), whatever the profile promises; and what is left of profile exact
+ * where tables, positions or frequencies are stored in 16 bits.
  */
 #ifndef POSENC_CLI_ERRORS_H
 #define POSENC_CLI_ERRORS_H
@@ -8,22 +9,27 @@
 #include "../reports/plot.h"
 #include "select.h"
 
-enum { PROFILES_MAX = 8, CURVES_MAX = PROFILES_MAX * BACKENDS_MAX, LABEL_BYTES = 160 };
+enum {
+    PROFILES_MAX = 8,
+    STORAGES = 4,
+    CURVES_MAX = PROFILES_MAX * BACKENDS_MAX + STORAGES,
+    LABEL_BYTES = 160
+};
 
 struct errors {
     size_t n;
     struct plot_curve curves[CURVES_MAX];
     char labels[CURVES_MAX][LABEL_BYTES]; /* "hf_f32: template, libm" */
-    uint32_t members[CURVES_MAX];         /* bit i: backend i of the selection */
+    uint32_t members[CURVES_MAX];         /* bit i: backend i of the selection; 0: of storage */
     double *position, *values;            /* shared x of all curves; [CURVES_MAX][n_bins] */
     char caption[128];
-    char left_out[256]; /* profiles that do not take this scaling, and why; or empty */
+    char left_out[256]; /* what does not take this scaling, and why; or empty */
 };
 
 /* The largest |got - want| over all pairs, cosines and sines, in four bins per octave of
- * positions up to 2^31 - 1, for what the spec says in each profile.  Backends of a profile whose
- * curves nobody could tell apart share one, the larger.  On an error of the library `error` says
- * what was refused. */
+ * positions up to 2^31 - 1, for what the spec says in each profile.  Backends of a profile
+ * whose curves nobody could tell apart share one, the larger.  On an error of the library
+ * `error` says what was refused. */
 enum posenc_status errors_measure(const struct selection *selected,
                                   const struct posenc_freqs_spec *spec, struct errors *errors,
                                   struct posenc_error *error);

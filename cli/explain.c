@@ -92,6 +92,14 @@ static void print_problem(const struct problem *p)
     }
 }
 
+/* In ulp of the type that holds the output. */
+static double error_of(const struct call *call, int o, float got, double want)
+{
+    enum posenc_dtype dtype = call->outputs[o].tensor.dtype;
+    return dtype == POSENC_F32 ? ulp_error(got, want)
+                               : stored_error(dtype, got, want, 0.0).error;
+}
+
 /* The row and the first of the columns to show: those round the worst value of this backend. */
 static void worst_place(const struct call *call, const struct vector_case *c, int o,
                         int64_t *row, int64_t *column)
@@ -103,7 +111,8 @@ static void worst_place(const struct call *call, const struct vector_case *c, in
         const float *got = call_row(call, o, r);
         for (int64_t i = 0; i < c->width[o]; i++) {
             double want = c->want[o][r * c->width[o] + i];
-            double error = rotation ? fabs((double)got[i] - want) : ulp_error(got[i], want);
+            double error =
+                rotation ? fabs((double)got[i] - want) : error_of(call, o, got[i], want);
             if (isfinite(error) && error > worst) {
                 worst = error;
                 *row = r;
@@ -122,7 +131,7 @@ static void print_values(const struct posenc_backend *backend, const struct vect
     printf("  %s %s, row %lld\n", backend->name, c->output_names[o], (long long)row);
     for (int64_t i = column; i < c->width[o] && i < column + SHOWN; i++) {
         printf("    [%5lld]  got %-16.9g %-15a  want %-24.17g  off by %.3g ulp\n", (long long)i,
-               (double)got[i], (double)got[i], want[i], ulp_error(got[i], want[i]));
+               (double)got[i], (double)got[i], want[i], error_of(call, o, got[i], want[i]));
     }
 }
 

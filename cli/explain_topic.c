@@ -84,11 +84,15 @@ static void print_text(const struct topic_field *field, const char *before)
 
 static void print_heading(const char *key)
 {
-    static const char *const headings[][2] = {
-        { "definition", "Definition" }, { "shapes", "Shapes" }, { "parameters", "Parameters" },
-        { "example", "Example" },       { "source", "Source" }, { "means", "Meaning" },
-        { "also", "Also called" },      { "trap", "Traps" }
-    };
+    static const char *const headings[][2] = { { "encodings", "Encodings it serves" },
+                                               { "definition", "Definition" },
+                                               { "shapes", "Shapes" },
+                                               { "parameters", "Parameters" },
+                                               { "example", "Example" },
+                                               { "source", "Source" },
+                                               { "means", "Meaning" },
+                                               { "also", "Also called" },
+                                               { "trap", "Traps" } };
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++) {
         if (strcmp(headings[i][0], key) == 0) {
             printf("\n%s\n", headings[i][1]);
@@ -96,24 +100,9 @@ static void print_heading(const char *key)
     }
 }
 
-/* Words up to column 100, the cursor being at `column` already. */
-static void print_words(const char *before, const char *text, int column)
-{
-    int at = column + printf("%s", before), length;
-    for (; *text != '\0'; text += length + (text[length] == ' ')) {
-        length = (int)strcspn(text, " ");
-        if (at + length > 100) {
-            printf("\n%*s", column, "");
-            at = column;
-        }
-        at += printf("%.*s%s", length, text, text[length] == ' ' ? " " : "");
-    }
-    putchar('\n');
-}
-
 static void print_parameters(const char *list)
 {
-    enum { COLUMN = 20 };
+    enum { COLUMN = 20, WIDTH = 100 };
     char name[TOPIC_NAME];
     while (list != NULL && *list != '\0') {
         struct topic parameter;
@@ -122,10 +111,10 @@ static void print_parameters(const char *list)
         int length = printf("  %s", name);
         printf("%s%*s", length < COLUMN ? "" : "\n", COLUMN - (length < COLUMN ? length : 0),
                "");
-        print_words("", known ? topic_text(&parameter, "means") : "", COLUMN);
+        topic_print_words(known ? topic_text(&parameter, "means") : "", COLUMN, WIDTH);
         if (known && *topic_text(&parameter, "also") != '\0') {
-            printf("%*s", COLUMN, "");
-            print_words("also ", topic_text(&parameter, "also"), COLUMN);
+            printf("%*salso ", COLUMN, "");
+            topic_print_words(topic_text(&parameter, "also"), COLUMN + 5, WIDTH);
         }
     }
 }

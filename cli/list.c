@@ -100,14 +100,19 @@ static int list_kernels(struct cli *cli)
     if (select_all(cli, &all, false) != EXIT_FINE) {
         return EXIT_USAGE;
     }
+    enum { COLUMN = 41, WIDTH = 110 };
     printf("%-18s %-6s %-14s %s\n", "kernel", "stage", "default",
-           "what it does, who provides it");
+           "what it does, whose encodings it serves, who provides it");
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         enum posenc_kernel kernel = (enum posenc_kernel)k;
         struct posenc_selection chosen = posenc_selection(kernel);
-        printf("%-18s %-6s %-14s %s\n%41s", posenc_kernel_name(kernel), kernel_stage(kernel),
+        struct topic topic;
+        bool known = topic_find("kernel", posenc_kernel_name(kernel), &topic);
+        printf("%-18s %-6s %-14s %s\n%*s", posenc_kernel_name(kernel), kernel_stage(kernel),
                chosen.backend != NULL ? chosen.backend->name : "-",
-               posenc_kernel_summary(kernel), "");
+               posenc_kernel_summary(kernel), COLUMN, "");
+        topic_print_words(known ? topic_text(&topic, "encodings") : "", COLUMN, WIDTH);
+        printf("%*sby", COLUMN, "");
         print_providers(&all, kernel);
     }
     printf("\nDefaults: %s\n", posenc_selection(POSENC_KERNEL_sinusoidal).reason);
@@ -132,13 +137,24 @@ static int list_models(struct cli *cli)
 
 static int list_cases(struct cli *cli)
 {
+    struct selection selected = { 0 };
     struct vectors vectors;
-    if (data_vectors(cli, &vectors) != EXIT_FINE) {
+    if (select_dtypes(cli, &selected) != EXIT_FINE ||
+        data_vectors(cli, &vectors) != EXIT_FINE) {
         return EXIT_USAGE;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < vectors.n; i++) {
+        n += selects_dtype(&selected, vectors.cases[i].id);
+    }
+    if (n < vectors.n) {
+        printf("%zu of ", n);
     }
     printf("%zu golden vectors, SHA-256 %s\n\n", vectors.n, vectors.sha256);
     for (size_t i = 0; i < vectors.n; i++) {
-        printf("%-44s %s\n", vectors.cases[i].id, vectors.cases[i].note);
+        if (selects_dtype(&selected, vectors.cases[i].id)) {
+            printf("%-44s %s\n", vectors.cases[i].id, vectors.cases[i].note);
+        }
     }
     vectors_free(&vectors);
     return EXIT_FINE;
@@ -160,14 +176,15 @@ static int list_roofs(struct cli *cli)
     return EXIT_FINE;
 }
 
-/* What topics.txt sums up: profiles, scalings. */
-static int list_topics(const char *kind, const char *what, const char *const *names)
+/* What topics.txt sums up: profiles, scalings, methods. */
+static int list_topics(const char *kind, const char *what)
 {
-    printf("%-14s %s\n", kind, what);
-    for (size_t i = 0; names[i] != NULL; i++) {
-        struct topic topic;
-        bool known = topic_find(kind, names[i], &topic);
-        printf("%-14s %s\n", names[i], known ? topic_text(&topic, "summary") : "");
+    struct topic topic;
+    printf("%-20s %s\n", kind, what);
+    for (size_t i = 0; topic_at(i, &topic); i++) {
+        if (strcmp(topic.kind, kind) == 0) {
+            printf("%-20s %s\n", topic.name, topic_text(&topic, "summary"));
+        }
     }
     return EXIT_FINE;
 }
@@ -175,15 +192,20 @@ static int list_topics(const char *kind, const char *what, const char *const *na
 static int list_profiles(struct cli *cli)
 {
     (void)cli;
-    return list_topics("profile", "how the angle is formed", profile_names);
+    return list_topics("profile", "how the angle is formed");
 }
 
 static int list_scalings(struct cli *cli)
 {
     (void)cli;
     return list_topics("scaling",
-                       "what becomes of the frequencies w_i when the context is extended",
-                       scaling_names);
+                       "what becomes of the frequencies w_i when the context is extended");
+}
+
+static int list_methods(struct cli *cli)
+{
+    (void)cli;
+    return list_topics("method", "a kernel used in a certain way: posenc explain NAME");
 }
 
 int command_list(struct cli *cli)
@@ -193,10 +215,13 @@ int command_list(struct cli *cli)
         int (*print)(struct cli *);
     } kinds[] = { { "backends", list_backends }, { "kernels", list_kernels },
                   { "models", list_models },     { "profiles", list_profiles },
-                  { "scalings", list_scalings }, { "cases", list_cases },
-                  { "roofs", list_roofs } };
+                  { "scalings", list_scalings }, { "methods", list_methods },
+                  { "cases", list_cases },       { "roofs", list_roofs } };
     enum { N = sizeof kinds / sizeof *kinds };
     if (cli->n_operands == 0) {
+        if (cli->dtype.n > 0) {
+            return cli_refuse(cli, "--dtype", NULL, "has no effect here: it is for list cases");
+        }
         for (size_t i = 0; i < 3; i++) {
             int status = kinds[i].print(cli);
             if (status != EXIT_FINE) {
@@ -204,7 +229,8 @@ int command_list(struct cli *cli)
             }
             puts("");
         }
-        fputs("More: posenc list profiles, scalings, cases, roofs; posenc explain NAME\n",
+        fputs("More: posenc list profiles, scalings, methods, cases, roofs; "
+              "posenc explain NAME\n",
               stdout);
         return EXIT_FINE;
     }
@@ -212,6 +238,10 @@ int command_list(struct cli *cli)
     for (size_t i = 0; i < N; i++) {
         names[i] = kinds[i].name;
         if (strcmp(cli->operands[0], names[i]) == 0) {
+            if (cli->dtype.n > 0 && kinds[i].print != list_cases) {
+                return cli_refuse(cli, "--dtype", NULL,
+                                  "has no effect here: it is for list cases");
+            }
             return cli->n_operands == 1
                        ? kinds[i].print(cli)
                        : cli_refuse(cli, "unexpected argument", cli->operands[1],

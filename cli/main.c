@@ -11,9 +11,12 @@
 #include <string.h>
 
 static const struct command commands[] = {
-    { "list", FOR_LIST, command_list, "[backends|kernels|models|profiles|scalings|cases|roofs]",
+    { "list", FOR_LIST, command_list,
+      "[backends|kernels|models|profiles|scalings|methods|cases|roofs]",
       "What exists, what runs here, and why not",
-      "Without an argument: backends, kernels and models.\n" },
+      "Without an argument: backends, kernels and models.  Kernels come with the encodings "
+      "they "
+      "serve.\n" },
     { "verify", FOR_VERIFY, command_verify, "", "Checks backends for conformance",
       "Golden vectors, accuracy scans with budgets, digests, memory behaviour and properties, "
       "on every\n"
@@ -24,6 +27,7 @@ static const struct command commands[] = {
       "against autovec.\n"
       "Every output is checked before it is timed.  Without --model: one shape in each level "
       "of memory.\n"
+      "Shapes are stored as f32 unless --dtype names other types: bytes and roofs are theirs.\n"
       "Exit code 77 where nothing can be timed: under an emulator, whose times say nothing "
       "about a CPU,\n"
       "and where Google Benchmark is not built in.\n"
@@ -47,17 +51,17 @@ static const struct command commands[] = {
       "Of a case (posenc list cases): its parameters, source and note, and each backend's "
       "numbers beside the\n"
       "reference.\n"
-      "Methods, which are a kernel used in a certain way: mrope, vision_rope, "
-      "timestep_embedding.\n"
+      "Methods, which are a kernel used in a certain way, among them deberta, swin and xpos: "
+      "posenc list methods.\n"
       "Examples: posenc explain rope_half, posenc explain yarn, posenc explain freq_base\n" },
     { "table", FOR_TABLE, command_table, "KERNEL",
       "The numbers of a table, computed by one backend",
-      "KERNEL is sinusoidal (one f32 array [tokens, dim]) or rope_table (cos and sin, [tokens, "
+      "KERNEL is sinusoidal (one array [tokens, dim]) or rope_table (cos and sin, [tokens, "
       "dim/2]).\n"
       "Rows are consecutive positions, a list of them, times with fractions (--times), or the "
       "tokens of a picture\n"
       "(--mrope-section and --grid).\n"
-      "Formats: csv (with a line of names), npy (one array), safetensors.\n"
+      "Formats: csv (with a line of names), npy (one array, no bf16), safetensors.\n"
       "Example: posenc table sinusoidal --positions 0..63,1000000 --dim 512 --out "
       "npy:pe.npy\n" },
     { "plot", FOR_PLOT, command_plot, "KIND", "Pictures (gnuplot)",
@@ -68,7 +72,15 @@ static const struct command commands[] = {
       "t5          the bucket of each relative position, in both directions\n"
       "learned     a table before training: values, similarity, standard deviations beside "
       "tokens\n"
-      "error       error against position, all backends and profiles, both axes logarithmic\n"
+      "xpos        the same products where the rotation shrinks with the distance, and by "
+      "pair\n"
+      "bias        ALiBi, KERPLE, Sandwich and T5 by distance, in one picture\n"
+      "deberta     the column of each relative position, in buckets that grow with the "
+      "distance\n"
+      "swin        the row of the bias table for each query and key of a window\n"
+      "error       error against position: backends and profiles, and what f16 and bf16 make "
+      "of "
+      "it\n"
       "The figures are printed on stdout, too.  Formats: png, svg; without a path the picture "
       "is written to\n"
       "posenc-KIND.png or .svg.\n" },

@@ -171,9 +171,13 @@ static int draw_error(struct cli *cli, const struct outputs *outputs)
 static const struct kind {
     unsigned bit;
     int (*draw)(struct cli *cli, const struct outputs *outputs);
-} kinds[] = { { PICTURE_SINUSOIDAL, draw_sinusoidal },   { PICTURE_ROPE, command_plot_rope },
-              { PICTURE_ALIBI, command_plot_alibi },     { PICTURE_T5, command_plot_t5 },
-              { PICTURE_LEARNED, command_plot_learned }, { PICTURE_ERROR, draw_error } };
+} kinds[] = {
+    { PICTURE_SINUSOIDAL, draw_sinusoidal },   { PICTURE_ROPE, command_plot_rope },
+    { PICTURE_ALIBI, command_plot_alibi },     { PICTURE_T5, command_plot_t5 },
+    { PICTURE_LEARNED, command_plot_learned }, { PICTURE_XPOS, command_plot_xpos },
+    { PICTURE_BIAS, command_plot_bias },       { PICTURE_DEBERTA, command_plot_deberta },
+    { PICTURE_SWIN, command_plot_swin },       { PICTURE_ERROR, draw_error }
+};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 static int take_kind(const struct cli *cli, const struct kind **kind)

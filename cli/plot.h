@@ -21,13 +21,14 @@ FILE *plot_facts(const struct outputs *outputs);
 int64_t plot_given(int64_t value, int64_t otherwise);
 const char *plot_served(const struct posenc_backend *backend, enum posenc_kernel kernel);
 int plot_refuse_tokens(const struct cli *cli, int64_t most);
-/* Draw k of a stream from N(0, 1). */
-double plot_normal(uint64_t seed, uint64_t stream, uint64_t k);
-
 /* Each computes, draws and prints one kind.  EXIT_FINE or, told, EXIT_USAGE. */
 int command_plot_rope(struct cli *cli, const struct outputs *outputs);
 int command_plot_alibi(struct cli *cli, const struct outputs *outputs);
 int command_plot_t5(struct cli *cli, const struct outputs *outputs);
 int command_plot_learned(struct cli *cli, const struct outputs *outputs);
+int command_plot_xpos(struct cli *cli, const struct outputs *outputs);
+int command_plot_bias(struct cli *cli, const struct outputs *outputs);
+int command_plot_deberta(struct cli *cli, const struct outputs *outputs);
+int command_plot_swin(struct cli *cli, const struct outputs *outputs);
 
 #endif

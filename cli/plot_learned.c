@@ -3,9 +3,9 @@
  * each adds to tokens.
  *
  * Tokens are drawn from N(0, 1), as embeddings scaled by sqrt(d_model) are (Vaswani et al.
- * 1706.03762, section 3.4), the table from N(0, 0.02^2) (BERT, Devlin et al. 1810.04805, and most
- * since).  They come from streams of their own: one stream for both would make the table a
- * multiple of the tokens.
+ * 1706.03762, section 3.4), the table from N(0, 0.02^2) (BERT, Devlin et al. 1810.04805, and
+ * most since).  They have seeds of their own: one for both would make the table a multiple of
+ * the tokens.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "../conformance/problem.h"
@@ -16,7 +16,6 @@
 #include <stdlib.h>
 
 static const double table_deviation = 0.02;
-enum { STREAM_TOKENS, STREAM_LEARNED };
 
 struct learned {
     const struct posenc_backend *backend;
@@ -25,21 +24,12 @@ struct learned {
     struct posenc_error error;
 };
 
-/* Draw k of a stream from N(0, 1): Box and Muller, Ann. Math. Stat. 29(2), 1958. */
-double plot_normal(uint64_t seed, uint64_t stream, uint64_t k)
+static enum posenc_status draw_tables(struct learned *l, uint64_t seed)
 {
-    uint64_t of = mix64(seed, stream);
-    double u = ((double)(mix64(of, 2 * k) >> 11) + 0.5) * 0x1p-53;
-    double v = ((double)(mix64(of, 2 * k + 1) >> 11) + 0.5) * 0x1p-53;
-    return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
-}
-
-static void draw_tables(struct learned *l, uint64_t seed)
-{
-    for (int64_t i = 0; i < l->tokens * l->dim; i++) {
-        l->x[i] = (float)plot_normal(seed, STREAM_TOKENS, (uint64_t)i);
-        l->table[i] = (float)(table_deviation * plot_normal(seed, STREAM_LEARNED, (uint64_t)i));
-    }
+    enum posenc_status status = posenc_normal(mix64(seed, 1), 0, l->tokens, l->dim, 1.0, l->x);
+    return status == POSENC_OK
+               ? posenc_normal(seed, 0, l->tokens, l->dim, table_deviation, l->table)
+               : status;
 }
 
 /* Over all elements, about their mean. */
@@ -88,8 +78,10 @@ static enum posenc_status compute_learned(struct learned *l, uint64_t seed,
     struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
     struct posenc_freqs *freqs = NULL;
     spec.dim = l->dim;
-    draw_tables(l, seed);
-    enum posenc_status status = posenc_freqs_create(&spec, &freqs, &l->error);
+    enum posenc_status status = draw_tables(l, seed);
+    if (status == POSENC_OK) {
+        status = posenc_freqs_create(&spec, &freqs, &l->error);
+    }
     if (status == POSENC_OK) {
         status = add_sinusoidal(l, freqs);
     }

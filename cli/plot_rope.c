@@ -1,6 +1,6 @@
 /*
- * posenc plot rope: some pairs turning, and the product of a query and a key by their offset, as
- * the kernels compute them (Su et al. 2104.09864, section 3.2).
+ * posenc plot rope: some pairs turning, and the product of a query and a key by their offset,
+ * as the kernels compute them (Su et al. 2104.09864, section 3.2).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "plot.h"
@@ -106,8 +106,11 @@ static enum posenc_status compute_rope(struct rope *r, uint64_t seed, struct plo
     enum posenc_status status = q && k ? turn_pairs(r, q, plot) : POSENC_ERR_MEMORY;
     for (int v = 0; v < ROPE_VECTORS && status == POSENC_OK; v++) {
         for (int64_t i = 0; i < r->dim; i++) {
-            q[i] = v == 0 ? 1.0f : (float)plot_normal(seed, 0, (uint64_t)i);
-            k[i] = v == 0 ? 1.0f : (float)plot_normal(seed, 1, (uint64_t)i);
+            q[i] = k[i] = 1.0f;
+        }
+        if (v > 0) { /* rows 0 and 1 of what the seed draws */
+            status = posenc_normal(seed, 0, 1, r->dim, 1.0, q);
+            status = status == POSENC_OK ? posenc_normal(seed, 1, 1, r->dim, 1.0, k) : status;
         }
         for (int m = 0; m < 2 && status == POSENC_OK; m++) {
             status = multiply(r, q, k, plot->query[m], plot->product[v][m]);

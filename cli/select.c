@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "select.h"
+#include "../conformance/problem.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +143,58 @@ int select_kernel(const struct cli *cli, const char *what, const char *name,
     return cli_refuse_name(cli, what, name, names, POSENC_KERNEL_COUNT);
 }
 
+/* ---- types of storage ---- */
+
+int select_dtypes(const struct cli *cli, struct selection *selection)
+{
+    for (size_t i = 0; i < cli->dtype.n; i++) {
+        int dtype = 0;
+        while (dtype < N_DTYPES && strcmp(cli->dtype.item[i], dtype_names[dtype]) != 0) {
+            dtype++;
+        }
+        if (dtype == N_DTYPES) {
+            return cli_refuse_name(cli, "--dtype", cli->dtype.item[i], dtype_names, N_DTYPES);
+        }
+        selection->dtypes[dtype] = selection->any_dtype = true;
+    }
+    return EXIT_FINE;
+}
+
+enum posenc_dtype case_dtype(const char *id)
+{
+    const char *after = strchr(id, '/');
+    for (int dtype = 0; dtype < N_DTYPES && after != NULL; dtype++) {
+        size_t n = strlen(dtype_names[dtype]);
+        if (strncmp(after + 1, dtype_names[dtype], n) == 0 && after[1 + n] == '/') {
+            return (enum posenc_dtype)dtype;
+        }
+    }
+    return POSENC_F32;
+}
+
+bool selects_dtype(const struct selection *selection, const char *id)
+{
+    return !selection->any_dtype || selection->dtypes[case_dtype(id)];
+}
+
+bool times_dtype(const struct selection *selection, enum posenc_dtype dtype)
+{
+    return selection->any_dtype ? selection->dtypes[dtype] : dtype == POSENC_F32;
+}
+
+struct bench_case case_stored_as(const struct bench_case *one, enum posenc_dtype dtype)
+{
+    struct bench_case stored = *one;
+    size_t kernel = strcspn(one->id, "/");
+    const char *rest = one->id[kernel] == '/' ? strchr(one->id + kernel + 1, '/') : NULL;
+    stored.problem.dtype = dtype;
+    if (rest != NULL) {
+        snprintf(stored.id, sizeof stored.id, "%.*s/%s%s", (int)kernel, one->id,
+                 dtype_names[dtype], rest);
+    }
+    return stored;
+}
+
 int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
 {
     *selection = (struct selection){ 0 };
@@ -162,12 +215,7 @@ int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
         }
         selection->kernels[kernel] = selection->any_kernel = true;
     }
-    for (size_t i = 0; i < cli->dtype.n; i++) {
-        if (strcmp(cli->dtype.item[i], "f32") != 0) {
-            return cli_refuse(cli, "--dtype", cli->dtype.item[i], "expected f32");
-        }
-    }
-    return EXIT_FINE;
+    return select_dtypes(cli, selection);
 }
 
 int select_one(struct cli *cli, enum posenc_kernel kernel,

@@ -4,20 +4,35 @@
 #ifndef POSENC_CLI_SELECT_H
 #define POSENC_CLI_SELECT_H
 
+#include "../bench/bench.h"
 #include "args.h"
+
+enum { N_DTYPES = BENCH_DTYPES };
 
 struct selection {
     size_t n; /* backends, in the order of the lists, each once */
     const struct posenc_backend *backends[BACKENDS_MAX];
     bool any_kernel; /* some were named; otherwise none is set */
     bool kernels[POSENC_KERNEL_COUNT];
+    bool any_dtype; /* likewise */
+    bool dtypes[N_DTYPES];
 };
+
+/* Whether the id of a case, kernel/dtype/..., is of a type that was named. */
+bool selects_dtype(const struct selection *selection, const char *id);
+/* What is timed: the types that were named, f32 where none was. */
+bool times_dtype(const struct selection *selection, enum posenc_dtype dtype);
+/* The same shape stored as another type. */
+struct bench_case case_stored_as(const struct bench_case *one, enum posenc_dtype dtype);
+/* The type that the id of a case names; f32 where it names none. */
+enum posenc_dtype case_dtype(const char *id);
 
 /* What --plugin, --backend, --kernel and --dtype name; all backends when none is named, those
  * that cannot run here included, so that they are seen to be skipped.  `plugins_alone`: without
  * --backend, plug-ins are the selection.  EXIT_FINE or, told, EXIT_USAGE: unknown, or named
  * alone and not able to run here. */
 int select_all(struct cli *cli, struct selection *selection, bool plugins_alone);
+int select_dtypes(const struct cli *cli, struct selection *selection); /* --dtype alone */
 int select_kernel(const struct cli *cli, const char *what, const char *name,
                   enum posenc_kernel *kernel);
 

@@ -72,6 +72,8 @@ static void take_parameters(const struct cli *cli, struct cli_spec *spec)
         { cli->mscale, &freqs->mscale },
         { cli->mscale_all_dim, &freqs->mscale_all_dim },
         { cli->partial_rotary_factor, &freqs->partial_rotary_factor },
+        { cli->xpos_scale_base, &freqs->xpos_scale_base },
+        { cli->xpos_centre, &freqs->xpos_centre },
         { cli->scale, &spec->scale },
     };
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
@@ -81,6 +83,7 @@ static void take_parameters(const struct cli *cli, struct cli_spec *spec)
     }
     freqs->seq_len = cli->seq_len != INT64_MIN ? cli->seq_len : freqs->seq_len;
     freqs->truncate = cli->truncate >= 0 ? cli->truncate != 0 : freqs->truncate;
+    freqs->xpos_inverse = cli->xpos_inverse || freqs->xpos_inverse;
     if (cli->profile >= 0) {
         freqs->profile = (enum posenc_profile)cli->profile;
     }
@@ -251,30 +254,61 @@ int spec_axes(const struct posenc_freqs_spec *freqs)
     return n;
 }
 
-static int take_sections(const struct cli *cli, struct posenc_freqs_spec *freqs)
+/* The first option that needs another one which is not given. */
+static int refuse_idle(const struct cli *cli, const struct posenc_freqs_spec *freqs)
+{
+    bool sections = freqs->mrope_section[0] != 0, grid = cli->grid != INT64_MIN;
+    bool xpos = freqs->xpos_scale_base != 0.0;
+    const struct {
+        const char *option;
+        bool idle;
+        const char *needs;
+    } options[] = {
+        { "--grid", grid && !sections, "--mrope-section" },
+        { "--mrope-layout", cli->mrope_layout >= 0 && !sections, "--mrope-section" },
+        { "--grid-order", cli->grid_order >= 0 && !grid, "--grid" },
+        { "--grid-scale", !isnan(cli->grid_scale) && !grid, "--grid" },
+        { "--xpos-centre", !isnan(cli->xpos_centre) && !xpos, "--xpos-scale-base" },
+        { "--xpos-inverse", cli->xpos_inverse && !xpos, "--xpos-scale-base" },
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (options[i].idle) {
+            return cli_refuse(cli, options[i].option, NULL, "has no effect here: it needs %s",
+                              options[i].needs);
+        }
+    }
+    return EXIT_FINE;
+}
+
+/* A sinusoidal encoding of several axes is one of each, side by side: nothing else is known. */
+static int take_sections(const struct cli *cli, unsigned kind, struct posenc_freqs_spec *freqs)
 {
     int64_t *section = freqs->mrope_section;
     if (cli->mrope_section != NULL && parse_sections(cli, section) != EXIT_FINE) {
         return EXIT_USAGE;
     }
+    if (refuse_idle(cli, freqs) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
     if (section[0] == 0) {
-        const char *option = cli->grid != INT64_MIN   ? "--grid"
-                             : cli->mrope_layout >= 0 ? "--mrope-layout"
-                                                      : NULL;
-        return option == NULL ? EXIT_FINE
-                              : cli_refuse(cli, option, NULL,
-                                           "has no effect here: it needs --mrope-section");
+        return EXIT_FINE;
     }
     int64_t sum = section[0] + section[1] + section[2];
     if (sum != freqs->dim / 2) {
         char text[96];
         snprintf(text, sizeof text, "%lld pairs", (long long)sum);
-        return cli_refuse(cli, "--mrope-section", text,
-                          "expected sections that add up to %lld, half of rotary_dim",
-                          (long long)(freqs->dim / 2));
+        return cli_refuse(
+            cli, "--mrope-section", text, "expected sections that add up to %lld, half of %s",
+            (long long)(freqs->dim / 2), for_sinusoidal(kind) ? "dim" : "rotary_dim");
     }
     if (cli->mrope_layout >= 0) {
         freqs->mrope_layout = (enum posenc_mrope_layout)cli->mrope_layout;
+    } else if (for_sinusoidal(kind)) {
+        freqs->mrope_layout = POSENC_MROPE_RESTARTED;
+    }
+    if (for_sinusoidal(kind) && freqs->mrope_layout != POSENC_MROPE_RESTARTED) {
+        return cli_refuse(cli, "--mrope-layout", mrope_layout_names[freqs->mrope_layout],
+                          "expected restarted: a sinusoidal table has the axes side by side");
     }
     return EXIT_FINE;
 }
@@ -289,7 +323,7 @@ int spec_take(const struct cli *cli, unsigned kind, int64_t otherwise, struct cl
     if (cli_refuse_foreign(cli, kind) != EXIT_FINE ||
         cli_refuse_unscaled(cli, spec->freqs.scaling) != EXIT_FINE ||
         take_dim(cli, kind, otherwise, &spec->freqs) != EXIT_FINE ||
-        take_sections(cli, &spec->freqs) != EXIT_FINE) {
+        take_sections(cli, kind, &spec->freqs) != EXIT_FINE) {
         return EXIT_USAGE;
     }
     return take_longrope(cli, spec);

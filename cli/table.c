@@ -38,14 +38,15 @@ static int take_kind(const struct cli *cli, unsigned *kind)
                             "is applied to tensors and has no table: %s", expected);
 }
 
-static int refuse_two_arrays(const struct cli *cli, unsigned kind,
-                             const struct outputs *outputs)
+/* What a file of NumPy's cannot hold. */
+static int refuse_npy(const struct cli *cli, unsigned kind, const struct outputs *outputs)
 {
-    for (size_t i = 0; i < outputs->n && kind == TABLE_ROPE; i++) {
+    const char *why = kind == TABLE_ROPE ? "one file holds one array and rope_table has two"
+                      : cli->storage == POSENC_BF16 ? "NumPy has no bf16"
+                                                    : NULL;
+    for (size_t i = 0; i < outputs->n && why != NULL; i++) {
         if (strcmp(outputs->output[i].format, "npy") == 0) {
-            return cli_refuse(
-                cli, "--out", "npy",
-                "one file holds one array and rope_table has two: expected csv or safetensors");
+            return cli_refuse(cli, "--out", "npy", "%s: expected csv or safetensors", why);
         }
     }
     return EXIT_FINE;
@@ -60,7 +61,7 @@ int command_table(struct cli *cli)
         outputs_open(cli, &outputs, table_formats, "csv") != EXIT_FINE) {
         return EXIT_USAGE;
     }
-    if (refuse_two_arrays(cli, kind, &outputs) != EXIT_FINE ||
+    if (refuse_npy(cli, kind, &outputs) != EXIT_FINE ||
         table_compute(cli, kind, &table) != EXIT_FINE) {
         outputs_discard(&outputs);
         return EXIT_USAGE;

@@ -1,6 +1,6 @@
 /*
- * One or two named f32 arrays [rows, width] with the position or time of each row, and their file
- * formats.
+ * One or two named arrays [rows, width] of one type with the position or time of each row, and
+ * their file formats.
  */
 #ifndef POSENC_CLI_TABLE_H
 #define POSENC_CLI_TABLE_H
@@ -15,27 +15,30 @@ struct table {
     int64_t rows, width;
     int n_axes;         /* of positions: 1, or those of a picture */
     int64_t *positions; /* [n_axes][rows], or NULL where there are */
-    float *times;       /* [rows] */
+    float *times;       /* [n_axes][rows] */
     int n_arrays;
     const char *name[2];
-    float *array[2];
+    enum posenc_dtype dtype;
+    void *array[2];
     char caption[128]; /* parameters and the backend that computed it */
 };
 
-/* The table the command line asks for; `kind` is one of TABLE_... or PICTURE_SINUSOIDAL.  EXIT_FINE
- * or, told, EXIT_USAGE. */
+/* The table the command line asks for; `kind` is one of TABLE_... or PICTURE_SINUSOIDAL.
+ * EXIT_FINE or, told, EXIT_USAGE. */
 int table_compute(struct cli *cli, unsigned kind, struct table *table);
 void table_free(struct table *table);
 
-/* The rows the command line asks for: how many, and their positions or times.  `n_axes` is how many
- * a picture's have, `dim` how many numbers are made for each row.  EXIT_FINE or, told, EXIT_USAGE. */
+/* The rows the command line asks for: how many, and their positions or times.  `n_axes` is how
+ * many a picture's have, `dim` how many numbers are made for each row.  EXIT_FINE or, told,
+ * EXIT_USAGE. */
 int table_positions(const struct cli *cli, int n_axes, int64_t dim, struct table *table);
 
 /* NULL-terminated: csv, npy, safetensors. */
 extern const char *const table_formats[];
 
-/* csv: a line of names (position, or position[0], position[1], ... of several axes; then sinusoidal[0] or cos[0], sin[0], ...), then a line a row
- * with nine significant digits, which name each f32 uniquely.  npy: the one array.
+/* csv: a line of names (position, or position[0], position[1], ... of several axes; then
+ * sinusoidal[0] or cos[0], sin[0], ...), then a line a row with nine significant digits, which
+ * name each f32 uniquely, and what is narrower, too.  npy, which knows no bf16: the one array.
  * safetensors: all, by name.  False when memory runs out; a write error shows in the stream. */
 bool table_write(const struct table *table, const char *format, FILE *out);
 

@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "../conformance/problem.h"
+#include "../conformance/storage.h"
 #include "select.h"
 #include "spec.h"
 #include "table.h"
@@ -31,6 +32,7 @@ static enum posenc_status run_kernel(const struct request *request, struct table
     struct posenc_tensor tensors[2];
     for (int i = 0; i < table->n_arrays; i++) {
         tensors[i] = posenc_dense(table->array[i], 2, table->rows, table->width, 0, 0);
+        tensors[i].dtype = table->dtype;
     }
     if (request->kernel == POSENC_KERNEL_sinusoidal) {
         struct posenc_sinusoidal_args args = POSENC_SINUSOIDAL_ARGS;
@@ -63,7 +65,8 @@ static int compute(const struct cli *cli, const struct request *request, struct 
     struct posenc_error error = { 0 };
     enum posenc_status status = posenc_freqs_create(&request->spec.freqs, &freqs, &error);
     for (int i = 0; i < table->n_arrays && status == POSENC_OK; i++) {
-        table->array[i] = malloc((size_t)(table->rows * table->width) * sizeof(float));
+        table->array[i] =
+            malloc((size_t)(table->rows * table->width) * storage_size(table->dtype));
         status = table->array[i] != NULL ? POSENC_OK : POSENC_ERR_MEMORY;
     }
     if (status == POSENC_OK) {
@@ -82,6 +85,7 @@ static int compute_request(struct cli *cli, unsigned kind, struct request *reque
             EXIT_FINE) {
         return EXIT_USAGE;
     }
+    table->dtype = cli->storage >= 0 ? (enum posenc_dtype)cli->storage : POSENC_F32;
     int status = compute(cli, request, table);
     const struct posenc_backend *served =
         request->backend != NULL ? request->backend : posenc_selection(request->kernel).backend;

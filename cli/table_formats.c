@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "../conformance/npy.h"
+#include "../conformance/storage.h"
 #include "table.h"
 
 #include <stdlib.h>
@@ -26,13 +27,14 @@ static void write_names(const struct table *table, FILE *out)
 
 static void write_position(const struct table *table, int64_t t, FILE *out)
 {
-    if (table->times != NULL) {
-        fprintf(out, "%.9g", (double)table->times[t]);
-        return;
-    }
     for (int axis = 0; axis < table->n_axes; axis++) {
-        fprintf(out, axis == 0 ? "%lld" : ",%lld",
-                (long long)table->positions[axis * table->rows + t]);
+        int64_t at = axis * table->rows + t;
+        fputs(axis > 0 ? "," : "", out);
+        if (table->times != NULL) {
+            fprintf(out, "%.9g", (double)table->times[at]);
+        } else {
+            fprintf(out, "%lld", (long long)table->positions[at]);
+        }
     }
 }
 
@@ -43,7 +45,9 @@ static void write_csv(const struct table *table, FILE *out)
         write_position(table, t, out);
         for (int a = 0; a < table->n_arrays; a++) {
             for (int64_t i = 0; i < table->width; i++) {
-                fprintf(out, ",%.9g", (double)table->array[a][t * table->width + i]);
+                fprintf(
+                    out, ",%.9g",
+                    (double)storage_get(table->dtype, table->array[a], t * table->width + i));
             }
         }
         fputc('\n', out);
@@ -52,6 +56,7 @@ static void write_csv(const struct table *table, FILE *out)
 
 bool table_write(const struct table *table, const char *format, FILE *out)
 {
+    static const char *const types[] = { "F32", "F16", "BF16" }; /* enum posenc_dtype */
     if (strcmp(format, "csv") == 0) {
         write_csv(table, out);
         return true;
@@ -59,7 +64,7 @@ bool table_write(const struct table *table, const char *format, FILE *out)
     struct array arrays[2];
     const int64_t shape[2] = { table->rows, table->width };
     for (int a = 0; a < table->n_arrays; a++) {
-        arrays[a] = array_of(table->name[a], "F32", 2, shape, table->array[a]);
+        arrays[a] = array_of(table->name[a], types[table->dtype], 2, shape, table->array[a]);
     }
     size_t bytes = 0;
     bool npy = strcmp(format, "npy") == 0;

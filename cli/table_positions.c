@@ -1,6 +1,9 @@
 /*
  * The command line -> where the rows of a table are: consecutive positions, a list of them, a
  * picture's rows and columns, or times with fractions.
+ *
+ * A picture's coordinates are divided as DETR does it (Carion et al. 2005.12872;
+ * models/position_encoding.py): y / (y_last + 1e-6) * scale, counted from 1, each step in f32.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "table.h"
@@ -10,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_TOKENS = 16 };
+enum { DEFAULT_TOKENS = 16, COLUMNS_FIRST = 1 /* of --grid-order */ };
 static const int64_t position_max = 2147483647;
 static const double time_max = 2147483520.0; /* the last f32 below 2^31 */
 
@@ -41,7 +44,8 @@ static void mend(struct piece *piece) /* for a message */
     }
 }
 
-/* How many numbers the piece stands for, written to `out` where that is not NULL; 0: malformed. */
+/* How many numbers the piece stands for, written to `out` where that is not NULL; 0: malformed.
+ */
 typedef int64_t (*expand_piece)(const struct piece *piece, void *out, int64_t at);
 
 static int64_t expand_positions(const struct piece *piece, void *out, int64_t at)
@@ -125,7 +129,7 @@ static int allot(const struct cli *cli, int64_t n, int64_t dim, struct table *ta
     if (memory == NULL) {
         return refuse_size(cli, n, dim);
     }
-    if (cli->times != NULL) {
+    if (cli->times != NULL || !isnan(cli->grid_scale)) {
         table->times = memory;
     } else {
         table->positions = memory;
@@ -165,10 +169,40 @@ static int take_list(const struct cli *cli, int64_t dim, struct table *table)
     return EXIT_FINE;
 }
 
-/* Tokens in a row, or those of a picture, row by row: the last axis counts the columns, the one
- * before it the rows, and another stays where it is. */
+/* The coordinate of token t on an axis, in a picture of that width; and how many there are. */
+static int64_t coordinate(const struct cli *cli, int n_axes, int axis, int64_t t, int64_t width,
+                          int64_t n, int64_t *of)
+{
+    int column = n_axes - 1 - (n_axes > 1 && cli->grid_order == COLUMNS_FIRST);
+    int row = 2 * n_axes - 3 - column; /* the other one of the last two */
+    *of = axis == column ? width : axis == row ? (n - 1) / width + 1 : 1;
+    return axis == column ? t % width : axis == row ? t / width : 0;
+}
+
+static void place(const struct cli *cli, int64_t first, int64_t width, struct table *table)
+{
+    int64_t n = table->rows, of;
+    for (int axis = 0; axis < table->n_axes; axis++) {
+        for (int64_t t = 0; t < n; t++) {
+            int64_t at = coordinate(cli, table->n_axes, axis, t, width, n, &of);
+            if (table->times != NULL) {
+                table->times[axis * n + t] =
+                    (float)(at + 1) / ((float)of + 1e-6f) * (float)cli->grid_scale;
+            } else {
+                table->positions[axis * n + t] = first + at;
+            }
+        }
+    }
+}
+
+/* Tokens in a row, or those of a picture, row by row: the last two axes are its rows and
+ * columns, and another stays where it is. */
 static int take_tokens(const struct cli *cli, int64_t dim, struct table *table)
 {
+    if (!isnan(cli->grid_scale) && cli->first != INT64_MIN) {
+        return cli_refuse(cli, "--first", NULL,
+                          "has no effect here: --grid-scale counts from 1");
+    }
     int64_t first = cli->first != INT64_MIN ? cli->first : 0;
     int64_t n = cli->tokens != INT64_MIN ? cli->tokens : DEFAULT_TOKENS;
     int64_t width = cli->grid != INT64_MIN && cli->grid < n ? cli->grid : n;
@@ -187,14 +221,7 @@ static int take_tokens(const struct cli *cli, int64_t dim, struct table *table)
     if (allot(cli, n, dim, table) != EXIT_FINE) {
         return EXIT_USAGE;
     }
-    for (int axis = 0; axis < table->n_axes; axis++) {
-        int before_last = table->n_axes - 1 - axis;
-        for (int64_t t = 0; t < n; t++) {
-            table->positions[axis * n + t] = first + (before_last == 0   ? t % width
-                                                      : before_last == 1 ? t / width
-                                                                         : 0);
-        }
-    }
+    place(cli, first, width, table);
     return EXIT_FINE;
 }
 

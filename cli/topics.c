@@ -79,6 +79,23 @@ const char *topic_text(const struct topic *topic, const char *key)
     return "";
 }
 
+void topic_print_words(const char *text, int column, int to)
+{
+    int at = column;
+    for (bool first = true; *text != '\0'; first = false) {
+        int length = (int)strcspn(text, " ");
+        if (!first && at + 1 + length > to) {
+            printf("\n%*s", column, "");
+            at = column;
+        } else if (!first) {
+            at += printf(" ");
+        }
+        at += printf("%.*s", length, text);
+        text += length + (text[length] == ' ');
+    }
+    putchar('\n');
+}
+
 const char *topic_piece(const char *list, char *piece, size_t size)
 {
     size_t length = strcspn(list, ",");

@@ -32,6 +32,9 @@ bool topic_field(const struct topic *topic, size_t i, struct topic_field *field)
 /* The text of the first field `key`; "" where there is none. */
 const char *topic_text(const struct topic *topic, const char *key);
 
+/* Prints words up to column `to` of each line, the cursor being at `column` already. */
+void topic_print_words(const char *text, int column, int to);
+
 /* Splits "a, b, c" off at the first comma: the piece, and where the next begins, or NULL. */
 const char *topic_piece(const char *list, char *piece, size_t size);
 

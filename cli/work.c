@@ -57,12 +57,16 @@ int work_models(struct work *work, const char *const *names, size_t n)
 size_t work_model_cases(const struct work *work, struct bench_case **cases)
 {
     size_t n = 0;
-    *cases = calloc(work->n_models * MODEL_MAX_CASES + 1, sizeof **cases);
+    *cases = calloc(work->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof **cases);
     for (size_t m = 0; m < work->n_models && *cases != NULL; m++) {
         for (size_t i = 0; i < work->models[m].n_cases; i++) {
             const struct bench_case *one = &work->models[m].cases[i].bench;
-            if (!work->selected.any_kernel || work->selected.kernels[one->problem.kernel]) {
-                (*cases)[n++] = *one;
+            bool wanted =
+                !work->selected.any_kernel || work->selected.kernels[one->problem.kernel];
+            for (int dtype = 0; wanted && dtype < N_DTYPES; dtype++) {
+                if (times_dtype(&work->selected, (enum posenc_dtype)dtype)) {
+                    (*cases)[n++] = case_stored_as(one, (enum posenc_dtype)dtype);
+                }
             }
         }
     }
@@ -82,8 +86,8 @@ static const char *mode_of(const struct cli *cli)
     return cli->exhaustive ? "exhaustive" : cli->full ? "full" : "quick";
 }
 
-/* Where one of the outputs is jsonl, records go there line by line as they come; into a report's
- * folder in place, so that it is not empty whatever ends the run. */
+/* Where one of the outputs is jsonl, records go there line by line as they come; into a
+ * report's folder in place, so that it is not empty whatever ends the run. */
 static int begin_records(struct work *work, bool with_vectors)
 {
     char error[RECORDS_ERROR];
@@ -105,7 +109,7 @@ static int begin_records(struct work *work, bool with_vectors)
                             .vectors_sha256 = with_vectors ? work->vectors.sha256 : NULL };
     int failed = emit_start(&work->records, &run, work->selected.backends, work->selected.n);
     for (size_t i = 0; i < work->n_models; i++) {
-        failed |= records_append(&work->records, emit_model(&work->models[i]));
+        failed |= records_append(&work->records, emit_model(&work->models[i], &work->selected));
     }
     if (failed) {
         return refuse_records(work);
@@ -207,10 +211,14 @@ static void keep(struct work *work, const struct conf_result *result)
 static void on_conf(void *user, const struct conf_result *result)
 {
     struct work *work = user;
+    bool unsupported = result->status == CONF_UNSUPPORTED; /* whatever the type */
     for (size_t i = 0; i < work->glob; i++) {
-        if (fnmatch(work->cli->cases.item[i], result->id, 0) == 0) {
-            return; /* seen with an earlier --case */
+        if (unsupported || fnmatch(work->globs.item[i], result->id, 0) == 0) {
+            return; /* seen with an earlier pattern */
         }
+    }
+    if (!unsupported && !selects_dtype(&work->selected, result->id)) {
+        return;
     }
     bool failed = result->status == CONF_FAIL || result->status == CONF_CRASH ||
                   result->status == CONF_WEAK;
@@ -239,28 +247,52 @@ static void note_selection(struct work *work)
     }
 }
 
+/* Patterns of ids to run: all of them where there is none. */
+static void choose_globs(struct work *work)
+{
+    work->globs = work->cli->cases;
+    for (int dtype = 0; dtype < N_DTYPES && work->cli->cases.n == 0; dtype++) {
+        if (work->selected.dtypes[dtype]) {
+            snprintf(work->dtype_glob[dtype], sizeof work->dtype_glob[dtype], "*/%s/*",
+                     dtype_names[dtype]);
+            work->globs.item[work->globs.n++] = work->dtype_glob[dtype];
+        }
+    }
+}
+
+/* The model's shapes in the types that were named. */
+static size_t model_problems(const struct work *work, struct problem *problems)
+{
+    size_t n = 0;
+    for (size_t m = 0; m < work->n_models; m++) {
+        for (size_t i = 0; i < work->models[m].n_verify; i++) {
+            for (int dtype = 0; dtype < N_DTYPES; dtype++) {
+                if (times_dtype(&work->selected, (enum posenc_dtype)dtype)) {
+                    problems[n] = work->models[m].verify[i];
+                    problems[n++].dtype = (enum posenc_dtype)dtype;
+                }
+            }
+        }
+    }
+    return n;
+}
+
 int work_verify(struct work *work, const struct conf_options *options)
 {
-    const struct cli *cli = work->cli;
     note_selection(work);
+    choose_globs(work);
     struct conf_options mine = *options;
     memcpy(mine.kernels, work->selected.kernels, sizeof mine.kernels);
     mine.vectors = work->vectors.n > 0 ? &work->vectors : NULL;
-    size_t n = 0;
     struct problem *problems =
-        calloc(work->n_models * 2 * MODEL_MAX_CASES + 1, sizeof *problems);
+        calloc(work->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof *problems);
     if (problems == NULL) {
         return refuse_memory(work);
     }
-    for (size_t m = 0; m < work->n_models; m++) {
-        memcpy(problems + n, work->models[m].verify,
-               work->models[m].n_verify * sizeof *problems);
-        n += work->models[m].n_verify;
-    }
     mine.problem = problems;
-    mine.n_problems = n;
-    for (work->glob = 0; work->glob < cli->cases.n || work->glob == 0; work->glob++) {
-        mine.case_glob = cli->cases.n > 0 ? cli->cases.item[work->glob] : NULL;
+    mine.n_problems = model_problems(work, problems);
+    for (work->glob = 0; work->glob < work->globs.n || work->glob == 0; work->glob++) {
+        mine.case_glob = work->globs.n > 0 ? work->globs.item[work->glob] : NULL;
         conf_run(work->selected.backends, work->selected.n, &mine, on_conf, work);
     }
     free(problems);
@@ -282,7 +314,11 @@ const char *work_no_timing(void) { return bench_emulator(); }
 
 size_t work_footprint_cases(const struct work *work, struct bench_case **cases)
 {
-    return bench_footprint_cases(work->selected.kernels, work->cli->full, cases);
+    bool dtypes[N_DTYPES];
+    for (int dtype = 0; dtype < N_DTYPES; dtype++) {
+        dtypes[dtype] = times_dtype(&work->selected, (enum posenc_dtype)dtype);
+    }
+    return bench_footprint_cases(work->selected.kernels, dtypes, work->cli->full, cases);
 }
 
 static void on_bench(void *user, const struct bench_result *result)

@@ -31,7 +31,9 @@ struct work {
     size_t n_timed;
     size_t n_kept;
     struct conf_result *kept; /* verify --update-budgets needs them all */
-    size_t glob;              /* which --case is running */
+    struct list globs;        /* the patterns of --case, or of --dtype where there is none */
+    char dtype_glob[N_DTYPES][16];
+    size_t glob; /* which of them is running */
 };
 
 /* Resolves everything the command line names and opens its outputs; then the records begin.

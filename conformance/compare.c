@@ -34,15 +34,15 @@ static bool is_table(enum posenc_kernel kernel)
     return strcmp(kernel_stage(kernel), "table") == 0;
 }
 
-static bool has_plan(enum posenc_kernel kernel)
-{
-    enum signature s = kernel_signature(kernel);
-    return s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
-}
-
 const char *profile_name(const struct problem *problem)
 {
-    return has_plan(problem->kernel) ? profile_names[problem->freqs.profile] : "given";
+    return kernel_has_plan(problem->kernel) ? profile_names[problem->freqs.profile] : "given";
+}
+
+enum posenc_dtype output_dtype(const struct problem *problem)
+{
+    bool sums = kernel_signature(problem->kernel) == SIGNATURE_learned_grad;
+    return sums ? POSENC_F32 : problem->dtype;
 }
 
 static int problem_range(const struct problem *p)
@@ -90,11 +90,12 @@ void compare_next(struct comparison *c, const struct call *call,
 {
     enum posenc_kernel kernel = call->problem.kernel;
     c->call = call;
+    c->stored = output_dtype(&call->problem);
     if (kernel_signature(kernel) == SIGNATURE_rope) {
         c->how = COMPARE_PAIR;
         c->limit = backend->fused ? 1.5 : 2.0;
     }
-    if (!has_plan(kernel))
+    if (!kernel_has_plan(kernel))
         return;
     int at = range < 0 ? problem_range(&call->problem) : range;
     const char *table = is_table(kernel) ? posenc_kernel_name(kernel) : "sinusoidal";
@@ -132,13 +133,7 @@ void compare_settle(struct comparison *c)
     c->call = NULL;
 }
 
-/* The spacing of f32 around a value. */
-static double spacing(double value)
-{
-    int exponent;
-    frexp(value, &exponent);
-    return ldexp(1.0, exponent < -125 ? -149 : exponent - 24);
-}
+static double spacing(double value) { return ulp_of(POSENC_F32, fabs(value)); }
 
 static uint32_t bits(float value)
 {
@@ -168,46 +163,93 @@ static double class_error(const struct comparison *c, float got, double want, do
     return same ? 0.0 : (double)INFINITY;
 }
 
-/* Of x x_scale + v: the limit of its error, and the ulp of the larger term, in which both are
- * given. */
-static double sum_limit(const struct comparison *c, double x, double want, double *unit)
+/* What an f32 result is held to: its error in a unit. */
+struct measure {
+    double unit, limit;
+};
+
+/* Of x x_scale + v, in ulp of the larger term. */
+static struct measure measure_sum(const struct comparison *c, double x, double want)
 {
     double product = x * (double)c->call->problem.x_scale, value = want - product;
     double table = c->table_abs > 0.0 ? c->table_abs : c->limit * spacing(value);
-    *unit = spacing(fmax(fabs(product), fabs(value)));
-    return (table + 0.5 * spacing(value) + 0.5 * spacing(want)) / *unit;
+    double unit = spacing(fmax(fabs(product), fabs(value)));
+    return (struct measure){ unit,
+                             (table + 0.5 * spacing(value) + 0.5 * spacing(want)) / unit };
+}
+
+/* The power of two above what xPos scales a value by: where a limit is absolute, it scales with
+ * the binade. */
+static double xpos_binade(const struct call *call, int64_t r, int64_t pair)
+{
+    const struct problem *p = &call->problem;
+    const struct posenc_freqs_spec *f = &p->freqs;
+    if (f->xpos_scale_base == 0.0)
+        return 1.0;
+    double zeta = (2.0 * (double)pair + 0.4 * (double)f->dim) / (1.4 * (double)f->dim);
+    double position = problem_time(p, r / p->tokens, r % p->tokens, 0);
+    double power = (position - f->xpos_centre) / f->xpos_scale_base;
+    return exp2(ceil(log2(zeta) * (f->xpos_inverse ? -power : power)));
+}
+
+static struct measure measure_of(const struct comparison *c, int64_t r, int64_t column,
+                                 double want, double mass)
+{
+    int64_t width = c->call->outputs[0].width;
+    switch (c->how) {
+    case COMPARE_ABS:
+        return (struct measure){ 1.0, c->limit * xpos_binade(c->call, r, column) };
+    case COMPARE_PAIR:
+        return (struct measure){ spacing(mass > 0.0 ? mass : want), c->limit };
+    case COMPARE_SUM:
+        return measure_sum(c, (double)c->call->x[r * width + column], want);
+    case COMPARE_EXACT:
+    case COMPARE_ULP:
+        break;
+    }
+    return (struct measure){ spacing(want), c->limit };
+}
+
+/* Whether a channel of a rotation is copied. */
+static bool is_copied(const struct comparison *c, int64_t column)
+{
+    const struct problem *p = &c->call->problem;
+    return c->how == COMPARE_PAIR &&
+           (column < p->rotary_offset || column >= p->rotary_offset + p->rotary_dim);
+}
+
+/* Error and limit of one value; *right: whether it is the correctly rounded one.  A type's own
+ * overflow is no difference of classes. */
+static struct stored_error judge(const struct comparison *c, int64_t r, int64_t column,
+                                 float got, double want, double mass, bool *right)
+{
+    struct stored_error e = { class_error(c, got, want, mass), c->limit };
+    *right = isnan(want) ? isnan(got) != 0 : bits(got) == bits(odd_to_type(c->stored, want));
+    if (is_copied(c, column)) {
+        *right = bits(got) == bits(c->call->x[r * c->call->outputs[0].width + column]);
+        e.error = *right ? 0.0 : (double)INFINITY;
+    } else if (*right && (c->how == COMPARE_EXACT || isinf(got))) {
+        e.error = 0.0;
+    } else if (c->stored != POSENC_F32 && (e.error < 0.0 || isinf(got))) {
+        struct measure f32 = measure_of(c, r, column, want, mass);
+        e = stored_error(c->stored, got, want,
+                         c->how == COMPARE_EXACT ? 0.0 : f32.limit * f32.unit);
+    } else if (e.error < 0.0) {
+        struct measure f32 = measure_of(c, r, column, want, mass);
+        e = (struct stored_error){ fabs((double)got - want) / f32.unit, f32.limit };
+    }
+    return e;
 }
 
 static void compare_one(struct comparison *c, int o, int64_t r, int64_t column, float got,
                         double want, double mass)
 {
-    const struct problem *p = &c->call->problem;
-    int64_t width = c->call->outputs[o].width;
-    double limit = c->limit, error = class_error(c, got, want, mass);
-    float rounded = odd_to_f32(want);
-    bool right = isnan(want) ? isnan(got) != 0 : bits(got) == bits(rounded);
-    if (c->how == COMPARE_PAIR && column >= p->rotary_dim) {
-        right = bits(got) == bits(c->call->x[r * width + column]);
-        error = right ? 0.0 : (double)INFINITY;
-    } else if (error < 0.0) {
-        if (c->how == COMPARE_EXACT)
-            error = right ? 0.0 : ulp_error(got, want);
-        else if (c->how == COMPARE_PAIR)
-            error = pair_ulp_error(got, want, mass);
-        else if (c->how == COMPARE_ULP)
-            error = ulp_error(got, want);
-        else
-            error = fabs((double)got - want);
-        if (c->how == COMPARE_SUM) {
-            double unit;
-            limit = sum_limit(c, (double)c->call->x[r * width + column], want, &unit);
-            error /= unit;
-        }
-    }
+    bool right;
+    struct stored_error e = judge(c, r, column, got, want, mass, &right);
     c->checked++;
     c->misrounded += !right;
-    double ratio = error == 0.0 ? 0.0 : error / limit;
-    if (ratio > c->ratio || (ratio == c->ratio && error > c->error)) {
+    double ratio = e.error == 0.0 ? 0.0 : e.error / e.limit;
+    if (ratio > c->ratio || (ratio == c->ratio && e.error > c->error)) {
         c->ratio = ratio;
         c->fresh = true;
         c->output = o;
@@ -215,8 +257,8 @@ static void compare_one(struct comparison *c, int o, int64_t r, int64_t column, 
         c->column = column;
         c->got = got;
         c->want = want;
-        c->error = error;
-        c->error_limit = limit;
+        c->error = e.error;
+        c->error_limit = e.limit;
     }
 }
 
@@ -298,22 +340,37 @@ bool compare_problem(struct comparison *c, struct suite_run *run, const struct p
     return ready;
 }
 
-/* Which pair a column belongs to, and whether it holds its cosine. */
-static int64_t pair_of(const struct problem *p, int64_t column)
+/* The pair a column belongs to, and whether it is the second of the pair's two columns. */
+struct column {
+    int64_t pair;
+    bool second;
+};
+
+/* Sections of several axes lie side by side, each in the layout. */
+static struct column column_of(const struct problem *p, int64_t column)
 {
-    int64_t half = p->freqs.dim / 2;
-    if (kernel_signature(p->kernel) == SIGNATURE_rope_table)
-        return column;
-    return p->layout == POSENC_INTERLEAVED ? column / 2 : half ? column % half : 0;
+    int64_t first = 0, half = p->freqs.dim / 2;
+    if (p->layout == POSENC_INTERLEAVED)
+        return (struct column){ column / 2, column % 2 == 1 };
+    for (int axis = 0; axis < 3 && p->freqs.mrope_section[0]; axis++) {
+        half = p->freqs.mrope_section[axis];
+        if (column < 2 * (first + half))
+            break;
+        first += half;
+    }
+    int64_t own = column - 2 * first;
+    return (struct column){ half ? first + own % half : 0, own >= half };
 }
 
-static bool is_cosine(const struct problem *p, int o, int64_t column)
+static void describe_angle(const struct problem *p, int o, int64_t b, int64_t t, int64_t column,
+                           char *text, size_t size)
 {
-    if (kernel_signature(p->kernel) == SIGNATURE_rope_table)
-        return o == 0;
-    return p->layout == POSENC_INTERLEAVED
-               ? column % 2 == 1
-               : (column >= p->freqs.dim / 2) == (p->layout == POSENC_SIN_COS);
+    bool rotary = kernel_signature(p->kernel) == SIGNATURE_rope_table;
+    struct column at = rotary ? (struct column){ column, o == 0 } : column_of(p, column);
+    bool cosine = rotary || p->layout != POSENC_COS_SIN ? at.second : !at.second;
+    int64_t position = problem_axis_position(p, b, t, oracle_axis(&p->freqs, at.pair));
+    snprintf(text, size, "position %" PRId64 " pair %" PRId64 " %s of dim %" PRId64 " theta %g",
+             position, at.pair, cosine ? "cos" : "sin", p->freqs.dim, p->freqs.rope_theta);
 }
 
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
@@ -324,17 +381,15 @@ void describe_place(const struct call *call, int o, int64_t r, int64_t column, c
     int64_t i2 = r % t->shape[2], i1 = r / t->shape[2] % t->shape[1],
             i0 = r / t->shape[2] / t->shape[1];
     enum signature s = kernel_signature(p->kernel);
-    if (s == SIGNATURE_alibi || s == SIGNATURE_t5) {
-        snprintf(text, size,
-                 "batch %" PRId64 " head %" PRId64 " query %" PRId64 " key %" PRId64, i0, i1,
-                 i2, column);
+    if (kernel_on_scores(p->kernel)) {
+        snprintf(text, size, "batch %" PRId64 " head %" PRId64 " query %" PRId64 " %s %" PRId64,
+                 i0, i1, i2, s == SIGNATURE_relative_sum ? "column" : "key", column);
         return;
     }
-    if (has_plan(p->kernel))
-        snprintf(text, size,
-                 "position %" PRId64 " pair %" PRId64 " %s of dim %" PRId64 " theta %g",
-                 problem_position(p, i0, i1), pair_of(p, column),
-                 is_cosine(p, o, column) ? "cos" : "sin", p->freqs.dim, p->freqs.rope_theta);
+    if (kernel_has_plan(p->kernel))
+        describe_angle(p, o, i0, i1, column, text, size);
+    else if (s == SIGNATURE_learned_grad)
+        snprintf(text, size, "row %" PRId64 " column %" PRId64, r, column);
     else if (s == SIGNATURE_rope)
         snprintf(text, size,
                  "batch %" PRId64 " token %" PRId64 " head %" PRId64 " channel %" PRId64, i0,
@@ -347,10 +402,12 @@ void describe_place(const struct call *call, int o, int64_t r, int64_t column, c
 void compare_end(struct comparison *c, struct conf_result *result)
 {
     static const char *const metric[] = { "exact", "ulp", "abs", "pair_ulp", "pair_ulp" };
-    result->metric = metric[c->how];
+    bool narrow = c->stored != POSENC_F32,
+         table = c->how == COMPARE_ULP || c->how == COMPARE_ABS;
+    result->metric = narrow && c->how != COMPARE_EXACT ? "ulp" : metric[c->how];
     result->checked = c->checked;
     result->misrounded = c->misrounded;
-    result->range = c->how == COMPARE_ULP || c->how == COMPARE_ABS ? c->range : NULL;
+    result->range = table && !narrow ? c->range : NULL; /* a budget is of f32 results */
     result->status = CONF_FAIL;
     compare_settle(c);
     if (c->no_budget) {

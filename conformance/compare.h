@@ -8,10 +8,15 @@
  *
  *   tables          ulp, or abs where the budget says so (no promise near zeros)
  *   rotations       pair_ulp: at most 1.5 with one product fused, 2 without (both provable);
- *                   channels past rotary_dim are copies, the same bits
+ *                   channels that do not turn are copies, the same bits
  *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit of its own for every
  *                   value (below)
  *   all others      exact: the correctly rounded result, to the bit
+ *
+ * Stored in 16 bits the first three are measured in ulp of the type, with a limit of its own
+ * for every value: the farthest that an f32 result within the limit above can be rounded to,
+ * 0.5 and a little where the f32 error is small.  All others are the correctly rounded f32
+ * result, rounded once more, to the bit.
  *
  * The sum of a correctly rounded table value v and a product, rounded once, is off by
  * ulp(sum)/2; a backend whose table may be L ulp from real mathematics adds (L + 1/2) ulp(v).
@@ -26,7 +31,8 @@ enum compare_how { COMPARE_EXACT, COMPARE_ULP, COMPARE_ABS, COMPARE_PAIR, COMPAR
 
 struct comparison {
     const struct call *call;
-    enum compare_how how;
+    enum compare_how how; /* of the f32 result */
+    enum posenc_dtype stored;
     const char *range; /* of positions; NULL where there are none */
     double limit;      /* of the metric */
     double table_abs;  /* of the table inside a sum, where that limit is absolute */
@@ -77,6 +83,9 @@ int64_t widest(const struct call *call);
 /* Metric, error, limit, witness and status of a result; its id, kernel and suite are the
  * caller's. */
 void compare_end(struct comparison *c, struct conf_result *result);
+
+/* The type the outputs of a problem are stored in. */
+enum posenc_dtype output_dtype(const struct problem *problem);
 
 const char *profile_name(const struct problem *problem); /* or given */
 /* "position 497577 pair 317 sin of dim 768 theta 10000", "batch 0 token 3 head 1 channel 8" */

@@ -33,7 +33,9 @@ static bool kernel_selected(const struct conf_options *options, enum posenc_kern
 
 bool suite_selected(const struct suite_run *run, enum posenc_kernel kernel, const char *id)
 {
+    const bool narrow = strstr(id, "/f16/") || strstr(id, "/bf16/");
     return kernel_selected(run->options, kernel) && posenc_provides(run->backend, kernel) &&
+           (!narrow || run->backend->f16_bf16) &&
            (!run->options->case_glob || fnmatch(run->options->case_glob, id, 0) == 0);
 }
 

@@ -70,13 +70,26 @@ static u128 series(const uint64_t (*terms)[2], int n, u128 y)
     return sum < one ? sum : one - 1;
 }
 
+/* How many of a series' terms count where y is below 2^exponent: those above 2^-130. */
+static int terms_needed(const uint64_t (*terms)[2], int n, int64_t exponent)
+{
+    for (; n > 2; n--) {
+        const uint64_t high = terms[n - 1][0], low = terms[n - 1][1];
+        const int zeros = high ? __builtin_clzll(high) : 64 + __builtin_clzll(low);
+        if (zeros - 1 - exponent * (n - 1) <= 130)
+            break;
+    }
+    return n;
+}
+
 void fixed_sincos_small(struct real x, struct real *sine, struct real *cosine)
 {
     u128 y = multiply_high(x.mantissa, x.mantissa);
     const int64_t shift = -2 * x.exponent;
     y = shift < 128 ? y >> shift : 0;
-    const int n_sine = sizeof sine_terms / sizeof *sine_terms;
-    const int n_cosine = sizeof cosine_terms / sizeof *cosine_terms;
+    const int n_sine = terms_needed(sine_terms, sizeof sine_terms / sizeof *sine_terms, -shift);
+    const int n_cosine =
+        terms_needed(cosine_terms, sizeof cosine_terms / sizeof *cosine_terms, -shift);
     sine->negative = cosine->negative = false;
     sine->exact = cosine->exact = false;
     sine->mantissa = multiply_high(x.mantissa, series(sine_terms, n_sine, y) << 1);

@@ -3,7 +3,9 @@
  */
 #define _GNU_SOURCE
 #include "guard.h"
+#include "storage.h"
 
+#include <assert.h>
 #include <fenv.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -167,22 +169,12 @@ struct memory guard_memory(struct guard *g)
 
 /* ---- Which tensor ---- */
 
-int64_t tensor_rows(const struct posenc_tensor *t)
-{
-    int64_t rows = 1;
-    for (int d = 0; d + 1 < t->rank; d++)
-        rows *= t->shape[d];
-    return rows;
-}
+int64_t tensor_rows(const struct posenc_tensor *t) { return storage_rows(t); }
 
 float *tensor_row(const struct posenc_tensor *t, int64_t r)
 {
-    int64_t at = 0;
-    for (int d = t->rank - 2; d >= 0; d--) {
-        at += r % t->shape[d] * t->stride[d];
-        r /= t->shape[d];
-    }
-    return (float *)t->data + at;
+    assert(t->dtype == POSENC_F32);
+    return storage_row(t, r);
 }
 
 struct named {
@@ -190,38 +182,69 @@ struct named {
     const void *data;
 };
 
-static int name_inputs(const struct call *c, struct named n[5])
+enum { MOST_INPUTS = 5 };
+
+static int name_inputs(const struct call *c, struct named n[MOST_INPUTS])
 {
     int k = 0;
+#define NAME(signature, input)                                                                 \
+    (struct named) { #input, c->args.signature.input }
+#define NAME_DATA(signature, input)                                                            \
+    (struct named) { #input, c->args.signature.input.data }
     switch (kernel_signature(c->problem.kernel)) {
     case SIGNATURE_sinusoidal:
-        n[k++] = (struct named){ "x", c->args.sinusoidal.x.data };
-        n[k++] = (struct named){ "positions", c->args.sinusoidal.positions.data };
+        n[k++] = NAME_DATA(sinusoidal, x);
+        n[k++] = NAME_DATA(sinusoidal, positions);
         break;
     case SIGNATURE_learned:
-        n[k++] = (struct named){ "x", c->args.learned.x.data };
-        n[k++] = (struct named){ "table", c->args.learned.table.data };
-        n[k++] = (struct named){ "positions", c->args.learned.positions.data };
+        n[k++] = NAME_DATA(learned, x);
+        n[k++] = NAME_DATA(learned, table);
+        n[k++] = NAME_DATA(learned, positions);
+        break;
+    case SIGNATURE_learned_grad:
+        n[k++] = NAME_DATA(learned_grad, x);
+        n[k++] = NAME_DATA(learned_grad, positions);
         break;
     case SIGNATURE_rope_table:
-        n[k++] = (struct named){ "positions", c->args.rope_table.positions.data };
+        n[k++] = NAME_DATA(rope_table, positions);
         break;
     case SIGNATURE_rope:
-        n[k++] = (struct named){ "x", c->args.rope.x.data };
-        n[k++] = (struct named){ "cos", c->args.rope.cos.data };
-        n[k++] = (struct named){ "sin", c->args.rope.sin.data };
-        n[k++] = (struct named){ "positions", c->args.rope.positions.data };
+        n[k++] = NAME_DATA(rope, x);
+        n[k++] = NAME_DATA(rope, cos);
+        n[k++] = NAME_DATA(rope, sin);
+        n[k++] = NAME_DATA(rope, positions);
         break;
     case SIGNATURE_alibi:
-        n[k++] = (struct named){ "x", c->args.alibi.x.data };
-        n[k++] = (struct named){ "slopes", c->args.alibi.slopes };
+        n[k++] = NAME_DATA(alibi, x);
+        n[k++] = NAME(alibi, slopes);
         break;
     case SIGNATURE_t5:
-        n[k++] = (struct named){ "x", c->args.t5.x.data };
-        n[k++] = (struct named){ "table", c->args.t5.table.data };
-        n[k++] = (struct named){ "thresholds", c->args.t5.thresholds };
+        n[k++] = NAME_DATA(t5, x);
+        n[k++] = NAME_DATA(t5, table);
+        n[k++] = NAME(t5, thresholds);
+        break;
+    case SIGNATURE_distance:
+        n[k++] = NAME_DATA(distance, x);
+        n[k++] = NAME_DATA(distance, values);
+        break;
+    case SIGNATURE_window:
+        n[k++] = NAME_DATA(window, x);
+        n[k++] = NAME_DATA(window, table);
+        n[k++] = NAME(window, index);
+        break;
+    case SIGNATURE_relative:
+        n[k++] = NAME_DATA(relative, x);
+        n[k++] = NAME_DATA(relative, c2p);
+        n[k++] = NAME_DATA(relative, p2c);
+        n[k++] = NAME(relative, index);
+        break;
+    case SIGNATURE_relative_sum:
+        n[k++] = NAME_DATA(relative_sum, x);
+        n[k++] = NAME(relative_sum, index);
         break;
     }
+#undef NAME
+#undef NAME_DATA
     return k;
 }
 
@@ -230,7 +253,7 @@ static const char *slot_name(const struct slot *s, const struct call *c)
     for (int o = 0; o < c->n_outputs; o++)
         if (c->outputs[o].tensor.data == s->data)
             return c->outputs[o].name;
-    struct named inputs[5];
+    struct named inputs[MOST_INPUTS];
     int n = name_inputs(c, inputs);
     for (int i = 0; i < n; i++)
         if (inputs[i].data == s->data)
@@ -389,8 +412,9 @@ static const char *slot_damage(const struct guard *g, const struct slot *s,
         if (out->tensor.data != s->data)
             continue;
         for (int64_t r = 0; r < out->rows; r++) {
-            const char *row = (const char *)tensor_row(&out->tensor, r);
-            memcpy(s->shadow + (row - s->data), row, (size_t)out->width * sizeof(float));
+            const char *row = storage_row(&out->tensor, r);
+            size_t bytes = (size_t)out->width * storage_size(out->tensor.dtype);
+            memcpy(s->shadow + (row - s->data), row, bytes);
         }
     }
     const char *at = first_difference(s->data, s->shadow, s->bytes);

@@ -41,7 +41,7 @@ struct guarded {
 struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
                            struct guard *guard);
 
-/* Row r of a tensor, rows counted over all dimensions but the last. */
+/* Row r of an f32 tensor, rows counted over all dimensions but the last. */
 float *tensor_row(const struct posenc_tensor *tensor, int64_t r);
 int64_t tensor_rows(const struct posenc_tensor *tensor);
 

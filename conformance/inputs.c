@@ -3,7 +3,8 @@
  * fixed:
  *
  *     z = mix64(mix64(seed, stream), index)
- *     stream = 0 for activations x, 1 for a learned or T5 table
+ *     stream = 0 for activations x, 1 for a table that is f32 whatever the storage, 2 and 3 for
+ *              the terms c2p and p2c
  *     sign = bit 63;  exponent = bits 60..62 - 4;  mantissa = bits 0..22
  *
  * that is (-1)^sign 2^exponent (1 + mantissa / 2^23): both signs, magnitudes in [2^-4, 2^4),
@@ -11,8 +12,13 @@
  * (bits 32..34 zero) is instead, by bits 35..37: NaN, +inf, -inf, +0, -0, a subnormal of each
  * sign with the same mantissa (its lowest bit set), the least subnormal.
  *
+ * Activations and terms are then rounded to problem.values and to problem.dtype.  Where one of
+ * these is f16 or bf16 (the former counts), the subnormals are that type's, their mantissas the
+ * lowest bits of the same; and where bit 38 is set, it is not infinities and zeros but +what is
+ * just rounded to infinity, -the largest number, and of each sign what is just rounded to zero.
+ *
  * cos and sin of a rope call are the correctly rounded cos and sin of
- * (row mod 4096) 10000^(-2i/r).
+ * (row mod 4096) 10000^(-2i/r), rounded once more where the call stores them as f16 or bf16.
  *
  * The recipes of ONNX draw one sequence, numpy.random's after seed(seed), in this order:
  *
@@ -26,7 +32,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "inputs.h"
 #include "oracle.h"
+#include "storage.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,11 +49,37 @@ uint64_t mix64(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
-static uint32_t input_bits(uint64_t z, bool special)
+/* The special value of a draw, on its way to a 16-bit type. */
+static float special_narrow(uint64_t z, enum posenc_dtype type)
 {
-    uint32_t sign = (uint32_t)(z >> 63) << 31;
-    uint32_t mantissa = (uint32_t)z & 0x7fffffu;
-    if (special && ((z >> 32) & 7) == 0) {
+    static const struct {
+        uint16_t mantissa;
+        float over, largest, under;
+    } of[] = {
+        [POSENC_F16] = { 0x3ff, 0x1.ffep15f, 0x1.ffcp15f, 0x1p-25f },
+        [POSENC_BF16] = { 0x7f, 0x1.ffp127f, 0x1.fep127f, 0x1p-134f },
+    };
+    const uint16_t mantissa = (uint16_t)((z & of[type].mantissa) | 1);
+    const float subnormal = storage_widen(type, mantissa), least = storage_widen(type, 1);
+    const float ends[8] = {
+        NAN, INFINITY, -INFINITY, 0.0f, -0.0f, subnormal, -subnormal, least
+    };
+    const float edges[8] = { NAN,
+                             of[type].over,
+                             -of[type].largest,
+                             of[type].under,
+                             -of[type].under,
+                             subnormal,
+                             -subnormal,
+                             least };
+    return (z >> 38 & 1 ? edges : ends)[z >> 35 & 7];
+}
+
+static float input(uint64_t z, bool special, enum posenc_dtype type)
+{
+    const uint32_t sign = (uint32_t)(z >> 63) << 31, mantissa = (uint32_t)z & 0x7fffffu;
+    uint32_t bits = sign | (123u + ((uint32_t)(z >> 60) & 7u)) << 23 | mantissa;
+    if (special && (z >> 32 & 7) == 0) {
         const uint32_t kinds[8] = { 0x7fc00000u,
                                     0x7f800000u,
                                     0xff800000u,
@@ -54,9 +88,13 @@ static uint32_t input_bits(uint64_t z, bool special)
                                     mantissa | 1u,
                                     0x80000001u | mantissa,
                                     0x00000001u };
-        return kinds[(z >> 35) & 7];
+        if (type != POSENC_F32)
+            return special_narrow(z, type);
+        bits = kinds[z >> 35 & 7];
     }
-    return sign | (123u + ((uint32_t)(z >> 60) & 7u)) << 23 | mantissa;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
 /* ---- The recipes of ONNX ---- */
@@ -147,17 +185,18 @@ static void draw_rotations(const struct problem *p, float *cosines, float *sines
         cosines[i] = (float)twister_draw(&t);
 }
 
-void fill_inputs(float *to, int64_t n, const struct problem *problem, uint64_t stream)
+void fill_inputs(float *to, int64_t n, const struct problem *p, uint64_t stream)
 {
-    if (problem->recipe != RECIPE_MIX && stream == STREAM_X) {
-        draw_x(to, problem);
-        return;
-    }
-    uint64_t key = mix64(problem->seed, stream);
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits = input_bits(mix64(key, (uint64_t)i), problem->special);
-        memcpy(to + i, &bits, sizeof bits);
-    }
+    const enum posenc_dtype narrow = p->values != POSENC_F32 ? p->values : p->dtype,
+                            type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
+    const uint64_t key = mix64(p->seed, stream);
+    const bool drawn = p->recipe != RECIPE_MIX && stream == STREAM_X;
+    if (drawn)
+        draw_x(to, p);
+    for (int64_t i = 0; i < n && !drawn; i++)
+        to[i] = input(mix64(key, (uint64_t)i), p->special, type);
+    for (int64_t i = 0; i < n && type != POSENC_F32; i++)
+        to[i] = round_to(p->dtype, round_to(p->values, to[i]));
 }
 
 /* ---- cos and sin of base 10000 ---- */
@@ -227,8 +266,14 @@ static bool rotation_rows(int64_t half, int64_t rows, float *cosines, float *sin
 
 bool fill_rotations(const struct problem *problem, float *cosines, float *sines)
 {
-    if (problem->recipe == RECIPE_MIX)
-        return rotation_rows(problem->rotary_dim / 2, problem->rows, cosines, sines);
-    draw_rotations(problem, cosines, sines);
+    const int64_t half = problem->rotary_dim / 2, n = problem->rows * half;
+    if (problem->recipe != RECIPE_MIX)
+        draw_rotations(problem, cosines, sines);
+    else if (!rotation_rows(half, problem->rows, cosines, sines))
+        return false;
+    for (int64_t i = 0; i < n && problem->table_dtype != POSENC_F32; i++) {
+        cosines[i] = round_to(problem->table_dtype, cosines[i]);
+        sines[i] = round_to(problem->table_dtype, sines[i]);
+    }
     return true;
 }

@@ -1,15 +1,14 @@
 /*
- * What problem.c, call.c and inputs.c share.
+ * What problem.c, inputs.c and the files of calls share.
  */
 #ifndef POSENC_INPUTS_H
 #define POSENC_INPUTS_H
 
 #include "problem.h"
 
-enum { STREAM_X = 0, STREAM_TABLE = 1 }; /* activations; learned or T5 table */
-
-/* Whether a kernel reads activations or scores, rather than writing `out` alone. */
-bool kernel_takes_x(enum posenc_kernel kernel);
+/* Activations; tables that are f32 whatever the storage, and what learned_grad adds onto; terms
+ * of relative_bias. */
+enum { STREAM_X = 0, STREAM_TABLE = 1, STREAM_C2P = 2, STREAM_P2C = 3 };
 
 /* n inputs of a stream, in the order of their index. */
 void fill_inputs(float *to, int64_t n, const struct problem *problem, uint64_t stream);

@@ -5,7 +5,6 @@
  * bits on both paths; one that blends by multiplication lets a neighbour's NaN in.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "inputs.h"
 #include "memory.h"
 
 #include <math.h>
@@ -25,12 +24,12 @@ static float poison(int64_t i)
 /* The unit a column belongs to: a pair for rotations and tables, else the column itself. */
 static int64_t unit_of(const struct problem *p, int64_t column)
 {
-    int64_t half = p->rotary_dim / 2;
+    int64_t half = p->rotary_dim / 2, turning = column - p->rotary_offset;
     switch (p->kernel) {
     case POSENC_KERNEL_rope_half:
-        return column < 2 * half ? column % half : column;
+        return turning >= 0 && turning < 2 * half ? turning % half : column;
     case POSENC_KERNEL_rope_interleaved:
-        return column < 2 * half ? column / 2 : column;
+        return turning >= 0 && turning < 2 * half ? turning / 2 : column;
     case POSENC_KERNEL_sinusoidal:
     case POSENC_KERNEL_sinusoidal_add:
         half = p->freqs.dim / 2;
@@ -42,43 +41,81 @@ static int64_t unit_of(const struct problem *p, int64_t column)
     }
 }
 
-/* Rows are kept by parity of the row, or of the head where inputs belong to heads. */
+/* Rows are kept by parity of the row, or of the head where inputs belong to heads; the rows of
+ * a gradient are sums over those of x. */
 static bool row_kept(const struct problem *p, int64_t row, int class)
 {
-    enum signature s = kernel_signature(p->kernel);
-    int64_t index =
-        s == SIGNATURE_alibi || s == SIGNATURE_t5 ? row / p->queries % p->heads : row;
+    if (kernel_signature(p->kernel) == SIGNATURE_learned_grad)
+        return true;
+    int64_t index = kernel_on_scores(p->kernel) ? row / p->queries % p->heads : row;
     return index % 2 == class % 2;
 }
 
-static void poison_rows(const struct posenc_tensor *t, int class,
-                        bool (*kept)(const struct problem *, int64_t, int),
-                        const struct problem *p)
+/* The unit an element of x belongs to: the column of the output that it is for. */
+static int64_t unit_of_x(const struct call *call, int64_t row, int64_t column)
 {
-    for (int64_t r = 0, n = tensor_rows(t); r < n; r++)
+    const struct problem *p = &call->problem;
+    if (kernel_signature(p->kernel) != SIGNATURE_relative_sum)
+        return unit_of(p, column);
+    return call->args.relative_sum.index[row % p->queries - column + p->keys - 1];
+}
+
+static void poison_x(struct call *call, int class)
+{
+    const struct posenc_tensor *t = call_x(call);
+    for (int64_t r = 0, n = tensor_rows(t); r < n; r++) {
+        float *row = tensor_row(t, r);
         for (int64_t c = 0; c < t->shape[t->rank - 1]; c++)
-            if (!kept(p, r, class) || unit_of(p, c) % CLASSES != class)
-                tensor_row(t, r)[c] = poison(r + c);
+            if (!row_kept(&call->problem, r, class) || unit_of_x(call, r, c) % CLASSES != class)
+                row[c] = poison(r + c);
+    }
 }
 
 /* Tables whose columns are units: every row may be used, every column of another class is
  * poisoned. */
 static void poison_columns(const struct posenc_tensor *t, int class, int64_t classes)
 {
-    for (int64_t r = 0, n = tensor_rows(t); r < n; r++)
+    for (int64_t r = 0, n = tensor_rows(t); r < n; r++) {
+        float *row = tensor_row(t, r);
         for (int64_t c = 0; c < t->shape[t->rank - 1]; c++)
             if (c % classes != class % classes)
+                row[c] = poison(r + c);
+    }
+}
+
+/* Tables of which each head has its own `per_head` rows, batch by batch. */
+static void poison_heads(const struct posenc_tensor *t, const struct problem *p,
+                         int64_t per_head, int class)
+{
+    for (int64_t r = 0, n = t->data ? tensor_rows(t) : 0; r < n; r++)
+        for (int64_t c = 0; c < t->shape[t->rank - 1]; c++)
+            if (r / per_head % p->heads % 2 != class % 2)
                 tensor_row(t, r)[c] = poison(r + c);
+}
+
+/* Slopes must be finite: huge ones. */
+static void poison_slopes(struct call *call, int class)
+{
+    const struct problem *p = &call->problem;
+    int64_t n = p->slopes_by_batch ? p->batch * p->heads : p->heads;
+    for (int64_t h = 0; h < n; h++)
+        if (h % p->heads % 2 != class % 2)
+            ((float *)(uintptr_t)call->args.alibi.slopes)[h] = 3e38f;
 }
 
 static void edit_poison(struct call *call, const void *user)
 {
+    const struct problem *p = &call->problem;
     int class = *(const int *)user;
     if (call_x(call)->data)
-        poison_rows(call_x(call), class, row_kept, &call->problem);
-    switch (kernel_signature(call->problem.kernel)) {
+        poison_x(call, class);
+    switch (kernel_signature(p->kernel)) {
     case SIGNATURE_learned:
         poison_columns(&call->args.learned.table, class, CLASSES);
+        break;
+    case SIGNATURE_learned_grad:
+        if (p->accumulate)
+            poison_columns(&call->args.learned_grad.out, class, CLASSES);
         break;
     case SIGNATURE_rope:
         poison_columns(&call->args.rope.cos, class, CLASSES);
@@ -87,12 +124,22 @@ static void edit_poison(struct call *call, const void *user)
     case SIGNATURE_t5:
         poison_columns(&call->args.t5.table, class, 2);
         break;
-    case SIGNATURE_alibi: /* slopes must be finite: huge ones */
-        for (int64_t h = 0; h < call->problem.heads; h++)
-            if (h % 2 != class % 2)
-                ((float *)(uintptr_t)call->args.alibi.slopes)[h] = 3e38f;
+    case SIGNATURE_window:
+        poison_columns(&call->args.window.table, class, 2);
         break;
-    default:
+    case SIGNATURE_alibi:
+        poison_slopes(call, class);
+        break;
+    case SIGNATURE_distance:
+        poison_heads(&call->args.distance.values, p, 1, class);
+        break;
+    case SIGNATURE_relative:
+        poison_heads(&call->args.relative.c2p, p, p->queries, class);
+        poison_heads(&call->args.relative.p2c, p, p->keys, class);
+        break;
+    case SIGNATURE_relative_sum:
+    case SIGNATURE_sinusoidal:
+    case SIGNATURE_rope_table:
         break;
     }
 }
@@ -137,6 +184,7 @@ static void check_positions(struct tally *t, struct problem p)
     p.position_kind = POSENC_POSITIONS_I64;
     p.batch = 1;
     p.batch_shift = 0;
+    p.freqs.xpos_scale_base = 0.0; /* which does not reach that far */
     p.tokens = 7;
     p.positions = near;
     bool ok = run_problem(t, &p, NULL, NULL, &want);
@@ -185,16 +233,15 @@ static void check_frequencies(struct tally *t, struct problem p)
 void check_lanes(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
-    tally_begin(&t, run, kernel, "memory", "lane-independence");
+    tally_begin(&t, run, kernel, POSENC_F32, "memory", "lane-independence");
     if (!t.selected)
         return;
     int64_t lanes = memory_lanes(run->backend);
-    enum signature s = kernel_signature(kernel);
     for (int v = 0; v < MEMORY_VARIANTS; v++) {
         struct problem p = memory_problem(kernel, 2 * lanes + 3, v);
-        if (kernel_takes_x(kernel) || s == SIGNATURE_alibi || s == SIGNATURE_t5)
+        if (kernel_takes_x(kernel) || kernel_on_scores(kernel))
             check_activations(&t, p);
-        if (s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table) {
+        if (kernel_has_plan(kernel)) {
             p.special = false;
             check_positions(&t, p);
             check_frequencies(&t, p);

@@ -75,17 +75,28 @@ static void edit_scores(struct call *call, const void *user)
             tensor_row(x, r)[j] = (float)scores->s[r % T][j];
 }
 
+/* Softmax of each row. */
+static struct scores weights_of(const struct scores *scores)
+{
+    struct scores weights;
+    for (int i = 0; i < T; i++) {
+        double sum = 0.0;
+        for (int j = 0; j < T; j++)
+            sum += weights.s[i][j] = exp(scores->s[i][j]);
+        for (int j = 0; j < T; j++)
+            weights.s[i][j] /= sum;
+    }
+    return weights;
+}
+
 static struct tokens attend(const struct scores *scores, const struct tokens *values)
 {
+    struct scores weights = weights_of(scores);
     struct tokens out = { 0 };
-    for (int i = 0; i < T; i++) {
-        double sum = 0.0, weight[T];
-        for (int j = 0; j < T; j++)
-            sum += weight[j] = exp(scores->s[i][j]);
+    for (int i = 0; i < T; i++)
         for (int j = 0; j < T; j++)
             for (int c = 0; c < DIM; c++)
-                out.x[i][c] += weight[j] / sum * values->x[j][c];
-    }
+                out.x[i][c] += weights.s[i][j] * values->x[j][c];
     return out;
 }
 
@@ -96,6 +107,50 @@ static struct tokens tokens_of(const struct copy *out)
         for (int c = 0; c < DIM; c++)
             tokens.x[t][c] = (double)copy_row(out, 0, t)[c];
     return tokens;
+}
+
+/* What a table that is learned holds for a column, and its product with a token. */
+static double learned(int64_t column, int c)
+{
+    return (double)(mix64(9, (uint64_t)(column * DIM + c)) >> 40) * 0x1p-23 - 1.0;
+}
+
+static float term(const struct tokens *tokens, int64_t token, int64_t column)
+{
+    double sum = 0.0;
+    for (int c = 0; c < DIM; c++)
+        sum += tokens->x[token][c] * learned(column, c);
+    return (float)sum;
+}
+
+/* Scores into x and terms of each token's content. */
+struct content {
+    const struct tokens *tokens;
+    const struct scores *scores;
+};
+
+static void edit_content(struct call *call, const void *user)
+{
+    const struct content *content = user;
+    edit_scores(call, content->scores);
+    if (kernel_signature(call->problem.kernel) != SIGNATURE_relative)
+        return;
+    const struct posenc_tensor *terms[] = { &call->args.relative.c2p,
+                                            &call->args.relative.p2c };
+    for (int k = 0; k < 2; k++)
+        for (int64_t r = 0, n = terms[k]->data ? tensor_rows(terms[k]) : 0; r < n; r++)
+            for (int64_t c = 0; c < call->columns; c++)
+                tensor_row(terms[k], r)[c] = term(content->tokens, r % T, c);
+}
+
+/* Shaw's values: what the weights of each column sum to, times what is learned for it. */
+static struct tokens with_values(const struct copy *sums, struct tokens out)
+{
+    for (int i = 0; i < T; i++)
+        for (int64_t column = 0; column < sums->width[0]; column++)
+            for (int c = 0; c < DIM; c++)
+                out.x[i][c] += (double)copy_row(sums, 0, i)[column] * learned(column, c);
+    return out;
 }
 
 /* Attention over x with what the kernel gave; each signature enters where its models let it. */
@@ -126,12 +181,19 @@ static struct tokens attend_encoded(enum posenc_kernel kernel, const struct copy
         encoded = tokens_of(out);
         scores = products(&encoded);
         break;
+    case SIGNATURE_relative_sum:
+        return with_values(out, attend(&scores, x));
     case SIGNATURE_alibi:
     case SIGNATURE_t5:
+    case SIGNATURE_distance:
+    case SIGNATURE_window:
+    case SIGNATURE_relative:
         for (int i = 0; i < T; i++)
             for (int j = 0; j < T; j++)
                 scores.s[i][j] = (double)copy_row(out, 0, i)[j] +
                                  (kernel_takes_x(kernel) ? 0.0 : scores.s[i][j]);
+        break;
+    case SIGNATURE_learned_grad:
         break;
     }
     return attend(&scores, x);
@@ -153,6 +215,8 @@ static struct problem attention_problem(enum posenc_kernel kernel)
     p.dim = p.freqs.dim = DIM;
     p.rotary_dim = p.rotary_dim ? DIM : 0;
     p.heads = p.heads ? 1 : 0;
+    p.window_height = 2;
+    p.window_width = T / 2;
     p.query_offset = 0;
     p.first = 0;
     return p;
@@ -162,11 +226,13 @@ static bool encode(struct tally *t, const struct problem *p, const struct tokens
                    struct tokens *out)
 {
     struct scores scores = products(x);
-    enum signature s = kernel_signature(p->kernel);
-    bool on_scores = s == SIGNATURE_alibi || s == SIGNATURE_t5;
+    if (kernel_signature(p->kernel) == SIGNATURE_relative_sum)
+        scores = weights_of(&scores);
+    const struct content content = { x, &scores };
+    bool on_scores = kernel_on_scores(p->kernel);
     struct copy copy;
-    bool ok = run_problem(t, p, on_scores ? edit_scores : edit_tokens,
-                          on_scores ? (const void *)&scores : x, &copy);
+    bool ok = run_problem(t, p, on_scores ? edit_content : edit_tokens,
+                          on_scores ? (const void *)&content : x, &copy);
     if (ok)
         *out = attend_encoded(p->kernel, &copy, x);
     copy_free(&copy);
@@ -195,6 +261,8 @@ static void law_order(struct tally *t, enum posenc_kernel kernel)
 const struct law laws_attention[] = {
     { "breaks-permutation-equivariance", law_order,
       KERNELS(K(sinusoidal), K(sinusoidal_add), K(learned_add), K(rope_table), K(rope_half),
-              K(rope_interleaved), K(alibi), K(alibi_add), K(t5_bias), K(t5_bias_add)) },
+              K(rope_interleaved), K(alibi), K(alibi_add), K(t5_bias), K(t5_bias_add),
+              K(distance_bias), K(distance_bias_add), K(window_bias), K(window_bias_add),
+              K(relative_bias), K(relative_bias_add), K(relative_sum)) },
 };
 const int n_laws_attention = sizeof laws_attention / sizeof laws_attention[0];

@@ -1,10 +1,12 @@
 /*
- * Laws of the biases, all to the bit: a bias is one product (ALiBi) or one row of a table (T5),
- * so there is nothing to round twice.
+ * Laws of the biases, all to the bit: a bias is one product (ALiBi), one row of a table (T5) or
+ * one value (by distance), so there is nothing to round twice.
  *
  *   distance   bias(i, j) depends on i + query_offset - j alone
  *   by-hand    the whole tensor: -slope * distance, -infinity after the query where causal; for
- *              T5 the row of a bucket found from thresholds written out here
+ *              T5 the row of a bucket found from thresholds written out here; the value of a
+ *              distance
+ *   by-batch   slopes by batch are those of as many heads
  *   slopes     the slopes of 8 and 12 heads as Press et al. 2108.12409 print them; each head
  *              its own
  */
@@ -35,6 +37,7 @@ static struct problem bias_problem(enum posenc_kernel kernel, int shape, int set
     p.bidirectional = !(setting & 1);
     p.num_buckets = 32;
     p.max_distance = 128;
+    p.distances = setting & 1 ? problem_distances(p.queries, p.keys) + 9 : 0;
     return p;
 }
 
@@ -103,9 +106,25 @@ static float t5_by_hand(const struct problem *p, const struct call *c, int64_t h
     return c->table[bucket * p->heads + h];
 }
 
+static float value_by_hand(const struct problem *p, const struct call *c, int64_t h, int64_t i,
+                           int64_t j)
+{
+    const struct posenc_distance_args *a = &c->args.distance;
+    return c->table[h * c->columns + i + p->query_offset - j - a->first];
+}
+
+static float bias_by_hand(const struct problem *p, const struct call *c, int64_t h, int64_t i,
+                          int64_t j)
+{
+    enum signature s = kernel_signature(p->kernel);
+    return s == SIGNATURE_alibi ? alibi_by_hand(p, c, h, i, j)
+           : s == SIGNATURE_t5  ? t5_by_hand(p, c, h, i, j)
+                                : value_by_hand(p, c, h, i, j);
+}
+
 static void law_by_hand(struct tally *t, enum posenc_kernel kernel)
 {
-    bool alibi = kernel_signature(kernel) == SIGNATURE_alibi, add = kernel_takes_x(kernel);
+    bool add = kernel_takes_x(kernel);
     for (int s = 0; s < SHAPES; s++)
         for (int v = 0; v < 2; v++) {
             struct problem p = bias_problem(kernel, s, v, s % 2 ? 6 : 8);
@@ -117,8 +136,7 @@ static void law_by_hand(struct tally *t, enum posenc_kernel kernel)
                 for (int64_t r = 0; r < out.rows[0]; r++)
                     for (int64_t j = 0; j < p.keys; j++) {
                         int64_t h = r / p.queries, i = r % p.queries;
-                        float want = alibi ? alibi_by_hand(&p, &pristine, h, i, j)
-                                           : t5_by_hand(&p, &pristine, h, i, j);
+                        float want = bias_by_hand(&p, &pristine, h, i, j);
                         if (add)
                             want = fmaf(pristine.x[r * p.keys + j], p.x_scale, want);
                         float got = copy_row(&out, 0, r)[j];
@@ -157,6 +175,25 @@ static void law_slopes(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
+/* Batches of 3 heads are those of a call with all of them; an add's x is 1 everywhere. */
+static void law_by_batch(struct tally *t, enum posenc_kernel kernel)
+{
+    for (int s = 0; s < SHAPES; s++) {
+        struct problem batches = bias_problem(kernel, s, s & 1, 3), heads;
+        struct copy got = { .n = 0 }, want = { .n = 0 };
+        heads = batches;
+        batches.batch = 4;
+        heads.heads = 12;
+        batches.slopes_by_batch = true;
+        if (run_problem(t, &heads, edit_ones, NULL, &want) &&
+            run_problem(t, &batches, edit_ones, NULL, &got))
+            require_same_copy(t, &got, &want, "slopes by batch");
+        copy_free(&got);
+        copy_free(&want);
+        t->problem = NULL;
+    }
+}
+
 /* Causal: -infinity exactly after the query, finite up to it. */
 static void law_causal(struct tally *t, enum posenc_kernel kernel)
 {
@@ -179,8 +216,13 @@ static void law_causal(struct tally *t, enum posenc_kernel kernel)
 
 #define K(name) POSENC_KERNEL_##name
 const struct law laws_bias[] = {
-    { "distance", law_distance, KERNELS(K(alibi), K(alibi_add), K(t5_bias), K(t5_bias_add)) },
-    { "by-hand", law_by_hand, KERNELS(K(alibi), K(alibi_add), K(t5_bias), K(t5_bias_add)) },
+    { "distance", law_distance,
+      KERNELS(K(alibi), K(alibi_add), K(t5_bias), K(t5_bias_add), K(distance_bias),
+              K(distance_bias_add)) },
+    { "by-hand", law_by_hand,
+      KERNELS(K(alibi), K(alibi_add), K(t5_bias), K(t5_bias_add), K(distance_bias),
+              K(distance_bias_add)) },
+    { "by-batch", law_by_batch, KERNELS(K(alibi), K(alibi_add)) },
     { "slopes", law_slopes, KERNELS(K(alibi)) },
     { "causal-mask", law_causal, KERNELS(K(alibi), K(alibi_add)) },
 };

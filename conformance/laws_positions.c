@@ -1,12 +1,15 @@
 /*
- * Laws of positions that are more than an integer a token, all to the bit: a pair's values are a
- * function of its own position alone, however many others the token has, and a whole time is the
- * integer.
+ * Laws of positions that are more than an integer a token, all to the bit: a pair's values are
+ * a function of its own position alone, however many others the token has, and a whole time is
+ * the integer.
  *
- *   axes-of-text       the same position on all axes is that of a plan without sections: text in a
+ *   axes-of-text       the same position on all axes is that of a plan without sections: text
+ *   in a
  *                      model of pictures
  *   axes-apart         each pair has the values of its own axis' position
  *   axes-restarted     sections that restart are encodings of their own
+ *   sections           a sinusoidal encoding of several axes is those of its sections, side by
+ *                      side
  *   whole-times        a time without a fraction is the integer; -0 is 0
  *   times-mirror       a negative time flips the sine and leaves the cosine
  *   times-between      pair 0 turns by a quarter from one quarter to the next
@@ -18,6 +21,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TOKENS = 37, GRID = 7, MODELS = 3 };
 
@@ -168,6 +172,69 @@ static void law_restarted(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
+/* The plan of one section in a call that has room for all of them. */
+struct own_plan {
+    struct posenc_freqs *freqs;
+    int64_t from;
+};
+
+static void edit_own_plan(struct call *call, const void *user)
+{
+    const struct own_plan *own = user;
+    call->args.sinusoidal.freqs = own->freqs;
+    struct posenc_tensor *const tensors[] = { call_x(call), call_out(call) };
+    for (int k = 0; k < 2; k++)
+        if (tensors[k]->data) {
+            tensors[k]->data = (float *)tensors[k]->data + own->from;
+            tensors[k]->shape[tensors[k]->rank - 1] = posenc_freqs_view(own->freqs).dim;
+        }
+}
+
+/* Columns [from, from + 2n) of an encoding against the plan of that axis alone. */
+static void check_section(struct tally *t, const struct problem *p, int axis, int64_t from,
+                          const struct copy *got)
+{
+    int64_t positions[TOKENS], n = 2 * p->freqs.mrope_section[axis];
+    struct problem one = plain_axis(p, axis, positions);
+    struct posenc_freqs_spec spec = one.freqs;
+    struct own_plan own = { NULL, from };
+    struct copy want = { .n = 0 };
+    spec.dim = n;
+    if (require(t, posenc_freqs_create(&spec, &own.freqs, NULL) == POSENC_OK,
+                "no plan for a section") &&
+        run_problem(t, &one, edit_own_plan, &own, &want))
+        for (int64_t r = 0; r < got->rows[0]; r++)
+            require_same_bits(t, copy_row(got, 0, r) + from, copy_row(&want, 0, r) + from, n,
+                              "a section as its own encoding");
+    posenc_freqs_destroy(own.freqs);
+    copy_free(&want);
+}
+
+static void law_sections(struct tally *t, enum posenc_kernel kernel)
+{
+    static const int64_t sections[][3] = { { 24, 24, 0 }, { 7, 23, 0 }, { 9, 1, 16 } };
+    static const enum posenc_profile profiles[] = { POSENC_EXACT, POSENC_HF_F32,
+                                                    POSENC_TORCH_EXP_F32 };
+    for (int k = 0; k < 9; k++) {
+        const int64_t *section = sections[k % 3];
+        struct problem p = picture(0, profiles[k / 3]);
+        struct copy got = { .n = 0 };
+        p.kernel = kernel;
+        p.layout = (enum posenc_layout)((k + k / 3) % 3);
+        p.scale = k == 4 ? 0.125 : 1.0;
+        p.x_scale = 0.75f;
+        p.freqs.mrope_layout = POSENC_MROPE_RESTARTED;
+        p.freqs.dim = 2 * (section[0] + section[1] + section[2]);
+        memcpy(p.freqs.mrope_section, section, sizeof p.freqs.mrope_section);
+        if (run_problem(t, &p, NULL, NULL, &got))
+            for (int64_t axis = 0, from = 0; axis < 3 && section[axis];
+                 from += 2 * section[axis++])
+                check_section(t, &p, (int)axis, from, &got);
+        copy_free(&got);
+        t->problem = NULL;
+    }
+}
+
 /* ---- Times ---- */
 
 static struct problem at_times(enum posenc_kernel kernel, int setting)
@@ -255,8 +322,8 @@ static void law_times_mirror(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
-/* Pair 0 turns by 1 a position, so by 1/4 from each of these times to the next: sines and cosines
- * within TABLE_ERROR of those. */
+/* Pair 0 turns by 1 a position, so by 1/4 from each of these times to the next: sines and
+ * cosines within TABLE_ERROR of those. */
 static void law_times_between(struct tally *t, enum posenc_kernel kernel)
 {
     for (int setting = 0; setting < 4; setting++) {
@@ -285,6 +352,7 @@ const struct law laws_positions[] = {
     { "axes-of-text", law_text, KERNELS(K(rope_table)) },
     { "axes-apart", law_apart, KERNELS(K(rope_table)) },
     { "axes-restarted", law_restarted, KERNELS(K(rope_table)) },
+    { "sections", law_sections, KERNELS(K(sinusoidal), K(sinusoidal_add)) },
     { "whole-times", law_whole_times,
       KERNELS(K(sinusoidal), K(sinusoidal_add), K(rope_table)) },
     { "times-mirror", law_times_mirror, KERNELS(K(sinusoidal), K(rope_table)) },

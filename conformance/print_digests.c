@@ -26,10 +26,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "print-digests: %s: %s\n", name, obstacle);
         return 2;
     }
-    printf("# SHA-256 of the outputs of every variant (variants.c) by the family \"template\", "
-           "on every ISA.\n"
-           "# Rows in order, f32 little-endian, every NaN the same one.  Made by "
-           "print-digests.\n");
+    printf(
+        "# SHA-256 of the outputs of every variant (variants.c) by the family \"template\", "
+        "on every ISA.\n"
+        "# Rows in order, f32 little-endian, every NaN the same one; 16-bit outputs widened.  "
+        "Made by print-digests.\n");
     conf_digests(backend, print_line, NULL);
     return fflush(stdout) == 0 ? 0 : 1;
 }

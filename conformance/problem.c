@@ -2,6 +2,7 @@
  * Problems: what the list of kernels says of each, a small valid case, positions, useful bytes.
  */
 #include "inputs.h"
+#include "storage.h"
 
 #include <string.h>
 
@@ -11,6 +12,8 @@ const char *const scaling_names[] = { "none", "linear",   "llama3",       "yarn"
                                       "ntk",  "longrope", "proportional", NULL };
 const char *const mrope_layout_names[] = { "chunked", "interleaved", "restarted", NULL };
 const char *const layout_names[] = { "interleaved", "sin_cos", "cos_sin", NULL };
+const char *const dtype_names[] = { "f32", "f16", "bf16", NULL };
+const char *const relative_names[] = { "deberta", "shaw", "transformer_xl", NULL };
 
 enum signature kernel_signature(enum posenc_kernel kernel)
 {
@@ -31,13 +34,77 @@ const char *kernel_stage(enum posenc_kernel kernel)
     return of[kernel] == TABLE ? "table" : "apply";
 }
 
-/* Kernels that add onto x; the others of their signature only write `out`. */
+/* Kernels that sum x, where the others of the applications go element by element. */
+static bool sums_x(enum signature signature)
+{
+    return signature == SIGNATURE_learned_grad || signature == SIGNATURE_relative_sum;
+}
+
+/* Beside rotations and sums, kernels that add onto x; the others of their signature only write
+ * `out`. */
 bool kernel_takes_x(enum posenc_kernel kernel)
 {
     const char *name = posenc_kernel_name(kernel);
     size_t n = strlen(name);
     enum signature signature = kernel_signature(kernel);
-    return signature == SIGNATURE_rope || (n > 4 && strcmp(name + n - 4, "_add") == 0);
+    return signature == SIGNATURE_rope || sums_x(signature) ||
+           (n > 4 && strcmp(name + n - 4, "_add") == 0);
+}
+
+bool kernel_in_place(enum posenc_kernel kernel)
+{
+    return kernel_takes_x(kernel) && !sums_x(kernel_signature(kernel));
+}
+
+bool kernel_on_scores(enum posenc_kernel kernel)
+{
+    switch (kernel_signature(kernel)) {
+    case SIGNATURE_alibi:
+    case SIGNATURE_t5:
+    case SIGNATURE_distance:
+    case SIGNATURE_window:
+    case SIGNATURE_relative:
+    case SIGNATURE_relative_sum:
+        return true;
+    case SIGNATURE_sinusoidal:
+    case SIGNATURE_learned:
+    case SIGNATURE_learned_grad:
+    case SIGNATURE_rope_table:
+    case SIGNATURE_rope:
+        break;
+    }
+    return false;
+}
+
+bool kernel_has_plan(enum posenc_kernel kernel)
+{
+    enum signature s = kernel_signature(kernel);
+    return s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
+}
+
+/* ---- A small case ---- */
+
+/* Queries that end where the keys do. */
+static void default_scores(struct problem *p)
+{
+    p->heads = 4;
+    p->queries = 5;
+    p->keys = 9;
+    p->query_offset = 4;
+}
+
+static void default_relative(struct problem *p)
+{
+    default_scores(p);
+    p->max_distance = 16;
+    p->num_buckets = 8;
+    p->with_p2c = true;
+    if (kernel_signature(p->kernel) == SIGNATURE_relative_sum) {
+        p->relative = RELATIVE_SHAW;
+        p->max_distance = 3;
+        p->num_buckets = 0;
+        p->with_p2c = false;
+    }
 }
 
 struct problem problem_default(enum posenc_kernel kernel)
@@ -53,6 +120,7 @@ struct problem problem_default(enum posenc_kernel kernel)
         p.tokens = 7;
         break;
     case SIGNATURE_learned:
+    case SIGNATURE_learned_grad:
         p.tokens = 7;
         p.dim = 48;
         p.rows = 16;
@@ -64,24 +132,33 @@ struct problem problem_default(enum posenc_kernel kernel)
         p.rows = 16;
         break;
     case SIGNATURE_alibi:
-        p.heads = 4;
-        p.queries = 5;
-        p.keys = 9;
-        p.query_offset = 4;
+        default_scores(&p);
         p.alibi_bias_max = 8.0;
         break;
     case SIGNATURE_t5:
-        p.heads = 4;
-        p.queries = 5;
-        p.keys = 9;
-        p.query_offset = 4;
+        default_scores(&p);
         p.num_buckets = 32;
         p.max_distance = 128;
         p.bidirectional = true;
         break;
+    case SIGNATURE_distance:
+        default_scores(&p);
+        break;
+    case SIGNATURE_window:
+        p.heads = 4;
+        p.window_height = 3;
+        p.window_width = 5;
+        p.queries = p.keys = problem_window(&p);
+        break;
+    case SIGNATURE_relative:
+    case SIGNATURE_relative_sum:
+        default_relative(&p);
+        break;
     }
     return p;
 }
+
+/* ---- Positions ---- */
 
 bool problem_draws_positions(const struct problem *problem)
 {
@@ -129,40 +206,123 @@ double problem_time(const struct problem *problem, int64_t b, int64_t t, int axi
     return position;
 }
 
-size_t problem_bytes(const struct problem *p)
+/* ---- Sizes ---- */
+
+int64_t problem_window(const struct problem *problem)
 {
-    int64_t moved = kernel_takes_x(p->kernel) ? 2 : 1, elements = 0,
-            batch_tokens = p->batch * p->tokens;
+    return problem->window_height * problem->window_width + problem->window_class;
+}
+
+int64_t problem_rows(const struct problem *problem)
+{
+    switch (kernel_signature(problem->kernel)) {
+    case SIGNATURE_t5:
+        return problem->num_buckets;
+    case SIGNATURE_window:
+        return (2 * problem->window_height - 1) * (2 * problem->window_width - 1) +
+               (problem->window_class ? 3 : 0);
+    default:
+        return problem->rows;
+    }
+}
+
+int64_t problem_columns(const struct problem *problem)
+{
+    if (kernel_signature(problem->kernel) == SIGNATURE_distance)
+        return problem->distances ? problem->distances
+                                  : problem_distances(problem->queries, problem->keys);
+    switch (problem->relative) {
+    case RELATIVE_DEBERTA:
+        return 2 * (problem->num_buckets ? problem->num_buckets : problem->max_distance);
+    case RELATIVE_SHAW:
+        return 2 * problem->max_distance + 1;
+    case RELATIVE_TRANSFORMER_XL:
+        break;
+    }
+    return problem->keys;
+}
+
+int64_t problem_distances(int64_t queries, int64_t keys)
+{
+    return queries > 0 && keys > 0 ? queries + keys - 1 : 0;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* What the tokens, or the scores, of x or out count; a rotation in place need not touch the
+ * channels it does not turn. */
+static int64_t elements(const struct problem *p)
+{
+    int64_t tokens = p->batch * p->tokens, scores = p->batch * p->heads * p->queries * p->keys;
     switch (kernel_signature(p->kernel)) {
     case SIGNATURE_sinusoidal:
-        elements = moved * batch_tokens * p->freqs.dim;
-        break;
-    case SIGNATURE_learned: {
-        bool shared = p->position_kind == POSENC_OFFSET || p->batch_shift == 0;
-        int64_t used = shared ? p->tokens : batch_tokens;
-        elements = (moved * batch_tokens + (used < p->rows ? used : p->rows)) * p->dim;
-        break;
-    }
+        return tokens * p->freqs.dim;
     case SIGNATURE_rope_table:
-        elements = 2 * batch_tokens * (p->freqs.dim / 2);
-        break;
-    case SIGNATURE_rope: /* in place, channels past rotary_dim need not be touched */
-        elements = moved * batch_tokens * p->heads * (p->in_place ? p->rotary_dim : p->dim);
-        break;
-    case SIGNATURE_alibi:
-    case SIGNATURE_t5:
-        elements = moved * p->batch * p->heads * p->queries * p->keys;
-        break;
+        return 2 * tokens * (p->freqs.dim / 2);
+    case SIGNATURE_learned:
+    case SIGNATURE_learned_grad:
+        return tokens * p->dim;
+    case SIGNATURE_rope:
+        return tokens * p->heads * (p->in_place ? p->rotary_dim : p->dim);
+    case SIGNATURE_window:
+        return p->batch * p->heads * problem_window(p) * problem_window(p);
+    default:
+        return scores;
     }
-    return (size_t)elements * sizeof(float);
+}
+
+/* Rows of a learned table that the tokens ask for, at most. */
+static int64_t rows_used(const struct problem *p)
+{
+    bool shared = p->position_kind == POSENC_OFFSET || p->batch_shift == 0;
+    return least(shared ? p->tokens : p->batch * p->tokens, p->rows);
+}
+
+/* Bytes of the terms that the scores ask for: of each row as many columns as it has scores. */
+static int64_t term_bytes(const struct problem *p)
+{
+    int64_t columns = problem_columns(p), rows = p->batch * p->heads;
+    int64_t c2p = rows * p->queries * least(p->keys, columns),
+            p2c = rows * p->keys * least(p->queries, columns);
+    return ((p->without_c2p ? 0 : c2p) + (p->with_p2c ? p2c : 0)) *
+           (int64_t)storage_size(p->dtype);
+}
+
+/* Bytes beside activations and scores: f32 tables, indices, terms; what sums are written to. */
+static int64_t other_bytes(const struct problem *p)
+{
+    int64_t item = (int64_t)storage_size(p->dtype), n = problem_window(p);
+    int64_t index = 4 * problem_distances(p->queries, p->keys);
+    switch (kernel_signature(p->kernel)) {
+    case SIGNATURE_learned:
+        return 4 * rows_used(p) * p->dim;
+    case SIGNATURE_learned_grad:
+        return 4 * (p->accumulate ? 2 * rows_used(p) : p->rows) * p->dim;
+    case SIGNATURE_distance:
+        return 4 * p->heads * problem_distances(p->queries, p->keys);
+    case SIGNATURE_window:
+        return 4 * (n * n + p->heads * problem_rows(p));
+    case SIGNATURE_relative:
+        return index + term_bytes(p);
+    case SIGNATURE_relative_sum:
+        return index + item * p->batch * p->heads * p->queries * problem_columns(p);
+    default:
+        return 0;
+    }
+}
+
+size_t problem_bytes(const struct problem *p)
+{
+    int64_t moved = kernel_in_place(p->kernel) ? 2 : 1; /* x and out */
+    return (size_t)(moved * elements(p)) * storage_size(p->dtype) + (size_t)other_bytes(p);
 }
 
 size_t problem_working_set(const struct problem *p)
 {
-    size_t bytes = problem_bytes(p);
-    if (!p->in_place || !kernel_takes_x(p->kernel))
-        return bytes;
-    if (kernel_signature(p->kernel) == SIGNATURE_learned)
-        return bytes - (size_t)(p->batch * p->tokens * p->dim) * sizeof(float);
-    return bytes / 2;
+    size_t twice = 0;
+    if (p->in_place && kernel_in_place(p->kernel))
+        twice = (size_t)elements(p) * storage_size(p->dtype);
+    else if (kernel_signature(p->kernel) == SIGNATURE_learned_grad && p->accumulate)
+        twice = (size_t)(4 * rows_used(p) * p->dim);
+    return problem_bytes(p) - twice;
 }

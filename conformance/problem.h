@@ -12,10 +12,15 @@
 enum signature {
     SIGNATURE_sinusoidal,
     SIGNATURE_learned,
+    SIGNATURE_learned_grad,
     SIGNATURE_rope_table,
     SIGNATURE_rope,
     SIGNATURE_alibi,
-    SIGNATURE_t5
+    SIGNATURE_t5,
+    SIGNATURE_distance,
+    SIGNATURE_window,
+    SIGNATURE_relative,
+    SIGNATURE_relative_sum
 };
 enum signature kernel_signature(enum posenc_kernel kernel); /* from kernels.def */
 const char *kernel_stage(enum posenc_kernel kernel);        /* "table" or "apply" */
@@ -23,6 +28,7 @@ const char *kernel_stage(enum posenc_kernel kernel);        /* "table" or "apply
 /* What people call the members of the library's enums, in their order; NULL at the end. */
 extern const char *const profile_names[], *const convention_names[];
 extern const char *const scaling_names[], *const layout_names[], *const mrope_layout_names[];
+extern const char *const dtype_names[], *const relative_names[];
 
 /* Where inputs come from: see inputs.c.  The others are those of the published tests of ONNX
  * RotaryEmbedding-23, for rope alone. */
@@ -33,11 +39,17 @@ enum recipe {
     RECIPE_ONNX_NO_POSITION_IDS /* X as in the first; a row of cos and sin for each token */
 };
 
+/* Whose columns relative_bias and relative_sum take: posenc_<name>_index(). */
+enum relative { RELATIVE_DEBERTA, RELATIVE_SHAW, RELATIVE_TRANSFORMER_XL };
+
 /* Unused members are zero; problem_default() fills what a kernel needs with a small
  * valid case. */
 struct problem {
     enum posenc_kernel kernel;
-    enum posenc_dtype dtype;
+    enum posenc_dtype dtype;       /* of x and out; of cos and sin where they are outputs */
+    enum posenc_dtype table_dtype; /* rope: of cos and sin */
+    enum posenc_dtype values;      /* x and terms are rounded to this type first, whatever holds
+                                      them: what an f32 call and a bf16 one have in common */
 
     struct posenc_freqs_spec freqs; /* sinusoidal*, rope_table; freqs.dim is their dim */
     /* longrope without arrays in freqs: 1 for pair 0, then evenly up to these for the last */
@@ -49,33 +61,60 @@ struct problem {
     double scale;
     float x_scale;
 
-    int64_t batch, tokens, heads; /* heads: rope, alibi, t5 */
-    int64_t dim;                  /* learned: d_model; rope: head_dim */
-    int64_t rotary_dim;           /* rope */
-    int64_t rows;                 /* rows of the learned table or of cos/sin */
+    int64_t batch, tokens, heads;      /* heads: rope, alibi, t5 */
+    int64_t dim;                       /* learned: d_model; rope: head_dim */
+    int64_t rotary_dim, rotary_offset; /* rope */
+    int64_t rows;                      /* of the learned table or its gradient, of cos/sin */
     int64_t queries, keys, query_offset;
-    int64_t num_buckets, max_distance;
+    int64_t num_buckets, max_distance; /* T5; DeBERTa: position_buckets, max_distance; Shaw: the
+                                          latter */
     double alibi_bias_max;
     bool causal, bidirectional, transpose;
+    bool slopes_by_batch; /* alibi: batch b has the slopes of heads b * heads ... of them all */
+    /* window: a call makes queries and keys their product, plus 1 for a class token (BEiT) */
+    int64_t window_height, window_width;
+    bool window_class;
+    int64_t distances; /* distance: columns, from the least of the call on; 0: all it has */
+    enum relative relative;     /* Transformer-XL: query_offset is keys - queries */
+    bool without_c2p, with_p2c; /* relative */
+    bool accumulate;            /* learned_grad: onto what out holds */
 
     enum posenc_position_kind position_kind;
     int64_t first;            /* POSENC_OFFSET, or the first of consecutive positions */
     const int64_t *positions; /* arrays: [tokens], or NULL for consecutive ones from `first`;
                                  batch b of an array call has them shifted by b * batch_shift */
     int64_t batch_shift;
-    double
-        time_step; /* POSENC_POSITIONS_F32: token t is at (float)(position + t * time_step) */
+    double time_step; /* POSENC_POSITIONS_F32: token t is at (float)(position + t time_step) */
 
-    bool in_place;
-    bool token_major;     /* [tokens, batch, ...] in memory */
-    int64_t pad;          /* unused elements between rows (canaries in guarded memory) */
-    int64_t offset_bytes; /* of every tensor from a 64-byte boundary; a multiple of 4 */
-    uint64_t seed;        /* of the inputs */
-    bool special;         /* inputs hold NaN, infinities, zeros of both signs, subnormals */
-    enum recipe recipe;   /* of the inputs */
+    bool in_place;    /* where kernel_in_place() */
+    bool token_major; /* [tokens, batch, ...] in memory */
+    int64_t pad;      /* unused elements between rows (canaries in guarded memory) */
+    /* Of every tensor from a 64-byte boundary: a multiple of the smallest elements of the call,
+     * rounded down to those of the tensor. */
+    int64_t offset_bytes;
+    uint64_t seed;      /* of the inputs */
+    bool special;       /* inputs hold NaN, infinities, zeros of both signs, subnormals */
+    enum recipe recipe; /* of the inputs */
 };
 
 struct problem problem_default(enum posenc_kernel kernel);
+
+/* Whether a kernel reads activations or scores, rather than writing `out` alone; and whether
+ * these may be `out` itself. */
+bool kernel_takes_x(enum posenc_kernel kernel);
+bool kernel_in_place(enum posenc_kernel kernel);
+/* Whether rows are those of queries, [batch, heads, queries]; those of others have tokens.
+ * Whether there is a plan: positions are computed with, and may be times, rather than rows. */
+bool kernel_on_scores(enum posenc_kernel kernel);
+bool kernel_has_plan(enum posenc_kernel kernel);
+
+/* Sizes that follow from others: tokens of a window, that is its queries and its keys; rows of
+ * the table of learned, T5 and window; columns of terms by relative position and of values by
+ * distance; distances of queries and keys. */
+int64_t problem_window(const struct problem *problem);
+int64_t problem_rows(const struct problem *problem);
+int64_t problem_columns(const struct problem *problem);
+int64_t problem_distances(int64_t queries, int64_t keys);
 
 /* Bytes a perfect kernel moves: inputs read once, outputs written once, tables of angles not
  * counted for rotations (they stay in cache). */
@@ -88,8 +127,8 @@ size_t problem_working_set(const struct problem *problem);
  * 'b' (both, in place).  The default allocates 64-byte aligned memory. */
 struct memory {
     void *(*get)(void *user, size_t bytes, int64_t offset_bytes, char role);
-    void (*seal)(
-        void *user); /* after inputs are filled: e.g. make them read-only; may be NULL */
+    /* After inputs are filled: e.g. make them read-only; may be NULL. */
+    void (*seal)(void *user);
     void (*free)(void *user, void *data);
     void *user;
 };
@@ -109,23 +148,35 @@ struct call {
     union {
         struct posenc_sinusoidal_args sinusoidal;
         struct posenc_learned_args learned;
+        struct posenc_learned_grad_args learned_grad;
         struct posenc_rope_table_args rope_table;
         struct posenc_rope_args rope;
         struct posenc_alibi_args alibi;
         struct posenc_t5_args t5;
+        struct posenc_distance_args distance;
+        struct posenc_window_args window;
+        struct posenc_relative_args relative;
+        struct posenc_relative_sum_args relative_sum;
     } args;
     struct posenc_error error; /* what the last call or the making of it was refused for */
     int n_outputs;
     struct output outputs[2];
-    const float *x;         /* pristine copy of the activations, dense in row order; or NULL */
-    const float *table;     /* pristine learned or T5 table, dense; or NULL */
-    const float *cos, *sin; /* pristine cos/sin, dense [rows, rotary_dim/2]; or NULL */
-    const float *slopes;
+    /* Pristine copies of the inputs: f32, dense in row order, rounded to the types of the
+     * call's tensors.  NULL for what the kernel does not have. */
+    const float *x;
+    const float *table;     /* learned, T5, window: [rows, dim or heads]; distance: [heads,
+                               columns]; learned_grad with accumulate: what out holds before */
+    const float *c2p, *p2c; /* [batch heads queries, columns], [batch heads keys, columns] */
+    const float *cos, *sin; /* [rows, rotary_dim / 2] */
+    const float *slopes;    /* [heads], or [batch, heads] with slopes_by_batch */
+    int64_t columns;        /* relative, relative_sum, distance */
     struct memory memory;
-    void *owned[16]; /* freed by call_destroy */
+    void *owned[24]; /* freed by call_destroy */
+    float *wide[2];  /* what call_row shows of outputs that are not f32, [rows, width] */
 };
 
-/* Inputs are normal-range and never zero (unless `special`), a function of seed and index only.
+/* Inputs are a function of seed and index; before rounding normal-range and, unless `special`,
+ * never zero.
  * cos/sin of a rope call are the correctly rounded ones of base 10000 at each row, up to 4096
  * rows, repeating after that.  RECIPE_ONNX... draw all of these instead.  Refusals of the
  * library (bad dim, theta) come back as its status. */
@@ -136,7 +187,8 @@ void call_reset(struct call *call); /* inputs of an in-place call as they were; 
                                        with a NaN canary */
 void call_destroy(struct call *call);
 
-/* Row r of output o, as the kernel left it. */
+/* Row r of output o as it is now: f16 and bf16 widened to f32 each time one asks, what is still
+ * the canary to CALL_CANARY. */
 const float *call_row(const struct call *call, int o, int64_t r);
 
 /* Whether the recipe draws an array of positions, [batch, tokens]. */
@@ -154,7 +206,10 @@ double problem_time(const struct problem *problem, int64_t b, int64_t t, int axi
  * recipes of others. */
 uint64_t mix64(uint64_t seed, uint64_t index);
 
-/* What call_reset fills outputs with: a NaN that no kernel makes. */
-#define CALL_CANARY 0x7fc0deadu
+/* What call_reset fills outputs with: a NaN that no kernel makes.  call_row() shows those of
+ * 16-bit types as the first. */
+#define CALL_CANARY      0x7fc0deadu
+#define CALL_CANARY_F16  0x7eadu
+#define CALL_CANARY_BF16 0x7fedu
 
 #endif

@@ -1,23 +1,15 @@
 /*
  * What must be refused is, with the status posenc.h promises, and every output is as it was:
- * each bad argument on an otherwise valid call; refused_plans.c has the plans.  Where the header
- * allows two readings (a size that is both too large a shape and an overflow) either status will
- * do.
+ * each bad argument on an otherwise valid call; refused_scores.c has those of kernels on
+ * scores, refused_plans.c the plans.  Where the header
+ * allows two readings (a size that is both too large a shape and an overflow) either status
+ * will do.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "inputs.h"
-#include "memory.h"
+#include "refusals.h"
 
 #include <math.h>
 #include <string.h>
-
-#define STATUS(name) (1u << POSENC_ERR_##name)
-
-struct mistake {
-    const char *name;
-    unsigned allowed; /* statuses, as bits */
-    void (*make)(struct call *call);
-};
 
 /* ---- Mistakes ---- */
 
@@ -40,10 +32,13 @@ static void out_overlaps_itself(struct call *c)
 {
     call_out(c)->stride[call_out(c)->rank - 2] = 1;
 }
+static void out_unaligned(struct call *c) { call_out(c)->data = (char *)call_out(c)->data + 1; }
 static void out_stride_zero(struct call *c) { call_out(c)->stride[call_out(c)->rank - 2] = 0; }
 
 static void x_null(struct call *c) { call_x(c)->data = NULL; }
 static void x_dtype(struct call *c) { call_x(c)->dtype = (enum posenc_dtype)77; }
+static void x_other_dtype(struct call *c) { call_x(c)->dtype = POSENC_BF16; }
+static void x_is_out(struct call *c) { call_x(c)->data = call_out(c)->data; }
 static void x_shape(struct call *c) { call_x(c)->shape[call_x(c)->rank - 1] -= 2; }
 static void x_strided(struct call *c) { call_x(c)->stride[call_x(c)->rank - 1] = 2; }
 
@@ -127,6 +122,21 @@ static const struct posenc_freqs *three_axes(struct call *c)
 }
 static void sinusoidal_axes(struct call *c) { c->args.sinusoidal.freqs = three_axes(c); }
 
+static const struct posenc_freqs *with_xpos(struct call *c)
+{
+    struct posenc_freqs_spec spec = c->problem.freqs;
+    spec.xpos_scale_base = 512.0;
+    posenc_freqs_destroy(c->freqs);
+    c->freqs = NULL;
+    return posenc_freqs_create(&spec, &c->freqs, NULL) == POSENC_OK ? c->freqs : NULL;
+}
+static void sinusoidal_xpos(struct call *c) { c->args.sinusoidal.freqs = with_xpos(c); }
+static void xpos_far(struct call *c)
+{
+    c->args.rope_table.freqs = with_xpos(c);
+    *call_positions(c) = (struct posenc_positions){ .offset = 1 << 20 };
+}
+
 /* Only the last of three axes, each in an array of its own, is out of range. */
 static void last_axis(struct call *c)
 {
@@ -147,24 +157,22 @@ SET(sinusoidal_x_scale, c->args.sinusoidal.x_scale = INFINITY)
 SET(learned_x_scale, c->args.learned.x_scale = NAN)
 SET(learned_table_null, c->args.learned.table.data = NULL)
 SET(learned_table_width, c->args.learned.table.shape[1] -= 1)
+SET(learned_table_dtype, c->args.learned.table.dtype = POSENC_F16)
+SET(learned_grad_out_dtype, c->args.learned_grad.out.dtype = POSENC_BF16)
 SET(rope_table_no_plan, c->args.rope_table.freqs = NULL)
 SET(rope_table_no_sin, c->args.rope_table.sin.data = NULL)
 SET(rope_table_alias, c->args.rope_table.sin.data = c->args.rope_table.cos.data)
 SET(rope_table_sin_width, c->args.rope_table.sin.shape[c->args.rope_table.sin.rank - 1] -= 1)
+SET(rope_table_sin_dtype, c->args.rope_table.sin.dtype = POSENC_F16)
 SET(rope_no_cos, c->args.rope.cos.data = NULL)
 SET(rope_sin_width, c->args.rope.sin.shape[1] -= 1)
 SET(rope_too_wide, c->args.rope.cos.shape[1] = c->args.rope.sin.shape[1] = c->problem.dim)
+SET(rope_sin_dtype, c->args.rope.sin.dtype = POSENC_BF16)
+SET(rope_cos_dtype, c->args.rope.cos.dtype = c->args.rope.sin.dtype = (enum posenc_dtype)77)
+SET(rope_offset_negative, c->args.rope.rotary_offset = -1)
+SET(rope_offset_far, c->args.rope.rotary_offset = c->problem.dim - c->problem.rotary_dim + 1)
+SET(rope_offset_wraps, c->args.rope.rotary_offset = INT64_MAX)
 SET(rope_cos_is_out, c->args.rope.cos.data = c->args.rope.out.data)
-SET(alibi_no_slopes, c->args.alibi.slopes = NULL)
-SET(alibi_x_scale, c->args.alibi.x_scale = NAN)
-SET(alibi_far, c->args.alibi.query_offset = 1 << 24)
-SET(alibi_wraps, c->args.alibi.query_offset = INT64_MAX)
-SET(t5_no_thresholds, c->args.t5.thresholds = NULL)
-SET(t5_no_table, c->args.t5.table.data = NULL)
-SET(t5_buckets, c->args.t5.num_buckets = 1)
-SET(t5_table_rows, c->args.t5.table.shape[0] -= 1)
-SET(t5_x_scale, c->args.t5.x_scale = NAN)
-SET(t5_wraps, c->args.t5.query_offset = INT64_MAX)
 #undef SET
 
 static const struct mistake of_all[] = {
@@ -179,12 +187,21 @@ static const struct mistake of_all[] = {
     { "output not contiguous", STATUS(STRIDE), out_strided },
     { "output rows one apart", STATUS(STRIDE), out_overlaps_itself },
     { "output of stride 0", STATUS(STRIDE), out_stride_zero },
+    { "output at an odd byte", STATUS(ARGUMENT), out_unaligned },
 };
 static const struct mistake of_x[] = {
     { "no input", STATUS(ARGUMENT), x_null },
     { "input of an unknown dtype", STATUS(DTYPE) | STATUS(ARGUMENT), x_dtype },
-    { "input narrower than the output", STATUS(SHAPE), x_shape },
     { "input not contiguous", STATUS(STRIDE), x_strided },
+};
+static const struct mistake of_x_as_out[] = {
+    { "input of another dtype", STATUS(DTYPE), x_other_dtype },
+};
+static const struct mistake of_x_width[] = {
+    { "input narrower than the output", STATUS(SHAPE), x_shape },
+};
+static const struct mistake of_x_apart[] = {
+    { "input is the output", STATUS(OVERLAP), x_is_out },
 };
 static const struct mistake of_width[] = {
     { "output wider than the rest", STATUS(SHAPE) | STATUS(STRIDE), out_wider },
@@ -214,7 +231,8 @@ static const struct mistake of_sinusoidal[] = {
     { "no plan", STATUS(ARGUMENT), sinusoidal_no_plan },
     { "unknown layout", STATUS(ARGUMENT), sinusoidal_layout },
     { "scale NaN", STATUS(PARAMETER), sinusoidal_scale },
-    { "a plan of three axes", STATUS(ARGUMENT), sinusoidal_axes },
+    { "a plan of three axes that do not restart", STATUS(ARGUMENT), sinusoidal_axes },
+    { "a plan with xPos", STATUS(ARGUMENT), sinusoidal_xpos },
 };
 static const struct mistake of_sinusoidal_add[] = {
     { "x_scale infinite", STATUS(PARAMETER), sinusoidal_x_scale },
@@ -223,41 +241,31 @@ static const struct mistake of_learned[] = {
     { "x_scale NaN", STATUS(PARAMETER), learned_x_scale },
     { "no table", STATUS(ARGUMENT), learned_table_null },
     { "table narrower than the output", STATUS(SHAPE), learned_table_width },
+    { "table in 16 bits", STATUS(DTYPE), learned_table_dtype },
+};
+static const struct mistake of_learned_grad[] = {
+    { "gradient in 16 bits", STATUS(DTYPE), learned_grad_out_dtype },
 };
 static const struct mistake of_rope_table[] = {
     { "no plan", STATUS(ARGUMENT), rope_table_no_plan },
     { "no sin", STATUS(ARGUMENT), rope_table_no_sin },
     { "sin is cos", STATUS(OVERLAP), rope_table_alias },
     { "sin narrower than cos", STATUS(SHAPE), rope_table_sin_width },
+    { "sin of another dtype than cos", STATUS(DTYPE), rope_table_sin_dtype },
     { "position 2^31 on the last axis", STATUS(POSITION), last_axis },
+    { "a position that xPos scales beyond f32", STATUS(POSITION), xpos_far },
 };
 static const struct mistake of_rope[] = {
     { "no cos", STATUS(ARGUMENT), rope_no_cos },
     { "sin narrower than cos", STATUS(SHAPE), rope_sin_width },
     { "rotary_dim twice head_dim", STATUS(ROTARY_DIM) | STATUS(STRIDE), rope_too_wide },
+    { "sin of another dtype than cos", STATUS(DTYPE), rope_sin_dtype },
+    { "cos and sin of an unknown dtype", STATUS(DTYPE), rope_cos_dtype },
+    { "rotary_offset -1", STATUS(ROTARY_DIM), rope_offset_negative },
+    { "rotary_offset one too far", STATUS(ROTARY_DIM), rope_offset_far },
+    { "rotary_offset that wraps", STATUS(ROTARY_DIM), rope_offset_wraps },
     { "cos is the output", STATUS(OVERLAP), rope_cos_is_out },
 };
-static const struct mistake of_alibi[] = {
-    { "no slopes", STATUS(ARGUMENT), alibi_no_slopes },
-    { "distance 2^24", STATUS(PARAMETER) | STATUS(POSITION) | STATUS(SHAPE), alibi_far },
-    { "query_offset that wraps",
-      STATUS(PARAMETER) | STATUS(POSITION) | STATUS(SHAPE) | STATUS(OVERFLOW), alibi_wraps },
-};
-static const struct mistake of_alibi_add[] = {
-    { "x_scale NaN", STATUS(PARAMETER), alibi_x_scale },
-};
-static const struct mistake of_t5[] = {
-    { "no thresholds", STATUS(ARGUMENT), t5_no_thresholds },
-    { "no table", STATUS(ARGUMENT), t5_no_table },
-    { "num_buckets 1", STATUS(SHAPE) | STATUS(PARAMETER), t5_buckets },
-    { "table a row short", STATUS(SHAPE), t5_table_rows },
-    { "query_offset that wraps",
-      STATUS(PARAMETER) | STATUS(POSITION) | STATUS(SHAPE) | STATUS(OVERFLOW), t5_wraps },
-};
-static const struct mistake of_t5_add[] = {
-    { "x_scale NaN", STATUS(PARAMETER), t5_x_scale },
-};
-
 /* ---- Checking ---- */
 
 /* To the bit, the payloads of NaN included: outputs hold a NaN that no kernel writes. */
@@ -297,21 +305,27 @@ static void check_mistake(struct tally *t, const struct problem *p, const struct
     call_destroy(&call);
 }
 
-static void check_list(struct tally *t, const struct problem *p, const struct mistake *list,
-                       size_t n)
+void check_list(struct tally *t, const struct problem *p, const struct mistake *list, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         check_mistake(t, p, &list[i]);
 }
-#define CHECK(list) check_list(t, p, list, sizeof(list) / sizeof(list)[0])
-
 static void check_mistakes(struct tally *t, const struct problem *p)
 {
     bool has_x = kernel_takes_x(p->kernel);
+    enum signature s = kernel_signature(p->kernel);
     CHECK(of_all);
     if (has_x)
         CHECK(of_x);
-    switch (kernel_signature(p->kernel)) {
+    if (has_x && s != SIGNATURE_learned_grad)
+        CHECK(of_x_as_out);
+    if (has_x && s != SIGNATURE_relative_sum)
+        CHECK(of_x_width);
+    if (has_x && !kernel_in_place(p->kernel))
+        CHECK(of_x_apart);
+    if (kernel_on_scores(p->kernel))
+        check_scores_mistakes(t, p);
+    switch (s) {
     case SIGNATURE_sinusoidal:
         CHECK(of_width);
         CHECK(of_positions);
@@ -326,6 +340,11 @@ static void check_mistakes(struct tally *t, const struct problem *p)
         CHECK(of_rows);
         CHECK(of_learned);
         break;
+    case SIGNATURE_learned_grad:
+        CHECK(of_positions);
+        CHECK(of_rows);
+        CHECK(of_learned_grad);
+        break;
     case SIGNATURE_rope_table:
         CHECK(of_width);
         CHECK(of_positions);
@@ -337,15 +356,7 @@ static void check_mistakes(struct tally *t, const struct problem *p)
         CHECK(of_rows);
         CHECK(of_rope);
         break;
-    case SIGNATURE_alibi:
-        CHECK(of_alibi);
-        if (has_x)
-            CHECK(of_alibi_add);
-        break;
-    case SIGNATURE_t5:
-        CHECK(of_t5);
-        if (has_x)
-            CHECK(of_t5_add);
+    default:
         break;
     }
 }
@@ -380,20 +391,21 @@ static void check_overlap(struct tally *t, const struct problem *p)
 void check_refusals(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
-    tally_begin(&t, run, kernel, "memory", "errors-leave-outputs-untouched");
+    tally_begin(&t, run, kernel, POSENC_F32, "memory", "errors-leave-outputs-untouched");
     struct problem p = memory_problem(kernel, 24, 0);
     p.heads = p.queries = 3; /* rows that a wrong stride puts on each other */
+    p.query_offset = p.keys - p.queries;
     if (t.selected)
         check_mistakes(&t, &p);
     tally_end(&t);
-    tally_begin(&t, run, kernel, "memory", "overlap-refused");
+    tally_begin(&t, run, kernel, POSENC_F32, "memory", "overlap-refused");
     if (t.selected && kernel_takes_x(kernel)) {
         check_overlap(&t, &p);
         tally_end(&t);
     }
     if (kernel_signature(kernel) != SIGNATURE_rope_table)
         return;
-    tally_begin(&t, run, kernel, "memory", "plans-refused");
+    tally_begin(&t, run, kernel, POSENC_F32, "memory", "plans-refused");
     if (t.selected)
         check_plans(&t);
     tally_end(&t);

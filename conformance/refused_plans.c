@@ -1,6 +1,6 @@
 /*
- * Plans that must be refused, each for one bad member of an otherwise valid spec, with the status
- * posenc.h promises and a reason; no plan comes with it.
+ * Plans that must be refused, each for one bad member of an otherwise valid spec, with the
+ * status posenc.h promises and a reason; no plan comes with it.
  */
 #include "memory.h"
 
@@ -66,6 +66,12 @@ SET(plan_restarted_ggml,
     (s->mrope_layout = POSENC_MROPE_RESTARTED, s->profile = POSENC_GGML_F32))
 SET(plan_restarted_values, (s->mrope_layout = POSENC_MROPE_RESTARTED, s->values = with_zero))
 SET(plan_values_nan, s->values = nan_first)
+SET(plan_xpos_negative, s->xpos_scale_base = -512.0)
+SET(plan_xpos_nan, s->xpos_scale_base = (double)NAN)
+SET(plan_xpos_centre, (s->xpos_scale_base = 512.0, s->xpos_centre = (double)INFINITY))
+SET(plan_xpos_profile, (s->xpos_scale_base = 512.0, s->profile = POSENC_HF_F32))
+SET(plan_xpos_odd, (s->xpos_scale_base = 512.0, s->dim++))
+SET(plan_xpos_axes, s->xpos_scale_base = 512.0)
 #undef SET
 
 #define NONE     POSENC_SCALING_NONE
@@ -104,6 +110,11 @@ static const struct plan_mistake of_plans[] = {
     { "more than all pairs", OF(PROPORTIONAL), POSENC_ERR_PARAMETER, plan_share_wide },
     { "less than a pair", OF(PROPORTIONAL), POSENC_ERR_PARAMETER, plan_share_small },
     { "ggml_f32, proportional", OF(PROPORTIONAL), POSENC_ERR_ARGUMENT, plan_ggml },
+    { "xPos of scale base -512", NONE, POSENC_ERR_PARAMETER, plan_xpos_negative },
+    { "xPos of scale base NaN", NONE, POSENC_ERR_PARAMETER, plan_xpos_nan },
+    { "xPos of an infinite centre", NONE, POSENC_ERR_PARAMETER, plan_xpos_centre },
+    { "xPos in hf_f32", NONE, POSENC_ERR_ARGUMENT, plan_xpos_profile },
+    { "xPos of an odd dim", NONE, POSENC_ERR_SHAPE, plan_xpos_odd },
 };
 /* Of a plan whose pairs are shared between three axes. */
 static const struct plan_mistake of_sections[] = {
@@ -119,6 +130,7 @@ static const struct plan_mistake of_sections[] = {
     { "restarted, at the endpoint", NONE, POSENC_ERR_ARGUMENT, plan_restarted_endpoint },
     { "restarted, in ggml_f32", NONE, POSENC_ERR_ARGUMENT, plan_restarted_ggml },
     { "restarted, own frequencies", NONE, POSENC_ERR_ARGUMENT, plan_restarted_values },
+    { "xPos of three axes", NONE, POSENC_ERR_ARGUMENT, plan_xpos_axes },
 };
 #undef OF
 #undef NONE
@@ -137,7 +149,8 @@ static struct posenc_freqs_spec valid_spec(enum posenc_scaling scaling, const do
     return s;
 }
 
-/* Without the mistake the plan is made; with it, it is refused for a reason and none is given. */
+/* Without the mistake the plan is made; with it, it is refused for a reason and none is given.
+ */
 static void check_plan(struct tally *t, const struct plan_mistake *m, bool sections)
 {
     double factors[PLAN_PAIRS];

@@ -19,6 +19,8 @@ size_t array_item_bytes(const char *dtype)
 {
     if (strcmp(dtype, "F32") == 0 || strcmp(dtype, "I32") == 0)
         return 4;
+    if (strcmp(dtype, "F16") == 0 || strcmp(dtype, "BF16") == 0)
+        return 2;
     return strcmp(dtype, "F64") == 0 || strcmp(dtype, "I64") == 0 ? 8 : 0;
 }
 

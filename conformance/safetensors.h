@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A dense, little-endian tensor.  dtype is "F32", "F64", "I32" or "I64". */
+/* A dense, little-endian tensor.  dtype is "F32", "F16", "BF16", "F64", "I32" or "I64". */
 struct array {
     char name[128];
     char dtype[8];
@@ -19,7 +19,7 @@ struct array {
 
 /* Bytes of an element, 0 for a dtype that is none of ours. */
 size_t array_item_bytes(const char *dtype);
-/* f32 or f64 array of rank 1 to 4. */
+/* An array of rank 1 to 4. */
 struct array array_of(const char *name, const char *dtype, int rank, const int64_t *shape,
                       const void *data);
 

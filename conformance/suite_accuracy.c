@@ -7,7 +7,8 @@
  *   search-<range>    tables (exact) at the positions that come closest to a zero of their sine
  *                     or cosine: denominators of the convergents of 2 and 4 omega / 2 pi, every
  *                     pair
- *   random-<variant>  every other kernel on the variants' random data, in full
+ *   random-<variant>  every other kernel on the variants' random data, in full; tables in those
+ *                     variants that no scan has: 16 bits, xPos, several axes
  *   all-p2e20         with options->exhaustive, every position from 0 to 2^20 - 1
  *
  * A family "template" promises more than a limit: in a scan at least 99.99 % of its values are
@@ -27,8 +28,8 @@ enum { N_SPECS = 11, MISROUNDED_IN = 10000 };
 
 static int64_t range_start(int range) { return range ? range_end(range - 1) : 0; }
 
-/* The scaling families beyond the first three: a step into dynamic's range, Gemma-4's share of a
- * narrower head, Phi-4-mini with factors evenly spaced. */
+/* The scaling families beyond the first three: a step into dynamic's range, Gemma-4's share of
+ * a narrower head, Phi-4-mini with factors evenly spaced. */
 static void extend_spec(struct posenc_freqs_spec *s, int i)
 {
     if (i == 7) {
@@ -106,12 +107,14 @@ static struct problem table_problem(enum posenc_kernel kernel, struct posenc_fre
     return p;
 }
 
-static struct conf_result new_result(enum posenc_kernel kernel, const char *profile,
-                                     const char *name, const char *coverage)
+static struct conf_result new_result(enum posenc_kernel kernel, enum posenc_dtype dtype,
+                                     const char *profile, const char *name,
+                                     const char *coverage)
 {
     struct conf_result r = { .kernel = kernel, .suite = "accuracy", .profile = profile };
     r.coverage = coverage;
-    snprintf(r.id, sizeof r.id, "%s/f32/%s/%s", posenc_kernel_name(kernel), profile, name);
+    snprintf(r.id, sizeof r.id, "%s/%s/%s/%s", posenc_kernel_name(kernel), dtype_names[dtype],
+             profile, name);
     return r;
 }
 
@@ -167,7 +170,7 @@ static bool scan_one(struct suite_run *run, struct comparison *c, enum posenc_ke
     int64_t lo = range_start(range), hi = range_end(range), runs = full ? 3 : 1;
     struct problem p = table_problem(kernel, spec);
     p.layout = (enum posenc_layout)(seed % 3);
-    p.tokens = full ? 100 : 40;
+    p.tokens = full ? 100 : 30;
     for (int64_t k = 0; k < runs; k++) {
         uint64_t z = mix64(seed, (uint64_t)k + 1000000) >> 16;
         int64_t room = hi - lo - p.tokens;
@@ -179,7 +182,7 @@ static bool scan_one(struct suite_run *run, struct comparison *c, enum posenc_ke
         if (!compare_problem(c, run, &p, range, result))
             return false;
     }
-    p.tokens = full ? MOST : 32;
+    p.tokens = full ? MOST : 24;
     scan_positions(positions, p.tokens, lo, hi, mix64(seed, 77));
     p.positions = positions;
     p.position_kind = POSENC_POSITIONS_I64;
@@ -187,8 +190,8 @@ static bool scan_one(struct suite_run *run, struct comparison *c, enum posenc_ke
            scan_times(run, c, p, range, seed, result);
 }
 
-/* A quick run takes a third of the first seven sets in each range and one of the others; in the
- * rarer profiles a fifth of those they have. */
+/* A quick run takes a quarter of the first seven sets in each range and one of the others; in
+ * the rarer profiles a fifth of those they have. */
 static bool scanned(const struct suite_run *run, int i, enum posenc_profile profile, int range)
 {
     enum { FIRST = 7 };
@@ -196,7 +199,7 @@ static bool scanned(const struct suite_run *run, int i, enum posenc_profile prof
     if (!has_spec(i, profile) || run->options->full)
         return has_spec(i, profile);
     if (profile == POSENC_EXACT || profile == POSENC_HF_F32)
-        return i < FIRST ? i % 3 == range % 3 : i - FIRST == range % (N_SPECS - FIRST);
+        return i < FIRST ? i % 4 == range % 4 : i - FIRST == range % (N_SPECS - FIRST);
     for (int k = 0; k < N_SPECS; k++) {
         rank += k < i && has_spec(k, profile);
         sets += has_spec(k, profile);
@@ -209,7 +212,8 @@ static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_p
 {
     char name[32];
     snprintf(name, sizeof name, "scan-%s", range_id[range]);
-    struct conf_result r = new_result(kernel, profile_names[profile], name, "sampled");
+    struct conf_result r =
+        new_result(kernel, POSENC_F32, profile_names[profile], name, "sampled");
     if (!suite_selected(run, kernel, r.id))
         return;
     struct comparison c;
@@ -329,7 +333,7 @@ static void search(struct suite_run *run, enum posenc_kernel kernel, int range)
 {
     char name[32];
     snprintf(name, sizeof name, "search-%s", range_id[range]);
-    struct conf_result r = new_result(kernel, "exact", name, "searched");
+    struct conf_result r = new_result(kernel, POSENC_F32, "exact", name, "searched");
     if (!suite_selected(run, kernel, r.id))
         return;
     struct hard *h = malloc(sizeof *h);
@@ -348,32 +352,51 @@ static void search(struct suite_run *run, enum posenc_kernel kernel, int range)
     suite_report(run, &r);
 }
 
-/* ---- Application kernels, exhaustive scans ---- */
+/* ---- Variants, exhaustive scans ---- */
 
-static void applications(struct suite_run *run, enum posenc_kernel kernel)
+/* Whether a variant of a table is none that scans are about. */
+static bool beyond_scans(const struct problem *p)
 {
-    bool planned = kernel_signature(kernel) == SIGNATURE_sinusoidal;
+    return p->dtype != POSENC_F32 || p->freqs.xpos_scale_base != 0.0 ||
+           p->freqs.mrope_section[0] != 0;
+}
+
+static void check_variant(struct suite_run *run, struct problem p, const char *variant_name)
+{
+    char name[64];
+    snprintf(name, sizeof name, "random-%s", variant_name);
+    struct conf_result r = new_result(p.kernel, p.dtype, profile_name(&p), name, "sampled");
+    if (!suite_selected(run, p.kernel, r.id))
+        return;
+    struct comparison c;
+    compare_begin(&c);
+    bool ok = true;
+    uint64_t seeds = run->options->full && !table_kernel(p.kernel) ? 8 : 1;
+    for (uint64_t seed = 0; seed < seeds && ok; seed++) {
+        p.seed += 100 * seed;
+        ok = compare_problem(&c, run, &p, -1, &r);
+    }
+    if (ok)
+        compare_end(&c, &r);
+    suite_report(run, &r);
+}
+
+/* A quick run takes a third of the variants in the f32 profiles, in each others. */
+static bool taken(const struct suite_run *run, int profile, int v)
+{
+    return run->options->full || profile == POSENC_EXACT || v % 3 == profile % 3;
+}
+
+static void variants(struct suite_run *run, enum posenc_kernel kernel)
+{
+    enum signature s = kernel_signature(kernel);
+    bool planned = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
     for (int profile = 0; planned ? profile_names[profile] != NULL : profile < 1; profile++) {
         struct problem p;
-        const char *variant_name;
-        for (int v = 0; variant(kernel, (enum posenc_profile)profile, v, &p, &variant_name);
-             v++) {
-            char name[64];
-            snprintf(name, sizeof name, "random-%s", variant_name);
-            struct conf_result r = new_result(kernel, profile_name(&p), name, "sampled");
-            if (!suite_selected(run, kernel, r.id))
-                continue;
-            struct comparison c;
-            compare_begin(&c);
-            bool ok = true;
-            for (uint64_t seed = 0; seed < (run->options->full ? 8 : 1) && ok; seed++) {
-                p.seed += 100 * seed;
-                ok = compare_problem(&c, run, &p, -1, &r);
-            }
-            if (ok)
-                compare_end(&c, &r);
-            suite_report(run, &r);
-        }
+        const char *name;
+        for (int v = 0; variant(kernel, (enum posenc_profile)profile, v, &p, &name); v++)
+            if (taken(run, profile, v) && (!table_kernel(kernel) || beyond_scans(&p)))
+                check_variant(run, p, name);
     }
 }
 
@@ -388,7 +411,8 @@ static void exhaustive(struct suite_run *run, enum posenc_kernel kernel)
             p.freqs = options->problem[i].freqs;
             break;
         }
-    struct conf_result r = new_result(kernel, profile_name(&p), "all-p2e20", "exhaustive");
+    struct conf_result r =
+        new_result(kernel, POSENC_F32, profile_name(&p), "all-p2e20", "exhaustive");
     if (!suite_selected(run, kernel, r.id))
         return;
     struct comparison c;
@@ -406,10 +430,9 @@ void suite_accuracy(struct suite_run *run)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         enum posenc_kernel kernel = (enum posenc_kernel)k;
-        if (!table_kernel(kernel)) {
-            applications(run, kernel);
+        variants(run, kernel);
+        if (!table_kernel(kernel))
             continue;
-        }
         for (int range = 0; range < N_RANGES; range++) {
             for (int profile = 0; profile_names[profile]; profile++)
                 scan(run, kernel, (enum posenc_profile)profile, range);

@@ -31,7 +31,7 @@ static bool committed_digest(const char *id, char hex[HEX])
     return false;
 }
 
-/* SHA-256 over the rows of all outputs, f32 in little-endian order. */
+/* SHA-256 over the rows of all outputs, f32 (what 16 bits widen to) in little-endian order. */
 static void digest_call(const struct call *call, char hex[HEX])
 {
     struct sha256 s;
@@ -95,8 +95,8 @@ static bool next_case(enum posenc_kernel kernel, int *profile, int *v, char id[9
          *v = 0, ++*profile)
         if (variant(kernel, (enum posenc_profile) * profile, *v, p, &name)) {
             ++*v;
-            snprintf(id, 96, "%s/f32/%s/digest-%s", posenc_kernel_name(kernel), profile_name(p),
-                     name);
+            snprintf(id, 96, "%s/%s/%s/digest-%s", posenc_kernel_name(kernel),
+                     dtype_names[p->dtype], profile_name(p), name);
             return true;
         }
     return false;

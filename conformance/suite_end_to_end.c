@@ -9,8 +9,8 @@
  * value in ten thousand, L = 1/2: 3.5 and 4.  Ranges where a family's budget is absolute have
  * no such limit and are left out.
  *
- * Once with plain frequencies, once with a quarter of the pairs turning (proportional scaling): the
- * pairs are then still (i, i + d/2) over the whole head, not those of a leading slice.
+ * Once with plain frequencies, once with a quarter of the pairs turning (proportional scaling):
+ * the pairs are then still (i, i + d/2) over the whole head, not those of a leading slice.
  */
 #include "compare.h"
 #include "guard.h"
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_DIM = 128, HALF = HEAD_DIM / 2, TOKENS = 96 };
+enum { HEAD_DIM = 128, HALF = HEAD_DIM / 2, TOKENS = 40 };
 
 /* What a rotation should give from real cosines and sines: right to 2^-50 of the larger
  * product. */

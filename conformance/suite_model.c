@@ -20,11 +20,12 @@ static int64_t sampled_row(int64_t rows, int64_t i)
 static void shape_id(const struct problem *p, size_t i, char *id, size_t size)
 {
     enum signature s = kernel_signature(p->kernel);
-    bool scores = s == SIGNATURE_alibi || s == SIGNATURE_t5;
+    bool scores = kernel_on_scores(p->kernel);
     bool planned = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
-    snprintf(id, size, "%s/f32/%s/model%zu-%s%" PRId64 "-%s%" PRId64 "-d%" PRId64,
-             posenc_kernel_name(p->kernel), profile_name(p), i, scores ? "q" : "b",
-             scores ? p->queries : p->batch, scores ? "k" : "t", scores ? p->keys : p->tokens,
+    snprintf(id, size, "%s/%s/%s/model%zu-%s%" PRId64 "-%s%" PRId64 "-d%" PRId64,
+             posenc_kernel_name(p->kernel), dtype_names[p->dtype], profile_name(p), i,
+             scores ? "q" : "b", scores ? p->queries : p->batch, scores ? "k" : "t",
+             scores ? p->keys : p->tokens,
              scores    ? p->heads
              : planned ? p->freqs.dim
                        : p->dim);

@@ -1,9 +1,16 @@
 /*
  * Laws that need no golden data, one result per kernel and law: what makes an encoding the
  * encoding it is, and what makes a kernel a function of its arguments.  Each law's derivation
- * and bound stand beside it, in laws_call.c (slices, threads, adds), laws_table.c (sinusoidal,
- * rope_table), laws_positions.c (axes, times), laws_rope.c (rotations), laws_bias.c (ALiBi, T5) and
- * laws_attention.c (what encodings are for).
+ * and bound stand beside it:
+ *
+ *   laws_call.c        in place, numbering, adds          laws_cut.c      slices, threads
+ *   laws_storage.c     16 bits                            laws_table.c    sinusoidal,
+ *   rope_table laws_positions.c   axes, times                        laws_xpos.c     xPos
+ *   laws_learned.c     learned tables, their gradient     laws_rope.c     rotations
+ *   laws_partial.c     parts of a head                    laws_bias.c     ALiBi, T5, by
+ *   distance laws_index.c       windows, published indices         laws_relative.c terms by
+ *   distance laws_attention.c   what they are for                  laws_words.c    sentences,
+ *   and laws_text.c        claims, of docs/encodings.md
  */
 #define _POSIX_C_SOURCE 200809L
 #include "laws.h"
@@ -25,11 +32,12 @@ static void check_laws(struct suite_run *run, enum posenc_kernel kernel, const s
                        int n)
 {
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < laws[i].n; k++) {
+        for (int k = 0; k < (laws[i].n == EVERY ? 1 : laws[i].n); k++) {
             struct tally t;
-            if (laws[i].kernels[k] != kernel || (laws[i].full && !run->options->full))
+            bool concerned = laws[i].n == EVERY || laws[i].kernels[k] == kernel;
+            if (!concerned || (laws[i].full && !run->options->full))
                 continue;
-            tally_begin(&t, run, kernel, "properties", laws[i].name);
+            tally_begin(&t, run, kernel, laws[i].dtype, "properties", laws[i].name);
             if (t.selected)
                 laws[i].check(&t, kernel);
             t.problem = NULL;
@@ -42,10 +50,19 @@ void suite_properties(struct suite_run *run)
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         enum posenc_kernel kernel = (enum posenc_kernel)k;
         check_laws(run, kernel, laws_call, n_laws_call);
+        check_laws(run, kernel, laws_cut, n_laws_cut);
+        check_laws(run, kernel, laws_storage, n_laws_storage);
         check_laws(run, kernel, laws_table, n_laws_table);
         check_laws(run, kernel, laws_positions, n_laws_positions);
+        check_laws(run, kernel, laws_xpos, n_laws_xpos);
+        check_laws(run, kernel, laws_learned, n_laws_learned);
         check_laws(run, kernel, laws_rope, n_laws_rope);
+        check_laws(run, kernel, laws_partial, n_laws_partial);
         check_laws(run, kernel, laws_bias, n_laws_bias);
+        check_laws(run, kernel, laws_index, n_laws_index);
+        check_laws(run, kernel, laws_relative, n_laws_relative);
         check_laws(run, kernel, laws_attention, n_laws_attention);
+        check_laws(run, kernel, laws_words, n_laws_words);
+        check_laws(run, kernel, laws_text, n_laws_text);
     }
 }

@@ -17,7 +17,7 @@ static const char *profile_of(enum posenc_kernel kernel)
 }
 
 void tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
-                 const char *suite, const char *property)
+                 enum posenc_dtype dtype, const char *suite, const char *property)
 {
     *t = (struct tally){ .run = run };
     t->result.kernel = kernel;
@@ -26,8 +26,8 @@ void tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kern
     t->result.status = CONF_PASS;
     t->result.metric = "exact";
     t->result.coverage = "sampled";
-    snprintf(t->result.id, sizeof t->result.id, "%s/f32/%s/%s", posenc_kernel_name(kernel),
-             suite, property);
+    snprintf(t->result.id, sizeof t->result.id, "%s/%s/%s/%s", posenc_kernel_name(kernel),
+             dtype_names[dtype], suite, property);
     t->selected = suite_selected(run, kernel, t->result.id);
 }
 
@@ -104,34 +104,73 @@ void tally_end(struct tally *t)
     suite_report(t->run, &t->result);
 }
 
+/* Text that is added to until it is full. */
+struct text {
+    char *at;
+    size_t room;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format,
+                                                      ...)
+{
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(text->at, text->room, format, list);
+    va_end(list);
+    size_t used = n < 0 ? 0 : (size_t)n < text->room ? (size_t)n : text->room - 1;
+    text->at += used;
+    text->room -= used;
+}
+
+static void describe_tokens(struct text *text, const struct problem *p, enum signature s)
+{
+    bool planned = kernel_has_plan(p->kernel);
+    add(text, "batch %lld tokens %lld dim %lld first %lld kind %d", (long long)p->batch,
+        (long long)p->tokens, (long long)(planned ? p->freqs.dim : p->dim), (long long)p->first,
+        (int)p->position_kind);
+    if (s == SIGNATURE_rope)
+        add(text, " heads %lld rotary_dim %lld", (long long)p->heads, (long long)p->rotary_dim);
+    if (s == SIGNATURE_rope && p->rotary_offset)
+        add(text, " from %lld", (long long)p->rotary_offset);
+    if (s == SIGNATURE_rope && p->table_dtype)
+        add(text, " tables %s", dtype_names[p->table_dtype]);
+    if (planned)
+        add(text, " layout %d profile %d", (int)p->layout, (int)p->freqs.profile);
+    add(text, "%s%s", p->transpose ? " transpose" : "", p->accumulate ? " accumulate" : "");
+}
+
+static void describe_scores(struct text *text, const struct problem *p, enum signature s)
+{
+    add(text, "batch %lld heads %lld", (long long)p->batch, (long long)p->heads);
+    if (s == SIGNATURE_window) {
+        add(text, " window %lld x %lld%s", (long long)p->window_height,
+            (long long)p->window_width, p->window_class ? " and class" : "");
+        return;
+    }
+    add(text, " queries %lld keys %lld query_offset %lld%s%s%s", (long long)p->queries,
+        (long long)p->keys, (long long)p->query_offset, p->causal ? " causal" : "",
+        p->bidirectional ? " bidirectional" : "", p->slopes_by_batch ? " slopes by batch" : "");
+    if (s == SIGNATURE_relative || s == SIGNATURE_relative_sum)
+        add(text, " %s buckets %lld max_distance %lld%s%s", relative_names[p->relative],
+            (long long)p->num_buckets, (long long)p->max_distance,
+            p->without_c2p ? " without c2p" : "", p->with_p2c ? " with p2c" : "");
+}
+
 void problem_describe(const struct problem *p, char *text, size_t size)
 {
-    enum signature s = kernel_signature(p->kernel);
-    bool scores = s == SIGNATURE_alibi || s == SIGNATURE_t5;
-    bool planned = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
-    int n = scores
-                ? snprintf(text, size,
-                           "batch %lld heads %lld queries %lld keys %lld query_offset %lld%s%s",
-                           (long long)p->batch, (long long)p->heads, (long long)p->queries,
-                           (long long)p->keys, (long long)p->query_offset,
-                           p->causal ? " causal" : "", p->bidirectional ? " bidirectional" : "")
-                : snprintf(text, size, "batch %lld tokens %lld dim %lld first %lld kind %d",
-                           (long long)p->batch, (long long)p->tokens,
-                           (long long)(planned ? p->freqs.dim : p->dim), (long long)p->first,
-                           (int)p->position_kind);
-    size_t at = n < 0 || (size_t)n >= size ? size - 1 : (size_t)n;
-    if (s == SIGNATURE_rope)
-        n = snprintf(text + at, size - at, " heads %lld rotary_dim %lld%s", (long long)p->heads,
-                     (long long)p->rotary_dim, p->transpose ? " transpose" : "");
-    else if (planned)
-        n = snprintf(text + at, size - at, " layout %d profile %d", (int)p->layout,
-                     (int)p->freqs.profile);
+    struct text to = { text, size };
+    const enum signature s = kernel_signature(p->kernel);
+    if (kernel_on_scores(p->kernel))
+        describe_scores(&to, p, s);
     else
-        n = 0;
-    at = n < 0 || (size_t)n >= size - at ? size - 1 : at + (size_t)n;
-    snprintf(text + at, size - at, " pad %lld at %lld%s%s%s", (long long)p->pad,
-             (long long)p->offset_bytes, p->in_place ? " in-place" : "",
-             p->token_major ? " token-major" : "", p->special ? " special" : "");
+        describe_tokens(&to, p, s);
+    add(&to, " pad %lld at %lld%s%s%s", (long long)p->pad, (long long)p->offset_bytes,
+        p->in_place ? " in-place" : "", p->token_major ? " token-major" : "",
+        p->special ? " special" : "");
+    if (p->dtype || p->values)
+        add(&to, " %s", dtype_names[p->dtype]);
+    if (p->values)
+        add(&to, " of %s values", dtype_names[p->values]);
 }
 
 uint32_t bits_of(float value)
@@ -152,16 +191,20 @@ struct posenc_tensor *call_x(struct call *c)
 {
     static struct posenc_tensor none;
     switch (kernel_signature(c->problem.kernel)) {
-    case SIGNATURE_sinusoidal:
-        return &c->args.sinusoidal.x;
-    case SIGNATURE_learned:
-        return &c->args.learned.x;
-    case SIGNATURE_rope:
-        return &c->args.rope.x;
-    case SIGNATURE_alibi:
-        return &c->args.alibi.x;
-    case SIGNATURE_t5:
-        return &c->args.t5.x;
+#define X(signature)                                                                           \
+    case SIGNATURE_##signature:                                                                \
+        return &c->args.signature.x;
+        X(sinusoidal)
+        X(learned)
+        X(learned_grad)
+        X(rope)
+        X(alibi)
+        X(t5)
+        X(distance)
+        X(window)
+        X(relative)
+        X(relative_sum)
+#undef X
     case SIGNATURE_rope_table:
         break;
     }
@@ -171,20 +214,24 @@ struct posenc_tensor *call_x(struct call *c)
 struct posenc_tensor *call_out(struct call *c)
 {
     switch (kernel_signature(c->problem.kernel)) {
-    case SIGNATURE_sinusoidal:
-        return &c->args.sinusoidal.out;
-    case SIGNATURE_learned:
-        return &c->args.learned.out;
+#define OUT(signature)                                                                         \
+    case SIGNATURE_##signature:                                                                \
+        return &c->args.signature.out;
+        OUT(sinusoidal)
+        OUT(learned)
+        OUT(learned_grad)
+        OUT(rope)
+        OUT(alibi)
+        OUT(t5)
+        OUT(distance)
+        OUT(window)
+        OUT(relative)
+        OUT(relative_sum)
+#undef OUT
     case SIGNATURE_rope_table:
-        return &c->args.rope_table.cos;
-    case SIGNATURE_rope:
-        return &c->args.rope.out;
-    case SIGNATURE_alibi:
-        return &c->args.alibi.out;
-    case SIGNATURE_t5:
         break;
     }
-    return &c->args.t5.out;
+    return &c->args.rope_table.cos;
 }
 
 struct posenc_positions *call_positions(struct call *c)
@@ -194,15 +241,15 @@ struct posenc_positions *call_positions(struct call *c)
         return &c->args.sinusoidal.positions;
     case SIGNATURE_learned:
         return &c->args.learned.positions;
+    case SIGNATURE_learned_grad:
+        return &c->args.learned_grad.positions;
     case SIGNATURE_rope_table:
         return &c->args.rope_table.positions;
     case SIGNATURE_rope:
         return &c->args.rope.positions;
-    case SIGNATURE_alibi:
-    case SIGNATURE_t5:
-        break;
+    default:
+        return NULL;
     }
-    return NULL;
 }
 
 bool copy_outputs(struct copy *copy, const struct call *call)

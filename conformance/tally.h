@@ -15,9 +15,9 @@ struct tally {
     bool selected, skipped;
 };
 
-/* The case "<kernel>/f32/<suite>/<property>"; not `selected` when options leave it out. */
+/* The case "<kernel>/<dtype>/<suite>/<property>"; not `selected` when options leave it out. */
 void tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
-                 const char *suite, const char *property);
+                 enum posenc_dtype dtype, const char *suite, const char *property);
 /* Counts a check; returns `ok`.  The first that is not keeps its reason. */
 __attribute__((format(printf, 3, 4))) bool require(struct tally *t, bool ok, const char *format,
                                                    ...);

@@ -13,4 +13,13 @@
 bool variant(enum posenc_kernel kernel, enum posenc_profile profile, int v,
              struct problem *problem, const char **name);
 
+/* For the files of the list.  Variant v by its place, NULL past the last: tables and what adds
+ * them; everything else. */
+const char *table_variant(struct problem *problem, int v);
+const char *apply_variant(struct problem *problem, int v);
+/* n positions as an array (NULL: consecutive ones); storage in 16 bits, at an odd place. */
+void variant_at(struct problem *problem, enum posenc_position_kind kind,
+                const int64_t *positions, int64_t n);
+void variant_stored(struct problem *problem, enum posenc_dtype dtype, int64_t pad);
+
 #endif

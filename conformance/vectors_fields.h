@@ -17,7 +17,7 @@ struct field {
     const char *const *names; /* of an enum, NULL at the end */
 };
 
-enum { N_FIELDS = 57 };
+enum { N_FIELDS = 73 };
 extern const struct field problem_fields[N_FIELDS];
 
 /* Whether a field belongs to problems of a kernel. */

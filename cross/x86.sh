@@ -122,7 +122,7 @@ baseline_cpu() {
 # Of a level and a backend: what the CPU lacks, nothing where it runs.  A new backend gets its line here.
 baseline_lacks() {
     case $1-$2 in
-    *-avx512 | *-sleef_avx512 | *-autovec_v4) echo avx512f ;;
+    *-avx512 | *-avx512_bf16 | *-sleef_avx512 | *-autovec_v4) echo avx512f ;;
     sse2-avx2 | sse2-sleef_avx2 | sse2-autovec_v3) echo avx2 ;;
     avx2-avx2 | avx2-sleef_avx2 | avx2-autovec_v3) ;;
     *-scalar | *-libm) ;;

@@ -11,9 +11,10 @@
 #error "posenc's promises need IEEE arithmetic: do not build it with -ffast-math"
 #endif
 
-/* Arrays of a plan are padded with zeros to a multiple of this, so that kernels may read whole
- * vectors of them (never of a caller's memory).  At least the lanes of the widest f32 vector.
- */
+/* Rows of a plan's arrays are padded with zeros to a multiple of this, so that kernels may
+ * read whole vectors of them (never of a caller's memory), and each array is readable this
+ * far past its last row, so that they may where the array begins at a later pair
+ * (posenc_freqs_section()).  At least the lanes of the widest f32 vector. */
 enum { POSENC_PLAN_PAD = 64 };
 
 /* Rows of the two rotation tables: angle(64 a + 8 b + c) = anchor(a) + step8[b] + step1[c]. */
@@ -34,17 +35,46 @@ struct posenc_freqs {
     } ggml;
     uint32_t
         *turn_whole; /* [stride]: whole turns a position, where turn is what exceeds them */
-    void *memory;    /* the one allocation behind all of the arrays */
+    /* xPos; NULL without.  xpos_step [POSENC_BLOCK][stride]: zeta_i^(+-c / xpos_scale_base),
+     * what c positions more multiply cosines and sines by; minus with xpos_inverse. */
+    double *xpos_step;
+    double *xpos_rate_hi, *xpos_rate_lo; /* [stride]: +-log2(zeta_i) / xpos_scale_base, a sum */
+    double xpos_centre, xpos_reach;
+    int64_t section[3]; /* pairs of each axis where sections restart; 0 in other plans */
+    void *memory;       /* the one allocation behind all of the arrays; NULL in a section */
 };
 
-/* Profile exact, time > 0 of any fraction: the angle of each of n pairs from i is q quarter turns
- * and r radians, |r| <= pi/4, r with a relative error below 2^-51. */
+/* The plan of one section of a plan whose sections restart (section[0] is not 0), made of its
+ * arrays: one axis, of 2 section[axis] columns.  Lives as long as the plan. */
+struct posenc_freqs posenc_freqs_section(const struct posenc_freqs *freqs, int axis);
+
+/* Plan with xPos: the attention factor times zeta^(+-(position - centre) / xpos_scale_base)
+ * of n pairs from i, each with a relative error below 2^-51, for positions in reach or 64
+ * beyond.  Those of position + c are xpos_step[c * stride + pair] times as much. */
+void posenc_xpos_scale(const struct posenc_freqs *freqs, double position, int64_t i, int64_t n,
+                       double *scale);
+
+/* Plan with xPos: the greatest |position - centre| at which each of these is in [2^-126,
+ * 2^126]; negative where there is none. */
+static inline double posenc_xpos_reach(const struct posenc_freqs *freqs)
+{
+    return freqs->xpos_reach;
+}
+
+/* Profile exact, time > 0 of any fraction: the angle of each of n pairs from i is q quarter
+ * turns and r radians, |r| <= pi/4, r with a relative error below 2^-51. */
 void posenc_time_angles(const struct posenc_freqs *freqs, float time, int64_t i, int64_t n,
                         double *r, uint64_t *q);
 
 /* Profile ggml_f32: the angles of pairs i ... i + n - 1 from phi = phi_i; returns phi_(i+n). */
 float posenc_ggml_f32_angles(const struct posenc_freqs *freqs, float phi, int64_t i, int64_t n,
                              float *angles);
+
+/* Bytes of an element. */
+static inline size_t posenc_dtype_size(enum posenc_dtype dtype)
+{
+    return dtype == POSENC_F32 ? sizeof(float) : sizeof(uint16_t);
+}
 
 static inline size_t posenc_position_size(enum posenc_position_kind kind)
 {

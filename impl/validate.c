@@ -79,9 +79,10 @@ static enum posenc_status check_form(const struct posenc_tensor *t,
     if (t->rank < rule->least_rank || t->rank > rule->most_rank)
         return posenc_refuse(error, POSENC_ERR_SHAPE, names->rank, t->rank, rule->least_rank,
                              rule->most_rank);
-    if (t->dtype != POSENC_F32)
+    enum posenc_dtype last_dtype = rule->any_dtype ? POSENC_BF16 : POSENC_F32;
+    if ((unsigned)t->dtype > (unsigned)last_dtype)
         return posenc_refuse(error, POSENC_ERR_DTYPE, names->dtype, (double)t->dtype,
-                             POSENC_F32, POSENC_F32);
+                             POSENC_F32, (double)last_dtype);
     *empty = false;
     for (int i = 0; i < t->rank; i++) {
         bool last = i == t->rank - 1;
@@ -105,9 +106,10 @@ enum posenc_status posenc_check_tensor(struct posenc_tensor *tensor,
         return status;
     if (!tensor->data)
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, names->data, 0.0, 1.0, 0.0);
-    if ((uintptr_t)tensor->data % sizeof(float) != 0)
+    size_t item = posenc_dtype_size(tensor->dtype);
+    if ((uintptr_t)tensor->data % item != 0)
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, names->alignment,
-                             (double)((uintptr_t)tensor->data % sizeof(float)), 0.0, 0.0);
+                             (double)((uintptr_t)tensor->data % item), 0.0, 0.0);
     int last = tensor->rank - 1;
     if (tensor->shape[last] > 1 && tensor->stride[last] != 1)
         return posenc_refuse(error, POSENC_ERR_STRIDE, names->stride,
@@ -116,7 +118,7 @@ enum posenc_status posenc_check_tensor(struct posenc_tensor *tensor,
         if (tensor->shape[i] == 1)
             tensor->stride[i] = 0;
     tensor->stride[last] = 1;
-    if (!find_span(tensor->data, sizeof(float), tensor->rank, tensor->shape, tensor->stride,
+    if (!find_span(tensor->data, (int64_t)item, tensor->rank, tensor->shape, tensor->stride,
                    &checked->span))
         return posenc_refuse(error, POSENC_ERR_OVERFLOW, names->bytes, (double)UINTPTR_MAX, 0.0,
                              (double)PTRDIFF_MAX);
@@ -152,13 +154,14 @@ static bool same_strides(const struct posenc_tensor *a, const struct posenc_tens
     return same;
 }
 
-/* Two tensors woven into each other, as the cosines and sines of one [tokens, 2, half] array:
- * both together are a tensor with one dimension more, and its elements are distinct. */
+/* Two tensors of one type woven into each other, as the cosines and sines of one [tokens, 2,
+ * half] array: both together are a tensor with one dimension more, and its elements are
+ * distinct. */
 static bool are_woven(const struct posenc_tensor *a, const struct posenc_tensor *b)
 {
     int64_t shape[MAX_RANK + 1] = { 2 };
     int64_t bytes = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data);
-    int64_t stride[MAX_RANK + 1] = { bytes / (int64_t)sizeof(float) };
+    int64_t stride[MAX_RANK + 1] = { bytes / (int64_t)posenc_dtype_size(a->dtype) };
     for (int i = 0; i < a->rank; i++) {
         shape[i + 1] = a->shape[i];
         stride[i + 1] = a->stride[i];
@@ -186,16 +189,44 @@ enum posenc_status posenc_check_apart(struct span a, struct span b, const char *
                       : POSENC_OK;
 }
 
+enum posenc_status posenc_check_arrays(const void *data, int64_t rows, int64_t stride,
+                                       int64_t n, size_t item, const char *what,
+                                       struct span *span, struct posenc_error *error)
+{
+    const int64_t shape[2] = { rows, n }, strides[2] = { stride, 1 };
+    if (!data)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, what, 0.0, 1.0, 0.0);
+    if ((uintptr_t)data % item != 0 || !find_span(data, (int64_t)item, 2, shape, strides, span))
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, what, (double)((uintptr_t)data % item),
+                             0.0, 0.0);
+    return POSENC_OK;
+}
+
 enum posenc_status posenc_check_array(const void *data, int64_t n, size_t item,
                                       const char *what, struct span *span,
                                       struct posenc_error *error)
 {
-    const int64_t shape[1] = { n }, stride[1] = { 1 };
-    if (!data)
-        return posenc_refuse(error, POSENC_ERR_ARGUMENT, what, 0.0, 1.0, 0.0);
-    if ((uintptr_t)data % item != 0 || !find_span(data, (int64_t)item, 1, shape, stride, span))
-        return posenc_refuse(error, POSENC_ERR_ARGUMENT, what, (double)((uintptr_t)data % item),
-                             0.0, 0.0);
+    return posenc_check_arrays(data, 1, 0, n, item, what, span, error);
+}
+
+enum posenc_status posenc_check_index(const int32_t *index, int64_t n, int64_t end,
+                                      struct span out_span, struct posenc_error *error)
+{
+    struct span span;
+    enum posenc_status status = posenc_check_array(index, n, sizeof *index,
+                                                   "index (NULL or not aligned)", &span, error);
+    if (!status)
+        status = posenc_check_apart(span, out_span, "index (overlaps out)", error);
+    if (status)
+        return status;
+    int outside = 0;
+    for (int64_t i = 0; i < n; i++)
+        outside |= (index[i] < 0) | (index[i] >= end);
+    for (int64_t i = 0; outside && i < n; i++)
+        if (index[i] < 0 || index[i] >= end)
+            return posenc_refuse(error, POSENC_ERR_POSITION,
+                                 "an index (rows or columns - 1 at most)", index[i], 0.0,
+                                 (double)(end - 1));
     return POSENC_OK;
 }
 

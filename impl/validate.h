@@ -40,6 +40,7 @@ struct tensor_rule {
     const struct tensor_names *names;
     int least_rank, most_rank;
     int64_t least_last; /* last dimension */
+    bool any_dtype;     /* else f32 */
     bool output;        /* its elements must not overlap */
 };
 
@@ -65,10 +66,19 @@ enum posenc_status posenc_check_overlap(const struct posenc_tensor *a, struct sp
 enum posenc_status posenc_check_apart(struct span a, struct span b, const char *what,
                                       struct posenc_error *error);
 
-/* A dense input array: not NULL, aligned to `item` bytes. */
+/* Input arrays of n items each, `rows` of them, `stride` items apart: not NULL, aligned to
+ * `item` bytes. */
+enum posenc_status posenc_check_arrays(const void *data, int64_t rows, int64_t stride,
+                                       int64_t n, size_t item, const char *what,
+                                       struct span *span, struct posenc_error *error);
+/* One. */
 enum posenc_status posenc_check_array(const void *data, int64_t n, size_t item,
                                       const char *what, struct span *span,
                                       struct posenc_error *error);
+
+/* An array of n indices, each in [0, end), apart from out. */
+enum posenc_status posenc_check_index(const int32_t *index, int64_t n, int64_t end,
+                                      struct span out_span, struct posenc_error *error);
 
 /* Every position of [batch, tokens] in [least, most]; `what` names one.  Neither size is 0. */
 enum posenc_status posenc_check_positions(const struct posenc_positions *positions,

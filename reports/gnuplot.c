@@ -93,6 +93,23 @@ void gnuplot_string(FILE *script, const char *text)
     fputc('"', script);
 }
 
+void gnuplot_title(FILE *script, const char *set, const char *first, const char *caption)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s\n%s", first, caption);
+    fprintf(script, "set %s ", set);
+    gnuplot_string(script, text);
+    fputs(" noenhanced font ',15'\n", script);
+}
+
+void gnuplot_panel(FILE *script, double left, double right, double bottom, double top)
+{
+    fprintf(script,
+            "set lmargin at screen %g\nset rmargin at screen %g\nset bmargin at screen %g\n"
+            "set tmargin at screen %g\n",
+            left, right, bottom, top);
+}
+
 static void viridis(FILE *script, double most)
 {
     static const struct {

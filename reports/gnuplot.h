@@ -19,10 +19,15 @@ int gnuplot_end(FILE *script, const struct plot_target *target, char error[PLOT_
 
 /* A string in double quotes with what gnuplot would interpret escaped. */
 void gnuplot_string(FILE *script, const char *text);
-/* set palette: viridis (van der Walt and Smith), from dark to bright; for lines on white without
- * its bright end. */
+/* set palette: viridis (van der Walt and Smith), from dark to bright; for lines on white
+ * without its bright end. */
 void gnuplot_viridis(FILE *script);
 void gnuplot_viridis_lines(FILE *script);
+
+/* "set title 'TITLE\nCAPTION'", or "multiplot title"; where on the screen the next panel goes.
+ */
+void gnuplot_title(FILE *script, const char *set, const char *first, const char *caption);
+void gnuplot_panel(FILE *script, double left, double right, double bottom, double top);
 
 /* Cosine of the angle between rows a and b of a table; 0 where one of them is 0. */
 double plot_cosine(const float *table, int64_t dim, int64_t a, int64_t b);

@@ -195,6 +195,11 @@ static double least_error(const struct plot_curve *curves, size_t n)
 static const char *const dashes[] = { "1", "'-'", "'_'", "'_.'", "'_..'" };
 enum { N_DASHES = sizeof dashes / sizeof *dashes };
 
+/* Those of plot_colors that are seen as lines on white: yellow is not. */
+static const char *const line_colors[] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                           "#E69F00", "#56B4E9", "#999999", "#000000" };
+enum { N_LINE_COLORS = sizeof line_colors / sizeof *line_colors };
+
 /* Curves of a profile share a dash: the k-th profile met gets the k-th. */
 static int dash_of(const struct plot_curve *curves, size_t at)
 {
@@ -249,7 +254,7 @@ int plot_error(const struct plot_curve *curves, size_t n, const char *caption,
                 "%s$curve%zu using 1:2 with linespoints lw 2 dt %s pt %d ps 0.7 pointinterval "
                 "-%zu lc rgb '%s' title ",
                 c ? ", " : "", c, dashes[dash_of(curves, c) % N_DASHES], 4 + (int)c, 10 + 3 * c,
-                plot_colors[c % PLOT_COLORS]);
+                line_colors[c % N_LINE_COLORS]);
         gnuplot_string(s, curves[c].label);
     }
     fputc('\n', s);

@@ -42,8 +42,8 @@ struct plot_curve {
 int plot_error(const struct plot_curve *curves, size_t n, const char *caption,
                const struct plot_target *target, char error[PLOT_ERROR]);
 
-/* A rotation at work: some pairs turning with the position, and the product of a query and a key
- * by their offset, for a query near the start and one far out. */
+/* A rotation at work: some pairs turning with the position, and the product of a query and a
+ * key by their offset, for a query near the start and one far out. */
 enum { ROPE_PAIRS = 3, ROPE_TURNS = 8, ROPE_VECTORS = 2 };
 struct plot_rope {
     const char *caption;
@@ -78,8 +78,8 @@ struct plot_t5 {
 };
 int plot_t5(const struct plot_t5 *t5, const struct plot_target *target, char error[PLOT_ERROR]);
 
-/* A learned table as it is before training, beside the sinusoidal one: values, the similarity of
- * its positions, and how much each adds to tokens, as standard deviations. */
+/* A learned table as it is before training, beside the sinusoidal one: values, the similarity
+ * of its positions, and how much each adds to tokens, as standard deviations. */
 enum { LEARNED_BARS = 5 };
 struct plot_learned {
     const char *caption;
@@ -90,6 +90,50 @@ struct plot_learned {
 };
 int plot_learned(const struct plot_learned *learned, const struct plot_target *target,
                  char error[PLOT_ERROR]);
+
+/* Biases of several encodings, one head each: bias[curve][distance]. */
+enum { BIAS_CURVES = 5 };
+struct plot_bias {
+    const char *caption;
+    int64_t distances;
+    const char *names[BIAS_CURVES];
+    const float *bias;
+};
+int plot_bias(const struct plot_bias *bias, const struct plot_target *target,
+              char error[PLOT_ERROR]);
+
+/* xPos: the product of a query and a key of ones by their offset, without it and with it, and
+ * the factor zeta of some pairs for scale_base positions. */
+enum { XPOS_PAIRS = 4 };
+struct plot_xpos {
+    const char *caption;
+    int64_t n_offsets;
+    double scale_base;
+    double *product[2]; /* RoPE, xPos; over dim */
+    int64_t pair[XPOS_PAIRS];
+    double zeta[XPOS_PAIRS];
+};
+int plot_xpos(const struct plot_xpos *xpos, const struct plot_target *target,
+              char error[PLOT_ERROR]);
+
+/* DeBERTa: the column of each distance query - key from -reach to reach. */
+struct plot_deberta {
+    const char *caption;
+    int64_t position_buckets, max_distance, columns, reach;
+    const float *column; /* [2 reach + 1] */
+};
+int plot_deberta(const struct plot_deberta *deberta, const struct plot_target *target,
+                 char error[PLOT_ERROR]);
+
+/* Swin: the row of the table for each query and key of a window: row[n][n], n = height width.
+ */
+struct plot_swin {
+    const char *caption;
+    int64_t height, width, rows;
+    const float *row;
+};
+int plot_swin(const struct plot_swin *swin, const struct plot_target *target,
+              char error[PLOT_ERROR]);
 
 /* Of an array of records: GB/s by backend for each case of kernel `kernel` with the roof
  * marked, and accuracy against speed of a kernel's backends.  1: the records hold nothing to

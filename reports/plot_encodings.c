@@ -8,25 +8,6 @@
 
 enum { SIMILAR_CELLS = 256 };
 
-/* "set title 'TITLE\nCAPTION'", or of a multiplot. */
-static void title(FILE *s, const char *set, const char *first, const char *caption)
-{
-    char text[512];
-    snprintf(text, sizeof text, "%s\n%s", first, caption);
-    fprintf(s, "set %s ", set);
-    gnuplot_string(s, text);
-    fputs(" noenhanced font ',15'\n", s);
-}
-
-/* Where on the screen the next panel goes. */
-static void panel(FILE *s, double left, double right, double bottom, double top)
-{
-    fprintf(s,
-            "set lmargin at screen %g\nset rmargin at screen %g\nset bmargin at screen %g\n"
-            "set tmargin at screen %g\n",
-            left, right, bottom, top);
-}
-
 /* ---- rope ---- */
 
 /* Arrows from the centre to where (1, 0) is at each position; the first and the last have their
@@ -34,7 +15,7 @@ static void panel(FILE *s, double left, double right, double bottom, double top)
 static void draw_pair(FILE *s, const struct plot_rope *rope, int k)
 {
     double left = 0.07 + 0.325 * k;
-    panel(s, left, left + 0.24, 0.55, 0.862);
+    gnuplot_panel(s, left, left + 0.24, 0.55, 0.862);
     fprintf(s,
             "unset label\nset size ratio 1\nset xrange [-1.35:1.35]\nset yrange [-1.35:1.35]\n"
             "set xtics 1\nset ytics 1\nset xlabel 'channel %lld'\nset ylabel 'channel %lld'\n"
@@ -83,7 +64,7 @@ static double least_product(const struct plot_rope *rope)
 static void draw_products(FILE *s, const struct plot_rope *rope)
 {
     int64_t every = rope->n_offsets / 48 + 1;
-    panel(s, 0.07, 0.96, 0.08, 0.41);
+    gnuplot_panel(s, 0.07, 0.96, 0.08, 0.41);
     fprintf(
         s,
         "unset label\nset size noratio\nset xrange [0:%lld]\nset yrange [%g:1.3]\nset xtics "
@@ -118,9 +99,9 @@ int plot_rope(const struct plot_rope *rope, const struct plot_target *target,
         return -1;
     product_data(s, rope);
     gnuplot_viridis_lines(s);
-    title(s, "multiplot title",
-          "Rotary encoding: each pair of channels turns with the position, here 0 to 7",
-          rope->caption);
+    gnuplot_title(s, "multiplot title",
+                  "Rotary encoding: each pair of channels turns with the position, here 0 to 7",
+                  rope->caption);
     fprintf(s,
             "set parametric\nset samples 200\nunset key\nset cbrange [0:%d]\nset cbtics 1\n"
             "unset colorbox\n",
@@ -159,8 +140,9 @@ int plot_alibi(const struct plot_alibi *alibi, const struct plot_target *target,
         return -1;
     alibi_data(s, alibi);
     gnuplot_viridis_lines(s);
-    title(s, "multiplot title", "ALiBi: the bias each head adds to a score", alibi->caption);
-    panel(s, 0.08, 0.52, 0.12, 0.80);
+    gnuplot_title(s, "multiplot title", "ALiBi: the bias each head adds to a score",
+                  alibi->caption);
+    gnuplot_panel(s, 0.08, 0.52, 0.12, 0.80);
     fprintf(s,
             "set title 'bias by distance'\nset xlabel 'distance, in tokens'\nset ylabel 'bias "
             "(added before the softmax)'\nunset key\nset cbrange [1:%lld]\nset cblabel 'head'\n"
@@ -168,7 +150,7 @@ int plot_alibi(const struct plot_alibi *alibi, const struct plot_target *target,
             "plot $bias using 1:2:3 with lines lw %d lc palette\n",
             (long long)(alibi->heads > 1 ? alibi->heads : 2), (long long)(alibi->distances - 1),
             alibi->heads <= 16 ? "set cbtics 1\n" : "", alibi->heads <= 16 ? 2 : 1);
-    panel(s, 0.68, 0.97, 0.12, 0.80);
+    gnuplot_panel(s, 0.68, 0.97, 0.12, 0.80);
     fprintf(
         s,
         "unset colorbox\nset title 'slope of each head'\nset xlabel 'head'\nset ylabel 'slope "
@@ -192,9 +174,9 @@ int plot_t5(const struct plot_t5 *t5, const struct plot_target *target, char err
         fprintf(s, "%lld %g %g\n", (long long)(i - t5->reach), (double)t5->bidirectional[i],
                 (double)t5->causal[i]);
     fputs("END\n", s);
-    title(s, "title",
-          "T5: the bucket of each relative position; a bucket has one bias per head",
-          t5->caption);
+    gnuplot_title(s, "title",
+                  "T5: the bucket of each relative position; a bucket has one bias per head",
+                  t5->caption);
     long long max = (long long)t5->max_distance;
     fprintf(
         s,
@@ -247,16 +229,17 @@ int plot_learned(const struct plot_learned *learned, const struct plot_target *t
     int64_t every = (learned->tokens + SIMILAR_CELLS - 1) / SIMILAR_CELLS;
     learned_data(s, learned);
     gnuplot_viridis(s);
-    title(s, "multiplot title", "Learned encoding before training: a table drawn at random",
-          learned->caption);
-    panel(s, 0.07, 0.90, 0.56, 0.885);
+    gnuplot_title(s, "multiplot title",
+                  "Learned encoding before training: a table drawn at random",
+                  learned->caption);
+    gnuplot_panel(s, 0.07, 0.90, 0.56, 0.885);
     fprintf(
         s,
         "unset key\nset title 'Learned table: value of each dimension at each position'\nset "
         "xlabel 'dimension'\nset ylabel 'position'\nset cblabel 'value'\nset xrange "
         "[-0.5:%g]\nset yrange [-0.5:%g]\nplot $table matrix with image\n",
         (double)learned->dim - 0.5, (double)learned->tokens - 0.5);
-    panel(s, 0.18, 0.53, 0.08, 0.44);
+    gnuplot_panel(s, 0.18, 0.53, 0.08, 0.44);
     fprintf(
         s,
         "unset colorbox\nset title 'Standard deviation of what is added'\nset xlabel 'standard "
@@ -267,7 +250,7 @@ int plot_learned(const struct plot_learned *learned, const struct plot_target *t
         "'%s', "
         "$deviations using 2:1:4 with labels left offset 0.6,0\n",
         LEARNED_BARS - 0.4, plot_colors[0]);
-    panel(s, 0.64, 0.90, 0.08, 0.44);
+    gnuplot_panel(s, 0.64, 0.90, 0.08, 0.44);
     fprintf(
         s,
         "set colorbox\nset offsets 0, 0, 0, 0\nset title 'Cosine similarity of its positions'\n"

@@ -42,8 +42,10 @@ static void case_label(const struct bench_row *b, char *text, size_t bytes)
 {
     const char *last = strrchr(b->id, '/'), *comma = *b->footprint ? ", " : "";
     bool given = strcmp(b->profile, "given") == 0;
-    snprintf(text, bytes, "%s\n%s%s%s%s%s", last ? last + 1 : b->id, b->footprint, comma,
-             show_bytes(b->bytes), given ? "" : ", ", given ? "" : b->profile);
+    const char *dtype = narrow_name(b->dtype);
+    snprintf(text, bytes, "%s\n%s%s%s%s%s%s%s", last ? last + 1 : b->id, b->footprint, comma,
+             show_bytes(b->bytes), *dtype ? ", " : "", dtype, given ? "" : ", ",
+             given ? "" : b->profile);
 }
 
 /* Backends with a number in any of the cases, in the order of the records. */
@@ -196,7 +198,7 @@ static size_t points_of(const struct results *r, const char *kernel, struct poin
         struct point here[MAX_ROWS];
         for (size_t i = 0; i < n; i++) {
             const struct conf_row *e =
-                worst_error(r, kernel, rows[i]->backend, rows[i]->profile);
+                worst_error(r, kernel, rows[i]->dtype, rows[i]->backend, rows[i]->profile);
             if (*rows[i]->refused || !e || strcmp(e->metric, "exact") == 0 ||
                 (metric && strcmp(metric, e->metric) != 0))
                 continue;

@@ -101,11 +101,19 @@ static int count_of(const json_t *j, const char *path, int otherwise)
     return value >= 0.0 && value <= 1e9 ? (int)value : otherwise;
 }
 
+/* Results of others may not say it. */
+static const char *dtype_of(const json_t *j)
+{
+    const char *dtype = record_text(j, "dtype");
+    return *dtype ? dtype : "f32";
+}
+
 static void add_bench(struct results *r, const json_t *j)
 {
     struct bench_row row = {
         .id = record_text(j, "case"),
         .kernel = record_text(j, "kernel"),
+        .dtype = dtype_of(j),
         .profile = record_text(j, "profile"),
         .backend = record_text(j, "backend"),
         .family = record_text(j, "family"),
@@ -148,7 +156,7 @@ static void add_conf(struct results *r, const json_t *j)
     struct conf_row row = {
         .id = record_text(j, "case"),
         .kernel = record_text(j, "kernel"),
-        .dtype = record_text(j, "dtype"),
+        .dtype = dtype_of(j),
         .profile = record_text(j, "profile"),
         .backend = record_text(j, "backend"),
         .family = record_text(j, "family"),
@@ -322,14 +330,16 @@ static double severity(const struct conf_row *c)
     return c->limit > 0.0 ? c->max / c->limit : c->max > 0.0 ? 1e300 : 0.0;
 }
 
+const char *narrow_name(const char *dtype) { return strcmp(dtype, "f32") == 0 ? "" : dtype; }
+
 const struct conf_row *worst_error(const struct results *r, const char *kernel,
-                                   const char *backend, const char *profile)
+                                   const char *dtype, const char *backend, const char *profile)
 {
     const struct conf_row *worst = NULL;
     for (size_t i = 0; i < r->n_conf; i++) {
         const struct conf_row *c = &r->conf[i];
-        if (!*c->metric || !matches(kernel, c->kernel) || !matches(backend, c->backend) ||
-            !matches(profile, c->profile))
+        if (!*c->metric || !matches(kernel, c->kernel) || !matches(dtype, c->dtype) ||
+            !matches(backend, c->backend) || !matches(profile, c->profile))
             continue;
         bool same = worst && strcmp(worst->metric, c->metric) == 0;
         if (!worst || (same ? c->max > worst->max : severity(c) > severity(worst)))

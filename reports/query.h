@@ -14,8 +14,8 @@ struct backend_row {
 };
 
 struct bench_row {
-    const char *id, *kernel, *profile, *backend, *family, *footprint, *refused, *roof_kind,
-        *roof_variant;
+    const char *id, *kernel, *dtype, *profile, *backend, *family, *footprint, *refused,
+        *roof_kind, *roof_variant;
     double median, min, lo, hi, level, bytes, gbps, roof_gbps, roof_ratio, vs_libm, vs_autovec,
         null_pct;
     int threads, rounds;
@@ -55,10 +55,12 @@ struct tally tally_conf(const struct results *results, const char *kernel, const
 bool conforms(const struct results *results, const char *kernel, const char *backend,
               bool *checked);
 
-/* The row with the largest error of a kernel, backend and profile (NULL: any); NULL
- * when none. */
+/* The row with the largest error of a kernel, type of storage, backend and profile (NULL: any);
+ * NULL when none. */
 const struct conf_row *worst_error(const struct results *results, const char *kernel,
-                                   const char *backend, const char *profile);
+                                   const char *dtype, const char *backend, const char *profile);
+/* What a label says of a type: "" of f32, which nobody needs to be told, and of none. */
+const char *narrow_name(const char *dtype);
 
 /* Who serves a kernel when none is named: the backend's id, or "". */
 const char *default_backend(const struct results *results, const char *kernel);

@@ -1,7 +1,7 @@
 /*
  * Records, schema posenc.results/1: one JSON object a line, its member "t" saying which kind
- * (header, env, backend, model, conf, bench, pair, footer).  Lines are flushed as they come, so
- * a run that dies leaves a readable file, recognised by its missing footer.  No NaN or
+ * (header, env, kernel, backend, model, conf, bench, pair, footer).  Lines are flushed as they
+ * come, so a run that dies leaves a readable file, recognised by its missing footer.  No NaN or
  * infinity: those are the strings "nan", "inf", "-inf".  Members and kinds a reader does not
  * know are ignored.
  */

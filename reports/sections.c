@@ -67,7 +67,7 @@ static size_t trusted_rows(const struct results *r, const char *id,
 
 static const char *error_text(const struct results *r, const struct bench_row *b)
 {
-    const struct conf_row *c = worst_error(r, b->kernel, b->backend, b->profile);
+    const struct conf_row *c = worst_error(r, b->kernel, b->dtype, b->backend, b->profile);
     return c ? show_error(c->max, c->metric) : "not measured";
 }
 
@@ -92,7 +92,7 @@ static void default_cell(const struct results *r, const struct bench_row *const 
 static void error_cell(const struct results *r, const struct bench_row *b,
                        const struct look *look, struct grid *grid)
 {
-    const struct conf_row *c = worst_error(r, b->kernel, b->backend, b->profile);
+    const struct conf_row *c = worst_error(r, b->kernel, b->dtype, b->backend, b->profile);
     if (!c)
         grid_cell(grid, look->labels ? "not measured" : "-");
     else if (strcmp(c->metric, "exact") == 0 || !look->labels)
@@ -121,8 +121,9 @@ static bool answer(const struct results *r, const json_t *one, const json_t *mod
         grid_cell(grid, "**%s**", fastest);
         grid_cell(grid, "%s", show_time(best->median));
     } else {
-        grid_cell(grid, "%s %s%s%s", best->kernel, short_shape(id, model), *profile ? " " : "",
-                  profile);
+        const char *dtype = narrow_name(best->dtype);
+        grid_cell(grid, "%s %s%s%s%s%s", best->kernel, short_shape(id, model),
+                  *dtype ? " " : "", dtype, *profile ? " " : "", profile);
         grid_cell(grid, "%s", fastest);
     }
     grid_cell(grid, "%s", show_rate(best->gbps));
@@ -270,12 +271,14 @@ static void case_cells(const struct results *r, const struct bench_row *b,
     const json_t *model = NULL, *one = model_case(r, b->id, &model);
     const char *profile = strcmp(b->profile, "given") == 0 ? "" : b->profile,
                *comma = *profile ? ", " : "";
+    const char *dtype = narrow_name(b->dtype);
     char shape[224], roof[96] = "-";
     if (one)
         snprintf(shape, sizeof shape, "%.90s: %.64s%s%s", record_text(model, "title"),
                  record_text(one, "label"), comma, profile);
     else
-        snprintf(shape, sizeof shape, "%.96s%s%s", short_shape(b->id, NULL), comma, profile);
+        snprintf(shape, sizeof shape, "%.96s%s%s%s%s", short_shape(b->id, NULL),
+                 *dtype ? ", " : "", dtype, comma, profile);
     if (b->roof_gbps > 0.0)
         snprintf(roof, sizeof roof, "%s GB/s (%.30s%s%.30s)", show_rate(b->roof_gbps),
                  b->roof_kind, *b->roof_variant ? ", " : "", b->roof_variant);

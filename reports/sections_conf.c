@@ -127,28 +127,51 @@ void section_matrix_by_suite(const struct results *r, const struct look *look,
     }
 }
 
+/* f32, and what else was timed, or was checked alone. */
+static bool is_of_interest(const struct results *r, const char *dtype)
+{
+    bool plain = strcmp(dtype, "f32") == 0, other = false;
+    for (size_t i = 0; i < r->n_bench; i++)
+        if (strcmp(r->bench[i].dtype, dtype) == 0)
+            return true;
+    for (size_t i = 0; i < r->n_conf && !other; i++)
+        other = strcmp(r->conf[i].dtype, "f32") == 0;
+    return plain || !other;
+}
+
+static void worst_error_cells(const struct conf_row *c, struct grid *grid)
+{
+    grid_cell(grid, "%s", c->kernel);
+    grid_cell(grid, "%s", c->dtype);
+    grid_cell(grid, "%s", c->profile);
+    grid_cell(grid, "%s", c->backend);
+    grid_cell(grid, "%s", show_error(c->max, c->metric));
+    grid_cell(grid, "%.3g", c->limit);
+    grid_cell(grid, "%s", c->witness);
+    if (c->checked > 0.0)
+        grid_cell(grid, "%s, %s values", c->coverage, show_count(c->checked));
+    else
+        grid_cell(grid, "%s", c->coverage);
+}
+
 void section_worst_errors(const struct results *r, struct grid *grid)
 {
-    static const char *const profiles[] = { "exact", "hf_f32", "given" };
-    grid_begin(grid, "kernel|profile|backend|>worst error|>limit|at|evidence");
+    static const char *const profiles[] = { "exact", "hf_f32", "ggml_f32", "torch_exp_f32",
+                                            "given" };
+    static const char *const dtypes[] = { "f32", "f16", "bf16" };
+    enum { PROFILES = sizeof profiles / sizeof *profiles, DTYPES = 3 };
+    grid_begin(grid, "kernel|type|profile|backend|>worst error|>limit|at|evidence");
     for (size_t k = 0; k < r->n_kernels; k++)
-        for (size_t p = 0; p < 3; p++)
-            for (size_t b = 0; b < r->n_backends; b++) {
-                const struct conf_row *c =
-                    worst_error(r, r->kernels[k], r->backends[b].id, profiles[p]);
-                if (!c)
-                    continue;
-                grid_cell(grid, "%s", c->kernel);
-                grid_cell(grid, "%s", c->profile);
-                grid_cell(grid, "%s", c->backend);
-                grid_cell(grid, "%s", show_error(c->max, c->metric));
-                grid_cell(grid, "%.3g", c->limit);
-                grid_cell(grid, "%s", c->witness);
-                if (c->checked > 0.0)
-                    grid_cell(grid, "%s, %s values", c->coverage, show_count(c->checked));
-                else
-                    grid_cell(grid, "%s", c->coverage);
-            }
+        for (int d = 0; d < DTYPES; d++) {
+            size_t n = is_of_interest(r, dtypes[d]) ? PROFILES : 0;
+            for (size_t p = 0; p < n; p++)
+                for (size_t b = 0; b < r->n_backends; b++) {
+                    const struct conf_row *c = worst_error(r, r->kernels[k], dtypes[d],
+                                                           r->backends[b].id, profiles[p]);
+                    if (c)
+                        worst_error_cells(c, grid);
+                }
+        }
 }
 
 /* The ranges of a kernel and profile in order of appearance. */
@@ -159,7 +182,7 @@ static size_t ranges_of(const struct results *r, const char *kernel, const char 
     for (size_t i = 0; i < r->n_conf; i++) {
         const struct conf_row *c = &r->conf[i];
         if (!*row_range(c) || strcmp(c->kernel, kernel) != 0 ||
-            strcmp(c->profile, profile) != 0 || !*c->metric)
+            strcmp(c->profile, profile) != 0 || !*c->metric || *narrow_name(c->dtype))
             continue;
         size_t k = 0;
         while (k < n && strcmp(ranges[k], row_range(c)) != 0)
@@ -180,7 +203,8 @@ static const struct conf_row *range_row(const struct results *r, const char *ker
     for (size_t i = 0; i < r->n_conf; i++) {
         const struct conf_row *c = &r->conf[i];
         if (strcmp(c->kernel, kernel) != 0 || strcmp(c->profile, profile) != 0 ||
-            strcmp(c->backend, backend) != 0 || strcmp(row_range(c), range) != 0 || !*c->metric)
+            strcmp(c->backend, backend) != 0 || strcmp(row_range(c), range) != 0 ||
+            !*c->metric || *narrow_name(c->dtype))
             continue;
         bool same = worst && strcmp(worst->metric, c->metric) == 0;
         if (!worst || (same ? c->max > worst->max : strcmp(c->metric, "abs") == 0))

@@ -24,7 +24,13 @@ refuses 'unknown format' '--out: cvs: did you mean csv' table sinusoidal --dim 8
 refuses 'unknown report format' '--out: junitt: did you mean junit' verify --out junitt:x.xml
 refuses 'format without path' 'expected FORMAT or FORMAT:PATH' table sinusoidal --dim 8 --out csv:
 refuses 'unknown suite' '--suite: memry: did you mean memory' verify --suite memry
-refuses 'unknown element type' '--dtype: f12: expected f32' verify --dtype f12
+refuses 'unknown element type' '--dtype: f12: did you mean f32.*expected one of f32, f16, bf16' verify --dtype f12
+refuses 'one good element type, one bad' '--dtype: half: expected one of f32' bench --dtype f16,half
+refuses 'element type of what has none' '--dtype: has no effect here: it is for list cases' list kernels --dtype bf16
+refuses 'element type of everything' '--dtype: has no effect here' list --dtype bf16
+refuses 'unknown element type of a table' '--dtype: bfloat16: .*bf16' table sinusoidal --dim 8 --dtype bfloat16 --out csv:x.csv
+refuses 'NumPy knows no bf16' 'npy: NumPy has no bf16: expected csv or safetensors' \
+    table sinusoidal --dim 8 --dtype bf16 --out npy:x.npy
 refuses 'unknown layout' '--layout: sincos: .*sin_cos' table sinusoidal $table --layout sincos
 refuses 'unknown profile' '--profile: exakt: did you mean exact' table sinusoidal $table --profile exakt
 refuses 'unknown scaling' '--scaling: yam: .*yarn' table rope_table $table --scaling yam
@@ -71,8 +77,38 @@ refuses 'sections of too few pairs' '--mrope-section: 3 pairs: expected sections
     table rope_table $table --mrope-section 1,1,1
 refuses 'sections of the whole head' '--mrope-section: 4 pairs: expected sections that add up to 2' \
     table rope_table $table --rotary-dim 4 --mrope-section 2,2
-refuses 'sections of a sinusoidal table' '--mrope-section: has no effect here: it is for rope_table' \
-    table sinusoidal $table --mrope-section 2,2
+refuses 'sections of a sinusoidal table that add up to less' '--mrope-section: 3 pairs: .*add up to 4, half of dim' \
+    table sinusoidal $table --mrope-section 2,1
+for layout in chunked interleaved; do
+    refuses "a sinusoidal table with sections $layout" "--mrope-layout: $layout: expected restarted" \
+        table sinusoidal $table --mrope-section 2,2 --mrope-layout $layout
+done
+refuses 'order without a grid' '--grid-order: has no effect here: it needs --grid' \
+    table rope_table $table --mrope-section 2,2 --grid-order columns
+refuses 'unknown order' '--grid-order: column: did you mean columns' \
+    table rope_table $table --mrope-section 2,2 --grid 4 --grid-order column
+refuses 'scale without a grid' '--grid-scale: has no effect here: it needs --grid' table sinusoidal $table --grid-scale 6
+refuses 'scale and a first position' '--first: has no effect here: --grid-scale counts from 1' \
+    table sinusoidal $table --mrope-section 2,2 --grid 4 --grid-scale 6 --first 3
+for value in 0 -1 nan two ''; do
+    refuses "grid scale '$value'" '--grid-scale: .*expected a finite number above 0' \
+        table sinusoidal $table --mrope-section 2,2 --grid 4 --grid-scale "$value"
+done
+for option in '--xpos-centre 3' --xpos-inverse; do
+    # shellcheck disable=SC2086  # an option and its value
+    refuses "$option without a base" "${option%% *}: has no effect here: it needs --xpos-scale-base" \
+        table rope_table $table $option
+done
+for value in 0 -512 inf many ''; do
+    refuses "xPos base '$value'" '--xpos-scale-base: .*expected a finite number above 0' \
+        table rope_table $table --xpos-scale-base "$value"
+done
+refuses 'xPos of a sinusoidal table' '--xpos-scale-base: has no effect here: it is for rope_table' \
+    table sinusoidal $table --xpos-scale-base 512
+refuses 'xPos in an f32 profile' '--(profile|xpos-scale-base): .*expected' \
+    table rope_table $table --xpos-scale-base 512 --profile hf_f32
+refuses 'xPos of several axes' 'xpos.*expected|mrope.*expected' \
+    table rope_table $table --xpos-scale-base 512 --mrope-section 2,2
 refuses 'layout without sections' '--mrope-layout: has no effect here: it needs --mrope-section' \
     table rope_table $table --mrope-layout restarted
 refuses 'unknown layout of sections' '--mrope-layout: chunk: did you mean chunked' \
@@ -82,7 +118,8 @@ refuses 'sections that restart and a scaling' '--scaling: linear: expected none 
 refuses 'sections that restart, iterated' '--profile: ggml_f32: expected one of exact, hf_f32' \
     table rope_table $table --mrope-section 2,2 --mrope-layout restarted --profile ggml_f32
 refuses 'grid without sections' '--grid: has no effect here: it needs --mrope-section' table rope_table $table --grid 4
-refuses 'grid of a sinusoidal table' '--grid: has no effect here: it is for rope_table' table sinusoidal $table --grid 4
+refuses 'grid of a sinusoidal table without sections' '--grid: has no effect here: it needs --mrope-section' \
+    table sinusoidal $table --grid 4
 for value in 0 -1 1.5 4x4 3000000000 ''; do
     refuses "grid '$value'" '--grid: .*expected an integer from 1' table rope_table $table --mrope-section 2,2 --grid "$value"
 done

@@ -14,8 +14,15 @@ if [ $status = 2 ] && grep -q usage stderr && [ ! -s stdout ]; then pass 'no com
 succeeds 'list' '^\* ' list
 succeeds 'list backends' '^. scalar +template' list backends
 succeeds 'list kernels' '^rope_half +apply' list kernels
+succeeds 'list methods' '^deberta ' list methods
 succeeds 'list models' '^llama-3.1-8b ' list models
 succeeds 'list cases' '^[0-9]+ golden vectors, SHA-256 [0-9a-f]{64}' list cases
+succeeds 'list cases of a type' '^rope_half/f32/' list cases --dtype f32
+if grep -q '^[a-z0-9_]*/[^f]' stdout || grep -q '^[a-z0-9_]*/f16' stdout; then
+    fail 'no other type among them' "$(grep -c . stdout) lines"
+else
+    pass 'no other type among them'
+fi
 succeeds 'list roofs' 'in place' list roofs
 succeeds 'list profiles' '^ggml_f32 ' list profiles
 succeeds 'list scalings' '^longrope ' list scalings
@@ -31,6 +38,31 @@ run "$POSENC" report r.jsonl --out csv
 if [ $status = 0 ] && cmp -s stdout work/r.csv; then pass 'saved results render the same'; else fail 'saved results render the same' "exit $status"; fi
 rm -f work/*
 
+run "$POSENC" verify --kernel alibi --backend scalar --dtype bf16,f16 --out jsonl:r.jsonl
+if [ $status = 0 ] && grep '"t": *"conf"' work/r.jsonl >conf && ! grep -v '"dtype": *"b*f16".*"case": *"alibi/b*f16/' conf; then
+    pass 'verify of two types'
+else
+    fail 'verify of two types' "exit $status"
+fi
+kernels=$("$POSENC" list kernels | grep -c '^[a-z_0-9]* *\(table\|apply\) ')
+if [ "$(grep -c '"t": *"kernel"' work/r.jsonl)" = "$kernels" ] && grep -q '"encodings": *\["DeBERTa", *"Shaw keys", *"Transformer-XL"\]' work/r.jsonl; then
+    pass 'records of kernels name encodings'
+else
+    fail 'records of kernels name encodings' "$(grep -c '"t": *"kernel"' work/r.jsonl)"
+fi
+rm -f work/*
+run "$POSENC" bench --kernel rope_half --backend scalar --dtype f16,bf16 --model llama-3.1-8b --case '*-decode' --budget 1 --out jsonl:r.jsonl
+if [ $status = 77 ]; then
+    skip 'bench of two types' "$(cat stderr)"
+elif [ $status = 0 ] && [ "$(grep -c '"t": *"bench".*"dtype": *"f16".*rope_half/f16/given/llama-3.1-8b-decode' work/r.jsonl)" = 1 ] &&
+    [ "$(grep -c '"t": *"bench".*"dtype": *"bf16".*rope_half/bf16/given/llama-3.1-8b-decode' work/r.jsonl)" = 1 ] &&
+    [ "$(grep -c '"bytes": *20480,' work/r.jsonl)" = 2 ] && ! grep -q '/f32/' work/r.jsonl; then # 40 heads of 128, read and written
+    pass 'bench of two types'
+else
+    fail 'bench of two types' "exit $status"
+fi
+rm -f work/*
+
 case_id=$("$POSENC" list cases 2>stderr | awk 'NR == 3 { print $1 }')
 succeeds "explain $case_id" '^Parameters' explain "$case_id"
 succeeds 'explain shows every backend' 'scalar .*pass' explain "$case_id"
@@ -40,14 +72,14 @@ if grep -q 'sinusoidal: scalar (POSENC_BACKEND=scalar)' stderr; then pass 'POSEN
 
 # A run without results of its own is killed with its file; a signal in the middle of the others leaves
 # a valid file that says it is not complete, and leaves it soon.
-start() { # FILE LINES ARGUMENTS...: in the background, until the file it writes has so many lines
-    file=$1 lines=$2
-    shift 2
+start() { # FILE LINES PATTERN ARGUMENTS...: in the background, until the file it writes has so many such lines
+    file=$1 lines=$2 pattern=$3
+    shift 3
     (cd work && exec "$POSENC" "$@" >"$scratch/stdout" 2>"$scratch/stderr") &
     pid=$!
-    while kill -0 $pid 2>kill.log && [ "$(cat work/$file 2>cat.log | wc -l)" -lt $lines ]; do :; done
+    while kill -0 $pid 2>kill.log && [ "$(cat work/$file 2>cat.log | grep -c "$pattern")" -lt $lines ]; do :; done
 }
-start 't.csv*' 1 table sinusoidal --dim 1024 --tokens 400000 --out csv:t.csv
+start 't.csv*' 1 . table sinusoidal --dim 1024 --tokens 400000 --out csv:t.csv
 kill -TERM $pid
 wait $pid
 if [ -z "$(ls work)" ]; then pass 'killed: no file'; else fail 'killed: no file' "files: $(ls work)"; fi
@@ -56,7 +88,7 @@ interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
     name="$1: a valid file" signal=$2 expected=$3 result=$4 lines=$5
     shift 5
     rm -rf work/*
-    start "$result*" $lines "$@"
+    start "$result*" $lines '"t": *"\(conf\|bench\)"' "$@"
     kill -$signal $pid
     wait $pid
     status=$?
@@ -66,15 +98,15 @@ interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
         fail "$name" "exit $status, files: $(ls work)"
     fi
 }
-interrupted 'interrupted' INT 130 r.jsonl 20 verify --full --out jsonl:r.jsonl
-interrupted 'terminated' TERM 143 r.jsonl 20 verify --full --out jsonl:r.jsonl
-interrupted 'hung up in the folder of a report' HUP 129 rep/results.jsonl 20 report --dir rep
+interrupted 'interrupted' INT 130 r.jsonl 5 verify --full --out jsonl:r.jsonl
+interrupted 'terminated' TERM 143 r.jsonl 5 verify --full --out jsonl:r.jsonl
+interrupted 'hung up in the folder of a report' HUP 129 rep/results.jsonl 5 report --dir rep
 if [ "$(ls work/rep | head -n 1)" = report.md ]; then pass 'and a report of it'; else fail 'and a report of it' "$(ls work/rep)"; fi
 run "$POSENC" bench --case nope
 if [ $status = 77 ]; then
     skip 'interrupted in a timing' "$(cat stderr)"
 else
-    interrupted 'interrupted in a timing' INT 130 r.jsonl 12 bench --full --out jsonl:r.jsonl
+    interrupted 'interrupted in a timing' INT 130 r.jsonl 1 bench --full --out jsonl:r.jsonl
 fi
 rm -rf work/*
 finish

@@ -19,18 +19,19 @@ has() { # NAME SECTION...: explain NAME prints each section, with something in i
     sed -n 's/.*caught by posenc verify --case //p' stdout >>named
 }
 : >named
-for name in $kernels; do has "$name" Definition Shapes Parameters Source Traps 'Used by'; done
+for name in $kernels; do has "$name" 'Encodings it serves' Definition Shapes Parameters Source Traps 'Used by'; done
 for name in $profiles; do has "$name" Definition Source Traps 'Used by'; done
 for name in $scalings; do has "$name" Definition Parameters Source 'Used by'; done
-methods='mrope vision_rope timestep_embedding'
-for name in $methods; do has "$name" Definition Parameters Example Source Traps; done
+methods=$("$POSENC" list methods | awk 'NR > 1 { print $1 }')
+for name in $methods; do has "$name" Definition Parameters Source Traps; done
 
 count() { if [ "$2" -ge "$3" ]; then pass "$1"; else fail "$1" "$2, expected $3 at least"; fi; }
-count 'every kernel has a topic' "$(echo "$kernels" | wc -w)" 10
+count 'every kernel has a topic' "$(echo "$kernels" | wc -w)" 18
+count 'every method is listed' "$(echo "$methods" | wc -w)" 15
 count 'every profile is listed' "$(echo "$profiles" | wc -w)" 4
 count 'every scaling is listed' "$(echo "$scalings" | wc -w)" 8
 count 'cases are named' "$(wc -l <named)" 20
-run sh -c '"$0" list profiles; "$0" list scalings' "$POSENC"
+run sh -c '"$0" list profiles; "$0" list scalings; "$0" list methods' "$POSENC"
 if awk 'NF < 3 { bad = 1 } END { exit bad }' stdout; then pass 'each has a line'; else fail 'each has a line' 'one is empty'; fi
 
 # A case that is named exists; those of no vectors are run.
@@ -51,11 +52,32 @@ for name in $(sort -u parameters); do
 done
 if [ -z "$missing" ]; then pass 'every parameter has a meaning'; else fail 'every parameter has a meaning' "$missing"; fi
 
+# Whose encodings there are (all but those that need a network), and which kernels serve them.
+"$POSENC" list kernels >listed
+for encoding in Transformer tensor2tensor fairseq Whisper 'timestep embedding' MAE DETR GPT-2 BERT RoBERTa OPT ViT RoPE GPT-NeoX \
+    GPT-J 'partial rotary' linear 'dynamic NTK' 'static NTK' YaRN LongRoPE 'Llama 3' proportional M-RoPE '2-D vision RoPE' xPos \
+    ALiBi T5 Swin BEiT KERPLE Sandwich Shaw Transformer-XL DeBERTa; do
+    if tr -s '\n ' ' ' <listed | grep -qF -e "$encoding"; then pass "list kernels: $encoding"; else fail "list kernels: $encoding" 'not there'; fi
+done
+
 # An example is a command that works.
 for name in $methods; do
-    "$POSENC" explain "$name" | sed -n 's/^  posenc \(table .*\)/\1/p' >example
+    "$POSENC" explain "$name" | sed -n 's/^  posenc \(table .*\)/\1/p; s/^  posenc \(plot .*\)/\1 --out svg:p.svg/p' >example
+    if [ ! -s example ]; then
+        continue # shaw: two calls among others
+    fi
+    pattern='^position'
+    grep -q '^plot' example && pattern=.
     # shellcheck disable=SC2046  # a list of words
-    succeeds "the example of $name: $(cat example)" '^position' $(cat example)
+    run "$POSENC" $(cat example)
+    if grep -q gnuplot stderr; then
+        skip "the example of $name" 'gnuplot is not here'
+    elif [ $status = 0 ] && grep -q "$pattern" stdout; then
+        pass "the example of $name: $(cat example)"
+    else
+        fail "the example of $name: $(cat example)" "exit $status"
+    fi
+    rm -f work/*
 done
 
 succeeds 'a name of others' '^rope_theta, a parameter' explain freq_base
@@ -64,6 +86,9 @@ succeeds 'diffusers: flip_sin_to_cos' '^layout, a parameter' explain flip_sin_to
 succeeds 'diffusers: downscale_freq_shift' '^convention, a parameter' explain downscale_freq_shift
 succeeds 'Hugging Face: mrope_interleaved' '^mrope_layout, a parameter' explain mrope_interleaved
 succeeds 'ggml: IMROPE' '^mrope, a method' explain IMROPE
+succeeds 'transformers: create_position_ids_from_input_ids' '^padding_positions, a method' explain create_position_ids_from_input_ids
+succeeds 'PyTorch: bfloat16' '^dtype, a parameter' explain bfloat16
+succeeds 'DETR: PositionEmbeddingSine' '^detr_sine_2d, a method' explain PositionEmbeddingSine
 succeeds 'who uses llama3' '^  .*llama-3.1-8b' explain llama3
 succeeds 'who uses t5_bias' '^  .*t5-base' explain t5_bias
 succeeds 'a broken kernel is named with its suite' 'suite properties \(broken kernel rope_half_other_pairing\)' explain rope_half

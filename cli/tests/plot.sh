@@ -52,6 +52,34 @@ prints 'alibi of a model' '^alibi, 112 heads' plot alibi --model bloom-176b
 prints 't5: both directions' 'bidirectional.* 0 1 2 3 4 5 6 7 8 12 16 23 32 46 64 91$' plot t5
 prints 't5: causal' 'causal.* 15 16 19 21 24 27 31 35 40 46 52 59 67 77 87 99 113$' plot t5
 prints 't5 of a model' 'num_buckets 32, max_distance 128' plot t5 --model t5-base
+# 256 buckets to 512: 128 and below have a column each, 511 is the last that has one of its own bucket, 255.
+prints 'deberta: columns' 'opposites: 384/128 448/64 511/0$' plot deberta
+prints 'deberta: without buckets' 'column of distance 0: 16$' plot deberta --position-buckets 0 --max-distance 16
+# The published example of a window of 2 x 2.
+run "$POSENC" plot swin --window-height 2 --out svg:p.svg
+if tail -n 4 stdout | tr -s ' \n' ' ' | grep -qx ' 4 3 1 0 5 4 2 1 7 6 4 3 8 7 5 4 '; then
+    pass 'swin: the index of 2 x 2'
+else
+    fail 'swin: the index of 2 x 2' 'other numbers'
+fi
+rm -f work/*
+prints 'swin: rows of a window that is not square' '3 x 5 tokens, a table of 45 rows' plot swin --window-height 3 --window-width 5
+# -64/16, -2 ln 65, -8; T5's bucket of 64 begins at 59: -2 ln 60.
+run "$POSENC" plot bias --out svg:p.svg
+for line in 'ALiBi,.* -4\.000$' 'KERPLE, -2 ln.* -8\.349$' 'KERPLE, -d.* -8\.000$' 'T5,.* -8\.189$'; do
+    if grep -Eq -e "$line" stdout; then pass "bias: $line"; else fail "bias: $line" 'other numbers'; fi
+done
+rm -f work/*
+# z_0 = 0.4/1.4; the product of xPos at offset 256 is the mean of z_i^(1/2) cos(256 w_i), d = 64: from awk.
+run "$POSENC" plot xpos --out svg:p.svg
+if grep -q 'pair 0: factor 0.2857 every 512' stdout && awk '/^256 / { for (i = 0; i < 32; i++) {
+        w = exp(-2 * i / 64 * log(10000)); z = (2 * i + 25.6) / 89.6; a += cos(256 * w) / 32; b += sqrt(z) * cos(256 * w) / 32 }
+        found = ($2 - a) ^ 2 < 1e-8 && ($3 - b) ^ 2 < 1e-8 } END { exit !found }' stdout; then
+    pass 'xpos: products'
+else
+    fail 'xpos: products' 'other numbers'
+fi
+rm -f work/*
 prints 'learned: parameters' 'learned 100 x 32 = 3200, sinusoidal 0' plot learned --tokens 100 --dim 32
 run "$POSENC" plot learned --tokens 512 --dim 256 --out svg:p.svg
 # 131072 draws: a standard deviation is known to 1/sqrt(2n) = 0.2 %, a correlation to 1/sqrt(n) = 0.0028.
@@ -79,6 +107,13 @@ for profile in $("$POSENC" list profiles | awk 'NR > 1 { print $1 }'); do
         fail "error: $profile" 'no curve'
     fi
 done
+# Half an ulp just below 1: 2^-12 of f16, 2^-9 of bf16, at every position alike.
+if awk '/^exact, tables in f16/ { f = $(NF - 4) == 2.4e-4 && $NF == 2.4e-4 }
+        /^exact, tables in bf16/ { b = $(NF - 4) == 2.0e-3 && $NF == 2.0e-3 } END { exit !(f && b) }' stdout; then
+    pass 'error: tables in 16 bits'
+else
+    fail 'error: tables in 16 bits' 'not as roundings are'
+fi
 # Of the f32 profiles the iterated product is the farthest: below 2^17, 0.016 against 0.007.
 if awk '/^ggml_f32/ { g = $(NF - 3) } /^hf_f32/ { h = $(NF - 3) } END { exit !(g > 1.5 * h && g < 0.05) }' stdout; then
     pass 'error: ggml is farther than Hugging Face'
@@ -100,5 +135,9 @@ refuses 'distance below the buckets' '--max-distance: 8: expected above' plot t5
 refuses 'too many tokens' '--tokens: 5000: expected from 2 to 4096' plot rope --tokens 5000
 refuses 'odd dim' '--dim: 7: expected an even integer' plot error --dim 7
 refuses 'scaling without its parameter' '--max-position-embeddings: not given: expected from 1' plot rope --scaling dynamic --factor 2
+refuses 'odd number of position buckets' '--position-buckets: expected 0 or an even number' plot deberta --position-buckets 255
+refuses 'position buckets beyond the distance' '--max-distance: expected above 256' plot deberta --max-distance 256
+refuses 'a window of nothing' '--window-height: 0: expected an integer from 1 to 16' plot swin --window-height 0
+refuses 'a model of a picture without' 'unknown option|--model: has no effect here' plot swin --model llama-3.1-8b
 refuses 'a device' 'expected an ordinary file' plot t5 --out svg:/dev/null
 finish

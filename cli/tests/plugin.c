@@ -1,31 +1,36 @@
 /*
  * A backend of somebody else, for the tests: the kernel alibi as plain loops,
- *     out[h,i,j] = -slopes[h] |i + query_offset - j|, -infinity for later keys when causal
- * (Press et al. 2108.12409).  PLUGIN_WRONG is off by one position, PLUGIN_ABI claims another
- * header, PLUGIN_NONE exports nothing of the right name.
+ *     out[b,h,i,j] = -slopes[b,h] |i + query_offset - j|, -infinity for later keys when causal
+ * (Press et al. 2108.12409), in f32 alone.  PLUGIN_WRONG is off by one position, PLUGIN_ABI
+ * claims another header, PLUGIN_NONE exports nothing of the right name.
  */
 #include <math.h>
 #include <posenc.h>
 #include <stdlib.h>
 
-static enum posenc_status alibi(const struct posenc_alibi_args *args)
+static void alibi_row(const struct posenc_alibi_args *args, int64_t b, int64_t h, int64_t i)
 {
     const struct posenc_tensor *out = &args->out;
-    for (int64_t h = 0; h < out->shape[1]; h++) {
-        for (int64_t i = 0; i < out->shape[2]; i++) {
-            float *row = (float *)out->data + h * out->stride[1] + i * out->stride[2];
-            for (int64_t j = 0; j < out->shape[3]; j++) {
-                int64_t distance = i + args->query_offset - j;
+    const float slope = args->slopes[b * args->slopes_stride_batch + h];
+    float *row =
+        (float *)out->data + b * out->stride[0] + h * out->stride[1] + i * out->stride[2];
+    for (int64_t j = 0; j < out->shape[3]; j++) {
+        int64_t distance = i + args->query_offset - j;
 #ifdef PLUGIN_WRONG
-                distance++;
+        distance++;
 #endif
-                row[j] =
-                    args->causal && distance < 0
-                        ? -(float)INFINITY
-                        : args->slopes[h] * (float)-llabs((long long)distance); /* +0 at 0 */
-            }
-        }
+        row[j] = args->causal && distance < 0
+                     ? -(float)INFINITY
+                     : slope * (float)-llabs((long long)distance) + 0.0f; /* +0 at 0 */
     }
+}
+
+static enum posenc_status alibi(const struct posenc_alibi_args *args)
+{
+    for (int64_t b = 0; b < args->out.shape[0]; b++)
+        for (int64_t h = 0; h < args->out.shape[1]; h++)
+            for (int64_t i = 0; i < args->out.shape[2]; i++)
+                alibi_row(args, b, h, i);
     return POSENC_OK;
 }
 

@@ -212,6 +212,78 @@ for profile in exact hf_f32 torch_exp_f32; do
     done
 done
 
+# Sinusoidal encodings of several axes: one of each side by side, MAE's columns first, DETR's rows, counted from 1.
+side_by_side() { # NAME COLUMNS LIST DIM ARGUMENTS...: these columns of stdout are the table of DIM at the positions
+    name=$1 mine=$2 list=$3 dim=$4
+    shift 4
+    cut -d, -f"$mine" stdout | sed 1d >wanted
+    "$POSENC" table sinusoidal --dim "$dim" "$@" "$list" | cut -d, -f2- | sed 1d >other
+    if [ -s wanted ] && cmp -s wanted other; then pass "$name"; else fail "$name" 'other bytes'; fi
+}
+run "$POSENC" table sinusoidal --dim 24 --layout sin_cos --mrope-section 6,6 --grid 4 --grid-order columns --tokens 12
+side_by_side 'MAE: columns first' 3-14 0..3,0..3,0..3 12 --layout sin_cos --positions
+side_by_side 'MAE: then rows' 15-26 0,0,0,0,1,1,1,1,2,2,2,2 12 --layout sin_cos --positions
+run "$POSENC" table sinusoidal --dim 24 --mrope-section 4,8 --grid 4 --tokens 12
+side_by_side 'rows first' 3-10 0,0,0,0,1,1,1,1,2,2,2,2 8 --positions
+side_by_side 'sections of two sizes' 11-26 0..3,0..3,0..3 16 --positions
+run "$POSENC" table sinusoidal --dim 8 --mrope-section 2,2
+side_by_side 'the same position on both axes' 2-5 0..15 4 --positions
+run "$POSENC" table sinusoidal --dim 8 --mrope-section 2,2 --grid 2 --tokens 5 --grid-scale 6.283185307179586
+# 2 pi 1/(3 + 1e-6) ... in f32: numerator, sum, quotient and product rounded each.
+same 'DETR: coordinates' "$(sed 1d stdout | cut -d, -f1,2 | tr '\n' ' ')" \
+    '2.09439445,3.14159131 2.09439445,6.28318262 4.18878889,3.14159131 4.18878889,6.28318262 6.28318357,3.14159131 '
+side_by_side 'DETR: rows' 3-6 2.09439445,2.09439445,4.18878889,4.18878889,6.28318357 4 --times
+side_by_side 'DETR: columns' 7-10 3.14159131,6.28318262,3.14159131,6.28318262,3.14159131 4 --times
+run "$POSENC" table rope_table --dim 20 --mrope-section 4,3,3 --grid 5 --grid-order columns
+same 'rope_table: columns first' "$(cut -d, -f1-3 stdout | sed -n '2p;6p;7p' | tr '\n' ' ')" '0,0,0 0,4,0 0,0,1 '
+
+# xPos: a factor on cosines and sines, its inverse for keys; 1 at the centre.
+xpos='--dim 64 --xpos-scale-base 512'
+run "$POSENC" table rope_table $xpos --xpos-centre 100 --positions 100
+sed 1d stdout >wanted
+run "$POSENC" table rope_table --dim 64 --positions 100
+if [ -s wanted ] && sed 1d stdout | cmp -s - wanted; then pass 'xPos: 1 at the centre'; else fail 'xPos: 1 at the centre' 'other bytes'; fi
+run "$POSENC" table rope_table $xpos --positions 512
+cp stdout queries
+run "$POSENC" table rope_table $xpos --xpos-inverse --positions 512
+cp stdout keys
+run "$POSENC" table rope_table --dim 64 --positions 512
+same 'xPos: factors at its base' "$(paste -d, stdout queries keys | awk -F, 'NR == 2 { for (i = 0; i < 32; i++) { z = (2 * i + 25.6) / 89.6
+    q = $(i + 67) / (z * $(i + 2)); k = $(i + 132) * z / $(i + 2); bad += (q - 1) ^ 2 > 1e-12; bad += (k - 1) ^ 2 > 1e-12 } print bad + 0 }')" 0
+
+# Storage in 16 bits: the f32 values rounded once more, natively in the files that know the type.
+for kernel in sinusoidal rope_table; do
+    for dtype in f16 bf16; do
+        digits=11
+        [ $dtype = f16 ] || digits=8
+        run "$POSENC" table $kernel --dim 64 --positions 1..40,1000000 --backend scalar
+        cp stdout plain
+        run "$POSENC" table $kernel --dim 64 --positions 1..40,1000000 --backend scalar --dtype $dtype
+        cp stdout wanted
+        same "$kernel, $dtype: within half an ulp" "$(paste -d, plain wanted | awk -F, -v digits=$digits 'NR > 1 { n = NF / 2
+            for (i = 2; i <= n; i++) { off = $(n + i) - $i; size = $i < 0 ? -$i : $i; for (ulp = 1; ulp > size; ) ulp /= 2
+                for (ulp *= 2 ^ (1 - digits); ulp < 2 ^ -24; ) ulp *= 2
+                bad += (off < 0 ? -off : off) > ulp / 2 * 1.0001; differ += off != 0 } } END { print bad + 0, (differ > 1000) }')" '0 1'
+        for backend in $family; do
+            run "$POSENC" table $kernel --dim 64 --positions 1..40,1000000 --backend "$backend" --dtype $dtype
+            if [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted; then
+                pass "$backend prints the bytes of scalar: $kernel, $dtype"
+            else
+                fail "$backend prints the bytes of scalar: $kernel, $dtype" "exit $status or other bytes"
+            fi
+        done
+    done
+done
+run "$POSENC" table sinusoidal --dim 6 --tokens 5 --dtype f16 --out npy:x.npy
+same 'npy: f16' "$(head -c 128 work/x.npy | tr -d '\0' | grep -ac "'descr': '<f2'.*(5, 6)")" 1
+same 'npy: bytes of f16' "$(($(wc -c <work/x.npy) % 64))" 60
+rm -f work/x.npy
+run "$POSENC" table rope_table --dim 6 --positions 0 --dtype bf16 --out safetensors:x
+same 'safetensors: bf16' "$(head -c 256 work/x | tr -d '\0' | grep -ac '"cos":{"dtype":"BF16","shape":\[1,3\]')" 1
+# Cosines and sines of 0: 1 is 0x3f80.
+same 'safetensors: the bytes of bf16' "$(tail -c 12 work/x | od -An -tx1 | tr -d ' \n')" 803f803f803f000000000000
+rm -f work/x
+
 # Profiles: the same at position 0, none the same far out.
 : >profiles
 for profile in $("$POSENC" list profiles | awk 'NR > 1 { print $1 }'); do

@@ -15,12 +15,13 @@ extern const struct posenc_backend *broken_base;
     enum posenc_status name(const struct posenc_##signature##_args *args);
 #include "broken.def"
 
-/* Plans broken on purpose: each changes a spec into the mistaken one; false when it is none that the
- * mistake concerns. */
+/* Plans broken on purpose: each changes a spec into the mistaken one; false when it is none
+ * that the mistake concerns. */
 #define BROKEN_PLAN(name, suite, what) bool name(struct posenc_freqs_spec *spec);
 #include "broken.def"
 
-/* The one that plans of calls go through, or NULL; and what counts that something was broken. */
+/* The one that plans of calls go through, or NULL; and what counts that something was
+ * broken. */
 extern bool (*broken_plan)(struct posenc_freqs_spec *spec);
 void broken_enter(void);
 enum posenc_status broken_freqs_create(const struct posenc_freqs_spec *spec,
@@ -34,7 +35,17 @@ enum posenc_status broken_freqs_create(const struct posenc_freqs_spec *spec,
 #define BROKEN_UNWATCHED
 #endif
 
-/* Row (i0, i1, i2) of an activation in the form backends get it. */
+/* The real kernel in f32, whatever the storage, and then an edit of each row that it wrote. */
+typedef void sinusoidal_edit(const struct posenc_sinusoidal_args *args, int64_t b, int64_t t,
+                             float *row);
+enum posenc_status broken_sinusoidal_rows(const struct posenc_sinusoidal_args *args,
+                                          sinusoidal_edit *edit);
+typedef void rope_table_edit(const struct posenc_rope_table_args *args, int64_t b, int64_t t,
+                             float *cosines, float *sines);
+enum posenc_status broken_rope_table_rows(const struct posenc_rope_table_args *args,
+                                          rope_table_edit *edit);
+
+/* Row (i0, i1, i2) of an f32 activation in the form backends get it. */
 static inline float *broken_row(const struct posenc_tensor *t, int64_t i0, int64_t i1,
                                 int64_t i2)
 {
@@ -74,17 +85,6 @@ static inline float broken_last_bit(float x)
         uint32_t u;
     } bits = { x };
     bits.u ^= 1u;
-    return bits.f;
-}
-
-/* Round to nearest even at 8 significant bits. */
-static inline float broken_bf16(float x)
-{
-    union {
-        float f;
-        uint32_t u;
-    } bits = { x };
-    bits.u = (bits.u + 0x7fffu + (bits.u >> 16 & 1u)) & 0xffff0000u;
     return bits.f;
 }
 

@@ -98,37 +98,126 @@ static bool has_fraction(const struct posenc_freqs_view *view, const struct pose
 }
 
 /* The sine of an f64 angle is right to 2^-52 of the angle, not of itself. */
+static void f64_angles(const struct posenc_sinusoidal_args *a, int64_t b, int64_t t, float *row)
+{
+    struct posenc_freqs_view view = posenc_freqs_view(a->freqs);
+    const int64_t half = view.dim / 2;
+    const bool interleaved = a->layout == POSENC_INTERLEAVED;
+    const bool sine_first = a->layout != POSENC_COS_SIN;
+    for (int64_t i = 0; has_fraction(&view, &a->positions, b, t) && i < half; i++) {
+        const double angle = (double)broken_time(&a->positions, b, t, 0) * view.omega[i];
+        const int64_t first = interleaved ? 2 * i : i,
+                      second = interleaved ? first + 1 : half + i;
+        row[sine_first ? first : second] = (float)(a->scale * sin(angle));
+        row[sine_first ? second : first] = (float)(a->scale * cos(angle));
+    }
+}
 enum posenc_status sinusoidal_time_f64(const struct posenc_sinusoidal_args *args)
 {
-    enum posenc_status status = broken_base->sinusoidal(args);
-    struct posenc_freqs_view view = posenc_freqs_view(args->freqs);
-    int64_t dim = view.dim, half = dim / 2;
-    for (int64_t b = 0; b < args->out.shape[0]; b++)
-        for (int64_t t = 0; t < args->out.shape[1]; t++)
-            for (int64_t i = 0; has_fraction(&view, &args->positions, b, t) && i < half; i++) {
-                double angle = (double)broken_time(&args->positions, b, t, 0) * view.omega[i];
-                float *row = broken_row(&args->out, b, t, 0);
-                bool interleaved = args->layout == POSENC_INTERLEAVED;
-                bool sine_first = args->layout != POSENC_COS_SIN;
-                int64_t first = interleaved ? 2 * i : i,
-                        second = interleaved ? first + 1 : half + i;
-                row[sine_first ? first : second] = (float)(args->scale * sin(angle));
-                row[sine_first ? second : first] = (float)(args->scale * cos(angle));
-            }
-    return status;
+    return broken_sinusoidal_rows(args, f64_angles);
 }
 
 /* The sign of the integer, which a time between -1 and 0 does not have. */
+static void integer_sign(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
+                         float *cosines, float *sines)
+{
+    const float time = broken_time(&a->positions, b, t, 0);
+    (void)cosines;
+    for (int64_t i = 0; time < 0.0f && time > -1.0f && i < a->sin.shape[3]; i++)
+        sines[i] = -sines[i];
+}
 enum posenc_status rope_table_time_sign(const struct posenc_rope_table_args *args)
 {
-    enum posenc_status status = broken_base->rope_table(args);
-    for (int64_t b = 0; b < args->sin.shape[0]; b++)
-        for (int64_t t = 0; t < args->sin.shape[1]; t++) {
-            float time = broken_time(&args->positions, b, t, 0);
-            for (int64_t i = 0; time < 0.0f && time > -1.0f && i < args->sin.shape[3]; i++) {
-                float *sine = &broken_row(&args->sin, b, t, 0)[i];
-                *sine = -*sine;
-            }
+    return broken_rope_table_rows(args, integer_sign);
+}
+
+/* ---- xPos ---- */
+
+/* (position - centre) / scale_base of a row of a plan with xPos, from what pair 0 is scaled by;
+ * 0 of a plan without. */
+static double exponent_of(const struct posenc_rope_table_args *a, const float *cosines,
+                          const float *sines)
+{
+    const double length = hypot((double)cosines[0], (double)sines[0]);
+    const double exponent =
+        log(length / posenc_freqs_view(a->freqs).attention_factor) / log(0.4 / 1.4);
+    return fabs(exponent) < 1e-6 ? 0.0 : exponent;
+}
+
+static double zeta_of(const struct posenc_rope_table_args *a, int64_t i)
+{
+    const double dim = (double)posenc_freqs_view(a->freqs).dim;
+    return (2.0 * (double)i + 0.4 * dim) / (1.4 * dim);
+}
+
+/* Pair i scaled by another zeta. */
+static void rescale(const struct posenc_rope_table_args *a, int64_t i, double zeta,
+                    double exponent, float *value)
+{
+    if (exponent != 0.0)
+        *value = (float)((double)*value * pow(zeta / zeta_of(a, i), exponent));
+}
+
+static void plain_zeta(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
+                       float *cosines, float *sines)
+{
+    const double exponent = exponent_of(a, cosines, sines),
+                 dim = (double)posenc_freqs_view(a->freqs).dim;
+    (void)b, (void)t;
+    for (int64_t i = 1; i < a->cos.shape[3]; i++) {
+        rescale(a, i, 2.0 * (double)i / dim, exponent, &cosines[i]);
+        rescale(a, i, 2.0 * (double)i / dim, exponent, &sines[i]);
+    }
+}
+enum posenc_status rope_table_xpos_plain_zeta(const struct posenc_rope_table_args *args)
+{
+    return broken_rope_table_rows(args, plain_zeta);
+}
+
+static void next_zeta(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
+                      float *cosines, float *sines)
+{
+    const double exponent = exponent_of(a, cosines, sines);
+    (void)b, (void)t;
+    for (int64_t i = 0; i < a->cos.shape[3]; i++) {
+        rescale(a, i, zeta_of(a, i + 1), exponent, &cosines[i]);
+        rescale(a, i, zeta_of(a, i + 1), exponent, &sines[i]);
+    }
+}
+enum posenc_status rope_table_xpos_next_pair(const struct posenc_rope_table_args *args)
+{
+    return broken_rope_table_rows(args, next_zeta);
+}
+
+static void cosines_alone(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
+                          float *cosines, float *sines)
+{
+    const double exponent = exponent_of(a, cosines, sines);
+    (void)b, (void)t;
+    for (int64_t i = 0; i < a->cos.shape[3]; i++)
+        rescale(a, i, 1.0, exponent, &sines[i]);
+}
+enum posenc_status rope_table_xpos_on_cos(const struct posenc_rope_table_args *args)
+{
+    return broken_rope_table_rows(args, cosines_alone);
+}
+
+/* ---- A fourth axis ---- */
+
+/* Sections by turns, the pairs beyond them with an axis of which text knows nothing: they
+ * rest. */
+static void fourth_axis(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
+                        float *cosines, float *sines)
+{
+    struct posenc_freqs_view view = posenc_freqs_view(a->freqs);
+    (void)b, (void)t;
+    for (int64_t i = 0; view.n_axes == 3 && view.axis[1] == 1 && i < view.n_pairs; i++)
+        if (i % 3 != 0 && view.axis[i] == 0) {
+            cosines[i] = (float)view.attention_factor;
+            sines[i] = 0.0f;
         }
-    return status;
+}
+enum posenc_status rope_table_fourth_axis(const struct posenc_rope_table_args *args)
+{
+    return broken_rope_table_rows(args, fourth_axis);
 }

@@ -1,7 +1,7 @@
 /*
- * Broken plans: the mistakes that are made before any kernel runs.  Each turns a spec into one that
- * gives the frequencies of the mistake; calls are made with broken_freqs_create() in the place of
- * posenc_freqs_create() (meson.build).
+ * Broken plans: the mistakes that are made before any kernel runs.  Each turns a spec into one
+ * that gives the frequencies of the mistake; calls are made with broken_freqs_create() in the
+ * place of posenc_freqs_create() (meson.build).
  */
 #include "broken.h"
 
@@ -126,5 +126,100 @@ bool plan_axes_not_restarted(struct posenc_freqs_spec *s)
     if (s->mrope_section[0] == 0 || s->mrope_layout != POSENC_MROPE_RESTARTED)
         return false;
     s->mrope_layout = POSENC_MROPE_CHUNKED;
+    return true;
+}
+
+/* ---- More of the scaling families ---- */
+
+/* The pairs of a leading slice by the exponents of a head twice as long. */
+bool plan_leading_whole(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_NONE || s->profile != POSENC_EXACT || s->values ||
+        s->convention != POSENC_EXPONENT || s->mrope_section[0] != 0 ||
+        s->xpos_scale_base != 0.0)
+        return false;
+    for (int64_t i = 0; i < (s->dim + 1) / 2; i++)
+        values[i] = pow(s->rope_theta, -(double)i / (double)s->dim);
+    s->values = values;
+    return true;
+}
+
+/* Meta's numbers, whatever the model's. */
+bool plan_llama3_constants(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_LLAMA3)
+        return false;
+    const bool same = s->factor == 8.0 && s->low_freq_factor == 1.0 &&
+                      s->high_freq_factor == 4.0 &&
+                      s->original_max_position_embeddings == 8192.0;
+    s->factor = 8.0;
+    s->low_freq_factor = 1.0;
+    s->high_freq_factor = 4.0;
+    s->original_max_position_embeddings = 8192.0;
+    return !same;
+}
+
+/* No blend between long and short wavelengths. */
+bool plan_llama3_step(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_LLAMA3 || s->low_freq_factor == s->high_freq_factor)
+        return false;
+    s->low_freq_factor = s->high_freq_factor;
+    return true;
+}
+
+/* DeepSeek's: mscale without its division by that of all dimensions. */
+bool plan_yarn_mscale_alone(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_YARN || s->attention_factor != 0.0 || s->mscale == 0.0 ||
+        s->mscale_all_dim == 0.0)
+        return false;
+    s->attention_factor = 0.1 * s->mscale * log(s->factor) + 1.0;
+    return true;
+}
+
+/* ggml's test: both betas 1, so that the ramp is a step. */
+bool plan_yarn_one_beta(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_YARN || s->beta_fast == s->beta_slow)
+        return false;
+    s->beta_fast = s->beta_slow;
+    return true;
+}
+
+bool plan_longrope_swapped(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_LONGROPE)
+        return false;
+    const double *short_factor = s->short_factor;
+    s->short_factor = s->long_factor;
+    s->long_factor = short_factor;
+    return true;
+}
+
+/* Once on the frequencies, once on the positions. */
+bool plan_linear_twice(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_LINEAR)
+        return false;
+    s->factor *= s->factor;
+    return true;
+}
+
+/* ---- xPos ---- */
+
+bool plan_xpos_keys_as_queries(struct posenc_freqs_spec *s)
+{
+    if (s->xpos_scale_base == 0.0 || !s->xpos_inverse)
+        return false;
+    s->xpos_inverse = false;
+    return true;
+}
+
+bool plan_xpos_no_centre(struct posenc_freqs_spec *s)
+{
+    if (s->xpos_scale_base == 0.0 || s->xpos_centre == 0.0)
+        return false;
+    s->xpos_centre = 0.0;
     return true;
 }

@@ -3,6 +3,9 @@
  */
 #include "broken.h"
 
+#include "storage.h"
+#include "wide.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,8 +13,8 @@
 
 typedef int64_t other_position(int64_t p, int64_t b, int64_t t);
 
-/* The same positions on every axis, changed, as an array; the caller frees its data.  Times that
- * have a fraction stay. */
+/* The same positions on every axis, changed, as an array; the caller frees its data.  Times
+ * that have a fraction stay. */
 static struct posenc_positions change(const struct posenc_positions *p,
                                       const struct posenc_tensor *out, int axes,
                                       other_position *other)
@@ -164,17 +167,30 @@ enum posenc_status sinusoidal_too_large(const struct posenc_sinusoidal_args *arg
     return broken_base->sinusoidal(&a);
 }
 
+enum posenc_status broken_sinusoidal_rows(const struct posenc_sinusoidal_args *args,
+                                          sinusoidal_edit *edit)
+{
+    struct wide wide = { 0 };
+    struct posenc_sinusoidal_args a = *args;
+    wide_output(&wide, &a.out);
+    enum posenc_status status = broken_base->sinusoidal(&a);
+    for (int64_t b = 0; b < a.out.shape[0]; b++)
+        for (int64_t t = 0; t < a.out.shape[1]; t++)
+            edit(&a, b, t, broken_row(&a.out, b, t, 0));
+    wide_close(&wide);
+    return status;
+}
+
+static void odd_column(const struct posenc_sinusoidal_args *a, int64_t b, int64_t t, float *row)
+{
+    const int64_t dim = a->out.shape[3];
+    (void)b, (void)t;
+    if (dim % 2 && a->layout != POSENC_INTERLEAVED)
+        row[dim - 1] = dim > 1 ? row[0] : 1.0f;
+}
 enum posenc_status sinusoidal_odd_column(const struct posenc_sinusoidal_args *args)
 {
-    enum posenc_status status = broken_base->sinusoidal(args);
-    int64_t dim = args->out.shape[3];
-    for (int64_t b = 0; b < args->out.shape[0]; b++)
-        for (int64_t t = 0;
-             dim % 2 && args->layout != POSENC_INTERLEAVED && t < args->out.shape[1]; t++) {
-            float *row = broken_row(&args->out, b, t, 0);
-            row[dim - 1] = dim > 1 ? row[0] : 1.0f;
-        }
-    return status;
+    return broken_sinusoidal_rows(args, odd_column);
 }
 
 enum posenc_status sinusoidal_no_scale(const struct posenc_sinusoidal_args *args)
@@ -184,17 +200,64 @@ enum posenc_status sinusoidal_no_scale(const struct posenc_sinusoidal_args *args
     return broken_base->sinusoidal(&a);
 }
 
-enum posenc_status sinusoidal_add_nan_swallowed(const struct posenc_sinusoidal_args *args)
+/* The real kernel onto what something made of each x. */
+static enum posenc_status onto(const struct posenc_sinusoidal_args *args, float x_scale,
+                               float (*made)(float x, float x_scale))
 {
+    struct wide wide = { 0 };
     struct posenc_sinusoidal_args a = *args;
-    a.x = args->out;
+    wide_input(&wide, &a.x);
+    wide_output(&wide, &a.out);
     for (int64_t b = 0; b < a.out.shape[0]; b++)
         for (int64_t t = 0; t < a.out.shape[1]; t++)
-            for (int64_t c = 0; c < a.out.shape[3]; c++) {
-                float x = broken_row(&args->x, b, t, 0)[c];
-                broken_row(&a.out, b, t, 0)[c] = isnan(x) ? 0.0f : x;
-            }
-    return broken_base->sinusoidal_add(&a);
+            for (int64_t c = 0; c < a.out.shape[3]; c++)
+                broken_row(&a.out, b, t, 0)[c] =
+                    made(broken_row(&a.x, b, t, 0)[c], args->x_scale);
+    a.x = a.out;
+    a.x_scale = x_scale;
+    enum posenc_status status = broken_base->sinusoidal_add(&a);
+    wide_close(&wide);
+    return status;
+}
+
+static float without_nan(float x, float x_scale)
+{
+    (void)x_scale;
+    return isnan(x) ? 0.0f : x;
+}
+enum posenc_status sinusoidal_add_nan_swallowed(const struct posenc_sinusoidal_args *args)
+{
+    return onto(args, args->x_scale, without_nan);
+}
+
+static float scaled(float x, float x_scale) { return x * x_scale; }
+enum posenc_status sinusoidal_add_rounded_twice(const struct posenc_sinusoidal_args *args)
+{
+    return onto(args, 1.0f, scaled);
+}
+
+/* What a framework does that keeps the table in the type of the activations. */
+enum posenc_status sinusoidal_add_narrow_table(const struct posenc_sinusoidal_args *args)
+{
+    struct wide wide = { 0 };
+    struct posenc_sinusoidal_args a = *args, table = *args;
+    const int64_t tokens = a.out.shape[1], dim = a.out.shape[3];
+    float *rows = malloc((size_t)(a.out.shape[0] * tokens * dim + 1) * sizeof *rows);
+    if (!rows)
+        exit(2);
+    table.x = (struct posenc_tensor){ 0 };
+    table.out = posenc_dense(rows, 4, a.out.shape[0], tokens, 1, dim);
+    enum posenc_status status = broken_base->sinusoidal(&table);
+    wide_input(&wide, &a.x);
+    wide_output(&wide, &a.out);
+    for (int64_t r = 0; r < a.out.shape[0] * tokens; r++)
+        for (int64_t c = 0; c < dim; c++)
+            broken_row(&a.out, r / tokens, r % tokens, 0)[c] =
+                fmaf(broken_row(&a.x, r / tokens, r % tokens, 0)[c], a.x_scale,
+                     round_to(args->out.dtype, rows[r * dim + c]));
+    wide_close(&wide);
+    free(rows);
+    return status;
 }
 
 enum posenc_status sinusoidal_add_no_x_scale(const struct posenc_sinusoidal_args *args)
@@ -204,116 +267,136 @@ enum posenc_status sinusoidal_add_no_x_scale(const struct posenc_sinusoidal_args
     return broken_base->sinusoidal_add(&a);
 }
 
-enum posenc_status sinusoidal_add_rounded_twice(const struct posenc_sinusoidal_args *args)
-{
-    struct posenc_sinusoidal_args a = *args;
-    a.x = args->out;
-    a.x_scale = 1.0f;
-    for (int64_t b = 0; b < a.out.shape[0]; b++)
-        for (int64_t t = 0; t < a.out.shape[1]; t++)
-            for (int64_t c = 0; c < a.out.shape[3]; c++)
-                broken_row(&a.out, b, t, 0)[c] =
-                    broken_row(&args->x, b, t, 0)[c] * args->x_scale;
-    return broken_base->sinusoidal_add(&a);
-}
-
 /* ---- Rotary tables ---- */
 
-static void f32_angles(const struct posenc_rope_table_args *args)
+enum posenc_status broken_rope_table_rows(const struct posenc_rope_table_args *args,
+                                          rope_table_edit *edit)
 {
-    struct posenc_freqs_view view = posenc_freqs_view(args->freqs);
-    for (int64_t b = 0; b < args->cos.shape[0]; b++)
-        for (int64_t t = 0; t < args->cos.shape[1]; t++)
-            for (int64_t i = 0; i < view.n_pairs; i++) {
-                int axis = view.axis ? view.axis[i] : 0;
-                float angle = broken_time(&args->positions, b, t, axis) * (float)view.omega[i];
-                broken_row(&args->cos, b, t, 0)[i] =
-                    (float)(view.attention_factor * (double)cosf(angle));
-                broken_row(&args->sin, b, t, 0)[i] =
-                    (float)(view.attention_factor * (double)sinf(angle));
-            }
+    struct wide wide = { 0 };
+    struct posenc_rope_table_args a = *args;
+    wide_output(&wide, &a.cos);
+    wide_output(&wide, &a.sin);
+    enum posenc_status status = broken_base->rope_table(&a);
+    for (int64_t b = 0; b < a.cos.shape[0]; b++)
+        for (int64_t t = 0; t < a.cos.shape[1]; t++)
+            edit(&a, b, t, broken_row(&a.cos, b, t, 0), broken_row(&a.sin, b, t, 0));
+    wide_close(&wide);
+    return status;
 }
 
+static void f32_angles(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
+                       float *cosines, float *sines)
+{
+    struct posenc_freqs_view view = posenc_freqs_view(a->freqs);
+    for (int64_t i = 0; i < view.n_pairs; i++) {
+        int axis = view.axis ? view.axis[i] : 0;
+        float angle = broken_time(&a->positions, b, t, axis) * (float)view.omega[i];
+        cosines[i] = (float)(view.attention_factor * (double)cosf(angle));
+        sines[i] = (float)(view.attention_factor * (double)sinf(angle));
+    }
+}
 enum posenc_status rope_table_f32_angle(const struct posenc_rope_table_args *args)
 {
-    f32_angles(args);
-    return POSENC_OK;
+    return broken_rope_table_rows(args, f32_angles);
 }
 
 enum posenc_status rope_table_if_all_near(const struct posenc_rope_table_args *args)
 {
     for (int64_t b = 0; b < args->cos.shape[0]; b++)
         for (int64_t t = 0; t < args->cos.shape[1]; t++)
-            if (llabs(broken_position(&args->positions, b, t)) > 1 << 20) {
-                f32_angles(args);
-                return POSENC_OK;
-            }
+            if (llabs(broken_position(&args->positions, b, t)) > 1 << 20)
+                return broken_rope_table_rows(args, f32_angles);
     return broken_base->rope_table(args);
 }
 
 /* What f64 rotation does to values below 2^-26: an error of 2^-53 that is no longer below the
  * last bit. */
+static float lost_zero(float value)
+{
+    return value != 0.0f && fabsf(value) < 0x1p-26f ? (float)((double)value + 0x1p-53) : value;
+}
+
+static void lost_zeros(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
+                       float *cosines, float *sines)
+{
+    (void)b, (void)t;
+    for (int64_t i = 0; i < a->cos.shape[3]; i++) {
+        cosines[i] = lost_zero(cosines[i]);
+        sines[i] = lost_zero(sines[i]);
+    }
+}
 enum posenc_status rope_table_lost_zero(const struct posenc_rope_table_args *args)
 {
-    enum posenc_status status = broken_base->rope_table(args);
-    const struct posenc_tensor *const tables[2] = { &args->cos, &args->sin };
-    for (int o = 0; o < 2; o++)
-        for (int64_t b = 0; b < args->cos.shape[0]; b++)
-            for (int64_t t = 0; t < args->cos.shape[1]; t++)
-                for (int64_t i = 0; i < args->cos.shape[3]; i++) {
-                    float *v = &broken_row(tables[o], b, t, 0)[i];
-                    if (*v != 0.0f && fabsf(*v) < 0x1p-26f)
-                        *v = (float)((double)*v + 0x1p-53);
-                }
-    return status;
+    return broken_rope_table_rows(args, lost_zeros);
 }
 
+static void last_bits(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
+                      float *cosines, float *sines)
+{
+    (void)sines;
+    for (int64_t i = 0; i < a->cos.shape[3]; i++)
+        if ((broken_position(&a->positions, b, t) * 61 + i) % 8192 == 17)
+            cosines[i] = broken_last_bit(cosines[i]);
+}
 enum posenc_status rope_table_last_bit(const struct posenc_rope_table_args *args)
 {
-    enum posenc_status status = broken_base->rope_table(args);
-    for (int64_t b = 0; b < args->cos.shape[0]; b++)
-        for (int64_t t = 0; t < args->cos.shape[1]; t++)
-            for (int64_t i = 0; i < args->cos.shape[3]; i++)
-                if ((broken_position(&args->positions, b, t) * 61 + i) % 8192 == 17) {
-                    float *v = &broken_row(&args->cos, b, t, 0)[i];
-                    *v = broken_last_bit(*v);
-                }
-    return status;
+    return broken_rope_table_rows(args, last_bits);
 }
 
-static enum posenc_status times(const struct posenc_rope_table_args *args, double on_cos,
-                                double on_sin)
+static void times(const struct posenc_rope_table_args *a, double on_cos, double on_sin,
+                  float *cosines, float *sines)
 {
-    enum posenc_status status = broken_base->rope_table(args);
-    for (int64_t b = 0; b < args->cos.shape[0]; b++)
-        for (int64_t t = 0; t < args->cos.shape[1]; t++)
-            for (int64_t i = 0; i < args->cos.shape[3]; i++) {
-                float *c = &broken_row(&args->cos, b, t, 0)[i],
-                      *s = &broken_row(&args->sin, b, t, 0)[i];
-                *c = (float)((double)*c * on_cos);
-                *s = (float)((double)*s * on_sin);
-            }
-    return status;
+    for (int64_t i = 0; i < a->cos.shape[3]; i++) {
+        cosines[i] = (float)((double)cosines[i] * on_cos);
+        sines[i] = (float)((double)sines[i] * on_sin);
+    }
 }
 
+static double factor_of(const struct posenc_rope_table_args *a)
+{
+    return posenc_freqs_view(a->freqs).attention_factor;
+}
+
+static void no_factor(const struct posenc_rope_table_args *a, int64_t b, int64_t t, float *c,
+                      float *s)
+{
+    (void)b, (void)t;
+    times(a, 1.0 / factor_of(a), 1.0 / factor_of(a), c, s);
+}
 enum posenc_status rope_table_no_factor(const struct posenc_rope_table_args *args)
 {
-    const double m = posenc_freqs_view(args->freqs).attention_factor;
-    return times(args, 1.0 / m, 1.0 / m);
+    return broken_rope_table_rows(args, no_factor);
 }
 
+static void factor_twice(const struct posenc_rope_table_args *a, int64_t b, int64_t t, float *c,
+                         float *s)
+{
+    (void)b, (void)t;
+    times(a, factor_of(a), factor_of(a), c, s);
+}
 enum posenc_status rope_table_factor_twice(const struct posenc_rope_table_args *args)
 {
-    const double m = posenc_freqs_view(args->freqs).attention_factor;
-    return times(args, m, m);
+    return broken_rope_table_rows(args, factor_twice);
 }
 
+static void factor_on_cos(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
+                          float *c, float *s)
+{
+    (void)b, (void)t;
+    times(a, 1.0, 1.0 / factor_of(a), c, s);
+}
 enum posenc_status rope_table_factor_on_cos(const struct posenc_rope_table_args *args)
 {
-    return times(args, 1.0, 1.0 / posenc_freqs_view(args->freqs).attention_factor);
+    return broken_rope_table_rows(args, factor_on_cos);
 }
 
+static void too_large(const struct posenc_rope_table_args *a, int64_t b, int64_t t, float *c,
+                      float *s)
+{
+    (void)b, (void)t;
+    times(a, 1.0001, 1.0001, c, s);
+}
 enum posenc_status rope_table_too_large(const struct posenc_rope_table_args *args)
 {
-    return times(args, 1.0001, 1.0001);
+    return broken_rope_table_rows(args, too_large);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 const struct flag golden_flags[] = {
+    { "Accumulate", "SUM_ORDER", "a gradient added to what is there, which comes first" },
     { "AttentionFactor", "SCALING",
       "cos and sin are multiplied by the attention factor, once" },
     { "Axes", "INDEXING",
@@ -18,21 +19,27 @@ const struct flag golden_flags[] = {
       "positions of a batch: rows of another batch, or batch taken for token" },
     { "Buckets", "INTEGER_LOGARITHM", "distances around every T5 bucket boundary" },
     { "Causal", "MASK", "keys after the query are -infinity, keys before it are not" },
+    { "ClassToken", "INDEXING",
+      "three more rows of a window: class token as query, as key, with itself" },
+    { "Clip", "INDEXING", "distances beyond the farthest column" },
     { "Consecutive", "BLOCKING",
       "runs of positions across the ends of blocks and across zero" },
     { "Convergent", "CANCELLATION",
       "sin or cos almost vanishes: absolute errors show as ulps" },
+    { "Distance", "SIGN", "a value for each distance query - key" },
     { "Dynamic", "SCALING",
       "a base that grows with the sequence s beyond max_position_embeddings, and only there" },
     { "Endpoint", "FREQUENCY", "the frequency convention i/(n-1) taken for 2i/d" },
     { "F32Integer", "POSITION_ROUNDING", "positions that f32 does not hold" },
     { "GgmlF32", "OPERATION_ORDER",
       "ggml's angles: an f32 product iterated over the pairs; YaRN blends two angles" },
+    { "Gradient", "INDEXING", "rows that several tokens look up, and rows of none" },
     { "InPlace", "ALIASING", "x and out are one tensor" },
     { "LargePosition", "RANGE_REDUCTION", "the angle loses its bits in f32" },
     { "Layout", "LAYOUT", "sines and cosines in another order" },
     { "Linear", "SCALING", "linear scaling by a factor" },
     { "Llama3", "SCALING", "the three bands of llama3 scaling" },
+    { "LogBuckets", "INTEGER_LOGARITHM", "distances around the ends of DeBERTa's buckets" },
     { "LongRope", "SCALING",
       "a divisor for each pair, pair i of n having 1 + (last - 1) (i / (n - 1)) in f64 with "
       "last = short_factor_last up to original_max_position_embeddings tokens, "
@@ -40,19 +47,38 @@ const struct flag golden_flags[] = {
     { "Negative", "SIGN", "negative positions: cos even, sin odd" },
     { "Ntk", "SCALING", "a base raised by factor^(d/(d-2))" },
     { "OddDim", "LAYOUT", "odd dimension: last sine, or zero column" },
+    { "Order", "SUM_ORDER", "f32 sums whose bits depend on the order, which is ascending" },
+    { "Overflow", "STORAGE", "f32 results beyond the largest f16 or bf16" },
+    { "Padding", "INDEXING", "positions where some tokens are padding" },
     { "Pairing", "PAIRING", "pairs (i, i + r/2) taken for (2i, 2i + 1) or the reverse" },
     { "Partial", "PARTIAL_ROTARY", "rotary_dim below head_dim: the tail is a copy" },
     { "Profile", "OPERATION_ORDER", "the f32 operation order of Hugging Face" },
     { "Proportional", "PARTIAL_ROTARY",
       "a share of all pairs turns, exponents over the whole dim; the others rest" },
+    { "RotaryOffset", "PARTIAL_ROTARY",
+      "a window of channels turns: copies before it and after it" },
+    { "RowOffset", "INDEXING", "position 0 is another row than row 0" },
     { "Scale", "SCALING", "scale of the table or of x" },
+    { "Shift", "INDEXING", "the relative shift of Transformer-XL" },
     { "Slopes", "SLOPES", "ALiBi slopes of this number of heads" },
+    { "SlopesByBatch", "INDEXING", "ALiBi slopes of each batch" },
     { "SpecialValues", "CLASS", "NaN, infinities, zeros of both signs, subnormals" },
+    { "Storage", "STORAGE", "f16 or bf16 in memory: f32 arithmetic, then one rounding" },
     { "Stride", "INDEXING", "rows apart, tokens before batches, unaligned" },
+    { "Subnormal", "STORAGE", "results below the least normal value of their type" },
+    { "TableStorage", "STORAGE", "cosines and sines of another type than x" },
+    { "Terms", "INDEXING",
+      "a column of terms by relative position, of the query or of the key" },
+    { "Tie", "STORAGE", "f32 results halfway between two of the storage type: to even" },
     { "Time", "POSITION_ROUNDING", "positions with a fraction, as f32" },
     { "TorchExpF32", "OPERATION_ORDER",
       "exp of f32 2i times f32 -ln(theta)/d, as the widespread PyTorch module has it" },
     { "Transpose", "SIGN", "the inverse rotation: sin changes its sign" },
+    { "TwoRoundings", "STORAGE",
+      "to f32, then to the storage type: not what one rounding gives" },
+    { "Window", "INDEXING", "a row of the table for each query and key of a window" },
+    { "XPos", "SCALING",
+      "cosines and sines that grow or shrink with the distance from a centre" },
     { "Yarn", "SCALING", "the ramp of YaRN" },
     { "YarnTruncate", "SCALING", "the correction range rounded to whole pairs, or not" },
     { NULL, NULL, NULL },
@@ -102,7 +128,7 @@ int64_t *keep_positions(struct golden *golden, const int64_t *positions, int64_t
 }
 
 /* Inputs follow from the id (FNV-1a), so that a new case leaves the others as they are; those
- * of ONNX from seed 0. */
+ * of ONNX from seed 0.  Of a case in f16 or bf16 from the id it has in f32: the same inputs. */
 static uint64_t seed_of(const char *id)
 {
     uint64_t hash = 2166136261u;
@@ -111,30 +137,42 @@ static uint64_t seed_of(const char *id)
     return hash;
 }
 
-/* kernel/f32/profile/suffix */
+/* All but kernels that compute what they write from positions alone. */
+static bool draws_inputs(enum posenc_kernel kernel)
+{
+    return !kernel_has_plan(kernel) || kernel_takes_x(kernel);
+}
+
+/* kernel/dtype/profile/suffix */
+static const char *new_id(struct golden *golden, const struct vector_case *c,
+                          enum posenc_dtype dtype)
+{
+    enum { ID = 96 };
+    const struct problem *p = &c->problem;
+    const char *profile =
+        kernel_has_plan(p->kernel) ? profile_names[p->freqs.profile] : "given";
+    char *id = keep(golden, ID);
+    const int n = snprintf(id, ID, "%s/%s/%s/%s", posenc_kernel_name(p->kernel),
+                           dtype_names[dtype], profile, c->id);
+    if (n >= ID || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_./-") != strlen(id)) {
+        fprintf(stderr, "golden: %s is no id\n", id);
+        exit(2);
+    }
+    return id;
+}
+
 static void complete_id(struct golden *golden, struct vector_case *c)
 {
-    const enum signature signature = kernel_signature(c->problem.kernel);
-    const bool planned = signature == SIGNATURE_sinusoidal || signature == SIGNATURE_rope_table;
-    const char *profile = planned ? profile_names[c->problem.freqs.profile] : "given";
-    enum { ID = 96 };
-    char *id = keep(golden, ID);
-    const int n =
-        snprintf(id, ID, "%s/f32/%s/%s", posenc_kernel_name(c->problem.kernel), profile, c->id);
-    const bool valid = strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_./-") == strlen(id);
+    struct problem *p = &c->problem;
+    const char *id = new_id(golden, c, p->dtype);
     for (struct vector_case *other = golden->vectors.cases; other < c; other++)
         if (strcmp(other->id, id) == 0) {
             fprintf(stderr, "golden: two cases are called %s\n", id);
             exit(2);
         }
-    if (n >= ID || !valid) {
-        fprintf(stderr, "golden: %s is no id\n", id);
-        exit(2);
-    }
+    if (p->recipe == RECIPE_MIX && draws_inputs(p->kernel))
+        p->seed = seed_of(new_id(golden, c, POSENC_F32));
     c->id = id;
-    if (c->problem.recipe == RECIPE_MIX &&
-        (!planned || c->problem.kernel == POSENC_KERNEL_sinusoidal_add))
-        c->problem.seed = seed_of(id);
 }
 
 static void check_flags(const struct vector_case *c)
@@ -191,6 +229,10 @@ void golden_create(struct golden *golden)
     list_onnx(golden);
     list_added(golden);
     list_bias(golden);
+    list_learned(golden);
+    list_axes(golden);
+    list_relative(golden);
+    list_storage(golden);
     for (size_t i = 0; i < golden->vectors.n; i++) {
         complete_id(golden, &golden->vectors.cases[i]);
         check_flags(&golden->vectors.cases[i]);

@@ -1,9 +1,9 @@
 /*
- * Whether the oracle and the library's plans agree with MPFR: to the bit for the oracle, within
- * what a plan promises for the library.
+ * Whether the oracle agrees with MPFR, to the bit: frequencies, sines, the arithmetic beneath
+ * them, tables of every certified plan, every golden case.
  */
+#include "certify.h"
 #include "fixed.h"
-#include "golden.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -27,9 +27,7 @@ static int64_t any_position(uint64_t seed, uint64_t index)
     return z >> 63 ? -p : p;
 }
 
-/* A fraction of a turn, n words of it, as MPFR has it; a plan's turn is omega / (2 pi). */
-static double turn_distance(const struct reference_plan *plan, int64_t i, const uint64_t *words,
-                            int n)
+double turn_distance(const struct reference_plan *plan, int64_t i, const uint64_t *words, int n)
 {
     mpfr_t want, got;
     mpfr_inits2(PRECISION, want, got, (mpfr_ptr)0);
@@ -50,11 +48,7 @@ static double turn_distance(const struct reference_plan *plan, int64_t i, const 
     return distance;
 }
 
-/* What is wrong, and with which plan. */
-static void complain(const struct posenc_freqs_spec *spec, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void complain(const struct posenc_freqs_spec *spec, const char *format, ...)
+void complain(const struct posenc_freqs_spec *spec, const char *format, ...)
 {
     va_list args;
     fprintf(stderr, "golden: dim %d theta %g scaling %s profile %s: ", (int)spec->dim,
@@ -82,8 +76,8 @@ static bool same_pair(const struct reference_plan *plan, uint64_t (*turn)[3], in
     return false;
 }
 
-/* The frequencies of a plan, and pairs at positions of all magnitudes and next to zeros.  Those of
- * ggml_f32 have none: certify_rows has its angles. */
+/* The frequencies of a plan, and pairs at positions of all magnitudes and next to zeros.  Those
+ * of ggml_f32 have none: certify_rows has its angles. */
 static bool certify_plan(const struct posenc_freqs_spec *spec, uint64_t seed, uint64_t *points)
 {
     static uint64_t turn[MOST_PAIRS][3];
@@ -222,8 +216,7 @@ static bool certify_angles(uint64_t *points)
     return true;
 }
 
-/* Every row of output o of a call by the oracle, against MPFR's. */
-static bool certify_output(const struct call *call, int o, const double *want, const char *name)
+bool certify_output(const struct call *call, int o, const double *want, const char *name)
 {
     const int64_t width = call->outputs[o].width;
     struct oracle *oracle = oracle_create(call);
@@ -262,8 +255,8 @@ static bool certify_case(const struct vector_case *v, uint64_t *values)
 /* How a spec's table is placed. */
 enum way { WHOLE, TIMES, GRID, WAYS };
 
-/* A table of a spec at positions of all magnitudes, at times of most, or at those of a picture: odd
- * dims are those of sinusoidal. */
+/* A table of a spec at positions of all magnitudes, at times of most, or at those of a picture:
+ * odd dims are those of sinusoidal. */
 static struct problem table_of(const struct posenc_freqs_spec *spec, uint64_t seed,
                                enum way way, int64_t positions[ROWS])
 {
@@ -283,8 +276,6 @@ static struct problem table_of(const struct posenc_freqs_spec *spec, uint64_t se
     }
     return p;
 }
-
-typedef bool check_output(const struct call *call, int o, const double *want, const char *name);
 
 /* Calls `check` with each output of one of a spec's tables and what MPFR has for it. */
 static bool check_table(const struct posenc_freqs_spec *spec, uint64_t seed, enum way way,
@@ -315,17 +306,13 @@ static bool check_table(const struct posenc_freqs_spec *spec, uint64_t seed, enu
     return good;
 }
 
-static bool check_rows(const struct posenc_freqs_spec *spec, uint64_t seed, check_output *check)
+bool check_rows(const struct posenc_freqs_spec *spec, uint64_t seed, check_output *check)
 {
     return check_table(spec, seed, WHOLE, check) && check_table(spec, seed, TIMES, check) &&
            (spec->mrope_section[0] == 0 || check_table(spec, seed, GRID, check));
 }
 
-/* Calls `check` with every certified spec in every profile that has it; how many, or -1 when one
- * was not right. */
-typedef bool check_spec(const struct posenc_freqs_spec *spec, uint64_t seed, void *user);
-
-static int64_t for_specs(check_spec *check, void *user)
+int64_t for_specs(check_spec *check, void *user)
 {
     struct posenc_freqs_spec specs[MOST_SPECS];
     const int64_t n = certified_specs(specs, MOST_SPECS);
@@ -353,6 +340,8 @@ int certify_oracle(const struct golden *golden)
     const int64_t plans = for_specs(certify_spec, &points);
     if (plans < 0 || !certify_big() || !certify_angles(&points))
         return 1;
+    if (!certify_problems(&values))
+        return 1;
     for (size_t i = 0; i < golden->vectors.n; i++)
         if (!certify_case(&golden->vectors.cases[i], &values))
             return 1;
@@ -360,132 +349,4 @@ int certify_oracle(const struct golden *golden)
            (long long)plans, (unsigned long long)points, golden->vectors.n,
            (unsigned long long)values);
     return 0;
-}
-
-/* ---- The library's plans ---- */
-
-static bool library_pair(const struct reference_plan *plan,
-                         const struct posenc_freqs_view *view, int64_t i)
-{
-    const enum posenc_profile profile = plan->spec->profile;
-    const bool framework = profile == POSENC_HF_F32 || profile == POSENC_TORCH_EXP_F32;
-    const double omega = mpfr_get_d(plan->omega[i], MPFR_RNDN);
-    const double f32 =
-        framework ? plan->inv_freq[i] : (double)mpfr_get_flt(plan->omega[i], MPFR_RNDN);
-    const uint64_t turn[2] = { view->turn_hi[i], view->turn_lo[i] };
-    const double distance = turn_distance(plan, i, turn, 2);
-    const double allowed =
-        ldexp(omega, -102) + 0x1p-127; /* 104 bits and the last of the turn's */
-    if (view->omega[i] == omega && (double)view->omega_f32[i] == f32 && distance <= allowed)
-        return true;
-    complain(plan->spec,
-             "library, pair %d:\n"
-             "  omega %a, MPFR %a;  f32 %a, MPFR %a;  turn off by %g (allowed %g)",
-             (int)i, view->omega[i], omega, (double)view->omega_f32[i], f32, distance, allowed);
-    return false;
-}
-
-/* In an f32 profile the sine of an f32 angle is rounded once: a table with other bits has other
- * angles. */
-static bool library_output(const struct call *call, int o, const double *want, const char *name)
-{
-    const int64_t width = call->outputs[o].width;
-    for (int64_t k = 0; k < call->outputs[o].rows * width; k++) {
-        const float got = call_row(call, o, k / width)[k % width], right = odd_to_f32(want[k]);
-        if (memcmp(&got, &right, sizeof got) == 0)
-            continue;
-        fprintf(stderr, "golden: library, %s: %s row %lld column %lld: %a, MPFR %a\n", name,
-                call->outputs[o].name, (long long)(k / width), (long long)(k % width),
-                (double)got, want[k]);
-        return false;
-    }
-    return true;
-}
-
-static bool library_rows(const struct call *call, int o, const double *want, const char *name)
-{
-    struct call run = *call;
-    return call_run(&run, posenc_backend_find("scalar")) == POSENC_OK &&
-           library_output(&run, o, want, name);
-}
-
-static bool library_plan(const struct posenc_freqs_spec *spec, uint64_t seed, void *user)
-{
-    struct posenc_freqs *freqs;
-    struct reference_plan plan;
-    bool good = true;
-    (void)user;
-    if (posenc_freqs_create(spec, &freqs, NULL) != POSENC_OK) {
-        complain(spec, "library refuses it");
-        return false;
-    }
-    const struct posenc_freqs_view view = posenc_freqs_view(freqs);
-    reference_plan_init(&plan, spec);
-    for (int64_t i = 0; i < plan.n_pairs; i++) {
-        good = library_pair(&plan, &view, i) && good;
-        const int axis = view.axis ? view.axis[i] : 0;
-        if (axis != reference_axis(spec, i)) {
-            complain(spec, "library, pair %d on axis %d", (int)i, axis);
-            good = false;
-        }
-    }
-    if (view.n_pairs != plan.n_pairs || view.attention_factor != plan.attention_factor) {
-        complain(spec, "library, attention factor %a, MPFR %a", view.attention_factor,
-                 plan.attention_factor);
-        good = false;
-    }
-    reference_plan_clear(&plan);
-    posenc_freqs_destroy(freqs);
-    return good && (spec->profile == POSENC_EXACT || check_rows(spec, seed, library_rows));
-}
-
-static int library_slopes(int64_t heads, double bias_max)
-{
-    float got[256], want[256];
-    if (posenc_alibi_slopes(heads, bias_max, got) != POSENC_OK)
-        return 1;
-    reference_slopes(heads, bias_max, want);
-    for (int64_t h = 0; h < heads; h++)
-        if (got[h] != want[h]) {
-            fprintf(stderr, "golden: library, slope %d of %d heads: %a, MPFR %a\n", (int)h,
-                    (int)heads, (double)got[h], (double)want[h]);
-            return 1;
-        }
-    return 0;
-}
-
-static int library_thresholds(int64_t buckets, int64_t most, bool bidirectional)
-{
-    int32_t thresholds[512];
-    const int64_t n = bidirectional ? buckets / 2 : buckets;
-    if (posenc_t5_thresholds(buckets, most, bidirectional, thresholds) != POSENC_OK)
-        return 1;
-    for (int64_t distance = 0, b = 0; distance < 2 * most; distance++) {
-        while (b + 1 < n && thresholds[b + 1] <= distance)
-            b++;
-        const int64_t want = reference_bucket(distance, buckets, most, bidirectional);
-        if (b != want) {
-            fprintf(stderr, "golden: library, T5 %d/%d: distance %d in bucket %d, exactly %d\n",
-                    (int)buckets, (int)most, (int)distance, (int)b, (int)want);
-            return 1;
-        }
-    }
-    return 0;
-}
-
-int certify_library(void)
-{
-    const int64_t plans = for_specs(library_plan, NULL);
-    int bad = plans < 0;
-    for (int64_t heads = 1; heads <= 256; heads++)
-        bad += library_slopes(heads, 8) + library_slopes(heads, 5.5);
-    static const int64_t t5[][2] = { { 32, 128 }, { 64, 128 },  { 320, 800 }, { 32, 1000 },
-                                     { 32, 256 }, { 128, 512 }, { 4, 9 } };
-    for (size_t k = 0; k < sizeof t5 / sizeof *t5; k++)
-        for (int bidirectional = 0; bidirectional < 2; bidirectional++)
-            bad += library_thresholds(t5[k][0], t5[k][1], bidirectional != 0);
-    if (bad == 0)
-        printf("library's frequencies, slopes and thresholds = MPFR: %lld plans\n",
-               (long long)plans);
-    return bad;
 }

@@ -2,11 +2,10 @@
  * Writes the folder of vectors: GROUP.json, GROUP.safetensors, MANIFEST.json with their hashes.
  * The bytes depend on the cases alone.
  */
-#include "golden.h"
+#include "numbers.h"
 #include "safetensors.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,60 +129,38 @@ static json_t *notes_of(const struct golden *golden, const struct group *group)
     return notes;
 }
 
-/* Numbers that need no tensor: slopes of ALiBi as exact hexadecimal f32, bounds
- * of T5 buckets. */
-static void add_numbers(json_t *root, const struct golden *golden, const struct group *group)
+/* Whether two cases differ in how they are stored, and not in what an output should be. */
+static bool same_but_stored(const struct vector_case *a, const struct vector_case *b, int o)
 {
-    json_t *slopes = json_object(), *buckets = json_object();
-    for (size_t i = group->first; i < group->first + group->n; i++) {
-        const struct problem *p = &golden->vectors.cases[i].problem;
-        const enum signature signature = kernel_signature(p->kernel);
-        char key[80];
-        json_t *list = json_array();
-        if (signature == SIGNATURE_alibi) {
-            float values[128];
-            snprintf(key, sizeof key, "heads=%d max=%g", (int)p->heads, p->alibi_bias_max);
-            reference_slopes(p->heads, p->alibi_bias_max, values);
-            for (int64_t h = 0; h < p->heads; h++) {
-                char text[32];
-                snprintf(text, sizeof text, "%a", (double)values[h]);
-                json_array_append_new(list, json_string(text));
-            }
-            json_object_set(slopes, key, list);
-        } else if (signature == SIGNATURE_t5) {
-            int64_t last = -1;
-            snprintf(key, sizeof key, "num_buckets=%d max_distance=%d %s", (int)p->num_buckets,
-                     (int)p->max_distance,
-                     p->bidirectional ? "bidirectional" : "unidirectional");
-            for (int64_t n = 0; n <= p->max_distance; n++) {
-                const int64_t bucket =
-                    reference_bucket(n, p->num_buckets, p->max_distance, p->bidirectional);
-                for (; last < bucket; last++)
-                    json_array_append_new(list, json_integer(n));
-            }
-            json_object_set(buckets, key, list);
-        }
-        json_decref(list);
-    }
-    if (json_object_size(slopes))
-        json_object_set(root, "alibi_slopes", slopes);
-    if (json_object_size(buckets))
-        json_object_set(root, "t5_thresholds", buckets);
-    json_decref(slopes);
-    json_decref(buckets);
+    const char *dtype_a = strchr(a->id, '/') + 1, *dtype_b = strchr(b->id, '/') + 1;
+    return a->problem.kernel == b->problem.kernel && a->rows[o] == b->rows[o] &&
+           a->width[o] == b->width[o] &&
+           strcmp(strchr(dtype_a, '/'), strchr(dtype_b, '/')) == 0 &&
+           memcmp(a->want[o], b->want[o],
+                  (size_t)(a->rows[o] * a->width[o]) * sizeof *a->want[o]) == 0;
 }
 
-static json_t *case_of(const struct vector_case *c, struct array *arrays, size_t *n)
+/* The tensor of an output of a case, shared by those that differ from it in storage alone. */
+static json_t *output_of(const struct vector_case *first, const struct vector_case *c, int o,
+                         struct array *arrays, size_t *n)
+{
+    char name[128];
+    const int64_t shape[2] = { c->rows[o], c->width[o] };
+    while (first < c && !same_but_stored(first, c, o))
+        first++;
+    snprintf(name, sizeof name, "%s.%s", first->id, c->output_names[o]);
+    if (first == c)
+        arrays[(*n)++] = array_of(name, "F64", 2, shape, c->want[o]);
+    return json_pack("{s:s, s:s}", "output", c->output_names[o], "tensor", name);
+}
+
+/* `first` is the group's. */
+static json_t *case_of(const struct vector_case *first, const struct vector_case *c,
+                       struct array *arrays, size_t *n)
 {
     json_t *want = json_array();
-    for (int o = 0; o < c->n_outputs; o++) {
-        char name[128];
-        const int64_t shape[2] = { c->rows[o], c->width[o] };
-        snprintf(name, sizeof name, "%s.%s", c->id, c->output_names[o]);
-        arrays[(*n)++] = array_of(name, "F64", 2, shape, c->want[o]);
-        json_array_append_new(
-            want, json_pack("{s:s, s:s}", "output", c->output_names[o], "tensor", name));
-    }
+    for (int o = 0; o < c->n_outputs; o++)
+        json_array_append_new(want, output_of(first, c, o, arrays, n));
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "id", c->id, "kernel",
                      posenc_kernel_name(c->problem.kernel), "flags", c->flags, "note", c->note,
                      "source", c->source, "params", params_of(&c->problem), "want", want);
@@ -199,17 +176,17 @@ static int write_group(const struct golden *golden, const struct group *group, c
     if (!arrays)
         return 1;
     size_t n = 0, bytes;
+    const struct vector_case *first = &golden->vectors.cases[group->first];
     json_t *cases = json_array();
     for (size_t i = 0; i < group->n; i++)
-        json_array_append_new(cases,
-                              case_of(&golden->vectors.cases[group->first + i], arrays, &n));
+        json_array_append_new(cases, case_of(first, first + i, arrays, &n));
     json_t *root = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "schema", pack_magic, "group", group->name,
         "method",
         "MPFR, 320 bits; f64 rounded to odd; inputs by the recipe of conformance/inputs.c",
         "license", "Apache-2.0", "tensors", tensors_name, "defaults",
         defaults_of(golden, group), "notes", notes_of(golden, group), "cases", cases);
-    add_numbers(root, golden, group);
+    numbers_add(root, golden, group);
     void *tensors = safetensors_build(arrays, n, &bytes);
     const int status = !tensors || write_file(dir, tensors_name, tensors, bytes, files) != 0 ||
                        write_json(dir, json_name, root, files) != 0;

@@ -11,7 +11,7 @@
 
 enum { PRECISION = 320 }; /* bits of every transcendental step */
 
-/* ---- Reference values (reference.c, frequencies.c, frameworks.c) ---- */
+/* ---- Reference values (reference.c, reference_scores.c, frequencies.c, frameworks.c) ---- */
 
 /* What the angles of profile ggml_f32 are made of. */
 struct reference_ggml {
@@ -33,8 +33,8 @@ struct reference_plan {
 void reference_plan_init(struct reference_plan *plan, const struct posenc_freqs_spec *spec);
 void reference_plan_clear(struct reference_plan *plan);
 
-/* Radians per position of a pair; which of a token's positions turns it; the exponent of 1/theta as
- * a fraction. */
+/* Radians per position of a pair; which of a token's positions turns it; the exponent of
+ * 1/theta as a fraction. */
 int reference_axis(const struct posenc_freqs_spec *spec, int64_t i);
 void reference_omega(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i);
 void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *numerator,
@@ -59,12 +59,22 @@ void reference_sincos(const struct reference_plan *plan, int64_t pair, double po
                       double m, double *sine, double *cosine);
 /* sin and cos of an f64 angle, rounded to odd. */
 void reference_sincos_angle(double angle, double *sine, double *cosine);
-/* All of output o of a call, [rows, width]. */
+/* Nearest f32 of a value rounded to odd; one f32 add; a b + c d, exact, rounded to odd. */
+double reference_nearest_f32(double odd);
+double reference_add_f32(double a, double b);
+double reference_sum_of_products(double a, double b, double c, double d);
+/* All of output o of a call, [rows, width]; a row of those by queries and keys, before the sum
+ * with x. */
 void reference_output(const struct call *call, int o, double *want);
+void reference_scores_row(const struct call *call, int64_t r, int64_t width, double *want);
 
 void reference_slopes(int64_t heads, double bias_max, float *slopes);
 int64_t reference_bucket(int64_t distance, int64_t num_buckets, int64_t max_distance,
                          bool bidirectional);
+/* A query's and a key's row of a window's table; column of terms; that of DeBERTa. */
+int64_t reference_window_row(const struct problem *problem, int64_t query, int64_t key);
+int64_t reference_column(const struct problem *problem, int64_t query, int64_t key);
+int64_t reference_deberta_column(int64_t distance, int64_t buckets, int64_t max_distance);
 
 /* Positions below 2^31 at which sin (kind 0) or cos (kind 1) of position x omega is smallest:
  * the continued-fraction convergents of omega/pi and 2 omega/pi of all pairs, the n smallest
@@ -102,7 +112,8 @@ struct problem *add_case(struct golden *golden, enum posenc_kernel kernel, const
 void add_group(struct golden *golden, const char *name);
 int64_t *keep_positions(struct golden *golden, const int64_t *positions, int64_t n);
 
-/* Positions of a case: `n` of them, the list kept by the caller; those that tell most in few. */
+/* Positions of a case: `n` of them, the list kept by the caller; those that tell most in few.
+ */
 void at_positions(struct problem *problem, const int64_t *positions, int64_t n);
 void at_few(struct problem *problem);
 
@@ -119,6 +130,10 @@ void list_rope(struct golden *golden);
 void list_onnx(struct golden *golden);
 void list_added(struct golden *golden);
 void list_bias(struct golden *golden);
+void list_learned(struct golden *golden);
+void list_axes(struct golden *golden);
+void list_relative(struct golden *golden);
+void list_storage(struct golden *golden);
 
 /* All cases, with ids and reference values.  Ends the program when one cannot be made. */
 void golden_create(struct golden *golden);
@@ -128,7 +143,8 @@ void list_families(struct golden *golden, enum posenc_profile profile);
 struct posenc_freqs_spec llama31_spec(void);
 
 /* Frequency specs that certification goes through: every scaling family and base, then every
- * way to share pairs between axes; and whether the spec's profile has its scaling and convention. */
+ * way to share pairs between axes; and whether the spec's profile has its scaling and
+ * convention. */
 int64_t certified_specs(struct posenc_freqs_spec *specs, int64_t most);
 int64_t sectioned_specs(struct posenc_freqs_spec *specs, int64_t most);
 bool profile_applies(const struct posenc_freqs_spec *spec);

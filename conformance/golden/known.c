@@ -1,12 +1,12 @@
 /*
  * Figures published elsewhere, so that one reading of a formula is not checked only against
- * itself: bands of llama3, ramps and factors of YaRN, bases of dynamic scaling, LongRoPE's factor,
- * the angles of f32 frameworks, slopes of ALiBi, thresholds of T5, hard positions, the outputs of
- * ONNX's tests; and the metrics (rounding, ulps) at the ends of
+ * itself: bands of llama3, ramps and factors of YaRN, bases of dynamic scaling, LongRoPE's
+ * factor, the angles of f32 frameworks, slopes of ALiBi, thresholds of T5, hard positions, the
+ * outputs of ONNX's tests; and the metrics (rounding, ulps) at the ends of
  * binades and of f32.
  */
 #include "fixed.h"
-#include "golden.h"
+#include "known.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,7 +15,15 @@
 
 static int wrong;
 
-static void require_near(double got, double want, double within, const char *what)
+void require_that(bool good, const char *what, const char *id)
+{
+    if (good)
+        return;
+    fprintf(stderr, "golden: not so: %s: %s\n", what, id);
+    wrong++;
+}
+
+void require_near(double got, double want, double within, const char *what)
 {
     if (fabs(got - want) <= within)
         return;
@@ -172,8 +180,8 @@ static void known_truncation(void)
     reference_plan_clear(&b);
 }
 
-/* How far the angles of an f32 profile are from real ones at most, over the pairs of dim 128, to
- * the two digits published. */
+/* How far the angles of an f32 profile are from real ones at most, over the pairs of dim 128,
+ * to the two digits published. */
 static void known_angle_error(double theta, int64_t position, enum posenc_profile profile,
                               double published)
 {
@@ -467,5 +475,7 @@ int certify_known(const struct golden *golden)
     known_metrics();
     products_against_mpfr();
     known_onnx(golden);
+    known_relative(golden);
+    known_storage(golden);
     return wrong;
 }

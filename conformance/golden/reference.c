@@ -1,11 +1,14 @@
 /*
- * Reference outputs by MPFR.  Sums of products of f32 values are exact in 1200 bits; sines
- * carry 320 and are irrational but at angle 0; cosines twice as many, to be told from 1.
+ * Reference outputs by MPFR: tables, rotations, what is added to tokens.  Sums of products of
+ * f32 values are exact in 1200 bits; sines carry 320 and are irrational but at angle 0; cosines
+ * twice as many, to be told from 1.  By queries and keys: reference_scores.c.
+ *
+ * With xPos a pair's sine and cosine are multiplied by zeta^((p - centre) / scale_base), zeta =
+ * (2i + 0.4 d) / (1.4 d) = (10 i + 2 d) / (7 d), or by one over it (2212.10554, section 3.2).
  */
 #include "golden.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { EXACT_BITS = 1200 };
@@ -37,8 +40,8 @@ void reference_sincos_angle(double angle, double *sine, double *cosine)
     mpfr_clears(x, s, c, (mpfr_ptr)0);
 }
 
-/* Nearest f32 of a value rounded to odd, by MPFR and not by a C cast. */
-static double nearest_f32(double odd)
+/* By MPFR and not by a C cast. */
+double reference_nearest_f32(double odd)
 {
     mpfr_t x;
     mpfr_init2(x, 53);
@@ -48,6 +51,28 @@ static double nearest_f32(double odd)
     return nearest;
 }
 
+/* What xPos multiplies by; whether that is exact: a whole power of a zeta such as 3/8 is. */
+static bool xpos_scale(mpfr_t scale, const struct posenc_freqs_spec *spec, int64_t pair,
+                       double position)
+{
+    const long up = 10 * (long)pair + 2 * (long)spec->dim, down = 7 * (long)spec->dim;
+    mpfr_t power;
+    mpfr_init2(power, 2 * PRECISION);
+    mpfr_set_d(power, position, MPFR_RNDN);
+    mpfr_sub_d(power, power, spec->xpos_centre, MPFR_RNDN);
+    if (spec->xpos_inverse)
+        mpfr_neg(power, power, MPFR_RNDN);
+    const bool inverse = mpfr_sgn(power) < 0;
+    mpfr_abs(power, power, MPFR_RNDN);
+    bool inexact = mpfr_div_d(power, power, spec->xpos_scale_base, MPFR_RNDN) != 0;
+    mpfr_set_si(scale, inverse ? down : up, MPFR_RNDN);
+    inexact = mpfr_div_si(scale, scale, inverse ? up : down, MPFR_RNDN) != 0 || inexact;
+    inexact = mpfr_pow(scale, scale, power, MPFR_RNDN) != 0 || inexact;
+    const bool one = mpfr_zero_p(power) != 0;
+    mpfr_clear(power);
+    return one || !inexact;
+}
+
 static void exact_sincos(const struct reference_plan *plan, int64_t pair, double position,
                          double m, double *sine, double *cosine)
 {
@@ -55,10 +80,16 @@ static void exact_sincos(const struct reference_plan *plan, int64_t pair, double
     mpfr_inits2(2 * PRECISION, x, s, c, (mpfr_ptr)0);
     mpfr_mul_d(x, plan->omega[pair], position, MPFR_RNDN);
     mpfr_sin_cos(s, c, x, MPFR_RNDN);
-    const bool exact = mpfr_zero_p(x) != 0; /* a pair that rests has -0 before position 0 */
+    const bool rests = mpfr_zero_p(x) != 0; /* with -0 before position 0 */
+    bool exact = rests;
+    if (plan->spec->xpos_scale_base != 0) {
+        exact = xpos_scale(x, plan->spec, pair, position) && exact;
+        mpfr_mul(s, s, x, MPFR_RNDN);
+        mpfr_mul(c, c, x, MPFR_RNDN);
+    }
     mpfr_mul_d(s, s, m, MPFR_RNDN);
     mpfr_mul_d(c, c, m, MPFR_RNDN);
-    *sine = round_to_odd(s, exact);
+    *sine = round_to_odd(s, rests);
     *cosine = round_to_odd(c, exact);
     mpfr_clears(x, s, c, (mpfr_ptr)0);
 }
@@ -72,13 +103,12 @@ void reference_sincos(const struct reference_plan *plan, int64_t pair, double po
     }
     reference_sincos_angle(reference_angle(plan, pair, position), sine, cosine);
     if (m != 1) {
-        *sine = nearest_f32(*sine) * nearest_f32(m);
-        *cosine = nearest_f32(*cosine) * nearest_f32(m);
+        *sine = reference_nearest_f32(*sine) * reference_nearest_f32(m);
+        *cosine = reference_nearest_f32(*cosine) * reference_nearest_f32(m);
     }
 }
 
-/* a b + c d of f64 values, each product exact, rounded to odd. */
-static double sum_of_products(double a, double b, double c, double d)
+double reference_sum_of_products(double a, double b, double c, double d)
 {
     mpfr_t x, y;
     mpfr_inits2(EXACT_BITS, x, y, (mpfr_ptr)0);
@@ -89,6 +119,17 @@ static double sum_of_products(double a, double b, double c, double d)
     mpfr_add(x, x, y, MPFR_RNDN);
     const double sum = round_to_odd(x, true);
     mpfr_clears(x, y, (mpfr_ptr)0);
+    return sum;
+}
+
+double reference_add_f32(double a, double b)
+{
+    mpfr_t x;
+    mpfr_init2(x, EXACT_BITS);
+    mpfr_set_d(x, a, MPFR_RNDN);
+    mpfr_add_d(x, x, b, MPFR_RNDN);
+    const double sum = (double)mpfr_get_flt(x, MPFR_RNDN);
+    mpfr_clear(x);
     return sum;
 }
 
@@ -107,24 +148,45 @@ static double time_of(const struct call *call, int64_t row, int axis)
 
 /* ---- Outputs by signature ---- */
 
+/* Columns of one axis of a row: an encoding of its own, from pair first / 2 on. */
+struct part {
+    int64_t first, n;
+};
+
+static struct part part_of(const struct posenc_freqs_spec *spec, int64_t column)
+{
+    struct part part = { 0, spec->dim };
+    if (spec->mrope_section[0] == 0)
+        return part;
+    part.n = 2 * spec->mrope_section[0];
+    for (int axis = 1; column >= part.first + part.n; axis++) {
+        part.first += part.n;
+        part.n = 2 * spec->mrope_section[axis];
+    }
+    return part;
+}
+
 static void output_sinusoidal(const struct call *call, const struct reference_plan *plan,
                               int64_t r, int64_t dim, double *want)
 {
-    const int64_t half = dim / 2;
     const double scale = call->problem.scale;
     for (int64_t k = 0; k < dim; k++) {
+        const struct part part = part_of(plan->spec, k);
+        const int64_t half = part.n / 2, own = k - part.first;
         double sine, cosine;
-        int64_t pair = k / 2;
-        bool is_sine = k % 2 == 0;
+        int64_t pair = own / 2;
+        bool is_sine = own % 2 == 0;
         if (call->problem.layout != POSENC_INTERLEAVED) {
-            pair = k < half ? k : k - half;
-            is_sine = (k < half) == (call->problem.layout == POSENC_SIN_COS);
-            if (k == 2 * half) {
+            pair = own < half ? own : own - half;
+            is_sine = (own < half) == (call->problem.layout == POSENC_SIN_COS);
+            if (own == 2 * half) {
                 want[k] = 0;
                 continue;
             }
         }
-        reference_sincos(plan, pair, time_of(call, r, 0), scale, &sine, &cosine);
+        pair += part.first / 2;
+        const double position = time_of(call, r, reference_axis(plan->spec, pair));
+        reference_sincos(plan, pair, position, scale, &sine, &cosine);
         want[k] = is_sine ? sine : cosine;
     }
 }
@@ -145,135 +207,88 @@ static void output_rope(const struct call *call, int64_t r, int64_t dim, double 
     const struct problem *p = &call->problem;
     const int64_t half = p->rotary_dim / 2;
     const int64_t at = position_of(call, r, p->heads) * half;
+    const float *x = call->x + r * dim;
     for (int64_t k = 0; k < dim; k++) {
+        const int64_t own = k - p->rotary_offset; /* channel of the window that turns */
         const bool adjacent = p->kernel == POSENC_KERNEL_rope_interleaved;
-        const int64_t i = adjacent ? k / 2 : k % half;
-        const bool second = adjacent ? k % 2 == 1 : k >= half;
-        const int64_t partner = adjacent ? k ^ 1 : second ? k - half : k + half;
-        if (k >= p->rotary_dim) {
-            want[k] = (double)call->x[r * dim + k];
+        const int64_t i = adjacent ? own / 2 : own % half;
+        const bool second = adjacent ? own % 2 == 1 : own >= half;
+        const int64_t partner = adjacent ? own ^ 1 : second ? own - half : own + half;
+        if (own < 0 || own >= p->rotary_dim) {
+            want[k] = (double)x[k];
             continue;
         }
-        const double own = (double)call->x[r * dim + k],
-                     other = (double)call->x[r * dim + partner];
+        const double other = (double)x[p->rotary_offset + partner];
         double sine = (double)call->sin[at + i];
         if (p->transpose)
             sine = -sine;
-        want[k] =
-            sum_of_products(own, (double)call->cos[at + i], second ? other : -other, sine);
+        want[k] = reference_sum_of_products((double)x[k], (double)call->cos[at + i],
+                                            second ? other : -other, sine);
     }
 }
 
-void reference_slopes(int64_t heads, double bias_max, float *slopes)
+static void output_learned(const struct call *call, int64_t r, int64_t dim, double *want)
 {
-    int64_t power = 1;
-    while (2 * power <= heads)
-        power *= 2;
-    mpfr_t exponent, slope;
-    mpfr_inits2(PRECISION, exponent, slope, (mpfr_ptr)0);
-    for (int64_t h = 0; h < heads; h++) {
-        const int64_t numerator = h < power ? h + 1 : 2 * (h - power) + 1;
-        mpfr_set_d(exponent, -bias_max, MPFR_RNDN);
-        mpfr_mul_si(exponent, exponent, (long)numerator, MPFR_RNDN);
-        mpfr_div_si(exponent, exponent, (long)(h < power ? power : 2 * power), MPFR_RNDN);
-        mpfr_exp2(slope, exponent, MPFR_RNDN);
-        slopes[h] = mpfr_get_flt(slope, MPFR_RNDN);
-    }
-    mpfr_clears(exponent, slope, (mpfr_ptr)0);
+    for (int64_t k = 0; k < dim; k++)
+        want[k] = (double)call->table[position_of(call, r, 1) * dim + k];
 }
 
-static void output_alibi(const struct call *call, const float *slopes, int64_t r, int64_t keys,
-                         double *want)
+static void output_learned_grad(const struct call *call, int64_t r, int64_t dim, double *want)
 {
     const struct problem *p = &call->problem;
-    const int64_t query = r % p->queries + p->query_offset;
-    const double slope = (double)slopes[r / p->queries % p->heads];
-    for (int64_t j = 0; j < keys; j++)
-        want[j] = p->causal && j > query ? -(double)INFINITY
-                                         : slope * (double)(j < query ? j - query : query - j);
+    for (int64_t k = 0; k < dim; k++)
+        want[k] = p->accumulate ? (double)call->table[r * dim + k] : 0;
+    for (int64_t t = 0; t < p->batch * p->tokens; t++)
+        for (int64_t k = 0; position_of(call, t, 1) == r && k < dim; k++)
+            want[k] = reference_add_f32(want[k], (double)call->x[t * dim + k]);
 }
 
-/* The bucket by its definition in integers, with n distance, e exact buckets of N:
- * e + k for the greatest k < N - e with n^(N-e) >= M^k e^(N-e-k). */
-int64_t reference_bucket(int64_t distance, int64_t num_buckets, int64_t max_distance,
-                         bool bidirectional)
+static void output_row(const struct call *call, const struct reference_plan *plan, int o,
+                       int64_t r, double *row)
 {
-    const int64_t buckets = bidirectional ? num_buckets / 2 : num_buckets, exact = buckets / 2;
-    int64_t n = distance, base = 0; /* distance = query - key */
-    if (n < 0) {
-        base = bidirectional ? buckets : 0;
-        n = bidirectional ? -n : 0;
-    }
-    if (n < exact)
-        return base + n;
-    const unsigned long all = (unsigned long)(buckets - exact);
-    mpz_t power, bound, factor;
-    mpz_inits(power, bound, factor, (mpz_ptr)0);
-    mpz_ui_pow_ui(power, (unsigned long)n, all);
-    unsigned long k = all - 1;
-    for (;; k--) {
-        mpz_ui_pow_ui(bound, (unsigned long)max_distance, k);
-        mpz_ui_pow_ui(factor, (unsigned long)exact, all - k);
-        mpz_mul(bound, bound, factor);
-        if (k == 0 || mpz_cmp(power, bound) >= 0)
-            break;
-    }
-    mpz_clears(power, bound, factor, (mpz_ptr)0);
-    return base + exact + (int64_t)k;
-}
-
-static void output_t5(const struct call *call, int64_t r, int64_t keys, double *want)
-{
-    const struct problem *p = &call->problem;
-    const int64_t query = r % p->queries + p->query_offset;
-    const int64_t head = r / p->queries % p->heads;
-    for (int64_t j = 0; j < keys; j++) {
-        const int64_t bucket =
-            reference_bucket(query - j, p->num_buckets, p->max_distance, p->bidirectional);
-        want[j] = (double)call->table[bucket * p->heads + head];
+    const int64_t width = call->outputs[o].width;
+    switch (kernel_signature(call->problem.kernel)) {
+    case SIGNATURE_sinusoidal:
+        output_sinusoidal(call, plan, r, width, row);
+        return;
+    case SIGNATURE_rope_table:
+        output_rope_table(call, plan, o, r, width, row);
+        return;
+    case SIGNATURE_rope:
+        output_rope(call, r, width, row);
+        return;
+    case SIGNATURE_learned:
+        output_learned(call, r, width, row);
+        return;
+    case SIGNATURE_learned_grad:
+        output_learned_grad(call, r, width, row);
+        return;
+    default:
+        reference_scores_row(call, r, width, row);
     }
 }
 
+/* Kernels that add what they compute, rounded to f32, to x. */
 static bool adds(enum posenc_kernel kernel)
 {
-    return kernel == POSENC_KERNEL_sinusoidal_add || kernel == POSENC_KERNEL_learned_add ||
-           kernel == POSENC_KERNEL_alibi_add || kernel == POSENC_KERNEL_t5_bias_add;
+    return kernel_in_place(kernel) && kernel_signature(kernel) != SIGNATURE_rope;
 }
 
 void reference_output(const struct call *call, int o, double *want)
 {
-    const enum signature signature = kernel_signature(call->problem.kernel);
-    const int64_t rows = call->outputs[o].rows, width = call->outputs[o].width;
-    const bool planned = signature == SIGNATURE_sinusoidal || signature == SIGNATURE_rope_table;
+    const enum posenc_kernel kernel = call->problem.kernel;
+    const int64_t width = call->outputs[o].width;
     struct reference_plan plan;
-    float *slopes = NULL;
-    if (planned)
+    if (kernel_has_plan(kernel))
         reference_plan_init(&plan, &call->problem.freqs);
-    if (signature == SIGNATURE_alibi) {
-        slopes = calloc((size_t)call->problem.heads, sizeof *slopes);
-        if (!slopes)
-            abort();
-        reference_slopes(call->problem.heads, call->problem.alibi_bias_max, slopes);
-    }
-    for (int64_t r = 0; r < rows; r++) {
+    for (int64_t r = 0; r < call->outputs[o].rows; r++) {
         double *row = want + r * width;
-        if (signature == SIGNATURE_sinusoidal)
-            output_sinusoidal(call, &plan, r, width, row);
-        else if (signature == SIGNATURE_rope_table)
-            output_rope_table(call, &plan, o, r, width, row);
-        else if (signature == SIGNATURE_rope)
-            output_rope(call, r, width, row);
-        else if (signature == SIGNATURE_alibi)
-            output_alibi(call, slopes, r, width, row);
-        else if (signature == SIGNATURE_t5)
-            output_t5(call, r, width, row);
-        for (int64_t k = 0; signature == SIGNATURE_learned && k < width; k++)
-            row[k] = (double)call->table[position_of(call, r, 1) * width + k];
-        for (int64_t k = 0; adds(call->problem.kernel) && k < width; k++)
-            row[k] = sum_of_products((double)call->x[r * width + k],
-                                     (double)call->problem.x_scale, nearest_f32(row[k]), 1);
+        output_row(call, &plan, o, r, row);
+        for (int64_t k = 0; adds(kernel) && k < width; k++)
+            row[k] = reference_sum_of_products((double)call->x[r * width + k],
+                                               (double)call->problem.x_scale,
+                                               reference_nearest_f32(row[k]), 1);
     }
-    if (planned)
+    if (kernel_has_plan(kernel))
         reference_plan_clear(&plan);
-    free(slopes);
 }

@@ -1,7 +1,7 @@
 /*
  * Plans: what is accepted as a spec, and the making of the arrays that kernels read.
  * The mathematics is in exact.c (frequencies), hf_f32.c and ggml_f32.c (their f32 profiles),
- * steps.c (rotation tables) and dd.c (the arithmetic).
+ * steps.c (rotation tables), xpos.c (what xPos multiplies by) and dd.c (the arithmetic).
  */
 #include <float.h>
 #include <stdlib.h>
@@ -198,6 +198,32 @@ static enum posenc_status check_profile(const struct posenc_freqs_spec *spec,
     return POSENC_OK;
 }
 
+/* What xPos asks of the rest of a spec, once that is checked.  A scale base below 1 would
+ * take 64 positions out of f64's range. */
+static enum posenc_status check_xpos(const struct posenc_freqs_spec *spec,
+                                     struct posenc_error *error)
+{
+    if (spec->xpos_scale_base == 0.0)
+        return POSENC_OK;
+    enum posenc_status status =
+        check_range(error, "xpos_scale_base (0: no xPos)", spec->xpos_scale_base, 1.0, 0x1p40);
+    if (!status)
+        status = check_range(error, "xpos_centre", spec->xpos_centre, -0x1p40, 0x1p40);
+    if (status)
+        return status;
+    if (spec->profile != POSENC_EXACT)
+        return refuse(error, POSENC_ERR_ARGUMENT, "profile (xPos is exact)",
+                      (double)spec->profile, POSENC_EXACT, POSENC_EXACT);
+    if (spec->mrope_section[1] != 0)
+        return refuse(error, POSENC_ERR_ARGUMENT,
+                      "mrope_section of a second axis (xPos has one)",
+                      (double)spec->mrope_section[1], 0.0, 0.0);
+    if (spec->dim % 2 != 0)
+        return refuse(error, POSENC_ERR_SHAPE, "dim (even with xPos)", (double)spec->dim, 2.0,
+                      MOST_DIM);
+    return POSENC_OK;
+}
+
 static enum posenc_status check_values(const struct posenc_freqs_spec *spec,
                                        struct posenc_error *error)
 {
@@ -236,6 +262,8 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
                                             spec->attention_factor, 0.0, (double)FLT_MAX);
     if (!status)
         status = check_sections(spec, error);
+    if (!status)
+        status = check_xpos(spec, error);
     if (status)
         return status;
     if (spec->values)
@@ -247,16 +275,17 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
     return status ? status : check_scaling(spec, error);
 }
 
-/* The first of `n` elements of `size` bytes at *bytes, which moves past them. */
+/* The first of `n` elements of `size` bytes at *bytes, which moves past them and what may be
+ * read beyond. */
 static void *carve(unsigned char *memory, size_t *bytes, int64_t n, size_t size)
 {
     void *start = memory ? memory + *bytes : NULL;
-    *bytes += (size_t)n * size; /* n is a multiple of 64: alignment is kept */
+    *bytes += (size_t)(n + POSENC_PLAN_PAD) * size; /* a multiple of 64: alignment is kept */
     return start;
 }
 
 /* Places the arrays of a plan in `memory` (NULL: only counts) and returns the bytes needed. */
-static size_t lay_out(struct posenc_freqs *freqs, unsigned char *memory)
+static size_t lay_out(struct posenc_freqs *freqs, bool xpos, unsigned char *memory)
 {
     int64_t n = freqs->stride;
     size_t bytes = (sizeof *freqs + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -277,6 +306,11 @@ static size_t lay_out(struct posenc_freqs *freqs, unsigned char *memory)
         freqs->ggml.divisor = carve(memory, &bytes, n, sizeof(float));
         freqs->ggml.kept = carve(memory, &bytes, n, sizeof(float));
     }
+    if (xpos) {
+        freqs->xpos_step = carve(memory, &bytes, POSENC_BLOCK * n, sizeof(double));
+        freqs->xpos_rate_hi = carve(memory, &bytes, n, sizeof(double));
+        freqs->xpos_rate_lo = carve(memory, &bytes, n, sizeof(double));
+    }
     return bytes;
 }
 
@@ -290,12 +324,15 @@ static struct posenc_freqs *allocate(const struct posenc_freqs_spec *spec)
     while (plan.view.n_axes < 3 && spec->mrope_section[plan.view.n_axes] != 0)
         plan.view.n_axes++;
     plan.stride = (plan.view.n_pairs + POSENC_PLAN_PAD - 1) / POSENC_PLAN_PAD * POSENC_PLAN_PAD;
-    size_t bytes = lay_out(&plan, NULL);
+    if (plan.view.n_axes > 1 && spec->mrope_layout == POSENC_MROPE_RESTARTED)
+        memcpy(plan.section, spec->mrope_section, sizeof plan.section);
+    bool xpos = spec->xpos_scale_base != 0.0;
+    size_t bytes = lay_out(&plan, xpos, NULL);
     plan.memory = aligned_alloc(ALIGNMENT, bytes);
     if (!plan.memory)
         return NULL;
     memset(plan.memory, 0, bytes); /* all bits zero is 0.0: the padding */
-    lay_out(&plan, plan.memory);
+    lay_out(&plan, xpos, plan.memory);
     struct posenc_freqs *freqs = plan.memory;
     *freqs = plan;
     return freqs;
@@ -335,6 +372,8 @@ static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct pose
         posenc_ggml_f32_fill(spec, freqs);
     else if (!spec->values)
         posenc_f32_omega(spec, freqs->view.n_pairs, omega_f32);
+    if (freqs->xpos_step)
+        posenc_xpos_fill(spec, freqs);
     return POSENC_OK;
 }
 
@@ -369,3 +408,31 @@ struct posenc_freqs_view posenc_freqs_view(const struct posenc_freqs *freqs)
 {
     return freqs->view;
 }
+
+/* `array` from element n on; NULL stays NULL. */
+#define FROM(array, n) ((array) ? (array) + (n) : NULL)
+
+struct posenc_freqs posenc_freqs_section(const struct posenc_freqs *freqs, int axis)
+{
+    struct posenc_freqs part = *freqs;
+    int64_t from = 0;
+    for (int before = 0; before < axis; before++)
+        from += freqs->section[before];
+    part.view.n_pairs = freqs->section[axis];
+    part.view.dim = 2 * part.view.n_pairs;
+    part.view.n_axes = 1;
+    part.view.axis = NULL;
+    part.view.omega = FROM(part.view.omega, from);
+    part.view.omega_f32 = FROM(part.view.omega_f32, from);
+    part.view.turn_hi = FROM(part.view.turn_hi, from);
+    part.view.turn_lo = FROM(part.view.turn_lo, from);
+    part.turn_whole = FROM(part.turn_whole, from);
+    part.step1_cos = FROM(part.step1_cos, from);
+    part.step1_sin = FROM(part.step1_sin, from);
+    part.step8_cos = FROM(part.step8_cos, from);
+    part.step8_sin = FROM(part.step8_sin, from);
+    memset(part.section, 0, sizeof part.section);
+    part.memory = NULL;
+    return part;
+}
+#undef FROM

@@ -43,8 +43,25 @@ int64_t posenc_turning_pairs(const struct posenc_freqs_spec *spec);
 /* Rotation tables of a plan whose turns are set. */
 void posenc_fill_steps(struct posenc_freqs *freqs);
 
+/* What xPos has of a plan. */
+void posenc_xpos_fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs);
+
 /* The axis whose position turns pair i. */
 int posenc_axis_of(const struct posenc_freqs_spec *spec, int64_t i);
+
+/* ---- ladder.c: rungs k = 0 ... steps from low to high, evenly spaced by ratio ---- */
+
+enum { LADDER_MOST_STEPS = 2048 };
+
+struct ladder {
+    int64_t low, high, steps; /* 1 <= low < high < 2^24 */
+    struct dd log_low, log_high;
+};
+struct ladder posenc_ladder(int64_t low, int64_t high, int64_t steps);
+
+/* The least whole number not below rung k, and the greatest not above: exactly. */
+int64_t posenc_rung_up(const struct ladder *ladder, int64_t k);
+int64_t posenc_rung_down(const struct ladder *ladder, int64_t k);
 
 /* Numerator and denominator of the exponent of pair i: plain omega = theta^(-n/d). */
 struct exponent {

@@ -12,9 +12,9 @@
  *     args.x = ...; args.cos = ...;
  *     enum posenc_status status = posenc_rope_half(NULL, &args);
  *
- * The first argument is a backend, or NULL for the selected one.  Arguments are validated before
- * anything is written: on an error every output is untouched.  Kernels allocate nothing, touch no
- * memory outside their arguments and may run on any number of threads at once.
+ * The first argument is a backend, or NULL for the selected one.  Arguments are validated
+ * before anything is written: on an error every output is untouched.  Kernels allocate nothing,
+ * touch no memory outside their arguments and may run on any number of threads at once.
  *
  * Units: angles in radians, strides in elements, sizes in elements unless a name says bytes.
  */
@@ -35,7 +35,7 @@ extern "C" {
 #define POSENC_VERSION       "0.1.0"
 
 /* Changes when a plug-in built against an older header can no longer be loaded. */
-#define POSENC_ABI 2u
+#define POSENC_ABI 3u
 
 #if defined(__GNUC__)
 #define POSENC_API        __attribute__((visibility("default")))
@@ -74,7 +74,8 @@ enum posenc_status {
 POSENC_API const char *posenc_status_string(enum posenc_status status);
 
 /* Detail of a refusal, filled when the caller passes one: what was wrong, the value met and the
- * range that would have been accepted (least > most: not a range).  `what` is a static string. */
+ * range that would have been accepted (least > most: not a range).  `what` is a static string.
+ */
 struct posenc_error {
     enum posenc_status status;
     const char *what;
@@ -84,7 +85,11 @@ struct posenc_error {
 
 /* ---- Tensors and positions ---- */
 
-enum posenc_dtype { POSENC_F32 = 0 };
+/* How elements are stored: IEEE binary32, binary16, or the upper half of a binary32 (bfloat16).
+ * Arithmetic is f32 whatever the storage; a result is the f32 result rounded once more, to
+ * nearest even, subnormals included.  x and out of a call have one type; cosines and sines may
+ * have another; tables that are learned, slopes and what is computed from integers are f32. */
+enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16 };
 
 /* Up to four dimensions; the last one contiguous (stride 1).  A stride of 0 repeats an input.
  * `data` of an input is never written.  Any alignment of the element type will do. */
@@ -104,14 +109,14 @@ enum posenc_position_kind {
     POSENC_OFFSET = 0,    /* token t is at position offset + t, in every batch */
     POSENC_POSITIONS_I32, /* int32_t data[batch * stride_batch + token * stride_token] */
     POSENC_POSITIONS_I64,
-    POSENC_POSITIONS_F32, /* float data[]: times, e.g. of diffusion; not where positions are rows */
+    POSENC_POSITIONS_F32, /* float data[]: times, of diffusion; not where positions are rows */
 };
 
 /* Positions of tokens.  Computed encodings take |position| < 2^31, negative ones included, and
  * fractions as POSITIONS_F32 (a whole one has the bits of the integer); where
  * positions are rows of a table they must lie in [0, rows).  Where a plan has several axes
- * (mrope_section), axis a is at data[a * stride_axis + ...]; an offset, or stride_axis 0, is the
- * same position on all of them: that of text. */
+ * (mrope_section), axis a is at data[a * stride_axis + ...]; an offset, or stride_axis 0, is
+ * the same position on all of them: that of text. */
 struct posenc_positions {
     enum posenc_position_kind kind;
     int64_t offset;
@@ -131,11 +136,11 @@ enum posenc_profile {
 
 enum posenc_convention {
     POSENC_EXPONENT = 0, /* theta^(-2i/dim):  Vaswani et al. 2017, every RoPE */
-    POSENC_ENDPOINT, /* theta^(-i/(n-1)), n = dim/2 (n = 1: frequency 1):  tensor2tensor, Whisper */
+    POSENC_ENDPOINT,     /* theta^(-i/(n-1)), n = dim/2 (n = 1: 1):  tensor2tensor, Whisper */
 };
 
-/* Context extension, by the rules of Hugging Face modeling_rope_utils.py (ntk: of others).  L is
- * original_max_position_embeddings, M max_position_embeddings.  What each takes besides
+/* Context extension, by the rules of Hugging Face modeling_rope_utils.py (ntk: of others).  L
+ * is original_max_position_embeddings, M max_position_embeddings.  What each takes besides
  * `factor`, and what becomes of theta^(-2i/dim) = omega:
  *   linear        omega / factor  (Chen et al. 2306.15595)
  *   llama3        low_freq_factor, high_freq_factor, L: omega / factor for long wavelengths
@@ -144,11 +149,12 @@ enum posenc_convention {
  *   dynamic       M, seq_len: theta (factor s/M - (factor - 1))^(dim/(dim-2)), s the larger of
  *                 seq_len and M
  *   ntk           theta factor^(dim/(dim-2)), at any length
- *   longrope      L, seq_len, short_factor, long_factor: omega / long_factor[i] where seq_len > L,
- *                 else / short_factor[i]; `factor` (M/L) only makes the attention factor
+ *   longrope      L, seq_len, short_factor, long_factor: omega / long_factor[i] where seq_len >
+ *                 L, else / short_factor[i]; `factor` (M/L) only makes the attention factor
  *                 (Ding et al. 2402.13753)
  *   proportional  partial_rotary_factor: omega / factor of the first
- *                 floor(partial_rotary_factor dim/2) pairs, 0 of the others: those do not turn */
+ *                 floor(partial_rotary_factor dim/2) pairs, 0 of the others: those do not turn
+ */
 enum posenc_scaling {
     POSENC_SCALING_NONE = 0,
     POSENC_SCALING_LINEAR,
@@ -161,8 +167,8 @@ enum posenc_scaling {
 };
 
 /* Rotations by several positions a token: time, height and width of what a picture shows
- * (multimodal RoPE, Wang et al. 2409.12191), or height and width (2-D RoPE).  mrope_section says
- * how many pairs turn with each axis (none after a 0); the sum is dim/2.
+ * (multimodal RoPE, Wang et al. 2409.12191), or height and width (2-D RoPE).  mrope_section
+ * says how many pairs turn with each axis (none after a 0); the sum is dim/2.
  *   chunked      the first section's pairs with axis 0, then those of axis 1, ... (Qwen2-VL)
  *   interleaved  three axes by turns: pair i with axis i % 3 while i < 3 mrope_section[i % 3],
  *                else with axis 0, so a section of more than every third pair is cut (Qwen3-VL)
@@ -196,6 +202,14 @@ struct posenc_freqs_spec {
     const double *short_factor, *long_factor; /* [dim/2], at least 2^-10 each */
     int64_t mrope_section[3];                 /* all 0: one position a token */
     enum posenc_mrope_layout mrope_layout;
+    /* xPos (Sun et al. 2212.10554): cosines and sines of position p times
+     * zeta_i^((p - xpos_centre) / xpos_scale_base), zeta_i = (2i + 0.4 dim) / (1.4 dim); to the
+     * power of minus one with xpos_inverse, which keys take and queries do not.  0: none.
+     * Profile exact, one axis, dim even; xpos_scale_base from 1, both up to 2^40.  Positions so
+     * far from the centre that an f32 overflows are refused (POSITION).  (torchscale's centre
+     * is half the length, rounded up; flash-attention's, rounded down.) */
+    double xpos_scale_base, xpos_centre;
+    bool xpos_inverse;
     /* Caller's own frequencies, [ceil(dim/2)] radians per position, 0 to 2^16, in place of
      * rope_theta and without a scaling (ARGUMENT); or NULL. */
     const double *values;
@@ -207,7 +221,8 @@ struct posenc_freqs_spec {
         .partial_rotary_factor = 1.0,                                                          \
     }
 
-/* An immutable plan; may be shared between threads.  Its bits are the same on every platform. */
+/* An immutable plan; may be shared between threads.  Its bits are the same on every platform.
+ */
 struct posenc_freqs;
 
 /* Errors: ARGUMENT, SHAPE (dim), THETA, PARAMETER, MEMORY.  `error` may be NULL. */
@@ -216,9 +231,9 @@ posenc_freqs_create(const struct posenc_freqs_spec *spec, struct posenc_freqs **
                     struct posenc_error *error);
 POSENC_API void posenc_freqs_destroy(struct posenc_freqs *freqs);
 
-/* What a plan holds, for reading: for each pair the frequency in radians per position as f64 and
- * f32 (profile hf_f32: the f32 value in that framework's operation order; the f64 is the exact
- * one), and as a binary fraction of a turn, turn = (turn_hi + turn_lo / 2^64) / 2^64. */
+/* What a plan holds, for reading: for each pair the frequency in radians per position as f64
+ * and f32 (profile hf_f32: the f32 value in that framework's operation order; the f64 is the
+ * exact one), and as a binary fraction of a turn, turn = (turn_hi + turn_lo / 2^64) / 2^64. */
 struct posenc_freqs_view {
     enum posenc_profile profile;
     int64_t dim, n_pairs; /* n_pairs = ceil(dim/2) */
@@ -232,22 +247,97 @@ struct posenc_freqs_view {
 /* The pointers live as long as the plan, which must not be NULL. */
 POSENC_API struct posenc_freqs_view posenc_freqs_view(const struct posenc_freqs *freqs);
 
-/* ALiBi slopes, f32 [n_heads], each correctly rounded: 2^(-alibi_bias_max h / n_heads), h = 1 ...,
- * for a power of two; else those of the next lower power P followed by every other one of 2P
- * (Press et al. 2108.12409, reference code).  Errors: ARGUMENT, SHAPE (n_heads 1 to 65536),
+/* ALiBi slopes, f32 [n_heads], each correctly rounded: 2^(-alibi_bias_max h / n_heads), h = 1,
+ * ..., for a power of two; else those of the next lower power P followed by every other one of
+ * 2P (Press et al. 2108.12409, reference code).  Errors: ARGUMENT, SHAPE (n_heads 1 to 65536),
  * PARAMETER (alibi_bias_max > 0, <= 64). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_alibi_slopes(int64_t n_heads, double alibi_bias_max, float *slopes);
 
 /* T5 buckets as integers: thresholds[b] is the least distance of bucket b in one direction, for
- * b < num_buckets (unidirectional) or num_buckets/2 (bidirectional); decided in exact arithmetic
- * (Raffel et al. 1910.10683).  A distance n is in the last bucket b with thresholds[b] <= n.
- * Errors: ARGUMENT, SHAPE (num_buckets 2 (4 when bidirectional, and even) to 4096), PARAMETER
- * (max_distance above the number of exact buckets, below 2^24). */
+ * b < num_buckets (unidirectional) or num_buckets/2 (bidirectional); decided in exact
+ * arithmetic (Raffel et al. 1910.10683).  A distance n is in the last bucket b with
+ * thresholds[b] <= n.  Errors: ARGUMENT, SHAPE (num_buckets 2 (4 when bidirectional, and even)
+ * to 4096), PARAMETER (max_distance above the number of exact buckets, below 2^24). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_t5_thresholds(int64_t num_buckets,
                                                                      int64_t max_distance,
                                                                      bool bidirectional,
                                                                      int32_t *thresholds);
+
+/* ---- What other encodings are made from ---- */
+
+/* Positions where some tokens are padding (fairseq, RoBERTa, OPT): padding_idx for padding,
+ * else padding_idx plus the count of tokens so far, this one included.  mask and positions are
+ * [batch, tokens], dense; a byte of 0 is padding.  Errors: ARGUMENT, SHAPE, POSITION (not every
+ * result in [0, 2^31)). */
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_padding_positions(int64_t batch, int64_t tokens, const uint8_t *mask,
+                         int64_t padding_idx, int32_t *positions);
+
+/* Rows of a table for each query and key of a window, for window_bias: index [n, n], dense.
+ *   swin  n = height width tokens, row by row; (dy + height - 1)(2 width - 1) + dx + width - 1
+ *         with d = query - key (Liu et al. 2103.14030): a table of (2 height - 1)(2 width - 1)
+ *         rows
+ *   beit  n = 1 + height width, a class token before the others; three rows more: of the class
+ *         token as query, as key, and with itself (Bao et al. 2106.08254, as in Hugging Face)
+ * Errors: ARGUMENT, SHAPE (sizes 1 to 256). */
+POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_swin_index(int64_t height, int64_t width,
+                                                                  int32_t *index);
+POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_beit_index(int64_t height, int64_t width,
+                                                                  int32_t *index);
+
+/* Columns of terms by relative position, for relative_bias and relative_sum: index
+ * [queries + keys - 1], element i - j + keys - 1 for query i and key j, whose distance is
+ * d = i + query_offset - j.
+ *   shaw            clip(-d, -max_distance, max_distance) + max_distance: 2 max_distance + 1
+ *                   columns (Shaw et al. 1803.02155)
+ *   transformer_xl  d = keys - queries + i - j: min(keys - 1 - d, keys - 1), keys columns, that
+ *                   of distance 0 last; later keys take it too, and are for the caller to mask
+ *                   (Dai et al. 1901.02860)
+ *   deberta         clip(bucket(d) + span, 0, 2 span - 1), 2 span columns, where span is
+ *                   position_buckets, or max_distance with position_buckets 0 (bucket(d) = d
+ *                   then); else with m = position_buckets / 2, |d| <= m: bucket(d) = d; beyond,
+ *                   d's sign times ceil(ln(|d|/m) / ln((max_distance - 1)/m) (m - 1)) + m,
+ *                   decided in exact arithmetic (He et al. 2006.03654, as in Hugging Face)
+ * Errors: ARGUMENT, SHAPE (sizes and |distance| below 2^24; max_distance 1 to 2^20;
+ * position_buckets even, 4 to 4096, below max_distance). */
+POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_shaw_index(int64_t queries, int64_t keys,
+                                                                  int64_t query_offset,
+                                                                  int64_t max_distance,
+                                                                  int32_t *index);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_transformer_xl_index(int64_t queries, int64_t keys, int32_t *index);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_deberta_index(int64_t queries, int64_t keys, int64_t query_offset,
+                     int64_t position_buckets, int64_t max_distance, int32_t *index);
+
+/* Biases by distance, for distance_bias: values [n_heads, n], f32, each correctly rounded;
+ * column k is distance d = first + k.
+ *   kerple_log    -p[h] ln(1 + a[h] |d|)   p, a finite and above 0 (Chi et al. 2205.09921)
+ *   kerple_power  -a[h] |d|^p[h]           p up to 2
+ *   sandwich      (sum over i < dim/2 of cos(d 10000^(-2i/dim)) - dim/2) scale[h]: the inner
+ *                 product of sinusoidal encodings, 0 at distance 0 (Chi et al. 2212.10356);
+ *                 scale[h], e.g. n_heads / (8 h) for h = 1 ..., is the caller's
+ * Errors: ARGUMENT, SHAPE (n_heads 1 to 65536, |d| < 2^24, dim even, 2 to 65536), PARAMETER. */
+POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_kerple_log(int64_t n_heads,
+                                                                  const float *p,
+                                                                  const float *a, int64_t first,
+                                                                  int64_t n, float *values);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_kerple_power(int64_t n_heads, const float *p, const float *a, int64_t first, int64_t n,
+                    float *values);
+POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_sandwich(int64_t dim, int64_t n_heads,
+                                                                const float *scale,
+                                                                int64_t first, int64_t n,
+                                                                float *values);
+
+/* Initial values of a learned table, N(0, sigma): table [rows, dim], dense f32.  Row r of them
+ * is row first_row + r of the seed's, whatever the other rows and however many; the bits are
+ * the same on every platform.  Errors: ARGUMENT, SHAPE (dim 1 to 65536, rows, first_row +
+ * rows up to 2^31), PARAMETER (sigma finite in f32, above 0). */
+POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_normal(uint64_t seed, int64_t first_row,
+                                                              int64_t rows, int64_t dim,
+                                                              double sigma, float *table);
 
 /* ---- Stages 2 and 3: arguments of the kernels ---- */
 
@@ -258,11 +348,14 @@ enum posenc_layout {
 };
 
 /* sinusoidal: out[b,t,:] = scale * PE(position(b,t)).
- * sinusoidal_add: out = fma(x, x_scale, scale * PE), the table value rounded to f32 first; equals
- * table-then-add to the last bit.
+ * sinusoidal_add: out = fma(x, x_scale, scale * PE), the table value rounded to f32 first;
+ * equals table-then-add to the last bit.
  * Shapes: out and x [batch, tokens, dim] (rank 3) or [tokens, dim] (rank 2); dim that of freqs.
  * [tokens, batch, dim] is the same thing by strides.  x and out may be the same tensor; may not
- * overlap otherwise.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, PARAMETER, POSITION, OVERLAP,
+ * overlap otherwise.
+ * A plan whose mrope_layout is restarted makes an encoding of several axes (2-D: MAE, DETR):
+ * for each section the layout above, of 2 section columns, at the position on its axis, side by
+ * side.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, PARAMETER, POSITION, OVERLAP,
  * OVERFLOW.
  * Source: Vaswani et al. 1706.03762 section 3.5. */
 struct posenc_sinusoidal_args {
@@ -281,10 +374,10 @@ struct posenc_sinusoidal_args {
         .size = sizeof(struct posenc_sinusoidal_args), .scale = 1.0, .x_scale = 1.0f           \
     }
 
-/* out[b,t,:] = fma(x[b,t,:], x_scale, table[position(b,t),:]).
+/* learned_add: out[b,t,:] = fma(x[b,t,:], x_scale, table[position(b,t),:]).
  * Shapes: x, out [batch, tokens, dim] or [tokens, dim]; table [rows, dim].  A position outside
- * [0, rows) is refused (POSITION: the position and rows - 1 are in `error`).  x and out may be the
- * same tensor.  Errors as above. */
+ * [0, rows) is refused (POSITION: the position and rows - 1 are in `error`).  x and out may be
+ * the same tensor.  Errors as above. */
 struct posenc_learned_args {
     size_t size;
     struct posenc_error *error;
@@ -297,12 +390,29 @@ struct posenc_learned_args {
         .size = sizeof(struct posenc_learned_args), .x_scale = 1.0f                            \
     }
 
+/* learned_grad, the gradient of a learned table: out[r,:] = the sum of x[b,t,:], what arrives
+ * at the sum, over the tokens at position r in ascending order of (b, t), in f32 from +0 on;
+ * onto what out holds with `accumulate`.  Shapes: x [batch, tokens, dim] or [tokens, dim]; out
+ * f32 [rows, dim].  (The gradient of the activations is x_scale times what arrives.)  Errors as
+ * above. */
+struct posenc_learned_grad_args {
+    size_t size;
+    struct posenc_error *error;
+    bool accumulate;
+    struct posenc_positions positions;
+    struct posenc_tensor x, out;
+};
+#define POSENC_LEARNED_GRAD_ARGS                                                               \
+    {                                                                                          \
+        .size = sizeof(struct posenc_learned_grad_args)                                        \
+    }
+
 /* cos[b,t,i] = m cos(position(b,t) * omega_i), sin likewise, m the plan's attention factor; the
  * position is that of the pair's axis where the plan has several.
  * Profile exact rounds m*cos once; hf_f32 rounds the cosine, then its product with (float)m.
  * Shapes: cos, sin [batch, tokens, n_pairs] or [tokens, n_pairs]; dim of the plan must be even.
- * cos and sin must not overlap.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ODD, POSITION, OVERLAP,
- * OVERFLOW.  Source: Su et al. 2104.09864 section 3.4. */
+ * cos and sin must not overlap.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ODD, POSITION,
+ * OVERLAP, OVERFLOW.  Source: Su et al. 2104.09864 section 3.4. */
 struct posenc_rope_table_args {
     size_t size;
     struct posenc_error *error;
@@ -315,18 +425,22 @@ struct posenc_rope_table_args {
         .size = sizeof(struct posenc_rope_table_args)                                          \
     }
 
-/* Rotates the first rotary_dim = 2 * cos.shape[last] channels of each head, copies the rest:
+/* Rotates rotary_dim = 2 * cos.shape[last] channels of each head from rotary_offset on, copies
+ * the rest:
  *     y0 = x0 cos - x1 sin,   y1 = x1 cos + x0 sin          (transpose: sin -> -sin)
- * Shapes: x, out [batch, tokens, heads, head_dim], or rank 3 without batch, any strides; cos, sin
- * [rows, rotary_dim/2], the row of token (b,t) being position(b,t).  x and out may be the same
- * tensor.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ROTARY_DIM, POSITION, OVERLAP, OVERFLOW.
- * Source: Su et al. 2104.09864 (interleaved); GPT-NeoX, Llama in Hugging Face form (half). */
+ * The transpose is the gradient: what arrives at y, turned back, is what x receives.
+ * Shapes: x, out [batch, tokens, heads, head_dim], or rank 3 without batch, any strides; cos,
+ * sin [rows, rotary_dim/2], the row of token (b,t) being position(b,t).  x and out may be the
+ * same tensor.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, ROTARY_DIM, POSITION, OVERLAP,
+ * OVERFLOW.  Source: Su et al. 2104.09864 (interleaved); GPT-NeoX, Llama in Hugging Face form
+ * (half). */
 struct posenc_rope_args {
     size_t size;
     struct posenc_error *error;
     bool transpose;
+    int64_t rotary_offset; /* first channel that turns: 0 but for a window in the head */
     struct posenc_positions positions;
-    struct posenc_tensor cos, sin;
+    struct posenc_tensor cos, sin; /* of one type, which need not be that of x */
     struct posenc_tensor x, out;
 };
 #define POSENC_ROPE_ARGS                                                                       \
@@ -338,17 +452,18 @@ struct posenc_rope_args {
  * alibi_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, bias(h,i,j)), e.g. x_scale = 1/sqrt(d_k)
  * The bias at distance 0 is +0.  With `causal` it is -infinity for keys after the query
  * (j > i + query_offset).
- * Shapes: out [heads, queries, keys] (alibi) or x, out [batch, heads, queries, keys] or the same
- * without batch (alibi_add); slopes f32 [heads].  Distances below 2^24.  x and out may be the same
- * tensor.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE, PARAMETER, OVERLAP, OVERFLOW.
- * Source: Press et al. 2108.12409. */
+ * Shapes: x, out [batch, heads, queries, keys], or the same without batch; slopes f32 [heads],
+ * or [batch, heads] with slopes_stride_batch, which is 0 where batches share them.  Distances
+ * below 2^24.  x and out may be the same tensor.  Errors: ARGUMENT, SHAPE, STRIDE, DTYPE,
+ * PARAMETER, OVERLAP, OVERFLOW.  Source: Press et al. 2108.12409. */
 struct posenc_alibi_args {
     size_t size;
     struct posenc_error *error;
     const float *slopes;
+    int64_t slopes_stride_batch;
     bool causal;
     int64_t
-        query_offset; /* position of query 0 minus that of key 0; keys - queries aligns the ends */
+        query_offset; /* position of query 0 minus that of key 0; keys - queries: ends align */
     float x_scale;
     struct posenc_tensor x; /* alibi_add only; data NULL for alibi */
     struct posenc_tensor out;
@@ -360,9 +475,9 @@ struct posenc_alibi_args {
 
 /* t5_bias:     out[h,i,j] = table[bucket(j - i - query_offset), h]
  * t5_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that)          (T5 itself: x_scale = 1)
- * `thresholds` come from posenc_t5_thresholds with the same num_buckets, bidirectional: the first
- * is 0, the others are above it and never fall.  Keys after the query use the upper half of the
- * buckets (bidirectional) or bucket 0 (not).
+ * `thresholds` come from posenc_t5_thresholds with the same num_buckets, bidirectional: the
+ * first is 0, the others are above it and never fall.  Keys after the query use the upper half
+ * of the buckets (bidirectional) or bucket 0 (not).
  * Shapes: as alibi; table [num_buckets, heads].  Errors as alibi. */
 struct posenc_t5_args {
     size_t size;
@@ -381,6 +496,87 @@ struct posenc_t5_args {
         .size = sizeof(struct posenc_t5_args), .x_scale = 1.0f                                 \
     }
 
+/* distance_bias:     out[h,i,j] = values[h, i + query_offset - j - first]
+ * distance_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that)
+ * Any bias that depends on the distance alone: posenc_kerple_log() and the like.
+ * Shapes: as alibi; values f32 [heads, n]; every distance of the call in [first, first + n)
+ * (SHAPE). Errors as alibi. */
+struct posenc_distance_args {
+    size_t size;
+    struct posenc_error *error;
+    int64_t query_offset, first;
+    float x_scale;
+    struct posenc_tensor values;
+    struct posenc_tensor x; /* distance_bias_add only; data NULL for distance_bias */
+    struct posenc_tensor out;
+};
+#define POSENC_DISTANCE_ARGS                                                                   \
+    {                                                                                          \
+        .size = sizeof(struct posenc_distance_args), .x_scale = 1.0f                           \
+    }
+
+/* window_bias:     out[h,i,j] = table[index[i, j], h]
+ * window_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that); b counts windows
+ * Shapes: as alibi; index int32 [queries, keys], dense, from posenc_swin_index() or of any
+ * origin, each in [0, rows) (POSITION: the index and rows - 1 are in `error`); table f32 [rows,
+ * heads]. Errors as alibi, and POSITION. */
+struct posenc_window_args {
+    size_t size;
+    struct posenc_error *error;
+    const int32_t *index;
+    float x_scale;
+    struct posenc_tensor table;
+    struct posenc_tensor x; /* window_bias_add only; data NULL for window_bias */
+    struct posenc_tensor out;
+};
+#define POSENC_WINDOW_ARGS                                                                     \
+    {                                                                                          \
+        .size = sizeof(struct posenc_window_args), .x_scale = 1.0f                             \
+    }
+
+/* Terms of attention by relative position, c = index[i - j + keys - 1]:
+ * relative_bias:     out[b,h,i,j] = bias(b,h,i,j) = fma(scale, p2c[b,h,j,c], fl(scale
+ *                    c2p[b,h,i,c]))
+ * relative_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, bias(b,h,i,j))
+ * c2p: products of the queries with what is learned for each column (DeBERTa's
+ * content-to-position, Shaw's q a^K, Transformer-XL's (q + v) R, before its shift); p2c: of the
+ * keys (DeBERTa).  Either may be absent (data NULL): bias is then fl(scale times the other).
+ * Shapes: x, out [batch, heads, queries, keys]; c2p [batch, heads, queries, columns]; p2c
+ * [batch, heads, keys, columns]; all without batch, or all with; one type.  index int32
+ * [queries + keys - 1], dense, from posenc_deberta_index() or the like, each in [0, columns)
+ * (POSITION).  x and out may be the same tensor; c2p and p2c lie apart from out.  Errors as
+ * alibi, and POSITION. */
+struct posenc_relative_args {
+    size_t size;
+    struct posenc_error *error;
+    const int32_t *index;
+    float scale, x_scale; /* scale: e.g. 1/sqrt(3 d_k) for DeBERTa with both terms */
+    struct posenc_tensor c2p, p2c;
+    struct posenc_tensor x; /* relative_bias_add only; data NULL for relative_bias */
+    struct posenc_tensor out;
+};
+#define POSENC_RELATIVE_ARGS                                                                   \
+    {                                                                                          \
+        .size = sizeof(struct posenc_relative_args), .scale = 1.0f, .x_scale = 1.0f            \
+    }
+
+/* relative_sum: out[b,h,i,c] = the sum of x[b,h,i,j] over the keys j in ascending order whose
+ * index[i - j + keys - 1] is c, in f32 from +0 on.  Of attention weights this is what
+ * multiplies Shaw's a^V; of a gradient of scores, what c2p receives.
+ * Shapes: x [batch, heads, queries, keys]; out [batch, heads, queries, columns]; both without
+ * batch, or both with; one type.  x and out lie apart.  index as relative_bias.  Errors as
+ * relative_bias. */
+struct posenc_relative_sum_args {
+    size_t size;
+    struct posenc_error *error;
+    const int32_t *index;
+    struct posenc_tensor x, out;
+};
+#define POSENC_RELATIVE_SUM_ARGS                                                               \
+    {                                                                                          \
+        .size = sizeof(struct posenc_relative_sum_args)                                        \
+    }
+
 /* ---- Kernels and backends ---- */
 
 enum posenc_kernel {
@@ -394,7 +590,8 @@ enum posenc_kernel {
  * A kernel it lacks is NULL.  The library calls a kernel with arguments it has validated and
  * brought to one form: positions checked, all activations rank 4 ([batch, tokens, heads, dim];
  * heads = 1 for encodings that are added; [batch, heads, queries, keys] for scores), tables
- * rank 2, cos/sin of rope_table rank 4 with heads = 1, biases rank 4 with batch = 1.  In place
+ * rank 2, cos/sin of rope_table rank 4 with heads = 1, biases without batch rank 4 with batch =
+ * 1; the out of learned_grad rank 2.  In place
  * means x.data == out.data. */
 struct posenc_backend {
     size_t size;
@@ -406,6 +603,7 @@ struct posenc_backend {
     const char *needs; /* CPU features, space separated, as posenc_cpu_features names them */
     int32_t (*lanes)(void); /* f32 lanes of its widest vector; NULL for plain C */
     bool fused;             /* contracts one product of a rotation into an fma */
+    bool f16_bf16;          /* takes those types, too; one that does not is never handed them */
 #define POSENC_KERNEL(name, signature, stage, summary)                                         \
     enum posenc_status (*name)(const struct posenc_##signature##_args *);
 #include "posenc_kernels.def"
@@ -417,7 +615,8 @@ struct posenc_backend {
         const struct posenc_backend *backend, const struct posenc_##signature##_args *args);
 #include "posenc_kernels.def"
 
-/* Name of a kernel ("rope_half"), its summary, and the id of a name (POSENC_KERNEL_COUNT: none). */
+/* Name of a kernel ("rope_half"), its summary, and the id of a name (POSENC_KERNEL_COUNT:
+ * none). */
 POSENC_API const char *posenc_kernel_name(enum posenc_kernel kernel);
 POSENC_API const char *posenc_kernel_summary(enum posenc_kernel kernel);
 POSENC_API enum posenc_kernel posenc_kernel_find(const char *name);
@@ -426,7 +625,8 @@ POSENC_API enum posenc_kernel posenc_kernel_find(const char *name);
 POSENC_API bool posenc_provides(const struct posenc_backend *backend,
                                 enum posenc_kernel kernel);
 
-/* The backends built into this library, whether or not this CPU runs them; NULL past the end. */
+/* The backends built into this library, whether or not this CPU runs them; NULL past the end.
+ */
 POSENC_API const struct posenc_backend *posenc_backend_at(size_t index);
 POSENC_API const struct posenc_backend *posenc_backend_find(const char *name);
 /* NULL when the backend can run here; else the first thing that is missing, e.g. "CPU lacks

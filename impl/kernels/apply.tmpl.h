@@ -1,5 +1,5 @@
 /*
- * Kernels rope_half, rope_interleaved and learned_add: activations, row by row.
+ * Kernels rope_half, rope_interleaved, learned_add and learned_grad: activations, row by row.
  *
  *     y0 = x0 cos - x1 sin,   y1 = x1 cos + x0 sin
  *
@@ -12,12 +12,17 @@
  * memory instead: strips make the hardware's prefetchers lose the thread (half the speed on
  * Zen 4).  Software prefetch was tried: there it cost up to a third in the caches and a tenth
  * in DRAM.
+ *
+ * Pairs that do not fill the last vector are turned with some of those before them again, in a
+ * whole one.  A part of a vector holds up the loads that follow: a masked store passes nothing
+ * on to a load whose bytes it spans, masked or not (3.8 times the time, for 40 pairs in the L2
+ * cache of Zen 4).
  */
 #ifndef POSENC_APPLY_TMPL_H
 #define POSENC_APPLY_TMPL_H
 
-#include "../simd/simd.h"
 #include "common.h"
+#include "storage.h"
 
 enum pairing { HALF, INTERLEAVED };
 
@@ -26,12 +31,14 @@ enum { IN_CACHE = 16 << 20 };
 
 /* One token of a call: its angles and its heads. */
 struct token {
+    enum posenc_dtype angles; /* storage of cosine and sine */
+    float sign;               /* of the sine: -1 for the transpose */
     int64_t pairs, heads;
-    float sign; /* of the sine: -1 for the transpose */
-    const float *cosine, *sine;
-    const float *x;
-    float *out;
-    int64_t x_stride, out_stride; /* between heads */
+    const char *x; /* from the first channel that turns */
+    const void *cosine;
+    char *out;
+    const void *sine;
+    int64_t x_step, out_step; /* bytes from head to head */
 };
 
 /* Pairs that one vector step rotates.  Half: a vector of x0 and one of x1.  Interleaved: one
@@ -42,202 +49,328 @@ SIMD_INLINE int64_t step_pairs(enum pairing pairing)
     return pairing == INTERLEAVED && vf_lanes() > 1 ? vf_lanes() / 2 : vf_lanes();
 }
 
-/* The angles of n pairs from i on, as rotate_pairs wants them: c and s, or c c and -s s by
+/* The angles of n pairs from i on, as turn_pairs wants them: c and s, or c c and -s s by
  * turns. */
-SIMD_INLINE void load_angles(enum pairing pairing, const struct token *token, int64_t i,
-                             int64_t n, vf *c, vf *s)
+SIMD_INLINE void load_angles(enum pairing pairing, enum posenc_dtype type,
+                             const struct token *token, int64_t i, int64_t n, vf *c, vf *s)
 {
-    bool whole = n == vf_lanes();
-
-    *c = whole ? vf_load(token->cosine + i) : vf_load_n(token->cosine + i, n);
-    *s = whole ? vf_load(token->sine + i) : vf_load_n(token->sine + i, n);
-    *s = vf_mul(*s, vf_set1(token->sign));
+    *c = load_as(type, token->cosine, i, n);
+    *s = vf_mul(load_as(type, token->sine, i, n), vf_set1(token->sign));
     if (pairing == INTERLEAVED && vf_lanes() > 1) {
         *c = vf_zip_lo(*c, *c);
         *s = vf_zip_lo(vf_mul(*s, vf_set1(-1.0f)), *s);
     }
 }
 
-/* n pairs of one head from pair i on. */
-SIMD_INLINE void rotate_pairs(enum pairing pairing, int64_t pairs, int64_t i, int64_t n, vf c,
-                              vf s, const float *x, float *out)
+/* n pairs of one head from pair i on, turned; y0 holds both where vectors interleave them. */
+SIMD_INLINE void turn_pairs(enum pairing pairing, enum posenc_dtype type, int64_t pairs,
+                            int64_t i, int64_t n, vf c, vf s, const char *x, vf *y0, vf *y1)
 {
-    bool whole = n == step_pairs(pairing);
-
     if (pairing == INTERLEAVED && vf_lanes() > 1) {
-        vf both = vf_keep(whole ? vf_load(x + 2 * i) : vf_load_n(x + 2 * i, 2 * n));
-        both = vf_fma(both, c, vf_mul(vf_swap_pairs(both), s));
-        if (whole)
-            vf_store(out + 2 * i, both);
-        else
-            vf_store_n(out + 2 * i, both, 2 * n);
+        int64_t lanes = n == step_pairs(pairing) ? vf_lanes() : 2 * n;
+        vf both = vf_keep(load_as(type, x, 2 * i, lanes));
+        *y0 = *y1 = vf_fma(both, c, vf_mul(vf_swap_pairs(both), s));
         return;
     }
-    int64_t first = pairing == INTERLEAVED ? 2 * i : i;
-    int64_t second = pairing == INTERLEAVED ? 2 * i + 1 : pairs + i;
-    vf x0 = vf_keep(whole ? vf_load(x + first) : vf_load_n(x + first, n));
-    vf x1 = vf_keep(whole ? vf_load(x + second) : vf_load_n(x + second, n));
-    vf y0 = vf_cross(x0, c, x1, s), y1 = vf_fma(x1, c, vf_mul(x0, s));
-    if (whole) {
-        vf_store(out + first, y0);
-        vf_store(out + second, y1);
-    } else {
-        vf_store_n(out + first, y0, n);
-        vf_store_n(out + second, y1, n);
-    }
+    vf x0 = vf_keep(load_as(type, x, pairing == INTERLEAVED ? 2 * i : i, n));
+    vf x1 = vf_keep(load_as(type, x, pairing == INTERLEAVED ? 2 * i + 1 : pairs + i, n));
+    *y0 = vf_cross(x0, c, x1, s);
+    *y1 = vf_fma(x1, c, vf_mul(x0, s));
 }
 
-/* One to four steps of pairs from i on, the last one of n pairs, whose angles stay in registers
- * while the heads pass. */
-SIMD_INLINE void rotate_strip(enum pairing pairing, const struct token *token, int64_t i,
-                              int steps, int64_t n)
+SIMD_INLINE void put_pairs(enum pairing pairing, enum posenc_dtype type, int64_t pairs,
+                           int64_t i, int64_t n, vf y0, vf y1, char *out)
+{
+    if (pairing == INTERLEAVED && vf_lanes() > 1) {
+        store_as(type, out, 2 * i, y0, n == step_pairs(pairing) ? vf_lanes() : 2 * n);
+        return;
+    }
+    store_as(type, out, pairing == INTERLEAVED ? 2 * i : i, y0, n);
+    store_as(type, out, pairing == INTERLEAVED ? 2 * i + 1 : pairs + i, y1, n);
+}
+
+SIMD_INLINE void rotate_pairs(enum pairing pairing, enum posenc_dtype type, int64_t pairs,
+                              int64_t i, int64_t n, vf c, vf s, const char *x, char *out)
+{
+    vf y0, y1;
+
+    turn_pairs(pairing, type, pairs, i, n, c, s, x, &y0, &y1);
+    put_pairs(pairing, type, pairs, i, n, y0, y1, out);
+}
+
+/* One to four steps of n pairs, whose angles stay in registers while the heads pass: from i on,
+ * but the last one from `last`.  Where that may take pairs of the step before again (`again`),
+ * both are read before either is written. */
+SIMD_INLINE void rotate_strip(enum pairing pairing, enum posenc_dtype type,
+                              enum posenc_dtype angles, const struct token *token, int64_t i,
+                              int steps, int64_t last, int64_t n, bool again)
 {
     /* copies: for all the compiler knows, a store through out could change the token */
-    int64_t w = step_pairs(pairing), pairs = token->pairs, heads = token->heads;
-    int64_t x_stride = token->x_stride, out_stride = token->out_stride;
-    const float *x = token->x;
-    float *out = token->out;
-    vf c0, c1, c2, c3, s0, s1, s2, s3;
+    int64_t pairs = token->pairs, heads = token->heads, before = i + (steps - 2) * n;
+    int64_t x_step = token->x_step, out_step = token->out_step;
+    const char *x = token->x;
+    char *out = token->out;
+    vf c0, c1, c2, c3, s0, s1, s2, s3, y0, y1, z0, z1;
 
-    load_angles(pairing, token, i, steps > 1 ? w : n, &c0, &s0);
-    c1 = c2 = c3 = c0;
-    s1 = s2 = s3 = s0;
+    load_angles(pairing, angles, token, last, n, &c3, &s3);
+    c0 = c1 = c2 = c3;
+    s0 = s1 = s2 = s3;
     if (steps > 1)
-        load_angles(pairing, token, i + w, steps > 2 ? w : n, &c1, &s1);
+        load_angles(pairing, angles, token, before, n, &c2, &s2);
     if (steps > 2)
-        load_angles(pairing, token, i + 2 * w, steps > 3 ? w : n, &c2, &s2);
+        load_angles(pairing, angles, token, i, n, &c0, &s0);
     if (steps > 3)
-        load_angles(pairing, token, i + 3 * w, n, &c3, &s3);
-    for (int64_t h = 0; h < heads; h++, x += x_stride, out += out_stride) {
-        rotate_pairs(pairing, pairs, i, steps > 1 ? w : n, c0, s0, x, out);
-        if (steps > 1)
-            rotate_pairs(pairing, pairs, i + w, steps > 2 ? w : n, c1, s1, x, out);
+        load_angles(pairing, angles, token, i + n, n, &c1, &s1);
+    for (int64_t h = 0; h < heads; h++, x += x_step, out += out_step) {
         if (steps > 2)
-            rotate_pairs(pairing, pairs, i + 2 * w, steps > 3 ? w : n, c2, s2, x, out);
+            rotate_pairs(pairing, type, pairs, i, n, c0, s0, x, out);
         if (steps > 3)
-            rotate_pairs(pairing, pairs, i + 3 * w, n, c3, s3, x, out);
+            rotate_pairs(pairing, type, pairs, i + n, n, c1, s1, x, out);
+        if (steps > 1 && again) {
+            turn_pairs(pairing, type, pairs, before, n, c2, s2, x, &y0, &y1);
+            turn_pairs(pairing, type, pairs, last, n, c3, s3, x, &z0, &z1);
+            put_pairs(pairing, type, pairs, before, n, y0, y1, out);
+            put_pairs(pairing, type, pairs, last, n, z0, z1, out);
+            continue;
+        }
+        if (steps > 1)
+            rotate_pairs(pairing, type, pairs, before, n, c2, s2, x, out);
+        rotate_pairs(pairing, type, pairs, last, n, c3, s3, x, out);
     }
 }
 
 /* Each strip is a function of its own: in one, gcc runs out of registers for the loops. */
-#define STRIP(name, pairing, steps)                                                            \
-    static __attribute__((noinline)) void name(const struct token *token, int64_t i,           \
-                                               int64_t n)                                      \
+typedef void strip(const struct token *token, int64_t i, int64_t last);
+
+/* What rotates strips of 1 to 4 whole steps, and at [0] pairs that do not fill one. */
+struct strips {
+    strip *plain[5]; /* f32 angles, steps side by side */
+    strip *any[5];
+};
+
+#define STRIP(pairing, type, steps)                                                            \
+    static __attribute__((noinline)) void pairing##_##type##_##steps(                          \
+        const struct token *token, int64_t i, int64_t last)                                    \
     {                                                                                          \
-        if (n == step_pairs(pairing))                                                          \
-            rotate_strip(pairing, token, i, steps, step_pairs(pairing));                       \
-        else                                                                                   \
-            rotate_strip(pairing, token, i, steps, n);                                         \
+        const int64_t n = steps > 0 ? step_pairs(pairing) : token->pairs;                      \
+        rotate_strip(pairing, POSENC_##type, POSENC_F32, token, i, steps > 0 ? steps : 1,      \
+                     steps > 0 ? i + (steps - 1) * n : i, n, false);                           \
+        (void)last;                                                                            \
+    }                                                                                          \
+    static __attribute__((noinline)) void pairing##_##type##_any_##steps(                      \
+        const struct token *token, int64_t i, int64_t last)                                    \
+    {                                                                                          \
+        const int64_t n = steps > 0 ? step_pairs(pairing) : token->pairs;                      \
+        rotate_strip(pairing, POSENC_##type, token->angles, token, i, steps > 0 ? steps : 1,   \
+                     last, n, true);                                                           \
     }
-STRIP(half_1, HALF, 1)
-STRIP(half_2, HALF, 2)
-STRIP(half_3, HALF, 3)
-STRIP(half_4, HALF, 4)
-STRIP(interleaved_1, INTERLEAVED, 1)
-STRIP(interleaved_2, INTERLEAVED, 2)
-STRIP(interleaved_3, INTERLEAVED, 3)
-STRIP(interleaved_4, INTERLEAVED, 4)
+#define STRIPS(pairing, type)                                                                  \
+    STRIP(pairing, type, 0)                                                                    \
+    STRIP(pairing, type, 1)                                                                    \
+    STRIP(pairing, type, 2)                                                                    \
+    STRIP(pairing, type, 3)                                                                    \
+    STRIP(pairing, type, 4)                                                                    \
+    static const struct strips pairing##_##type = {                                            \
+        .plain = { pairing##_##type##_0, pairing##_##type##_1, pairing##_##type##_2,           \
+                   pairing##_##type##_3, pairing##_##type##_4 },                               \
+        .any = { pairing##_##type##_any_0, pairing##_##type##_any_1, pairing##_##type##_any_2, \
+                 pairing##_##type##_any_3, pairing##_##type##_any_4 },                         \
+    };
+STRIPS(HALF, F32)
+STRIPS(HALF, F16)
+STRIPS(HALF, BF16)
+STRIPS(INTERLEAVED, F32)
+STRIPS(INTERLEAVED, F16)
+STRIPS(INTERLEAVED, BF16)
+#undef STRIPS
 #undef STRIP
 
-typedef void strip(const struct token *token, int64_t i, int64_t n);
-
-static void rotate_in_strips(enum pairing pairing, const struct token *token)
+/* Five steps are taken as three and two, since the last one may need the one before it. */
+SIMD_INLINE void rotate_in_strips(enum pairing pairing, const struct strips *strips,
+                                  const struct token *token)
 {
-    static strip *const strips[2][4] = { { half_1, half_2, half_3, half_4 },
-                                         { interleaved_1, interleaved_2, interleaved_3,
-                                           interleaved_4 } };
-    int64_t w = step_pairs(pairing);
+    int64_t w = step_pairs(pairing), pairs = token->pairs;
+    strip *const *whole = token->angles == POSENC_F32 ? strips->plain : strips->any;
 
-    for (int64_t i = 0; i < token->pairs; i += 4 * w) {
-        int64_t left = token->pairs - i, steps = left < 4 * w ? (left + w - 1) / w : 4;
-        int64_t n = left - (steps - 1) * w;
-        strips[pairing][steps - 1](token, i, n < w ? n : w);
+    if (pairs < w) {
+        whole[0](token, 0, 0);
+        return;
+    }
+    for (int64_t i = 0, steps; i < pairs; i += steps * w) {
+        steps = (pairs - i + w - 1) / w;
+        steps = steps < 5 ? steps : steps == 5 ? 3 : 4;
+        if (i + steps * w <= pairs)
+            whole[steps](token, i, i + (steps - 1) * w);
+        else
+            strips->any[steps](token, i, pairs - w);
     }
 }
 
-static void rotate_in_order(enum pairing pairing, const struct token *token)
+SIMD_INLINE void rotate_in_order(enum pairing pairing, const struct strips *strips,
+                                 const struct token *token)
 {
     struct token head = *token;
 
     head.heads = 1;
     for (int64_t h = 0; h < token->heads; h++) {
-        rotate_in_strips(pairing, &head);
-        head.x += token->x_stride;
-        head.out += token->out_stride;
+        rotate_in_strips(pairing, strips, &head);
+        head.x += token->x_step;
+        head.out += token->out_step;
     }
 }
 
-/* The channels past rotary_dim, out of place. */
-static void copy_rest(const struct token *token, int64_t head_dim)
+/* Bytes [from, end) of each head, counted from the first channel that turns. */
+static void copy_channels(const struct token *token, int64_t from, int64_t end)
 {
-    int64_t rotary_dim = 2 * token->pairs;
-
-    for (int64_t h = 0; h < token->heads; h++)
-        memcpy(token->out + h * token->out_stride + rotary_dim,
-               token->x + h * token->x_stride + rotary_dim,
-               (size_t)(head_dim - rotary_dim) * sizeof *token->x);
+    for (int64_t h = 0; h < token->heads && from < end; h++)
+        memcpy(token->out + h * token->out_step + from, token->x + h * token->x_step + from,
+               (size_t)(end - from));
 }
 
-static void rope(const struct posenc_rope_args *args, enum pairing pairing)
+SIMD_INLINE void rope(const struct posenc_rope_args *args, enum pairing pairing,
+                      enum posenc_dtype type, const struct strips *strips)
 {
-    const int64_t *shape = args->x.shape;
-    bool strips =
-        args->cos.shape[1] <= 4 * step_pairs(pairing) ||
-        shape[0] * shape[1] * shape[2] * shape[3] <= IN_CACHE / (int64_t)sizeof(float);
-    struct token token = { .pairs = args->cos.shape[1],
-                           .heads = shape[2],
+    const int64_t *shape = args->x.shape, size = (int64_t)posenc_dtype_size(type);
+    const int64_t before = args->rotary_offset * size, after = shape[3] * size - before;
+    const int64_t angle_size = (int64_t)posenc_dtype_size(args->cos.dtype);
+    const int64_t cos_step = args->cos.stride[0] * angle_size;
+    const int64_t sin_step = args->sin.stride[0] * angle_size;
+    bool in_strips = args->cos.shape[1] <= 4 * step_pairs(pairing) ||
+                     shape[0] * shape[1] * shape[2] * shape[3] <= IN_CACHE / size;
+    struct token token = { .angles = args->cos.dtype,
                            .sign = args->transpose ? -1.0f : 1.0f,
-                           .x_stride = args->x.stride[2],
-                           .out_stride = args->out.stride[2] };
+                           .pairs = args->cos.shape[1],
+                           .heads = shape[2],
+                           .x_step = args->x.stride[2] * size,
+                           .out_step = args->out.stride[2] * size };
 
     for (int64_t b = 0; b < shape[0]; b++)
         for (int64_t t = 0; t < shape[1]; t++) {
             int64_t id = posenc_position(&args->positions, b, t);
-            token.cosine = (const float *)args->cos.data + id * args->cos.stride[0];
-            token.sine = (const float *)args->sin.data + id * args->sin.stride[0];
-            token.x = posenc_row(&args->x, b, t, 0);
-            token.out = posenc_row(&args->out, b, t, 0);
-            if (strips)
-                rotate_in_strips(pairing, &token);
+            const int64_t *x = args->x.stride, *out = args->out.stride;
+            token.cosine = (const char *)args->cos.data + id * cos_step;
+            token.sine = (const char *)args->sin.data + id * sin_step;
+            token.x = (const char *)args->x.data + (b * x[0] + t * x[1]) * size + before;
+            token.out = (char *)args->out.data + (b * out[0] + t * out[1]) * size + before;
+            if (in_strips)
+                rotate_in_strips(pairing, strips, &token);
             else
-                rotate_in_order(pairing, &token);
-            if (token.x != token.out && shape[3] > 2 * token.pairs)
-                copy_rest(&token, shape[3]);
+                rotate_in_order(pairing, strips, &token);
+            if (token.x != token.out) {
+                copy_channels(&token, -before, 0);
+                copy_channels(&token, 2 * token.pairs * size, after);
+            }
         }
 }
 
-static enum posenc_status rope_half(const struct posenc_rope_args *args)
-{
-    rope(args, HALF);
-    return POSENC_OK;
-}
+#define ROPE(name, pairing)                                                                    \
+    static enum posenc_status name(const struct posenc_rope_args *args)                        \
+    {                                                                                          \
+        switch (args->x.dtype) {                                                               \
+        case POSENC_F32:                                                                       \
+            rope(args, pairing, POSENC_F32, &pairing##_F32);                                   \
+            break;                                                                             \
+        case POSENC_F16:                                                                       \
+            rope(args, pairing, POSENC_F16, &pairing##_F16);                                   \
+            break;                                                                             \
+        case POSENC_BF16:                                                                      \
+            rope(args, pairing, POSENC_BF16, &pairing##_BF16);                                 \
+            break;                                                                             \
+        }                                                                                      \
+        return POSENC_OK;                                                                      \
+    }
+ROPE(rope_half, HALF)
+ROPE(rope_interleaved, INTERLEAVED)
+#undef ROPE
 
-static enum posenc_status rope_interleaved(const struct posenc_rope_args *args)
+SIMD_INLINE void add_rows(const struct posenc_learned_args *args, enum posenc_dtype type)
 {
-    rope(args, INTERLEAVED);
-    return POSENC_OK;
-}
-
-static enum posenc_status learned_add(const struct posenc_learned_args *args)
-{
-    int64_t dim = args->out.shape[3];
+    int64_t dim = args->out.shape[3], n = vf_lanes();
     vf scale = vf_set1(args->x_scale);
 
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t t = 0; t < args->out.shape[1]; t++) {
             int64_t id = posenc_position(&args->positions, b, t), i = 0;
-            const float *x = posenc_row(&args->x, b, t, 0);
             const float *row = (const float *)args->table.data + id * args->table.stride[0];
-            float *out = posenc_row(&args->out, b, t, 0);
+            const void *x = row_at(&args->x, b, t, 0);
+            void *out = row_at(&args->out, b, t, 0);
 
-            for (; i + vf_lanes() <= dim; i += vf_lanes()) {
-                vf_store(out + i, vf_fma(vf_load(x + i), scale, vf_load(row + i)));
-            }
+            for (; i + n <= dim; i += n)
+                store_as(type, out, i, vf_fma(load_as(type, x, i, n), scale, vf_load(row + i)),
+                         n);
             if (i < dim) {
-                vf sum = vf_fma(vf_load_n(x + i, dim - i), scale, vf_load_n(row + i, dim - i));
-                vf_store_n(out + i, sum, dim - i);
+                vf sum =
+                    vf_fma(load_as(type, x, i, dim - i), scale, vf_load_n(row + i, dim - i));
+                store_as(type, out, i, sum, dim - i);
             }
         }
+}
+
+static enum posenc_status learned_add(const struct posenc_learned_args *args)
+{
+    switch (args->out.dtype) {
+    case POSENC_F32:
+        add_rows(args, POSENC_F32);
+        break;
+    case POSENC_F16:
+        add_rows(args, POSENC_F16);
+        break;
+    case POSENC_BF16:
+        add_rows(args, POSENC_BF16);
+        break;
+    }
+    return POSENC_OK;
+}
+
+/* out += x. */
+SIMD_INLINE void gather_row(enum posenc_dtype type, const void *x, float *out, int64_t dim)
+{
+    int64_t i = 0, n = vf_lanes();
+
+    for (; i + n <= dim; i += n)
+        vf_store(out + i, vf_add(vf_load(out + i), load_as(type, x, i, n)));
+    if (i < dim)
+        vf_store_n(out + i, vf_add(vf_load_n(out + i, dim - i), load_as(type, x, i, dim - i)),
+                   dim - i);
+}
+
+/* Batch by batch; but with an offset, where a row gets one token of each batch, token by token:
+ * its sum then stays in the L1 cache, in the same order. */
+SIMD_INLINE void gather_rows(const struct posenc_learned_grad_args *args,
+                             enum posenc_dtype type)
+{
+    bool by_token = args->positions.kind == POSENC_OFFSET;
+    int64_t tokens = args->x.shape[1], outer = args->x.shape[0], inner = tokens;
+
+    if (by_token) {
+        inner = outer;
+        outer = tokens;
+    }
+    for (int64_t i = 0; i < outer; i++)
+        for (int64_t j = 0; j < inner; j++) {
+            int64_t b = by_token ? j : i, t = by_token ? i : j;
+            float *out = (float *)args->out.data +
+                         posenc_position(&args->positions, b, t) * args->out.stride[0];
+            gather_row(type, row_at(&args->x, b, t, 0), out, args->x.shape[3]);
+        }
+}
+
+static enum posenc_status learned_grad(const struct posenc_learned_grad_args *args)
+{
+    for (int64_t row = 0; row < args->out.shape[0] && !args->accumulate; row++)
+        memset((float *)args->out.data + row * args->out.stride[0], 0,
+               (size_t)args->out.shape[1] * sizeof(float)); /* all bits zero is +0 */
+    switch (args->x.dtype) {
+    case POSENC_F32:
+        gather_rows(args, POSENC_F32);
+        break;
+    case POSENC_F16:
+        gather_rows(args, POSENC_F16);
+        break;
+    case POSENC_BF16:
+        gather_rows(args, POSENC_BF16);
+        break;
+    }
     return POSENC_OK;
 }
 

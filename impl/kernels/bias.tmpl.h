@@ -1,30 +1,45 @@
 /*
- * Kernels alibi, alibi_add, t5_bias and t5_bias_add: biases that depend on the distance between
- * query and key alone, written out or added to scores as they pass.
+ * Kernels alibi, t5_bias, distance_bias, window_bias and their _add: biases that depend on
+ * where query and key stand, written out or added to scores as they pass.
  *
- *     alibi   -slope |query - key|, -infinity for later keys where causal      (2108.12409)
- *     t5      table[bucket(key - query), head]                                 (1910.10683)
+ *     alibi     -slope |query - key|, -infinity for later keys where causal    (2108.12409)
+ *     t5        table[bucket(key - query), head]                               (1910.10683)
+ *     distance  values[head, query - key - first]                  (2205.09921, 2212.10356)
+ *     window    table[index[query, key], head]                     (2103.14030, 2106.08254)
  *
- * A T5 row is the row before it moved by one key, so a tile of queries reads one short line of
- * biases by distance, filled once, at a moving start.
+ * A row of T5's biases or of those by distance is the row before it moved by one key, so a tile
+ * of queries reads one short line of biases, filled once, at a moving start.  A window's biases
+ * are fetched once for all batches.
  */
 #ifndef POSENC_BIAS_TMPL_H
 #define POSENC_BIAS_TMPL_H
 
 #include "../simd/simd.h"
-#include "common.h"
+#include "storage.h"
 
-/* n biases to out, onto scores where there are some. */
-SIMD_INLINE void put_bias(bool add, const float *x, vf x_scale, float *out, vf bias, int64_t n)
+/* call(type, ...) with the type a constant. */
+#define WITH_TYPE(type, call, ...)                                                             \
+    switch (type) {                                                                            \
+    case POSENC_F32:                                                                           \
+        call(POSENC_F32, __VA_ARGS__);                                                         \
+        break;                                                                                 \
+    case POSENC_F16:                                                                           \
+        call(POSENC_F16, __VA_ARGS__);                                                         \
+        break;                                                                                 \
+    case POSENC_BF16:                                                                          \
+        call(POSENC_BF16, __VA_ARGS__);                                                        \
+        break;                                                                                 \
+    }
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* n biases to out from key j on, onto scores where there are some. */
+SIMD_INLINE void put_bias(enum posenc_dtype type, bool add, const void *x, vf x_scale,
+                          void *out, int64_t j, vf bias, int64_t n)
 {
-    bool whole = n == vf_lanes();
-
     if (add)
-        bias = vf_fma(whole ? vf_load(x) : vf_load_n(x, n), x_scale, bias);
-    if (whole)
-        vf_store(out, bias);
-    else
-        vf_store_n(out, bias, n);
+        bias = vf_fma(load_as(type, x, j, n), x_scale, bias);
+    store_as(type, out, j, bias, n);
 }
 
 /* Biases of keys whose positions less the query's are `ahead`.  Distances are below 2^24, exact
@@ -38,8 +53,8 @@ SIMD_INLINE vf alibi_bias(bool causal, vf minus_slope, vf ahead)
 
 /* One row of keys for the query at position `query` (that of key 0 being 0), four vectors at a
  * time so that no addition waits for the one before it. */
-SIMD_INLINE void alibi_row(bool add, bool causal, float slope, int64_t query, int64_t keys,
-                           float x_scale, const float *x, float *out)
+SIMD_INLINE void alibi_row(enum posenc_dtype type, bool add, bool causal, float slope,
+                           int64_t query, int64_t keys, float x_scale, const void *x, void *out)
 {
     int64_t w = vf_lanes(), j = 0;
     int64_t mixed =
@@ -50,54 +65,108 @@ SIMD_INLINE void alibi_row(bool add, bool causal, float slope, int64_t query, in
     for (; j + 4 * w <= keys && j < mixed; j += 4 * w) {
         vf second = vf_add(ahead, width), third = vf_add(ahead, vf_add(width, width));
         vf fourth = vf_add(second, vf_add(width, width));
-        put_bias(add, x + j, scale, out + j, alibi_bias(causal, minus_slope, ahead), w);
-        put_bias(add, x + j + w, scale, out + j + w, alibi_bias(causal, minus_slope, second),
+        put_bias(type, add, x, scale, out, j, alibi_bias(causal, minus_slope, ahead), w);
+        put_bias(type, add, x, scale, out, j + w, alibi_bias(causal, minus_slope, second), w);
+        put_bias(type, add, x, scale, out, j + 2 * w, alibi_bias(causal, minus_slope, third),
                  w);
-        put_bias(add, x + j + 2 * w, scale, out + j + 2 * w,
-                 alibi_bias(causal, minus_slope, third), w);
-        put_bias(add, x + j + 3 * w, scale, out + j + 3 * w,
-                 alibi_bias(causal, minus_slope, fourth), w);
+        put_bias(type, add, x, scale, out, j + 3 * w, alibi_bias(causal, minus_slope, fourth),
+                 w);
         ahead = vf_add(ahead, vf_mul(width, vf_set1(4.0f)));
     }
     for (; j < keys && j < mixed; j += w, ahead = vf_add(ahead, width)) {
         int64_t n = keys - j < w ? keys - j : w;
-        put_bias(add, x + j, scale, out + j, alibi_bias(causal, minus_slope, ahead), n);
+        put_bias(type, add, x, scale, out, j, alibi_bias(causal, minus_slope, ahead), n);
     }
     for (; j < keys; j += w)
-        put_bias(add, x + j, scale, out + j, vf_set1(-INFINITY), keys - j < w ? keys - j : w);
+        put_bias(type, add, x, scale, out, j, vf_set1(-INFINITY), keys - j < w ? keys - j : w);
 }
 
-SIMD_INLINE void alibi_rows(const struct posenc_alibi_args *args, bool add, bool causal)
+SIMD_INLINE void alibi_rows(enum posenc_dtype type, bool add, bool causal,
+                            const struct posenc_alibi_args *args)
 {
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t h = 0; h < args->out.shape[1]; h++)
             for (int64_t i = 0; i < args->out.shape[2]; i++)
-                alibi_row(add, causal, args->slopes[h], i + args->query_offset,
-                          args->out.shape[3], args->x_scale,
-                          posenc_row(add ? &args->x : &args->out, b, h, i),
-                          posenc_row(&args->out, b, h, i));
+                alibi_row(type, add, causal, args->slopes[b * args->slopes_stride_batch + h],
+                          i + args->query_offset, args->out.shape[3], args->x_scale,
+                          row_at(add ? &args->x : &args->out, b, h, i),
+                          row_at(&args->out, b, h, i));
 }
 
 static enum posenc_status alibi(const struct posenc_alibi_args *args)
 {
     if (args->causal)
-        alibi_rows(args, false, true);
+        WITH_TYPE(args->out.dtype, alibi_rows, false, true, args)
     else
-        alibi_rows(args, false, false);
+        WITH_TYPE(args->out.dtype, alibi_rows, false, false, args)
     return POSENC_OK;
 }
 
 static enum posenc_status alibi_add(const struct posenc_alibi_args *args)
 {
     if (args->causal)
-        alibi_rows(args, true, true);
+        WITH_TYPE(args->out.dtype, alibi_rows, true, true, args)
     else
-        alibi_rows(args, true, false);
+        WITH_TYPE(args->out.dtype, alibi_rows, true, false, args)
     return POSENC_OK;
 }
 
-/* A tile of T5: at most so many queries and keys; its line of biases lives on the stack. */
+/* n biases of a line to keys j ... of one row, onto scores where there are some. */
+SIMD_INLINE void put_line(enum posenc_dtype type, bool add, const float *bias, float x_scale,
+                          const void *x, void *out, int64_t j, int64_t n)
+{
+    int64_t w = vf_lanes(), k = 0;
+    vf scale = vf_set1(x_scale);
+
+    for (; k + 4 * w <= n; k += 4 * w) {
+        put_bias(type, add, x, scale, out, j + k, vf_load(bias + k), w);
+        put_bias(type, add, x, scale, out, j + k + w, vf_load(bias + k + w), w);
+        put_bias(type, add, x, scale, out, j + k + 2 * w, vf_load(bias + k + 2 * w), w);
+        put_bias(type, add, x, scale, out, j + k + 3 * w, vf_load(bias + k + 3 * w), w);
+    }
+    for (; k + w <= n; k += w)
+        put_bias(type, add, x, scale, out, j + k, vf_load(bias + k), w);
+    if (k < n)
+        put_bias(type, add, x, scale, out, j + k, vf_load_n(bias + k, n - k), n - k);
+}
+
+/* ---- By distance ---- */
+
+/* A tile: at most so many queries and keys; its line of biases lives on the stack. */
 enum { TILE_QUERIES = 32, TILE_KEYS = 4096 };
+
+/* Fills the line of a head: line[k] is the bias where key - query = first + k. */
+typedef void line_filler(const void *args, int64_t head, int64_t first, int64_t n, float *line);
+
+SIMD_INLINE void distance_tile(enum posenc_dtype type, bool add, const float *line,
+                               float x_scale, const struct posenc_tensor *x,
+                               const struct posenc_tensor *out, int64_t h, int64_t i0,
+                               int64_t i1, int64_t j0, int64_t j1)
+{
+    for (int64_t b = 0; b < out->shape[0]; b++)
+        for (int64_t i = i0; i < i1; i++)
+            put_line(type, add, line + (i1 - 1 - i), x_scale, row_at(add ? x : out, b, h, i),
+                     row_at(out, b, h, i), j0, j1 - j0);
+}
+
+SIMD_INLINE void distance_tiles(enum posenc_dtype type, bool add, line_filler *fill_line,
+                                const void *args, int64_t query_offset, float x_scale,
+                                const struct posenc_tensor *x, const struct posenc_tensor *out)
+{
+    float line[TILE_QUERIES + TILE_KEYS];
+    int64_t queries = out->shape[2], keys = out->shape[3];
+
+    for (int64_t h = 0; h < out->shape[1]; h++)
+        for (int64_t i0 = 0; i0 < queries; i0 += TILE_QUERIES)
+            for (int64_t j0 = 0; j0 < keys; j0 += TILE_KEYS) {
+                int64_t i1 = least(i0 + TILE_QUERIES, queries);
+                int64_t j1 = least(j0 + TILE_KEYS, keys);
+
+                fill_line(args, h, j0 - (i1 - 1) - query_offset, (i1 - i0) + (j1 - j0) - 1,
+                          line);
+                distance_tile(type, add, line, x_scale, x, out, h, i0, i1, j0, j1);
+            }
+}
 
 static void fill(float *line, int64_t from, int64_t to, float value)
 {
@@ -107,11 +176,11 @@ static void fill(float *line, int64_t from, int64_t to, float value)
 
 static int64_t clamp(int64_t k, int64_t n) { return k < 0 ? 0 : k > n ? n : k; }
 
-/* line[k] = table[bucket(first + k), head] for n relative positions key - query, bucket by
- * bucket: bucket b holds the distances from thresholds[b] to below thresholds[b + 1]. */
-static void t5_line(const struct posenc_t5_args *args, int64_t head, int64_t first, int64_t n,
-                    float *line)
+/* Bucket by bucket: bucket b holds the distances from thresholds[b] to below
+ * thresholds[b + 1]. */
+static void t5_line(const void *t5_args, int64_t head, int64_t first, int64_t n, float *line)
 {
+    const struct posenc_t5_args *args = t5_args;
     int64_t buckets = args->bidirectional ? args->num_buckets / 2 : args->num_buckets;
     int64_t stride = args->table.stride[0];
     const float *table = (const float *)args->table.data + head;
@@ -131,59 +200,113 @@ static void t5_line(const struct posenc_t5_args *args, int64_t head, int64_t fir
         fill(line, clamp(1 - first, n), n, table[0]);
 }
 
-/* One row of a tile: n biases of the line, onto scores where there are some. */
-SIMD_INLINE void t5_row(bool add, const float *bias, float x_scale, const float *x, float *out,
-                        int64_t n)
-{
-    int64_t w = vf_lanes(), j = 0;
-    vf scale = vf_set1(x_scale);
-
-    for (; j + 4 * w <= n; j += 4 * w) {
-        put_bias(add, x + j, scale, out + j, vf_load(bias + j), w);
-        put_bias(add, x + j + w, scale, out + j + w, vf_load(bias + j + w), w);
-        put_bias(add, x + j + 2 * w, scale, out + j + 2 * w, vf_load(bias + j + 2 * w), w);
-        put_bias(add, x + j + 3 * w, scale, out + j + 3 * w, vf_load(bias + j + 3 * w), w);
-    }
-    for (; j + w <= n; j += w)
-        put_bias(add, x + j, scale, out + j, vf_load(bias + j), w);
-    if (j < n)
-        put_bias(add, x + j, scale, out + j, vf_load_n(bias + j, n - j), n - j);
-}
-
-SIMD_INLINE void t5_tile(const struct posenc_t5_args *args, bool add, int64_t b, int64_t h,
-                         int64_t i0, int64_t i1, int64_t j0, int64_t j1)
-{
-    float line[TILE_QUERIES + TILE_KEYS];
-
-    t5_line(args, h, j0 - (i1 - 1) - args->query_offset, (i1 - i0) + (j1 - j0) - 1, line);
-    for (int64_t i = i0; i < i1; i++)
-        t5_row(add, line + (i1 - 1 - i), args->x_scale,
-               posenc_row(add ? &args->x : &args->out, b, h, i) + j0,
-               posenc_row(&args->out, b, h, i) + j0, j1 - j0);
-}
-
-SIMD_INLINE void t5_tiles(const struct posenc_t5_args *args, bool add)
-{
-    int64_t queries = args->out.shape[2], keys = args->out.shape[3];
-
-    for (int64_t b = 0; b < args->out.shape[0]; b++)
-        for (int64_t h = 0; h < args->out.shape[1]; h++)
-            for (int64_t i = 0; i < queries; i += TILE_QUERIES)
-                for (int64_t j = 0; j < keys; j += TILE_KEYS)
-                    t5_tile(args, add, b, h, i,
-                            i + TILE_QUERIES < queries ? i + TILE_QUERIES : queries, j,
-                            j + TILE_KEYS < keys ? j + TILE_KEYS : keys);
-}
-
 static enum posenc_status t5_bias(const struct posenc_t5_args *args)
 {
-    t5_tiles(args, false);
+    WITH_TYPE(args->out.dtype, distance_tiles, false, t5_line, args, args->query_offset,
+              args->x_scale, &args->x, &args->out)
     return POSENC_OK;
 }
 
 static enum posenc_status t5_bias_add(const struct posenc_t5_args *args)
 {
-    t5_tiles(args, true);
+    WITH_TYPE(args->out.dtype, distance_tiles, true, t5_line, args, args->query_offset,
+              args->x_scale, &args->x, &args->out)
+    return POSENC_OK;
+}
+
+/* As the key rises the distance falls: the values backwards. */
+static void values_line(const void *distance_args, int64_t head, int64_t first, int64_t n,
+                        float *line)
+{
+    const struct posenc_distance_args *args = distance_args;
+    const float *values = (const float *)args->values.data + head * args->values.stride[0];
+    int64_t at = -first - args->first;
+
+    for (int64_t k = 0; k < n; k++)
+        line[k] = values[at - k];
+}
+
+static enum posenc_status distance_bias(const struct posenc_distance_args *args)
+{
+    WITH_TYPE(args->out.dtype, distance_tiles, false, values_line, args, args->query_offset,
+              args->x_scale, &args->x, &args->out)
+    return POSENC_OK;
+}
+
+static enum posenc_status distance_bias_add(const struct posenc_distance_args *args)
+{
+    WITH_TYPE(args->out.dtype, distance_tiles, true, values_line, args, args->query_offset,
+              args->x_scale, &args->x, &args->out)
+    return POSENC_OK;
+}
+
+/* ---- By index in a window ---- */
+
+/* The biases fetched at a time, and the longest column of a table that is copied to be near. */
+enum { WINDOW_PIECE = 4096, WINDOW_ROWS = 4096 };
+
+/* bias[k] = the element of head h's column that index[k] names.  A column that has been copied
+ * has stride 1. */
+static void window_fetch(const float *column, int64_t stride, const int32_t *index, int64_t n,
+                         float *bias)
+{
+    int64_t w = vf_lanes(), k = 0;
+
+    for (; stride == 1 && k + w <= n; k += w)
+        vf_store(bias + k, vf_gather_n(column, index + k, w));
+    for (; k < n; k++)
+        bias[k] = column[index[k] * stride];
+}
+
+/* Biases of `rows` queries from i on and of `width` keys from j on, to all batches.  Rows that
+ * follow each other in memory are one. */
+SIMD_INLINE void window_put(enum posenc_dtype type, bool add, const float *bias,
+                            const struct posenc_window_args *args, int64_t h, int64_t i,
+                            int64_t rows, int64_t j, int64_t width)
+{
+    const struct posenc_tensor *out = &args->out, *x = add ? &args->x : out;
+    bool dense = width == out->stride[2] && width == x->stride[2];
+    int64_t step = dense ? rows : 1;
+
+    for (int64_t b = 0; b < out->shape[0]; b++)
+        for (int64_t r = 0; r < rows; r += step)
+            put_line(type, add, bias + r * width, args->x_scale, row_at(x, b, h, i + r),
+                     row_at(out, b, h, i + r), j, step * width);
+}
+
+SIMD_INLINE void window_heads(enum posenc_dtype type, bool add,
+                              const struct posenc_window_args *args)
+{
+    float column[WINDOW_ROWS], bias[WINDOW_PIECE];
+    int64_t queries = args->out.shape[2], keys = args->out.shape[3];
+    int64_t width = least(keys, WINDOW_PIECE), most = WINDOW_PIECE / width;
+    bool near = args->table.shape[0] <= WINDOW_ROWS;
+
+    for (int64_t h = 0; h < args->out.shape[1]; h++) {
+        const float *table = (const float *)args->table.data + h;
+        for (int64_t r = 0; near && r < args->table.shape[0]; r++)
+            column[r] = table[r * args->table.stride[0]];
+
+        for (int64_t i = 0; i < queries; i += most)
+            for (int64_t j = 0; j < keys; j += width) {
+                int64_t rows = least(queries - i, most), n = least(keys - j, width);
+
+                window_fetch(near ? column : table, near ? 1 : args->table.stride[0],
+                             args->index + i * keys + j, rows * n, bias);
+                window_put(type, add, bias, args, h, i, rows, j, n);
+            }
+    }
+}
+
+static enum posenc_status window_bias(const struct posenc_window_args *args)
+{
+    WITH_TYPE(args->out.dtype, window_heads, false, args)
+    return POSENC_OK;
+}
+
+static enum posenc_status window_bias_add(const struct posenc_window_args *args)
+{
+    WITH_TYPE(args->out.dtype, window_heads, true, args)
     return POSENC_OK;
 }
 

@@ -1,17 +1,12 @@
 /*
- * What every backend needs to walk canonical arguments (see struct posenc_backend): rows of
- * rank-4 tensors and positions of tokens.  static inline only: each backend compiles its own.
+ * What every backend needs to walk canonical arguments (see struct posenc_backend): the
+ * positions of tokens.  Rows are in storage.h.  static inline only: each backend compiles its
+ * own.
  */
 #ifndef POSENC_KERNELS_COMMON_H
 #define POSENC_KERNELS_COMMON_H
 
 #include "../internal.h"
-
-static inline float *posenc_row(const struct posenc_tensor *t, int64_t i0, int64_t i1,
-                                int64_t i2)
-{
-    return (float *)t->data + i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
-}
 
 /* Of a time: without its fraction. */
 static inline int64_t posenc_position(const struct posenc_positions *p, int64_t b, int64_t t)

@@ -3,8 +3,8 @@
  *
  * Profile exact.  A frequency is a fraction of a turn in 128 binary digits, so position x
  * frequency mod 1 is integer multiplication and its wrap-around is the range reduction: exact
- * at any position.  Anchors, at multiples of 64 positions, are evaluated from that phase in f64;
- * the 63 positions after an anchor are it rotated by two small tables of the plan:
+ * at any position.  Anchors, at multiples of 64 positions, are evaluated from that phase in
+ * f64; the 63 positions after an anchor are it rotated by two small tables of the plan:
  *
  *     R(64 a + 8 b + c) = R_anchor(64 a) . step8[b] . step1[c]      (. adds angles)
  *
@@ -46,8 +46,8 @@ SIMD_INLINE void sincos_reduced(vd r, vd *cosine, vd *sine)
     *cosine = vd_fma(vd_mul(z, z), c, vd_fma(vd_set1(-0.5), z, vd_set1(1.0)));
 }
 
-/* From cos and sin of r those of r + q pi/2, in f64 or already rounded: bit 0 of q swaps them, the
- * signs follow from bits 0 and 1. */
+/* From cos and sin of r those of r + q pi/2, in f64 or already rounded: bit 0 of q swaps them,
+ * the signs follow from bits 0 and 1. */
 SIMD_INLINE void vd_quadrant(vq q, vd c, vd s, vd *cosine, vd *sine)
 {
     *cosine = vd_flip_bit1(vd_select_bit0(q, s, c), vq_add(q, vq_set1(1)));
@@ -117,11 +117,12 @@ static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t posi
  * value in 10^7 comes here, all of them at ISA-independent precision. */
 static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freqs,
                                                  uint32_t position, int64_t i, int64_t n,
-                                                 double scale, float *cosine, float *sine)
+                                                 double all, const double *each, float *cosine,
+                                                 float *sine)
 {
-    float limit = (float)(POSENC_SMALL * fabs(scale));
-
     for (int64_t k = 0; k < n && position != 0; k++) {
+        double scale = each ? each[k] : all;
+        float limit = (float)(POSENC_SMALL * fabs(scale));
         uint64_t hi = freqs->view.turn_hi[i + k], lo = freqs->view.turn_lo[i + k];
         if (fabsf(cosine[k]) < limit)
             cosine[k] = small_sine(hi, lo, position, true, scale);
@@ -130,11 +131,12 @@ static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freq
     }
 }
 
-/* Rounds one row's vector of n pairs to f32; `limit` holds the threshold of mend_small in the
- * first n lanes and zero past them. */
+/* Rounds one row's vector of n pairs to f32, scaled already: all pairs by one factor, or each
+ * by its own.  `limit` holds the threshold of mend_small in the first n lanes and zero past
+ * them. */
 SIMD_INLINE void sincos_round(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
-                              int64_t n, double scale, vf limit, vd c, vd s, vf *cosine,
-                              vf *sine)
+                              int64_t n, double all, const double *each, vf limit, vd c, vd s,
+                              vf *cosine, vf *sine)
 {
     *cosine = vf_from_vd(c);
     *sine = vf_from_vd(s);
@@ -142,7 +144,7 @@ SIMD_INLINE void sincos_round(const struct posenc_freqs *freqs, uint32_t positio
         float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
         vf_store(cosines, *cosine);
         vf_store(sines, *sine);
-        mend_small(freqs, position, i, n, scale, cosines, sines);
+        mend_small(freqs, position, i, n, all, each, cosines, sines);
         *cosine = vf_load(cosines);
         *sine = vf_load(sines);
     }
@@ -172,11 +174,13 @@ SIMD_INLINE void sincos_f32(vf angles, double scale, vf *cosine, vf *sine)
 /* What angles_f32 wants for phi at the first pair of a row that begins at pair `from`. */
 SIMD_INLINE float phi_f32(const struct posenc_freqs *freqs, float position, int64_t from)
 {
-    float phi = position, angle;
+    float phi = position, angles[POSENC_PLAN_PAD];
 
     if (freqs->view.profile == POSENC_GGML_F32)
-        for (int64_t i = 0; i < from; i++)
-            phi = posenc_ggml_f32_angles(freqs, phi, i, 1, &angle);
+        for (int64_t i = 0, n; i < from; i += n) {
+            n = from - i < POSENC_PLAN_PAD ? from - i : POSENC_PLAN_PAD;
+            phi = posenc_ggml_f32_angles(freqs, phi, i, n, angles);
+        }
     return phi;
 }
 

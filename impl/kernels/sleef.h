@@ -18,15 +18,14 @@ SIMD_INLINE void sleef_f32(vf angles, double scale, vf *cosine, vf *sine)
     *sine = vf_mul(s, m);
 }
 
-SIMD_INLINE void sleef_reduced(vd r, vq q, double scale, vf *cosine, vf *sine)
+SIMD_INLINE void sleef_reduced(vd r, vq q, vd scale, vf *cosine, vf *sine)
 {
-    vd m = vd_set1(scale);
     vf c, s;
 
     SLEEF_SINCOS(vf_from_vd(r), &c, &s);
     vf_quadrant(q, c, s, &c, &s);
-    *cosine = vf_from_vd(vd_mul(vd_from_vf(c), m));
-    *sine = vf_from_vd(vd_mul(vd_from_vf(s), m));
+    *cosine = vf_from_vd(vd_mul(vd_from_vf(c), scale));
+    *sine = vf_from_vd(vd_mul(vd_from_vf(s), scale));
 }
 #define POSENC_SINCOS_F32     sleef_f32
 #define POSENC_SINCOS_REDUCED sleef_reduced
@@ -43,6 +42,7 @@ const struct posenc_backend TEMPLATE_BACKEND = {
     .needs = TEMPLATE_NEEDS,
     .lanes = lanes,
     .fused = true,
+    .f16_bf16 = true,
     .sinusoidal = sinusoidal,
     .sinusoidal_add = sinusoidal_add,
     .rope_table = rope_table,

@@ -1,322 +1,15 @@
 /*
- * Kernels sinusoidal, sinusoidal_add and rope_table: cosines and sines (sincos.tmpl.h) sent to
- * rows.
+ * Kernels sinusoidal, sinusoidal_add and rope_table: tokens cut into runs of consecutive
+ * magnitudes (run.tmpl.h), runs brought to rows.  f32 goes there straight, 16 bits and xPos by
+ * way of tiles (tiles.tmpl.h).
  *
- * Positions are cut into runs of consecutive magnitudes; a run of negative ones is walked from
- * its small end, rows in reverse, the sine's sign flipped.  A backend with an evaluator of its
- * own (SLEEF) defines POSENC_SINCOS_F32(angles, scale, &cos, &sin) for the f32 profiles and
- * POSENC_SINCOS_REDUCED(r, q, scale, &cos, &sin), of r radians and q quarter turns, before it comes
- * here.
+ * Reference: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et
+ * al. 2212.10554 (xPos).
  */
 #ifndef POSENC_TABLE_TMPL_H
 #define POSENC_TABLE_TMPL_H
 
-#include "sincos.tmpl.h"
-
-#ifndef POSENC_SINCOS_F32
-#define POSENC_SINCOS_F32 sincos_f32
-#endif
-
-/* Where a vector of cosines and sines goes. */
-enum sink { TO_COS_AND_SIN, TO_INTERLEAVED, TO_SIN_COS, TO_COS_SIN };
-
-/* How it goes there: stored, stored past the caches, or added to x and stored. */
-enum how { STORED, STREAMED, ADDED };
-
-/* A table of more bytes than this does not stay in a cache: written past them it spares memory
- * the reading of every line first (1.7 times as fast on Zen 4). */
-enum { STREAM_FROM = 32 << 20 };
-
-/* `count` rows for the consecutive magnitudes first, first + 1, ...: row r of an output begins
- * at base + r * stride. */
-struct run {
-    const struct posenc_freqs *freqs;
-    uint32_t first;
-    float time; /* not 0: one row at this magnitude, which has a fraction */
-    int64_t count;
-    bool negative;
-    double scale;
-    int64_t dim, from,
-        pairs; /* floats of a row of out; pairs that are evaluated: [from, pairs) */
-    const uint8_t *axis_of; /* where not NULL, only those pairs of them with this axis */
-    uint8_t axis;
-    float *out, *sine; /* sine: TO_COS_AND_SIN only, out then takes the cosines */
-    const float *x;
-    float x_scale;
-    int64_t out_stride, sine_stride, x_stride;
-};
-
-SIMD_INLINE void write_n(enum how how, float *p, vf value, int64_t n)
-{
-    if (n < vf_lanes())
-        vf_store_n(p, value, n);
-    else if (how == STREAMED)
-        vf_stream(p, value);
-    else
-        vf_store(p, value);
-}
-
-/* n floats of one row from a column on, onto x where there is one. */
-SIMD_INLINE void put(const struct run *run, enum how how, int64_t row, int64_t column, vf value,
-                     int64_t n)
-{
-    if (how == ADDED) {
-        const float *x = run->x + row * run->x_stride + column;
-        value = vf_fma(n == vf_lanes() ? vf_load(x) : vf_load_n(x, n), vf_set1(run->x_scale),
-                       value);
-    }
-    write_n(how, run->out + row * run->out_stride + column, value, n);
-}
-
-/* n pairs sin, cos, sin, cos, ...; of the last one only the sine where an odd dim ends. */
-SIMD_INLINE void put_interleaved(const struct run *run, enum how how, int64_t row, int64_t i,
-                                 vf cosine, vf sine, int64_t n)
-{
-    float *out = run->out + row * run->out_stride + 2 * i;
-    const float *x = how == ADDED ? run->x + row * run->x_stride + 2 * i : NULL;
-
-    if (2 * (i + n) > run->dim) {
-        float sines[POSENC_PLAN_PAD];
-        vf_store(sines, sine);
-        vf last = vf_set1(sines[n - 1]);
-        if (how == ADDED)
-            last = vf_fma(vf_load_n(x + 2 * n - 2, 1), vf_set1(run->x_scale), last);
-        vf_store_n(out + 2 * n - 2, last, 1);
-        if (--n == 0)
-            return;
-    }
-    if (how == ADDED) {
-        vf even, odd, scale = vf_set1(run->x_scale);
-        vf_load2_n(x, n, &even, &odd);
-        sine = vf_fma(even, scale, sine);
-        cosine = vf_fma(odd, scale, cosine);
-    }
-    if (how == STREAMED && n == vf_lanes() && n > 1) {
-        vf_stream(out, vf_zip_lo(sine, cosine));
-        vf_stream(out + n, vf_zip_hi(sine, cosine));
-    } else {
-        vf_store2_n(out, sine, cosine, n);
-    }
-}
-
-/* Those of n pairs that turn with the run's axis, one by one. */
-SIMD_INLINE void put_axis(const struct run *run, int64_t row, int64_t i, int64_t n, vf cosine,
-                          vf sine)
-{
-    float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
-
-    vf_store(cosines, cosine);
-    vf_store(sines, sine);
-    for (int64_t k = 0; k < n; k++)
-        if (run->axis_of[i + k] == run->axis) {
-            run->out[row * run->out_stride + i + k] = cosines[k];
-            run->sine[row * run->sine_stride + i + k] = sines[k];
-        }
-}
-
-SIMD_INLINE void emit(const struct run *run, enum sink sink, enum how how, int64_t row,
-                      int64_t i, int64_t n, vf cosine, vf sine)
-{
-    if (run->negative)
-        sine = vf_mul(sine, vf_set1(-1.0f));
-    switch (sink) {
-    case TO_COS_AND_SIN:
-        if (run->axis_of) {
-            put_axis(run, row, i, n, cosine, sine);
-            break;
-        }
-        put(run, how, row, i, cosine, n);
-        write_n(how, run->sine + row * run->sine_stride + i, sine, n);
-        break;
-    case TO_INTERLEAVED:
-        put_interleaved(run, how, row, i, cosine, sine, n);
-        break;
-    case TO_SIN_COS:
-    case TO_COS_SIN:
-        put(run, how, row, i, sink == TO_SIN_COS ? sine : cosine, n);
-        put(run, how, row, run->dim / 2 + i, sink == TO_SIN_COS ? cosine : sine, n);
-        break;
-    }
-}
-
-SIMD_INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/* Every row, each value evaluated by itself. */
-SIMD_INLINE void run_elements(const struct run *run, enum sink sink, enum how how, bool exact)
-{
-    for (int64_t row = 0; row < run->count; row++) {
-        uint32_t position = run->first + (uint32_t)row;
-        float phi = phi_f32(run->freqs, (float)position, run->from);
-        for (int64_t i = run->from; i < run->pairs; i += vf_lanes()) {
-            vf cosine, sine;
-#ifdef POSENC_SINCOS_REDUCED
-            if (exact) {
-                vq q;
-                vd r = phase_reduced(run->freqs, position, i, &q);
-                POSENC_SINCOS_REDUCED(r, q, run->scale, &cosine, &sine);
-            } else
-#endif
-                POSENC_SINCOS_F32(angles_f32(run->freqs, (float)position, i, &phi), run->scale,
-                                  &cosine, &sine);
-            emit(run, sink, how, row, i, at_most(vf_lanes(), run->pairs - i), cosine, sine);
-        }
-    }
-    (void)exact;
-}
-
-/* The rows [row, end) of one group of POSENC_STEP positions, one vector of pairs: (c, s) is the
- * group's first position, each row rotates it once. */
-SIMD_INLINE void group_rows(const struct run *run, enum sink sink, enum how how, int64_t row,
-                            int64_t end, int64_t i, int64_t n, vf limit, vd c, vd s)
-{
-    const struct posenc_freqs *freqs = run->freqs;
-
-    /* Copies of the plan's pointers would spare some loads; gcc then is 3 % slower on Zen 4. */
-    for (; row < end; row++) {
-        uint32_t position = run->first + (uint32_t)row;
-        int64_t at = (int64_t)(position % POSENC_STEP) * freqs->stride + i;
-        vd row_c, row_s;
-        vf cosine, sine;
-
-        rotate(c, s, vd_load(freqs->step1_cos + at), vd_load(freqs->step1_sin + at), &row_c,
-               &row_s);
-        sincos_round(freqs, position, i, n, run->scale, limit, row_c, row_s, &cosine, &sine);
-        emit(run, sink, how, row, i, n, cosine, sine);
-    }
-}
-
-/* Pairs are taken in strips whose anchors and step1 rows stay in the L1 cache. */
-enum { STRIP_PAIRS = POSENC_PLAN_PAD };
-
-/* Rows [row, end) within one block of POSENC_BLOCK positions, pairs [from, to). */
-SIMD_INLINE void block_strip(const struct run *run, enum sink sink, enum how how, int64_t row,
-                             int64_t end, int64_t from, int64_t to)
-{
-    const struct posenc_freqs *freqs = run->freqs;
-    uint32_t anchor = (run->first + (uint32_t)row) / POSENC_BLOCK * POSENC_BLOCK;
-    double cosines[STRIP_PAIRS], sines[STRIP_PAIRS];
-
-    for (int64_t i = from; i < to; i += vf_lanes()) {
-        vd c, s, scale = vd_set1(run->scale);
-        vq q;
-        vd r = phase_reduced(freqs, anchor, i, &q);
-        sincos_reduced(r, &c, &s);
-        vd_quadrant(q, c, s, &c, &s);
-        vd_store(cosines + (i - from), vd_mul(c, scale));
-        vd_store(sines + (i - from), vd_mul(s, scale));
-    }
-    while (row < end) {
-        uint32_t position = run->first + (uint32_t)row;
-        int64_t group_end = at_most(end, row + POSENC_STEP - (int64_t)(position % POSENC_STEP));
-        int64_t at = (int64_t)(position % POSENC_BLOCK / POSENC_STEP) * freqs->stride;
-
-        for (int64_t i = from; i < to; i += vf_lanes()) {
-            int64_t n = at_most(vf_lanes(), to - i);
-            vf limit = vf_set1((float)(POSENC_SMALL * fabs(run->scale)));
-            vd c, s;
-            if (n < vf_lanes())
-                limit = vf_select_lt(vf_iota(), vf_set1((float)n), limit, vf_set1(0.0f));
-            rotate(vd_load(cosines + (i - from)), vd_load(sines + (i - from)),
-                   vd_load(freqs->step8_cos + at + i), vd_load(freqs->step8_sin + at + i), &c,
-                   &s);
-            group_rows(run, sink, how, row, group_end, i, n, limit, c, s);
-        }
-        row = group_end;
-    }
-}
-
-SIMD_INLINE void run_blocks(const struct run *run, enum sink sink, enum how how)
-{
-    for (int64_t row = 0; row < run->count;) {
-        int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_BLOCK);
-        int64_t end = at_most(run->count, row + POSENC_BLOCK - into);
-
-        for (int64_t from = run->from; from < run->pairs; from += STRIP_PAIRS)
-            block_strip(run, sink, how, row, end, from,
-                        at_most(from + STRIP_PAIRS, run->pairs));
-        row = end;
-    }
-}
-
-#ifndef POSENC_SINCOS_REDUCED
-/* Whether the run is large, each of its vectors fills whole lines at once (halves of a line
- * would be written out one by one) and lies on a boundary of its own size. */
-static bool streams(const struct run *run, enum sink sink)
-{
-    int64_t vector = vf_lanes() * (int64_t)sizeof(float);
-    int64_t rows = run->out_stride * (int64_t)sizeof(float),
-            bases = (int64_t)(uintptr_t)run->out;
-
-    if (!vf_streams() || run->from != 0 || run->axis_of ||
-        run->count * run->pairs < STREAM_FROM / (int64_t)(2 * sizeof(float)) ||
-        vector * (sink == TO_INTERLEAVED ? 2 : 1) < 64)
-        return false;
-    if (sink == TO_COS_AND_SIN) {
-        rows |= run->sine_stride * (int64_t)sizeof(float);
-        bases |= (int64_t)(uintptr_t)run->sine;
-    } else if (sink != TO_INTERLEAVED) {
-        rows |= run->dim / 2 * (int64_t)sizeof(float);
-    }
-    return (rows | bases) % vector == 0;
-}
-#endif
-
-/* Radians and quarter turns -> rounded cosines and sines, times scale. */
-SIMD_INLINE void sincos_of_reduced(vd r, vq q, double scale, vf *cosine, vf *sine)
-{
-#ifdef POSENC_SINCOS_REDUCED
-    POSENC_SINCOS_REDUCED(r, q, scale, cosine, sine);
-#else
-    vd c, s, m = vd_set1(scale);
-    sincos_reduced(r, &c, &s);
-    vd_quadrant(q, c, s, &c, &s);
-    *cosine = vf_from_vd(vd_mul(c, m));
-    *sine = vf_from_vd(vd_mul(s, m));
-#endif
-}
-
-/* One row at a time with a fraction: nothing to rotate from, each value is evaluated by itself. */
-SIMD_INLINE void run_time(const struct run *run, enum sink sink, enum how how)
-{
-    const struct posenc_freqs *freqs = run->freqs;
-    bool exact = freqs->view.profile == POSENC_EXACT;
-    float time = run->time, phi = phi_f32(freqs, time, run->from);
-
-    for (int64_t i = run->from; i < run->pairs; i += vf_lanes()) {
-        double r[POSENC_PLAN_PAD];
-        uint64_t q[POSENC_PLAN_PAD];
-        vf cosine, sine;
-        if (exact) {
-            posenc_time_angles(freqs, time, i, vf_lanes(), r, q);
-            sincos_of_reduced(vd_load(r), vq_load(q), run->scale, &cosine, &sine);
-        } else {
-            POSENC_SINCOS_F32(angles_f32(freqs, time, i, &phi), run->scale, &cosine, &sine);
-        }
-        emit(run, sink, how, 0, i, at_most(vf_lanes(), run->pairs - i), cosine, sine);
-    }
-}
-
-SIMD_INLINE void run_all(const struct run *run, enum sink sink, bool add)
-{
-    enum how how = add ? ADDED : STORED;
-
-    if (run->time != 0.0f) {
-        run_time(run, sink, how);
-        return;
-    }
-#ifndef POSENC_SINCOS_REDUCED
-    if (run->freqs->view.profile == POSENC_EXACT) {
-        if (!add && streams(run, sink)) {
-            run_blocks(run, sink, STREAMED);
-            stream_end();
-        } else {
-            run_blocks(run, sink, how);
-        }
-        return;
-    }
-#endif
-    run_elements(run, sink, how, run->freqs->view.profile == POSENC_EXACT);
-}
+#include "tiles.tmpl.h"
 
 /* The run of token t: rows from `row` on, whose magnitudes are consecutive.  Returns how
  * many. */
@@ -341,17 +34,32 @@ static int64_t run_find(const struct posenc_positions *positions, int64_t b, int
 }
 
 /* First row of a run, and the stride that walks magnitudes upward. */
-static float *run_base(const struct posenc_tensor *tensor, int64_t b, int64_t t,
-                       const struct run *run, int64_t *stride)
+static void *run_base(const struct posenc_tensor *tensor, int64_t b, int64_t t,
+                      const struct run *run, int64_t *stride)
 {
     *stride = run->negative ? -tensor->stride[1] : tensor->stride[1];
-    return posenc_row(tensor, b, run->negative ? t + run->count - 1 : t, 0);
+    return row_at(tensor, b, run->negative ? t + run->count - 1 : t, 0);
+}
+
+/* What halves of an odd dim end in. */
+static void put_zero_column(const struct run *run, enum posenc_dtype type)
+{
+    int64_t column = run->dim - 1;
+
+    for (int64_t row = 0; row < run->count; row++) {
+        vf zero = vf_set1(0.0f);
+        if (run->x)
+            zero = vf_fma(load_as(type, run->x, row * run->x_stride + column, 1),
+                          vf_set1(run->x_scale), zero);
+        store_as(type, run->out, row * run->out_stride + column, zero, 1);
+    }
 }
 
 SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum sink sink,
                                  bool add)
 {
     struct run run = { .freqs = args->freqs, .scale = args->scale, .x_scale = args->x_scale };
+    enum posenc_dtype type = args->out.dtype;
     int64_t tokens = args->out.shape[1];
 
     run.dim = args->out.shape[3];
@@ -362,14 +70,12 @@ SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum
             run.out = run_base(&args->out, b, t, &run, &run.out_stride);
             if (add)
                 run.x = run_base(&args->x, b, t, &run, &run.x_stride);
-            run_all(&run, sink, add);
-            for (int64_t row = 0; sink != TO_INTERLEAVED && run.dim % 2 && row < n; row++) {
-                vf zero = vf_set1(0.0f);
-                if (add)
-                    zero = vf_fma(vf_load_n(run.x + row * run.x_stride + run.dim - 1, 1),
-                                  vf_set1(run.x_scale), zero);
-                vf_store_n(run.out + row * run.out_stride + run.dim - 1, zero, 1);
-            }
+            if (type == POSENC_F32)
+                run_all(&run, sink, add);
+            else
+                run_in_tiles(&run, sink, type);
+            if (sink != TO_INTERLEAVED && run.dim % 2)
+                put_zero_column(&run, type);
             t += n;
         }
 }
@@ -406,6 +112,22 @@ static enum posenc_status sinusoidal_add(const struct posenc_sinusoidal_args *ar
     return POSENC_OK;
 }
 
+/* The run's pairs from one row to another, bit for bit. */
+static void copy_pairs(const struct run *run, enum posenc_dtype type, const void *from,
+                       void *to)
+{
+    const float *from_f32 = from;
+    const uint16_t *from_16 = from;
+
+    for (int64_t i = run->from; i < run->pairs; i++)
+        if (run->axis_of && run->axis_of[i] != run->axis)
+            continue;
+        else if (type == POSENC_F32)
+            ((float *)to)[i] = from_f32[i];
+        else
+            ((uint16_t *)to)[i] = from_16[i];
+}
+
 /* Tokens from t on at the position of the one before: its pairs again.  Pictures repeat a row's
  * height for each of its tokens, and the time for all.  Returns the first that is elsewhere. */
 static int64_t repeat_row(const struct posenc_rope_table_args *args,
@@ -415,15 +137,10 @@ static int64_t repeat_row(const struct posenc_rope_table_args *args,
     for (; positions->kind != POSENC_OFFSET && t < args->cos.shape[1] &&
            posenc_time(positions, b, t) == posenc_time(positions, b, t - 1);
          t++) {
-        const float *cosine = posenc_row(&args->cos, b, t - 1, 0),
-                    *sine = posenc_row(&args->sin, b, t - 1, 0);
-        float *to_cosine = posenc_row(&args->cos, b, t, 0),
-              *to_sine = posenc_row(&args->sin, b, t, 0);
-        for (int64_t i = run->from; i < run->pairs; i++)
-            if (!run->axis_of || run->axis_of[i] == run->axis) {
-                to_cosine[i] = cosine[i];
-                to_sine[i] = sine[i];
-            }
+        copy_pairs(run, args->cos.dtype, row_at(&args->cos, b, t - 1, 0),
+                   row_at(&args->cos, b, t, 0));
+        copy_pairs(run, args->sin.dtype, row_at(&args->sin, b, t - 1, 0),
+                   row_at(&args->sin, b, t, 0));
     }
     return t;
 }
@@ -439,7 +156,10 @@ static void rope_table_axis(const struct posenc_rope_table_args *args,
             int64_t n = run_find(positions, b, t, tokens, &run);
             run.out = run_base(&args->cos, b, t, &run, &run.out_stride);
             run.sine = run_base(&args->sin, b, t, &run, &run.sine_stride);
-            run_all(&run, TO_COS_AND_SIN, false);
+            if (args->cos.dtype == POSENC_F32 && !args->freqs->xpos_step)
+                run_all(&run, TO_COS_AND_SIN, false);
+            else
+                run_in_tiles(&run, TO_COS_AND_SIN, args->cos.dtype);
             t = repeat_row(args, positions, b, t + n, &run);
         }
 }

@@ -4,6 +4,8 @@
  */
 #include "apply.tmpl.h"
 #include "bias.tmpl.h"
+#include "relative.tmpl.h"
+#include "relative_sum.tmpl.h"
 #include "table.tmpl.h"
 
 static int32_t lanes(void) { return (int32_t)vf_lanes(); }
@@ -17,9 +19,11 @@ const struct posenc_backend TEMPLATE_BACKEND = {
     .needs = TEMPLATE_NEEDS,
     .lanes = lanes,
     .fused = true,
+    .f16_bf16 = true,
     .sinusoidal = sinusoidal,
     .sinusoidal_add = sinusoidal_add,
     .learned_add = learned_add,
+    .learned_grad = learned_grad,
     .rope_table = rope_table,
     .rope_half = rope_half,
     .rope_interleaved = rope_interleaved,
@@ -27,4 +31,11 @@ const struct posenc_backend TEMPLATE_BACKEND = {
     .alibi_add = alibi_add,
     .t5_bias = t5_bias,
     .t5_bias_add = t5_bias_add,
+    .distance_bias = distance_bias,
+    .distance_bias_add = distance_bias_add,
+    .window_bias = window_bias,
+    .window_bias_add = window_bias_add,
+    .relative_bias = relative_bias,
+    .relative_bias_add = relative_bias_add,
+    .relative_sum = relative_sum,
 };

@@ -12,14 +12,20 @@
  * lanes, it touches the first n elements of memory and nothing else; lanes past n read as zero.
  *
  * Rounding.  Every arithmetic primitive is one IEEE operation, rounded once to nearest even, so
- * that all ISAs give the same bits: vf_fma(a, b, c) = a b + c is fused everywhere, and so are the
- * product a b and the difference in vf_cross(a, b, c, d) = a b - fl(c d).
+ * that all ISAs give the same bits: vf_fma(a, b, c) = a b + c is fused everywhere, and so are
+ * the product a b and the difference in vf_cross(a, b, c, d) = a b - fl(c d).
  *
  *   vf_lanes()
  *   vf_set1(x)  vf_iota()                      lane i holds i
  *   vf_load(p)  vf_load_n(p, n)  vf_store(p, v)  vf_store_n(p, v, n)
- *   vf_stream(p, v)                            store past the caches, p on a multiple of its size
- *   vf_streams()                               whether vf_stream is more than a store
+ *   vf_load_f16(p)  vf_load_f16_n(p, n)  vf_store_f16(p, v)  vf_store_f16_n(p, v, n)
+ *   vf_load_bf16(p)  vf_load_bf16_n(p, n)  vf_store_bf16(p, v)  vf_store_bf16_n(p, v, n)
+ *                                              elements of 16 bits at uint16_t *p: exact to
+ *                                              f32, rounded once from it, as in half.h
+ *   vf_gather_n(base, index, n)                base[index[k]] in lane k; int32_t *index, none
+ *                                              negative
+ *   vf_stream(p, v)                            store past the caches, p on a multiple of its
+ *   size vf_streams()                               whether vf_stream is more than a store
  *   stream_end()                               makes such stores visible in order
  *   vf_load2_n(p, n, &a, &b)                   a[i] = p[2i], b[i] = p[2i+1], n pairs
  *   vf_store2_n(p, a, b, n)                    the reverse

@@ -32,6 +32,77 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     _mm512_mask_storeu_ps(p, vf_first(n), v);
 }
 
+SIMD_INLINE vf vf_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+SIMD_INLINE vf vf_load_f16_n(const uint16_t *p, int64_t n)
+{
+    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(vf_first(n), p));
+}
+SIMD_INLINE __m256i half_from_vf(vf v) { return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
+SIMD_INLINE void vf_store_f16(uint16_t *p, vf v)
+{
+    _mm256_storeu_si256((__m256i *)p, half_from_vf(v));
+}
+SIMD_INLINE void vf_store_f16_n(uint16_t *p, vf v, int64_t n)
+{
+    _mm256_mask_storeu_epi16(p, vf_first(n), half_from_vf(v));
+}
+
+SIMD_INLINE vf vf_from_upper(__m256i upper)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(upper), 16));
+}
+SIMD_INLINE vf vf_load_bf16(const uint16_t *p)
+{
+    return vf_from_upper(_mm256_loadu_si256((const __m256i *)p));
+}
+SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
+{
+    return vf_from_upper(_mm256_maskz_loadu_epi16(vf_first(n), p));
+}
+/* As posenc_f32_to_bf16().  The instruction takes a subnormal for zero, the conversion does
+ * not. */
+SIMD_INLINE __m256i upper_from_vf(vf v)
+{
+#ifdef __AVX512BF16__
+    if (__builtin_expect(_mm512_fpclass_ps_mask(v, 0x20) == 0, 1))
+        return (__m256i)_mm512_cvtneps_pbh(v);
+#endif
+    __m512i bits = _mm512_castps_si512(v);
+    __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+    __m512i chosen = _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), bits,
+                                          _mm512_set1_epi32(0x400000));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(chosen, 16));
+}
+SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v)
+{
+    _mm256_storeu_si256((__m256i *)p, upper_from_vf(v));
+}
+SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
+{
+    _mm256_mask_storeu_epi16(p, vf_first(n), upper_from_vf(v));
+}
+
+/* Whole vectors by single loads, for the reasons in simd_avx2.h. */
+SIMD_INLINE __m256 vf_half_gather(const float *base, const int32_t *index)
+{
+    return _mm256_setr_ps(base[index[0]], base[index[1]], base[index[2]], base[index[3]],
+                          base[index[4]], base[index[5]], base[index[6]], base[index[7]]);
+}
+SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
+{
+    __mmask16 first = vf_first(n);
+
+    if (n == SIMD_LANES)
+        return _mm512_insertf32x8(_mm512_castps256_ps512(vf_half_gather(base, index)),
+                                  vf_half_gather(base, index + 8), 1);
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), first,
+                                    _mm512_maskz_loadu_epi32(first, index), base, 4);
+}
+
 SIMD_INLINE bool vf_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm512_stream_ps(p, v); }
 SIMD_INLINE void stream_end(void) { _mm_sfence(); }

@@ -1,4 +1,5 @@
-/* The primitives of simd.h for Advanced SIMD of AArch64: 4 lanes, f64 and u64 in two registers. */
+/* The primitives of simd.h for Advanced SIMD of AArch64: 4 lanes, f64 and u64 in two registers.
+ */
 #ifndef POSENC_SIMD_NEON_H
 #define POSENC_SIMD_NEON_H
 
@@ -48,6 +49,71 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     if (n == 3)
         vst1q_lane_f32(p + 2, v, 2);
 }
+
+SIMD_INLINE uint16x4_t half_load_n(const uint16_t *p, int64_t n)
+{
+    if (n == SIMD_LANES)
+        return vld1_u16(p);
+    uint16x4_t part = vld1_lane_u16(p, vdup_n_u16(0), 0);
+    if (n > 1)
+        part = vld1_lane_u16(p + 1, part, 1);
+    if (n > 2)
+        part = vld1_lane_u16(p + 2, part, 2);
+    return part;
+}
+SIMD_INLINE void half_store_n(uint16_t *p, uint16x4_t v, int64_t n)
+{
+    if (n == SIMD_LANES) {
+        vst1_u16(p, v);
+        return;
+    }
+    vst1_lane_u16(p, v, 0);
+    if (n > 1)
+        vst1_lane_u16(p + 1, v, 1);
+    if (n > 2)
+        vst1_lane_u16(p + 2, v, 2);
+}
+
+SIMD_INLINE vf vf_load_f16_n(const uint16_t *p, int64_t n)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u16(half_load_n(p, n)));
+}
+SIMD_INLINE vf vf_load_f16(const uint16_t *p) { return vf_load_f16_n(p, SIMD_LANES); }
+SIMD_INLINE void vf_store_f16_n(uint16_t *p, vf v, int64_t n)
+{
+    half_store_n(p, vreinterpret_u16_f16(vcvt_f16_f32(v)), n);
+}
+SIMD_INLINE void vf_store_f16(uint16_t *p, vf v) { vf_store_f16_n(p, v, SIMD_LANES); }
+
+SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
+{
+    return vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(half_load_n(p, n)), 16));
+}
+SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return vf_load_bf16_n(p, SIMD_LANES); }
+/* As posenc_f32_to_bf16(). */
+SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
+{
+    uint32x4_t bits = vreinterpretq_u32_f32(v);
+    uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    uint32x4_t rounded = vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7fff)), odd);
+    uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
+    half_store_n(p, vshrn_n_u32(vbslq_u32(vceqq_f32(v, v), rounded, quiet), 16), n);
+}
+SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { vf_store_bf16_n(p, v, SIMD_LANES); }
+
+SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
+{
+    vf lanes = vld1q_lane_f32(base + index[0], vdupq_n_f32(0.0f), 0);
+
+    if (n > 1)
+        lanes = vld1q_lane_f32(base + index[1], lanes, 1);
+    if (n > 2)
+        lanes = vld1q_lane_f32(base + index[2], lanes, 2);
+    if (n > 3)
+        lanes = vld1q_lane_f32(base + index[3], lanes, 3);
+    return lanes;
+}
+
 /* A vector is a quarter of a line: nothing is gained past the caches. */
 SIMD_INLINE bool vf_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { vf_store(p, v); }

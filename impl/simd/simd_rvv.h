@@ -51,6 +51,103 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     __riscv_vse32_v_f32m1(p, v, (size_t)n);
 }
 
+/* Elements of 16 bits.  `v` alone can neither widen nor narrow f16: it is widened as in half.h;
+ * narrowed, vnclipu rounds a shifted integer to nearest even, and below 2^-14 the sum with 2^-1
+ * does, whose last place is that of f16's subnormals. */
+SIMD_INLINE vuint16mf2_t half_load_n(const uint16_t *p, int64_t n)
+{
+    return __riscv_vle16_v_u16mf2_tu(__riscv_vmv_v_x_u16mf2(0, vf_vl()), p, (size_t)n);
+}
+SIMD_INLINE vf vf_from_f16(vuint16mf2_t half)
+{
+    vuint32m1_t wide = __riscv_vzext_vf2_u32m1(half, vf_vl());
+    vuint32m1_t magnitude =
+        __riscv_vsll_vx_u32m1(__riscv_vand_vx_u32m1(wide, 0x7fff, vf_vl()), 13, vf_vl());
+    vuint32m1_t sign =
+        __riscv_vsll_vx_u32m1(__riscv_vand_vx_u32m1(wide, 0x8000, vf_vl()), 16, vf_vl());
+    vf scaled = __riscv_vfmul_vf_f32m1(__riscv_vreinterpret_v_u32m1_f32m1(magnitude), 0x1p112f,
+                                       vf_vl());
+    vuint32m1_t bits =
+        __riscv_vor_vv_u32m1(__riscv_vreinterpret_v_f32m1_u32m1(scaled), sign, vf_vl());
+    vbool32_t special = __riscv_vmsgeu_vx_u32m1_b32(magnitude, 0x0f800000, vf_vl());
+    return __riscv_vreinterpret_v_u32m1_f32m1(
+        __riscv_vor_vx_u32m1_mu(special, bits, bits, 0x7f800000, vf_vl()));
+}
+SIMD_INLINE vuint16mf2_t f16_from_vf(vf v)
+{
+    vf positive = __riscv_vfabs_v_f32m1(v, vf_vl());
+    vuint32m1_t magnitude = __riscv_vreinterpret_v_f32m1_u32m1(positive);
+    vuint32m1_t capped = __riscv_vminu_vx_u32m1(magnitude, 0x47800000, vf_vl());
+    vuint16mf2_t half =
+        __riscv_vnclipu_wx_u16mf2(__riscv_vsub_vx_u32m1(capped, UINT32_C(112) << 23, vf_vl()),
+                                  13, __RISCV_VXRM_RNE, vf_vl());
+    vf sum = __riscv_vfadd_vf_f32m1(positive, 0.5f, vf_vl());
+    vuint16mf2_t small =
+        __riscv_vnsrl_wx_u16mf2(__riscv_vreinterpret_v_f32m1_u32m1(sum), 0, vf_vl());
+    vuint16mf2_t sign = __riscv_vand_vx_u16mf2(
+        __riscv_vnsrl_wx_u16mf2(__riscv_vreinterpret_v_f32m1_u32m1(v), 16, vf_vl()), 0x8000,
+        vf_vl());
+
+    half = __riscv_vmerge_vvm_u16mf2(
+        half, small, __riscv_vmsltu_vx_u32m1_b32(magnitude, 0x38800000, vf_vl()), vf_vl());
+    half = __riscv_vmerge_vxm_u16mf2(
+        half, 0x7e00, __riscv_vmsgtu_vx_u32m1_b32(magnitude, 0x7f800000, vf_vl()), vf_vl());
+    return __riscv_vor_vv_u16mf2(half, sign, vf_vl());
+}
+SIMD_INLINE vf vf_load_f16(const uint16_t *p)
+{
+    return vf_from_f16(__riscv_vle16_v_u16mf2(p, vf_vl()));
+}
+SIMD_INLINE vf vf_load_f16_n(const uint16_t *p, int64_t n)
+{
+    return vf_from_f16(half_load_n(p, n));
+}
+SIMD_INLINE void vf_store_f16(uint16_t *p, vf v)
+{
+    __riscv_vse16_v_u16mf2(p, f16_from_vf(v), vf_vl());
+}
+SIMD_INLINE void vf_store_f16_n(uint16_t *p, vf v, int64_t n)
+{
+    __riscv_vse16_v_u16mf2(p, f16_from_vf(v), (size_t)n);
+}
+
+SIMD_INLINE vf vf_from_bf16(vuint16mf2_t half)
+{
+    vuint32m1_t wide = __riscv_vzext_vf2_u32m1(half, vf_vl());
+    return __riscv_vreinterpret_v_u32m1_f32m1(__riscv_vsll_vx_u32m1(wide, 16, vf_vl()));
+}
+SIMD_INLINE vuint16mf2_t bf16_from_vf(vf v)
+{
+    vuint32m1_t bits = __riscv_vreinterpret_v_f32m1_u32m1(v);
+    vuint16mf2_t half = __riscv_vnclipu_wx_u16mf2(bits, 16, __RISCV_VXRM_RNE, vf_vl());
+    return __riscv_vmerge_vxm_u16mf2(half, 0x7fc0, __riscv_vmfne_vv_f32m1_b32(v, v, vf_vl()),
+                                     vf_vl());
+}
+SIMD_INLINE vf vf_load_bf16(const uint16_t *p)
+{
+    return vf_from_bf16(__riscv_vle16_v_u16mf2(p, vf_vl()));
+}
+SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
+{
+    return vf_from_bf16(half_load_n(p, n));
+}
+SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v)
+{
+    __riscv_vse16_v_u16mf2(p, bf16_from_vf(v), vf_vl());
+}
+SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
+{
+    __riscv_vse16_v_u16mf2(p, bf16_from_vf(v), (size_t)n);
+}
+
+/* Indices count bytes and are unsigned, hence 64 bits wide. */
+SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
+{
+    vuint32m1_t element = __riscv_vle32_v_u32m1((const uint32_t *)index, (size_t)n);
+    vuint64m2_t byte = __riscv_vwmulu_vx_u64m2(element, sizeof(float), (size_t)n);
+    return __riscv_vluxei64_v_f32m1_tu(vf_set1(0.0f), base, byte, (size_t)n);
+}
+
 /* The extension has no store past the caches. */
 SIMD_INLINE bool vf_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { vf_store(p, v); }

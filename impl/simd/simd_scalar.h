@@ -2,6 +2,8 @@
 #ifndef POSENC_SIMD_SCALAR_H
 #define POSENC_SIMD_SCALAR_H
 
+#include "half.h"
+
 typedef float vf;
 typedef double vd;
 typedef uint64_t vq;
@@ -20,6 +22,35 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
 {
     (void)n;
     *p = v;
+}
+SIMD_INLINE vf vf_load_f16(const uint16_t *p) { return posenc_f16_to_f32(*p); }
+SIMD_INLINE vf vf_load_f16_n(const uint16_t *p, int64_t n)
+{
+    (void)n;
+    return posenc_f16_to_f32(*p);
+}
+SIMD_INLINE void vf_store_f16(uint16_t *p, vf v) { *p = posenc_f32_to_f16(v); }
+SIMD_INLINE void vf_store_f16_n(uint16_t *p, vf v, int64_t n)
+{
+    (void)n;
+    *p = posenc_f32_to_f16(v);
+}
+SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return posenc_bf16_to_f32(*p); }
+SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
+{
+    (void)n;
+    return posenc_bf16_to_f32(*p);
+}
+SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { *p = posenc_f32_to_bf16(v); }
+SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
+{
+    (void)n;
+    *p = posenc_f32_to_bf16(v);
+}
+SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
+{
+    (void)n;
+    return base[*index];
 }
 SIMD_INLINE bool vf_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { *p = v; }

@@ -24,6 +24,66 @@ SIMD_INLINE vf vf_load(const float *p) { return svld1_f32(SIMD_ALL32, p); }
 SIMD_INLINE vf vf_load_n(const float *p, int64_t n) { return svld1_f32(vf_first(n), p); }
 SIMD_INLINE void vf_store(float *p, vf v) { svst1_f32(SIMD_ALL32, p, v); }
 SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n) { svst1_f32(vf_first(n), p, v); }
+
+/* An element of 16 bits is the low half of its lane in registers. */
+SIMD_INLINE vf vf_from_f16(svuint32_t half)
+{
+    return svcvt_f32_f16_x(SIMD_ALL32, svreinterpret_f16_u32(half));
+}
+SIMD_INLINE svuint32_t f16_from_vf(vf v)
+{
+    return svreinterpret_u32_f16(svcvt_f16_f32_x(SIMD_ALL32, v));
+}
+SIMD_INLINE vf vf_load_f16(const uint16_t *p)
+{
+    return vf_from_f16(svld1uh_u32(SIMD_ALL32, p));
+}
+SIMD_INLINE vf vf_load_f16_n(const uint16_t *p, int64_t n)
+{
+    return vf_from_f16(svld1uh_u32(vf_first(n), p));
+}
+SIMD_INLINE void vf_store_f16(uint16_t *p, vf v) { svst1h_u32(SIMD_ALL32, p, f16_from_vf(v)); }
+SIMD_INLINE void vf_store_f16_n(uint16_t *p, vf v, int64_t n)
+{
+    svst1h_u32(vf_first(n), p, f16_from_vf(v));
+}
+
+SIMD_INLINE vf vf_from_bf16(svuint32_t half)
+{
+    return svreinterpret_f32_u32(svlsl_n_u32_x(SIMD_ALL32, half, 16));
+}
+/* As posenc_f32_to_bf16(). */
+SIMD_INLINE svuint32_t bf16_from_vf(vf v)
+{
+    svuint32_t bits = svreinterpret_u32_f32(v);
+    svuint32_t odd = svand_n_u32_x(SIMD_ALL32, svlsr_n_u32_x(SIMD_ALL32, bits, 16), 1);
+    svuint32_t rounded = svadd_u32_x(SIMD_ALL32, svadd_n_u32_x(SIMD_ALL32, bits, 0x7fff), odd);
+    svuint32_t quiet = svorr_n_u32_x(SIMD_ALL32, bits, 0x400000);
+    svuint32_t chosen = svsel_u32(svcmpuo_f32(SIMD_ALL32, v, v), quiet, rounded);
+    return svlsr_n_u32_x(SIMD_ALL32, chosen, 16);
+}
+SIMD_INLINE vf vf_load_bf16(const uint16_t *p)
+{
+    return vf_from_bf16(svld1uh_u32(SIMD_ALL32, p));
+}
+SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
+{
+    return vf_from_bf16(svld1uh_u32(vf_first(n), p));
+}
+SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v)
+{
+    svst1h_u32(SIMD_ALL32, p, bf16_from_vf(v));
+}
+SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
+{
+    svst1h_u32(vf_first(n), p, bf16_from_vf(v));
+}
+
+SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
+{
+    return svld1_gather_s32index_f32(vf_first(n), base, svld1_s32(vf_first(n), index));
+}
+
 /* Not ordered differently from other stores, so nothing is left for stream_end. */
 SIMD_INLINE bool vf_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { svstnt1_f32(SIMD_ALL32, p, v); }

@@ -110,7 +110,7 @@ static void test_query(const json_t *records)
     require(!conforms(&r, "rope_half", "autovec_v4", &checked), "a crash does, too");
     require(conforms(&r, "rope_half", "neon", &checked) && !checked,
             "what was not checked is not called checked");
-    const struct conf_row *worst = worst_error(&r, "sinusoidal", "libm", "exact");
+    const struct conf_row *worst = worst_error(&r, "sinusoidal", "f32", "libm", "exact");
     require(worst && worst->max == 19400.0, "the worst error of all ranges is found");
     require(strcmp(default_backend(&r, "rope_half"), "avx512") == 0,
             "the default comes from what the library chose");

@@ -1,0 +1,229 @@
+/*
+ * Reference outputs of what a query gives each key: slopes by MPFR, buckets, rows and columns
+ * by exact integers, sums one f32 add after the other.
+ *
+ * References: Press et al. 2108.12409; Raffel et al. 1910.10683; Liu et al. 2103.14030; Bao et
+ * al. 2106.08254; He et al. 2006.03654; Shaw et al. 1803.02155; Dai et al. 1901.02860.
+ */
+#include "golden.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- ALiBi ---- */
+
+/* Slope h of so many heads, the first being 0. */
+static float slope_of(int64_t heads, double bias_max, int64_t h)
+{
+    int64_t power = 1;
+    while (2 * power <= heads)
+        power *= 2;
+    const int64_t numerator = h < power ? h + 1 : 2 * (h - power) + 1;
+    mpfr_t exponent, slope;
+    mpfr_inits2(PRECISION, exponent, slope, (mpfr_ptr)0);
+    mpfr_set_d(exponent, -bias_max, MPFR_RNDN);
+    mpfr_mul_si(exponent, exponent, (long)numerator, MPFR_RNDN);
+    mpfr_div_si(exponent, exponent, (long)(h < power ? power : 2 * power), MPFR_RNDN);
+    mpfr_exp2(slope, exponent, MPFR_RNDN);
+    const float nearest = mpfr_get_flt(slope, MPFR_RNDN);
+    mpfr_clears(exponent, slope, (mpfr_ptr)0);
+    return nearest;
+}
+
+void reference_slopes(int64_t heads, double bias_max, float *slopes)
+{
+    for (int64_t h = 0; h < heads; h++)
+        slopes[h] = slope_of(heads, bias_max, h);
+}
+
+static void output_alibi(const struct call *call, int64_t r, int64_t keys, double *want)
+{
+    const struct problem *p = &call->problem;
+    const int64_t query = r % p->queries + p->query_offset;
+    const int64_t heads = p->heads * (p->slopes_by_batch ? p->batch : 1);
+    const double slope = (double)slope_of(heads, p->alibi_bias_max, r / p->queries % heads);
+    for (int64_t j = 0; j < keys; j++)
+        want[j] = p->causal && j > query ? -(double)INFINITY
+                                         : slope * (double)(j < query ? j - query : query - j);
+}
+
+/* ---- T5 ---- */
+
+/* The bucket by its definition in integers, with n distance, e exact buckets of N:
+ * e + k for the greatest k < N - e with n^(N-e) >= M^k e^(N-e-k). */
+int64_t reference_bucket(int64_t distance, int64_t num_buckets, int64_t max_distance,
+                         bool bidirectional)
+{
+    const int64_t buckets = bidirectional ? num_buckets / 2 : num_buckets, exact = buckets / 2;
+    int64_t n = distance, base = 0; /* distance = query - key */
+    if (n < 0) {
+        base = bidirectional ? buckets : 0;
+        n = bidirectional ? -n : 0;
+    }
+    if (n < exact)
+        return base + n;
+    const unsigned long all = (unsigned long)(buckets - exact);
+    mpz_t power, bound, factor;
+    mpz_inits(power, bound, factor, (mpz_ptr)0);
+    mpz_ui_pow_ui(power, (unsigned long)n, all);
+    unsigned long k = all - 1;
+    for (;; k--) {
+        mpz_ui_pow_ui(bound, (unsigned long)max_distance, k);
+        mpz_ui_pow_ui(factor, (unsigned long)exact, all - k);
+        mpz_mul(bound, bound, factor);
+        if (k == 0 || mpz_cmp(power, bound) >= 0)
+            break;
+    }
+    mpz_clears(power, bound, factor, (mpz_ptr)0);
+    return base + exact + (int64_t)k;
+}
+
+static void output_t5(const struct call *call, int64_t r, int64_t keys, double *want)
+{
+    const struct problem *p = &call->problem;
+    const int64_t query = r % p->queries + p->query_offset;
+    const int64_t head = r / p->queries % p->heads;
+    for (int64_t j = 0; j < keys; j++) {
+        const int64_t bucket =
+            reference_bucket(query - j, p->num_buckets, p->max_distance, p->bidirectional);
+        want[j] = (double)call->table[bucket * p->heads + head];
+    }
+}
+
+/* ---- Distances and windows ---- */
+
+/* values[head, distance - first], the first distance that of query 0 and the last key. */
+static void output_distance(const struct call *call, int64_t r, int64_t keys, double *want)
+{
+    const struct problem *p = &call->problem;
+    const int64_t first = p->query_offset - (keys - 1);
+    const int64_t head = r / p->queries % p->heads;
+    for (int64_t j = 0; j < keys; j++) {
+        const int64_t distance = r % p->queries + p->query_offset - j;
+        want[j] = (double)call->table[head * call->columns + distance - first];
+    }
+}
+
+/* Differences down and right, from the least on; a class token, where there is one, is token 0
+ * and has three rows after theirs. */
+int64_t reference_window_row(const struct problem *p, int64_t query, int64_t key)
+{
+    const int64_t height = p->window_height, width = p->window_width;
+    const int64_t downs = 2 * height - 1, rights = 2 * width - 1;
+    if (p->window_class && (query == 0 || key == 0))
+        return downs * rights + (query != 0 ? 1 : key != 0 ? 0 : 2);
+    const int64_t q = query - p->window_class, k = key - p->window_class;
+    const int64_t down = q / width - k / width, right = q % width - k % width;
+    return (down + height - 1) * rights + (right + width - 1);
+}
+
+static void output_window(const struct call *call, int64_t r, int64_t keys, double *want)
+{
+    const struct problem *p = &call->problem;
+    const int64_t head = r / keys % p->heads;
+    for (int64_t j = 0; j < keys; j++)
+        want[j] = (double)call->table[reference_window_row(p, r % keys, j) * p->heads + head];
+}
+
+/* ---- Terms by relative position ---- */
+
+/* ceil(ln(n/m) / ln(most/m) (m-1)) + m in integers: m + k for the least k with
+ * n^(m-1) <= most^k m^(m-1-k).  From 2m on, where the table ends, whatever it is. */
+static int64_t log_bucket(int64_t n, int64_t m, int64_t most)
+{
+    mpz_t power, bound;
+    mpz_inits(power, bound, (mpz_ptr)0);
+    mpz_ui_pow_ui(power, (unsigned long)n, (unsigned long)(m - 1));
+    mpz_ui_pow_ui(bound, (unsigned long)m, (unsigned long)(m - 1));
+    int64_t k = 0;
+    for (; k < m - 1 && mpz_cmp(power, bound) > 0; k++) {
+        mpz_divexact_ui(bound, bound, (unsigned long)m);
+        mpz_mul_ui(bound, bound, (unsigned long)most);
+    }
+    k += k == m - 1 && mpz_cmp(power, bound) > 0;
+    mpz_clears(power, bound, (mpz_ptr)0);
+    return m + k;
+}
+
+int64_t reference_deberta_column(int64_t distance, int64_t buckets, int64_t max_distance)
+{
+    const int64_t n = distance < 0 ? -distance : distance, m = buckets / 2;
+    const int64_t span = buckets > 0 ? buckets : max_distance;
+    const int64_t bucket = buckets > 0 && n > m ? log_bucket(n, m, max_distance - 1) : n;
+    const int64_t column = distance < 0 ? span - bucket : span + bucket;
+    return column < 0 ? 0 : column > 2 * span - 1 ? 2 * span - 1 : column;
+}
+
+int64_t reference_column(const struct problem *p, int64_t query, int64_t key)
+{
+    const int64_t distance = query + p->query_offset - key;
+    switch (p->relative) {
+    case RELATIVE_DEBERTA:
+        return reference_deberta_column(distance, p->num_buckets, p->max_distance);
+    case RELATIVE_SHAW:
+        if (distance > p->max_distance)
+            return 0;
+        return distance < -p->max_distance ? 2 * p->max_distance : p->max_distance - distance;
+    case RELATIVE_TRANSFORMER_XL:
+        break;
+    }
+    return distance > 0 ? p->keys - 1 - distance : p->keys - 1; /* later keys: any column */
+}
+
+/* Of one term the product, exact in f64; of two one fma onto the first, rounded. */
+static void output_relative(const struct call *call, int64_t r, int64_t keys, double *want)
+{
+    const struct problem *p = &call->problem;
+    const int64_t heads = r / p->queries; /* of all batches */
+    const double scale = (double)(float)p->scale;
+    for (int64_t j = 0; j < keys; j++) {
+        const int64_t column = reference_column(p, r % p->queries, j);
+        const double own =
+            p->without_c2p ? 0 : scale * (double)call->c2p[r * call->columns + column];
+        want[j] = own;
+        if (!p->with_p2c)
+            continue;
+        const double term = (double)call->p2c[(heads * keys + j) * call->columns + column];
+        want[j] = p->without_c2p
+                      ? scale * term
+                      : reference_sum_of_products(scale, term, reference_nearest_f32(own), 1);
+    }
+}
+
+static void output_relative_sum(const struct call *call, int64_t r, int64_t columns,
+                                double *want)
+{
+    const struct problem *p = &call->problem;
+    for (int64_t c = 0; c < columns; c++)
+        want[c] = 0;
+    for (int64_t j = 0; j < p->keys; j++) {
+        double *sum = want + reference_column(p, r % p->queries, j);
+        *sum = reference_add_f32(*sum, (double)call->x[r * p->keys + j]);
+    }
+}
+
+void reference_scores_row(const struct call *call, int64_t r, int64_t width, double *want)
+{
+    switch (kernel_signature(call->problem.kernel)) {
+    case SIGNATURE_alibi:
+        output_alibi(call, r, width, want);
+        return;
+    case SIGNATURE_t5:
+        output_t5(call, r, width, want);
+        return;
+    case SIGNATURE_distance:
+        output_distance(call, r, width, want);
+        return;
+    case SIGNATURE_window:
+        output_window(call, r, width, want);
+        return;
+    case SIGNATURE_relative:
+        output_relative(call, r, width, want);
+        return;
+    case SIGNATURE_relative_sum:
+        output_relative_sum(call, r, width, want);
+        return;
+    default:
+        abort();
+    }
+}

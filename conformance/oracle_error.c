@@ -1,0 +1,98 @@
+/*
+ * Rounding a value that was rounded to odd, and errors in units of the last place.  A 16-bit
+ * value is rounded here by what its spacing is, in f64; storage.c has the rule in integers.
+ */
+#include "oracle.h"
+
+#include <math.h>
+
+float odd_to_f32(double want) { return (float)want; }
+
+/* Bits of the fraction, the least exponent of a normal value and the one past the largest. */
+struct range {
+    int fraction, least, beyond;
+};
+
+static struct range range_of(enum posenc_dtype type)
+{
+    return type == POSENC_F16    ? (struct range){ 10, -14, 16 }
+           : type == POSENC_BF16 ? (struct range){ 7, -126, 128 }
+                                 : (struct range){ 23, -126, 128 };
+}
+
+/* Distance between neighbouring values of a type at a magnitude; below the normal ones that of
+ * the least of them. */
+double ulp_of(enum posenc_dtype type, double magnitude)
+{
+    const struct range range = range_of(type);
+    int exponent; /* of the power of two above */
+    (void)frexp(magnitude, &exponent);
+    exponent = magnitude == 0 || exponent <= range.least ? range.least + 1
+               : exponent > range.beyond                 ? range.beyond
+                                                         : exponent;
+    return ldexp(1.0, exponent - 1 - range.fraction);
+}
+
+float odd_to_type(enum posenc_dtype type, double want)
+{
+    const double value = (double)odd_to_f32(want);
+    if (type == POSENC_F32 || !isfinite(value) || value == 0)
+        return (float)value;
+    const double ulp = ulp_of(type, fabs(value));
+    const double whole = nearbyint(fabs(value) / ulp) * ulp; /* ties to even */
+    const double rounded = whole < ldexp(1.0, range_of(type).beyond) ? whole : (double)INFINITY;
+    return (float)copysign(rounded, value);
+}
+
+/* Classes that need no distance: NaN, infinities, zeros.  True when *error is the verdict. */
+static bool class_verdict(float got, double want, double *error)
+{
+    const float nearest = odd_to_f32(want);
+    if (isnan(got) || isnan(want))
+        *error = isnan(got) && isnan(want) ? 0.0 : (double)INFINITY;
+    else if (isinf(want) || isinf(got))
+        *error = got == nearest ? 0.0 : (double)INFINITY;
+    else
+        return false;
+    return true;
+}
+
+double ulp_error(float got, double want)
+{
+    double error;
+    if (class_verdict(got, want, &error))
+        return error;
+    if (want == 0 && got == 0) /* an exact zero has a sign */
+        return (signbit(got) != 0) == (signbit(want) != 0) ? 0.0 : (double)INFINITY;
+    return fabs((double)got - want) / ulp_of(POSENC_F32, fabs(want));
+}
+
+double pair_ulp_error(float got, double want, double mass)
+{
+    if (mass == 0)
+        return ulp_error(got, want);
+    double error;
+    if (class_verdict(got, want, &error))
+        return error;
+    return fabs((double)got - want) / ulp_of(POSENC_F32, fabs(mass));
+}
+
+struct stored_error stored_error(enum posenc_dtype type, float got, double want, double within)
+{
+    struct stored_error e = { .error = (double)INFINITY, .limit = 0.5 };
+    const double ulp = ulp_of(type, fabs(want));
+    const float ends[2] = { odd_to_type(type, want - within),
+                            odd_to_type(type, want + within) };
+    if (isnan(want) || isnan(got) || isinf(want)) {
+        e.error = (isnan(want) && isnan(got)) || (double)got == want ? 0.0 : e.error;
+        return e;
+    }
+    for (int i = 0; i < 2; i++)
+        if (isfinite(ends[i]))
+            e.limit = fmax(e.limit, fabs((double)ends[i] - want) / ulp);
+    if (isinf(got))
+        e.error = got == ends[0] || got == ends[1] ? 0.0 : e.error;
+    else if (isfinite(ends[0]) || isfinite(ends[1]))
+        e.error = fabs((double)got - want) / ulp;
+    return e;
+}

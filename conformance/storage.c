@@ -1,0 +1,119 @@
+/*
+ * Conversions between f32 and the 16-bit types: see storage.h.
+ *
+ * A finite value is n 2^q with q the exponent of its last place.  Narrowing shifts n to the
+ * last place of the narrow type and looks at what fell off; that one rule gives normal numbers,
+ * subnormals and the step from one to the other.
+ */
+#include "storage.h"
+
+#include <string.h>
+
+/* Bits of the fraction, bias of the exponent, bits of infinity. */
+struct format {
+    int fraction, bias;
+    uint32_t infinity;
+};
+
+static struct format format_of(enum posenc_dtype dtype)
+{
+    return dtype == POSENC_F16 ? (struct format){ 10, 15, 0x7c00 }
+                               : (struct format){ 7, 127, 0x7f80 };
+}
+
+size_t storage_size(enum posenc_dtype dtype) { return dtype == POSENC_F32 ? 4 : 2; }
+
+/* The narrow magnitude of a finite one, given as f32 bits. */
+static uint32_t narrow_finite(struct format f, uint32_t magnitude)
+{
+    int exponent = (int)(magnitude >> 23);
+    uint32_t n = exponent ? (magnitude & 0x7fffffu) | 0x800000u : magnitude;
+    int from = (exponent ? exponent : 1) - 150; /* the value is n 2^from */
+    int least = 1 - f.bias - f.fraction;        /* last place of a narrow subnormal */
+    int to = from + 23 - f.fraction;            /* as many bits as the narrow type has */
+    to = to < least ? least : to;
+    int shift = to - from;
+    if (shift > 24)
+        return 0; /* below half of the least subnormal */
+    uint32_t half = 1u << (shift - 1), rest = n & (2 * half - 1);
+    n >>= shift;
+    n += rest > half || (rest == half && n % 2 == 1);
+    /* A normal n has the implicit bit, which counts 1 into the exponent. */
+    uint32_t bits = ((uint32_t)(to - least) << f.fraction) + n;
+    return bits < f.infinity ? bits : f.infinity;
+}
+
+uint16_t storage_narrow(enum posenc_dtype dtype, float value)
+{
+    struct format f = format_of(dtype);
+    uint32_t bits, magnitude, narrow;
+    memcpy(&bits, &value, sizeof bits);
+    magnitude = bits & 0x7fffffffu;
+    if (magnitude < 0x7f800000u)
+        narrow = narrow_finite(f, magnitude);
+    else if (magnitude == 0x7f800000u)
+        narrow = f.infinity;
+    else
+        narrow =
+            f.infinity | 1u << (f.fraction - 1) | (magnitude & 0x7fffffu) >> (23 - f.fraction);
+    return (uint16_t)(bits >> 31 << 15 | narrow);
+}
+
+float storage_widen(enum posenc_dtype dtype, uint16_t narrow)
+{
+    struct format f = format_of(dtype);
+    uint32_t sign = (uint32_t)(narrow >> 15) << 31, magnitude = narrow & 0x7fffu;
+    uint32_t fraction = magnitude << (23 - f.fraction) & 0x7fffffu;
+    int exponent = (int)(magnitude >> f.fraction) - f.bias + 127;
+    if (magnitude >= f.infinity) {
+        exponent = 255;
+    } else if (f.bias < 127 && magnitude >> f.fraction == 0) {
+        /* A subnormal f16 is a normal f32. */
+        exponent = fraction ? exponent + 1 : 0;
+        while (fraction && !(fraction & 0x800000u)) {
+            fraction <<= 1;
+            exponent--;
+        }
+    }
+    uint32_t bits = sign | (uint32_t)exponent << 23 | (fraction & 0x7fffffu);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+float round_to(enum posenc_dtype dtype, float value)
+{
+    return dtype == POSENC_F32 ? value : storage_widen(dtype, storage_narrow(dtype, value));
+}
+
+float storage_get(enum posenc_dtype dtype, const void *row, int64_t i)
+{
+    return dtype == POSENC_F32 ? ((const float *)row)[i]
+                               : storage_widen(dtype, ((const uint16_t *)row)[i]);
+}
+
+void storage_put(enum posenc_dtype dtype, void *row, int64_t i, float value)
+{
+    if (dtype == POSENC_F32)
+        ((float *)row)[i] = value;
+    else
+        ((uint16_t *)row)[i] = storage_narrow(dtype, value);
+}
+
+int64_t storage_rows(const struct posenc_tensor *tensor)
+{
+    int64_t rows = 1;
+    for (int d = 0; d + 1 < tensor->rank; d++)
+        rows *= tensor->shape[d];
+    return rows;
+}
+
+void *storage_row(const struct posenc_tensor *tensor, int64_t r)
+{
+    int64_t at = 0;
+    for (int d = tensor->rank - 2; d >= 0; d--) {
+        at += r % tensor->shape[d] * tensor->stride[d];
+        r /= tensor->shape[d];
+    }
+    return (char *)tensor->data + at * (int64_t)storage_size(tensor->dtype);
+}

@@ -1,0 +1,30 @@
+/*
+ * How elements are stored, as conformance sees it: IEEE 754 binary16 and bfloat16 (the upper
+ * half of a binary32) from integer arithmetic alone, so that neither the rounding mode nor a
+ * CPU's flush-to-zero can change what a test expects.  Shares no code with impl.
+ */
+#ifndef POSENC_STORAGE_H
+#define POSENC_STORAGE_H
+
+#include <posenc.h>
+
+size_t storage_size(enum posenc_dtype dtype); /* bytes of an element */
+
+/* The nearest value of the type, ties to even; beyond the largest one an infinity; NaN stays
+ * NaN.  POSENC_F32: the value itself. */
+float round_to(enum posenc_dtype dtype, float value);
+
+/* The same as the 16 bits of POSENC_F16 or POSENC_BF16 (a quiet NaN with the sign and the upper
+ * payload), and from them, which is exact. */
+uint16_t storage_narrow(enum posenc_dtype dtype, float value);
+float storage_widen(enum posenc_dtype dtype, uint16_t bits);
+
+/* Element i of a row of any type. */
+float storage_get(enum posenc_dtype dtype, const void *row, int64_t i);
+void storage_put(enum posenc_dtype dtype, void *row, int64_t i, float value);
+
+/* Row r of a tensor of any type and rank, rows counted over all dimensions but the last. */
+void *storage_row(const struct posenc_tensor *tensor, int64_t r);
+int64_t storage_rows(const struct posenc_tensor *tensor);
+
+#endif

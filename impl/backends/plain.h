@@ -1,0 +1,39 @@
+/* What the plain loops of libm.c share. */
+#ifndef POSENC_BACKENDS_PLAIN_H
+#define POSENC_BACKENDS_PLAIN_H
+
+#include <math.h>
+
+#include "../kernels/common.h"
+#include "../kernels/storage.h"
+
+/* Element i is read and written at index i only, in place or not.  (Without vectors clang would
+ * warn that it has none.) */
+#if defined(__riscv) && !defined(__riscv_vector)
+#define PLAIN_INDEPENDENT
+#elif defined(__clang__)
+#define PLAIN_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define PLAIN_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+/* Calls function(type, ...) with a type of elements that is known where it is compiled: the
+ * body of a TYPED function stands there three times, each with loads and stores of one kind. */
+#define TYPED static inline __attribute__((always_inline))
+#define FOR_TYPE(dtype, function, ...)                                                         \
+    do {                                                                                       \
+        if ((dtype) == POSENC_F32)                                                             \
+            function(POSENC_F32, __VA_ARGS__);                                                 \
+        else if ((dtype) == POSENC_F16)                                                        \
+            function(POSENC_F16, __VA_ARGS__);                                                 \
+        else                                                                                   \
+            function(POSENC_BF16, __VA_ARGS__);                                                \
+    } while (0)
+
+/* x scale + value, rounded once; a sum is all it takes where the scale is 1. */
+static inline float add(float x, float scale, float value)
+{
+    return scale == 1.0f ? x + value : fmaf(x, scale, value);
+}
+
+#endif

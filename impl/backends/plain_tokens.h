@@ -1,0 +1,244 @@
+/*
+ * The plain loops over tokens: sinusoidal encodings, learned ones, rotations.
+ *
+ *   sinusoidal   sin, cos of position * theta^(-2i/dim)          Vaswani et al. 1706.03762, 3.5
+ *   learned      x + table[position], and the table's gradient
+ *   rope         (x0, x1) -> (x0 c - x1 s, x1 c + x0 s)          Su et al. 2104.09864, 3.4
+ *
+ * Profile exact forms the angle in f64 and rounds the sine once: right to 0.5 ulp at small
+ * positions, and off by about position * 2^-53 at large ones.
+ */
+#ifndef POSENC_BACKENDS_PLAIN_TOKENS_H
+#define POSENC_BACKENDS_PLAIN_TOKENS_H
+
+#include "plain.h"
+
+/* Pairs of a row in ascending order; `phi` is the row's own, first the position. */
+static void sincos_pair(const struct posenc_freqs *freqs, double scale, double position,
+                        int64_t pair, float *phi, float *sine, float *cosine)
+{
+    if (freqs->view.profile != POSENC_EXACT) {
+        float angle = (float)position * freqs->view.omega_f32[pair];
+        if (freqs->view.profile == POSENC_GGML_F32)
+            *phi = posenc_ggml_f32_angles(freqs, *phi, pair, 1, &angle);
+        *sine = (float)scale * sinf(angle);
+        *cosine = (float)scale * cosf(angle);
+    } else {
+        double angle = position * freqs->view.omega[pair];
+        *sine = (float)(scale * sin(angle));
+        *cosine = (float)(scale * cos(angle));
+    }
+}
+
+/* ---- sinusoidal ---- */
+
+/* One element of a sinusoidal row, onto x where there is one. */
+static void put(const struct posenc_sinusoidal_args *args, const void *x, void *out,
+                int64_t column, float value)
+{
+    enum posenc_dtype type = args->out.dtype;
+
+    posenc_put(type, out, column,
+               x ? add(posenc_get(type, x, column), args->x_scale, value) : value);
+}
+
+static void sinusoidal_row(const struct posenc_sinusoidal_args *args, double position,
+                           const void *x, void *out)
+{
+    int64_t dim = args->out.shape[3], half = dim / 2;
+    bool interleaved = args->layout == POSENC_INTERLEAVED;
+    float phi = (float)position;
+
+    for (int64_t i = 0; i < half + (interleaved ? dim % 2 : 0); i++) {
+        float sine, cosine;
+        sincos_pair(args->freqs, args->scale, position, i, &phi, &sine, &cosine);
+        if (interleaved) {
+            put(args, x, out, 2 * i, sine);
+            if (2 * i + 1 < dim)
+                put(args, x, out, 2 * i + 1, cosine);
+        } else {
+            put(args, x, out, i, args->layout == POSENC_SIN_COS ? sine : cosine);
+            put(args, x, out, half + i, args->layout == POSENC_SIN_COS ? cosine : sine);
+        }
+    }
+    if (!interleaved && dim % 2)
+        put(args, x, out, dim - 1, 0.0f);
+}
+
+static enum posenc_status sinusoidal(const struct posenc_sinusoidal_args *args)
+{
+    for (int64_t b = 0; b < args->out.shape[0]; b++)
+        for (int64_t t = 0; t < args->out.shape[1]; t++)
+            sinusoidal_row(args, posenc_time(&args->positions, b, t),
+                           args->x.data ? row_at(&args->x, b, t, 0) : NULL,
+                           row_at(&args->out, b, t, 0));
+    return POSENC_OK;
+}
+
+/* ---- learned ---- */
+
+TYPED void learned_rows(enum posenc_dtype type, const struct posenc_learned_args *args)
+{
+    int64_t dim = args->out.shape[3];
+    float x_scale = args->x_scale;
+
+    for (int64_t b = 0; b < args->out.shape[0]; b++)
+        for (int64_t t = 0; t < args->out.shape[1]; t++) {
+            int64_t id = posenc_position(&args->positions, b, t);
+            const float *row = (const float *)args->table.data + id * args->table.stride[0];
+            const void *x = row_at(&args->x, b, t, 0);
+            void *out = row_at(&args->out, b, t, 0);
+            PLAIN_INDEPENDENT
+            for (int64_t i = 0; i < dim; i++)
+                posenc_put(type, out, i, add(posenc_get(type, x, i), x_scale, row[i]));
+        }
+}
+
+static enum posenc_status learned_add(const struct posenc_learned_args *args)
+{
+    FOR_TYPE(args->out.dtype, learned_rows, args);
+    return POSENC_OK;
+}
+
+/* Tokens in ascending order: each row of the table receives its sum in that order. */
+TYPED void gradient_rows(enum posenc_dtype type, const struct posenc_learned_grad_args *args)
+{
+    for (int64_t b = 0; b < args->x.shape[0]; b++)
+        for (int64_t t = 0; t < args->x.shape[1]; t++) {
+            int64_t id = posenc_position(&args->positions, b, t);
+            const void *x = row_at(&args->x, b, t, 0);
+            float *out = (float *)args->out.data + id * args->out.stride[0];
+            PLAIN_INDEPENDENT
+            for (int64_t i = 0; i < args->out.shape[1]; i++)
+                out[i] += posenc_get(type, x, i);
+        }
+}
+
+static enum posenc_status learned_grad(const struct posenc_learned_grad_args *args)
+{
+    for (int64_t r = 0; !args->accumulate && r < args->out.shape[0]; r++)
+        memset((float *)args->out.data + r * args->out.stride[0], 0,
+               (size_t)args->out.shape[1] * sizeof(float));
+    FOR_TYPE(args->x.dtype, gradient_rows, args);
+    return POSENC_OK;
+}
+
+/* ---- rope ---- */
+
+/* What a pair's cosine and sine are multiplied by. */
+static double table_scale(const struct posenc_freqs *freqs, double position, int64_t pair)
+{
+    double scale = freqs->view.attention_factor;
+
+    if (freqs->xpos_step)
+        posenc_xpos_scale(freqs, position, pair, 1, &scale);
+    return scale;
+}
+
+static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
+{
+    const struct posenc_freqs_view *plan = &args->freqs->view;
+    int32_t n_axes = args->positions.stride_axis == 0 ? 1 : plan->n_axes;
+
+    for (int32_t axis = 0; axis < n_axes; axis++) {
+        struct posenc_positions positions = posenc_axis(&args->positions, axis);
+        for (int64_t b = 0; b < args->cos.shape[0]; b++)
+            for (int64_t t = 0; t < args->cos.shape[1]; t++) {
+                double position = posenc_time(&positions, b, t);
+                void *cosine = row_at(&args->cos, b, t, 0), *sine = row_at(&args->sin, b, t, 0);
+                float phi = (float)position, c, s;
+                for (int64_t i = 0; i < args->cos.shape[3]; i++) {
+                    sincos_pair(args->freqs, table_scale(args->freqs, position, i), position, i,
+                                &phi, &s, &c);
+                    if (n_axes == 1 || plan->axis[i] == axis) {
+                        posenc_put(args->cos.dtype, cosine, i, c);
+                        posenc_put(args->sin.dtype, sine, i, s);
+                    }
+                }
+            }
+    }
+    return POSENC_OK;
+}
+
+/* n pairs of one head from channel `first` on, in either pairing; sign -1 is the transpose. */
+TYPED void rotate_half(enum posenc_dtype type, enum posenc_dtype angles, int64_t first,
+                       int64_t n, const void *cosine, const void *sine, float sign,
+                       const void *x, void *out)
+{
+    PLAIN_INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        float x0 = posenc_get(type, x, first + i), x1 = posenc_get(type, x, first + n + i);
+        float c = posenc_get(angles, cosine, i), s = sign * posenc_get(angles, sine, i);
+        posenc_put(type, out, first + i, x0 * c - x1 * s);
+        posenc_put(type, out, first + n + i, x1 * c + x0 * s);
+    }
+}
+
+TYPED void rotate_interleaved(enum posenc_dtype type, enum posenc_dtype angles, int64_t first,
+                              int64_t n, const void *cosine, const void *sine, float sign,
+                              const void *x, void *out)
+{
+    PLAIN_INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        float x0 = posenc_get(type, x, first + 2 * i);
+        float x1 = posenc_get(type, x, first + 2 * i + 1);
+        float c = posenc_get(angles, cosine, i), s = sign * posenc_get(angles, sine, i);
+        posenc_put(type, out, first + 2 * i, x0 * c - x1 * s);
+        posenc_put(type, out, first + 2 * i + 1, x1 * c + x0 * s);
+    }
+}
+
+/* Channels [from, to) of one head as they are. */
+static void copy(enum posenc_dtype type, int64_t from, int64_t to, const void *x, void *out)
+{
+    int64_t size = (int64_t)posenc_dtype_size(type);
+
+    if (from < to)
+        memcpy((char *)out + from * size, (const char *)x + from * size,
+               (size_t)((to - from) * size));
+}
+
+TYPED void rope_rows(enum posenc_dtype angles, enum posenc_dtype type,
+                     const struct posenc_rope_args *args, bool interleaved)
+{
+    int64_t n = args->cos.shape[1], first = args->rotary_offset, dim = args->x.shape[3];
+    float sign = args->transpose ? -1.0f : 1.0f;
+
+    for (int64_t b = 0; b < args->x.shape[0]; b++)
+        for (int64_t t = 0; t < args->x.shape[1]; t++) {
+            int64_t id = posenc_position(&args->positions, b, t);
+            const void *cosine = row_at(&args->cos, id, 0, 0);
+            const void *sine = row_at(&args->sin, id, 0, 0);
+            for (int64_t h = 0; h < args->x.shape[2]; h++) {
+                const void *x = row_at(&args->x, b, t, h);
+                void *out = row_at(&args->out, b, t, h);
+                if (interleaved)
+                    rotate_interleaved(type, angles, first, n, cosine, sine, sign, x, out);
+                else
+                    rotate_half(type, angles, first, n, cosine, sine, sign, x, out);
+                if (out != x) {
+                    copy(type, 0, first, x, out);
+                    copy(type, first + 2 * n, dim, x, out);
+                }
+            }
+        }
+}
+
+TYPED void rope(enum posenc_dtype type, const struct posenc_rope_args *args, bool interleaved)
+{
+    FOR_TYPE(args->cos.dtype, rope_rows, type, args, interleaved);
+}
+
+static enum posenc_status rope_half(const struct posenc_rope_args *args)
+{
+    FOR_TYPE(args->x.dtype, rope, args, false);
+    return POSENC_OK;
+}
+
+static enum posenc_status rope_interleaved(const struct posenc_rope_args *args)
+{
+    FOR_TYPE(args->x.dtype, rope, args, true);
+    return POSENC_OK;
+}
+
+#endif

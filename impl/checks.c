@@ -1,0 +1,111 @@
+/* What the checks of several signatures share. */
+#include "checks.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+const struct tensor_names posenc_names_x = TENSOR_NAMES("x"),
+                          posenc_names_out = TENSOR_NAMES("out"),
+                          posenc_names_table = TENSOR_NAMES("table");
+
+enum posenc_status posenc_check_finite(double value, const char *what,
+                                       struct posenc_error *error)
+{
+    if (fabs(value) <= (double)FLT_MAX) /* not NaN either */
+        return POSENC_OK;
+    return posenc_refuse(error, POSENC_ERR_PARAMETER, what, value, -(double)FLT_MAX,
+                         (double)FLT_MAX);
+}
+
+enum posenc_status posenc_require_size(int64_t value, int64_t wanted, const char *what,
+                                       struct posenc_error *error)
+{
+    if (value == wanted)
+        return POSENC_OK;
+    return posenc_refuse(error, POSENC_ERR_SHAPE, what, (double)value, (double)wanted,
+                         (double)wanted);
+}
+
+enum posenc_status posenc_require_dtype(const struct posenc_tensor *tensor,
+                                        enum posenc_dtype wanted, const char *what,
+                                        struct posenc_error *error)
+{
+    if (tensor->dtype == wanted)
+        return POSENC_OK;
+    return posenc_refuse(error, POSENC_ERR_DTYPE, what, (double)tensor->dtype, (double)wanted,
+                         (double)wanted);
+}
+
+static enum posenc_status check_x(struct posenc_tensor *x, const struct posenc_tensor *out,
+                                  const struct activations_rule *rule, struct span out_span,
+                                  struct posenc_error *error)
+{
+    const struct tensor_rule x_rule = { .names = &posenc_names_x,
+                                        .least_rank = rule->least_rank,
+                                        .most_rank = rule->most_rank,
+                                        .least_last = rule->least_last,
+                                        .any_dtype = true };
+    struct checked checked;
+    enum posenc_status status = posenc_check_tensor(x, &x_rule, &checked, error);
+    if (status)
+        return status;
+    status = posenc_require_dtype(x, out->dtype, "dtype of x (that of out)", error);
+    if (!status)
+        status = posenc_require_size(x->rank, out->rank, posenc_names_x.rank, error);
+    for (int i = 0; !status && i < out->rank; i++)
+        status = posenc_require_size(x->shape[i], out->shape[i], posenc_names_x.shape, error);
+    return status ? status
+                  : posenc_check_overlap(x, checked.span, out, out_span, true,
+                                         "x (overlaps out)", error);
+}
+
+enum posenc_status posenc_check_activations(struct posenc_tensor *x, struct posenc_tensor *out,
+                                            const struct activations_rule *rule,
+                                            struct checked *checked, struct posenc_error *error)
+{
+    bool in_place = rule->takes_x && memcmp(x, out, sizeof *x) == 0;
+    const struct tensor_rule out_rule = { .names = &posenc_names_out,
+                                          .least_rank = rule->least_rank,
+                                          .most_rank = rule->most_rank,
+                                          .least_last = rule->least_last,
+                                          .any_dtype = true,
+                                          .output = true };
+    enum posenc_status status = posenc_check_tensor(out, &out_rule, checked, error);
+    if (status)
+        return status;
+    if (in_place) { /* as x.data == out.data finds too, but sooner: decoding is all overhead */
+        *x = *out;
+        return POSENC_OK;
+    }
+    if (rule->takes_x)
+        return check_x(x, out, rule, checked->span, error);
+    if (x->data)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, "x (this kernel takes none)", 0.0, 1.0,
+                             0.0);
+    *x = (struct posenc_tensor){ 0 };
+    return POSENC_OK;
+}
+
+enum posenc_status posenc_check_rows(struct posenc_tensor *table,
+                                     const struct tensor_names *names, bool any_dtype,
+                                     struct span out_span, const char *overlap,
+                                     struct posenc_error *error)
+{
+    const struct tensor_rule rule = {
+        .names = names, .least_rank = 2, .most_rank = 2, .least_last = 1, .any_dtype = any_dtype
+    };
+    struct checked checked;
+    enum posenc_status status = posenc_check_tensor(table, &rule, &checked, error);
+    return status ? status : posenc_check_apart(checked.span, out_span, overlap, error);
+}
+
+void posenc_raise_activations(struct posenc_tensor *tensor, bool wide)
+{
+    if (!tensor->rank)
+        return;
+    if (!wide)
+        posenc_insert_dimension(tensor, tensor->rank - 1);
+    if (tensor->rank == 3)
+        posenc_insert_dimension(tensor, 0);
+}

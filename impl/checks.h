@@ -1,0 +1,62 @@
+/*
+ * The checks of each signature: check_<signature>() refuses a call, or brings its arguments to
+ * the one form that kernels take (struct posenc_backend in posenc.h).  `takes_x`: of a kernel
+ * that adds onto x where its signature leaves it open; `empty`: there is nothing to do.
+ */
+#ifndef POSENC_CHECKS_H
+#define POSENC_CHECKS_H
+
+#include "validate.h"
+
+#define POSENC_CHECK(signature)                                                                \
+    enum posenc_status posenc_check_##signature(struct posenc_##signature##_args *call,        \
+                                                bool takes_x, bool *empty);
+POSENC_CHECK(sinusoidal)
+POSENC_CHECK(learned)
+POSENC_CHECK(learned_grad)
+POSENC_CHECK(rope_table)
+POSENC_CHECK(rope)
+POSENC_CHECK(alibi)
+POSENC_CHECK(t5)
+POSENC_CHECK(distance)
+POSENC_CHECK(window)
+POSENC_CHECK(relative)
+POSENC_CHECK(relative_sum)
+#undef POSENC_CHECK
+
+/* ---- What they share ---- */
+
+extern const struct tensor_names posenc_names_x, posenc_names_out, posenc_names_table;
+
+enum posenc_status posenc_check_finite(double value, const char *what,
+                                       struct posenc_error *error);
+enum posenc_status posenc_require_size(int64_t value, int64_t wanted, const char *what,
+                                       struct posenc_error *error);
+enum posenc_status posenc_require_dtype(const struct posenc_tensor *tensor,
+                                        enum posenc_dtype wanted, const char *what,
+                                        struct posenc_error *error);
+
+/* What activations may be. */
+struct activations_rule {
+    bool takes_x;
+    int least_rank, most_rank;
+    int64_t least_last;
+};
+
+/* x and out: both checked, of one shape and type, the same tensor or apart; or out alone. */
+enum posenc_status posenc_check_activations(struct posenc_tensor *x, struct posenc_tensor *out,
+                                            const struct activations_rule *rule,
+                                            struct checked *checked,
+                                            struct posenc_error *error);
+
+/* An f32 table of rank 2, apart from out. */
+enum posenc_status posenc_check_rows(struct posenc_tensor *table,
+                                     const struct tensor_names *names, bool any_dtype,
+                                     struct span out_span, const char *overlap,
+                                     struct posenc_error *error);
+
+/* From [tokens, ...] or [batch, tokens, ...]; `wide`: with heads.  To [batch, tokens, heads,
+ * dim]. */
+void posenc_raise_activations(struct posenc_tensor *tensor, bool wide);
+
+#endif

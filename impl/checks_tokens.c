@@ -1,0 +1,273 @@
+/* The checks of what goes by tokens and positions: sinusoidal and learned encodings, rotations.
+ */
+#include "checks.h"
+
+#include <math.h>
+
+enum { MOST_POSITION = INT32_MAX }; /* |position| < 2^31 */
+static const char position_what[] = "position of a token";
+static const char row_what[] = "position of a token (rows of the table - 1 at most)";
+
+static const struct tensor_names names_cos = TENSOR_NAMES("cos"),
+                                 names_sin = TENSOR_NAMES("sin");
+
+/* Positions of the tokens of `out`, already of rank 4, in an array apart from it. */
+static enum posenc_status check_tokens(const struct posenc_positions *positions,
+                                       const struct posenc_tensor *tokens, struct span out_span,
+                                       int64_t least, int64_t most, const char *what,
+                                       struct posenc_error *error)
+{
+    struct span span;
+    enum posenc_status status = posenc_check_positions(
+        positions, tokens->shape[0], tokens->shape[1], least, most, what, &span, error);
+    if (status)
+        return status;
+    return posenc_check_apart(span, out_span, "positions (overlap an output)", error);
+}
+
+/* Positions on each axis of the plan, apart from one output or two; those that are the same on
+ * all come to stride 0. */
+static enum posenc_status check_axes(struct posenc_positions *positions, int32_t n_axes,
+                                     const struct posenc_tensor *out, const struct span *spans,
+                                     int n_spans, int64_t least, int64_t most,
+                                     struct posenc_error *error)
+{
+    enum posenc_status status = POSENC_OK;
+
+    if (positions->kind == POSENC_OFFSET || n_axes == 1)
+        positions->stride_axis = 0;
+    if (positions->stride_axis == 0)
+        n_axes = 1;
+    for (int32_t axis = 0; axis < n_axes && !status; axis++) {
+        struct posenc_positions of = posenc_axis(positions, axis);
+        int arrays = of.kind == POSENC_OFFSET ? 1 : n_spans;
+        for (int i = 0; i < arrays && !status; i++)
+            status = check_tokens(&of, out, spans[i], least, most, position_what, error);
+    }
+    return status;
+}
+
+/* A plan for sinusoidal encodings: one axis, or sections side by side. */
+static enum posenc_status check_sinusoidal_plan(const struct posenc_freqs *freqs,
+                                                struct posenc_error *error)
+{
+    if (!freqs)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, "freqs (NULL)", 0.0, 1.0, 0.0);
+    if (freqs->view.n_axes != 1 && freqs->section[0] == 0)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT,
+                             "axes of the plan (several are for rope_table, or restarted)",
+                             (double)freqs->view.n_axes, 1.0, 1.0);
+    if (freqs->xpos_step)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, "xPos of the plan (for rope_table)",
+                             1.0, 0.0, 0.0);
+    return POSENC_OK;
+}
+
+enum posenc_status posenc_check_sinusoidal(struct posenc_sinusoidal_args *call, bool takes_x,
+                                           bool *empty)
+{
+    struct posenc_error *error = call->error;
+    enum posenc_status status = check_sinusoidal_plan(call->freqs, error);
+    if (status)
+        return status;
+    if ((unsigned)call->layout > POSENC_COS_SIN)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, "layout", (double)call->layout,
+                             POSENC_INTERLEAVED, POSENC_COS_SIN);
+    status = posenc_check_finite(call->scale, "scale", error);
+    if (!status && call->scale == 0.0)
+        status = posenc_refuse(error, POSENC_ERR_PARAMETER, "scale (0 leaves no encoding)", 0.0,
+                               1.0, 0.0);
+    if (!status && takes_x)
+        status = posenc_check_finite((double)call->x_scale, "x_scale", error);
+    if (status)
+        return status;
+    const struct activations_rule rule = { takes_x, 2, 3, 1 };
+    struct checked out;
+    status = posenc_check_activations(&call->x, &call->out, &rule, &out, error);
+    if (status)
+        return status;
+    *empty = out.empty;
+    status = posenc_require_size(call->out.shape[call->out.rank - 1], call->freqs->view.dim,
+                                 "last dimension of out (dim of the plan)", error);
+    if (status || *empty)
+        return status;
+    posenc_raise_activations(&call->x, false);
+    posenc_raise_activations(&call->out, false);
+    return check_axes(&call->positions, call->freqs->view.n_axes, &call->out, &out.span, 1,
+                      -(int64_t)MOST_POSITION, MOST_POSITION, error);
+}
+
+enum posenc_status posenc_check_learned(struct posenc_learned_args *call, bool takes_x,
+                                        bool *empty)
+{
+    (void)takes_x; /* always */
+    struct posenc_error *error = call->error;
+    enum posenc_status status = posenc_check_finite((double)call->x_scale, "x_scale", error);
+    if (status)
+        return status;
+    const struct activations_rule rule = { true, 2, 3, 1 };
+    struct checked out;
+    status = posenc_check_activations(&call->x, &call->out, &rule, &out, error);
+    if (!status)
+        status = posenc_check_rows(&call->table, &posenc_names_table, false, out.span,
+                                   "table (overlaps out)", error);
+    if (!status)
+        status = posenc_require_size(call->table.shape[1], call->out.shape[call->out.rank - 1],
+                                     "last dimension of table (that of out)", error);
+    *empty = out.empty;
+    if (status || *empty)
+        return status;
+    posenc_raise_activations(&call->x, false);
+    posenc_raise_activations(&call->out, false);
+    return check_tokens(&call->positions, &call->out, out.span, 0, call->table.shape[0] - 1,
+                        row_what, error);
+}
+
+/* Without tokens there is still a gradient: zeros. */
+enum posenc_status posenc_check_learned_grad(struct posenc_learned_grad_args *call,
+                                             bool takes_x, bool *empty)
+{
+    (void)takes_x; /* always */
+    struct posenc_error *error = call->error;
+    const struct tensor_rule out_rule = { .names = &posenc_names_out,
+                                          .least_rank = 2,
+                                          .most_rank = 2,
+                                          .least_last = 1,
+                                          .output = true };
+    const struct tensor_rule x_rule = { .names = &posenc_names_x,
+                                        .least_rank = 2,
+                                        .most_rank = 3,
+                                        .least_last = 1,
+                                        .any_dtype = true };
+    struct checked out, x;
+    enum posenc_status status = posenc_check_tensor(&call->out, &out_rule, &out, error);
+    if (!status)
+        status = posenc_check_tensor(&call->x, &x_rule, &x, error);
+    if (!status)
+        status = posenc_require_size(call->x.shape[call->x.rank - 1], call->out.shape[1],
+                                     "last dimension of x (that of out)", error);
+    if (!status)
+        status = posenc_check_apart(x.span, out.span, "x (overlaps out)", error);
+    if (status)
+        return status;
+    posenc_raise_activations(&call->x, false);
+    if (!x.empty)
+        status = check_tokens(&call->positions, &call->x, out.span, 0, call->out.shape[0] - 1,
+                              row_what, error);
+    *empty = out.empty;
+    return status;
+}
+
+/* Positions whose cosines and sines, times what xPos makes of them, f32 can hold. */
+static void limit_positions(const struct posenc_freqs *freqs, int64_t *least, int64_t *most)
+{
+    *least = -(int64_t)MOST_POSITION;
+    *most = MOST_POSITION;
+    if (!freqs->xpos_step)
+        return;
+    double reach = posenc_xpos_reach(freqs), centre = freqs->xpos_centre;
+    if (centre - reach > (double)*least)
+        *least = (int64_t)ceil(centre - reach);
+    if (centre + reach < (double)*most)
+        *most = (int64_t)floor(centre + reach);
+}
+
+enum posenc_status posenc_check_rope_table(struct posenc_rope_table_args *call, bool takes_x,
+                                           bool *empty)
+{
+    (void)takes_x; /* never */
+    struct posenc_error *error = call->error;
+    if (!call->freqs)
+        return posenc_refuse(error, POSENC_ERR_ARGUMENT, "freqs (NULL)", 0.0, 1.0, 0.0);
+    const struct posenc_freqs_view *plan = &call->freqs->view;
+    if (plan->dim % 2 != 0)
+        return posenc_refuse(error, POSENC_ERR_ODD, "dim of the plan", (double)plan->dim, 1.0,
+                             0.0);
+    struct tensor_rule rule = { .names = &names_cos,
+                                .least_rank = 2,
+                                .most_rank = 3,
+                                .least_last = 1,
+                                .any_dtype = true,
+                                .output = true };
+    struct checked cosine, sine;
+    enum posenc_status status = posenc_check_tensor(&call->cos, &rule, &cosine, error);
+    rule.names = &names_sin;
+    if (!status)
+        status = posenc_check_tensor(&call->sin, &rule, &sine, error);
+    if (!status)
+        status = posenc_require_dtype(&call->sin, call->cos.dtype, "dtype of sin (that of cos)",
+                                      error);
+    if (!status)
+        status = posenc_require_size(call->cos.shape[call->cos.rank - 1], plan->n_pairs,
+                                     "last dimension of cos (pairs of the plan)", error);
+    if (status)
+        return status;
+    if (!posenc_same_shape(&call->cos, &call->sin))
+        return posenc_refuse(error, POSENC_ERR_SHAPE, "shape of sin (that of cos)", 0.0, 1.0,
+                             0.0);
+    *empty = cosine.empty;
+    if (*empty)
+        return POSENC_OK;
+    status = posenc_check_overlap(&call->cos, cosine.span, &call->sin, sine.span, false,
+                                  "sin (overlaps cos)", error);
+    if (status)
+        return status;
+    posenc_raise_activations(&call->cos, false);
+    posenc_raise_activations(&call->sin, false);
+    int64_t least, most;
+    limit_positions(call->freqs, &least, &most);
+    return check_axes(&call->positions, plan->n_axes, &call->cos,
+                      (const struct span[2]){ cosine.span, sine.span }, 2, least, most, error);
+}
+
+/* cos and sin, of one type and shape, and the channels they turn. */
+static enum posenc_status check_angles(struct posenc_rope_args *call, struct span out_span)
+{
+    struct posenc_error *error = call->error;
+    enum posenc_status status =
+        posenc_check_rows(&call->cos, &names_cos, true, out_span, "cos (overlaps out)", error);
+    if (!status)
+        status = posenc_check_rows(&call->sin, &names_sin, true, out_span, "sin (overlaps out)",
+                                   error);
+    if (!status)
+        status = posenc_require_dtype(&call->sin, call->cos.dtype, "dtype of sin (that of cos)",
+                                      error);
+    if (!status)
+        status = posenc_require_size(call->sin.shape[0], call->cos.shape[0],
+                                     "rows of sin (those of cos)", error);
+    if (!status)
+        status = posenc_require_size(call->sin.shape[1], call->cos.shape[1],
+                                     "last dimension of sin (that of cos)", error);
+    if (status)
+        return status;
+    int64_t rotary_dim = 2 * call->cos.shape[1], head_dim = call->out.shape[call->out.rank - 1];
+    if (rotary_dim > head_dim)
+        return posenc_refuse(error, POSENC_ERR_ROTARY_DIM,
+                             "rotary_dim, twice the last dimension of cos (head_dim at most)",
+                             (double)rotary_dim, 2.0, (double)head_dim);
+    if (call->rotary_offset < 0 || call->rotary_offset > head_dim - rotary_dim)
+        return posenc_refuse(error, POSENC_ERR_ROTARY_DIM,
+                             "rotary_offset (head_dim - rotary_dim at most)",
+                             (double)call->rotary_offset, 0.0, (double)(head_dim - rotary_dim));
+    return POSENC_OK;
+}
+
+enum posenc_status posenc_check_rope(struct posenc_rope_args *call, bool takes_x, bool *empty)
+{
+    (void)takes_x; /* always */
+    const struct activations_rule rule = { true, 3, 4, 1 };
+    struct checked out;
+    enum posenc_status status =
+        posenc_check_activations(&call->x, &call->out, &rule, &out, call->error);
+    if (!status)
+        status = check_angles(call, out.span);
+    if (status)
+        return status;
+    *empty = out.empty;
+    if (*empty)
+        return POSENC_OK;
+    posenc_raise_activations(&call->x, true);
+    posenc_raise_activations(&call->out, true);
+    return check_tokens(&call->positions, &call->out, out.span, 0, call->cos.shape[0] - 1,
+                        row_what, call->error);
+}

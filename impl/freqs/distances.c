@@ -1,0 +1,210 @@
+/*
+ * Biases by distance, each correctly rounded to f32:
+ *
+ *   KERPLE    -p ln(1 + a |d|)  and  -a |d|^p
+ *   Sandwich  scale (sum over i < dim/2 of cos(d w_i) - dim/2), w_i = 10000^(-2i/dim), which is
+ *             -2 scale times the sum of sin^2(d w_i / 2): nothing cancels at small distances
+ *
+ * At distance 0 all are +0.  Values in plain doubles decide; those that quick.h leaves open are
+ * evaluated in double-double, to 2^-90 or better (Sandwich: 2^-75, the phases of far
+ * distances). The chance that a logarithm or a sum of cosines is nearer than that to a midpoint
+ * of two floats is below 2^-45 for one value.  A power can be a midpoint exactly, where |d| is
+ * a square or the like: it is a whole number then, and taken as one.
+ *
+ * Reference: Chi et al. 2205.09921, chijames/KERPLE megatron/mpu/layers.py, ParallelKerpleLog
+ * and ParallelKerplePower (they clamp p and a to 0.01 at least, and p of the power to 2 at
+ * most); Chi et al. 2212.10356.  The scale of Sandwich is the caller's: with h = 1 ... H of H
+ * heads NVIDIA/NeMo sandwich_relative_position_embedding.py divides by 8h/H, scale H/(8h),
+ * subtracting dim/2 too; its sum runs over i = 1 ... dim/2, not those of the sinusoidal
+ * encoding.
+ */
+#include <float.h>
+
+#include "plan.h"
+#include "quick.h"
+
+enum { MOST_HEADS = 65536, MOST_DISTANCE = 1 << 24, MOST_DIM = 65536 };
+
+/* Pointers, heads, and n distances from `first`. */
+static enum posenc_status check(int64_t n_heads, const float *p, const float *a, int64_t first,
+                                int64_t n, const float *values)
+{
+    if (!p || !a || !values)
+        return POSENC_ERR_ARGUMENT;
+    if (n_heads < 1 || n_heads > MOST_HEADS || first <= -MOST_DISTANCE ||
+        first >= MOST_DISTANCE || n < 1 || n > MOST_DISTANCE - first)
+        return POSENC_ERR_SHAPE;
+    return POSENC_OK;
+}
+
+/* KERPLE's parameters of each head: above 0, p up to most_p. */
+static enum posenc_status check_kerple(int64_t n_heads, const float *p, const float *a,
+                                       float most_p)
+{
+    for (int64_t h = 0; h < n_heads; h++)
+        if (!(p[h] > 0.0f && p[h] <= most_p && a[h] > 0.0f && a[h] <= FLT_MAX))
+            return POSENC_ERR_PARAMETER;
+    return POSENC_OK;
+}
+
+/* |first + k| */
+static double distance(int64_t first, int64_t k)
+{
+    int64_t d = first + k;
+    return (double)(d < 0 ? -d : d);
+}
+
+/* d > 0; a d is exact in a double. */
+static float kerple_log(double p, double a, double d)
+{
+    struct dd x = dd_sum(1.0, a * d);
+    float value;
+    if (posenc_quick_round(-p * posenc_quick_log(x), &value))
+        return value;
+    return dd_to_float(dd_mul(posenc_dd_log(x), dd_from(-p)));
+}
+
+enum posenc_status posenc_kerple_log(int64_t n_heads, const float *p, const float *a,
+                                     int64_t first, int64_t n, float *values)
+{
+    enum posenc_status status = check(n_heads, p, a, first, n, values);
+    if (!status)
+        status = check_kerple(n_heads, p, a, FLT_MAX);
+    for (int64_t h = 0; h < n_heads && !status; h++)
+        for (int64_t k = 0; k < n; k++) {
+            double d = distance(first, k);
+            values[h * n + k] = d == 0.0 ? 0.0f : kerple_log((double)p[h], (double)a[h], d);
+        }
+    return status;
+}
+
+/* d^p where that is rational, else 0: p = m / 2^k is odd over a power of two, and d the
+ * 2^k-th power of a whole number, whose m-th is below 2^48. */
+static double rational_power(double d, double p)
+{
+    for (; p != rint(p); p *= 2.0) {
+        double root = rint(sqrt(d));
+        if (d == 1.0)
+            return 1.0;
+        if (root * root != d)
+            return 0.0;
+        d = root;
+    }
+    double power = 1.0;
+    for (; p > 0.0; p--)
+        power *= d;
+    return power;
+}
+
+/* d > 0; log2_d is its binary logarithm. */
+static float kerple_power(double p, double a, double d, double log2_d)
+{
+    float value;
+    if (posenc_quick_round(-a * posenc_quick_exp2(dd_from(p * log2_d)), &value))
+        return value;
+    struct dd power = dd_from(rational_power(d, p));
+    if (power.hi == 0.0)
+        power = posenc_dd_exp(dd_mul(posenc_dd_log(dd_from(d)), dd_from(p)));
+    return dd_to_float(dd_mul(power, dd_from(-a)));
+}
+
+enum posenc_status posenc_kerple_power(int64_t n_heads, const float *p, const float *a,
+                                       int64_t first, int64_t n, float *values)
+{
+    enum posenc_status status = check(n_heads, p, a, first, n, values);
+    if (!status)
+        status = check_kerple(n_heads, p, a, 2.0f);
+    for (int64_t k = 0; k < n && !status; k++) {
+        double d = distance(first, k);
+        double log2_d = d == 0.0 ? 0.0 : posenc_quick_log(dd_from(d)) * 0x1.71547652b82fep+0;
+        for (int64_t h = 0; h < n_heads; h++)
+            values[h * n + k] =
+                d == 0.0 ? 0.0f : kerple_power((double)p[h], (double)a[h], d, log2_d);
+    }
+    return status;
+}
+
+/* Half the phase of pair i at a distance: its sine is that of Sandwich's sum but for the
+ * sign. */
+static struct turn half_phase(struct turn turn, double d)
+{
+    struct turn phase = posenc_turn_times(turn, (uint32_t)d);
+    return (struct turn){ phase.hi >> 1, phase.hi << 63 | phase.lo >> 1 };
+}
+
+/* -2 times the sum of squares, in full. */
+static struct dd sandwich_sum(const struct exact_rule *rule, int64_t n_pairs, double d)
+{
+    struct dd sum = dd_from(0.0);
+    for (int64_t i = 0; i < n_pairs; i++) {
+        struct dd cosine, sine;
+        posenc_dd_cossin(half_phase(posenc_turn(posenc_exact_omega(rule, i)), d), &cosine,
+                         &sine);
+        sum = dd_add(sum, dd_mul(sine, sine));
+    }
+    return dd_scale(sum, -2.0);
+}
+
+/* Columns are taken some at a time, for which each pair's frequency is evaluated once. */
+enum { COLUMNS = 256 };
+
+/* The same for `count` columns, in doubles: squares err by 2^-46, their sum by no more. */
+static void sandwich_sums(const struct exact_rule *rule, int64_t n_pairs, int64_t first,
+                          int64_t count, double *sums)
+{
+    struct dd exact[COLUMNS] = { { 0 } };
+    for (int64_t i = 0; i < n_pairs; i++) {
+        struct turn turn = posenc_turn(posenc_exact_omega(rule, i));
+        for (int64_t k = 0; k < count; k++) {
+            double cosine, sine;
+            posenc_quick_cossin(half_phase(turn, distance(first, k)), &cosine, &sine);
+            struct dd sum = dd_sum(exact[k].hi, sine * sine);
+            exact[k] = dd_fast_sum(sum.hi, sum.lo + exact[k].lo);
+        }
+    }
+    for (int64_t k = 0; k < count; k++)
+        sums[k] = -2.0 * exact[k].hi;
+}
+
+/* One column of every head. */
+static void sandwich_column(const struct exact_rule *rule, int64_t n_pairs, double d,
+                            double quick_sum, const float *scale, int64_t n_heads, int64_t n,
+                            float *values)
+{
+    struct dd sum = dd_from(0.0);
+    for (int64_t h = 0; h < n_heads; h++) {
+        float value = 0.0f;
+        bool zero = d == 0.0 || scale[h] == 0.0f;
+        if (!zero && !posenc_quick_round(quick_sum * (double)scale[h], &value)) {
+            if (sum.hi == 0.0)
+                sum = sandwich_sum(rule, n_pairs, d);
+            value = dd_to_float(dd_mul(sum, dd_from((double)scale[h])));
+        }
+        values[h * n] = value;
+    }
+}
+
+enum posenc_status posenc_sandwich(int64_t dim, int64_t n_heads, const float *scale,
+                                   int64_t first, int64_t n, float *values)
+{
+    enum posenc_status status = check(n_heads, scale, scale, first, n, values);
+    if (!status && (dim < 2 || dim > MOST_DIM || dim % 2 != 0))
+        status = POSENC_ERR_SHAPE;
+    for (int64_t h = 0; h < n_heads && !status; h++)
+        if (!(fabsf(scale[h]) <= FLT_MAX))
+            status = POSENC_ERR_PARAMETER;
+    if (status)
+        return status;
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    spec.dim = dim;
+    struct exact_rule rule = posenc_exact_rule(&spec);
+    for (int64_t from = 0; from < n; from += COLUMNS) {
+        double sums[COLUMNS];
+        int64_t count = n - from < COLUMNS ? n - from : COLUMNS;
+        sandwich_sums(&rule, dim / 2, first + from, count, sums);
+        for (int64_t k = 0; k < count; k++)
+            sandwich_column(&rule, dim / 2, distance(first, from + k), sums[k], scale, n_heads,
+                            n, values + from + k);
+    }
+    return POSENC_OK;
+}

@@ -1,0 +1,210 @@
+/*
+ * Kernel relative_sum: attention weights summed by relative position,
+ *
+ *     out[b,h,i,c] = sum of x[b,h,i,j] over ascending j with index[i - j + keys - 1] = c
+ *
+ * in f32 from +0 on (Shaw et al. 1803.02155 section 3.2: what multiplies a^V).
+ *
+ * Query i + 1 meets the columns of query i one key later.  So a few queries walk together, each
+ * a key ahead of the one before: at step t, query i0 + r is at key r + t and all are at one
+ * column.  Their additions wait for none but their own.  The order within a column is that of
+ * the keys whatever the ISA, hence the bits.
+ *
+ * Sums grow in a short f32 buffer and are stored, rounded, when they are complete.  It holds a
+ * range of columns.  Where there are more, the walk is repeated for each range; over lines of
+ * columns that only rise or only fall with the keys, as those of all builders do, it takes only
+ * the steps that the range needs.
+ */
+#ifndef POSENC_RELATIVE_SUM_TMPL_H
+#define POSENC_RELATIVE_SUM_TMPL_H
+
+#include "bias.tmpl.h"
+
+/* Queries that walk together; columns of the buffer; steps for which rows of 16-bit elements
+ * are widened at a time.  SUM_PITCH from a query's sums to the next: no power of two, which
+ * would map them to the same lines of the nearest cache. */
+enum { SUM_QUERIES = 8, SUM_COLUMNS = 512, SUM_STEPS = 256, SUM_PITCH = SUM_COLUMNS + 16 };
+
+struct sums {
+    const void *x[SUM_QUERIES]; /* rows */
+    const int32_t *column;      /* at step t: column[-t] */
+    int64_t keys, first, n;     /* the columns of the buffer: n from `first` on */
+    float at[SUM_QUERIES * SUM_PITCH];
+};
+
+/* n steps at one column: sums + sum of x[r][0 ... n - 1]. */
+SIMD_INLINE void add_chain(int64_t rows, const float *const *x, int64_t t, int64_t n,
+                           float *sums)
+{
+    float sum[SUM_QUERIES];
+
+    for (int64_t r = 0; r < rows; r++)
+        sum[r] = sums[r * SUM_PITCH];
+    for (int64_t k = t; k < t + n; k++)
+        for (int64_t r = 0; r < rows; r++)
+            sum[r] += x[r][k];
+    for (int64_t r = 0; r < rows; r++)
+        sums[r * SUM_PITCH] = sum[r];
+}
+
+/* n steps at columns that rise by one each. */
+SIMD_INLINE void add_side_by_side(int64_t rows, const float *const *x, int64_t t, int64_t n,
+                                  float *sums)
+{
+    int64_t w = vf_lanes();
+
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < n; k += w) {
+            int64_t m = n - k < w ? n - k : w;
+            float *to = sums + r * SUM_PITCH + k;
+            store_f32(
+                to, vf_add(load_as(POSENC_F32, to, 0, m), load_as(POSENC_F32, x[r] + t, k, m)),
+                m);
+        }
+}
+
+/* Steps t to before `end` at which all rows have a key; x[r][k] is that of step t + k. */
+SIMD_INLINE void add_steps(int64_t rows, struct sums *sums, const float *const *x, int64_t t,
+                           int64_t end)
+{
+    const int32_t *column = sums->column;
+
+    for (int64_t k = 0, n = 1; t < end; t += n, k += n) {
+        int64_t c = column[-t] - sums->first;
+        int64_t step = t + 1 < end ? column[-t - 1] - column[-t] : -1;
+
+        n = 1;
+        if (c < 0 || c >= sums->n)
+            continue;
+        while (step == 0 && t + n < end && column[-t - n] == column[-t])
+            n++;
+        while (step == 1 && t + n < end && c + n < sums->n &&
+               column[-t - n] == column[-t] + (int32_t)n)
+            n++;
+        if (step == 1)
+            add_side_by_side(rows, x, k, n, sums->at + c);
+        else
+            add_chain(rows, x, k, n, sums->at + c);
+    }
+}
+
+/* Steps t to before `end` at which some rows have run out of keys or have not begun. */
+SIMD_INLINE void add_ragged(enum posenc_dtype type, int64_t rows, struct sums *sums, int64_t t,
+                            int64_t end)
+{
+    for (; t < end; t++) {
+        int64_t c = sums->column[-t] - sums->first;
+
+        for (int64_t r = 0; c >= 0 && c < sums->n && r < rows; r++)
+            if (r + t >= 0 && r + t < sums->keys)
+                sums->at[r * SUM_PITCH + c] += posenc_get(type, sums->x[r], r + t);
+    }
+}
+
+/* Steps t to before `end`. */
+SIMD_INLINE void add_all(enum posenc_dtype type, int64_t rows, struct sums *sums, int64_t t,
+                         int64_t end)
+{
+    float wide[SUM_QUERIES][SUM_STEPS];
+    const float *x[SUM_QUERIES];
+    int64_t w = vf_lanes(), full = least(end, sums->keys - rows + 1);
+
+    add_ragged(type, rows, sums, t, least(end, 0));
+    for (t = t < 0 ? 0 : t; t < full;) {
+        int64_t n = type == POSENC_F32 ? full - t : least(full - t, SUM_STEPS);
+
+        for (int64_t r = 0; r < rows; r++) {
+            x[r] = type == POSENC_F32 ? (const float *)sums->x[r] + r + t : wide[r];
+            for (int64_t k = 0; type != POSENC_F32 && k < n; k += w)
+                store_f32(wide[r] + k, load_as(type, sums->x[r], r + t + k, least(n - k, w)),
+                          least(n - k, w));
+        }
+        add_steps(rows, sums, x, t, t + n);
+        t += n;
+    }
+    add_ragged(type, rows, sums, t, end);
+}
+
+/* First step of [t, end) at a column that is not below `bound`; where columns fall, at one that
+ * is. */
+static int64_t first_beyond(const int32_t *column, bool rise, int64_t bound, int64_t t,
+                            int64_t end)
+{
+    while (t < end) {
+        int64_t middle = t + (end - t) / 2;
+        if ((column[-middle] < bound) == rise)
+            t = middle + 1;
+        else
+            end = middle;
+    }
+    return t;
+}
+
+/* Whether columns, as keys rise, only rise, only fall, or neither. */
+enum sum_order { SUM_RISING, SUM_FALLING, SUM_UNORDERED };
+static enum sum_order sum_order(const int32_t *index, int64_t n)
+{
+    bool rising = true, falling = true;
+
+    for (int64_t k = 1; k < n; k++) {
+        rising = rising && index[k] <= index[k - 1];
+        falling = falling && index[k] >= index[k - 1];
+    }
+    return rising ? SUM_RISING : falling ? SUM_FALLING : SUM_UNORDERED;
+}
+
+/* All columns of queries i0 ... i0 + rows - 1. */
+SIMD_INLINE void sum_queries(enum posenc_dtype type, int64_t rows,
+                             const struct posenc_relative_sum_args *args, enum sum_order order,
+                             int64_t b, int64_t h, int64_t i0)
+{
+    int64_t w = vf_lanes(), columns = args->out.shape[3];
+    struct sums sums;
+
+    sums.keys = args->x.shape[3];
+    sums.column = args->index + i0 + sums.keys - 1;
+    for (int64_t r = 0; r < rows; r++)
+        sums.x[r] = row_at(&args->x, b, h, i0 + r);
+    for (int64_t c = 0; c < columns; c += SUM_COLUMNS) {
+        int64_t t = 1 - rows, end = sums.keys;
+        bool rise = order == SUM_RISING;
+
+        sums.first = c;
+        sums.n = least(columns - c, SUM_COLUMNS);
+        if (columns > SUM_COLUMNS && order != SUM_UNORDERED) {
+            t = first_beyond(sums.column, rise, rise ? c : c + sums.n, t, end);
+            end = first_beyond(sums.column, rise, rise ? c + sums.n : c, t, end);
+        }
+        for (int64_t r = 0; r < rows; r++)
+            memset(sums.at + r * SUM_PITCH, 0, (size_t)sums.n * sizeof *sums.at);
+        add_all(type, rows, &sums, t, end);
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t k = 0; k < sums.n; k += w) {
+                int64_t m = least(sums.n - k, w);
+                store_as(type, row_at(&args->out, b, h, i0 + r), c + k,
+                         load_as(POSENC_F32, sums.at + r * SUM_PITCH, k, m), m);
+            }
+    }
+}
+
+SIMD_INLINE void sum_rows(enum posenc_dtype type, const struct posenc_relative_sum_args *args)
+{
+    int64_t queries = args->out.shape[2], together = queries - queries % SUM_QUERIES;
+    enum sum_order order = sum_order(args->index, queries + args->x.shape[3] - 1);
+
+    for (int64_t b = 0; b < args->out.shape[0]; b++)
+        for (int64_t h = 0; h < args->out.shape[1]; h++) {
+            for (int64_t i = 0; i < together; i += SUM_QUERIES)
+                sum_queries(type, SUM_QUERIES, args, order, b, h, i);
+            for (int64_t i = together; i < queries; i++)
+                sum_queries(type, 1, args, order, b, h, i);
+        }
+}
+
+static enum posenc_status relative_sum(const struct posenc_relative_sum_args *args)
+{
+    WITH_TYPE(args->out.dtype, sum_rows, args)
+    return POSENC_OK;
+}
+
+#endif

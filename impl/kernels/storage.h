@@ -1,0 +1,109 @@
+/*
+ * Elements as they are stored (enum posenc_dtype) and as kernels compute with them: f32.
+ *
+ * `type` is meant to be a constant once the caller is inlined: a kernel decides once, outside
+ * its loops, and what is left of these functions is one load or store.  The second part is
+ * there where a backend has named its primitives (POSENC_SIMD).
+ */
+#ifndef POSENC_KERNELS_STORAGE_H
+#define POSENC_KERNELS_STORAGE_H
+
+#include "../internal.h"
+#include "../simd/half.h"
+
+#define STORAGE_INLINE static inline __attribute__((always_inline))
+
+/* Element 0 of a row of a rank-4 tensor of any type, of an input or an output. */
+STORAGE_INLINE void *row_at(const struct posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
+{
+    int64_t at = i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
+    return (char *)t->data + at * (int64_t)posenc_dtype_size(t->dtype);
+}
+
+STORAGE_INLINE float posenc_get(enum posenc_dtype type, const void *row, int64_t i)
+{
+    switch (type) {
+    case POSENC_F16:
+        return posenc_f16_to_f32(((const uint16_t *)row)[i]);
+    case POSENC_BF16:
+        return posenc_bf16_to_f32(((const uint16_t *)row)[i]);
+    case POSENC_F32:
+        break;
+    }
+    return ((const float *)row)[i];
+}
+
+STORAGE_INLINE void posenc_put(enum posenc_dtype type, void *row, int64_t i, float value)
+{
+    switch (type) {
+    case POSENC_F32:
+        ((float *)row)[i] = value;
+        break;
+    case POSENC_F16:
+        ((uint16_t *)row)[i] = posenc_f32_to_f16(value);
+        break;
+    case POSENC_BF16:
+        ((uint16_t *)row)[i] = posenc_f32_to_bf16(value);
+        break;
+    }
+}
+
+#ifdef POSENC_SIMD
+#include "../simd/simd.h"
+
+/* Elements i ... i + n - 1, n at most the lanes: with all of them known at compile time, one
+ * whole vector. */
+SIMD_INLINE vf load_as(enum posenc_dtype type, const void *row, int64_t i, int64_t n)
+{
+    const uint16_t *half = (const uint16_t *)row + i;
+    bool whole = n == vf_lanes();
+
+    switch (type) {
+    case POSENC_F16:
+        return whole ? vf_load_f16(half) : vf_load_f16_n(half, n);
+    case POSENC_BF16:
+        return whole ? vf_load_bf16(half) : vf_load_bf16_n(half, n);
+    case POSENC_F32:
+        break;
+    }
+    return whole ? vf_load((const float *)row + i) : vf_load_n((const float *)row + i, n);
+}
+
+SIMD_INLINE void store_f16(uint16_t *p, vf v, int64_t n)
+{
+    if (n == vf_lanes())
+        vf_store_f16(p, v);
+    else
+        vf_store_f16_n(p, v, n);
+}
+SIMD_INLINE void store_bf16(uint16_t *p, vf v, int64_t n)
+{
+    if (n == vf_lanes())
+        vf_store_bf16(p, v);
+    else
+        vf_store_bf16_n(p, v, n);
+}
+SIMD_INLINE void store_f32(float *p, vf v, int64_t n)
+{
+    if (n == vf_lanes())
+        vf_store(p, v);
+    else
+        vf_store_n(p, v, n);
+}
+SIMD_INLINE void store_as(enum posenc_dtype type, void *row, int64_t i, vf v, int64_t n)
+{
+    switch (type) {
+    case POSENC_F32:
+        store_f32((float *)row + i, v, n);
+        break;
+    case POSENC_F16:
+        store_f16((uint16_t *)row + i, v, n);
+        break;
+    case POSENC_BF16:
+        store_bf16((uint16_t *)row + i, v, n);
+        break;
+    }
+}
+#endif
+
+#endif
