@@ -2,7 +2,7 @@
  * What a configuration says -> the calls the model makes: at prefill, and decoding one token at
  * its last position.
  */
-#include "config.h"
+#include "cases.h"
 
 #include <assert.h>
 #include <math.h>
@@ -10,12 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PREFILL = 512, CHECKED_TOKENS = 8 };
-
-/* `shape` is the end of the id, after the part's name if it has one; `label` what people read. */
-__attribute__((format(printf, 6, 7))) static void
-add_case(struct model *m, const struct part *part, const char *profile, const char *shape,
-         struct problem p, const char *label, ...)
+void case_add(struct model *m, const struct part *part, const char *profile, const char *shape,
+              struct problem p, const char *label, ...)
 {
     assert(m->n_cases < MODEL_MAX_CASES);
     struct model_case *c = &m->cases[m->n_cases++];
@@ -34,27 +30,25 @@ add_case(struct model *m, const struct part *part, const char *profile, const ch
     va_end(list);
 }
 
-static void add_check(struct model *m, struct problem p)
+void case_check(struct model *m, struct problem p)
 {
     assert(m->n_verify < MODEL_MAX_CASES);
     m->verify[m->n_verify++] = p;
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Few tokens that end before position `end`, frequencies those of a sequence of that length. */
 static void check_end(struct model *m, struct problem p, int64_t end)
 {
-    p.tokens = least(CHECKED_TOKENS, end);
+    p.tokens = case_least(CASE_CHECKED, end);
     p.first = end - p.tokens;
     p.freqs.seq_len = end;
-    add_check(m, p);
+    case_check(m, p);
 }
 
 /* The first positions and the last. */
 static void check_both_ends(struct model *m, const struct part *part, struct problem p)
 {
-    check_end(m, p, least(CHECKED_TOKENS, part->length));
+    check_end(m, p, case_least(CASE_CHECKED, part->length));
     check_end(m, p, part->length);
 }
 
@@ -68,10 +62,10 @@ static void table_case(struct model *m, const struct part *part, const char *pro
     p.freqs.seq_len = end;
     const int pairs = (int)(p.freqs.dim / 2);
     if (p.first == 0 && tokens > 1)
-        add_case(m, part, profile, shape, p, "prefill, %d tokens, %d pairs", (int)tokens,
+        case_add(m, part, profile, shape, p, "prefill, %d tokens, %d pairs", (int)tokens,
                  pairs);
     else
-        add_case(m, part, profile, shape, p, "%s, position %lld, %d pairs", shape,
+        case_add(m, part, profile, shape, p, "%s, position %lld, %d pairs", shape,
                  (long long)p.first, pairs);
 }
 
@@ -80,31 +74,32 @@ static void table_case(struct model *m, const struct part *part, const char *pro
 static void picture(struct model *m, const struct part *part, const char *profile,
                     struct problem p)
 {
-    const int64_t side = least(part->picture, part->length), narrow = least(3, part->length);
+    const int64_t side = case_least(part->picture, part->length),
+                  narrow = case_least(3, part->length);
     char after[40] = "";
     p.position_kind = POSENC_POSITIONS_I64;
     p.mrope_grid = side;
     p.tokens = side * side;
-    p.first = least(PREFILL, part->length - side);
+    p.first = case_least(CASE_PREFILL, part->length - side);
     p.freqs.seq_len = p.first + side;
     if (!part->tower)
         snprintf(after, sizeof after, " after %d of text", (int)p.first);
-    add_case(m, part, profile, "image", p, "image, %d x %d%s, %d pairs", (int)side, (int)side,
+    case_add(m, part, profile, "image", p, "image, %d x %d%s, %d pairs", (int)side, (int)side,
              after, (int)(p.freqs.dim / 2));
-    p.tokens = least(side + CHECKED_TOKENS, p.tokens);
-    add_check(m, p);
+    p.tokens = case_least(side + CASE_CHECKED, p.tokens);
+    case_check(m, p);
     p.mrope_grid = narrow;
     p.tokens = narrow * narrow;
     p.first = part->length - narrow;
     p.freqs.seq_len = part->length;
-    add_check(m, p);
+    case_check(m, p);
 }
 
 /* cos and sin of the angles: both profiles, at every length at which the frequencies change. */
 static void rope_tables(struct model *m, const struct part *part)
 {
     static const enum posenc_profile profiles[] = { POSENC_EXACT, POSENC_HF_F32 };
-    const int64_t length = part->length, prefill = least(PREFILL, length),
+    const int64_t length = part->length, prefill = case_least(CASE_PREFILL, length),
                   original = (int64_t)part->freqs.original_max_position_embeddings;
     const bool switches = part->freqs.scaling == POSENC_SCALING_LONGROPE && original < length;
     for (int i = 0; i < 2; i++) {
@@ -156,17 +151,17 @@ static void rotation(struct model *m, const struct part *part)
              (int)part->key_heads, (int)part->head_dim, share);
     if (part->tower) {
         p.tokens = p.rows = part->picture * part->picture;
-        add_case(m, part, "given", "image", p, "image, %d patches, %s", (int)p.tokens, heads);
+        case_add(m, part, "given", "image", p, "image, %d patches, %s", (int)p.tokens, heads);
     } else {
-        p.tokens = p.rows = least(PREFILL, part->length);
-        add_case(m, part, "given", "prefill", p, "prefill, %d tokens, %s", (int)p.tokens,
+        p.tokens = p.rows = case_least(CASE_PREFILL, part->length);
+        case_add(m, part, "given", "prefill", p, "prefill, %d tokens, %s", (int)p.tokens,
                  heads);
     }
     p.tokens = p.rows = 1;
     if (part->decodes)
-        add_case(m, part, "given", "decode", p, "decode, 1 token, %s", heads);
-    p.tokens = p.rows = least(CHECKED_TOKENS, part->length);
-    add_check(m, p);
+        case_add(m, part, "given", "decode", p, "decode, 1 token, %s", heads);
+    p.tokens = p.rows = case_least(CASE_CHECKED, part->length);
+    case_check(m, p);
 }
 
 static void rope(const struct config *c, size_t at, struct model *m)
@@ -194,25 +189,25 @@ static void sinusoidal(const struct part *part, struct model *m)
     p.layout = part->layout;
     p.x_scale = (float)part->x_scale;
     p.in_place = true;
-    p.tokens = least(PREFILL, part->length);
+    p.tokens = case_least(CASE_PREFILL, part->length);
     int tokens = (int)p.tokens, width = (int)part->width;
-    add_case(m, part, "exact", "prefill", p, "prefill, %d tokens, d_model %d", tokens, width);
+    case_add(m, part, "exact", "prefill", p, "prefill, %d tokens, d_model %d", tokens, width);
     check_both_ends(m, part, p);
     p.tokens = 1;
     p.first = part->length - 1;
     if (part->decodes)
-        add_case(m, part, "exact", "decode", p, "decode, position %lld, d_model %d",
+        case_add(m, part, "exact", "decode", p, "decode, position %lld, d_model %d",
                  (long long)p.first, width);
 
     p = problem_default(POSENC_KERNEL_sinusoidal);
     p.freqs = part->freqs;
     p.layout = part->layout;
     p.tokens = tokens;
-    add_case(m, part, "exact", "table", p, "table, %d tokens, d_model %d", tokens, width);
+    case_add(m, part, "exact", "table", p, "table, %d tokens, d_model %d", tokens, width);
     check_both_ends(m, part, p);
     p.tokens = tokens;
     p.freqs.profile = POSENC_HF_F32;
-    add_case(m, part, "hf_f32", "table", p, "table, %d tokens, d_model %d", tokens, width);
+    case_add(m, part, "hf_f32", "table", p, "table, %d tokens, d_model %d", tokens, width);
     check_both_ends(m, part, p);
 }
 
@@ -223,72 +218,22 @@ static void learned(const struct part *part, struct model *m)
     p.rows = part->rows;
     p.x_scale = (float)part->x_scale;
     p.in_place = true;
-    p.tokens = least(PREFILL, part->length);
+    p.tokens = case_least(CASE_PREFILL, part->length);
     p.first = part->first;
     char from[32] = "";
     if (part->first)
         snprintf(from, sizeof from, " from row %d", (int)part->first);
-    add_case(m, part, "given", "prefill", p, "prefill, %d tokens%s, width %d", (int)p.tokens,
+    case_add(m, part, "given", "prefill", p, "prefill, %d tokens%s, width %d", (int)p.tokens,
              from, (int)part->width);
-    p.tokens = least(CHECKED_TOKENS, part->length);
-    add_check(m, p);
+    p.tokens = case_least(CASE_CHECKED, part->length);
+    case_check(m, p);
     p.first = part->first + part->length - p.tokens;
-    add_check(m, p);
+    case_check(m, p);
     p.tokens = 1;
     p.first = part->first + part->length - 1;
     if (part->decodes)
-        add_case(m, part, "given", "decode", p, "decode, row %lld, width %d",
+        case_add(m, part, "given", "decode", p, "decode, row %lld, width %d",
                  (long long)p.first, (int)part->width);
-}
-
-/* ---- what is added to scores ---- */
-
-/* Both as the fused addition and as a tensor of its own. */
-static void bias(const struct part *part, struct model *m, struct problem add,
-                 struct problem build)
-{
-    const int64_t length = part->length, n = least(PREFILL, length);
-    const int heads = (int)part->heads;
-    add.in_place = true;
-    add.heads = build.heads = part->heads;
-    add.queries = add.keys = build.queries = build.keys = n;
-    add.query_offset = build.query_offset = 0;
-    add_case(m, part, "given", "prefill", add, "prefill, %d heads, %d x %d scores", heads,
-             (int)n, (int)n);
-    struct problem decode = add;
-    decode.queries = 1;
-    decode.keys = length;
-    decode.query_offset = length - 1;
-    decode.bidirectional = false; /* a decoder sees no later keys */
-    add_case(m, part, "given", "decode", decode, "decode, %d heads, 1 x %d scores", heads,
-             (int)length);
-    add_case(m, part, "given", "tensor", build, "as a tensor, %d heads, %d x %d", heads, (int)n,
-             (int)n);
-    add_check(m, decode);
-    add.queries = build.queries = CHECKED_TOKENS;
-    add.query_offset = build.query_offset = n / 2;
-    add_check(m, add);
-    add_check(m, build);
-}
-
-static void alibi(const struct part *part, struct model *m)
-{
-    struct problem add = problem_default(POSENC_KERNEL_alibi_add),
-                   build = problem_default(POSENC_KERNEL_alibi);
-    add.causal = build.causal = true;
-    add.alibi_bias_max = build.alibi_bias_max = part->alibi_bias_max;
-    add.x_scale = (float)(1.0 / sqrt((double)part->head_dim));
-    bias(part, m, add, build);
-}
-
-static void t5(const struct part *part, struct model *m)
-{
-    struct problem add = problem_default(POSENC_KERNEL_t5_bias_add),
-                   build = problem_default(POSENC_KERNEL_t5_bias);
-    add.bidirectional = build.bidirectional = true;
-    add.num_buckets = build.num_buckets = part->num_buckets;
-    add.max_distance = build.max_distance = part->max_distance;
-    bias(part, m, add, build);
 }
 
 void config_cases(const struct config *c, struct model *m)
@@ -308,10 +253,17 @@ void config_cases(const struct config *c, struct model *m)
             rope(c, i, m);
             break;
         case ALIBI:
-            alibi(part, m);
+            cases_alibi(part, m);
             break;
         case T5:
-            t5(part, m);
+            cases_t5(part, m);
+            break;
+        case DEBERTA:
+        case TRANSFORMER_XL:
+            cases_relative(part, m);
+            break;
+        case WINDOW:
+            cases_window(part, m);
             break;
         }
     }

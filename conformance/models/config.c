@@ -1,6 +1,6 @@
 /*
- * A Hugging Face config.json -> what it says of positions: which type of model it is, its sizes,
- * and the parts it has.  Its keys have many spellings (huggingface/transformers,
+ * A Hugging Face config.json -> what it says of positions: which type of model it is, its
+ * sizes, and the parts it has.  Its keys have many spellings (huggingface/transformers,
  * configuration_*.py).  What is not known is refused by name, never guessed; what is known and
  * not covered is named in the model's notes.
  */
@@ -12,7 +12,8 @@
 #include <string.h>
 
 const char *const encoding_name[] = { "sinusoidal", "learned", "rope_half", "rope_interleaved",
-                                      "alibi",      "t5",      NULL };
+                                      "alibi",      "t5",      "deberta",   "transformer_xl",
+                                      "window",     NULL };
 
 enum { MOST_BUCKETS = 4096 };
 
@@ -48,6 +49,16 @@ static int encoding_by_width(const struct fields *f, enum encoding *encoding)
     return 0;
 }
 
+/* DeBERTa's classes have learned positions alone unless told otherwise. */
+static int encoding_if_relative(const struct fields *f, enum encoding *encoding)
+{
+    bool relative = false;
+    if (field_truth(f, NAMES("relative_attention"), &relative))
+        return -1;
+    *encoding = relative ? DEBERTA : LEARNED;
+    return 0;
+}
+
 /* Our own word for it stands in for a model_type that is not known, or is more special. */
 static int take_encoding(const struct fields *f, const json_t *ours,
                          const struct model_type *type, const char *name,
@@ -62,13 +73,15 @@ static int take_encoding(const struct fields *f, const json_t *ours,
     if (named)
         return refuse(f,
                       "_posenc.encoding '%.60s' is unknown; known: sinusoidal, learned, "
-                      "rope_half, rope_interleaved, alibi, t5",
+                      "rope_half, rope_interleaved, alibi, t5, deberta, transformer_xl, window",
                       named);
     if (!type)
         return refuse_type(f, name);
     if (type->flags & UNSUPPORTED)
         return refuse(f, "model_type '%s' is not supported yet: %s", type->name, type->note);
     *encoding = type->encoding;
+    if (type->flags & MAYBE_RELATIVE)
+        return encoding_if_relative(f, encoding);
     return type->flags & BY_WIDTH ? encoding_by_width(f, encoding) : 0;
 }
 
@@ -109,7 +122,8 @@ static int refine_encoding(const struct fields *f, const struct model_type *type
     return 0;
 }
 
-/* Relative positions of BERT and its like, and whatever else is not the encoding of the type. */
+/* Relative positions of BERT and its like, and whatever else is not the encoding of the type.
+ */
 static int check_embedding_type(const struct fields *f, enum encoding encoding)
 {
     static const char *const fitting[][3] = {
@@ -120,6 +134,9 @@ static int check_embedding_type(const struct fields *f, enum encoding encoding)
         [ROPE_INTERLEAVED] = { "rope", "rotary", "absolute" },
         [ALIBI] = { "alibi" },
         [T5] = { "relative" },
+        [DEBERTA] = { "relative" },
+        [TRANSFORMER_XL] = { "relative" },
+        [WINDOW] = { "relative" },
     };
     const json_t *j = field(f, NAMES("position_embedding_type"), NULL);
     const char *s = json_string_value(j);
@@ -312,7 +329,13 @@ static int read_parts(const struct fields *f, int flags, struct part *like, stru
 {
     if (flags & SPEECH)
         return read_speech(f, like, c);
+    if (flags & STAGES)
+        return config_swin(f, like, c);
     if (read_sizes(f, flags, like))
+        return -1;
+    if ((like->encoding == DEBERTA && config_deberta(f, like)) ||
+        (like->encoding == TRANSFORMER_XL && config_transformer_xl(f, like)) ||
+        (like->encoding == WINDOW && config_beit(f, like)))
         return -1;
     if (rotates(like->encoding))
         return note_resting_layers(f) ? -1 : config_rope(f, like, c, m);

@@ -4,7 +4,17 @@
 
 #include "fields.h"
 
-enum encoding { SINUSOIDAL, LEARNED, ROPE_HALF, ROPE_INTERLEAVED, ALIBI, T5 };
+enum encoding {
+    SINUSOIDAL,
+    LEARNED,
+    ROPE_HALF,
+    ROPE_INTERLEAVED,
+    ALIBI,
+    T5,
+    DEBERTA,
+    TRANSFORMER_XL,
+    WINDOW
+};
 extern const char *const encoding_name[]; /* in that order; NULL at the end */
 
 /* One way in which a model encodes positions: most have one, some one for each type of layers
@@ -16,7 +26,12 @@ struct part {
     int64_t width, heads, key_heads, head_dim, rotary_dim;
     int64_t length;      /* positions it takes */
     int64_t first, rows; /* learned: the row of position 0, and rows in all */
-    int64_t num_buckets, max_distance;
+    int64_t num_buckets,
+        max_distance;       /* DeBERTa: position_buckets or 0, max_relative_positions */
+    enum relative relative; /* DeBERTa, Transformer-XL; with these terms: */
+    bool c2p, p2c;
+    int64_t window, windows; /* patches along a side, and windows in a picture */
+    bool window_class;       /* a class token besides */
     double alibi_bias_max, x_scale;
     enum posenc_layout layout;
     bool decodes;    /* generates token by token */
@@ -43,9 +58,11 @@ enum type_flags {
     TWO_OFFSET = 4, /* learned: two rows more than positions, before them */
     SPEECH = 8,     /* Whisper: a sinusoidal encoder, a learned decoder */
     BY_WIDTH = 16,  /* Baichuan: a rotation where hidden_size is 4096, ALiBi where it is 5120 */
-    UNSUPPORTED = 32,  /* `note` says what it would take */
-    SIN_THEN_COS = 64, /* sinusoidal: all sines before all cosines */
-    BY_EMBEDDING = 128 /* learned: rows of embedding_size, which is not hidden_size */
+    UNSUPPORTED = 32,    /* `note` says what it would take */
+    SIN_THEN_COS = 64,   /* sinusoidal: all sines before all cosines */
+    BY_EMBEDDING = 128,  /* learned: rows of embedding_size, which is not hidden_size */
+    STAGES = 256,        /* Swin: sizes differ from stage to stage */
+    MAYBE_RELATIVE = 512 /* DeBERTa: relative only where relative_attention is true */
 };
 struct model_type {
     const char *name;
@@ -70,6 +87,12 @@ int config_rope(const struct fields *f, const struct part *like, struct config *
 /* The part of a model that rotates patches of pictures, after those for text; the notes say
  * where there is one that is not covered. */
 int config_vision(const struct fields *f, const json_t *json, struct config *config);
+
+/* Models with terms by relative position, with biases in windows: config_relative.c. */
+int config_deberta(const struct fields *f, struct part *part);
+int config_transformer_xl(const struct fields *f, struct part *part);
+int config_beit(const struct fields *f, struct part *part);
+int config_swin(const struct fields *f, const struct part *like, struct config *config);
 
 /* What says how frequencies are scaled: rope_scaling, or rope_parameters as later releases of
  * that library call it, or the object in it for one type of layers. */

@@ -1,6 +1,7 @@
 /*
- * Configurations as they are published, in their old and new spellings: what becomes of them; and
- * those that must be refused, each naming what is wrong, its value and what would be accepted.
+ * Configurations as they are published, in their old and new spellings: what becomes of them;
+ * and those that must be refused, each naming what is wrong, its value and what would be
+ * accepted.
  */
 #define _XOPEN_SOURCE 700
 #include "../../reports/tests/tap.h"
@@ -260,12 +261,29 @@ static void test_not_rotated(void)
 #define LONGROPE(more)                                                                         \
     ROPE("\"type\": \"longrope\", \"original_max_position_embeddings\": 50, " more)
 
+#define DEBERTA                                                                                \
+    "{\"model_type\": \"deberta-v2\", \"hidden_size\": 64, \"num_attention_heads\": 4, "       \
+    "\"max_position_embeddings\": 512, \"relative_attention\": true"
+
 static const struct {
     const char *text, *named;
 } bad[] = {
     /* types */
-    { "{\"model_type\": \"deberta-v2\"}", "not supported yet: disentangled attention" },
-    { "{\"model_type\": \"xlnet\"}", "not supported yet: relative positions inside" },
+    { "{\"model_type\": \"swinv2\"}", "not supported yet: a network that makes the bias" },
+    { "{\"model_type\": \"xlnet\"}", "not supported yet: relative positions in both" },
+    { DEBERTA ", \"pos_att_type\": \"c2p|p2p\"}", "pos_att_type 'p2p' is unknown; known: c2p" },
+    { DEBERTA "}", "pos_att_type is missing or empty: c2p, p2c or both" },
+    { DEBERTA ", \"pos_att_type\": [\"c2p\"], \"position_buckets\": 600}",
+      "position_buckets is 600 with 512 relative positions" },
+    { "{\"model_type\": \"swin\", \"embed_dim\": 96, \"num_heads\": [5]}",
+      "num_heads of stage 1 is 5: a divisor of its width, 96" },
+    { "{\"model_type\": \"swin\", \"embed_dim\": 96, \"num_heads\": 3}",
+      "num_heads is no list of 1 to 4" },
+    { "{\"model_type\": \"beit\", \"hidden_size\": 64, \"num_attention_heads\": 4}",
+      "use_relative_position_bias and use_shared_relative_position_bias are false" },
+    { "{\"model_type\": \"beit\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
+      "\"use_relative_position_bias\": true, \"image_size\": 225}",
+      "image_size is 225: a multiple of patch_size, 16" },
     { "{\"model_type\": \"llava\", \"text_config\": {\"model_type\": \"mamba2\"}}",
       "model_type 'mamba2' is unknown; known: transformer, marian" },
     { "{\"model_type\": \"gemma3\", \"text_config\": 3}", "text_config is no object" },

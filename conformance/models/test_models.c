@@ -17,6 +17,8 @@ static struct problem small(struct problem p)
         p.tokens = 8;
     if (p.queries > 4)
         p.queries = 4;
+    if (p.relative == RELATIVE_TRANSFORMER_XL) /* whose queries are the last of the keys */
+        p.query_offset = p.keys - p.queries;
     return p;
 }
 
@@ -134,6 +136,26 @@ static void test_numbers(void)
             "DeepSeek-V3 has both mscales");
     require(posenc_freqs_view(freqs).attention_factor == 1.0, "which cancel to 1 exactly");
     posenc_freqs_destroy(freqs);
+    require(model_by_name("deberta-v3-base", &m, error) == 0 &&
+                (p = find(&m, "relative_bias_add/f32/given/deberta-v3-base-prefill")) &&
+                p->heads == 12 && p->keys == 512 && p->num_buckets == 256 &&
+                p->max_distance == 512 && p->with_p2c && !p->without_c2p &&
+                p->x_scale == (float)(1.0 / sqrt(3.0 * 64.0)),
+            "DeBERTa V3 has 256 buckets of 512 distances and both terms, scaled by three");
+    require(model_by_name("swin-tiny", &m, error) == 0 &&
+                (p = find(&m, "window_bias_add/f32/given/swin-tiny-stage1-image")) &&
+                p->batch == 64 && p->heads == 3 && p->queries == 49 &&
+                (p = find(&m, "window_bias_add/f32/given/swin-tiny-stage4-image")) &&
+                p->batch == 1 && p->heads == 24,
+            "Swin tiny has 64 windows of 7 x 7 with 3 heads, in the end one with 24");
+    require(model_by_name("beit-base", &m, error) == 0 &&
+                (p = find(&m, "window_bias_add/f32/given/beit-base-image")) && p->keys == 197 &&
+                p->window_class,
+            "BEiT has one window, and a class token");
+    require(model_by_name("transfo-xl-wt103", &m, error) == 0 &&
+                (p = find(&m, "relative_bias_add/f32/given/transfo-xl-wt103-decode")) &&
+                p->keys == 1601 && !p->with_p2c && p->relative == RELATIVE_TRANSFORMER_XL,
+            "Transformer-XL sees 1600 positions before the one it decodes");
     require(model_by_name("bloom-176b", &m, error) == 0 &&
                 (p = find(&m, "alibi_add/f32/given/bloom-176b-decode")) && p->heads == 112 &&
                 p->keys == 2048 && p->query_offset == 2047 && p->causal &&

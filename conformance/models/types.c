@@ -1,6 +1,6 @@
 /*
- * The model types of Hugging Face's library: how each pairs channels or encodes otherwise, which
- * its files do not say, and what its classes take where a file says nothing
+ * The model types of Hugging Face's library: how each pairs channels or encodes otherwise,
+ * which its files do not say, and what its classes take where a file says nothing
  * (huggingface/transformers, models/<type>/configuration_<type>.py and modeling_<type>.py).
  */
 #include "config.h"
@@ -29,6 +29,10 @@ static const char falcon[] = JSON({
 });
 static const char glm[] = JSON({ "rope_theta" : 10000, "partial_rotary_factor" : 0.5 });
 static const char t5[] = JSON({ "n_positions" : 512 });
+
+static const char transfo_xl[] = JSON(
+    { "d_model" : 1024, "n_head" : 16, "d_head" : 64, "mem_len" : 1600, "n_positions" : 512 });
+static const char beit[] = JSON({ "patch_size" : 16, "max_position_embeddings" : 1 });
 
 /* Code that takes its sections in one way, whatever its files say of mrope_interleaved. */
 #define CHUNKED        JSON({ "mrope_interleaved" : false })
@@ -109,11 +113,14 @@ static const struct model_type types[] = {
     { "mpt", ALIBI, 0, "{}", NULL },
     { "t5", T5, 0, t5, T5_NOTE },
     { "mt5", T5, 0, t5, T5_NOTE },
-    { "deberta", LEARNED, UNSUPPORTED, "{}", "disentangled attention" },
-    { "deberta-v2", LEARNED, UNSUPPORTED, "{}", "disentangled attention" },
-    { "xlnet", LEARNED, UNSUPPORTED, "{}", "relative positions inside attention" },
-    { "swin", LEARNED, UNSUPPORTED, "{}", "relative positions of windows" },
-    { "beit", LEARNED, UNSUPPORTED, "{}", "relative positions of windows" },
+    { "deberta", DEBERTA, ENCODER | MAYBE_RELATIVE, "{}", NULL },
+    { "deberta-v2", DEBERTA, ENCODER | MAYBE_RELATIVE, "{}", NULL },
+    { "transfo-xl", TRANSFORMER_XL, 0, transfo_xl, NULL },
+    { "swin", WINDOW, ENCODER | STAGES, JSON({ "patch_size" : 4 }), NULL },
+    { "beit", WINDOW, ENCODER, beit, NULL },
+    { "xlnet", LEARNED, UNSUPPORTED, "{}",
+      "relative positions in both directions, by segment" },
+    { "swinv2", LEARNED, UNSUPPORTED, "{}", "a network that makes the bias of a window" },
 };
 enum { N_TYPES = sizeof types / sizeof *types };
 
