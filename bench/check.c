@@ -50,7 +50,8 @@ static double largest(const float *list, int64_t n)
 {
     double most = 0.0;
     for (int64_t i = 0; list != NULL && i < n; i++)
-        most = fmax(most, fabs((double)list[i]));
+        if (fabs((double)list[i]) > most) /* gcc 12 for ARM fails on fmax here */
+            most = fabs((double)list[i]);
     return most;
 }
 

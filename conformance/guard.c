@@ -19,7 +19,8 @@
 #include <xmmintrin.h>
 #endif
 
-enum { SLOTS = 24, RED_ZONE = 4096 };
+/* What lies farther out than the red zone a page that faults guards, at the other end. */
+enum { SLOTS = 24, RED_ZONE = 1024 };
 
 /* A mapping [page that faults][capacity][page that faults], used again by call after call. */
 struct slot {

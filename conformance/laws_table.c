@@ -97,8 +97,9 @@ static void for_tables(struct tally *t, enum posenc_kernel kernel, int64_t first
     for (int d = 0; d < DIMS; d++)
         for (int s = 0; s < SETTINGS; s++) {
             struct problem p = table_problem(kernel, dims[d], s, first, tokens);
-            struct copy table;
-            if (run_problem(t, &p, NULL, NULL, &table))
+            struct copy table = { .n = 0 };
+            bool taken = t->run->options->full || (d + s) % 2 == 0; /* a quick run: half */
+            if (taken && run_problem(t, &p, NULL, NULL, &table))
                 law(t, &p, &table);
             copy_free(&table);
             t->problem = NULL;

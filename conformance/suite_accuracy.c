@@ -170,7 +170,7 @@ static bool scan_one(struct suite_run *run, struct comparison *c, enum posenc_ke
     int64_t lo = range_start(range), hi = range_end(range), runs = full ? 3 : 1;
     struct problem p = table_problem(kernel, spec);
     p.layout = (enum posenc_layout)(seed % 3);
-    p.tokens = full ? 100 : 30;
+    p.tokens = full ? 100 : 24;
     for (int64_t k = 0; k < runs; k++) {
         uint64_t z = mix64(seed, (uint64_t)k + 1000000) >> 16;
         int64_t room = hi - lo - p.tokens;
@@ -182,7 +182,7 @@ static bool scan_one(struct suite_run *run, struct comparison *c, enum posenc_ke
         if (!compare_problem(c, run, &p, range, result))
             return false;
     }
-    p.tokens = full ? MOST : 24;
+    p.tokens = full ? MOST : 20;
     scan_positions(positions, p.tokens, lo, hi, mix64(seed, 77));
     p.positions = positions;
     p.position_kind = POSENC_POSITIONS_I64;

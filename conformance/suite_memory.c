@@ -291,7 +291,7 @@ static void sweep_problem(struct sweep *s, struct problem p, int at, bool with_o
             s->tally[k].problem = &p;
         guard_set_mode(s->guard, places[i].mode);
         struct memory memory = guard_memory(s->guard);
-        if (i > 1)
+        if (i > 0 && !s->run->options->full)
             memory.seal = NULL; /* what is written to inputs then counts as a canary's */
         enum posenc_status made = call_create(&call, &p, &memory);
         if (made != POSENC_OK) {
