@@ -36,7 +36,8 @@ bool suite_selected(const struct suite_run *run, enum posenc_kernel kernel, cons
     const bool narrow = strstr(id, "/f16/") || strstr(id, "/bf16/");
     return kernel_selected(run->options, kernel) && posenc_provides(run->backend, kernel) &&
            (!narrow || run->backend->f16_bf16) &&
-           (!run->options->case_glob || fnmatch(run->options->case_glob, id, 0) == 0);
+           (!run->options->case_glob || fnmatch(run->options->case_glob, id, 0) == 0) &&
+           (!run->options->except_glob || fnmatch(run->options->except_glob, id, 0) != 0);
 }
 
 void suite_report(struct suite_run *run, struct conf_result *result)

@@ -39,11 +39,12 @@ struct conf_result {
 typedef void conf_sink(void *user, const struct conf_result *result);
 
 struct conf_options {
-    bool full;             /* all cases and dense scans; else the quick set */
-    bool exhaustive;       /* every position below 2^20 of the model's frequencies */
-    bool no_accuracy;      /* leave that suite out: in an emulator its scans take too long */
-    const char *suite;     /* only this suite; NULL: all */
-    const char *case_glob; /* fnmatch on the case id; NULL: all */
+    bool full;               /* all cases and dense scans; else the quick set */
+    bool exhaustive;         /* every position below 2^20 of the model's frequencies */
+    bool no_accuracy;        /* leave that suite out: in an emulator its scans take too long */
+    const char *suite;       /* only this suite; NULL: all */
+    const char *case_glob;   /* fnmatch on the case id; NULL: all */
+    const char *except_glob; /* these not, which an emulator gets wrong; NULL: none */
     bool kernels[POSENC_KERNEL_COUNT]; /* none set: all */
     const struct problem *problem;     /* --model: check these problems too */
     size_t n_problems;

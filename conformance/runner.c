@@ -70,10 +70,12 @@ static int take_arguments(int argc, char **argv, struct wanted *wanted)
             int bad = take_backend(wanted, argv[++i]);
             if (bad)
                 return bad;
+        } else if (strcmp(argument, "--except") == 0 && argv[i + 1]) {
+            wanted->options.except_glob = argv[++i];
         } else if (argument[0] == '-' || wanted->pack) {
             fprintf(stderr,
                     "runner: unexpected argument: %s: expected [--full] [--no-accuracy] "
-                    "[--backend NAME]... [PACK OF VECTORS]\n",
+                    "[--backend NAME]... [--except GLOB OF CASES] [PACK OF VECTORS]\n",
                     argument);
             return BAD_INPUT;
         } else {

@@ -49,6 +49,8 @@ test_avx512() {
         here=yes
         $static --no-accuracy --backend avx512 --backend scalar $pack >build-avx512/here.log 2>&1
         avx512_count 'this CPU' $? build-avx512/here.log
+        $static --no-accuracy --backend avx512 --backend scalar --except "$bochs_except" $pack \
+            >build-avx512/same.log 2>&1 || true
     fi
     for guest in $guests; do
         wait "${guest#*:}"
@@ -80,9 +82,13 @@ bochs_ready() {
     $root apt-get update -qq && sh cross/bochs/kernel.sh "$bochs"
 }
 
-# A quiet machine takes about a minute; one that takes five hangs.
+# A fault of the emulator: Bochs 2.7 rounds ties of vcvtps2ph away from zero, so what stores f16 is for real CPUs.
+bochs_except='*/f16/*'
+
+# A quiet machine takes three minutes; one that takes ten hangs.
 bochs_runner() {
-    sh cross/bochs/guest.sh "$bochs/$1" "$bochs/vmlinuz" 300 "$static" "$pack" --no-accuracy --backend "$1" /data \
+    sh cross/bochs/guest.sh "$bochs/$1" "$bochs/vmlinuz" 600 "$static" "$pack" --no-accuracy --backend "$1" \
+        --except "$bochs_except" /data \
         >"$bochs/$1.log" 2>"$bochs/$1.err"
 }
 
@@ -97,7 +103,7 @@ avx512_count() {
 avx512_same() {
     right=0
     for backend in avx512 scalar; do
-        counted=$(grep "^$backend .* passed" build-avx512/here.log)
+        counted=$(grep "^$backend .* passed" build-avx512/same.log)
         [ -n "$counted" ] && [ "$counted" = "$(grep "^$backend .* passed" "$bochs/$backend.log")" ] &&
             right=$((right + 1))
     done
@@ -107,7 +113,8 @@ avx512_same() {
 # ---- An old CPU ----
 
 # A fault of the emulator: qemu 7.2 reads 16 bytes for the 4 in memory of a scalar fused multiply-add, which is a
-# crash at the end of a guarded buffer.  gcc's objects have none that reads a caller's tensor; clang 14's have, in
+# crash at the end of a guarded buffer.  gcc's objects have none in the templates, and do in autovec_v3, the plain
+# loops that it contracts itself: its buffers with a guard at the end are for real CPUs.  clang 14's have one in
 # sinusoidal_add, and fail here for it.
 #
 # qemu64 is AMD's first 64-bit CPU and a little more.  Haswell here is without what qemu does not emulate and
@@ -175,14 +182,21 @@ on() {
 }
 
 baseline_runner() {
-    usable=
+    usable='' folding='' status=0
     for name in $names; do
-        [ -n "$(baseline_lacks "$1" "$name")" ] || usable="$usable --backend $name"
+        [ -z "$(baseline_lacks "$1" "$name")" ] || continue
+        case $name in
+        autovec_v3) folding="$folding --backend $name" ;;
+        *) usable="$usable --backend $name" ;;
+        esac
     done
-    # shellcheck disable=SC2086  # a list of words
-    on "$1" build/conformance/criterion/runner --no-accuracy $usable build/conformance/golden/vectors.pack \
-        >"$baseline/$1.log" 2>&1
-    echo $? >"$baseline/$1.status"
+    pack=build/conformance/golden/vectors.pack
+    # shellcheck disable=SC2086  # lists of words
+    on "$1" build/conformance/criterion/runner --no-accuracy $usable $pack >"$baseline/$1.log" 2>&1 || status=$?
+    # shellcheck disable=SC2086
+    [ -z "$folding" ] || on "$1" build/conformance/criterion/runner --no-accuracy $folding \
+        --except '*/memory/guard-end' $pack >>"$baseline/$1.log" 2>&1 || status=$?
+    echo $status >"$baseline/$1.status"
 }
 
 # From posenc list backends: "NAME runs", "NAME serves" (the default) or "NAME off: REASON" each.
