@@ -63,89 +63,82 @@ static struct range cut_rope(struct posenc_rope_args *a, int member, int n)
     return r;
 }
 
-enum { QUERIES = 1, SCORE_HEADS = 2 };
+struct score_range {
+    bool heads; /* cut between heads, else between queries */
+    int axis;
+    struct range range;
+};
 
-static int score_axis(const struct posenc_tensor *out, int n)
+static struct score_range cut_scores(struct posenc_tensor *x, struct posenc_tensor *out,
+                                     int member, int n)
 {
-    return extent(out, SCORE_HEADS) >= n ? SCORE_HEADS : QUERIES;
+    enum { QUERIES = 1, HEADS = 2 };
+    bool heads = extent(out, HEADS) >= n;
+    int axis = heads ? HEADS : QUERIES;
+    struct range r = range_of(extent(out, axis), member, n);
+    cut(x, axis, r);
+    cut(out, axis, r);
+    return (struct score_range){ heads, axis, r };
 }
 
 static struct range cut_alibi(struct posenc_alibi_args *a, int member, int n)
 {
-    int axis = score_axis(&a->out, n);
-    struct range r = range_of(extent(&a->out, axis), member, n);
-    cut(&a->x, axis, r);
-    cut(&a->out, axis, r);
-    if (axis == SCORE_HEADS)
-        a->slopes += r.begin;
+    struct score_range s = cut_scores(&a->x, &a->out, member, n);
+    if (s.heads)
+        a->slopes += s.range.begin;
     else
-        a->query_offset += r.begin;
-    return r;
+        a->query_offset += s.range.begin;
+    return s.range;
 }
 
 static struct range cut_t5(struct posenc_t5_args *a, int member, int n)
 {
-    int axis = score_axis(&a->out, n);
-    struct range r = range_of(extent(&a->out, axis), member, n);
-    cut(&a->x, axis, r);
-    cut(&a->out, axis, r);
-    if (axis == SCORE_HEADS)
-        cut(&a->table, 0, r);
+    struct score_range s = cut_scores(&a->x, &a->out, member, n);
+    if (s.heads)
+        cut(&a->table, 0, s.range);
     else
-        a->query_offset += r.begin;
-    return r;
+        a->query_offset += s.range.begin;
+    return s.range;
 }
 
 static struct range cut_distance(struct posenc_distance_args *a, int member, int n)
 {
-    int axis = score_axis(&a->out, n);
-    struct range r = range_of(extent(&a->out, axis), member, n);
-    cut(&a->x, axis, r);
-    cut(&a->out, axis, r);
-    if (axis == SCORE_HEADS)
-        cut(&a->values, 1, r);
+    struct score_range s = cut_scores(&a->x, &a->out, member, n);
+    if (s.heads)
+        cut(&a->values, 1, s.range);
     else
-        a->query_offset += r.begin;
-    return r;
+        a->query_offset += s.range.begin;
+    return s.range;
 }
 
 static struct range cut_window(struct posenc_window_args *a, int member, int n)
 {
-    int axis = score_axis(&a->out, n);
-    struct range r = range_of(extent(&a->out, axis), member, n);
-    cut(&a->x, axis, r);
-    cut(&a->out, axis, r);
-    if (axis == SCORE_HEADS)
-        cut(&a->table, 0, r);
+    struct score_range s = cut_scores(&a->x, &a->out, member, n);
+    if (s.heads)
+        cut(&a->table, 0, s.range);
     else
-        a->index += r.begin * extent(&a->out, 0);
-    return r;
+        a->index += s.range.begin * extent(&a->out, 0);
+    return s.range;
 }
 
 /* The index of a later query begins further on: i - j counts from its first query. */
 static struct range cut_relative(struct posenc_relative_args *a, int member, int n)
 {
-    int axis = score_axis(&a->out, n);
-    struct range r = range_of(extent(&a->out, axis), member, n);
-    cut(&a->x, axis, r);
-    cut(&a->out, axis, r);
-    cut(&a->c2p, axis, r);
-    if (axis == SCORE_HEADS)
-        cut(&a->p2c, axis, r);
+    struct score_range s = cut_scores(&a->x, &a->out, member, n);
+    cut(&a->c2p, s.axis, s.range);
+    if (s.heads)
+        cut(&a->p2c, s.axis, s.range);
     else
-        a->index += r.begin;
-    return r;
+        a->index += s.range.begin;
+    return s.range;
 }
 
 static struct range cut_relative_sum(struct posenc_relative_sum_args *a, int member, int n)
 {
-    int axis = score_axis(&a->out, n);
-    struct range r = range_of(extent(&a->out, axis), member, n);
-    cut(&a->x, axis, r);
-    cut(&a->out, axis, r);
-    if (axis == QUERIES)
-        a->index += r.begin;
-    return r;
+    struct score_range s = cut_scores(&a->x, &a->out, member, n);
+    if (!s.heads)
+        a->index += s.range.begin;
+    return s.range;
 }
 
 bool call_slice(const struct call *call, int member, int n, struct call *slice)
