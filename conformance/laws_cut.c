@@ -259,6 +259,9 @@ static void law_wide(struct tally *t, enum posenc_kernel kernel)
     p.query_offset = 2000;
     p.max_distance = sums ? 700 : p.max_distance;
     check_slices_of(t, &p, sums ? 13 : 1999);
+    p.queries = 530;
+    p.keys = 40;
+    check_slices_of(t, &p, sums ? 13 : 1999);
     t->problem = NULL;
 }
 

@@ -5,64 +5,58 @@
  *     fma(scale, p2c[b,h,j,c], fl(scale c2p[b,h,i,c]))    (DeBERTa 2006.03654,
  *                                      Shaw 1803.02155, Transformer-XL 1901.02860)
  *
- * The columns of a tile of queries are one short line, read at a moving start as the biases of
- * bias.tmpl.h are.  Where they rise by one from key to key, c2p is read as it lies; elsewhere
- * it is picked first into a line of its own.  A key's row of p2c is read along the queries,
- * where it is contiguous or nearly so, and so turned into rows of queries.
+ * The columns of a field of queries and keys are one line, made once for all heads and read at
+ * a moving start as the biases of bias.tmpl.h are.  Columns of all builders rise or fall by one
+ * at most from key to key, so that those of a vector lie within one vector of a row, and one
+ * load and one permutation fetch them.
+ *
+ * A query's row of c2p is read along the keys.  A key's row of p2c is read along the queries of
+ * a block, and a block's rows of keys are then turned into rows of queries.  The blocks of a
+ * head follow one another, so that a line of p2c is still near when the next one needs the rest
+ * of it.
  */
 #ifndef POSENC_RELATIVE_TMPL_H
 #define POSENC_RELATIVE_TMPL_H
 
 #include "bias.tmpl.h"
 
-/* At most so many queries and keys; fewer keys where p2c is turned, which takes 33 KiB.
- * RELATIVE_PITCH from a query to the next there: no power of two, which would map a key's
- * elements to the same few lines of a cache.  RELATIVE_AHEAD: keys from the row of p2c that is
- * read to the one asked for (12 heads of 512 x 512, Zen 4: twice as fast as without). */
+/* Queries and keys of a field; queries of a block; keys of its rows where p2c is turned, and of
+ * those that are turned at a time.  RELATIVE_PITCH from one turned row to the next: no power of
+ * two, which would map a key's elements to the same few lines of a cache.  RELATIVE_AHEAD: keys
+ * from the row of p2c that is read to the one asked for; RELATIVE_SOON: queries, of c2p. */
 enum {
-    RELATIVE_QUERIES = 16,
+    RELATIVE_QUERIES = 512,
     RELATIVE_KEYS = 1024,
-    RELATIVE_TURNED = 512,
-    RELATIVE_PITCH = RELATIVE_TURNED + 16,
-    RELATIVE_AHEAD = 12
+    RELATIVE_BLOCK = 16,
+    RELATIVE_TERMS = 512,
+    RELATIVE_TURNED = 64,
+    RELATIVE_PITCH = RELATIVE_TERMS + 16,
+    RELATIVE_AHEAD = 12,
+    RELATIVE_SOON = 2
 };
 
-/* Columns of a tile: that of query i and key j is columns[i1 - 1 - i + j - j0].  runs[k]: how
- * many of them from k on rise by one each, up to RELATIVE_RUN; where they are equal, minus
- * that. */
-enum { RELATIVE_RUN = POSENC_PLAN_PAD };
-struct relative_tile {
+/* Columns of a field: that of query i and key j is columns[i1 - 1 - i + j - j0].  near[k]: how
+ * many of them from k on rise by one at most each, or fall so; up to POSENC_PLAN_PAD. */
+struct relative_field {
     int64_t i0, i1, j0, j1;
-    int32_t columns[RELATIVE_QUERIES + RELATIVE_KEYS];
-    int8_t runs[RELATIVE_QUERIES + RELATIVE_KEYS];
-};
-
-/* Terms as they are stored. */
-union relative_c2p {
-    float wide[RELATIVE_KEYS];
-    uint16_t half[RELATIVE_KEYS];
-};
-union relative_p2c {
-    float wide[RELATIVE_QUERIES * RELATIVE_PITCH];
-    uint16_t half[RELATIVE_QUERIES * RELATIVE_PITCH];
+    int32_t columns[RELATIVE_QUERIES + RELATIVE_KEYS + POSENC_PLAN_PAD];
+    int8_t near[RELATIVE_QUERIES + RELATIVE_KEYS];
 };
 
 static void relative_columns(const struct posenc_relative_args *args,
-                             struct relative_tile *tile)
+                             struct relative_field *field)
 {
-    int64_t n = (tile->i1 - tile->i0) + (tile->j1 - tile->j0) - 1;
-    const int32_t *last = args->index + tile->i1 - 1 - tile->j0 + args->out.shape[3] - 1;
-    int32_t *columns = tile->columns;
-    int rising = 0, equal = 0;
+    int64_t n = (field->i1 - field->i0) + (field->j1 - field->j0) - 1;
+    const int32_t *last = args->index + field->i1 - 1 - field->j0 + args->out.shape[3] - 1;
+    int64_t rising = 0, falling = 0;
 
-    for (int64_t k = 0; k < n; k++)
-        columns[k] = last[-k];
     for (int64_t k = n - 1; k >= 0; k--) {
-        int32_t step = k + 1 < n ? columns[k + 1] - columns[k] : -1;
+        int32_t step = k + 1 < n ? last[-k - 1] - last[-k] : 2;
 
-        rising = step != 1 ? 1 : rising < RELATIVE_RUN ? rising + 1 : rising;
-        equal = step != 0 ? 1 : equal < RELATIVE_RUN ? equal + 1 : equal;
-        tile->runs[k] = (int8_t)(equal > 1 ? -equal : rising);
+        rising = step == 0 || step == 1 ? least(rising + 1, POSENC_PLAN_PAD) : 1;
+        falling = step == 0 || step == -1 ? least(falling + 1, POSENC_PLAN_PAD) : 1;
+        field->columns[k] = last[-k];
+        field->near[k] = (int8_t)(rising > falling ? rising : falling);
     }
 }
 
@@ -72,76 +66,124 @@ SIMD_INLINE void fetch(enum posenc_dtype type, const void *row, int64_t i)
     __builtin_prefetch((const char *)row + i * (int64_t)posenc_dtype_size(type));
 }
 
-/* Elements of a row of c2p, by column, for keys that do not find them side by side.  Those of
- * the next row are asked for meanwhile: hardware does not foresee gathers. */
-SIMD_INLINE void pick_c2p(enum posenc_dtype type, const void *row, const void *next,
-                          const int32_t *columns, const int8_t *runs, int64_t n,
-                          union relative_c2p *picked)
+/* Elements of a row of `width` at m columns, at most the lanes. */
+SIMD_INLINE vf load_columns(enum posenc_dtype type, const void *row, int64_t width,
+                            const int32_t *columns, int64_t near, int64_t m)
 {
-    const float *wide = row;
-    const uint16_t *half = row;
+    uint16_t picked[POSENC_PLAN_PAD];
+
+    if (near >= m && width >= vf_lanes()) {
+        int64_t start = least(least(columns[0], columns[m - 1]), width - vf_lanes());
+        return vf_lookup(load_as(type, row, start, vf_lanes()), columns, (int32_t)start);
+    }
+    if (type == POSENC_F32)
+        return vf_gather_n(row, columns, m);
+    for (int64_t l = 0; l < m; l++)
+        picked[l] = ((const uint16_t *)row)[columns[l]];
+    return load_as(type, picked, 0, m);
+}
+
+/* ---- A key's terms ---- */
+
+/* Moves the lowest bit of the place of 2 half elements to the top; both halves of the result are
+ * rows of n, `pitch` apart. */
+SIMD_INLINE void turn_once(const float *from, float *to, int64_t half, int64_t n, int64_t pitch)
+{
+    float *odds = to + half / n * pitch;
     int64_t w = vf_lanes();
 
-    for (int64_t k = 0; k < n; k += w) {
-        int64_t m = least(n - k, w);
-        if (runs[k] >= m)
-            continue;
-        fetch(type, next, columns[k]);
-        if (-runs[k] >= m)
-            store_as(type, picked, k, vf_set1(posenc_get(type, row, columns[k])), m);
-        else if (type == POSENC_F32)
-            store_f32(picked->wide + k, vf_gather_n(wide, columns + k, m), m);
-        else
-            for (int64_t l = k; l < k + m; l++)
-                picked->half[l] = half[columns[l]];
-    }
+    for (int64_t row = 0; row < half; row += n, to += pitch, odds += pitch)
+        for (int64_t k = 0; k < n; k += w) {
+            int64_t m = least(n - k, w);
+            vf even, odd;
+            vf_load2_n(from + 2 * (row + k), m, &even, &odd);
+            store_f32(to + k, even, m);
+            store_f32(odds + k, odd, m);
+        }
 }
 
-/* The tile's elements of p2c, by column, row by row of queries. */
-SIMD_INLINE void turn_p2c(enum posenc_dtype type, const struct posenc_relative_args *args,
-                          const struct relative_tile *tile, int64_t b, int64_t h,
-                          union relative_p2c *turned)
+/* n rows of `width`, a power of four up to a block, become `width` rows of n: bit by bit, what
+ * counts the columns goes before what counts the rows.  Overwrites what it reads. */
+SIMD_INLINE void turn(float *from, int64_t width, float *to, int64_t n)
 {
-    int64_t rows = tile->i1 - tile->i0;
+    float other[RELATIVE_BLOCK * RELATIVE_TURNED];
+    int64_t half = width * n / 2;
 
-    for (int64_t j = tile->j0; j < tile->j1; j++) {
-        const int32_t *columns = args->index + tile->i0 - j + args->out.shape[3] - 1;
-        const float *wide = row_at(&args->p2c, b, h, j);
-        const uint16_t *half = (const void *)wide;
-        int64_t soon = least(j + RELATIVE_AHEAD, tile->j1 - 1);
-
-        fetch(type, row_at(&args->p2c, b, h, soon), columns[j - soon]);
-        fetch(type, row_at(&args->p2c, b, h, soon), columns[j - soon + rows - 1]);
-        for (int64_t r = 0, to = j - tile->j0; r < rows; r++, to += RELATIVE_PITCH)
-            if (type == POSENC_F32)
-                turned->wide[to] = wide[columns[r]];
-            else
-                turned->half[to] = half[columns[r]];
+    if (width == 1)
+        for (int64_t k = 0; k < n; k++)
+            to[k] = from[k];
+    for (; width > 4; width /= 4) {
+        turn_once(from, other, half, half, half);
+        turn_once(other, from, half, half, half);
+    }
+    if (width == 4) {
+        turn_once(from, other, half, half, half);
+        turn_once(other, to, half, n, RELATIVE_PITCH);
     }
 }
 
-/* Where the terms of one row are: c2p as it lies, or NULL, and as picked; p2c as turned, or
- * NULL. */
+/* The elements of p2c of queries i0 to i1 - 1, at most a block, and n keys from j0 on: query
+ * i1 - 1 - r has row r of `turned`. */
+SIMD_INLINE void turn_p2c(enum posenc_dtype type, const struct posenc_relative_args *args,
+                          const struct relative_field *field, int64_t b, int64_t h, int64_t i0,
+                          int64_t i1, int64_t j0, int64_t n, float *turned)
+{
+    float part[RELATIVE_BLOCK * RELATIVE_TURNED];
+    const int64_t first = field->i1 - i1 + j0 - field->j0, rows = i1 - i0, w = vf_lanes();
+    const int32_t *columns = field->columns + first;
+    const int8_t *near = field->near + first;
+    int64_t width = 1;
+
+    while (width < rows)
+        width *= 4;
+    for (int64_t begin = 0; begin < n; begin += RELATIVE_TURNED) {
+        int64_t end = least(begin + RELATIVE_TURNED, n);
+
+        for (int64_t j = begin; j < end; j++) {
+            const void *row = row_at(&args->p2c, b, h, j0 + j);
+            int64_t ahead = least(j + RELATIVE_AHEAD, n - 1);
+            const void *soon = row_at(&args->p2c, b, h, j0 + ahead);
+
+            fetch(type, soon, columns[ahead]);
+            fetch(type, soon, columns[ahead + rows - 1]);
+            for (int64_t r = 0; r < rows; r += w) {
+                int64_t m = least(rows - r, w);
+                store_f32(part + (j - begin) * width + r,
+                          load_columns(type, row, args->p2c.shape[3], columns + j + r,
+                                       near[j + r], m),
+                          m);
+            }
+        }
+        turn(part, width, turned + begin, end - begin);
+    }
+}
+
+/* ---- A query's row ---- */
+
+/* Where the terms of some keys are, and their columns: rows of c2p, of a query that comes soon,
+ * and, as turned, of p2c; NULL where there are none. */
 struct relative_terms {
-    const void *c2p, *picked, *p2c;
+    const void *c2p, *soon;
+    const float *p2c;
+    const int32_t *columns;
+    const int8_t *near;
 };
 
 /* Biases of m keys from k on to out, onto scores where there are some. */
 SIMD_INLINE void relative_keys(enum posenc_dtype type, bool add,
                                const struct posenc_relative_args *args,
-                               const struct relative_terms *terms, const int32_t *columns,
-                               const int8_t *runs, const void *x, void *out, int64_t j,
-                               int64_t k, int64_t m)
+                               const struct relative_terms *terms, const void *x, void *out,
+                               int64_t j, int64_t k, int64_t m)
 {
     vf scale = vf_set1(args->scale), x_scale = vf_set1(args->x_scale), bias = scale;
 
     if (terms->c2p) {
-        bool side_by_side = runs[k] >= m;
-        bias = vf_mul(scale, load_as(type, side_by_side ? terms->c2p : terms->picked,
-                                     side_by_side ? columns[k] : k, m));
+        fetch(type, terms->soon, terms->columns[k]);
+        bias = vf_mul(scale, load_columns(type, terms->c2p, args->c2p.shape[3],
+                                          terms->columns + k, terms->near[k], m));
     }
     if (terms->p2c) {
-        vf p2c = load_as(type, terms->p2c, k, m);
+        vf p2c = load_as(POSENC_F32, terms->p2c, k, m);
         bias = terms->c2p ? vf_fma(scale, p2c, bias) : vf_mul(scale, p2c);
     }
     put_bias(type, add, x, x_scale, out, j + k, bias, m);
@@ -149,76 +191,85 @@ SIMD_INLINE void relative_keys(enum posenc_dtype type, bool add,
 
 SIMD_INLINE void relative_row(enum posenc_dtype type, bool add,
                               const struct posenc_relative_args *args,
-                              const struct relative_terms *terms, const int32_t *columns,
-                              const int8_t *runs, const void *x, void *out, int64_t j,
-                              int64_t n)
+                              const struct relative_terms *terms, const void *x, void *out,
+                              int64_t j, int64_t n)
 {
     int64_t w = vf_lanes(), k = 0;
 
     for (; k + w <= n; k += w)
-        relative_keys(type, add, args, terms, columns, runs, x, out, j, k, w);
+        relative_keys(type, add, args, terms, x, out, j, k, w);
     if (k < n)
-        relative_keys(type, add, args, terms, columns, runs, x, out, j, k, n - k);
+        relative_keys(type, add, args, terms, x, out, j, k, n - k);
 }
 
-SIMD_INLINE void relative_rows(enum posenc_dtype type, bool add,
-                               const struct posenc_relative_args *args,
-                               const struct relative_tile *tile, int64_t b, int64_t h)
+/* A block of queries and n keys from j on. */
+SIMD_INLINE void relative_block(enum posenc_dtype type, bool add,
+                                const struct posenc_relative_args *args,
+                                const struct relative_field *field, int64_t b, int64_t h,
+                                int64_t i0, int64_t i1, int64_t j, int64_t n)
 {
-    int64_t n = tile->j1 - tile->j0;
-    union relative_c2p picked;
-    union relative_p2c turned;
-    struct relative_terms terms = { .picked = &picked };
+    float turned[RELATIVE_BLOCK * RELATIVE_PITCH];
+    struct relative_terms terms = { .c2p = NULL };
 
     if (args->p2c.data)
-        turn_p2c(type, args, tile, b, h, &turned);
-    for (int64_t i = tile->i0; i < tile->i1; i++) {
-        const int32_t *columns = tile->columns + (tile->i1 - 1 - i);
-        const int8_t *runs = tile->runs + (tile->i1 - 1 - i);
+        turn_p2c(type, args, field, b, h, i0, i1, j, n, turned);
+    for (int64_t i = i0; i < i1; i++) {
+        int64_t first = field->i1 - 1 - i + j - field->j0;
 
+        terms.columns = field->columns + first;
+        terms.near = field->near + first;
         if (args->c2p.data) {
             terms.c2p = row_at(&args->c2p, b, h, i);
-            pick_c2p(type, terms.c2p, row_at(&args->c2p, b, h, least(i + 1, tile->i1 - 1)),
-                     columns, runs, n, &picked);
+            terms.soon = row_at(&args->c2p, b, h, least(i + RELATIVE_SOON, field->i1 - 1));
         }
         if (args->p2c.data)
-            terms.p2c = (const char *)&turned +
-                        (i - tile->i0) * RELATIVE_PITCH * (int64_t)posenc_dtype_size(type);
-        relative_row(type, add, args, &terms, columns, runs,
-                     row_at(add ? &args->x : &args->out, b, h, i), row_at(&args->out, b, h, i),
-                     tile->j0, n);
+            terms.p2c = turned + (i1 - 1 - i) * RELATIVE_PITCH;
+        relative_row(type, add, args, &terms, row_at(add ? &args->x : &args->out, b, h, i),
+                     row_at(&args->out, b, h, i), j, n);
     }
 }
 
-SIMD_INLINE void relative_tiles(enum posenc_dtype type, bool add,
-                                const struct posenc_relative_args *args)
+/* A head's share of a field. */
+SIMD_INLINE void relative_blocks(enum posenc_dtype type, bool add,
+                                 const struct posenc_relative_args *args,
+                                 const struct relative_field *field, int64_t b, int64_t h)
 {
-    struct relative_tile tile;
+    int64_t most = args->p2c.data ? RELATIVE_TERMS : RELATIVE_KEYS;
+
+    for (int64_t i = field->i0; i < field->i1; i += RELATIVE_BLOCK)
+        for (int64_t j = field->j0; j < field->j1; j += most)
+            relative_block(type, add, args, field, b, h, i,
+                           least(i + RELATIVE_BLOCK, field->i1), j, least(field->j1 - j, most));
+}
+
+SIMD_INLINE void relative_fields(enum posenc_dtype type, bool add,
+                                 const struct posenc_relative_args *args)
+{
+    struct relative_field field;
     int64_t queries = args->out.shape[2], keys = args->out.shape[3];
-    int64_t most = args->p2c.data ? RELATIVE_TURNED : RELATIVE_KEYS;
 
     for (int64_t i = 0; i < queries; i += RELATIVE_QUERIES)
-        for (int64_t j = 0; j < keys; j += most) {
-            tile.i0 = i;
-            tile.i1 = least(i + RELATIVE_QUERIES, queries);
-            tile.j0 = j;
-            tile.j1 = least(j + most, keys);
-            relative_columns(args, &tile);
+        for (int64_t j = 0; j < keys; j += RELATIVE_KEYS) {
+            field.i0 = i;
+            field.i1 = least(i + RELATIVE_QUERIES, queries);
+            field.j0 = j;
+            field.j1 = least(j + RELATIVE_KEYS, keys);
+            relative_columns(args, &field);
             for (int64_t b = 0; b < args->out.shape[0]; b++)
                 for (int64_t h = 0; h < args->out.shape[1]; h++)
-                    relative_rows(type, add, args, &tile, b, h);
+                    relative_blocks(type, add, args, &field, b, h);
         }
 }
 
 static enum posenc_status relative_bias(const struct posenc_relative_args *args)
 {
-    WITH_TYPE(args->out.dtype, relative_tiles, false, args)
+    WITH_TYPE(args->out.dtype, relative_fields, false, args)
     return POSENC_OK;
 }
 
 static enum posenc_status relative_bias_add(const struct posenc_relative_args *args)
 {
-    WITH_TYPE(args->out.dtype, relative_tiles, true, args)
+    WITH_TYPE(args->out.dtype, relative_fields, true, args)
     return POSENC_OK;
 }
 

@@ -30,6 +30,8 @@
  *   vf_load2_n(p, n, &a, &b)                   a[i] = p[2i], b[i] = p[2i+1], n pairs
  *   vf_store2_n(p, a, b, n)                    the reverse
  *   vf_zip_lo(a, b)  vf_zip_hi(a, b)           first and second half of a0 b0 a1 b1 ...
+ *   vf_lookup(v, index, first)                 lane index[k] - first of v in lane k, where that
+ *                                              is a lane; int32_t index[lanes]
  *   vf_swap_pairs(a)                           a1 a0 a3 a2 ... (two lanes or more, as the zips)
  *   vf_add  vf_sub  vf_mul  vf_fma  vf_cross
  *   vf_abs(a)  vf_min_abs(a, b)                |a|; the smaller of |a| and |b|

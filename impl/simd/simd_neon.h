@@ -159,6 +159,14 @@ SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
 
 SIMD_INLINE vf vf_zip_lo(vf a, vf b) { return vzip1q_f32(a, b); }
 SIMD_INLINE vf vf_zip_hi(vf a, vf b) { return vzip2q_f32(a, b); }
+/* By the bytes: those of lane l are 4 l to 4 l + 3. */
+SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
+{
+    uint32x4_t lane = vreinterpretq_u32_s32(vsubq_s32(vld1q_s32(index), vdupq_n_s32(first)));
+    uint32x4_t byte = vmlaq_u32(vdupq_n_u32(0x03020100), lane, vdupq_n_u32(0x04040404));
+    return vreinterpretq_f32_u8(
+        vqtbl1q_u8(vreinterpretq_u8_f32(v), vreinterpretq_u8_u32(byte)));
+}
 SIMD_INLINE vf vf_swap_pairs(vf a) { return vrev64q_f32(a); }
 SIMD_INLINE vf vf_add(vf a, vf b) { return vaddq_f32(a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return vsubq_f32(a, b); }

@@ -185,6 +185,12 @@ SIMD_INLINE vf vf_zip_hi(vf a, vf b)
     return vf_zip_lo(__riscv_vslidedown_vx_f32m1(a, vf_vl() / 2, vf_vl()),
                      __riscv_vslidedown_vx_f32m1(b, vf_vl() / 2, vf_vl()));
 }
+SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
+{
+    vuint32m1_t lane = __riscv_vle32_v_u32m1((const uint32_t *)index, vf_vl());
+    lane = __riscv_vsub_vx_u32m1(lane, (uint32_t)first, vf_vl());
+    return __riscv_vrgather_vv_f32m1(v, lane, vf_vl());
+}
 /* A slide down and a masked slide up would do: slower, but on cores that gather lane by lane
  * (such as SiFive's X280). */
 SIMD_INLINE vf vf_swap_pairs(vf a)

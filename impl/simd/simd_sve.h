@@ -101,6 +101,11 @@ SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
 
 SIMD_INLINE vf vf_zip_lo(vf a, vf b) { return svzip1_f32(a, b); }
 SIMD_INLINE vf vf_zip_hi(vf a, vf b) { return svzip2_f32(a, b); }
+SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
+{
+    svint32_t lane = svsub_n_s32_x(SIMD_ALL32, svld1_s32(SIMD_ALL32, index), first);
+    return svtbl_f32(v, svreinterpret_u32_s32(lane));
+}
 /* REVW merges into its destination: each turn of a loop would wait for the one before. */
 SIMD_INLINE vf vf_swap_pairs(vf a)
 {
