@@ -122,11 +122,12 @@ static void fill_canary(const struct output *output)
     const enum posenc_dtype dtype = output->tensor.dtype;
     const uint32_t wide = CALL_CANARY;
     const uint16_t narrow = dtype == POSENC_F16 ? CALL_CANARY_F16 : CALL_CANARY_BF16;
-    const size_t size = storage_size(dtype);
     for (int64_t r = 0; r < output->rows && output->width; r++) {
         char *row = storage_row(&output->tensor, r);
-        for (int64_t c = 0; c < output->width; c++, row += size)
-            memcpy(row, dtype == POSENC_F32 ? (const void *)&wide : &narrow, size);
+        for (int64_t c = 0; dtype == POSENC_F32 && c < output->width; c++)
+            memcpy(row + c * (int64_t)sizeof wide, &wide, sizeof wide);
+        for (int64_t c = 0; dtype != POSENC_F32 && c < output->width; c++)
+            memcpy(row + c * (int64_t)sizeof narrow, &narrow, sizeof narrow);
     }
 }
 
