@@ -20,8 +20,8 @@
 
 #include "bias.tmpl.h"
 
-/* Queries and keys of a field; queries of a block; keys of its rows where p2c is turned, and of
- * those that are turned at a time.  RELATIVE_PITCH from one turned row to the next: no power of
+/* Queries and keys of a field; queries of a block; keys of its rows where p2c is turned.
+ * RELATIVE_PITCH from one turned row to the next: no power of
  * two, which would map a key's elements to the same few lines of a cache.  RELATIVE_AHEAD: keys
  * from the row of p2c that is read to the one asked for; RELATIVE_SOON: queries, of c2p. */
 enum {
@@ -29,7 +29,6 @@ enum {
     RELATIVE_KEYS = 1024,
     RELATIVE_BLOCK = 16,
     RELATIVE_TERMS = 512,
-    RELATIVE_TURNED = 64,
     RELATIVE_PITCH = RELATIVE_TERMS + 16,
     RELATIVE_AHEAD = 12,
     RELATIVE_SOON = 2
@@ -85,76 +84,34 @@ SIMD_INLINE vf load_columns(enum posenc_dtype type, const void *row, int64_t wid
 
 /* ---- A key's terms ---- */
 
-/* Moves the lowest bit of the place of 2 half elements to the top; both halves of the result are
- * rows of n, `pitch` apart. */
-SIMD_INLINE void turn_once(const float *from, float *to, int64_t half, int64_t n, int64_t pitch)
-{
-    float *odds = to + half / n * pitch;
-    int64_t w = vf_lanes();
+union relative_turned {
+    float wide[RELATIVE_BLOCK * RELATIVE_PITCH];
+    uint16_t half[RELATIVE_BLOCK * RELATIVE_PITCH];
+};
 
-    for (int64_t row = 0; row < half; row += n, to += pitch, odds += pitch)
-        for (int64_t k = 0; k < n; k += w) {
-            int64_t m = least(n - k, w);
-            vf even, odd;
-            vf_load2_n(from + 2 * (row + k), m, &even, &odd);
-            store_f32(to + k, even, m);
-            store_f32(odds + k, odd, m);
-        }
-}
-
-/* n rows of `width`, a power of four up to a block, become `width` rows of n: bit by bit, what
- * counts the columns goes before what counts the rows.  Overwrites what it reads. */
-SIMD_INLINE void turn(float *from, int64_t width, float *to, int64_t n)
-{
-    float other[RELATIVE_BLOCK * RELATIVE_TURNED];
-    int64_t half = width * n / 2;
-
-    if (width == 1)
-        for (int64_t k = 0; k < n; k++)
-            to[k] = from[k];
-    for (; width > 4; width /= 4) {
-        turn_once(from, other, half, half, half);
-        turn_once(other, from, half, half, half);
-    }
-    if (width == 4) {
-        turn_once(from, other, half, half, half);
-        turn_once(other, to, half, n, RELATIVE_PITCH);
-    }
-}
-
-/* The elements of p2c of queries i0 to i1 - 1, at most a block, and n keys from j0 on: query
- * i1 - 1 - r has row r of `turned`. */
+/* The elements of p2c of queries i0 to i1 - 1, at most a block, and n keys from j0 on, as they
+ * are stored: query i1 - 1 - r has row r.  They go one by one: whole vectors, turned by four
+ * passes of interleaved loads in the nearest cache, were slower (Zen 4). */
 SIMD_INLINE void turn_p2c(enum posenc_dtype type, const struct posenc_relative_args *args,
                           const struct relative_field *field, int64_t b, int64_t h, int64_t i0,
-                          int64_t i1, int64_t j0, int64_t n, float *turned)
+                          int64_t i1, int64_t j0, int64_t n, union relative_turned *turned)
 {
-    float part[RELATIVE_BLOCK * RELATIVE_TURNED];
-    const int64_t first = field->i1 - i1 + j0 - field->j0, rows = i1 - i0, w = vf_lanes();
-    const int32_t *columns = field->columns + first;
-    const int8_t *near = field->near + first;
-    int64_t width = 1;
+    const int32_t *columns = field->columns + (field->i1 - i1 + j0 - field->j0);
+    int64_t rows = i1 - i0;
 
-    while (width < rows)
-        width *= 4;
-    for (int64_t begin = 0; begin < n; begin += RELATIVE_TURNED) {
-        int64_t end = least(begin + RELATIVE_TURNED, n);
+    for (int64_t j = 0; j < n; j++) {
+        const float *wide = row_at(&args->p2c, b, h, j0 + j);
+        const uint16_t *half = (const void *)wide;
+        int64_t ahead = least(j + RELATIVE_AHEAD, n - 1);
+        const void *soon = row_at(&args->p2c, b, h, j0 + ahead);
 
-        for (int64_t j = begin; j < end; j++) {
-            const void *row = row_at(&args->p2c, b, h, j0 + j);
-            int64_t ahead = least(j + RELATIVE_AHEAD, n - 1);
-            const void *soon = row_at(&args->p2c, b, h, j0 + ahead);
-
-            fetch(type, soon, columns[ahead]);
-            fetch(type, soon, columns[ahead + rows - 1]);
-            for (int64_t r = 0; r < rows; r += w) {
-                int64_t m = least(rows - r, w);
-                store_f32(part + (j - begin) * width + r,
-                          load_columns(type, row, args->p2c.shape[3], columns + j + r,
-                                       near[j + r], m),
-                          m);
-            }
-        }
-        turn(part, width, turned + begin, end - begin);
+        fetch(type, soon, columns[ahead]);
+        fetch(type, soon, columns[ahead + rows - 1]);
+        for (int64_t r = 0, to = j; r < rows; r++, to += RELATIVE_PITCH)
+            if (type == POSENC_F32)
+                turned->wide[to] = wide[columns[j + r]];
+            else
+                turned->half[to] = half[columns[j + r]];
     }
 }
 
@@ -163,8 +120,7 @@ SIMD_INLINE void turn_p2c(enum posenc_dtype type, const struct posenc_relative_a
 /* Where the terms of some keys are, and their columns: rows of c2p, of a query that comes soon,
  * and, as turned, of p2c; NULL where there are none. */
 struct relative_terms {
-    const void *c2p, *soon;
-    const float *p2c;
+    const void *c2p, *soon, *p2c;
     const int32_t *columns;
     const int8_t *near;
 };
@@ -183,7 +139,7 @@ SIMD_INLINE void relative_keys(enum posenc_dtype type, bool add,
                                           terms->columns + k, terms->near[k], m));
     }
     if (terms->p2c) {
-        vf p2c = load_as(POSENC_F32, terms->p2c, k, m);
+        vf p2c = load_as(type, terms->p2c, k, m);
         bias = terms->c2p ? vf_fma(scale, p2c, bias) : vf_mul(scale, p2c);
     }
     put_bias(type, add, x, x_scale, out, j + k, bias, m);
@@ -208,11 +164,11 @@ SIMD_INLINE void relative_block(enum posenc_dtype type, bool add,
                                 const struct relative_field *field, int64_t b, int64_t h,
                                 int64_t i0, int64_t i1, int64_t j, int64_t n)
 {
-    float turned[RELATIVE_BLOCK * RELATIVE_PITCH];
+    union relative_turned turned;
     struct relative_terms terms = { .c2p = NULL };
 
     if (args->p2c.data)
-        turn_p2c(type, args, field, b, h, i0, i1, j, n, turned);
+        turn_p2c(type, args, field, b, h, i0, i1, j, n, &turned);
     for (int64_t i = i0; i < i1; i++) {
         int64_t first = field->i1 - 1 - i + j - field->j0;
 
@@ -223,7 +179,8 @@ SIMD_INLINE void relative_block(enum posenc_dtype type, bool add,
             terms.soon = row_at(&args->c2p, b, h, least(i + RELATIVE_SOON, field->i1 - 1));
         }
         if (args->p2c.data)
-            terms.p2c = turned + (i1 - 1 - i) * RELATIVE_PITCH;
+            terms.p2c = (const char *)&turned +
+                        (i1 - 1 - i) * RELATIVE_PITCH * (int64_t)posenc_dtype_size(type);
         relative_row(type, add, args, &terms, row_at(add ? &args->x : &args->out, b, h, i),
                      row_at(&args->out, b, h, i), j, n);
     }
