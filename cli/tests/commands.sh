@@ -100,8 +100,13 @@ interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
 }
 interrupted 'interrupted' INT 130 r.jsonl 5 verify --full --out jsonl:r.jsonl
 interrupted 'terminated' TERM 143 r.jsonl 5 verify --full --out jsonl:r.jsonl
-interrupted 'hung up in the folder of a report' HUP 129 rep/results.jsonl 5 report --dir rep
-if [ "$(ls work/rep | head -n 1)" = report.md ]; then pass 'and a report of it'; else fail 'and a report of it' "$(ls work/rep)"; fi
+if sh -c 'kill -HUP $$' 2>kill.log; then
+    skip 'hung up in the folder of a report: a valid file' 'SIGHUP is ignored here, as nohup has it, and so by the program'
+    skip 'and a report of it' 'SIGHUP is ignored here'
+else
+    interrupted 'hung up in the folder of a report' HUP 129 rep/results.jsonl 5 report --dir rep
+    if [ "$(ls work/rep | head -n 1)" = report.md ]; then pass 'and a report of it'; else fail 'and a report of it' "$(ls work/rep)"; fi
+fi
 run "$POSENC" bench --case nope
 if [ $status = 77 ]; then
     skip 'interrupted in a timing' "$(cat stderr)"
