@@ -77,7 +77,7 @@ void initialise()
 void register_sample(gbench_sample *sample, size_t index, double min_time)
 {
     auto body = [sample](benchmark::State &state) {
-        if (sample->warm)
+        for (int i = 0; i < sample->warm; i++)
             sample->call(sample->user);
         benchmark::ClobberMemory();
         for (auto _ : state) {

@@ -23,7 +23,7 @@ extern "C" {
 struct gbench_sample {
     void (*call)(void *user); /* one iteration */
     void *user;
-    bool warm;          /* one untimed call before the clock starts */
+    int warm;           /* untimed calls before the clock starts */
     int64_t iterations; /* 0: as many as make the sample last `min_time`; set to those done */
     double seconds;     /* out: real time of one iteration */
 };
