@@ -21,7 +21,7 @@ enum { MOST_BUCKETS = 4096 };
 
 static int refuse_type(const struct fields *f, const char *name)
 {
-    char known[1024] = "";
+    char known[1536] = "";
     size_t at = 0;
     const struct model_type *type;
     for (size_t i = 0; (type = model_type_at(i)) && at < sizeof known; i++)

@@ -86,7 +86,7 @@ static int read_heads(const struct fields *f, const struct layers *kind, struct 
 static int read_share(const struct fields *f, const struct rope *rope, struct part *p)
 {
     double share = 1.0;
-    const json_t *dim = field_of_file(f, NAMES("rotary_dim"), NULL);
+    const json_t *dim = field(f, NAMES("rotary_dim"), NULL);
     if (rope_number(f, rope, "partial_rotary_factor",
                     NAMES("partial_rotary_factor", "rotary_pct"), 0.0, 1.0, &share))
         return -1;
