@@ -67,7 +67,7 @@ static const char modernbert[] = JSON({
     "global_attn_every_n_layers" : 3
 });
 
-#define T5_NOTE        "T5 has no longest position: n_positions, or 512, is what it was trained on"
+#define T5_NOTE        "T5 has no longest position; it was trained on n_positions, or 512"
 #define CONVOLUTIONS   "Its layers of convolution have no rotation"
 #define DEEPSEEK_NOTE  "With mscale_all_dim its code scales attention scores, too: not covered"
 #define LAYERS_WITHOUT "Its layers of linear attention have no rotation"
