@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { STANDARD_WIDTH = 96, LISTED_FAILURES = 20 };
+enum { STANDARD_WIDTH = 100, LISTED_FAILURES = 20 };
 
 struct console {
     FILE *out;
@@ -62,17 +62,19 @@ static void title(const struct console *c, const char *text)
     fprintf(c->out, "\n%s%s%s\n", c->color ? "\033[1m" : "", text, c->color ? "\033[0m" : "");
 }
 
-/* A table, or one block a row where the window is too narrow for it. */
+/* A table; where the window is too narrow for it with less between its columns, with heads in two
+ * lines, not indented, or a block for each row. */
 static void show(const struct console *c, struct grid *grid)
 {
-    if (grid_width(grid) + 2 > c->width)
-        grid->gap = 1;
-    if (grid_width(grid) + 2 <= c->width) {
-        grid_console(grid, "  ", c->out);
-        grid_end(grid);
-        return;
+    for (int way = 0; way < 3 && grid_width(grid) + 2 > c->width; way++) {
+        grid->gap = way % 2 ? 2 : 1;
+        grid->split = way > 0;
     }
-    grid_blocks(grid, "  ", c->width, c->out);
+    int room = c->width - grid_width(grid);
+    if (room >= 0)
+        grid_console(grid, room >= 2 ? "  " : "", c->out);
+    else
+        grid_blocks(grid, "  ", c->width, c->out);
     grid_end(grid);
 }
 

@@ -96,14 +96,46 @@ void grid_end(struct grid *t)
     *t = (struct grid){ 0 };
 }
 
+/* Part of a cell: n bytes. */
+struct span {
+    const char *text;
+    size_t n;
+};
+
+static int span_width(struct span s)
+{
+    int width = 0;
+    for (size_t i = 0; i < s.n; i++)
+        width += ((unsigned char)s.text[i] & 0xc0) != 0x80;
+    return width;
+}
+
+/* A line of a cell.  A head in two lines is cut before or after an underscore, where its wider
+ * line is the least wide. */
+static struct span line_of(const struct grid *t, size_t cell, int line)
+{
+    const char *text = t->cells[cell];
+    size_t n = strlen(text), cut = n, least = n;
+    for (size_t i = 1; t->split && cell < (size_t)t->columns && i < n; i++) {
+        size_t wider = i > n - i ? i : n - i;
+        if ((text[i] == '_' || text[i - 1] == '_') && wider < least) {
+            cut = i;
+            least = wider;
+        }
+    }
+    return line == 0 ? (struct span){ text, cut } : (struct span){ text + cut, n - cut };
+}
+
 static void widths(const struct grid *t, int width[GRID_COLUMNS])
 {
     memset(width, 0, GRID_COLUMNS * sizeof *width);
     for (size_t i = 0; i < t->cells_used; i++) {
         if (t->cells[i][0] == LINE_MARK)
             continue;
-        int w = text_width(t->cells[i]), column = (int)(i % (size_t)t->columns);
-        width[column] = w > width[column] ? w : width[column];
+        for (int line = 0; line < 2; line++) {
+            int w = span_width(line_of(t, i, line)), column = (int)(i % (size_t)t->columns);
+            width[column] = w > width[column] ? w : width[column];
+        }
     }
 }
 
@@ -116,30 +148,37 @@ int grid_width(const struct grid *t)
     return sum;
 }
 
-void grid_console(const struct grid *t, const char *indent, FILE *out)
+/* Spaces are owed until text follows: none at a line's end. */
+static void console_line(const struct grid *t, const char *indent, const int *width, size_t row,
+                         int line, FILE *out)
 {
-    int width[GRID_COLUMNS],
-        owed = 0; /* spaces are owed until text follows: none at a line's end */
-    widths(t, width);
-    for (size_t i = 0; i < t->cells_used; i++) {
-        const char *text = t->cells[i];
-        int column = (int)(i % (size_t)t->columns), space = width[column] - text_width(text);
-        if (text[0] == LINE_MARK) {
-            fprintf(out, "%s%s\n", indent, text + 1);
-            i += (size_t)t->columns - 1;
-            continue;
-        }
+    int owed = 0;
+    for (int column = 0; column < t->columns; column++) {
+        struct span part = line_of(t, row + (size_t)column, line);
+        int space = width[column] - span_width(part);
         owed += column ? t->gap : text_width(indent);
         owed += t->right[column] ? space : 0;
-        if (*text) {
-            fprintf(out, "%*s%s", owed, "", text);
+        if (part.n) {
+            fprintf(out, "%*s%.*s", owed, "", (int)part.n, part.text);
             owed = 0;
         }
         owed += t->right[column] ? 0 : space;
-        if (column == t->columns - 1) {
-            fputc('\n', out);
-            owed = 0;
-        }
+    }
+    fputc('\n', out);
+}
+
+void grid_console(const struct grid *t, const char *indent, FILE *out)
+{
+    size_t columns = (size_t)t->columns;
+    int width[GRID_COLUMNS];
+    widths(t, width);
+    for (size_t row = 0; row + columns <= t->cells_used; row += columns) {
+        if (t->cells[row][0] == LINE_MARK)
+            fprintf(out, "%s%s\n", indent, t->cells[row] + 1);
+        else
+            console_line(t, indent, width, row, 0, out);
+        if (row == 0 && t->split)
+            console_line(t, indent, width, row, 1, out);
     }
 }
 
@@ -157,12 +196,14 @@ void grid_blocks(const struct grid *t, const char *indent, int width, FILE *out)
                 break;
             }
             bool named = c > 0 && *head; /* the first column names the row itself */
-            int takes = text_width(text) + (named ? text_width(head) + 1 : 0) + 2;
-            if (at == 0 || at + takes > width) {
+            int takes = text_width(text) + (named ? text_width(head) + 1 : 0);
+            if (at == 0 || at + 2 + takes > width) {
                 fprintf(out, "%s%s%s", at ? "\n" : "", indent, at || c ? "    " : "");
                 at = text_width(indent) + (c ? 4 : 0);
+            } else {
+                at += fprintf(out, "  ");
             }
-            fprintf(out, "%s%s%s  ", named ? head : "", named ? " " : "", text);
+            fprintf(out, "%s%s%s", named ? head : "", named ? " " : "", text);
             at += takes;
         }
         fputc('\n', out);

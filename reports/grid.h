@@ -17,6 +17,7 @@ struct grid {
     bool right[GRID_COLUMNS];
     char **cells; /* row after row; the first is the head */
     int gap;      /* blanks between columns on the console */
+    bool split;   /* heads in two lines, cut at an underscore; console only */
     bool failed;  /* memory ran out */
 };
 

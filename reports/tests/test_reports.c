@@ -145,6 +145,57 @@ static bool fits(const char *text, int width)
     return true;
 }
 
+static bool prints(void (*print)(const struct grid *grid, FILE *out), const struct grid *grid,
+                   const char *want)
+{
+    char got[512] = "";
+    FILE *file = tmpfile();
+    if (!file)
+        return false;
+    print(grid, file);
+    rewind(file);
+    got[fread(got, 1, sizeof got - 1, file)] = 0;
+    fclose(file);
+    if (strcmp(got, want) != 0)
+        printf("# %s\n", got);
+    return strcmp(got, want) == 0;
+}
+static void print_console(const struct grid *grid, FILE *out) { grid_console(grid, "  ", out); }
+static void print_blocks(const struct grid *grid, FILE *out)
+{
+    grid_blocks(grid, "  ", 24, out);
+}
+
+static void test_grid(void)
+{
+    static const char *const cells[] = { "alibi", "7", "8", "9", "rope", "10", "", "12" };
+    struct grid grid;
+    grid_begin(&grid, "kernel|avx512_bf16|sleef_avx512|>libm");
+    for (int i = 0; i < 8; i++)
+        grid_cell(&grid, "%s", cells[i]);
+    require(prints(print_console, &grid,
+                   "  kernel  avx512_bf16  sleef_avx512  libm\n"
+                   "  alibi   7            8                9\n"
+                   "  rope    10                           12\n"),
+            "grid: columns are aligned");
+    grid.split = true;
+    grid.gap = 1;
+    require(grid_width(&grid) == 25 && prints(print_console, &grid,
+                                              "  kernel avx512 sleef_ libm\n"
+                                              "         _bf16  avx512\n"
+                                              "  alibi  7      8         9\n"
+                                              "  rope   10              12\n"),
+            "grid: heads in two lines are cut where they are widest");
+    require(prints(print_blocks, &grid,
+                   "  alibi  avx512_bf16 7\n"
+                   "      sleef_avx512 8\n"
+                   "      libm 9\n"
+                   "  rope  avx512_bf16 10\n"
+                   "      libm 12\n"),
+            "grid: blocks are broken at the width, without blanks at the end");
+    grid_end(&grid);
+}
+
 static void test_console(const json_t *records)
 {
     char *text = rendered("console", records, 132);
@@ -359,6 +410,7 @@ int main(int argc, char **argv)
     test_records(records);
     test_refusals();
     test_query(records);
+    test_grid();
     test_console(records);
     test_markdown(records);
     test_csv(records);
