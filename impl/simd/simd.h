@@ -24,8 +24,9 @@
  *                                              f32, rounded once from it, as in half.h
  *   vf_gather_n(base, index, n)                base[index[k]] in lane k; int32_t *index, none
  *                                              negative
- *   vf_stream(p, v)                            store past the caches, p on a multiple of its
- *   size vf_streams()                               whether vf_stream is more than a store
+ *   vf_stream(p, v)                            store past the caches, p on a multiple of the
+ *                                              vector's size
+ *   vf_streams()                               whether vf_stream is more than a store
  *   stream_end()                               makes such stores visible in order
  *   vf_load2_n(p, n, &a, &b)                   a[i] = p[2i], b[i] = p[2i+1], n pairs
  *   vf_store2_n(p, a, b, n)                    the reverse
