@@ -67,8 +67,10 @@ static const char modernbert[] = JSON({
     "global_attn_every_n_layers" : 3
 });
 
-#define T5_NOTE        "T5 has no longest position; it was trained on n_positions, or 512"
-#define CONVOLUTIONS   "Its layers of convolution have no rotation"
+#define T5_NOTE "T5 has no longest position; it was trained on n_positions, or 512"
+#define LFM2_NOTE                                                                              \
+    "Its layers of convolution have no rotation.  A member `theta`, which releases before 5 "  \
+    "prefer to rope_theta, is not read"
 #define DEEPSEEK_NOTE  "With mscale_all_dim its code scales attention scores, too: not covered"
 #define LAYERS_WITHOUT "Its layers of linear attention have no rotation"
 
@@ -156,7 +158,7 @@ static const struct model_type types[] = {
     { "arcee", ROPE_HALF, 0, THETA, NULL },
     { "bitnet", ROPE_HALF, 0, BASE(500000), NULL },
     { "dots1", ROPE_HALF, 0, THETA, NULL },
-    { "lfm2", ROPE_HALF, 0, BASE(1000000), CONVOLUTIONS },
+    { "lfm2", ROPE_HALF, 0, BASE(1000000), LFM2_NOTE },
     { "starcoder2", ROPE_HALF, 0, THETA, NULL },
     { "stablelm", ROPE_HALF, 0, SHARE(0.25), NULL },
     { "eurobert", ROPE_HALF, ENCODER, THETA, NULL },
