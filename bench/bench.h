@@ -5,7 +5,7 @@
 #ifndef POSENC_BENCH_H
 #define POSENC_BENCH_H
 
-#include "../conformance/problem.h"
+#include "conformance/problem/problem.h"
 
 struct bench_case {
     char id[96]; /* kernel/dtype/profile/shape, e.g. rope_half/f32/given/llama-3.1-8b-decode */

@@ -4,7 +4,7 @@
 #ifndef POSENC_BUFFERS_H
 #define POSENC_BUFFERS_H
 
-#include "../conformance/problem.h"
+#include "conformance/problem/problem.h"
 
 /* 64-byte aligned, present (written once, not with zeros), and each buffer at another offset
  * within its page: tensors that all begin on a page make loads wait for unrelated stores 4 KiB

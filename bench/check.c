@@ -2,7 +2,7 @@
  * Outputs of a call against scalar and against the oracle; the limits are derived in check.h.
  */
 #include "check.h"
-#include "../conformance/oracle.h"
+#include "conformance/oracle/oracle.h"
 
 #include <math.h>
 #include <stdio.h>

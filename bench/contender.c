@@ -2,7 +2,7 @@
  * What a call's roof reads and writes, and how a team runs either.
  */
 #include "contender.h"
-#include "../conformance/storage.h"
+#include "conformance/problem/storage.h"
 #include "slice.h"
 
 #include <stdlib.h>

@@ -27,7 +27,7 @@
 #include "contender.h"
 #include "emulation.h"
 #include "gbench.h"
-#include "../reports/stats.h"
+#include "reports/statistics/stats.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -25,7 +25,7 @@
  */
 #define _GNU_SOURCE
 #include "bench.h"
-#include "../conformance/storage.h"
+#include "conformance/problem/storage.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * its positions, slopes or table columns is a call of its own.
  */
 #include "slice.h"
-#include "../conformance/storage.h"
+#include "conformance/problem/storage.h"
 
 void share_of(int64_t total, int64_t grain, int member, int n, int64_t *begin, int64_t *end)
 {

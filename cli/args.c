@@ -4,7 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "args.h"
-#include "../conformance/problem.h"
+#include "conformance/problem/problem.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -5,7 +5,7 @@
 #ifndef POSENC_CLI_DATA_H
 #define POSENC_CLI_DATA_H
 
-#include "../conformance/vectors.h"
+#include "conformance/readers/vectors.h"
 #include "args.h"
 
 /* Loads the golden vectors and says on stderr which.  EXIT_FINE or, told, EXIT_USAGE. */

@@ -3,8 +3,8 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "emit.h"
-#include "../bench/emulation.h"
-#include "../reports/env.h"
+#include "bench/emulation.h"
+#include "reports/env.h"
 #include "topics.h"
 
 #include <math.h>

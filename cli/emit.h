@@ -4,10 +4,10 @@
 #ifndef POSENC_EMIT_H
 #define POSENC_EMIT_H
 
-#include "../bench/bench.h"
-#include "../conformance/engine.h"
-#include "../conformance/models/model.h"
-#include "../reports/records.h"
+#include "bench/bench.h"
+#include "conformance/engine/engine.h"
+#include "conformance/models/model.h"
+#include "reports/records.h"
 #include "select.h"
 
 struct emit_run {

@@ -2,8 +2,8 @@
  * Error of rope_table against position, see errors.h.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../conformance/oracle.h"
-#include "../conformance/storage.h"
+#include "conformance/oracle/oracle.h"
+#include "conformance/problem/storage.h"
 #include "errors.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #ifndef POSENC_CLI_ERRORS_H
 #define POSENC_CLI_ERRORS_H
 
-#include "../reports/plot.h"
+#include "reports/plot.h"
 #include "select.h"
 
 enum {

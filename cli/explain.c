@@ -3,10 +3,10 @@
  * it; what is not the id of a case is looked up among the topics.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../conformance/engine.h"
-#include "../conformance/names.h"
-#include "../conformance/oracle.h"
-#include "../conformance/vectors_fields.h"
+#include "conformance/engine/engine.h"
+#include "conformance/engine/spelling.h"
+#include "conformance/oracle/oracle.h"
+#include "conformance/readers/vectors_fields.h"
 #include "data.h"
 #include "explain.h"
 #include "select.h"

@@ -3,7 +3,7 @@
  * source, the mistakes that are made with it and what catches each, and the models that use it.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../conformance/models/model.h"
+#include "conformance/models/model.h"
 #include "explain.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static const struct broken {
     const char *name, *kernel, *suite, *what;
 } broken_kernels[] = {
 #define BROKEN(name, kernel, signature, suite, what) { #name, #kernel, #suite, what },
-#include "../conformance/broken/broken.def"
+#include "conformance/broken/broken.def"
 };
 enum { N_BROKEN = sizeof broken_kernels / sizeof *broken_kernels };
 

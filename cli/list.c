@@ -2,9 +2,9 @@
  * posenc list: what exists, what runs here, and why not.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../bench/bench.h"
-#include "../conformance/models/model.h"
-#include "../conformance/vectors.h"
+#include "bench/bench.h"
+#include "conformance/models/model.h"
+#include "conformance/readers/vectors.h"
 #include "data.h"
 #include "select.h"
 #include "topics.h"

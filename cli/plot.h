@@ -4,7 +4,7 @@
 #ifndef POSENC_CLI_PLOT_H
 #define POSENC_CLI_PLOT_H
 
-#include "../reports/plot.h"
+#include "reports/plot.h"
 #include "outputs.h"
 
 /* One picture of `data`, as the functions of reports/plot.h. */

@@ -8,7 +8,7 @@
  * the tokens.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../conformance/problem.h"
+#include "conformance/problem/problem.h"
 #include "plot.h"
 #include "select.h"
 

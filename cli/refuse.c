@@ -2,7 +2,7 @@
  * How the program says no, see args.h.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../conformance/names.h"
+#include "conformance/engine/spelling.h"
 #include "args.h"
 
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * render results that were saved.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../reports/plot.h"
+#include "reports/plot.h"
 #include "errors.h"
 #include "work.h"
 

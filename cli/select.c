@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "select.h"
-#include "../conformance/problem.h"
+#include "conformance/problem/problem.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef POSENC_CLI_SELECT_H
 #define POSENC_CLI_SELECT_H
 
-#include "../bench/bench.h"
+#include "bench/bench.h"
 #include "args.h"
 
 enum { N_DTYPES = BENCH_DTYPES };

@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "spec.h"
-#include "../conformance/problem.h"
+#include "conformance/problem/problem.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #ifndef POSENC_CLI_SPEC_H
 #define POSENC_CLI_SPEC_H
 
-#include "../conformance/models/model.h"
+#include "conformance/models/model.h"
 #include "args.h"
 
 struct cli_spec {

@@ -2,8 +2,8 @@
  * The command line -> one call of a table kernel -> its numbers, see table.h.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../conformance/problem.h"
-#include "../conformance/storage.h"
+#include "conformance/problem/problem.h"
+#include "conformance/problem/storage.h"
 #include "select.h"
 #include "spec.h"
 #include "table.h"

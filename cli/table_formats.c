@@ -2,8 +2,8 @@
  * Table -> csv, npy, safetensors, see table.h.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../conformance/npy.h"
-#include "../conformance/storage.h"
+#include "conformance/readers/npy.h"
+#include "conformance/problem/storage.h"
 #include "table.h"
 
 #include <stdlib.h>

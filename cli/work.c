@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "work.h"
-#include "../bench/emulation.h"
+#include "bench/emulation.h"
 #include "data.h"
 #include "emit.h"
 #include "progress.h"

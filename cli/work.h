@@ -5,12 +5,12 @@
 #ifndef POSENC_CLI_WORK_H
 #define POSENC_CLI_WORK_H
 
-#include "../conformance/engine.h"
-#include "../conformance/models/model.h"
-#include "../conformance/vectors.h"
-#include "../reports/env.h"
-#include "../reports/records.h"
-#include "../reports/render.h"
+#include "conformance/engine/engine.h"
+#include "conformance/models/model.h"
+#include "conformance/readers/vectors.h"
+#include "reports/env.h"
+#include "reports/records.h"
+#include "reports/render.h"
 #include "outputs.h"
 #include "select.h"
 

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "posenc.h"
+#include <posenc.h>
 
 #if defined(__x86_64__) || defined(__i386__)
 #include "cpu_x86.h"

@@ -5,7 +5,7 @@
 #ifndef POSENC_INTERNAL_H
 #define POSENC_INTERNAL_H
 
-#include "posenc.h"
+#include <posenc.h>
 
 #if defined(__FAST_MATH__)
 #error "posenc's promises need IEEE arithmetic: do not build it with -ffast-math"

@@ -8,7 +8,7 @@
  * loops.def, storing what is stated there.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../../reports/records.h"
+#include "reports/records.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef POSENC_LOOPS_H
 #define POSENC_LOOPS_H
 
-#include "../../impl/internal.h"
+#include "impl/internal.h"
 
 /* Numbers are members, not constants: nothing may be folded that a kernel does not know either. */
 struct loop {

@@ -4,7 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "broken.h"
 
-#include "storage.h"
+#include "conformance/problem/storage.h"
 #include "wide.h"
 
 #include <math.h>

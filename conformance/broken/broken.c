@@ -15,11 +15,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "broken.h"
 
-#include "engine.h"
+#include "conformance/engine/engine.h"
 #include "everywhere.h"
 #include "functions.h"
-#include "inputs.h"
-#include "vectors.h"
+#include "conformance/problem/inputs.h"
+#include "conformance/readers/vectors.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

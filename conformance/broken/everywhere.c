@@ -7,7 +7,7 @@
 
 #include "broken.h"
 
-#include "storage.h"
+#include "conformance/problem/storage.h"
 
 #include <fenv.h>
 #include <math.h>

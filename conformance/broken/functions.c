@@ -5,7 +5,7 @@
 #include "functions.h"
 
 #include "broken.h"
-#include "storage.h"
+#include "conformance/problem/storage.h"
 
 #include <math.h>
 #include <stdlib.h>

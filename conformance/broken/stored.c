@@ -4,7 +4,7 @@
  */
 #include "everywhere.h"
 
-#include "storage.h"
+#include "conformance/problem/storage.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "broken.h"
 
-#include "storage.h"
+#include "conformance/problem/storage.h"
 #include "wide.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  */
 #include "broken.h"
 
-#include "storage.h"
+#include "conformance/problem/storage.h"
 #include "wide.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  */
 #include "wide.h"
 
-#include "storage.h"
+#include "conformance/problem/storage.h"
 
 #include <math.h>
 #include <stdlib.h>

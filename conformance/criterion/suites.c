@@ -8,8 +8,8 @@
  */
 #include "backends.h"
 
-#include "engine.h"
-#include "vectors.h"
+#include "conformance/engine/engine.h"
+#include "conformance/readers/vectors.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void on_result(void *user, const struct conf_result *r)
 }
 
 #ifdef WITH_BROKEN_KERNEL /* the test of this runner: it must fail */
-#include "broken.h"
+#include "conformance/broken/broken.h"
 
 const struct posenc_backend *broken_base;
 

@@ -5,7 +5,7 @@
  * published figures; refusals, which write nothing.  Biases and initial values:
  * builders_values.c.
  *
- * ALiBi's slopes and T5's thresholds are checked by `golden --library` and known.c.
+ * ALiBi's slopes and T5's thresholds are checked by `golden --library` and published.c.
  */
 #include "builders.h"
 

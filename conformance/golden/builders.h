@@ -4,7 +4,7 @@
 #ifndef POSENC_GOLDEN_BUILDERS_H
 #define POSENC_GOLDEN_BUILDERS_H
 
-#include "posenc.h"
+#include <posenc.h>
 
 #include <stdbool.h>
 

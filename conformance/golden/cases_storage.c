@@ -4,7 +4,7 @@
  * References are f64 rounded to odd, so one tensor serves every type that holds the inputs:
  * those rounded to bf16 are f16 and f32 values too, but for special ones, which are either
  * type's own.  What a case promises by its flags (ties, subnormals, overflow, that two
- * roundings differ from one) known_storage.c counts.
+ * roundings differ from one) published_storage.c counts.
  */
 #include "cases_storage.h"
 

@@ -3,7 +3,7 @@
  * them, tables of every certified plan, every golden case.
  */
 #include "certify.h"
-#include "fixed.h"
+#include "conformance/oracle/fixed.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * The bytes depend on the cases alone.
  */
 #include "numbers.h"
-#include "safetensors.h"
+#include "conformance/readers/safetensors.h"
 
 #include <errno.h>
 #include <stdio.h>

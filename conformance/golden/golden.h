@@ -4,8 +4,8 @@
 #ifndef POSENC_GOLDEN_H
 #define POSENC_GOLDEN_H
 
-#include "oracle.h"
-#include "vectors_fields.h"
+#include "conformance/oracle/oracle.h"
+#include "conformance/readers/vectors_fields.h"
 
 #include <mpfr.h>
 

@@ -1,8 +1,8 @@
 /*
  * packvectors DIR OUT: the folder of golden vectors, every hash checked, as one flat pack
- * (vectors_pack.c has its layout).  Exit: 0, or 2 and a message; OUT is then not written.
+ * (readers/pack.c has its layout).  Exit: 0, or 2 and a message; OUT is then not written.
  */
-#include "vectors_fields.h"
+#include "conformance/readers/vectors_fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "folder.h"
-#include "npy.h"
-#include "vectors_fields.h"
+#include "conformance/readers/npy.h"
+#include "conformance/readers/vectors_fields.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -21,7 +21,7 @@
 #ifndef POSENC_MODEL_H
 #define POSENC_MODEL_H
 
-#include "../../bench/bench.h"
+#include "bench/bench.h"
 
 enum { MODEL_ERROR = 2048, MODEL_NOTES = 1024, MODEL_MAX_PARTS = 4, MODEL_MAX_CASES = 48 };
 

@@ -2,8 +2,8 @@
  * Every built-in model on every backend that runs here: a few rows of each of its calls against
  * the oracle, at the first positions and the last, on both sides of a change of frequencies.
  */
-#include "../../reports/tests/tap.h"
-#include "../engine.h"
+#include "reports/tests/tap.h"
+#include "conformance/engine/engine.h"
 #include "model.h"
 
 #include <string.h>

@@ -4,4 +4,4 @@
 #define TEMPLATE_NAME        "avx2"
 #define TEMPLATE_NEEDS       "avx2 fma f16c"
 #define TEMPLATE_DESCRIPTION "the templates with 8 lanes"
-#include "../kernels/template.h"
+#include "impl/kernels/template.h"

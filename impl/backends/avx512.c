@@ -4,4 +4,4 @@
 #define TEMPLATE_NAME        "avx512"
 #define TEMPLATE_NEEDS       "avx512f avx512bw avx512dq avx512vl avx2 fma f16c"
 #define TEMPLATE_DESCRIPTION "the templates with 16 lanes"
-#include "../kernels/template.h"
+#include "impl/kernels/template.h"

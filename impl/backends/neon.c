@@ -4,4 +4,4 @@
 #define TEMPLATE_NAME        "neon"
 #define TEMPLATE_NEEDS       "neon"
 #define TEMPLATE_DESCRIPTION "the templates with 4 lanes"
-#include "../kernels/template.h"
+#include "impl/kernels/template.h"

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "../kernels/common.h"
-#include "../kernels/storage.h"
+#include "impl/kernels/common.h"
+#include "impl/kernels/storage.h"
 
 /* Element i is read and written at index i only, in place or not.  (Without vectors clang would
  * warn that it has none.) */

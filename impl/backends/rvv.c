@@ -4,4 +4,4 @@
 #define TEMPLATE_NAME        "rvv"
 #define TEMPLATE_NEEDS       "v"
 #define TEMPLATE_DESCRIPTION "the templates with as many lanes as a vector register has"
-#include "../kernels/template.h"
+#include "impl/kernels/template.h"

@@ -5,4 +5,4 @@
 #define TEMPLATE_NEEDS   ""
 #define TEMPLATE_DESCRIPTION                                                                   \
     "the templates with one lane; fma() is a call where the CPU lacks it"
-#include "../kernels/template.h"
+#include "impl/kernels/template.h"

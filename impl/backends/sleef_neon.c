@@ -13,4 +13,4 @@
         *(cosine) = both.y;                                                                    \
         *(sine) = both.x;                                                                      \
     } while (0)
-#include "../kernels/sleef.h"
+#include "impl/kernels/sleef.h"

@@ -4,4 +4,4 @@
 #define TEMPLATE_NAME        "sve"
 #define TEMPLATE_NEEDS       "sve sve_pow2"
 #define TEMPLATE_DESCRIPTION "the templates with as many lanes as the CPU has"
-#include "../kernels/template.h"
+#include "impl/kernels/template.h"

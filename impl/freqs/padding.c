@@ -9,7 +9,7 @@
  * Reference: facebookresearch/fairseq fairseq/utils.py, make_positions; Hugging Face
  * modeling_roberta.py, create_position_ids_from_input_ids.
  */
-#include "../internal.h"
+#include "impl/internal.h"
 
 /* One row; written where positions is not NULL.  Whether each is in [0, 2^31). */
 static bool positions_of_row(int64_t tokens, const uint8_t *mask, int64_t padding_idx,

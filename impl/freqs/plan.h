@@ -4,7 +4,7 @@
 #ifndef POSENC_PLAN_H
 #define POSENC_PLAN_H
 
-#include "../internal.h"
+#include "impl/internal.h"
 #include "dd.h"
 
 /* Frequencies in real mathematics: what does not depend on the pair, computed once. */

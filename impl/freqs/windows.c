@@ -11,7 +11,7 @@
  * WindowAttention; Bao et al. 2106.08254, Hugging Face modeling_beit.py,
  * generate_relative_position_index.
  */
-#include "../internal.h"
+#include "impl/internal.h"
 
 enum { MOST_SIDE = 256 };
 

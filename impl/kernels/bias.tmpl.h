@@ -14,7 +14,7 @@
 #ifndef POSENC_BIAS_TMPL_H
 #define POSENC_BIAS_TMPL_H
 
-#include "../simd/simd.h"
+#include "impl/simd/simd.h"
 #include "storage.h"
 
 /* call(type, ...) with the type a constant. */

@@ -6,7 +6,7 @@
 #ifndef POSENC_KERNELS_COMMON_H
 #define POSENC_KERNELS_COMMON_H
 
-#include "../internal.h"
+#include "impl/internal.h"
 
 /* Of a time: without its fraction. */
 static inline int64_t posenc_position(const struct posenc_positions *p, int64_t b, int64_t t)

@@ -19,7 +19,7 @@
 #ifndef POSENC_SINCOS_TMPL_H
 #define POSENC_SINCOS_TMPL_H
 
-#include "../simd/simd.h"
+#include "impl/simd/simd.h"
 #include "common.h"
 
 /* cos and sin of r, |r| <= pi/4 (1 + 2^-40): the Taylor series, coefficients 1/k! rounded to

@@ -8,8 +8,8 @@
 #ifndef POSENC_KERNELS_STORAGE_H
 #define POSENC_KERNELS_STORAGE_H
 
-#include "../internal.h"
-#include "../simd/half.h"
+#include "impl/internal.h"
+#include "impl/simd/half.h"
 
 #define STORAGE_INLINE static inline __attribute__((always_inline))
 
@@ -49,7 +49,7 @@ STORAGE_INLINE void posenc_put(enum posenc_dtype type, void *row, int64_t i, flo
 }
 
 #ifdef POSENC_SIMD
-#include "../simd/simd.h"
+#include "impl/simd/simd.h"
 
 /* Elements i ... i + n - 1, n at most the lanes: with all of them known at compile time, one
  * whole vector. */

@@ -17,7 +17,7 @@
 
 #include <riscv_vector.h>
 
-#include "../internal.h" /* POSENC_PLAN_PAD */
+#include "impl/internal.h" /* POSENC_PLAN_PAD */
 
 typedef vfloat32m1_t vf;
 typedef vfloat64m2_t vd;

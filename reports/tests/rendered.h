@@ -2,7 +2,7 @@
 #ifndef POSENC_TESTS_RENDERED_H
 #define POSENC_TESTS_RENDERED_H
 
-#include "../render.h"
+#include "reports/render.h"
 
 #include <stdbool.h>
 #include <stdio.h>

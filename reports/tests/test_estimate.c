@@ -4,7 +4,7 @@
  * test_reports.c.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../estimate.h"
+#include "reports/estimate.h"
 #include "rendered.h"
 #include "tap.h"
 

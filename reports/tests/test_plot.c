@@ -2,8 +2,8 @@
  * Pictures: whole or not there at all, and what is printed beside them.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../plot.h"
-#include "../records.h"
+#include "reports/plot.h"
+#include "reports/records.h"
 #include "tap.h"
 
 #include <math.h>

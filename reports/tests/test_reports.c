@@ -4,9 +4,9 @@
  * cannot run here.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "../env.h"
-#include "../grid.h"
-#include "../query.h"
+#include "reports/env.h"
+#include "reports/grid.h"
+#include "reports/query.h"
 #include "rendered.h"
 #include "tap.h"
 

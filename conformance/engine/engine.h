@@ -1,0 +1,73 @@
+/*
+ * The conformance engine: cases x backends -> results.  libc only, so that it runs on any
+ * target.
+ */
+#ifndef POSENC_ENGINE_H
+#define POSENC_ENGINE_H
+
+#include "conformance/problem/problem.h"
+
+struct vectors;
+
+enum conf_status {
+    CONF_PASS,
+    CONF_FAIL,
+    CONF_CRASH,
+    CONF_UNSUPPORTED,
+    CONF_SKIPPED,
+    CONF_WEAK
+};
+extern const char *const conf_status_name[];
+
+struct conf_result {
+    char id[96]; /* case id, [a-z0-9_./-] */
+    enum posenc_kernel kernel;
+    const char *suite;   /* vectors, accuracy, memory, properties, digests */
+    const char *profile; /* exact, hf_f32, given */
+    const struct posenc_backend *backend;
+    enum conf_status status;
+    char reason[200];   /* why it failed, was skipped, ... */
+    const char *metric; /* exact, ulp, pair_ulp, abs; NULL when the case has no error */
+    double max, limit;
+    char witness[96]; /* "position 497577 pair 317" */
+    float got;
+    double want;
+    const char *range;    /* of positions, "2^20": the budget row; NULL when it has none */
+    const char *coverage; /* exhaustive, searched, sampled */
+    uint64_t checked, misrounded; /* values compared, and how many were not correctly rounded */
+};
+typedef void conf_sink(void *user, const struct conf_result *result);
+
+struct conf_options {
+    bool full;               /* all cases and dense scans; else the quick set */
+    bool exhaustive;         /* every position below 2^20 of the model's frequencies */
+    bool no_accuracy;        /* leave that suite out: in an emulator its scans take too long */
+    const char *suite;       /* only this suite; NULL: all */
+    const char *case_glob;   /* fnmatch on the case id; NULL: all */
+    const char *except_glob; /* these not, which an emulator gets wrong; NULL: none */
+    bool kernels[POSENC_KERNEL_COUNT]; /* none set: all */
+    const struct problem *problem;     /* --model: check these problems too */
+    size_t n_problems;
+    const char *budgets_path; /* budgets file to read; NULL: the built-in one */
+    const struct vectors
+        *vectors; /* golden vectors, loaded by the caller; NULL: that suite is skipped */
+};
+/* The number of failed or crashed results. */
+size_t conf_run(const struct posenc_backend *const *backends, size_t n,
+                const struct conf_options *options, conf_sink *sink, void *user);
+
+/* Reads the limits from a file, or the built-in ones; 0, or -1 with a message in error (512
+ * bytes). */
+int budgets_read(const char *path, char *error);
+
+/* Lowers the limits of a budgets file to the largest errors among these results (rounded up to
+ * three digits), with their witnesses; never raises one.  Keeps order and comments, replaces
+ * the file at once.  The number of limits lowered, or -1 with a message in error (512
+ * bytes). */
+int budgets_update(const char *path, const struct conf_result *results, size_t n, char *error);
+
+/* The digest cases of a backend: id and SHA-256 of the outputs, which makes digests.txt. */
+void conf_digests(const struct posenc_backend *backend,
+                  void (*line)(void *user, const char *id, const char *sha256), void *user);
+
+#endif

@@ -1,0 +1,439 @@
+/*
+ * Metrics and witnesses: see judge.h.
+ */
+#include "judge.h"
+#include "conformance/problem/guard.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const range_name[N_RANGES] = { "2^10", "2^17", "2^20", "2^24", "2^31" };
+
+const char *const range_id[N_RANGES] = { "p2e10", "p2e17", "p2e20", "p2e24", "p2e31" };
+
+int64_t range_end(int range)
+{
+    static const int exponent[N_RANGES] = { 10, 17, 20, 24, 31 };
+    return INT64_C(1) << exponent[range];
+}
+
+int range_of(int64_t position)
+{
+    int range = 0;
+    while (range < N_RANGES - 1 &&
+           (position >= range_end(range) || -position >= range_end(range)))
+        range++;
+    return range;
+}
+
+static bool is_table(enum posenc_kernel kernel)
+{
+    return strcmp(kernel_stage(kernel), "table") == 0;
+}
+
+const char *profile_name(const struct problem *problem)
+{
+    return kernel_has_plan(problem->kernel) ? profile_names[problem->freqs.profile] : "given";
+}
+
+enum posenc_dtype output_dtype(const struct problem *problem)
+{
+    bool sums = kernel_signature(problem->kernel) == SIGNATURE_learned_grad;
+    return sums ? POSENC_F32 : problem->dtype;
+}
+
+static int problem_range(const struct problem *p)
+{
+    int range = 0;
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t t = 0; t < p->tokens; t++) {
+            for (int axis = 0; axis < problem_axes(p); axis++) {
+                int r = range_of((int64_t)problem_time(p, b, t, axis));
+                range = r > range ? r : range;
+            }
+        }
+    return range;
+}
+
+const struct budget *table_budget(const char *table, const struct posenc_backend *backend,
+                                  const char *profile, int range)
+{
+    const struct budget *own = budget_find(table, backend->family, profile, range_name[range]);
+    return own ? own : budget_find(table, "libm", profile, range_name[range]);
+}
+
+/* What scales an absolute limit: half an ulp grows with the binade of the scaled values. */
+static double power_above(double scale)
+{
+    double power = 1.0;
+    while (power < scale && power < 0x1p100)
+        power *= 2.0;
+    return power;
+}
+
+static bool power_of_two(double scale)
+{
+    int exponent;
+    return frexp(scale, &exponent) == 0.5;
+}
+
+/* The f32 profiles round the sine, then its product with a scale.  A sine within L ulp of the
+ * real one is k = floor(L + 1/2) steps at most from the correctly rounded one; in ulp of the
+ * product a step counts for less than 2 (1 where the scale is a power of two). */
+static double scaled_limit(double limit) { return 2.0 * floor(limit + 0.5) + 0.5; }
+
+void compare_next(struct comparison *c, const struct call *call,
+                  const struct posenc_backend *backend, int range)
+{
+    enum posenc_kernel kernel = call->problem.kernel;
+    c->call = call;
+    c->stored = output_dtype(&call->problem);
+    if (kernel_signature(kernel) == SIGNATURE_rope) {
+        c->how = COMPARE_PAIR;
+        c->limit = backend->fused ? 1.5 : 2.0;
+    }
+    if (!kernel_has_plan(kernel))
+        return;
+    int at = range < 0 ? problem_range(&call->problem) : range;
+    const char *table = is_table(kernel) ? posenc_kernel_name(kernel) : "sinusoidal";
+    const struct budget *budget =
+        table_budget(table, backend, profile_name(&call->problem), at);
+    c->range = range_name[at];
+    c->no_budget = !budget;
+    if (!budget)
+        return;
+    double scale = kernel_signature(kernel) == SIGNATURE_sinusoidal
+                       ? fabs(call->problem.scale)
+                       : posenc_freqs_view(call->freqs).attention_factor;
+    bool absolute = strcmp(budget->metric, "abs") == 0;
+    c->how = is_table(kernel) ? absolute ? COMPARE_ABS : COMPARE_ULP : COMPARE_SUM;
+    if (absolute)
+        c->limit = budget->limit * power_above(scale);
+    else if (call->problem.freqs.profile == POSENC_EXACT || power_of_two(scale))
+        c->limit = budget->limit;
+    else
+        c->limit = scaled_limit(budget->limit);
+    c->table_abs = absolute ? c->limit : 0.0;
+}
+
+void compare_begin(struct comparison *c)
+{
+    *c = (struct comparison){ .how = COMPARE_EXACT, .ratio = -1.0 };
+}
+
+/* Puts the place of the worst value into words while its call is there. */
+void compare_settle(struct comparison *c)
+{
+    if (c->fresh)
+        describe_place(c->call, c->output, c->row, c->column, c->witness, sizeof c->witness);
+    c->fresh = false;
+    c->call = NULL;
+}
+
+static double spacing(double value) { return ulp_of(POSENC_F32, fabs(value)); }
+
+static uint32_t bits(float value)
+{
+    uint32_t b;
+    memcpy(&b, &value, sizeof b);
+    return b;
+}
+
+/* Unequal classes are infinitely wrong; -1 when classes do not decide. */
+static double class_error(const struct comparison *c, float got, double want, double mass)
+{
+    bool same = false;
+    if (bits(got) == CALL_CANARY)
+        return (double)INFINITY;
+    if (isnan(want) || isnan(got))
+        same = isnan(want) && isnan(got);
+    else if (isinf(want) || isinf(got))
+        same = (double)got == want;
+    else if (want == 0.0 && c->how == COMPARE_PAIR && mass > 0.0)
+        return -1.0; /* products that cancel: what is left of their roundings */
+    else if (want == 0.0 && c->how == COMPARE_SUM && got != 0.0f)
+        return -1.0; /* a sum that cancels */
+    else if (want == 0.0)
+        same = got == 0.0f && (signbit(got) != 0) == (signbit(want) != 0);
+    else
+        return -1.0;
+    return same ? 0.0 : (double)INFINITY;
+}
+
+/* What an f32 result is held to: its error in a unit. */
+struct measure {
+    double unit, limit;
+};
+
+/* Of x x_scale + v, in ulp of the larger term. */
+static struct measure measure_sum(const struct comparison *c, double x, double want)
+{
+    double product = x * (double)c->call->problem.x_scale, value = want - product;
+    double table = c->table_abs > 0.0 ? c->table_abs : c->limit * spacing(value);
+    double unit = spacing(fmax(fabs(product), fabs(value)));
+    return (struct measure){ unit,
+                             (table + 0.5 * spacing(value) + 0.5 * spacing(want)) / unit };
+}
+
+/* The power of two above what xPos scales a value by: where a limit is absolute, it scales with
+ * the binade. */
+static double xpos_binade(const struct call *call, int64_t r, int64_t pair)
+{
+    const struct problem *p = &call->problem;
+    const struct posenc_freqs_spec *f = &p->freqs;
+    if (f->xpos_scale_base == 0.0)
+        return 1.0;
+    double zeta = (2.0 * (double)pair + 0.4 * (double)f->dim) / (1.4 * (double)f->dim);
+    double position = problem_time(p, r / p->tokens, r % p->tokens, 0);
+    double power = (position - f->xpos_centre) / f->xpos_scale_base;
+    return exp2(ceil(log2(zeta) * (f->xpos_inverse ? -power : power)));
+}
+
+static struct measure measure_of(const struct comparison *c, int64_t r, int64_t column,
+                                 double want, double mass)
+{
+    int64_t width = c->call->outputs[0].width;
+    switch (c->how) {
+    case COMPARE_ABS:
+        return (struct measure){ 1.0, c->limit * xpos_binade(c->call, r, column) };
+    case COMPARE_PAIR:
+        return (struct measure){ spacing(mass > 0.0 ? mass : want), c->limit };
+    case COMPARE_SUM:
+        return measure_sum(c, (double)c->call->x[r * width + column], want);
+    case COMPARE_EXACT:
+    case COMPARE_ULP:
+        break;
+    }
+    return (struct measure){ spacing(want), c->limit };
+}
+
+/* Whether a channel of a rotation is copied. */
+static bool is_copied(const struct comparison *c, int64_t column)
+{
+    const struct problem *p = &c->call->problem;
+    return c->how == COMPARE_PAIR &&
+           (column < p->rotary_offset || column >= p->rotary_offset + p->rotary_dim);
+}
+
+/* Error and limit of one value; *right: whether it is the correctly rounded one.  A type's own
+ * overflow is no difference of classes. */
+static struct stored_error judge(const struct comparison *c, int64_t r, int64_t column,
+                                 float got, double want, double mass, bool *right)
+{
+    struct stored_error e = { class_error(c, got, want, mass), c->limit };
+    *right = isnan(want) ? isnan(got) != 0 : bits(got) == bits(odd_to_type(c->stored, want));
+    if (is_copied(c, column)) {
+        *right = bits(got) == bits(c->call->x[r * c->call->outputs[0].width + column]);
+        e.error = *right ? 0.0 : (double)INFINITY;
+    } else if (*right && (c->how == COMPARE_EXACT || isinf(got))) {
+        e.error = 0.0;
+    } else if (c->stored != POSENC_F32 && (e.error < 0.0 || isinf(got))) {
+        struct measure f32 = measure_of(c, r, column, want, mass);
+        e = stored_error(c->stored, got, want,
+                         c->how == COMPARE_EXACT ? 0.0 : f32.limit * f32.unit);
+    } else if (e.error < 0.0) {
+        struct measure f32 = measure_of(c, r, column, want, mass);
+        e = (struct stored_error){ fabs((double)got - want) / f32.unit, f32.limit };
+    }
+    return e;
+}
+
+static void compare_one(struct comparison *c, int o, int64_t r, int64_t column, float got,
+                        double want, double mass)
+{
+    bool right;
+    struct stored_error e = judge(c, r, column, got, want, mass, &right);
+    c->checked++;
+    c->misrounded += !right;
+    double ratio = e.error == 0.0 ? 0.0 : e.error / e.limit;
+    if (ratio > c->ratio || (ratio == c->ratio && e.error > c->error)) {
+        c->ratio = ratio;
+        c->fresh = true;
+        c->output = o;
+        c->row = r;
+        c->column = column;
+        c->got = got;
+        c->want = want;
+        c->error = e.error;
+        c->error_limit = e.limit;
+    }
+}
+
+void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
+                    const double *want, const double *mass)
+{
+    const float *got = call_row(c->call, o, r);
+    for (int64_t i = 0; i < n; i++)
+        compare_one(c, o, r, column + i, got[column + i], want[i],
+                    mass ? mass[i] : fabs(want[i]));
+}
+
+int64_t widest(const struct call *call)
+{
+    int64_t most = 0;
+    for (int o = 0; o < call->n_outputs; o++)
+        most = call->outputs[o].width > most ? call->outputs[o].width : most;
+    return most;
+}
+
+/* The status, and the parameter it is about where the library named one. */
+static void say_refusal(struct conf_result *result, const char *what, enum posenc_status status,
+                        const struct posenc_error *error)
+{
+    int n = snprintf(result->reason, sizeof result->reason, "%s: %s", what,
+                     posenc_status_string(status));
+    if (error->what && n > 0 && (size_t)n < sizeof result->reason)
+        snprintf(result->reason + n, sizeof result->reason - (size_t)n, " (%s is %g)",
+                 error->what, error->value);
+}
+
+bool run_call(struct call *call, struct suite_run *run, const struct problem *problem,
+              struct conf_result *result)
+{
+    enum posenc_status status = call_create(call, problem, NULL);
+    result->status = CONF_FAIL;
+    if (status != POSENC_OK) {
+        say_refusal(result, "the call was not made", status, &call->error);
+        return false;
+    }
+    struct guarded guarded = guarded_run(call, run->backend, NULL);
+    if (!guarded.crashed && guarded.status == POSENC_OK) {
+        result->status = CONF_PASS;
+        return true;
+    }
+    if (guarded.crashed) {
+        result->status = CONF_CRASH;
+        snprintf(result->reason, sizeof result->reason, "%s", guarded.reason);
+    } else
+        say_refusal(result, "refused", guarded.status, &call->error);
+    call_destroy(call);
+    return false;
+}
+
+bool compare_problem(struct comparison *c, struct suite_run *run, const struct problem *problem,
+                     int range, struct conf_result *result)
+{
+    struct call call;
+    if (!run_call(&call, run, problem, result))
+        return false;
+    compare_next(c, &call, run->backend, range);
+    struct oracle *oracle = oracle_create(&call);
+    int64_t width = widest(&call);
+    double *want = malloc((size_t)width * 2 * sizeof *want), *mass = want ? want + width : NULL;
+    bool ready = oracle && want;
+    for (int o = 0; ready && o < call.n_outputs; o++)
+        for (int64_t r = 0; r < call.outputs[o].rows; r++) {
+            oracle_row(oracle, o, r, want, mass);
+            compare_values(c, o, r, 0, call.outputs[o].width, want, mass);
+        }
+    if (!ready) {
+        result->status = CONF_FAIL;
+        snprintf(result->reason, sizeof result->reason, "out of memory");
+    }
+    compare_settle(c);
+    free(want);
+    oracle_destroy(oracle);
+    call_destroy(&call);
+    return ready;
+}
+
+/* The pair a column belongs to, and whether it is the second of the pair's two columns. */
+struct column {
+    int64_t pair;
+    bool second;
+};
+
+/* Sections of several axes lie side by side, each in the layout. */
+static struct column column_of(const struct problem *p, int64_t column)
+{
+    int64_t first = 0, half = p->freqs.dim / 2;
+    if (p->layout == POSENC_INTERLEAVED)
+        return (struct column){ column / 2, column % 2 == 1 };
+    for (int axis = 0; axis < 3 && p->freqs.mrope_section[0]; axis++) {
+        half = p->freqs.mrope_section[axis];
+        if (column < 2 * (first + half))
+            break;
+        first += half;
+    }
+    int64_t own = column - 2 * first;
+    return (struct column){ half ? first + own % half : 0, own >= half };
+}
+
+static void describe_angle(const struct problem *p, int o, int64_t b, int64_t t, int64_t column,
+                           char *text, size_t size)
+{
+    bool rotary = kernel_signature(p->kernel) == SIGNATURE_rope_table;
+    struct column at = rotary ? (struct column){ column, o == 0 } : column_of(p, column);
+    bool cosine = rotary || p->layout != POSENC_COS_SIN ? at.second : !at.second;
+    int64_t position = problem_axis_position(p, b, t, oracle_axis(&p->freqs, at.pair));
+    snprintf(text, size, "position %" PRId64 " pair %" PRId64 " %s of dim %" PRId64 " theta %g",
+             position, at.pair, cosine ? "cos" : "sin", p->freqs.dim, p->freqs.rope_theta);
+}
+
+void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
+                    size_t size)
+{
+    const struct problem *p = &call->problem;
+    const struct posenc_tensor *t = &call->outputs[o].tensor;
+    int64_t i2 = r % t->shape[2], i1 = r / t->shape[2] % t->shape[1],
+            i0 = r / t->shape[2] / t->shape[1];
+    enum signature s = kernel_signature(p->kernel);
+    if (kernel_on_scores(p->kernel)) {
+        snprintf(text, size, "batch %" PRId64 " head %" PRId64 " query %" PRId64 " %s %" PRId64,
+                 i0, i1, i2, s == SIGNATURE_relative_sum ? "column" : "key", column);
+        return;
+    }
+    if (kernel_has_plan(p->kernel))
+        describe_angle(p, o, i0, i1, column, text, size);
+    else if (s == SIGNATURE_learned_grad)
+        snprintf(text, size, "row %" PRId64 " column %" PRId64, r, column);
+    else if (s == SIGNATURE_rope)
+        snprintf(text, size,
+                 "batch %" PRId64 " token %" PRId64 " head %" PRId64 " channel %" PRId64, i0,
+                 i1, i2, column);
+    else
+        snprintf(text, size, "batch %" PRId64 " token %" PRId64 " column %" PRId64, i0, i1,
+                 column);
+}
+
+void compare_end(struct comparison *c, struct conf_result *result)
+{
+    static const char *const metric[] = { "exact", "ulp", "abs", "pair_ulp", "pair_ulp" };
+    bool narrow = c->stored != POSENC_F32,
+         table = c->how == COMPARE_ULP || c->how == COMPARE_ABS;
+    result->metric = narrow && c->how != COMPARE_EXACT ? "ulp" : metric[c->how];
+    result->checked = c->checked;
+    result->misrounded = c->misrounded;
+    result->range = table && !narrow ? c->range : NULL; /* a budget is of f32 results */
+    result->status = CONF_FAIL;
+    compare_settle(c);
+    if (c->no_budget) {
+        snprintf(result->reason, sizeof result->reason, "no budget for %s %s %s",
+                 posenc_kernel_name(result->kernel), result->profile, c->range);
+        return;
+    }
+    if (!c->checked) {
+        snprintf(result->reason, sizeof result->reason, "no value was compared");
+        return;
+    }
+    result->max = c->error;
+    result->limit = c->error_limit;
+    result->got = c->got;
+    result->want = c->want;
+    snprintf(result->witness, sizeof result->witness, "%s", c->witness);
+    /* Values rounded to odd are known to 2^-28 ulp only. */
+    if (c->how == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26) {
+        result->status = CONF_PASS;
+        return;
+    }
+    if (bits(c->got) == CALL_CANARY)
+        snprintf(result->reason, sizeof result->reason, "not written, want %a, at %s", c->want,
+                 result->witness);
+    else
+        snprintf(result->reason, sizeof result->reason,
+                 "got %a want %a error %.4g %s limit %.4g at %s", (double)c->got, c->want,
+                 c->error, result->metric, c->error_limit, result->witness);
+}

@@ -1,0 +1,95 @@
+/*
+ * Comparing the outputs of a call with what they should be: one metric and one limit for each
+ * kind of kernel, the worst value with its place, the count of values not correctly rounded.
+ *
+ * Classes come first: a NaN, an infinity, a zero the signs of whose products are certain, must
+ * be the same (any NaN for a NaN; a value the kernel left unwritten is none).  Then the total
+ * error, the half ulp of rounding included:
+ *
+ *   tables          ulp, or abs where the budget says so (no promise near zeros)
+ *   rotations       pair_ulp: at most 1.5 with one product fused, 2 without (both provable);
+ *                   channels that do not turn are copies, the same bits
+ *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit of its own for every
+ *                   value (below)
+ *   all others      exact: the correctly rounded result, to the bit
+ *
+ * Stored in 16 bits the first three are measured in ulp of the type, with a limit of its own
+ * for every value: the farthest that an f32 result within the limit above can be rounded to,
+ * 0.5 and a little where the f32 error is small.  All others are the correctly rounded f32
+ * result, rounded once more, to the bit.
+ *
+ * The sum of a correctly rounded table value v and a product, rounded once, is off by
+ * ulp(sum)/2; a backend whose table may be L ulp from real mathematics adds (L + 1/2) ulp(v).
+ * That the sum equals build-then-add with the backend's own table is a property, to the bit.
+ */
+#ifndef POSENC_JUDGE_H
+#define POSENC_JUDGE_H
+
+#include "suite.h"
+
+enum compare_how { COMPARE_EXACT, COMPARE_ULP, COMPARE_ABS, COMPARE_PAIR, COMPARE_SUM };
+
+struct comparison {
+    const struct call *call;
+    enum compare_how how; /* of the f32 result */
+    enum posenc_dtype stored;
+    const char *range; /* of positions; NULL where there are none */
+    double limit;      /* of the metric */
+    double table_abs;  /* of the table inside a sum, where that limit is absolute */
+    bool no_budget;
+    uint64_t checked, misrounded;
+    double ratio; /* error / limit of the worst value, which is the next five */
+    int output;
+    int64_t row, column;
+    float got;
+    double want, error, error_limit;
+    bool fresh;       /* the worst value is of this call and its place has no words yet */
+    char witness[96]; /* its place */
+};
+
+/* Name of the range a position falls into: below 2^10, 2^17, 2^20, 2^24, 2^31. */
+enum { N_RANGES = 5 };
+extern const char *const range_name[N_RANGES]; /* "2^10" */
+extern const char *const range_id[N_RANGES];   /* "p2e10", for case ids */
+int range_of(int64_t position);
+int64_t range_end(int range);
+
+/* The budget of a table kernel.  A family without rows of its own (a plug-in) is held to
+ * libm's. */
+const struct budget *table_budget(const char *table, const struct posenc_backend *backend,
+                                  const char *profile, int range);
+
+void compare_begin(struct comparison *c);
+/* The next call to compare: of the same kernel, profile and range.  `range` -1 is that of the
+ * farthest position of its problem.  compare_settle() before the call is destroyed. */
+void compare_next(struct comparison *c, const struct call *call,
+                  const struct posenc_backend *backend, int range);
+void compare_settle(struct comparison *c);
+/* n values of row r of output o from a column on.  mass: see oracle.h; NULL unless the kernel
+ * rotates. */
+void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
+                    const double *want, const double *mass);
+
+/* Every row of one call against the oracle.  False, and a result that says why, when it cannot
+ * be made, is refused or faults. */
+bool compare_problem(struct comparison *c, struct suite_run *run, const struct problem *problem,
+                     int range, struct conf_result *result);
+/* Makes and runs a call; false, and a failed or crashed result, when that does not work. */
+bool run_call(struct call *call, struct suite_run *run, const struct problem *problem,
+              struct conf_result *result);
+/* The largest row of outputs. */
+int64_t widest(const struct call *call);
+
+/* Metric, error, limit, witness and status of a result; its id, kernel and suite are the
+ * caller's. */
+void compare_end(struct comparison *c, struct conf_result *result);
+
+/* The type the outputs of a problem are stored in. */
+enum posenc_dtype output_dtype(const struct problem *problem);
+
+const char *profile_name(const struct problem *problem); /* or given */
+/* "position 497577 pair 317 sin of dim 768 theta 10000", "batch 0 token 3 head 1 channel 8" */
+void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
+                    size_t size);
+
+#endif

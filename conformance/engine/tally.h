@@ -1,0 +1,64 @@
+/*
+ * A tally gathers what many calls showed about one property of one kernel into one result: the
+ * number of checks, and the first that failed with the problem it failed on.
+ */
+#ifndef POSENC_TALLY_H
+#define POSENC_TALLY_H
+
+#include "conformance/problem/guard.h"
+#include "suite.h"
+
+struct tally {
+    struct suite_run *run;
+    const struct problem *problem; /* named in the reason of a failure; or NULL */
+    struct conf_result result;
+    bool selected, skipped;
+};
+
+/* The case "<kernel>/<dtype>/<suite>/<property>"; not `selected` when options leave it out. */
+void tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
+                 enum posenc_dtype dtype, const char *suite, const char *property);
+/* Counts a check; returns `ok`.  The first that is not keeps its reason. */
+__attribute__((format(printf, 3, 4))) bool require(struct tally *t, bool ok, const char *format,
+                                                   ...);
+/* The call went through: no fault, control bits as before, and the status is OK. */
+bool require_clean(struct tally *t, const struct guarded *g);
+bool require_same_bits(struct tally *t, const float *got, const float *want, int64_t n,
+                       const char *what);
+bool require_within(struct tally *t, double got, double want, double bound, const char *what);
+void tally_skip(struct tally *t, const char *reason);
+/* Reports the result.  A tally without a single check has failed: it was meant to check
+ * something. */
+void tally_end(struct tally *t);
+
+/* The shape of a problem in a few words, e.g. "tokens 3 dim 17 pad 5". */
+void problem_describe(const struct problem *p, char *text, size_t size);
+
+/* f32 bits, and back. */
+uint32_t bits_of(float value);
+float of_bits(uint32_t bits);
+
+/* The activations a call reads (in place: also writes); data NULL where the kernel has none. */
+struct posenc_tensor *call_x(struct call *call);
+struct posenc_tensor *call_out(struct call *call);          /* rope_table: cos */
+struct posenc_positions *call_positions(struct call *call); /* NULL: has none */
+
+/* A dense copy of outputs. */
+struct copy {
+    int n;
+    int64_t rows[2], width[2];
+    float *data[2];
+};
+bool copy_outputs(struct copy *copy, const struct call *call);
+void copy_free(struct copy *copy);
+const float *copy_row(const struct copy *copy, int o, int64_t r);
+bool require_same_copy(struct tally *t, const struct copy *got, const struct copy *want,
+                       const char *what);
+
+/* Makes the call in plain memory, edits it when `edit` is given, runs it, copies its outputs.
+ * False, with the tally failed, when it cannot be made or run; then *copy is empty. */
+typedef void call_edit(struct call *call, const void *user);
+bool run_problem(struct tally *t, const struct problem *p, call_edit *edit, const void *user,
+                 struct copy *copy);
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * Published figures of relative positions: the window index of Swin, the buckets of DeBERTa;
+ * that products of xPos rows depend on the distance alone; and whether cases of sums depend on
+ * their order, without which a kernel that sums otherwise would pass them.
+ */
+#include "published.h"
+
+#include <math.h>
+#include <string.h>
+
+static void known_windows(void)
+{
+    static const int swin[4][4] = {
+        { 4, 3, 1, 0 }, { 5, 4, 2, 1 }, { 7, 6, 4, 3 }, { 8, 7, 5, 4 }
+    };
+    struct problem p = problem_blank(POSENC_KERNEL_window_bias);
+    p.window_height = p.window_width = 2;
+    for (int64_t q = 0; q < 4; q++)
+        for (int64_t k = 0; k < 4; k++)
+            require_near((double)reference_window_row(&p, q, k), swin[q][k], 0,
+                         "Swin, a window of 2 x 2");
+    p.window_class = true;
+    require_near((double)reference_window_row(&p, 0, 1), 9, 0, "BEiT, class token as query");
+    require_near((double)reference_window_row(&p, 1, 0), 10, 0, "BEiT, class token as key");
+    require_near((double)reference_window_row(&p, 0, 0), 11, 0, "BEiT, class token twice");
+    require_near((double)reference_window_row(&p, 1, 2), 3, 0, "BEiT, tokens");
+}
+
+/* Buckets of 256 up to 512; 512 has bucket 256, which the table of 512 columns lacks. */
+static void known_deberta(void)
+{
+    static const int64_t published[][2] = { { -512, -256 }, { -511, -255 }, { -256, -192 },
+                                            { 0, 0 },       { 128, 128 },   { 129, 129 },
+                                            { 256, 192 },   { 510, 255 },   { 511, 255 },
+                                            { 512, 255 } };
+    for (size_t k = 0; k < sizeof published / sizeof *published; k++)
+        require_near((double)reference_deberta_column(published[k][0], 256, 512),
+                     (double)published[k][1] + 256, 0, "DeBERTa-v3, a column");
+}
+
+/* Of a query at m and a key at n: zeta^((m - n) / scale_base) cos((m - n) omega). */
+static void xpos_product(const struct reference_plan *query, const struct reference_plan *key,
+                         int64_t pair, int64_t m, int64_t n)
+{
+    const struct posenc_freqs_spec *spec = query->spec;
+    const double d = (double)spec->dim, zeta = (2 * (double)pair + 0.4 * d) / (1.4 * d);
+    double qs, qc, ks, kc;
+    reference_sincos(query, pair, (double)m, 1, &qs, &qc);
+    reference_sincos(key, pair, (double)n, 1, &ks, &kc);
+    const double scale = pow(zeta, (double)(m - n) / spec->xpos_scale_base);
+    const double angle = (double)(m - n) * mpfr_get_d(query->omega[pair], MPFR_RNDN);
+    require_near((qc * kc + qs * ks) / scale, cos(angle), 1e-12, "product of xPos rows");
+    require_near((qs * kc - qc * ks) / scale, sin(angle), 1e-12, "product of xPos rows");
+}
+
+static void known_xpos(void)
+{
+    struct posenc_freqs_spec queries = POSENC_FREQS_SPEC, keys;
+    struct reference_plan query, key;
+    queries.dim = 64;
+    queries.xpos_scale_base = 512;
+    queries.xpos_centre = 1024;
+    keys = queries;
+    keys.xpos_inverse = true;
+    reference_plan_init(&query, &queries);
+    reference_plan_init(&key, &keys);
+    for (int64_t pair = 0; pair < 32; pair++)
+        for (int64_t m = 0; m < 2048; m += 500)
+            xpos_product(&query, &key, pair, m, 3 * m % 2048);
+    reference_plan_clear(&query);
+    reference_plan_clear(&key);
+}
+
+/* ---- Order of sums ---- */
+
+/* A sum of the inputs that `row` takes, from the last to the first. */
+static double descending(const struct call *call, int64_t row, int64_t column)
+{
+    const struct problem *p = &call->problem;
+    const int64_t width = call->outputs[0].width;
+    const bool gradient = kernel_signature(p->kernel) == SIGNATURE_learned_grad;
+    double sum = p->accumulate ? (double)call->table[row * width + column] : 0;
+    if (gradient) {
+        for (int64_t t = p->batch * p->tokens - 1; t >= 0; t--)
+            if (problem_position(p, t / p->tokens, t % p->tokens) == row)
+                sum = reference_add_f32(sum, (double)call->x[t * width + column]);
+        return sum;
+    }
+    for (int64_t j = p->keys - 1; j >= 0; j--)
+        if (reference_column(p, row % p->queries, j) == column)
+            sum = reference_add_f32(sum, (double)call->x[row * p->keys + j]);
+    return sum;
+}
+
+static void order_matters(const struct vector_case *c)
+{
+    struct call call;
+    int64_t other = 0;
+    if (call_create(&call, &c->problem, &memory_plain) != POSENC_OK)
+        return;
+    for (int64_t i = 0; i < c->rows[0] * c->width[0]; i++)
+        other += descending(&call, i / c->width[0], i % c->width[0]) != c->want[0][i];
+    require_that(other > 0, "a sum that depends on its order", c->id);
+    call_destroy(&call);
+}
+
+void known_relative(const struct golden *golden)
+{
+    known_windows();
+    known_deberta();
+    known_xpos();
+    for (size_t i = 0; i < golden->vectors.n; i++)
+        if (strstr(golden->vectors.cases[i].flags, "Order"))
+            order_matters(&golden->vectors.cases[i]);
+}

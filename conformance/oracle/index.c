@@ -1,0 +1,154 @@
+/*
+ * Which bucket, row or column belongs to a query and a key: the oracle's own, in exact
+ * integers.
+ *
+ * References: Raffel et al. 1910.10683 (T5); Liu et al. 2103.14030 (Swin); Bao et al.
+ * 2106.08254 with Hugging Face modeling_beit.py; He et al. 2006.03654 with
+ * modeling_deberta_v2.py; Shaw et al. 1803.02155; Dai et al. 1901.02860, appendix B.
+ */
+#include "rows.h"
+
+#include <stdlib.h>
+
+/* ---- Powers that may be integers ---- */
+
+static uint64_t power_mod(uint64_t base, int64_t exponent, uint64_t prime)
+{
+    uint64_t power = 1;
+    for (base %= prime; exponent > 0; exponent >>= 1) {
+        if (exponent & 1)
+            power = (uint64_t)((u128)power * base % prime);
+        base = (uint64_t)((u128)base * base % prime);
+    }
+    return power;
+}
+
+/* Whether n^all = most^k exact^(all - k), decided modulo two primes of 61 bits: asked only
+ * where the logarithms agree to 2^-200. */
+static bool same_power(int64_t n, int64_t most, int64_t exact, int64_t k, int64_t all)
+{
+    static const uint64_t primes[] = { 2305843009213693951, 2305843009213693921 };
+    for (int i = 0; i < 2; i++) {
+        const uint64_t left = power_mod((uint64_t)n, all, primes[i]);
+        const uint64_t a = power_mod((uint64_t)most, k, primes[i]);
+        const uint64_t b = power_mod((uint64_t)exact, all - k, primes[i]);
+        if (left != (uint64_t)((u128)a * b % primes[i]))
+            return false;
+    }
+    return true;
+}
+
+/* exact (most/exact)^(k/all), 0 <= k <= all: the integer below it, and whether it is that
+ * integer. */
+static int64_t floor_power(int64_t most, int64_t exact, int64_t k, int64_t all, bool *whole)
+{
+    const struct big base = big_log(big_integer(exact));
+    const struct big span = big_subtract(big_log(big_integer(most)), base);
+    const struct big step = big_divide(big_multiply(span, big_integer(k)), big_integer(all));
+    const struct big value = big_exp(big_add(base, step));
+    const struct big tiny = big_multiply(value, big_double(0x1p-200));
+    const int64_t n = big_floor(big_add(value, tiny));
+    const bool tie = big_compare(big_subtract(value, big_integer(n)), tiny) < 0;
+    *whole = tie && same_power(n, most, exact, k, all);
+    return tie && !*whole && big_compare(value, big_integer(n)) < 0 ? n - 1 : n;
+}
+
+/* ---- T5 ---- */
+
+/* Bucket exact + k begins at the least n with log(n/exact)/log(most/exact) (all) >= k, that is
+ * n >= exact (most/exact)^(k/all). */
+bool create_thresholds(struct oracle *oracle)
+{
+    const struct problem *problem = &oracle->call->problem;
+    const int64_t buckets = problem->num_buckets / (problem->bidirectional ? 2 : 1);
+    const int64_t exact = buckets / 2, all = buckets - exact;
+    oracle->n_thresholds = buckets;
+    oracle->thresholds = calloc((size_t)buckets, sizeof *oracle->thresholds);
+    if (!oracle->thresholds)
+        return false;
+    for (int64_t b = 0; b < buckets; b++) {
+        oracle->thresholds[b] = (int32_t)b;
+        if (b <= exact)
+            continue;
+        bool whole;
+        const int64_t n =
+            floor_power(problem->max_distance, exact > 0 ? exact : 1, b - exact, all, &whole);
+        oracle->thresholds[b] = (int32_t)(whole ? n : n + 1);
+    }
+    return true;
+}
+
+/* ---- Windows ---- */
+
+int64_t window_row(const struct problem *problem, int64_t query, int64_t key)
+{
+    const int64_t height = problem->window_height, width = problem->window_width;
+    const int64_t rows = (2 * height - 1) * (2 * width - 1);
+    if (problem->window_class) {
+        if (query == 0 || key == 0)
+            return query == 0 && key == 0 ? rows + 2 : query == 0 ? rows : rows + 1;
+        query--;
+        key--;
+    }
+    const int64_t down = query / width - key / width, right = query % width - key % width;
+    return (down + height - 1) * (2 * width - 1) + right + width - 1;
+}
+
+/* ---- Columns by relative position ---- */
+
+static int64_t clip(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+/* Ends of the buckets beyond m = buckets/2: m + k holds |d| up to m ((max - 1)/m)^(k/(m - 1)),
+ * k = 1 ... m - 1; the last of them is max - 1.  NULL when memory runs out. */
+static int64_t *deberta_ends(const struct problem *problem)
+{
+    const int64_t m = problem->num_buckets / 2;
+    int64_t *ends = calloc((size_t)m + 1, sizeof *ends);
+    for (int64_t k = 1; ends && k < m; k++) {
+        bool whole;
+        ends[k] = floor_power(problem->max_distance - 1, m, k, m - 1, &whole);
+    }
+    return ends;
+}
+
+/* What lies beyond the last end is clipped to the outermost column whatever its bucket. */
+static int64_t deberta_column(const struct problem *problem, const int64_t *ends, int64_t d)
+{
+    const int64_t m = problem->num_buckets / 2, far = d < 0 ? -d : d;
+    const int64_t span = m > 0 ? 2 * m : problem->max_distance;
+    int64_t bucket = far;
+    if (m > 0 && far > m) {
+        int64_t k = 1;
+        while (k < m && far > ends[k])
+            k++;
+        bucket = m + k;
+    }
+    return clip((d < 0 ? -bucket : bucket) + span, 0, 2 * span - 1);
+}
+
+bool create_columns(struct oracle *oracle)
+{
+    const struct problem *p = &oracle->call->problem;
+    const int64_t n = p->queries + p->keys - 1;
+    const bool deberta = p->relative == RELATIVE_DEBERTA;
+    int64_t *ends = deberta ? deberta_ends(p) : NULL;
+    oracle->columns = calloc((size_t)(n > 0 ? n : 1), sizeof *oracle->columns);
+    const bool made = oracle->columns && (!deberta || ends);
+    for (int64_t i = 0; made && i < n; i++) {
+        const int64_t apart = i - (p->keys - 1); /* query index - key index */
+        const int64_t most = p->max_distance, d = apart + p->query_offset;
+        int64_t column;
+        if (deberta)
+            column = deberta_column(p, ends, d);
+        else if (p->relative == RELATIVE_SHAW)
+            column = clip(-d, -most, most) + most;
+        else
+            column = clip(p->keys - 1 - (apart + p->keys - p->queries), 0, p->keys - 1);
+        oracle->columns[i] = (int32_t)column;
+    }
+    free(ends);
+    return made;
+}

@@ -1,0 +1,196 @@
+/*
+ * What each row of an output should be.  Tables come from integer phases (tables.c),
+ * what queries give keys from integers (scores.c); sums of products of f32 values are
+ * formed from exact products and rounded to odd.
+ */
+#include "rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- Rows by signature ---- */
+
+/* Position of the token of row r, where each token has `per_token` rows. */
+static int64_t row_position(const struct problem *problem, int64_t r, int64_t per_token)
+{
+    const int64_t token = r / per_token;
+    return problem_position(problem, token / problem->tokens, token % problem->tokens);
+}
+
+/* The two channels of pair i. */
+struct channels {
+    int64_t a, b;
+};
+
+static struct channels channels_of(const struct problem *problem, int64_t i)
+{
+    const int64_t from = problem->rotary_offset, half = problem->rotary_dim / 2;
+    return problem->kernel == POSENC_KERNEL_rope_half
+               ? (struct channels){ from + i, from + i + half }
+               : (struct channels){ from + 2 * i, from + 2 * i + 1 };
+}
+
+static void row_rope(const struct oracle *oracle, int64_t r, double *want, double *mass)
+{
+    const struct call *call = oracle->call;
+    const struct problem *problem = &call->problem;
+    const int64_t half = problem->rotary_dim / 2;
+    const int64_t row = row_position(problem, r, problem->heads) * half;
+    const float *x = call->x + r * problem->dim;
+    for (int64_t k = 0; k < problem->dim; k++) {
+        want[k] = (double)x[k];
+        if (mass)
+            mass[k] = fabs(want[k]);
+    }
+    for (int64_t i = 0; i < half; i++) {
+        const struct channels at = channels_of(problem, i);
+        const double c = (double)call->cos[row + i];
+        const double s = (double)call->sin[row + i] * (problem->transpose ? -1.0 : 1.0);
+        const double x0 = (double)x[at.a], x1 = (double)x[at.b];
+        want[at.a] = add_to_odd(x0 * c, -(x1 * s));
+        want[at.b] = add_to_odd(x1 * c, x0 * s);
+        if (mass) {
+            mass[at.a] = fmax(fabs(x0 * c), fabs(x1 * s));
+            mass[at.b] = fmax(fabs(x1 * c), fabs(x0 * s));
+        }
+    }
+}
+
+/* Casts keep a compiler from contracting, and change nothing: products of two f32 are exact in
+ * f64, and a sum of two f32 rounded to f64 first rounds to the same f32. */
+static float unfused(float a, float b, float c, float d)
+{
+    const float ab = (float)((double)a * (double)b), cd = (float)((double)c * (double)d);
+    return (float)((double)ab + (double)cd);
+}
+
+void oracle_row_unfused(const struct call *call, int64_t r, float *out)
+{
+    const struct problem *problem = &call->problem;
+    const int64_t half = problem->rotary_dim / 2;
+    const int64_t row = row_position(problem, r, problem->heads) * half;
+    const float *x = call->x + r * problem->dim;
+    for (int64_t k = 0; k < problem->dim; k++)
+        out[k] = x[k];
+    for (int64_t i = 0; i < half; i++) {
+        const struct channels at = channels_of(problem, i);
+        const float c = call->cos[row + i];
+        const float s = problem->transpose ? -call->sin[row + i] : call->sin[row + i];
+        out[at.a] = unfused(x[at.a], c, -x[at.b], s);
+        out[at.b] = unfused(x[at.b], c, x[at.a], s);
+    }
+}
+
+static void row_learned(const struct oracle *oracle, int64_t r, int64_t width, double *want)
+{
+    const struct call *call = oracle->call;
+    const float *row = call->table + row_position(&call->problem, r, 1) * width;
+    for (int64_t k = 0; k < width; k++)
+        want[k] = (double)row[k];
+}
+
+/* The rows of x whose position is r, one f32 add after the other. */
+static void row_learned_grad(const struct oracle *oracle, int64_t r, int64_t width,
+                             double *want)
+{
+    const struct call *call = oracle->call;
+    const struct problem *problem = &call->problem;
+    for (int64_t k = 0; k < width; k++)
+        want[k] = problem->accumulate ? (double)call->table[r * width + k] : 0.0;
+    for (int64_t t = 0; t < problem->batch * problem->tokens; t++)
+        for (int64_t k = 0; row_position(problem, t, 1) == r && k < width; k++)
+            want[k] = (double)add_f32((float)want[k], call->x[t * width + k]);
+}
+
+/* Every *_add: one fma of the input and the value that the table kernel would have stored. */
+static void add_input(const struct call *call, int64_t r, int64_t width, double *want)
+{
+    const float *x = call->x + r * width;
+    const double x_scale = (double)call->problem.x_scale;
+    for (int64_t k = 0; k < width; k++)
+        want[k] = add_to_odd((double)x[k] * x_scale, (double)odd_to_f32(want[k]));
+}
+
+/* Of whose x the output is nothing but sums. */
+static bool sums_input(enum signature signature)
+{
+    return signature == SIGNATURE_learned_grad || signature == SIGNATURE_relative_sum;
+}
+
+void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass)
+{
+    const struct call *call = oracle->call;
+    const int64_t width = call->outputs[o].width;
+    switch (oracle->signature) {
+    case SIGNATURE_sinusoidal:
+        row_sinusoidal(oracle, r, width, want);
+        break;
+    case SIGNATURE_learned:
+        row_learned(oracle, r, width, want);
+        break;
+    case SIGNATURE_rope_table:
+        row_rope_table(oracle, o, r, want);
+        break;
+    case SIGNATURE_rope:
+        row_rope(oracle, r, want, mass);
+        return;
+    case SIGNATURE_learned_grad:
+        row_learned_grad(oracle, r, width, want);
+        break;
+    case SIGNATURE_alibi:
+        row_alibi(oracle, r, width, want);
+        break;
+    case SIGNATURE_t5:
+        row_t5(oracle, r, width, want);
+        break;
+    case SIGNATURE_distance:
+        row_distance(oracle, r, width, want);
+        break;
+    case SIGNATURE_window:
+        row_window(oracle, r, width, want);
+        break;
+    case SIGNATURE_relative:
+        row_relative(oracle, r, width, want);
+        break;
+    case SIGNATURE_relative_sum:
+        row_relative_sum(oracle, r, width, want);
+        break;
+    }
+    if (call->x && !sums_input(oracle->signature))
+        add_input(call, r, width, want);
+    for (int64_t k = 0; mass && k < width; k++)
+        mass[k] = fabs(want[k]);
+}
+
+/* ---- Creation ---- */
+
+struct oracle *oracle_create(const struct call *call)
+{
+    struct oracle *oracle = calloc(1, sizeof *oracle);
+    if (!oracle)
+        return NULL;
+    oracle->call = call;
+    oracle->signature = kernel_signature(call->problem.kernel);
+    const enum signature s = oracle->signature;
+    bool made = true;
+    if (s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table)
+        made = create_plan(oracle);
+    else if (s == SIGNATURE_t5)
+        made = create_thresholds(oracle);
+    else if (s == SIGNATURE_relative || s == SIGNATURE_relative_sum)
+        made = create_columns(oracle);
+    if (made)
+        return oracle;
+    oracle_destroy(oracle);
+    return NULL;
+}
+
+void oracle_destroy(struct oracle *oracle)
+{
+    if (!oracle)
+        return;
+    destroy_plan(oracle);
+    free(oracle->thresholds);
+    free(oracle->columns);
+    free(oracle);
+}

@@ -1,0 +1,279 @@
+/*
+ * Inputs of calls, made from numbers.  Their recipe is part of the golden vectors and therefore
+ * fixed:
+ *
+ *     z = mix64(mix64(seed, stream), index)
+ *     stream = 0 for activations x, 1 for a table that is f32 whatever the storage, 2 and 3 for
+ *              the terms c2p and p2c
+ *     sign = bit 63;  exponent = bits 60..62 - 4;  mantissa = bits 0..22
+ *
+ * that is (-1)^sign 2^exponent (1 + mantissa / 2^23): both signs, magnitudes in [2^-4, 2^4),
+ * never zero.  `index` counts the elements in row order.  With `special`, one element in eight
+ * (bits 32..34 zero) is instead, by bits 35..37: NaN, +inf, -inf, +0, -0, a subnormal of each
+ * sign with the same mantissa (its lowest bit set), the least subnormal.
+ *
+ * Activations and terms are then rounded to problem.values and to problem.dtype.  Where one of
+ * these is f16 or bf16 (the former counts), the subnormals are that type's, their mantissas the
+ * lowest bits of the same; and where bit 38 is set, it is not infinities and zeros but +what is
+ * just rounded to infinity, -the largest number, and of each sign what is just rounded to zero.
+ *
+ * cos and sin of a rope call are the correctly rounded cos and sin of
+ * (row mod 4096) 10000^(-2i/r), rounded once more where the call stores them as f16 or bf16.
+ *
+ * The recipes of ONNX draw one sequence, numpy.random's after seed(seed), in this order:
+ *
+ *     X           (f32) u, [batch, heads, tokens, head_dim] or [batch, tokens, heads head_dim]
+ *     positions   trunc(rows u), [batch, tokens]; where there are position ids
+ *     sin, cos    (f32) u, [rows, r/2] each: no sines of anything
+ *
+ * u = (a 2^26 + b) / 2^53, a and b the upper 27 and 26 bits of the next two words of MT19937
+ * (Matsumoto and Nishimura 1998, init_genrand and genrand_res53 of their 2002 version).
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "inputs.h"
+#include "conformance/oracle/oracle.h"
+#include "storage.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TABLE_ROWS = 4096 };
+
+uint64_t mix64(uint64_t seed, uint64_t index)
+{
+    uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* The special value of a draw, on its way to a 16-bit type. */
+static float special_narrow(uint64_t z, enum posenc_dtype type)
+{
+    static const struct {
+        uint16_t mantissa;
+        float over, largest, under;
+    } of[] = {
+        [POSENC_F16] = { 0x3ff, 0x1.ffep15f, 0x1.ffcp15f, 0x1p-25f },
+        [POSENC_BF16] = { 0x7f, 0x1.ffp127f, 0x1.fep127f, 0x1p-134f },
+    };
+    const uint16_t mantissa = (uint16_t)((z & of[type].mantissa) | 1);
+    const float subnormal = storage_widen(type, mantissa), least = storage_widen(type, 1);
+    const float ends[8] = {
+        NAN, INFINITY, -INFINITY, 0.0f, -0.0f, subnormal, -subnormal, least
+    };
+    const float edges[8] = { NAN,
+                             of[type].over,
+                             -of[type].largest,
+                             of[type].under,
+                             -of[type].under,
+                             subnormal,
+                             -subnormal,
+                             least };
+    return (z >> 38 & 1 ? edges : ends)[z >> 35 & 7];
+}
+
+static float input(uint64_t z, bool special, enum posenc_dtype type)
+{
+    const uint32_t sign = (uint32_t)(z >> 63) << 31, mantissa = (uint32_t)z & 0x7fffffu;
+    uint32_t bits = sign | (123u + ((uint32_t)(z >> 60) & 7u)) << 23 | mantissa;
+    if (special && (z >> 32 & 7) == 0) {
+        const uint32_t kinds[8] = { 0x7fc00000u,
+                                    0x7f800000u,
+                                    0xff800000u,
+                                    0x00000000u,
+                                    0x80000000u,
+                                    mantissa | 1u,
+                                    0x80000001u | mantissa,
+                                    0x00000001u };
+        if (type != POSENC_F32)
+            return special_narrow(z, type);
+        bits = kinds[z >> 35 & 7];
+    }
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* ---- The recipes of ONNX ---- */
+
+enum { TWISTER_WORDS = 624, TWISTER_MIDDLE = 397 };
+
+struct twister {
+    uint32_t word[TWISTER_WORDS];
+    int next;
+};
+
+static void twister_turn(struct twister *t)
+{
+    for (int i = 0; i < TWISTER_WORDS; i++) {
+        uint32_t *w = t->word,
+                 y = (w[i] & 0x80000000u) | (w[(i + 1) % TWISTER_WORDS] & 0x7fffffffu);
+        w[i] = w[(i + TWISTER_MIDDLE) % TWISTER_WORDS] ^ y >> 1 ^ (y & 1 ? 0x9908b0dfu : 0);
+    }
+    t->next = 0;
+}
+
+static uint32_t twister_word(struct twister *t)
+{
+    if (t->next == TWISTER_WORDS)
+        twister_turn(t);
+    uint32_t y = t->word[t->next++];
+    y ^= y >> 11;
+    y ^= y << 7 & 0x9d2c5680u;
+    y ^= y << 15 & 0xefc60000u;
+    return y ^ y >> 18;
+}
+
+/* u in [0, 1). */
+static double twister_draw(struct twister *t)
+{
+    uint32_t a = twister_word(t) >> 5, b = twister_word(t) >> 6;
+    return ((double)a * 0x1p26 + (double)b) * 0x1p-53;
+}
+
+/* The sequence of a problem from draw `first` on. */
+static void twister_begin(struct twister *t, const struct problem *problem, int64_t first)
+{
+    t->word[0] = (uint32_t)problem->seed;
+    for (uint32_t i = 1; i < TWISTER_WORDS; i++)
+        t->word[i] = 1812433253u * (t->word[i - 1] ^ t->word[i - 1] >> 30) + i;
+    t->next = TWISTER_WORDS;
+    while (first-- > 0)
+        twister_draw(t);
+}
+
+static int64_t draws_of_x(const struct problem *p)
+{
+    return p->batch * p->heads * p->tokens * p->dim;
+}
+
+/* In row order, whatever the order of the draws. */
+static void draw_x(float *to, const struct problem *p)
+{
+    bool heads_first = p->recipe != RECIPE_ONNX_3D;
+    int64_t outer = heads_first ? p->heads : p->tokens,
+            inner = heads_first ? p->tokens : p->heads;
+    struct twister t;
+    twister_begin(&t, p, 0);
+    for (int64_t r = 0; r < p->batch * outer * inner; r++) {
+        int64_t b = r / inner / outer, o = r / inner % outer, i = r % inner,
+                row = (b * inner + i) * outer + o;
+        for (int64_t c = 0; c < p->dim; c++)
+            to[(heads_first ? row : r) * p->dim + c] = (float)twister_draw(&t);
+    }
+}
+
+int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t)
+{
+    struct twister twister;
+    twister_begin(&twister, problem, draws_of_x(problem) + b * problem->tokens + t);
+    return (int64_t)((double)problem->rows * twister_draw(&twister));
+}
+
+static void draw_rotations(const struct problem *p, float *cosines, float *sines)
+{
+    int64_t n = p->rows * (p->rotary_dim / 2),
+            ids = problem_draws_positions(p) ? p->batch * p->tokens : 0;
+    struct twister t;
+    twister_begin(&t, p, draws_of_x(p) + ids);
+    for (int64_t i = 0; i < n; i++)
+        sines[i] = (float)twister_draw(&t);
+    for (int64_t i = 0; i < n; i++)
+        cosines[i] = (float)twister_draw(&t);
+}
+
+void fill_inputs(float *to, int64_t n, const struct problem *p, uint64_t stream)
+{
+    const enum posenc_dtype narrow = p->values != POSENC_F32 ? p->values : p->dtype,
+                            type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
+    const uint64_t key = mix64(p->seed, stream);
+    const bool drawn = p->recipe != RECIPE_MIX && stream == STREAM_X;
+    if (drawn)
+        draw_x(to, p);
+    for (int64_t i = 0; i < n && !drawn; i++)
+        to[i] = input(mix64(key, (uint64_t)i), p->special, type);
+    for (int64_t i = 0; i < n && type != POSENC_F32; i++)
+        to[i] = round_to(p->dtype, round_to(p->values, to[i]));
+}
+
+/* ---- cos and sin of base 10000 ---- */
+
+/* Rows of cos and sin already worked out for one rotary_dim. */
+struct kept {
+    struct kept *next;
+    int64_t half, rows;
+    uint64_t (*turn)[3];
+    float *cos, *sin; /* [TABLE_ROWS, half] */
+};
+
+static struct kept *kept_create(int64_t half)
+{
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    size_t table = (size_t)(TABLE_ROWS * half) * sizeof(float);
+    struct kept *k = calloc(1, sizeof *k);
+    float *f32 = malloc((size_t)half * sizeof *f32);
+    double factor;
+    spec.dim = 2 * half;
+    if (!k || !f32 || !(k->turn = malloc((size_t)half * sizeof *k->turn)) ||
+        !(k->cos = malloc(table)) || !(k->sin = malloc(table)))
+        goto fail;
+    k->half = half;
+    oracle_freqs(&spec, half, k->turn, f32, &factor);
+    free(f32);
+    return k;
+fail:
+    if (k) {
+        free(k->turn);
+        free(k->cos);
+    }
+    free(k);
+    free(f32);
+    return NULL;
+}
+
+/* Copies the first rows of that rotary_dim's table, which is kept between calls and grows to
+ * the most rows asked for: a bench or a suite asks for the same few again and again. */
+static bool rotation_rows(int64_t half, int64_t rows, float *cosines, float *sines)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct kept *all;
+    size_t bytes = (size_t)half * sizeof(float);
+    pthread_mutex_lock(&lock);
+    struct kept *k = all;
+    while (k && k->half != half)
+        k = k->next;
+    if (!k && (k = kept_create(half))) {
+        k->next = all;
+        all = k;
+    }
+    for (; k && k->rows < rows && k->rows < TABLE_ROWS; k->rows++)
+        for (int64_t i = 0; i < half; i++) {
+            double s, c;
+            oracle_sincos_turn(k->turn[i], k->rows, &s, &c);
+            k->cos[k->rows * half + i] = odd_to_f32(c);
+            k->sin[k->rows * half + i] = odd_to_f32(s);
+        }
+    for (int64_t r = 0; k && r < rows; r++) {
+        memcpy(cosines + r * half, k->cos + r % TABLE_ROWS * half, bytes);
+        memcpy(sines + r * half, k->sin + r % TABLE_ROWS * half, bytes);
+    }
+    pthread_mutex_unlock(&lock);
+    return k != NULL;
+}
+
+bool fill_rotations(const struct problem *problem, float *cosines, float *sines)
+{
+    const int64_t half = problem->rotary_dim / 2, n = problem->rows * half;
+    if (problem->recipe != RECIPE_MIX)
+        draw_rotations(problem, cosines, sines);
+    else if (!rotation_rows(half, problem->rows, cosines, sines))
+        return false;
+    for (int64_t i = 0; i < n && problem->table_dtype != POSENC_F32; i++) {
+        cosines[i] = round_to(problem->table_dtype, cosines[i]);
+        sines[i] = round_to(problem->table_dtype, sines[i]);
+    }
+    return true;
+}

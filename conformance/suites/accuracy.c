@@ -1,0 +1,444 @@
+/*
+ * Accuracy against the oracle, with budgets and witnesses.
+ *
+ *   scan-<range>      tables at positions of a range: runs over block edges, both ends, powers
+ *                     of two and what lies around them, random ones, half of them negative;
+ *                     then times with a fraction
+ *   search-<range>    tables (exact) at the positions that come closest to a zero of their sine
+ *                     or cosine: denominators of the convergents of 2 and 4 omega / 2 pi, every
+ *                     pair
+ *   random-<variant>  every other kernel on the variants' random data, in full; tables in those
+ *                     variants that no scan has: 16 bits, xPos, several axes
+ *   all-p2e20         with options->exhaustive, every position from 0 to 2^20 - 1
+ *
+ * A family "template" promises more than a limit: in a scan at least 99.99 % of its values are
+ * correctly rounded.
+ */
+#include "conformance/engine/judge.h"
+#include "conformance/problem/guard.h"
+#include "conformance/problem/variants.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__extension__ typedef unsigned __int128 u128;
+
+enum { N_SPECS = 11, MISROUNDED_IN = 10000 };
+
+static int64_t range_start(int range) { return range ? range_end(range - 1) : 0; }
+
+/* The scaling families beyond the first three: a step into dynamic's range, Gemma-4's share of
+ * a narrower head, Phi-4-mini with factors evenly spaced. */
+static void extend_spec(struct posenc_freqs_spec *s, int i)
+{
+    if (i == 7) {
+        s->scaling = POSENC_SCALING_DYNAMIC;
+        s->factor = 2.0;
+        s->max_position_embeddings = 4096.0;
+        s->seq_len = 131072;
+    } else if (i == 8) {
+        s->scaling = POSENC_SCALING_NTK;
+        s->factor = 8.0;
+    } else if (i == 9) {
+        s->rope_theta = 1e6;
+        s->scaling = POSENC_SCALING_PROPORTIONAL;
+        s->partial_rotary_factor = 0.25;
+    } else if (i == 10) {
+        s->scaling = POSENC_SCALING_LONGROPE;
+        s->factor = 32.0;
+        s->original_max_position_embeddings = 4096.0;
+        s->seq_len = 131072;
+    }
+}
+
+/* Frequencies that a scan visits: two of the original Transformer's dims, then one of each
+ * family. */
+static struct posenc_freqs_spec scan_spec(int i, enum posenc_profile profile)
+{
+    struct posenc_freqs_spec s = POSENC_FREQS_SPEC;
+    static const int64_t dim[N_SPECS] = { 512, 128, 128, 64, 768, 96, 80, 128, 64, 128, 96 };
+    s.profile = profile;
+    s.dim = dim[i];
+    extend_spec(&s, i);
+    if (i == 2) { /* Llama 3.1 */
+        s.rope_theta = 500000.0;
+        s.scaling = POSENC_SCALING_LLAMA3;
+        s.factor = 8.0;
+        s.low_freq_factor = 1.0;
+        s.high_freq_factor = 4.0;
+        s.original_max_position_embeddings = 8192.0;
+    } else if (i == 3) { /* gpt-oss: its attention factor is not 1 */
+        s.rope_theta = 150000.0;
+        s.scaling = POSENC_SCALING_YARN;
+        s.factor = 32.0;
+        s.truncate = false;
+        s.original_max_position_embeddings = 4096.0;
+    } else if (i == 5) {
+        s.rope_theta = 1e6;
+        s.scaling = POSENC_SCALING_LINEAR;
+        s.factor = 4.0;
+    } else if (i == 6)
+        s.convention = POSENC_ENDPOINT;
+    return s;
+}
+
+/* torch_exp_f32 knows no scaling, ggml_f32 neither a proportional one nor the endpoint. */
+static bool has_spec(int i, enum posenc_profile profile)
+{
+    const struct posenc_freqs_spec s = scan_spec(i, profile);
+    return profile == POSENC_TORCH_EXP_F32 ? s.scaling == POSENC_SCALING_NONE
+           : profile == POSENC_GGML_F32
+               ? s.scaling != POSENC_SCALING_PROPORTIONAL && s.convention == POSENC_EXPONENT
+               : true;
+}
+
+static bool table_kernel(enum posenc_kernel kernel)
+{
+    return strcmp(kernel_stage(kernel), "table") == 0;
+}
+
+static struct problem table_problem(enum posenc_kernel kernel, struct posenc_freqs_spec spec)
+{
+    struct problem p = problem_default(kernel);
+    p.freqs = spec;
+    p.short_factor_last = 1.0;
+    p.long_factor_last = 47.77;
+    return p;
+}
+
+static struct conf_result new_result(enum posenc_kernel kernel, enum posenc_dtype dtype,
+                                     const char *profile, const char *name,
+                                     const char *coverage)
+{
+    struct conf_result r = { .kernel = kernel, .suite = "accuracy", .profile = profile };
+    r.coverage = coverage;
+    snprintf(r.id, sizeof r.id, "%s/%s/%s/%s", posenc_kernel_name(kernel), dtype_names[dtype],
+             profile, name);
+    return r;
+}
+
+/* ---- Scans ---- */
+
+/* Positions in [lo, hi): near both ends, around powers of two and multiples of 64,
+ * random ones. */
+static void scan_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint64_t seed)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t z = mix64(seed, (uint64_t)i);
+        int64_t span = hi - lo, near = (int64_t)(z >> 60) % 5 - 2;
+        int64_t p = lo + (int64_t)((z >> 8 & 0xffffffffffff) % (uint64_t)span);
+        if (i % 8 == 0)
+            p = i % 16 ? hi - 1 - i / 16 : lo + i / 16;
+        else if (i % 8 == 1)
+            p = p / 64 * 64 + near;
+        else if (i % 8 == 2) {
+            int64_t power = 1;
+            while (power * 2 <= p)
+                power *= 2;
+            p = power + near;
+        }
+        p = p < lo ? lo : p >= hi ? hi - 1 : p;
+        to[i] = i % 2 ? -p : p;
+    }
+}
+
+/* Times with a fraction: f32 has none from 2^23 on.  A quick run takes every other set. */
+static bool scan_times(struct suite_run *run, struct comparison *c, struct problem p, int range,
+                       uint64_t seed, struct conf_result *result)
+{
+    int64_t times[48], hi = range_end(range) < 1 << 23 ? range_end(range) : 1 << 23;
+    p.tokens = run->options->full ? 48 : 4;
+    if (range_start(range) >= hi || (!run->options->full && seed % 2))
+        return true;
+    scan_positions(times, p.tokens, range_start(range), hi - p.tokens, mix64(seed, 78));
+    p.positions = times;
+    p.position_kind = POSENC_POSITIONS_F32;
+    p.time_step = 0.37;
+    return compare_problem(c, run, &p, range, result);
+}
+
+/* A scan of one set of frequencies: runs of consecutive positions, then an array of them, then
+ * times. */
+static bool scan_one(struct suite_run *run, struct comparison *c, enum posenc_kernel kernel,
+                     struct posenc_freqs_spec spec, int range, uint64_t seed,
+                     struct conf_result *result)
+{
+    enum { MOST = 256 };
+    static int64_t positions[MOST];
+    bool full = run->options->full;
+    int64_t lo = range_start(range), hi = range_end(range), runs = full ? 3 : 1;
+    struct problem p = table_problem(kernel, spec);
+    p.layout = (enum posenc_layout)(seed % 3);
+    p.tokens = full ? 100 : 16;
+    for (int64_t k = 0; k < runs; k++) {
+        uint64_t z = mix64(seed, (uint64_t)k + 1000000) >> 16;
+        int64_t room = hi - lo - p.tokens;
+        p.first = lo + (int64_t)(z % (uint64_t)room);
+        p.first = k == 0 && !full ? p.first
+                  : k == 1        ? hi - p.tokens
+                  : k == 2        ? 1 - p.tokens - lo
+                                  : p.first;
+        if (!compare_problem(c, run, &p, range, result))
+            return false;
+    }
+    p.tokens = full ? MOST : 12;
+    scan_positions(positions, p.tokens, lo, hi, mix64(seed, 77));
+    p.positions = positions;
+    p.position_kind = POSENC_POSITIONS_I64;
+    return compare_problem(c, run, &p, range, result) &&
+           scan_times(run, c, p, range, seed, result);
+}
+
+/* A quick run takes one of the first seven sets in each range and one of the others; in the f32
+ * profiles a fifth of those they have. */
+static bool scanned(const struct suite_run *run, int i, enum posenc_profile profile, int range)
+{
+    enum { FIRST = 7 };
+    int rank = 0, sets = 0;
+    if (!has_spec(i, profile) || run->options->full)
+        return has_spec(i, profile);
+    if (profile == POSENC_EXACT)
+        return i < FIRST ? i == range : i - FIRST == range % (N_SPECS - FIRST);
+    for (int k = 0; k < N_SPECS; k++) {
+        rank += k < i && has_spec(k, profile);
+        sets += has_spec(k, profile);
+    }
+    return rank % N_RANGES == range % sets;
+}
+
+static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_profile profile,
+                 int range)
+{
+    char name[32];
+    snprintf(name, sizeof name, "scan-%s", range_id[range]);
+    struct conf_result r =
+        new_result(kernel, POSENC_F32, profile_names[profile], name, "sampled");
+    if (!suite_selected(run, kernel, r.id))
+        return;
+    struct comparison c;
+    compare_begin(&c);
+    bool ok = true;
+    for (int i = 0; i < N_SPECS && ok; i++)
+        if (scanned(run, i, profile, range))
+            ok = scan_one(run, &c, kernel, scan_spec(i, profile), range, (uint64_t)(i + 1), &r);
+    if (ok)
+        compare_end(&c, &r);
+    uint64_t allowed = r.checked / MISROUNDED_IN;
+    if (r.status == CONF_PASS && strcmp(run->backend->family, "template") == 0 &&
+        r.misrounded > allowed) {
+        r.status = CONF_FAIL;
+        snprintf(r.reason, sizeof r.reason,
+                 "%llu of %llu values not correctly rounded, limit %llu, worst %.4g ulp at %s",
+                 (unsigned long long)r.misrounded, (unsigned long long)r.checked,
+                 (unsigned long long)allowed, r.max, r.witness);
+    }
+    suite_report(run, &r);
+}
+
+/* ---- Searches ---- */
+
+/* Denominators in [lo, hi) of the convergents of fraction / 2^128, at most n: no smaller
+ * position comes closer to a whole number of its units. */
+static int convergents(u128 fraction, int64_t lo, int64_t hi, int64_t *to, int n)
+{
+    u128 a = 0, b = fraction; /* a = 2^128 at first, which wraps to 0 */
+    int64_t before = 0, q = 1;
+    int found = 0;
+    while (b != 0 && found < n) {
+        u128 quotient = a == 0 ? -b / b + 1 : a / b, rest = a - quotient * b;
+        if (quotient > (u128)hi)
+            break;
+        int64_t next = before + (int64_t)quotient * q;
+        if (next >= hi)
+            break;
+        before = q;
+        q = next;
+        if (q >= lo && q > 0)
+            to[found++] = q;
+        a = b;
+        b = rest;
+    }
+    return found;
+}
+
+enum { PER_PAIR = 64, MOST_HARD = 512 * PER_PAIR };
+struct hard {
+    int64_t position[MOST_HARD], pair[MOST_HARD];
+    int64_t n;
+};
+
+static void find_hard(struct hard *h, uint64_t (*turn)[3], int64_t pairs, int range)
+{
+    h->n = 0;
+    for (int64_t i = 0; i < pairs; i++) {
+        u128 t = (u128)turn[i][0] << 64 | turn[i][1];
+        for (int units = 1; units <= 2; units++) { /* halves of a turn, then quarters */
+            int64_t found[PER_PAIR / 2];
+            int n = convergents(t << units, range_start(range), range_end(range), found,
+                                PER_PAIR / 2);
+            for (int k = 0; k < n; k++) {
+                h->position[h->n] = (k + units) % 2 ? found[k] : -found[k];
+                h->pair[h->n++] = i;
+            }
+        }
+    }
+}
+
+/* One pair of each row of a table. */
+static void compare_pairs(struct comparison *c, const struct call *call, const struct hard *h,
+                          uint64_t (*turn)[3])
+{
+    bool interleaved = kernel_signature(call->problem.kernel) == SIGNATURE_sinusoidal;
+    for (int64_t t = 0; t < h->n; t++) {
+        double sc[2];
+        int64_t i = h->pair[t];
+        oracle_sincos_turn(turn[i], h->position[t], &sc[0], &sc[1]);
+        if (interleaved)
+            compare_values(c, 0, t, 2 * i, 2 * i + 1 < call->outputs[0].width ? 2 : 1, sc,
+                           NULL);
+        else {
+            compare_values(c, 0, t, i, 1, &sc[1], NULL);
+            compare_values(c, 1, t, i, 1, &sc[0], NULL);
+        }
+    }
+}
+
+static bool search_one(struct suite_run *run, struct comparison *c, enum posenc_kernel kernel,
+                       struct posenc_freqs_spec spec, int range, struct hard *h,
+                       struct conf_result *result)
+{
+    static uint64_t turn[512][3];
+    if (spec.scaling == POSENC_SCALING_YARN || spec.scaling == POSENC_SCALING_LONGROPE)
+        return true; /* their attention factors are not 1 */
+    int64_t pairs = oracle_freqs(&spec, 512, turn, NULL, NULL);
+    find_hard(h, turn, pairs, range);
+    if (h->n == 0)
+        return true;
+    struct problem p = table_problem(kernel, spec);
+    p.tokens = h->n;
+    p.positions = h->position;
+    p.position_kind = POSENC_POSITIONS_I64;
+    struct call call;
+    if (!run_call(&call, run, &p, result))
+        return false;
+    compare_next(c, &call, run->backend, range);
+    compare_pairs(c, &call, h, turn);
+    compare_settle(c);
+    call_destroy(&call);
+    return true;
+}
+
+static void search(struct suite_run *run, enum posenc_kernel kernel, int range)
+{
+    char name[32];
+    snprintf(name, sizeof name, "search-%s", range_id[range]);
+    struct conf_result r = new_result(kernel, POSENC_F32, "exact", name, "searched");
+    if (!suite_selected(run, kernel, r.id))
+        return;
+    struct hard *h = malloc(sizeof *h);
+    struct comparison c;
+    compare_begin(&c);
+    bool ok = h != NULL;
+    if (!ok)
+        snprintf(r.reason, sizeof r.reason, "out of memory");
+    r.status = CONF_FAIL;
+    for (int i = 0; i < N_SPECS && ok; i++)
+        if (run->options->full || i == 1)
+            ok = search_one(run, &c, kernel, scan_spec(i, POSENC_EXACT), range, h, &r);
+    if (ok)
+        compare_end(&c, &r);
+    free(h);
+    suite_report(run, &r);
+}
+
+/* ---- Variants, exhaustive scans ---- */
+
+/* Whether a variant of a table is none that scans are about. */
+static bool beyond_scans(const struct problem *p)
+{
+    return p->dtype != POSENC_F32 || p->freqs.xpos_scale_base != 0.0 ||
+           p->freqs.mrope_section[0] != 0;
+}
+
+static void check_variant(struct suite_run *run, struct problem p, const char *variant_name)
+{
+    char name[64];
+    snprintf(name, sizeof name, "random-%s", variant_name);
+    struct conf_result r = new_result(p.kernel, p.dtype, profile_name(&p), name, "sampled");
+    if (!suite_selected(run, p.kernel, r.id))
+        return;
+    struct comparison c;
+    compare_begin(&c);
+    bool ok = true;
+    uint64_t seeds = run->options->full && !table_kernel(p.kernel) ? 8 : 1;
+    for (uint64_t seed = 0; seed < seeds && ok; seed++) {
+        p.seed += 100 * seed;
+        ok = compare_problem(&c, run, &p, -1, &r);
+    }
+    if (ok)
+        compare_end(&c, &r);
+    suite_report(run, &r);
+}
+
+/* A quick run takes a third of the variants in the f32 profiles, in each others. */
+static bool taken(const struct suite_run *run, int profile, int v)
+{
+    return run->options->full || profile == POSENC_EXACT || v % 3 == profile % 3;
+}
+
+static void variants(struct suite_run *run, enum posenc_kernel kernel)
+{
+    enum signature s = kernel_signature(kernel);
+    bool planned = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
+    for (int profile = 0; planned ? profile_names[profile] != NULL : profile < 1; profile++) {
+        struct problem p;
+        const char *name;
+        for (int v = 0; variant(kernel, (enum posenc_profile)profile, v, &p, &name); v++)
+            if (taken(run, profile, v) && (!table_kernel(kernel) || beyond_scans(&p)))
+                check_variant(run, p, name);
+    }
+}
+
+/* Every position below 2^20 of a model's tables, or, without a model, of the kernel's own
+ * default. */
+static void exhaustive(struct suite_run *run, enum posenc_kernel kernel)
+{
+    const struct conf_options *options = run->options;
+    struct problem p = problem_default(kernel);
+    for (size_t i = 0; i < options->n_problems; i++)
+        if (table_kernel(options->problem[i].kernel)) {
+            p.freqs = options->problem[i].freqs;
+            break;
+        }
+    struct conf_result r =
+        new_result(kernel, POSENC_F32, profile_name(&p), "all-p2e20", "exhaustive");
+    if (!suite_selected(run, kernel, r.id))
+        return;
+    struct comparison c;
+    compare_begin(&c);
+    p.tokens = 4096;
+    bool ok = true;
+    for (p.first = 0; p.first < 1 << 20 && ok; p.first += p.tokens)
+        ok = compare_problem(&c, run, &p, 2, &r);
+    if (ok)
+        compare_end(&c, &r);
+    suite_report(run, &r);
+}
+
+void suite_accuracy(struct suite_run *run)
+{
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        enum posenc_kernel kernel = (enum posenc_kernel)k;
+        variants(run, kernel);
+        if (!table_kernel(kernel))
+            continue;
+        for (int range = 0; range < N_RANGES; range++) {
+            for (int profile = 0; profile_names[profile]; profile++)
+                scan(run, kernel, (enum posenc_profile)profile, range);
+            search(run, kernel, range);
+        }
+        if (run->options->exhaustive)
+            exhaustive(run, kernel);
+    }
+}

@@ -1,0 +1,124 @@
+/*
+ * Positions to rotated activations: a backend's own rope_table feeds its own rotation, against
+ * real mathematics.
+ *
+ * y0 = x0 c - x1 s with tables off by at most L ulp: as ulp(c) <= 2^-23 |c| and
+ * ulp(m) > 2^-24 m, each product moves by at most 2 L in units of ulp(m), m the larger product.
+ * So the pair_ulp is at most that of the rotation alone (1.5 with one product fused, 2 without)
+ * plus 4 L.  Where a family's tables are held to 1 ulp they are correctly rounded but for one
+ * value in ten thousand, L = 1/2: 3.5 and 4.  Ranges where a family's budget is absolute have
+ * no such limit and are left out.
+ *
+ * Once with plain frequencies, once with a quarter of the pairs turning (proportional scaling):
+ * the pairs are then still (i, i + d/2) over the whole head, not those of a leading slice.
+ */
+#include "conformance/engine/judge.h"
+#include "conformance/problem/guard.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAD_DIM = 128, HALF = HEAD_DIM / 2, TOKENS = 40 };
+
+/* What a rotation should give from real cosines and sines: right to 2^-50 of the larger
+ * product. */
+static void real_rotation(const float *x, const double *sc, bool half_split, double *want,
+                          double *mass)
+{
+    for (int i = 0; i < HALF; i++) {
+        int a = half_split ? i : 2 * i, b = half_split ? i + HALF : 2 * i + 1;
+        double s = sc[2 * i], c = sc[2 * i + 1], x0 = (double)x[a], x1 = (double)x[b];
+        want[a] = x0 * c - x1 * s;
+        want[b] = x1 * c + x0 * s;
+        mass[a] = fmax(fabs(x0 * c), fabs(x1 * s));
+        mass[b] = fmax(fabs(x1 * c), fabs(x0 * s));
+    }
+}
+
+static void compare_rotation(struct comparison *c, const struct call *rotation,
+                             const struct problem *tables)
+{
+    static uint64_t turn[HALF][3];
+    double sc[HEAD_DIM], want[HEAD_DIM], mass[HEAD_DIM];
+    bool half_split = rotation->problem.kernel == POSENC_KERNEL_rope_half;
+    oracle_freqs(&tables->freqs, HALF, turn, NULL, NULL);
+    int64_t heads = rotation->problem.heads;
+    for (int64_t r = 0; r < rotation->outputs[0].rows; r++) {
+        for (int i = 0; i < HALF; i++)
+            oracle_sincos_turn(turn[i], tables->first + r / heads, &sc[2 * i], &sc[2 * i + 1]);
+        real_rotation(rotation->x + r * HEAD_DIM, sc, half_split, want, mass);
+        compare_values(c, 0, r, 0, HEAD_DIM, want, mass);
+    }
+}
+
+/* Makes the rotation's call on the tables of another call and runs it. */
+static bool rotate_by(struct suite_run *run, struct call *rotation, const struct problem *p,
+                      const struct call *tables, struct conf_result *result)
+{
+    if (call_create(rotation, p, NULL) != POSENC_OK) {
+        snprintf(result->reason, sizeof result->reason, "the call was not made");
+        return false;
+    }
+    rotation->args.rope.cos.data = tables->args.rope_table.cos.data;
+    rotation->args.rope.sin.data = tables->args.rope_table.sin.data;
+    struct guarded guarded = guarded_run(rotation, run->backend, NULL);
+    if (!guarded.crashed && guarded.status == POSENC_OK)
+        return true;
+    if (guarded.crashed) {
+        result->status = CONF_CRASH;
+        snprintf(result->reason, sizeof result->reason, "%s", guarded.reason);
+    } else {
+        snprintf(result->reason, sizeof result->reason, "refused: %s",
+                 posenc_status_string(guarded.status));
+    }
+    call_destroy(rotation);
+    return false;
+}
+
+static void end_to_end(struct suite_run *run, enum posenc_kernel kernel, bool share, int range)
+{
+    struct conf_result r = {
+        .kernel = kernel, .suite = "accuracy", .profile = "exact", .coverage = "sampled"
+    };
+    snprintf(r.id, sizeof r.id, "%s/f32/exact/end-to-end-%s%s", posenc_kernel_name(kernel),
+             share ? "share-" : "", range_id[range]);
+    const struct budget *budget = table_budget("rope_table", run->backend, "exact", range);
+    if (!suite_selected(run, kernel, r.id) || !budget || strcmp(budget->metric, "ulp") != 0 ||
+        !posenc_provides(run->backend, POSENC_KERNEL_rope_table))
+        return;
+    struct problem t = problem_default(POSENC_KERNEL_rope_table), p = problem_default(kernel);
+    t.freqs.dim = p.dim = p.rotary_dim = HEAD_DIM;
+    t.freqs.scaling = share ? POSENC_SCALING_PROPORTIONAL : POSENC_SCALING_NONE;
+    t.freqs.partial_rotary_factor = share ? 0.25 : 1.0;
+    t.tokens = p.tokens = p.rows = TOKENS;
+    t.first = range_end(range) - TOKENS - 5;
+    struct call tables, rotation;
+    if (run_call(&tables, run, &t, &r)) {
+        r.status = CONF_FAIL;
+        if (rotate_by(run, &rotation, &p, &tables, &r)) {
+            struct comparison c;
+            compare_begin(&c);
+            compare_next(&c, &rotation, run->backend, -1);
+            c.limit += 4.0 * (budget->limit <= 1.0 ? 0.5 : budget->limit);
+            compare_rotation(&c, &rotation, &t);
+            compare_settle(&c);
+            compare_end(&c, &r);
+            call_destroy(&rotation);
+        }
+        call_destroy(&tables);
+    }
+    suite_report(run, &r);
+}
+
+void suite_end_to_end(struct suite_run *run)
+{
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        for (int range = 0; range < N_RANGES; range++) {
+            if (kernel_signature((enum posenc_kernel)k) != SIGNATURE_rope)
+                continue;
+            end_to_end(run, (enum posenc_kernel)k, false, range);
+            end_to_end(run, (enum posenc_kernel)k, true, range);
+        }
+}

@@ -1,0 +1,459 @@
+/*
+ * Memory behaviour of every kernel of a backend, one result per kernel and property:
+ *
+ *   guard-end, guard-start   no touch past either end of a buffer, at every length 0 .. 4W + 1
+ *                            of the vectorised dimension, W the backend's lanes, and several
+ *                            counts of rows
+ *   canaries                 nothing written around the buffers nor between strided rows
+ *   read-only-inputs         inputs are not written
+ *   written                  every element of every row is
+ *   lengths                  and with the right value: no tail lane is misplaced (gross
+ *                            comparison with the oracle; precision is the accuracy suite's)
+ *   placement                the same bits at byte offsets 0, 4 (of 16-bit types 2), 16 and 60
+ *                            and at either end of a page
+ *   twice                    the same bits when called again
+ *   mxcsr                    rounding mode, flush-to-zero and masks as before
+ *   broadcast                inputs of stride 0
+ *   lane-independence, overlap-refused, errors-leave-outputs-untouched    lanes.c, refusals.c
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "conformance/engine/judge.h"
+#include "memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum property {
+    END,
+    START,
+    CANARIES,
+    INPUTS,
+    WRITTEN,
+    LENGTHS,
+    PLACEMENT,
+    TWICE,
+    CONTROL,
+    PROPERTIES
+};
+static const char *const property_name[PROPERTIES] = {
+    "guard-end", "guard-start", "canaries", "read-only-inputs", "written", "lengths",
+    "placement", "twice",       "mxcsr",
+};
+
+struct sweep {
+    struct tally tally[PROPERTIES];
+    enum posenc_dtype dtype;
+    struct suite_run *run;
+    struct guard *guard;
+    bool any;
+};
+
+/* ---- Problems ---- */
+
+static void problem_tokens(struct problem *p, int64_t n, int v)
+{
+    static const int64_t tokens[MEMORY_VARIANTS] = { 3, 2, 5, 1 };
+    p->tokens = tokens[v];
+    p->layout = (enum posenc_layout)((n + v) % 3);
+    p->freqs.convention = (enum posenc_convention)(v & 1);
+    p->freqs.profile = v == 2 ? (enum posenc_profile)(POSENC_HF_F32 + n % 3) : POSENC_EXACT;
+    p->position_kind = (enum posenc_position_kind)(v % 3);
+    p->batch_shift = p->position_kind == POSENC_OFFSET ? 0 : 1;
+}
+
+/* Tables beyond one integer a token: in every other length times with a fraction, in every
+ * fourth pairs shared between the axes of a picture, in others xPos. */
+static void problem_places(struct problem *p, int64_t n, int v)
+{
+    bool rotary = kernel_signature(p->kernel) == SIGNATURE_rope_table;
+    struct posenc_freqs_spec *f = &p->freqs;
+    if (v == 2 && n % 2) {
+        p->position_kind = POSENC_POSITIONS_F32;
+        p->time_step = 0.37;
+    }
+    f->xpos_scale_base = rotary && v == 3 && n % 2 ? 512.0 : 0.0;
+    if (v != 1 || n < 4 || n % 4 != (rotary ? 1 : 2))
+        return;
+    p->mrope_grid = 2;
+    if (rotary) {
+        f->mrope_layout = n % 8 == 1 ? POSENC_MROPE_CHUNKED : POSENC_MROPE_INTERLEAVED;
+        f->mrope_section[1] = f->mrope_section[2] = n / 4;
+        f->mrope_section[0] = n - n / 4 * 2;
+    } else { /* an even dim: sections of n/2 pairs together */
+        f->convention = POSENC_EXPONENT;
+        f->mrope_layout = POSENC_MROPE_RESTARTED;
+        f->mrope_section[0] = n / 4;
+        f->mrope_section[1] = n / 2 - n / 4;
+    }
+}
+
+/* Columns of terms: DeBERTa's, Shaw's, Transformer-XL's, DeBERTa's of the keys alone. */
+static void problem_relative(struct problem *p, int64_t n, int v)
+{
+    p->relative = v == 1 ? RELATIVE_SHAW : v == 2 ? RELATIVE_TRANSFORMER_XL : RELATIVE_DEBERTA;
+    p->with_p2c = v == 0 || v == 3;
+    p->without_c2p = v == 3;
+    p->num_buckets = v == 0 ? 8 : 0;
+    p->max_distance = v == 3 ? 5 : 20;
+    p->scale = v == 2 ? 0.5 : 1.0;
+    p->query_offset = v == 2 ? n - p->queries : p->query_offset;
+}
+
+/* Sums of n keys, or into n columns, or n + 1. */
+static void problem_sums(struct problem *p, int64_t n, int v)
+{
+    bool square = v % 2 == 0;
+    p->keys = square ? n : 9;
+    p->relative = square ? RELATIVE_TRANSFORMER_XL : RELATIVE_SHAW;
+    p->max_distance = square || n < 2 ? 1 : n / 2;
+    p->query_offset = square ? n - p->queries : 3 - n / 4;
+}
+
+static void problem_scores(struct problem *p, int64_t n, int v)
+{
+    enum signature s = kernel_signature(p->kernel);
+    p->heads = 3;
+    p->keys = n;
+    p->queries = 1 + v;
+    p->query_offset = v == 3 ? -2 : n - p->queries;
+    p->causal = v & 1;
+    p->bidirectional = !(v & 1);
+    p->num_buckets = 8;
+    p->max_distance = 20;
+    if (s == SIGNATURE_relative)
+        problem_relative(p, n, v);
+    if (s == SIGNATURE_relative_sum)
+        problem_sums(p, n, v);
+    p->slopes_by_batch = s == SIGNATURE_alibi && v == 1;
+    p->window_height = 1;
+    p->window_class = v == 1 && n > 1;
+    p->window_width = n - p->window_class;
+    p->distances = v == 3 ? problem_distances(p->queries, n) + 2 : 0;
+    if (s == SIGNATURE_window)
+        p->queries = p->keys;
+    if (!kernel_takes_x(p->kernel) && s != SIGNATURE_relative && !p->slopes_by_batch)
+        p->batch = 1;
+}
+
+static void problem_rope(struct problem *p, int64_t n, int v)
+{
+    static const int64_t tails[MEMORY_VARIANTS] = { 0, 3, 1, 0 };
+    p->rotary_dim = 2 * n;
+    p->rotary_offset = v == 2 ? n % 3 : 0;
+    p->dim = p->rotary_offset + 2 * n + tails[v];
+    p->heads = 1 + v % 3;
+    p->transpose = v == 1;
+}
+
+struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int v)
+{
+    struct problem p = problem_default(kernel);
+    static const int64_t pads[MEMORY_VARIANTS] = { 0, 5, 0, 3 };
+    p.pad = pads[v];
+    p.in_place = kernel_in_place(kernel) && v >= 2;
+    p.special = v == 3;
+    p.x_scale = v == 1 ? 0.5f : 1.0f;
+    p.scale = v == 1 ? 0.5 : 1.0;
+    p.batch = 1 + (v & 1);
+    p.token_major = v & 1;
+    p.accumulate = v & 1;
+    problem_tokens(&p, n, v);
+    if (kernel_on_scores(kernel)) {
+        problem_scores(&p, n, v);
+        return p;
+    }
+    if (kernel_has_plan(kernel)) {
+        bool rotary = kernel_signature(kernel) == SIGNATURE_rope_table;
+        p.freqs.dim = rotary ? 2 * n : n;
+        p.freqs.convention = rotary ? POSENC_EXPONENT : p.freqs.convention;
+        p.first = v == 1 ? 63 : -1;
+        problem_places(&p, n, v);
+        return p;
+    }
+    p.dim = n;
+    p.rows = p.tokens + 3;
+    p.first = 1;
+    if (kernel_signature(kernel) == SIGNATURE_rope)
+        problem_rope(&p, n, v);
+    return p;
+}
+
+/* Whether there is an element, and there may be refusals for want of one. */
+static bool is_empty(const struct problem *p)
+{
+    if (kernel_on_scores(p->kernel))
+        return p->queries < 1 || p->keys < 1;
+    return kernel_has_plan(p->kernel)                      ? p->freqs.dim < 1
+           : kernel_signature(p->kernel) == SIGNATURE_rope ? p->rotary_dim < 1
+                                                           : p->dim < 1;
+}
+
+/* ---- One call ---- */
+
+static void attribute(struct sweep *s, const struct guarded *g, enum property side)
+{
+    struct tally *t = s->tally;
+    require(&t[INPUTS], !g->input_written, "%s", g->reason);
+    require(&t[CANARIES], !g->overwritten, "%s", g->reason);
+    require(&t[CONTROL], !g->control_left, "%s", g->reason);
+    if (!g->input_written) {
+        struct guarded only = *g;
+        only.control_left = false;
+        require_clean(&t[side], &only);
+    }
+}
+
+static bool runs_clean(const struct guarded *g)
+{
+    return !g->crashed && g->status == POSENC_OK;
+}
+
+static void check_written(struct tally *t, const struct call *call, uint32_t canary)
+{
+    for (int o = 0; o < call->n_outputs; o++)
+        for (int64_t r = 0; r < call->outputs[o].rows; r++) {
+            const float *row = call_row(call, o, r);
+            for (int64_t c = 0; c < call->outputs[o].width; c++)
+                if (!require(t, bits_of(row[c]) != canary,
+                             "%s: row %lld element %lld was not written", call->outputs[o].name,
+                             (long long)r, (long long)c))
+                    return;
+        }
+}
+
+/* 2^-14 of the larger of the value and one: far more than any rounding, far less than a
+ * neighbour's value.  In 16 bits an ulp more. */
+static bool grossly_right(enum posenc_dtype dtype, float got, double want, double mass)
+{
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got);
+    if (isinf(want) || isinf(got))
+        return got == odd_to_type(dtype, want);
+    double ulp = dtype == POSENC_F32 ? 0.0 : ulp_of(dtype, fabs(want));
+    return fabs((double)got - want) <= 0x1p-14 * (1.0 + mass) + ulp;
+}
+
+static void check_lengths(struct tally *t, const struct call *call)
+{
+    enum posenc_dtype dtype = output_dtype(&call->problem);
+    struct oracle *oracle = oracle_create(call);
+    double *want = malloc(2 * sizeof *want * (size_t)(call->outputs[0].width + 1));
+    for (int o = 0; oracle && want && o < call->n_outputs; o++)
+        for (int64_t r = 0; r < call->outputs[o].rows; r++) {
+            int64_t width = call->outputs[o].width;
+            double *mass = want + width + 1;
+            const float *got = call_row(call, o, r);
+            oracle_row(oracle, o, r, want, mass);
+            for (int64_t c = 0; c < width; c++)
+                require(t, grossly_right(dtype, got[c], want[c], mass[c]),
+                        "%s: row %lld element %lld is %.9g, not %.9g", call->outputs[o].name,
+                        (long long)r, (long long)c, (double)got[c], want[c]);
+        }
+    free(want);
+    oracle_destroy(oracle);
+}
+
+static void check_twice(struct sweep *s, struct call *call, const struct copy *first)
+{
+    call_reset(call);
+    struct guarded g = guarded_run(call, s->run->backend, s->guard);
+    struct copy again;
+    if (!require(&s->tally[TWICE], runs_clean(&g), "the second call failed: %s", g.reason) ||
+        !copy_outputs(&again, call))
+        return;
+    require_same_copy(&s->tally[TWICE], &again, first, "second call");
+    copy_free(&again);
+}
+
+/* The same call flush to either end of a page, and at other offsets from a boundary. */
+enum { AT_END = 1, AT_START = 2, ENDS = 3, NEXT_TO_END = 4, PLACES = 31 };
+
+static void sweep_problem(struct sweep *s, struct problem p, int at, bool with_oracle)
+{
+    static const struct {
+        enum guard_mode mode;
+        enum property side;
+        int64_t offset;
+    } places[] = { { GUARD_END, END, 0 },
+                   { GUARD_START, START, 0 },
+                   { GUARD_END, END, 4 },
+                   { GUARD_END, END, 16 },
+                   { GUARD_START, START, 60 } };
+    p.dtype = p.values = s->dtype;
+    struct copy base = { .n = 0 };
+    for (int i = 0; i < (int)(sizeof places / sizeof places[0]); i++) {
+        struct call call;
+        if (!(at >> i & 1))
+            continue;
+        p.offset_bytes = places[i].offset == 4 && s->dtype != POSENC_F32 ? 2 : places[i].offset;
+        for (int k = 0; k < PROPERTIES; k++)
+            s->tally[k].problem = &p;
+        guard_set_mode(s->guard, places[i].mode);
+        struct memory memory = guard_memory(s->guard);
+        if (i > 0 && !s->run->options->full)
+            memory.seal = NULL; /* what is written to inputs then counts as a canary's */
+        enum posenc_status made = call_create(&call, &p, &memory);
+        if (made != POSENC_OK) {
+            /* An empty dimension may be refused; anything else must be made. */
+            require(&s->tally[places[i].side], is_empty(&p), "the call was not made: %s",
+                    posenc_status_string(made));
+            break;
+        }
+        bool has_element = call.outputs[0].rows > 0 && call.outputs[0].width > 0;
+        uint32_t canary = has_element ? bits_of(*call_row(&call, 0, 0)) : 0;
+        struct guarded g = guarded_run(&call, s->run->backend, s->guard);
+        if (!has_element && !g.crashed && g.status == POSENC_ERR_SHAPE)
+            g.status = POSENC_OK;
+        attribute(s, &g, places[i].side);
+        struct copy now = { .n = 0 };
+        if (has_element && runs_clean(&g) && copy_outputs(&now, &call)) {
+            if (base.n)
+                require_same_copy(&s->tally[PLACEMENT], &now, &base, "other placement");
+            if (!base.n && canary == CALL_CANARY)
+                check_written(&s->tally[WRITTEN], &call, canary);
+            if (!base.n && with_oracle)
+                check_lengths(&s->tally[LENGTHS], &call);
+            if (!base.n)
+                check_twice(s, &call, &now);
+            if (!base.n)
+                base = now, now.n = 0;
+        }
+        copy_free(&now);
+        call_destroy(&call);
+    }
+    copy_free(&base);
+    for (int k = 0; k < PROPERTIES; k++)
+        s->tally[k].problem = NULL;
+}
+
+/* ---- Lengths and counts of rows ---- */
+
+/* Plain C may have been vectorised to anything up to 16 lanes; one lane may be unrolled by
+ * four. */
+int64_t memory_lanes(const struct posenc_backend *backend)
+{
+    int64_t lanes = backend->lanes ? backend->lanes() : 16;
+    return lanes < 4 ? 4 : lanes;
+}
+
+/* Where a quick run puts a problem: at each length one of the variants in three places, up to
+ * two vectors the others at one end of a page by turns.  16 bits in the one alone, past a
+ * vector each type at every other length. */
+static int quick_places(enum posenc_dtype dtype, int64_t lanes, int64_t n, int v)
+{
+    bool chosen = v == (n + n / MEMORY_VARIANTS) % MEMORY_VARIANTS;
+    if (dtype != POSENC_F32)
+        return chosen && (n <= lanes + 1 || n % 2 == (dtype == POSENC_BF16))
+                   ? ENDS | NEXT_TO_END
+                   : 0;
+    if (chosen)
+        return ENDS | NEXT_TO_END;
+    return n > 2 * lanes + 1 ? 0 : (n + v) % 2 ? AT_START : AT_END;
+}
+
+static void sweep_lengths(struct sweep *s, enum posenc_kernel kernel)
+{
+    int64_t lanes = memory_lanes(s->run->backend);
+    for (int64_t n = 0; n <= 4 * lanes + 1; n++)
+        for (int v = 0; v < MEMORY_VARIANTS; v++) {
+            int at = s->run->options->full ? PLACES : quick_places(s->dtype, lanes, n, v);
+            if (at)
+                sweep_problem(s, memory_problem(kernel, n, v), at,
+                              s->dtype == POSENC_F32 ? v < 2 : v == 0);
+        }
+}
+
+/* Rows of 3 vectors and a tail, in counts around the sizes kernels block by; 0 too. */
+static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
+{
+    static const int64_t counts[] = { 0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 65 };
+    int64_t lanes = memory_lanes(s->run->backend);
+    enum signature signature = kernel_signature(kernel);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        struct problem p = memory_problem(kernel, lanes + 3, (int)(i % MEMORY_VARIANTS));
+        p.tokens = p.queries = counts[i];
+        p.rows = counts[i] + 3;
+        p.distances = 0;
+        if (p.relative == RELATIVE_TRANSFORMER_XL)
+            p.query_offset = p.keys - p.queries;
+        if (signature != SIGNATURE_window)
+            sweep_problem(s, p, s->run->options->full ? PLACES : ENDS, false);
+        p.heads = counts[i] ? counts[i] : 1;
+        p.tokens = p.queries = 2;
+        if (p.relative == RELATIVE_TRANSFORMER_XL)
+            p.query_offset = p.keys - p.queries;
+        if (signature == SIGNATURE_rope || kernel_on_scores(kernel))
+            sweep_problem(s, p, s->run->options->full ? PLACES : ENDS, false);
+    }
+}
+
+/* ---- Stride 0 ---- */
+
+static void edit_stride_zero(struct call *call, const void *user)
+{
+    (void)user;
+    call_x(call)->stride[0] = 0;
+}
+
+static void edit_repeat_batch(struct call *call, const void *user)
+{
+    (void)user;
+    struct posenc_tensor *x = call_x(call);
+    int64_t rows = tensor_rows(x) / x->shape[0];
+    for (int64_t r = rows; r < rows * x->shape[0]; r++)
+        memcpy(tensor_row(x, r), tensor_row(x, r % rows),
+               (size_t)x->shape[x->rank - 1] * sizeof(float));
+}
+
+static void check_broadcast(struct suite_run *run, enum posenc_kernel kernel)
+{
+    struct tally t;
+    tally_begin(&t, run, kernel, POSENC_F32, "memory", "broadcast");
+    if (!t.selected || !kernel_takes_x(kernel))
+        return;
+    for (int v = 0; v < 2; v++) {
+        struct problem p = memory_problem(kernel, memory_lanes(run->backend) + 3, v);
+        struct copy zero = { .n = 0 }, repeated = { .n = 0 };
+        p.batch = 3;
+        if (run_problem(&t, &p, edit_stride_zero, NULL, &zero) &&
+            run_problem(&t, &p, edit_repeat_batch, NULL, &repeated))
+            require_same_copy(&t, &zero, &repeated, "input of batch stride 0");
+        copy_free(&zero);
+        copy_free(&repeated);
+    }
+    tally_end(&t);
+}
+
+/* ---- The suite ---- */
+
+static void sweep_kernel(struct suite_run *run, struct guard *guard, enum posenc_kernel kernel,
+                         enum posenc_dtype dtype)
+{
+    struct sweep s = { .run = run, .guard = guard, .dtype = dtype };
+    for (int k = 0; k < PROPERTIES; k++) {
+        tally_begin(&s.tally[k], run, kernel, dtype, "memory", property_name[k]);
+        s.any = s.any || s.tally[k].selected;
+    }
+    if (!s.any)
+        return;
+    sweep_lengths(&s, kernel);
+    if (dtype == POSENC_F32 || run->options->full)
+        sweep_rows(&s, kernel);
+    for (int k = 0; k < PROPERTIES; k++)
+        tally_end(&s.tally[k]);
+}
+
+void suite_memory(struct suite_run *run)
+{
+    struct guard *guard = guard_create();
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        enum posenc_kernel kernel = (enum posenc_kernel)k;
+        for (int dtype = POSENC_F32; guard && dtype <= POSENC_BF16; dtype++)
+            sweep_kernel(run, guard, kernel, (enum posenc_dtype)dtype);
+        check_broadcast(run, kernel);
+        check_lanes(run, kernel);
+        check_refusals(run, kernel);
+    }
+    guard_destroy(guard);
+}

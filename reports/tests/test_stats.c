@@ -1,0 +1,78 @@
+/*
+ * The statistics against cases that can be worked out by hand.
+ */
+#include "reports/statistics/stats.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static int failures;
+
+static void require(int holds, const char *sentence)
+{
+    printf("%s - %s\n", holds ? "ok" : "not ok", sentence);
+    failures += !holds;
+}
+
+static int near(double a, double b) { return fabs(a - b) <= 1e-12 * fabs(b); }
+
+static void medians(void)
+{
+    const double none = (double)NAN;
+    const double odd[] = { 5.0, 1.0, 4.0 }, even[] = { 4.0, 1.0, 3.0, 2.0 };
+    const double gaps[] = { none, 7.0, none, 9.0, 8.0 };
+    require(stats_median(odd, 3) == 4.0, "the median of three is the middle one");
+    require(stats_median(even, 4) == 2.5, "the median of four is the mean of the middle two");
+    require(stats_median(gaps, 5) == 8.0, "samples that were not taken are left out");
+    require(isnan(stats_median(gaps, 1)), "no sample has no median");
+    require(isnan(stats_median(NULL, 0)), "nothing has no median");
+}
+
+static void coverage(void)
+{
+    require(near(stats_coverage(3, 1), 0.75), "the range of 3 covers the median with 3/4");
+    require(near(stats_coverage(8, 1), 1.0 - 2.0 / 256.0), "the range of 8: 254/256");
+    require(near(stats_coverage(8, 2), 1.0 - 18.0 / 256.0), "without both ends: 238/256");
+    require(near(stats_coverage(10, 3), 1.0 - 2.0 * 56.0 / 1024.0), "third of 10: 912/1024");
+    require(stats_coverage(1, 1) == 0.0, "one sample covers nothing");
+    require(stats_coverage(4000, 1) == 1.0, "many samples do not underflow");
+}
+
+static void intervals(void)
+{
+    double v[31];
+    for (int i = 0; i < 31; i++)
+        v[i] = (double)((i * 7) % 31 + 1); /* 1 to 31, shuffled */
+    struct stats_summary s = stats_summarise(v, 31);
+    /* Binomial(31, 1/2): below 9 with probability 0.0053, below 8 with 0.0017. */
+    require(s.n == 31 && s.median == 16.0 && s.min == 1.0 && s.max == 31.0, "1 to 31");
+    require(s.interval.level == 0.99 && s.interval.low == 8.0 && s.interval.high == 24.0,
+            "31 samples: 99 % from the 8th to the 24th");
+    s = stats_summarise(v, 6);
+    require(s.interval.level == 0.95 && s.interval.low == s.min && s.interval.high == s.max,
+            "6 samples allow 95 %, of the range");
+    s = stats_summarise(v, 3);
+    require(near(s.interval.level, 0.75), "3 samples tell what they cover");
+    s = stats_summarise(v, 0);
+    require(s.n == 0 && isnan(s.median), "nothing has no summary");
+}
+
+static void ratios(void)
+{
+    const double none = (double)NAN;
+    /* The machine doubles its pace twice; the ratio within rounds stays 3. */
+    const double a[] = { 3.0, 6.0, 12.0, none, 3.0 }, b[] = { 1.0, 2.0, 4.0, 5.0, none };
+    require(stats_median_ratio(a, b, 5) == 3.0, "drift between rounds cancels in ratios");
+    require(isnan(stats_median_ratio(a, b + 1, 0)), "no round has no ratio");
+    require(isnan(stats_median_ratio(a + 3, b + 3, 2)), "rounds must have both");
+}
+
+int main(void)
+{
+    medians();
+    coverage();
+    intervals();
+    ratios();
+    printf("%d failed\n", failures);
+    return failures != 0;
+}
