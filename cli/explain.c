@@ -3,7 +3,7 @@
  * it; what is not the id of a case is looked up among the topics.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/engine/engine.h"
+#include "conformance/suites/suites.h"
 #include "conformance/engine/spelling.h"
 #include "conformance/oracle/oracle.h"
 #include "conformance/readers/vectors_fields.h"

@@ -7,6 +7,7 @@
 #include "data.h"
 #include "emit.h"
 #include "progress.h"
+#include "conformance/suites/suites.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -15,7 +15,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "broken.h"
 
-#include "conformance/engine/engine.h"
+#include "conformance/suites/suites.h"
 #include "everywhere.h"
 #include "functions.h"
 #include "conformance/problem/inputs.h"
@@ -202,12 +202,13 @@ static enum verdict run_broken(const struct broken *b, struct cases *cases,
                                     .suite = b->plan ? b->suite : NULL,
                                     .no_accuracy = left_out(b, "accuracy") };
     struct posenc_backend backend = *broken_base;
-    const struct posenc_backend *one = &backend;
+    struct subject subject = subject_of(&backend);
+    functions_install(&subject);
     backend.name = b->name;
     options.kernels[b->kernel] = true;
     atomic_store(&entries, 0);
     b->install(&backend);
-    conf_run(&one, 1, &options, on_result, &outcome);
+    conf_run_subject(&subject, &options, on_result, &outcome);
     remove_broken();
     int meant = suite_index(b->suite);
     bool unjudged = !vectors && strcmp(b->suite, "vectors") == 0;

@@ -74,6 +74,14 @@ enum posenc_status broken_sinusoidal_add(const struct posenc_backend *backend,
     CALL(sinusoidal_add, backend, args);
 }
 
+void functions_install(struct subject *subject)
+{
+#define INSTALL(function) subject->function = broken_##function;
+    BROKEN_FUNCTIONS(INSTALL)
+#undef INSTALL
+    subject->freqs_create = broken_freqs_create;
+}
+
 /* ---- Slopes ---- */
 
 /* One geometric sequence however many heads, its exponents from h = `first` on. */

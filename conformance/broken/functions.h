@@ -6,7 +6,7 @@
 #ifndef POSENC_BROKEN_FUNCTIONS_H
 #define POSENC_BROKEN_FUNCTIONS_H
 
-#include <posenc.h>
+#include "conformance/problem/subject.h"
 
 #define BROKEN_FUNCTIONS(F)                                                                    \
     F(alibi_slopes)                                                                            \
@@ -30,6 +30,9 @@ extern struct broken_functions {
 #define PROTOTYPE(function) __typeof__(posenc_##function) broken_##function;
 BROKEN_FUNCTIONS(PROTOTYPE)
 #undef PROTOTYPE
+
+/* The library with these functions: what calls are made and run with. */
+void functions_install(struct subject *subject);
 
 #define BROKEN_FUNCTION(name, function, kernel, suite, what) __typeof__(posenc_##function) name;
 #include "broken.def"

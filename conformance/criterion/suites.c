@@ -8,7 +8,7 @@
  */
 #include "backends.h"
 
-#include "conformance/engine/engine.h"
+#include "conformance/suites/suites.h"
 #include "conformance/readers/vectors.h"
 
 #include <criterion/criterion.h>

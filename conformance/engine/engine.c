@@ -1,6 +1,6 @@
 /*
- * The engine: for every backend the suites one after the other.  What cannot run is a visible
- * result; a kernel that a backend provides and no case entered is a failure.
+ * The engine: the suites it is handed, one after the other, on one subject.  What cannot run is
+ * a visible result; a kernel that a backend provides and no case entered is a failure.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suite.h"
@@ -11,17 +11,6 @@
 
 const char *const conf_status_name[] = { "pass",        "fail",    "crash",
                                          "unsupported", "skipped", "weak" };
-
-static const struct {
-    const char *name;
-    void (*run)(struct suite_run *run);
-} suites[] = {
-    { "vectors", suite_vectors },       { "accuracy", suite_accuracy },
-    { "accuracy", suite_end_to_end },   { "accuracy", suite_model },
-    { "digests", suite_digests },       { "memory", suite_memory },
-    { "properties", suite_properties },
-};
-enum { N_SUITES = sizeof suites / sizeof *suites };
 
 static bool kernel_selected(const struct conf_options *options, enum posenc_kernel kernel)
 {
@@ -69,10 +58,10 @@ static void report_each(struct suite_run *run, enum conf_status status, const ch
     }
 }
 
-static void run_suites(struct suite_run *run)
+static void run_suites(struct suite_run *run, const struct suite *suites, size_t n)
 {
     const struct conf_options *options = run->options;
-    for (int s = 0; s < N_SUITES; s++) {
+    for (size_t s = 0; s < n; s++) {
         bool asked = !options->suite || strcmp(options->suite, suites[s].name) == 0;
         if (asked && !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0))
             suites[s].run(run);
@@ -81,32 +70,19 @@ static void run_suites(struct suite_run *run)
         report_each(run, CONF_FAIL, "no case entered this kernel", true);
 }
 
-size_t conf_run(const struct posenc_backend *const *backends, size_t n,
-                const struct conf_options *options, conf_sink *sink, void *user)
+size_t engine_run(const struct suite *suites, size_t n, const struct subject *subject,
+                  const struct conf_options *options, conf_sink *sink, void *user)
 {
-    size_t failed = 0;
-    char error[512];
-    if (budgets_read(options->budgets_path, error) != 0) {
-        struct conf_result r = {
-            .id = "budgets", .suite = "accuracy", .profile = "given", .status = CONF_FAIL
-        };
-        snprintf(r.reason, sizeof r.reason, "%.190s", error);
-        r.backend = n ? backends[0] : NULL;
-        sink(user, &r);
-        return 1;
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct suite_run run = { .options = options,
-                                 .backend = backends[i],
-                                 .vectors = options->vectors,
-                                 .sink = sink,
-                                 .user = user };
-        const char *obstacle = posenc_backend_obstacle(backends[i]);
-        if (obstacle)
-            report_each(&run, CONF_UNSUPPORTED, obstacle, false);
-        else
-            run_suites(&run);
-        failed += run.failed;
-    }
-    return failed;
+    struct suite_run run = { .options = options,
+                             .subject = subject,
+                             .backend = subject->backend,
+                             .vectors = options->vectors,
+                             .sink = sink,
+                             .user = user };
+    const char *obstacle = posenc_backend_obstacle(subject->backend);
+    if (obstacle)
+        report_each(&run, CONF_UNSUPPORTED, obstacle, false);
+    else
+        run_suites(&run, suites, n);
+    return run.failed;
 }

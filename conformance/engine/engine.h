@@ -1,6 +1,6 @@
 /*
- * The conformance engine: cases x backends -> results.  libc only, so that it runs on any
- * target.
+ * What the conformance engine is asked and what it answers: options, results, limits.  libc
+ * only, so that it runs on any target.  suites/suites.h has what runs it.
  */
 #ifndef POSENC_ENGINE_H
 #define POSENC_ENGINE_H
@@ -52,10 +52,6 @@ struct conf_options {
     const struct vectors
         *vectors; /* golden vectors, loaded by the caller; NULL: that suite is skipped */
 };
-/* The number of failed or crashed results. */
-size_t conf_run(const struct posenc_backend *const *backends, size_t n,
-                const struct conf_options *options, conf_sink *sink, void *user);
-
 /* Reads the limits from a file, or the built-in ones; 0, or -1 with a message in error (512
  * bytes). */
 int budgets_read(const char *path, char *error);
@@ -65,9 +61,5 @@ int budgets_read(const char *path, char *error);
  * the file at once.  The number of limits lowered, or -1 with a message in error (512
  * bytes). */
 int budgets_update(const char *path, const struct conf_result *results, size_t n, char *error);
-
-/* The digest cases of a backend: id and SHA-256 of the outputs, which makes digests.txt. */
-void conf_digests(const struct posenc_backend *backend,
-                  void (*line)(void *user, const char *id, const char *sha256), void *user);
 
 #endif

@@ -293,7 +293,7 @@ static void say_refusal(struct conf_result *result, const char *what, enum posen
 bool run_call(struct call *call, struct suite_run *run, const struct problem *problem,
               struct conf_result *result)
 {
-    enum posenc_status status = call_create(call, problem, NULL);
+    enum posenc_status status = call_create_by(run->subject, call, problem, NULL);
     result->status = CONF_FAIL;
     if (status != POSENC_OK) {
         say_refusal(result, "the call was not made", status, &call->error);

@@ -299,7 +299,7 @@ bool run_problem(struct tally *t, const struct problem *p, call_edit *edit, cons
     *copy = (struct copy){ .n = 0 };
     t->problem = p;
     struct call call;
-    enum posenc_status made = call_create(&call, p, &memory_plain);
+    enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory_plain);
     if (!require(t, made == POSENC_OK, "the call was not made: %s", posenc_status_string(made)))
         return false;
     call_reset(&call);

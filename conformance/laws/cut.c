@@ -203,7 +203,7 @@ static void check_slices_of(struct tally *t, const struct problem *p, int64_t mo
     struct call whole;
     struct copy want, got;
     t->problem = p;
-    if (!require(t, call_create(&whole, p, &memory_plain) == POSENC_OK,
+    if (!require(t, call_create_by(t->run->subject, &whole, p, &memory_plain) == POSENC_OK,
                  "the call was not made"))
         return;
     struct guarded g = guarded_run(&whole, t->run->backend, NULL);
@@ -330,7 +330,7 @@ static void check_threads(struct tally *t, enum posenc_kernel kernel, enum given
     t->problem = &p;
     p.tokens = 20;
     p.queries = s == SIGNATURE_window ? p.queries : 20;
-    if (!require(t, call_create(&whole, &p, &memory_plain) == POSENC_OK,
+    if (!require(t, call_create_by(t->run->subject, &whole, &p, &memory_plain) == POSENC_OK,
                  "the call was not made"))
         return;
     const struct posenc_tensor *out = call_out(&whole);

@@ -117,9 +117,10 @@ static void law_displacement(struct tally *t, enum posenc_kernel kernel)
                 }
         copy_free(&out);
         int32_t *index = malloc((size_t)(p.queries * p.keys) * sizeof *index);
-        if (index &&
-            require(t, posenc_swin_index(p.window_height, p.window_width, index) == POSENC_OK,
-                    "posenc_swin_index"))
+        if (index && require(t,
+                             t->run->subject->swin_index(p.window_height, p.window_width,
+                                                         index) == POSENC_OK,
+                             "posenc_swin_index"))
             for (int64_t i = 0; i < p.queries; i++)
                 for (int64_t j = 0; j < p.keys; j++)
                     require(t,
@@ -190,7 +191,7 @@ static void law_any_index(struct tally *t, enum posenc_kernel kernel)
     static int32_t index[ANY_QUERIES * ANY_KEYS];
     static float table[ANY_ROWS * ANY_HEADS], x[N], out[N];
     const bool add = kernel_takes_x(kernel);
-    struct call call = { .problem = problem_default(kernel) };
+    struct call call = { .problem = problem_default(kernel), .subject = t->run->subject };
     fill_any(&call.args.window, index, table, x, out, add);
     struct guarded g = guarded_run(&call, t->run->backend, NULL);
     if (!require_clean(t, &g))
@@ -238,7 +239,8 @@ static void law_deberta(struct tally *t, enum posenc_kernel kernel)
     enum { FAR = 600, QUERIES = FAR + 1, KEYS = FAR + 1 };
     static int32_t index[QUERIES + KEYS - 1];
     (void)kernel;
-    const enum posenc_status status = posenc_deberta_index(QUERIES, KEYS, 0, 256, 512, index);
+    const enum posenc_status status =
+        t->run->subject->deberta_index(QUERIES, KEYS, 0, 256, 512, index);
     if (!require(t, status == POSENC_OK, "posenc_deberta_index: %s",
                  posenc_status_string(status)))
         return;

@@ -148,7 +148,7 @@ static bool padding_positions(struct tally *t, int64_t padding_idx,
                               int32_t positions[BATCH][TOKENS])
 {
     const enum posenc_status status =
-        posenc_padding_positions(BATCH, TOKENS, mask[0], padding_idx, positions[0]);
+        t->run->subject->padding_positions(BATCH, TOKENS, mask[0], padding_idx, positions[0]);
     return require(t, status == POSENC_OK, "posenc_padding_positions: %s",
                    posenc_status_string(status));
 }

@@ -50,7 +50,8 @@ static void law_partial(struct tally *t, enum posenc_kernel kernel)
             struct call call;
             t->problem = &p;
             p.in_place = k >= 7;
-            if (!require(t, call_create(&call, &p, &memory_plain) == POSENC_OK,
+            if (!require(t,
+                         call_create_by(t->run->subject, &call, &p, &memory_plain) == POSENC_OK,
                          "the call was not made"))
                 continue;
             edit_tail(&call, NULL);

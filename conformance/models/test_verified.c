@@ -3,7 +3,7 @@
  * the oracle, at the first positions and the last, on both sides of a change of frequencies.
  */
 #include "reports/tests/tap.h"
-#include "conformance/engine/engine.h"
+#include "conformance/suites/suites.h"
 #include "model.h"
 
 #include <string.h>

@@ -65,6 +65,11 @@ enum posenc_status call_refuse(struct call *call, enum posenc_status status, con
     return status;
 }
 
+const struct subject *call_subject(const struct call *call)
+{
+    return call->subject ? call->subject : &subject_library;
+}
+
 /* ---- Calls ---- */
 
 static enum posenc_status check_problem(struct call *call)
@@ -82,10 +87,12 @@ static enum posenc_status check_problem(struct call *call)
     return POSENC_OK;
 }
 
-enum posenc_status call_create(struct call *call, const struct problem *problem,
-                               const struct memory *memory)
+enum posenc_status call_create_by(const struct subject *subject, struct call *call,
+                                  const struct problem *problem, const struct memory *memory)
 {
-    *call = (struct call){ .problem = *problem, .memory = memory ? *memory : memory_plain };
+    *call = (struct call){ .problem = *problem,
+                           .subject = subject,
+                           .memory = memory ? *memory : memory_plain };
     enum posenc_status status = check_problem(call);
     if (status == POSENC_OK)
         status = make_arguments(call);
@@ -102,14 +109,20 @@ enum posenc_status call_create(struct call *call, const struct problem *problem,
     return POSENC_OK;
 }
 
+enum posenc_status call_create(struct call *call, const struct problem *problem,
+                               const struct memory *memory)
+{
+    return call_create_by(NULL, call, problem, memory);
+}
+
 enum posenc_status call_run(struct call *call, const struct posenc_backend *backend)
 {
     call->error = (struct posenc_error){ 0 };
     switch (call->problem.kernel) {
-#define POSENC_KERNEL(name, signature, stage, summary)                                         \
+#define POSENC_KERNEL(name, signature, ...)                                                    \
     case POSENC_KERNEL_##name:                                                                 \
         call->args.signature.error = &call->error;                                             \
-        return posenc_##name(backend, &call->args.signature);
+        return call_subject(call)->name(backend, &call->args.signature);
 #include "posenc_kernels.def"
     case POSENC_KERNEL_COUNT:
         break;

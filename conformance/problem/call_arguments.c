@@ -213,7 +213,8 @@ static enum posenc_status make_alibi(struct call *call, struct posenc_alibi_args
     float *pristine = call_keep_floats(call, n), *slopes;
     if (!pristine || !(slopes = call_memory(call, n, sizeof *slopes, 'i')))
         return call_refuse(call, POSENC_ERR_MEMORY, "memory for slopes", n, 1, 0);
-    if ((status = posenc_alibi_slopes(n, p->alibi_bias_max, pristine)) != POSENC_OK) {
+    if ((status = call_subject(call)->alibi_slopes(n, p->alibi_bias_max, pristine)) !=
+        POSENC_OK) {
         call->error = (struct posenc_error){ status, "n_heads or alibi_bias_max",
                                              p->alibi_bias_max, 0, 64 };
         return status;
@@ -242,8 +243,8 @@ static enum posenc_status make_t5(struct call *call, struct posenc_t5_args *args
             POSENC_OK ||
         (status = make_integers(call, "memory for thresholds", n, &thresholds)) != POSENC_OK)
         return status;
-    status =
-        posenc_t5_thresholds(p->num_buckets, p->max_distance, p->bidirectional, thresholds);
+    status = call_subject(call)->t5_thresholds(p->num_buckets, p->max_distance,
+                                               p->bidirectional, thresholds);
     if (status != POSENC_OK)
         return call_refuse(call, status, "num_buckets or max_distance", p->max_distance, n / 2,
                            1 << 24);
@@ -291,8 +292,8 @@ static enum posenc_status make_window(struct call *call, struct posenc_window_ar
         (status = make_integers(call, "memory for an index", p->queries * p->keys, &index)) !=
             POSENC_OK)
         return status;
-    status = p->window_class ? posenc_beit_index(height, width, index)
-                             : posenc_swin_index(height, width, index);
+    status = p->window_class ? call_subject(call)->beit_index(height, width, index)
+                             : call_subject(call)->swin_index(height, width, index);
     if (status != POSENC_OK)
         return call_refuse(call, status, "window_height or window_width", height, 1, 256);
     args->index = index;
@@ -312,17 +313,18 @@ static enum posenc_status make_columns(struct call *call, const int32_t **to)
         return status;
     switch (p->relative) {
     case RELATIVE_DEBERTA:
-        status = posenc_deberta_index(queries, keys, p->query_offset, p->num_buckets,
-                                      p->max_distance, index);
+        status = call_subject(call)->deberta_index(queries, keys, p->query_offset,
+                                                   p->num_buckets, p->max_distance, index);
         break;
     case RELATIVE_SHAW:
-        status = posenc_shaw_index(queries, keys, p->query_offset, p->max_distance, index);
+        status = call_subject(call)->shaw_index(queries, keys, p->query_offset, p->max_distance,
+                                                index);
         break;
     case RELATIVE_TRANSFORMER_XL:
         if (p->query_offset != p->keys - p->queries)
             return call_refuse(call, POSENC_ERR_ARGUMENT, "query_offset of Transformer-XL",
                                p->query_offset, p->keys - p->queries, p->keys - p->queries);
-        status = posenc_transformer_xl_index(queries, keys, index);
+        status = call_subject(call)->transformer_xl_index(queries, keys, index);
         break;
     }
     if (status != POSENC_OK)

@@ -8,7 +8,10 @@
 #include "inputs.h"
 #include "storage.h"
 
-/* ---- call.c: memory ---- */
+/* ---- call.c: functions and memory ---- */
+
+/* Whose functions the call is made with. */
+const struct subject *call_subject(const struct call *call);
 
 /* Notes why a call cannot be made; returns `status`. */
 enum posenc_status call_refuse(struct call *call, enum posenc_status status, const char *what,

@@ -203,5 +203,5 @@ enum posenc_status make_plan(struct call *call)
     struct posenc_freqs_spec spec = call->problem.freqs;
     if (!spec.size)
         spec.size = sizeof spec;
-    return posenc_freqs_create(&spec, &call->freqs, &call->error);
+    return call_subject(call)->freqs_create(&spec, &call->freqs, &call->error);
 }

@@ -7,7 +7,7 @@
 #ifndef POSENC_PROBLEM_H
 #define POSENC_PROBLEM_H
 
-#include <posenc.h>
+#include "subject.h"
 
 enum signature {
     SIGNATURE_sinusoidal,
@@ -142,22 +142,26 @@ struct output {
     int64_t rows, width;
 };
 
+/* The arguments of any kernel. */
+union arguments {
+    struct posenc_sinusoidal_args sinusoidal;
+    struct posenc_learned_args learned;
+    struct posenc_learned_grad_args learned_grad;
+    struct posenc_rope_table_args rope_table;
+    struct posenc_rope_args rope;
+    struct posenc_alibi_args alibi;
+    struct posenc_t5_args t5;
+    struct posenc_distance_args distance;
+    struct posenc_window_args window;
+    struct posenc_relative_args relative;
+    struct posenc_relative_sum_args relative_sum;
+};
+
 struct call {
     struct problem problem;
-    struct posenc_freqs *freqs; /* or NULL */
-    union {
-        struct posenc_sinusoidal_args sinusoidal;
-        struct posenc_learned_args learned;
-        struct posenc_learned_grad_args learned_grad;
-        struct posenc_rope_table_args rope_table;
-        struct posenc_rope_args rope;
-        struct posenc_alibi_args alibi;
-        struct posenc_t5_args t5;
-        struct posenc_distance_args distance;
-        struct posenc_window_args window;
-        struct posenc_relative_args relative;
-        struct posenc_relative_sum_args relative_sum;
-    } args;
+    const struct subject *subject; /* whose functions make and run it; NULL: the library's */
+    struct posenc_freqs *freqs;    /* or NULL */
+    union arguments args;
     struct posenc_error error; /* what the last call or the making of it was refused for */
     int n_outputs;
     struct output outputs[2];
@@ -182,6 +186,9 @@ struct call {
  * library (bad dim, theta) come back as its status. */
 enum posenc_status call_create(struct call *call, const struct problem *problem,
                                const struct memory *memory);
+/* The same by the functions of a subject, which has to outlive the call; NULL: the library's. */
+enum posenc_status call_create_by(const struct subject *subject, struct call *call,
+                                  const struct problem *problem, const struct memory *memory);
 enum posenc_status call_run(struct call *call, const struct posenc_backend *backend);
 void call_reset(struct call *call); /* inputs of an in-place call as they were; outputs filled
                                        with a NaN canary */

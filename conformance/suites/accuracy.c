@@ -14,6 +14,7 @@
  * A family "template" promises more than a limit: in a scan at least 99.99 % of its values are
  * correctly rounded.
  */
+#include "suites.h"
 #include "conformance/engine/judge.h"
 #include "conformance/problem/guard.h"
 #include "conformance/problem/variants.h"

@@ -4,6 +4,7 @@
  * Members of another family are compared with the first other member that runs here.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "suites.h"
 #include "conformance/engine/judge.h"
 #include "conformance/problem/guard.h"
 #include "conformance/problem/variants.h"

@@ -12,6 +12,7 @@
  * Once with plain frequencies, once with a quarter of the pairs turning (proportional scaling):
  * the pairs are then still (i, i + d/2) over the whole head, not those of a leading slice.
  */
+#include "suites.h"
 #include "conformance/engine/judge.h"
 #include "conformance/problem/guard.h"
 
@@ -57,7 +58,7 @@ static void compare_rotation(struct comparison *c, const struct call *rotation,
 static bool rotate_by(struct suite_run *run, struct call *rotation, const struct problem *p,
                       const struct call *tables, struct conf_result *result)
 {
-    if (call_create(rotation, p, NULL) != POSENC_OK) {
+    if (call_create_by(run->subject, rotation, p, NULL) != POSENC_OK) {
         snprintf(result->reason, sizeof result->reason, "the call was not made");
         return false;
     }

@@ -17,6 +17,7 @@
  *   lane-independence, overlap-refused, errors-leave-outputs-untouched    lanes.c, refusals.c
  */
 #define _POSIX_C_SOURCE 200809L
+#include "suites.h"
 #include "conformance/engine/judge.h"
 #include "memory.h"
 
@@ -293,7 +294,7 @@ static void sweep_problem(struct sweep *s, struct problem p, int at, bool with_o
         struct memory memory = guard_memory(s->guard);
         if (i > 0 && !s->run->options->full)
             memory.seal = NULL; /* what is written to inputs then counts as a canary's */
-        enum posenc_status made = call_create(&call, &p, &memory);
+        enum posenc_status made = call_create_by(s->run->subject, &call, &p, &memory);
         if (made != POSENC_OK) {
             /* An empty dimension may be refused; anything else must be made. */
             require(&s->tally[places[i].side], is_empty(&p), "the call was not made: %s",

@@ -2,6 +2,7 @@
  * A model's own shapes: rows of each against the oracle, the first and the last, both
  * neighbours of the middle, random ones; the last are where positions are longest.
  */
+#include "suites.h"
 #include "conformance/engine/judge.h"
 
 #include <inttypes.h>

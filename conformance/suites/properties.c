@@ -13,20 +13,8 @@
  *   and laws/text.c        claims, of docs/encodings.md
  */
 #define _POSIX_C_SOURCE 200809L
+#include "suites.h"
 #include "conformance/laws/laws.h"
-
-#include <stdio.h>
-
-bool law_needs(struct tally *t, enum posenc_kernel other)
-{
-    char reason[100];
-    if (posenc_provides(t->run->backend, other))
-        return true;
-    snprintf(reason, sizeof reason, "the law needs %s too, which this backend does not provide",
-             posenc_kernel_name(other));
-    tally_skip(t, reason);
-    return false;
-}
 
 static void check_laws(struct suite_run *run, enum posenc_kernel kernel, const struct law *laws,
                        int n)

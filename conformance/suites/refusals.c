@@ -285,7 +285,7 @@ static void check_mistake(struct tally *t, const struct problem *p, const struct
 {
     struct call call;
     t->problem = p;
-    enum posenc_status made = call_create(&call, p, &memory_plain);
+    enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory_plain);
     if (!require(t, made == POSENC_OK, "the call was not made: %s", posenc_status_string(made)))
         return;
     struct copy before, after;
@@ -369,7 +369,7 @@ static void check_overlap(struct tally *t, const struct problem *p)
         struct call call;
         struct copy before, after;
         t->problem = p;
-        if (!require(t, call_create(&call, p, &memory_plain) == POSENC_OK,
+        if (!require(t, call_create_by(t->run->subject, &call, p, &memory_plain) == POSENC_OK,
                      "the call was not made"))
             return;
         if (copy_outputs(&before, &call)) {

@@ -6,6 +6,7 @@
  * The published tests of ONNX hold the results of plain f32 arithmetic, so the backend that
  * does just that, unfused libm, gives those to the bit.
  */
+#include "suites.h"
 #include "conformance/engine/judge.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
  *
  * A changed line is a change of bits: review it as such.
  */
-#include "engine.h"
+#include "suites.h"
 
 #include <stdio.h>
 

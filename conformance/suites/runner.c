@@ -11,7 +11,7 @@
  * backend that is asked for by name has to run.  Exit 1 on failures, 2 on bad input, 77 when
  * nothing ran.
  */
-#include "engine.h"
+#include "suites.h"
 #include "conformance/readers/vectors.h"
 
 #include <stdio.h>
