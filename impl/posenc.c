@@ -3,11 +3,8 @@
  * (checks.h), brought to the one form that kernels take (struct posenc_backend in posenc.h),
  * and handed to its backend.
  *
- * Nothing here depends on a kernel but the list and one rule of its names: the kernels that end
- * in _add take x where their signature leaves it open.
+ * Nothing here depends on a kernel but the list.
  */
-#include <string.h>
-
 #include "checks.h"
 #include "registry.h"
 
@@ -136,14 +133,10 @@ static enum posenc_status check_dtypes(const struct posenc_backend *backend, uns
                          (double)dtypes, POSENC_F32, POSENC_F32);
 }
 
-/* Folded by the compiler: `name` is a literal. */
-static inline bool ends_in_add(const char *name)
-{
-    size_t length = strlen(name);
-    return length > 4 && memcmp(name + length - 4, "_add", 4) == 0;
-}
+/* Whether a kernel takes x, where its signature leaves it open. */
+enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };
 
-#define POSENC_KERNEL(name, signature, stage, summary)                                         \
+#define POSENC_KERNEL(name, signature, summary, stage, x, ...)                                 \
     enum posenc_status posenc_##name(const struct posenc_backend *backend,                     \
                                      const struct posenc_##signature##_args *args)             \
     {                                                                                          \
@@ -151,8 +144,7 @@ static inline bool ends_in_add(const char *name)
             return POSENC_ERR_ARGUMENT;                                                        \
         struct posenc_##signature##_args call = *args;                                         \
         bool empty = false;                                                                    \
-        enum posenc_status status =                                                            \
-            posenc_check_##signature(&call, ends_in_add(#name), &empty);                       \
+        enum posenc_status status = posenc_check_##signature(&call, X_##x, &empty);            \
         if (!status)                                                                           \
             status = posenc_resolve(&backend, POSENC_KERNEL_##name, call.error);               \
         if (!status)                                                                           \

@@ -21,7 +21,7 @@ static const struct kernel_entry {
     const char *name, *summary;
     size_t offset; /* of its pointer in struct posenc_backend */
 } kernels[] = {
-#define POSENC_KERNEL(name, signature, stage, summary)                                         \
+#define POSENC_KERNEL(name, signature, summary, ...)                                           \
     { #name, summary, offsetof(struct posenc_backend, name) },
 #include "posenc_kernels.def"
 };

@@ -376,7 +376,7 @@ static void wide_relative(struct wide *wide, struct posenc_relative_args *args)
     wide_output(wide, &args->out);
 }
 
-#define POSENC_KERNEL(name, signature, stage, summary)                                         \
+#define POSENC_KERNEL(name, signature, ...)                                                    \
     static enum posenc_status mistaken_##name(const struct posenc_##signature##_args *args)    \
     {                                                                                          \
         const struct seen seen = see_##signature(args);                                        \
@@ -401,7 +401,7 @@ struct posenc_backend mistaken_backend(const struct mistake *mistake)
     current = mistake;
     backend.name = mistake->name;
     atomic_store(&entries, 0);
-#define POSENC_KERNEL(name, signature, stage, summary) backend.name = mistaken_##name;
+#define POSENC_KERNEL(name, signature, ...) backend.name = mistaken_##name;
 #include <posenc_kernels.def>
     return backend;
 }

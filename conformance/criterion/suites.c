@@ -80,5 +80,5 @@ static void check(enum posenc_kernel kernel, const char *name)
 
 #define SUITE(kernel, backend)                                                                 \
     Test(kernel, backend, .timeout = 120) { check(POSENC_KERNEL_##kernel, #backend); }
-#define POSENC_KERNEL(name, signature, stage, summary) FOR_EACH_BACKEND(SUITE, name)
+#define POSENC_KERNEL(name, signature, ...) FOR_EACH_BACKEND(SUITE, name)
 #include <posenc_kernels.def>

@@ -111,12 +111,6 @@ static void add_input(const struct call *call, int64_t r, int64_t width, double 
         want[k] = add_to_odd((double)x[k] * x_scale, (double)odd_to_f32(want[k]));
 }
 
-/* Of whose x the output is nothing but sums. */
-static bool sums_input(enum signature signature)
-{
-    return signature == SIGNATURE_learned_grad || signature == SIGNATURE_relative_sum;
-}
-
 void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass)
 {
     const struct call *call = oracle->call;
@@ -156,7 +150,7 @@ void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, dou
         row_relative_sum(oracle, r, width, want);
         break;
     }
-    if (call->x && !sums_input(oracle->signature))
+    if (call->x && kernel_in_place(call->problem.kernel)) /* others sum x */
         add_input(call, r, width, want);
     for (int64_t k = 0; mass && k < width; k++)
         mass[k] = fabs(want[k]);

@@ -4,8 +4,6 @@
 #include "inputs.h"
 #include "storage.h"
 
-#include <string.h>
-
 const char *const profile_names[] = { "exact", "hf_f32", "ggml_f32", "torch_exp_f32", NULL };
 const char *const convention_names[] = { "exponent", "endpoint", NULL };
 const char *const scaling_names[] = { "none", "linear",   "llama3",       "yarn", "dynamic",
@@ -15,72 +13,36 @@ const char *const layout_names[] = { "interleaved", "sin_cos", "cos_sin", NULL }
 const char *const dtype_names[] = { "f32", "f16", "bf16", NULL };
 const char *const relative_names[] = { "deberta", "shaw", "transformer_xl", NULL };
 
-enum signature kernel_signature(enum posenc_kernel kernel)
-{
-    static const enum signature of[] = {
-#define POSENC_KERNEL(name, signature, stage, summary) SIGNATURE_##signature,
+/* ---- The list of kernels ---- */
+
+enum stage { TABLE, APPLY };
+enum takes_x { NONE, APART, IN_PLACE };
+enum rows { TOKENS, QUERIES };
+enum angles { PLANNED, GIVEN };
+
+static const struct listed {
+    enum signature signature;
+    enum stage stage;
+    enum takes_x x;
+    enum rows rows;
+    enum angles angles;
+} listed[] = {
+#define POSENC_KERNEL(name, signature, summary, stage, x, rows, angles)                        \
+    { SIGNATURE_##signature, stage, x, rows, angles },
 #include "posenc_kernels.def"
-    };
-    return of[kernel];
-}
+};
+
+enum signature kernel_signature(enum posenc_kernel kernel) { return listed[kernel].signature; }
 
 const char *kernel_stage(enum posenc_kernel kernel)
 {
-    enum stage { TABLE, APPLY };
-    static const enum stage of[] = {
-#define POSENC_KERNEL(name, signature, stage, summary) stage,
-#include "posenc_kernels.def"
-    };
-    return of[kernel] == TABLE ? "table" : "apply";
+    return listed[kernel].stage == TABLE ? "table" : "apply";
 }
 
-/* Kernels that sum x, where the others of the applications go element by element. */
-static bool sums_x(enum signature signature)
-{
-    return signature == SIGNATURE_learned_grad || signature == SIGNATURE_relative_sum;
-}
-
-/* Beside rotations and sums, kernels that add onto x; the others of their signature only write
- * `out`. */
-bool kernel_takes_x(enum posenc_kernel kernel)
-{
-    const char *name = posenc_kernel_name(kernel);
-    size_t n = strlen(name);
-    enum signature signature = kernel_signature(kernel);
-    return signature == SIGNATURE_rope || sums_x(signature) ||
-           (n > 4 && strcmp(name + n - 4, "_add") == 0);
-}
-
-bool kernel_in_place(enum posenc_kernel kernel)
-{
-    return kernel_takes_x(kernel) && !sums_x(kernel_signature(kernel));
-}
-
-bool kernel_on_scores(enum posenc_kernel kernel)
-{
-    switch (kernel_signature(kernel)) {
-    case SIGNATURE_alibi:
-    case SIGNATURE_t5:
-    case SIGNATURE_distance:
-    case SIGNATURE_window:
-    case SIGNATURE_relative:
-    case SIGNATURE_relative_sum:
-        return true;
-    case SIGNATURE_sinusoidal:
-    case SIGNATURE_learned:
-    case SIGNATURE_learned_grad:
-    case SIGNATURE_rope_table:
-    case SIGNATURE_rope:
-        break;
-    }
-    return false;
-}
-
-bool kernel_has_plan(enum posenc_kernel kernel)
-{
-    enum signature s = kernel_signature(kernel);
-    return s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
-}
+bool kernel_takes_x(enum posenc_kernel kernel) { return listed[kernel].x != NONE; }
+bool kernel_in_place(enum posenc_kernel kernel) { return listed[kernel].x == IN_PLACE; }
+bool kernel_on_scores(enum posenc_kernel kernel) { return listed[kernel].rows == QUERIES; }
+bool kernel_has_plan(enum posenc_kernel kernel) { return listed[kernel].angles == PLANNED; }
 
 /* ---- A small case ---- */
 

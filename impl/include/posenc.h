@@ -580,7 +580,7 @@ struct posenc_relative_sum_args {
 /* ---- Kernels and backends ---- */
 
 enum posenc_kernel {
-#define POSENC_KERNEL(name, signature, stage, summary) POSENC_KERNEL_##name,
+#define POSENC_KERNEL(name, signature, ...) POSENC_KERNEL_##name,
 #include "posenc_kernels.def"
     POSENC_KERNEL_COUNT
 };
@@ -604,13 +604,13 @@ struct posenc_backend {
     int32_t (*lanes)(void); /* f32 lanes of its widest vector; NULL for plain C */
     bool fused;             /* contracts one product of a rotation into an fma */
     bool f16_bf16;          /* takes those types, too; one that does not is never handed them */
-#define POSENC_KERNEL(name, signature, stage, summary)                                         \
+#define POSENC_KERNEL(name, signature, ...)                                                    \
     enum posenc_status (*name)(const struct posenc_##signature##_args *);
 #include "posenc_kernels.def"
 };
 
 /* posenc_<kernel>(backend, args) for each of the list. */
-#define POSENC_KERNEL(name, signature, stage, summary)                                         \
+#define POSENC_KERNEL(name, signature, ...)                                                    \
     POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_##name(                             \
         const struct posenc_backend *backend, const struct posenc_##signature##_args *args);
 #include "posenc_kernels.def"
