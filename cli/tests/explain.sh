@@ -101,7 +101,7 @@ refuses 'two things' 'THING: yarn: expected one' explain rope_half yarn
 run "$POSENC" list nothing-like-it
 kinds=$(sed -n 's/.*expected one of//p' stderr | tr -d ,)
 missing=
-for kind in $kinds; do "$POSENC" list --help | grep -q "[[|]$kind[]|]" || missing="$missing $kind"; done
+for kind in $kinds; do "$POSENC" list --help | grep -q "[[|]${kind}[]|]" || missing="$missing $kind"; done
 if [ -n "$kinds" ] && [ -z "$missing" ]; then pass 'list --help'; else fail 'list --help' "lacks$missing"; fi
 run "$POSENC" plot
 kinds=$(sed -n 's/.*expected one of//p' stderr | tr -d ,)

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # What the scripts here share: TAP on stdout, a scratch folder that goes away, and the ways a command
 # can be expected to behave.  POSENC is the program under test.
 set -u

@@ -1,0 +1,97 @@
+# shellcheck shell=sh
+# ./run check [PART...]: what can be said of the source without running it.  Sourced by run.
+#
+#     format       clang-format 14 has nothing to change
+#     rooms        no include runs back (jobs/check/rooms.txt says which room may know which)
+#     signatures   no switch over the signature outside the table of signatures
+#     lengths      no file and no function is longer than jobs/check/lengths.awk says
+#     spelling     codespell finds nothing
+#     shell        shellcheck finds nothing
+#
+# Each part prints one line, and what it found before it.  jobs/check/test.sh sees each of them fail.
+check_parts='format rooms signatures lengths spelling shell'
+
+check() {
+    mkdir -p build-check
+    for part in $check_parts; do
+        if command -v "check_$part" >/dev/null; then
+            check_one "$part"
+        else
+            say "check has no part $part; its parts: format rooms signatures lengths spelling shell"
+            tally "check: $part" 0 1 0
+        fi
+    done
+}
+
+check_one() {
+    part_begun=$(date +%s)
+    log=$PWD/build-check/$1.log
+    "check_$1" >"$log" 2>&1
+    status=$?
+    took="$(($(date +%s) - part_begun)) s"
+    case $status in
+    0) tally "check: $1, $took: $(tail -n 1 "$log")" 1 0 0 ;;
+    77) cannot "check: $1: $(tail -n 1 "$log")" ;;
+    *)
+        cat "$log"
+        tally "check: $1, $took" 0 1 0
+        ;;
+    esac
+}
+
+# need COMMAND:PACKAGE...: 77 where a part's tool is missing and cannot be brought.
+need() {
+    bring "$@" && return 0
+    echo "missing:$missing"
+    return 77
+}
+
+# sources REGEX: the files of the repository whose path it matches; what builds and reports leave lies elsewhere.
+sources() {
+    find . \( -path './build*' -o -path './posenc-report' -o -path ./.git \) -prune -o -type f -print |
+        sed 's,^[.]/,,' | grep -E "$1" | sort
+}
+c_files='[.](c|h|cc)$'
+
+check_format() {
+    need clang-format:clang-format || return
+    case $(version_of clang-format) in
+    14.*) ;;
+    *) echo 'clang-format 14 is needed: others lay some lines out differently'; return 77 ;;
+    esac
+    sources "$c_files" >build-check/format.list
+    xargs clang-format --dry-run -Werror <build-check/format.list || return 1
+    echo "$(wc -l <build-check/format.list) files"
+}
+
+check_rooms() {
+    python3 jobs/check/rooms.py
+}
+
+check_signatures() {
+    ! sources "$c_files" | xargs grep -n 'case SIGNATURE_' || {
+        echo 'A switch over the signature: put what it decides into the table of signatures.'
+        return 1
+    }
+    echo 'no switch over the signature'
+}
+
+check_lengths() {
+    sources "$c_files" | xargs awk -f jobs/check/lengths.awk
+}
+
+check_spelling() {
+    need codespell:codespell || return
+    # Texts of our own: no numbers, pictures or configurations of other people's models.
+    sources . | grep -Ev '[.](svg|safetensors|json|jsonl|npy)$|digests[.]txt$' >build-check/spelling.list
+    xargs codespell --ignore-words jobs/check/words.txt <build-check/spelling.list || return 1
+    echo "$(wc -l <build-check/spelling.list) files"
+}
+
+check_shell() {
+    need shellcheck:shellcheck || return
+    sources '[.]sh$|(^|/)run$' >build-check/shell.list
+    # SC1090, SC1091, SC2034, SC2154: what a script sources is not followed; SC2258: a comma at the end is meant.
+    xargs shellcheck --severity warning --exclude SC1090,SC1091,SC2034,SC2154,SC2258 <build-check/shell.list || return 1
+    echo "$(wc -l <build-check/shell.list) scripts"
+}

@@ -1,0 +1,127 @@
+# shellcheck shell=sh
+# Counting: whatever ran the tests, tally adds up what they say.  Sourced by run.
+
+# tally LABEL PASSED FAILED SKIPPED
+tally() {
+    passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+    table="$table$2 $3 $4 $1
+"
+    echo "$1: $2 passed, $3 failed, $4 skipped"
+}
+
+# cannot LABEL: what it takes is missing.  No success either, unless nothing may be installed here.
+cannot() {
+    if [ $install = no ]; then tally "$1" 0 0 1; else tally "$1" 0 1 0; fi
+}
+
+# tally_rows LABEL ROWS: each "PASSED FAILED SKIPPED NAME".
+tally_rows() {
+    while read -r row_passed row_failed row_skipped name; do
+        tally "$1: $name" "$row_passed" "$row_failed" "$row_skipped"
+    done <<ROWS
+$2
+ROWS
+}
+
+# tally_runner LABEL LOG: of conformance/runner, backend by backend; a log without its last line has failed.
+tally_runner() {
+    rows=$(awk '
+        /: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ {
+            split(substr($0, match($0, /: [0-9]+ passed, /) + 2), number, /[^0-9]+/)
+            print number[1], number[2], number[3], substr($0, 1, RSTART - 1)
+        }
+        /^off: / { print 0, 0, 1, substr($0, 6) }
+        /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { whole = 1 }
+        END { if (!whole) print 0, 1, 0, "did not end" }' "$2")
+    before=$failed
+    tally_rows "$1" "$rows"
+    [ "$failed" = "$before" ] || cat "$2"
+}
+
+# What Meson's logs LOG.json and LOG.junit.xml say, "PASSED FAILED SKIPPED": one test case is one test
+# that ran.  A program that has to fail, and did, is one test that passed.
+count_tests() {
+    awk '
+        function bare(name) { sub(/^.* \/ /, "", name); sub(/^posenc[.]/, "", name); return name }
+        FNR == NR {
+            if (/"result": "EXPECTEDFAIL"/ && match($0, /"name": "[^"]*"/))
+                expected[bare(substr($0, RSTART + 9, RLENGTH - 10))] = 1
+            next
+        }
+        {
+            n_tags = split($0, tags, "<")
+            for (i = 1; i <= n_tags; i++) {
+                tag = tags[i]
+                if (tag ~ /^testsuite /) {
+                    match(tag, /name="[^"]*"/)
+                    inside = (bare(substr(tag, RSTART + 6, RLENGTH - 7)) in expected)
+                    n += inside
+                } else if (tag ~ /^testcase / && !inside) {
+                    n++
+                    bad = skip = 0
+                } else if (tag ~ /^(failure|error)[ >\/]/ && !inside && !bad) {
+                    bad = 1
+                    failed++
+                } else if (tag ~ /^skipped/ && !inside && !skip) {
+                    skip = 1
+                    skipped++
+                }
+            }
+        }
+        END { print n - failed - skipped, failed + 0, skipped + 0 }' "$1.json" "$1.junit.xml"
+}
+
+# meson_tests FOLDER ARGUMENTS...: no test run, or a failure that the file does not show, is one failure.
+meson_tests() {
+    folder=$1
+    shift
+    log=$folder/meson-logs/testlog
+    rm -f "$log.json" "$log.junit.xml"
+    "$meson" test -C "$folder" --no-rebuild --print-errorlogs "$@"
+    status=$?
+    counts='0 0 0'
+    [ ! -f "$log.junit.xml" ] || counts=$(count_tests "$log")
+    # shellcheck disable=SC2086  # three numbers
+    set -- $counts
+    if [ $(($1 + $2)) = 0 ]; then
+        say "no test ran in $folder"
+        set -- 0 1 "$3"
+    elif [ $status != 0 ] && [ "$2" = 0 ]; then
+        say "meson test in $folder ended with $status"
+        set -- "$1" 1 "$3"
+    fi
+    tally "$job: meson test in $folder" "$@"
+}
+
+# tap_script SCRIPT ARGUMENTS...: counts what a TAP script printed; one that ends early has failed.
+tap_script() {
+    log=build/meson-logs/$(basename "$1").log
+    sh "$@" >"$log" 2>&1
+    status=$?
+    counts=$(awk '
+        /^1\.\.[0-9]/ { plan = substr($1, 4) }
+        /^ok .*# SKIP/ { skipped++; next }
+        /^ok / { passed++ }
+        /^not ok / { failed++ }
+        END {
+            if (plan == "" || passed + failed + skipped != plan || passed + failed == 0 && !skipped) failed++
+            print passed + 0, failed + 0, skipped + 0
+        }' "$log")
+    name=$1
+    # shellcheck disable=SC2086  # three numbers
+    set -- $counts
+    [ $status = 0 ] || [ "$2" != 0 ] || set -- "$1" 1 "$3"
+    tally "$job: $name" "$1" "$2" "$3"
+    [ "$2" = 0 ] || cat "$log"
+}
+
+# tally_verify LABEL LOG: of posenc verify; a log without its last line has failed.
+tally_verify() {
+    counts=$(awk '
+        /^[0-9]+ failed, [0-9]+ passed, [0-9]+ crashed, [0-9]+ skipped/ { print $3, $1 + $5, $7; whole = 1 }
+        END { if (!whole) print 0, 1, 0 }' "$2")
+    before=$failed
+    # shellcheck disable=SC2086  # three numbers
+    tally "$1" $counts
+    [ "$failed" = "$before" ] || cat "$2"
+}
