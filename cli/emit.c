@@ -111,7 +111,7 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
             const struct model_case *c = &model->cases[i];
             if (!times_dtype(selection, (enum posenc_dtype)dtype))
                 continue;
-            struct bench_case one = case_stored_as(&c->bench, (enum posenc_dtype)dtype);
+            struct bench_case one = case_stored_as(c, (enum posenc_dtype)dtype);
             char label[80];
             snprintf(label, sizeof label, "%s%s%s", c->label, dtype > 0 ? ", " : "",
                      dtype > 0 ? dtype_names[dtype] : "");

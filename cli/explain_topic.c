@@ -186,7 +186,7 @@ static bool uses(const struct model *model, const struct topic *topic)
         return strcmp(model->trained_profile, topic->name) == 0;
     }
     for (size_t i = 0; i < model->n_cases; i++) {
-        const struct problem *p = &model->cases[i].bench.problem;
+        const struct problem *p = &model->cases[i].problem;
         bool scaled = strcmp(topic->kind, "scaling") == 0;
         if (scaled ? model->has_freqs && p->kernel == POSENC_KERNEL_rope_table &&
                          strcmp(scaling_names[p->freqs.scaling], topic->name) == 0

@@ -24,8 +24,8 @@ static int take_model(const struct cli *cli, enum posenc_kernel kernel, struct m
     }
     enum signature wanted = kernel_signature(kernel);
     for (size_t i = 0; i < model->n_cases; i++) {
-        if (kernel_signature(model->cases[i].bench.problem.kernel) == wanted) {
-            *problem = &model->cases[i].bench.problem;
+        if (kernel_signature(model->cases[i].problem.kernel) == wanted) {
+            *problem = &model->cases[i].problem;
             return EXIT_FINE;
         }
     }

@@ -182,16 +182,14 @@ bool times_dtype(const struct selection *selection, enum posenc_dtype dtype)
     return selection->any_dtype ? selection->dtypes[dtype] : dtype == POSENC_F32;
 }
 
-struct bench_case case_stored_as(const struct bench_case *one, enum posenc_dtype dtype)
+struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype dtype)
 {
-    struct bench_case stored = *one;
+    struct bench_case stored = { .problem = one->problem };
     size_t kernel = strcspn(one->id, "/");
     const char *rest = one->id[kernel] == '/' ? strchr(one->id + kernel + 1, '/') : NULL;
     stored.problem.dtype = dtype;
-    if (rest != NULL) {
-        snprintf(stored.id, sizeof stored.id, "%.*s/%s%s", (int)kernel, one->id,
-                 dtype_names[dtype], rest);
-    }
+    snprintf(stored.id, sizeof stored.id, "%.*s/%s%s", (int)kernel, one->id, dtype_names[dtype],
+             rest != NULL ? rest : "");
     return stored;
 }
 

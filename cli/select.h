@@ -5,6 +5,7 @@
 #define POSENC_CLI_SELECT_H
 
 #include "bench/bench.h"
+#include "conformance/models/model.h"
 #include "args.h"
 
 enum { N_DTYPES = BENCH_DTYPES };
@@ -22,8 +23,8 @@ struct selection {
 bool selects_dtype(const struct selection *selection, const char *id);
 /* What is timed: the types that were named, f32 where none was. */
 bool times_dtype(const struct selection *selection, enum posenc_dtype dtype);
-/* The same shape stored as another type. */
-struct bench_case case_stored_as(const struct bench_case *one, enum posenc_dtype dtype);
+/* The shape of a model's call, stored as that type, to be timed. */
+struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype dtype);
 /* The type that the id of a case names; f32 where it names none. */
 enum posenc_dtype case_dtype(const char *id);
 

@@ -47,7 +47,7 @@ static int take_model(const struct cli *cli, unsigned kind, struct cli_spec *spe
     }
     spec->freqs = model->freqs;
     for (size_t i = 0; i < model->n_cases && sinusoidal; i++) {
-        spec->layout = model->cases[i].bench.problem.layout;
+        spec->layout = model->cases[i].problem.layout;
     }
     return EXIT_FINE;
 }

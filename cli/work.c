@@ -61,7 +61,7 @@ size_t work_model_cases(const struct work *work, struct bench_case **cases)
     *cases = calloc(work->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof **cases);
     for (size_t m = 0; m < work->n_models && *cases != NULL; m++) {
         for (size_t i = 0; i < work->models[m].n_cases; i++) {
-            const struct bench_case *one = &work->models[m].cases[i].bench;
+            const struct model_case *one = &work->models[m].cases[i];
             bool wanted =
                 !work->selected.any_kernel || work->selected.kernels[one->problem.kernel];
             for (int dtype = 0; wanted && dtype < N_DTYPES; dtype++) {

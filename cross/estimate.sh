@@ -83,7 +83,7 @@ estimate() {
     [ "$(uname -m)" = aarch64 ] || set -- "$@" /usr/aarch64-linux-gnu/include/math.h:libc6-dev-arm64-cross
     [ "$(uname -m)" = x86_64 ] || set -- "$@" /usr/x86_64-linux-gnu/include/math.h:libc6-dev-amd64-cross
     bring "$@" || return 2
-    if [ ! -x build/posenc ] || [ ! -x build/reports/estimate_records ]; then
+    if [ ! -x build/posenc ] || [ ! -x build/bench/estimate/estimate_records ]; then
         say 'the program was not built: it needs jansson'
         return 2
     fi
@@ -101,7 +101,7 @@ estimate() {
     done <<LIST
 $(estimate_cores)
 LIST
-    build/reports/estimate_records build/estimate/new.jsonl "$mca" "$clang" <build/estimate/list || return 1
+    build/bench/estimate/estimate_records build/estimate/new.jsonl "$mca" "$clang" <build/estimate/list || return 1
     mv build/estimate/new.jsonl build/estimates.jsonl
     build/posenc report build/estimates.jsonl
 }

@@ -4,6 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "estimate.h"
+#include "statistics/stats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -184,42 +185,34 @@ size_t section_estimates(const json_t *records, size_t backend, struct grid *gri
     return n_loops;
 }
 
-static int by_value(const void *a, const void *b)
+/* The times of loops on a core that was at hand, as multiples of their estimates. */
+static struct stats_summary ratios_of(const json_t *records, const json_t *core)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The times of loops on a core that was at hand, as multiples of their estimates, in order.  Returns
- * how many. */
-static size_t ratios_of(const json_t *records, const json_t *core, double *ratios, size_t n)
-{
+    double ratios[MAX_RATIOS];
     const json_t *estimate;
     size_t used = 0, at = 0;
-    while (used < n && (estimate = next_estimate(records, &at))) {
+    while (used < MAX_RATIOS && (estimate = next_estimate(records, &at))) {
         double measured = measured_per_element(estimate);
         if (same_table(estimate, core) && measured > 0.0)
             ratios[used++] = measured / record_value(estimate, "cycles_per_element", 1.0);
     }
-    qsort(ratios, used, sizeof *ratios, by_value);
-    return used;
+    return stats_summarise(ratios, used);
 }
 
 static void add_checked(const json_t *records, FILE *out)
 {
     const json_t *tables[MAX_LOOPS];
-    double ratios[MAX_RATIOS];
     size_t n_tables = distinct(records, NULL, same_table, tables, MAX_LOOPS), checked = 0;
     for (size_t i = 0; i < n_tables; i++) {
-        size_t n = ratios_of(records, tables[i], ratios, MAX_RATIOS);
-        if (n > 0)
+        struct stats_summary ratios = ratios_of(records, tables[i]);
+        if (ratios.n > 0)
             fprintf(out, "%s %.40s on %.40s %.2f to %.2f (median %.2f)",
                     checked++
                         ? ";"
                         : "Timed on a core that was at hand, the loops took, as multiples of "
                           "their estimates:",
-                    text_of(tables[i], "backend"), text_of(tables[i], "core"), ratios[0],
-                    ratios[n - 1], ratios[n / 2]);
+                    text_of(tables[i], "backend"), text_of(tables[i], "core"), ratios.min,
+                    ratios.max, ratios.median);
     }
     fprintf(out, "%s\n",
             checked

@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "query.h"
 #include "estimate.h"
+#include "statistics/stats.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -386,12 +387,6 @@ bool is_tie(const struct bench_row *fastest, const struct bench_row *row)
     return low <= high * (1.0 + noise / 100.0);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double median_null(const struct results *r)
 {
     double *values = malloc((r->n_bench + 1) * sizeof *values);
@@ -405,8 +400,7 @@ double median_null(const struct results *r)
                     r->bench[i].null_pct; /* one value a case: all of its rows share it */
                 break;
             }
-    qsort(values, n, sizeof *values, by_value);
-    double median = n ? values[n / 2] : -1.0;
+    double median = n ? stats_median(values, n) : -1.0;
     free(values);
     return median;
 }

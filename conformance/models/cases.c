@@ -17,11 +17,9 @@ void case_add(struct model *m, const struct part *part, const char *profile, con
     struct model_case *c = &m->cases[m->n_cases++];
     char name[sizeof m->name]; /* a copy: the id lies in the model, too */
     memcpy(name, m->name, sizeof name);
-    snprintf(c->bench.id, sizeof c->bench.id, "%s/f32/%s/%s%s%s-%s",
-             posenc_kernel_name(p.kernel), profile, name, *part->name ? "-" : "", part->name,
-             shape);
-    c->bench.footprint = NULL;
-    c->bench.problem = p;
+    snprintf(c->id, sizeof c->id, "%s/f32/%s/%s%s%s-%s", posenc_kernel_name(p.kernel), profile,
+             name, *part->name ? "-" : "", part->name, shape);
+    c->problem = p;
     va_list list;
     va_start(list, label);
     size_t at = (size_t)snprintf(c->label, sizeof c->label, "%s%s", part->name,

@@ -177,14 +177,14 @@ static int fits(const struct model *m, const char *path, char error[MODEL_ERROR]
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double limit = (double)pages * (double)page / (double)MEMORY_SHARE;
     for (size_t i = 0; pages > 0 && page > 0 && i < m->n_cases; i++) {
-        double bytes = memory_of(&m->cases[i].bench.problem);
+        double bytes = memory_of(&m->cases[i].problem);
         if (bytes <= limit)
             continue;
         snprintf(
             error, MODEL_ERROR,
             "%.120s: %s (%s) takes %.0f bytes: at most %.0f, a sixteenth of this machine's "
             "memory, is possible",
-            path, m->cases[i].bench.id, m->cases[i].label, bytes, limit);
+            path, m->cases[i].id, m->cases[i].label, bytes, limit);
         return -1;
     }
     return 0;

@@ -21,15 +21,14 @@
 #ifndef POSENC_MODEL_H
 #define POSENC_MODEL_H
 
-#include "bench/bench.h"
+#include "conformance/problem/problem.h"
 
 enum { MODEL_ERROR = 2048, MODEL_NOTES = 1024, MODEL_MAX_PARTS = 4, MODEL_MAX_CASES = 48 };
 
 struct model_case {
-    struct bench_case bench; /* id "rope_half/f32/given/llama-3.1-8b-decode"; footprint NULL:
-                                set it to
-                                bench_footprint(problem_working_set(&bench.problem)) */
-    char label[64];          /* "decode, 1 token, 32 + 8 heads of 128" */
+    char id[96];    /* "rope_half/f32/given/llama-3.1-8b-decode" */
+    char label[64]; /* "decode, 1 token, 32 + 8 heads of 128" */
+    struct problem problem;
 };
 
 struct model {

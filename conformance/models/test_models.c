@@ -41,11 +41,11 @@ static bool valid(const struct problem *problem)
 static bool good_ids(const struct model *m)
 {
     for (size_t i = 0; i < m->n_cases; i++) {
-        const char *id = m->cases[i].bench.id;
+        const char *id = m->cases[i].id;
         if (strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_./-") != strlen(id))
             return false;
         for (size_t j = 0; j < i; j++)
-            if (strcmp(id, m->cases[j].bench.id) == 0)
+            if (strcmp(id, m->cases[j].id) == 0)
                 return false;
     }
     return true;
@@ -76,7 +76,7 @@ static void test_built_in(void)
         bool loaded = model_by_name(name, &m, error) == 0;
         bool works = loaded && m.n_cases > 0 && m.n_verify > 0 && *m.source && *m.checked;
         for (size_t c = 0; works && c < m.n_cases; c++)
-            works = valid(&m.cases[c].bench.problem) && *m.cases[c].label;
+            works = valid(&m.cases[c].problem) && *m.cases[c].label;
         for (size_t v = 0; works && v < m.n_verify; v++)
             works = valid(&m.verify[v]);
         snprintf(sentence, sizeof sentence,
@@ -92,8 +92,8 @@ static void test_built_in(void)
 static const struct problem *find(const struct model *m, const char *id)
 {
     for (size_t i = 0; i < m->n_cases; i++)
-        if (strcmp(m->cases[i].bench.id, id) == 0)
-            return &m->cases[i].bench.problem;
+        if (strcmp(m->cases[i].id, id) == 0)
+            return &m->cases[i].problem;
     return NULL;
 }
 
@@ -232,7 +232,7 @@ static void test_refusals(void)
     }
     char error[MODEL_ERROR] = "";
     require(load_text(LLAMA "}", &m, error) == 0 && m.freqs.rope_theta == 10000.0 &&
-                m.freqs.dim == 16 && m.cases[0].bench.problem.heads == 8,
+                m.freqs.dim == 16 && m.cases[0].problem.heads == 8,
             "what those are made from is accepted, with the defaults of its type");
     require(load_text(LLAMA ", \"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 4, "
                             "\"rope_theta\": 5e5}}",

@@ -28,11 +28,11 @@ static inline const struct problem *find_case(const struct model *m, const char 
                                               const char *end)
 {
     for (size_t i = 0; i < m->n_cases; i++) {
-        const char *id = m->cases[i].bench.id;
+        const char *id = m->cases[i].id;
         size_t n = strlen(id), tail = strlen(end);
         if (strncmp(id, start, strlen(start)) == 0 && n > tail &&
             strcmp(id + n - tail, end) == 0)
-            return &m->cases[i].bench.problem;
+            return &m->cases[i].problem;
     }
     return NULL;
 }
@@ -80,7 +80,7 @@ static inline bool same_cases(const struct model *a, const struct model *b)
 {
     bool same = a->n_cases == b->n_cases && a->n_verify == b->n_verify;
     for (size_t i = 0; same && i < a->n_cases; i++)
-        same = same_problem(&a->cases[i].bench.problem, &b->cases[i].bench.problem);
+        same = same_problem(&a->cases[i].problem, &b->cases[i].problem);
     return same;
 }
 
