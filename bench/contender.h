@@ -9,7 +9,7 @@
 #include "roofs.h"
 #include "team.h"
 
-enum { REASON_SIZE = 192 };
+enum { REASON_SIZE = 288 };
 
 /* What a roof reads: floats, whatever they stand for. */
 struct stream {

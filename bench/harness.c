@@ -131,10 +131,10 @@ static void check_everybody(struct race *race)
         refuse_all(race,
                    check == NULL ? "no memory for the check" : "no scalar to compare with");
     } else if (!try_once(race, &reference)) {
-        snprintf(reason, sizeof(reason), "no reference: scalar: %.100s", reference.refused);
+        snprintf(reason, sizeof(reason), "no reference: scalar: %.220s", reference.refused);
         refuse_all(race, reason);
     } else if (!check_reference(check, scalar, reference.refused, REASON_SIZE)) {
-        snprintf(reason, sizeof(reason), "no reference: scalar is %.120s", reference.refused);
+        snprintf(reason, sizeof(reason), "no reference: scalar is %.220s", reference.refused);
         refuse_all(race, reason);
     } else {
         for (size_t i = 0; i < race->n_backends; i++) {

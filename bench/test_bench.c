@@ -47,9 +47,43 @@ static enum posenc_status writes_nothing(const struct posenc_sinusoidal_args *ar
     return POSENC_OK;
 }
 
+/* The last element of the row before the last: far behind what a check of some rows sees, unless
+ * it draws just that one. */
+static float *late_element(const struct posenc_tensor *out)
+{
+    int64_t at = 0;
+    int rows = out->rank - 2;
+    while (rows > 0 && out->shape[rows] == 1)
+        rows--;
+    for (int k = 0; k < out->rank; k++)
+        at += (out->shape[k] - 1 - (k == rows)) * out->stride[k];
+    return (float *)out->data + at;
+}
+
+static enum posenc_status late_rotation(const struct posenc_rope_args *args)
+{
+    enum posenc_status status = posenc_backend_find("scalar")->rope_half(args);
+    *late_element(&args->out) += 0x1p-16f;
+    return status;
+}
+
+static enum posenc_status late_sine(const struct posenc_sinusoidal_args *args)
+{
+    enum posenc_status status = posenc_backend_find("scalar")->sinusoidal(args);
+    *late_element(&args->out) += 0x1p-17f;
+    return status;
+}
+
+static enum posenc_status late_bias(const struct posenc_alibi_args *args)
+{
+    enum posenc_status status = posenc_backend_find("scalar")->alibi(args);
+    *late_element(&args->out) = nextafterf(*late_element(&args->out), 1e30f);
+    return status;
+}
+
 struct seen {
     struct bench_result results[8];
-    char refused[8][200];
+    char refused[8][288];
     size_t n;
 };
 
@@ -101,6 +135,39 @@ static void time_rotation(int threads, const struct posenc_backend *broken)
     require(strncmp(seen.refused[1], "wrong: ", 7) == 0, "a slightly wrong kernel is refused");
     require(seen.results[1].median_ns == 0.0, "and has no number");
     printf("# %s\n", seen.refused[1]);
+}
+
+/* Of any family, a kernel that is wrong in one element near the end of a large output. */
+static void wrong_late(const struct posenc_backend *broken)
+{
+    static const enum posenc_kernel kernels[] = { POSENC_KERNEL_rope_half,
+                                                  POSENC_KERNEL_sinusoidal,
+                                                  POSENC_KERNEL_alibi };
+    struct posenc_backend relative = *broken, stranger;
+    relative.rope_half = late_rotation;
+    relative.sinusoidal = late_sine;
+    relative.alibi = late_bias;
+    stranger = relative;
+    stranger.family = "another";
+    const struct posenc_backend *backends[] = { &relative, &stranger };
+    struct bench_options options = { .budget_s = 0.05, .seed = 5 };
+    for (size_t k = 0; k < 3; k++) {
+        struct bench_case c = { .footprint = "L2" };
+        struct seen seen = { .n = 0 };
+        char error[256] = "", sentence[96];
+        c.problem = problem_default(kernels[k]);
+        c.problem.tokens = c.problem.tokens > 0 ? 500 : 0;
+        c.problem.rows = 500;
+        c.problem.queries = c.problem.queries > 0 ? 500 : 0;
+        snprintf(c.id, sizeof c.id, "%s/late", posenc_kernel_name(kernels[k]));
+        bool ran = bench_run(&c, 1, backends, 2, &options, keep, &seen, error) == 0;
+        for (size_t i = 0; i < 2; i++) {
+            snprintf(sentence, sizeof sentence, "%s, wrong in one late element, is not timed",
+                     posenc_kernel_name(kernels[k]));
+            require(ran && strncmp(seen.refused[i], "wrong: ", 7) == 0, sentence);
+            printf("# %s\n", seen.refused[i]);
+        }
+    }
 }
 
 static void tolerance(const struct posenc_backend *broken)
@@ -283,6 +350,7 @@ int main(void)
     time_rotation(1, &broken);
     time_rotation(2, &broken);
     tolerance(&broken);
+    wrong_late(&broken);
     every_kernel_by_a_team();
     refusals(&broken);
     stops(posenc_backend_find("scalar"));

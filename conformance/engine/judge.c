@@ -241,11 +241,10 @@ static struct stored_error judge(const struct comparison *c, int64_t r, int64_t 
     return e;
 }
 
-static void compare_one(struct comparison *c, int o, int64_t r, int64_t column, float got,
-                        double want, double mass)
+/* Counts a value, and keeps it where it is the worst so far. */
+static void count_value(struct comparison *c, int o, int64_t r, int64_t column, float got,
+                        double want, struct stored_error e, bool right)
 {
-    bool right;
-    struct stored_error e = judge(c, r, column, got, want, mass, &right);
     c->checked++;
     c->misrounded += !right;
     double ratio = e.error == 0.0 ? 0.0 : e.error / e.limit;
@@ -265,10 +264,75 @@ static void compare_one(struct comparison *c, int o, int64_t r, int64_t column, 
 void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
                     const double *want, const double *mass)
 {
+    const float *got = call_row(c->call, o, r) + column;
+    for (int64_t i = 0; i < n; i++) {
+        bool right;
+        double weight = mass ? mass[i] : fabs(want[i]);
+        struct stored_error e = judge(c, r, column + i, got[i], want[i], weight, &right);
+        count_value(c, o, r, column + i, got[i], want[i], e, right);
+    }
+}
+
+void compare_peers(struct comparison *c, struct comparison *peer, const struct call *call,
+                   const struct posenc_backend *backend, const struct posenc_backend *other)
+{
+    compare_begin(c);
+    compare_begin(peer);
+    compare_next(c, call, backend, -1);
+    compare_next(peer, call, other, -1);
+    if (strcmp(backend->family, other->family) == 0) {
+        c->how = COMPARE_EXACT;
+        c->limit = 0.0;
+    }
+}
+
+/* The larger result of the pair that a channel is rotated in. */
+static double larger_of_pair(const struct problem *p, const float *row, int64_t channel)
+{
+    int64_t i = channel - p->rotary_offset, half = p->rotary_dim / 2;
+    int64_t other = p->kernel == POSENC_KERNEL_rope_interleaved ? i ^ 1
+                    : i < half                                  ? i + half
+                                                                : i - half;
+    return fmax(fabs((double)row[channel]), fabs((double)row[p->rotary_offset + other]));
+}
+
+/* How far a result is from that of a peer, and how far it may be. */
+static struct stored_error distance(const struct comparison *c, const struct comparison *peer,
+                                    int64_t r, int64_t column, float got,
+                                    const float *reference)
+{
+    double want = (double)reference[column], mass = fabs(want);
+    if (c->how == COMPARE_EXACT || is_copied(c, column) || !isfinite(got) || !isfinite(want))
+        return (struct stored_error){ (double)INFINITY, c->limit };
+    if (c->how == COMPARE_PAIR)
+        mass = larger_of_pair(&c->call->problem, reference, column);
+    struct measure own = measure_of(c, r, column, want, mass),
+                   its = measure_of(peer, r, column, want, mass);
+    double most = 2.0 * (own.limit * own.unit + its.limit * its.unit), unit = own.unit;
+    if (c->stored != POSENC_F32) {
+        unit = ulp_of(c->stored, fmax(fabs(want), fabs((double)got)));
+        most += unit;
+    }
+    return (struct stored_error){ fabs((double)got - want) / unit, most / unit };
+}
+
+void compare_beside(struct comparison *c, const struct comparison *peer, int o, int64_t r,
+                    const float *reference)
+{
     const float *got = call_row(c->call, o, r);
-    for (int64_t i = 0; i < n; i++)
-        compare_one(c, o, r, column + i, got[column + i], want[i],
-                    mass ? mass[i] : fabs(want[i]));
+    int64_t width = c->call->outputs[o].width;
+    if (memcmp(got, reference, (size_t)width * sizeof *got) == 0) {
+        c->checked += (uint64_t)width;
+        return;
+    }
+    for (int64_t i = 0; i < width; i++) {
+        bool same = bits(got[i]) == bits(reference[i]) ||
+                    (isnan(got[i]) && isnan(reference[i]) && bits(got[i]) != CALL_CANARY);
+        struct stored_error e = { 0.0, c->limit };
+        if (!same)
+            e = distance(c, peer, r, i, got[i], reference);
+        count_value(c, o, r, i, got[i], (double)reference[i], e, same);
+    }
 }
 
 int64_t widest(const struct call *call)

@@ -21,6 +21,13 @@
  * The sum of a correctly rounded table value v and a product, rounded once, is off by
  * ulp(sum)/2; a backend whose table may be L ulp from real mathematics adds (L + 1/2) ulp(v).
  * That the sum equals build-then-add with the backend's own table is a property, to the bit.
+ *
+ * Where the truth of a whole output is too dear, as before a timing, a result is held against
+ * that of a peer.  Members of one family have the same bits, and so has whatever is exact above.
+ * Others are each within their limit of the truth and hence within the sum of both limits of each
+ * other.  Units are taken at the peer's result, which may lie one binade below the truth (the
+ * larger product of a rotation at most sqrt 2 above the larger of the pair's results), so that
+ * sum is doubled; 16-bit results may besides be rounded to neighbours, one ulp of the type apart.
  */
 #ifndef POSENC_JUDGE_H
 #define POSENC_JUDGE_H
@@ -69,6 +76,13 @@ void compare_settle(struct comparison *c);
  * rotates. */
 void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
                     const double *want, const double *mass);
+
+/* Afresh: a call of `backend`, to be held against what `other` made of it, row by row; `peer` keeps
+ * the limits of the latter. */
+void compare_peers(struct comparison *c, struct comparison *peer, const struct call *call,
+                   const struct posenc_backend *backend, const struct posenc_backend *other);
+void compare_beside(struct comparison *c, const struct comparison *peer, int o, int64_t r,
+                    const float *reference);
 
 /* Every row of one call against the oracle.  False, and a result that says why, when it cannot
  * be made, is refused or faults. */
