@@ -1,135 +1,45 @@
 /*
  * Plans: what is accepted as a spec, and the making of the arrays that kernels read.
  * The mathematics is in exact.c (frequencies), hf_f32.c and ggml_f32.c (their f32 profiles),
+ * scalings.c and yarn.c (the scaling families),
  * steps.c (rotation tables), xpos.c (what xPos multiplies by) and dd.c (the arithmetic).
  */
 #include <float.h>
 #include <stdlib.h>
 
-#include "plan.h"
+#include "scaling.h"
 
-enum { ALIGNMENT = 64, MOST_DIM = 65536 };
+enum { ALIGNMENT = 64 };
 
 /* Frequencies outside would leave too few bits of a 128-bit turn, or more than a 2^53rd of one
  * per unit of an f64 angle. */
 static const double least_omega = 0x1p-80, most_omega = 0x1p16;
 
-static enum posenc_status refuse(struct posenc_error *error, enum posenc_status status,
-                                 const char *what, double value, double least, double most)
+enum posenc_status posenc_plan_refuse(struct posenc_error *error, enum posenc_status status,
+                                      const char *what, double value, double least, double most)
 {
     if (error)
         *error = (struct posenc_error){ status, what, value, least, most };
     return status;
 }
 
-/* NaN is out of every range. */
-static enum posenc_status check_range(struct posenc_error *error, const char *what,
-                                      double value, double least, double most)
+enum posenc_status posenc_plan_range(struct posenc_error *error, const char *what, double value,
+                                     double least, double most)
 {
     if (value >= least && value <= most)
         return POSENC_OK;
-    return refuse(error, POSENC_ERR_PARAMETER, what, value, least, most);
-}
-
-static enum posenc_status check_yarn(const struct posenc_freqs_spec *spec,
-                                     struct posenc_error *error)
-{
-    if (spec->rope_theta <= 1.0)
-        return refuse(error, POSENC_ERR_THETA, "rope_theta (yarn divides by its logarithm)",
-                      spec->rope_theta, 1.0 + DBL_EPSILON, DBL_MAX);
-    enum posenc_status status =
-        check_range(error, "beta_slow", spec->beta_slow, 0x1p-40, 0x1p40);
-    if (!status)
-        status = check_range(error, "beta_fast (beta_slow at least)", spec->beta_fast,
-                             spec->beta_slow, 0x1p40);
-    if (!status)
-        status = check_range(error, "mscale", spec->mscale, 0.0, (double)FLT_MAX);
-    if (!status)
-        status =
-            check_range(error, "mscale_all_dim", spec->mscale_all_dim, 0.0, (double)FLT_MAX);
-    return status;
-}
-
-static enum posenc_status check_llama3(const struct posenc_freqs_spec *spec,
-                                       struct posenc_error *error)
-{
-    enum posenc_status status =
-        check_range(error, "low_freq_factor", spec->low_freq_factor, 0x1p-40, 0x1p40);
-    if (!status)
-        status = check_range(error, "high_freq_factor (low_freq_factor at least)",
-                             spec->high_freq_factor, spec->low_freq_factor, 0x1p40);
-    return status;
-}
-
-/* theta changes by a power dim/(dim-2). */
-static enum posenc_status check_ntk(const struct posenc_freqs_spec *spec,
-                                    struct posenc_error *error)
-{
-    if (spec->dim < 3)
-        return refuse(error, POSENC_ERR_SHAPE, "dim (scaled by a power of dim/(dim-2))",
-                      (double)spec->dim, 3.0, MOST_DIM);
-    if (spec->scaling == POSENC_SCALING_NTK)
-        return POSENC_OK;
-    enum posenc_status status = check_range(error, "max_position_embeddings",
-                                            spec->max_position_embeddings, 1.0, 0x1p40);
-    return status ? status : check_range(error, "seq_len", (double)spec->seq_len, 0.0, 0x1p40);
-}
-
-static enum posenc_status check_longrope(const struct posenc_freqs_spec *spec,
-                                         struct posenc_error *error)
-{
-    enum posenc_status status =
-        check_range(error, "seq_len", (double)spec->seq_len, 0.0, 0x1p40);
-    if (!status)
-        status = check_range(error, "original_max_position_embeddings",
-                             spec->original_max_position_embeddings, 2.0, 0x1p40);
-    if (status)
-        return status;
-    if (!spec->short_factor || !spec->long_factor)
-        return refuse(error, POSENC_ERR_ARGUMENT,
-                      spec->short_factor ? "long_factor (NULL)" : "short_factor (NULL)", 0.0,
-                      1.0, 0.0);
-    for (int64_t i = 0; i < (spec->dim + 1) / 2 && !status; i++) {
-        status = check_range(error, "short_factor of a pair", spec->short_factor[i], 0x1p-10,
-                             0x1p40);
-        if (!status)
-            status = check_range(error, "long_factor of a pair", spec->long_factor[i], 0x1p-10,
-                                 0x1p40);
-    }
-    return status;
+    return posenc_plan_refuse(error, POSENC_ERR_PARAMETER, what, value, least, most);
 }
 
 static enum posenc_status check_scaling(const struct posenc_freqs_spec *spec,
                                         struct posenc_error *error)
 {
+    const struct scaling *scaling = posenc_scaling_of(spec);
     if (spec->scaling == POSENC_SCALING_NONE)
         return POSENC_OK;
     enum posenc_status status =
-        check_range(error, "factor of the scaling", spec->factor, 1.0, 1e6);
-    if (status)
-        return status;
-    switch (spec->scaling) {
-    case POSENC_SCALING_LLAMA3:
-    case POSENC_SCALING_YARN:
-        status = check_range(error, "original_max_position_embeddings",
-                             spec->original_max_position_embeddings, 1.0, 0x1p40);
-        if (status)
-            return status;
-        return spec->scaling == POSENC_SCALING_YARN ? check_yarn(spec, error)
-                                                    : check_llama3(spec, error);
-    case POSENC_SCALING_DYNAMIC:
-    case POSENC_SCALING_NTK:
-        return check_ntk(spec, error);
-    case POSENC_SCALING_LONGROPE:
-        return check_longrope(spec, error);
-    case POSENC_SCALING_PROPORTIONAL:
-        return check_range(error, "partial_rotary_factor (a pair at least)",
-                           spec->partial_rotary_factor, 2.0 / (double)spec->dim, 1.0);
-    case POSENC_SCALING_NONE:
-    case POSENC_SCALING_LINEAR:
-        break;
-    }
-    return POSENC_OK;
+        posenc_plan_range(error, "factor of the scaling", spec->factor, 1.0, 1e6);
+    return status || !scaling->check ? status : scaling->check(spec, error);
 }
 
 /* Sections: none after an empty one, together all pairs. */
@@ -143,33 +53,35 @@ static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
     for (int axis = 0; axis < 3; axis++) {
         int64_t section = spec->mrope_section[axis];
         if (section < 0 || section > pairs || (ended && section != 0))
-            return refuse(error, POSENC_ERR_PARAMETER, "mrope_section of an axis (0: no more)",
-                          (double)section, 0.0, ended ? 0.0 : (double)pairs);
+            return posenc_plan_refuse(error, POSENC_ERR_PARAMETER,
+                                      "mrope_section of an axis (0: no more)", (double)section,
+                                      0.0, ended ? 0.0 : (double)pairs);
         ended = section == 0;
         sum += section;
     }
     if (sum == 0)
         return POSENC_OK;
     if (sum != pairs || spec->dim % 2 != 0)
-        return refuse(error, POSENC_ERR_PARAMETER, "sum of mrope_section (dim/2)", (double)sum,
-                      (double)pairs, (double)pairs);
+        return posenc_plan_refuse(error, POSENC_ERR_PARAMETER, "sum of mrope_section (dim/2)",
+                                  (double)sum, (double)pairs, (double)pairs);
     if ((unsigned)spec->mrope_layout > POSENC_MROPE_RESTARTED)
-        return refuse(error, bad, "mrope_layout", (double)spec->mrope_layout, 0.0,
-                      POSENC_MROPE_RESTARTED);
+        return posenc_plan_refuse(error, bad, "mrope_layout", (double)spec->mrope_layout, 0.0,
+                                  POSENC_MROPE_RESTARTED);
     if (spec->mrope_layout != POSENC_MROPE_RESTARTED)
         return POSENC_OK;
     if (spec->scaling != POSENC_SCALING_NONE)
-        return refuse(error, bad, "scaling (sections that restart have none)",
-                      (double)spec->scaling, 0.0, 0.0);
+        return posenc_plan_refuse(error, bad, "scaling (sections that restart have none)",
+                                  (double)spec->scaling, 0.0, 0.0);
     if (spec->convention != POSENC_EXPONENT)
-        return refuse(error, bad, "convention (sections that restart have only the exponent)",
-                      (double)spec->convention, 0.0, 0.0);
+        return posenc_plan_refuse(error, bad,
+                                  "convention (sections that restart have only the exponent)",
+                                  (double)spec->convention, 0.0, 0.0);
     if (spec->values)
-        return refuse(error, bad, "values (sections that restart make their own)", 1.0, 0.0,
-                      0.0);
+        return posenc_plan_refuse(error, bad, "values (sections that restart make their own)",
+                                  1.0, 0.0, 0.0);
     if (spec->profile == POSENC_GGML_F32)
-        return refuse(error, bad, "profile (ggml_f32 restarts no sections)",
-                      (double)spec->profile, 0.0, POSENC_HF_F32);
+        return posenc_plan_refuse(error, bad, "profile (ggml_f32 restarts no sections)",
+                                  (double)spec->profile, 0.0, POSENC_HF_F32);
     return POSENC_OK;
 }
 
@@ -177,24 +89,27 @@ static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
 static enum posenc_status check_profile(const struct posenc_freqs_spec *spec,
                                         struct posenc_error *error)
 {
+    static const char *const foreign[] = {
+        [POSENC_HF_F32] = "scaling (not one that profile hf_f32 has)",
+        [POSENC_GGML_F32] = "scaling (not one that profile ggml_f32 has)",
+        [POSENC_TORCH_EXP_F32] = "scaling (profile torch_exp_f32 knows none)",
+    };
     if (spec->profile == POSENC_EXACT)
         return POSENC_OK;
     if (!(spec->rope_theta >= (double)FLT_MIN && spec->rope_theta <= (double)FLT_MAX))
-        return refuse(error, POSENC_ERR_THETA, "rope_theta (an f32 in this profile)",
-                      spec->rope_theta, (double)FLT_MIN, (double)FLT_MAX);
-    if (spec->profile == POSENC_TORCH_EXP_F32 && spec->scaling != POSENC_SCALING_NONE)
-        return refuse(error, POSENC_ERR_ARGUMENT, "scaling (profile torch_exp_f32 knows none)",
-                      (double)spec->scaling, 0.0, 0.0);
+        return posenc_plan_refuse(error, POSENC_ERR_THETA,
+                                  "rope_theta (an f32 in this profile)", spec->rope_theta,
+                                  (double)FLT_MIN, (double)FLT_MAX);
+    if (!(posenc_scaling_of(spec)->profiles >> spec->profile & 1u))
+        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT, foreign[spec->profile],
+                                  (double)spec->scaling, 0.0,
+                                  posenc_scalings_of(spec->profile) - 1);
     if (spec->profile != POSENC_GGML_F32)
         return POSENC_OK;
-    if (spec->scaling == POSENC_SCALING_PROPORTIONAL)
-        return refuse(error, POSENC_ERR_ARGUMENT,
-                      "scaling (profile ggml_f32 has none that is proportional)",
-                      (double)spec->scaling, 0.0, POSENC_SCALING_LONGROPE);
     if (spec->convention != POSENC_EXPONENT)
-        return refuse(error, POSENC_ERR_ARGUMENT,
-                      "convention (profile ggml_f32 has only the exponent 2i/dim)",
-                      (double)spec->convention, 0.0, 0.0);
+        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
+                                  "convention (profile ggml_f32 has only the exponent 2i/dim)",
+                                  (double)spec->convention, 0.0, 0.0);
     return POSENC_OK;
 }
 
@@ -205,22 +120,22 @@ static enum posenc_status check_xpos(const struct posenc_freqs_spec *spec,
 {
     if (spec->xpos_scale_base == 0.0)
         return POSENC_OK;
-    enum posenc_status status =
-        check_range(error, "xpos_scale_base (0: no xPos)", spec->xpos_scale_base, 1.0, 0x1p40);
+    enum posenc_status status = posenc_plan_range(error, "xpos_scale_base (0: no xPos)",
+                                                  spec->xpos_scale_base, 1.0, 0x1p40);
     if (!status)
-        status = check_range(error, "xpos_centre", spec->xpos_centre, -0x1p40, 0x1p40);
+        status = posenc_plan_range(error, "xpos_centre", spec->xpos_centre, -0x1p40, 0x1p40);
     if (status)
         return status;
     if (spec->profile != POSENC_EXACT)
-        return refuse(error, POSENC_ERR_ARGUMENT, "profile (xPos is exact)",
-                      (double)spec->profile, POSENC_EXACT, POSENC_EXACT);
+        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT, "profile (xPos is exact)",
+                                  (double)spec->profile, POSENC_EXACT, POSENC_EXACT);
     if (spec->mrope_section[1] != 0)
-        return refuse(error, POSENC_ERR_ARGUMENT,
-                      "mrope_section of a second axis (xPos has one)",
-                      (double)spec->mrope_section[1], 0.0, 0.0);
+        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
+                                  "mrope_section of a second axis (xPos has one)",
+                                  (double)spec->mrope_section[1], 0.0, 0.0);
     if (spec->dim % 2 != 0)
-        return refuse(error, POSENC_ERR_SHAPE, "dim (even with xPos)", (double)spec->dim, 2.0,
-                      MOST_DIM);
+        return posenc_plan_refuse(error, POSENC_ERR_SHAPE, "dim (even with xPos)",
+                                  (double)spec->dim, 2.0, POSENC_MOST_DIM);
     return POSENC_OK;
 }
 
@@ -228,17 +143,18 @@ static enum posenc_status check_values(const struct posenc_freqs_spec *spec,
                                        struct posenc_error *error)
 {
     if (spec->scaling != POSENC_SCALING_NONE)
-        return refuse(error, POSENC_ERR_ARGUMENT,
-                      "scaling (the caller's own frequencies take none)", (double)spec->scaling,
-                      0.0, 0.0);
+        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
+                                  "scaling (the caller's own frequencies take none)",
+                                  (double)spec->scaling, 0.0, 0.0);
     if (spec->profile == POSENC_GGML_F32)
-        return refuse(error, POSENC_ERR_ARGUMENT,
-                      "profile (ggml_f32 makes frequencies from rope_theta alone)",
-                      (double)spec->profile, 0.0, POSENC_HF_F32);
+        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
+                                  "profile (ggml_f32 makes frequencies from rope_theta alone)",
+                                  (double)spec->profile, 0.0, POSENC_HF_F32);
     for (int64_t i = 0; i < (spec->dim + 1) / 2; i++)
         if (!(spec->values[i] >= 0.0 && spec->values[i] <= most_omega))
-            return refuse(error, POSENC_ERR_PARAMETER, "frequency of a pair, as given",
-                          spec->values[i], 0.0, most_omega);
+            return posenc_plan_refuse(error, POSENC_ERR_PARAMETER,
+                                      "frequency of a pair, as given", spec->values[i], 0.0,
+                                      most_omega);
     return POSENC_OK;
 }
 
@@ -247,19 +163,22 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
 {
     const enum posenc_status bad = POSENC_ERR_ARGUMENT;
     if (spec->size != sizeof *spec)
-        return refuse(error, bad, "size of the spec", (double)spec->size, (double)sizeof *spec,
-                      (double)sizeof *spec);
+        return posenc_plan_refuse(error, bad, "size of the spec", (double)spec->size,
+                                  (double)sizeof *spec, (double)sizeof *spec);
     if ((unsigned)spec->profile > POSENC_TORCH_EXP_F32)
-        return refuse(error, bad, "profile", (double)spec->profile, 0.0, POSENC_TORCH_EXP_F32);
+        return posenc_plan_refuse(error, bad, "profile", (double)spec->profile, 0.0,
+                                  POSENC_TORCH_EXP_F32);
     if ((unsigned)spec->convention > POSENC_ENDPOINT)
-        return refuse(error, bad, "convention", (double)spec->convention, 0.0, POSENC_ENDPOINT);
-    if ((unsigned)spec->scaling > POSENC_SCALING_PROPORTIONAL)
-        return refuse(error, bad, "scaling", (double)spec->scaling, 0.0,
-                      POSENC_SCALING_PROPORTIONAL);
-    if (spec->dim < 1 || spec->dim > MOST_DIM)
-        return refuse(error, POSENC_ERR_SHAPE, "dim", (double)spec->dim, 1.0, MOST_DIM);
-    enum posenc_status status = check_range(error, "attention_factor (0: derived)",
-                                            spec->attention_factor, 0.0, (double)FLT_MAX);
+        return posenc_plan_refuse(error, bad, "convention", (double)spec->convention, 0.0,
+                                  POSENC_ENDPOINT);
+    if ((unsigned)spec->scaling >= (unsigned)posenc_scalings())
+        return posenc_plan_refuse(error, bad, "scaling", (double)spec->scaling, 0.0,
+                                  posenc_scalings() - 1);
+    if (spec->dim < 1 || spec->dim > POSENC_MOST_DIM)
+        return posenc_plan_refuse(error, POSENC_ERR_SHAPE, "dim", (double)spec->dim, 1.0,
+                                  POSENC_MOST_DIM);
+    enum posenc_status status = posenc_plan_range(error, "attention_factor (0: derived)",
+                                                  spec->attention_factor, 0.0, (double)FLT_MAX);
     if (!status)
         status = check_sections(spec, error);
     if (!status)
@@ -269,8 +188,8 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
     if (spec->values)
         return check_values(spec, error);
     if (!(spec->rope_theta > 0.0 && spec->rope_theta <= DBL_MAX))
-        return refuse(error, POSENC_ERR_THETA, "rope_theta", spec->rope_theta, DBL_MIN,
-                      DBL_MAX);
+        return posenc_plan_refuse(error, POSENC_ERR_THETA, "rope_theta", spec->rope_theta,
+                                  DBL_MIN, DBL_MAX);
     status = check_profile(spec, error);
     return status ? status : check_scaling(spec, error);
 }
@@ -353,9 +272,9 @@ static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct pose
         struct dd w = spec->values ? dd_from(spec->values[i]) : posenc_exact_omega(&rule, i);
         bool still = !spec->values && i >= rule.turning;
         if (!spec->values && !still && !(w.hi >= least_omega && w.hi <= most_omega))
-            return refuse(error, POSENC_ERR_THETA,
-                          "frequency of a pair, from rope_theta and its scaling", w.hi,
-                          least_omega, most_omega);
+            return posenc_plan_refuse(error, POSENC_ERR_THETA,
+                                      "frequency of a pair, from rope_theta and its scaling",
+                                      w.hi, least_omega, most_omega);
         struct turn turn = posenc_turn(w);
         omega[i] = w.hi;
         omega_f32[i] = dd_to_float(w);
@@ -381,14 +300,14 @@ enum posenc_status posenc_freqs_create(const struct posenc_freqs_spec *spec,
                                        struct posenc_freqs **freqs, struct posenc_error *error)
 {
     if (!spec || !freqs)
-        return refuse(error, POSENC_ERR_ARGUMENT, spec ? "freqs (NULL)" : "spec (NULL)", 0.0,
-                      1.0, 0.0);
+        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
+                                  spec ? "freqs (NULL)" : "spec (NULL)", 0.0, 1.0, 0.0);
     enum posenc_status status = check_spec(spec, error);
     if (status)
         return status;
     struct posenc_freqs *plan = allocate(spec);
     if (!plan)
-        return refuse(error, POSENC_ERR_MEMORY, "memory for a plan", 0.0, 1.0, 0.0);
+        return posenc_plan_refuse(error, POSENC_ERR_MEMORY, "memory for a plan", 0.0, 1.0, 0.0);
     status = fill(spec, plan, error);
     if (status) {
         posenc_freqs_destroy(plan);

@@ -7,6 +7,8 @@
 #include "impl/internal.h"
 #include "dd.h"
 
+enum { POSENC_MOST_DIM = 65536 };
+
 /* Frequencies in real mathematics: what does not depend on the pair, computed once. */
 struct exact_rule {
     const struct posenc_freqs_spec *spec;
@@ -19,8 +21,9 @@ struct exact_rule posenc_exact_rule(const struct posenc_freqs_spec *spec);
 /* omega / (2 pi) without `turn`, its fraction. */
 uint32_t posenc_whole_turns(struct dd omega, struct turn turn);
 
-/* The frequency of pair i in radians per position. */
+/* The frequency of pair i in radians per position; before its scaling. */
 struct dd posenc_exact_omega(const struct exact_rule *rule, int64_t i);
+struct dd posenc_plain_omega(const struct exact_rule *rule, int64_t i);
 
 /* Correctly rounded attention factor: explicit, or derived. */
 double posenc_attention_factor(const struct posenc_freqs_spec *spec);
@@ -33,9 +36,6 @@ void posenc_ggml_f32_fill(const struct posenc_freqs_spec *spec, struct posenc_fr
 
 /* The f64 base of the f32 profiles, after dynamic or ntk scaling in Python's order. */
 double posenc_scaled_theta(const struct posenc_freqs_spec *spec);
-
-/* Of a longrope spec: the factors in force. */
-const double *posenc_longrope_factors(const struct posenc_freqs_spec *spec);
 
 /* Pairs that turn: all but in proportional scaling. */
 int64_t posenc_turning_pairs(const struct posenc_freqs_spec *spec);

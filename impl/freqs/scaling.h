@@ -1,0 +1,69 @@
+/*
+ * Scaling families: a row of functions for each, in scalings.c, and nothing anywhere else that
+ * asks which family a spec has.  A spec reaches all but `check` validated (freqs.c).
+ */
+#ifndef POSENC_SCALING_H
+#define POSENC_SCALING_H
+
+#include "plan.h"
+
+/* Profile hf_f32: what does not depend on the pair. */
+struct f32_rule {
+    const struct posenc_freqs_spec *spec;
+    double ramp_low, ramp_high; /* yarn: in pairs */
+};
+
+/* Of the functions only `check` of a family with parameters besides `factor` must be there.  NULL
+ * elsewhere: the family leaves alone what the function would change. */
+struct scaling {
+    unsigned profiles; /* besides exact, as bits: 1u << POSENC_HF_F32 */
+    /* What its parameters must be, besides a factor from 1. */
+    enum posenc_status (*check)(const struct posenc_freqs_spec *spec,
+                                struct posenc_error *error);
+    /* theta is multiplied by this to the power of dim/(dim-2): in real mathematics, and in
+     * Python's floats as the f32 profiles take it. */
+    struct dd (*stretch)(const struct posenc_freqs_spec *spec);
+    double (*stretch_f64)(const struct posenc_freqs_spec *spec);
+    /* Pairs that turn; the others have frequency 0. */
+    int64_t (*turning)(const struct posenc_freqs_spec *spec);
+    /* Profile exact: fills what of the rule does not depend on the pair; what becomes of omega. */
+    void (*prepare)(struct exact_rule *rule);
+    struct dd (*omega)(const struct exact_rule *rule, int64_t i, struct dd omega);
+    /* Profile hf_f32: the same; the inverse frequency from theta^exponent. */
+    void (*prepare_f32)(struct f32_rule *rule);
+    float (*inv_freq)(const struct f32_rule *rule, int64_t i, float pos_freq);
+    /* Profile ggml_f32: changes plan->ggml, and plan->view.attention_factor. */
+    void (*ggml)(const struct posenc_freqs_spec *spec, struct posenc_freqs *plan);
+    /* The attention factor where none is given, correctly rounded. */
+    double (*attention)(const struct posenc_freqs_spec *spec);
+};
+
+/* That of a spec: the id is one of the list. */
+const struct scaling *posenc_scaling_of(const struct posenc_freqs_spec *spec);
+
+/* How many ids there are, from 0 on; and of those a profile has, how many before the first it has
+ * not. */
+int posenc_scalings(void);
+int posenc_scalings_of(enum posenc_profile profile);
+
+/* ---- freqs.c: refusals ---- */
+
+enum posenc_status posenc_plan_refuse(struct posenc_error *error, enum posenc_status status,
+                                      const char *what, double value, double least,
+                                      double most);
+/* NaN is out of every range. */
+enum posenc_status posenc_plan_range(struct posenc_error *error, const char *what, double value,
+                                     double least, double most);
+
+/* ---- yarn.c ---- */
+
+enum posenc_status posenc_yarn_check(const struct posenc_freqs_spec *spec,
+                                     struct posenc_error *error);
+void posenc_yarn_prepare(struct exact_rule *rule);
+struct dd posenc_yarn_omega(const struct exact_rule *rule, int64_t i, struct dd omega);
+void posenc_yarn_prepare_f32(struct f32_rule *rule);
+float posenc_yarn_inv_freq(const struct f32_rule *rule, int64_t i, float pos_freq);
+void posenc_yarn_ggml(const struct posenc_freqs_spec *spec, struct posenc_freqs *plan);
+double posenc_yarn_attention(const struct posenc_freqs_spec *spec);
+
+#endif
