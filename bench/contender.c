@@ -15,25 +15,25 @@ static const struct posenc_tensor *activations(const struct call *call)
 {
     switch (kernel_signature(call->problem.kernel)) {
     case SIGNATURE_sinusoidal:
-        return &call->args.sinusoidal.x;
+        return owned(&call->args.sinusoidal.x);
     case SIGNATURE_learned:
-        return &call->args.learned.x;
+        return owned(&call->args.learned.x);
     case SIGNATURE_rope:
-        return &call->args.rope.x;
+        return owned(&call->args.rope.x);
     case SIGNATURE_alibi:
-        return &call->args.alibi.x;
+        return owned(&call->args.alibi.x);
     case SIGNATURE_t5:
-        return &call->args.t5.x;
+        return owned(&call->args.t5.x);
     case SIGNATURE_learned_grad:
-        return &call->args.learned_grad.x;
+        return owned(&call->args.learned_grad.x);
     case SIGNATURE_distance:
-        return &call->args.distance.x;
+        return owned(&call->args.distance.x);
     case SIGNATURE_window:
-        return &call->args.window.x;
+        return owned(&call->args.window.x);
     case SIGNATURE_relative:
-        return &call->args.relative.x;
+        return owned(&call->args.relative.x);
     case SIGNATURE_relative_sum:
-        return &call->args.relative_sum.x;
+        return owned(&call->args.relative_sum.x);
     case SIGNATURE_rope_table:
         break;
     }
@@ -68,17 +68,19 @@ static int other_streams(const struct call *call, struct stream *list)
                                      least(p->tokens, p->rows) * p->dim };
         break;
     case SIGNATURE_distance:
-        list[n++] =
-            stream_of(&call->args.distance.values, elements_of(&call->args.distance.values));
+        list[n++] = stream_of(owned(&call->args.distance.values),
+                              elements_of(owned(&call->args.distance.values)));
         break;
     case SIGNATURE_window:
-        list[n++] = stream_of(&call->args.window.table, elements_of(&call->args.window.table));
+        list[n++] = stream_of(owned(&call->args.window.table),
+                              elements_of(owned(&call->args.window.table)));
         break;
     case SIGNATURE_relative:
         if (terms->c2p.data != NULL)
-            list[n++] = stream_of(&terms->c2p, p->batch * p->heads * p->queries * per_query);
+            list[n++] =
+                stream_of(owned(&terms->c2p), p->batch * p->heads * p->queries * per_query);
         if (terms->p2c.data != NULL)
-            list[n++] = stream_of(&terms->p2c, p->batch * p->heads * p->keys * per_key);
+            list[n++] = stream_of(owned(&terms->p2c), p->batch * p->heads * p->keys * per_key);
         break;
     default:
         break;

@@ -56,7 +56,7 @@ static struct range cut_rope(struct posenc_rope_args *a, int member, int n)
     enum { HEADS = 1, TOKENS = 2 };
     int axis = extent(&a->out, TOKENS) >= n ? TOKENS : HEADS;
     struct range r = range_of(extent(&a->out, axis), member, n);
-    cut(&a->x, axis, r);
+    cut(owned(&a->x), axis, r);
     cut(&a->out, axis, r);
     if (axis == TOKENS)
         cut_positions(&a->positions, r);
@@ -83,7 +83,7 @@ static struct score_range cut_scores(struct posenc_tensor *x, struct posenc_tens
 
 static struct range cut_alibi(struct posenc_alibi_args *a, int member, int n)
 {
-    struct score_range s = cut_scores(&a->x, &a->out, member, n);
+    struct score_range s = cut_scores(owned(&a->x), &a->out, member, n);
     if (s.heads)
         a->slopes += s.range.begin;
     else
@@ -93,9 +93,9 @@ static struct range cut_alibi(struct posenc_alibi_args *a, int member, int n)
 
 static struct range cut_t5(struct posenc_t5_args *a, int member, int n)
 {
-    struct score_range s = cut_scores(&a->x, &a->out, member, n);
+    struct score_range s = cut_scores(owned(&a->x), &a->out, member, n);
     if (s.heads)
-        cut(&a->table, 0, s.range);
+        cut(owned(&a->table), 0, s.range);
     else
         a->query_offset += s.range.begin;
     return s.range;
@@ -103,9 +103,9 @@ static struct range cut_t5(struct posenc_t5_args *a, int member, int n)
 
 static struct range cut_distance(struct posenc_distance_args *a, int member, int n)
 {
-    struct score_range s = cut_scores(&a->x, &a->out, member, n);
+    struct score_range s = cut_scores(owned(&a->x), &a->out, member, n);
     if (s.heads)
-        cut(&a->values, 1, s.range);
+        cut(owned(&a->values), 1, s.range);
     else
         a->query_offset += s.range.begin;
     return s.range;
@@ -113,9 +113,9 @@ static struct range cut_distance(struct posenc_distance_args *a, int member, int
 
 static struct range cut_window(struct posenc_window_args *a, int member, int n)
 {
-    struct score_range s = cut_scores(&a->x, &a->out, member, n);
+    struct score_range s = cut_scores(owned(&a->x), &a->out, member, n);
     if (s.heads)
-        cut(&a->table, 0, s.range);
+        cut(owned(&a->table), 0, s.range);
     else
         a->index += s.range.begin * extent(&a->out, 0);
     return s.range;
@@ -124,10 +124,10 @@ static struct range cut_window(struct posenc_window_args *a, int member, int n)
 /* The index of a later query begins further on: i - j counts from its first query. */
 static struct range cut_relative(struct posenc_relative_args *a, int member, int n)
 {
-    struct score_range s = cut_scores(&a->x, &a->out, member, n);
-    cut(&a->c2p, s.axis, s.range);
+    struct score_range s = cut_scores(owned(&a->x), &a->out, member, n);
+    cut(owned(&a->c2p), s.axis, s.range);
     if (s.heads)
-        cut(&a->p2c, s.axis, s.range);
+        cut(owned(&a->p2c), s.axis, s.range);
     else
         a->index += s.range.begin;
     return s.range;
@@ -135,7 +135,7 @@ static struct range cut_relative(struct posenc_relative_args *a, int member, int
 
 static struct range cut_relative_sum(struct posenc_relative_sum_args *a, int member, int n)
 {
-    struct score_range s = cut_scores(&a->x, &a->out, member, n);
+    struct score_range s = cut_scores(owned(&a->x), &a->out, member, n);
     if (!s.heads)
         a->index += s.range.begin;
     return s.range;
@@ -149,19 +149,19 @@ bool call_slice(const struct call *call, int member, int n, struct call *slice)
     switch (kernel_signature(call->problem.kernel)) {
     case SIGNATURE_sinusoidal:
         r = range_of(extent(&call->args.sinusoidal.out, ROWS), member, n);
-        cut(&slice->args.sinusoidal.x, ROWS, r);
+        cut(owned(&slice->args.sinusoidal.x), ROWS, r);
         cut(&slice->args.sinusoidal.out, ROWS, r);
         cut_positions(&slice->args.sinusoidal.positions, r);
         break;
     case SIGNATURE_learned:
         r = range_of(extent(&call->args.learned.out, ROWS), member, n);
-        cut(&slice->args.learned.x, ROWS, r);
+        cut(owned(&slice->args.learned.x), ROWS, r);
         cut(&slice->args.learned.out, ROWS, r);
         cut_positions(&slice->args.learned.positions, r);
         break;
     case SIGNATURE_learned_grad: /* tokens may share a row */
         r = range_of(extent(&call->args.learned_grad.out, CHANNELS), member, n);
-        cut(&slice->args.learned_grad.x, CHANNELS, r);
+        cut(owned(&slice->args.learned_grad.x), CHANNELS, r);
         cut(&slice->args.learned_grad.out, CHANNELS, r);
         break;
     case SIGNATURE_rope_table:

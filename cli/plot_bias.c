@@ -140,7 +140,7 @@ static enum posenc_status compute_buckets(struct t5 *t5, bool bidirectional, flo
     args.bidirectional = bidirectional;
     args.thresholds = t5->thresholds;
     args.query_offset = t5->reach;
-    args.table = posenc_dense(t5->table, 2, t5->num_buckets, 1, 0, 0);
+    args.table = posenc_const_dense(t5->table, 2, t5->num_buckets, 1, 0, 0);
     args.out = posenc_dense(buckets, 3, 1, 1, 2 * t5->reach + 1, 0);
     return posenc_t5_bias(t5->backend, &args);
 }

@@ -71,7 +71,7 @@ static enum posenc_status distance_curves(struct scratch *s, int64_t n, float *v
     }
     args.error = &s->error;
     args.query_offset = n - 1;
-    args.values = posenc_dense(values, 2, 3, n, 0, 0);
+    args.values = posenc_const_dense(values, 2, 3, n, 0, 0);
     args.out = posenc_dense(rows, 3, 3, 1, n, 0);
     status = posenc_distance_bias(s->backend, &args);
     for (int64_t c = 0; c < 3; c++) {
@@ -97,7 +97,7 @@ static enum posenc_status t5_curve(struct scratch *s, int64_t n, float *row, flo
     args.num_buckets = BUCKETS;
     args.thresholds = thresholds;
     args.query_offset = n - 1;
-    args.table = posenc_dense(table, 2, BUCKETS, 1, 0, 0);
+    args.table = posenc_const_dense(table, 2, BUCKETS, 1, 0, 0);
     args.out = posenc_dense(row, 3, 1, 1, n, 0);
     status = posenc_t5_bias(s->backend, &args);
     by_distance(row, n, bias);
@@ -182,9 +182,10 @@ static enum posenc_status turn_ones(struct scratch *s, const struct posenc_freqs
     table.freqs = freqs;
     table.cos = posenc_dense(cos, 2, n, dim / 2, 0, 0);
     table.sin = posenc_dense(sin, 2, n, dim / 2, 0, 0);
-    args.cos = table.cos;
-    args.sin = table.sin;
-    args.x = args.out = posenc_dense(out, 3, n, 1, dim, 0);
+    args.cos = posenc_view(table.cos);
+    args.sin = posenc_view(table.sin);
+    args.out = posenc_dense(out, 3, n, 1, dim, 0);
+    args.x = posenc_view(args.out);
     enum posenc_status status = posenc_rope_table(s->backend, &table);
     return status == POSENC_OK ? posenc_rope_interleaved(s->backend, &args) : status;
 }

@@ -37,7 +37,7 @@ static enum posenc_status compute_columns(const struct posenc_backend *backend,
         struct posenc_relative_args args = POSENC_RELATIVE_ARGS;
         args.error = error;
         args.index = index;
-        args.c2p = posenc_dense(terms, 3, 1, 1, plot->columns, 0);
+        args.c2p = posenc_const_dense(terms, 3, 1, 1, plot->columns, 0);
         args.out = posenc_dense(row, 3, 1, 1, keys, 0);
         status = posenc_relative_bias(backend, &args);
     }
@@ -134,7 +134,7 @@ static enum posenc_status compute_rows(const struct posenc_backend *backend,
         struct posenc_window_args args = POSENC_WINDOW_ARGS;
         args.error = error;
         args.index = index;
-        args.table = posenc_dense(table, 2, plot->rows, 1, 0, 0);
+        args.table = posenc_const_dense(table, 2, plot->rows, 1, 0, 0);
         args.out = posenc_dense(row, 3, 1, n, n, 0);
         status = posenc_window_bias(backend, &args);
     }

@@ -55,7 +55,7 @@ static enum posenc_status add_sinusoidal(struct learned *l, const struct posenc_
     args.out = posenc_dense(l->sinusoidal, 2, l->tokens, l->dim, 0, 0);
     enum posenc_status status = posenc_sinusoidal(l->backend, &args);
     if (status == POSENC_OK) {
-        args.x = posenc_dense(l->x, 2, l->tokens, l->dim, 0, 0);
+        args.x = posenc_const_dense(l->x, 2, l->tokens, l->dim, 0, 0);
         args.out = posenc_dense(l->sum, 2, l->tokens, l->dim, 0, 0);
         status = posenc_sinusoidal_add(l->backend, &args);
     }
@@ -66,8 +66,8 @@ static enum posenc_status add_learned(struct learned *l)
 {
     struct posenc_learned_args args = POSENC_LEARNED_ARGS;
     args.error = &l->error;
-    args.x = posenc_dense(l->x, 2, l->tokens, l->dim, 0, 0);
-    args.table = posenc_dense(l->table, 2, l->tokens, l->dim, 0, 0);
+    args.x = posenc_const_dense(l->x, 2, l->tokens, l->dim, 0, 0);
+    args.table = posenc_const_dense(l->table, 2, l->tokens, l->dim, 0, 0);
     args.out = posenc_dense(l->sum, 2, l->tokens, l->dim, 0, 0);
     return posenc_learned_add(l->backend, &args);
 }

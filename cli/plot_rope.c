@@ -37,9 +37,9 @@ static enum posenc_status rotate(struct rope *r, const float *v, int64_t first)
     }
     struct posenc_rope_args args = POSENC_ROPE_ARGS;
     args.error = &r->error;
-    args.cos = table.cos;
-    args.sin = table.sin;
-    args.x = posenc_dense(r->x, 3, r->n, 1, r->dim, 0);
+    args.cos = posenc_view(table.cos);
+    args.sin = posenc_view(table.sin);
+    args.x = posenc_const_dense(r->x, 3, r->n, 1, r->dim, 0);
     args.out = posenc_dense(r->out, 3, r->n, 1, r->dim, 0);
     return posenc_rope_half(r->backend, &args);
 }

@@ -27,17 +27,17 @@ enum posenc_status posenc_require_size(int64_t value, int64_t wanted, const char
                          (double)wanted);
 }
 
-enum posenc_status posenc_require_dtype(const struct posenc_tensor *tensor,
-                                        enum posenc_dtype wanted, const char *what,
-                                        struct posenc_error *error)
+enum posenc_status posenc_require_dtype(enum posenc_dtype dtype, enum posenc_dtype wanted,
+                                        const char *what, struct posenc_error *error)
 {
-    if (tensor->dtype == wanted)
+    if (dtype == wanted)
         return POSENC_OK;
-    return posenc_refuse(error, POSENC_ERR_DTYPE, what, (double)tensor->dtype, (double)wanted,
+    return posenc_refuse(error, POSENC_ERR_DTYPE, what, (double)dtype, (double)wanted,
                          (double)wanted);
 }
 
-static enum posenc_status check_x(struct posenc_tensor *x, const struct posenc_tensor *out,
+static enum posenc_status check_x(struct posenc_const_tensor *x,
+                                  const struct posenc_tensor *out,
                                   const struct activations_rule *rule, struct span out_span,
                                   struct posenc_error *error)
 {
@@ -47,10 +47,10 @@ static enum posenc_status check_x(struct posenc_tensor *x, const struct posenc_t
                                         .least_last = rule->least_last,
                                         .any_dtype = true };
     struct checked checked;
-    enum posenc_status status = posenc_check_tensor(x, &x_rule, &checked, error);
+    enum posenc_status status = posenc_check_input(x, &x_rule, &checked, error);
     if (status)
         return status;
-    status = posenc_require_dtype(x, out->dtype, "dtype of x (that of out)", error);
+    status = posenc_require_dtype(x->dtype, out->dtype, "dtype of x (that of out)", error);
     if (!status)
         status = posenc_require_size(x->rank, out->rank, posenc_names_x.rank, error);
     for (int i = 0; !status && i < out->rank; i++)
@@ -60,7 +60,8 @@ static enum posenc_status check_x(struct posenc_tensor *x, const struct posenc_t
                                          "x (overlaps out)", error);
 }
 
-enum posenc_status posenc_check_activations(struct posenc_tensor *x, struct posenc_tensor *out,
+enum posenc_status posenc_check_activations(struct posenc_const_tensor *x,
+                                            struct posenc_tensor *out,
                                             const struct activations_rule *rule,
                                             struct checked *checked, struct posenc_error *error)
 {
@@ -69,13 +70,12 @@ enum posenc_status posenc_check_activations(struct posenc_tensor *x, struct pose
                                           .least_rank = rule->least_rank,
                                           .most_rank = rule->most_rank,
                                           .least_last = rule->least_last,
-                                          .any_dtype = true,
-                                          .output = true };
-    enum posenc_status status = posenc_check_tensor(out, &out_rule, checked, error);
+                                          .any_dtype = true };
+    enum posenc_status status = posenc_check_output(out, &out_rule, checked, error);
     if (status)
         return status;
     if (in_place) { /* as x.data == out.data finds too, but sooner: decoding is all overhead */
-        *x = *out;
+        *x = posenc_view(*out);
         return POSENC_OK;
     }
     if (rule->takes_x)
@@ -83,11 +83,11 @@ enum posenc_status posenc_check_activations(struct posenc_tensor *x, struct pose
     if (x->data)
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, "x (this kernel takes none)", 0.0, 1.0,
                              0.0);
-    *x = (struct posenc_tensor){ 0 };
+    *x = (struct posenc_const_tensor){ 0 };
     return POSENC_OK;
 }
 
-enum posenc_status posenc_check_rows(struct posenc_tensor *table,
+enum posenc_status posenc_check_rows(struct posenc_const_tensor *table,
                                      const struct tensor_names *names, bool any_dtype,
                                      struct span out_span, const char *overlap,
                                      struct posenc_error *error)
@@ -96,16 +96,38 @@ enum posenc_status posenc_check_rows(struct posenc_tensor *table,
         .names = names, .least_rank = 2, .most_rank = 2, .least_last = 1, .any_dtype = any_dtype
     };
     struct checked checked;
-    enum posenc_status status = posenc_check_tensor(table, &rule, &checked, error);
+    enum posenc_status status = posenc_check_input(table, &rule, &checked, error);
     return status ? status : posenc_check_apart(checked.span, out_span, overlap, error);
 }
 
-void posenc_raise_activations(struct posenc_tensor *tensor, bool wide)
+/* Raises the rank by a dimension of size 1 that comes to stand at index `at`. */
+static void insert_dimension(int32_t *rank, int64_t *shape, int64_t *stride, int at)
 {
-    if (!tensor->rank)
+    for (int i = *rank; i > at; i--) {
+        shape[i] = shape[i - 1];
+        stride[i] = stride[i - 1];
+    }
+    shape[at] = 1;
+    stride[at] = 0;
+    ++*rank;
+}
+
+static void raise_activations(int32_t *rank, int64_t *shape, int64_t *stride, bool wide)
+{
+    if (!*rank)
         return;
     if (!wide)
-        posenc_insert_dimension(tensor, tensor->rank - 1);
-    if (tensor->rank == 3)
-        posenc_insert_dimension(tensor, 0);
+        insert_dimension(rank, shape, stride, *rank - 1);
+    if (*rank == 3)
+        insert_dimension(rank, shape, stride, 0);
+}
+
+void posenc_raise_input(struct posenc_const_tensor *tensor, bool wide)
+{
+    raise_activations(&tensor->rank, tensor->shape, tensor->stride, wide);
+}
+
+void posenc_raise_output(struct posenc_tensor *tensor, bool wide)
+{
+    raise_activations(&tensor->rank, tensor->shape, tensor->stride, wide);
 }

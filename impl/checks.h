@@ -32,9 +32,8 @@ enum posenc_status posenc_check_finite(double value, const char *what,
                                        struct posenc_error *error);
 enum posenc_status posenc_require_size(int64_t value, int64_t wanted, const char *what,
                                        struct posenc_error *error);
-enum posenc_status posenc_require_dtype(const struct posenc_tensor *tensor,
-                                        enum posenc_dtype wanted, const char *what,
-                                        struct posenc_error *error);
+enum posenc_status posenc_require_dtype(enum posenc_dtype dtype, enum posenc_dtype wanted,
+                                        const char *what, struct posenc_error *error);
 
 /* What activations may be. */
 struct activations_rule {
@@ -44,19 +43,21 @@ struct activations_rule {
 };
 
 /* x and out: both checked, of one shape and type, the same tensor or apart; or out alone. */
-enum posenc_status posenc_check_activations(struct posenc_tensor *x, struct posenc_tensor *out,
+enum posenc_status posenc_check_activations(struct posenc_const_tensor *x,
+                                            struct posenc_tensor *out,
                                             const struct activations_rule *rule,
                                             struct checked *checked,
                                             struct posenc_error *error);
 
 /* An f32 table of rank 2, apart from out. */
-enum posenc_status posenc_check_rows(struct posenc_tensor *table,
+enum posenc_status posenc_check_rows(struct posenc_const_tensor *table,
                                      const struct tensor_names *names, bool any_dtype,
                                      struct span out_span, const char *overlap,
                                      struct posenc_error *error);
 
 /* From [tokens, ...] or [batch, tokens, ...]; `wide`: with heads.  To [batch, tokens, heads,
  * dim]. */
-void posenc_raise_activations(struct posenc_tensor *tensor, bool wide);
+void posenc_raise_input(struct posenc_const_tensor *tensor, bool wide);
+void posenc_raise_output(struct posenc_tensor *tensor, bool wide);
 
 #endif

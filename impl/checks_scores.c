@@ -25,7 +25,7 @@ static enum posenc_status check_distances(int64_t queries, int64_t keys, int64_t
 }
 
 /* Scores or a bias, to [batch, heads, queries, keys]; without x at most of rank `bias_rank`. */
-static enum posenc_status check_scores(struct posenc_tensor *x, struct posenc_tensor *out,
+static enum posenc_status check_scores(struct posenc_const_tensor *x, struct posenc_tensor *out,
                                        bool takes_x, int bias_rank, float x_scale,
                                        struct checked *checked, struct posenc_error *error)
 {
@@ -38,13 +38,13 @@ static enum posenc_status check_scores(struct posenc_tensor *x, struct posenc_te
         status = posenc_check_activations(x, out, &rule, checked, error);
     if (status)
         return status;
-    posenc_raise_activations(x, true);
-    posenc_raise_activations(out, true);
+    posenc_raise_input(x, true);
+    posenc_raise_output(out, true);
     return POSENC_OK;
 }
 
 /* An f32 table whose columns, or rows, are the heads of out. */
-static enum posenc_status check_heads(struct posenc_tensor *table,
+static enum posenc_status check_heads(struct posenc_const_tensor *table,
                                       const struct tensor_names *names, int dimension,
                                       const struct posenc_tensor *out, struct span out_span,
                                       struct posenc_error *error)
@@ -190,7 +190,7 @@ enum posenc_status posenc_check_window(struct posenc_window_args *call, bool tak
 }
 
 /* c2p or p2c: terms of `rows` queries or keys, apart from out, whose rank and type it has. */
-static enum posenc_status check_term(struct posenc_tensor *term,
+static enum posenc_status check_term(struct posenc_const_tensor *term,
                                      const struct tensor_names *names, int rank, int64_t rows,
                                      const struct posenc_tensor *out, struct span out_span,
                                      struct posenc_error *error)
@@ -201,12 +201,12 @@ static enum posenc_status check_term(struct posenc_tensor *term,
                                       .least_last = 1,
                                       .any_dtype = true };
     struct checked checked;
-    enum posenc_status status = posenc_check_tensor(term, &rule, &checked, error);
+    enum posenc_status status = posenc_check_input(term, &rule, &checked, error);
     if (!status)
-        status = posenc_require_dtype(term, out->dtype, names->dtype, error);
+        status = posenc_require_dtype(term->dtype, out->dtype, names->dtype, error);
     if (status)
         return status;
-    posenc_raise_activations(term, true);
+    posenc_raise_input(term, true);
     for (int i = 0; i < 3 && !status; i++)
         status = posenc_require_size(term->shape[i], i < 2 ? out->shape[i] : rows, names->size,
                                      error);
@@ -237,12 +237,12 @@ enum posenc_status posenc_check_relative(struct posenc_relative_args *call, bool
         status = check_term(&call->c2p, &names_c2p, rank, call->out.shape[2], &call->out,
                             out.span, error);
     else
-        call->c2p = (struct posenc_tensor){ 0 };
+        call->c2p = (struct posenc_const_tensor){ 0 };
     if (!status && has_p2c)
         status = check_term(&call->p2c, &names_p2c, rank, call->out.shape[3], &call->out,
                             out.span, error);
     else if (!status)
-        call->p2c = (struct posenc_tensor){ 0 };
+        call->p2c = (struct posenc_const_tensor){ 0 };
     if (status)
         return status;
     int64_t columns = has_c2p ? call->c2p.shape[3] : call->p2c.shape[3];
@@ -264,10 +264,9 @@ enum posenc_status posenc_check_relative_sum(struct posenc_relative_sum_args *ca
                                           .least_rank = 3,
                                           .most_rank = 4,
                                           .least_last = 1,
-                                          .any_dtype = true,
-                                          .output = true };
+                                          .any_dtype = true };
     struct checked out, x;
-    enum posenc_status status = posenc_check_tensor(&call->out, &out_rule, &out, error);
+    enum posenc_status status = posenc_check_output(&call->out, &out_rule, &out, error);
     int rank = call->out.rank;
     const struct tensor_rule x_rule = { .names = &posenc_names_x,
                                         .least_rank = rank,
@@ -275,10 +274,10 @@ enum posenc_status posenc_check_relative_sum(struct posenc_relative_sum_args *ca
                                         .least_last = 0,
                                         .any_dtype = true };
     if (!status)
-        status = posenc_check_tensor(&call->x, &x_rule, &x, error);
+        status = posenc_check_input(&call->x, &x_rule, &x, error);
     if (!status)
-        status =
-            posenc_require_dtype(&call->x, call->out.dtype, "dtype of x (that of out)", error);
+        status = posenc_require_dtype(call->x.dtype, call->out.dtype,
+                                      "dtype of x (that of out)", error);
     for (int i = 0; !status && i < rank - 1; i++)
         status = posenc_require_size(call->x.shape[i], call->out.shape[i], posenc_names_x.shape,
                                      error);
@@ -287,8 +286,8 @@ enum posenc_status posenc_check_relative_sum(struct posenc_relative_sum_args *ca
     if (status)
         return status;
     *empty = out.empty;
-    posenc_raise_activations(&call->x, true);
-    posenc_raise_activations(&call->out, true);
+    posenc_raise_input(&call->x, true);
+    posenc_raise_output(&call->out, true);
     if (out.empty || x.empty)
         return POSENC_OK;
     return posenc_check_index(call->index, call->x.shape[2] + call->x.shape[3] - 1,

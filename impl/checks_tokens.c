@@ -3,6 +3,7 @@
 #include "checks.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MOST_POSITION = INT32_MAX }; /* |position| < 2^31 */
 static const char position_what[] = "position of a token";
@@ -13,13 +14,13 @@ static const struct tensor_names names_cos = TENSOR_NAMES("cos"),
 
 /* Positions of the tokens of `out`, already of rank 4, in an array apart from it. */
 static enum posenc_status check_tokens(const struct posenc_positions *positions,
-                                       const struct posenc_tensor *tokens, struct span out_span,
+                                       const int64_t *shape, struct span out_span,
                                        int64_t least, int64_t most, const char *what,
                                        struct posenc_error *error)
 {
     struct span span;
-    enum posenc_status status = posenc_check_positions(
-        positions, tokens->shape[0], tokens->shape[1], least, most, what, &span, error);
+    enum posenc_status status =
+        posenc_check_positions(positions, shape[0], shape[1], least, most, what, &span, error);
     if (status)
         return status;
     return posenc_check_apart(span, out_span, "positions (overlap an output)", error);
@@ -28,7 +29,7 @@ static enum posenc_status check_tokens(const struct posenc_positions *positions,
 /* Positions on each axis of the plan, apart from one output or two; those that are the same on
  * all come to stride 0. */
 static enum posenc_status check_axes(struct posenc_positions *positions, int32_t n_axes,
-                                     const struct posenc_tensor *out, const struct span *spans,
+                                     const int64_t *shape, const struct span *spans,
                                      int n_spans, int64_t least, int64_t most,
                                      struct posenc_error *error)
 {
@@ -42,7 +43,7 @@ static enum posenc_status check_axes(struct posenc_positions *positions, int32_t
         struct posenc_positions of = posenc_axis(positions, axis);
         int arrays = of.kind == POSENC_OFFSET ? 1 : n_spans;
         for (int i = 0; i < arrays && !status; i++)
-            status = check_tokens(&of, out, spans[i], least, most, position_what, error);
+            status = check_tokens(&of, shape, spans[i], least, most, position_what, error);
     }
     return status;
 }
@@ -91,9 +92,9 @@ enum posenc_status posenc_check_sinusoidal(struct posenc_sinusoidal_args *call, 
                                  "last dimension of out (dim of the plan)", error);
     if (status || *empty)
         return status;
-    posenc_raise_activations(&call->x, false);
-    posenc_raise_activations(&call->out, false);
-    return check_axes(&call->positions, call->freqs->view.n_axes, &call->out, &out.span, 1,
+    posenc_raise_input(&call->x, false);
+    posenc_raise_output(&call->out, false);
+    return check_axes(&call->positions, call->freqs->view.n_axes, call->out.shape, &out.span, 1,
                       -(int64_t)MOST_POSITION, MOST_POSITION, error);
 }
 
@@ -117,10 +118,10 @@ enum posenc_status posenc_check_learned(struct posenc_learned_args *call, bool t
     *empty = out.empty;
     if (status || *empty)
         return status;
-    posenc_raise_activations(&call->x, false);
-    posenc_raise_activations(&call->out, false);
-    return check_tokens(&call->positions, &call->out, out.span, 0, call->table.shape[0] - 1,
-                        row_what, error);
+    posenc_raise_input(&call->x, false);
+    posenc_raise_output(&call->out, false);
+    return check_tokens(&call->positions, call->out.shape, out.span, 0,
+                        call->table.shape[0] - 1, row_what, error);
 }
 
 /* Without tokens there is still a gradient: zeros. */
@@ -129,20 +130,18 @@ enum posenc_status posenc_check_learned_grad(struct posenc_learned_grad_args *ca
 {
     (void)takes_x; /* always */
     struct posenc_error *error = call->error;
-    const struct tensor_rule out_rule = { .names = &posenc_names_out,
-                                          .least_rank = 2,
-                                          .most_rank = 2,
-                                          .least_last = 1,
-                                          .output = true };
+    const struct tensor_rule out_rule = {
+        .names = &posenc_names_out, .least_rank = 2, .most_rank = 2, .least_last = 1
+    };
     const struct tensor_rule x_rule = { .names = &posenc_names_x,
                                         .least_rank = 2,
                                         .most_rank = 3,
                                         .least_last = 1,
                                         .any_dtype = true };
     struct checked out, x;
-    enum posenc_status status = posenc_check_tensor(&call->out, &out_rule, &out, error);
+    enum posenc_status status = posenc_check_output(&call->out, &out_rule, &out, error);
     if (!status)
-        status = posenc_check_tensor(&call->x, &x_rule, &x, error);
+        status = posenc_check_input(&call->x, &x_rule, &x, error);
     if (!status)
         status = posenc_require_size(call->x.shape[call->x.rank - 1], call->out.shape[1],
                                      "last dimension of x (that of out)", error);
@@ -150,10 +149,10 @@ enum posenc_status posenc_check_learned_grad(struct posenc_learned_grad_args *ca
         status = posenc_check_apart(x.span, out.span, "x (overlaps out)", error);
     if (status)
         return status;
-    posenc_raise_activations(&call->x, false);
+    posenc_raise_input(&call->x, false);
     if (!x.empty)
-        status = check_tokens(&call->positions, &call->x, out.span, 0, call->out.shape[0] - 1,
-                              row_what, error);
+        status = check_tokens(&call->positions, call->x.shape, out.span, 0,
+                              call->out.shape[0] - 1, row_what, error);
     *empty = out.empty;
     return status;
 }
@@ -183,40 +182,39 @@ enum posenc_status posenc_check_rope_table(struct posenc_rope_table_args *call, 
     if (plan->dim % 2 != 0)
         return posenc_refuse(error, POSENC_ERR_ODD, "dim of the plan", (double)plan->dim, 1.0,
                              0.0);
-    struct tensor_rule rule = { .names = &names_cos,
-                                .least_rank = 2,
-                                .most_rank = 3,
-                                .least_last = 1,
-                                .any_dtype = true,
-                                .output = true };
+    struct tensor_rule rule = {
+        .names = &names_cos, .least_rank = 2, .most_rank = 3, .least_last = 1, .any_dtype = true
+    };
     struct checked cosine, sine;
-    enum posenc_status status = posenc_check_tensor(&call->cos, &rule, &cosine, error);
+    enum posenc_status status = posenc_check_output(&call->cos, &rule, &cosine, error);
     rule.names = &names_sin;
     if (!status)
-        status = posenc_check_tensor(&call->sin, &rule, &sine, error);
+        status = posenc_check_output(&call->sin, &rule, &sine, error);
     if (!status)
-        status = posenc_require_dtype(&call->sin, call->cos.dtype, "dtype of sin (that of cos)",
-                                      error);
+        status = posenc_require_dtype(call->sin.dtype, call->cos.dtype,
+                                      "dtype of sin (that of cos)", error);
     if (!status)
         status = posenc_require_size(call->cos.shape[call->cos.rank - 1], plan->n_pairs,
                                      "last dimension of cos (pairs of the plan)", error);
     if (status)
         return status;
-    if (!posenc_same_shape(&call->cos, &call->sin))
+    if (call->sin.rank != call->cos.rank ||
+        memcmp(call->sin.shape, call->cos.shape, (size_t)call->cos.rank * sizeof(int64_t)) != 0)
         return posenc_refuse(error, POSENC_ERR_SHAPE, "shape of sin (that of cos)", 0.0, 1.0,
                              0.0);
     *empty = cosine.empty;
     if (*empty)
         return POSENC_OK;
-    status = posenc_check_overlap(&call->cos, cosine.span, &call->sin, sine.span, false,
+    const struct posenc_const_tensor cos = posenc_view(call->cos);
+    status = posenc_check_overlap(&cos, cosine.span, &call->sin, sine.span, false,
                                   "sin (overlaps cos)", error);
     if (status)
         return status;
-    posenc_raise_activations(&call->cos, false);
-    posenc_raise_activations(&call->sin, false);
+    posenc_raise_output(&call->cos, false);
+    posenc_raise_output(&call->sin, false);
     int64_t least, most;
     limit_positions(call->freqs, &least, &most);
-    return check_axes(&call->positions, plan->n_axes, &call->cos,
+    return check_axes(&call->positions, plan->n_axes, call->cos.shape,
                       (const struct span[2]){ cosine.span, sine.span }, 2, least, most, error);
 }
 
@@ -230,8 +228,8 @@ static enum posenc_status check_angles(struct posenc_rope_args *call, struct spa
         status = posenc_check_rows(&call->sin, &names_sin, true, out_span, "sin (overlaps out)",
                                    error);
     if (!status)
-        status = posenc_require_dtype(&call->sin, call->cos.dtype, "dtype of sin (that of cos)",
-                                      error);
+        status = posenc_require_dtype(call->sin.dtype, call->cos.dtype,
+                                      "dtype of sin (that of cos)", error);
     if (!status)
         status = posenc_require_size(call->sin.shape[0], call->cos.shape[0],
                                      "rows of sin (those of cos)", error);
@@ -266,8 +264,8 @@ enum posenc_status posenc_check_rope(struct posenc_rope_args *call, bool takes_x
     *empty = out.empty;
     if (*empty)
         return POSENC_OK;
-    posenc_raise_activations(&call->x, true);
-    posenc_raise_activations(&call->out, true);
-    return check_tokens(&call->positions, &call->out, out.span, 0, call->cos.shape[0] - 1,
+    posenc_raise_input(&call->x, true);
+    posenc_raise_output(&call->out, true);
+    return check_tokens(&call->positions, call->out.shape, out.span, 0, call->cos.shape[0] - 1,
                         row_what, call->error);
 }

@@ -64,6 +64,14 @@ struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, 
     return tensor;
 }
 
+struct posenc_const_tensor posenc_const_dense(const void *data, int rank, int64_t d0,
+                                              int64_t d1, int64_t d2, int64_t d3)
+{
+    struct posenc_const_tensor tensor = posenc_view(posenc_dense(NULL, rank, d0, d1, d2, d3));
+    tensor.data = data;
+    return tensor;
+}
+
 /* ---- The calls ---- */
 
 /* How a checked call reaches its kernel: as it is, */
@@ -77,15 +85,6 @@ struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, 
 #define RUN_window(kernel, call)       kernel(call)
 #define RUN_relative(kernel, call)     kernel(call)
 #define RUN_relative_sum(kernel, call) kernel(call)
-
-/* A tensor's columns [from, from + n). */
-static struct posenc_tensor columns_of(struct posenc_tensor tensor, int64_t from, int64_t n)
-{
-    if (tensor.data)
-        tensor.data = (char *)tensor.data + from * (int64_t)posenc_dtype_size(tensor.dtype);
-    tensor.shape[3] = n;
-    return tensor;
-}
 
 /* or axis by axis: an encoding of several is one of each, side by side. */
 static enum posenc_status
@@ -103,8 +102,11 @@ RUN_sinusoidal(enum posenc_status (*kernel)(const struct posenc_sinusoidal_args 
         struct posenc_sinusoidal_args part = *call;
         part.freqs = &section;
         part.positions = posenc_axis(&call->positions, axis);
-        part.x = columns_of(call->x, from, section.view.dim);
-        part.out = columns_of(call->out, from, section.view.dim);
+        int64_t bytes = from * (int64_t)posenc_dtype_size(call->out.dtype);
+        part.out.data = (char *)call->out.data + bytes;
+        part.out.shape[3] = part.x.shape[3] = section.view.dim;
+        if (call->x.data)
+            part.x.data = (const char *)call->x.data + bytes;
         status = kernel(&part);
         from += section.view.dim;
     }

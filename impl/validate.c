@@ -8,6 +8,7 @@
 #include "validate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_RANK = 4 };
 static const int64_t most_size = INT32_MAX; /* of one dimension: below 2^31 */
@@ -71,7 +72,7 @@ static bool is_injective(int n, const int64_t *shape, const int64_t *stride)
 }
 
 /* Rank, dtype and sizes; whether there are no elements. */
-static enum posenc_status check_form(const struct posenc_tensor *t,
+static enum posenc_status check_form(const struct posenc_const_tensor *t,
                                      const struct tensor_rule *rule, bool *empty,
                                      struct posenc_error *error)
 {
@@ -95,9 +96,9 @@ static enum posenc_status check_form(const struct posenc_tensor *t,
     return POSENC_OK;
 }
 
-enum posenc_status posenc_check_tensor(struct posenc_tensor *tensor,
-                                       const struct tensor_rule *rule, struct checked *checked,
-                                       struct posenc_error *error)
+enum posenc_status posenc_check_input(struct posenc_const_tensor *tensor,
+                                      const struct tensor_rule *rule, struct checked *checked,
+                                      struct posenc_error *error)
 {
     const struct tensor_names *names = rule->names;
     *checked = (struct checked){ { 0, 0 }, false };
@@ -122,31 +123,24 @@ enum posenc_status posenc_check_tensor(struct posenc_tensor *tensor,
                    &checked->span))
         return posenc_refuse(error, POSENC_ERR_OVERFLOW, names->bytes, (double)UINTPTR_MAX, 0.0,
                              (double)PTRDIFF_MAX);
-    if (rule->output && !is_injective(tensor->rank, tensor->shape, tensor->stride))
-        return posenc_refuse(error, POSENC_ERR_STRIDE, names->strides, 0.0, 1.0, 0.0);
     return POSENC_OK;
 }
 
-void posenc_insert_dimension(struct posenc_tensor *tensor, int at)
+enum posenc_status posenc_check_output(struct posenc_tensor *tensor,
+                                       const struct tensor_rule *rule, struct checked *checked,
+                                       struct posenc_error *error)
 {
-    for (int i = tensor->rank; i > at; i--) {
-        tensor->shape[i] = tensor->shape[i - 1];
-        tensor->stride[i] = tensor->stride[i - 1];
-    }
-    tensor->shape[at] = 1;
-    tensor->stride[at] = 0;
-    tensor->rank++;
+    struct posenc_const_tensor view = posenc_view(*tensor);
+    enum posenc_status status = posenc_check_input(&view, rule, checked, error);
+    if (status || checked->empty)
+        return status;
+    memcpy(tensor->stride, view.stride, sizeof tensor->stride);
+    if (!is_injective(tensor->rank, tensor->shape, tensor->stride))
+        return posenc_refuse(error, POSENC_ERR_STRIDE, rule->names->strides, 0.0, 1.0, 0.0);
+    return POSENC_OK;
 }
 
-bool posenc_same_shape(const struct posenc_tensor *a, const struct posenc_tensor *b)
-{
-    bool same = a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->shape[i] == b->shape[i];
-    return same;
-}
-
-static bool same_strides(const struct posenc_tensor *a, const struct posenc_tensor *b)
+static bool same_strides(const struct posenc_const_tensor *a, const struct posenc_tensor *b)
 {
     bool same = true;
     for (int i = 0; i < a->rank; i++)
@@ -157,7 +151,7 @@ static bool same_strides(const struct posenc_tensor *a, const struct posenc_tens
 /* Two tensors of one type woven into each other, as the cosines and sines of one [tokens, 2,
  * half] array: both together are a tensor with one dimension more, and its elements are
  * distinct. */
-static bool are_woven(const struct posenc_tensor *a, const struct posenc_tensor *b)
+static bool are_woven(const struct posenc_const_tensor *a, const struct posenc_tensor *b)
 {
     int64_t shape[MAX_RANK + 1] = { 2 };
     int64_t bytes = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data);
@@ -171,7 +165,7 @@ static bool are_woven(const struct posenc_tensor *a, const struct posenc_tensor 
 
 static bool meet(struct span a, struct span b) { return a.first < b.end && b.first < a.end; }
 
-enum posenc_status posenc_check_overlap(const struct posenc_tensor *a, struct span a_span,
+enum posenc_status posenc_check_overlap(const struct posenc_const_tensor *a, struct span a_span,
                                         const struct posenc_tensor *b, struct span b_span,
                                         bool may_be_same, const char *what,
                                         struct posenc_error *error)

@@ -41,23 +41,20 @@ struct tensor_rule {
     int least_rank, most_rank;
     int64_t least_last; /* last dimension */
     bool any_dtype;     /* else f32 */
-    bool output;        /* its elements must not overlap */
 };
 
 /* Checks a tensor and brings its strides to one form: those of dimensions of size 1 become 0,
- * that of the last dimension is 1. */
-enum posenc_status posenc_check_tensor(struct posenc_tensor *tensor,
+ * that of the last dimension is 1.  Elements of an output must not overlap. */
+enum posenc_status posenc_check_input(struct posenc_const_tensor *tensor,
+                                      const struct tensor_rule *rule, struct checked *checked,
+                                      struct posenc_error *error);
+enum posenc_status posenc_check_output(struct posenc_tensor *tensor,
                                        const struct tensor_rule *rule, struct checked *checked,
                                        struct posenc_error *error);
 
-/* Raises the rank by a dimension of size 1 that comes to stand at index `at`. */
-void posenc_insert_dimension(struct posenc_tensor *tensor, int at);
-
-bool posenc_same_shape(const struct posenc_tensor *a, const struct posenc_tensor *b);
-
 /* OVERLAP, unless a and b (of one shape) are the same tensor, when that is allowed, or share no
  * element. */
-enum posenc_status posenc_check_overlap(const struct posenc_tensor *a, struct span a_span,
+enum posenc_status posenc_check_overlap(const struct posenc_const_tensor *a, struct span a_span,
                                         const struct posenc_tensor *b, struct span b_span,
                                         bool may_be_same, const char *what,
                                         struct posenc_error *error);

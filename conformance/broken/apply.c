@@ -22,8 +22,8 @@ static enum posenc_status add_rows(const struct posenc_learned_args *args, int64
     for (int64_t b = 0; b < a.out.shape[0]; b++)
         for (int64_t t = 0; t < a.out.shape[1]; t++) {
             const int64_t row = broken_position(&a.positions, b, t) - back;
-            const float *table = storage_row(&a.table, row < 0 ? 0 : row);
-            const float *x = broken_row(&a.x, b, t, 0);
+            const float *table = storage_row(owned(&a.table), row < 0 ? 0 : row);
+            const float *x = broken_input(&a.x, b, t, 0);
             float *out = broken_row(&a.out, b, t, 0);
             for (int64_t c = 0; c < a.out.shape[3]; c++)
                 out[c] = fmaf(x[c], a.x_scale, round_to(type, table[c]));
@@ -65,7 +65,7 @@ static enum posenc_status for_rows(const struct posenc_rope_args *args, row_edit
     const int64_t from = args->rotary_offset;
     const struct rotation r = { args->cos.shape[1], args->out.shape[3] - from, args->transpose,
                                 args->out.dtype };
-    struct posenc_tensor *const inputs[] = { &a.cos, &a.sin, &a.x };
+    struct posenc_const_tensor *const inputs[] = { &a.cos, &a.sin, &a.x };
     for (int i = 0; i < 3; i++)
         wide_input(&wide, inputs[i]);
     wide_output(&wide, &a.out);
@@ -73,12 +73,12 @@ static enum posenc_status for_rows(const struct posenc_rope_args *args, row_edit
         for (int64_t t = 0; t < a.out.shape[1]; t++)
             for (int64_t h = 0; h < a.out.shape[2]; h++) {
                 const int64_t row = broken_position(&a.positions, b, t);
-                const float *x = broken_row(&a.x, b, t, h);
+                const float *x = broken_input(&a.x, b, t, h);
                 float *out = broken_row(&a.out, b, t, h);
                 for (int64_t k = 0; k < from; k++)
                     out[k] = x[k];
-                edit(&r, x + from, out + from, storage_row(&a.cos, row),
-                     storage_row(&a.sin, row));
+                edit(&r, x + from, out + from, storage_row(owned(&a.cos), row),
+                     storage_row(owned(&a.sin), row));
             }
     wide_close(&wide);
     return POSENC_OK;
@@ -272,7 +272,7 @@ enum posenc_status rope_half_offset_ignored(const struct posenc_rope_args *args)
 enum posenc_status rope_interleaved_head_lost(const struct posenc_rope_args *args)
 {
     struct posenc_rope_args a = *args;
-    struct posenc_tensor *const tensors[] = { &a.x, &a.out };
+    struct posenc_tensor *const tensors[] = { owned(&a.x), &a.out };
     for (int k = 0; k < 2; k++) {
         tensors[k]->data = (char *)tensors[k]->data +
                            a.rotary_offset * (int64_t)storage_size(tensors[k]->dtype);

@@ -19,12 +19,13 @@ struct place {
 /* The bias there, by the arguments of its signature; it is written or added. */
 typedef float bias_at(const void *args, const struct place *at);
 
-static enum posenc_status for_scores(const struct posenc_tensor *x, float x_scale,
+static enum posenc_status for_scores(const struct posenc_const_tensor *x, float x_scale,
                                      const struct posenc_tensor *out, bias_at *bias,
                                      const void *args)
 {
     struct wide wide = { 0 };
-    struct posenc_tensor from = *x, to = *out;
+    struct posenc_const_tensor from = *x;
+    struct posenc_tensor to = *out;
     struct place at = { .stored = out->dtype };
     wide_input(&wide, &from);
     wide_output(&wide, &to);
@@ -35,7 +36,7 @@ static enum posenc_status for_scores(const struct posenc_tensor *x, float x_scal
                     const float value = bias(args, &at);
                     broken_row(&to, at.b, at.h, at.i)[at.j] =
                         from.data
-                            ? fmaf(broken_row(&from, at.b, at.h, at.i)[at.j], x_scale, value)
+                            ? fmaf(broken_input(&from, at.b, at.h, at.i)[at.j], x_scale, value)
                             : value;
                 }
     wide_close(&wide);
@@ -228,7 +229,7 @@ static float t5_value(const struct posenc_t5_args *a, const struct place *at, in
         bucket--;
     if (both && (ahead > 0 || (slip == ZERO_AFTER && ahead == 0)))
         bucket += n;
-    return ((const float *)storage_row(&a->table, bucket))[head];
+    return ((const float *)storage_row(owned(&a->table), bucket))[head];
 }
 
 static float low_at_powers(const void *args, const struct place *at)
@@ -322,7 +323,7 @@ static enum posenc_status for_distance(const struct posenc_distance_args *args, 
 /* The value of a distance, or the nearest there is. */
 static float value_of(const struct posenc_distance_args *a, int64_t head, int64_t distance)
 {
-    const float *values = storage_row(&a->values, head);
+    const float *values = storage_row(owned(&a->values), head);
     const int64_t last = a->values.shape[1] - 1, column = distance - a->first;
     return values[column < 0 ? 0 : column > last ? last : column];
 }
@@ -400,7 +401,7 @@ static float turned_index(const void *args, const struct place *at)
     const struct posenc_window_args *a = args;
     const bool square = a->out.shape[2] == a->out.shape[3];
     const int32_t row = square ? row_of(a, at->j, at->i) : row_of(a, at->i, at->j);
-    return ((const float *)storage_row(&a->table, row))[at->h];
+    return ((const float *)storage_row(owned(&a->table), row))[at->h];
 }
 enum posenc_status window_bias_turned(const struct posenc_window_args *args)
 {
@@ -417,7 +418,7 @@ static float turned_table(const void *args, const struct place *at)
     const struct posenc_window_args *a = args;
     const int64_t heads = a->table.shape[1];
     const int64_t element = at->h * a->table.shape[0] + row_of(a, at->i, at->j);
-    return ((const float *)storage_row(&a->table, element / heads))[element % heads];
+    return ((const float *)storage_row(owned(&a->table), element / heads))[element % heads];
 }
 enum posenc_status window_bias_turned_table(const struct posenc_window_args *args)
 {
@@ -429,7 +430,7 @@ static float row_of_window(const void *args, const struct place *at)
 {
     const struct posenc_window_args *a = args;
     const int64_t row = (row_of(a, at->i, at->j) + at->b) % a->table.shape[0];
-    return ((const float *)storage_row(&a->table, row))[at->h];
+    return ((const float *)storage_row(owned(&a->table), row))[at->h];
 }
 enum posenc_status window_bias_add_by_window(const struct posenc_window_args *args)
 {
@@ -440,7 +441,7 @@ static float row_of_key(const void *args, const struct place *at)
 {
     const struct posenc_window_args *a = args;
     const int64_t row = (row_of(a, at->i, at->j) + at->j) % a->table.shape[0];
-    return ((const float *)storage_row(&a->table, row))[at->h];
+    return ((const float *)storage_row(owned(&a->table), row))[at->h];
 }
 enum posenc_status window_bias_by_key(const struct posenc_window_args *args)
 {

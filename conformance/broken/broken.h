@@ -45,11 +45,16 @@ typedef void rope_table_edit(const struct posenc_rope_table_args *args, int64_t 
 enum posenc_status broken_rope_table_rows(const struct posenc_rope_table_args *args,
                                           rope_table_edit *edit);
 
-/* Row (i0, i1, i2) of an f32 activation in the form backends get it. */
+/* Row (i0, i1, i2) of an f32 activation in the form backends get it; likewise of an input. */
 static inline float *broken_row(const struct posenc_tensor *t, int64_t i0, int64_t i1,
                                 int64_t i2)
 {
     return (float *)t->data + i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
+}
+static inline const float *broken_input(const struct posenc_const_tensor *t, int64_t i0,
+                                        int64_t i1, int64_t i2)
+{
+    return (const float *)t->data + i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
 }
 
 /* On an axis; of a time without its fraction. */

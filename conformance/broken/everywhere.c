@@ -270,7 +270,7 @@ const int n_mistakes = sizeof mistakes / sizeof mistakes[0];
 static struct seen see_sinusoidal(const struct posenc_sinusoidal_args *a)
 {
     return (struct seen){ .out = a->out,
-                          .x = a->x,
+                          .x = *owned(&a->x),
                           .positions = &a->positions,
                           .input = a->x.data ? a->x.data : a->positions.data };
 }
@@ -278,13 +278,14 @@ static struct seen see_sinusoidal(const struct posenc_sinusoidal_args *a)
 static struct seen see_learned(const struct posenc_learned_args *a)
 {
     return (struct seen){
-        .out = a->out, .x = a->x, .positions = &a->positions, .input = a->table.data
+        .out = a->out, .x = *owned(&a->x), .positions = &a->positions, .input = a->table.data
     };
 }
 
 static struct seen see_learned_grad(const struct posenc_learned_grad_args *a)
 {
-    struct seen seen = { a->out, .x = a->x, .positions = &a->positions, .input = a->x.data };
+    struct seen seen = { a->out, .x = *owned(&a->x), .positions = &a->positions,
+                         .input = a->x.data };
     seen.out.rank = 4;
     for (int i = 0; i < 4; i++) {
         seen.out.shape[i] = i < 2 ? 1 : a->out.shape[i - 2];
@@ -303,38 +304,38 @@ static struct seen see_rope_table(const struct posenc_rope_table_args *a)
 static struct seen see_rope(const struct posenc_rope_args *a)
 {
     return (struct seen){
-        .out = a->out, .x = a->x, .positions = &a->positions, .input = a->cos.data
+        .out = a->out, .x = *owned(&a->x), .positions = &a->positions, .input = a->cos.data
     };
 }
 
 static struct seen see_alibi(const struct posenc_alibi_args *a)
 {
-    return (struct seen){ .out = a->out, .x = a->x, .input = a->slopes };
+    return (struct seen){ .out = a->out, .x = *owned(&a->x), .input = a->slopes };
 }
 
 static struct seen see_t5(const struct posenc_t5_args *a)
 {
-    return (struct seen){ .out = a->out, .x = a->x, .input = a->table.data };
+    return (struct seen){ .out = a->out, .x = *owned(&a->x), .input = a->table.data };
 }
 
 static struct seen see_distance(const struct posenc_distance_args *a)
 {
-    return (struct seen){ .out = a->out, .x = a->x, .input = a->values.data };
+    return (struct seen){ .out = a->out, .x = *owned(&a->x), .input = a->values.data };
 }
 
 static struct seen see_window(const struct posenc_window_args *a)
 {
-    return (struct seen){ .out = a->out, .x = a->x, .input = a->index };
+    return (struct seen){ .out = a->out, .x = *owned(&a->x), .input = a->index };
 }
 
 static struct seen see_relative(const struct posenc_relative_args *a)
 {
-    return (struct seen){ .out = a->out, .x = a->x, .input = a->index };
+    return (struct seen){ .out = a->out, .x = *owned(&a->x), .input = a->index };
 }
 
 static struct seen see_relative_sum(const struct posenc_relative_sum_args *a)
 {
-    return (struct seen){ .out = a->out, .x = a->x, .input = a->x.data };
+    return (struct seen){ .out = a->out, .x = *owned(&a->x), .input = a->x.data };
 }
 
 /* The tensors that may be stored in 16 bits. */

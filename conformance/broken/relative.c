@@ -20,8 +20,8 @@ static enum posenc_status for_terms(const struct posenc_relative_args *args, ter
 {
     struct wide wide = { 0 };
     struct posenc_relative_args a = *args;
-    const struct posenc_tensor *terms = args->c2p.data ? &args->c2p : &args->p2c;
-    struct posenc_tensor *const inputs[] = { &a.c2p, &a.p2c, &a.x };
+    const struct posenc_const_tensor *terms = args->c2p.data ? &args->c2p : &args->p2c;
+    struct posenc_const_tensor *const inputs[] = { &a.c2p, &a.p2c, &a.x };
     for (int k = 0; k < 3; k++)
         wide_input(&wide, inputs[k]);
     wide_output(&wide, &a.out);
@@ -34,12 +34,12 @@ static enum posenc_status for_terms(const struct posenc_relative_args *args, ter
                                        a.index[i - j + keys - 1],
                                        terms->shape[3],
                                        keys,
-                                       a.c2p.data ? broken_row(&a.c2p, b, h, i) : NULL,
-                                       a.p2c.data ? broken_row(&a.p2c, b, h, j) : NULL,
+                                       a.c2p.data ? broken_input(&a.c2p, b, h, i) : NULL,
+                                       a.p2c.data ? broken_input(&a.p2c, b, h, j) : NULL,
                                        &a };
             const float value = bias(&e);
             broken_row(&a.out, b, h, i)[j] =
-                a.x.data ? fmaf(broken_row(&a.x, b, h, i)[j], a.x_scale, value) : value;
+                a.x.data ? fmaf(broken_input(&a.x, b, h, i)[j], a.x_scale, value) : value;
         }
     wide_close(&wide);
     return POSENC_OK;
@@ -111,7 +111,7 @@ enum posenc_status relative_bias_add_next_column(const struct posenc_relative_ar
 /* Gathered for the query: not transposed. */
 static float at_query(const struct element *e)
 {
-    const struct posenc_tensor *p2c = &e->args->p2c;
+    const struct posenc_const_tensor *p2c = &e->args->p2c;
     if (!e->p2c)
         return gathered(e, e->column, 0);
     const float *row = e->p2c + (e->i % e->keys - e->j) * p2c->stride[2];

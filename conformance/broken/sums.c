@@ -40,7 +40,7 @@ static enum posenc_status for_gradient(const struct posenc_learned_grad_args *ar
         struct sum s = { terms, 0, 0.0f, a.accumulate, args->x.dtype };
         for (int64_t k = 0; k < all; k++)
             if (broken_position(&a.positions, k / tokens, k % tokens) == r)
-                rows[s.n++] = broken_row(&a.x, k / tokens, k % tokens, 0);
+                rows[s.n++] = broken_input(&a.x, k / tokens, k % tokens, 0);
         for (int64_t c = 0; c < a.out.shape[1]; c++) {
             for (int64_t k = 0; k < s.n; k++)
                 terms[k] = rows[k][c];
@@ -65,7 +65,7 @@ static enum posenc_status for_columns(const struct posenc_relative_sum_args *arg
     wide_output(&wide, &a.out);
     for (int64_t r = 0; r < storage_rows(&a.out); r++)
         for (int64_t c = 0; c < a.out.shape[3]; c++) {
-            const float *x = storage_row(&a.x, r);
+            const float *x = storage_row(owned(&a.x), r);
             float *out = (float *)storage_row(&a.out, r) + c;
             struct sum s = { terms, 0, *out, false, args->x.dtype };
             for (int64_t j = 0; j < keys; j++)

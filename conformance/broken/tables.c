@@ -212,8 +212,8 @@ static enum posenc_status onto(const struct posenc_sinusoidal_args *args, float 
         for (int64_t t = 0; t < a.out.shape[1]; t++)
             for (int64_t c = 0; c < a.out.shape[3]; c++)
                 broken_row(&a.out, b, t, 0)[c] =
-                    made(broken_row(&a.x, b, t, 0)[c], args->x_scale);
-    a.x = a.out;
+                    made(broken_input(&a.x, b, t, 0)[c], args->x_scale);
+    a.x = posenc_view(a.out);
     a.x_scale = x_scale;
     enum posenc_status status = broken_base->sinusoidal_add(&a);
     wide_close(&wide);
@@ -245,7 +245,7 @@ enum posenc_status sinusoidal_add_narrow_table(const struct posenc_sinusoidal_ar
     float *rows = malloc((size_t)(a.out.shape[0] * tokens * dim + 1) * sizeof *rows);
     if (!rows)
         exit(2);
-    table.x = (struct posenc_tensor){ 0 };
+    table.x = (struct posenc_const_tensor){ 0 };
     table.out = posenc_dense(rows, 4, a.out.shape[0], tokens, 1, dim);
     enum posenc_status status = broken_base->sinusoidal(&table);
     wide_input(&wide, &a.x);
@@ -253,7 +253,7 @@ enum posenc_status sinusoidal_add_narrow_table(const struct posenc_sinusoidal_ar
     for (int64_t r = 0; r < a.out.shape[0] * tokens; r++)
         for (int64_t c = 0; c < dim; c++)
             broken_row(&a.out, r / tokens, r % tokens, 0)[c] =
-                fmaf(broken_row(&a.x, r / tokens, r % tokens, 0)[c], a.x_scale,
+                fmaf(broken_input(&a.x, r / tokens, r % tokens, 0)[c], a.x_scale,
                      round_to(args->out.dtype, rows[r * dim + c]));
     wide_close(&wide);
     free(rows);

@@ -81,7 +81,11 @@ static void exchange(struct wide *wide, struct posenc_tensor *t, bool output)
     *t = copy;
 }
 
-void wide_input(struct wide *wide, struct posenc_tensor *t) { exchange(wide, t, false); }
+void wide_input(struct wide *wide, struct posenc_const_tensor *t)
+{
+    exchange(wide, owned(t), false);
+}
+
 void wide_output(struct wide *wide, struct posenc_tensor *t) { exchange(wide, t, true); }
 
 void wide_close(struct wide *wide)

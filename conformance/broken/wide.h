@@ -24,7 +24,7 @@ struct wide {
 };
 
 /* Exchanges a tensor for its copy; one in f32, or without elements, stays. */
-void wide_input(struct wide *wide, struct posenc_tensor *tensor);
+void wide_input(struct wide *wide, struct posenc_const_tensor *tensor);
 void wide_output(struct wide *wide, struct posenc_tensor *tensor);
 
 /* Outputs go back to where they are stored; copies are freed. */

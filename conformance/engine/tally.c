@@ -193,7 +193,7 @@ struct posenc_tensor *call_x(struct call *c)
     switch (kernel_signature(c->problem.kernel)) {
 #define X(signature)                                                                           \
     case SIGNATURE_##signature:                                                                \
-        return &c->args.signature.x;
+        return owned(&c->args.signature.x);
         X(sinusoidal)
         X(learned)
         X(learned_grad)

@@ -135,8 +135,8 @@ static void edit_content(struct call *call, const void *user)
     edit_scores(call, content->scores);
     if (kernel_signature(call->problem.kernel) != SIGNATURE_relative)
         return;
-    const struct posenc_tensor *terms[] = { &call->args.relative.c2p,
-                                            &call->args.relative.p2c };
+    const struct posenc_tensor *terms[] = { owned(&call->args.relative.c2p),
+                                            owned(&call->args.relative.p2c) };
     for (int k = 0; k < 2; k++)
         for (int64_t r = 0, n = terms[k]->data ? tensor_rows(terms[k]) : 0; r < n; r++)
             for (int64_t c = 0; c < call->columns; c++)

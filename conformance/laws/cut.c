@@ -54,9 +54,9 @@ static void relative_cut(struct posenc_relative_args *a, int dim, int64_t from, 
                          int64_t keys)
 {
     if (a->c2p.data && dim != BY_KEY)
-        tensor_cut(&a->c2p, dim, from, count);
+        tensor_cut(owned(&a->c2p), dim, from, count);
     if (a->p2c.data && dim != BY_QUERY)
-        tensor_cut(&a->p2c, dim == BY_KEY ? 1 : dim, from, count);
+        tensor_cut(owned(&a->p2c), dim == BY_KEY ? 1 : dim, from, count);
     a->index += dim == BY_QUERY ? from : dim == BY_KEY ? keys - from - count : 0;
 }
 
@@ -70,17 +70,17 @@ static void scores_cut(struct call *c, int dim, int64_t from, int64_t count)
     case SIGNATURE_t5:
         offset_cut(&c->args.t5.query_offset, dim, from);
         if (dim == BY_HEAD)
-            tensor_cut(&c->args.t5.table, 0, from, count);
+            tensor_cut(owned(&c->args.t5.table), 0, from, count);
         break;
     case SIGNATURE_distance:
         offset_cut(&c->args.distance.query_offset, dim, from);
         if (dim == BY_HEAD)
-            tensor_cut(&c->args.distance.values, 1, from, count);
+            tensor_cut(owned(&c->args.distance.values), 1, from, count);
         break;
     case SIGNATURE_window:
         c->args.window.index += dim == BY_QUERY ? from * c->problem.keys : 0;
         if (dim == BY_HEAD)
-            tensor_cut(&c->args.window.table, 0, from, count);
+            tensor_cut(owned(&c->args.window.table), 0, from, count);
         break;
     case SIGNATURE_relative:
         relative_cut(&c->args.relative, dim, from, count, c->problem.keys);

@@ -179,10 +179,10 @@ static void fill_any(struct posenc_window_args *args, int32_t *index, float *tab
         x[i] = (float)(i % 1000);
     *args = (struct posenc_window_args)POSENC_WINDOW_ARGS;
     args->index = index;
-    args->table = posenc_dense(table, 2, ANY_ROWS, ANY_HEADS, 0, 0);
+    args->table = posenc_const_dense(table, 2, ANY_ROWS, ANY_HEADS, 0, 0);
     args->out = posenc_dense(out, 3, ANY_HEADS, ANY_QUERIES, ANY_KEYS, 0);
     if (add)
-        args->x = posenc_dense(x, 3, ANY_HEADS, ANY_QUERIES, ANY_KEYS, 0);
+        args->x = posenc_const_dense(x, 3, ANY_HEADS, ANY_QUERIES, ANY_KEYS, 0);
 }
 
 static void law_any_index(struct tally *t, enum posenc_kernel kernel)

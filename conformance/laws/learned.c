@@ -108,7 +108,7 @@ static void edit_later(struct call *call, const void *user)
     const int64_t from = 5;
     struct posenc_learned_grad_args *a = &call->args.learned_grad;
     edit_onto(call, user);
-    a->x.data = tensor_row(&a->x, from);
+    a->x.data = tensor_row(owned(&a->x), from);
     a->x.shape[a->x.rank - 2] -= from;
     a->positions.data = (const int64_t *)a->positions.data + from;
 }
@@ -180,7 +180,7 @@ static void edit_padding(struct call *call, const void *user)
            BATCH * TOKENS * sizeof(int32_t));
     for (int64_t r = 0; padding->table && r < call->problem.rows; r++)
         for (int64_t c = 0; c < call->problem.dim; c++)
-            tensor_row(&a->table, r)[c] =
+            tensor_row(owned(&a->table), r)[c] =
                 r == padding->padding_idx ? 0.0f : copy_row(padding->table, 0, r)[c];
     edit_no_x(call, NULL);
 }

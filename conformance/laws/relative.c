@@ -75,8 +75,8 @@ static void check_gather(struct tally *t, const struct problem *p, call_edit *ed
 static void edit_columns(struct call *call, const void *user)
 {
     (void)user;
-    struct posenc_tensor *const terms[] = { &call->args.relative.c2p,
-                                            &call->args.relative.p2c };
+    struct posenc_tensor *const terms[] = { owned(&call->args.relative.c2p),
+                                            owned(&call->args.relative.p2c) };
     for (int k = 0; k < 2; k++)
         for (int64_t r = 0, n = terms[k]->data ? tensor_rows(terms[k]) : 0; r < n; r++)
             for (int64_t c = 0; c < call->columns; c++)
@@ -277,8 +277,8 @@ static void law_any_sums(struct tally *t, enum posenc_kernel kernel)
 static void edit_no_content(struct call *call, const void *user)
 {
     (void)user;
-    struct posenc_tensor *const terms[] = { &call->args.relative.c2p,
-                                            &call->args.relative.p2c };
+    struct posenc_tensor *const terms[] = { owned(&call->args.relative.c2p),
+                                            owned(&call->args.relative.p2c) };
     struct posenc_tensor *x = call_x(call);
     for (int k = 0; k < 2; k++)
         for (int64_t r = 1, n = terms[k]->data ? tensor_rows(terms[k]) : 0; r < n; r++)

@@ -214,8 +214,8 @@ static void edit_any_angles(struct call *call, const void *user)
     for (int64_t r = 0; r < call->problem.rows; r++)
         for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
             const uint64_t z = mix64((uint64_t)r, (uint64_t)i);
-            tensor_row(&call->args.rope.cos, r)[i] = 0.5f + (float)(z >> 40) * 0x1p-24f;
-            tensor_row(&call->args.rope.sin, r)[i] =
+            tensor_row(owned(&call->args.rope.cos), r)[i] = 0.5f + (float)(z >> 40) * 0x1p-24f;
+            tensor_row(owned(&call->args.rope.sin), r)[i] =
                 (float)(z & 0xffffff) * 0x1p-24f - (z >> 32 & 1 ? 1.0f : 0.0f);
         }
 }
@@ -285,8 +285,8 @@ static void edit_angle(struct call *call, const void *user)
     const struct angle *a = user;
     for (int64_t r = 0; r < call->problem.rows; r++)
         for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
-            tensor_row(&call->args.rope.cos, r)[i] = a->cosine;
-            tensor_row(&call->args.rope.sin, r)[i] = a->sine;
+            tensor_row(owned(&call->args.rope.cos), r)[i] = a->cosine;
+            tensor_row(owned(&call->args.rope.sin), r)[i] = a->sine;
         }
 }
 

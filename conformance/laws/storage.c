@@ -138,7 +138,8 @@ static void law_rounds_bf16(struct tally *t, enum posenc_kernel kernel)
 static void edit_rounded_tables(struct call *call, const void *user)
 {
     const enum posenc_dtype dtype = *(const enum posenc_dtype *)user;
-    struct posenc_tensor *const tables[] = { &call->args.rope.cos, &call->args.rope.sin };
+    struct posenc_tensor *const tables[] = { owned(&call->args.rope.cos),
+                                             owned(&call->args.rope.sin) };
     for (int k = 0; k < 2; k++)
         for (int64_t r = 0, n = storage_rows(tables[k]); r < n; r++)
             for (int64_t i = 0; i < tables[k]->shape[1]; i++)
@@ -231,7 +232,7 @@ static void edit_inputs(struct call *call, const void *user)
     const enum posenc_dtype dtype = *(const enum posenc_dtype *)user;
     const bool learned = kernel_signature(call->problem.kernel) == SIGNATURE_learned;
     struct posenc_tensor *table =
-        learned ? &call->args.learned.table : &call->args.distance.values;
+        owned(learned ? &call->args.learned.table : &call->args.distance.values);
     const int64_t width = table->shape[1];
     for (int64_t i = 0; i < table->shape[0] * width; i++)
         tensor_row(table, i / width)[i % width] = input_of(dtype, i).value;
@@ -278,7 +279,7 @@ static void edit_patterns(struct call *call, const void *user)
          r < call->problem.rows && kernel_signature(call->problem.kernel) == SIGNATURE_learned;
          r++)
         for (int64_t c = 0; c < width; c++)
-            tensor_row(&call->args.learned.table, r)[c] = -0.0f;
+            tensor_row(owned(&call->args.learned.table), r)[c] = -0.0f;
 }
 
 /* Onto -0 a value stays what it is; into a gradient it goes as f32, onto +0. */

@@ -181,9 +181,9 @@ static void edit_drawn(struct call *call, const void *user)
     const struct drawn *drawn = user;
     struct posenc_learned_args *args = &call->args.learned;
     for (int64_t r = 0; r < DRAWN_ROWS; r++) {
-        memcpy(tensor_row(&args->x, r), drawn->tokens + r * DRAWN_DIM,
+        memcpy(tensor_row(owned(&args->x), r), drawn->tokens + r * DRAWN_DIM,
                DRAWN_DIM * sizeof(float));
-        memcpy(tensor_row(&args->table, r), drawn->table + r * DRAWN_DIM,
+        memcpy(tensor_row(owned(&args->table), r), drawn->table + r * DRAWN_DIM,
                DRAWN_DIM * sizeof(float));
     }
 }

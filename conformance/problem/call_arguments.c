@@ -82,7 +82,7 @@ static enum posenc_status make_sinusoidal(struct call *call,
     enum posenc_status status;
     *args = (struct posenc_sinusoidal_args)POSENC_SINUSOIDAL_ARGS;
     if ((status = make_plan(call)) != POSENC_OK ||
-        (status = make_tokens(call, p->freqs.dim, &args->x, &args->out)) != POSENC_OK)
+        (status = make_tokens(call, p->freqs.dim, owned(&args->x), &args->out)) != POSENC_OK)
         return status;
     args->freqs = call->freqs;
     args->layout = p->layout;
@@ -96,8 +96,8 @@ static enum posenc_status make_learned(struct call *call, struct posenc_learned_
     const struct problem *p = &call->problem;
     enum posenc_status status;
     *args = (struct posenc_learned_args)POSENC_LEARNED_ARGS;
-    if ((status = make_tokens(call, p->dim, &args->x, &args->out)) != POSENC_OK ||
-        (status = make_random_table(call, &args->table, p->rows, p->dim)) != POSENC_OK)
+    if ((status = make_tokens(call, p->dim, owned(&args->x), &args->out)) != POSENC_OK ||
+        (status = make_random_table(call, owned(&args->table), p->rows, p->dim)) != POSENC_OK)
         return status;
     args->x_scale = p->x_scale;
     return make_positions(call, &args->positions);
@@ -121,7 +121,7 @@ static enum posenc_status make_learned_grad(struct call *call,
         (status = make_input(call, &x, STREAM_X, &call->x)) != POSENC_OK)
         return status;
     args->accumulate = p->accumulate;
-    args->x = tensor_squeezed(&x, 2);
+    args->x = posenc_view(tensor_squeezed(&x, 2));
     out = tensor_squeezed(&out, 0);
     args->out = tensor_squeezed(&out, 0);
     return make_positions(call, &args->positions);
@@ -172,9 +172,9 @@ static enum posenc_status make_rotations(struct call *call, struct posenc_rope_a
         return call_refuse(call, POSENC_ERR_MEMORY, "memory for cos and sin", p->rows, 1, 0);
     call->cos = cosines;
     call->sin = sines;
-    status = make_table(call, &args->cos, p->table_dtype, p->rows, half, cosines);
+    status = make_table(call, owned(&args->cos), p->table_dtype, p->rows, half, cosines);
     if (status == POSENC_OK)
-        status = make_table(call, &args->sin, p->table_dtype, p->rows, half, sines);
+        status = make_table(call, owned(&args->sin), p->table_dtype, p->rows, half, sines);
     return status;
 }
 
@@ -188,7 +188,7 @@ static enum posenc_status make_rope(struct call *call, struct posenc_rope_args *
         (status = make_shape(call, &shape, p->dtype,
                              (int64_t[]){ p->batch, p->tokens, p->heads, p->dim },
                              p->token_major)) != POSENC_OK ||
-        (status = make_activations(call, &shape, &args->x, &args->out)) != POSENC_OK)
+        (status = make_activations(call, &shape, owned(&args->x), &args->out)) != POSENC_OK)
         return status;
     args->transpose = p->transpose;
     args->rotary_offset = p->rotary_offset;
@@ -205,7 +205,7 @@ static enum posenc_status make_alibi(struct call *call, struct posenc_alibi_args
     const struct problem *p = &call->problem;
     enum posenc_status status;
     *args = (struct posenc_alibi_args)POSENC_ALIBI_ARGS;
-    if ((status = make_scores(call, true, &args->x, &args->out)) != POSENC_OK)
+    if ((status = make_scores(call, true, owned(&args->x), &args->out)) != POSENC_OK)
         return status;
     int64_t n;
     if (__builtin_mul_overflow(p->heads, p->slopes_by_batch ? p->batch : 1, &n))
@@ -238,8 +238,8 @@ static enum posenc_status make_t5(struct call *call, struct posenc_t5_args *args
     if (p->num_buckets < 2 || p->num_buckets > 4096)
         return call_refuse(call, POSENC_ERR_SHAPE, "num_buckets", p->num_buckets, 2, 4096);
     int64_t n = p->bidirectional ? p->num_buckets / 2 : p->num_buckets;
-    if ((status = make_scores(call, false, &args->x, &args->out)) != POSENC_OK ||
-        (status = make_random_table(call, &args->table, p->num_buckets, p->heads)) !=
+    if ((status = make_scores(call, false, owned(&args->x), &args->out)) != POSENC_OK ||
+        (status = make_random_table(call, owned(&args->table), p->num_buckets, p->heads)) !=
             POSENC_OK ||
         (status = make_integers(call, "memory for thresholds", n, &thresholds)) != POSENC_OK)
         return status;
@@ -264,10 +264,11 @@ static enum posenc_status make_distance(struct call *call, struct posenc_distanc
     if (p->query_offset < -MOST_OFFSET || p->query_offset > MOST_OFFSET)
         return call_refuse(call, POSENC_ERR_SHAPE, "query_offset", p->query_offset,
                            -MOST_OFFSET, MOST_OFFSET);
-    if ((status = make_scores(call, false, &args->x, &args->out)) != POSENC_OK)
+    if ((status = make_scores(call, false, owned(&args->x), &args->out)) != POSENC_OK)
         return status;
     p->distances = call->columns = problem_columns(p);
-    if ((status = make_random_table(call, &args->values, p->heads, p->distances)) != POSENC_OK)
+    if ((status = make_random_table(call, owned(&args->values), p->heads, p->distances)) !=
+        POSENC_OK)
         return status;
     args->query_offset = p->query_offset;
     args->first = p->query_offset - (p->keys - 1); /* of query 0 and the last key */
@@ -286,8 +287,8 @@ static enum posenc_status make_window(struct call *call, struct posenc_window_ar
         return call_refuse(call, POSENC_ERR_SHAPE, "window_height or window_width",
                            height < 1 || height > 256 ? height : width, 1, 256);
     p->queries = p->keys = problem_window(p);
-    if ((status = make_scores(call, false, &args->x, &args->out)) != POSENC_OK ||
-        (status = make_random_table(call, &args->table, problem_rows(p), p->heads)) !=
+    if ((status = make_scores(call, false, owned(&args->x), &args->out)) != POSENC_OK ||
+        (status = make_random_table(call, owned(&args->table), problem_rows(p), p->heads)) !=
             POSENC_OK ||
         (status = make_integers(call, "memory for an index", p->queries * p->keys, &index)) !=
             POSENC_OK)
@@ -355,14 +356,14 @@ static enum posenc_status make_relative(struct call *call, struct posenc_relativ
     const struct problem *p = &call->problem;
     enum posenc_status status;
     *args = (struct posenc_relative_args)POSENC_RELATIVE_ARGS;
-    if ((status = make_scores(call, true, &args->x, &args->out)) != POSENC_OK ||
+    if ((status = make_scores(call, true, owned(&args->x), &args->out)) != POSENC_OK ||
         (status = make_columns(call, &args->index)) != POSENC_OK)
         return status;
     if (!p->without_c2p && (status = make_terms(call, p->queries, STREAM_C2P, &call->c2p,
-                                                &args->c2p)) != POSENC_OK)
+                                                owned(&args->c2p))) != POSENC_OK)
         return status;
-    if (p->with_p2c &&
-        (status = make_terms(call, p->keys, STREAM_P2C, &call->p2c, &args->p2c)) != POSENC_OK)
+    if (p->with_p2c && (status = make_terms(call, p->keys, STREAM_P2C, &call->p2c,
+                                            owned(&args->p2c))) != POSENC_OK)
         return status;
     args->scale = (float)p->scale;
     args->x_scale = p->x_scale;
@@ -375,7 +376,7 @@ static enum posenc_status make_relative_sum(struct call *call,
     const struct problem *p = &call->problem;
     enum posenc_status status;
     *args = (struct posenc_relative_sum_args)POSENC_RELATIVE_SUM_ARGS;
-    if ((status = make_shape(call, &args->x, p->dtype,
+    if ((status = make_shape(call, owned(&args->x), p->dtype,
                              (int64_t[]){ p->batch, p->heads, p->queries, p->keys },
                              p->token_major)) != POSENC_OK ||
         (status = make_columns(call, &args->index)) != POSENC_OK ||
@@ -384,7 +385,7 @@ static enum posenc_status make_relative_sum(struct call *call,
                              p->token_major)) != POSENC_OK ||
         (status = make_output(call, "out", &args->out, 'o')) != POSENC_OK)
         return status;
-    return make_input(call, &args->x, STREAM_X, &call->x);
+    return make_input(call, owned(&args->x), STREAM_X, &call->x);
 }
 
 enum posenc_status make_arguments(struct call *call)

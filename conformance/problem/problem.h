@@ -7,6 +7,7 @@
 #ifndef POSENC_PROBLEM_H
 #define POSENC_PROBLEM_H
 
+#include "storage.h"
 #include "subject.h"
 
 enum signature {

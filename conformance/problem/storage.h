@@ -23,6 +23,14 @@ float storage_widen(enum posenc_dtype dtype, uint16_t bits);
 float storage_get(enum posenc_dtype dtype, const void *row, int64_t i);
 void storage_put(enum posenc_dtype dtype, void *row, int64_t i, float value);
 
+/* An input as the owner of its memory sees it: the two kinds of tensor are alike member for
+ * member, and whoever made a call may also write what its kernel only reads.  (What includes
+ * this is compiled without assumptions about such casts.) */
+static inline struct posenc_tensor *owned(const struct posenc_const_tensor *input)
+{
+    return (struct posenc_tensor *)(uintptr_t)input;
+}
+
 /* Row r of a tensor of any type and rank, rows counted over all dimensions but the last. */
 void *storage_row(const struct posenc_tensor *tensor, int64_t r);
 int64_t storage_rows(const struct posenc_tensor *tensor);

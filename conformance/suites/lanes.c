@@ -111,31 +111,31 @@ static void edit_poison(struct call *call, const void *user)
         poison_x(call, class);
     switch (kernel_signature(p->kernel)) {
     case SIGNATURE_learned:
-        poison_columns(&call->args.learned.table, class, CLASSES);
+        poison_columns(owned(&call->args.learned.table), class, CLASSES);
         break;
     case SIGNATURE_learned_grad:
         if (p->accumulate)
             poison_columns(&call->args.learned_grad.out, class, CLASSES);
         break;
     case SIGNATURE_rope:
-        poison_columns(&call->args.rope.cos, class, CLASSES);
-        poison_columns(&call->args.rope.sin, class, CLASSES);
+        poison_columns(owned(&call->args.rope.cos), class, CLASSES);
+        poison_columns(owned(&call->args.rope.sin), class, CLASSES);
         break;
     case SIGNATURE_t5:
-        poison_columns(&call->args.t5.table, class, 2);
+        poison_columns(owned(&call->args.t5.table), class, 2);
         break;
     case SIGNATURE_window:
-        poison_columns(&call->args.window.table, class, 2);
+        poison_columns(owned(&call->args.window.table), class, 2);
         break;
     case SIGNATURE_alibi:
         poison_slopes(call, class);
         break;
     case SIGNATURE_distance:
-        poison_heads(&call->args.distance.values, p, 1, class);
+        poison_heads(owned(&call->args.distance.values), p, 1, class);
         break;
     case SIGNATURE_relative:
-        poison_heads(&call->args.relative.c2p, p, p->queries, class);
-        poison_heads(&call->args.relative.p2c, p, p->keys, class);
+        poison_heads(owned(&call->args.relative.c2p), p, p->queries, class);
+        poison_heads(owned(&call->args.relative.p2c), p, p->keys, class);
         break;
     case SIGNATURE_relative_sum:
     case SIGNATURE_sinusoidal:

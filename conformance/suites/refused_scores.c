@@ -54,7 +54,7 @@ static void relative_p2c_rows(struct call *c)
 }
 static void relative_p2c_batch(struct call *c)
 {
-    struct posenc_tensor *t = &c->args.relative.p2c;
+    struct posenc_tensor *t = owned(&c->args.relative.p2c);
     for (int d = 0; d + 1 < t->rank; d++) {
         t->shape[d] = t->shape[d + 1];
         t->stride[d] = t->stride[d + 1];

@@ -24,9 +24,10 @@ TYPED void put_bias(enum posenc_dtype type, const void *x, float x_scale, void *
 }
 
 /* Row (b, h, i) of scores, or none. */
-static const void *scores_at(const struct posenc_tensor *x, int64_t b, int64_t h, int64_t i)
+static const void *scores_at(const struct posenc_const_tensor *x, int64_t b, int64_t h,
+                             int64_t i)
 {
-    return x->data ? row_at(x, b, h, i) : NULL;
+    return x->data ? input_at(x, b, h, i) : NULL;
 }
 
 /* The zero makes +0 of the -0 that a negative slope has at distance 0. */
@@ -197,7 +198,7 @@ TYPED void relative_sum_rows(enum posenc_dtype type,
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t h = 0; h < args->out.shape[1]; h++)
             for (int64_t i = 0; i < args->out.shape[2]; i++)
-                relative_sum_row(type, args, i, row_at(&args->x, b, h, i),
+                relative_sum_row(type, args, i, input_at(&args->x, b, h, i),
                                  row_at(&args->out, b, h, i));
 }
 

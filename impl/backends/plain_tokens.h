@@ -70,7 +70,7 @@ static enum posenc_status sinusoidal(const struct posenc_sinusoidal_args *args)
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t t = 0; t < args->out.shape[1]; t++)
             sinusoidal_row(args, posenc_time(&args->positions, b, t),
-                           args->x.data ? row_at(&args->x, b, t, 0) : NULL,
+                           args->x.data ? input_at(&args->x, b, t, 0) : NULL,
                            row_at(&args->out, b, t, 0));
     return POSENC_OK;
 }
@@ -86,7 +86,7 @@ TYPED void learned_rows(enum posenc_dtype type, const struct posenc_learned_args
         for (int64_t t = 0; t < args->out.shape[1]; t++) {
             int64_t id = posenc_position(&args->positions, b, t);
             const float *row = (const float *)args->table.data + id * args->table.stride[0];
-            const void *x = row_at(&args->x, b, t, 0);
+            const void *x = input_at(&args->x, b, t, 0);
             void *out = row_at(&args->out, b, t, 0);
             PLAIN_INDEPENDENT
             for (int64_t i = 0; i < dim; i++)
@@ -106,7 +106,7 @@ TYPED void gradient_rows(enum posenc_dtype type, const struct posenc_learned_gra
     for (int64_t b = 0; b < args->x.shape[0]; b++)
         for (int64_t t = 0; t < args->x.shape[1]; t++) {
             int64_t id = posenc_position(&args->positions, b, t);
-            const void *x = row_at(&args->x, b, t, 0);
+            const void *x = input_at(&args->x, b, t, 0);
             float *out = (float *)args->out.data + id * args->out.stride[0];
             PLAIN_INDEPENDENT
             for (int64_t i = 0; i < args->out.shape[1]; i++)
@@ -207,10 +207,10 @@ TYPED void rope_rows(enum posenc_dtype angles, enum posenc_dtype type,
     for (int64_t b = 0; b < args->x.shape[0]; b++)
         for (int64_t t = 0; t < args->x.shape[1]; t++) {
             int64_t id = posenc_position(&args->positions, b, t);
-            const void *cosine = row_at(&args->cos, id, 0, 0);
-            const void *sine = row_at(&args->sin, id, 0, 0);
+            const void *cosine = input_at(&args->cos, id, 0, 0);
+            const void *sine = input_at(&args->sin, id, 0, 0);
             for (int64_t h = 0; h < args->x.shape[2]; h++) {
-                const void *x = row_at(&args->x, b, t, h);
+                const void *x = input_at(&args->x, b, t, h);
                 void *out = row_at(&args->out, b, t, h);
                 if (interleaved)
                     rotate_interleaved(type, angles, first, n, cosine, sine, sign, x, out);

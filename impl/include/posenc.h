@@ -35,7 +35,7 @@ extern "C" {
 #define POSENC_VERSION       "0.1.0"
 
 /* Changes when a plug-in built against an older header can no longer be loaded. */
-#define POSENC_ABI 3u
+#define POSENC_ABI 4u
 
 #if defined(__GNUC__)
 #define POSENC_API        __attribute__((visibility("default")))
@@ -91,10 +91,21 @@ struct posenc_error {
  * have another; tables that are learned, slopes and what is computed from integers are f32. */
 enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16 };
 
-/* Up to four dimensions; the last one contiguous (stride 1).  A stride of 0 repeats an input.
- * `data` of an input is never written.  Any alignment of the element type will do. */
+/* Where a call writes: up to four dimensions, the last one contiguous (stride 1).  Strides are
+ * in elements and may be negative; no two elements may share memory.  Any alignment of the
+ * element type will do. */
 struct posenc_tensor {
     void *data;
+    enum posenc_dtype dtype;
+    int32_t rank;
+    int64_t shape[4];
+    int64_t stride[4];
+};
+
+/* What a call only reads: the same, member for member, and a stride of 0 repeats what is
+ * there. */
+struct posenc_const_tensor {
+    const void *data;
     enum posenc_dtype dtype;
     int32_t rank;
     int64_t shape[4];
@@ -104,6 +115,23 @@ struct posenc_tensor {
 /* A dense f32 tensor of `rank` dimensions (1 to 4; unused sizes are ignored). */
 POSENC_API struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1,
                                              int64_t d2, int64_t d3);
+POSENC_API struct posenc_const_tensor posenc_const_dense(const void *data, int rank, int64_t d0,
+                                                         int64_t d1, int64_t d2, int64_t d3);
+
+/* A tensor that is written, as an input: x = posenc_view(out) is a call in place. */
+static inline struct posenc_const_tensor posenc_view(struct posenc_tensor tensor)
+{
+    struct posenc_const_tensor view;
+    int i;
+    view.data = tensor.data;
+    view.dtype = tensor.dtype;
+    view.rank = tensor.rank;
+    for (i = 0; i < 4; i++) {
+        view.shape[i] = tensor.shape[i];
+        view.stride[i] = tensor.stride[i];
+    }
+    return view;
+}
 
 enum posenc_position_kind {
     POSENC_OFFSET = 0,    /* token t is at position offset + t, in every batch */
@@ -366,7 +394,7 @@ struct posenc_sinusoidal_args {
     double scale;  /* finite, not 0 */
     float x_scale; /* e.g. sqrt(d_model) */
     struct posenc_positions positions;
-    struct posenc_tensor x; /* sinusoidal_add only; data NULL for sinusoidal */
+    struct posenc_const_tensor x; /* sinusoidal_add only; data NULL for sinusoidal */
     struct posenc_tensor out;
 };
 #define POSENC_SINUSOIDAL_ARGS                                                                 \
@@ -383,7 +411,8 @@ struct posenc_learned_args {
     struct posenc_error *error;
     float x_scale;
     struct posenc_positions positions;
-    struct posenc_tensor x, table, out;
+    struct posenc_const_tensor x, table;
+    struct posenc_tensor out;
 };
 #define POSENC_LEARNED_ARGS                                                                    \
     {                                                                                          \
@@ -400,7 +429,8 @@ struct posenc_learned_grad_args {
     struct posenc_error *error;
     bool accumulate;
     struct posenc_positions positions;
-    struct posenc_tensor x, out;
+    struct posenc_const_tensor x;
+    struct posenc_tensor out;
 };
 #define POSENC_LEARNED_GRAD_ARGS                                                               \
     {                                                                                          \
@@ -440,8 +470,9 @@ struct posenc_rope_args {
     bool transpose;
     int64_t rotary_offset; /* first channel that turns: 0 but for a window in the head */
     struct posenc_positions positions;
-    struct posenc_tensor cos, sin; /* of one type, which need not be that of x */
-    struct posenc_tensor x, out;
+    struct posenc_const_tensor cos, sin; /* of one type, which need not be that of x */
+    struct posenc_const_tensor x;
+    struct posenc_tensor out;
 };
 #define POSENC_ROPE_ARGS                                                                       \
     {                                                                                          \
@@ -465,7 +496,7 @@ struct posenc_alibi_args {
     int64_t
         query_offset; /* position of query 0 minus that of key 0; keys - queries: ends align */
     float x_scale;
-    struct posenc_tensor x; /* alibi_add only; data NULL for alibi */
+    struct posenc_const_tensor x; /* alibi_add only; data NULL for alibi */
     struct posenc_tensor out;
 };
 #define POSENC_ALIBI_ARGS                                                                      \
@@ -487,8 +518,8 @@ struct posenc_t5_args {
     const int32_t *thresholds;
     int64_t query_offset;
     float x_scale;
-    struct posenc_tensor table;
-    struct posenc_tensor x; /* t5_bias_add only; data NULL for t5_bias */
+    struct posenc_const_tensor table;
+    struct posenc_const_tensor x; /* t5_bias_add only; data NULL for t5_bias */
     struct posenc_tensor out;
 };
 #define POSENC_T5_ARGS                                                                         \
@@ -506,8 +537,8 @@ struct posenc_distance_args {
     struct posenc_error *error;
     int64_t query_offset, first;
     float x_scale;
-    struct posenc_tensor values;
-    struct posenc_tensor x; /* distance_bias_add only; data NULL for distance_bias */
+    struct posenc_const_tensor values;
+    struct posenc_const_tensor x; /* distance_bias_add only; data NULL for distance_bias */
     struct posenc_tensor out;
 };
 #define POSENC_DISTANCE_ARGS                                                                   \
@@ -525,8 +556,8 @@ struct posenc_window_args {
     struct posenc_error *error;
     const int32_t *index;
     float x_scale;
-    struct posenc_tensor table;
-    struct posenc_tensor x; /* window_bias_add only; data NULL for window_bias */
+    struct posenc_const_tensor table;
+    struct posenc_const_tensor x; /* window_bias_add only; data NULL for window_bias */
     struct posenc_tensor out;
 };
 #define POSENC_WINDOW_ARGS                                                                     \
@@ -551,8 +582,8 @@ struct posenc_relative_args {
     struct posenc_error *error;
     const int32_t *index;
     float scale, x_scale; /* scale: e.g. 1/sqrt(3 d_k) for DeBERTa with both terms */
-    struct posenc_tensor c2p, p2c;
-    struct posenc_tensor x; /* relative_bias_add only; data NULL for relative_bias */
+    struct posenc_const_tensor c2p, p2c;
+    struct posenc_const_tensor x; /* relative_bias_add only; data NULL for relative_bias */
     struct posenc_tensor out;
 };
 #define POSENC_RELATIVE_ARGS                                                                   \
@@ -570,7 +601,8 @@ struct posenc_relative_sum_args {
     size_t size;
     struct posenc_error *error;
     const int32_t *index;
-    struct posenc_tensor x, out;
+    struct posenc_const_tensor x;
+    struct posenc_tensor out;
 };
 #define POSENC_RELATIVE_SUM_ARGS                                                               \
     {                                                                                          \

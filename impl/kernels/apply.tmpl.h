@@ -292,7 +292,7 @@ SIMD_INLINE void add_rows(const struct posenc_learned_args *args, enum posenc_dt
         for (int64_t t = 0; t < args->out.shape[1]; t++) {
             int64_t id = posenc_position(&args->positions, b, t), i = 0;
             const float *row = (const float *)args->table.data + id * args->table.stride[0];
-            const void *x = row_at(&args->x, b, t, 0);
+            const void *x = input_at(&args->x, b, t, 0);
             void *out = row_at(&args->out, b, t, 0);
 
             for (; i + n <= dim; i += n)
@@ -351,7 +351,7 @@ SIMD_INLINE void gather_rows(const struct posenc_learned_grad_args *args,
             int64_t b = by_token ? j : i, t = by_token ? i : j;
             float *out = (float *)args->out.data +
                          posenc_position(&args->positions, b, t) * args->out.stride[0];
-            gather_row(type, row_at(&args->x, b, t, 0), out, args->x.shape[3]);
+            gather_row(type, input_at(&args->x, b, t, 0), out, args->x.shape[3]);
         }
 }
 

@@ -89,7 +89,7 @@ SIMD_INLINE void alibi_rows(enum posenc_dtype type, bool add, bool causal,
             for (int64_t i = 0; i < args->out.shape[2]; i++)
                 alibi_row(type, add, causal, args->slopes[b * args->slopes_stride_batch + h],
                           i + args->query_offset, args->out.shape[3], args->x_scale,
-                          row_at(add ? &args->x : &args->out, b, h, i),
+                          add ? input_at(&args->x, b, h, i) : NULL,
                           row_at(&args->out, b, h, i));
 }
 
@@ -139,19 +139,20 @@ enum { TILE_QUERIES = 32, TILE_KEYS = 4096 };
 typedef void line_filler(const void *args, int64_t head, int64_t first, int64_t n, float *line);
 
 SIMD_INLINE void distance_tile(enum posenc_dtype type, bool add, const float *line,
-                               float x_scale, const struct posenc_tensor *x,
+                               float x_scale, const struct posenc_const_tensor *x,
                                const struct posenc_tensor *out, int64_t h, int64_t i0,
                                int64_t i1, int64_t j0, int64_t j1)
 {
     for (int64_t b = 0; b < out->shape[0]; b++)
         for (int64_t i = i0; i < i1; i++)
-            put_line(type, add, line + (i1 - 1 - i), x_scale, row_at(add ? x : out, b, h, i),
+            put_line(type, add, line + (i1 - 1 - i), x_scale, add ? input_at(x, b, h, i) : NULL,
                      row_at(out, b, h, i), j0, j1 - j0);
 }
 
 SIMD_INLINE void distance_tiles(enum posenc_dtype type, bool add, line_filler *fill_line,
                                 const void *args, int64_t query_offset, float x_scale,
-                                const struct posenc_tensor *x, const struct posenc_tensor *out)
+                                const struct posenc_const_tensor *x,
+                                const struct posenc_tensor *out)
 {
     float line[TILE_QUERIES + TILE_KEYS];
     int64_t queries = out->shape[2], keys = out->shape[3];
@@ -264,14 +265,15 @@ SIMD_INLINE void window_put(enum posenc_dtype type, bool add, const float *bias,
                             const struct posenc_window_args *args, int64_t h, int64_t i,
                             int64_t rows, int64_t j, int64_t width)
 {
-    const struct posenc_tensor *out = &args->out, *x = add ? &args->x : out;
-    bool dense = width == out->stride[2] && width == x->stride[2];
+    const struct posenc_tensor *out = &args->out;
+    bool dense = width == out->stride[2] && (!add || width == args->x.stride[2]);
     int64_t step = dense ? rows : 1;
 
     for (int64_t b = 0; b < out->shape[0]; b++)
         for (int64_t r = 0; r < rows; r += step)
-            put_line(type, add, bias + r * width, args->x_scale, row_at(x, b, h, i + r),
-                     row_at(out, b, h, i + r), j, step * width);
+            put_line(type, add, bias + r * width, args->x_scale,
+                     add ? input_at(&args->x, b, h, i + r) : NULL, row_at(out, b, h, i + r), j,
+                     step * width);
 }
 
 SIMD_INLINE void window_heads(enum posenc_dtype type, bool add,

@@ -100,10 +100,10 @@ SIMD_INLINE void turn_p2c(enum posenc_dtype type, const struct posenc_relative_a
     int64_t rows = i1 - i0;
 
     for (int64_t j = 0; j < n; j++) {
-        const float *wide = row_at(&args->p2c, b, h, j0 + j);
+        const float *wide = input_at(&args->p2c, b, h, j0 + j);
         const uint16_t *half = (const void *)wide;
         int64_t ahead = least(j + RELATIVE_AHEAD, n - 1);
-        const void *soon = row_at(&args->p2c, b, h, j0 + ahead);
+        const void *soon = input_at(&args->p2c, b, h, j0 + ahead);
 
         fetch(type, soon, columns[ahead]);
         fetch(type, soon, columns[ahead + rows - 1]);
@@ -175,13 +175,13 @@ SIMD_INLINE void relative_block(enum posenc_dtype type, bool add,
         terms.columns = field->columns + first;
         terms.near = field->near + first;
         if (args->c2p.data) {
-            terms.c2p = row_at(&args->c2p, b, h, i);
-            terms.soon = row_at(&args->c2p, b, h, least(i + RELATIVE_SOON, field->i1 - 1));
+            terms.c2p = input_at(&args->c2p, b, h, i);
+            terms.soon = input_at(&args->c2p, b, h, least(i + RELATIVE_SOON, field->i1 - 1));
         }
         if (args->p2c.data)
             terms.p2c = (const char *)&turned +
                         (i1 - 1 - i) * RELATIVE_PITCH * (int64_t)posenc_dtype_size(type);
-        relative_row(type, add, args, &terms, row_at(add ? &args->x : &args->out, b, h, i),
+        relative_row(type, add, args, &terms, add ? input_at(&args->x, b, h, i) : NULL,
                      row_at(&args->out, b, h, i), j, n);
     }
 }

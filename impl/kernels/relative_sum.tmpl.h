@@ -164,7 +164,7 @@ SIMD_INLINE void sum_queries(enum posenc_dtype type, int64_t rows,
     sums.keys = args->x.shape[3];
     sums.column = args->index + i0 + sums.keys - 1;
     for (int64_t r = 0; r < rows; r++)
-        sums.x[r] = row_at(&args->x, b, h, i0 + r);
+        sums.x[r] = input_at(&args->x, b, h, i0 + r);
     for (int64_t c = 0; c < columns; c += SUM_COLUMNS) {
         int64_t t = 1 - rows, end = sums.keys;
         bool rise = order == SUM_RISING;

@@ -13,11 +13,19 @@
 
 #define STORAGE_INLINE static inline __attribute__((always_inline))
 
-/* Element 0 of a row of a rank-4 tensor of any type, of an input or an output. */
+/* Element 0 of a row of a rank-4 output of any type, */
 STORAGE_INLINE void *row_at(const struct posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
 {
     int64_t at = i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
     return (char *)t->data + at * (int64_t)posenc_dtype_size(t->dtype);
+}
+
+/* and of an input. */
+STORAGE_INLINE const void *input_at(const struct posenc_const_tensor *t, int64_t i0, int64_t i1,
+                                    int64_t i2)
+{
+    int64_t at = i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
+    return (const char *)t->data + at * (int64_t)posenc_dtype_size(t->dtype);
 }
 
 STORAGE_INLINE float posenc_get(enum posenc_dtype type, const void *row, int64_t i)

@@ -33,12 +33,24 @@ static int64_t run_find(const struct posenc_positions *positions, int64_t b, int
     return n;
 }
 
-/* First row of a run, and the stride that walks magnitudes upward. */
+/* First token of a run, */
+static int64_t run_first(const struct run *run, int64_t t)
+{
+    return run->negative ? t + run->count - 1 : t;
+}
+
+/* and the stride that walks magnitudes upward. */
+static int64_t run_stride(const struct run *run, int64_t stride)
+{
+    return run->negative ? -stride : stride;
+}
+
+/* First row of a run in an output. */
 static void *run_base(const struct posenc_tensor *tensor, int64_t b, int64_t t,
                       const struct run *run, int64_t *stride)
 {
-    *stride = run->negative ? -tensor->stride[1] : tensor->stride[1];
-    return row_at(tensor, b, run->negative ? t + run->count - 1 : t, 0);
+    *stride = run_stride(run, tensor->stride[1]);
+    return row_at(tensor, b, run_first(run, t), 0);
 }
 
 /* What halves of an odd dim end in. */
@@ -68,8 +80,10 @@ SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum
         for (int64_t t = 0; t < tokens;) {
             int64_t n = run_find(&args->positions, b, t, tokens, &run);
             run.out = run_base(&args->out, b, t, &run, &run.out_stride);
-            if (add)
-                run.x = run_base(&args->x, b, t, &run, &run.x_stride);
+            if (add) {
+                run.x = input_at(&args->x, b, run_first(&run, t), 0);
+                run.x_stride = run_stride(&run, args->x.stride[1]);
+            }
             if (type == POSENC_F32)
                 run_all(&run, sink, add);
             else

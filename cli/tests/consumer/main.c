@@ -31,10 +31,10 @@ int main(void)
     table.cos = posenc_dense(cosines, 2, TOKENS, DIM / 2, 0, 0);
     table.sin = posenc_dense(sines, 2, TOKENS, DIM / 2, 0, 0);
     struct posenc_rope_args rope = POSENC_ROPE_ARGS;
-    rope.cos = table.cos;
-    rope.sin = table.sin;
-    rope.x = posenc_dense(x, 3, TOKENS, 1, DIM, 0);
-    rope.out = rope.x;
+    rope.cos = posenc_view(table.cos);
+    rope.sin = posenc_view(table.sin);
+    rope.out = posenc_dense(x, 3, TOKENS, 1, DIM, 0);
+    rope.x = posenc_view(rope.out);
     enum posenc_status status = posenc_rope_table(NULL, &table);
     if (status == POSENC_OK) {
         status = posenc_rope_half(NULL, &rope);
