@@ -240,7 +240,8 @@ static void list_shaw(struct golden *golden)
               "the scale of the terms taken for that of the scores", "shaw-add", 5, 9, 4);
     p->max_distance = 2;
     p->batch = 2;
-    p->scale = p->x_scale = 0.125f;
+    p->scale = 0.125;
+    p->x_scale = 0.125f;
     p = terms(golden, sum, RELATIVE_SHAW, "Clip Order",
               "sums in pairs, by parts or from the last key on", "shaw-long", 2, 300, 150);
     p->max_distance = 1;
@@ -277,7 +278,8 @@ static void list_transformer_xl(struct golden *golden)
     struct problem *p = terms(
         golden, POSENC_KERNEL_relative_bias_add, RELATIVE_TRANSFORMER_XL, "Terms Shift Scale",
         "the scale before the sum: (q k + shifted) scale", "transformer-xl-add", 5, 12, 7);
-    p->scale = p->x_scale = 0.125f;
+    p->scale = 0.125;
+    p->x_scale = 0.125f;
     terms(golden, POSENC_KERNEL_relative_sum, RELATIVE_TRANSFORMER_XL, "Shift",
           "the gradient, shifted back", "transformer-xl", 5, 12, 7);
 }

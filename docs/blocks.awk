@@ -1,0 +1,47 @@
+# The blocks and commands of a Markdown file, for blocks.sh.
+#
+#     awk -v out=FOLDER -f blocks.awk FILE.md
+#
+# Writes each fenced block to FOLDER/LINE.LANGUAGE and prints "block LINE LANGUAGE"; of a block that stands below a line
+# <!-- not run: why --> it prints "exempt LINE why".  Prints "command LINE COMMAND" for what is typed: lines of the text
+# indented by four spaces, and `posenc ...` or `./run ...` within a sentence, where a line may end.
+/^ *```/ && inside {
+    close(inside)
+    inside = ""
+    next
+}
+inside {
+    print > inside
+    next
+}
+/^ *```/ {
+    language = substr($1, 4)
+    if (language == "") language = "text"
+    inside = out "/" NR "." language
+    printf "" > inside
+    if (why != "") print "exempt", NR, why
+    else print "block", NR, language
+    why = ""
+    next
+}
+/^<!-- not run: .* -->$/ {
+    why = substr($0, 15, length($0) - 18)
+    next
+}
+/^    [^ ]/ && !paragraph { # as in Markdown: indented, and not the continuation of a list
+    print "command", NR, substr($0, 5)
+    next
+}
+{
+    paragraph = /[^ ]/
+    spans($0)
+}
+
+# Code between backticks; what a line leaves open is closed on the next.
+function spans(line,    n, piece, i) {
+    gsub(/^> */, "", line)
+    n = split(pending line, piece, "`")
+    for (i = 2; i < n || (i == n && n % 2); i += 2)
+        print "command", NR, piece[i]
+    pending = n % 2 || line == "" ? "" : "`" piece[n] " "
+}

@@ -1,0 +1,106 @@
+#!/bin/sh
+# What README, CONTRIBUTING and docs tell people to type is typed here.  TAP.
+#
+#     sh docs/blocks.sh POSENC LIBRARY      the program, and the folder with the shared library
+#
+# - A ```c block compiles without a warning; with a main it is a program that runs and returns 0, else a plug-in.
+# - A ```meson block stands in the meson.build of cli/tests/consumer, which consumer.sh builds.
+# - Other languages are refused; ``` without one is what a program prints.  A block that cannot run says why in a line
+#   above it: <!-- not run: why -->
+# - posenc list, explain, table and plot run as they stand; of commands that take longer, or with a NAME to be filled
+#   in, the options are asked for (--help).
+# - What follows ./run is a job of run or a command.
+# - Files and folders that are named are there.
+here=$(cd "$(dirname "$0")" && pwd)
+POSENC=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+library=$(cd "$2" && pwd) || exit 1
+root=$(dirname "$here")
+. "$root/cli/tests/tap.sh"
+mkdir work/docs
+
+verdict() { # NAME: of the last run
+    if [ $status = 0 ]; then pass "$1"; else fail "$1" "exit $status"; fi
+}
+
+c_block() { # NAME FILE
+    flags="-std=c11 -Wall -Wextra -pedantic -Werror -I$root/impl/include"
+    cp "$2" work/block.c
+    # shellcheck disable=SC2086  # a list of words
+    if grep -q '^int main' "$2"; then
+        run ${CC:-cc} $flags block.c -o block "-L$library" -lposenc "-Wl,-rpath,$library" -lm
+        [ $status != 0 ] || run ./block
+    else
+        run ${CC:-cc} $flags -shared -fPIC block.c -o block.so
+        [ $status != 0 ] || run "$POSENC" list backends --plugin ./block.so
+    fi
+    verdict "$1"
+}
+
+block() { # NAME LANGUAGE FILE
+    case $2 in
+    c) c_block "$1" "$3" ;;
+    text) ;;
+    meson)
+        run grep -qF -f "$3" "$root/cli/tests/consumer/meson.build"
+        verdict "$1"
+        ;;
+    *) fail "$1" "no test for blocks of $2: c, meson, or none" ;;
+    esac
+}
+
+posenc() {
+    "$POSENC" "$@"
+}
+
+# Words in capitals are to be filled in; one word alone is a mention of the command.
+tried() { # NAME COMMAND
+    case $2 in
+    *' '[A-Z][A-Z][A-Z]*)
+        set -- "$1" "$(echo "$2" | sed 's/ --[a-z]* [A-Z][A-Z][A-Z]*//g; s/ [A-Z][A-Z][A-Z]*//g') --help"
+        ;;
+    *' list '* | *' explain '* | *' table '* | *' plot '*) ;;
+    *) set -- "$1" "$2 --help" ;;
+    esac
+    run eval "$2"
+    case $2 in *' plot '*) grep -q 'gnuplot' stderr && skip "$1" 'no gnuplot' && return ;; esac
+    verdict "$1"
+}
+
+job() { # NAME JOB
+    if grep -q "^#     ./run $2 " "$root/run"; then pass "$1"; else tried "$1" "posenc $2"; fi
+}
+
+path() { # NAME PATH: * stands for anything, <...> and {...} too
+    set -- "$1" "$(printf %s "$2" | sed 's/<[^>]*>/*/g; s/{[^}]*}/*/g')"
+    # shellcheck disable=SC2086  # a pattern
+    set -- "$1" "$root"/$2
+    if [ -e "$2" ]; then named=$((named + 1)); else fail "$1" 'not there'; fi
+}
+
+typed() { # NAME COMMAND
+    case $2 in
+    posenc\ * | build/posenc\ *) tried "$1" "${2#build/}" ;;
+    ./run\ [a-z]*) job "$1" "$(echo "$2" | awk '{ print $2 }')" ;;
+    *\ *) ;;
+    impl/* | conformance/* | bench/* | reports/* | cli/* | docs/* | jobs/* | cross/*) path "$1" "$2" ;;
+    esac
+}
+
+named=0
+for text in README.md CONTRIBUTING.md docs/architecture.md docs/adding.md docs/accuracy.md docs/encodings.md; do
+    [ -f "$root/$text" ] || continue
+    awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found
+    while read -r kind line what; do
+        case $kind in
+        block) block "$text:$line: block of $what" "$what" "$scratch/work/$line.$what" ;;
+        exempt) skip "$text:$line: block" "$what" ;;
+        command)
+            what=${what%%  *\#*} # a comment behind it
+            typed "$text:$line: $what" "$what"
+            ;;
+        esac
+    done <found
+    rm -f work/*.*
+done
+pass "$named files and folders are where they are said to be"
+finish
