@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # ./run estimate: cycles of the kernels' inner loops on cores that need not be at hand.  Clang compiles
-# the loops of bench/estimate for each backend, with the library's flags; loops.awk takes each one's
+# the loops of impl/loops for each backend, with the library's flags; loops.awk takes each one's
 # main loop, llvm-mca runs it through its model of a core.  A core that is at hand is timed, too.
 #
 # Sourced by run, which has say and bring.  Everything is written to build/estimate, then the records
@@ -45,15 +45,15 @@ estimate_backend() {
 estimate_compile() {
     # shellcheck disable=SC2086  # a list of words
     clang-19 --target=$triple $flags -std=c11 -O3 -ffp-contract=off -fno-unroll-loops \
-        -fno-asynchronous-unwind-tables -Iimpl/include "-DBACKEND=\"../../impl/backends/$1.c\"" \
-        -S bench/estimate/loops.c -o build/estimate/"$1".s &&
+        -fno-asynchronous-unwind-tables -I. -Iimpl/include "-DBACKEND=\"impl/backends/$1.c\"" \
+        -S impl/loops/loops.c -o build/estimate/"$1".s &&
         awk -v bytes=$bytes -f bench/estimate/loops.awk build/estimate/"$1".s >build/estimate/"$1".loops.s
 }
 
 # Times a backend's loops, the same assembler, into build/estimate/BACKEND.times.
 estimate_time() {
     rm -f build/estimate/"$1".times
-    clang-19 -std=c11 -O2 -Iimpl/include bench/estimate/measure.c build/estimate/"$1".s -lm \
+    clang-19 -std=c11 -O2 -I. -Iimpl/include impl/loops/measure.c build/estimate/"$1".s -lm \
         -o build/estimate/"$1".measure &&
         build/estimate/"$1".measure >build/estimate/"$1".new &&
         mv build/estimate/"$1".new build/estimate/"$1".times && return 0

@@ -26,7 +26,7 @@ static const struct {
 } loops[] = {
 #define LOOP(kernel, profile, variant, vectors)                                                \
     { #kernel "__" #profile "__" #variant, #kernel, #profile, #variant, vectors },
-#include "loops.def"
+#include "impl/loops/loops.def"
 };
 enum { N = sizeof loops / sizeof *loops };
 

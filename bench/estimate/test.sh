@@ -6,6 +6,7 @@
 set -u
 records=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 here=$(cd "$(dirname "$0")" && pwd)
+loops=$here/../../impl/loops/loops.def
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -105,7 +106,7 @@ check 'a function without a loop is named'
 # llvm-mca's words on every loop of loops.def, eight cycles a turn.
 answer() {
     echo '{"CodeRegions": ['
-    sed -n 's/^LOOP(\(.*\), \(.*\), \(.*\), \(.*\))/\1__\2__\3 \4/p' "$here/loops.def" | while read -r name vectors; do
+    sed -n 's/^LOOP(\(.*\), \(.*\), \(.*\), \(.*\))/\1__\2__\3 \4/p' "$loops" | while read -r name vectors; do
         cat <<JSON
 {"Name": "$name $vectors", "Instructions": ["a", "b"],
  "ResourcePressureView": {"ResourcePressureInfo": [
@@ -126,7 +127,7 @@ convert() {
 }
 
 printf 'neon 4 core-a unit.json - own\nneon 4 core-b dispatch.json - own\nneon 4 core-c latency.json timed.txt Core-A (2013)\n' |
-    convert && [ "$(grep -c '"t":"estimate"' out.jsonl)" = $((3 * $(grep -c '^LOOP' "$here/loops.def"))) ] &&
+    convert && [ "$(grep -c '"t":"estimate"' out.jsonl)" = $((3 * $(grep -c '^LOOP' "$loops"))) ] &&
     head -n 1 out.jsonl | grep -q '"schema":"posenc.results/1"' && tail -n 1 out.jsonl | grep -q '"footer"'
 check 'every loop on every core is a record, between a header and a footer'
 grep '"rope_half"' out.jsonl | grep -q '"core":"core-a".*"cycles_per_vector":1.0,.*"cycles_per_element":0.25,'

@@ -4,7 +4,7 @@
  * accepted.
  */
 #define _XOPEN_SOURCE 700
-#include "reports/tests/tap.h"
+#include "conformance/tap/tap.h"
 #include "test_text.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * angles of a picture's tokens against the rule stated in its own words here.
  */
 #define _XOPEN_SOURCE 700
-#include "reports/tests/tap.h"
+#include "conformance/tap/tap.h"
 #include "test_text.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * numbers against those that DESIGN's sources give; and configurations that must be refused.
  */
 #define _XOPEN_SOURCE 700
-#include "reports/tests/tap.h"
+#include "conformance/tap/tap.h"
 #include "test_text.h"
 
 #include <math.h>

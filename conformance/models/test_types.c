@@ -4,7 +4,7 @@
  * class's own defaults, the offset of a learned table).
  */
 #define _XOPEN_SOURCE 700
-#include "reports/tests/tap.h"
+#include "conformance/tap/tap.h"
 #include "test_text.h"
 
 #include <stdio.h>

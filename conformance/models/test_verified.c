@@ -2,7 +2,7 @@
  * Every built-in model on every backend that runs here: a few rows of each of its calls against
  * the oracle, at the first positions and the last, on both sides of a change of frequencies.
  */
-#include "reports/tests/tap.h"
+#include "conformance/tap/tap.h"
 #include "conformance/suites/suites.h"
 #include "model.h"
 

@@ -6,7 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "reports/estimate.h"
 #include "rendered.h"
-#include "tap.h"
+#include "conformance/tap/tap.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "reports/plot.h"
 #include "reports/records.h"
-#include "tap.h"
+#include "conformance/tap/tap.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "reports/grid.h"
 #include "reports/query.h"
 #include "rendered.h"
-#include "tap.h"
+#include "conformance/tap/tap.h"
 
 #include <math.h>
 #include <stdlib.h>
