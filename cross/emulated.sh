@@ -26,15 +26,19 @@ emulated() {
     QEMU_CPU=$cpu "qemu-$machine" -L "$sysroot" "$@"
 }
 
-# emulated_runner NAME CPU BACKENDS...: starts conformance/runner, without its scans of accuracy.
+# emulated_runner NAME CPU BACKENDS...: starts the tests of the primitives, then conformance/runner, without
+# its scans of accuracy.
 runners=
 emulated_runner() {
     name=$1 cpu=$2
     shift 2
     set -- "$(printf ' --backend %s' "$@")"
-    # shellcheck disable=SC2086  # a list of words
-    emulated "$cpu" "$cross/conformance/criterion/runner" --no-accuracy $1 \
-        "$cross/conformance/golden/vectors.pack" >"$cross/runner-$name.log" 2>&1 &
+    {
+        emulated "$cpu" "$cross/impl/simd/tests/primitives" >"$cross/primitives-$name.log" 2>&1
+        # shellcheck disable=SC2086  # a list of words
+        emulated "$cpu" "$cross/conformance/criterion/runner" --no-accuracy $1 \
+            "$cross/conformance/golden/vectors.pack" >"$cross/runner-$name.log" 2>&1
+    } &
     runners="$runners $name"
 }
 
@@ -42,6 +46,7 @@ emulated_runner() {
 emulated_count() {
     wait
     for name in $runners; do
+        tally_runner "$job: $name, primitives" "$cross/primitives-$name.log"
         tally_runner "$job: $name" "$cross/runner-$name.log"
     done
     runners=

@@ -21,10 +21,10 @@ is_x86() {
 test_avx512() {
     is_x86 'programs for x86-64' || return 0
     bochs=build-avx512/bochs static=build-avx512/conformance/criterion/runner
-    pack=build/conformance/golden/vectors.pack
+    pack=build/conformance/golden/vectors.pack primitives=build-avx512/impl/simd/tests/primitives
     # Bochs' guest has one program and no libraries, so none that is only shared (SLEEF).
     if ! configure build-avx512 -Dauto_features=disabled -Ddefault_library=static -Dc_link_args=-static ||
-        ! compile build-avx512 runner; then
+        ! compile build-avx512 runner primitives; then
         tally "$job: static build" 0 1 0
         return
     fi
@@ -40,6 +40,8 @@ test_avx512() {
             bochs_runner $backend &
             guests="$guests $backend:$!"
         done
+        bochs_primitives &
+        guests="$guests primitives:$!"
     else
         cannot "$job: in Bochs"
     fi
@@ -47,6 +49,8 @@ test_avx512() {
     here=no
     if avx512_here; then
         here=yes
+        $primitives avx512 >build-avx512/primitives.log 2>&1
+        avx512_count 'this CPU, primitives' $? build-avx512/primitives.log
         $static --no-accuracy --backend avx512 --backend scalar $pack >build-avx512/here.log 2>&1
         avx512_count 'this CPU' $? build-avx512/here.log
         $static --no-accuracy --backend avx512 --backend scalar --except "$bochs_except" $pack \
@@ -90,6 +94,11 @@ bochs_runner() {
     sh cross/bochs/guest.sh "$bochs/$1" "$bochs/vmlinuz" 600 "$static" "$pack" --no-accuracy --backend "$1" \
         --except "$bochs_except" /data \
         >"$bochs/$1.log" 2>"$bochs/$1.err"
+}
+
+bochs_primitives() {
+    sh cross/bochs/guest.sh "$bochs/primitives" "$bochs/vmlinuz" 600 $primitives "$pack" --except vf_store_f16 avx512 \
+        >"$bochs/primitives.log" 2>"$bochs/primitives.err"
 }
 
 # avx512_count WHERE STATUS LOG: what the runner counted, and an end that it does not know of.
@@ -168,6 +177,7 @@ test_baseline() {
     done
     wait
     for level in sse2 avx2; do
+        tally_runner "$job: $level, primitives" "$baseline/primitives-$level.log"
         tally_runner "$job: $level" "$baseline/$level.log"
         status=$(cat "$baseline/$level.status")
         [ "$status" -le 1 ] || tally "$job: $level: the runner ended with $status" 0 1 0
@@ -191,6 +201,7 @@ baseline_runner() {
         esac
     done
     pack=build/conformance/golden/vectors.pack
+    on "$1" build/impl/simd/tests/primitives >"$baseline/primitives-$1.log" 2>&1
     # shellcheck disable=SC2086  # lists of words
     on "$1" build/conformance/criterion/runner --no-accuracy $usable $pack >"$baseline/$1.log" 2>&1 || status=$?
     # shellcheck disable=SC2086

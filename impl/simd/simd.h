@@ -1,7 +1,6 @@
 /*
  * The contract of the SIMD primitives.  simd_<isa>.h implements it, kernels/ *.tmpl.h are
- * written over it and nothing else; conformance tests each primitive's promises through the
- * kernels.
+ * written over it and nothing else; tests/ holds each of them to it, ISA by ISA.
  *
  * Types.  vf: f32 lanes.  vd: f64, vq: unsigned 64-bit, each with AS MANY LANES AS vf, whatever
  * registers that takes.  They may be sizeless: a kernel never puts one into a struct, an array
@@ -35,7 +34,7 @@
  *                                              is a lane; int32_t index[lanes]
  *   vf_swap_pairs(a)                           a1 a0 a3 a2 ... (two lanes or more, as the zips)
  *   vf_add  vf_sub  vf_mul  vf_fma  vf_cross
- *   vf_abs(a)  vf_min_abs(a, b)                |a|; the smaller of |a| and |b|
+ *   vf_abs(a)  vf_min_abs(a, b)                |a|; the smaller of |a| and |b|, not of NaN
  *   vf_select_lt(a, b, x, y)                   a < b ? x : y, lane by lane
  *   vf_any_lt(a, b)                            whether a < b in some lane
  *   vf_keep(v)                                 v, in a register: gcc else loads it at each use
@@ -45,7 +44,7 @@
  *   vd_from_i64(q)  vd_from_u32(q)             signed, rounded once; below 2^32, exact
  *   vq_set1  vq_load(p)  vq_add  vq_sub
  *   vq_mul32(a, b)                             product of the low 32 bits of each lane
- *   vq_shl(q, k)  vq_shr(q, k)                 by a constant
+ *   vq_shl(q, k)  vq_shr(q, k)                 by a constant, 0 < k < 64
  *   vq_from_bits(v)                            the bits of f64 lanes
  *   vd_select_bit0(q, x, y)  vf_select_bit0    bit 0 of q set ? x : y
  *   vd_flip_bit1(v, q)  vf_flip_bit1           sign of v flipped where bit 1 of q is set

@@ -1,0 +1,91 @@
+/*
+ * Runs the tests of the primitives: of each ISA named, or of all that this build has.
+ *
+ *     primitives [--except NAME] [ISA]...
+ *
+ * --except leaves out the primitives whose names begin so, for an emulator that is wrong there.
+ * Prints a line for each failure and for each ISA "ISA (L lanes): N passed, N failed, N
+ * skipped", a test being a primitive, or "off: ISA: reason" where the CPU lacks it; last the sum
+ * of all.  Exit 1 on failures, 2 on bad input, 77 when nothing ran.
+ */
+#include "primitives.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BAD_INPUT = 2, NOTHING_RAN = 77 };
+
+#define ISA(name) extern const struct isa_tests primitives_##name;
+SIMD_ISAS
+#undef ISA
+
+static const struct isa {
+    const char *name;
+    const struct isa_tests *tests;
+} isas[] = {
+#define ISA(name) { #name, &primitives_##name },
+    SIMD_ISAS
+#undef ISA
+};
+enum { ISA_COUNT = sizeof isas / sizeof *isas };
+
+struct counts {
+    unsigned long passed, failed, skipped;
+};
+
+static void test_isa(const struct isa *isa, const char *except, struct counts *all)
+{
+    const char *obstacle = posenc_backend_obstacle(posenc_backend_find(isa->name));
+    struct counts counts = { 0, 0, 0 };
+
+    if (obstacle) {
+        printf("off: %s: %s\n", isa->name, obstacle);
+        all->skipped++;
+        return;
+    }
+    for (size_t test = 0; test < isa->tests->count(); test++)
+        if (except && strncmp(isa->tests->name(test), except, strlen(except)) == 0)
+            counts.skipped++;
+        else if (run_test(isa->name, isa->tests, test))
+            counts.passed++;
+        else
+            counts.failed++;
+    printf("%s (%d lanes): %lu passed, %lu failed, %lu skipped\n", isa->name,
+           (int)isa->tests->lanes(), counts.passed, counts.failed, counts.skipped);
+    all->passed += counts.passed;
+    all->failed += counts.failed;
+    all->skipped += counts.skipped;
+}
+
+static int refuse(const char *what)
+{
+    fprintf(stderr, "primitives: %s: not an ISA of this build: expected one of", what);
+    for (int k = 0; k < ISA_COUNT; k++)
+        fprintf(stderr, " %s", isas[k].name);
+    fprintf(stderr, "\n");
+    return BAD_INPUT;
+}
+
+int main(int argc, char **argv)
+{
+    struct counts all = { 0, 0, 0 };
+    const char *except = NULL;
+    bool wanted[ISA_COUNT] = { false }, named = false;
+
+    for (int i = 1, k; i < argc; i++) {
+        if (strcmp(argv[i], "--except") == 0 && i + 1 < argc) {
+            except = argv[++i];
+            continue;
+        }
+        for (k = 0; k < ISA_COUNT && strcmp(argv[i], isas[k].name) != 0; k++)
+            ;
+        if (k == ISA_COUNT)
+            return refuse(argv[i]);
+        wanted[k] = named = true;
+    }
+    for (int k = 0; k < ISA_COUNT; k++)
+        if (wanted[k] || !named)
+            test_isa(&isas[k], except, &all);
+    printf("%lu passed, %lu failed, %lu skipped\n", all.passed, all.failed, all.skipped);
+    return all.failed ? 1 : all.passed ? 0 : NOTHING_RAN;
+}

@@ -1,0 +1,265 @@
+/*
+ * Tests of primitives that load and store, of one ISA: at the end and at the start of memory,
+ * for each n.  Conversions of 16 bits are tried with each of their patterns.
+ */
+#ifndef POSENC_SIMD_TESTS_MEMORY_H
+#define POSENC_SIMD_TESTS_MEMORY_H
+
+#include "operations.h"
+
+static vf load_of(const struct test *test, const void *p, int64_t n)
+{
+    switch (test->type) {
+    case POSENC_F16:
+        return test->whole ? vf_load_f16(p) : vf_load_f16_n(p, n);
+    case POSENC_BF16:
+        return test->whole ? vf_load_bf16(p) : vf_load_bf16_n(p, n);
+    case POSENC_F32:
+        break;
+    }
+    return test->whole ? vf_load(p) : vf_load_n(p, n);
+}
+
+static void store_of(const struct test *test, void *p, vf v, int64_t n)
+{
+    if (test->type == POSENC_F16 && test->whole)
+        vf_store_f16(p, v);
+    else if (test->type == POSENC_F16)
+        vf_store_f16_n(p, v, n);
+    else if (test->type == POSENC_BF16 && test->whole)
+        vf_store_bf16(p, v);
+    else if (test->type == POSENC_BF16)
+        vf_store_bf16_n(p, v, n);
+    else if (test->whole)
+        vf_store(p, v);
+    else
+        vf_store_n(p, v, n);
+}
+
+static const char *edge_name(enum edge edge)
+{
+    return edge == AT_END ? "at the end of memory" : "at the start of memory";
+}
+
+/* From n elements at p: whatever lies past them reads as zero. */
+static void try_load(const struct test *test, const void *p, int64_t n)
+{
+    float got[WIDEST], wanted[WIDEST] = { 0 };
+
+    vf_store(got, load_of(test, p, n));
+    if (test->type == POSENC_F32) {
+        memcpy(wanted, p, (size_t)n * sizeof *wanted);
+        expect_bits32(got, wanted, vf_lanes());
+        return;
+    }
+    for (int64_t k = 0; k < n; k++)
+        wanted[k] = plain_widen(test->type, ((const uint16_t *)p)[k]);
+    expect_f32(got, wanted, vf_lanes());
+}
+
+static void loads(const struct test *test)
+{
+    uint64_t bits[WIDEST];
+    uint16_t halves[WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t n = test->whole ? w : 1; n <= w; n++)
+        for (enum edge edge = AT_END; edge <= AT_START; edge++) {
+            size_t size = (size_t)n * posenc_dtype_size(test->type);
+            void *p = edge_memory(edge, size);
+            draw_u64(bits, 1, WIDEST);
+            memcpy(p, bits, size);
+            trying(edge_name(edge), n);
+            try_load(test, p, n);
+        }
+    trying("each pattern of 16 bits", 0);
+    for (int64_t from = 0; from <= UINT16_MAX && test->type != POSENC_F32; from += w) {
+        for (int64_t k = 0; k < w; k++)
+            halves[k] = (uint16_t)(from + k);
+        try_load(test, halves, w);
+    }
+}
+
+/* Of n values to p. */
+static void try_store(const struct test *test, void *p, const float *values, int64_t n)
+{
+    uint16_t wanted[WIDEST];
+
+    store_of(test, p, vf_load(values), n);
+    if (test->type == POSENC_F32) {
+        expect_bits32(p, values, n);
+        return;
+    }
+    for (int64_t k = 0; k < n; k++)
+        wanted[k] = plain_narrow(test->type, values[k]);
+    expect_halves(p, wanted, n, test->type);
+}
+
+/* Of a pattern of 16 bits: the value, the tie between it and the next greater, and what lies
+ * next to the tie. */
+static void around(enum posenc_dtype type, uint16_t half, float *four)
+{
+    float value = plain_widen(type, half), next = plain_widen(type, (uint16_t)(half + 1));
+    double tie = ((double)value + (double)next) / 2.0;
+
+    if (isinf(next) && !isinf(value)) /* as if exponents went on */
+        tie = (double)value +
+              ((double)value - (double)plain_widen(type, (uint16_t)(half - 1))) / 2.0;
+    four[0] = value;
+    four[1] = (float)tie;
+    four[2] = nextafterf(four[1], INFINITY);
+    four[3] = nextafterf(four[1], -INFINITY);
+}
+
+static void stores(const struct test *test)
+{
+    float values[4 * WIDEST];
+    uint16_t halves[WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t n = test->whole ? w : 1; n <= w; n++)
+        for (enum edge edge = AT_END; edge <= AT_START; edge++) {
+            size_t size = (size_t)n * posenc_dtype_size(test->type);
+            void *p = edge_memory(edge, size);
+            draw_f32(values, 1, w);
+            trying(edge_name(edge), n);
+            try_store(test, p, values, n);
+            expect_untouched(p, size);
+        }
+    trying("at and around each pattern of 16 bits", 0);
+    for (int64_t from = 0; from <= UINT16_MAX && test->type != POSENC_F32; from += w) {
+        for (int64_t k = 0; k < w; k++)
+            around(test->type, (uint16_t)(from + k), values + 4 * k);
+        for (int64_t part = 0; part < 4; part++)
+            try_store(test, halves, values + part * w, w);
+    }
+}
+
+static void load_pairs(const struct test *test)
+{
+    uint64_t bits[WIDEST];
+    float a[WIDEST], b[WIDEST], a_wanted[WIDEST], b_wanted[WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t n = 1; n <= w; n++)
+        for (enum edge edge = AT_END; edge <= AT_START; edge++) {
+            float *p = edge_memory(edge, (size_t)n * sizeof *bits);
+            vf even, odd;
+            draw_u64(bits, 1, WIDEST);
+            memcpy(p, bits, (size_t)n * sizeof *bits);
+            memset(a_wanted, 0, sizeof a_wanted);
+            memset(b_wanted, 0, sizeof b_wanted);
+            for (int64_t k = 0; k < n; k++) {
+                memcpy(a_wanted + k, p + 2 * k, sizeof *p);
+                memcpy(b_wanted + k, p + 2 * k + 1, sizeof *p);
+            }
+            trying(edge_name(edge), n);
+            vf_load2_n(p, n, &even, &odd);
+            vf_store(a, even);
+            vf_store(b, odd);
+            expect_bits32(a, a_wanted, w);
+            expect_bits32(b, b_wanted, w);
+        }
+    (void)test;
+}
+
+static void store_pairs(const struct test *test)
+{
+    float x[2 * WIDEST], wanted[2 * WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t n = 1; n <= w; n++)
+        for (enum edge edge = AT_END; edge <= AT_START; edge++) {
+            float *p = edge_memory(edge, (size_t)n * 2 * sizeof *p);
+            draw_f32(x, 2, w);
+            for (int64_t k = 0; k < n; k++) {
+                wanted[2 * k] = x[k];
+                wanted[2 * k + 1] = x[k + WIDEST];
+            }
+            trying(edge_name(edge), n);
+            vf_store2_n(p, vf_load(x), vf_load(x + WIDEST), n);
+            expect_untouched(p, (size_t)n * 2 * sizeof *p);
+            expect_bits32(p, wanted, 2 * n);
+        }
+    (void)test;
+}
+
+/* From a base that is near and from one so far below that bytes do not fit into 32 bits. */
+static void gathers(const struct test *test)
+{
+    enum { ELEMENTS = 100 };
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < 64 * w; i++) {
+        int64_t n = i % w + 1;
+        int32_t far = i / w % 2 ? INT32_MAX - ELEMENTS : 0;
+        float *data = edge_memory(i / w % 4 < 2 ? AT_END : AT_START, ELEMENTS * sizeof *data);
+        int32_t *index = other_edge_memory(AT_END, (size_t)n * sizeof *index);
+        float got[WIDEST], wanted[WIDEST] = { 0 }, x[WIDEST];
+
+        for (int64_t k = 0; k < ELEMENTS; k++) {
+            draw_f32(x, 1, 1);
+            data[k] = x[0];
+        }
+        for (int64_t k = 0; k < n; k++) {
+            uint64_t element =
+                k % 3 ? draw_below(ELEMENTS) : (uint64_t)(k % 2 ? 0 : ELEMENTS - 1);
+            index[k] = far + (int32_t)element;
+            wanted[k] = data[element];
+        }
+        trying(far ? "from a far base" : "from a near base", n);
+        vf_store(got,
+                 vf_gather_n((const float *)((uintptr_t)data - (uintptr_t)far * sizeof *data),
+                             index, n));
+        expect_bits32(got, wanted, w);
+    }
+    (void)test;
+}
+
+static void streaming(const struct test *test)
+{
+    float values[2 * WIDEST];
+    int64_t w = vf_lanes();
+    size_t size = (size_t)w * sizeof *values;
+    bool streams = vf_streams();
+
+    for (int64_t i = 0; i < 64; i++) {
+        char *p = edge_memory(AT_START, 2 * size);
+        draw_f32(values, 2, w);
+        vf_stream((float *)p, vf_load(values));
+        vf_stream((float *)(p + size), vf_load(values + WIDEST));
+        stream_end();
+        expect_untouched(p, 2 * size);
+        expect_bits32(p, values, w);
+        expect_bits32(p + size, values + WIDEST, w);
+    }
+    expect(vf_streams() == streams, "says now this, now that");
+    (void)test;
+}
+
+/* f64 and u64: whole vectors, of as many lanes. */
+static void wide_memory(const struct test *test)
+{
+    uint64_t bits[WIDEST], got[WIDEST];
+    size_t size = (size_t)vf_lanes() * sizeof *bits;
+
+    for (enum edge edge = AT_END; edge <= AT_START; edge++) {
+        void *p = edge_memory(edge, size);
+        draw_u64(bits, 1, WIDEST);
+        trying(edge_name(edge), 0);
+        if (test->name[3] == 's') {
+            vd_store(p, vd_load((const double *)bits));
+            expect_untouched(p, size);
+            expect_bits64(p, bits, vf_lanes());
+            continue;
+        }
+        memcpy(p, bits, size);
+        if (test->name[1] == 'd')
+            vd_store((double *)got, vd_load(p));
+        else
+            lanes_of(vq_load(p), got);
+        expect_bits64(got, bits, vf_lanes());
+    }
+}
+
+#endif

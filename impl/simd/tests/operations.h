@@ -1,0 +1,336 @@
+/* Tests of primitives that compute or move lanes, of one ISA. */
+#ifndef POSENC_SIMD_TESTS_OPERATIONS_H
+#define POSENC_SIMD_TESTS_OPERATIONS_H
+
+#include "primitives.h"
+
+#include "impl/simd/simd.h"
+
+enum { TRIED = 1 << 15, WIDEST = POSENC_PLAN_PAD };
+
+/* A primitive and how it is tried: an operation of one to four operands and what plain C makes
+ * of them, or a way to memory. */
+struct test {
+    const char *name;
+    void (*run)(const struct test *test);
+    vf (*f32_1)(vf);
+    vf (*f32_2)(vf, vf);
+    vf (*f32_3)(vf, vf, vf);
+    vf (*f32_4)(vf, vf, vf, vf);
+    float (*f32)(const float *x);
+    bool same_nan; /* moves bits: a NaN stays what it is */
+    bool no_nan;   /* promises nothing of one */
+    vd (*f64_2)(vd, vd);
+    vd (*f64_3)(vd, vd, vd);
+    double (*f64)(const double *x);
+    vq (*u64_2)(vq, vq);
+    uint64_t (*u64)(const uint64_t *x);
+    int64_t (*source)(int64_t lane, int64_t lanes);
+    enum posenc_dtype type;
+    bool whole; /* without n */
+};
+
+/* ---- Lane by lane ---- */
+
+static void f32_op(const struct test *test)
+{
+    float x[4 * WIDEST] = { 0 }, got[WIDEST], wanted[WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED; i += w) {
+        draw_f32(x, test->f32_4 ? 4 : test->f32_3 ? 3 : 2, w);
+        for (int64_t k = 0; k < w && test->no_nan; k++)
+            if (isnan(x[k]) || isnan(x[k + WIDEST]))
+                x[k] = x[k + WIDEST] = 1.0f;
+        vf a = vf_load(x), b = vf_load(x + WIDEST);
+        vf c = vf_load(x + 2 * WIDEST), d = vf_load(x + 3 * WIDEST);
+        vf_store(got, test->f32_1   ? test->f32_1(a)
+                      : test->f32_2 ? test->f32_2(a, b)
+                      : test->f32_3 ? test->f32_3(a, b, c)
+                                    : test->f32_4(a, b, c, d));
+        for (int64_t k = 0; k < w; k++)
+            wanted[k] = test->f32(x + k);
+        if (test->same_nan)
+            expect_bits32(got, wanted, w);
+        else
+            expect_f32(got, wanted, w);
+    }
+}
+
+static void f64_op(const struct test *test)
+{
+    double x[3 * WIDEST] = { 0 }, got[WIDEST], wanted[WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED; i += w) {
+        draw_f64(x, test->f64_3 ? 3 : 2, w);
+        vd a = vd_load(x), b = vd_load(x + WIDEST), c = vd_load(x + 2 * WIDEST);
+        vd_store(got, test->f64_3 ? test->f64_3(a, b, c) : test->f64_2(a, b));
+        for (int64_t k = 0; k < w; k++)
+            wanted[k] = test->f64(x + k);
+        expect_f64(got, wanted, w);
+    }
+}
+
+/* The lanes of q: there is no store of them, their halves are exact in f64. */
+static void lanes_of(vq q, uint64_t *lanes)
+{
+    double high[WIDEST], low[WIDEST];
+
+    vd_store(high, vd_from_u32(vq_shr(q, 32)));
+    vd_store(low, vd_from_u32(vq_shr(vq_shl(q, 32), 32)));
+    for (int64_t k = 0; k < vf_lanes(); k++)
+        lanes[k] = plain_from_halves(high[k], low[k]);
+}
+
+static void u64_op(const struct test *test)
+{
+    uint64_t x[2 * WIDEST], got[WIDEST], wanted[WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED; i += w) {
+        draw_u64(x, 2, w);
+        lanes_of(test->u64_2(vq_load(x), vq_load(x + WIDEST)), got);
+        for (int64_t k = 0; k < w; k++)
+            wanted[k] = test->u64(x + k);
+        expect_bits64(got, wanted, w);
+    }
+}
+
+#define SHIFTS(by) by(1) by(2) by(31) by(32) by(33) by(61) by(62) by(63)
+
+static void shift_left(const struct test *test)
+{
+    uint64_t x[WIDEST], got[WIDEST], wanted[WIDEST];
+    int64_t w = vf_lanes();
+
+    draw_u64(x, 1, w);
+#define BY(by)                                                                                 \
+    for (int64_t k = 0; k < w; k++)                                                            \
+        wanted[k] = x[k] << by;                                                                \
+    lanes_of(vq_shl(vq_load(x), by), got);                                                     \
+    trying("by " #by, 0);                                                                      \
+    expect_bits64(got, wanted, w);
+    SHIFTS(BY)
+#undef BY
+    (void)test;
+}
+
+static void shift_right(const struct test *test)
+{
+    uint64_t x[WIDEST], got[WIDEST], wanted[WIDEST];
+    int64_t w = vf_lanes();
+
+    draw_u64(x, 1, w);
+#define BY(by)                                                                                 \
+    for (int64_t k = 0; k < w; k++)                                                            \
+        wanted[k] = x[k] >> by;                                                                \
+    lanes_of(vq_shr(vq_load(x), by), got);                                                     \
+    trying("by " #by, 0);                                                                      \
+    expect_bits64(got, wanted, w);
+    SHIFTS(BY)
+#undef BY
+    (void)test;
+}
+
+static void bits_of(const struct test *test)
+{
+    double x[WIDEST];
+    uint64_t got[WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED; i += w) {
+        draw_f64(x, 1, w);
+        lanes_of(vq_from_bits(vd_load(x)), got);
+        expect_bits64(got, x, w);
+    }
+    (void)test;
+}
+
+static void any_lt(const struct test *test)
+{
+    float x[2 * WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED / 8; i++) {
+        bool less = false;
+        draw_f32(x, 2, w);
+        /* mostly none but perhaps one */
+        for (int64_t k = 0; k < w && i % 4; k++)
+            if (k != i % w && x[k] < x[k + WIDEST])
+                x[k] = x[k + WIDEST];
+        for (int64_t k = 0; k < w; k++)
+            less = less || x[k] < x[k + WIDEST];
+        expect(vf_any_lt(vf_load(x), vf_load(x + WIDEST)) == less,
+               less ? "misses a lane that is less" : "finds a lane that is not less");
+    }
+    (void)test;
+}
+
+/* Bits of q other than the one asked for are drawn, and must not matter. */
+static void by_bit(const struct test *test)
+{
+    float x[2 * WIDEST], f32[WIDEST], f32_wanted[WIDEST];
+    double y[2 * WIDEST], f64[WIDEST], f64_wanted[WIDEST];
+    uint64_t q[WIDEST];
+    int64_t w = vf_lanes();
+    bool flip = test->name[3] == 'f', wide = test->name[1] == 'd';
+
+    for (int64_t i = 0; i < TRIED; i += w) {
+        draw_f32(x, 2, w);
+        draw_f64(y, 2, w);
+        draw_u64(q, 1, w);
+        for (int64_t k = 0; k < w; k++) {
+            f32_wanted[k] = flip ? q[k] & 2 ? -x[k] : x[k] : x[q[k] & 1 ? k : k + WIDEST];
+            f64_wanted[k] = flip ? q[k] & 2 ? -y[k] : y[k] : y[q[k] & 1 ? k : k + WIDEST];
+        }
+        vf a = vf_load(x), b = vf_load(x + WIDEST);
+        vd c = vd_load(y), d = vd_load(y + WIDEST);
+        vf_store(f32, flip ? vf_flip_bit1(a, vq_load(q)) : vf_select_bit0(vq_load(q), a, b));
+        vd_store(f64, flip ? vd_flip_bit1(c, vq_load(q)) : vd_select_bit0(vq_load(q), c, d));
+        if (wide)
+            expect_bits64(f64, f64_wanted, w);
+        else
+            expect_bits32(f32, f32_wanted, w);
+    }
+}
+
+/* ---- From one type to another ---- */
+
+static void f64_from_f32(const struct test *test)
+{
+    float x[WIDEST];
+    double got[WIDEST], wanted[WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED; i += w) {
+        draw_f32(x, 1, w);
+        for (int64_t k = 0; k < w; k++)
+            wanted[k] = (double)x[k];
+        vd_store(got, vd_from_vf(vf_load(x)));
+        expect_f64(got, wanted, w);
+    }
+    (void)test;
+}
+
+static void f32_from_f64(const struct test *test)
+{
+    double x[WIDEST];
+    float got[WIDEST], wanted[WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED; i += w) {
+        draw_f64(x, 1, w);
+        for (int64_t k = 0; k < w; k++)
+            wanted[k] = plain_from_f64(x[k]);
+        vf_store(got, vf_from_vd(vd_load(x)));
+        expect_f32(got, wanted, w);
+    }
+    (void)test;
+}
+
+static void f64_from_int(const struct test *test)
+{
+    uint64_t x[WIDEST];
+    double got[WIDEST], wanted[WIDEST];
+    int64_t w = vf_lanes();
+    bool is_signed = test->name[8] == 'i';
+
+    for (int64_t i = 0; i < TRIED; i += w) {
+        draw_u64(x, 1, w);
+        for (int64_t k = 0; k < w; k++) {
+            x[k] &= is_signed ? UINT64_MAX : UINT32_MAX;
+            wanted[k] = plain_from_i64(x[k]);
+        }
+        vd_store(got, is_signed ? vd_from_i64(vq_load(x)) : vd_from_u32(vq_load(x)));
+        expect_f64(got, wanted, w);
+    }
+}
+
+/* ---- From lane to lane ---- */
+
+static void permutation(const struct test *test)
+{
+    float x[2 * WIDEST], got[WIDEST], wanted[WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED && w > 1; i += w) {
+        draw_f32(x, 2, w);
+        vf a = vf_load(x), b = vf_load(x + WIDEST);
+        vf_store(got, test->f32_1 ? test->f32_1(a) : test->f32_2(a, b));
+        for (int64_t k = 0; k < w; k++) {
+            int64_t from = test->source(k, w);
+            wanted[k] = x[from < w ? from : from - w + WIDEST];
+        }
+        expect_bits32(got, wanted, w);
+    }
+}
+
+static int64_t zipped(int64_t k, int64_t w) { return k / 2 + (k % 2 ? w : 0); }
+static int64_t zipped_hi(int64_t k, int64_t w) { return zipped(k + w, w); }
+static int64_t swapped(int64_t k, int64_t w)
+{
+    (void)w;
+    return k ^ 1;
+}
+
+static void lookup(const struct test *test)
+{
+    float x[WIDEST], got[WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED; i += w) {
+        int32_t first = (int32_t)(draw_below(1 << 30)) - (i % 2 ? 1 << 29 : 0);
+        int32_t *index = edge_memory(AT_END, (size_t)w * sizeof *index);
+        draw_f32(x, 1, w);
+        for (int64_t k = 0; k < w; k++) /* also of lanes that are none */
+            index[k] = first + (int32_t)draw_below((uint64_t)(i % 4 ? w : 3 * w)) -
+                       (i % 4 ? 0 : (int32_t)w);
+        vf_store(got, vf_lookup(vf_load(x), index, first));
+        for (int64_t k = 0; k < w; k++)
+            if (index[k] >= first && index[k] - first < w)
+                expect_bits32(got + k, x + (index[k] - first), 1);
+    }
+    (void)test;
+}
+
+static void same_in_all(const struct test *test)
+{
+    float x, f32[WIDEST];
+    double y, f64[WIDEST];
+    uint64_t q, u64[WIDEST];
+
+    for (int64_t i = 0; i < TRIED / 8; i++) {
+        draw_f32(&x, 1, 1);
+        draw_f64(&y, 1, 1);
+        draw_u64(&q, 1, 1);
+        vf_store(f32, vf_set1(x));
+        vd_store(f64, vd_set1(y));
+        lanes_of(vq_set1(q), u64);
+        for (int64_t k = 0; k < vf_lanes(); k++)
+            if (test->name[1] == 'f')
+                expect_bits32(f32 + k, &x, 1);
+            else if (test->name[1] == 'd')
+                expect_bits64(f64 + k, &y, 1);
+            else
+                expect_bits64(u64 + k, &q, 1);
+    }
+}
+
+static void counting(const struct test *test)
+{
+    float got[WIDEST];
+
+    vf_store(got, vf_iota());
+    for (int64_t k = 0; k < vf_lanes(); k++)
+        expect(got[k] == (float)k, "lane i does not hold i");
+    (void)test;
+}
+
+static void lanes_are_few(const struct test *test)
+{
+    expect_lanes(vf_lanes());
+    (void)test;
+}
+
+#endif
