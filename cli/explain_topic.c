@@ -14,8 +14,8 @@
 static const struct broken {
     const char *name, *kernel, *suite, *what;
 } broken_kernels[] = {
-#define BROKEN(name, kernel, signature, suite, what) { #name, #kernel, #suite, what },
-#include "conformance/broken/broken.def"
+#define MISTAKE(name, kernel, suite, how, function, what) { #name, #kernel, #suite, what },
+#include "conformance/suites/mistakes.def"
 };
 enum { N_BROKEN = sizeof broken_kernels / sizeof *broken_kernels };
 

@@ -1,223 +1,85 @@
 /*
- * Broken kernels of the tables: see broken.def.
+ * Mistakes in encodings by position: other positions, sinusoidal encodings, rotary tables.
  */
-#include "broken.h"
+#include "mistake.h"
 
 #include "conformance/problem/storage.h"
-#include "wide.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- Other positions ---- */
+/* ---- Positions ---- */
 
-typedef int64_t other_position(int64_t p, int64_t b, int64_t t);
+double next_position(const struct position *at) { return at->value + 1.0; }
+double unsigned_position(const struct position *at) { return fabs(at->value); }
+double wrapped_position(const struct position *at) { return fmod(at->value, 2048.0); }
+double batch_index(const struct position *at) { return (double)at->b; }
+double whole_time(const struct position *at) { return trunc(at->value); }
+double first_axis(const struct position *at) { return position_on(at->of, at->b, at->t, 0); }
 
-/* The same positions on every axis, changed, as an array; the caller frees its data.  Times
- * that have a fraction stay. */
-static struct posenc_positions change(const struct posenc_positions *p,
-                                      const struct posenc_tensor *out, int axes,
-                                      other_position *other)
+double squared_position(const struct position *at)
 {
-    bool times = p->kind == POSENC_POSITIONS_F32;
-    int64_t batch = out->shape[0], tokens = out->shape[1], all = batch * tokens;
-    int64_t *data = malloc((size_t)(axes * all + 1) * sizeof *data);
-    for (int64_t k = 0; data && k < axes * all; k++) {
-        int64_t b = k % all / tokens, t = k % tokens;
-        int64_t position = broken_on_axis(p, b, t, (int)(k / all));
-        float time = broken_time(p, b, t, (int)(k / all));
-        int64_t changed = other(position, b, t);
-        if (times)
-            ((float *)data)[k] = time == (float)position ? (float)changed : time;
-        else
-            data[k] = changed;
-    }
-    return (struct posenc_positions){ .kind = times ? p->kind : POSENC_POSITIONS_I64,
-                                      .data = data,
-                                      .stride_batch = tokens,
-                                      .stride_token = 1,
-                                      .stride_axis = p->stride_axis ? all : 0 };
+    return fabs(at->value) < 40000.0 ? at->value * at->value : at->value;
 }
 
-typedef enum posenc_status sinusoidal_kernel(const struct posenc_sinusoidal_args *);
-
-static enum posenc_status elsewhere(sinusoidal_kernel *kernel,
-                                    const struct posenc_sinusoidal_args *args,
-                                    other_position *other)
+double position_in_f32(const struct position *at)
 {
-    struct posenc_sinusoidal_args a = *args;
-    a.positions = change(&args->positions, &args->out, 1, other);
-    enum posenc_status status = a.positions.data ? kernel(&a) : POSENC_ERR_MEMORY;
-    free((void *)(uintptr_t)a.positions.data);
-    return status;
+    return at->value < 2147483520.0 ? (double)(float)at->value : at->value;
 }
 
-static int64_t next(int64_t p, int64_t b, int64_t t)
+/* h and w exchanged: the second axis is read from where the third is, and the reverse. */
+double swapped_axes(const struct position *at)
 {
-    (void)b, (void)t;
-    return p + 1;
-}
-enum posenc_status sinusoidal_next_position(const struct posenc_sinusoidal_args *args)
-{
-    return elsewhere(broken_base->sinusoidal, args, next);
+    return at->axes < 3 ? at->value : position_on(at->of, at->b, at->t, (3 - at->axis) % 3);
 }
 
-static int64_t magnitude(int64_t p, int64_t b, int64_t t)
+/* Text in a model of pictures: the position goes to the first axis, the others stay at 0. */
+double text_on_first_axis(const struct position *at)
 {
-    (void)b, (void)t;
-    return p < 0 ? -p : p;
-}
-enum posenc_status sinusoidal_mirror_lost(const struct posenc_sinusoidal_args *args)
-{
-    return elsewhere(broken_base->sinusoidal, args, magnitude);
+    return at->of->stride_axis == 0 && at->axis > 0 ? 0.0 : at->value;
 }
 
-static int64_t square(int64_t p, int64_t b, int64_t t)
+/* ---- Arguments of sinusoidal encodings ---- */
+
+void layout_swapped(struct entered *e)
 {
-    (void)b, (void)t;
-    return p > -40000 && p < 40000 ? p * p : p;
-}
-enum posenc_status sinusoidal_squared(const struct posenc_sinusoidal_args *args)
-{
-    return elsewhere(broken_base->sinusoidal, args, square);
+    enum posenc_layout *layout = &e->args.sinusoidal.layout;
+    *layout = *layout == POSENC_SIN_COS   ? POSENC_COS_SIN
+              : *layout == POSENC_COS_SIN ? POSENC_SIN_COS
+                                          : POSENC_INTERLEAVED;
 }
 
-static int64_t wrap(int64_t p, int64_t b, int64_t t)
-{
-    (void)b, (void)t;
-    return p % 2048;
-}
-enum posenc_status sinusoidal_wraps(const struct posenc_sinusoidal_args *args)
-{
-    return elsewhere(broken_base->sinusoidal, args, wrap);
-}
-
-static enum posenc_status table_elsewhere(const struct posenc_rope_table_args *args,
-                                          other_position *other)
-{
-    struct posenc_rope_table_args a = *args;
-    a.positions =
-        change(&args->positions, &args->cos, posenc_freqs_view(args->freqs).n_axes, other);
-    enum posenc_status status =
-        a.positions.data ? broken_base->rope_table(&a) : POSENC_ERR_MEMORY;
-    free((void *)(uintptr_t)a.positions.data);
-    return status;
-}
-enum posenc_status rope_table_squared(const struct posenc_rope_table_args *args)
-{
-    return table_elsewhere(args, square);
-}
-enum posenc_status rope_table_mirror_lost(const struct posenc_rope_table_args *args)
-{
-    return table_elsewhere(args, magnitude);
-}
-
-static int64_t through_f32(int64_t p, int64_t b, int64_t t)
-{
-    (void)b, (void)t;
-    return p < 2147483520 ? (int64_t)(float)p : p;
-}
-enum posenc_status sinusoidal_f32_position(const struct posenc_sinusoidal_args *args)
-{
-    return elsewhere(broken_base->sinusoidal, args, through_f32);
-}
-
-static int64_t batch_index(int64_t p, int64_t b, int64_t t)
-{
-    (void)p, (void)t;
-    return b;
-}
-enum posenc_status sinusoidal_add_batch_position(const struct posenc_sinusoidal_args *args)
-{
-    return elsewhere(broken_base->sinusoidal_add, args, batch_index);
-}
-
-/* ---- Sinusoidal ---- */
-
-enum posenc_status sinusoidal_layout_swapped(const struct posenc_sinusoidal_args *args)
-{
-    struct posenc_sinusoidal_args a = *args;
-    a.layout = args->layout == POSENC_SIN_COS   ? POSENC_COS_SIN
-               : args->layout == POSENC_COS_SIN ? POSENC_SIN_COS
-                                                : POSENC_INTERLEAVED;
-    return broken_base->sinusoidal(&a);
-}
-
-enum posenc_status sinusoidal_endpoint(const struct posenc_sinusoidal_args *args)
+void endpoint_frequencies(struct entered *e)
 {
     struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
-    struct posenc_freqs_view view = posenc_freqs_view(args->freqs);
-    struct posenc_sinusoidal_args a = *args;
-    struct posenc_freqs *freqs;
+    const struct posenc_freqs_view view = posenc_freqs_view(e->parts.freqs);
     spec.dim = view.dim;
     spec.profile = view.profile;
     spec.convention = POSENC_ENDPOINT;
-    if (posenc_freqs_create(&spec, &freqs, NULL) != POSENC_OK)
-        return POSENC_ERR_MEMORY;
-    a.freqs = freqs;
-    enum posenc_status status = broken_base->sinusoidal(&a);
-    posenc_freqs_destroy(freqs);
-    return status;
+    if (posenc_freqs_create(&spec, &e->freqs, NULL) == POSENC_OK)
+        e->args.sinusoidal.freqs = e->freqs;
 }
 
-enum posenc_status sinusoidal_too_large(const struct posenc_sinusoidal_args *args)
+void larger_scale(struct entered *e) { e->args.sinusoidal.scale *= 1.0001; }
+void scale_ignored(struct entered *e) { e->args.sinusoidal.scale = 1.0; }
+void x_scale_ignored(struct entered *e) { e->args.sinusoidal.x_scale = 1.0f; }
+
+void times_as_integers(struct entered *e)
 {
-    struct posenc_sinusoidal_args a = *args;
-    a.scale *= 1.0001;
-    return broken_base->sinusoidal(&a);
+    if (e->parts.positions->kind == POSENC_POSITIONS_F32)
+        e->parts.positions->kind = POSENC_POSITIONS_I32;
 }
 
-enum posenc_status broken_sinusoidal_rows(const struct posenc_sinusoidal_args *args,
-                                          sinusoidal_edit *edit)
+/* out becomes what something makes of x, and x is out. */
+static void make_x(struct entered *e, float (*made)(float x, float x_scale))
 {
-    struct wide wide = { 0 };
-    struct posenc_sinusoidal_args a = *args;
-    wide_output(&wide, &a.out);
-    enum posenc_status status = broken_base->sinusoidal(&a);
-    for (int64_t b = 0; b < a.out.shape[0]; b++)
-        for (int64_t t = 0; t < a.out.shape[1]; t++)
-            edit(&a, b, t, broken_row(&a.out, b, t, 0));
-    wide_close(&wide);
-    return status;
-}
-
-static void odd_column(const struct posenc_sinusoidal_args *a, int64_t b, int64_t t, float *row)
-{
-    const int64_t dim = a->out.shape[3];
-    (void)b, (void)t;
-    if (dim % 2 && a->layout != POSENC_INTERLEAVED)
-        row[dim - 1] = dim > 1 ? row[0] : 1.0f;
-}
-enum posenc_status sinusoidal_odd_column(const struct posenc_sinusoidal_args *args)
-{
-    return broken_sinusoidal_rows(args, odd_column);
-}
-
-enum posenc_status sinusoidal_no_scale(const struct posenc_sinusoidal_args *args)
-{
-    struct posenc_sinusoidal_args a = *args;
-    a.scale = 1.0;
-    return broken_base->sinusoidal(&a);
-}
-
-/* The real kernel onto what something made of each x. */
-static enum posenc_status onto(const struct posenc_sinusoidal_args *args, float x_scale,
-                               float (*made)(float x, float x_scale))
-{
-    struct wide wide = { 0 };
-    struct posenc_sinusoidal_args a = *args;
-    wide_input(&wide, &a.x);
-    wide_output(&wide, &a.out);
-    for (int64_t b = 0; b < a.out.shape[0]; b++)
-        for (int64_t t = 0; t < a.out.shape[1]; t++)
-            for (int64_t c = 0; c < a.out.shape[3]; c++)
-                broken_row(&a.out, b, t, 0)[c] =
-                    made(broken_input(&a.x, b, t, 0)[c], args->x_scale);
-    a.x = posenc_view(a.out);
-    a.x_scale = x_scale;
-    enum posenc_status status = broken_base->sinusoidal_add(&a);
-    wide_close(&wide);
-    return status;
+    struct posenc_sinusoidal_args *a = &e->args.sinusoidal;
+    in_f32_open(e);
+    for (int64_t r = 0; r < storage_rows(&a->out); r++)
+        for (int64_t c = 0; c < a->out.shape[3]; c++)
+            ((float *)storage_row(&a->out, r))[c] =
+                made(((const float *)storage_row(owned(&a->x), r))[c], a->x_scale);
+    a->x = posenc_view(a->out);
 }
 
 static float without_nan(float x, float x_scale)
@@ -225,178 +87,254 @@ static float without_nan(float x, float x_scale)
     (void)x_scale;
     return isnan(x) ? 0.0f : x;
 }
-enum posenc_status sinusoidal_add_nan_swallowed(const struct posenc_sinusoidal_args *args)
-{
-    return onto(args, args->x_scale, without_nan);
-}
+
+void nan_swallowed(struct entered *e) { make_x(e, without_nan); }
 
 static float scaled(float x, float x_scale) { return x * x_scale; }
-enum posenc_status sinusoidal_add_rounded_twice(const struct posenc_sinusoidal_args *args)
+
+void x_scaled_first(struct entered *e)
 {
-    return onto(args, 1.0f, scaled);
+    make_x(e, scaled);
+    e->args.sinusoidal.x_scale = 1.0f;
 }
 
 /* What a framework does that keeps the table in the type of the activations. */
-enum posenc_status sinusoidal_add_narrow_table(const struct posenc_sinusoidal_args *args)
+void sines_in_type_of_x(struct entered *e)
 {
-    struct wide wide = { 0 };
-    struct posenc_sinusoidal_args a = *args, table = *args;
-    const int64_t tokens = a.out.shape[1], dim = a.out.shape[3];
-    float *rows = malloc((size_t)(a.out.shape[0] * tokens * dim + 1) * sizeof *rows);
-    if (!rows)
-        exit(2);
+    struct posenc_sinusoidal_args *a = &e->args.sinusoidal, table = *a;
+    const int64_t tokens = a->out.shape[1], dim = a->out.shape[3],
+                  rows = a->out.shape[0] * tokens;
+    float *sines = enter_keep(e, rows * dim, sizeof *sines);
     table.x = (struct posenc_const_tensor){ 0 };
-    table.out = posenc_dense(rows, 4, a.out.shape[0], tokens, 1, dim);
-    enum posenc_status status = broken_base->sinusoidal(&table);
-    wide_input(&wide, &a.x);
-    wide_output(&wide, &a.out);
-    for (int64_t r = 0; r < a.out.shape[0] * tokens; r++)
-        for (int64_t c = 0; c < dim; c++)
-            broken_row(&a.out, r / tokens, r % tokens, 0)[c] =
-                fmaf(broken_input(&a.x, r / tokens, r % tokens, 0)[c], a.x_scale,
-                     round_to(args->out.dtype, rows[r * dim + c]));
-    wide_close(&wide);
-    free(rows);
-    return status;
-}
-
-enum posenc_status sinusoidal_add_no_x_scale(const struct posenc_sinusoidal_args *args)
-{
-    struct posenc_sinusoidal_args a = *args;
-    a.x_scale = 1.0f;
-    return broken_base->sinusoidal_add(&a);
-}
-
-/* ---- Rotary tables ---- */
-
-enum posenc_status broken_rope_table_rows(const struct posenc_rope_table_args *args,
-                                          rope_table_edit *edit)
-{
-    struct wide wide = { 0 };
-    struct posenc_rope_table_args a = *args;
-    wide_output(&wide, &a.cos);
-    wide_output(&wide, &a.sin);
-    enum posenc_status status = broken_base->rope_table(&a);
-    for (int64_t b = 0; b < a.cos.shape[0]; b++)
-        for (int64_t t = 0; t < a.cos.shape[1]; t++)
-            edit(&a, b, t, broken_row(&a.cos, b, t, 0), broken_row(&a.sin, b, t, 0));
-    wide_close(&wide);
-    return status;
-}
-
-static void f32_angles(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
-                       float *cosines, float *sines)
-{
-    struct posenc_freqs_view view = posenc_freqs_view(a->freqs);
-    for (int64_t i = 0; i < view.n_pairs; i++) {
-        int axis = view.axis ? view.axis[i] : 0;
-        float angle = broken_time(&a->positions, b, t, axis) * (float)view.omega[i];
-        cosines[i] = (float)(view.attention_factor * (double)cosf(angle));
-        sines[i] = (float)(view.attention_factor * (double)sinf(angle));
+    table.out = posenc_dense(sines, 4, a->out.shape[0], tokens, 1, dim);
+    e->status = mistake_base->sinusoidal(&table);
+    in_f32_open(e);
+    for (int64_t k = 0; k < rows * dim; k++) {
+        const float *x = storage_row(owned(&a->x), k / dim);
+        float *out = storage_row(&a->out, k / dim);
+        out[k % dim] =
+            fmaf(x[k % dim], a->x_scale, round_to(e->given->sinusoidal.out.dtype, sines[k]));
     }
 }
-enum posenc_status rope_table_f32_angle(const struct posenc_rope_table_args *args)
+
+void copied_odd_column(struct entered *e)
 {
-    return broken_rope_table_rows(args, f32_angles);
+    const struct posenc_tensor *out = &e->args.sinusoidal.out;
+    const int64_t dim = out->shape[3];
+    if (dim % 2 == 0 || e->args.sinusoidal.layout == POSENC_INTERLEAVED)
+        return;
+    for (int64_t r = 0; r < storage_rows(out); r++) {
+        void *row = storage_row(out, r);
+        storage_put(out->dtype, row, dim - 1, dim > 1 ? storage_get(out->dtype, row, 0) : 1.0f);
+    }
 }
 
-enum posenc_status rope_table_if_all_near(const struct posenc_rope_table_args *args)
+/* ---- Pairs ---- */
+
+/* The sine of an f64 angle is right to 2^-52 of the angle, not of itself: seen at times with a
+ * fraction, for which the exact profile is asked. */
+void f64_time(const struct pair *p, float *cosine, float *sine)
 {
-    for (int64_t b = 0; b < args->cos.shape[0]; b++)
-        for (int64_t t = 0; t < args->cos.shape[1]; t++)
-            if (llabs(broken_position(&args->positions, b, t)) > 1 << 20)
-                return broken_rope_table_rows(args, f32_angles);
-    return broken_base->rope_table(args);
+    const double angle = p->time * p->view.omega[p->i], scale = p->e->args.sinusoidal.scale;
+    if (p->view.profile != POSENC_EXACT || p->time == trunc(p->time))
+        return;
+    *sine = (float)(scale * sin(angle));
+    *cosine = (float)(scale * cos(angle));
+}
+
+void f32_angle(const struct pair *p, float *cosine, float *sine)
+{
+    const float angle = (float)p->time * (float)p->view.omega[p->i];
+    *cosine = (float)(p->view.attention_factor * (double)cosf(angle));
+    *sine = (float)(p->view.attention_factor * (double)sinf(angle));
+}
+
+/* An exact path only if every position of the call is near. */
+void f32_angle_if_any_far(const struct pair *p, float *cosine, float *sine)
+{
+    const struct posenc_tensor *out = p->e->parts.out;
+    for (int64_t k = 0; k < out->shape[0] * out->shape[1]; k++)
+        if (fabs(position_on(p->e->parts.positions, k / out->shape[1], k % out->shape[1], 0)) >
+            0x1p20) {
+            f32_angle(p, cosine, sine);
+            return;
+        }
 }
 
 /* What f64 rotation does to values below 2^-26: an error of 2^-53 that is no longer below the
  * last bit. */
-static float lost_zero(float value)
+static float with_error(float value)
 {
     return value != 0.0f && fabsf(value) < 0x1p-26f ? (float)((double)value + 0x1p-53) : value;
 }
 
-static void lost_zeros(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
-                       float *cosines, float *sines)
+void lost_zero(const struct pair *p, float *cosine, float *sine)
 {
-    (void)b, (void)t;
-    for (int64_t i = 0; i < a->cos.shape[3]; i++) {
-        cosines[i] = lost_zero(cosines[i]);
-        sines[i] = lost_zero(sines[i]);
+    (void)p;
+    *cosine = with_error(*cosine);
+    *sine = with_error(*sine);
+}
+
+void last_bit_turned(const struct pair *p, float *cosine, float *sine)
+{
+    const double position = position_on(p->e->parts.positions, p->b, p->t, 0);
+    (void)sine;
+    if (((int64_t)position * 61 + p->i) % 8192 == 17)
+        *cosine = other_last_bit(*cosine);
+}
+
+static void multiply(float *value, double by) { *value = (float)((double)*value * by); }
+
+void factor_ignored(const struct pair *p, float *cosine, float *sine)
+{
+    multiply(cosine, 1.0 / p->view.attention_factor);
+    multiply(sine, 1.0 / p->view.attention_factor);
+}
+
+void factor_twice(const struct pair *p, float *cosine, float *sine)
+{
+    multiply(cosine, p->view.attention_factor);
+    multiply(sine, p->view.attention_factor);
+}
+
+void factor_on_cos(const struct pair *p, float *cosine, float *sine)
+{
+    (void)cosine;
+    multiply(sine, 1.0 / p->view.attention_factor);
+}
+
+void larger_amplitude(const struct pair *p, float *cosine, float *sine)
+{
+    (void)p;
+    multiply(cosine, 1.0001);
+    multiply(sine, 1.0001);
+}
+
+/* The sign of the integer, which a time between -1 and 0 does not have. */
+void sign_of_integer(const struct pair *p, float *cosine, float *sine)
+{
+    (void)cosine;
+    *sine = p->time < 0.0 && p->time > -1.0 ? -*sine : *sine;
+}
+
+/* Sections by turns, the pairs beyond them with an axis of which text knows nothing: they
+ * rest. */
+void fourth_axis(const struct pair *p, float *cosine, float *sine)
+{
+    const bool turns = p->view.n_axes == 3 && p->view.axis[1] == 1;
+    if (!turns || p->i % 3 == 0 || p->view.axis[p->i] != 0)
+        return;
+    *cosine = (float)p->view.attention_factor;
+    *sine = 0.0f;
+}
+
+/* ---- xPos ---- */
+
+static double zeta_of(const struct pair *p, int64_t i)
+{
+    const double dim = (double)p->view.dim;
+    return (2.0 * (double)i + 0.4 * dim) / (1.4 * dim);
+}
+
+/* A value scaled by another zeta.  The exponent, (position - centre) / scale_base, is known from
+ * what pair 0 is scaled by, and 0 of a plan without xPos. */
+static void rescale(const struct pair *p, double zeta, float *value)
+{
+    const double length = hypot((double)p->cosines[0], (double)p->sines[0]);
+    const double exponent = log(length / p->view.attention_factor) / log(0.4 / 1.4);
+    if (fabs(exponent) >= 1e-6)
+        multiply(value, pow(zeta / zeta_of(p, p->i), exponent));
+}
+
+void plain_zeta(const struct pair *p, float *cosine, float *sine)
+{
+    const double zeta = 2.0 * (double)p->i / (double)p->view.dim;
+    if (p->i == 0)
+        return;
+    rescale(p, zeta, cosine);
+    rescale(p, zeta, sine);
+}
+
+/* The sine first: pair 0 is what tells of the exponent. */
+void next_zeta(const struct pair *p, float *cosine, float *sine)
+{
+    float scaled_cosine = *cosine;
+    rescale(p, zeta_of(p, p->i + 1), &scaled_cosine);
+    rescale(p, zeta_of(p, p->i + 1), sine);
+    *cosine = scaled_cosine;
+}
+
+void zeta_on_cos(const struct pair *p, float *cosine, float *sine)
+{
+    (void)cosine;
+    rescale(p, 1.0, sine);
+}
+
+/* ---- The front-end: encodings of several axes ---- */
+
+/* Whether each axis has positions of its own. */
+static bool has_axes(const struct posenc_sinusoidal_args *args)
+{
+    return args->freqs && posenc_freqs_view(args->freqs).n_axes > 1 &&
+           args->positions.kind != POSENC_OFFSET && args->positions.stride_axis != 0;
+}
+
+/* Positions on an axis and those after it. */
+static const void *from_axis(const struct posenc_positions *p, int64_t axis)
+{
+    const int64_t size = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
+    return (const char *)p->data + axis * p->stride_axis * size;
+}
+
+/* A picture's x where its y was meant. */
+enum posenc_status axes_from_the_last(front_end *real, const struct posenc_backend *backend,
+                                      const struct posenc_sinusoidal_args *args)
+{
+    struct posenc_sinusoidal_args a = *args;
+    if (has_axes(args)) {
+        a.positions.data = from_axis(&a.positions, posenc_freqs_view(args->freqs).n_axes - 1);
+        a.positions.stride_axis = -a.positions.stride_axis;
     }
-}
-enum posenc_status rope_table_lost_zero(const struct posenc_rope_table_args *args)
-{
-    return broken_rope_table_rows(args, lost_zeros);
+    return real(backend, &a);
 }
 
-static void last_bits(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
-                      float *cosines, float *sines)
+/* Frequencies that go on from one section to the next: theta^(-2i/dim) of the whole. */
+static struct posenc_freqs *continued(const struct posenc_freqs_view *view, int64_t from,
+                                      int64_t n)
 {
-    (void)sines;
-    for (int64_t i = 0; i < a->cos.shape[3]; i++)
-        if ((broken_position(&a->positions, b, t) * 61 + i) % 8192 == 17)
-            cosines[i] = broken_last_bit(cosines[i]);
-}
-enum posenc_status rope_table_last_bit(const struct posenc_rope_table_args *args)
-{
-    return broken_rope_table_rows(args, last_bits);
+    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs *freqs = NULL;
+    double *values = malloc((size_t)n * sizeof *values);
+    for (int64_t i = 0; values && i < n; i++)
+        values[i] = pow(1e4, -(double)(from + i) / (double)view->n_pairs);
+    spec.dim = 2 * n;
+    spec.profile = view->profile;
+    spec.values = values;
+    if (!values || posenc_freqs_create(&spec, &freqs, NULL) != POSENC_OK)
+        exit(2);
+    free(values);
+    return freqs;
 }
 
-static void times(const struct posenc_rope_table_args *a, double on_cos, double on_sin,
-                  float *cosines, float *sines)
+enum posenc_status axes_continued(front_end *real, const struct posenc_backend *backend,
+                                  const struct posenc_sinusoidal_args *args)
 {
-    for (int64_t i = 0; i < a->cos.shape[3]; i++) {
-        cosines[i] = (float)((double)cosines[i] * on_cos);
-        sines[i] = (float)((double)sines[i] * on_sin);
+    enum posenc_status status = POSENC_OK;
+    if (!has_axes(args))
+        return real(backend, args);
+    const struct posenc_freqs_view view = posenc_freqs_view(args->freqs);
+    for (int64_t from = 0, n; status == POSENC_OK && from < view.n_pairs; from += n) {
+        struct posenc_sinusoidal_args part = *args;
+        for (n = 1; from + n < view.n_pairs && view.axis[from + n] == view.axis[from];)
+            n++;
+        struct posenc_freqs *freqs = continued(&view, from, n);
+        part.freqs = freqs;
+        part.positions.data = from_axis(&args->positions, view.axis[from]);
+        part.out.data =
+            (char *)part.out.data + 2 * from * (int64_t)storage_size(part.out.dtype);
+        part.out.shape[part.out.rank - 1] = 2 * n;
+        status = real(backend, &part);
+        posenc_freqs_destroy(freqs);
     }
-}
-
-static double factor_of(const struct posenc_rope_table_args *a)
-{
-    return posenc_freqs_view(a->freqs).attention_factor;
-}
-
-static void no_factor(const struct posenc_rope_table_args *a, int64_t b, int64_t t, float *c,
-                      float *s)
-{
-    (void)b, (void)t;
-    times(a, 1.0 / factor_of(a), 1.0 / factor_of(a), c, s);
-}
-enum posenc_status rope_table_no_factor(const struct posenc_rope_table_args *args)
-{
-    return broken_rope_table_rows(args, no_factor);
-}
-
-static void factor_twice(const struct posenc_rope_table_args *a, int64_t b, int64_t t, float *c,
-                         float *s)
-{
-    (void)b, (void)t;
-    times(a, factor_of(a), factor_of(a), c, s);
-}
-enum posenc_status rope_table_factor_twice(const struct posenc_rope_table_args *args)
-{
-    return broken_rope_table_rows(args, factor_twice);
-}
-
-static void factor_on_cos(const struct posenc_rope_table_args *a, int64_t b, int64_t t,
-                          float *c, float *s)
-{
-    (void)b, (void)t;
-    times(a, 1.0, 1.0 / factor_of(a), c, s);
-}
-enum posenc_status rope_table_factor_on_cos(const struct posenc_rope_table_args *args)
-{
-    return broken_rope_table_rows(args, factor_on_cos);
-}
-
-static void too_large(const struct posenc_rope_table_args *a, int64_t b, int64_t t, float *c,
-                      float *s)
-{
-    (void)b, (void)t;
-    times(a, 1.0001, 1.0001, c, s);
-}
-enum posenc_status rope_table_too_large(const struct posenc_rope_table_args *args)
-{
-    return broken_rope_table_rows(args, too_large);
+    return status;
 }

@@ -36,27 +36,21 @@ static void on_result(void *user, const struct conf_result *r)
 }
 
 #ifdef WITH_BROKEN_KERNEL /* the test of this runner: it must fail */
-#include "conformance/broken/broken.h"
+#include "conformance/broken/mistake.h"
 
-const struct posenc_backend *broken_base;
-
-static const struct posenc_backend *find(const char *name)
+static struct subject find(const char *name)
 {
-    static struct posenc_backend backend;
-    broken_base = posenc_backend_find(name);
-    if (!broken_base)
-        return NULL;
-    backend = *broken_base;
-    backend.rope_half = rope_half_clobber;
-    return &backend;
+    const struct posenc_backend *base = posenc_backend_find(name);
+    return base ? *mistaken(mistake_find("rope_half_clobber"), base) : subject_library;
 }
 #else
-static const struct posenc_backend *find(const char *name) { return posenc_backend_find(name); }
+static struct subject find(const char *name) { return subject_of(posenc_backend_find(name)); }
 #endif
 
 static void check(enum posenc_kernel kernel, const char *name)
 {
-    const struct posenc_backend *backend = find(name);
+    const struct subject subject = find(name);
+    const struct posenc_backend *backend = subject.backend;
     cr_assert(backend, "%s is not in this build", name);
     if (posenc_backend_obstacle(backend))
         cr_skip_test("%s", posenc_backend_obstacle(backend));
@@ -71,7 +65,7 @@ static void check(enum posenc_kernel kernel, const char *name)
         cr_assert(vectors_load_pack(pack, &vectors, error) == 0, "%s", error);
     options.vectors = pack ? &vectors : NULL;
     options.kernels[kernel] = true;
-    size_t failed = conf_run(&backend, 1, &options, on_result, &failures);
+    size_t failed = conf_run_subject(&subject, &options, on_result, &failures);
     if (pack)
         vectors_free(&vectors);
     cr_assert(failed == 0, "%s on %s: %zu cases failed, the first of them:%s",

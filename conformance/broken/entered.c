@@ -1,0 +1,315 @@
+/*
+ * A kernel that was entered with a mistake: see mistake.h.  What the mistake's function is told
+ * of an element, a pair or a row is found out here.
+ */
+#include "mistake.h"
+
+#include "conformance/problem/storage.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What kernels have in common ---- */
+
+static struct parts parts_of(enum posenc_kernel kernel, union arguments *a)
+{
+    switch (kernel_signature(kernel)) {
+    case SIGNATURE_sinusoidal:
+        return (struct parts){ .out = &a->sinusoidal.out,
+                               .x = owned(&a->sinusoidal.x),
+                               .positions = &a->sinusoidal.positions,
+                               .freqs = a->sinusoidal.freqs,
+                               .input = a->sinusoidal.x.data ? a->sinusoidal.x.data
+                                                             : a->sinusoidal.positions.data,
+                               .x_scale = a->sinusoidal.x_scale };
+    case SIGNATURE_learned:
+        return (struct parts){ .out = &a->learned.out,
+                               .x = owned(&a->learned.x),
+                               .positions = &a->learned.positions,
+                               .input = a->learned.table.data,
+                               .x_scale = a->learned.x_scale };
+    case SIGNATURE_learned_grad:
+        return (struct parts){ .out = &a->learned_grad.out,
+                               .x = owned(&a->learned_grad.x),
+                               .positions = &a->learned_grad.positions,
+                               .input = a->learned_grad.x.data };
+    case SIGNATURE_rope_table:
+        return (struct parts){ .out = &a->rope_table.cos,
+                               .second = &a->rope_table.sin,
+                               .positions = &a->rope_table.positions,
+                               .freqs = a->rope_table.freqs,
+                               .input = a->rope_table.positions.data };
+    case SIGNATURE_rope:
+        return (struct parts){ .out = &a->rope.out,
+                               .x = owned(&a->rope.x),
+                               .terms = { owned(&a->rope.cos), owned(&a->rope.sin) },
+                               .positions = &a->rope.positions,
+                               .input = a->rope.cos.data };
+    case SIGNATURE_alibi:
+        return (struct parts){ .out = &a->alibi.out,
+                               .x = owned(&a->alibi.x),
+                               .input = a->alibi.slopes,
+                               .x_scale = a->alibi.x_scale };
+    case SIGNATURE_t5:
+        return (struct parts){ .out = &a->t5.out,
+                               .x = owned(&a->t5.x),
+                               .input = a->t5.table.data,
+                               .x_scale = a->t5.x_scale };
+    case SIGNATURE_distance:
+        return (struct parts){ .out = &a->distance.out,
+                               .x = owned(&a->distance.x),
+                               .input = a->distance.values.data,
+                               .x_scale = a->distance.x_scale };
+    case SIGNATURE_window:
+        return (struct parts){ .out = &a->window.out,
+                               .x = owned(&a->window.x),
+                               .input = a->window.index,
+                               .x_scale = a->window.x_scale };
+    case SIGNATURE_relative:
+        return (struct parts){ .out = &a->relative.out,
+                               .x = owned(&a->relative.x),
+                               .terms = { owned(&a->relative.c2p), owned(&a->relative.p2c) },
+                               .input = a->relative.index,
+                               .x_scale = a->relative.x_scale };
+    case SIGNATURE_relative_sum:
+        return (struct parts){ .out = &a->relative_sum.out,
+                               .x = owned(&a->relative_sum.x),
+                               .input = a->relative_sum.x.data };
+    }
+    return (struct parts){ NULL };
+}
+
+float *row_at(const struct posenc_tensor *t, int64_t b, int64_t i1, int64_t i2)
+{
+    return (float *)t->data + b * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
+}
+
+double position_on(const struct posenc_positions *p, int64_t b, int64_t t, int axis)
+{
+    const int64_t at = b * p->stride_batch + t * p->stride_token + axis * p->stride_axis;
+    return p->kind == POSENC_OFFSET          ? (double)(p->offset + t)
+           : p->kind == POSENC_POSITIONS_I32 ? (double)((const int32_t *)p->data)[at]
+           : p->kind == POSENC_POSITIONS_I64 ? (double)((const int64_t *)p->data)[at]
+                                             : (double)((const float *)p->data)[at];
+}
+
+void *enter_keep(struct entered *e, int64_t n, size_t size)
+{
+    e->kept = calloc((size_t)n + 1, size);
+    if (!e->kept)
+        exit(2);
+    return e->kept;
+}
+
+float other_last_bit(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits ^= 1u;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* ---- Other positions ---- */
+
+/* An array of each axis; times stay times. */
+static void change_positions(struct entered *e)
+{
+    struct posenc_positions *p = e->parts.positions;
+    const bool times = p->kind == POSENC_POSITIONS_F32;
+    const int axes = e->parts.second ? posenc_freqs_view(e->parts.freqs).n_axes : 1;
+    const int64_t tokens = e->parts.out->shape[1], all = e->parts.out->shape[0] * tokens;
+    int64_t *data = enter_keep(e, axes * all, sizeof *data);
+    for (int64_t k = 0; k < axes * all; k++) {
+        struct position at = { p, k % all / tokens, k % tokens, (int)(k / all), axes, 0.0 };
+        at.value = position_on(p, at.b, at.t, at.axis);
+        const double changed = mistake_now->position(&at);
+        if (times)
+            ((float *)data)[k] = (float)changed;
+        else
+            data[k] = (int64_t)changed;
+    }
+    *p = (struct posenc_positions){ .kind = times ? p->kind : POSENC_POSITIONS_I64,
+                                    .data = data,
+                                    .stride_batch = tokens,
+                                    .stride_token = 1,
+                                    .stride_axis = axes > 1 ? all : 0 };
+}
+
+/* ---- Tables: an edit of each pair ---- */
+
+/* Of a row of sines and cosines those of pair i, wherever its layout has them. */
+static void edit_sinusoidal(const struct pair *p, float *row)
+{
+    const enum posenc_layout layout = p->e->args.sinusoidal.layout;
+    const int64_t half = p->view.dim / 2,
+                  first = layout == POSENC_INTERLEAVED ? 2 * p->i : p->i;
+    float *const one = row + first,
+                 *other = layout == POSENC_INTERLEAVED ? one + 1 : one + half;
+    const bool swapped = layout == POSENC_COS_SIN;
+    mistake_now->pair(p, swapped ? one : other, swapped ? other : one);
+}
+
+static void edit_pairs(struct entered *e)
+{
+    const struct posenc_tensor *out = e->parts.out, *second = e->parts.second;
+    struct pair p = { .e = e, .view = posenc_freqs_view(e->parts.freqs) };
+    const int64_t pairs = second ? out->shape[3] : p.view.dim / 2;
+    for (p.b = 0; p.b < out->shape[0]; p.b++)
+        for (p.t = 0; p.t < out->shape[1]; p.t++)
+            for (p.i = pairs - 1; p.i >= 0; p.i--) {
+                float *row = row_at(out, p.b, p.t, 0);
+                p.time = position_on(e->parts.positions, p.b, p.t,
+                                     p.view.axis && second ? p.view.axis[p.i] : 0);
+                if (!second) {
+                    edit_sinusoidal(&p, row);
+                    continue;
+                }
+                p.cosines = row;
+                p.sines = row_at(second, p.b, p.t, 0);
+                mistake_now->pair(&p, row + p.i, row_at(second, p.b, p.t, 0) + p.i);
+            }
+}
+
+/* ---- Instead of the kernel ---- */
+
+static void each_element(struct entered *e)
+{
+    const struct posenc_tensor *out = e->parts.out, *x = e->parts.x;
+    struct place at = { .e = e };
+    for (at.b = 0; at.b < out->shape[0]; at.b++)
+        for (at.h = 0; at.h < out->shape[1]; at.h++)
+            for (at.i = 0; at.i < out->shape[2]; at.i++)
+                for (at.j = 0; at.j < out->shape[3]; at.j++) {
+                    const float value = mistake_now->element(&at);
+                    row_at(out, at.b, at.h, at.i)[at.j] =
+                        x->data
+                            ? fmaf(row_at(x, at.b, at.h, at.i)[at.j], e->parts.x_scale, value)
+                            : value;
+                }
+}
+
+/* What lies before and after the channels that turn is copied. */
+static void each_rotation(struct entered *e)
+{
+    const struct posenc_rope_args *a = &e->args.rope;
+    const int64_t from = a->rotary_offset, heads = a->out.shape[2], tokens = a->out.shape[1];
+    struct rotation r = { .half = a->cos.shape[1],
+                          .rest = a->out.shape[3] - from,
+                          .transpose = a->transpose,
+                          .stored = e->given->rope.out.dtype };
+    for (int64_t k = 0; k < a->out.shape[0] * tokens * heads; k++) {
+        const int64_t b = k / heads / tokens, t = k / heads % tokens;
+        const int64_t row = (int64_t)position_on(&a->positions, b, t, 0);
+        r.x = row_at(owned(&a->x), b, t, k % heads) + from;
+        r.out = row_at(&a->out, b, t, k % heads) + from;
+        r.cosines = storage_row(owned(&a->cos), row);
+        r.sines = storage_row(owned(&a->sin), row);
+        for (int64_t c = -from; c < r.rest; c++)
+            if (c < 0 || c >= 2 * r.half)
+                r.out[c] = r.x[c];
+        mistake_now->rotation(&r);
+    }
+}
+
+/* Row r of a gradient is the sum of the rows of x at position r. */
+static void each_gradient(struct entered *e)
+{
+    const struct posenc_learned_grad_args *a = &e->args.learned_grad;
+    const int64_t tokens = a->x.shape[1], all = a->x.shape[0] * tokens;
+    const float **rows = malloc((size_t)(all + 1) * sizeof *rows);
+    float *terms = enter_keep(e, all, sizeof *terms);
+    struct sum s = { .terms = terms, .onto = a->accumulate };
+    s.stored = e->given->learned_grad.x.dtype;
+    if (!rows)
+        exit(2);
+    for (int64_t r = 0; r < a->out.shape[0]; r++) {
+        float *out = storage_row(&a->out, r);
+        s.n = 0;
+        for (int64_t k = 0; k < all; k++)
+            if ((int64_t)position_on(&a->positions, k / tokens, k % tokens, 0) == r)
+                rows[s.n++] = row_at(owned(&a->x), k / tokens, k % tokens, 0);
+        for (int64_t c = 0; c < a->out.shape[1]; c++) {
+            for (int64_t k = 0; k < s.n; k++)
+                terms[k] = rows[k][c];
+            s.held = out[c];
+            out[c] = mistake_now->sum(&s);
+        }
+    }
+    free(rows);
+}
+
+/* Column c of a query is the sum of what it has for keys at that distance. */
+static void each_column(struct entered *e)
+{
+    const struct posenc_relative_sum_args *a = &e->args.relative_sum;
+    const int64_t keys = a->x.shape[3], queries = a->x.shape[2];
+    float *terms = enter_keep(e, keys, sizeof *terms);
+    struct sum s = { .terms = terms, .stored = e->given->relative_sum.x.dtype };
+    for (int64_t r = 0; r < storage_rows(&a->out); r++)
+        for (int64_t c = 0; c < a->out.shape[3]; c++) {
+            const float *x = storage_row(owned(&a->x), r);
+            float *out = (float *)storage_row(&a->out, r) + c;
+            s.n = 0;
+            s.held = *out;
+            for (int64_t j = 0; j < keys; j++)
+                if (a->index[r % queries - j + keys - 1] == c)
+                    terms[s.n++] = x[j];
+            *out = mistake_now->sum(&s);
+        }
+}
+
+/* ---- The kernel ---- */
+
+void enter_kernel(struct entered *e)
+{
+    switch (e->kernel) {
+#define POSENC_KERNEL(name, signature, ...)                                                    \
+    case POSENC_KERNEL_##name:                                                                 \
+        e->status = mistake_base->name(&e->args.signature);                                    \
+        break;
+#include <posenc_kernels.def>
+    case POSENC_KERNEL_COUNT:
+        break;
+    }
+}
+
+static void enter_or_replace(struct entered *e)
+{
+    if (mistake_now->around)
+        mistake_now->around(e);
+    else if (mistake_now->element)
+        each_element(e);
+    else if (mistake_now->rotation)
+        each_rotation(e);
+    else if (mistake_now->sum && kernel_on_scores(e->kernel))
+        each_column(e);
+    else if (mistake_now->sum)
+        each_gradient(e);
+    else
+        enter_kernel(e);
+}
+
+enum posenc_status enter(enum posenc_kernel kernel, const union arguments *args)
+{
+    const struct mistake *m = mistake_now;
+    struct entered e = { .kernel = kernel, .given = args, .args = *args };
+    e.parts = parts_of(kernel, &e.args);
+    mistake_made();
+    if (m->pair || m->element || m->rotation || m->sum || m->store || m->load)
+        in_f32_open(&e);
+    if (m->position)
+        change_positions(&e);
+    if (m->arguments)
+        m->arguments(&e);
+    enter_or_replace(&e);
+    if (m->pair)
+        edit_pairs(&e);
+    if (m->after)
+        m->after(&e);
+    in_f32_close(&e);
+    posenc_freqs_destroy(e.freqs);
+    free(e.kept);
+    return e.status;
+}
