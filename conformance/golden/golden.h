@@ -39,18 +39,11 @@ int reference_axis(const struct posenc_freqs_spec *spec, int64_t i);
 void reference_omega(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i);
 void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *numerator,
                         long *denominator);
-/* Ends of YaRN's ramp in pairs; longrope's factor in force; whether proportional scaling leaves
- * a pair at rest. */
-void reference_yarn_range(mpfr_t low, mpfr_t high, const struct posenc_freqs_spec *spec);
-double reference_longrope_factor(const struct posenc_freqs_spec *spec, int64_t i);
-bool reference_rests(const struct posenc_freqs_spec *spec, int64_t i);
-
 /* Profiles hf_f32 and torch_exp_f32: a frequency.  Every f32 profile: an angle. */
 double reference_inv_freq(const struct posenc_freqs_spec *spec, int64_t i);
 double reference_angle(const struct reference_plan *plan, int64_t pair, double position);
-/* Profile ggml_f32: fills plan->ggml; the factor of YaRN's cosines. */
+/* Profile ggml_f32: fills plan->ggml. */
 void reference_ggml_init(struct reference_plan *plan);
-double reference_ggml_magnitude(const struct posenc_freqs_spec *spec);
 
 /* The f64 rounded to odd of a value whose further digits, if it is not exact, are unknown. */
 double round_to_odd(const mpfr_t value, bool exact);

@@ -41,7 +41,7 @@ void oracle_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *t
 /* Which of a token's positions turns pair i. */
 int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i);
 
-/* Profile ggml_f32: what the angles of its pairs are made of, and m of YaRN's cosines. */
+/* Profile ggml_f32: what the angles of its pairs are made of. */
 struct oracle_ggml {
     float theta_scale, freq_scale;
 };
@@ -49,7 +49,6 @@ struct oracle_ggml {
  * e = (((position * theta_scale) * theta_scale) ... i times) / divisor. */
 struct oracle_ggml oracle_ggml(const struct posenc_freqs_spec *spec, int64_t n, float *divisor,
                                float *kept);
-double oracle_ggml_magnitude(const struct posenc_freqs_spec *spec);
 
 /* sin and cos of 2 pi position turn (profile exact), as f64 rounded to odd. */
 void oracle_sincos_turn(const uint64_t turn[3], int64_t position, double *sine, double *cosine);

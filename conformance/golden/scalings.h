@@ -1,0 +1,24 @@
+/*
+ * Scaling families by MPFR: a row of functions for each, in scalings.c.
+ */
+#ifndef POSENC_GOLDEN_SCALINGS_H
+#define POSENC_GOLDEN_SCALINGS_H
+
+#include "golden.h"
+
+/* NULL: the family changes nothing there. */
+struct reference_scaling {
+    /* Theta, and what it is multiplied by to the power of dim/(dim-2) in Python's floats. */
+    void (*theta)(mpfr_t theta, const struct posenc_freqs_spec *spec);
+    double (*python_stretch)(const struct posenc_freqs_spec *spec);
+    /* Whether pair i has frequency 0; else its frequency, and hf_f32's from theta^(2i/dim). */
+    bool (*rests)(const struct posenc_freqs_spec *spec, int64_t i);
+    void (*omega)(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i);
+    double (*inv_freq)(const struct posenc_freqs_spec *spec, int64_t i, double power);
+    /* Profile ggml_f32: plan->ggml, where nothing is scaled yet. */
+    void (*ggml)(struct reference_plan *plan);
+    double (*attention)(const struct posenc_freqs_spec *spec);
+};
+const struct reference_scaling *reference_scaling(const struct posenc_freqs_spec *spec);
+
+#endif

@@ -1,0 +1,332 @@
+/*
+ * Scaling families as the oracle sees them, each with its steps in the profiles that have it: exact in
+ * 256 bits, hf_f32 and ggml_f32 one rounding after the other (freqs.c, ggml.c).
+ *
+ * References: Peng et al. 2309.00071 (YaRN) section 3.2 and appendix A; Hugging Face transformers,
+ * modeling_rope_utils.py; ggml.c ggml_rope_yarn_corr_dims, ops.cpp rope_yarn; Ding et al. 2402.13753.
+ */
+#include "scalings.h"
+
+#include <math.h>
+
+/* ---- linear ---- */
+
+static struct big divided(const struct family *family, int64_t i, struct big omega)
+{
+    (void)i;
+    return big_divide(omega, big_double(family->spec->factor));
+}
+
+static float divided_f32(const struct family *family, int64_t i, float power)
+{
+    const float inv_freq = 1.0f / power;
+    (void)i;
+    return inv_freq / (float)family->spec->factor;
+}
+
+static void divided_ggml(const struct posenc_freqs_spec *spec, int64_t n,
+                         struct oracle_ggml *ggml, float *divisor, float *kept)
+{
+    (void)n, (void)divisor, (void)kept;
+    ggml->freq_scale = 1.0f / (float)spec->factor;
+}
+
+/* ---- llama3 ---- */
+
+static struct big llama3_exact(const struct family *family, int64_t i, struct big omega)
+{
+    const struct posenc_freqs_spec *spec = family->spec;
+    (void)i;
+    const struct big context = big_double(spec->original_max_position_embeddings);
+    const struct big low = big_double(spec->low_freq_factor);
+    const struct big high = big_double(spec->high_freq_factor);
+    /* How often the original context holds the wavelength, L / lambda. */
+    const struct big turns = big_multiply(context, big_divide(omega, two_pi()));
+    const struct big scaled = big_divide(omega, big_double(spec->factor));
+    if (big_compare(turns, low) < 0)
+        return scaled;
+    if (big_compare(turns, high) > 0 || big_compare(low, high) == 0)
+        return omega;
+    const struct big smooth = big_divide(big_subtract(turns, low), big_subtract(high, low));
+    return big_add(big_multiply(big_subtract(big_integer(1), smooth), scaled),
+                   big_multiply(smooth, omega));
+}
+
+static float llama3_f32(const struct family *family, int64_t i, float power)
+{
+    const struct posenc_freqs_spec *spec = family->spec;
+    const float inv_freq = 1.0f / power;
+    (void)i;
+    const double context = spec->original_max_position_embeddings;
+    const float factor = (float)spec->factor;
+    const float longest = (float)(context / spec->low_freq_factor);
+    const float shortest = (float)(context / spec->high_freq_factor);
+    const float reciprocal = 1.0f / inv_freq;
+    const float wavelength = reciprocal * (float)6.283185307179586;
+    if (wavelength > longest)
+        return inv_freq / factor;
+    if (wavelength < shortest || spec->low_freq_factor == spec->high_freq_factor)
+        return inv_freq;
+    const float frequency = 1.0f / wavelength;
+    const float turns = frequency * (float)context;
+    const float above = turns - (float)spec->low_freq_factor;
+    const float smooth = above / (float)(spec->high_freq_factor - spec->low_freq_factor);
+    const float rest = 1.0f - smooth;
+    const float interpolated = rest * inv_freq / factor;
+    const float kept = smooth * inv_freq;
+    return interpolated + kept;
+}
+
+/* llama3's factor of a pair: with the wavelength's place between the two limits, from scratch. */
+static float llama3_factor(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    const struct big log_theta = big_log(big_double(spec->rope_theta));
+    const struct big power = big_divide(big_integer(-2 * i), big_integer(spec->dim));
+    const struct big omega = big_exp(big_multiply(power, log_theta));
+    const struct big turns = big_divide(
+        big_multiply(omega, big_double(spec->original_max_position_embeddings)), two_pi());
+    const struct big low = big_double(spec->low_freq_factor),
+                     high = big_double(spec->high_freq_factor);
+    if (big_compare(turns, low) < 0)
+        return (float)spec->factor;
+    if (big_compare(turns, high) > 0 || big_compare(low, high) == 0)
+        return 1.0f;
+    const struct big one = big_integer(1);
+    const struct big smooth = big_divide(big_subtract(turns, low), big_subtract(high, low));
+    const struct big slower = big_divide(big_subtract(one, smooth), big_double(spec->factor));
+    return big_to_float(big_divide(one, big_add(slower, smooth)));
+}
+
+static void llama3_ggml(const struct posenc_freqs_spec *spec, int64_t n,
+                        struct oracle_ggml *ggml, float *divisor, float *kept)
+{
+    (void)ggml, (void)kept;
+    for (int64_t i = 0; i < n; i++)
+        divisor[i] = llama3_factor(spec, i);
+}
+
+/* ---- yarn ---- */
+
+/* The pair whose wavelength fits `rotations` times into the original context. */
+static struct big yarn_pair(const struct family *family, double rotations)
+{
+    const struct posenc_freqs_spec *spec = family->spec;
+    const struct big span = big_multiply(two_pi(), big_double(rotations));
+    const struct big context = big_double(spec->original_max_position_embeddings);
+    const struct big numerator =
+        big_multiply(big_integer(spec->dim), big_log(big_divide(context, span)));
+    return big_divide(numerator, big_multiply(big_integer(2), family->log_theta));
+}
+
+static void yarn_range(struct family *family)
+{
+    const struct posenc_freqs_spec *spec = family->spec;
+    struct big low = yarn_pair(family, spec->beta_fast);
+    struct big high = yarn_pair(family, spec->beta_slow);
+    if (spec->truncate) {
+        low = big_integer(big_floor(low));
+        high = big_integer(-big_floor(big_negate(high)));
+    }
+    const struct big zero = big_integer(0), last = big_integer(spec->dim - 1);
+    low = big_compare(low, zero) < 0 ? zero : low;
+    high = big_compare(high, last) > 0 ? last : high;
+    family->low = big_to_double(low);
+    family->high = big_to_double(high);
+    if (big_compare(low, high) == 0) {
+        high = big_add(high, big_divide(big_integer(1), big_integer(1000)));
+        family->high += 0.001;
+    }
+    family->yarn_low = low;
+    family->yarn_high = high;
+}
+
+static struct big yarn_exact(const struct family *family, int64_t i, struct big omega)
+{
+    const struct big zero = big_integer(0), one = big_integer(1);
+    struct big ramp = big_divide(big_subtract(big_integer(i), family->yarn_low),
+                                 big_subtract(family->yarn_high, family->yarn_low));
+    ramp = big_compare(ramp, zero) < 0 ? zero : big_compare(ramp, one) > 0 ? one : ramp;
+    const struct big scaled = big_divide(omega, big_double(family->spec->factor));
+    return big_add(big_multiply(scaled, ramp), big_multiply(omega, big_subtract(one, ramp)));
+}
+
+static float yarn_f32(const struct family *family, int64_t i, float power)
+{
+    const float extrapolation = 1.0f / power;
+    const float scaled_power = (float)family->spec->factor * power;
+    const float interpolation = 1.0f / scaled_power;
+    const float distance = (float)i - (float)family->low;
+    float ramp = distance / (float)(family->high - family->low);
+    ramp = ramp < 0.0f ? 0.0f : ramp > 1.0f ? 1.0f : ramp;
+    const float keep = 1.0f - ramp;
+    const float left = interpolation * (1.0f - keep);
+    const float right = extrapolation * keep;
+    return left + right;
+}
+
+static float log_f32(float x) { return big_to_float(big_log(big_double((double)x))); }
+
+/* Index of the pair that turns n_rot times within the original context. */
+static float corr_dim(const struct posenc_freqs_spec *spec, float n_rot)
+{
+    const float pi = 0x1.921fb6p+1f;
+    const float context = (float)spec->original_max_position_embeddings;
+    float two_pi_n = n_rot * 2.0f;
+    two_pi_n = two_pi_n * pi;
+    const float ratio = context / two_pi_n;
+    const float scaled = (float)spec->dim * log_f32(ratio);
+    const float twice = 2.0f * log_f32((float)spec->rope_theta);
+    return scaled / twice;
+}
+
+static void yarn_ggml(const struct posenc_freqs_spec *spec, int64_t n, struct oracle_ggml *ggml,
+                      float *divisor, float *kept)
+{
+    float start = floorf(corr_dim(spec, (float)spec->beta_fast));
+    float end = ceilf(corr_dim(spec, (float)spec->beta_slow));
+    (void)divisor;
+    ggml->freq_scale = 1.0f / (float)spec->factor;
+    start = start > 0.0f ? start : 0.0f;
+    end = end < (float)(spec->dim - 1) ? end : (float)(spec->dim - 1);
+    const float range = end - start > 0.001f ? end - start : 0.001f;
+    for (int64_t i = 0; i < n; i++) {
+        float y = ((float)i - start) / range;
+        y = y > 0.0f ? y : 0.0f;
+        y = y < 1.0f ? y : 1.0f;
+        kept[i] = 1.0f - y;
+    }
+}
+
+/* 0.1 mscale ln f + 1, and 1 for f <= 1. */
+static struct big yarn_magnitude(double factor, double mscale)
+{
+    if (factor <= 1.0)
+        return big_integer(1);
+    const struct big tenth = big_divide(big_double(mscale), big_integer(10));
+    return big_add(big_multiply(tenth, big_log(big_double(factor))), big_integer(1));
+}
+
+/* What ggml multiplies cosines by. */
+static double ggml_magnitude(const struct posenc_freqs_spec *spec)
+{
+    const float freq_scale = 1.0f / (float)spec->factor;
+    const float tenth = 0.1f * log_f32(1.0f / freq_scale);
+    return (double)(1.0f + tenth);
+}
+
+static double yarn_attention(const struct posenc_freqs_spec *spec)
+{
+    const bool both = spec->mscale != 0 && spec->mscale_all_dim != 0;
+    if (!both)
+        return spec->profile == POSENC_GGML_F32
+                   ? ggml_magnitude(spec)
+                   : big_to_double(yarn_magnitude(spec->factor, 1.0));
+    return big_to_double(big_divide(yarn_magnitude(spec->factor, spec->mscale),
+                                    yarn_magnitude(spec->factor, spec->mscale_all_dim)));
+}
+
+/* ---- ntk and dynamic: a power of this is a factor of theta ---- */
+
+static struct big ntk_base(const struct posenc_freqs_spec *spec)
+{
+    return big_double(spec->factor);
+}
+
+static double ntk_python(const struct posenc_freqs_spec *spec) { return spec->factor; }
+
+/* factor s/M - (factor - 1) with s no shorter than the model's own length M. */
+static struct big dynamic_base(const struct posenc_freqs_spec *spec)
+{
+    const struct big factor = big_double(spec->factor), one = big_integer(1);
+    const struct big own = big_double(spec->max_position_embeddings);
+    const struct big now = big_integer(spec->seq_len);
+    if (big_compare(now, own) <= 0)
+        return one;
+    return big_subtract(big_multiply(factor, big_divide(now, own)), big_subtract(factor, one));
+}
+
+static double dynamic_python(const struct posenc_freqs_spec *spec)
+{
+    double length = (double)spec->seq_len;
+    if (length < spec->max_position_embeddings)
+        length = spec->max_position_embeddings;
+    const double times = spec->factor * length / spec->max_position_embeddings;
+    return times - (spec->factor - 1.0);
+}
+
+/* ---- longrope ---- */
+
+/* LongRoPE's factor of a pair: the long ones once the sequence exceeds the original context. */
+static double longrope_factor(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    return (double)spec->seq_len <= spec->original_max_position_embeddings
+               ? spec->short_factor[i]
+               : spec->long_factor[i];
+}
+
+static struct big longrope(const struct family *family, int64_t i, struct big omega)
+{
+    return big_divide(omega, big_double(longrope_factor(family->spec, i)));
+}
+
+static float longrope_f32(const struct family *family, int64_t i, float power)
+{
+    const float longer = (float)longrope_factor(family->spec, i) * power;
+    return 1.0f / longer;
+}
+
+static void longrope_ggml(const struct posenc_freqs_spec *spec, int64_t n,
+                          struct oracle_ggml *ggml, float *divisor, float *kept)
+{
+    (void)ggml, (void)kept;
+    for (int64_t i = 0; i < n; i++)
+        divisor[i] = (float)longrope_factor(spec, i);
+}
+
+/* sqrt(1 + ln f / ln L), the root as half the logarithm. */
+static double longrope_attention(const struct posenc_freqs_spec *spec)
+{
+    const struct big ratio =
+        big_divide(big_log(big_double(spec->factor)),
+                   big_log(big_double(spec->original_max_position_embeddings)));
+    const struct big log_square = big_log(big_add(big_integer(1), ratio));
+    return big_to_double(big_exp(big_divide(log_square, big_integer(2))));
+}
+
+/* ---- proportional ---- */
+
+/* int(share * dim // 2) pairs turn. */
+static bool beyond_share(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    return (double)(i + 1) > floor(spec->partial_rotary_factor * (double)spec->dim / 2.0);
+}
+
+/* ---- The list ---- */
+
+const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec)
+{
+    static const struct scaling_rule rules[] = {
+        [POSENC_SCALING_NONE] = { .omega = NULL },
+        [POSENC_SCALING_LINEAR] = { .omega = divided,
+                                    .inv_freq = divided_f32,
+                                    .ggml = divided_ggml },
+        [POSENC_SCALING_LLAMA3] = { .omega = llama3_exact,
+                                    .inv_freq = llama3_f32,
+                                    .ggml = llama3_ggml },
+        [POSENC_SCALING_YARN] = { .prepare = yarn_range,
+                                  .omega = yarn_exact,
+                                  .inv_freq = yarn_f32,
+                                  .ggml = yarn_ggml,
+                                  .attention = yarn_attention },
+        [POSENC_SCALING_DYNAMIC] = { .base = dynamic_base, .python_base = dynamic_python },
+        [POSENC_SCALING_NTK] = { .base = ntk_base, .python_base = ntk_python },
+        [POSENC_SCALING_LONGROPE] = { .omega = longrope,
+                                      .inv_freq = longrope_f32,
+                                      .ggml = longrope_ggml,
+                                      .attention = longrope_attention },
+        [POSENC_SCALING_PROPORTIONAL] = { .rests = beyond_share,
+                                          .omega = divided,
+                                          .inv_freq = divided_f32 },
+    };
+    return &rules[spec->scaling];
+}

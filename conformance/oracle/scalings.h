@@ -1,0 +1,40 @@
+/*
+ * Scaling families as the oracle sees them: a row of functions for each, in scalings.c.
+ */
+#ifndef POSENC_ORACLE_SCALINGS_H
+#define POSENC_ORACLE_SCALINGS_H
+
+#include "fixed.h"
+#include "oracle.h"
+
+/* What every pair of a plan shares. */
+struct family {
+    const struct posenc_freqs_spec *spec;
+    struct big log_theta;
+    struct big log_theta_f32;       /* of the base as the f32 profiles round it */
+    struct big yarn_low, yarn_high; /* correction range in pair indices */
+    double low, high;               /* the same as Python has it, in f64 */
+};
+
+/* NULL: the family changes nothing there. */
+struct scaling_rule {
+    /* What theta is multiplied by to the power of dim/(dim-2), and in Python's floats. */
+    struct big (*base)(const struct posenc_freqs_spec *spec);
+    double (*python_base)(const struct posenc_freqs_spec *spec);
+    void (*prepare)(struct family *family);
+    /* Whether pair i has frequency 0. */
+    bool (*rests)(const struct posenc_freqs_spec *spec, int64_t i);
+    /* From theta^(-2i/dim), and in hf_f32 from theta^(2i/dim). */
+    struct big (*omega)(const struct family *family, int64_t i, struct big omega);
+    float (*inv_freq)(const struct family *family, int64_t i, float power);
+    /* ggml_f32: changes what is 1, 1, and for n pairs 1 and 0. */
+    void (*ggml)(const struct posenc_freqs_spec *spec, int64_t n, struct oracle_ggml *ggml,
+                 float *divisor, float *kept);
+    double (*attention)(const struct posenc_freqs_spec *spec);
+};
+const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec);
+
+struct big two_pi(void);
+struct family family_of(const struct posenc_freqs_spec *spec);
+
+#endif
