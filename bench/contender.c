@@ -2,43 +2,16 @@
  * What a call's roof reads and writes, and how a team runs either.
  */
 #include "contender.h"
+#include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 #include "slice.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- The field ---- */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static const struct posenc_tensor *activations(const struct call *call)
-{
-    switch (kernel_signature(call->problem.kernel)) {
-    case SIGNATURE_sinusoidal:
-        return owned(&call->args.sinusoidal.x);
-    case SIGNATURE_learned:
-        return owned(&call->args.learned.x);
-    case SIGNATURE_rope:
-        return owned(&call->args.rope.x);
-    case SIGNATURE_alibi:
-        return owned(&call->args.alibi.x);
-    case SIGNATURE_t5:
-        return owned(&call->args.t5.x);
-    case SIGNATURE_learned_grad:
-        return owned(&call->args.learned_grad.x);
-    case SIGNATURE_distance:
-        return owned(&call->args.distance.x);
-    case SIGNATURE_window:
-        return owned(&call->args.window.x);
-    case SIGNATURE_relative:
-        return owned(&call->args.relative.x);
-    case SIGNATURE_relative_sum:
-        return owned(&call->args.relative_sum.x);
-    case SIGNATURE_rope_table:
-        break;
-    }
-    return NULL;
-}
 
 static struct stream stream_of(const struct posenc_tensor *t, int64_t elements)
 {
@@ -54,45 +27,25 @@ static int64_t elements_of(const struct posenc_tensor *t)
     return n;
 }
 
-/* What a call reads beside its activations and problem_bytes counts: at most two streams. */
+/* What a call reads beside its activations and problem_bytes counts, but for integers: at most
+ * two streams. */
 static int other_streams(const struct call *call, struct stream *list)
 {
     const struct problem *p = &call->problem;
-    const struct posenc_relative_args *terms = &call->args.relative;
-    int64_t per_query = least(p->keys, call->columns),
-            per_key = least(p->queries, call->columns);
     int n = 0;
-    switch (kernel_signature(p->kernel)) {
-    case SIGNATURE_learned:
-        list[n++] = (struct stream){ call->args.learned.table.data,
-                                     least(p->tokens, p->rows) * p->dim };
-        break;
-    case SIGNATURE_distance:
-        list[n++] = stream_of(owned(&call->args.distance.values),
-                              elements_of(owned(&call->args.distance.values)));
-        break;
-    case SIGNATURE_window:
-        list[n++] = stream_of(owned(&call->args.window.table),
-                              elements_of(owned(&call->args.window.table)));
-        break;
-    case SIGNATURE_relative:
-        if (terms->c2p.data != NULL)
-            list[n++] =
-                stream_of(owned(&terms->c2p), p->batch * p->heads * p->queries * per_query);
-        if (terms->p2c.data != NULL)
-            list[n++] = stream_of(owned(&terms->p2c), p->batch * p->heads * p->keys * per_key);
-        break;
-    default:
-        break;
-    }
+    for (EACH_TENSOR(row, signature_of(p->kernel)))
+        if (row->role == ROLE_INPUT && row->form == FORM_TENSOR && row->moved &&
+            tensor_present(p, row))
+            list[n++] = stream_of(call_argument((struct call *)(uintptr_t)call, row),
+                                  row->moved(p, row));
     return n;
 }
 
 /* Which streams the roof has: those of the call, in its own tensors. */
 static void choose_roof(struct field *field)
 {
-    const struct call *call = field->call;
-    const struct posenc_tensor *x = activations(call);
+    struct call *call = field->call;
+    const struct posenc_tensor *x = call_x(call);
     struct stream reads[3] = { { NULL, 0 } };
     int n = 0;
     for (int o = 0; o < call->n_outputs; o++) {
@@ -155,31 +108,10 @@ void call_settle(struct call *call)
 {
     if (!call->problem.in_place || call->x == NULL)
         return;
-    switch (kernel_signature(call->problem.kernel)) {
-    case SIGNATURE_sinusoidal:
-        call->args.sinusoidal.x_scale = 1.0f;
-        break;
-    case SIGNATURE_learned:
-        call->args.learned.x_scale = 1.0f;
-        break;
-    case SIGNATURE_alibi:
-        call->args.alibi.x_scale = 1.0f;
-        break;
-    case SIGNATURE_t5:
-        call->args.t5.x_scale = 1.0f;
-        break;
-    case SIGNATURE_distance:
-        call->args.distance.x_scale = 1.0f;
-        break;
-    case SIGNATURE_window:
-        call->args.window.x_scale = 1.0f;
-        break;
-    case SIGNATURE_relative:
-        call->args.relative.x_scale = 1.0f;
-        break;
-    default:
-        break;
-    }
+    const size_t at = signature_argument(signature_of(call->problem.kernel), MEMBER(x_scale));
+    const float one = 1.0f;
+    if (at)
+        memcpy((char *)&call->args + at, &one, sizeof one);
 }
 
 /* ---- Contenders ---- */

@@ -1,31 +1,14 @@
 /*
  * Shapes by footprint: for each kernel a realistic shape, made longer until it fills half of a
- * cache, or memory well beyond the last one.
- *
- *   sinusoidal, sinusoidal_add   dim 512 (Vaswani et al. 1706.03762), the latter out of place
- *   learned_add                  dim 768 (GPT-2, BERT), out of place
- *   rope_table                   rotary_dim 128
- *   rope_half, rope_interleaved  32 heads of 128 channels (Llama), in place
- *   alibi, alibi_add             32 heads, causal (BLOOM, MPT); contexts up to 2048, scores
- *                                in place
- *   t5_bias, t5_bias_add         16 heads, 32 buckets (T5); contexts up to 2048, scores
- *                                in place
- *   learned_grad                 dim 768, a row for each token
- *   distance_bias, ..._add       16 heads (KERPLE); contexts up to 2048, scores in place
- *   window_bias, ..._add         windows of 7 x 7, 12 heads (Swin), as many windows as fit; the
- *   bias
- *                                alone has none, and more heads
- *   relative_bias, ..._add       12 heads, 256 buckets to 512, both terms (DeBERTa v3);
- *   contexts up
- *                                to 512
- *   relative_sum                 8 heads, distances to 16 (Shaw)
+ * cache, or memory well beyond the last one. The shapes are those of the
+ * signatures.
  *
  * The bytes are those of the type the activations are stored in; learned tables are f32.
  * In-place sums use x_scale 1, see call_settle() in contender.h.
  */
 #define _GNU_SOURCE
 #include "bench.h"
-#include "conformance/problem/storage.h"
+#include "conformance/problem/signature.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,137 +156,21 @@ static void footprints(struct footprint list[FOOTPRINTS])
     list[3] = (struct footprint){ "dram", "DRAM", dram <= physical_memory() / 8 ? dram : 0 };
 }
 
-static int64_t at_least_one(size_t n) { return n > 0 ? (int64_t)n : 1; }
-
-/* [heads, queries, keys] of about `elements`: one query of a short context, else rows
- * of 2048. */
-static void fill_scores(struct problem *p, size_t elements)
-{
-    size_t per_head = elements / (size_t)p->heads;
-    p->keys = at_least_one(least(per_head, 2048));
-    p->queries = at_least_one(per_head / (size_t)p->keys);
-    p->query_offset = p->keys > p->queries ? p->keys - p->queries : 0;
-    p->batch = 1;
-    p->in_place = kernel_in_place(p->kernel) && kernel_takes_x(p->kernel);
-}
-
-/* Scores and values by distance, which are f32: as many queries as keys, up to 2048 of those.
- */
-static void fill_distances(struct problem *p, size_t bytes)
-{
-    size_t per_head = bytes / (size_t)p->heads, item = storage_size(p->dtype), keys = 1;
-    while (keys < 2048 && (keys + 1) * ((keys + 1) * item + 2 * sizeof(float)) <= per_head)
-        keys++;
-    size_t values = sizeof(float) * keys;
-    p->keys = (int64_t)keys;
-    p->queries = at_least_one((per_head > values ? per_head - values : 0) /
-                              (keys * item + sizeof(float)));
-    p->query_offset = 0;
-    p->in_place = kernel_takes_x(p->kernel);
-}
-
-/* Windows of 49 tokens: as many as fit, of twelve heads where that is not too much; of a bias
- * alone, which has no batch, as many heads. */
-static void fill_windows(struct problem *p, size_t bytes)
-{
-    enum { SIDE = 7, TOKENS = SIDE * SIDE, HEADS = 12 };
-    p->window_height = p->window_width = SIDE;
-    size_t head = TOKENS * TOKENS * storage_size(p->dtype);
-    size_t table = sizeof(float) * (size_t)problem_rows(p), index = 4 * TOKENS * TOKENS;
-    size_t rest = bytes > index ? bytes - index : 0;
-    bool alone = !kernel_takes_x(p->kernel);
-    p->queries = p->keys = TOKENS;
-    p->heads = alone                           ? at_least_one(rest / (head + table))
-               : HEADS * (head + table) < rest ? HEADS
-                                               : 1;
-    p->heads = p->heads < 65536 ? p->heads : 65536;
-    rest -= least(rest, table * (size_t)p->heads);
-    p->batch = alone ? 1 : at_least_one(rest / (head * (size_t)p->heads));
-    p->in_place = !alone;
-}
-
-/* Scores and both terms, each about a third of the elements. */
-static void fill_terms(struct problem *p, size_t elements)
-{
-    enum { CONTEXT = 512 };
-    size_t per_head = elements / 3 / (size_t)p->heads, side = 1;
-    while (side < CONTEXT && (side + 1) * (side + 1) <= per_head)
-        side++;
-    p->queries = p->keys = (int64_t)side;
-    p->query_offset = 0;
-    p->batch = at_least_one(per_head / (side * side));
-    p->in_place = kernel_takes_x(p->kernel);
-}
-
 static struct problem shape_for(enum posenc_kernel kernel, enum posenc_dtype dtype,
                                 enum posenc_profile profile, size_t bytes)
 {
     struct problem p = problem_default(kernel);
-    size_t item = storage_size(dtype), elements = bytes / item;
-    size_t tensors = 1; /* of activations in the working set */
     p.dtype = dtype;
-    switch (kernel_signature(kernel)) {
-    case SIGNATURE_sinusoidal:
-        tensors = kernel_takes_x(kernel) ? 2 : 1;
-        p.freqs.dim = 512;
+    if (kernel_has_plan(kernel))
         p.freqs.profile = profile;
-        p.tokens = at_least_one(elements / (512 * tensors));
-        break;
-    case SIGNATURE_learned:
-        p.dim = 768;
-        p.tokens = p.rows = at_least_one(bytes / (768 * (2 * item + sizeof(float))));
-        break;
-    case SIGNATURE_learned_grad:
-        p.dim = 768;
-        p.tokens = p.rows = at_least_one(bytes / (768 * (item + sizeof(float))));
-        break;
-    case SIGNATURE_rope_table:
-        p.freqs.dim = 128;
-        p.freqs.profile = profile;
-        p.tokens = at_least_one(elements / 128);
-        break;
-    case SIGNATURE_rope:
-        p.heads = 32;
-        p.dim = p.rotary_dim = 128;
-        p.tokens = p.rows = at_least_one(elements / (32 * 128));
-        p.in_place = true;
-        break;
-    case SIGNATURE_alibi:
-        p.heads = 32;
-        p.causal = true;
-        fill_scores(&p, elements);
-        break;
-    case SIGNATURE_t5:
-        p.heads = 16;
-        fill_scores(&p, elements);
-        break;
-    case SIGNATURE_distance:
-        p.heads = 16;
-        fill_distances(&p, bytes);
-        break;
-    case SIGNATURE_window:
-        fill_windows(&p, bytes);
-        break;
-    case SIGNATURE_relative:
-        p.heads = 12;
-        p.num_buckets = 256;
-        p.max_distance = 512;
-        fill_terms(&p, elements);
-        break;
-    case SIGNATURE_relative_sum:
-        p.heads = 8;
-        p.max_distance = 16;
-        fill_scores(&p, elements);
-        break;
-    }
+    signature_of(kernel)->footprint(&p, bytes);
     return p;
 }
 
 /* Whether a kernel forms angles: then it is timed for each profile, tables with both. */
 static const char *profile_name(enum posenc_kernel kernel, enum posenc_profile profile)
 {
-    enum signature signature = kernel_signature(kernel);
-    if (signature != SIGNATURE_sinusoidal && signature != SIGNATURE_rope_table)
+    if (!kernel_has_plan(kernel))
         return profile == POSENC_EXACT ? "given" : NULL;
     if (profile == POSENC_EXACT)
         return "exact";

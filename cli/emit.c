@@ -170,7 +170,7 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
 /* The profile of a bench case: of its frequencies where it has some, else tables are given. */
 static const char *bench_profile(const struct problem *p)
 {
-    enum signature s = kernel_signature(p->kernel);
+    enum signature_id s = kernel_signature(p->kernel);
     if (s != SIGNATURE_sinusoidal && s != SIGNATURE_rope_table)
         return "given";
     return profile_names[p->freqs.profile];

@@ -22,7 +22,7 @@ static int take_model(const struct cli *cli, enum posenc_kernel kernel, struct m
     if (spec_load_model(cli, model) != EXIT_FINE) {
         return EXIT_USAGE;
     }
-    enum signature wanted = kernel_signature(kernel);
+    enum signature_id wanted = kernel_signature(kernel);
     for (size_t i = 0; i < model->n_cases; i++) {
         if (kernel_signature(model->cases[i].problem.kernel) == wanted) {
             *problem = &model->cases[i].problem;

@@ -444,7 +444,7 @@ void describe_place(const struct call *call, int o, int64_t r, int64_t column, c
     const struct posenc_tensor *t = &call->outputs[o].tensor;
     int64_t i2 = r % t->shape[2], i1 = r / t->shape[2] % t->shape[1],
             i0 = r / t->shape[2] / t->shape[1];
-    enum signature s = kernel_signature(p->kernel);
+    enum signature_id s = kernel_signature(p->kernel);
     if (kernel_on_scores(p->kernel)) {
         snprintf(text, size, "batch %" PRId64 " head %" PRId64 " query %" PRId64 " %s %" PRId64,
                  i0, i1, i2, s == SIGNATURE_relative_sum ? "column" : "key", column);

@@ -12,8 +12,7 @@
 
 static const char *profile_of(enum posenc_kernel kernel)
 {
-    enum signature s = kernel_signature(kernel);
-    return s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table ? "exact" : "given";
+    return kernel_has_plan(kernel) ? "exact" : "given";
 }
 
 void tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
@@ -122,7 +121,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *text, const c
     text->room -= used;
 }
 
-static void describe_tokens(struct text *text, const struct problem *p, enum signature s)
+static void describe_tokens(struct text *text, const struct problem *p, enum signature_id s)
 {
     bool planned = kernel_has_plan(p->kernel);
     add(text, "batch %lld tokens %lld dim %lld first %lld kind %d", (long long)p->batch,
@@ -139,7 +138,7 @@ static void describe_tokens(struct text *text, const struct problem *p, enum sig
     add(text, "%s%s", p->transpose ? " transpose" : "", p->accumulate ? " accumulate" : "");
 }
 
-static void describe_scores(struct text *text, const struct problem *p, enum signature s)
+static void describe_scores(struct text *text, const struct problem *p, enum signature_id s)
 {
     add(text, "batch %lld heads %lld", (long long)p->batch, (long long)p->heads);
     if (s == SIGNATURE_window) {
@@ -159,7 +158,7 @@ static void describe_scores(struct text *text, const struct problem *p, enum sig
 void problem_describe(const struct problem *p, char *text, size_t size)
 {
     struct text to = { text, size };
-    const enum signature s = kernel_signature(p->kernel);
+    const enum signature_id s = kernel_signature(p->kernel);
     if (kernel_on_scores(p->kernel))
         describe_scores(&to, p, s);
     else
@@ -185,71 +184,6 @@ float of_bits(uint32_t bits)
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
-}
-
-struct posenc_tensor *call_x(struct call *c)
-{
-    static struct posenc_tensor none;
-    switch (kernel_signature(c->problem.kernel)) {
-#define X(signature)                                                                           \
-    case SIGNATURE_##signature:                                                                \
-        return owned(&c->args.signature.x);
-        X(sinusoidal)
-        X(learned)
-        X(learned_grad)
-        X(rope)
-        X(alibi)
-        X(t5)
-        X(distance)
-        X(window)
-        X(relative)
-        X(relative_sum)
-#undef X
-    case SIGNATURE_rope_table:
-        break;
-    }
-    return &none;
-}
-
-struct posenc_tensor *call_out(struct call *c)
-{
-    switch (kernel_signature(c->problem.kernel)) {
-#define OUT(signature)                                                                         \
-    case SIGNATURE_##signature:                                                                \
-        return &c->args.signature.out;
-        OUT(sinusoidal)
-        OUT(learned)
-        OUT(learned_grad)
-        OUT(rope)
-        OUT(alibi)
-        OUT(t5)
-        OUT(distance)
-        OUT(window)
-        OUT(relative)
-        OUT(relative_sum)
-#undef OUT
-    case SIGNATURE_rope_table:
-        break;
-    }
-    return &c->args.rope_table.cos;
-}
-
-struct posenc_positions *call_positions(struct call *c)
-{
-    switch (kernel_signature(c->problem.kernel)) {
-    case SIGNATURE_sinusoidal:
-        return &c->args.sinusoidal.positions;
-    case SIGNATURE_learned:
-        return &c->args.learned.positions;
-    case SIGNATURE_learned_grad:
-        return &c->args.learned_grad.positions;
-    case SIGNATURE_rope_table:
-        return &c->args.rope_table.positions;
-    case SIGNATURE_rope:
-        return &c->args.rope.positions;
-    default:
-        return NULL;
-    }
 }
 
 bool copy_outputs(struct copy *copy, const struct call *call)

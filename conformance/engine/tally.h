@@ -38,11 +38,6 @@ void problem_describe(const struct problem *p, char *text, size_t size);
 uint32_t bits_of(float value);
 float of_bits(uint32_t bits);
 
-/* The activations a call reads (in place: also writes); data NULL where the kernel has none. */
-struct posenc_tensor *call_x(struct call *call);
-struct posenc_tensor *call_out(struct call *call);          /* rope_table: cos */
-struct posenc_positions *call_positions(struct call *call); /* NULL: has none */
-
 /* A dense copy of outputs. */
 struct copy {
     int n;

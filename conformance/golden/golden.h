@@ -56,10 +56,17 @@ void reference_sincos_angle(double angle, double *sine, double *cosine);
 double reference_nearest_f32(double odd);
 double reference_add_f32(double a, double b);
 double reference_sum_of_products(double a, double b, double c, double d);
-/* All of output o of a call, [rows, width]; a row of those by queries and keys, before the sum
- * with x. */
+/* All of output o of a call, [rows, width]. */
 void reference_output(const struct call *call, int o, double *want);
-void reference_scores_row(const struct call *call, int64_t r, int64_t width, double *want);
+
+/* A row of each signature, before the sum with x; the plan where the kernel has one. */
+struct reference {
+    const struct call *call;
+    const struct reference_plan *plan;
+};
+typedef void reference_row(const struct reference *of, int o, int64_t r, double *want);
+#define POSENC_SIGNATURE(name) reference_row output_##name;
+#include "conformance/problem/signatures.def"
 
 void reference_slopes(int64_t heads, double bias_max, float *slopes);
 int64_t reference_bucket(int64_t distance, int64_t num_buckets, int64_t max_distance,

@@ -5,6 +5,8 @@
  */
 #include "numbers.h"
 
+#include "conformance/problem/signature.h"
+
 #include <stdio.h>
 
 enum { KEY_BYTES = 128, MOST_SLOPES = 128 };
@@ -65,23 +67,23 @@ static json_t *columns_of(const struct problem *p, char key[KEY_BYTES])
 /* The numbers of a case, under which names; NULL where it has none. */
 static json_t *numbers_of(const struct problem *p, const char **name, char key[KEY_BYTES])
 {
-    switch (kernel_signature(p->kernel)) {
-    case SIGNATURE_alibi:
-        *name = "alibi_slopes";
-        return slopes_of(p, key);
-    case SIGNATURE_t5:
-        *name = "t5_thresholds";
-        return thresholds_of(p, key);
-    case SIGNATURE_window:
-        *name = "window_rows";
-        return rows_of(p, key);
-    case SIGNATURE_relative:
-    case SIGNATURE_relative_sum:
-        *name = "relative_columns";
-        return columns_of(p, key);
-    default:
-        return NULL;
-    }
+    static const struct {
+        const struct signature *signature;
+        const char *name;
+        json_t *(*list)(const struct problem *p, char key[KEY_BYTES]);
+    } of[] = {
+        { &signature_alibi, "alibi_slopes", slopes_of },
+        { &signature_t5, "t5_thresholds", thresholds_of },
+        { &signature_window, "window_rows", rows_of },
+        { &signature_relative, "relative_columns", columns_of },
+        { &signature_relative_sum, "relative_columns", columns_of },
+    };
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+        if (of[i].signature == signature_of(p->kernel)) {
+            *name = of[i].name;
+            return of[i].list(p, key);
+        }
+    return NULL;
 }
 
 void numbers_add(json_t *root, const struct golden *golden, const struct group *group)

@@ -166,9 +166,11 @@ static struct part part_of(const struct posenc_freqs_spec *spec, int64_t column)
     return part;
 }
 
-static void output_sinusoidal(const struct call *call, const struct reference_plan *plan,
-                              int64_t r, int64_t dim, double *want)
+void output_sinusoidal(const struct reference *of, int o, int64_t r, double *want)
 {
+    const struct call *call = of->call;
+    const struct reference_plan *plan = of->plan;
+    const int64_t dim = call->outputs[o].width;
     const double scale = call->problem.scale;
     for (int64_t k = 0; k < dim; k++) {
         const struct part part = part_of(plan->spec, k);
@@ -191,9 +193,11 @@ static void output_sinusoidal(const struct call *call, const struct reference_pl
     }
 }
 
-static void output_rope_table(const struct call *call, const struct reference_plan *plan, int o,
-                              int64_t r, int64_t n_pairs, double *want)
+void output_rope_table(const struct reference *of, int o, int64_t r, double *want)
 {
+    const struct call *call = of->call;
+    const struct reference_plan *plan = of->plan;
+    const int64_t n_pairs = call->outputs[o].width;
     for (int64_t i = 0; i < n_pairs; i++) {
         double sine, cosine;
         const double position = time_of(call, r, reference_axis(plan->spec, i));
@@ -202,8 +206,10 @@ static void output_rope_table(const struct call *call, const struct reference_pl
     }
 }
 
-static void output_rope(const struct call *call, int64_t r, int64_t dim, double *want)
+void output_rope(const struct reference *of, int o, int64_t r, double *want)
 {
+    const struct call *call = of->call;
+    const int64_t dim = call->outputs[o].width;
     const struct problem *p = &call->problem;
     const int64_t half = p->rotary_dim / 2;
     const int64_t at = position_of(call, r, p->heads) * half;
@@ -227,14 +233,18 @@ static void output_rope(const struct call *call, int64_t r, int64_t dim, double 
     }
 }
 
-static void output_learned(const struct call *call, int64_t r, int64_t dim, double *want)
+void output_learned(const struct reference *of, int o, int64_t r, double *want)
 {
+    const struct call *call = of->call;
+    const int64_t dim = call->outputs[o].width;
     for (int64_t k = 0; k < dim; k++)
         want[k] = (double)call->table[position_of(call, r, 1) * dim + k];
 }
 
-static void output_learned_grad(const struct call *call, int64_t r, int64_t dim, double *want)
+void output_learned_grad(const struct reference *of, int o, int64_t r, double *want)
 {
+    const struct call *call = of->call;
+    const int64_t dim = call->outputs[o].width;
     const struct problem *p = &call->problem;
     for (int64_t k = 0; k < dim; k++)
         want[k] = p->accumulate ? (double)call->table[r * dim + k] : 0;
@@ -243,48 +253,22 @@ static void output_learned_grad(const struct call *call, int64_t r, int64_t dim,
             want[k] = reference_add_f32(want[k], (double)call->x[t * dim + k]);
 }
 
-static void output_row(const struct call *call, const struct reference_plan *plan, int o,
-                       int64_t r, double *row)
-{
-    const int64_t width = call->outputs[o].width;
-    switch (kernel_signature(call->problem.kernel)) {
-    case SIGNATURE_sinusoidal:
-        output_sinusoidal(call, plan, r, width, row);
-        return;
-    case SIGNATURE_rope_table:
-        output_rope_table(call, plan, o, r, width, row);
-        return;
-    case SIGNATURE_rope:
-        output_rope(call, r, width, row);
-        return;
-    case SIGNATURE_learned:
-        output_learned(call, r, width, row);
-        return;
-    case SIGNATURE_learned_grad:
-        output_learned_grad(call, r, width, row);
-        return;
-    default:
-        reference_scores_row(call, r, width, row);
-    }
-}
-
-/* Kernels that add what they compute, rounded to f32, to x. */
-static bool adds(enum posenc_kernel kernel)
-{
-    return kernel_in_place(kernel) && kernel_signature(kernel) != SIGNATURE_rope;
-}
-
 void reference_output(const struct call *call, int o, double *want)
 {
+    static reference_row *const rows[] = {
+#define POSENC_SIGNATURE(name) [SIGNATURE_##name] = output_##name,
+#include "conformance/problem/signatures.def"
+    };
     const enum posenc_kernel kernel = call->problem.kernel;
     const int64_t width = call->outputs[o].width;
     struct reference_plan plan;
+    const struct reference of = { call, &plan };
     if (kernel_has_plan(kernel))
         reference_plan_init(&plan, &call->problem.freqs);
     for (int64_t r = 0; r < call->outputs[o].rows; r++) {
         double *row = want + r * width;
-        output_row(call, &plan, o, r, row);
-        for (int64_t k = 0; adds(kernel) && k < width; k++)
+        rows[kernel_signature(kernel)](&of, o, r, row);
+        for (int64_t k = 0; kernel_adds_onto_x(kernel) && k < width; k++)
             row[k] = reference_sum_of_products((double)call->x[r * width + k],
                                                (double)call->problem.x_scale,
                                                reference_nearest_f32(row[k]), 1);

@@ -8,7 +8,6 @@
 #include "golden.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- ALiBi ---- */
 
@@ -36,8 +35,10 @@ void reference_slopes(int64_t heads, double bias_max, float *slopes)
         slopes[h] = slope_of(heads, bias_max, h);
 }
 
-static void output_alibi(const struct call *call, int64_t r, int64_t keys, double *want)
+void output_alibi(const struct reference *of, int o, int64_t r, double *want)
 {
+    const struct call *call = of->call;
+    const int64_t keys = call->outputs[o].width;
     const struct problem *p = &call->problem;
     const int64_t query = r % p->queries + p->query_offset;
     const int64_t heads = p->heads * (p->slopes_by_batch ? p->batch : 1);
@@ -78,8 +79,10 @@ int64_t reference_bucket(int64_t distance, int64_t num_buckets, int64_t max_dist
     return base + exact + (int64_t)k;
 }
 
-static void output_t5(const struct call *call, int64_t r, int64_t keys, double *want)
+void output_t5(const struct reference *of, int o, int64_t r, double *want)
 {
+    const struct call *call = of->call;
+    const int64_t keys = call->outputs[o].width;
     const struct problem *p = &call->problem;
     const int64_t query = r % p->queries + p->query_offset;
     const int64_t head = r / p->queries % p->heads;
@@ -93,8 +96,10 @@ static void output_t5(const struct call *call, int64_t r, int64_t keys, double *
 /* ---- Distances and windows ---- */
 
 /* values[head, distance - first], the first distance that of query 0 and the last key. */
-static void output_distance(const struct call *call, int64_t r, int64_t keys, double *want)
+void output_distance(const struct reference *of, int o, int64_t r, double *want)
 {
+    const struct call *call = of->call;
+    const int64_t keys = call->outputs[o].width;
     const struct problem *p = &call->problem;
     const int64_t first = p->query_offset - (keys - 1);
     const int64_t head = r / p->queries % p->heads;
@@ -117,8 +122,10 @@ int64_t reference_window_row(const struct problem *p, int64_t query, int64_t key
     return (down + height - 1) * rights + (right + width - 1);
 }
 
-static void output_window(const struct call *call, int64_t r, int64_t keys, double *want)
+void output_window(const struct reference *of, int o, int64_t r, double *want)
 {
+    const struct call *call = of->call;
+    const int64_t keys = call->outputs[o].width;
     const struct problem *p = &call->problem;
     const int64_t head = r / keys % p->heads;
     for (int64_t j = 0; j < keys; j++)
@@ -171,8 +178,10 @@ int64_t reference_column(const struct problem *p, int64_t query, int64_t key)
 }
 
 /* Of one term the product, exact in f64; of two one fma onto the first, rounded. */
-static void output_relative(const struct call *call, int64_t r, int64_t keys, double *want)
+void output_relative(const struct reference *of, int o, int64_t r, double *want)
 {
+    const struct call *call = of->call;
+    const int64_t keys = call->outputs[o].width;
     const struct problem *p = &call->problem;
     const int64_t heads = r / p->queries; /* of all batches */
     const double scale = (double)(float)p->scale;
@@ -190,40 +199,15 @@ static void output_relative(const struct call *call, int64_t r, int64_t keys, do
     }
 }
 
-static void output_relative_sum(const struct call *call, int64_t r, int64_t columns,
-                                double *want)
+void output_relative_sum(const struct reference *of, int o, int64_t r, double *want)
 {
+    const struct call *call = of->call;
+    const int64_t columns = call->outputs[o].width;
     const struct problem *p = &call->problem;
     for (int64_t c = 0; c < columns; c++)
         want[c] = 0;
     for (int64_t j = 0; j < p->keys; j++) {
         double *sum = want + reference_column(p, r % p->queries, j);
         *sum = reference_add_f32(*sum, (double)call->x[r * p->keys + j]);
-    }
-}
-
-void reference_scores_row(const struct call *call, int64_t r, int64_t width, double *want)
-{
-    switch (kernel_signature(call->problem.kernel)) {
-    case SIGNATURE_alibi:
-        output_alibi(call, r, width, want);
-        return;
-    case SIGNATURE_t5:
-        output_t5(call, r, width, want);
-        return;
-    case SIGNATURE_distance:
-        output_distance(call, r, width, want);
-        return;
-    case SIGNATURE_window:
-        output_window(call, r, width, want);
-        return;
-    case SIGNATURE_relative:
-        output_relative(call, r, width, want);
-        return;
-    case SIGNATURE_relative_sum:
-        output_relative_sum(call, r, width, want);
-        return;
-    default:
-        abort();
     }
 }

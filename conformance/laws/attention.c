@@ -100,15 +100,6 @@ static struct tokens attend(const struct scores *scores, const struct tokens *va
     return out;
 }
 
-static struct tokens tokens_of(const struct copy *out)
-{
-    struct tokens tokens;
-    for (int t = 0; t < T; t++)
-        for (int c = 0; c < DIM; c++)
-            tokens.x[t][c] = (double)copy_row(out, 0, t)[c];
-    return tokens;
-}
-
 /* What a table that is learned holds for a column, and its product with a token. */
 static double learned(int64_t column, int c)
 {
@@ -153,49 +144,42 @@ static struct tokens with_values(const struct copy *sums, struct tokens out)
     return out;
 }
 
-/* Attention over x with what the kernel gave; each signature enters where its models let it. */
+/* Channels turned by a table. */
+static struct tokens turned(const struct tokens *x, const struct copy *table)
+{
+    struct tokens out;
+    for (int t = 0; t < T; t++)
+        for (int i = 0; i < DIM / 2; i++) {
+            double c = (double)copy_row(table, 0, t)[i], s = (double)copy_row(table, 1, t)[i];
+            out.x[t][2 * i] = x->x[t][2 * i] * c - x->x[t][2 * i + 1] * s;
+            out.x[t][2 * i + 1] = x->x[t][2 * i + 1] * c + x->x[t][2 * i] * s;
+        }
+    return out;
+}
+
+/* Attention over x with what the kernel gave: weights by column, scores or a bias of them,
+ * cosines and sines, tokens or what is added to them. */
 static struct tokens attend_encoded(enum posenc_kernel kernel, const struct copy *out,
                                     const struct tokens *x)
 {
+    const bool alone = !kernel_takes_x(kernel);
     struct tokens encoded = *x;
     struct scores scores = products(x);
-    switch (kernel_signature(kernel)) {
-    case SIGNATURE_sinusoidal:
-    case SIGNATURE_learned:
-        for (int t = 0; t < T; t++)
-            for (int c = 0; c < DIM; c++)
-                encoded.x[t][c] = (double)copy_row(out, 0, t)[c] +
-                                  (kernel_takes_x(kernel) ? 0.0 : x->x[t][c]);
-        scores = products(&encoded);
-        break;
-    case SIGNATURE_rope_table:
-        for (int t = 0; t < T; t++)
-            for (int i = 0; i < DIM / 2; i++) {
-                double c = (double)copy_row(out, 0, t)[i], s = (double)copy_row(out, 1, t)[i];
-                encoded.x[t][2 * i] = x->x[t][2 * i] * c - x->x[t][2 * i + 1] * s;
-                encoded.x[t][2 * i + 1] = x->x[t][2 * i + 1] * c + x->x[t][2 * i] * s;
-            }
-        scores = products(&encoded);
-        break;
-    case SIGNATURE_rope:
-        encoded = tokens_of(out);
-        scores = products(&encoded);
-        break;
-    case SIGNATURE_relative_sum:
+    if (kernel_on_scores(kernel) && !alone && !kernel_in_place(kernel))
         return with_values(out, attend(&scores, x));
-    case SIGNATURE_alibi:
-    case SIGNATURE_t5:
-    case SIGNATURE_distance:
-    case SIGNATURE_window:
-    case SIGNATURE_relative:
+    if (kernel_on_scores(kernel)) {
         for (int i = 0; i < T; i++)
             for (int j = 0; j < T; j++)
-                scores.s[i][j] = (double)copy_row(out, 0, i)[j] +
-                                 (kernel_takes_x(kernel) ? 0.0 : scores.s[i][j]);
-        break;
-    case SIGNATURE_learned_grad:
-        break;
+                scores.s[i][j] =
+                    (double)copy_row(out, 0, i)[j] + (alone ? scores.s[i][j] : 0.0);
+        return attend(&scores, x);
     }
+    if (out->n == 2)
+        encoded = turned(x, out);
+    for (int t = 0; t < T && out->n == 1; t++)
+        for (int c = 0; c < DIM; c++)
+            encoded.x[t][c] = (double)copy_row(out, 0, t)[c] + (alone ? x->x[t][c] : 0.0);
+    scores = products(&encoded);
     return attend(&scores, x);
 }
 

@@ -116,7 +116,7 @@ static float value_by_hand(const struct problem *p, const struct call *c, int64_
 static float bias_by_hand(const struct problem *p, const struct call *c, int64_t h, int64_t i,
                           int64_t j)
 {
-    enum signature s = kernel_signature(p->kernel);
+    enum signature_id s = kernel_signature(p->kernel);
     return s == SIGNATURE_alibi ? alibi_by_hand(p, c, h, i, j)
            : s == SIGNATURE_t5  ? t5_by_hand(p, c, h, i, j)
                                 : value_by_hand(p, c, h, i, j);

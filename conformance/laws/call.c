@@ -163,7 +163,7 @@ static void law_add(struct tally *t, enum posenc_kernel kernel)
         [POSENC_KERNEL_window_bias_add] = POSENC_KERNEL_window_bias,
         [POSENC_KERNEL_relative_bias_add] = POSENC_KERNEL_relative_bias,
     };
-    enum signature s = kernel_signature(kernel);
+    enum signature_id s = kernel_signature(kernel);
     if (!law_needs(t, build_of[kernel]))
         return;
     for (int v = 0; v < 6; v++) {

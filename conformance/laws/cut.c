@@ -9,130 +9,11 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "laws.h"
-#include "conformance/problem/storage.h"
+#include "conformance/problem/cut.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* ---- Cutting a call ---- */
-
-/* Dimensions counted from the last one: of rope [.., token, head, dim], of scores [.., head,
- * query, key], of the others [batch, token, dim]. */
-static void tensor_cut(struct posenc_tensor *t, int from_last, int64_t from, int64_t count)
-{
-    int d = t->rank - 1 - from_last;
-    t->data = (char *)t->data + from * t->stride[d] * (int64_t)storage_size(t->dtype);
-    t->shape[d] = count;
-}
-
-static void positions_cut(struct posenc_positions *p, bool by_token, int64_t from)
-{
-    if (p->kind == POSENC_OFFSET) {
-        p->offset += by_token ? from : 0;
-        return;
-    }
-    int64_t steps = from * (by_token ? p->stride_token : p->stride_batch);
-    p->data = (const char *)p->data + steps * (p->kind == POSENC_POSITIONS_I64 ? 8 : 4);
-}
-
-enum { BY_KEY, BY_QUERY, BY_HEAD, BY_BATCH };
-
-static void offset_cut(int64_t *query_offset, int dim, int64_t from)
-{
-    *query_offset += dim == BY_QUERY ? from : dim == BY_KEY ? -from : 0;
-}
-
-static void alibi_cut(struct posenc_alibi_args *a, int dim, int64_t from)
-{
-    offset_cut(&a->query_offset, dim, from);
-    a->slopes += dim == BY_HEAD ? from : dim == BY_BATCH ? from * a->slopes_stride_batch : 0;
-}
-
-/* Terms belong to queries and to keys; the index is by i - j + keys - 1. */
-static void relative_cut(struct posenc_relative_args *a, int dim, int64_t from, int64_t count,
-                         int64_t keys)
-{
-    if (a->c2p.data && dim != BY_KEY)
-        tensor_cut(owned(&a->c2p), dim, from, count);
-    if (a->p2c.data && dim != BY_QUERY)
-        tensor_cut(owned(&a->p2c), dim == BY_KEY ? 1 : dim, from, count);
-    a->index += dim == BY_QUERY ? from : dim == BY_KEY ? keys - from - count : 0;
-}
-
-/* What else of a call on scores is cut with its output. */
-static void scores_cut(struct call *c, int dim, int64_t from, int64_t count)
-{
-    switch (kernel_signature(c->problem.kernel)) {
-    case SIGNATURE_alibi:
-        alibi_cut(&c->args.alibi, dim, from);
-        break;
-    case SIGNATURE_t5:
-        offset_cut(&c->args.t5.query_offset, dim, from);
-        if (dim == BY_HEAD)
-            tensor_cut(owned(&c->args.t5.table), 0, from, count);
-        break;
-    case SIGNATURE_distance:
-        offset_cut(&c->args.distance.query_offset, dim, from);
-        if (dim == BY_HEAD)
-            tensor_cut(owned(&c->args.distance.values), 1, from, count);
-        break;
-    case SIGNATURE_window:
-        c->args.window.index += dim == BY_QUERY ? from * c->problem.keys : 0;
-        if (dim == BY_HEAD)
-            tensor_cut(owned(&c->args.window.table), 0, from, count);
-        break;
-    case SIGNATURE_relative:
-        relative_cut(&c->args.relative, dim, from, count, c->problem.keys);
-        break;
-    case SIGNATURE_relative_sum:
-        c->args.relative_sum.index += dim == BY_QUERY ? from : 0;
-        break;
-    default:
-        break;
-    }
-}
-
-/* The part [from, from + count) of a call along one dimension. */
-static struct call call_cut(const struct call *whole, int from_last, int64_t from,
-                            int64_t count)
-{
-    struct call c = *whole;
-    struct posenc_positions *positions = call_positions(&c);
-    bool heads = kernel_signature(c.problem.kernel) == SIGNATURE_rope;
-    int by_token = heads ? 2 : 1;
-    if (call_x(&c)->data)
-        tensor_cut(call_x(&c), from_last, from, count);
-    tensor_cut(call_out(&c), from_last, from, count);
-    if (kernel_signature(c.problem.kernel) == SIGNATURE_rope_table)
-        tensor_cut(&c.args.rope_table.sin, from_last, from, count);
-    if (positions && from_last >= by_token) /* by heads or channels they stay */
-        positions_cut(positions, from_last == by_token, from);
-    if (kernel_on_scores(c.problem.kernel))
-        scores_cut(&c, from_last, from, count);
-    return c;
-}
-
-/* The dimensions a kernel may be cut along, [first, past): keys only where each is told its
- * column, channels of a gradient alone. */
-struct cuts {
-    int first, past;
-};
-
-static struct cuts cuts_of(enum posenc_kernel kernel, int rank)
-{
-    switch (kernel_signature(kernel)) {
-    case SIGNATURE_alibi:
-    case SIGNATURE_t5:
-    case SIGNATURE_distance:
-    case SIGNATURE_relative:
-        return (struct cuts){ 0, rank };
-    case SIGNATURE_learned_grad:
-        return (struct cuts){ 0, 1 };
-    default:
-        return (struct cuts){ 1, rank };
-    }
-}
 
 /* Two shapes of windows, two kinds of columns. */
 static void cut_scores(struct problem *p, bool arrays)
@@ -160,7 +41,7 @@ struct problem cut_problem(enum posenc_kernel kernel, enum given given)
 {
     const bool arrays = given != GIVEN_OFFSET;
     struct problem p = problem_default(kernel);
-    enum signature s = kernel_signature(kernel);
+    enum signature_id s = kernel_signature(kernel);
     p.tokens = 13;
     p.first =
         s == SIGNATURE_learned || s == SIGNATURE_learned_grad || s == SIGNATURE_rope ? 2 : 57;
@@ -197,11 +78,33 @@ struct problem cut_problem(enum posenc_kernel kernel, enum given given)
 
 /* ---- Slices ---- */
 
-/* Parts of 1 to `most` along each dimension in turn. */
+/* Parts of 1 to `most` along one dimension. */
+static void check_cut(struct tally *t, const struct call *whole, enum dim dim, int64_t most,
+                      const struct copy *want)
+{
+    const int last = call_from_last(whole, dim);
+    const int64_t n = call_extent(whole, dim);
+    struct copy got;
+    for (int64_t from = 0, count; from < n; from += count) {
+        count = 1 + (from * 3 + last) % most;
+        count = from + count > n ? n - from : count;
+        struct call part = call_cut(whole, dim, from, count);
+        struct guarded g = guarded_run(&part, t->run->backend, NULL);
+        require_clean(t, &g);
+    }
+    if (copy_outputs(&got, whole)) {
+        char what[64];
+        snprintf(what, sizeof what, "cut along dimension %d from the last", last);
+        require_same_copy(t, &got, want, what);
+        copy_free(&got);
+    }
+}
+
+/* Along each dimension in turn. */
 static void check_slices_of(struct tally *t, const struct problem *p, int64_t most)
 {
     struct call whole;
-    struct copy want, got;
+    struct copy want;
     t->problem = p;
     if (!require(t, call_create_by(t->run->subject, &whole, p, &memory_plain) == POSENC_OK,
                  "the call was not made"))
@@ -211,27 +114,12 @@ static void check_slices_of(struct tally *t, const struct problem *p, int64_t mo
         call_destroy(&whole);
         return;
     }
-    const struct posenc_tensor *out = call_out(&whole);
-    const struct cuts cuts = cuts_of(p->kernel, out->rank);
-    for (int dim = cuts.first; dim < cuts.past; dim++) {
-        int64_t n = out->shape[out->rank - 1 - dim];
-        if (n < 2)
-            continue;
-        call_reset(&whole);
-        for (int64_t from = 0, count; from < n; from += count) {
-            count = 1 + (from * 3 + dim) % most;
-            count = from + count > n ? n - from : count;
-            struct call part = call_cut(&whole, dim, from, count);
-            g = guarded_run(&part, t->run->backend, NULL);
-            require_clean(t, &g);
+    const enum dim *cuts = signature_of(p->kernel)->cuts;
+    for (int i = 0; i < MOST_CUTS && cuts[i]; i++)
+        if (call_extent(&whole, cuts[i]) > 1) {
+            call_reset(&whole);
+            check_cut(t, &whole, cuts[i], most, &want);
         }
-        if (copy_outputs(&got, &whole)) {
-            char what[64];
-            snprintf(what, sizeof what, "cut along dimension %d from the last", dim);
-            require_same_copy(t, &got, &want, what);
-            copy_free(&got);
-        }
-    }
     copy_free(&want);
     call_destroy(&whole);
 }
@@ -300,7 +188,7 @@ static void *work(void *user)
 }
 
 /* Four quarters of the tokens (queries) at once.  False when one did not go through. */
-static bool run_threads(struct tally *t, const struct call *whole, int dim, int64_t n)
+static bool run_threads(struct tally *t, const struct call *whole, enum dim dim, int64_t n)
 {
     struct worker workers[THREADS];
     bool ok = true;
@@ -323,18 +211,16 @@ static void check_threads(struct tally *t, enum posenc_kernel kernel, enum given
                           int rounds)
 {
     struct problem p = cut_problem(kernel, given);
-    enum signature s = kernel_signature(kernel);
-    int dim = s == SIGNATURE_rope ? 2 : s == SIGNATURE_learned_grad ? 0 : 1;
+    const enum dim dim = kernel_on_scores(kernel) ? DIM_QUERY : signature_of(kernel)->shares[0];
     struct call whole;
     struct copy want, got;
     t->problem = &p;
     p.tokens = 20;
-    p.queries = s == SIGNATURE_window ? p.queries : 20;
+    p.queries = 20; /* but of windows */
     if (!require(t, call_create_by(t->run->subject, &whole, &p, &memory_plain) == POSENC_OK,
                  "the call was not made"))
         return;
-    const struct posenc_tensor *out = call_out(&whole);
-    int64_t n = out->shape[out->rank - 1 - dim];
+    const int64_t n = call_extent(&whole, dim);
     struct guarded g = guarded_run(&whole, t->run->backend, NULL);
     if (require_clean(t, &g) && copy_outputs(&want, &whole)) {
         for (int round = 0; round < rounds; round++) {

@@ -13,6 +13,7 @@
  * 2006.03654 with modeling_deberta_v2.py.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/signature.h"
 #include "laws.h"
 
 #include <math.h>
@@ -125,7 +126,7 @@ static void law_displacement(struct tally *t, enum posenc_kernel kernel)
                 for (int64_t j = 0; j < p.keys; j++)
                     require(t,
                             index[i * p.keys + j] + index[j * p.keys + i] ==
-                                problem_rows(&p) - 1,
+                                problem_extent(&p, DIM_ROW) - 1,
                             "indices of %lld, %lld and of the pair turned round", (long long)i,
                             (long long)j);
         free(index);

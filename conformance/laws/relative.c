@@ -20,6 +20,7 @@
  * mem_transformer.py; He et al. 2006.03654 with Hugging Face modeling_deberta_v2.py.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/signature.h"
 #include "laws.h"
 
 #include <math.h>
@@ -252,7 +253,7 @@ static void law_any_sums(struct tally *t, enum posenc_kernel kernel)
         p.max_distance = k < 2 ? 9 : 400;
         struct copy out = { .n = 0 };
         struct call pristine;
-        float *sums = calloc((size_t)problem_columns(&p), sizeof *sums);
+        float *sums = calloc((size_t)problem_extent(&p, DIM_COLUMN), sizeof *sums);
         if (sums && run_problem(t, &p, edit_any_index, NULL, &out) &&
             call_create(&pristine, &p, &memory_plain) == POSENC_OK) {
             for (int64_t r = 0; r < out.rows[0]; r++) {

@@ -306,7 +306,7 @@ static void check_loads(struct tally *t, enum posenc_kernel kernel, enum posenc_
 
 static void check_every(struct tally *t, enum posenc_kernel kernel, enum posenc_dtype dtype)
 {
-    const enum signature s = kernel_signature(kernel);
+    const enum signature_id s = kernel_signature(kernel);
     if (s != SIGNATURE_learned_grad)
         check_stores(t, kernel, dtype);
     if (s != SIGNATURE_distance)

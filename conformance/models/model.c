@@ -150,34 +150,13 @@ static void name_of_path(const char *path, struct model *m)
     free(full);
 }
 
-/* Memory of a call: what it moves, and what it holds without touching it. */
-static double memory_of(const struct problem *p)
-{
-    double untouched = 0.0;
-    switch (kernel_signature(p->kernel)) {
-    case SIGNATURE_learned:
-        untouched = (double)p->rows * (double)p->dim;
-        break;
-    case SIGNATURE_rope:
-        untouched =
-            (double)(p->dim - p->rotary_dim) * (double)(p->batch * p->tokens * p->heads);
-        break;
-    case SIGNATURE_t5:
-        untouched = (double)(p->num_buckets * p->heads);
-        break;
-    default:
-        break;
-    }
-    return (double)problem_working_set(p) + untouched * sizeof(float);
-}
-
 /* A shape that cannot be held would end in swap or by the kernel's hand, after minutes. */
 static int fits(const struct model *m, const char *path, char error[MODEL_ERROR])
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double limit = (double)pages * (double)page / (double)MEMORY_SHARE;
     for (size_t i = 0; pages > 0 && page > 0 && i < m->n_cases; i++) {
-        double bytes = memory_of(&m->cases[i].problem);
+        double bytes = (double)problem_memory(&m->cases[i].problem);
         if (bytes <= limit)
             continue;
         snprintf(

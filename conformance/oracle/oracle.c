@@ -30,18 +30,15 @@ static struct channels channels_of(const struct problem *problem, int64_t i)
                : (struct channels){ from + 2 * i, from + 2 * i + 1 };
 }
 
-static void row_rope(const struct oracle *oracle, int64_t r, double *want, double *mass)
+static void row_rope(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const struct call *call = oracle->call;
     const struct problem *problem = &call->problem;
-    const int64_t half = problem->rotary_dim / 2;
+    const int64_t width = call->outputs[o].width, half = problem->rotary_dim / 2;
     const int64_t row = row_position(problem, r, problem->heads) * half;
-    const float *x = call->x + r * problem->dim;
-    for (int64_t k = 0; k < problem->dim; k++) {
+    const float *x = call->x + r * width;
+    for (int64_t k = 0; k < width; k++)
         want[k] = (double)x[k];
-        if (mass)
-            mass[k] = fabs(want[k]);
-    }
     for (int64_t i = 0; i < half; i++) {
         const struct channels at = channels_of(problem, i);
         const double c = (double)call->cos[row + i];
@@ -49,10 +46,22 @@ static void row_rope(const struct oracle *oracle, int64_t r, double *want, doubl
         const double x0 = (double)x[at.a], x1 = (double)x[at.b];
         want[at.a] = add_to_odd(x0 * c, -(x1 * s));
         want[at.b] = add_to_odd(x1 * c, x0 * s);
-        if (mass) {
-            mass[at.a] = fmax(fabs(x0 * c), fabs(x1 * s));
-            mass[at.b] = fmax(fabs(x1 * c), fabs(x0 * s));
-        }
+    }
+}
+
+/* Of what turns the larger of two products. */
+static void mass_rope(const struct call *call, int64_t r, double *mass)
+{
+    const struct problem *problem = &call->problem;
+    const int64_t half = problem->rotary_dim / 2;
+    const int64_t row = row_position(problem, r, problem->heads) * half;
+    const float *x = call->x + r * problem->dim;
+    for (int64_t i = 0; i < half; i++) {
+        const struct channels at = channels_of(problem, i);
+        const double c = (double)call->cos[row + i], s = (double)call->sin[row + i];
+        const double x0 = (double)x[at.a], x1 = (double)x[at.b];
+        mass[at.a] = fmax(fabs(x0 * c), fabs(x1 * s));
+        mass[at.b] = fmax(fabs(x1 * c), fabs(x0 * s));
     }
 }
 
@@ -81,8 +90,9 @@ void oracle_row_unfused(const struct call *call, int64_t r, float *out)
     }
 }
 
-static void row_learned(const struct oracle *oracle, int64_t r, int64_t width, double *want)
+static void row_learned(const struct oracle *oracle, int o, int64_t r, double *want)
 {
+    const int64_t width = oracle->call->outputs[o].width;
     const struct call *call = oracle->call;
     const float *row = call->table + row_position(&call->problem, r, 1) * width;
     for (int64_t k = 0; k < width; k++)
@@ -90,9 +100,9 @@ static void row_learned(const struct oracle *oracle, int64_t r, int64_t width, d
 }
 
 /* The rows of x whose position is r, one f32 add after the other. */
-static void row_learned_grad(const struct oracle *oracle, int64_t r, int64_t width,
-                             double *want)
+static void row_learned_grad(const struct oracle *oracle, int o, int64_t r, double *want)
 {
+    const int64_t width = oracle->call->outputs[o].width;
     const struct call *call = oracle->call;
     const struct problem *problem = &call->problem;
     for (int64_t k = 0; k < width; k++)
@@ -111,49 +121,26 @@ static void add_input(const struct call *call, int64_t r, int64_t width, double 
         want[k] = add_to_odd((double)x[k] * x_scale, (double)odd_to_f32(want[k]));
 }
 
+const struct oracle_rows oracle_learned = { row_learned, NULL };
+const struct oracle_rows oracle_learned_grad = { row_learned_grad, NULL };
+const struct oracle_rows oracle_rope = { row_rope, NULL };
+
+static const struct oracle_rows *const of_signature[] = {
+#define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &oracle_##name,
+#include "conformance/problem/signatures.def"
+};
+
 void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass)
 {
     const struct call *call = oracle->call;
     const int64_t width = call->outputs[o].width;
-    switch (oracle->signature) {
-    case SIGNATURE_sinusoidal:
-        row_sinusoidal(oracle, r, width, want);
-        break;
-    case SIGNATURE_learned:
-        row_learned(oracle, r, width, want);
-        break;
-    case SIGNATURE_rope_table:
-        row_rope_table(oracle, o, r, want);
-        break;
-    case SIGNATURE_rope:
-        row_rope(oracle, r, want, mass);
-        return;
-    case SIGNATURE_learned_grad:
-        row_learned_grad(oracle, r, width, want);
-        break;
-    case SIGNATURE_alibi:
-        row_alibi(oracle, r, width, want);
-        break;
-    case SIGNATURE_t5:
-        row_t5(oracle, r, width, want);
-        break;
-    case SIGNATURE_distance:
-        row_distance(oracle, r, width, want);
-        break;
-    case SIGNATURE_window:
-        row_window(oracle, r, width, want);
-        break;
-    case SIGNATURE_relative:
-        row_relative(oracle, r, width, want);
-        break;
-    case SIGNATURE_relative_sum:
-        row_relative_sum(oracle, r, width, want);
-        break;
-    }
-    if (call->x && kernel_in_place(call->problem.kernel)) /* others sum x */
+    oracle->rows->row(oracle, o, r, want);
+    if (kernel_adds_onto_x(call->problem.kernel))
         add_input(call, r, width, want);
     for (int64_t k = 0; mass && k < width; k++)
         mass[k] = fabs(want[k]);
+    if (mass && call->cos)
+        mass_rope(call, r, mass);
 }
 
 /* ---- Creation ---- */
@@ -164,16 +151,8 @@ struct oracle *oracle_create(const struct call *call)
     if (!oracle)
         return NULL;
     oracle->call = call;
-    oracle->signature = kernel_signature(call->problem.kernel);
-    const enum signature s = oracle->signature;
-    bool made = true;
-    if (s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table)
-        made = create_plan(oracle);
-    else if (s == SIGNATURE_t5)
-        made = create_thresholds(oracle);
-    else if (s == SIGNATURE_relative || s == SIGNATURE_relative_sum)
-        made = create_columns(oracle);
-    if (made)
+    oracle->rows = of_signature[kernel_signature(call->problem.kernel)];
+    if (!oracle->rows->create || oracle->rows->create(oracle))
         return oracle;
     oracle_destroy(oracle);
     return NULL;

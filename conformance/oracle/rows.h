@@ -1,6 +1,6 @@
 /*
- * What the files of the oracle share: its state, and one function for the rows of each
- * signature, which writes them as f64 rounded to odd (or exact f32 values).
+ * What the files of the oracle share: its state, and for each signature the function of its rows,
+ * which writes them as f64 rounded to odd (or exact f32 values).
  */
 #ifndef POSENC_ORACLE_ROWS_H
 #define POSENC_ORACLE_ROWS_H
@@ -19,7 +19,7 @@ struct frequencies {
 
 struct oracle {
     const struct call *call;
-    enum signature signature;
+    const struct oracle_rows *rows;
     int64_t n_pairs;
     const struct frequencies *frequencies;
     struct frequencies *own; /* freed with the oracle; the others are kept for the next one */
@@ -32,19 +32,17 @@ struct oracle {
     int32_t *columns; /* relative: by query - key + keys - 1 */
 };
 
-/* tables.c */
-bool create_plan(struct oracle *oracle);
-void destroy_plan(struct oracle *oracle);
-void row_sinusoidal(const struct oracle *oracle, int64_t r, int64_t width, double *want);
-void row_rope_table(const struct oracle *oracle, int o, int64_t r, double *want);
+/* What the oracle knows of a signature: row r of output o, and what it works out first; NULL:
+ * nothing. */
+struct oracle_rows {
+    void (*row)(const struct oracle *oracle, int o, int64_t r, double *want);
+    bool (*create)(struct oracle *oracle);
+};
+#define POSENC_SIGNATURE(name) extern const struct oracle_rows oracle_##name;
+#include "conformance/problem/signatures.def"
 
-/* scores.c */
-void row_alibi(const struct oracle *oracle, int64_t r, int64_t width, double *want);
-void row_t5(const struct oracle *oracle, int64_t r, int64_t width, double *want);
-void row_distance(const struct oracle *oracle, int64_t r, int64_t width, double *want);
-void row_window(const struct oracle *oracle, int64_t r, int64_t width, double *want);
-void row_relative(const struct oracle *oracle, int64_t r, int64_t width, double *want);
-void row_relative_sum(const struct oracle *oracle, int64_t r, int64_t width, double *want);
+/* tables.c */
+void destroy_plan(struct oracle *oracle);
 
 /* index.c */
 bool create_thresholds(struct oracle *oracle);

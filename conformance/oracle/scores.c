@@ -20,8 +20,9 @@ static int64_t head_of(const struct problem *problem, int64_t r)
 float add_f32(float a, float b) { return (float)((double)a + (double)b); }
 
 /* -slope |d| of two f32 values is an f64; +0 at distance 0. */
-void row_alibi(const struct oracle *oracle, int64_t r, int64_t width, double *want)
+static void row_alibi(const struct oracle *oracle, int o, int64_t r, double *want)
 {
+    const int64_t width = oracle->call->outputs[o].width;
     const struct problem *problem = &oracle->call->problem;
     const int64_t query = query_of(problem, r) + problem->query_offset;
     const int64_t head = problem->slopes_by_batch ? r / problem->queries : head_of(problem, r);
@@ -32,8 +33,9 @@ void row_alibi(const struct oracle *oracle, int64_t r, int64_t width, double *wa
     }
 }
 
-void row_t5(const struct oracle *oracle, int64_t r, int64_t width, double *want)
+static void row_t5(const struct oracle *oracle, int o, int64_t r, double *want)
 {
+    const int64_t width = oracle->call->outputs[o].width;
     const struct problem *problem = &oracle->call->problem;
     const int64_t query = query_of(problem, r) + problem->query_offset;
     const int64_t head = head_of(problem, r);
@@ -52,8 +54,9 @@ void row_t5(const struct oracle *oracle, int64_t r, int64_t width, double *want)
 
 /* The values of a head begin at the least distance of the call, that of query 0 and the last
  * key. */
-void row_distance(const struct oracle *oracle, int64_t r, int64_t width, double *want)
+static void row_distance(const struct oracle *oracle, int o, int64_t r, double *want)
 {
+    const int64_t width = oracle->call->outputs[o].width;
     const struct problem *problem = &oracle->call->problem;
     const float *values = oracle->call->table + head_of(problem, r) * oracle->call->columns +
                           query_of(problem, r);
@@ -61,8 +64,9 @@ void row_distance(const struct oracle *oracle, int64_t r, int64_t width, double 
         want[j] = (double)values[width - 1 - j];
 }
 
-void row_window(const struct oracle *oracle, int64_t r, int64_t width, double *want)
+static void row_window(const struct oracle *oracle, int o, int64_t r, double *want)
 {
+    const int64_t width = oracle->call->outputs[o].width;
     const struct problem *problem = &oracle->call->problem;
     const int64_t query = r % width, head = r / width % problem->heads;
     for (int64_t j = 0; j < width; j++)
@@ -71,8 +75,9 @@ void row_window(const struct oracle *oracle, int64_t r, int64_t width, double *w
 }
 
 /* fl(scale a), then one fma with the other term.  The product of two f32 is an f64. */
-void row_relative(const struct oracle *oracle, int64_t r, int64_t width, double *want)
+static void row_relative(const struct oracle *oracle, int o, int64_t r, double *want)
 {
+    const int64_t width = oracle->call->outputs[o].width;
     const struct call *call = oracle->call;
     const struct problem *problem = &call->problem;
     const double scale = (double)(float)problem->scale;
@@ -91,8 +96,9 @@ void row_relative(const struct oracle *oracle, int64_t r, int64_t width, double 
     }
 }
 
-void row_relative_sum(const struct oracle *oracle, int64_t r, int64_t width, double *want)
+static void row_relative_sum(const struct oracle *oracle, int o, int64_t r, double *want)
 {
+    const int64_t width = oracle->call->outputs[o].width;
     const struct call *call = oracle->call;
     const struct problem *problem = &call->problem;
     const int64_t query = query_of(problem, r), keys = problem->keys;
@@ -103,3 +109,10 @@ void row_relative_sum(const struct oracle *oracle, int64_t r, int64_t width, dou
         *sum = (double)add_f32((float)*sum, call->x[r * keys + j]);
     }
 }
+
+const struct oracle_rows oracle_alibi = { row_alibi, NULL };
+const struct oracle_rows oracle_t5 = { row_t5, create_thresholds };
+const struct oracle_rows oracle_distance = { row_distance, NULL };
+const struct oracle_rows oracle_window = { row_window, NULL };
+const struct oracle_rows oracle_relative = { row_relative, create_columns };
+const struct oracle_rows oracle_relative_sum = { row_relative_sum, create_columns };

@@ -185,8 +185,9 @@ static struct section section_of(const struct posenc_freqs_spec *spec, int64_t i
     return section;
 }
 
-void row_sinusoidal(const struct oracle *oracle, int64_t r, int64_t width, double *want)
+static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double *want)
 {
+    const int64_t width = oracle->call->outputs[o].width;
     const struct problem *problem = &oracle->call->problem;
     if (problem->layout != POSENC_INTERLEAVED && width % 2)
         want[width - 1] = 0.0;
@@ -210,7 +211,7 @@ void row_sinusoidal(const struct oracle *oracle, int64_t r, int64_t width, doubl
     }
 }
 
-void row_rope_table(const struct oracle *oracle, int o, int64_t r, double *want)
+static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const struct problem *problem = &oracle->call->problem;
     for (int64_t i = 0; i < oracle->n_pairs; i++) {
@@ -289,7 +290,7 @@ static bool find_frequencies(struct oracle *oracle, const struct posenc_freqs_sp
     return f != NULL;
 }
 
-bool create_plan(struct oracle *oracle)
+static bool create_plan(struct oracle *oracle)
 {
     const struct posenc_freqs_spec *spec = &oracle->call->problem.freqs;
     oracle->n_pairs = (spec->dim + 1) / 2;
@@ -316,3 +317,6 @@ void destroy_plan(struct oracle *oracle)
     free(oracle->divisor);
     free(oracle->kept);
 }
+
+const struct oracle_rows oracle_sinusoidal = { row_sinusoidal, create_plan };
+const struct oracle_rows oracle_rope_table = { row_rope_table, create_plan };

@@ -149,7 +149,7 @@ void call_reset(struct call *call)
     const struct problem *p = &call->problem;
     if (p->in_place && kernel_in_place(p->kernel))
         tensor_scatter(&call->outputs[0].tensor, call->x);
-    else if (kernel_signature(p->kernel) == SIGNATURE_learned_grad && p->accumulate)
+    else if (problem_accumulates(p))
         tensor_scatter(&call->outputs[0].tensor, call->table);
     else
         for (int o = 0; o < call->n_outputs; o++)

@@ -1,5 +1,6 @@
 /*
- * Tensors, positions and plans of a call, filled from the numbers of its problem.
+ * Tensors and positions of a call, by the rows of its signature and from the numbers of its
+ * problem.
  */
 #include "call_parts.h"
 
@@ -7,8 +8,11 @@
 
 /* ---- Tensors ---- */
 
-enum posenc_status make_shape(struct call *call, struct posenc_tensor *tensor,
-                              enum posenc_dtype dtype, const int64_t shape[4], bool token_major)
+/* A tensor of rank 4 without data: `pad` unused elements after each row but the last, strides
+ * of the first two dimensions exchanged for token_major. */
+static enum posenc_status make_shape(struct call *call, struct posenc_tensor *tensor,
+                                     enum posenc_dtype dtype, const int64_t shape[4],
+                                     bool token_major)
 {
     const int64_t most = INT64_C(1) << 40;
     int64_t row = shape[3] + call->problem.pad, inner, all, tokens, bytes;
@@ -65,7 +69,8 @@ static enum posenc_status make_memory(struct call *call, struct posenc_tensor *t
                         : call_refuse(call, POSENC_ERR_MEMORY, "memory for a tensor", 0, 1, 0);
 }
 
-struct posenc_tensor tensor_squeezed(const struct posenc_tensor *t, int axis)
+/* The same tensor without one of its dimensions, which is 1. */
+static struct posenc_tensor tensor_squeezed(const struct posenc_tensor *t, int axis)
 {
     struct posenc_tensor s = { .data = t->data, .dtype = t->dtype, .rank = t->rank - 1 };
     for (int i = 0, to = 0; i < t->rank; i++) {
@@ -77,8 +82,43 @@ struct posenc_tensor tensor_squeezed(const struct posenc_tensor *t, int axis)
     return s;
 }
 
-enum posenc_status make_output(struct call *call, const char *name,
-                               struct posenc_tensor *tensor, char role)
+/* Whether tensors by queries and keys have no batch: where nothing says otherwise. */
+static bool without_batch(const struct problem *p)
+{
+    return kernel_on_scores(p->kernel) && !kernel_takes_x(p->kernel) && p->batch == 1 &&
+           !p->slopes_by_batch;
+}
+
+/* Of rank 4: a tensor of three dimensions has rows of one, one of two is a table. */
+static enum posenc_status shape_of(struct call *call, const struct tensor_row *row,
+                                   struct posenc_tensor *tensor)
+{
+    static const int places[MOST_DIMS + 1][MOST_DIMS] = {
+        [2] = { 2, 3 }, [3] = { 0, 1, 3 }, [4] = { 0, 1, 2, 3 }
+    };
+    const struct problem *p = &call->problem;
+    const int n = tensor_dims(row);
+    int64_t shape[4] = { 1, 1, 1, 1 };
+    for (int i = 0; i < n; i++)
+        shape[places[n][i]] = problem_extent(p, row->dims[i]);
+    return make_shape(call, tensor, tensor_dtype(p, row), shape, n > 2 && p->token_major);
+}
+
+/* As the kernel is given it. */
+static struct posenc_tensor squeezed(const struct problem *p, const struct tensor_row *row,
+                                     struct posenc_tensor t)
+{
+    if (tensor_dims(row) == 3)
+        return tensor_squeezed(&t, 2);
+    if (tensor_dims(row) == 4 && !(row->dims[0] == DIM_BATCH && without_batch(p)))
+        return t;
+    t = tensor_squeezed(&t, 0);
+    return tensor_dims(row) == 2 ? tensor_squeezed(&t, 0) : t;
+}
+
+/* The next of call->outputs. */
+static enum posenc_status make_output(struct call *call, const char *name,
+                                      struct posenc_tensor *tensor, char role)
 {
     enum posenc_status status = make_memory(call, tensor, role);
     if (status != POSENC_OK)
@@ -91,59 +131,72 @@ enum posenc_status make_output(struct call *call, const char *name,
     return POSENC_OK;
 }
 
-enum posenc_status make_input(struct call *call, struct posenc_tensor *tensor, uint64_t stream,
-                              const float **pristine)
+/* n elements by the row's stream or its own rule; *dense is the copy that is kept. */
+static enum posenc_status fill_dense(struct call *call, const struct tensor_row *row, int64_t n,
+                                     float **dense)
 {
     enum posenc_status status = POSENC_OK;
-    if (!tensor->data && (status = make_memory(call, tensor, 'i')) != POSENC_OK)
-        return status;
-    const int64_t n = storage_rows(tensor) * tensor->shape[3];
-    float *dense = call_keep_floats(call, n);
-    if (!dense)
+    if (!(*dense = call_keep_floats(call, n)))
         return call_refuse(call, POSENC_ERR_MEMORY, "memory for inputs", n, 1, 0);
-    fill_inputs(dense, n, &call->problem, stream);
-    tensor_scatter(tensor, dense);
-    *pristine = dense;
-    return POSENC_OK;
+    if (row->fill)
+        status = row->fill(call, *dense, n);
+    else
+        fill_inputs(*dense, n, &call->problem, row->stream);
+    memcpy((char *)call + row->pristine, dense, sizeof *dense);
+    return status;
 }
 
-enum posenc_status make_table(struct call *call, struct posenc_tensor *table,
-                              enum posenc_dtype dtype, int64_t rows, int64_t width,
-                              const float *dense)
+enum posenc_status make_tensor(struct call *call, const struct tensor_row *row)
 {
+    const struct problem *p = &call->problem;
+    const bool output = row->role == ROLE_OUTPUT, onto = problem_accumulates(p),
+               same = p->in_place && kernel_in_place(p->kernel);
     struct posenc_tensor t;
-    enum posenc_status status =
-        make_shape(call, &t, dtype, (int64_t[]){ 1, 1, rows, width }, false);
-    if (status == POSENC_OK)
+    enum posenc_status status = shape_of(call, row, &t);
+    float *dense;
+    if (status == POSENC_OK && row->role == ROLE_X && same)
+        t.data = call->outputs[0].tensor.data;
+    else if (status == POSENC_OK && output)
+        status = make_output(call, row->name, &t, same || onto ? 'b' : 'o');
+    else if (status == POSENC_OK)
         status = make_memory(call, &t, 'i');
-    if (status != POSENC_OK)
-        return status;
-    tensor_scatter(&t, dense);
-    t = tensor_squeezed(&t, 0);
-    *table = tensor_squeezed(&t, 0);
-    return POSENC_OK;
+    if (status == POSENC_OK && (!output || onto)) {
+        status = fill_dense(call, row, storage_rows(&t) * t.shape[3], &dense);
+        if (status == POSENC_OK)
+            tensor_scatter(&t, dense);
+    }
+    *(struct posenc_tensor *)call_argument(call, row) = squeezed(p, row, t);
+    return status;
 }
 
-enum posenc_status make_random_table(struct call *call, struct posenc_tensor *table,
-                                     int64_t rows, int64_t width)
+/* The batches of floats are side by side, or one. */
+enum posenc_status make_pointer(struct call *call, const struct tensor_row *row)
 {
-    struct posenc_tensor t;
-    enum posenc_status status =
-        make_shape(call, &t, POSENC_F32, (int64_t[]){ 1, 1, rows, width }, false);
-    if (status == POSENC_OK)
-        status = make_input(call, &t, STREAM_TABLE, &call->table);
-    if (status != POSENC_OK)
-        return status;
-    t = tensor_squeezed(&t, 0);
-    *table = tensor_squeezed(&t, 0);
-    return POSENC_OK;
+    const struct problem *p = &call->problem;
+    const int64_t n = tensor_elements(p, row);
+    enum posenc_status status;
+    void *data = call_memory(call, n, sizeof(float), 'i');
+    float *dense;
+    if (!data)
+        return call_refuse(call, POSENC_ERR_MEMORY, row->name, n, 1, 0);
+    if (row->form == FORM_INTEGERS)
+        status = row->fill(call, data, n);
+    else if ((status = fill_dense(call, row, n, &dense)) == POSENC_OK)
+        memcpy(data, dense, (size_t)n * sizeof *dense);
+    memcpy(call_argument(call, row), &data, sizeof data);
+    if (row->stride_batch) {
+        const int64_t stride = row->shared(p) ? 0 : problem_extent(p, row->dims[1]);
+        memcpy((char *)&call->args + row->stride_batch, &stride, sizeof stride);
+    }
+    return status;
 }
 
 /* ---- Positions ---- */
 
-enum posenc_status make_positions(struct call *call, struct posenc_positions *positions)
+enum posenc_status make_positions(struct call *call, const struct tensor_row *row)
 {
     const struct problem *p = &call->problem;
+    struct posenc_positions *positions = call_argument(call, row);
     *positions = (struct posenc_positions){ .kind = p->position_kind, .offset = p->first };
     if (p->position_kind == POSENC_OFFSET)
         return POSENC_OK;
@@ -172,36 +225,4 @@ enum posenc_status make_positions(struct call *call, struct posenc_positions *po
     positions->stride_token = 1;
     positions->stride_axis = axes > 1 ? all : 0;
     return POSENC_OK;
-}
-
-/* The factors of longrope that a problem gives by their last: evenly from 1 on. */
-static enum posenc_status make_factors(struct call *call)
-{
-    struct posenc_freqs_spec *spec = &call->problem.freqs;
-    if (spec->scaling != POSENC_SCALING_LONGROPE || spec->short_factor || spec->long_factor ||
-        spec->dim < 1 || spec->dim > 1 << 16)
-        return POSENC_OK;
-    int64_t n = (spec->dim + 1) / 2;
-    double *factors = call_keep(call, 2 * (size_t)n * sizeof *factors);
-    if (!factors)
-        return call_refuse(call, POSENC_ERR_MEMORY, "memory for factors", n, 1, 0);
-    for (int64_t i = 0; i < n; i++) {
-        double way = n > 1 ? (double)i / (double)(n - 1) : 0.0;
-        factors[i] = 1.0 + (call->problem.short_factor_last - 1.0) * way;
-        factors[n + i] = 1.0 + (call->problem.long_factor_last - 1.0) * way;
-    }
-    spec->short_factor = factors;
-    spec->long_factor = factors + n;
-    return POSENC_OK;
-}
-
-enum posenc_status make_plan(struct call *call)
-{
-    enum posenc_status status = make_factors(call);
-    if (status != POSENC_OK)
-        return status;
-    struct posenc_freqs_spec spec = call->problem.freqs;
-    if (!spec.size)
-        spec.size = sizeof spec;
-    return call_subject(call)->freqs_create(&spec, &call->freqs, &call->error);
 }

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "guard.h"
+#include "signature.h"
 #include "storage.h"
 
 #include <assert.h>
@@ -178,87 +179,14 @@ float *tensor_row(const struct posenc_tensor *t, int64_t r)
     return storage_row(t, r);
 }
 
-struct named {
-    const char *name;
-    const void *data;
-};
-
-enum { MOST_INPUTS = 5 };
-
-static int name_inputs(const struct call *c, struct named n[MOST_INPUTS])
-{
-    int k = 0;
-#define NAME(signature, input)                                                                 \
-    (struct named) { #input, c->args.signature.input }
-#define NAME_DATA(signature, input)                                                            \
-    (struct named) { #input, c->args.signature.input.data }
-    switch (kernel_signature(c->problem.kernel)) {
-    case SIGNATURE_sinusoidal:
-        n[k++] = NAME_DATA(sinusoidal, x);
-        n[k++] = NAME_DATA(sinusoidal, positions);
-        break;
-    case SIGNATURE_learned:
-        n[k++] = NAME_DATA(learned, x);
-        n[k++] = NAME_DATA(learned, table);
-        n[k++] = NAME_DATA(learned, positions);
-        break;
-    case SIGNATURE_learned_grad:
-        n[k++] = NAME_DATA(learned_grad, x);
-        n[k++] = NAME_DATA(learned_grad, positions);
-        break;
-    case SIGNATURE_rope_table:
-        n[k++] = NAME_DATA(rope_table, positions);
-        break;
-    case SIGNATURE_rope:
-        n[k++] = NAME_DATA(rope, x);
-        n[k++] = NAME_DATA(rope, cos);
-        n[k++] = NAME_DATA(rope, sin);
-        n[k++] = NAME_DATA(rope, positions);
-        break;
-    case SIGNATURE_alibi:
-        n[k++] = NAME_DATA(alibi, x);
-        n[k++] = NAME(alibi, slopes);
-        break;
-    case SIGNATURE_t5:
-        n[k++] = NAME_DATA(t5, x);
-        n[k++] = NAME_DATA(t5, table);
-        n[k++] = NAME(t5, thresholds);
-        break;
-    case SIGNATURE_distance:
-        n[k++] = NAME_DATA(distance, x);
-        n[k++] = NAME_DATA(distance, values);
-        break;
-    case SIGNATURE_window:
-        n[k++] = NAME_DATA(window, x);
-        n[k++] = NAME_DATA(window, table);
-        n[k++] = NAME(window, index);
-        break;
-    case SIGNATURE_relative:
-        n[k++] = NAME_DATA(relative, x);
-        n[k++] = NAME_DATA(relative, c2p);
-        n[k++] = NAME_DATA(relative, p2c);
-        n[k++] = NAME(relative, index);
-        break;
-    case SIGNATURE_relative_sum:
-        n[k++] = NAME_DATA(relative_sum, x);
-        n[k++] = NAME(relative_sum, index);
-        break;
-    }
-#undef NAME
-#undef NAME_DATA
-    return k;
-}
-
 static const char *slot_name(const struct slot *s, const struct call *c)
 {
     for (int o = 0; o < c->n_outputs; o++)
         if (c->outputs[o].tensor.data == s->data)
             return c->outputs[o].name;
-    struct named inputs[MOST_INPUTS];
-    int n = name_inputs(c, inputs);
-    for (int i = 0; i < n; i++)
-        if (inputs[i].data == s->data)
-            return inputs[i].name;
+    for (EACH_TENSOR(row, signature_of(c->problem.kernel)))
+        if (call_data(c, row) == s->data)
+            return row->name;
     return "a buffer";
 }
 

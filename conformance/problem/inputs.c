@@ -179,10 +179,13 @@ static void draw_rotations(const struct problem *p, float *cosines, float *sines
             ids = problem_draws_positions(p) ? p->batch * p->tokens : 0;
     struct twister t;
     twister_begin(&t, p, draws_of_x(p) + ids);
-    for (int64_t i = 0; i < n; i++)
-        sines[i] = (float)twister_draw(&t);
-    for (int64_t i = 0; i < n; i++)
-        cosines[i] = (float)twister_draw(&t);
+    float *const to[] = { sines, cosines };
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < n; i++) {
+            const float value = (float)twister_draw(&t);
+            if (to[k])
+                to[k][i] = value;
+        }
 }
 
 void fill_inputs(float *to, int64_t n, const struct problem *p, uint64_t stream)
@@ -257,8 +260,10 @@ static bool rotation_rows(int64_t half, int64_t rows, float *cosines, float *sin
             k->sin[k->rows * half + i] = odd_to_f32(s);
         }
     for (int64_t r = 0; k && r < rows; r++) {
-        memcpy(cosines + r * half, k->cos + r % TABLE_ROWS * half, bytes);
-        memcpy(sines + r * half, k->sin + r % TABLE_ROWS * half, bytes);
+        if (cosines)
+            memcpy(cosines + r * half, k->cos + r % TABLE_ROWS * half, bytes);
+        if (sines)
+            memcpy(sines + r * half, k->sin + r % TABLE_ROWS * half, bytes);
     }
     pthread_mutex_unlock(&lock);
     return k != NULL;
@@ -271,9 +276,9 @@ bool fill_rotations(const struct problem *problem, float *cosines, float *sines)
         draw_rotations(problem, cosines, sines);
     else if (!rotation_rows(half, problem->rows, cosines, sines))
         return false;
-    for (int64_t i = 0; i < n && problem->table_dtype != POSENC_F32; i++) {
-        cosines[i] = round_to(problem->table_dtype, cosines[i]);
-        sines[i] = round_to(problem->table_dtype, sines[i]);
-    }
+    float *const to[] = { cosines, sines };
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < n && to[k] && problem->table_dtype != POSENC_F32; i++)
+            to[k][i] = round_to(problem->table_dtype, to[k][i]);
     return true;
 }

@@ -10,21 +10,13 @@
 #include "storage.h"
 #include "subject.h"
 
-enum signature {
-    SIGNATURE_sinusoidal,
-    SIGNATURE_learned,
-    SIGNATURE_learned_grad,
-    SIGNATURE_rope_table,
-    SIGNATURE_rope,
-    SIGNATURE_alibi,
-    SIGNATURE_t5,
-    SIGNATURE_distance,
-    SIGNATURE_window,
-    SIGNATURE_relative,
-    SIGNATURE_relative_sum
+/* The place of a signature in signatures.def: an index, where others have tables by it. */
+enum signature_id {
+#define POSENC_SIGNATURE(name) SIGNATURE_##name,
+#include "signatures.def"
 };
-enum signature kernel_signature(enum posenc_kernel kernel); /* from kernels.def */
-const char *kernel_stage(enum posenc_kernel kernel);        /* "table" or "apply" */
+enum signature_id kernel_signature(enum posenc_kernel kernel); /* from kernels.def */
+const char *kernel_stage(enum posenc_kernel kernel);           /* "table" or "apply" */
 
 /* What people call the members of the library's enums, in their order; NULL at the end. */
 extern const char *const profile_names[], *const convention_names[];
@@ -109,12 +101,15 @@ bool kernel_in_place(enum posenc_kernel kernel);
 bool kernel_on_scores(enum posenc_kernel kernel);
 bool kernel_has_plan(enum posenc_kernel kernel);
 
-/* Sizes that follow from others: tokens of a window, that is its queries and its keys; rows of
- * the table of learned, T5 and window; columns of terms by relative position and of values by
- * distance; distances of queries and keys. */
+/* Whether what it computes, rounded to f32, is added onto x times x_scale. */
+bool kernel_adds_onto_x(enum posenc_kernel kernel);
+
+/* Whether a call adds onto what out holds. */
+bool problem_accumulates(const struct problem *problem);
+
+/* Sizes that follow from others: tokens of a window, that is its queries and its keys; distances
+ * of queries and keys. */
 int64_t problem_window(const struct problem *problem);
-int64_t problem_rows(const struct problem *problem);
-int64_t problem_columns(const struct problem *problem);
 int64_t problem_distances(int64_t queries, int64_t keys);
 
 /* Bytes a perfect kernel moves: inputs read once, outputs written once, tables of angles not
@@ -123,6 +118,9 @@ size_t problem_bytes(const struct problem *problem);
 
 /* Bytes of memory those are: what is rewritten in place counts once.  Decides the footprint. */
 size_t problem_working_set(const struct problem *problem);
+
+/* Bytes of all its tensors, whether touched or not. */
+size_t problem_memory(const struct problem *problem);
 
 /* Where a call's tensors live.  `role` is 'i' (input, kernels must not write), 'o' (output) or
  * 'b' (both, in place).  The default allocates 64-byte aligned memory. */
@@ -145,17 +143,8 @@ struct output {
 
 /* The arguments of any kernel. */
 union arguments {
-    struct posenc_sinusoidal_args sinusoidal;
-    struct posenc_learned_args learned;
-    struct posenc_learned_grad_args learned_grad;
-    struct posenc_rope_table_args rope_table;
-    struct posenc_rope_args rope;
-    struct posenc_alibi_args alibi;
-    struct posenc_t5_args t5;
-    struct posenc_distance_args distance;
-    struct posenc_window_args window;
-    struct posenc_relative_args relative;
-    struct posenc_relative_sum_args relative_sum;
+#define POSENC_SIGNATURE(name) struct posenc_##name##_args name;
+#include "signatures.def"
 };
 
 struct call {
@@ -194,6 +183,12 @@ enum posenc_status call_run(struct call *call, const struct posenc_backend *back
 void call_reset(struct call *call); /* inputs of an in-place call as they were; outputs filled
                                        with a NaN canary */
 void call_destroy(struct call *call);
+
+/* Its x (without data where the kernel takes none), the first of its outputs, its positions
+ * (NULL where it has none). */
+struct posenc_tensor *call_x(struct call *call);
+struct posenc_tensor *call_out(struct call *call);
+struct posenc_positions *call_positions(struct call *call);
 
 /* Row r of output o as it is now: f16 and bf16 widened to f32 each time one asks, what is still
  * the canary to CALL_CANARY. */

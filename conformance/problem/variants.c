@@ -42,7 +42,7 @@ static bool listed(enum posenc_kernel kernel, enum posenc_profile profile, int v
 {
     *problem = problem_default(kernel);
     *name = NULL;
-    enum signature s = kernel_signature(kernel);
+    enum signature_id s = kernel_signature(kernel);
     problem->freqs.profile = profile;
     *name = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table ? table_variant(problem, v)
                                                                    : apply_variant(problem, v);

@@ -183,7 +183,7 @@ static const char *rope(struct problem *p, int v)
 /* 16 bits; what only one signature has. */
 static const char *scores_stored(struct problem *p, int v)
 {
-    enum signature s = kernel_signature(p->kernel);
+    enum signature_id s = kernel_signature(p->kernel);
     bool add = kernel_takes_x(p->kernel);
     p->queries = 5;
     p->keys = 70;

@@ -13,7 +13,7 @@ struct field {
     const char *name; /* canonical */
     enum field_kind kind;
     size_t offset;            /* in struct problem */
-    unsigned signatures;      /* bit 1 << enum signature */
+    unsigned signatures;      /* bit 1 << enum signature_id */
     const char *const *names; /* of an enum, NULL at the end */
 };
 

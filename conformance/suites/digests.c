@@ -90,7 +90,7 @@ static const struct posenc_backend *relative(const struct posenc_backend *of,
 static bool next_case(enum posenc_kernel kernel, int *profile, int *v, char id[96],
                       struct problem *p)
 {
-    enum signature s = kernel_signature(kernel);
+    enum signature_id s = kernel_signature(kernel);
     bool planned = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
     for (const char *name; planned ? profile_names[*profile] != NULL : *profile < 1;
          *v = 0, ++*profile)

@@ -7,6 +7,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "memory.h"
 
+#include "conformance/problem/signature.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -71,76 +73,58 @@ static void poison_x(struct call *call, int class)
     }
 }
 
-/* Tables whose columns are units: every row may be used, every column of another class is
- * poisoned. */
-static void poison_columns(const struct posenc_tensor *t, int class, int64_t classes)
+/* The head that an element of a tensor belongs to, by its place in dense rows; -1: to none. */
+static int64_t head_of(const struct problem *p, const struct tensor_row *row, int64_t at)
 {
-    for (int64_t r = 0, n = tensor_rows(t); r < n; r++) {
-        float *row = tensor_row(t, r);
-        for (int64_t c = 0; c < t->shape[t->rank - 1]; c++)
-            if (c % classes != class % classes)
-                row[c] = poison(r + c);
+    for (int d = tensor_dims(row); d-- > 0;) {
+        if (row->dims[d] == DIM_HEAD)
+            return at % p->heads;
+        at /= problem_extent(p, row->dims[d]);
     }
+    return -1;
 }
 
-/* Tables of which each head has its own `per_head` rows, batch by batch. */
-static void poison_heads(const struct posenc_tensor *t, const struct problem *p,
-                         int64_t per_head, int class)
+/* Of a tensor whose heads are its own those of the other parity are poisoned, else every column
+ * of another class. */
+static bool element_kept(const struct problem *p, const struct tensor_row *row, int64_t at,
+                         int64_t column, int class)
 {
-    for (int64_t r = 0, n = t->data ? tensor_rows(t) : 0; r < n; r++)
-        for (int64_t c = 0; c < t->shape[t->rank - 1]; c++)
-            if (r / per_head % p->heads % 2 != class % 2)
+    const int64_t head = head_of(p, row, at);
+    return head < 0 ? column % CLASSES == class : head % 2 == class % 2;
+}
+
+static void poison_tensor(struct call *call, const struct tensor_row *row, int class)
+{
+    const struct posenc_tensor *t = call_argument(call, row);
+    const int64_t width = t->shape[t->rank - 1];
+    for (int64_t r = 0, n = tensor_rows(t); r < n; r++)
+        for (int64_t c = 0; c < width; c++)
+            if (!element_kept(&call->problem, row, r * width + c, c, class))
                 tensor_row(t, r)[c] = poison(r + c);
 }
 
-/* Slopes must be finite: huge ones. */
-static void poison_slopes(struct call *call, int class)
+/* Numbers must be finite: huge ones. */
+static void poison_floats(struct call *call, const struct tensor_row *row, int class)
 {
-    const struct problem *p = &call->problem;
-    int64_t n = p->slopes_by_batch ? p->batch * p->heads : p->heads;
-    for (int64_t h = 0; h < n; h++)
-        if (h % p->heads % 2 != class % 2)
-            ((float *)(uintptr_t)call->args.alibi.slopes)[h] = 3e38f;
+    float *data = (float *)(uintptr_t)call_data(call, row);
+    for (int64_t i = 0; i < tensor_elements(&call->problem, row); i++)
+        if (!element_kept(&call->problem, row, i, i, class))
+            data[i] = 3e38f;
 }
 
 static void edit_poison(struct call *call, const void *user)
 {
     const struct problem *p = &call->problem;
-    int class = *(const int *)user;
+    const int class = *(const int *)user;
     if (call_x(call)->data)
         poison_x(call, class);
-    switch (kernel_signature(p->kernel)) {
-    case SIGNATURE_learned:
-        poison_columns(owned(&call->args.learned.table), class, CLASSES);
-        break;
-    case SIGNATURE_learned_grad:
-        if (p->accumulate)
-            poison_columns(&call->args.learned_grad.out, class, CLASSES);
-        break;
-    case SIGNATURE_rope:
-        poison_columns(owned(&call->args.rope.cos), class, CLASSES);
-        poison_columns(owned(&call->args.rope.sin), class, CLASSES);
-        break;
-    case SIGNATURE_t5:
-        poison_columns(owned(&call->args.t5.table), class, 2);
-        break;
-    case SIGNATURE_window:
-        poison_columns(owned(&call->args.window.table), class, 2);
-        break;
-    case SIGNATURE_alibi:
-        poison_slopes(call, class);
-        break;
-    case SIGNATURE_distance:
-        poison_heads(owned(&call->args.distance.values), p, 1, class);
-        break;
-    case SIGNATURE_relative:
-        poison_heads(owned(&call->args.relative.c2p), p, p->queries, class);
-        poison_heads(owned(&call->args.relative.p2c), p, p->keys, class);
-        break;
-    case SIGNATURE_relative_sum:
-    case SIGNATURE_sinusoidal:
-    case SIGNATURE_rope_table:
-        break;
+    for (EACH_TENSOR(row, signature_of(p->kernel))) {
+        const bool read =
+            row->role == ROLE_INPUT || (row->role == ROLE_OUTPUT && problem_accumulates(p));
+        if (read && tensor_present(p, row) && row->form == FORM_TENSOR)
+            poison_tensor(call, row, class);
+        else if (read && row->form == FORM_FLOATS)
+            poison_floats(call, row, class);
     }
 }
 

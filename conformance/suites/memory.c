@@ -113,7 +113,7 @@ static void problem_sums(struct problem *p, int64_t n, int v)
 
 static void problem_scores(struct problem *p, int64_t n, int v)
 {
-    enum signature s = kernel_signature(p->kernel);
+    enum signature_id s = kernel_signature(p->kernel);
     p->heads = 3;
     p->keys = n;
     p->queries = 1 + v;
@@ -370,7 +370,7 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
 {
     static const int64_t counts[] = { 0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 65 };
     int64_t lanes = memory_lanes(s->run->backend);
-    enum signature signature = kernel_signature(kernel);
+    enum signature_id signature = kernel_signature(kernel);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         struct problem p = memory_problem(kernel, lanes + 3, (int)(i % MEMORY_VARIANTS));
         p.tokens = p.queries = counts[i];

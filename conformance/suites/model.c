@@ -20,7 +20,7 @@ static int64_t sampled_row(int64_t rows, int64_t i)
 
 static void shape_id(const struct problem *p, size_t i, char *id, size_t size)
 {
-    enum signature s = kernel_signature(p->kernel);
+    enum signature_id s = kernel_signature(p->kernel);
     bool scores = kernel_on_scores(p->kernel);
     bool planned = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
     snprintf(id, size, "%s/%s/%s/model%zu-%s%" PRId64 "-%s%" PRId64 "-d%" PRId64,

@@ -6,6 +6,7 @@
  * will do.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/signature.h"
 #include "refusals.h"
 
 #include <math.h>
@@ -203,9 +204,6 @@ static const struct mistake of_x_width[] = {
 static const struct mistake of_x_apart[] = {
     { "input is the output", STATUS(OVERLAP), x_is_out },
 };
-static const struct mistake of_width[] = {
-    { "output wider than the rest", STATUS(SHAPE) | STATUS(STRIDE), out_wider },
-};
 static const struct mistake of_positions[] = {
     { "unknown kind of positions", STATUS(ARGUMENT), position_kind },
     { "array of positions without data", STATUS(ARGUMENT), position_null },
@@ -228,6 +226,7 @@ static const struct mistake of_rows[] = {
     { "a time for a row", STATUS(ARGUMENT), time_whole },
 };
 static const struct mistake of_sinusoidal[] = {
+    { "output wider than the rest", STATUS(SHAPE) | STATUS(STRIDE), out_wider },
     { "no plan", STATUS(ARGUMENT), sinusoidal_no_plan },
     { "unknown layout", STATUS(ARGUMENT), sinusoidal_layout },
     { "scale NaN", STATUS(PARAMETER), sinusoidal_scale },
@@ -238,6 +237,7 @@ static const struct mistake of_sinusoidal_add[] = {
     { "x_scale infinite", STATUS(PARAMETER), sinusoidal_x_scale },
 };
 static const struct mistake of_learned[] = {
+    { "output wider than the rest", STATUS(SHAPE) | STATUS(STRIDE), out_wider },
     { "x_scale NaN", STATUS(PARAMETER), learned_x_scale },
     { "no table", STATUS(ARGUMENT), learned_table_null },
     { "table narrower than the output", STATUS(SHAPE), learned_table_width },
@@ -247,6 +247,7 @@ static const struct mistake of_learned_grad[] = {
     { "gradient in 16 bits", STATUS(DTYPE), learned_grad_out_dtype },
 };
 static const struct mistake of_rope_table[] = {
+    { "output wider than the rest", STATUS(SHAPE) | STATUS(STRIDE), out_wider },
     { "no plan", STATUS(ARGUMENT), rope_table_no_plan },
     { "no sin", STATUS(ARGUMENT), rope_table_no_sin },
     { "sin is cos", STATUS(OVERLAP), rope_table_alias },
@@ -266,6 +267,14 @@ static const struct mistake of_rope[] = {
     { "rotary_offset that wraps", STATUS(ROTARY_DIM), rope_offset_wraps },
     { "cos is the output", STATUS(OVERLAP), rope_cos_is_out },
 };
+
+const struct mistakes_of mistakes_of_sinusoidal = { MISTAKES(of_sinusoidal),
+                                                    MISTAKES(of_sinusoidal_add) };
+const struct mistakes_of mistakes_of_learned = { MISTAKES(of_learned), { NULL, 0 } };
+const struct mistakes_of mistakes_of_learned_grad = { MISTAKES(of_learned_grad), { NULL, 0 } };
+const struct mistakes_of mistakes_of_rope_table = { MISTAKES(of_rope_table), { NULL, 0 } };
+const struct mistakes_of mistakes_of_rope = { MISTAKES(of_rope), { NULL, 0 } };
+
 /* ---- Checking ---- */
 
 /* To the bit, the payloads of NaN included: outputs hold a NaN that no kernel writes. */
@@ -305,59 +314,62 @@ static void check_mistake(struct tally *t, const struct problem *p, const struct
     call_destroy(&call);
 }
 
-void check_list(struct tally *t, const struct problem *p, const struct mistake *list, size_t n)
+static void check_list(struct tally *t, const struct problem *p, struct mistakes mistakes)
 {
-    for (size_t i = 0; i < n; i++)
-        check_mistake(t, p, &list[i]);
+    for (size_t i = 0; i < mistakes.n; i++)
+        check_mistake(t, p, &mistakes.list[i]);
 }
+
+#define CHECK(list) check_list(t, p, (struct mistakes)MISTAKES(list))
+
+static const struct tensor_row *row_of(const struct signature *s, enum role role)
+{
+    for (EACH_TENSOR(row, s))
+        if (row->role == role && row->form == FORM_TENSOR)
+            return row;
+    return NULL;
+}
+
+static void check_x(struct tally *t, const struct problem *p, const struct signature *s)
+{
+    const struct tensor_row *x = row_of(s, ROLE_X), *out = row_of(s, ROLE_OUTPUT);
+    CHECK(of_x);
+    if (x->type == out->type)
+        CHECK(of_x_as_out);
+    if (x->dims[tensor_dims(x) - 1] == out->dims[tensor_dims(out) - 1])
+        CHECK(of_x_width);
+    if (!kernel_in_place(p->kernel))
+        CHECK(of_x_apart);
+}
+
+static void check_positions(struct tally *t, const struct problem *p)
+{
+    CHECK(of_positions);
+    if (kernel_has_plan(p->kernel))
+        CHECK(of_computed);
+    else
+        CHECK(of_rows);
+}
+
 static void check_mistakes(struct tally *t, const struct problem *p)
 {
-    bool has_x = kernel_takes_x(p->kernel);
-    enum signature s = kernel_signature(p->kernel);
+    static const struct mistakes_of *const of_signature[] = {
+#define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &mistakes_of_##name,
+#include "conformance/problem/signatures.def"
+    };
+    const struct mistakes_of *own = of_signature[kernel_signature(p->kernel)];
+    const struct signature *s = signature_of(p->kernel);
     CHECK(of_all);
-    if (has_x)
-        CHECK(of_x);
-    if (has_x && s != SIGNATURE_learned_grad)
-        CHECK(of_x_as_out);
-    if (has_x && s != SIGNATURE_relative_sum)
-        CHECK(of_x_width);
-    if (has_x && !kernel_in_place(p->kernel))
-        CHECK(of_x_apart);
-    if (kernel_on_scores(p->kernel))
-        check_scores_mistakes(t, p);
-    switch (s) {
-    case SIGNATURE_sinusoidal:
-        CHECK(of_width);
-        CHECK(of_positions);
-        CHECK(of_computed);
-        CHECK(of_sinusoidal);
-        if (has_x)
-            CHECK(of_sinusoidal_add);
-        break;
-    case SIGNATURE_learned:
-        CHECK(of_width);
-        CHECK(of_positions);
-        CHECK(of_rows);
-        CHECK(of_learned);
-        break;
-    case SIGNATURE_learned_grad:
-        CHECK(of_positions);
-        CHECK(of_rows);
-        CHECK(of_learned_grad);
-        break;
-    case SIGNATURE_rope_table:
-        CHECK(of_width);
-        CHECK(of_positions);
-        CHECK(of_computed);
-        CHECK(of_rope_table);
-        break;
-    case SIGNATURE_rope:
-        CHECK(of_positions);
-        CHECK(of_rows);
-        CHECK(of_rope);
-        break;
-    default:
-        break;
+    check_list(t, p, own->all);
+    if (kernel_takes_x(p->kernel)) {
+        check_x(t, p, s);
+        check_list(t, p, own->with_x);
+    }
+    for (EACH_TENSOR(row, s)) {
+        if (row->form == FORM_POSITIONS)
+            check_positions(t, p);
+        if (row->form == FORM_INTEGERS && tensor_dims(row) > 0)
+            check_list(t, p, mistakes_of_index);
     }
 }
 

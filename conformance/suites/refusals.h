@@ -1,5 +1,5 @@
 /*
- * What refusals.c and refused_scores.c share.
+ * What refusals.c and refused_scores.c share: mistakes, and which signature has which.
  */
 #ifndef POSENC_REFUSALS_H
 #define POSENC_REFUSALS_H
@@ -15,10 +15,23 @@ struct mistake {
     void (*make)(struct call *call);
 };
 
-void check_list(struct tally *t, const struct problem *p, const struct mistake *list, size_t n);
-#define CHECK(list) check_list(t, p, list, sizeof(list) / sizeof(list)[0])
+struct mistakes {
+    const struct mistake *list;
+    size_t n;
+};
+#define MISTAKES(list)                                                                         \
+    {                                                                                          \
+        list, sizeof(list) / sizeof(list)[0]                                                   \
+    }
 
-/* Those of kernels on scores. */
-void check_scores_mistakes(struct tally *t, const struct problem *p);
+/* Of integers by query and key. */
+extern const struct mistakes mistakes_of_index;
+
+/* Those of one signature: in calls of all its kernels, and of those that take x besides. */
+struct mistakes_of {
+    struct mistakes all, with_x;
+};
+#define POSENC_SIGNATURE(name) extern const struct mistakes_of mistakes_of_##name;
+#include "conformance/problem/signatures.def"
 
 #endif

@@ -177,42 +177,12 @@ static const struct mistake of_relative_sum[] = {
     { "input of a query less", STATUS(SHAPE), sum_queries },
 };
 
-void check_scores_mistakes(struct tally *t, const struct problem *p)
-{
-    bool add = kernel_takes_x(p->kernel);
-    switch (kernel_signature(p->kernel)) {
-    case SIGNATURE_alibi:
-        CHECK(of_alibi);
-        if (add)
-            CHECK(of_alibi_add);
-        break;
-    case SIGNATURE_t5:
-        CHECK(of_t5);
-        if (add)
-            CHECK(of_t5_add);
-        break;
-    case SIGNATURE_distance:
-        CHECK(of_distance);
-        if (add)
-            CHECK(of_distance_add);
-        break;
-    case SIGNATURE_window:
-        CHECK(of_index);
-        CHECK(of_window);
-        if (add)
-            CHECK(of_window_add);
-        break;
-    case SIGNATURE_relative:
-        CHECK(of_index);
-        CHECK(of_relative);
-        if (add)
-            CHECK(of_relative_add);
-        break;
-    case SIGNATURE_relative_sum:
-        CHECK(of_index);
-        CHECK(of_relative_sum);
-        break;
-    default:
-        break;
-    }
-}
+const struct mistakes mistakes_of_index = MISTAKES(of_index);
+const struct mistakes_of mistakes_of_alibi = { MISTAKES(of_alibi), MISTAKES(of_alibi_add) };
+const struct mistakes_of mistakes_of_t5 = { MISTAKES(of_t5), MISTAKES(of_t5_add) };
+const struct mistakes_of mistakes_of_distance = { MISTAKES(of_distance),
+                                                  MISTAKES(of_distance_add) };
+const struct mistakes_of mistakes_of_window = { MISTAKES(of_window), MISTAKES(of_window_add) };
+const struct mistakes_of mistakes_of_relative = { MISTAKES(of_relative),
+                                                  MISTAKES(of_relative_add) };
+const struct mistakes_of mistakes_of_relative_sum = { MISTAKES(of_relative_sum), { NULL, 0 } };

@@ -1,0 +1,226 @@
+/*
+ * What all signatures have in common: finding one, walking its rows, counting their elements.
+ */
+#include "signature.h"
+
+#include "storage.h"
+
+#include <string.h>
+
+const struct signature *signature_of(enum posenc_kernel kernel)
+{
+    static const struct signature *const all[] = {
+#define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &signature_##name,
+#include "signatures.def"
+    };
+    return all[kernel_signature(kernel)];
+}
+
+size_t signature_argument(const struct signature *signature, size_t member)
+{
+    for (const struct parameter *p = signature->parameters;
+         p < signature->parameters + MOST_PARAMETERS && p->to; p++)
+        if (p->from == member)
+            return p->to;
+    return 0;
+}
+
+/* ---- Dimensions ---- */
+
+static int64_t member(const struct problem *problem, size_t offset)
+{
+    int64_t value;
+    memcpy(&value, (const char *)problem + offset, sizeof value);
+    return value;
+}
+
+int64_t problem_extent(const struct problem *p, enum dim dim)
+{
+    const struct signature *s = signature_of(p->kernel);
+    switch (dim) {
+    case DIM_BATCH:
+        return p->batch;
+    case DIM_TOKEN:
+        return p->tokens;
+    case DIM_HEAD:
+        return p->heads;
+    case DIM_QUERY:
+        return p->queries;
+    case DIM_KEY:
+        return p->keys;
+    case DIM_CHANNEL:
+        return s->channels ? member(p, s->channels) : 0;
+    case DIM_PAIR:
+        return s->turning ? (member(p, s->turning) + 1) / 2 : 0;
+    case DIM_ROW:
+        return s->rows ? s->rows(p) : p->rows;
+    case DIM_COLUMN:
+        return s->columns ? s->columns(p) : 0;
+    case DIM_DISTANCE:
+        return problem_distances(p->queries, p->keys);
+    case DIM_NONE:
+        break;
+    }
+    return 1;
+}
+
+int tensor_dims(const struct tensor_row *row)
+{
+    int n = 0;
+    while (n < MOST_DIMS && row->dims[n])
+        n++;
+    return n;
+}
+
+int64_t tensor_elements(const struct problem *problem, const struct tensor_row *row)
+{
+    int64_t n = 1;
+    if (row->size)
+        return row->size(problem);
+    for (int i = 0; i < tensor_dims(row); i++)
+        if (row->dims[i] != DIM_BATCH || !row->shared || !row->shared(problem))
+            n *= problem_extent(problem, row->dims[i]);
+    return n;
+}
+
+bool tensor_present(const struct problem *problem, const struct tensor_row *row)
+{
+    if (row->present)
+        return row->present(problem);
+    return row->role != ROLE_X || kernel_takes_x(problem->kernel);
+}
+
+enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tensor_row *row)
+{
+    return row->type == TYPE_CALL    ? problem->dtype
+           : row->type == TYPE_TABLE ? problem->table_dtype
+                                     : POSENC_F32;
+}
+
+static size_t bytes_of(const struct problem *p, const struct tensor_row *row, int64_t elements)
+{
+    const size_t item =
+        row->form == FORM_INTEGERS ? sizeof(int32_t) : storage_size(tensor_dtype(p, row));
+    return (size_t)elements * item;
+}
+
+/* ---- Bytes ---- */
+
+/* Members that follow from others are as a call has them. */
+static struct problem settled(const struct problem *problem)
+{
+    struct problem p = *problem;
+    const struct signature *s = signature_of(p.kernel);
+    if (s->settle)
+        s->settle(&p);
+    return p;
+}
+
+static size_t bytes_moved(const struct problem *p, const struct tensor_row *row)
+{
+    return row->moved && tensor_present(p, row) ? bytes_of(p, row, row->moved(p, row)) : 0;
+}
+
+size_t problem_bytes(const struct problem *problem)
+{
+    const struct problem p = settled(problem);
+    size_t bytes = 0;
+    for (EACH_TENSOR(row, signature_of(p.kernel)))
+        bytes += bytes_moved(&p, row);
+    return bytes;
+}
+
+/* What is both read and written counts once: x in place, or out that is added onto. */
+size_t problem_working_set(const struct problem *problem)
+{
+    const struct problem p = settled(problem);
+    const bool same = p.in_place && kernel_in_place(p.kernel), onto = problem_accumulates(&p);
+    size_t bytes = problem_bytes(&p);
+    for (EACH_TENSOR(row, signature_of(p.kernel))) {
+        bytes -= row->role == ROLE_X && same ? bytes_moved(&p, row) : 0;
+        bytes -= row->role == ROLE_OUTPUT && onto ? bytes_moved(&p, row) / 2 : 0;
+    }
+    return bytes;
+}
+
+size_t problem_memory(const struct problem *problem)
+{
+    const struct problem p = settled(problem);
+    const bool same = p.in_place && kernel_in_place(p.kernel);
+    size_t bytes = 0;
+    for (EACH_TENSOR(row, signature_of(p.kernel)))
+        if (tensor_present(&p, row) && row->form == FORM_TENSOR &&
+            !(same && row->role == ROLE_X))
+            bytes += bytes_of(&p, row, tensor_elements(&p, row));
+    return bytes;
+}
+
+bool problem_accumulates(const struct problem *problem)
+{
+    return problem->accumulate &&
+           signature_argument(signature_of(problem->kernel), MEMBER(accumulate));
+}
+
+bool kernel_adds_onto_x(enum posenc_kernel kernel)
+{
+    return kernel_takes_x(kernel) && signature_argument(signature_of(kernel), MEMBER(x_scale));
+}
+
+/* ---- Tensors of a call ---- */
+
+void *call_argument(struct call *call, const struct tensor_row *row)
+{
+    return (char *)&call->args + row->offset;
+}
+
+const void *call_data(const struct call *call, const struct tensor_row *row)
+{
+    const char *at = (const char *)&call->args + row->offset;
+    if (row->form == FORM_TENSOR)
+        return ((const struct posenc_tensor *)(const void *)at)->data;
+    if (row->form == FORM_POSITIONS)
+        return ((const struct posenc_positions *)(const void *)at)->data;
+    const void *data;
+    memcpy(&data, at, sizeof data);
+    return data;
+}
+
+int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim)
+{
+    const char *at = (const char *)&call->args + row->offset;
+    const int n = tensor_dims(row),
+              rank = ((const struct posenc_tensor *)(const void *)at)->rank;
+    for (int i = 0; i < n; i++)
+        if (row->dims[i] == dim && rank - n + i >= 0)
+            return rank - n + i;
+    return -1;
+}
+
+/* The first of a role. */
+static const struct tensor_row *row_of(const struct call *call, enum role role)
+{
+    for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
+        if (row->role == role && row->form == FORM_TENSOR)
+            return row;
+    return NULL;
+}
+
+struct posenc_tensor *call_x(struct call *call)
+{
+    static struct posenc_tensor none;
+    const struct tensor_row *row = row_of(call, ROLE_X);
+    return row ? call_argument(call, row) : &none;
+}
+
+struct posenc_tensor *call_out(struct call *call)
+{
+    return call_argument(call, row_of(call, ROLE_OUTPUT));
+}
+
+struct posenc_positions *call_positions(struct call *call)
+{
+    for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
+        if (row->form == FORM_POSITIONS)
+            return call_argument(call, row);
+    return NULL;
+}

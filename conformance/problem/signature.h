@@ -1,0 +1,163 @@
+/*
+ * Signatures: what conformance and bench know of each kind of call, as data.  A signature says
+ * which tensors its calls have, what their dimensions count, where they stand in the arguments
+ * and what fills them; which other arguments follow from the problem; along which dimensions a
+ * call may be cut.  Whatever is done to all tensors of a call (making, guarding, poisoning,
+ * cutting, counting their bytes) is a loop over its rows.
+ *
+ * Each stands in a file of its own, signatures/<name>.c; test_signatures.c finds what one has
+ * forgotten.
+ */
+#ifndef POSENC_SIGNATURE_H
+#define POSENC_SIGNATURE_H
+
+#include "draws.h"
+#include "inputs.h"
+#include "problem.h"
+
+/* ---- Dimensions ---- */
+
+/* What a dimension counts.  DIM_DISTANCE is that of an index by query - key. */
+enum dim {
+    DIM_NONE,
+    DIM_BATCH,
+    DIM_TOKEN,
+    DIM_HEAD,
+    DIM_QUERY,
+    DIM_KEY,
+    DIM_CHANNEL,
+    DIM_PAIR,
+    DIM_ROW,
+    DIM_COLUMN,
+    DIM_DISTANCE
+};
+
+/* How many there are in a problem. */
+int64_t problem_extent(const struct problem *problem, enum dim dim);
+
+/* ---- Tensors ---- */
+
+/* A struct posenc_tensor, a struct posenc_positions, or a pointer to f32 or int32. */
+enum form { FORM_TENSOR, FORM_POSITIONS, FORM_FLOATS, FORM_INTEGERS };
+enum role { ROLE_INPUT, ROLE_X, ROLE_OUTPUT };
+/* As the problem has it for x and out, for cos and sin that are inputs, or f32 always. */
+enum type { TYPE_CALL, TYPE_TABLE, TYPE_F32 };
+
+enum { MOST_DIMS = 4, MOST_TENSORS = 6, MOST_PARAMETERS = 6, MOST_CUTS = 4 };
+
+struct tensor_row {
+    const char *name; /* as the notation and every message call it */
+    size_t offset;    /* in the arguments */
+    enum form form;
+    enum role role;
+    enum type type;
+    enum dim dims[MOST_DIMS]; /* DIM_NONE after the last */
+    /* Whether a problem has it; NULL: it always does, or where its kernel takes x. */
+    bool (*present)(const struct problem *problem);
+    /* Pointers: elements, where they are not the product of the dimensions; whether batches
+     * share them, and the argument that is then 0. */
+    int64_t (*size)(const struct problem *problem);
+    bool (*shared)(const struct problem *problem);
+    size_t stride_batch;
+    /* Inputs: a stream of the recipe, or what fills n elements of it (dense, f32 but for
+     * integers); where the call keeps the dense copy. */
+    uint64_t stream;
+    enum posenc_status (*fill)(struct call *call, void *to, int64_t n);
+    size_t pristine; /* in struct call */
+    /* Elements that a perfect kernel moves; NULL: what stays in the nearest cache. */
+    int64_t (*moved)(const struct problem *problem, const struct tensor_row *row);
+};
+
+/* An argument that is a member of the problem, perhaps as f32. */
+struct parameter {
+    size_t from, to, from_size, to_size;
+};
+
+/* ---- Signatures ---- */
+
+struct signature {
+    const char *name;
+    const void *blank; /* arguments as POSENC_..._ARGS has them, of `size` bytes */
+    size_t size;
+    struct tensor_row tensors[MOST_TENSORS]; /* in the order they are made; x after out */
+    struct parameter parameters[MOST_PARAMETERS];
+    size_t freqs; /* the argument that is a plan; 0: none */
+
+    /* What a channel, and twice a pair, counts: members of struct problem; 0: none. */
+    size_t channels, turning;
+    int64_t (*rows)(const struct problem *problem); /* NULL: problem->rows */
+    int64_t (*columns)(const struct problem *problem);
+
+    /* Dimensions along which a call may be cut, the last of `out` first; that which threads
+     * share, and what they share where it is too short for all. */
+    enum dim cuts[MOST_CUTS];
+    enum dim shares[2];
+
+    /* A small valid problem; a realistic one of about so many bytes; any valid one. */
+    void (*defaults)(struct problem *problem);
+    void (*footprint)(struct problem *problem, size_t bytes);
+    void (*draw)(struct draws *draws, struct problem *problem);
+
+    /* Where needed: members of the problem that follow from others; refusals before anything
+     * is made; arguments that are neither tensors nor members of the problem. */
+    void (*settle)(struct problem *problem);
+    enum posenc_status (*check)(struct call *call);
+    void (*finish)(struct call *call);
+};
+
+#define POSENC_SIGNATURE(name) extern const struct signature signature_##name;
+#include "signatures.def"
+
+const struct signature *signature_of(enum posenc_kernel kernel);
+
+/* The argument that is a member of the problem; 0: there is none. */
+size_t signature_argument(const struct signature *signature, size_t member);
+
+/* ---- Their rows ---- */
+
+/* for (EACH_TENSOR(row, signature)): all that a signature has, present or not. */
+#define EACH_TENSOR(row, signature)                                                            \
+    const struct tensor_row *row = (signature)->tensors;                                       \
+    row < (signature)->tensors + MOST_TENSORS && row->name;                                    \
+    row++
+
+bool tensor_present(const struct problem *problem, const struct tensor_row *row);
+enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tensor_row *row);
+int tensor_dims(const struct tensor_row *row);
+/* Elements of all its dimensions. */
+int64_t tensor_elements(const struct problem *problem, const struct tensor_row *row);
+
+/* Where a call has it: `void *` to the tensor, the positions or the pointer; its first element,
+ * NULL where there is none. */
+void *call_argument(struct call *call, const struct tensor_row *row);
+const void *call_data(const struct call *call, const struct tensor_row *row);
+/* Which dimension of the call's tensor that is; -1: it has none, or does without it. */
+int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim);
+
+/* ---- How they are written down ---- */
+
+#define ARGUMENT(signature, member) offsetof(struct posenc_##signature##_args, member)
+#define MEMBER(member)              offsetof(struct problem, member)
+#define PRISTINE(member)            offsetof(struct call, member)
+#define PARAMETER(signature, member)                                                           \
+    {                                                                                          \
+        MEMBER(member), ARGUMENT(signature, member), sizeof((struct problem *)0)->member,      \
+            sizeof((struct posenc_##signature##_args *)0)->member                              \
+    }
+#define BLANK(signature, initializer)                                                          \
+    .name = #signature, .blank = &(const struct posenc_##signature##_args)initializer,         \
+    .size = sizeof(struct posenc_##signature##_args)
+#define TENSOR(signature, member)   .name = #member, .offset = ARGUMENT(signature, member)
+#define INTEGERS(signature, member) TENSOR(signature, member), .form = FORM_INTEGERS
+#define X(signature)                                                                           \
+    TENSOR(signature, x), .role = ROLE_X, .stream = STREAM_X, .pristine = PRISTINE(x)
+#define OUT(signature, member) TENSOR(signature, member), .role = ROLE_OUTPUT
+#define POSITIONS(signature)                                                                   \
+    {                                                                                          \
+        TENSOR(signature, positions), .form = FORM_POSITIONS, .dims = { DIM_BATCH, DIM_TOKEN } \
+    }
+#define TABLE(signature, member)                                                               \
+    TENSOR(signature, member), .type = TYPE_F32, .stream = STREAM_TABLE,                       \
+                               .pristine = PRISTINE(table)
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * alibi: a bias by distance, with a slope for each head (Press et al. 2108.12409).
+ */
+#include "shared.h"
+
+static void defaults(struct problem *p)
+{
+    scores_defaults(p);
+    p->alibi_bias_max = 8.0;
+}
+
+/* 32 heads, causal (BLOOM, MPT). */
+static void footprint(struct problem *p, size_t bytes)
+{
+    p->heads = 32;
+    p->causal = true;
+    scores_footprint(p, bytes);
+}
+
+static void draw_bias(struct draws *d, struct problem *p)
+{
+    scores_draw(d, p);
+    p->slopes_by_batch = draw(d, 0, 1) != 0;
+    p->causal = draw(d, 0, 1) != 0;
+}
+
+static bool slopes_shared(const struct problem *p) { return !p->slopes_by_batch; }
+
+static enum posenc_status fill_slopes(struct call *call, void *to, int64_t n)
+{
+    const double most = call->problem.alibi_bias_max;
+    const enum posenc_status status = call_subject(call)->alibi_slopes(n, most, to);
+    if (status != POSENC_OK)
+        call->error = (struct posenc_error){ status, "n_heads or alibi_bias_max", most, 0, 64 };
+    return status;
+}
+
+#define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
+
+const struct signature signature_alibi = {
+    BLANK(alibi, POSENC_ALIBI_ARGS),
+    .tensors = { { OUT(alibi, out), SCORES },
+                 { X(alibi), SCORES },
+                 { TENSOR(alibi, slopes), .form = FORM_FLOATS, .type = TYPE_F32,
+                   .dims = { DIM_BATCH, DIM_HEAD }, .shared = slopes_shared,
+                   .stride_batch = ARGUMENT(alibi, slopes_stride_batch), .fill = fill_slopes,
+                   .pristine = PRISTINE(slopes) } },
+    .parameters = { PARAMETER(alibi, causal), PARAMETER(alibi, query_offset),
+                    PARAMETER(alibi, x_scale) },
+    .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
+    .shares = { DIM_HEAD, DIM_QUERY },
+    .defaults = defaults,
+    .footprint = footprint,
+    .draw = draw_bias,
+};

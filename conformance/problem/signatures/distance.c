@@ -1,0 +1,76 @@
+/*
+ * distance: any bias that depends on the distance alone (KERPLE, Chi et al. 2205.09921).
+ */
+#include "shared.h"
+
+/* Far beyond what kernels take: those refuse, and sums with it do not overflow here. */
+#define MOST_OFFSET (INT64_C(1) << 40)
+
+/* 16 heads; scores and values, which are f32: as many queries as keys, up to 2048 of those. */
+static void footprint(struct problem *p, size_t bytes)
+{
+    p->heads = 16;
+    const size_t per_head = bytes / (size_t)p->heads, item = storage_size(p->dtype);
+    size_t keys = 1;
+    while (keys < 2048 && (keys + 1) * ((keys + 1) * item + 2 * sizeof(float)) <= per_head)
+        keys++;
+    const size_t values = sizeof(float) * keys;
+    p->keys = (int64_t)keys;
+    p->queries = at_least_one((per_head > values ? per_head - values : 0) /
+                              (keys * item + sizeof(float)));
+    p->query_offset = 0;
+    p->in_place = kernel_takes_x(p->kernel);
+}
+
+static void draw_bias(struct draws *d, struct problem *p)
+{
+    scores_draw(d, p);
+    p->distances = draw(d, 0, 1) * 60;
+}
+
+static enum posenc_status check_offset(struct call *call)
+{
+    const int64_t offset = call->problem.query_offset;
+    return offset < -MOST_OFFSET || offset > MOST_OFFSET
+               ? call_refuse(call, POSENC_ERR_SHAPE, "query_offset", offset, -MOST_OFFSET,
+                             MOST_OFFSET)
+               : POSENC_OK;
+}
+
+static int64_t columns(const struct problem *p)
+{
+    return p->distances ? p->distances : problem_distances(p->queries, p->keys);
+}
+
+/* The first is the distance of query 0 and the last key. */
+static void finish(struct call *call)
+{
+    struct problem *p = &call->problem;
+    p->distances = call->columns = columns(p);
+    call->args.distance.first = p->query_offset - (p->keys - 1);
+}
+
+static int64_t values_moved(const struct problem *p, const struct tensor_row *row)
+{
+    (void)row;
+    return p->heads * problem_distances(p->queries, p->keys);
+}
+
+#define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
+
+const struct signature signature_distance = {
+    BLANK(distance, POSENC_DISTANCE_ARGS),
+    .tensors = { { OUT(distance, out), SCORES },
+                 { X(distance), SCORES },
+                 { TABLE(distance, values), .dims = { DIM_HEAD, DIM_COLUMN },
+                   .moved = values_moved } },
+    .parameters = { PARAMETER(distance, query_offset), PARAMETER(distance, x_scale) },
+    .columns = columns,
+    .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
+    .shares = { DIM_HEAD, DIM_QUERY },
+    .defaults = scores_defaults,
+    .footprint = footprint,
+    .draw = draw_bias,
+    .check = check_offset,
+    .finish = finish,
+};

@@ -1,0 +1,42 @@
+/*
+ * learned: activations and rows of a learned table.
+ */
+#include "shared.h"
+
+/* dim 768 (GPT-2, BERT), x and out apart. */
+static void footprint(struct problem *p, size_t bytes)
+{
+    p->dim = 768;
+    p->tokens = p->rows =
+        at_least_one(bytes / (768 * (2 * storage_size(p->dtype) + sizeof(float))));
+}
+
+static void draw_table(struct draws *d, struct problem *p)
+{
+    p->dim = draw(d, 1, 9);
+    tokens_draw_rows(d, p, draw(d, 1, 5));
+}
+
+static int64_t rows_moved(const struct problem *p, const struct tensor_row *row)
+{
+    (void)row;
+    return tokens_rows_used(p) * p->dim;
+}
+
+#define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL }, .moved = tensor_elements
+
+const struct signature signature_learned = {
+    BLANK(learned, POSENC_LEARNED_ARGS),
+    .tensors = { { OUT(learned, out), ACTIVATIONS },
+                 { X(learned), ACTIVATIONS },
+                 { TABLE(learned, table), .dims = { DIM_ROW, DIM_CHANNEL },
+                   .moved = rows_moved },
+                 POSITIONS(learned) },
+    .parameters = { PARAMETER(learned, x_scale) },
+    .channels = MEMBER(dim),
+    .cuts = { DIM_TOKEN, DIM_BATCH },
+    .shares = { DIM_TOKEN },
+    .defaults = tokens_defaults,
+    .footprint = footprint,
+    .draw = draw_table,
+};

@@ -1,0 +1,43 @@
+/*
+ * learned_grad: the gradient of a learned table, onto what out holds where the call accumulates:
+ * the values of a learned table, which call_reset() puts there.
+ */
+#include "shared.h"
+
+/* dim 768, a row for each token. */
+static void footprint(struct problem *p, size_t bytes)
+{
+    p->dim = 768;
+    p->tokens = p->rows =
+        at_least_one(bytes / (768 * (storage_size(p->dtype) + sizeof(float))));
+}
+
+static void draw_gradient(struct draws *d, struct problem *p)
+{
+    p->accumulate = draw(d, 0, 1) != 0;
+    p->dim = draw(d, 1, 9);
+    tokens_draw_rows(d, p, draw(d, 1, 5));
+}
+
+/* Rows are read and written, or all of them written. */
+static int64_t out_moved(const struct problem *p, const struct tensor_row *row)
+{
+    (void)row;
+    return (p->accumulate ? 2 * tokens_rows_used(p) : p->rows) * p->dim;
+}
+
+const struct signature signature_learned_grad = {
+    BLANK(learned_grad, POSENC_LEARNED_GRAD_ARGS),
+    .tensors = { { TABLE(learned_grad, out), .role = ROLE_OUTPUT,
+                   .dims = { DIM_ROW, DIM_CHANNEL }, .moved = out_moved },
+                 { X(learned_grad), .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL },
+                   .moved = tensor_elements },
+                 POSITIONS(learned_grad) },
+    .parameters = { PARAMETER(learned_grad, accumulate) },
+    .channels = MEMBER(dim),
+    .cuts = { DIM_CHANNEL }, /* tokens may share a row */
+    .shares = { DIM_CHANNEL },
+    .defaults = tokens_defaults,
+    .footprint = footprint,
+    .draw = draw_gradient,
+};

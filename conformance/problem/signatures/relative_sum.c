@@ -1,0 +1,35 @@
+/*
+ * relative_sum: attention weights by relative position (Shaw's values, Shaw et al. 1803.02155).
+ */
+#include "shared.h"
+
+static void defaults(struct problem *p)
+{
+    scores_defaults(p);
+    p->relative = RELATIVE_SHAW;
+    p->max_distance = 3;
+}
+
+/* 8 heads, distances to 16 (Shaw). */
+static void footprint(struct problem *p, size_t bytes)
+{
+    p->heads = 8;
+    p->max_distance = 16;
+    scores_footprint(p, bytes);
+}
+
+const struct signature signature_relative_sum = {
+    BLANK(relative_sum, POSENC_RELATIVE_SUM_ARGS),
+    .tensors = { COLUMNS_INDEX(relative_sum),
+                 { OUT(relative_sum, out),
+                   .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_COLUMN },
+                   .moved = tensor_elements },
+                 { X(relative_sum), .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY },
+                   .moved = tensor_elements } },
+    .columns = columns_of,
+    .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
+    .shares = { DIM_HEAD, DIM_QUERY },
+    .defaults = defaults,
+    .footprint = footprint,
+    .draw = columns_draw,
+};

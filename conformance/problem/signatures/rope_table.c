@@ -1,0 +1,50 @@
+/*
+ * rope_table: cosines and sines of the rotary angles (Su et al. 2104.09864).
+ */
+#include "shared.h"
+
+static void defaults(struct problem *p)
+{
+    p->freqs = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
+    p->freqs.dim = 64;
+    p->tokens = 7;
+}
+
+static void footprint(struct problem *p, size_t bytes)
+{
+    p->freqs.dim = 128;
+    p->tokens = at_least_one(bytes / storage_size(p->dtype) / 128);
+}
+
+/* xPos, as far from the centre as an f32 holds 3.5^(distance / scale_base). */
+static void draw_xpos(struct draws *d, struct problem *p)
+{
+    const int64_t base = draw(d, 1, 1024);
+    p->freqs.dim = 2 * draw(d, 1, 48);
+    p->freqs.xpos_scale_base = (double)base;
+    p->freqs.xpos_centre = (double)draw(d, -40, 40) / 2;
+    p->freqs.xpos_inverse = draw(d, 0, 1) != 0;
+    p->freqs.attention_factor = draw(d, 0, 1) ? 0.0 : 1.1;
+    p->position_kind = draw(d, 0, 1) ? POSENC_POSITIONS_I64 : POSENC_POSITIONS_F32;
+    p->time_step = 1.0 / 3.0;
+    p->tokens = 6;
+    for (int64_t t = 0; t < p->tokens; t++)
+        d->positions[t] = t == 0 ? 0 : draw(d, -40 * base, 40 * base) - 3;
+    p->positions = d->positions;
+}
+
+#define PAIRS .dims = { DIM_BATCH, DIM_TOKEN, DIM_PAIR }, .moved = tensor_elements
+
+const struct signature signature_rope_table = {
+    BLANK(rope_table, POSENC_ROPE_TABLE_ARGS),
+    .tensors = { { OUT(rope_table, cos), PAIRS },
+                 { OUT(rope_table, sin), PAIRS },
+                 POSITIONS(rope_table) },
+    .freqs = ARGUMENT(rope_table, freqs),
+    .turning = MEMBER(freqs.dim),
+    .cuts = { DIM_TOKEN, DIM_BATCH },
+    .shares = { DIM_TOKEN },
+    .defaults = defaults,
+    .footprint = footprint,
+    .draw = draw_xpos,
+};

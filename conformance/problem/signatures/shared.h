@@ -1,0 +1,44 @@
+/*
+ * What several signatures share.
+ */
+#ifndef POSENC_SIGNATURES_SHARED_H
+#define POSENC_SIGNATURES_SHARED_H
+
+#include "conformance/problem/call_parts.h"
+#include "conformance/problem/signature.h"
+
+int64_t lesser(int64_t a, int64_t b);
+int64_t at_least_one(size_t n);
+
+/* ---- Rows of a table for tokens (tokens.c) ---- */
+
+void tokens_defaults(struct problem *p); /* 7 tokens, dim 48, 16 rows */
+void tokens_draw_rows(struct draws *d, struct problem *p, int64_t rows);
+/* Rows that the tokens ask for, at most. */
+int64_t tokens_rows_used(const struct problem *p);
+
+/* ---- Scores (scores.c) ---- */
+
+void scores_defaults(struct problem *p); /* queries that end where the keys do */
+void scores_draw(struct draws *d, struct problem *p);
+/* [heads, queries, keys] that fill so many bytes: one query of a short context, else rows
+ * of 2048. */
+void scores_footprint(struct problem *p, size_t bytes);
+
+/* ---- Columns by relative position (columns.c) ---- */
+
+void columns_defaults(struct problem *p);
+void columns_draw(struct draws *d, struct problem *p);
+int64_t columns_of(const struct problem *p);
+/* The index by query - key; an empty call has those of one query or one key. */
+int64_t columns_index_size(const struct problem *p);
+enum posenc_status columns_fill_index(struct call *call, void *index, int64_t n);
+int64_t columns_index_moved(const struct problem *p, const struct tensor_row *row);
+
+#define COLUMNS_INDEX(signature)                                                               \
+    {                                                                                          \
+        INTEGERS(signature, index), .dims = { DIM_DISTANCE }, .size = columns_index_size,      \
+                                    .fill = columns_fill_index, .moved = columns_index_moved   \
+    }
+
+#endif

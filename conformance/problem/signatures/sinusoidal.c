@@ -1,0 +1,55 @@
+/*
+ * sinusoidal: a table of sines and cosines, or activations and that table (Vaswani et al.
+ * 1706.03762).
+ */
+#include "shared.h"
+
+static void defaults(struct problem *p)
+{
+    p->freqs = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
+    p->freqs.dim = 64;
+    p->tokens = 7;
+}
+
+/* dim 512 (Vaswani et al.), x and out apart. */
+static void footprint(struct problem *p, size_t bytes)
+{
+    const size_t tensors = kernel_takes_x(p->kernel) ? 2 : 1;
+    p->freqs.dim = 512;
+    p->tokens = at_least_one(bytes / storage_size(p->dtype) / (512 * tensors));
+}
+
+/* A picture, its sections restarted. */
+static void draw_axes(struct draws *d, struct problem *p)
+{
+    const int64_t axes = draw(d, 1, 3);
+    for (int64_t a = 0; a < axes; a++) {
+        p->freqs.mrope_section[a] = draw(d, 1, 9);
+        p->freqs.dim += 2 * p->freqs.mrope_section[a];
+    }
+    p->freqs.mrope_layout = POSENC_MROPE_RESTARTED;
+    p->layout = (enum posenc_layout)draw(d, POSENC_INTERLEAVED, POSENC_COS_SIN);
+    p->position_kind = draw(d, 0, 1) ? POSENC_POSITIONS_I64 : POSENC_POSITIONS_F32;
+    p->time_step = 1.0 / 3.0;
+    p->first = draw(d, -5000, 5000);
+    p->mrope_grid = 3;
+    p->tokens = 7;
+}
+
+#define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL }, .moved = tensor_elements
+
+const struct signature signature_sinusoidal = {
+    BLANK(sinusoidal, POSENC_SINUSOIDAL_ARGS),
+    .tensors = { { OUT(sinusoidal, out), ACTIVATIONS },
+                 { X(sinusoidal), ACTIVATIONS },
+                 POSITIONS(sinusoidal) },
+    .parameters = { PARAMETER(sinusoidal, layout), PARAMETER(sinusoidal, scale),
+                    PARAMETER(sinusoidal, x_scale) },
+    .freqs = ARGUMENT(sinusoidal, freqs),
+    .channels = MEMBER(freqs.dim),
+    .cuts = { DIM_TOKEN, DIM_BATCH },
+    .shares = { DIM_TOKEN },
+    .defaults = defaults,
+    .footprint = footprint,
+    .draw = draw_axes,
+};

@@ -1,0 +1,72 @@
+/*
+ * t5: a bias by bucket of the distance (Raffel et al. 1910.10683).
+ */
+#include "shared.h"
+
+static void defaults(struct problem *p)
+{
+    scores_defaults(p);
+    p->num_buckets = 32;
+    p->max_distance = 128;
+    p->bidirectional = true;
+}
+
+static void footprint(struct problem *p, size_t bytes)
+{
+    p->heads = 16;
+    scores_footprint(p, bytes);
+}
+
+static void draw_buckets(struct draws *d, struct problem *p)
+{
+    static const int64_t sizes[][2] = { { 32, 128 }, { 64, 128 }, { 320, 800 }, { 4, 9 } };
+    const int64_t *size = sizes[draw(d, 0, 3)];
+    scores_draw(d, p);
+    p->num_buckets = size[0];
+    p->max_distance = size[1];
+    p->bidirectional = draw(d, 0, 1) != 0;
+}
+
+static enum posenc_status check_buckets(struct call *call)
+{
+    const int64_t n = call->problem.num_buckets;
+    return n < 2 || n > 4096 ? call_refuse(call, POSENC_ERR_SHAPE, "num_buckets", n, 2, 4096)
+                             : POSENC_OK;
+}
+
+static int64_t buckets(const struct problem *p) { return p->num_buckets; }
+
+/* Of one direction. */
+static int64_t n_thresholds(const struct problem *p)
+{
+    return p->bidirectional ? p->num_buckets / 2 : p->num_buckets;
+}
+
+static enum posenc_status fill_thresholds(struct call *call, void *to, int64_t n)
+{
+    const struct problem *p = &call->problem;
+    const enum posenc_status status = call_subject(call)->t5_thresholds(
+        p->num_buckets, p->max_distance, p->bidirectional, to);
+    return status == POSENC_OK ? status
+                               : call_refuse(call, status, "num_buckets or max_distance",
+                                             p->max_distance, n / 2, 1 << 24);
+}
+
+#define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
+
+const struct signature signature_t5 = {
+    BLANK(t5, POSENC_T5_ARGS),
+    .tensors = { { OUT(t5, out), SCORES },
+                 { X(t5), SCORES },
+                 { TABLE(t5, table), .dims = { DIM_ROW, DIM_HEAD } },
+                 { INTEGERS(t5, thresholds), .size = n_thresholds, .fill = fill_thresholds } },
+    .parameters = { PARAMETER(t5, num_buckets), PARAMETER(t5, bidirectional),
+                    PARAMETER(t5, query_offset), PARAMETER(t5, x_scale) },
+    .rows = buckets,
+    .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
+    .shares = { DIM_HEAD, DIM_QUERY },
+    .defaults = defaults,
+    .footprint = footprint,
+    .draw = draw_buckets,
+    .check = check_buckets,
+};

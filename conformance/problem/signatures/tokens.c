@@ -1,0 +1,31 @@
+/*
+ * What signatures share whose positions are rows of a table.
+ */
+#include "shared.h"
+
+int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+
+int64_t at_least_one(size_t n) { return n > 0 ? (int64_t)n : 1; }
+
+void tokens_defaults(struct problem *p)
+{
+    p->tokens = 7;
+    p->dim = 48;
+    p->rows = 16;
+}
+
+void tokens_draw_rows(struct draws *d, struct problem *p, int64_t rows)
+{
+    p->rows = rows;
+    p->tokens = draw(d, 1, MOST_DRAWN_TOKENS);
+    p->position_kind = POSENC_POSITIONS_I64;
+    for (int64_t t = 0; t < p->tokens; t++)
+        d->positions[t] = draw(d, 0, rows - 1);
+    p->positions = d->positions;
+}
+
+int64_t tokens_rows_used(const struct problem *p)
+{
+    bool shared = p->position_kind == POSENC_OFFSET || p->batch_shift == 0;
+    return lesser(shared ? p->tokens : p->batch * p->tokens, p->rows);
+}

@@ -1,0 +1,89 @@
+/*
+ * window: a bias by index in a window (Swin, Liu et al. 2103.14030; BEiT, Bao et al.
+ * 2106.08254).
+ */
+#include "shared.h"
+
+static void defaults(struct problem *p)
+{
+    p->heads = 4;
+    p->window_height = 3;
+    p->window_width = 5;
+}
+
+static int64_t differences(const struct problem *p)
+{
+    return (2 * p->window_height - 1) * (2 * p->window_width - 1) + (p->window_class ? 3 : 0);
+}
+
+/* Windows of 7 x 7 (Swin), as many as fit, of twelve heads where that is not too much; of a bias
+ * alone, which has no batch, as many heads. */
+static void footprint(struct problem *p, size_t bytes)
+{
+    enum { SIDE = 7, TOKENS = SIDE * SIDE, HEADS = 12, MOST_HEADS = 65536 };
+    const bool alone = !kernel_takes_x(p->kernel);
+    const size_t head = TOKENS * TOKENS * storage_size(p->dtype), index = 4 * TOKENS * TOKENS;
+    p->window_height = p->window_width = SIDE;
+    const size_t table = sizeof(float) * (size_t)differences(p);
+    size_t rest = bytes > index ? bytes - index : 0;
+    p->heads = alone                           ? at_least_one(rest / (head + table))
+               : HEADS * (head + table) < rest ? HEADS
+                                               : 1;
+    p->heads = lesser(p->heads, MOST_HEADS);
+    rest -= (size_t)lesser((int64_t)rest, (int64_t)table * p->heads);
+    p->batch = alone ? 1 : at_least_one(rest / (head * (size_t)p->heads));
+    p->in_place = !alone;
+}
+
+static void draw_window(struct draws *d, struct problem *p)
+{
+    p->heads = draw(d, 1, 3);
+    p->window_height = draw(d, 1, 4);
+    p->window_width = draw(d, 1, 4);
+    p->window_class = draw(d, 0, 1) != 0;
+}
+
+static void settle(struct problem *p) { p->queries = p->keys = problem_window(p); }
+
+static enum posenc_status check_window(struct call *call)
+{
+    const int64_t height = call->problem.window_height, width = call->problem.window_width;
+    return height < 1 || height > 256 || width < 1 || width > 256
+               ? call_refuse(call, POSENC_ERR_SHAPE, "window_height or window_width",
+                             height < 1 || height > 256 ? height : width, 1, 256)
+               : POSENC_OK;
+}
+
+static enum posenc_status fill_index(struct call *call, void *to, int64_t n)
+{
+    const struct problem *p = &call->problem;
+    const struct subject *by = call_subject(call);
+    const enum posenc_status status =
+        p->window_class ? by->beit_index(p->window_height, p->window_width, to)
+                        : by->swin_index(p->window_height, p->window_width, to);
+    (void)n;
+    return status == POSENC_OK ? status
+                               : call_refuse(call, status, "window_height or window_width",
+                                             p->window_height, 1, 256);
+}
+
+#define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
+
+const struct signature signature_window = {
+    BLANK(window, POSENC_WINDOW_ARGS),
+    .tensors = { { OUT(window, out), SCORES },
+                 { X(window), SCORES },
+                 { TABLE(window, table), .dims = { DIM_ROW, DIM_HEAD },
+                   .moved = tensor_elements },
+                 { INTEGERS(window, index), .dims = { DIM_QUERY, DIM_KEY }, .fill = fill_index,
+                   .moved = tensor_elements } },
+    .parameters = { PARAMETER(window, x_scale) },
+    .rows = differences,
+    .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
+    .shares = { DIM_HEAD, DIM_QUERY },
+    .defaults = defaults,
+    .footprint = footprint,
+    .draw = draw_window,
+    .settle = settle,
+    .check = check_window,
+};
