@@ -87,6 +87,7 @@ enum {
     PICTURE_BIAS = 16384,
     PICTURE_DEBERTA = 32768,
     PICTURE_SWIN = 65536,
+    FOR_VECTORS = 131072,
     FOR_PLOT = PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5 |
                PICTURE_LEARNED | PICTURE_XPOS | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN,
 };
@@ -128,5 +129,6 @@ int command_report(struct cli *cli);
 int command_explain(struct cli *cli);
 int command_table(struct cli *cli);
 int command_plot(struct cli *cli);
+int command_vectors(struct cli *cli);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #if defined(__APPLE__)
 #include <mach-o/dyld.h>
@@ -68,17 +67,14 @@ static bool find(const struct cli *cli, char path[PATH_BYTES])
 
 int data_vectors(const struct cli *cli, struct vectors *vectors)
 {
-    char path[PATH_BYTES], error[512];
+    char path[PATH_BYTES], error[VECTORS_ERROR];
     if (!find(cli, path)) {
         return cli_refuse(cli, "vectors", NULL,
                           "none found beside the program nor in %s; expected --vectors PATH or "
                           "POSENC_VECTORS=PATH",
                           POSENC_DATADIR);
     }
-    struct stat facts;
-    bool folder = stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-    if ((folder ? vectors_load_dir(path, vectors, error)
-                : vectors_load_pack(path, vectors, error)) != 0) {
+    if (!vectors_load_pack(path, vectors, error)) {
         return cli_refuse(cli, "vectors", NULL, "%s", error); /* it names the file */
     }
     fprintf(stderr, "vectors: %s, %zu cases, SHA-256 %.16s\n", path, vectors->n,

@@ -4,9 +4,9 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/suites/suites.h"
-#include "conformance/engine/spelling.h"
+#include "conformance/problem/spelling.h"
 #include "conformance/oracle/oracle.h"
-#include "conformance/readers/vectors_fields.h"
+#include "conformance/problem/notation.h"
 #include "data.h"
 #include "explain.h"
 #include "select.h"
@@ -17,29 +17,6 @@
 #include <string.h>
 
 enum { SHOWN = 6 };
-
-static void print_field(const struct field *field, uint64_t bits)
-{
-    printf("  %-36s", field->name);
-    switch (field->kind) {
-    case FIELD_I64:
-        printf("%lld\n", (long long)(int64_t)bits);
-        break;
-    case FIELD_U64:
-        printf("%llu\n", (unsigned long long)bits);
-        break;
-    case FIELD_F64:
-    case FIELD_F32:
-        printf("%.17g\n", bits_to_double(bits));
-        break;
-    case FIELD_BOOL:
-        puts(bits != 0 ? "true" : "false");
-        break;
-    case FIELD_ENUM:
-        puts(field->names[bits]);
-        break;
-    }
-}
 
 /* "3", "0.25", or "(0, 2, 5)" where there are several axes. */
 static void print_position(const struct problem *p, int64_t b, int64_t t)
@@ -69,10 +46,10 @@ static void print_positions(const struct problem *p)
     puts(n > FEW ? ", ..." : "");
 }
 
-/* Parameters that are not what a manifest leaves out; profile and base always. */
+/* Parameters that are not blank; profile and base always. */
 static void print_problem(const struct problem *p)
 {
-    struct problem blank = problem_blank(p->kernel);
+    enum { FIELD_LIST = 4096 };
     printf("  %-36s%s\n", "kernel", posenc_kernel_name(p->kernel));
     bool tokens = false;
     for (size_t i = 0; i < N_FIELDS; i++) {
@@ -83,8 +60,10 @@ static void print_problem(const struct problem *p)
         tokens = tokens || strcmp(field->name, "position_kind") == 0;
         bool always =
             strcmp(field->name, "profile") == 0 || strcmp(field->name, "rope_theta") == 0;
-        if (always || field_get(field, p) != field_get(field, &blank)) {
-            print_field(field, field_get(field, p));
+        if (field->kind != FIELD_POSITIONS && (always || !field_is_blank(field, p))) {
+            char value[FIELD_LIST];
+            field_print_all(field, p, value, sizeof value);
+            printf("  %-36s%s\n", field->name, value);
         }
     }
     if (tokens) {

@@ -64,6 +64,13 @@ static const struct command commands[] = {
       "Formats: csv (with a line of names), npy (one array, no bf16), safetensors.\n"
       "Example: posenc table sinusoidal --positions 0..63,1000000 --dim 512 --out "
       "npy:pe.npy\n" },
+    { "vectors", FOR_VECTORS, command_vectors, "info|export DIR|check DIR",
+      "The golden vectors, for other programs",
+      "info counts cases and values by group and tells what the flags stand for.  export "
+      "writes "
+      "manifests\n"
+      "(JSON) and tensors (safetensors) into a folder; check finds what was altered in one.\n"
+      "Exit code 1 where something was.\n" },
     { "plot", FOR_PLOT, command_plot, "KIND", "Pictures (gnuplot)",
       "sinusoidal  heat map, curves and cosine similarity of a table\n"
       "rope        pairs turning with the position; products of a query and a key by their "

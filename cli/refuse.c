@@ -2,7 +2,7 @@
  * How the program says no, see args.h.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/engine/spelling.h"
+#include "conformance/problem/spelling.h"
 #include "args.h"
 
 #include <stdarg.h>

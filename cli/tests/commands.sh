@@ -4,7 +4,7 @@
 
 succeeds 'help' 'usage: posenc COMMAND' --help
 succeeds 'version' '^posenc [0-9]+\.[0-9]+\.[0-9]+$' --version
-for command in list verify bench report explain table plot; do
+for command in list verify bench report explain table vectors plot; do
     succeeds "help of $command" "usage: posenc $command" $command --help
     succeeds "help $command" '[-][-]help' help $command
 done
@@ -26,6 +26,19 @@ fi
 succeeds 'list roofs' 'in place' list roofs
 succeeds 'list profiles' '^ggml_f32 ' list profiles
 succeeds 'list scalings' '^longrope ' list scalings
+
+succeeds 'vectors info' '^storage +[0-9]+ cases' vectors info
+succeeds 'vectors export' 'files: x$' vectors export x
+succeeds 'vectors check' '^([0-9]+) of \1 files' vectors check x
+if [ "$(grep -c '^ *"id": ' work/x/*.json | awk -F: '{ n += $2 } END { print n }')" = "$("$POSENC" list cases | grep -c /)" ]; then
+    pass 'every case is exported'
+else
+    fail 'every case is exported' "$(ls work/x)"
+fi
+printf ' ' >>work/x/rope.json
+run "$POSENC" vectors check x
+if [ $status = 1 ] && grep -q 'rope.json: something was added: .*SHA-256' stdout; then pass 'vectors check finds a change'; else fail 'vectors check finds a change' "exit $status"; fi
+rm -rf work/*
 
 succeeds 'verify' 'passed' verify --kernel alibi --backend scalar
 succeeds 'verify a suite' 'passed' verify --suite vectors --backend libm

@@ -260,9 +260,9 @@ int main(int argc, char **argv)
     const char *pack = argc > 1 + list_weak ? argv[1 + list_weak] : NULL;
     struct vectors vectors;
     struct broken b = { .base = posenc_backend_find("scalar") };
-    char error[512];
+    char error[VECTORS_ERROR];
     int verdicts[VERDICTS] = { 0 }, made = 0;
-    if (pack && vectors_load_pack(pack, &vectors, error)) {
+    if (pack && !vectors_load_pack(pack, &vectors, error)) {
         fprintf(stderr, "broken: %s\n", error);
         return 2;
     }

@@ -59,10 +59,10 @@ static void check(enum posenc_kernel kernel, const char *name)
     struct conf_options options = { .full = false };
     struct failures failures = { 0 };
     struct vectors vectors;
-    char error[512];
+    char error[VECTORS_ERROR];
     const char *pack = getenv("POSENC_VECTORS");
     if (pack)
-        cr_assert(vectors_load_pack(pack, &vectors, error) == 0, "%s", error);
+        cr_assert(vectors_load_pack(pack, &vectors, error), "%s", error);
     options.vectors = pack ? &vectors : NULL;
     options.kernels[kernel] = true;
     size_t failed = conf_run_subject(&subject, &options, on_result, &failures);

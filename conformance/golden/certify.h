@@ -18,7 +18,7 @@ double turn_distance(const struct reference_plan *plan, int64_t i, const uint64_
 /* Calls `check` with every certified spec in every profile that has it; how many, or -1 when
  * one was not right. */
 typedef bool check_spec(const struct posenc_freqs_spec *spec, uint64_t seed, void *user);
-int64_t for_specs(check_spec *check, void *user);
+int64_t for_specs(const struct vectors *cases, check_spec *check, void *user);
 
 /* Calls `check` with the outputs of tables of a spec, and what MPFR has for them. */
 typedef bool check_output(const struct call *call, int o, const double *want, const char *name);

@@ -117,9 +117,9 @@ static int library_thresholds(int64_t buckets, int64_t most, bool bidirectional)
     return 0;
 }
 
-int certify_library(void)
+int certify_library(const struct vectors *cases)
 {
-    const int64_t plans = for_specs(library_plan, NULL);
+    const int64_t plans = for_specs(cases, library_plan, NULL);
     int bad = plans < 0;
     for (int64_t heads = 1; heads <= 256; heads++)
         bad += library_slopes(heads, 8) + library_slopes(heads, 5.5);

@@ -97,3 +97,37 @@ int64_t hard_positions(const struct reference_plan *plan, int kind, int64_t n,
     qsort(positions, (size_t)taken, sizeof *positions, by_value);
     return taken;
 }
+
+struct hard {
+    int64_t numerator;
+    double distance;
+};
+
+int64_t hard_halves(const struct posenc_freqs_spec *spec, int64_t n, int64_t *numerators)
+{
+    enum { MOST = 64 };
+    struct hard best[MOST] = { { 0, 0 } };
+    struct reference_plan plan;
+    int64_t found = 0, m[MOST];
+    double distance[MOST];
+    reference_plan_init(&plan, spec);
+    for (int64_t i = 0; i < plan.n_pairs; i++) /* steps of half a frequency */
+        mpfr_div_ui(plan.omega[i], plan.omega[i], 2, MPFR_RNDN);
+    for (int64_t k = 0; k < 2 * plan.n_pairs; k++) {
+        const int64_t here = pair_convergents(&plan, k / 2, (int)(k % 2), MOST, m, distance);
+        for (int64_t j = 0; j < here; j++) {
+            if (m[j] % 2 == 0 || m[j] >= 1 << 24)
+                continue;
+            int64_t at = found < n ? found++ : n - 1;
+            if (at == n - 1 && best[at].numerator && best[at].distance <= distance[j])
+                continue;
+            for (; at > 0 && best[at - 1].distance > distance[j]; at--)
+                best[at] = best[at - 1];
+            best[at] = (struct hard){ m[j], distance[j] };
+        }
+    }
+    reference_plan_clear(&plan);
+    for (int64_t k = 0; k < found; k++)
+        numerators[k] = best[k].numerator;
+    return found;
+}

@@ -1,16 +1,17 @@
 /*
- * golden: the program that makes the golden vectors and certifies the oracle.
+ * golden: the program that makes the golden vectors and certifies the oracle.  ROOT has cases/
+ * and vectors/.
  *
- *     golden --out DIR        writes the vectors (the folder exists)
- *     golden --check DIR      regenerates them and compares with DIR byte for byte
- *     golden --certify        published figures, then the oracle against MPFR, to the bit
- *     golden --library        frequencies, slopes and thresholds of the library against MPFR
+ *     golden --out ROOT        writes ROOT/vectors
+ *     golden --check ROOT      regenerates them and compares byte for byte
+ *     golden --certify ROOT    published figures, then the oracle against MPFR, to the bit
+ *     golden --library ROOT    frequencies, slopes and thresholds of the library against MPFR
  *
  * Exit: 0 fine, 1 a disagreement, 2 usage or files.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "folder.h"
 #include "golden.h"
+#include "temporary.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static bool same_files(const char *from, const char *in)
         char a_path[PATH_BYTES], b_path[PATH_BYTES], error[VECTORS_ERROR];
         if (entry->d_name[0] == '.')
             continue;
-        struct vectors memory = { .n = 0 };
+        struct arena memory = { .last = NULL };
         size_t a_bytes = 0, b_bytes = 0;
         snprintf(a_path, sizeof a_path, "%.400s/%.400s", from, entry->d_name);
         snprintf(b_path, sizeof b_path, "%.400s/%.400s", in, entry->d_name);
@@ -42,48 +43,80 @@ static bool same_files(const char *from, const char *in)
             fprintf(stderr, "golden: %s and %s differ\n", a_path, b_path);
         same = same && b && a_bytes == b_bytes && memcmp(a, b, a_bytes) == 0;
         files++;
-        vectors_free(&memory);
+        arena_free(&memory);
     }
     if (dir)
         closedir(dir);
     return same && files > 0;
 }
 
-static int check(const struct golden *golden, const char *dir)
+/* Whether the tensors that readers take for a case are its own. */
+static bool same_cases(const struct vectors *made, const char *root)
 {
-    char made[FOLDER_BYTES];
-    if (!folder_make("golden", made))
+    struct vectors read;
+    char error[VECTORS_ERROR];
+    bool same = vectors_load_folder(root, &read, error);
+    if (!same)
+        fprintf(stderr, "golden: %s\n", error);
+    for (size_t i = 0; i < made->n && same; i++) {
+        const struct vector_case *a = &made->cases[i], *b = &read.cases[i];
+        same = a->n_outputs == b->n_outputs;
+        for (int o = 0; o < a->n_outputs && same; o++)
+            same = strcmp(a->output_names[o], b->output_names[o]) == 0 &&
+                   a->rows[o] == b->rows[o] && a->width[o] == b->width[o] &&
+                   memcmp(a->want[o], b->want[o],
+                          (size_t)(a->rows[o] * a->width[o]) * sizeof *a->want[o]) == 0;
+        if (!same)
+            fprintf(stderr, "golden: %s is read with another tensor than its own\n", a->id);
+    }
+    vectors_free(&read);
+    return same;
+}
+
+static int check(const struct vectors *vectors, const char *root)
+{
+    char made[TEMPORARY_BYTES], dir[PATH_BYTES];
+    if (!temporary_make("golden", made))
         return 2;
-    int status = golden_write(golden, made) != 0 ? 2 : 0;
-    if (status == 0 && (!same_files(made, dir) || !same_files(dir, made)))
+    snprintf(dir, sizeof dir, "%.400s/vectors", root);
+    int status = golden_write(vectors, root, made) != 0 ? 2 : 0;
+    if (status == 0 &&
+        (!same_files(made, dir) || !same_files(dir, made) || !same_cases(vectors, root)))
         status = 1;
-    folder_remove(made);
+    temporary_remove(made);
     if (status == 0)
-        printf("%s is what the generator makes: %zu cases\n", dir, golden->vectors.n);
+        printf("%s is what the generator makes: %zu cases\n", dir, vectors->n);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    const char *action = argc > 1 ? argv[1] : "";
-    static struct golden golden;
-    int status = 2;
-    if (argc == 2 && strcmp(action, "--library") == 0)
-        return certify_library() != 0;
-    const bool certify = argc == 2 && strcmp(action, "--certify") == 0;
-    const bool out = argc == 3 && strcmp(action, "--out") == 0;
-    if (!certify && !out && !(argc == 3 && strcmp(action, "--check") == 0)) {
-        fputs("usage: golden --out DIR | --check DIR | --certify | --library\n", stderr);
+    const char *action = argc == 3 ? argv[1] : "", *root = argv[argc - 1];
+    const bool out = strcmp(action, "--out") == 0, checks = strcmp(action, "--check") == 0;
+    const bool certify = strcmp(action, "--certify") == 0;
+    struct vectors vectors;
+    char error[VECTORS_ERROR], dir[PATH_BYTES];
+    int status;
+    if (!out && !checks && !certify && strcmp(action, "--library") != 0) {
+        fputs("usage: golden --out | --check | --certify | --library ROOT\n", stderr);
         return 2;
     }
-    golden_create(&golden);
+    if (!vectors_load_cases(root, &vectors, error)) {
+        fprintf(stderr, "golden: %s\n", error);
+        return 2;
+    }
+    if (out || checks || certify)
+        fill_cases(&vectors);
+    snprintf(dir, sizeof dir, "%.400s/vectors", root);
     if (certify)
-        status = certify_known(&golden) != 0 || certify_oracle(&golden) != 0;
+        status = certify_known(&vectors) != 0 || certify_oracle(&vectors) != 0;
     else if (out)
-        status = golden_write(&golden, argv[2]) != 0 ? 2 : 0;
+        status = golden_write(&vectors, root, dir) != 0 ? 2 : 0;
+    else if (checks)
+        status = check(&vectors, root);
     else
-        status = check(&golden, argv[2]);
-    vectors_free(&golden.vectors);
+        status = certify_library(&vectors) != 0;
+    vectors_free(&vectors);
     mpfr_free_cache();
     return status;
 }

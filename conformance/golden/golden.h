@@ -5,7 +5,7 @@
 #define POSENC_GOLDEN_H
 
 #include "conformance/oracle/oracle.h"
-#include "conformance/readers/vectors_fields.h"
+#include "conformance/readers/folder.h"
 
 #include <mpfr.h>
 
@@ -85,75 +85,29 @@ int64_t hard_positions(const struct reference_plan *plan, int kind, int64_t n,
 int64_t pair_convergents(const struct reference_plan *plan, int64_t pair, int kind,
                          int64_t most, int64_t *positions, double *distance);
 
-/* ---- Cases (cases_*.c) ---- */
+/* The same of odd numerators of halves: odd m below 2^24 of times m/2 next to a zero, the n
+ * nearest of a spec, in that order. */
+int64_t hard_halves(const struct posenc_freqs_spec *spec, int64_t n, int64_t *numerators);
 
-struct group {
-    const char *name;
-    size_t first, n; /* cases of the set */
-};
+/* ---- Cases ---- */
 
-enum { MAX_GROUPS = 32, MAX_CASES = 1024 };
-struct golden {
-    struct vectors vectors; /* their memory too */
-    struct group groups[MAX_GROUPS];
-    int n_groups;
-};
+/* Outputs of all cases, by MPFR.  Ends the program when one cannot be made. */
+void fill_cases(struct vectors *vectors);
 
-struct flag {
-    const char *name, *bug_type, *description;
-};
-extern const struct flag golden_flags[]; /* closed; ends with a NULL name */
-
-/* A new case of the last group: `suffix` is the end of its id, the problem is
- * problem_blank(). */
-struct problem *add_case(struct golden *golden, enum posenc_kernel kernel, const char *flags,
-                         const char *note, const char *source, const char *suffix, ...)
-    __attribute__((format(printf, 6, 7)));
-void add_group(struct golden *golden, const char *name);
-int64_t *keep_positions(struct golden *golden, const int64_t *positions, int64_t n);
-
-/* Positions of a case: `n` of them, the list kept by the caller; those that tell most in few.
- */
-void at_positions(struct problem *problem, const int64_t *positions, int64_t n);
-void at_few(struct problem *problem);
-
-void list_sinusoidal(struct golden *golden);
-void list_rope_table(struct golden *golden);
-void list_convergents(struct golden *golden);
-void list_hf_f32(struct golden *golden);
-void list_scalings(struct golden *golden);
-void list_ggml_f32(struct golden *golden);
-void list_torch_exp_f32(struct golden *golden);
-void list_mrope(struct golden *golden);
-void list_times(struct golden *golden);
-void list_rope(struct golden *golden);
-void list_onnx(struct golden *golden);
-void list_added(struct golden *golden);
-void list_bias(struct golden *golden);
-void list_learned(struct golden *golden);
-void list_axes(struct golden *golden);
-void list_relative(struct golden *golden);
-void list_storage(struct golden *golden);
-
-/* All cases, with ids and reference values.  Ends the program when one cannot be made. */
-void golden_create(struct golden *golden);
-
-/* One rope_table case for each of linear, llama3 and yarn scaling's settings; Llama 3.1's. */
-void list_families(struct golden *golden, enum posenc_profile profile);
-struct posenc_freqs_spec llama31_spec(void);
-
-/* Frequency specs that certification goes through: every scaling family and base, then every
- * way to share pairs between axes; and whether the spec's profile has its scaling and
- * convention. */
-int64_t certified_specs(struct posenc_freqs_spec *specs, int64_t most);
-int64_t sectioned_specs(struct posenc_freqs_spec *specs, int64_t most);
+/* Frequency specs that certification goes through: those of all cases, and some more; and
+ * whether the spec's profile has its scaling and convention.  Ends the program where there are
+ * more than `most`. */
+int64_t certified_specs(const struct vectors *cases, struct posenc_freqs_spec *specs,
+                        int64_t most);
 bool profile_applies(const struct posenc_freqs_spec *spec);
 
 /* ---- Actions ---- */
 
-int golden_write(const struct golden *golden, const char *dir); /* 0, or 1 and a message */
-int certify_oracle(const struct golden *golden);                /* number of disagreements */
-int certify_library(void);
-int certify_known(const struct golden *golden); /* published figures, and the metrics */
+/* Tensors and SHA256SUMS into DIR/vectors, of the cases of `root`.  0, or 1 and a message. */
+int golden_write(const struct vectors *vectors, const char *root, const char *dir);
+/* Numbers of disagreements. */
+int certify_oracle(const struct vectors *vectors);
+int certify_library(const struct vectors *cases);
+int certify_known(const struct vectors *vectors); /* published figures, and the metrics */
 
 #endif

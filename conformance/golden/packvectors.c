@@ -1,8 +1,8 @@
 /*
- * packvectors DIR OUT: the folder of golden vectors, every hash checked, as one flat pack
+ * packvectors ROOT OUT: the golden vectors of a folder with cases/ and vectors/, every hash checked, as one flat pack
  * (readers/pack.c has its layout).  Exit: 0, or 2 and a message; OUT is then not written.
  */
-#include "conformance/readers/vectors_fields.h"
+#include "conformance/readers/folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +13,19 @@ struct buffer {
     size_t bytes, room;
 };
 
+static void no_memory(void)
+{
+    fputs("packvectors: out of memory\n", stderr);
+    exit(2);
+}
+
 static void put(struct buffer *buffer, const void *data, size_t bytes)
 {
     if (buffer->bytes + bytes > buffer->room) {
         buffer->room = 2 * (buffer->bytes + bytes);
         buffer->data = realloc(buffer->data, buffer->room);
-        if (!buffer->data) {
-            fputs("packvectors: out of memory\n", stderr);
-            exit(2);
-        }
+        if (!buffer->data)
+            no_memory();
     }
     memcpy(buffer->data + buffer->bytes, data, bytes);
     buffer->bytes += bytes;
@@ -46,22 +50,16 @@ static void put_string(struct buffer *buffer, const char *text)
 
 static void put_case(struct buffer *buffer, const struct vector_case *c)
 {
-    const struct problem *problem = &c->problem;
-    put_string(buffer, c->id);
-    put_string(buffer, c->flags);
-    put_string(buffer, c->note);
-    put_string(buffer, c->source);
-    put_string(buffer, posenc_kernel_name(problem->kernel));
-    for (int i = 0; i < N_FIELDS; i++)
-        put_u64(buffer, field_get(&problem_fields[i], problem));
-    const int64_t n_positions = problem->positions ? problem->tokens : 0;
-    put_u64(buffer, (uint64_t)n_positions);
-    for (int64_t t = 0; t < n_positions; t++)
-        put_u64(buffer, (uint64_t)problem->positions[t]);
-    const int64_t n_values = problem->freqs.values ? (problem->freqs.dim + 1) / 2 : 0;
-    put_u64(buffer, (uint64_t)n_values);
-    for (int64_t i = 0; i < n_values; i++)
-        put_u64(buffer, double_to_bits(problem->freqs.values[i]));
+    const size_t n = notation_print(&c->problem, c->name, NULL, 0);
+    const size_t room = n + strlen(c->flags) + strlen(c->note) + strlen(c->source) + 16;
+    char *line = malloc(room);
+    if (!line)
+        no_memory();
+    notation_print(&c->problem, c->name, line, room);
+    snprintf(line + n, room - n, " | %s | %s | %s", c->flags, c->note, c->source);
+    put_string(buffer, c->group);
+    put_string(buffer, line);
+    free(line);
     put_u64(buffer, (uint64_t)c->n_outputs);
     for (int o = 0; o < c->n_outputs; o++) {
         put_string(buffer, c->output_names[o]);
@@ -101,17 +99,17 @@ int main(int argc, char **argv)
     struct vectors vectors;
     char error[VECTORS_ERROR];
     if (argc != 3) {
-        fputs("usage: packvectors DIR OUT\n", stderr);
+        fputs("usage: packvectors ROOT OUT\n", stderr);
         return 2;
     }
-    if (vectors_load_dir(argv[1], &vectors, error) != 0) {
+    if (!vectors_load_folder(argv[1], &vectors, error)) {
         fprintf(stderr, "packvectors: %s\n", error);
         return 2;
     }
     struct buffer payload = { .data = NULL };
     put_string(&payload, vectors.sha256);
+    put_string(&payload, vectors.flags_text);
     put_u64(&payload, vectors.n);
-    put_u64(&payload, N_FIELDS);
     for (size_t i = 0; i < vectors.n; i++)
         put_case(&payload, &vectors.cases[i]);
     const int status = write_pack(argv[2], &payload);

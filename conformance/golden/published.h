@@ -10,7 +10,8 @@
 void require_near(double got, double want, double within, const char *what);
 void require_that(bool good, const char *what, const char *id);
 
-void known_storage(const struct golden *golden);
-void known_relative(const struct golden *golden);
+void known_storage(const struct vectors *vectors);
+void known_relative(const struct vectors *vectors);
+void known_positions(const struct vectors *vectors);
 
 #endif

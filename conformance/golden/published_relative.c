@@ -104,12 +104,12 @@ static void order_matters(const struct vector_case *c)
     call_destroy(&call);
 }
 
-void known_relative(const struct golden *golden)
+void known_relative(const struct vectors *vectors)
 {
     known_windows();
     known_deberta();
     known_xpos();
-    for (size_t i = 0; i < golden->vectors.n; i++)
-        if (strstr(golden->vectors.cases[i].flags, "Order"))
-            order_matters(&golden->vectors.cases[i]);
+    for (size_t i = 0; i < vectors->n; i++)
+        if (strstr(vectors->cases[i].flags, "Order"))
+            order_matters(&vectors->cases[i]);
 }

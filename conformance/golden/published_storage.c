@@ -162,16 +162,16 @@ static const char *tail_of(const struct vector_case *c)
 }
 
 /* One type of those that share a problem has to have such a value. */
-static void flags_are_kept(const struct golden *golden)
+static void flags_are_kept(const struct vectors *vectors)
 {
     for (size_t f = 0; f < sizeof promises / sizeof *promises; f++)
-        for (size_t i = 0; i < golden->vectors.n; i++) {
-            const struct vector_case *c = &golden->vectors.cases[i];
+        for (size_t i = 0; i < vectors->n; i++) {
+            const struct vector_case *c = &vectors->cases[i];
             bool kept = false;
             if (c->problem.dtype == POSENC_F32 || !has_flag(c, promises[f].flag))
                 continue;
-            for (size_t k = 0; k < golden->vectors.n && !kept; k++) {
-                const struct vector_case *other = &golden->vectors.cases[k];
+            for (size_t k = 0; k < vectors->n && !kept; k++) {
+                const struct vector_case *other = &vectors->cases[k];
                 kept = other->problem.kernel == c->problem.kernel &&
                        strcmp(tail_of(other), tail_of(c)) == 0 &&
                        keeps(other, promises[f].keeps);
@@ -180,8 +180,8 @@ static void flags_are_kept(const struct golden *golden)
         }
 }
 
-void known_storage(const struct golden *golden)
+void known_storage(const struct vectors *vectors)
 {
     types_against_mpfr();
-    flags_are_kept(golden);
+    flags_are_kept(vectors);
 }

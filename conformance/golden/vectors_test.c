@@ -1,16 +1,17 @@
 /*
- * vectors_test DIR PACK: both readers give the same cases, and each finds a file that was cut,
+ * vectors_test ROOT PACK: both readers give the same cases, and each finds a file that was cut,
  * altered or is none.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "folder.h"
+#include "conformance/readers/folder.h"
 #include "conformance/readers/npy.h"
-#include "conformance/readers/vectors_fields.h"
+#include "conformance/readers/safetensors.h"
+#include "temporary.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 1024 };
@@ -33,15 +34,14 @@ static bool same_list(const void *a, const void *b, int64_t n)
 
 static bool same_case(const struct vector_case *a, const struct vector_case *b)
 {
+    enum { LINE = 8192 };
+    static char line_a[LINE], line_b[LINE];
+    notation_print(&a->problem, a->name, line_a, LINE);
+    notation_print(&b->problem, b->name, line_b, LINE);
     bool same = strcmp(a->id, b->id) == 0 && strcmp(a->flags, b->flags) == 0 &&
-                strcmp(a->note, b->note) == 0 && strcmp(a->source, b->source) == 0 &&
-                a->problem.kernel == b->problem.kernel && a->n_outputs == b->n_outputs;
-    for (int i = 0; i < N_FIELDS; i++)
-        same = same && field_get(&problem_fields[i], &a->problem) ==
-                           field_get(&problem_fields[i], &b->problem);
-    same = same && same_list(a->problem.positions, b->problem.positions, a->problem.tokens) &&
-           same_list(a->problem.freqs.values, b->problem.freqs.values,
-                     (a->problem.freqs.dim + 1) / 2);
+                strcmp(a->group, b->group) == 0 && strcmp(a->note, b->note) == 0 &&
+                strcmp(a->source, b->source) == 0 && strcmp(line_a, line_b) == 0 &&
+                a->n_outputs == b->n_outputs;
     for (int o = 0; same && o < a->n_outputs; o++)
         same = strcmp(a->output_names[o], b->output_names[o]) == 0 &&
                a->rows[o] == b->rows[o] && a->width[o] == b->width[o] &&
@@ -49,13 +49,13 @@ static bool same_case(const struct vector_case *a, const struct vector_case *b)
     return same;
 }
 
-static void require_same_sets(const char *dir, const char *pack)
+static void require_same_sets(const char *root, const char *pack)
 {
     struct vectors a, b;
     char error[VECTORS_ERROR] = "";
-    const bool first = vectors_load_dir(dir, &a, error) == 0;
+    const bool first = vectors_load_folder(root, &a, error);
     require(first, "the folder loads", error);
-    const bool second = vectors_load_pack(pack, &b, error) == 0;
+    const bool second = vectors_load_pack(pack, &b, error);
     require(second, "the pack loads", error);
     if (first && second) {
         require(a.n > 100 && a.n == b.n, "both have the same number of cases", pack);
@@ -76,7 +76,7 @@ static void require_same_sets(const char *dir, const char *pack)
  * (-1: none). */
 static void copy_damaged(const char *from, const char *to, size_t cut, long flip)
 {
-    struct vectors memory = { .n = 0 };
+    struct arena memory = { .last = NULL };
     char error[VECTORS_ERROR];
     size_t bytes = 0;
     unsigned char *data = vectors_read_file(&memory, from, &bytes, error);
@@ -88,16 +88,16 @@ static void copy_damaged(const char *from, const char *to, size_t cut, long flip
     if (file)
         fclose(file);
     require(good, "a damaged copy is made", to);
-    vectors_free(&memory);
+    arena_free(&memory);
 }
 
 /* The loader refuses, and says all three words. */
-static void require_refused(int loader(const char *, struct vectors *, char *),
+static void require_refused(bool loader(const char *, struct vectors *, char *),
                             const char *path, const char *a, const char *b, const char *c)
 {
     struct vectors vectors;
     char error[VECTORS_ERROR] = "(loaded)";
-    const bool refused = loader(path, &vectors, error) != 0;
+    const bool refused = !loader(path, &vectors, error);
     if (!refused)
         vectors_free(&vectors);
     require(refused, "damage is found", path);
@@ -114,29 +114,50 @@ static void require_pack_checked(const char *pack, const char *folder)
     copy_damaged(pack, path, 0, 5000);
     require_refused(vectors_load_pack, path, "damaged.pack", "altered", "SHA-256");
     copy_damaged(pack, path, 0, 3);
-    require_refused(vectors_load_pack, path, "damaged.pack", "no pack", "posenc.vectors/1");
+    require_refused(vectors_load_pack, path, "damaged.pack", "no pack", pack_magic);
     unlink(path);
     require_refused(vectors_load_pack, path, "damaged.pack", "cannot be read", "No such file");
 }
 
-/* A copy of the folder with one damaged file. */
-static void require_folder_checked(const char *dir, const char *folder, const char *name,
+/* Copies what SHA256SUMS lists, and itself; one file is damaged. */
+static void require_folder_checked(const char *root, const char *folder, const char *name,
                                    size_t cut, long flip, const char *a, const char *b)
 {
-    char from[PATH_BYTES], to[PATH_BYTES];
-    DIR *all = opendir(dir);
-    for (struct dirent *entry; all && (entry = readdir(all));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        const bool damaged = strcmp(entry->d_name, name) == 0;
-        snprintf(from, sizeof from, "%.400s/%.400s", dir, entry->d_name);
-        snprintf(to, sizeof to, "%.400s/%.400s", folder, entry->d_name);
+    char from[PATH_BYTES], to[PATH_BYTES], line[PATH_BYTES], error[VECTORS_ERROR];
+    struct arena memory = { .last = NULL };
+    size_t bytes;
+    snprintf(from, sizeof from, "%.400s/%s", root, SUMS);
+    const char *sums = vectors_read_file(&memory, from, &bytes, error);
+    require(sums != NULL, "the list of hashes is there", from);
+    for (const char *at = sums; at && *at; at += strcspn(at, "\n") + 1) {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n") - 66, at + 66);
+        const bool damaged = strcmp(line, name) == 0;
+        snprintf(from, sizeof from, "%.400s/%.400s", root, line);
+        snprintf(to, sizeof to, "%.400s/%.400s", folder, line);
         copy_damaged(from, to, damaged ? cut : 0, damaged ? flip : -1);
     }
-    require(all != NULL, "the folder opens", dir);
-    if (all)
-        closedir(all);
-    require_refused(vectors_load_dir, folder, name, a, b);
+    snprintf(from, sizeof from, "%.400s/%s", root, SUMS);
+    snprintf(to, sizeof to, "%.400s/%s", folder, SUMS);
+    const bool damaged = strcmp(SUMS, name) == 0;
+    copy_damaged(from, to, damaged ? cut : 0, damaged ? flip : -1);
+    arena_free(&memory);
+    require_refused(vectors_load_folder, folder, name, a, b);
+}
+
+static void require_folders_checked(const char *root, const char *folder)
+{
+    static const char *const inside[] = { "cases", "cases/golden", "vectors" };
+    char path[PATH_BYTES];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%.400s/%s", folder, inside[i]);
+        require(mkdir(path, 0700) == 0, "a folder is made", path);
+    }
+    require_folder_checked(root, folder, "vectors/alibi.safetensors", 8, -1, "altered",
+                           "SHA256SUMS says");
+    require_folder_checked(root, folder, "vectors/alibi.safetensors", 0, 900, "altered",
+                           "SHA-256");
+    require_folder_checked(root, folder, "cases/golden/t5.txt", 2, -1, "altered", "SHA-256");
+    require_folder_checked(root, folder, SUMS, 40, -1, "cut short", "expected a hash");
 }
 
 /* ---- Hashes and arrays ---- */
@@ -206,21 +227,17 @@ static void require_arrays(void)
 int main(int argc, char **argv)
 {
     if (argc != 3) {
-        fputs("usage: vectors_test DIR PACK\n", stderr);
+        fputs("usage: vectors_test ROOT PACK\n", stderr);
         return 2;
     }
-    char folder[FOLDER_BYTES];
-    if (!folder_make("vectors_test", folder))
+    char folder[TEMPORARY_BYTES];
+    if (!temporary_make("vectors_test", folder))
         return 2;
     require_hashes();
     require_arrays();
     require_same_sets(argv[1], argv[2]);
     require_pack_checked(argv[2], folder);
-    require_folder_checked(argv[1], folder, "alibi.safetensors", 8, -1, "truncated",
-                           "MANIFEST.json says");
-    require_folder_checked(argv[1], folder, "alibi.safetensors", 0, 900, "altered", "SHA-256");
-    require_folder_checked(argv[1], folder, "t5.json", 0, 50, "altered", "SHA-256");
-    require_folder_checked(argv[1], folder, "MANIFEST.json", 40, -1, "line", "MANIFEST.json");
-    folder_remove(folder);
+    require_folders_checked(argv[1], folder);
+    temporary_remove(folder);
     return failures != 0;
 }

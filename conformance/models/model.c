@@ -2,7 +2,7 @@
  * Finding a model: by the name of a preset compiled in, or by the path of a config.json.
  */
 #define _XOPEN_SOURCE 700
-#include "conformance/engine/spelling.h"
+#include "conformance/problem/spelling.h"
 #include "config.h"
 #include "sources.h"
 

@@ -1,15 +1,15 @@
 /*
- * The flat pack of golden vectors: what the build makes of the manifests, read with libc only.
+ * The pack of golden vectors: what the build makes of cases and tensors, read with libc only.
  *
- *     "posenc.vectors/1"  u64 payload bytes  SHA-256 of the payload in hexadecimal  zeros
- *     payload: string set hash; u64 cases; u64 fields a case has; then for each case
- *         strings id, flags, note, source, kernel; the fields; u64 n and n positions;
- *         u64 n and n frequencies; u64 outputs; each: string name, u64 rows, u64 width, values
+ *     "posenc.vectors/2"  u64 payload bytes  SHA-256 of the payload in hexadecimal  zeros
+ *     payload: string set hash; string flags.txt; u64 cases; then for each case
+ *         strings group, line (notation.h); u64 outputs; each: string name, u64 rows,
+ *         u64 width, values
  *
  * Every number takes 8 bytes, little-endian; a string is u64 length, its bytes with a NUL,
  * zeros to a multiple of 8.  So the tensors are used where they lie in the file.
  */
-#include "vectors_fields.h"
+#include "vectors.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,31 +66,17 @@ static void *take_words(struct cursor *cursor, uint64_t n)
     return at;
 }
 
-static void take_case(struct cursor *cursor, struct vector_case *c)
+/* A case: its group, its line, its outputs. */
+static bool take_case(struct cursor *cursor, struct vectors *vectors, struct vector_case *c,
+                      char *error)
 {
-    c->id = take_string(cursor);
-    c->flags = take_string(cursor);
-    c->note = take_string(cursor);
-    c->source = take_string(cursor);
-    const enum posenc_kernel kernel = posenc_kernel_find(take_string(cursor));
-    if (cursor->bad || kernel == POSENC_KERNEL_COUNT) {
-        cursor->bad = true;
-        return;
-    }
-    c->problem = problem_blank(kernel);
-    for (int i = 0; i < N_FIELDS; i++) {
-        const uint64_t bits = take_u64(cursor);
-        if (field_applies(&problem_fields[i], kernel))
-            field_set(&problem_fields[i], &c->problem, bits);
-    }
-    const uint64_t n_positions = take_u64(cursor);
-    c->problem.positions = n_positions ? take_words(cursor, n_positions) : NULL;
-    const uint64_t n_values = take_u64(cursor);
-    c->problem.freqs.values = n_values ? take_words(cursor, n_values) : NULL;
+    struct problem_line line;
+    const char *group = take_string(cursor), *text = take_string(cursor);
+    if (cursor->bad || !notation_read(text, &line, &vectors->arena, error) ||
+        !vectors_set_case(vectors, c, group, &line, error))
+        return false;
     const uint64_t n_outputs = take_u64(cursor);
-    cursor->bad = cursor->bad || n_outputs > 2 ||
-                  (n_positions && n_positions != (uint64_t)c->problem.tokens) ||
-                  (n_values && n_values != (uint64_t)(c->problem.freqs.dim + 1) / 2);
+    cursor->bad = cursor->bad || n_outputs > 2;
     for (c->n_outputs = 0; !cursor->bad && c->n_outputs < (int)n_outputs; c->n_outputs++) {
         const int o = c->n_outputs;
         c->output_names[o] = take_string(cursor);
@@ -101,23 +87,24 @@ static void take_case(struct cursor *cursor, struct vector_case *c)
         c->want[o] = sane ? take_words(cursor, (uint64_t)(c->rows[o] * c->width[o])) : NULL;
         cursor->bad = cursor->bad || !sane;
     }
+    return !cursor->bad;
 }
 
 /* Size and hash of a pack that has been read. */
-static int check_pack(const char *path, unsigned char *pack, size_t bytes, char *error)
+static bool check_pack(const char *path, unsigned char *pack, size_t bytes, char *error)
 {
     if (bytes < PACK_HEADER || memcmp(pack, pack_magic, PACK_MAGIC) != 0) {
         snprintf(error, VECTORS_ERROR,
                  "%s: is no pack of vectors (%zu bytes; one begins with %s)", path, bytes,
                  pack_magic);
-        return -1;
+        return false;
     }
     const uint64_t payload = little_endian(pack + PACK_MAGIC);
     const uint64_t here = bytes - PACK_HEADER;
     char hash[65];
     sha256_hex(pack + PACK_HEADER, (size_t)here, hash);
     if (payload == here && memcmp(hash, pack + PACK_HASH, 64) == 0)
-        return 0;
+        return true;
     const char *what = payload > here ? "truncated" : "something was added";
     snprintf(
         error, VECTORS_ERROR,
@@ -125,35 +112,43 @@ static int check_pack(const char *path, unsigned char *pack, size_t bytes, char 
         "and %.64s",
         path, payload == here ? "altered" : what, (unsigned long long)here, hash,
         (unsigned long long)payload, (const char *)pack + PACK_HASH);
-    return -1;
+    return false;
 }
 
-int vectors_load_pack(const char *path, struct vectors *vectors, char *error)
+static bool take_cases(struct cursor *cursor, const char *path, struct vectors *vectors,
+                       char error[VECTORS_ERROR])
+{
+    char why[VECTORS_ERROR] = "it is cut short";
+    snprintf(vectors->sha256, sizeof vectors->sha256, "%s", take_string(cursor));
+    if (!vectors_read_flags(vectors, take_string(cursor), path, error))
+        return false;
+    const uint64_t n = take_u64(cursor);
+    if (n < (uint64_t)(cursor->end - cursor->next))
+        vectors->cases = arena_get(&vectors->arena, (size_t)n * sizeof *vectors->cases);
+    bool good = vectors->cases != NULL;
+    for (; good && vectors->n < n; vectors->n += good)
+        good = take_case(cursor, vectors, &vectors->cases[vectors->n], why);
+    if (good && cursor->next == cursor->end)
+        return true;
+    snprintf(
+        error, VECTORS_ERROR,
+        "%.200s: case %zu of %llu cannot be read, though its hash is right, by this version "
+        "of posenc: %.600s",
+        path, vectors->n, (unsigned long long)n, why);
+    return false;
+}
+
+bool vectors_load_pack(const char *path, struct vectors *vectors, char error[VECTORS_ERROR])
 {
     *vectors = (struct vectors){ .n = 0 };
     size_t bytes;
-    unsigned char *pack = vectors_read_file(vectors, path, &bytes, error);
-    if (!pack || check_pack(path, pack, bytes, error) != 0)
-        goto fail;
-    struct cursor cursor = { .next = pack + PACK_HEADER, .end = pack + bytes };
-    snprintf(vectors->sha256, sizeof vectors->sha256, "%s", take_string(&cursor));
-    const uint64_t n = take_u64(&cursor);
-    if (take_u64(&cursor) == N_FIELDS && n < bytes)
-        vectors->cases = vectors_keep(vectors, (size_t)n * sizeof *vectors->cases);
-    if (!vectors->cases) {
-        snprintf(error, VECTORS_ERROR, "%s: was made for another version of posenc", path);
-        goto fail;
+    unsigned char *pack = vectors_read_file(&vectors->arena, path, &bytes, error);
+    bool good = pack && check_pack(path, pack, bytes, error);
+    if (good) {
+        struct cursor cursor = { .next = pack + PACK_HEADER, .end = pack + bytes };
+        good = take_cases(&cursor, path, vectors, error);
     }
-    for (; vectors->n < n && !cursor.bad; vectors->n++)
-        take_case(&cursor, &vectors->cases[vectors->n]);
-    if (cursor.bad || cursor.next != cursor.end) {
-        snprintf(error, VECTORS_ERROR,
-                 "%s: case %zu of %llu cannot be read, though its hash is right", path,
-                 vectors->n, (unsigned long long)n);
-        goto fail;
-    }
-    return 0;
-fail:
-    vectors_free(vectors);
-    return -1;
+    if (!good)
+        vectors_free(vectors);
+    return good;
 }

@@ -1,15 +1,16 @@
 /*
- * Golden vectors in memory.  Two ways in: the committed folder (manifests in JSON, tensors in
- * safetensors, every file's SHA-256 checked), or the flat pack the build makes of it, which
- * needs neither a JSON reader nor a file system of folders.
+ * Golden vectors in memory.  The build makes one file, the pack, of what is committed (folder.h),
+ * so that they are read with libc only.
  */
 #ifndef POSENC_VECTORS_H
 #define POSENC_VECTORS_H
 
-#include "conformance/problem/problem.h"
+#include "conformance/problem/notation.h"
 
 struct vector_case {
-    const char *id;         /* rope_table/exact/llama31-p131071 */
+    const char *group;      /* its file */
+    const char *id;         /* rope_table/f32/exact/llama31-p131071 */
+    const char *name;       /* the last part of it */
     const char *flags;      /* of the closed list, space separated */
     const char *note;       /* the bug it catches */
     const char *source;     /* paper and section, or file, it follows */
@@ -20,19 +21,46 @@ struct vector_case {
     const double *want[2]; /* f64 rounded to odd, [rows, width], row order of struct output */
 };
 
-struct vectors {
-    size_t n;
-    struct vector_case *cases;
-    char sha256[65]; /* of the whole set: names it in records */
-    void *memory;
+/* What a flag stands for: cases/flags.txt. */
+struct vector_flag {
+    const char *name, *bug_type, *description;
 };
 
-/* 0, or -1 with a message in error (512 bytes) that names the file, what is wrong (with both
- * hashes when it is a hash) and what was expected. */
-int vectors_load_pack(const char *path, struct vectors *vectors, char *error);
-int vectors_load_dir(const char *dir, struct vectors *vectors,
-                     char *error); /* in the JSON part */
+struct vectors {
+    size_t n;
+    struct vector_case *cases; /* those of a group beside each other */
+    size_t n_flags;
+    struct vector_flag *flags;
+    const char *flags_text;
+    char sha256[65]; /* of the whole set: names it in records */
+    struct arena arena;
+};
+
+enum { VECTORS_ERROR = NOTATION_ERROR };
+
+/* False, with a message in error that names the file, what is wrong (with both hashes when it
+ * is a hash) and what was expected. */
+bool vectors_load_pack(const char *path, struct vectors *vectors, char error[VECTORS_ERROR]);
 void vectors_free(struct vectors *vectors);
+
+/* One past the last case of the group that begins at a case. */
+size_t vectors_group_end(const struct vectors *vectors, size_t first);
+
+/* For those who load: flags from their text; id, and the rest of what a line says of a case,
+ * its seed too; the whole of a file, with a NUL after it. */
+bool vectors_read_flags(struct vectors *vectors, const char *text, const char *path,
+                        char error[VECTORS_ERROR]);
+bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char *group,
+                      const struct problem_line *line, char error[VECTORS_ERROR]);
+/* The id of a case, were it stored in this type. */
+const char *vectors_id(struct vectors *vectors, const struct vector_case *c,
+                       enum posenc_dtype dtype);
+void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
+                        char error[VECTORS_ERROR]);
+
+/* Header of a pack: magic, payload bytes, SHA-256 of the payload in hexadecimal, zeros. */
+enum { PACK_MAGIC = 16, PACK_HASH = 24, PACK_HEADER = 96 };
+extern const char pack_magic[PACK_MAGIC + 1];
 
 /* Lower-case hexadecimal SHA-256, 64 characters and a NUL. */
 void sha256_hex(const void *data, size_t bytes, char hex[65]);

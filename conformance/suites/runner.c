@@ -138,11 +138,11 @@ int main(int argc, char **argv)
     struct wanted wanted = { .n = 0 };
     struct vectors vectors;
     struct counts sum = { 0, 0, 0 };
-    char error[512];
+    char error[VECTORS_ERROR];
     int bad = take_arguments(argc, argv, &wanted);
     if (bad)
         return bad;
-    if (wanted.pack && vectors_load_pack(wanted.pack, &vectors, error)) {
+    if (wanted.pack && !vectors_load_pack(wanted.pack, &vectors, error)) {
         fprintf(stderr, "runner: %s\n", error);
         return BAD_INPUT;
     }

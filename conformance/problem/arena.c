@@ -1,0 +1,51 @@
+/*
+ * A list of pieces, each with a link in front of it: see arena.h.
+ */
+#include "arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct arena_piece {
+    struct arena_piece *next;
+    double data[]; /* aligned for any number */
+};
+
+void *arena_get(struct arena *arena, size_t bytes)
+{
+    struct arena_piece *piece = calloc(1, sizeof *piece + bytes);
+    if (!piece)
+        return NULL;
+    piece->next = arena->last;
+    arena->last = piece;
+    return piece->data;
+}
+
+char *arena_text(struct arena *arena, const char *text, size_t n)
+{
+    char *copy = arena_get(arena, n + 1);
+    return copy ? memcpy(copy, text, n) : NULL;
+}
+
+void *arena_grow(struct arena *arena, void *array, size_t n, size_t *room, size_t size)
+{
+    if (n < *room)
+        return array;
+    const size_t more = *room ? 2 * *room : 16;
+    void *grown = arena_get(arena, more * size);
+    if (!grown)
+        return NULL;
+    if (n)
+        memcpy(grown, array, n * size);
+    *room = more;
+    return grown;
+}
+
+void arena_free(struct arena *arena)
+{
+    for (struct arena_piece *piece = arena->last, *next; piece; piece = next) {
+        next = piece->next;
+        free(piece);
+    }
+    arena->last = NULL;
+}
