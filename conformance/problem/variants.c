@@ -1,60 +1,48 @@
 /*
- * The list of variants.  Each is there for something: a tail shorter than a vector, an odd dim,
- * a step over a block of 64 positions, the far end of positions, the positions closest to a
- * zero of a sine, strides, special values, storage in 16 bits (profile exact is enough).
+ * The list of variants, read when it is first asked for and kept.
  */
 #include "variants.h"
 
-void variant_at(struct problem *p, enum posenc_position_kind kind, const int64_t *positions,
-                int64_t n)
-{
-    p->position_kind = kind;
-    p->positions = positions;
-    p->tokens = n;
-}
+#include "notation.h"
 
-/* 16 bits, strides that are no multiple of four bytes. */
-void variant_stored(struct problem *p, enum posenc_dtype dtype, int64_t pad)
-{
-    p->dtype = p->values = dtype;
-    p->pad = pad;
-    p->offset_bytes = 2;
-}
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* Whether a profile has what a variant asks for: torch_exp_f32 no scaling, ggml_f32 no
- * endpoint, no proportional scaling and no sections that restart, exact alone xPos and 16 bits.
- */
-static bool in_profile(const struct problem *p)
-{
-    const struct posenc_freqs_spec *f = &p->freqs;
-    if (f->profile != POSENC_EXACT && (f->xpos_scale_base != 0.0 || p->dtype != POSENC_F32))
-        return false;
-    if (f->profile == POSENC_GGML_F32)
-        return f->convention == POSENC_EXPONENT && f->scaling != POSENC_SCALING_PROPORTIONAL &&
-               f->mrope_layout != POSENC_MROPE_RESTARTED;
-    return f->profile != POSENC_TORCH_EXP_F32 || f->scaling == POSENC_SCALING_NONE;
-}
+static const char *const builtin[] = {
+#include "variants.inc"
+};
 
-/* One of the list, whether or not its profile has it; seeds follow from the place in the list.
- */
-static bool listed(enum posenc_kernel kernel, enum posenc_profile profile, int v,
-                   struct problem *problem, const char **name)
+/* A mistake in the file is one of whoever built this program: it ends here, told. */
+static void read_variants(struct problem_list *list)
 {
-    *problem = problem_default(kernel);
-    *name = NULL;
-    enum signature_id s = kernel_signature(kernel);
-    problem->freqs.profile = profile;
-    *name = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table ? table_variant(problem, v)
-                                                                   : apply_variant(problem, v);
-    problem->seed = 1000 + (uint64_t)v;
-    return *name != NULL;
+    char error[NOTATION_ERROR] = "no memory";
+    size_t bytes = 1, n = 0;
+    for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++)
+        bytes += strlen(builtin[i]) + 1;
+    char *text = arena_get(&list->arena, bytes);
+    for (size_t i = 0; text && i < sizeof builtin / sizeof *builtin; i++)
+        n += (size_t)snprintf(text + n, bytes - n, "%s\n", builtin[i]);
+    if (text && notation_read_file(text, "variants.txt", list, error))
+        return;
+    fprintf(stderr, "%s\n", error);
+    abort();
 }
 
 bool variant(enum posenc_kernel kernel, enum posenc_profile profile, int v,
              struct problem *problem, const char **name)
 {
-    for (int k = 0; listed(kernel, profile, k, problem, name); k++)
-        if (in_profile(problem) && v-- == 0)
-            return true;
+    static struct problem_list list;
+    if (list.n == 0)
+        read_variants(&list);
+    for (size_t i = 0; i < list.n; i++) {
+        const struct problem_line *line = &list.lines[i];
+        if (line->problem.kernel != kernel ||
+            (kernel_has_plan(kernel) && line->problem.freqs.profile != profile) || v-- > 0)
+            continue;
+        *problem = line->problem;
+        *name = line->name;
+        return true;
+    }
     return false;
 }
