@@ -451,12 +451,27 @@ static void print_option_help(const struct option_spec *spec, const struct comma
     putchar('\n');
 }
 
+static void print_formats(const struct command *command, int column)
+{
+    const struct format *format = command->formats;
+    if (format != NULL) {
+        puts("\nFormats of --out");
+    }
+    for (; format != NULL && format->name != NULL; format++) {
+        if (format->commands & command->writes) {
+            printf("  %-*s%s\n", column - 2, format->name, format->purpose);
+        }
+    }
+}
+
 void cli_help(const struct command *command)
 {
     enum { COLUMN = 26 };
-    printf("usage: posenc %s%s%s [OPTIONS]\n\n%s.\n\n%s\nOptions\n", command->name,
+    printf("usage: posenc %s%s%s [OPTIONS]\n\n%s.\n\n%s", command->name,
            *command->operands ? " " : "", command->operands, command->summary,
            command->details);
+    print_formats(command, COLUMN);
+    puts("\nOptions");
     for (size_t i = 0; i < N_SPECS; i++) {
         if (specs[i].commands & command->bit) {
             const char *argument = specs[i].argument != NULL ? specs[i].argument : "";

@@ -7,6 +7,8 @@
 #ifndef POSENC_CLI_ARGS_H
 #define POSENC_CLI_ARGS_H
 
+#include "reports/formats.h"
+
 #include <posenc.h>
 
 #if defined(__GNUC__)
@@ -65,6 +67,9 @@ struct command {
     const char *operands; /* as in the usage line */
     const char *summary;
     const char *details; /* of --help; ends with a newline */
+    const struct format
+        *formats; /* that --out takes, of those that `writes` may write; or NULL */
+    unsigned writes;
 };
 
 enum {

@@ -35,13 +35,12 @@ static int judge(const json_t *records)
 
 int command_bench(struct cli *cli)
 {
-    static const char *const formats[] = { "console", "md", "jsonl", "csv", NULL };
     struct work work = { 0 };
     if (cli->n_operands > 0) {
         return cli_refuse(cli, "unexpected argument", cli->operands[0],
                           "expected options only");
     }
-    if (work_begin(&work, cli, formats, "console", false, false) != EXIT_FINE) {
+    if (work_begin(&work, cli, BY_BENCH, false, false) != EXIT_FINE) {
         return EXIT_USAGE;
     }
     struct bench_case *cases = NULL;

@@ -4,7 +4,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "args.h"
 #include "outputs.h"
+#include "plot.h"
 #include "select.h"
+#include "table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +18,14 @@ static const struct command commands[] = {
       "What exists, what runs here, and why not",
       "Without an argument: backends, kernels and models.  Kernels come with the encodings "
       "they "
-      "serve.\n" },
+      "serve.\n",
+      NULL, 0 },
     { "verify", FOR_VERIFY, command_verify, "", "Checks backends for conformance",
       "Golden vectors, accuracy scans with budgets, digests, memory behaviour and properties, "
       "on every\n"
       "backend that runs here or on those selected.  With --plugin alone, on the plug-in.\n"
-      "Formats: console, md, jsonl, csv, junit.  Exit code 1 when anything fails.\n" },
+      "Exit code 1 when anything fails.\n",
+      record_formats, BY_VERIFY },
     { "bench", FOR_BENCH, command_bench, "", "Times backends",
       "Median with an interval, GB/s of useful bytes, percent of roof, speed against libm and "
       "against autovec.\n"
@@ -30,19 +34,20 @@ static const struct command commands[] = {
       "Shapes are stored as f32 unless --dtype names other types: bytes and roofs are theirs.\n"
       "Exit code 77 where nothing can be timed: under an emulator, whose times say nothing "
       "about a CPU,\n"
-      "and where Google Benchmark is not built in.\n"
-      "Formats: console, md, jsonl, csv.\n" },
+      "and where Google Benchmark is not built in.\n",
+      record_formats, BY_BENCH },
     { "report", FOR_REPORT, command_report, "[FILES]",
       "Which backend is fastest here, how near the roof, and is it right",
       "Without files: checks and times every backend on a handful of models, or on those of "
       "--model, and\n"
-      "writes report.md, results.jsonl and pictures into posenc-report (--dir).  With files: "
+      "writes report.md, report.html, results.jsonl and pictures into posenc-report (--dir).  "
+      "With files: "
       "renders those\n"
       "results (posenc.results/1, as --out jsonl writes them) again.  Under an emulator "
       "nothing "
       "is timed, and\n"
-      "the report says so.\n"
-      "Formats: console, md, jsonl, csv, junit.\n" },
+      "the report says so.\n",
+      record_formats, BY_REPORT },
     { "explain", FOR_EXPLAIN, command_explain, "THING",
       "A kernel, a profile, a scaling, a method, a parameter or one case in depth",
       "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "
@@ -53,7 +58,8 @@ static const struct command commands[] = {
       "reference.\n"
       "Methods, which are a kernel used in a certain way, among them deberta, swin and xpos: "
       "posenc list methods.\n"
-      "Examples: posenc explain rope_half, posenc explain yarn, posenc explain freq_base\n" },
+      "Examples: posenc explain rope_half, posenc explain yarn, posenc explain freq_base\n",
+      NULL, 0 },
     { "table", FOR_TABLE, command_table, "KERNEL",
       "The numbers of a table, computed by one backend",
       "KERNEL is sinusoidal (one array [tokens, dim]) or rope_table (cos and sin, [tokens, "
@@ -61,16 +67,17 @@ static const struct command commands[] = {
       "Rows are consecutive positions, a list of them, times with fractions (--times), or the "
       "tokens of a picture\n"
       "(--mrope-section and --grid).\n"
-      "Formats: csv (with a line of names), npy (one array, no bf16), safetensors.\n"
       "Example: posenc table sinusoidal --positions 0..63,1000000 --dim 512 --out "
-      "npy:pe.npy\n" },
+      "npy:pe.npy\n",
+      table_formats, BY_ALL },
     { "vectors", FOR_VECTORS, command_vectors, "info|export DIR|check DIR",
       "The golden vectors, for other programs",
       "info counts cases and values by group and tells what the flags stand for.  export "
       "writes "
       "manifests\n"
       "(JSON) and tensors (safetensors) into a folder; check finds what was altered in one.\n"
-      "Exit code 1 where something was.\n" },
+      "Exit code 1 where something was.\n",
+      NULL, 0 },
     { "plot", FOR_PLOT, command_plot, "KIND", "Pictures (gnuplot)",
       "sinusoidal  heat map, curves and cosine similarity of a table\n"
       "rope        pairs turning with the position; products of a query and a key by their "
@@ -88,9 +95,10 @@ static const struct command commands[] = {
       "error       error against position: backends and profiles, and what f16 and bf16 make "
       "of "
       "it\n"
-      "The figures are printed on stdout, too.  Formats: png, svg; without a path the picture "
-      "is written to\n"
-      "posenc-KIND.png or .svg.\n" },
+      "The figures are printed on stdout, too.  Without a path the picture is written to "
+      "posenc-KIND.png or\n"
+      ".svg.\n",
+      picture_formats, BY_ALL },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

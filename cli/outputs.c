@@ -133,7 +133,7 @@ static int open_file(const struct cli *cli, struct out_file *output)
     return EXIT_FINE;
 }
 
-int outputs_add(const struct cli *cli, struct outputs *outputs, const char *format,
+int outputs_add(const struct cli *cli, struct outputs *outputs, const struct format *format,
                 const char *path)
 {
     if (outputs->n == LIST_MAX) {
@@ -142,9 +142,9 @@ int outputs_add(const struct cli *cli, struct outputs *outputs, const char *form
     for (size_t i = 0; i < outputs->n; i++) {
         const char *other = outputs->output[i].path;
         if (path == NULL && other == NULL) {
-            return cli_refuse(cli, "--out", format,
+            return cli_refuse(cli, "--out", format->name,
                               "%s goes to stdout already: expected FORMAT:PATH",
-                              outputs->output[i].format);
+                              outputs->output[i].format->name);
         }
         if (path != NULL && other != NULL && strcmp(path, other) == 0) {
             return cli_refuse(cli, "--out", path, "is written already: expected another path");
@@ -163,19 +163,20 @@ int outputs_add(const struct cli *cli, struct outputs *outputs, const char *form
 }
 
 static int add_request(const struct cli *cli, struct outputs *outputs,
-                       const char *const *formats, const char *request)
+                       const struct format *formats, unsigned commands, const char *request)
 {
     size_t n = 0, length = strcspn(request, ":");
-    const char *format = NULL;
-    for (; formats[n] != NULL; n++) {
-        if (strlen(formats[n]) == length && memcmp(formats[n], request, length) == 0) {
-            format = formats[n];
-        }
-    }
+    const struct format *format = format_find(formats, commands, request, length);
     if (format == NULL) {
+        const char *names[LIST_MAX];
         char name[96];
+        for (; formats->name != NULL && n < LIST_MAX; formats++) {
+            if (formats->commands & commands) {
+                names[n++] = formats->name;
+            }
+        }
         snprintf(name, sizeof name, "%.*s", (int)length, request);
-        return cli_refuse_name(cli, "--out", name, formats, n);
+        return cli_refuse_name(cli, "--out", name, names, n);
     }
     const char *path = request[length] == ':' ? request + length + 1 : NULL;
     if (path != NULL && *path == '\0') {
@@ -185,17 +186,17 @@ static int add_request(const struct cli *cli, struct outputs *outputs,
                        path != NULL && strcmp(path, "-") == 0 ? NULL : path);
 }
 
-int outputs_open(struct cli *cli, struct outputs *outputs, const char *const *formats,
-                 const char *otherwise)
+int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *formats,
+                 unsigned commands)
 {
     outputs->n = 0;
     for (size_t i = 0; i < cli->out.n; i++) {
-        if (add_request(cli, outputs, formats, cli->out.item[i]) != EXIT_FINE) {
+        if (add_request(cli, outputs, formats, commands, cli->out.item[i]) != EXIT_FINE) {
             outputs_discard(outputs);
             return EXIT_USAGE;
         }
     }
-    return cli->out.n > 0 ? EXIT_FINE : outputs_add(cli, outputs, otherwise, NULL);
+    return cli->out.n > 0 ? EXIT_FINE : outputs_add(cli, outputs, &formats[0], NULL);
 }
 
 void outputs_discard(struct outputs *outputs)

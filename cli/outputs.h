@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 struct out_file {
-    const char *format;
+    const struct format *format;
     const char *path; /* NULL: stdout */
     char *target;     /* path with symbolic links resolved */
     char *temporary;  /* NULL where it is written directly: stdout, a device, a pipe */
@@ -24,12 +24,12 @@ struct outputs {
     struct out_file output[LIST_MAX];
 };
 
-/* Opens what --out asks for, or one output `otherwise` on stdout.  `formats` ends with NULL.
- * EXIT_FINE or, told, EXIT_USAGE. */
-int outputs_open(struct cli *cli, struct outputs *outputs, const char *const *formats,
-                 const char *otherwise);
+/* Opens what --out asks for, in formats that one of `commands` may write, or else the first of them
+ * on stdout.  EXIT_FINE or, told, EXIT_USAGE. */
+int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *formats,
+                 unsigned commands);
 /* One more file. */
-int outputs_add(const struct cli *cli, struct outputs *outputs, const char *format,
+int outputs_add(const struct cli *cli, struct outputs *outputs, const struct format *format,
                 const char *path);
 /* Flushes, checks and renames; on a failure, all that is not yet in place is removed. */
 int outputs_commit(const struct cli *cli, struct outputs *outputs);

@@ -13,7 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const picture_formats[] = { "png", "svg", NULL };
+const struct format picture_formats[] = {
+    { "png", "png", BY_ALL, false, "pixels", NULL },
+    { "svg", "svg", BY_ALL, false, "lines, for any size", NULL },
+    { .name = NULL },
+};
 
 /* "png" alone is posenc-KIND.png: the figures are on stdout.  "png:-" puts the
  * picture there. */
@@ -24,7 +28,7 @@ static void name_files(struct cli *cli, const char *kind, char (*names)[64])
     }
     for (size_t i = 0; i < cli->out.n; i++) {
         const char *format = cli->out.item[i];
-        if (strcmp(format, "png") == 0 || strcmp(format, "svg") == 0) {
+        if (format_find(picture_formats, BY_ALL, format, strlen(format)) != NULL) {
             snprintf(names[i], sizeof names[i], "%s:posenc-%s.%s", format, kind, format);
             cli->out.item[i] = names[i];
         }
@@ -45,7 +49,7 @@ static int check_targets(const struct cli *cli, const struct outputs *outputs)
 
 static struct plot_target target_of(const struct out_file *output)
 {
-    return (struct plot_target){ output->format,
+    return (struct plot_target){ output->format->name,
                                  output->path != NULL ? output->temporary : NULL };
 }
 
@@ -101,14 +105,14 @@ int plot_refuse_tokens(const struct cli *cli, int64_t most)
 static int draw_table(const void *data, const struct plot_target *target,
                       char error[PLOT_ERROR])
 {
-    const struct table *table = data;
+    const struct number_table *table = data;
     return plot_sinusoidal(table->array[0], table->rows, table->width, table->positions[0],
                            table->caption, target, error);
 }
 
 static int draw_sinusoidal(struct cli *cli, const struct outputs *outputs)
 {
-    struct table table = { 0 };
+    struct number_table table = { 0 };
     cli->tokens = plot_given(cli->tokens, 64);
     if (plot_refuse_tokens(cli, 4096) != EXIT_FINE) {
         return EXIT_USAGE;
@@ -209,7 +213,7 @@ int command_plot(struct cli *cli)
         return cli_refuse(cli, "plot", NULL, "%s", error);
     }
     name_files(cli, cli->operands[0], file_names);
-    if (outputs_open(cli, &outputs, picture_formats, "png") != EXIT_FINE) {
+    if (outputs_open(cli, &outputs, picture_formats, BY_ALL) != EXIT_FINE) {
         return EXIT_USAGE;
     }
     int status = check_targets(cli, &outputs);

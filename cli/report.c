@@ -28,10 +28,10 @@ static const double bench_seconds = 110.0;
 
 struct folder {
     const char *path;
-    char md[4096], jsonl[4096];
+    char md[4096], html[4096], jsonl[4096];
     size_t n_pictures;
-    struct render_picture pictures[MAX_PICTURES];
-    char names[MAX_PICTURES][64], captions[MAX_PICTURES][96];
+    struct report_picture pictures[MAX_PICTURES];
+    char paths[MAX_PICTURES][4096], captions[MAX_PICTURES][96];
 };
 
 /* Saved results are rendered as they are: nothing is selected, checked or timed. */
@@ -66,7 +66,7 @@ static int render_files(struct cli *cli)
 {
     struct outputs outputs;
     if (refuse_idle(cli) != EXIT_FINE ||
-        outputs_open(cli, &outputs, render_formats, "console") != EXIT_FINE) {
+        outputs_open(cli, &outputs, record_formats, BY_REPORT) != EXIT_FINE) {
         return EXIT_USAGE;
     }
     json_t *records = json_array();
@@ -82,8 +82,8 @@ static int render_files(struct cli *cli)
         if (render(outputs.output[i].format, records, outputs.output[i].stream, &options) !=
                 0 &&
             !ferror(outputs.output[i].stream)) {
-            status =
-                cli_refuse(cli, "--out", outputs.output[i].format, "could not be rendered");
+            status = cli_refuse(cli, "--out", outputs.output[i].format->name,
+                                "could not be rendered");
         }
     }
     json_decref(records);
@@ -109,6 +109,7 @@ static int make_folder(const struct cli *cli, struct folder *folder)
                           "%s: expected a folder that exists or can be made", strerror(why));
     }
     snprintf(folder->md, sizeof folder->md, "%s/report.md", folder->path);
+    snprintf(folder->html, sizeof folder->html, "%s/report.html", folder->path);
     snprintf(folder->jsonl, sizeof folder->jsonl, "%s/results.jsonl", folder->path);
     return EXIT_FINE;
 }
@@ -140,42 +141,43 @@ static size_t gather_cases(struct work *work, struct bench_case **cases)
 }
 
 static struct plot_target next_picture(struct folder *folder, const char *kind,
-                                       const char *kernel, char path[4096])
+                                       const char *kernel)
 {
     size_t i = folder->n_pictures;
-    snprintf(folder->names[i], sizeof folder->names[i], "%s%s%s.svg", kind, *kernel ? "-" : "",
-             kernel);
-    snprintf(path, 4096, "%.3900s/%s", folder->path, folder->names[i]);
-    return (struct plot_target){ "svg", path };
+    snprintf(folder->paths[i], sizeof folder->paths[i], "%.3900s/%s%s%s.svg", folder->path,
+             kind, *kernel ? "-" : "", kernel);
+    return (struct plot_target){ "svg", folder->paths[i] };
 }
 
 static void keep_picture(struct folder *folder, int drawn, const char *caption,
                          const char *error)
 {
     size_t i = folder->n_pictures;
+    const char *name = strrchr(folder->paths[i], '/') + 1;
     if (drawn < 0) {
-        fprintf(stderr, "posenc report: %s: not drawn: %s\n", folder->names[i], error);
+        fprintf(stderr, "posenc report: %s: not drawn: %s\n", name, error);
     } else if (drawn == 0) {
         snprintf(folder->captions[i], sizeof folder->captions[i], "%s", caption);
-        folder->pictures[i] = (struct render_picture){ folder->names[i], folder->captions[i] };
+        folder->pictures[i] =
+            (struct report_picture){ name, folder->paths[i], folder->captions[i] };
         folder->n_pictures++;
     }
 }
 
 static void draw(struct work *work, struct folder *folder)
 {
-    char error[PLOT_ERROR], path[4096], caption[96];
+    char error[PLOT_ERROR], caption[96];
     if (!plot_available(error)) {
         fprintf(stderr, "posenc report: no pictures: %s\n", error);
         return;
     }
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const char *kernel = posenc_kernel_name((enum posenc_kernel)k);
-        struct plot_target target = next_picture(folder, "speed", kernel, path);
+        struct plot_target target = next_picture(folder, "speed", kernel);
         snprintf(caption, sizeof caption, "%s: GB/s by backend, and the roof", kernel);
         keep_picture(folder, plot_speed(work->records.list, kernel, &target, error), caption,
                      error);
-        target = next_picture(folder, "tradeoff", kernel, path);
+        target = next_picture(folder, "tradeoff", kernel);
         snprintf(caption, sizeof caption, "%s: error against speed", kernel);
         keep_picture(folder, plot_tradeoff(work->records.list, kernel, &target, error), caption,
                      error);
@@ -184,7 +186,7 @@ static void draw(struct work *work, struct folder *folder)
     struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
     spec.dim = 128;
     if (errors_measure(&work->selected, &spec, &errors, NULL) == POSENC_OK) {
-        struct plot_target target = next_picture(folder, "error", "", path);
+        struct plot_target target = next_picture(folder, "error", "");
         keep_picture(folder,
                      plot_error(errors.curves, errors.n, errors.caption, &target, error),
                      "rope_table: error against position", error);
@@ -220,7 +222,7 @@ static bool console_on_stdout(const struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->n; i++) {
         if (outputs->output[i].path == NULL) {
-            return strcmp(outputs->output[i].format, "console") == 0;
+            return strcmp(outputs->output[i].format->name, "console") == 0;
         }
     }
     return false;
@@ -241,8 +243,9 @@ int command_report(struct cli *cli)
         return EXIT_USAGE;
     }
     work.md_path = folder->md;
+    work.html_path = folder->html;
     work.jsonl_path = folder->jsonl;
-    if (work_begin(&work, cli, render_formats, "console", true, false) != EXIT_FINE) {
+    if (work_begin(&work, cli, BY_REPORT, true, false) != EXIT_FINE) {
         free(folder);
         return EXIT_USAGE;
     }
@@ -258,8 +261,8 @@ int command_report(struct cli *cli)
     FILE *talk = console_on_stdout(&work.outputs) ? stdout : stderr;
     status = work_end(&work, true);
     if (status == EXIT_FINE) {
-        fprintf(talk, "\nWritten: %s, %s and %zu pictures\n", folder->md, folder->jsonl,
-                folder->n_pictures);
+        fprintf(talk, "\nWritten: %s, %s, %s and %zu pictures\n", folder->md, folder->html,
+                folder->jsonl, folder->n_pictures);
         status = failed ? EXIT_CONFORMANCE : EXIT_FINE;
     }
     free(folder);

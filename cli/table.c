@@ -45,7 +45,7 @@ static int refuse_npy(const struct cli *cli, unsigned kind, const struct outputs
                       : cli->storage == POSENC_BF16 ? "NumPy has no bf16"
                                                     : NULL;
     for (size_t i = 0; i < outputs->n && why != NULL; i++) {
-        if (strcmp(outputs->output[i].format, "npy") == 0) {
+        if (strcmp(outputs->output[i].format->name, "npy") == 0) {
             return cli_refuse(cli, "--out", "npy", "%s: expected csv or safetensors", why);
         }
     }
@@ -56,9 +56,9 @@ int command_table(struct cli *cli)
 {
     unsigned kind = 0;
     struct outputs outputs;
-    struct table table = { 0 };
+    struct number_table table = { 0 };
     if (take_kind(cli, &kind) != EXIT_FINE ||
-        outputs_open(cli, &outputs, table_formats, "csv") != EXIT_FINE) {
+        outputs_open(cli, &outputs, table_formats, BY_ALL) != EXIT_FINE) {
         return EXIT_USAGE;
     }
     if (refuse_npy(cli, kind, &outputs) != EXIT_FINE ||
@@ -68,7 +68,7 @@ int command_table(struct cli *cli)
     }
     bool written = true;
     for (size_t i = 0; i < outputs.n && written; i++) {
-        written = table_write(&table, outputs.output[i].format, outputs.output[i].stream);
+        written = table_write(&table, outputs.output[i].format->name, outputs.output[i].stream);
     }
     table_free(&table);
     if (!written) {

@@ -11,7 +11,7 @@
 
 #define TABLE_BYTES ((int64_t)4 << 30) /* a larger one is refused */
 
-struct table {
+struct number_table {
     int64_t rows, width;
     int n_axes;         /* of positions: 1, or those of a picture */
     int64_t *positions; /* [n_axes][rows], or NULL where there are */
@@ -25,21 +25,21 @@ struct table {
 
 /* The table the command line asks for; `kind` is one of TABLE_... or PICTURE_SINUSOIDAL.
  * EXIT_FINE or, told, EXIT_USAGE. */
-int table_compute(struct cli *cli, unsigned kind, struct table *table);
-void table_free(struct table *table);
+int table_compute(struct cli *cli, unsigned kind, struct number_table *table);
+void table_free(struct number_table *table);
 
 /* The rows the command line asks for: how many, and their positions or times.  `n_axes` is how
  * many a picture's have, `dim` how many numbers are made for each row.  EXIT_FINE or, told,
  * EXIT_USAGE. */
-int table_positions(const struct cli *cli, int n_axes, int64_t dim, struct table *table);
+int table_positions(const struct cli *cli, int n_axes, int64_t dim, struct number_table *table);
 
 /* NULL-terminated: csv, npy, safetensors. */
-extern const char *const table_formats[];
+extern const struct format table_formats[];
 
 /* csv: a line of names (position, or position[0], position[1], ... of several axes; then
  * sinusoidal[0] or cos[0], sin[0], ...), then a line a row with nine significant digits, which
  * name each f32 uniquely, and what is narrower, too.  npy, which knows no bf16: the one array.
  * safetensors: all, by name.  False when memory runs out; a write error shows in the stream. */
-bool table_write(const struct table *table, const char *format, FILE *out);
+bool table_write(const struct number_table *table, const char *format, FILE *out);
 
 #endif

@@ -18,7 +18,7 @@ struct request {
     const struct posenc_backend *backend;
 };
 
-static enum posenc_status run_kernel(const struct request *request, struct table *table,
+static enum posenc_status run_kernel(const struct request *request, struct number_table *table,
                                      const struct posenc_freqs *freqs,
                                      struct posenc_error *error)
 {
@@ -53,7 +53,8 @@ static enum posenc_status run_kernel(const struct request *request, struct table
     return posenc_rope_table(request->backend, &args);
 }
 
-static int compute(const struct cli *cli, const struct request *request, struct table *table)
+static int compute(const struct cli *cli, const struct request *request,
+                   struct number_table *table)
 {
     bool sinusoidal = request->kernel == POSENC_KERNEL_sinusoidal;
     const char *name = posenc_kernel_name(request->kernel);
@@ -77,7 +78,7 @@ static int compute(const struct cli *cli, const struct request *request, struct 
 }
 
 static int compute_request(struct cli *cli, unsigned kind, struct request *request,
-                           struct table *table)
+                           struct number_table *table)
 {
     if (spec_take(cli, kind, 0, &request->spec) != EXIT_FINE ||
         select_one(cli, request->kernel, &request->backend) != EXIT_FINE ||
@@ -99,7 +100,7 @@ static int compute_request(struct cli *cli, unsigned kind, struct request *reque
     return status;
 }
 
-int table_compute(struct cli *cli, unsigned kind, struct table *table)
+int table_compute(struct cli *cli, unsigned kind, struct number_table *table)
 {
     struct request request = { .kernel = kind & TABLE_ROPE ? POSENC_KERNEL_rope_table
                                                            : POSENC_KERNEL_sinusoidal };
@@ -108,11 +109,11 @@ int table_compute(struct cli *cli, unsigned kind, struct table *table)
     return status;
 }
 
-void table_free(struct table *table)
+void table_free(struct number_table *table)
 {
     free(table->array[0]);
     free(table->array[1]);
     free(table->positions);
     free(table->times);
-    *table = (struct table){ 0 };
+    *table = (struct number_table){ 0 };
 }

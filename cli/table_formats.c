@@ -9,9 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const table_formats[] = { "csv", "npy", "safetensors", NULL };
+const struct format table_formats[] = {
+    { "csv", "csv", BY_ALL, false, "a line a row, under a line of names", NULL },
+    { "npy", "npy", BY_ALL, false, "one array, no bf16", NULL },
+    { "safetensors", "safetensors", BY_ALL, false, "all arrays by name", NULL },
+    { .name = NULL },
+};
 
-static void write_names(const struct table *table, FILE *out)
+static void write_names(const struct number_table *table, FILE *out)
 {
     fputs("position", out);
     for (int axis = 0; axis < table->n_axes && table->n_axes > 1; axis++) {
@@ -25,7 +30,7 @@ static void write_names(const struct table *table, FILE *out)
     fputc('\n', out);
 }
 
-static void write_position(const struct table *table, int64_t t, FILE *out)
+static void write_position(const struct number_table *table, int64_t t, FILE *out)
 {
     for (int axis = 0; axis < table->n_axes; axis++) {
         int64_t at = axis * table->rows + t;
@@ -38,7 +43,7 @@ static void write_position(const struct table *table, int64_t t, FILE *out)
     }
 }
 
-static void write_csv(const struct table *table, FILE *out)
+static void write_csv(const struct number_table *table, FILE *out)
 {
     write_names(table, out);
     for (int64_t t = 0; t < table->rows && !ferror(out); t++) {
@@ -54,7 +59,7 @@ static void write_csv(const struct table *table, FILE *out)
     }
 }
 
-bool table_write(const struct table *table, const char *format, FILE *out)
+bool table_write(const struct number_table *table, const char *format, FILE *out)
 {
     static const char *const types[] = { "F32", "F16", "BF16" }; /* enum posenc_dtype */
     if (strcmp(format, "csv") == 0) {

@@ -119,7 +119,7 @@ static int refuse_size(const struct cli *cli, int64_t n, int64_t dim)
 }
 
 /* Memory for n rows of `dim` numbers, and for their positions. */
-static int allot(const struct cli *cli, int64_t n, int64_t dim, struct table *table)
+static int allot(const struct cli *cli, int64_t n, int64_t dim, struct number_table *table)
 {
     if (n > TABLE_BYTES / 4 / dim) {
         return refuse_size(cli, n, dim);
@@ -137,7 +137,7 @@ static int allot(const struct cli *cli, int64_t n, int64_t dim, struct table *ta
     return EXIT_FINE;
 }
 
-static int take_list(const struct cli *cli, int64_t dim, struct table *table)
+static int take_list(const struct cli *cli, int64_t dim, struct number_table *table)
 {
     bool times = cli->times != NULL;
     const char *option = times ? "--times" : "--positions";
@@ -179,7 +179,8 @@ static int64_t coordinate(const struct cli *cli, int n_axes, int axis, int64_t t
     return axis == column ? t % width : axis == row ? t / width : 0;
 }
 
-static void place(const struct cli *cli, int64_t first, int64_t width, struct table *table)
+static void place(const struct cli *cli, int64_t first, int64_t width,
+                  struct number_table *table)
 {
     int64_t n = table->rows, of;
     for (int axis = 0; axis < table->n_axes; axis++) {
@@ -197,7 +198,7 @@ static void place(const struct cli *cli, int64_t first, int64_t width, struct ta
 
 /* Tokens in a row, or those of a picture, row by row: the last two axes are its rows and
  * columns, and another stays where it is. */
-static int take_tokens(const struct cli *cli, int64_t dim, struct table *table)
+static int take_tokens(const struct cli *cli, int64_t dim, struct number_table *table)
 {
     if (!isnan(cli->grid_scale) && cli->first != INT64_MIN) {
         return cli_refuse(cli, "--first", NULL,
@@ -225,7 +226,7 @@ static int take_tokens(const struct cli *cli, int64_t dim, struct table *table)
     return EXIT_FINE;
 }
 
-int table_positions(const struct cli *cli, int n_axes, int64_t dim, struct table *table)
+int table_positions(const struct cli *cli, int n_axes, int64_t dim, struct number_table *table)
 {
     table->n_axes = cli->grid != INT64_MIN ? n_axes : 1;
     return cli->positions != NULL || cli->times != NULL ? take_list(cli, dim, table)

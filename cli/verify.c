@@ -73,7 +73,7 @@ int command_verify(struct cli *cli)
 {
     struct work work = { 0 };
     if (check_arguments(cli) != EXIT_FINE ||
-        work_begin(&work, cli, render_formats, "console", true, true) != EXIT_FINE) {
+        work_begin(&work, cli, BY_VERIFY, true, true) != EXIT_FINE) {
         return EXIT_USAGE;
     }
     narrow_to_models(&work);

@@ -97,7 +97,7 @@ static int begin_records(struct work *work, bool with_vectors)
         return cli_refuse(work->cli, "records", NULL, "%s", error);
     }
     for (size_t i = 0; i < work->outputs.n; i++) {
-        if (strcmp(work->outputs.output[i].format, "jsonl") == 0) {
+        if (work->outputs.output[i].format->by_line) {
             last = &work->outputs.output[i];
             work->records.stream = last->stream;
         }
@@ -119,19 +119,25 @@ static int begin_records(struct work *work, bool with_vectors)
                                                           : EXIT_FINE;
 }
 
-int work_begin(struct work *work, struct cli *cli, const char *const *formats,
-               const char *otherwise, bool with_vectors, bool plugins_alone)
+/* A file of a report's folder. */
+static int add_file(struct work *work, const char *format, const char *path)
+{
+    return outputs_add(work->cli, &work->outputs,
+                       format_find(record_formats, BY_REPORT, format, strlen(format)), path);
+}
+
+int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_vectors,
+               bool plugins_alone)
 {
     size_t n_models = work->n_models;
     work->cli = cli;
     work->render.color = -1;
     if (select_all(cli, &work->selected, plugins_alone) != EXIT_FINE ||
         (n_models == 0 && work_models(work, cli->model.item, cli->model.n) != EXIT_FINE) ||
-        outputs_open(cli, &work->outputs, formats, otherwise) != EXIT_FINE ||
-        (work->md_path != NULL &&
-         outputs_add(cli, &work->outputs, "md", work->md_path) != EXIT_FINE) ||
-        (work->jsonl_path != NULL &&
-         outputs_add(cli, &work->outputs, "jsonl", work->jsonl_path) != EXIT_FINE) ||
+        outputs_open(cli, &work->outputs, record_formats, command) != EXIT_FINE ||
+        (work->md_path != NULL && add_file(work, "md", work->md_path) != EXIT_FINE) ||
+        (work->html_path != NULL && add_file(work, "html", work->html_path) != EXIT_FINE) ||
+        (work->jsonl_path != NULL && add_file(work, "jsonl", work->jsonl_path) != EXIT_FINE) ||
         (with_vectors && data_vectors(cli, &work->vectors) != EXIT_FINE) ||
         begin_records(work, with_vectors) != EXIT_FINE) {
         outputs_discard(&work->outputs);
@@ -168,7 +174,7 @@ int work_end(struct work *work, bool complete)
         if (output->stream != work->records.stream &&
             render(output->format, work->records.list, output->stream, &work->render) != 0 &&
             !ferror(output->stream)) {
-            status = cli_refuse(cli, "--out", output->format, "could not be rendered");
+            status = cli_refuse(cli, "--out", output->format->name, "could not be rendered");
         }
     }
     if (status == EXIT_FINE) {

@@ -10,7 +10,7 @@
 #include "conformance/readers/vectors.h"
 #include "reports/env.h"
 #include "reports/records.h"
-#include "reports/render.h"
+#include "reports/formats.h"
 #include "outputs.h"
 #include "select.h"
 
@@ -25,7 +25,7 @@ struct work {
     struct env_watch watch;
     struct render_options render;
     char selection[512]; /* --plugin and --model as given, for lines that rerun a case */
-    const char *md_path, *jsonl_path; /* report: these files too */
+    const char *md_path, *html_path, *jsonl_path; /* report: these files too */
 
     size_t n_judged, n_failed, n_skipped; /* conformance results so far */
     size_t n_timed;
@@ -36,10 +36,10 @@ struct work {
     size_t glob; /* which of them is running */
 };
 
-/* Resolves everything the command line names and opens its outputs; then the records begin.
- * `formats` ends with NULL, `otherwise` is the default.  EXIT_FINE or, told, EXIT_USAGE. */
-int work_begin(struct work *work, struct cli *cli, const char *const *formats,
-               const char *otherwise, bool with_vectors, bool plugins_alone);
+/* Resolves everything the command line names and opens its outputs, in formats that `command`
+ * (BY_VERIFY, ...) may write; then the records begin.  EXIT_FINE or, told, EXIT_USAGE. */
+int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_vectors,
+               bool plugins_alone);
 
 /* Models by name, in place of those of --model. */
 int work_models(struct work *work, const char *const *names, size_t n);

@@ -6,7 +6,6 @@
 #ifndef POSENC_ESTIMATE_H
 #define POSENC_ESTIMATE_H
 
-#include "grid.h"
 #include "records.h"
 
 /* What is wrong with a record of type "estimate", as the end of a sentence about it; NULL: nothing. */
@@ -15,14 +14,5 @@ const char *estimate_problem(const json_t *record);
 /* Whether a record is the header of a file of estimates, and whether there is nothing else. */
 bool estimate_header(const json_t *record);
 bool estimates_only(const json_t *records);
-
-#define ESTIMATES_TITLE "Static estimates (llvm-mca, not measured)"
-
-/* The loops of backend number `backend`, in order of appearance, by core: cycles for 16 results.
- * Returns the number of loops, 0 past the last backend. */
-size_t section_estimates(const json_t *records, size_t backend, struct grid *grid);
-
-/* What the numbers are and are not, a paragraph a line, to be freed; NULL: no memory. */
-char *estimate_caveats(const json_t *records);
 
 #endif

@@ -1,13 +1,50 @@
-/* The formats of render(), one file each.  0, or -1. */
+/*
+ * Formats of output, one table: what --out and every --help know of them.  Those of records
+ * (formats.def) are written here, each by its file in formats/; tables of numbers and pictures have
+ * tables of their own, which end with a name of NULL as this one does.
+ */
 #ifndef POSENC_FORMATS_H
 #define POSENC_FORMATS_H
 
-#include "render.h"
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
 
-int render_console(const json_t *records, FILE *out, const struct render_options *options);
-int render_markdown(const json_t *records, FILE *out, const struct render_options *options);
-int render_jsonl(const json_t *records, FILE *out, const struct render_options *options);
-int render_csv(const json_t *records, FILE *out, const struct render_options *options);
-int render_junit(const json_t *records, FILE *out, const struct render_options *options);
+enum { BY_VERIFY = 1, BY_BENCH = 2, BY_REPORT = 4, BY_ALL = 7 };
+
+struct render_options {
+    int width; /* columns of the console; 0: COLUMNS, the terminal's, or 100 */
+    int color; /* console: 1 yes, 0 no, -1: when it is a terminal and NO_COLOR is unset */
+    bool all;  /* console: details, too */
+    const char *command; /* what to run to get this again; NULL: from the header's argv */
+    size_t n_pictures;
+    const struct report_picture {
+        const char *path, *file; /* relative to the report, and where to read it; SVG */
+        const char *caption;
+    } * pictures;
+};
+
+struct format {
+    const char *name, *extension;
+    unsigned commands; /* that may write it */
+    bool by_line;      /* records may be written one by one, as they come */
+    const char *purpose;
+    /* Of formats of records.  0, or -1: no memory, or a write error. */
+    int (*write)(const json_t *records, FILE *out, const struct render_options *options);
+};
+
+extern const struct format record_formats[];
+/* The format of that name, n bytes of it, that one of `commands` may write; NULL: none. */
+const struct format *format_find(const struct format *formats, unsigned commands,
+                                 const char *name, size_t n);
+
+/* Writes records; `options` may be NULL.  0; -1: no memory, or a write error. */
+int render(const struct format *format, const json_t *records, FILE *out,
+           const struct render_options *options);
+
+#define RECORD_FORMAT(name, extension, commands, by_line, purpose)                             \
+    int format_##name(const json_t *records, FILE *out, const struct render_options *options);
+#include "formats.def"
+#undef RECORD_FORMAT
 
 #endif

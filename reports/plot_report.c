@@ -4,9 +4,8 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "gnuplot.h"
-#include "grid.h"
+#include "show.h"
 #include "query.h"
-#include "sections.h"
 
 #include <math.h>
 #include <string.h>

@@ -297,10 +297,10 @@ static bool matches(const char *wanted, const char *value)
     return !wanted || strcmp(wanted, value) == 0;
 }
 
-struct tally tally_conf(const struct results *r, const char *kernel, const char *backend,
-                        const char *suite)
+struct counts count_conf(const struct results *r, const char *kernel, const char *backend,
+                         const char *suite)
 {
-    struct tally t = { 0 };
+    struct counts t = { 0 };
     for (size_t i = 0; i < r->n_conf; i++) {
         const struct conf_row *c = &r->conf[i];
         if (!matches(kernel, c->kernel) || !matches(backend, c->backend) ||
@@ -319,7 +319,7 @@ struct tally tally_conf(const struct results *r, const char *kernel, const char 
 
 bool conforms(const struct results *r, const char *kernel, const char *backend, bool *checked)
 {
-    struct tally t = tally_conf(r, kernel, backend, NULL);
+    struct counts t = count_conf(r, kernel, backend, NULL);
     *checked = t.pass + t.fail + t.crash + t.weak > 0;
     return t.fail + t.crash == 0;
 }
@@ -429,6 +429,16 @@ const json_t *model_case(const struct results *r, const char *id, const json_t *
             }
     }
     return NULL;
+}
+
+const char *short_shape(const char *id, const json_t *model)
+{
+    const char *slash = strrchr(id, '/'), *last = slash ? slash + 1 : id;
+    const char *name = record_text(model, "name");
+    size_t n = strlen(name);
+    if (n && strncmp(last, name, n) == 0 && last[n] == '-')
+        return last + n + 1;
+    return last;
 }
 
 void command_of(const json_t *header, char *text, size_t bytes)

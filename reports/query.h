@@ -47,11 +47,11 @@ int results_make(const json_t *records, size_t machine, struct results *results)
 void results_free(struct results *results);
 
 /* Statuses of conf rows that match; NULL matches all. */
-struct tally {
+struct counts {
     int pass, fail, crash, skipped, unsupported, weak, total;
 };
-struct tally tally_conf(const struct results *results, const char *kernel, const char *backend,
-                        const char *suite);
+struct counts count_conf(const struct results *results, const char *kernel, const char *backend,
+                         const char *suite);
 bool conforms(const struct results *results, const char *kernel, const char *backend,
               bool *checked);
 
@@ -84,6 +84,9 @@ bool row_is_exact(const struct conf_row *row);
 /* The title of a bench case within its models: "Llama 3.1 8B: decode, 1 token"; NULL where none
  * names it. */
 const json_t *model_case(const struct results *results, const char *id, const json_t **model);
+
+/* The shape of a case id, its last part without the model's name: "decode". */
+const char *short_shape(const char *id, const json_t *model);
 
 /* The command of a header, quoted for a shell where needed. */
 void command_of(const json_t *header, char *text, size_t bytes);

@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ten digits are more than any clock here; exact floats are written as hexadecimal strings. */
-#define DUMP_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(10))
-
 int records_open(struct records *records, const char *path, char error[RECORDS_ERROR])
 {
     *records = (struct records){ .list = json_array() };
@@ -43,7 +40,7 @@ int records_append(struct records *records, json_t *record)
     if (!records->stream)
         return 0;
     errno = 0;
-    if (json_dumpf(record, records->stream, DUMP_FLAGS) ||
+    if (json_dumpf(record, records->stream, RECORDS_DUMP) ||
         fputc('\n', records->stream) == EOF || fflush(records->stream)) {
         records->failed = errno ? errno : EIO;
         return -1;

@@ -14,6 +14,10 @@
 
 #define RECORDS_SCHEMA "posenc.results/1"
 
+/* How a record is written: ten digits are more than any clock here; exact floats are hexadecimal
+ * strings. */
+#define RECORDS_DUMP (JSON_COMPACT | JSON_REAL_PRECISION(10))
+
 enum { RECORDS_ERROR = 512 }; /* bytes of an error message */
 
 /* Where records go: always into `list`, and line by line to `stream` where there is one. */

@@ -2,7 +2,7 @@
 #ifndef POSENC_TESTS_RENDERED_H
 #define POSENC_TESTS_RENDERED_H
 
-#include "reports/render.h"
+#include "reports/formats.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,7 +16,8 @@ static inline char *rendered(const char *format, const json_t *records, int widt
     size_t size;
     FILE *out = open_memstream(&text, &size);
     struct render_options options = { .width = width, .color = 0 };
-    int status = out ? render(format, records, out, &options) : -1;
+    const struct format *row = format_find(record_formats, BY_ALL, format, strlen(format));
+    int status = out && row ? render(row, records, out, &options) : -1;
     if (out)
         fclose(out);
     if (status == 0)

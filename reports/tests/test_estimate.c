@@ -4,7 +4,8 @@
  * test_reports.c.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "reports/estimate.h"
+#include "reports/formats/grid.h"
+#include "reports/report.h"
 #include "rendered.h"
 #include "conformance/tap/tap.h"
 
@@ -21,8 +22,8 @@ static json_t *both(const json_t *first, const json_t *second)
 static void test_console(const json_t *estimates)
 {
     char *text = rendered("console", estimates, 60);
-    const char *title = text ? strstr(text, ESTIMATES_TITLE) : NULL;
-    require(title && !strstr(title + 1, ESTIMATES_TITLE),
+    const char *title = text ? strstr(text, "Static estimates") : NULL;
+    require(title && !strstr(title + 1, "Static estimates"),
             "console: one section, titled as what it is");
     require(!contains(text, "trust"), "console: a file of estimates is of no machine");
     require(contains(text, "  neon              cortex-a72  neoverse-n1\n"
@@ -45,17 +46,18 @@ static void test_console(const json_t *estimates)
 
 static void test_caveats(const json_t *estimates)
 {
-    char *text = estimate_caveats(estimates);
+    char *text = rendered("md", estimates, 0);
     require(contains(text, "avx2 on znver4 0.50 to 3.00 (median 1.10)"),
             "the caveats say how far off the estimates of a core at hand were");
-    require(contains(text, "cortex-a72 is taken for a Cortex-A57.") && !contains(text, "own"),
+    require(contains(text, "cortex-a72 is taken for a Cortex-A57.") &&
+                !contains(text, "taken for a own"),
             "and which core's model is another's");
     require(contains(text, "llvm-mca 19.1.7") && contains(text, "clang 19.1.7"),
             "and where the numbers come from");
     json_t *unmeasured = json_deep_copy(estimates);
     for (size_t i = 0; i < json_array_size(unmeasured); i++)
         json_object_del(json_array_get(unmeasured, i), "measured_per_vector");
-    char *none = estimate_caveats(unmeasured);
+    char *none = rendered("md", unmeasured, 0);
     require(contains(none, "was not measured") && !contains(none, "median"),
             "or that nobody knows how far off they are");
     free(text);
@@ -66,8 +68,8 @@ static void test_caveats(const json_t *estimates)
 static void test_markdown(const json_t *estimates)
 {
     char *text = rendered("md", estimates, 0);
-    require(contains(text, "## " ESTIMATES_TITLE "\n") && contains(text, "| neon |") &&
-                contains(text, "| rope_table exact | 48.0 | - |"),
+    require(contains(text, "## Static estimates (llvm-mca, not measured)\n") &&
+                contains(text, "| neon |") && contains(text, "| rope_table exact | 48.0 | - |"),
             "md: the same tables");
     require(!contains(text, "## Method") && !contains(text, "To get this again"),
             "md: nothing is said of a machine");
@@ -87,7 +89,7 @@ static void test_beside(const json_t *run, const json_t *estimates)
                  "%s: results are told as they are alone, in either order", formats[i]);
         require(n && last && first && strcmp(last, first) == 0 &&
                     strncmp(last, alone, n) == 0 && (last[n] != 0) == (i < 2) &&
-                    !contains(alone, ESTIMATES_TITLE),
+                    !contains(alone, "Static estimates"),
                 sentence);
         free(alone);
         free(last);
@@ -154,14 +156,15 @@ static void test_many(const json_t *estimates)
         json_object_set_new(estimate, "measured_per_vector", json_real(3.0));
         json_array_append_new(many, estimate);
     }
-    struct grid grid;
-    require(section_estimates(many, 0, &grid) == 1 && grid.columns <= GRID_COLUMNS &&
-                grid.cells_used == 3 * (size_t)grid.columns &&
-                section_estimates(many, 1, &grid) == 0,
+    struct node *root = report_make(many, NULL);
+    const struct node *table = root && root->first ? root->first->first : NULL;
+    require(table && table->kind == TABLE && table->table->n_columns <= TABLE_COLUMNS &&
+                table_rows(table->table) == 2 && table->next->kind != TABLE,
             "a table holds as many cores as fit");
-    grid_end(&grid);
+    document_free(root);
     char *text = rendered("console", many, 80);
-    require(contains(text, ESTIMATES_TITLE), "and estimates without a header are shown, too");
+    require(contains(text, "Static estimates"),
+            "and estimates without a header are shown, too");
     free(text);
     json_decref(many);
 }

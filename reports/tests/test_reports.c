@@ -5,8 +5,9 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "reports/env.h"
-#include "reports/grid.h"
-#include "reports/query.h"
+#include "reports/formats/grid.h"
+#include "reports/report.h"
+#include "reports/show.h"
 #include "rendered.h"
 #include "conformance/tap/tap.h"
 
@@ -267,6 +268,31 @@ static void test_csv(const json_t *records)
     free(text);
 }
 
+/* What only a page or only a terminal is shown, whatever the records say. */
+static void test_document(void)
+{
+    struct node *root = document_make("title"), *section = add_section(root, EVERYWHERE, "one");
+    add_section(root, ON_PAGE, "empty");
+    struct table *table = add_table(section, EVERYWHERE, "a;b|~>page|!terminal|=");
+    table_line(table, "a %s", "line");
+    for (int i = 0; i < 4; i++)
+        table_cell(table, "%d", i);
+    const struct column *column = table->column;
+    require(table->n_columns == 4 && strcmp(column[0].brief, "b") == 0 && column[1].right &&
+                column[1].medium == ON_PAGE && column[2].medium == ON_TERMINAL && column[3].bar,
+            "document: columns say who sees them, and how");
+    require(table_rows(table) == 2 && !table_at(table, 0, 0) &&
+                strcmp(table_at(table, 0, 1), "a line") == 0 &&
+                strcmp(table_at(table, 1, 3), "3") == 0,
+            "document: cells fill rows, lines lie between");
+    require(node_is_seen(section, true, false) && !node_is_seen(section->next, false, true),
+            "document: a section with nothing in it is not seen");
+    add_text(NULL, PARAGRAPH, EVERYWHERE, "lost");
+    table_cell(NULL, "lost");
+    require(!document_failed(root), "document: what has no parent is nobody's failure");
+    document_free(root);
+}
+
 /* Tags open and close in order, attributes are quoted, no bare ampersand. */
 static bool well_formed(const char *p)
 {
@@ -320,6 +346,27 @@ static void test_junit(const json_t *records)
     require(same && count(text, "<testcase") == r.n_conf, "junit: one case a result");
     if (same)
         results_free(&r);
+    free(text);
+}
+
+static void test_html(const json_t *records)
+{
+    char *text = rendered("html", records, 0);
+    const char *body = text ? strstr(text, "<body>") : NULL;
+    char *end = body ? strstr(body, "</body>") : NULL;
+    if (end)
+        end[strlen("</body>")] = 0;
+    require(end && well_formed(body), "html: what is opened is closed");
+    require(!contains(text, "http:") && !contains(text, "https:") && !contains(text, "src="),
+            "html: nothing is loaded from elsewhere");
+    require(contains(text, "prefers-color-scheme:dark"), "html: light and dark");
+    require(contains(text, "wrote past &lt;out&gt;, &quot;right&quot; &amp; over"),
+            "html: text of records is escaped");
+    require(contains(text, "<code>hf_f32</code>") &&
+                contains(text, "<strong>2 failed</strong>") && !contains(text, "**") &&
+                !contains(text, "`"),
+            "html: marks become elements");
+    require(count(text, "<svg class=\"bar\"") > 50, "html: bars are drawn");
     free(text);
 }
 
@@ -391,7 +438,7 @@ static void test_emulation(void)
     char *md = rendered("md", records, 0), *console = rendered("console", records, 132);
     require(contains(md, "Nothing was timed: a machine of paper") &&
                 contains(md, "| emulator | a machine of paper") &&
-                contains(console, "nothing was timed: a machine of paper"),
+                contains(console, "Nothing was timed: a machine of paper"),
             "a report says why it has no times");
     free(md);
     free(console);
@@ -415,10 +462,14 @@ int main(int argc, char **argv)
     test_markdown(records);
     test_csv(records);
     test_junit(records);
+    test_html(records);
     test_numbers();
     test_trust();
     test_emulation();
-    require(render("html5", records, stdout, NULL) != 0, "an unknown format is refused");
+    test_document();
+    require(!format_find(record_formats, BY_ALL, "html5", 5), "an unknown format is not found");
+    require(!format_find(record_formats, BY_BENCH, "junit", 5),
+            "nor one that a command cannot write");
     json_decref(records);
     return tap_end();
 }

@@ -1,41 +1,10 @@
 /*
- * The formats by name, and the two that need no thought.
- *
- * csv: one line a result, RFC 4180 quoting, the union of what conf and bench hold.
+ * CSV: one line a result, RFC 4180 quoting, the union of what conf and bench hold.
  */
-#include "formats.h"
-#include "records.h"
+#include "reports/formats.h"
+#include "reports/records.h"
 
 #include <string.h>
-
-const char *const render_formats[] = { "console", "md", "jsonl", "csv", "junit", NULL };
-
-int render(const char *format, const json_t *records, FILE *out,
-           const struct render_options *options)
-{
-    static const struct render_options standard = { .color = -1 };
-    static int (*const by_format[])(const json_t *, FILE *, const struct render_options *) = {
-        render_console, render_markdown, render_jsonl, render_csv, render_junit,
-    };
-    for (int i = 0; render_formats[i]; i++)
-        if (strcmp(render_formats[i], format) == 0)
-            return by_format[i](records, out, options ? options : &standard) || fflush(out) ||
-                           ferror(out)
-                       ? -1
-                       : 0;
-    return -1;
-}
-
-int render_jsonl(const json_t *records, FILE *out, const struct render_options *options)
-{
-    (void)options;
-    for (size_t i = 0; i < json_array_size(records); i++)
-        if (json_dumpf(json_array_get(records, i), out,
-                       JSON_COMPACT | JSON_REAL_PRECISION(10)) ||
-            fputc('\n', out) == EOF)
-            return -1;
-    return 0;
-}
 
 static const char *const columns[] = {
     "t",
@@ -106,7 +75,7 @@ static void csv_value(const json_t *record, const char *path, FILE *out)
         fprintf(out, "%.10g", value);
 }
 
-int render_csv(const json_t *records, FILE *out, const struct render_options *options)
+int format_csv(const json_t *records, FILE *out, const struct render_options *options)
 {
     (void)options;
     fputs("cpu", out);

@@ -4,9 +4,8 @@
  * weak -> failure of type weak (a check that proves nothing).  The line to repeat a failure
  * stands in its text, since properties of cases are not read everywhere.
  */
-#include "formats.h"
-#include "grid.h"
-#include "query.h"
+#include "reports/report.h"
+#include "reports/show.h"
 
 #include <string.h>
 
@@ -99,7 +98,7 @@ static void test_case(const struct conf_row *c, FILE *out)
     fputs("</testcase>\n", out);
 }
 
-static void counts(struct tally t, FILE *out)
+static void counts(struct counts t, FILE *out)
 {
     fprintf(out, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\"", t.total,
             t.fail + t.weak, t.crash, t.skipped + t.unsupported);
@@ -107,7 +106,7 @@ static void counts(struct tally t, FILE *out)
 
 static void suite(const struct results *r, const struct backend_row *b, FILE *out)
 {
-    struct tally t = tally_conf(r, NULL, b->id, NULL);
+    struct counts t = count_conf(r, NULL, b->id, NULL);
     if (t.total == 0)
         return;
     fputs("  <testsuite", out);
@@ -126,16 +125,16 @@ static void suite(const struct results *r, const struct backend_row *b, FILE *ou
     fputs("  </testsuite>\n", out);
 }
 
-int render_junit(const json_t *records, FILE *out, const struct render_options *options)
+int format_junit(const json_t *records, FILE *out, const struct render_options *options)
 {
     (void)options;
-    struct tally all = { 0 };
+    struct counts all = { 0 };
     size_t machines = results_machines(records);
     for (size_t m = 0; m < machines; m++) {
         struct results r;
         if (results_make(records, m, &r))
             return -1;
-        struct tally t = tally_conf(&r, NULL, NULL, NULL);
+        struct counts t = count_conf(&r, NULL, NULL, NULL);
         all.total += t.total;
         all.fail += t.fail;
         all.weak += t.weak;

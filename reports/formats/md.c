@@ -1,0 +1,106 @@
+/*
+ * Markdown: reads well on a forge and as plain text.
+ */
+#include "reports/report.h"
+
+#include <string.h>
+
+/* Cells are one line each and hold no bar of their own. */
+static void write_cell(const char *text, FILE *out)
+{
+    for (; *text; text++) {
+        if (*text == '|')
+            fputc('\\', out);
+        fputc(*text == '\n' ? ' ' : *text, out);
+    }
+}
+
+static bool is_shown(const struct column *column)
+{
+    return is_seen(column->medium, false, true) && !column->bar;
+}
+
+static void write_row(const struct table *t, size_t row, FILE *out)
+{
+    if (!table_at(t, row, 0)) /* a line: pages are told the same in columns */
+        return;
+    for (int c = 0, n = 0; c < t->n_columns; c++) {
+        if (!is_shown(&t->column[c]))
+            continue;
+        fputs(n++ ? " | " : "| ", out);
+        write_cell(table_at(t, row, c), out);
+    }
+    fputs(" |\n", out);
+}
+
+static void write_table(const struct table *t, FILE *out)
+{
+    for (int c = 0, n = 0; c < t->n_columns; c++) {
+        if (!is_shown(&t->column[c]))
+            continue;
+        fputs(n++ ? " | " : "| ", out);
+        write_cell(t->column[c].head, out);
+    }
+    fputs(" |\n", out);
+    for (int c = 0; c < t->n_columns; c++)
+        if (is_shown(&t->column[c]))
+            fputs(t->column[c].right ? "|---:" : "|---", out);
+    fputs("|\n", out);
+    for (size_t row = 0; row < table_rows(t); row++)
+        write_row(t, row, out);
+    fputc('\n', out);
+}
+
+static void write_node(const struct node *node, int level, FILE *out);
+
+static void write_section(const struct node *node, int level, FILE *out)
+{
+    if (node->medium == DETAIL)
+        fprintf(out, "<details><summary>%s</summary>\n\n", node->text);
+    else
+        fprintf(out, "%.*s %s\n\n", level, "######", node->text);
+    for (const struct node *child = node->first; child; child = child->next)
+        write_node(child, level + 1, out);
+    if (node->medium == DETAIL)
+        fputs("</details>\n\n", out);
+}
+
+static void write_node(const struct node *node, int level, FILE *out)
+{
+    if (!node_is_seen(node, false, true))
+        return;
+    switch (node->kind) {
+    case SECTION:
+        write_section(node, level, out);
+        break;
+    case PARAGRAPH:
+        fprintf(out, "%s\n\n", node->text);
+        break;
+    case NOTE:
+        fprintf(out, "> %s\n\n", node->text);
+        break;
+    case ITEM:
+        fprintf(out, "- %s\n%s", node->text,
+                node->next && node->next->kind == ITEM ? "" : "\n");
+        break;
+    case CODE:
+        fprintf(out, "```\n%s```\n\n", node->text);
+        break;
+    case TABLE:
+        write_table(node->table, out);
+        break;
+    case FIGURE:
+        fprintf(out, "![%s](%s)\n\n", node->text, node->picture);
+        break;
+    }
+}
+
+int format_md(const json_t *records, FILE *out, const struct render_options *options)
+{
+    struct node *root = report_make(records, options);
+    if (!root)
+        return -1;
+    write_section(root, 1, out);
+    document_free(root);
+    return 0;
+}

@@ -1,0 +1,24 @@
+/*
+ * Records -> the tree of a report.  Everything shown comes from the records alone, so that a saved file
+ * reads as the run itself did.
+ */
+#ifndef POSENC_REPORT_H
+#define POSENC_REPORT_H
+
+#include "document.h"
+#include "formats.h"
+#include "query.h"
+
+/* NULL: no memory.  It points into the records and options, which must outlive it. */
+struct node *report_make(const json_t *records, const struct render_options *options);
+
+/* One section each (sections/), into `into`: nothing where the records say nothing of it. */
+#define SECTION_OF(name)                                                                       \
+    void section_##name(struct node *into, const struct results *results,                      \
+                        const struct render_options *options);
+#include "sections.def"
+#undef SECTION_OF
+/* Of all records: estimates are of no machine. */
+void section_estimates(struct node *into, const json_t *records);
+
+#endif

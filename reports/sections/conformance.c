@@ -1,0 +1,78 @@
+/*
+ * How many checks passed: kernels and kinds of evidence by backend.
+ */
+#include "reports/report.h"
+
+#include <string.h>
+
+enum { MAX_SUITES = 16 };
+
+/* "● 12", "✗ 1/12", "☠ 1/12", "·". */
+static void tally_cell(struct counts t, struct table *table)
+{
+    int ran = t.pass + t.fail + t.crash + t.weak;
+    if (t.total == 0)
+        table_cell(table, "·");
+    else if (ran == 0)
+        table_cell(table, "%s", t.unsupported ? "cannot run" : "skipped");
+    else if (t.crash)
+        table_cell(table, "☠ %d/%d", t.crash, ran);
+    else if (t.fail)
+        table_cell(table, "✗ %d/%d", t.fail, ran);
+    else if (t.weak)
+        table_cell(table, "● %d, %d weak", t.pass, t.weak);
+    else
+        table_cell(table, "● %d", t.pass);
+}
+
+static struct table *by_backend(struct node *section, const struct results *r,
+                                const char *first)
+{
+    char head[1024];
+    size_t at = (size_t)snprintf(head, sizeof head, "%s", first);
+    for (size_t b = 0; b < r->n_backends && at < sizeof head; b++)
+        at += (size_t)snprintf(head + at, sizeof head - at, "|%s", r->backends[b].id);
+    return add_table(section, EVERYWHERE, head);
+}
+
+static void row(const struct results *r, const char *kernel, const char *suite,
+                struct table *table)
+{
+    table_cell(table, "%s", kernel ? kernel : suite);
+    for (size_t b = 0; table && b < r->n_backends && (int)b + 1 < table->n_columns; b++)
+        tally_cell(count_conf(r, kernel, r->backends[b].id, suite), table);
+}
+
+/* The kinds of evidence in order of appearance. */
+static size_t suites_of(const struct results *r, const char *suites[MAX_SUITES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_conf; i++) {
+        size_t s = 0;
+        while (s < n && strcmp(suites[s], r->conf[i].suite) != 0)
+            s++;
+        if (s == n && n < MAX_SUITES)
+            suites[n++] = r->conf[i].suite;
+    }
+    return n;
+}
+
+void section_conformance(struct node *into, const struct results *r,
+                         const struct render_options *options)
+{
+    (void)options;
+    if (r->n_conf == 0)
+        return;
+    struct node *section = add_section(into, EVERYWHERE, "Conformance");
+    add_text(section, PARAGRAPH, EVERYWHERE,
+             "Checks passed (●), failed (✗) or crashed (☠) of all that ran; · where none "
+             "ran.");
+    struct table *table = by_backend(section, r, "kernel");
+    for (size_t k = 0; k < r->n_kernels; k++)
+        row(r, r->kernels[k], NULL, table);
+    const char *suites[MAX_SUITES];
+    size_t n = suites_of(r, suites);
+    table = by_backend(section, r, "evidence");
+    for (size_t s = 0; s < n; s++)
+        row(r, NULL, suites[s], table);
+}

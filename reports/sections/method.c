@@ -1,0 +1,44 @@
+/*
+ * What the words and numbers of a report mean, and how to get them again.
+ */
+#include "reports/report.h"
+
+static const char *const points[] = {
+    "Time is the median over rounds of one call; +- is the wider half of its distribution-free "
+    "confidence interval.  In each round every backend of a case, a second copy of one of "
+    "them, "
+    "and the roofs run in random order, so that what disturbs one disturbs all.",
+    "GB/s counts useful bytes: inputs read once, outputs written once; tables of angles are "
+    "not "
+    "counted for rotations.  1 GB is 10^9 bytes.",
+    "The roof is the best this machine did in the same rounds with the same bytes and access "
+    "pattern (store, in place, copy), whichever of plain, prefetched and non-temporal was "
+    "best.",
+    "Backends are called a tie where their intervals overlap within the distance of a backend "
+    "from its own copy.",
+    "ulp is the distance to the real value in units of the last place of f32; pair ulp "
+    "measures a "
+    "rotation in the ulp of the larger of its two products, since their difference may cancel.",
+    "Before a case is timed its output is compared with the verified scalar backend in full, "
+    "and "
+    "some of its rows with the reference, by the limits that `posenc verify` has.",
+};
+
+void section_method(struct node *into, const struct results *r,
+                    const struct render_options *options)
+{
+    struct node *section = add_section(into, ON_PAGE, "Method");
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+        add_text(section, ITEM, EVERYWHERE, "%s", points[i]);
+    if (r->n_bench) {
+        const char *vectors = record_text(r->header, "vectors.sha256");
+        add_text(section, PARAGRAPH, EVERYWHERE,
+                 "%d rounds and %.1f %% intervals in the first case; vectors %.12s.",
+                 r->bench[0].rounds, 100.0 * r->bench[0].level,
+                 *vectors ? vectors : "not loaded");
+    }
+    char command[1024];
+    command_of(r->header, command, sizeof command);
+    add_text(section, PARAGRAPH, EVERYWHERE, "To get this again:");
+    add_text(section, CODE, EVERYWHERE, "%s\n", options->command ? options->command : command);
+}

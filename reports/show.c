@@ -1,0 +1,120 @@
+/*
+ * Numbers with sensible digits.
+ */
+#include "show.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static char *buffer(void)
+{
+    static char buffers[16][48];
+    static int next;
+    return buffers[next++ % 16];
+}
+
+/* Three significant digits, without an exponent. */
+static void three(char *text, size_t bytes, double x)
+{
+    double a = fabs(x);
+    snprintf(text, bytes, a >= 99.95 ? "%.0f" : a >= 9.995 ? "%.1f" : "%.2f", x);
+}
+
+const char *show_time(double ns)
+{
+    char *text = buffer(), number[32];
+    int unit = ns >= 999.5e6 ? 3 : ns >= 999.5e3 ? 2 : ns >= 999.5 ? 1 : 0;
+    static const double scale[] = { 1.0, 1e-3, 1e-6, 1e-9 };
+    static const char *const name[] = { "ns", "us", "ms", "s" };
+    three(number, sizeof number, ns * scale[unit]);
+    snprintf(text, 48, "%s %s", number, name[unit]);
+    return text;
+}
+
+const char *show_rate(double gbps)
+{
+    char *text = buffer();
+    three(text, 48, gbps);
+    return text;
+}
+
+const char *show_times(double ratio)
+{
+    char *text = buffer();
+    if (!(ratio > 0.0))
+        return "-";
+    snprintf(text, 48, ratio >= 9.95 ? "%.0fx" : ratio >= 1.995 ? "%.1fx" : "%.2fx", ratio);
+    return text;
+}
+
+const char *show_percent(double ratio)
+{
+    char *text = buffer();
+    if (!(ratio > 0.0))
+        return "-";
+    snprintf(text, 48, "%.0f %%", 100.0 * ratio);
+    return text;
+}
+
+const char *show_error(double max, const char *metric)
+{
+    char *text = buffer();
+    if (!*metric)
+        return "-";
+    if (strcmp(metric, "exact") == 0) {
+        snprintf(text, 48,
+                 isinf(max)  ? "differs"
+                 : max > 0.0 ? "%.3g differ"
+                             : "same bits",
+                 max);
+        return text;
+    }
+    bool ulp = strcmp(metric, "abs") != 0;
+    const char *unit = strcmp(metric, "pair_ulp") == 0 ? "pair ulp" : metric;
+    if (isinf(max) || isnan(max))
+        snprintf(text, 48, "%s %s", isnan(max) ? "NaN" : "infinite", unit);
+    else if (max == 0.0)
+        snprintf(text, 48, "0 %s", unit);
+    else if (!ulp && max >= 0.01)
+        snprintf(text, 48, "%.2g %s", max, unit);
+    else if (ulp && max < 99.995)
+        snprintf(text, 48, "%.2f %s", max, unit);
+    else if (ulp && max < 9999.5)
+        snprintf(text, 48, "%.0f %s", max, unit);
+    else
+        snprintf(text, 48, "%.1e %s", max, unit);
+    return text;
+}
+
+const char *show_bytes(double bytes)
+{
+    char *text = buffer();
+    if (bytes >= 1024.0 * 1024.0 * 1024.0)
+        snprintf(text, 48, "%.3g GiB", bytes / (1024.0 * 1024.0 * 1024.0));
+    else if (bytes >= 1024.0 * 1024.0)
+        snprintf(text, 48, "%.4g MiB", bytes / (1024.0 * 1024.0));
+    else if (bytes >= 1024.0)
+        snprintf(text, 48, "%.4g KiB", bytes / 1024.0);
+    else
+        snprintf(text, 48, "%.0f B", bytes);
+    return text;
+}
+
+const char *show_count(double n)
+{
+    char *text = buffer(), digits[32];
+    if (!(fabs(n) < 1e15)) { /* more than any run counts: only a file says so */
+        snprintf(text, 48, "%.3g", n);
+        return text;
+    }
+    int length = snprintf(digits, sizeof digits, "%.0f", n), at = 0, first = digits[0] == '-';
+    for (int i = 0; i < length; i++) {
+        if (i > first && (length - i) % 3 == 0)
+            text[at++] = ' ';
+        text[at++] = digits[i];
+    }
+    text[at] = 0;
+    return text;
+}

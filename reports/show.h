@@ -1,0 +1,16 @@
+/*
+ * Numbers as people read them.  A small number of static buffers in turn, so that several may stand in
+ * one printf.
+ */
+#ifndef POSENC_SHOW_H
+#define POSENC_SHOW_H
+
+const char *show_time(double ns);                       /* 29.2 ns, 1.87 us, 12.3 ms */
+const char *show_rate(double gbps);                     /* 281, 43.2, 5.85 */
+const char *show_times(double ratio);                   /* 5.1x; "-" for 0 */
+const char *show_percent(double ratio);                 /* 0.77 -> 77 % */
+const char *show_error(double max, const char *metric); /* 0.500 ulp, 2.1e-02 abs, exact */
+const char *show_bytes(double bytes);                   /* 512 KiB */
+const char *show_count(double n);                       /* 2 400 000; 1e+15 and above so */
+
+#endif
