@@ -45,7 +45,7 @@ estimate_backend() {
 estimate_compile() {
     # shellcheck disable=SC2086  # a list of words
     clang-19 --target=$triple $flags -std=c11 -O3 -ffp-contract=off -fno-unroll-loops \
-        -fno-asynchronous-unwind-tables -I. -Iimpl/include "-DBACKEND=\"impl/backends/$1.c\"" \
+        -fno-asynchronous-unwind-tables -I. -Iimpl/include "-DPOSENC_SIMD=\"impl/simd/simd_$1.h\"" "-DPOSENC_ISA=$1" \
         -S impl/loops/loops.c -o build/estimate/"$1".s &&
         awk -v bytes=$bytes -f bench/estimate/loops.awk build/estimate/"$1".s >build/estimate/"$1".loops.s
 }

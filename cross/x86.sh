@@ -97,7 +97,7 @@ bochs_runner() {
 }
 
 bochs_primitives() {
-    sh cross/bochs/guest.sh "$bochs/primitives" "$bochs/vmlinuz" 600 $primitives "$pack" --except vf_store_f16 avx512 \
+    sh cross/bochs/guest.sh "$bochs/primitives" "$bochs/vmlinuz" 600 "$primitives" "$pack" --except vf_store_f16 avx512 \
         >"$bochs/primitives.log" 2>"$bochs/primitives.err"
 }
 

@@ -17,18 +17,8 @@
 #define PLAIN_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-/* Calls function(type, ...) with a type of elements that is known where it is compiled: the
- * body of a TYPED function stands there three times, each with loads and stores of one kind. */
+/* Of a function with the type of elements as its first argument (FOR_TYPE). */
 #define TYPED static inline __attribute__((always_inline))
-#define FOR_TYPE(dtype, function, ...)                                                         \
-    do {                                                                                       \
-        if ((dtype) == POSENC_F32)                                                             \
-            function(POSENC_F32, __VA_ARGS__);                                                 \
-        else if ((dtype) == POSENC_F16)                                                        \
-            function(POSENC_F16, __VA_ARGS__);                                                 \
-        else                                                                                   \
-            function(POSENC_BF16, __VA_ARGS__);                                                \
-    } while (0)
 
 /* x scale + value, rounded once; a sum is all it takes where the scale is 1. */
 static inline float add(float x, float scale, float value)

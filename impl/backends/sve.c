@@ -1,7 +1,4 @@
 /* Backend sve: the templates over the Scalable Vector Extension, of the CPU's own length. */
-#define POSENC_SIMD          "../simd/simd_sve.h"
-#define TEMPLATE_BACKEND     posenc_backend_sve
-#define TEMPLATE_NAME        "sve"
 #define TEMPLATE_NEEDS       "sve sve_pow2"
 #define TEMPLATE_DESCRIPTION "the templates with as many lanes as the CPU has"
-#include "impl/kernels/template.h"
+#include "impl/kernels/backend.h"

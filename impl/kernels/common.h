@@ -8,6 +8,8 @@
 
 #include "impl/internal.h"
 
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* Of a time: without its fraction. */
 static inline int64_t posenc_position(const struct posenc_positions *p, int64_t b, int64_t t)
 {

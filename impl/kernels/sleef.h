@@ -1,19 +1,35 @@
 /*
- * A backend of the family sleef: the table kernels with SLEEF's deterministic f32 sine and
- * cosine ("finz": the same bits on every ISA with fma) on a phase reduced as in sincos.tmpl.h.
- * At most 2 ulp: 1 from SLEEF, the rest from rounding the reduced angle to f32.  What needs no
- * sine is left to the templates.  The file that includes this defines POSENC_SIMD, the
- * TEMPLATE_ words and SLEEF_SINCOS(angle, &cosine, &sine).
+ * SLEEF's deterministic f32 sine and cosine ("finz": the same bits on every ISA with fma) on a
+ * phase reduced as in sincos.h, for the kernels of table.c.  At most 2 ulp: 1 from SLEEF, the
+ * rest from rounding the reduced angle to f32.
  *
  * SLEEF: Shibata and Petrogalli, IEEE TPDS 31(6), 2020.
  */
-#include "sincos.tmpl.h"
+#ifndef POSENC_KERNELS_SLEEF_H
+#define POSENC_KERNELS_SLEEF_H
+
+#include <sleef.h>
+
+#include "sincos.h"
+
+SIMD_INLINE void sleef_sincos(vf angle, vf *cosine, vf *sine)
+{
+#if defined(__AVX512F__)
+    Sleef___m512_2 both = Sleef_finz_sincosf16_u10avx512f(angle);
+#elif defined(__AVX2__)
+    Sleef___m256_2 both = Sleef_finz_sincosf8_u10avx2(angle);
+#else
+    Sleef_float32x4_t_2 both = Sleef_finz_sincosf4_u10advsimd(angle);
+#endif
+    *cosine = both.y;
+    *sine = both.x;
+}
 
 SIMD_INLINE void sleef_f32(vf angles, double scale, vf *cosine, vf *sine)
 {
     vf c, s, m = vf_set1((float)scale);
 
-    SLEEF_SINCOS(angles, &c, &s);
+    sleef_sincos(angles, &c, &s);
     *cosine = vf_mul(c, m);
     *sine = vf_mul(s, m);
 }
@@ -22,28 +38,12 @@ SIMD_INLINE void sleef_reduced(vd r, vq q, vd scale, vf *cosine, vf *sine)
 {
     vf c, s;
 
-    SLEEF_SINCOS(vf_from_vd(r), &c, &s);
+    sleef_sincos(vf_from_vd(r), &c, &s);
     vf_quadrant(q, c, s, &c, &s);
     *cosine = vf_from_vd(vd_mul(vd_from_vf(c), scale));
     *sine = vf_from_vd(vd_mul(vd_from_vf(s), scale));
 }
 #define POSENC_SINCOS_F32     sleef_f32
 #define POSENC_SINCOS_REDUCED sleef_reduced
-#include "table.tmpl.h"
 
-static int32_t lanes(void) { return (int32_t)vf_lanes(); }
-
-const struct posenc_backend TEMPLATE_BACKEND = {
-    .size = sizeof(struct posenc_backend),
-    .abi = POSENC_ABI,
-    .name = TEMPLATE_NAME,
-    .family = "sleef",
-    .description = TEMPLATE_DESCRIPTION,
-    .needs = TEMPLATE_NEEDS,
-    .lanes = lanes,
-    .fused = true,
-    .f16_bf16 = true,
-    .sinusoidal = sinusoidal,
-    .sinusoidal_add = sinusoidal_add,
-    .rope_table = rope_table,
-};
+#endif

@@ -13,6 +13,18 @@
 
 #define STORAGE_INLINE static inline __attribute__((always_inline))
 
+/* Calls function(type, ...) with a type that is a constant: the body of an inline function stands
+ * there three times, each with loads and stores of one kind. */
+#define FOR_TYPE(dtype, function, ...)                                                         \
+    do {                                                                                       \
+        if ((dtype) == POSENC_F32)                                                             \
+            function(POSENC_F32, __VA_ARGS__);                                                 \
+        else if ((dtype) == POSENC_F16)                                                        \
+            function(POSENC_F16, __VA_ARGS__);                                                 \
+        else                                                                                   \
+            function(POSENC_BF16, __VA_ARGS__);                                                \
+    } while (0)
+
 /* Element 0 of a row of a rank-4 output of any type, */
 STORAGE_INLINE void *row_at(const struct posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
 {

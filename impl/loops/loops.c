@@ -3,10 +3,12 @@
  * what measure.c times.  The loops are those of impl/kernels, called as the kernels call them with
  * whole vectors of positions from zero up; none is written again here.
  *
- * BACKEND is the file of a backend of family template, its flags those of impl/meson.build.
+ * POSENC_SIMD, POSENC_ISA and flags are those that impl/meson.build has for a backend.
  */
-#include BACKEND
-
+#include "impl/kernels/bias.c"
+#include "impl/kernels/learned.c"
+#include "impl/kernels/rope.c"
+#include "impl/kernels/table.c"
 #include "loops.h"
 
 int64_t lanes_of_loops(void) { return vf_lanes(); }
@@ -38,22 +40,21 @@ static struct token heads(const struct loop *loop)
         .sign = loop->scale,
         .cosine = loop->table,
         .sine = loop->table + 4 * vf_lanes(),
-        .x = loop->x,
-        .out = loop->out,
-        .x_stride = loop->stride,
-        .out_stride = loop->stride,
+        .x = (const char *)loop->x,
+        .out = (char *)loop->out,
+        .x_step = loop->stride * (int64_t)sizeof *loop->x,
+        .out_step = loop->stride * (int64_t)sizeof *loop->out,
     };
 }
 
 static struct posenc_learned_args one_token(const struct loop *loop)
 {
     struct posenc_learned_args args = POSENC_LEARNED_ARGS;
-    struct posenc_tensor row = { .shape = { 1, 1, 1, loop->vectors * vf_lanes() } };
+    int64_t dim = loop->vectors * vf_lanes();
 
-    args.table = args.x = args.out = row;
-    args.table.data = (void *)(uintptr_t)loop->table;
-    args.x.data = (void *)(uintptr_t)loop->x;
-    args.out.data = loop->out;
+    args.table = (struct posenc_const_tensor){ .data = loop->table, .shape = { 1, dim } };
+    args.x = (struct posenc_const_tensor){ .data = loop->x, .shape = { 1, 1, 1, dim } };
+    args.out = (struct posenc_tensor){ .data = loop->out, .shape = { 1, 1, 1, dim } };
     args.x_scale = loop->scale;
     return args;
 }
@@ -67,11 +68,11 @@ static struct posenc_learned_args one_token(const struct loop *loop)
 
 #define EXACT(sink, how)                                                                       \
     struct run run = rows(loop);                                                               \
-    group_rows(&run, sink, how, 0, run.count, 0, vf_lanes(), vf_set1(loop->limit),             \
+    group_rows(&run, sink, how, false, 0, run.count, 0, vf_lanes(), vf_set1(loop->limit),      \
                vd_load(loop->cosine), vd_load(loop->sine))
 #define HF_F32(sink, how)                                                                      \
     struct run run = rows(loop);                                                               \
-    run_elements(&run, sink, how)
+    run_elements(&run, sink, how, false, false)
 LOOP(sinusoidal, exact, interleaved, EXACT(TO_INTERLEAVED, STORED))
 LOOP(sinusoidal, exact, sin_cos, EXACT(TO_SIN_COS, STORED))
 LOOP(sinusoidal, hf_f32, interleaved, HF_F32(TO_INTERLEAVED, STORED))
@@ -82,23 +83,24 @@ LOOP(rope_table, hf_f32, plain, HF_F32(TO_COS_AND_SIN, STORED))
 
 #define ROPE(pairing)                                                                          \
     struct token token = heads(loop);                                                          \
-    rotate_strip(pairing, &token, 0, 4, step_pairs(pairing))
+    turn_strip(pairing, POSENC_F32, PLAIN, 4, &token, 0, 0)
 LOOP(rope_half, given, plain, ROPE(HALF))
 LOOP(rope_interleaved, given, plain, ROPE(INTERLEAVED))
 
 LOOP(learned_add, given, plain, struct posenc_learned_args args = one_token(loop);
-     learned_add(&args))
+     KERNEL(learned_add)(&args))
 
 #define ALIBI(add, causal)                                                                     \
-    alibi_row(add, causal, loop->scale, loop->query, vf_lanes() * loop->vectors, loop->scale,  \
-              loop->x, loop->out)
+    alibi_row(POSENC_F32, add, causal, loop->scale, loop->query, vf_lanes() * loop->vectors,   \
+              loop->scale, loop->x, loop->out)
 LOOP(alibi, given, plain, ALIBI(false, false))
 LOOP(alibi, given, causal, ALIBI(false, true))
 LOOP(alibi_add, given, plain, ALIBI(true, false))
 LOOP(alibi_add, given, causal, ALIBI(true, true))
 
 #define T5(add)                                                                                \
-    t5_row(add, loop->table, loop->scale, loop->x, loop->out, vf_lanes() * loop->vectors)
+    put_line(POSENC_F32, add, loop->table, loop->scale, loop->x, loop->out, 0,                 \
+             vf_lanes() * loop->vectors)
 LOOP(t5_bias, given, plain, T5(false))
 LOOP(t5_bias_add, given, plain, T5(true))
 #undef LOOP

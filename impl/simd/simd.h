@@ -1,5 +1,5 @@
 /*
- * The contract of the SIMD primitives.  simd_<isa>.h implements it, kernels/ *.tmpl.h are
+ * The contract of the SIMD primitives.  simd_<isa>.h implements it, kernels/ is
  * written over it and nothing else; tests/ holds each of them to it, ISA by ISA.
  *
  * Types.  vf: f32 lanes.  vd: f64, vq: unsigned 64-bit, each with AS MANY LANES AS vf, whatever

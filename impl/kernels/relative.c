@@ -6,7 +6,7 @@
  *                                      Shaw 1803.02155, Transformer-XL 1901.02860)
  *
  * The columns of a field of queries and keys are one line, made once for all heads and read at
- * a moving start as the biases of bias.tmpl.h are.  Columns of all builders rise or fall by one
+ * a moving start as the biases of bias.c are.  Columns of all builders rise or fall by one
  * at most from key to key, so that those of a vector lie within one vector of a row, and one
  * load and one permutation fetch them.
  *
@@ -15,10 +15,7 @@
  * head follow one another, so that a line of p2c is still near when the next one needs the rest
  * of it.
  */
-#ifndef POSENC_RELATIVE_TMPL_H
-#define POSENC_RELATIVE_TMPL_H
-
-#include "bias.tmpl.h"
+#include "scores.h"
 
 /* Queries and keys of a field; queries of a block; keys of its rows where p2c is turned.
  * RELATIVE_PITCH from one turned row to the next: no power of
@@ -218,16 +215,14 @@ SIMD_INLINE void relative_fields(enum posenc_dtype type, bool add,
         }
 }
 
-static enum posenc_status relative_bias(const struct posenc_relative_args *args)
+enum posenc_status KERNEL(relative_bias)(const struct posenc_relative_args *args)
 {
-    WITH_TYPE(args->out.dtype, relative_fields, false, args)
+    FOR_TYPE(args->out.dtype, relative_fields, false, args);
     return POSENC_OK;
 }
 
-static enum posenc_status relative_bias_add(const struct posenc_relative_args *args)
+enum posenc_status KERNEL(relative_bias_add)(const struct posenc_relative_args *args)
 {
-    WITH_TYPE(args->out.dtype, relative_fields, true, args)
+    FOR_TYPE(args->out.dtype, relative_fields, true, args);
     return POSENC_OK;
 }
-
-#endif

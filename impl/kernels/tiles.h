@@ -8,11 +8,10 @@
  * first position, times the plan's step.  Positions below zero and times have
  * theirs evaluated one by one.
  */
-#ifndef POSENC_TILES_TMPL_H
-#define POSENC_TILES_TMPL_H
+#ifndef POSENC_KERNELS_TILES_H
+#define POSENC_KERNELS_TILES_H
 
-#include "run.tmpl.h"
-#include "storage.h"
+#include "run.h"
 
 /* Both halves of a tile and the plan's rows for it fit in an L1 cache of 32
  * KiB. */
@@ -111,7 +110,7 @@ static void send_tile(enum posenc_dtype type, const struct run *run, enum sink s
         if (sink == TO_INTERLEAVED) {
             for (int64_t k = 0; k < n; k += vf_lanes())
                 vf_store2_n(both + 2 * k, vf_load(sine + k), vf_load(cosine + k), vf_lanes());
-            send_values(type, run, row, 2 * from, both, at_most(2 * n, run->dim - 2 * from));
+            send_values(type, run, row, 2 * from, both, least(2 * n, run->dim - 2 * from));
         } else if (sink != TO_COS_AND_SIN) {
             send_values(type, run, row, from, sink == TO_SIN_COS ? sine : cosine, n);
             send_values(type, run, row, run->dim / 2 + from, sink == TO_SIN_COS ? cosine : sine,
@@ -142,9 +141,9 @@ static __attribute__((noinline)) void run_in_tiles(const struct run *run, enum s
     }
     for (int64_t row = 0; row < run->count; row += tile.count) {
         tile.first = run->first + (uint32_t)row;
-        tile.count = at_most(run->count - row, TILE_ROWS - (int64_t)(tile.first % TILE_ROWS));
+        tile.count = least(run->count - row, TILE_ROWS - (int64_t)(tile.first % TILE_ROWS));
         for (tile.from = run->from; tile.from < run->pairs; tile.from += STRIP_PAIRS) {
-            tile.pairs = at_most(tile.from + STRIP_PAIRS, run->pairs);
+            tile.pairs = least(tile.from + STRIP_PAIRS, run->pairs);
             if (tile.scales)
                 find_scales(&tile, scales);
             run_all(&tile, TO_TILE, false);

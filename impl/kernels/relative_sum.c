@@ -15,10 +15,7 @@
  * columns that only rise or only fall with the keys, as those of all builders do, it takes only
  * the steps that the range needs.
  */
-#ifndef POSENC_RELATIVE_SUM_TMPL_H
-#define POSENC_RELATIVE_SUM_TMPL_H
-
-#include "bias.tmpl.h"
+#include "kernel.h"
 
 /* Queries that walk together; columns of the buffer; steps for which rows of 16-bit elements
  * are widened at a time.  SUM_PITCH from a query's sums to the next: no power of two, which
@@ -201,10 +198,8 @@ SIMD_INLINE void sum_rows(enum posenc_dtype type, const struct posenc_relative_s
         }
 }
 
-static enum posenc_status relative_sum(const struct posenc_relative_sum_args *args)
+enum posenc_status KERNEL(relative_sum)(const struct posenc_relative_sum_args *args)
 {
-    WITH_TYPE(args->out.dtype, sum_rows, args)
+    FOR_TYPE(args->out.dtype, sum_rows, args);
     return POSENC_OK;
 }
-
-#endif

@@ -1,5 +1,5 @@
 /*
- * Kernels rope_half, rope_interleaved, learned_add and learned_grad: activations, row by row.
+ * Kernels rope_half and rope_interleaved: activations turned, row by row.
  *
  *     y0 = x0 cos - x1 sin,   y1 = x1 cos + x0 sin
  *
@@ -18,11 +18,7 @@
  * on to a load whose bytes it spans, masked or not (3.8 times the time, for 40 pairs in the L2
  * cache of Zen 4).
  */
-#ifndef POSENC_APPLY_TMPL_H
-#define POSENC_APPLY_TMPL_H
-
-#include "common.h"
-#include "storage.h"
+#include "kernel.h"
 
 enum pairing { HALF, INTERLEAVED };
 
@@ -139,51 +135,67 @@ SIMD_INLINE void rotate_strip(enum pairing pairing, enum posenc_dtype type,
     }
 }
 
-/* Each strip is a function of its own: in one, gcc runs out of registers for the loops. */
+/* One to four whole steps, or at 0 pairs that do not fill one.  PLAIN: f32 angles, steps side by
+ * side. */
+enum strip_kind { PLAIN, ANY };
+SIMD_INLINE void turn_strip(enum pairing pairing, enum posenc_dtype type, enum strip_kind kind,
+                            int steps, const struct token *token, int64_t i, int64_t last)
+{
+    const int64_t n = steps > 0 ? step_pairs(pairing) : token->pairs;
+
+    if (kind == PLAIN)
+        last = steps > 0 ? i + (steps - 1) * n : i;
+    rotate_strip(pairing, type, kind == PLAIN ? POSENC_F32 : token->angles, token, i,
+                 steps > 0 ? steps : 1, last, n, kind == ANY);
+}
+
+/* Each is a function of its own: in one, gcc runs out of registers for the loops.  C has no
+ * other way to name sixty of them. */
 typedef void strip(const struct token *token, int64_t i, int64_t last);
-
-/* What rotates strips of 1 to 4 whole steps, and at [0] pairs that do not fill one. */
-struct strips {
-    strip *plain[5]; /* f32 angles, steps side by side */
-    strip *any[5];
-};
-
-#define STRIP(pairing, type, steps)                                                            \
-    static __attribute__((noinline)) void pairing##_##type##_##steps(                          \
+#define STRIP(pairing, type, kind, steps)                                                      \
+    static __attribute__((noinline)) void pairing##_##type##_##kind##_##steps(                 \
         const struct token *token, int64_t i, int64_t last)                                    \
     {                                                                                          \
-        const int64_t n = steps > 0 ? step_pairs(pairing) : token->pairs;                      \
-        rotate_strip(pairing, POSENC_##type, POSENC_F32, token, i, steps > 0 ? steps : 1,      \
-                     steps > 0 ? i + (steps - 1) * n : i, n, false);                           \
-        (void)last;                                                                            \
-    }                                                                                          \
-    static __attribute__((noinline)) void pairing##_##type##_any_##steps(                      \
-        const struct token *token, int64_t i, int64_t last)                                    \
-    {                                                                                          \
-        const int64_t n = steps > 0 ? step_pairs(pairing) : token->pairs;                      \
-        rotate_strip(pairing, POSENC_##type, token->angles, token, i, steps > 0 ? steps : 1,   \
-                     last, n, true);                                                           \
+        turn_strip(pairing, POSENC_##type, kind, steps, token, i, last);                       \
     }
-#define STRIPS(pairing, type)                                                                  \
-    STRIP(pairing, type, 0)                                                                    \
-    STRIP(pairing, type, 1)                                                                    \
-    STRIP(pairing, type, 2)                                                                    \
-    STRIP(pairing, type, 3)                                                                    \
-    STRIP(pairing, type, 4)                                                                    \
-    static const struct strips pairing##_##type = {                                            \
-        .plain = { pairing##_##type##_0, pairing##_##type##_1, pairing##_##type##_2,           \
-                   pairing##_##type##_3, pairing##_##type##_4 },                               \
-        .any = { pairing##_##type##_any_0, pairing##_##type##_any_1, pairing##_##type##_any_2, \
-                 pairing##_##type##_any_3, pairing##_##type##_any_4 },                         \
+#define STRIPS(pairing, type, kind)                                                            \
+    STRIP(pairing, type, kind, 0)                                                              \
+    STRIP(pairing, type, kind, 1)                                                              \
+    STRIP(pairing, type, kind, 2)                                                              \
+    STRIP(pairing, type, kind, 3)                                                              \
+    STRIP(pairing, type, kind, 4)                                                              \
+    static strip *const pairing##_##type##_##kind[] = {                                        \
+        pairing##_##type##_##kind##_0, pairing##_##type##_##kind##_1,                          \
+        pairing##_##type##_##kind##_2, pairing##_##type##_##kind##_3,                          \
+        pairing##_##type##_##kind##_4,                                                         \
     };
-STRIPS(HALF, F32)
-STRIPS(HALF, F16)
-STRIPS(HALF, BF16)
-STRIPS(INTERLEAVED, F32)
-STRIPS(INTERLEAVED, F16)
-STRIPS(INTERLEAVED, BF16)
+STRIPS(HALF, F32, PLAIN)
+STRIPS(HALF, F32, ANY)
+STRIPS(HALF, F16, PLAIN)
+STRIPS(HALF, F16, ANY)
+STRIPS(HALF, BF16, PLAIN)
+STRIPS(HALF, BF16, ANY)
+STRIPS(INTERLEAVED, F32, PLAIN)
+STRIPS(INTERLEAVED, F32, ANY)
+STRIPS(INTERLEAVED, F16, PLAIN)
+STRIPS(INTERLEAVED, F16, ANY)
+STRIPS(INTERLEAVED, BF16, PLAIN)
+STRIPS(INTERLEAVED, BF16, ANY)
 #undef STRIPS
 #undef STRIP
+
+/* By steps. */
+struct strips {
+    strip *const *plain, *const *any;
+};
+static const struct strips all_strips[][POSENC_BF16 + 1] = {
+    [HALF] = { { HALF_F32_PLAIN, HALF_F32_ANY },
+               { HALF_F16_PLAIN, HALF_F16_ANY },
+               { HALF_BF16_PLAIN, HALF_BF16_ANY } },
+    [INTERLEAVED] = { { INTERLEAVED_F32_PLAIN, INTERLEAVED_F32_ANY },
+                      { INTERLEAVED_F16_PLAIN, INTERLEAVED_F16_ANY },
+                      { INTERLEAVED_BF16_PLAIN, INTERLEAVED_BF16_ANY } },
+};
 
 /* Five steps are taken as three and two, since the last one may need the one before it. */
 SIMD_INLINE void rotate_in_strips(enum pairing pairing, const struct strips *strips,
@@ -227,9 +239,10 @@ static void copy_channels(const struct token *token, int64_t from, int64_t end)
                (size_t)(end - from));
 }
 
-SIMD_INLINE void rope(const struct posenc_rope_args *args, enum pairing pairing,
-                      enum posenc_dtype type, const struct strips *strips)
+SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *args,
+                      enum pairing pairing)
 {
+    const struct strips *strips = &all_strips[pairing][type];
     const int64_t *shape = args->x.shape, size = (int64_t)posenc_dtype_size(type);
     const int64_t before = args->rotary_offset * size, after = shape[3] * size - before;
     const int64_t angle_size = (int64_t)posenc_dtype_size(args->cos.dtype);
@@ -263,115 +276,14 @@ SIMD_INLINE void rope(const struct posenc_rope_args *args, enum pairing pairing,
         }
 }
 
-#define ROPE(name, pairing)                                                                    \
-    static enum posenc_status name(const struct posenc_rope_args *args)                        \
-    {                                                                                          \
-        switch (args->x.dtype) {                                                               \
-        case POSENC_F32:                                                                       \
-            rope(args, pairing, POSENC_F32, &pairing##_F32);                                   \
-            break;                                                                             \
-        case POSENC_F16:                                                                       \
-            rope(args, pairing, POSENC_F16, &pairing##_F16);                                   \
-            break;                                                                             \
-        case POSENC_BF16:                                                                      \
-            rope(args, pairing, POSENC_BF16, &pairing##_BF16);                                 \
-            break;                                                                             \
-        }                                                                                      \
-        return POSENC_OK;                                                                      \
-    }
-ROPE(rope_half, HALF)
-ROPE(rope_interleaved, INTERLEAVED)
-#undef ROPE
-
-SIMD_INLINE void add_rows(const struct posenc_learned_args *args, enum posenc_dtype type)
+enum posenc_status KERNEL(rope_half)(const struct posenc_rope_args *args)
 {
-    int64_t dim = args->out.shape[3], n = vf_lanes();
-    vf scale = vf_set1(args->x_scale);
-
-    for (int64_t b = 0; b < args->out.shape[0]; b++)
-        for (int64_t t = 0; t < args->out.shape[1]; t++) {
-            int64_t id = posenc_position(&args->positions, b, t), i = 0;
-            const float *row = (const float *)args->table.data + id * args->table.stride[0];
-            const void *x = input_at(&args->x, b, t, 0);
-            void *out = row_at(&args->out, b, t, 0);
-
-            for (; i + n <= dim; i += n)
-                store_as(type, out, i, vf_fma(load_as(type, x, i, n), scale, vf_load(row + i)),
-                         n);
-            if (i < dim) {
-                vf sum =
-                    vf_fma(load_as(type, x, i, dim - i), scale, vf_load_n(row + i, dim - i));
-                store_as(type, out, i, sum, dim - i);
-            }
-        }
-}
-
-static enum posenc_status learned_add(const struct posenc_learned_args *args)
-{
-    switch (args->out.dtype) {
-    case POSENC_F32:
-        add_rows(args, POSENC_F32);
-        break;
-    case POSENC_F16:
-        add_rows(args, POSENC_F16);
-        break;
-    case POSENC_BF16:
-        add_rows(args, POSENC_BF16);
-        break;
-    }
+    FOR_TYPE(args->x.dtype, rope, args, HALF);
     return POSENC_OK;
 }
 
-/* out += x. */
-SIMD_INLINE void gather_row(enum posenc_dtype type, const void *x, float *out, int64_t dim)
+enum posenc_status KERNEL(rope_interleaved)(const struct posenc_rope_args *args)
 {
-    int64_t i = 0, n = vf_lanes();
-
-    for (; i + n <= dim; i += n)
-        vf_store(out + i, vf_add(vf_load(out + i), load_as(type, x, i, n)));
-    if (i < dim)
-        vf_store_n(out + i, vf_add(vf_load_n(out + i, dim - i), load_as(type, x, i, dim - i)),
-                   dim - i);
-}
-
-/* Batch by batch; but with an offset, where a row gets one token of each batch, token by token:
- * its sum then stays in the L1 cache, in the same order. */
-SIMD_INLINE void gather_rows(const struct posenc_learned_grad_args *args,
-                             enum posenc_dtype type)
-{
-    bool by_token = args->positions.kind == POSENC_OFFSET;
-    int64_t tokens = args->x.shape[1], outer = args->x.shape[0], inner = tokens;
-
-    if (by_token) {
-        inner = outer;
-        outer = tokens;
-    }
-    for (int64_t i = 0; i < outer; i++)
-        for (int64_t j = 0; j < inner; j++) {
-            int64_t b = by_token ? j : i, t = by_token ? i : j;
-            float *out = (float *)args->out.data +
-                         posenc_position(&args->positions, b, t) * args->out.stride[0];
-            gather_row(type, input_at(&args->x, b, t, 0), out, args->x.shape[3]);
-        }
-}
-
-static enum posenc_status learned_grad(const struct posenc_learned_grad_args *args)
-{
-    for (int64_t row = 0; row < args->out.shape[0] && !args->accumulate; row++)
-        memset((float *)args->out.data + row * args->out.stride[0], 0,
-               (size_t)args->out.shape[1] * sizeof(float)); /* all bits zero is +0 */
-    switch (args->x.dtype) {
-    case POSENC_F32:
-        gather_rows(args, POSENC_F32);
-        break;
-    case POSENC_F16:
-        gather_rows(args, POSENC_F16);
-        break;
-    case POSENC_BF16:
-        gather_rows(args, POSENC_BF16);
-        break;
-    }
+    FOR_TYPE(args->x.dtype, rope, args, INTERLEAVED);
     return POSENC_OK;
 }
-
-#endif

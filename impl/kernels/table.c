@@ -1,15 +1,12 @@
 /*
  * Kernels sinusoidal, sinusoidal_add and rope_table: tokens cut into runs of consecutive
- * magnitudes (run.tmpl.h), runs brought to rows.  f32 goes there straight, 16 bits and xPos by
- * way of tiles (tiles.tmpl.h).
+ * magnitudes (run.h), runs brought to rows.  f32 goes there straight, 16 bits and xPos by
+ * way of tiles (tiles.h).
  *
  * Reference: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et
  * al. 2212.10554 (xPos).
  */
-#ifndef POSENC_TABLE_TMPL_H
-#define POSENC_TABLE_TMPL_H
-
-#include "tiles.tmpl.h"
+#include "tiles.h"
 
 /* The run of token t: rows from `row` on, whose magnitudes are consecutive.  Returns how
  * many. */
@@ -22,7 +19,7 @@ static int64_t run_find(const struct posenc_positions *positions, int64_t b, int
     if (!posenc_is_whole(positions, b, t))
         run->time = (float)fabs(posenc_time(positions, b, t));
     else if (positions->kind == POSENC_OFFSET)
-        n = p < 0 ? at_most(-p, tokens - t) : tokens - t;
+        n = p < 0 ? least(-p, tokens - t) : tokens - t;
     else
         while (t + n < tokens && posenc_is_whole(positions, b, t + n) &&
                posenc_position(positions, b, t + n) == p + n && (p >= 0 || p + n < 0))
@@ -94,7 +91,7 @@ SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum
         }
 }
 
-static enum posenc_status sinusoidal(const struct posenc_sinusoidal_args *args)
+enum posenc_status KERNEL(sinusoidal)(const struct posenc_sinusoidal_args *args)
 {
     switch (args->layout) {
     case POSENC_INTERLEAVED:
@@ -110,7 +107,7 @@ static enum posenc_status sinusoidal(const struct posenc_sinusoidal_args *args)
     return POSENC_OK;
 }
 
-static enum posenc_status sinusoidal_add(const struct posenc_sinusoidal_args *args)
+enum posenc_status KERNEL(sinusoidal_add)(const struct posenc_sinusoidal_args *args)
 {
     switch (args->layout) {
     case POSENC_INTERLEAVED:
@@ -178,7 +175,7 @@ static void rope_table_axis(const struct posenc_rope_table_args *args,
         }
 }
 
-static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
+enum posenc_status KERNEL(rope_table)(const struct posenc_rope_table_args *args)
 {
     const struct posenc_freqs_view *plan = &args->freqs->view;
     struct run run = { .freqs = args->freqs, .scale = plan->attention_factor };
@@ -206,5 +203,3 @@ static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
     }
     return POSENC_OK;
 }
-
-#endif

@@ -16,11 +16,10 @@
  * The f32 profiles differ in how they come to an f32 angle.  It is reduced by pi/2 in three f64
  * parts with fma (exact for angles below 2^50), evaluated in f64 and rounded once.
  */
-#ifndef POSENC_SINCOS_TMPL_H
-#define POSENC_SINCOS_TMPL_H
+#ifndef POSENC_KERNELS_SINCOS_H
+#define POSENC_KERNELS_SINCOS_H
 
-#include "impl/simd/simd.h"
-#include "common.h"
+#include "kernel.h"
 
 /* cos and sin of r, |r| <= pi/4 (1 + 2^-40): the Taylor series, coefficients 1/k! rounded to
  * f64.  The first term left out is below 2^-56 of the result. */

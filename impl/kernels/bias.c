@@ -11,36 +11,7 @@
  * of queries reads one short line of biases, filled once, at a moving start.  A window's biases
  * are fetched once for all batches.
  */
-#ifndef POSENC_BIAS_TMPL_H
-#define POSENC_BIAS_TMPL_H
-
-#include "impl/simd/simd.h"
-#include "storage.h"
-
-/* call(type, ...) with the type a constant. */
-#define WITH_TYPE(type, call, ...)                                                             \
-    switch (type) {                                                                            \
-    case POSENC_F32:                                                                           \
-        call(POSENC_F32, __VA_ARGS__);                                                         \
-        break;                                                                                 \
-    case POSENC_F16:                                                                           \
-        call(POSENC_F16, __VA_ARGS__);                                                         \
-        break;                                                                                 \
-    case POSENC_BF16:                                                                          \
-        call(POSENC_BF16, __VA_ARGS__);                                                        \
-        break;                                                                                 \
-    }
-
-static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/* n biases to out from key j on, onto scores where there are some. */
-SIMD_INLINE void put_bias(enum posenc_dtype type, bool add, const void *x, vf x_scale,
-                          void *out, int64_t j, vf bias, int64_t n)
-{
-    if (add)
-        bias = vf_fma(load_as(type, x, j, n), x_scale, bias);
-    store_as(type, out, j, bias, n);
-}
+#include "scores.h"
 
 /* Biases of keys whose positions less the query's are `ahead`.  Distances are below 2^24, exact
  * in f32.  0 - slope |d| with one fma is the product rounded once, and +0 at distance 0. */
@@ -93,21 +64,21 @@ SIMD_INLINE void alibi_rows(enum posenc_dtype type, bool add, bool causal,
                           row_at(&args->out, b, h, i));
 }
 
-static enum posenc_status alibi(const struct posenc_alibi_args *args)
+enum posenc_status KERNEL(alibi)(const struct posenc_alibi_args *args)
 {
     if (args->causal)
-        WITH_TYPE(args->out.dtype, alibi_rows, false, true, args)
+        FOR_TYPE(args->out.dtype, alibi_rows, false, true, args);
     else
-        WITH_TYPE(args->out.dtype, alibi_rows, false, false, args)
+        FOR_TYPE(args->out.dtype, alibi_rows, false, false, args);
     return POSENC_OK;
 }
 
-static enum posenc_status alibi_add(const struct posenc_alibi_args *args)
+enum posenc_status KERNEL(alibi_add)(const struct posenc_alibi_args *args)
 {
     if (args->causal)
-        WITH_TYPE(args->out.dtype, alibi_rows, true, true, args)
+        FOR_TYPE(args->out.dtype, alibi_rows, true, true, args);
     else
-        WITH_TYPE(args->out.dtype, alibi_rows, true, false, args)
+        FOR_TYPE(args->out.dtype, alibi_rows, true, false, args);
     return POSENC_OK;
 }
 
@@ -201,17 +172,17 @@ static void t5_line(const void *t5_args, int64_t head, int64_t first, int64_t n,
         fill(line, clamp(1 - first, n), n, table[0]);
 }
 
-static enum posenc_status t5_bias(const struct posenc_t5_args *args)
+enum posenc_status KERNEL(t5_bias)(const struct posenc_t5_args *args)
 {
-    WITH_TYPE(args->out.dtype, distance_tiles, false, t5_line, args, args->query_offset,
-              args->x_scale, &args->x, &args->out)
+    FOR_TYPE(args->out.dtype, distance_tiles, false, t5_line, args, args->query_offset,
+             args->x_scale, &args->x, &args->out);
     return POSENC_OK;
 }
 
-static enum posenc_status t5_bias_add(const struct posenc_t5_args *args)
+enum posenc_status KERNEL(t5_bias_add)(const struct posenc_t5_args *args)
 {
-    WITH_TYPE(args->out.dtype, distance_tiles, true, t5_line, args, args->query_offset,
-              args->x_scale, &args->x, &args->out)
+    FOR_TYPE(args->out.dtype, distance_tiles, true, t5_line, args, args->query_offset,
+             args->x_scale, &args->x, &args->out);
     return POSENC_OK;
 }
 
@@ -227,17 +198,17 @@ static void values_line(const void *distance_args, int64_t head, int64_t first, 
         line[k] = values[at - k];
 }
 
-static enum posenc_status distance_bias(const struct posenc_distance_args *args)
+enum posenc_status KERNEL(distance_bias)(const struct posenc_distance_args *args)
 {
-    WITH_TYPE(args->out.dtype, distance_tiles, false, values_line, args, args->query_offset,
-              args->x_scale, &args->x, &args->out)
+    FOR_TYPE(args->out.dtype, distance_tiles, false, values_line, args, args->query_offset,
+             args->x_scale, &args->x, &args->out);
     return POSENC_OK;
 }
 
-static enum posenc_status distance_bias_add(const struct posenc_distance_args *args)
+enum posenc_status KERNEL(distance_bias_add)(const struct posenc_distance_args *args)
 {
-    WITH_TYPE(args->out.dtype, distance_tiles, true, values_line, args, args->query_offset,
-              args->x_scale, &args->x, &args->out)
+    FOR_TYPE(args->out.dtype, distance_tiles, true, values_line, args, args->query_offset,
+             args->x_scale, &args->x, &args->out);
     return POSENC_OK;
 }
 
@@ -300,16 +271,14 @@ SIMD_INLINE void window_heads(enum posenc_dtype type, bool add,
     }
 }
 
-static enum posenc_status window_bias(const struct posenc_window_args *args)
+enum posenc_status KERNEL(window_bias)(const struct posenc_window_args *args)
 {
-    WITH_TYPE(args->out.dtype, window_heads, false, args)
+    FOR_TYPE(args->out.dtype, window_heads, false, args);
     return POSENC_OK;
 }
 
-static enum posenc_status window_bias_add(const struct posenc_window_args *args)
+enum posenc_status KERNEL(window_bias_add)(const struct posenc_window_args *args)
 {
-    WITH_TYPE(args->out.dtype, window_heads, true, args)
+    FOR_TYPE(args->out.dtype, window_heads, true, args);
     return POSENC_OK;
 }
-
-#endif

@@ -1,18 +1,21 @@
 /*
- * Runs: rows of consecutive magnitudes, whose cosines and sines (sincos.tmpl.h) are sent where
+ * Runs: rows of consecutive magnitudes, whose cosines and sines (sincos.h) are sent where
  * a sink says.  Negative positions are walked from the small end, rows in reverse, the sine's
  * sign flipped.
  *
- * A backend with an evaluator of its own (SLEEF) defines POSENC_SINCOS_F32(angles, scale, &cos,
- * &sin) for the f32 profiles and POSENC_SINCOS_REDUCED(r, q, scale, &cos, &sin), of r radians,
- * q quarter turns and a vector of scales, before it comes here.
+ * The build names the header of a backend with an evaluator of its own (SLEEF): POSENC_SINCOS.
+ * It defines POSENC_SINCOS_F32(angles, scale, &cos, &sin) for the f32 profiles and
+ * POSENC_SINCOS_REDUCED(r, q, scale, &cos, &sin), of r radians, q quarter turns and a vector of
+ * scales.
  */
-#ifndef POSENC_RUN_TMPL_H
-#define POSENC_RUN_TMPL_H
+#ifndef POSENC_KERNELS_RUN_H
+#define POSENC_KERNELS_RUN_H
 
-#include "sincos.tmpl.h"
+#include "sincos.h"
 
-#ifndef POSENC_SINCOS_F32
+#ifdef POSENC_SINCOS
+#include POSENC_SINCOS
+#else
 #define POSENC_SINCOS_F32 sincos_f32
 #endif
 
@@ -146,8 +149,6 @@ SIMD_INLINE void emit(const struct run *run, enum sink sink, enum how how, int64
     }
 }
 
-SIMD_INLINE int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* The scales of a row's pairs from i on, where each has its own. */
 SIMD_INLINE const double *scales_at(const struct run *run, int64_t row, int64_t i)
 {
@@ -173,7 +174,7 @@ SIMD_INLINE void run_elements(const struct run *run, enum sink sink, enum how ho
 #endif
                 POSENC_SINCOS_F32(angles_f32(run->freqs, (float)position, i, &phi), run->scale,
                                   &cosine, &sine);
-            emit(run, sink, how, row, i, at_most(vf_lanes(), run->pairs - i), cosine, sine);
+            emit(run, sink, how, row, i, least(vf_lanes(), run->pairs - i), cosine, sine);
         }
     }
     (void)exact;
@@ -228,11 +229,11 @@ SIMD_INLINE void block_strip(const struct run *run, enum sink sink, enum how how
     }
     while (row < end) {
         uint32_t position = run->first + (uint32_t)row;
-        int64_t group_end = at_most(end, row + POSENC_STEP - (int64_t)(position % POSENC_STEP));
+        int64_t group_end = least(end, row + POSENC_STEP - (int64_t)(position % POSENC_STEP));
         int64_t at = (int64_t)(position % POSENC_BLOCK / POSENC_STEP) * freqs->stride;
 
         for (int64_t i = from; i < to; i += vf_lanes()) {
-            int64_t n = at_most(vf_lanes(), to - i);
+            int64_t n = least(vf_lanes(), to - i);
             vf limit = vf_set1((float)(POSENC_SMALL * fabs(run->scale)));
             vd c, s;
             if (n < vf_lanes())
@@ -250,11 +251,11 @@ SIMD_INLINE void run_blocks(const struct run *run, enum sink sink, enum how how,
 {
     for (int64_t row = 0; row < run->count;) {
         int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_BLOCK);
-        int64_t end = at_most(run->count, row + POSENC_BLOCK - into);
+        int64_t end = least(run->count, row + POSENC_BLOCK - into);
 
         for (int64_t from = run->from; from < run->pairs; from += STRIP_PAIRS)
             block_strip(run, sink, how, scaled, row, end, from,
-                        at_most(from + STRIP_PAIRS, run->pairs));
+                        least(from + STRIP_PAIRS, run->pairs));
         row = end;
     }
 }
@@ -314,7 +315,7 @@ SIMD_INLINE void run_time(const struct run *run, enum sink sink, enum how how)
         } else {
             POSENC_SINCOS_F32(angles_f32(freqs, time, i, &phi), run->scale, &cosine, &sine);
         }
-        emit(run, sink, how, 0, i, at_most(vf_lanes(), run->pairs - i), cosine, sine);
+        emit(run, sink, how, 0, i, least(vf_lanes(), run->pairs - i), cosine, sine);
     }
 }
 
