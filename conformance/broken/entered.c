@@ -4,6 +4,7 @@
  */
 #include "mistake.h"
 
+#include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 
 #include <math.h>
@@ -12,72 +13,44 @@
 
 /* ---- What kernels have in common ---- */
 
+/* One to write: the first tensor that is an input, else x, else positions. */
+static const void *an_input(const struct signature *s, const union arguments *a)
+{
+    const void *other = NULL;
+    for (EACH_TENSOR(row, s)) {
+        const void *data = row_data(a, row);
+        if (row->role == ROLE_INPUT && row->form != FORM_POSITIONS && data)
+            return data;
+        if (row->role == ROLE_X || (row->form == FORM_POSITIONS && !other))
+            other = data;
+    }
+    return other;
+}
+
 static struct parts parts_of(enum posenc_kernel kernel, union arguments *a)
 {
-    switch (kernel_signature(kernel)) {
-    case SIGNATURE_sinusoidal:
-        return (struct parts){ .out = &a->sinusoidal.out,
-                               .x = owned(&a->sinusoidal.x),
-                               .positions = &a->sinusoidal.positions,
-                               .freqs = a->sinusoidal.freqs,
-                               .input = a->sinusoidal.x.data ? a->sinusoidal.x.data
-                                                             : a->sinusoidal.positions.data,
-                               .x_scale = a->sinusoidal.x_scale };
-    case SIGNATURE_learned:
-        return (struct parts){ .out = &a->learned.out,
-                               .x = owned(&a->learned.x),
-                               .positions = &a->learned.positions,
-                               .input = a->learned.table.data,
-                               .x_scale = a->learned.x_scale };
-    case SIGNATURE_learned_grad:
-        return (struct parts){ .out = &a->learned_grad.out,
-                               .x = owned(&a->learned_grad.x),
-                               .positions = &a->learned_grad.positions,
-                               .input = a->learned_grad.x.data };
-    case SIGNATURE_rope_table:
-        return (struct parts){ .out = &a->rope_table.cos,
-                               .second = &a->rope_table.sin,
-                               .positions = &a->rope_table.positions,
-                               .freqs = a->rope_table.freqs,
-                               .input = a->rope_table.positions.data };
-    case SIGNATURE_rope:
-        return (struct parts){ .out = &a->rope.out,
-                               .x = owned(&a->rope.x),
-                               .terms = { owned(&a->rope.cos), owned(&a->rope.sin) },
-                               .positions = &a->rope.positions,
-                               .input = a->rope.cos.data };
-    case SIGNATURE_alibi:
-        return (struct parts){ .out = &a->alibi.out,
-                               .x = owned(&a->alibi.x),
-                               .input = a->alibi.slopes,
-                               .x_scale = a->alibi.x_scale };
-    case SIGNATURE_t5:
-        return (struct parts){ .out = &a->t5.out,
-                               .x = owned(&a->t5.x),
-                               .input = a->t5.table.data,
-                               .x_scale = a->t5.x_scale };
-    case SIGNATURE_distance:
-        return (struct parts){ .out = &a->distance.out,
-                               .x = owned(&a->distance.x),
-                               .input = a->distance.values.data,
-                               .x_scale = a->distance.x_scale };
-    case SIGNATURE_window:
-        return (struct parts){ .out = &a->window.out,
-                               .x = owned(&a->window.x),
-                               .input = a->window.index,
-                               .x_scale = a->window.x_scale };
-    case SIGNATURE_relative:
-        return (struct parts){ .out = &a->relative.out,
-                               .x = owned(&a->relative.x),
-                               .terms = { owned(&a->relative.c2p), owned(&a->relative.p2c) },
-                               .input = a->relative.index,
-                               .x_scale = a->relative.x_scale };
-    case SIGNATURE_relative_sum:
-        return (struct parts){ .out = &a->relative_sum.out,
-                               .x = owned(&a->relative_sum.x),
-                               .input = a->relative_sum.x.data };
+    const struct signature *s = signature_of(kernel);
+    const size_t x_scale = signature_argument(s, MEMBER(x_scale));
+    struct parts parts = { .input = an_input(s, a) };
+    int n = 0;
+    for (EACH_TENSOR(row, s)) {
+        void *at = row_argument(a, row);
+        if (row->role == ROLE_X)
+            parts.x = at;
+        else if (row->role == ROLE_OUTPUT && parts.out)
+            parts.second = at;
+        else if (row->role == ROLE_OUTPUT)
+            parts.out = at;
+        else if (row->form == FORM_POSITIONS)
+            parts.positions = at;
+        else if (row->form == FORM_TENSOR && row->type != TYPE_F32)
+            parts.terms[n++] = at;
     }
-    return (struct parts){ NULL };
+    if (s->freqs)
+        memcpy(&parts.freqs, (const char *)a + s->freqs, sizeof parts.freqs);
+    if (x_scale)
+        memcpy(&parts.x_scale, (const char *)a + x_scale, sizeof parts.x_scale);
+    return parts;
 }
 
 float *row_at(const struct posenc_tensor *t, int64_t b, int64_t i1, int64_t i2)

@@ -168,14 +168,14 @@ bool kernel_adds_onto_x(enum posenc_kernel kernel)
 
 /* ---- Tensors of a call ---- */
 
-void *call_argument(struct call *call, const struct tensor_row *row)
+void *row_argument(union arguments *args, const struct tensor_row *row)
 {
-    return (char *)&call->args + row->offset;
+    return (char *)args + row->offset;
 }
 
-const void *call_data(const struct call *call, const struct tensor_row *row)
+const void *row_data(const union arguments *args, const struct tensor_row *row)
 {
-    const char *at = (const char *)&call->args + row->offset;
+    const char *at = (const char *)args + row->offset;
     if (row->form == FORM_TENSOR)
         return ((const struct posenc_tensor *)(const void *)at)->data;
     if (row->form == FORM_POSITIONS)
@@ -183,6 +183,16 @@ const void *call_data(const struct call *call, const struct tensor_row *row)
     const void *data;
     memcpy(&data, at, sizeof data);
     return data;
+}
+
+void *call_argument(struct call *call, const struct tensor_row *row)
+{
+    return row_argument(&call->args, row);
+}
+
+const void *call_data(const struct call *call, const struct tensor_row *row)
+{
+    return row_data(&call->args, row);
 }
 
 int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim)

@@ -81,7 +81,8 @@ struct signature {
     size_t size;
     struct tensor_row tensors[MOST_TENSORS]; /* in the order they are made; x after out */
     struct parameter parameters[MOST_PARAMETERS];
-    size_t freqs; /* the argument that is a plan; 0: none */
+    size_t freqs;    /* the argument that is a plan; 0: none */
+    size_t computed; /* one that `finish` computes, 64 bits; 0: none */
 
     /* What a channel, and twice a pair, counts: members of struct problem; 0: none. */
     size_t channels, turning;
@@ -127,8 +128,10 @@ int tensor_dims(const struct tensor_row *row);
 /* Elements of all its dimensions. */
 int64_t tensor_elements(const struct problem *problem, const struct tensor_row *row);
 
-/* Where a call has it: `void *` to the tensor, the positions or the pointer; its first element,
- * NULL where there is none. */
+/* Where arguments have it: the tensor, the positions or the pointer; its first element, NULL
+ * where there is none.  The same of a call. */
+void *row_argument(union arguments *args, const struct tensor_row *row);
+const void *row_data(const union arguments *args, const struct tensor_row *row);
 void *call_argument(struct call *call, const struct tensor_row *row);
 const void *call_data(const struct call *call, const struct tensor_row *row);
 /* Which dimension of the call's tensor that is; -1: it has none, or does without it. */

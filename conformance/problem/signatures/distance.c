@@ -65,6 +65,7 @@ const struct signature signature_distance = {
                  { TABLE(distance, values), .dims = { DIM_HEAD, DIM_COLUMN },
                    .moved = values_moved } },
     .parameters = { PARAMETER(distance, query_offset), PARAMETER(distance, x_scale) },
+    .computed = ARGUMENT(distance, first),
     .columns = columns,
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },

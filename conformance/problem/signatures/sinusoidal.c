@@ -23,6 +23,7 @@ static void footprint(struct problem *p, size_t bytes)
 static void draw_axes(struct draws *d, struct problem *p)
 {
     const int64_t axes = draw(d, 1, 3);
+    p->freqs.dim = 0;
     for (int64_t a = 0; a < axes; a++) {
         p->freqs.mrope_section[a] = draw(d, 1, 9);
         p->freqs.dim += 2 * p->freqs.mrope_section[a];
