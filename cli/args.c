@@ -28,7 +28,7 @@ struct option_spec {
     double least, most; /* INTEGER, REAL; least > most: any finite number */
     bool open;          /* REAL: least itself is refused */
     const char *const *names;
-    unsigned scalings; /* families that use it; 0: it is no parameter of a scaling */
+    bool scaled; /* a parameter of families of scaling */
 };
 
 #define SELECT    (FOR_VERIFY | FOR_BENCH | FOR_REPORT)
@@ -38,18 +38,17 @@ struct option_spec {
 #define NO_DIM    (PICTURE_ALIBI | PICTURE_T5 | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN)
 #define MODEL_PLOTS                                                                            \
     (PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5)
-#define FAMILY(name)  (1u << POSENC_SCALING_##name)
 #define AT(member)    offsetof(struct cli, member)
 #define LAST_POSITION 2147483647.0
 
 #define OPTION(name, kind, commands, member, argument, help)                                   \
-    { name, kind, commands, AT(member), argument, help, 0, 0, false, NULL, 0 },
+    { name, kind, commands, AT(member), argument, help, 0, 0, false, NULL, false },
 #define NUMBER(name, kind, commands, member, argument, help, least, most, open)                \
-    { name, kind, commands, AT(member), argument, help, least, most, open, NULL, 0 },
+    { name, kind, commands, AT(member), argument, help, least, most, open, NULL, false },
 #define CHOOSE(name, commands, member, help, names)                                            \
-    { name, CHOICE, commands, AT(member), "NAME", help, 0, 0, false, names, 0 },
-#define SCALED(name, kind, member, argument, help, least, most, open, names, families)         \
-    { name, kind, SCALINGS, AT(member), argument, help, least, most, open, names, families },
+    { name, CHOICE, commands, AT(member), "NAME", help, 0, 0, false, names, false },
+#define SCALED(name, kind, member, argument, help, least, most, open, names)                   \
+    { name, kind, SCALINGS, AT(member), argument, help, least, most, open, names, true },
 
 static const struct option_spec specs[] = {
 #include "options.def"
@@ -137,13 +136,27 @@ static void list_kinds(unsigned bits, char *text, size_t size)
     }
 }
 
-/* "llama3, yarn": families of scaling. */
-static void list_scalings(unsigned bits, char *text, size_t size)
+/* Whether an option is a parameter of a family of scaling, by its name: --short-factors is the array
+ * short_factor. */
+static bool counts_for(const struct option_spec *spec, enum posenc_scaling scaling)
+{
+    char parameter[64];
+    size_t length = 0;
+    for (; spec->name[length] != '\0' && length < sizeof parameter - 1; length++) {
+        parameter[length] = spec->name[length] == '-' ? '_' : spec->name[length];
+    }
+    bool array = length > 0 && parameter[length - 1] == 's' &&
+                 scaling_takes(scaling, parameter, length - 1);
+    return array || scaling_takes(scaling, parameter, length);
+}
+
+/* "llama3, yarn": families of scaling that have the parameter. */
+static void list_scalings(const struct option_spec *spec, char *text, size_t size)
 {
     size_t at = 0;
     text[0] = '\0';
     for (int i = 0; scaling_names[i] != NULL && at < size; i++) {
-        if (bits >> i & 1u) {
+        if (counts_for(spec, (enum posenc_scaling)i)) {
             at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
                                    scaling_names[i]);
         }
@@ -167,11 +180,10 @@ int cli_refuse_foreign(const struct cli *cli, unsigned kind)
 int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling)
 {
     for (size_t i = 0; i < N_SPECS; i++) {
-        if (is_given(cli, &specs[i]) && specs[i].scalings != 0 &&
-            !(specs[i].scalings >> scaling & 1u)) {
-            char what[64], names[128];
+        if (is_given(cli, &specs[i]) && specs[i].scaled && !counts_for(&specs[i], scaling)) {
+            char what[64], names[256];
             snprintf(what, sizeof what, "--%s", specs[i].name);
-            list_scalings(specs[i].scalings, names, sizeof names);
+            list_scalings(&specs[i], names, sizeof names);
             return cli_refuse(cli, what, NULL, "has no effect here: it needs --scaling %s",
                               names);
         }
@@ -435,10 +447,10 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
 /* What it is for, what it means, what it can be. */
 static void print_option_help(const struct option_spec *spec, const struct command *command)
 {
-    char names[128];
-    if (spec->scalings != 0) {
-        list_scalings(spec->scalings, names, sizeof names);
-        printf("%s: ", spec->scalings == ~FAMILY(NONE) ? "every scaling" : names);
+    char names[256];
+    if (spec->scaled) {
+        list_scalings(spec, names, sizeof names);
+        printf("%s: ", names);
     }
     fputs(spec->help, stdout);
     for (int i = 0; spec->names != NULL && spec->names[i] != NULL; i++) {

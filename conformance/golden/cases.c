@@ -45,12 +45,10 @@ void fill_cases(struct vectors *vectors)
 
 bool profile_applies(const struct posenc_freqs_spec *spec)
 {
-    const bool plain = spec->scaling == POSENC_SCALING_NONE;
     const bool restarts = spec->mrope_layout == POSENC_MROPE_RESTARTED;
-    if (spec->profile == POSENC_GGML_F32)
-        return spec->scaling != POSENC_SCALING_PROPORTIONAL &&
-               spec->convention == POSENC_EXPONENT && !restarts;
-    return spec->profile != POSENC_TORCH_EXP_F32 || plain;
+    if (spec->profile == POSENC_GGML_F32 && (spec->convention != POSENC_EXPONENT || restarts))
+        return false;
+    return scaling_in_profile(spec->scaling, spec->profile);
 }
 
 static bool same_spec(const struct posenc_freqs_spec *a, const struct posenc_freqs_spec *b)

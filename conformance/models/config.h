@@ -100,8 +100,8 @@ struct rope {
     const json_t *object; /* NULL: there is none */
     const char *name;     /* "rope_scaling", "rope_parameters" */
 };
-/* Whether its rule is the one that counts pairs of the whole head. */
-bool rope_is_proportional(const struct rope *rope);
+/* Whether a parameter counts for its rule. */
+bool rope_takes(const struct rope *rope, const char *parameter);
 /* Fills part->freqs, which has rope_theta and dim already, with the rule and its parameters. */
 int config_scaling(const struct fields *f, const struct rope *rope, struct part *part,
                    struct model *model);

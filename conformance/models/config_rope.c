@@ -90,7 +90,7 @@ static int read_share(const struct fields *f, const struct rope *rope, struct pa
     if (rope_number(f, rope, "partial_rotary_factor",
                     NAMES("partial_rotary_factor", "rotary_pct"), 0.0, 1.0, &share))
         return -1;
-    if (rope_is_proportional(rope)) {
+    if (rope_takes(rope, "partial_rotary_factor")) {
         p->freqs.partial_rotary_factor = share;
         p->rotary_dim = p->head_dim;
     } else if (!dim)

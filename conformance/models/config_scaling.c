@@ -12,40 +12,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a member counts. */
-enum member_of {
-    DEFAULT = 1,
-    LINEAR = 2,
-    DYNAMIC = 4,
-    YARN = 8,
-    LONGROPE = 16,
-    LLAMA3 = 32,
-    PROPORTIONAL = 64,
-    ANY = 127,
-    NOWHERE = 0 /* known, and of no effect on a rotation */
-};
-
-static const struct rule {
+/* Names of a rule besides those of the list of families. */
+static const struct alias {
     const char *name;
-    enum member_of bit;
     enum posenc_scaling scaling;
-} rules[] = {
-    { "default", DEFAULT, POSENC_SCALING_NONE },
-    { "linear", LINEAR, POSENC_SCALING_LINEAR },
-    { "dynamic", DYNAMIC, POSENC_SCALING_DYNAMIC },
-    { "yarn", YARN, POSENC_SCALING_YARN },
-    { "longrope", LONGROPE, POSENC_SCALING_LONGROPE },
-    { "su", LONGROPE, POSENC_SCALING_LONGROPE }, /* longrope in its first release */
-    { "llama3", LLAMA3, POSENC_SCALING_LLAMA3 },
-    { "proportional", PROPORTIONAL, POSENC_SCALING_PROPORTIONAL },
-    { "mrope", DEFAULT, POSENC_SCALING_NONE }, /* default, of positions with three axes */
+} aliases[] = {
+    { "su", POSENC_SCALING_LONGROPE }, /* longrope in its first release */
+    { "mrope", POSENC_SCALING_NONE },  /* default, of positions with three axes */
 };
-enum { N_RULES = sizeof rules / sizeof *rules };
-#define KNOWN_RULES "default, linear, dynamic, yarn, longrope (su), llama3, proportional, mrope"
+enum { N_ALIASES = sizeof aliases / sizeof *aliases };
 
+struct rule {
+    const char *name; /* NULL: none is said */
+    enum posenc_scaling scaling;
+};
+
+/* Members of the object: those that count with any rule, with the rules whose family has a parameter of
+ * that name, and nowhere, because they change no rotation. */
 static const struct member {
     const char *name;
-    int where; /* bits of member_of */
+    enum { ANY, BY_RULE, NOWHERE } counts;
 } members[] = {
     { "rope_type", ANY },
     { "type", ANY },
@@ -53,22 +39,27 @@ static const struct member {
     { "partial_rotary_factor", ANY },
     { "mrope_section", ANY },
     { "mrope_interleaved", ANY },
-    { "factor", ANY & ~DEFAULT },
-    { "original_max_position_embeddings", YARN | LONGROPE | LLAMA3 },
-    { "attention_factor", YARN | LONGROPE },
-    { "beta_fast", YARN },
-    { "beta_slow", YARN },
-    { "truncate", YARN },
-    { "mscale", YARN },
-    { "mscale_all_dim", YARN },
-    { "short_factor", LONGROPE },
-    { "long_factor", LONGROPE },
-    { "low_freq_factor", LLAMA3 },
-    { "high_freq_factor", LLAMA3 },
+    { "factor", BY_RULE },
+    { "original_max_position_embeddings", BY_RULE },
+    { "attention_factor", BY_RULE },
+    { "beta_fast", BY_RULE },
+    { "beta_slow", BY_RULE },
+    { "truncate", BY_RULE },
+    { "mscale", BY_RULE },
+    { "mscale_all_dim", BY_RULE },
+    { "short_factor", BY_RULE },
+    { "long_factor", BY_RULE },
+    { "low_freq_factor", BY_RULE },
+    { "high_freq_factor", BY_RULE },
     { "finetuned", NOWHERE },
     { "llama_4_scaling_beta", NOWHERE }, /* scales queries by their position */
 };
 enum { N_MEMBERS = sizeof members / sizeof *members };
+
+static bool takes(const struct rule *rule, const char *parameter)
+{
+    return scaling_takes(rule->scaling, parameter, strlen(parameter));
+}
 
 static const json_t *member(const struct rope *rope, const char *name)
 {
@@ -78,52 +69,77 @@ static const json_t *member(const struct rope *rope, const char *name)
 
 /* ---- the rule ---- */
 
-static const struct rule *rule_named(const char *name)
+static bool find_named(const char *name, struct rule *rule)
 {
-    for (int i = 0; name && i < N_RULES; i++)
-        if (strcmp(rules[i].name, name) == 0)
-            return &rules[i];
-    return NULL;
+    for (int i = 0; scaling_names[i]; i++) {
+        const char *type = scaling_rope_type((enum posenc_scaling)i);
+        if (type && strcmp(type, name) == 0) {
+            *rule = (struct rule){ type, (enum posenc_scaling)i };
+            return true;
+        }
+    }
+    for (int i = 0; i < N_ALIASES; i++)
+        if (strcmp(aliases[i].name, name) == 0) {
+            *rule = (struct rule){ aliases[i].name, aliases[i].scaling };
+            return true;
+        }
+    return false;
+}
+
+/* "default, linear, ...": what may be said. */
+static const char *known_rules(char text[256])
+{
+    size_t at = 0;
+    for (int i = 0; scaling_names[i] && at < 256; i++) {
+        const char *type = scaling_rope_type((enum posenc_scaling)i);
+        if (type)
+            at += (size_t)snprintf(text + at, 256 - at, "%s%s", i ? ", " : "", type);
+    }
+    for (int i = 0; i < N_ALIASES && at < 256; i++)
+        at += (size_t)snprintf(text + at, 256 - at, ", %s", aliases[i].name);
+    return text;
 }
 
 /* Under either spelling; without one, an object that scales nothing is the default. */
-static int find_rule(const struct fields *f, const struct rope *rope, const struct rule **rule)
+static int find_rule(const struct fields *f, const struct rope *rope, struct rule *rule)
 {
     static const char *const spellings[] = { "rope_type", "type" };
-    *rule = NULL;
+    char known[256];
+    *rule = (struct rule){ NULL, POSENC_SCALING_NONE };
     for (int i = 0; i < 2; i++) {
         const json_t *j = member(rope, spellings[i]);
         const char *name = json_string_value(j);
+        struct rule this;
         if (!j)
             continue;
         if (!name)
-            return refuse(f, "%s of %s is no text; known: " KNOWN_RULES, spellings[i],
-                          rope->name);
-        const struct rule *this = rule_named(name);
-        if (!this)
-            return refuse(f, "%s '%.60s' of %s is unknown; known: " KNOWN_RULES, spellings[i],
-                          name, rope->name);
-        if (*rule && (*rule)->bit != this->bit)
+            return refuse(f, "%s of %s is no text; known: %s", spellings[i], rope->name,
+                          known_rules(known));
+        if (!find_named(name, &this))
+            return refuse(f, "%s '%.60s' of %s is unknown; known: %s", spellings[i], name,
+                          rope->name, known_rules(known));
+        if (rule->name && rule->scaling != this.scaling)
             return refuse(f, "%s has rope_type '%s' and type '%s': they must agree", rope->name,
-                          (*rule)->name, this->name);
-        if (!*rule || strcmp(this->name, "mrope") == 0)
+                          rule->name, this.name);
+        if (!rule->name || strcmp(this.name, "mrope") == 0)
             *rule = this;
     }
-    if (*rule)
+    if (rule->name)
         return 0;
-    *rule = &rules[0];
+    rule->name = scaling_rope_type(POSENC_SCALING_NONE);
     for (int i = 0; i < N_MEMBERS; i++)
-        if (members[i].where != ANY && member(rope, members[i].name))
-            return refuse(f, "%s has no rope_type; known: " KNOWN_RULES, rope->name);
+        if (members[i].counts != ANY && member(rope, members[i].name))
+            return refuse(f, "%s has no rope_type; known: %s", rope->name, known_rules(known));
     return 0;
 }
 
-bool rope_is_proportional(const struct rope *rope)
+bool rope_takes(const struct rope *rope, const char *parameter)
 {
     const char *type = json_string_value(member(rope, "rope_type"));
+    struct rule rule;
     if (!type)
         type = json_string_value(member(rope, "type"));
-    return type && strcmp(type, "proportional") == 0;
+    return type && find_named(type, &rule) && takes(&rule, parameter);
 }
 
 static int check_members(const struct fields *f, const struct rope *rope,
@@ -136,7 +152,9 @@ static int check_members(const struct fields *f, const struct rope *rope,
         int i = 0;
         while (i < N_MEMBERS && strcmp(members[i].name, name) != 0)
             i++;
-        if (json_is_null(value) || (i < N_MEMBERS && (members[i].where & (int)rule->bit)))
+        if (json_is_null(value) ||
+            (i < N_MEMBERS &&
+             (members[i].counts == ANY || (members[i].counts == BY_RULE && takes(rule, name)))))
             continue;
         if (i == N_MEMBERS)
             return refuse(f,
@@ -181,7 +199,8 @@ static int read_original(const struct fields *f, const struct rope *rope, double
     return 0;
 }
 
-static int read_yarn(const struct fields *f, const struct rope *rope, struct part *p)
+static int read_yarn(const struct fields *f, const struct rope *rope, const struct rule *rule,
+                     struct part *p)
 {
     struct posenc_freqs_spec *spec = &p->freqs;
     double length = (double)p->length, original;
@@ -192,10 +211,10 @@ static int read_yarn(const struct fields *f, const struct rope *rope, struct par
     bool stated = spec->factor > 0.0;
     if (!stated && original <= 0.0)
         return refuse(f,
-                      "factor is missing: %s of type yarn needs it, or "
+                      "factor is missing: %s of type %s needs it, or "
                       "original_max_position_embeddings, to divide max_position_embeddings "
                       "by",
-                      rope->name);
+                      rope->name, rule->name);
     spec->original_max_position_embeddings = original > 0.0 ? original : length;
     if (!stated)
         spec->factor = fmax(1.0, length / original);
@@ -218,17 +237,29 @@ static int read_yarn(const struct fields *f, const struct rope *rope, struct par
                : 0;
 }
 
-static int read_llama3(const struct fields *f, const struct rope *rope, const struct rule *rule,
-                       struct posenc_freqs_spec *spec)
+/* Rules of plain numbers. */
+static int read_numbers(const struct fields *f, const struct rope *rope,
+                        const struct rule *rule, struct posenc_freqs_spec *spec)
 {
-    return needed(f, rope, rule, "factor", 1.0, 1e6, &spec->factor) ||
-                   needed(f, rope, rule, "original_max_position_embeddings", 1.0, 1e9,
-                          &spec->original_max_position_embeddings) ||
-                   needed(f, rope, rule, "low_freq_factor", 1e-6, 1e6,
-                          &spec->low_freq_factor) ||
-                   needed(f, rope, rule, "high_freq_factor", 1e-6, 1e6, &spec->high_freq_factor)
-               ? -1
-               : 0;
+    const struct {
+        const char *name;
+        double least, most, *value;
+    } numbers[] = {
+        { "factor", 1.0, 1e6, &spec->factor },
+        { "original_max_position_embeddings", 1.0, 1e9,
+          &spec->original_max_position_embeddings },
+        { "low_freq_factor", 1e-6, 1e6, &spec->low_freq_factor },
+        { "high_freq_factor", 1e-6, 1e6, &spec->high_freq_factor },
+    };
+    /* A share of the pairs that turn may go without a factor. */
+    if (takes(rule, "partial_rotary_factor"))
+        return optional(f, rope, "factor", 1.0, 1e6, &spec->factor);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (takes(rule, numbers[i].name) &&
+            needed(f, rope, rule, numbers[i].name, numbers[i].least, numbers[i].most,
+                   numbers[i].value))
+            return -1;
+    return 0;
 }
 
 /* An array of longrope: a factor for each pair. */
@@ -350,29 +381,17 @@ static int read_axes(const struct fields *f, const struct rope *rope, const stru
 int config_scaling(const struct fields *f, const struct rope *rope, struct part *p,
                    struct model *m)
 {
-    const struct rule *rule;
+    struct rule rule;
     struct posenc_freqs_spec *spec = &p->freqs;
-    if (find_rule(f, rope, &rule) || check_members(f, rope, rule) ||
-        read_axes(f, rope, rule, p))
+    if (find_rule(f, rope, &rule) || check_members(f, rope, &rule) ||
+        read_axes(f, rope, &rule, p))
         return -1;
-    spec->scaling = rule->scaling;
-    switch (spec->scaling) {
-    case POSENC_SCALING_DYNAMIC:
-        spec->max_position_embeddings = (double)p->length;
-        return needed(f, rope, rule, "factor", 1.0, 1e6, &spec->factor);
-    case POSENC_SCALING_LINEAR:
-        return needed(f, rope, rule, "factor", 1.0, 1e6, &spec->factor);
-    case POSENC_SCALING_YARN:
-        return read_yarn(f, rope, p);
-    case POSENC_SCALING_LLAMA3:
-        return read_llama3(f, rope, rule, spec);
-    case POSENC_SCALING_LONGROPE:
+    spec->scaling = rule.scaling;
+    if (takes(&rule, "short_factor"))
         return read_longrope(f, rope, p, m);
-    case POSENC_SCALING_PROPORTIONAL:
-        return optional(f, rope, "factor", 1.0, 1e6, &spec->factor);
-    case POSENC_SCALING_NTK: /* no rule of that library */
-    case POSENC_SCALING_NONE:
-        break;
-    }
-    return 0;
+    if (takes(&rule, "beta_fast"))
+        return read_yarn(f, rope, &rule, p);
+    if (takes(&rule, "max_position_embeddings"))
+        spec->max_position_embeddings = (double)p->length;
+    return read_numbers(f, rope, &rule, spec);
 }

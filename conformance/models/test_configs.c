@@ -302,8 +302,8 @@ static const struct {
       "max_target_positions is missing" },
     /* rules */
     { ROPE("\"rope_type\": \"ntk-by-parts\", \"factor\": 2"),
-      "rope_type 'ntk-by-parts' of rope_scaling is unknown; known: default, linear, dynamic, "
-      "yarn, longrope (su), llama3, proportional, mrope" },
+      "rope_type 'ntk-by-parts' of rope_scaling is unknown; known: default, linear, llama3, "
+      "yarn, dynamic, longrope, proportional, " },
     { ROPE("\"type\": \"dynamic-yarn\", \"factor\": 2"), "type 'dynamic-yarn'" },
     { ROPE("\"factor\": 2"), "rope_scaling has no rope_type; known: default" },
     { ROPE("\"rope_type\": 3, \"factor\": 2"), "rope_type of rope_scaling is no text" },

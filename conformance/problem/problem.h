@@ -7,6 +7,8 @@
 #ifndef POSENC_PROBLEM_H
 #define POSENC_PROBLEM_H
 
+#include "scalings.h"
+
 #include "storage.h"
 #include "subject.h"
 
@@ -20,7 +22,7 @@ const char *kernel_stage(enum posenc_kernel kernel);           /* "table" or "ap
 
 /* What people call the members of the library's enums, in their order; NULL at the end. */
 extern const char *const profile_names[], *const convention_names[];
-extern const char *const scaling_names[], *const layout_names[], *const mrope_layout_names[];
+extern const char *const layout_names[], *const mrope_layout_names[];
 extern const char *const dtype_names[], *const relative_names[];
 
 /* Where inputs come from: see inputs.c.  The others are those of the published tests of ONNX

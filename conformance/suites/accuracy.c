@@ -84,14 +84,12 @@ static struct posenc_freqs_spec scan_spec(int i, enum posenc_profile profile)
     return s;
 }
 
-/* torch_exp_f32 knows no scaling, ggml_f32 neither a proportional one nor the endpoint. */
+/* ggml_f32 has no endpoint. */
 static bool has_spec(int i, enum posenc_profile profile)
 {
     const struct posenc_freqs_spec s = scan_spec(i, profile);
-    return profile == POSENC_TORCH_EXP_F32 ? s.scaling == POSENC_SCALING_NONE
-           : profile == POSENC_GGML_F32
-               ? s.scaling != POSENC_SCALING_PROPORTIONAL && s.convention == POSENC_EXPONENT
-               : true;
+    return scaling_in_profile(s.scaling, profile) &&
+           (profile != POSENC_GGML_F32 || s.convention == POSENC_EXPONENT);
 }
 
 static bool table_kernel(enum posenc_kernel kernel)

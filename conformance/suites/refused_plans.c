@@ -174,8 +174,27 @@ static void check_plan(struct tally *t, const struct plan_mistake *m, bool secti
     posenc_freqs_destroy(freqs);
 }
 
+/* Each family is made in the profiles that the list says it has, and in no other. */
+static void check_profiles(struct tally *t)
+{
+    double factors[PLAN_PAIRS];
+    for (int i = 0; i < PLAN_PAIRS; i++)
+        factors[i] = 1.0;
+    for (int scaling = 0; scaling_names[scaling]; scaling++)
+        for (int profile = 0; profile_names[profile]; profile++) {
+            struct posenc_freqs_spec spec = valid_spec((enum posenc_scaling)scaling, factors);
+            struct posenc_freqs *freqs = NULL;
+            spec.profile = (enum posenc_profile)profile;
+            const bool made = posenc_freqs_create(&spec, &freqs, NULL) == POSENC_OK;
+            require(t, made == scaling_in_profile(spec.scaling, spec.profile), "%s in %s is %s",
+                    scaling_names[scaling], profile_names[profile], made ? "made" : "refused");
+            posenc_freqs_destroy(freqs);
+        }
+}
+
 void check_plans(struct tally *t)
 {
+    check_profiles(t);
     for (size_t i = 0; i < sizeof of_plans / sizeof of_plans[0]; i++)
         check_plan(t, &of_plans[i], false);
     for (size_t i = 0; i < sizeof of_sections / sizeof of_sections[0]; i++)

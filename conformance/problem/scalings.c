@@ -1,0 +1,45 @@
+/*
+ * The list of scaling families.
+ */
+#include "scalings.h"
+#include "problem.h"
+
+#include <string.h>
+
+const char *const scaling_names[] = {
+#define SCALING(name, profiles, rope_type, parameters) #name,
+#include "scalings.def"
+    NULL
+};
+
+static const struct listed {
+    const char *profiles, *rope_type, *parameters;
+} listed[] = {
+#define SCALING(name, profiles, rope_type, parameters) { profiles, rope_type, parameters },
+#include "scalings.def"
+};
+
+/* Whether a word is one of those in a text. */
+static bool among(const char *words, const char *word, size_t length)
+{
+    for (; *words; words += strspn(words, " ")) {
+        const size_t next = strcspn(words, " ");
+        if (next == length && strncmp(words, word, length) == 0)
+            return true;
+        words += next;
+    }
+    return false;
+}
+
+const char *scaling_rope_type(enum posenc_scaling scaling) { return listed[scaling].rope_type; }
+
+bool scaling_takes(enum posenc_scaling scaling, const char *parameter, size_t length)
+{
+    return among(listed[scaling].parameters, parameter, length);
+}
+
+bool scaling_in_profile(enum posenc_scaling scaling, enum posenc_profile profile)
+{
+    const char *name = profile_names[profile];
+    return profile == POSENC_EXACT || among(listed[scaling].profiles, name, strlen(name));
+}
