@@ -14,9 +14,18 @@ struct bench_case {
     struct problem problem;
 };
 
+/* What became of a backend on a case; the later the worse. */
+enum bench_outcome {
+    BENCH_TIMED,
+    BENCH_LACKS_IT, /* the backend has no such kernel */
+    BENCH_REFUSED,  /* the shape, or the backend on this CPU */
+    BENCH_WRONG,    /* it, or the scalar it is compared with, failed its check */
+};
+
 struct bench_result {
     const struct bench_case *bench_case;
     const struct posenc_backend *backend;
+    enum bench_outcome outcome;
     const char *refused; /* why there is no number (failed its check, not provided); else NULL.
                             Lives as long as the call of the sink */
     int threads, rounds;

@@ -112,7 +112,7 @@ static bool full_check(const struct check *check, const struct posenc_backend *b
     }
     bool family = strcmp(backend->family, check->scalar->family) == 0;
     return is_right(&c, check->call,
-                    family ? "; scalar is of its family: the same bits are wanted"
+                    family ? "; wanted is what scalar, of its family, has"
                            : "; wanted is what scalar has",
                     reason, size);
 }

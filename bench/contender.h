@@ -48,10 +48,11 @@ struct contender {
     const struct field *field;
     const struct posenc_backend *backend; /* or */
     const struct roof_variant *roof;
-    enum posenc_status status; /* of the last call */
-    char refused[REASON_SIZE]; /* why it is not timed; empty: it is */
-    double seconds;            /* of one call, for planning */
-    int64_t iterations;        /* calls in a sample */
+    enum posenc_status status;  /* of the last call */
+    enum bench_outcome outcome; /* whether it is timed */
+    char refused[REASON_SIZE];  /* and why not */
+    double seconds;             /* of one call, for planning */
+    int64_t iterations;         /* calls in a sample */
     size_t rounds;
 };
 struct contender contender_of_backend(const struct field *field,

@@ -100,11 +100,19 @@ static double *samples_of(const struct race *race, const struct contender *c)
     return race->samples + (size_t)(c - race->contenders) * race->rounds;
 }
 
-static void refuse_all(struct race *race, const char *reason)
+static bool is_timed(const struct contender *c) { return c->outcome == BENCH_TIMED; }
+
+static void refuse(struct contender *c, enum bench_outcome outcome, const char *reason)
+{
+    c->outcome = outcome;
+    snprintf(c->refused, REASON_SIZE, "%s", reason);
+}
+
+static void refuse_all(struct race *race, enum bench_outcome outcome, const char *reason)
 {
     for (size_t i = 0; i < race->n_backends; i++)
-        if (race->contenders[i].refused[0] == '\0')
-            snprintf(race->contenders[i].refused, REASON_SIZE, "%s", reason);
+        if (is_timed(&race->contenders[i]))
+            refuse(&race->contenders[i], outcome, reason);
 }
 
 /* One call from pristine inputs, timed roughly. */
@@ -116,7 +124,8 @@ static bool try_once(struct race *race, struct contender *c)
     c->seconds = now() - begin;
     if (c->status == POSENC_OK)
         return true;
-    snprintf(c->refused, REASON_SIZE, "%s", posenc_status_string(c->status));
+    refuse(c, c->status == POSENC_ERR_NOT_PROVIDED ? BENCH_LACKS_IT : BENCH_REFUSED,
+           posenc_status_string(c->status));
     return false;
 }
 
@@ -128,21 +137,22 @@ static void check_everybody(struct race *race)
     struct contender reference = contender_of_backend(&race->field, scalar);
     char reason[REASON_SIZE];
     if (check == NULL || scalar == NULL) {
-        refuse_all(race,
+        refuse_all(race, BENCH_REFUSED,
                    check == NULL ? "no memory for the check" : "no scalar to compare with");
     } else if (!try_once(race, &reference)) {
         snprintf(reason, sizeof(reason), "no reference: scalar: %.220s", reference.refused);
-        refuse_all(race, reason);
+        refuse_all(race, BENCH_REFUSED, reason);
     } else if (!check_reference(check, scalar, reference.refused, REASON_SIZE)) {
         snprintf(reason, sizeof(reason), "no reference: scalar is %.220s", reference.refused);
-        refuse_all(race, reason);
+        refuse_all(race, BENCH_WRONG, reason);
     } else {
         for (size_t i = 0; i < race->n_backends; i++) {
             struct contender *c = &race->contenders[i];
             if (stopped(race->session))
                 break;
-            if (c->refused[0] == '\0' && try_once(race, c))
-                (void)check_output(check, c->backend, c->refused, REASON_SIZE);
+            if (is_timed(c) && try_once(race, c) &&
+                !check_output(check, c->backend, c->refused, REASON_SIZE))
+                c->outcome = BENCH_WRONG;
         }
     }
     check_destroy(check);
@@ -156,11 +166,11 @@ static void enter_backends(struct race *race, const struct posenc_backend *const
         *c = contender_of_backend(&race->field, backends[i]);
         const char *obstacle = posenc_backend_obstacle(backends[i]);
         if (obstacle != NULL)
-            snprintf(c->refused, REASON_SIZE, "%s", obstacle);
+            refuse(c, BENCH_REFUSED, obstacle);
         else if (!posenc_provides(backends[i], kernel))
-            snprintf(c->refused, REASON_SIZE, "not provided");
+            refuse(c, BENCH_LACKS_IT, "not provided");
         else if (race->bench_case->problem.dtype != POSENC_F32 && !backends[i]->f16_bf16)
-            snprintf(c->refused, REASON_SIZE, "takes f32 alone");
+            refuse(c, BENCH_REFUSED, "takes f32 alone");
     }
 }
 
@@ -170,7 +180,7 @@ static void enter_yardsticks(struct race *race)
     race->twin = NULL;
     for (size_t i = 0; i < race->n_backends; i++) {
         struct contender *c = &race->contenders[i];
-        if (c->refused[0] == '\0' && (race->twin == NULL || c->seconds < race->twin->seconds))
+        if (is_timed(c) && (race->twin == NULL || c->seconds < race->twin->seconds))
             race->twin = c;
     }
     if (race->twin == NULL)
@@ -228,7 +238,7 @@ static bool calibrate(struct race *race)
         struct contender *c = &race->contenders[i];
         if (stopped(race->session))
             return false;
-        if (c->refused[0] != '\0')
+        if (!is_timed(c))
             continue;
         if (c->seconds > SLOW_S) /* timed by the check */
             c->iterations = 1;
@@ -250,7 +260,7 @@ static void plan_rounds(struct race *race, double share)
     for (size_t i = 0; i < race->n; i++) {
         struct contender *c = &race->contenders[i];
         double s = sample_seconds(c);
-        if (c->refused[0] != '\0')
+        if (!is_timed(c))
             continue;
         c->rounds = race->session->most_rounds;
         if (s > SLOW_S) {
@@ -285,7 +295,7 @@ static bool run_rounds(struct race *race)
         for (size_t i = 0; i < race->n; i++) {
             struct contender *c = &race->contenders[i];
             samples_of(race, c)[r] = (double)NAN;
-            if (c->refused[0] == '\0' && takes_part(r, c->rounds, race->rounds))
+            if (is_timed(c) && takes_part(r, c->rounds, race->rounds))
                 line[m++] = sample_for(c);
         }
         for (size_t i = m; i > 1; i--) {
@@ -312,7 +322,7 @@ static const struct contender *fastest(const struct race *race,
     double least = (double)INFINITY;
     for (size_t i = 0; i < race->n; i++) {
         const struct contender *c = &race->contenders[i];
-        if (c->refused[0] != '\0' || c == race->null || !of(c))
+        if (!is_timed(c) || c == race->null || !of(c))
             continue;
         double median = stats_median(samples_of(race, c), race->rounds);
         if (median < least) {
@@ -381,7 +391,8 @@ static void report(const struct race *race)
                 race->session->options->threads > 1 ? race->session->options->threads : 1,
             .bytes = race->bytes,
         };
-        if (c->refused[0] != '\0')
+        result.outcome = c->outcome;
+        if (!is_timed(c))
             result.refused = c->refused;
         else
             fill_numbers(race, c, &result);
@@ -400,12 +411,12 @@ static void hold(struct race *race, double share)
     enum posenc_status status = call_create(&race->call, &race->bench_case->problem, &memory);
     if (status != POSENC_OK) {
         snprintf(reason, sizeof(reason), "%s", posenc_status_string(status));
-        refuse_all(race, reason);
+        refuse_all(race, BENCH_REFUSED, reason);
         return;
     }
     if (!field_open(&race->field, &race->call, race->session->team,
                     race->session->options->threads)) {
-        refuse_all(race, "no memory for the threads' calls");
+        refuse_all(race, BENCH_REFUSED, "no memory for the threads' calls");
     } else {
         check_everybody(race);
         call_settle(&race->call);
@@ -416,7 +427,7 @@ static void hold(struct race *race, double share)
             plan_rounds(race, fmax(share - (now() - begin), LEAST_SHARE_S));
             race->samples = malloc(race->n * race->rounds * sizeof(*race->samples));
             if (race->samples == NULL || !fine || !run_rounds(race))
-                refuse_all(race, "Google Benchmark could not time it");
+                refuse_all(race, BENCH_REFUSED, "Google Benchmark could not time it");
         }
     }
 }

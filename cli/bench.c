@@ -6,31 +6,17 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* What to exit with when the records hold no time: a wrong backend outweighs a refused shape,
- * and that outweighs a kernel nobody has. */
-static int judge(const json_t *records)
+/* What to exit with where nothing was timed: a wrong backend outweighs a refused shape, and that
+ * outweighs a kernel nobody has. */
+static int exit_code(const struct work *work)
 {
-    int status = EXIT_NOTHING;
-    for (size_t i = 0; i < json_array_size(records); i++) {
-        const json_t *record = json_array_get(records, i);
-        const char *why = record_text(record, "refused");
-        if (strcmp(record_text(record, "t"), "bench") != 0) {
-            continue;
-        }
-        if (*why == '\0') {
-            return EXIT_FINE;
-        }
-        bool lacks = strcmp(why, "not provided") == 0 ||
-                     strcmp(why, posenc_status_string(POSENC_ERR_NOT_PROVIDED)) == 0;
-        if (strncmp(why, "wrong: ", 7) == 0 || strstr(why, "scalar is wrong: ") != NULL) {
-            status = EXIT_CONFORMANCE;
-        } else if (!lacks && status == EXIT_NOTHING) {
-            status = EXIT_USAGE;
-        }
+    if (work->timed) {
+        return EXIT_FINE;
     }
-    return status;
+    return work->worst == BENCH_WRONG     ? EXIT_CONFORMANCE
+           : work->worst == BENCH_REFUSED ? EXIT_USAGE
+                                          : EXIT_NOTHING;
 }
 
 int command_bench(struct cli *cli)
@@ -58,7 +44,7 @@ int command_bench(struct cli *cli)
         work_free(&work);
         return status;
     }
-    int verdict = judge(work.records.list);
+    int verdict = exit_code(&work);
     status = work_end(&work, true);
     if (status == EXIT_FINE && verdict == EXIT_USAGE) {
         return cli_refuse(cli, "shapes", NULL,

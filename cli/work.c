@@ -332,6 +332,8 @@ static void on_bench(void *user, const struct bench_result *result)
 {
     struct work *work = user;
     work->n_timed++;
+    work->timed = work->timed || result->outcome == BENCH_TIMED;
+    work->worst = result->outcome > work->worst ? result->outcome : work->worst;
     emit_bench_sink(&work->records, result);
     progress("bench", result->backend->name, result->bench_case->id, work->n_timed, 0);
     end_if_interrupted(work);

@@ -28,7 +28,9 @@ struct work {
     const char *md_path, *html_path, *jsonl_path; /* report: these files too */
 
     size_t n_judged, n_failed, n_skipped; /* conformance results so far */
-    size_t n_timed;
+    size_t n_timed;                       /* or refused */
+    bool timed;                           /* at least one */
+    enum bench_outcome worst;
     size_t n_kept;
     struct conf_result *kept; /* verify --update-budgets needs them all */
     struct list globs;        /* the patterns of --case, or of --dtype where there is none */
