@@ -36,6 +36,6 @@ int emit_start(struct records *records, const struct emit_run *run,
                const struct posenc_backend *const *backends, size_t n);
 
 /* Sink for bench_run; user is a struct records. */
-void emit_bench_sink(void *records, const struct bench_result *result);
+void emit_bench_sink(void *records, const struct bench_result *measured);
 
 #endif

@@ -7,9 +7,12 @@
 #     lengths      no file and no function is longer than jobs/check/lengths.awk says
 #     spelling     codespell finds nothing
 #     shell        shellcheck finds nothing
+#     gcc, clang   a build of everything where each warning is an error
+#     tidy         clang-tidy finds nothing; .clang-tidy lists its checks
 #
 # Each part prints one line, and what it found before it.  jobs/check/test.sh sees each of them fail.
-check_parts='format rooms signatures lengths spelling shell'
+all_parts='format rooms signatures lengths spelling shell gcc clang tidy'
+check_parts=$all_parts
 
 check() {
     mkdir -p build-check
@@ -17,7 +20,7 @@ check() {
         if command -v "check_$part" >/dev/null; then
             check_one "$part"
         else
-            say "check has no part $part; its parts: format rooms signatures lengths spelling shell"
+            say "check has no part $part; its parts: $all_parts"
             tally "check: $part" 0 1 0
         fi
     done
@@ -94,4 +97,30 @@ check_shell() {
     # SC1090, SC1091, SC2034, SC2154: what a script sources is not followed; SC2258: a comma at the end is meant.
     xargs shellcheck --severity warning --exclude SC1090,SC1091,SC2034,SC2154,SC2258 <build-check/shell.list || return 1
     echo "$(wc -l <build-check/shell.list) scripts"
+}
+
+# strict COMPILER C++-COMPILER: builds everything in build-check/COMPILER.
+strict() {
+    CC=$1 CXX=$2 configure "build-check/$1" --werror -Doptimization=1 -Ddebug=false || return
+    "$meson" compile -C "build-check/$1" --ninja-args=-k0 >"build-check/$1.build" 2>&1 || {
+        grep -A 3 -E '(error|warning): |FAILED' "build-check/$1.build" | sed 's/^FAILED: /failed: /'
+        return 1
+    }
+    echo "$("$1" --version | head -n 1), warnings are errors"
+}
+
+check_gcc() {
+    need gcc:gcc g++:g++ || return
+    strict gcc g++
+}
+
+check_clang() {
+    need clang:clang clang++:clang || return
+    strict clang clang++
+}
+
+check_tidy() {
+    need clang-tidy:clang-tidy clang:clang clang++:clang || return
+    check_clang >/dev/null || return # headers made by the build, and errors of their own
+    sh jobs/check/tidy.sh build-check/clang
 }

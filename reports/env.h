@@ -22,7 +22,7 @@ struct env_watch {
     unsigned long long steal, ticks;
 };
 struct env_watch env_watch_start(void);
-json_t *env_watch_stop(const struct env_watch *watch);
+json_t *env_watch_stop(const struct env_watch *start);
 
 /* {grade: "A".."D", reasons: [..]} of an env record, with the noise of a run where known (NULL,
  * and a negative null_pct: not measured). */

@@ -17,7 +17,7 @@ float round_to(enum posenc_dtype dtype, float value);
 /* The same as the 16 bits of POSENC_F16 or POSENC_BF16 (a quiet NaN with the sign and the upper
  * payload), and from them, which is exact. */
 uint16_t storage_narrow(enum posenc_dtype dtype, float value);
-float storage_widen(enum posenc_dtype dtype, uint16_t bits);
+float storage_widen(enum posenc_dtype dtype, uint16_t narrow);
 
 /* Element i of a row of any type. */
 float storage_get(enum posenc_dtype dtype, const void *row, int64_t i);
