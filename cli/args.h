@@ -44,7 +44,7 @@ struct cli {
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
     bool quick, full, exhaustive, update_budgets, help;
-    const char *suite, *vectors, *budgets, *dir;
+    const char *suite, *vectors, *budgets, *dir, *problem;
     int64_t threads, seed;
     double budget;
 

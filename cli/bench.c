@@ -30,8 +30,9 @@ int command_bench(struct cli *cli)
         return EXIT_USAGE;
     }
     struct bench_case *cases = NULL;
-    size_t n = work.n_models > 0 ? work_model_cases(&work, &cases)
-                                 : work_footprint_cases(&work, &cases);
+    size_t n = cli->problem != NULL ? work_problem_case(&work, &cases)
+               : work.n_models > 0  ? work_model_cases(&work, &cases)
+                                    : work_footprint_cases(&work, &cases);
     int status = work_bench(&work, cases, n, isnan(cli->budget) ? 0.0 : cli->budget);
     free(cases);
     if (status == EXIT_FINE && work.n_timed == 0 && cli->cases.n > 0) {

@@ -148,6 +148,8 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
     json_object_set_new(record, "status", json_string(conf_status_name[r->status]));
     if (r->reason[0])
         json_object_set_new(record, "reason", json_string(r->reason));
+    if (r->problem[0])
+        json_object_set_new(record, "problem", json_string(r->problem));
     if (r->metric) {
         json_t *err =
             json_pack("{s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:I,s:I}", "metric", r->metric, "max",
@@ -158,10 +160,14 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
         json_object_set_new(record, "err", err);
     }
     if (r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK) {
-        char repro[1024];
-        snprintf(repro, sizeof repro,
-                 "posenc verify --full%s --backend %s --kernel %s --case %s", selection,
-                 r->backend ? r->backend->name : "none", posenc_kernel_name(r->kernel), r->id);
+        /* A law holds between calls: of one alone its problem would not tell. */
+        const bool alone = r->problem[0] && strcmp(r->suite, "properties") != 0;
+        char repro[2048];
+        snprintf(repro, sizeof repro, "posenc verify%s%s --backend %s%s%s %s%s%s",
+                 alone ? "" : " --full", selection, r->backend ? r->backend->name : "none",
+                 alone ? "" : " --kernel ", alone ? "" : posenc_kernel_name(r->kernel),
+                 alone ? "--problem '" : "--case ", alone ? r->problem : r->id,
+                 alone ? "'" : "");
         json_object_set_new(record, "repro", json_string(repro));
     }
     return record;

@@ -9,6 +9,7 @@
 #include "conformance/problem/notation.h"
 #include "data.h"
 #include "explain.h"
+#include "problem.h"
 #include "select.h"
 
 #include <math.h>
@@ -227,11 +228,9 @@ static int refuse_case(const struct cli *cli, const struct vectors *vectors, con
     return status;
 }
 
-static void show_vector(const struct vector_case *c, const struct selection *selected)
+/* Parameters, then what each backend makes of them. */
+static void show_values(const struct vector_case *c, const struct selection *selected)
 {
-    printf("\n  what it catches   %s\n  flags             %s\n  source            "
-           "%s\n\nParameters\n",
-           c->note, c->flags, c->source);
     print_problem(&c->problem);
     puts("\nValues (the reference is real mathematics, or the profile's, as f64 rounded to "
          "odd)");
@@ -246,6 +245,56 @@ static void show_vector(const struct vector_case *c, const struct selection *sel
         call_destroy(&shown->of[--shown->n].call);
     }
     free(shown);
+}
+
+/* The outputs of a problem as the oracle has them; false when memory runs out. */
+static bool fill_case(const struct call *call, struct vector_case *c, struct arena *arena)
+{
+    struct oracle *oracle = oracle_create(call);
+    bool good = oracle != NULL;
+    c->n_outputs = call->n_outputs;
+    for (int o = 0; o < call->n_outputs && good; o++) {
+        const struct output *out = &call->outputs[o];
+        double *want = arena_get(arena, (size_t)(out->rows * out->width) * sizeof *want);
+        c->output_names[o] = out->name;
+        c->rows[o] = out->rows;
+        c->width[o] = out->width;
+        c->want[o] = want;
+        good = want != NULL;
+        for (int64_t r = 0; r < out->rows && good; r++) {
+            oracle_row(oracle, o, r, want + r * out->width, NULL);
+        }
+    }
+    oracle_destroy(oracle);
+    return good;
+}
+
+/* What --problem states, held against the oracle. */
+static int explain_problem(struct cli *cli)
+{
+    struct selection selected;
+    struct problem_line line;
+    struct arena arena = { NULL };
+    struct call call;
+    struct verdicts verdicts = { 0 };
+    if (problem_take(cli, &line, &arena) != EXIT_FINE ||
+        select_all(cli, &selected, true) != EXIT_FINE ||
+        call_create(&call, &line.problem, &memory_plain) != POSENC_OK) {
+        arena_free(&arena);
+        return EXIT_USAGE;
+    }
+    struct vector_case c = { .problem = line.problem };
+    bool good = fill_case(&call, &c, &arena);
+    call_destroy(&call);
+    if (good) {
+        puts("Parameters");
+        show_values(&c, &selected);
+        puts("\nVerdicts");
+        struct conf_options options = { .only = &line.problem, .suite = "problem" };
+        conf_run(selected.backends, selected.n, &options, print_verdict, &verdicts);
+    }
+    arena_free(&arena);
+    return good ? EXIT_FINE : cli_refuse_status(cli, "--problem", POSENC_ERR_MEMORY, NULL);
 }
 
 static int explain_case(struct cli *cli)
@@ -263,7 +312,10 @@ static int explain_case(struct cli *cli)
     struct verdicts verdicts = { 0 };
     if (c != NULL) {
         printf("%s\n", id);
-        show_vector(c, &selected);
+        printf("\n  what it catches   %s\n  flags             %s\n  source            "
+               "%s\n\nParameters\n",
+               c->note, c->flags, c->source);
+        show_values(c, &selected);
         puts("\nVerdicts");
     }
     if (literal) {
@@ -281,6 +333,11 @@ static int explain_case(struct cli *cli)
 int command_explain(struct cli *cli)
 {
     struct topic topic;
+    if (cli->problem != NULL) {
+        return cli->n_operands == 0
+                   ? explain_problem(cli)
+                   : cli_refuse(cli, "THING", cli->operands[0], "expected --problem alone");
+    }
     if (cli->n_operands != 1) {
         return cli_refuse(
             cli, "THING", cli->n_operands > 1 ? cli->operands[1] : NULL,

@@ -132,7 +132,8 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
     size_t n_models = work->n_models;
     work->cli = cli;
     work->render.color = -1;
-    if (select_all(cli, &work->selected, plugins_alone) != EXIT_FINE ||
+    if ((cli->problem != NULL && problem_take(cli, &work->line, &work->arena) != EXIT_FINE) ||
+        select_all(cli, &work->selected, plugins_alone) != EXIT_FINE ||
         (n_models == 0 && work_models(work, cli->model.item, cli->model.n) != EXIT_FINE) ||
         outputs_open(cli, &work->outputs, record_formats, command) != EXIT_FINE ||
         (work->md_path != NULL && add_file(work, "md", work->md_path) != EXIT_FINE) ||
@@ -151,6 +152,7 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
 
 void work_free(struct work *work)
 {
+    arena_free(&work->arena);
     char error[RECORDS_ERROR];
     work->records.stream = NULL; /* an output owns it */
     if (work->records.list != NULL) {
@@ -298,6 +300,10 @@ int work_verify(struct work *work, const struct conf_options *options)
     }
     mine.problem = problems;
     mine.n_problems = model_problems(work, problems);
+    if (work->cli->problem != NULL) {
+        mine.only = &work->line.problem;
+        mine.suite = "problem";
+    }
     for (work->glob = 0; work->glob < work->globs.n || work->glob == 0; work->glob++) {
         mine.case_glob = work->globs.n > 0 ? work->globs.item[work->glob] : NULL;
         conf_run(work->selected.backends, work->selected.n, &mine, on_conf, work);
@@ -318,6 +324,19 @@ static int refuse_timing(const struct cli *cli)
 #ifdef POSENC_HAVE_BENCH
 
 const char *work_no_timing(void) { return bench_emulator(); }
+
+size_t work_problem_case(const struct work *work, struct bench_case **cases)
+{
+    *cases = calloc(1, sizeof **cases);
+    if (*cases == NULL) {
+        return 0;
+    }
+    struct bench_case *one = *cases;
+    one->problem = work->line.problem;
+    one->footprint = bench_footprint(problem_working_set(&one->problem));
+    problem_id(&one->problem, one->id, sizeof one->id);
+    return 1;
+}
 
 size_t work_footprint_cases(const struct work *work, struct bench_case **cases)
 {
@@ -402,6 +421,11 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
 const char *work_no_timing(void)
 {
     return "this program was built without Google Benchmark (libbenchmark-dev)";
+}
+
+size_t work_problem_case(const struct work *work, struct bench_case **cases)
+{
+    return work_footprint_cases(work, cases);
 }
 
 size_t work_footprint_cases(const struct work *work, struct bench_case **cases)

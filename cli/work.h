@@ -12,6 +12,7 @@
 #include "reports/records.h"
 #include "reports/formats.h"
 #include "outputs.h"
+#include "problem.h"
 #include "select.h"
 
 struct work {
@@ -19,6 +20,8 @@ struct work {
     struct selection selected;
     struct outputs outputs;
     struct records records;
+    struct problem_line line; /* of --problem */
+    struct arena arena;
     struct vectors vectors;
     size_t n_models;
     struct model *models;
@@ -52,6 +55,8 @@ int work_verify(struct work *work, const struct conf_options *options);
 /* Times `n` cases on the backends that run here, those that match --case; told, EXIT_NOTHING
  * where nothing is timed. */
 int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s);
+/* The problem of --problem; malloc'ed. */
+size_t work_problem_case(const struct work *work, struct bench_case **cases);
 /* The cases of the models; malloc'ed. */
 size_t work_model_cases(const struct work *work, struct bench_case **cases);
 /* One shape in each level of memory; malloc'ed. */

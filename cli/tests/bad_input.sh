@@ -239,6 +239,13 @@ refuses 'altered vectors' 'changed.pack.*[0-9a-f]{16}' verify --vectors "$scratc
 refuses 'empty vectors' 'empty.pack' verify --vectors "$scratch/empty.pack"
 refuses 'no vectors there' 'none.pack' verify --vectors "$scratch/none.pack"
 
+refuses 'problem of no kernel' 'rope_haf: no kernel; did you mean rope_half' verify --problem 'rope_haf heads=1'
+refuses 'problem with an unknown field' 'hed_dim: no field of rope_half.*did you mean head_dim' explain --problem 'rope_half hed_dim=1'
+refuses 'problem with a bad value' 'heads=x: expected a whole number' bench --problem 'rope_half heads=x'
+refuses 'problem that the library refuses' 'rotary_dim is 33, expected from 2 to 80' verify --problem 'rope_half head_dim=80 rotary_dim=33 heads=1 tokens=1 rows=1'
+refuses 'problem without an element' 'has no element: expected batch and tokens above 0' verify --problem 'rope_half head_dim=80 rotary_dim=32'
+refuses 'problem and a case' '--case: has no effect beside --problem' verify --problem 'alibi heads=1 queries=1 keys=1' --case x
+
 echo 'this is no shared library' >text.so
 head -c 1000 "$PLUGIN" >short.so
 says='short.so: cannot be loaded' # by the system, but where it would die of it

@@ -41,6 +41,8 @@ if [ $status = 1 ] && grep -q 'rope.json: something was added: .*SHA-256' stdout
 rm -rf work/*
 
 succeeds 'verify' 'passed' verify --kernel alibi --backend scalar
+succeeds 'verify a problem' ' 10 passed' verify --backend scalar --problem 'rope_half x head_dim=80 rotary_dim=32 heads=2 tokens=3 rows=3'
+succeeds 'explain a problem' 'Verdicts' explain --backend scalar --problem 'alibi heads=3 queries=2 keys=5 | flags | note | source'
 succeeds 'verify a suite' 'passed' verify --suite vectors --backend libm
 succeeds 'junit' '<testsuites' verify --kernel alibi --backend scalar --out junit
 succeeds 'jsonl' '^\{"t": ?"header", ?"schema": ?"posenc.results/1"' verify --kernel alibi --backend scalar --out jsonl

@@ -16,6 +16,16 @@ if [ $status = 1 ] && grep -q 'alibi/' stdout; then
 else
     fail 'a wrong one fails, exit 1' "exit $status"
 fi
+# What a failure says to rerun fails as well, whatever suite found it.
+run "$POSENC" verify --plugin "$PLUGIN_WRONG" --out jsonl:w.jsonl
+for suite in vectors accuracy memory digests; do
+    line=$(grep '"status": *"fail"' work/w.jsonl | grep "\"suite\": *\"$suite\"" | grep -o "posenc verify[^\"]*--problem '[^']*'" | head -n 1)
+    [ -n "$line" ] || continue
+    problem=${line#*--problem \'}
+    run "$POSENC" verify --plugin "$PLUGIN_WRONG" --problem "${problem%\'}"
+    if [ $status = 1 ]; then pass "the problem of a failure in $suite fails"; else fail "the problem of a failure in $suite fails" "exit $status: $line"; fi
+done
+rm -f work/w.jsonl
 succeeds 'explain shows it' 'example' explain --plugin "$PLUGIN" \
     "$("$POSENC" list cases 2>stderr | awk '/^alibi\// { print $1; exit }')"
 refuses 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table sinusoidal --dim 8 \

@@ -20,7 +20,7 @@ enum { LISTED = 5 };
 
 struct failures {
     size_t n;
-    char text[LISTED * 400 + 1];
+    char text[LISTED * 1000 + 1];
 };
 
 static void on_result(void *user, const struct conf_result *r)
@@ -31,8 +31,9 @@ static void on_result(void *user, const struct conf_result *r)
     size_t used = strlen(failures->text);
     if (failures->n++ < LISTED)
         snprintf(failures->text + used, sizeof failures->text - used,
-                 "\n  %s %s\n  rerun: posenc verify --backend %s --case %s", r->id, r->reason,
-                 r->backend->name, r->id);
+                 "\n  %s %s\n  rerun: posenc verify --backend %s --case %s%s%s", r->id,
+                 r->reason, r->backend->name, r->id, r->problem[0] ? "\n  problem: " : "",
+                 r->problem);
 }
 
 #ifdef WITH_BROKEN_KERNEL /* the test of this runner: it must fail */

@@ -5,12 +5,20 @@
 #define _POSIX_C_SOURCE 200809L
 #include "suite.h"
 
+#include "conformance/problem/notation.h"
+
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
 const char *const conf_status_name[] = { "pass",        "fail",    "crash",
                                          "unsupported", "skipped", "weak" };
+
+void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem)
+{
+    if (notation_print(problem, NULL, line, PROBLEM_LINE) >= PROBLEM_LINE)
+        line[0] = '\0';
+}
 
 static bool kernel_selected(const struct conf_options *options, enum posenc_kernel kernel)
 {

@@ -19,6 +19,8 @@ enum conf_status {
 };
 extern const char *const conf_status_name[];
 
+enum { PROBLEM_LINE = 640 };
+
 struct conf_result {
     char id[96]; /* case id, [a-z0-9_./-] */
     enum posenc_kernel kernel;
@@ -26,7 +28,10 @@ struct conf_result {
     const char *profile; /* exact, hf_f32, given */
     const struct posenc_backend *backend;
     enum conf_status status;
-    char reason[200];   /* why it failed, was skipped, ... */
+    char reason[200]; /* why it failed, was skipped, ... */
+    /* That it failed on, as --problem takes it (notation.h); "" where it has none, or a line that
+     * does not fit. */
+    char problem[PROBLEM_LINE];
     const char *metric; /* exact, ulp, pair_ulp, abs; NULL when the case has no error */
     double max, limit;
     char witness[96]; /* "position 497577 pair 317" */
@@ -48,10 +53,14 @@ struct conf_options {
     bool kernels[POSENC_KERNEL_COUNT]; /* none set: all */
     const struct problem *problem;     /* --model: check these problems too */
     size_t n_problems;
-    const char *budgets_path; /* budgets file to read; NULL: the built-in one */
+    const struct problem *only; /* --problem: suite "problem" checks this one */
+    const char *budgets_path;   /* budgets file to read; NULL: the built-in one */
     const struct vectors
         *vectors; /* golden vectors, loaded by the caller; NULL: that suite is skipped */
 };
+/* A problem as its line; "" where it does not fit. */
+void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem);
+
 /* Reads the limits from a file, or the built-in ones; 0, or -1 with a message in error (512
  * bytes). */
 int budgets_read(const char *path, char *error);

@@ -123,11 +123,19 @@ void compare_begin(struct comparison *c)
     *c = (struct comparison){ .how = COMPARE_EXACT, .ratio = -1.0 };
 }
 
+/* Values rounded to odd are known to 2^-28 ulp only. */
+static bool within_limit(const struct comparison *c)
+{
+    return c->how == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26;
+}
+
 /* Puts the place of the worst value into words while its call is there. */
 void compare_settle(struct comparison *c)
 {
     if (c->fresh)
         describe_place(c->call, c->output, c->row, c->column, c->witness, sizeof c->witness);
+    if (c->fresh && !within_limit(c))
+        conf_note_problem(c->problem, &c->call->problem);
     c->fresh = false;
     c->call = NULL;
 }
@@ -358,6 +366,7 @@ bool run_call(struct call *call, struct suite_run *run, const struct problem *pr
 {
     enum posenc_status status = call_create_by(run->subject, call, problem, NULL);
     result->status = CONF_FAIL;
+    conf_note_problem(result->problem, problem);
     if (status != POSENC_OK) {
         say_refusal(result, "the call was not made", status, &call->error);
         return false;
@@ -365,6 +374,7 @@ bool run_call(struct call *call, struct suite_run *run, const struct problem *pr
     struct guarded guarded = guarded_run(call, run->backend, NULL);
     if (!guarded.crashed && guarded.status == POSENC_OK) {
         result->status = CONF_PASS;
+        result->problem[0] = '\0';
         return true;
     }
     if (guarded.crashed) {
@@ -428,11 +438,11 @@ void compare_end(struct comparison *c, struct conf_result *result)
     result->got = c->got;
     result->want = c->want;
     snprintf(result->witness, sizeof result->witness, "%s", c->witness);
-    /* Values rounded to odd are known to 2^-28 ulp only. */
-    if (c->how == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26) {
+    if (within_limit(c)) {
         result->status = CONF_PASS;
         return;
     }
+    memcpy(result->problem, c->problem, sizeof result->problem);
     if (bits(c->got) == CALL_CANARY)
         snprintf(result->reason, sizeof result->reason, "not written, want %a, at %s", c->want,
                  result->witness);

@@ -52,6 +52,7 @@ struct comparison {
     double want, error, error_limit;
     bool fresh;       /* the worst value is of this call and its place has no words yet */
     char witness[96]; /* its place */
+    char problem[PROBLEM_LINE]; /* it is of, where it is beyond the limit */
 };
 
 /* Name of the range a position falls into: below 2^10, 2^17, 2^20, 2^24, 2^31. */

@@ -30,16 +30,6 @@ void tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kern
     t->selected = suite_selected(run, kernel, t->result.id);
 }
 
-static void add_problem(struct tally *t)
-{
-    size_t n = strlen(t->result.reason);
-    if (!t->problem || n + 8 >= sizeof t->result.reason)
-        return;
-    snprintf(t->result.reason + n, sizeof t->result.reason - n, " (");
-    problem_describe(t->problem, t->result.reason + n + 2, sizeof t->result.reason - n - 3);
-    strcat(t->result.reason, ")");
-}
-
 bool require(struct tally *t, bool ok, const char *format, ...)
 {
     t->result.checked++;
@@ -50,7 +40,8 @@ bool require(struct tally *t, bool ok, const char *format, ...)
     va_start(list, format);
     vsnprintf(t->result.reason, sizeof t->result.reason, format, list);
     va_end(list);
-    add_problem(t);
+    if (t->problem)
+        conf_note_problem(t->result.problem, t->problem);
     return false;
 }
 
@@ -101,75 +92,6 @@ void tally_end(struct tally *t)
     else
         require(t, t->result.checked > 0, "nothing was checked");
     suite_report(t->run, &t->result);
-}
-
-/* Text that is added to until it is full. */
-struct text {
-    char *at;
-    size_t room;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format,
-                                                      ...)
-{
-    va_list list;
-    va_start(list, format);
-    int n = vsnprintf(text->at, text->room, format, list);
-    va_end(list);
-    size_t used = n < 0 ? 0 : (size_t)n < text->room ? (size_t)n : text->room - 1;
-    text->at += used;
-    text->room -= used;
-}
-
-static void describe_tokens(struct text *text, const struct problem *p, enum signature_id s)
-{
-    bool planned = kernel_has_plan(p->kernel);
-    add(text, "batch %lld tokens %lld dim %lld first %lld kind %d", (long long)p->batch,
-        (long long)p->tokens, (long long)(planned ? p->freqs.dim : p->dim), (long long)p->first,
-        (int)p->position_kind);
-    if (s == SIGNATURE_rope)
-        add(text, " heads %lld rotary_dim %lld", (long long)p->heads, (long long)p->rotary_dim);
-    if (s == SIGNATURE_rope && p->rotary_offset)
-        add(text, " from %lld", (long long)p->rotary_offset);
-    if (s == SIGNATURE_rope && p->table_dtype)
-        add(text, " tables %s", dtype_names[p->table_dtype]);
-    if (planned)
-        add(text, " layout %d profile %d", (int)p->layout, (int)p->freqs.profile);
-    add(text, "%s%s", p->transpose ? " transpose" : "", p->accumulate ? " accumulate" : "");
-}
-
-static void describe_scores(struct text *text, const struct problem *p, enum signature_id s)
-{
-    add(text, "batch %lld heads %lld", (long long)p->batch, (long long)p->heads);
-    if (s == SIGNATURE_window) {
-        add(text, " window %lld x %lld%s", (long long)p->window_height,
-            (long long)p->window_width, p->window_class ? " and class" : "");
-        return;
-    }
-    add(text, " queries %lld keys %lld query_offset %lld%s%s%s", (long long)p->queries,
-        (long long)p->keys, (long long)p->query_offset, p->causal ? " causal" : "",
-        p->bidirectional ? " bidirectional" : "", p->slopes_by_batch ? " slopes by batch" : "");
-    if (s == SIGNATURE_relative || s == SIGNATURE_relative_sum)
-        add(text, " %s buckets %lld max_distance %lld%s%s", relative_names[p->relative],
-            (long long)p->num_buckets, (long long)p->max_distance,
-            p->without_c2p ? " without c2p" : "", p->with_p2c ? " with p2c" : "");
-}
-
-void problem_describe(const struct problem *p, char *text, size_t size)
-{
-    struct text to = { text, size };
-    const enum signature_id s = kernel_signature(p->kernel);
-    if (kernel_on_scores(p->kernel))
-        describe_scores(&to, p, s);
-    else
-        describe_tokens(&to, p, s);
-    add(&to, " pad %lld at %lld%s%s%s", (long long)p->pad, (long long)p->offset_bytes,
-        p->in_place ? " in-place" : "", p->token_major ? " token-major" : "",
-        p->special ? " special" : "");
-    if (p->dtype || p->values)
-        add(&to, " %s", dtype_names[p->dtype]);
-    if (p->values)
-        add(&to, " of %s values", dtype_names[p->values]);
 }
 
 uint32_t bits_of(float value)

@@ -10,7 +10,7 @@
 
 struct tally {
     struct suite_run *run;
-    const struct problem *problem; /* named in the reason of a failure; or NULL */
+    const struct problem *problem; /* that of a failure, to be noted; or NULL */
     struct conf_result result;
     bool selected, skipped;
 };
@@ -30,9 +30,6 @@ void tally_skip(struct tally *t, const char *reason);
 /* Reports the result.  A tally without a single check has failed: it was meant to check
  * something. */
 void tally_end(struct tally *t);
-
-/* The shape of a problem in a few words, e.g. "tokens 3 dim 17 pad 5". */
-void problem_describe(const struct problem *p, char *text, size_t size);
 
 /* f32 bits, and back. */
 uint32_t bits_of(float value);

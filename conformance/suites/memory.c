@@ -281,7 +281,6 @@ static void sweep_problem(struct sweep *s, struct problem p, int at, bool with_o
                    { GUARD_END, END, 4 },
                    { GUARD_END, END, 16 },
                    { GUARD_START, START, 60 } };
-    p.dtype = p.values = s->dtype;
     struct copy base = { .n = 0 };
     for (int i = 0; i < (int)(sizeof places / sizeof places[0]); i++) {
         struct call call;
@@ -328,6 +327,13 @@ static void sweep_problem(struct sweep *s, struct problem p, int at, bool with_o
         s->tally[k].problem = NULL;
 }
 
+/* In the type of the sweep. */
+static void sweep_typed(struct sweep *s, struct problem p, int at, bool with_oracle)
+{
+    p.dtype = p.values = s->dtype;
+    sweep_problem(s, p, at, with_oracle);
+}
+
 /* ---- Lengths and counts of rows ---- */
 
 /* Plain C may have been vectorised to anything up to 16 lanes; one lane may be unrolled by
@@ -360,8 +366,8 @@ static void sweep_lengths(struct sweep *s, enum posenc_kernel kernel)
         for (int v = 0; v < MEMORY_VARIANTS; v++) {
             int at = s->run->options->full ? PLACES : quick_places(s->dtype, lanes, n, v);
             if (at)
-                sweep_problem(s, memory_problem(kernel, n, v), at,
-                              s->dtype == POSENC_F32 ? v < 2 : v == 0);
+                sweep_typed(s, memory_problem(kernel, n, v), at,
+                            s->dtype == POSENC_F32 ? v < 2 : v == 0);
         }
 }
 
@@ -379,13 +385,13 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
         if (p.relative == RELATIVE_TRANSFORMER_XL)
             p.query_offset = p.keys - p.queries;
         if (signature != SIGNATURE_window)
-            sweep_problem(s, p, s->run->options->full ? PLACES : ENDS, false);
+            sweep_typed(s, p, s->run->options->full ? PLACES : ENDS, false);
         p.heads = counts[i] ? counts[i] : 1;
         p.tokens = p.queries = 2;
         if (p.relative == RELATIVE_TRANSFORMER_XL)
             p.query_offset = p.keys - p.queries;
         if (signature == SIGNATURE_rope || kernel_on_scores(kernel))
-            sweep_problem(s, p, s->run->options->full ? PLACES : ENDS, false);
+            sweep_typed(s, p, s->run->options->full ? PLACES : ENDS, false);
     }
 }
 
@@ -428,15 +434,35 @@ static void check_broadcast(struct suite_run *run, enum posenc_kernel kernel)
 
 /* ---- The suite ---- */
 
+/* False when no property is selected. */
+static bool sweep_begin(struct sweep *s, enum posenc_kernel kernel)
+{
+    for (int k = 0; k < PROPERTIES; k++) {
+        tally_begin(&s->tally[k], s->run, kernel, s->dtype, "memory", property_name[k]);
+        s->any = s->any || s->tally[k].selected;
+    }
+    return s->any;
+}
+
+void memory_sweep(struct suite_run *run, const struct problem *problem)
+{
+    struct sweep s = { .run = run, .guard = guard_create(), .dtype = problem->dtype };
+    if (s.guard && sweep_begin(&s, problem->kernel)) {
+        sweep_problem(&s, *problem, PLACES, true);
+        for (int k = 0; k < PROPERTIES; k++) {
+            if (!s.tally[k].result.checked)
+                tally_skip(&s.tally[k], "this problem has nothing of the kind");
+            tally_end(&s.tally[k]);
+        }
+    }
+    guard_destroy(s.guard);
+}
+
 static void sweep_kernel(struct suite_run *run, struct guard *guard, enum posenc_kernel kernel,
                          enum posenc_dtype dtype)
 {
     struct sweep s = { .run = run, .guard = guard, .dtype = dtype };
-    for (int k = 0; k < PROPERTIES; k++) {
-        tally_begin(&s.tally[k], run, kernel, dtype, "memory", property_name[k]);
-        s.any = s.any || s.tally[k].selected;
-    }
-    if (!s.any)
+    if (!sweep_begin(&s, kernel))
         return;
     sweep_lengths(&s, kernel);
     if (dtype == POSENC_F32 || run->options->full)

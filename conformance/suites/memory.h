@@ -11,6 +11,9 @@
 enum { MEMORY_VARIANTS = 4 };
 struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int variant);
 
+/* One problem at every place of a page, in memory that is guarded. */
+void memory_sweep(struct suite_run *run, const struct problem *problem);
+
 /* W of the lengths 0 .. 4W + 1. */
 int64_t memory_lanes(const struct posenc_backend *backend);
 

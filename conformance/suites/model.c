@@ -1,9 +1,11 @@
 /*
- * A model's own shapes: rows of each against the oracle, the first and the last, both
+ * Problems that are given.  A model's own shapes: rows of each against the oracle, the first and the last, both
  * neighbours of the middle, random ones; the last are where positions are longest.
+ * One problem alone: all of its values, and how it treats memory.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
+#include "memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,6 +59,32 @@ static void run_problem_rows(struct suite_run *run, const struct problem *p,
     free(want);
     oracle_destroy(oracle);
     call_destroy(&call);
+}
+
+/* Every value against the oracle, as those of the accuracy suite. */
+static void run_values(struct suite_run *run, const struct problem *p)
+{
+    struct conf_result r = { .kernel = p->kernel,
+                             .suite = "accuracy",
+                             .profile = profile_name(p),
+                             .coverage = "sampled" };
+    struct comparison c;
+    snprintf(r.id, sizeof r.id, "%s/%s/%s/problem", posenc_kernel_name(p->kernel),
+             dtype_names[p->dtype], profile_name(p));
+    if (!suite_selected(run, p->kernel, r.id))
+        return;
+    compare_begin(&c);
+    if (compare_problem(&c, run, p, -1, &r))
+        compare_end(&c, &r);
+    suite_report(run, &r);
+}
+
+void suite_problem(struct suite_run *run)
+{
+    if (!run->options->only)
+        return;
+    run_values(run, run->options->only);
+    memory_sweep(run, run->options->only);
 }
 
 void suite_model(struct suite_run *run)

@@ -97,6 +97,9 @@ static void on_result(void *user, const struct conf_result *r)
         printf("%s: %s %s: %s\n", conf_status_name[r->status], r->backend->name, r->id,
                r->reason);
         printf("    posenc verify --backend %s --case %s\n", r->backend->name, r->id);
+        if (r->problem[0])
+            printf("    posenc verify --backend %s --problem '%s'\n", r->backend->name,
+                   r->problem);
     } else {
         counts->skipped++;
     }

@@ -9,7 +9,7 @@ const struct suite suites[] = {
     { "vectors", suite_vectors },       { "accuracy", suite_accuracy },
     { "accuracy", suite_end_to_end },   { "accuracy", suite_model },
     { "digests", suite_digests },       { "memory", suite_memory },
-    { "properties", suite_properties },
+    { "properties", suite_properties }, { "problem", suite_problem },
 };
 const size_t n_suites = sizeof suites / sizeof suites[0];
 

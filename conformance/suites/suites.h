@@ -14,6 +14,7 @@ void suite_vectors(struct suite_run *run);    /* golden vectors */
 void suite_accuracy(struct suite_run *run);   /* scans by the oracle, budgets with witnesses */
 void suite_end_to_end(struct suite_run *run); /* a backend's tables through its rotations */
 void suite_model(struct suite_run *run);   /* options->problem: rows of a model's own shapes */
+void suite_problem(struct suite_run *run); /* options->only: its values, and its memory */
 void suite_digests(struct suite_run *run); /* family template: committed SHA-256 of outputs */
 void suite_memory(struct suite_run *run);  /* guard pages, canaries, read-only inputs, lengths,
                                               strides, aliasing */

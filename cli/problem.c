@@ -1,0 +1,63 @@
+/* See problem.h. */
+#include "problem.h"
+
+#include <stdio.h>
+
+static int refuse_beside(const struct cli *cli)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } options[] = { { "--kernel", cli->kernel.n > 0 },
+                    { "--dtype", cli->dtype.n > 0 },
+                    { "--model", cli->model.n > 0 },
+                    { "--case", cli->cases.n > 0 },
+                    { "--suite", cli->suite != NULL },
+                    { "--exhaustive", cli->exhaustive },
+                    { "--update-budgets", cli->update_budgets } };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (options[i].given) {
+            return cli_refuse(cli, options[i].name, NULL,
+                              "has no effect beside --problem, which says it all");
+        }
+    }
+    return EXIT_FINE;
+}
+
+int problem_take(const struct cli *cli, struct problem_line *line, struct arena *arena)
+{
+    char error[NOTATION_ERROR];
+    struct call call;
+    if (refuse_beside(cli) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    if (!notation_read(cli->problem, line, arena, error)) {
+        return cli_refuse(cli, "--problem", NULL, "%s", error);
+    }
+    enum posenc_status status = call_create(&call, &line->problem, &memory_plain);
+    if (status != POSENC_OK && call.error.what != NULL && call.error.least <= call.error.most) {
+        return cli_refuse(cli, "--problem", NULL,
+                          "%s is %.15g, expected from %.15g to %.15g: %s", call.error.what,
+                          call.error.value, call.error.least, call.error.most,
+                          posenc_status_string(status));
+    }
+    if (status != POSENC_OK) {
+        return cli_refuse_status(cli, "--problem", status, &call.error);
+    }
+    bool empty = call.outputs[0].rows < 1 || call.outputs[0].width < 1;
+    call_destroy(&call);
+    if (empty) {
+        return cli_refuse(cli, "--problem", cli->problem, "has no element: expected %s above 0",
+                          kernel_on_scores(line->problem.kernel) ? "heads, queries and keys"
+                                                                 : "batch and tokens");
+    }
+    return EXIT_FINE;
+}
+
+void problem_id(const struct problem *problem, char *id, size_t size)
+{
+    snprintf(id, size, "%s/%s/%s/problem", posenc_kernel_name(problem->kernel),
+             dtype_names[problem->dtype],
+             kernel_has_plan(problem->kernel) ? profile_names[problem->freqs.profile]
+                                              : "given");
+}

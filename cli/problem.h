@@ -1,0 +1,17 @@
+/*
+ * --problem: one problem as a line (conformance/problem/notation.h).
+ */
+#ifndef POSENC_CLI_PROBLEM_H
+#define POSENC_CLI_PROBLEM_H
+
+#include "conformance/problem/notation.h"
+#include "args.h"
+
+/* What --problem says; a call of it can be made and has an element.  Options that choose among
+ * cases are refused beside it.  EXIT_FINE or, told, EXIT_USAGE. */
+int problem_take(const struct cli *cli, struct problem_line *line, struct arena *arena);
+
+/* Its id where results are told: kernel/dtype/profile/problem. */
+void problem_id(const struct problem *problem, char *id, size_t size);
+
+#endif
