@@ -40,9 +40,9 @@ static void *own(struct call *call, int from, int to, void *data)
     return NULL;
 }
 
-void *call_memory(struct call *call, int64_t n, size_t item, char role)
+void *call_memory(struct call *call, int64_t n, size_t item, int64_t offset_bytes, char role)
 {
-    int64_t size = (int64_t)item, offset = call->problem.offset_bytes / size * size;
+    int64_t size = (int64_t)item, offset = offset_bytes / size * size;
     void *data = call->memory.get(call->memory.user, (size_t)n * item, offset, role);
     return own(call, 0, OWNED_MEMORY, data);
 }
@@ -81,6 +81,10 @@ static enum posenc_status check_problem(struct call *call)
             return call_refuse(call, POSENC_ERR_DTYPE, "a type", (int64_t)types[i], POSENC_F32,
                                POSENC_BF16);
     bool halves = p->dtype != POSENC_F32 || p->table_dtype != POSENC_F32;
+    for (int i = 0; i < LAYOUTS; i++)
+        if (p->layouts[i].offset_bytes < 0)
+            return call_refuse(call, POSENC_ERR_ARGUMENT, "offset_bytes of a tensor",
+                               p->layouts[i].offset_bytes, 0, INT64_MAX);
     if (p->offset_bytes < 0 || p->offset_bytes % (halves ? 2 : 4))
         return call_refuse(call, POSENC_ERR_ARGUMENT, "offset_bytes", p->offset_bytes, 0,
                            INT64_MAX);

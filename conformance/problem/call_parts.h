@@ -17,8 +17,9 @@ const struct subject *call_subject(const struct call *call);
 enum posenc_status call_refuse(struct call *call, enum posenc_status status, const char *what,
                                int64_t value, int64_t least, int64_t most);
 
-/* Memory of the caller's kind for n elements of `item` bytes. */
-void *call_memory(struct call *call, int64_t n, size_t item, char role);
+/* Memory of the caller's kind for n elements of `item` bytes, at an offset that is a multiple of
+ * those. */
+void *call_memory(struct call *call, int64_t n, size_t item, int64_t offset_bytes, char role);
 
 /* Memory of our own; n floats of it. */
 void *call_keep(struct call *call, size_t bytes);

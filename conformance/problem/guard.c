@@ -179,13 +179,20 @@ float *tensor_row(const struct posenc_tensor *t, int64_t r)
     return storage_row(t, r);
 }
 
+/* Whether a tensor lies there: with negative strides its first element is not the first. */
+static bool slot_holds(const struct slot *s, const void *data)
+{
+    const char *at = data;
+    return at == s->data || (at > s->data && at < s->data + s->bytes);
+}
+
 static const char *slot_name(const struct slot *s, const struct call *c)
 {
     for (int o = 0; o < c->n_outputs; o++)
-        if (c->outputs[o].tensor.data == s->data)
+        if (slot_holds(s, c->outputs[o].tensor.data))
             return c->outputs[o].name;
     for (EACH_TENSOR(row, signature_of(c->problem.kernel)))
-        if (call_data(c, row) == s->data)
+        if (slot_holds(s, call_data(c, row)))
             return row->name;
     return "a buffer";
 }
@@ -338,7 +345,7 @@ static const char *slot_damage(const struct guard *g, const struct slot *s,
 {
     for (int o = 0; o < call->n_outputs; o++) {
         const struct output *out = &call->outputs[o];
-        if (out->tensor.data != s->data)
+        if (!slot_holds(s, out->tensor.data))
             continue;
         for (int64_t r = 0; r < out->rows; r++) {
             const char *row = storage_row(&out->tensor, r);

@@ -37,6 +37,16 @@ enum recipe {
 /* Whose columns relative_bias and relative_sum take: posenc_<name>_index(). */
 enum relative { RELATIVE_DEBERTA, RELATIVE_SHAW, RELATIVE_TRANSFORMER_XL };
 
+/* Where the elements of one tensor of a problem lie, independently of the others. */
+enum { LAYOUTS = 6, MOST_STRIDES = 3 };
+struct tensor_layout {
+    int64_t pad, offset_bytes; /* added to the problem's pad; in the place of its offset */
+    /* In elements, of each dimension of the signature's row but the last of a tensor; of
+     * positions by batch, token and axis.  0 repeats an input: what it holds is then what was
+     * filled last.  Without any: dense rows, by pad and token_major. */
+    int64_t n_strides, stride[MOST_STRIDES];
+};
+
 /* Unused members are zero; problem_default() fills what a kernel needs with a small
  * valid case. */
 struct problem {
@@ -87,7 +97,9 @@ struct problem {
     /* Of every tensor from a 64-byte boundary: a multiple of the smallest elements of the call,
      * rounded down to those of the tensor. */
     int64_t offset_bytes;
-    uint64_t seed;      /* of the inputs */
+    struct tensor_layout layouts[LAYOUTS]; /* of the tensors in their signature's order; x in
+                                              place has that of out */
+    uint64_t seed;                         /* of the inputs */
     bool special;       /* inputs hold NaN, infinities, zeros of both signs, subnormals */
     enum recipe recipe; /* of the inputs */
 };

@@ -83,6 +83,16 @@ int64_t tensor_elements(const struct problem *problem, const struct tensor_row *
     return n;
 }
 
+const struct tensor_layout *tensor_layout(const struct problem *p, const struct tensor_row *row)
+{
+    const struct signature *s = signature_of(p->kernel);
+    if (row->role == ROLE_X && p->in_place && kernel_in_place(p->kernel))
+        for (EACH_TENSOR(out, s))
+            if (out->role == ROLE_OUTPUT)
+                return &p->layouts[out - s->tensors];
+    return &p->layouts[row - s->tensors];
+}
+
 bool tensor_present(const struct problem *problem, const struct tensor_row *row)
 {
     if (row->present)

@@ -43,7 +43,7 @@ enum role { ROLE_INPUT, ROLE_X, ROLE_OUTPUT };
 /* As the problem has it for x and out, for cos and sin that are inputs, or f32 always. */
 enum type { TYPE_CALL, TYPE_TABLE, TYPE_F32 };
 
-enum { MOST_DIMS = 4, MOST_TENSORS = 6, MOST_PARAMETERS = 6, MOST_CUTS = 4 };
+enum { MOST_DIMS = 4, MOST_TENSORS = LAYOUTS, MOST_PARAMETERS = 6, MOST_CUTS = 4 };
 
 struct tensor_row {
     const char *name; /* as the notation and every message call it */
@@ -122,6 +122,8 @@ size_t signature_argument(const struct signature *signature, size_t member);
     row < (signature)->tensors + MOST_TENSORS && row->name;                                    \
     row++
 
+const struct tensor_layout *tensor_layout(const struct problem *problem,
+                                          const struct tensor_row *row);
 bool tensor_present(const struct problem *problem, const struct tensor_row *row);
 enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tensor_row *row);
 int tensor_dims(const struct tensor_row *row);
