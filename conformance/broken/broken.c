@@ -160,32 +160,6 @@ static bool run_matrix(struct broken *b, int verdicts[VERDICTS])
 
 /* ---- Mistakes in every kernel ---- */
 
-static bool concerns(const struct mistake *mistake, enum posenc_kernel kernel)
-{
-    switch (mistake->needs) {
-    case X:
-        return kernel_takes_x(kernel);
-    case IN_PLACE:
-        return kernel_in_place(kernel);
-    case POSITIONS:
-        return !kernel_on_scores(kernel);
-    case ENCODING:
-    case STORED:
-        return kernel != POSENC_KERNEL_learned_grad;
-    case STORED_X:
-        return kernel_takes_x(kernel) && kernel != POSENC_KERNEL_learned_grad;
-    case STORES:
-        return kernel == POSENC_KERNEL_learned_add || kernel == POSENC_KERNEL_distance_bias;
-    case COPIES:
-        return kernel == POSENC_KERNEL_distance_bias;
-    case LOADS:
-        return kernel == POSENC_KERNEL_learned_add || kernel == POSENC_KERNEL_learned_grad;
-    case ANY:
-        break;
-    }
-    return true;
-}
-
 static bool run_everywhere(struct broken *b, const struct mistake *m, enum posenc_dtype dtype)
 {
     char glob[96];
@@ -194,7 +168,7 @@ static bool run_everywhere(struct broken *b, const struct mistake *m, enum posen
     int meant = 0, caught = 0;
     snprintf(glob, sizeof glob, "*/%s/%s/%s", dtype_names[dtype], m->suite, m->property);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        meant += options.kernels[k] = concerns(m, (enum posenc_kernel)k);
+        meant += options.kernels[k] = m->concerns((enum posenc_kernel)k);
     conf_run_subject(mistaken(m, b->base), &options, on_mistaken, &outcome);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         caught += outcome.caught[k];

@@ -112,36 +112,36 @@ static void change_positions(struct entered *e)
 
 /* ---- Tables: an edit of each pair ---- */
 
-/* Of a row of sines and cosines those of pair i, wherever its layout has them. */
-static void edit_sinusoidal(const struct pair *p, float *row)
+/* Where a row of sines and cosines has those of pair i. */
+static void find_sinusoidal(struct pair *p, float *row)
 {
     const enum posenc_layout layout = p->e->args.sinusoidal.layout;
-    const int64_t half = p->view.dim / 2,
-                  first = layout == POSENC_INTERLEAVED ? 2 * p->i : p->i;
-    float *const one = row + first,
-                 *other = layout == POSENC_INTERLEAVED ? one + 1 : one + half;
-    const bool swapped = layout == POSENC_COS_SIN;
-    mistake_now->pair(p, swapped ? one : other, swapped ? other : one);
+    const bool interleaved = layout == POSENC_INTERLEAVED, swapped = layout == POSENC_COS_SIN;
+    float *first = row + (interleaved ? 2 * p->i : p->i);
+    float *second = first + (interleaved ? 1 : p->view.dim / 2);
+    p->cosine = swapped ? first : second;
+    p->sine = swapped ? second : first;
 }
 
 static void edit_pairs(struct entered *e)
 {
-    const struct posenc_tensor *out = e->parts.out, *second = e->parts.second;
+    const struct posenc_tensor *out = e->parts.out, *sines = e->parts.second;
     struct pair p = { .e = e, .view = posenc_freqs_view(e->parts.freqs) };
-    const int64_t pairs = second ? out->shape[3] : p.view.dim / 2;
+    const int64_t pairs = sines ? out->shape[3] : p.view.dim / 2;
     for (p.b = 0; p.b < out->shape[0]; p.b++)
         for (p.t = 0; p.t < out->shape[1]; p.t++)
             for (p.i = pairs - 1; p.i >= 0; p.i--) {
-                float *row = row_at(out, p.b, p.t, 0);
                 p.time = position_on(e->parts.positions, p.b, p.t,
-                                     p.view.axis && second ? p.view.axis[p.i] : 0);
-                if (!second) {
-                    edit_sinusoidal(&p, row);
-                    continue;
+                                     p.view.axis && sines ? p.view.axis[p.i] : 0);
+                p.cosines = row_at(out, p.b, p.t, 0);
+                if (sines) {
+                    p.sines = row_at(sines, p.b, p.t, 0);
+                    p.cosine = p.cosines + p.i;
+                    p.sine = p.sines + p.i;
+                } else {
+                    find_sinusoidal(&p, p.cosines);
                 }
-                p.cosines = row;
-                p.sines = row_at(second, p.b, p.t, 0);
-                mistake_now->pair(&p, row + p.i, row_at(second, p.b, p.t, 0) + p.i);
+                mistake_now->pair(&p);
             }
 }
 
@@ -150,12 +150,15 @@ static void edit_pairs(struct entered *e)
 static void each_element(struct entered *e)
 {
     const struct posenc_tensor *out = e->parts.out, *x = e->parts.x;
+    const int32_t *index =
+        kernel_signature(e->kernel) == SIGNATURE_relative ? e->args.relative.index : NULL;
     struct place at = { .e = e };
     for (at.b = 0; at.b < out->shape[0]; at.b++)
         for (at.h = 0; at.h < out->shape[1]; at.h++)
             for (at.i = 0; at.i < out->shape[2]; at.i++)
                 for (at.j = 0; at.j < out->shape[3]; at.j++) {
-                    const float value = mistake_now->element(&at);
+                    at.column = index ? index[at.i - at.j + out->shape[3] - 1] : 0;
+                    const float value = mistake_now->element(at);
                     row_at(out, at.b, at.h, at.i)[at.j] =
                         x->data
                             ? fmaf(row_at(x, at.b, at.h, at.i)[at.j], e->parts.x_scale, value)
@@ -280,7 +283,7 @@ enum posenc_status enter(enum posenc_kernel kernel, const union arguments *args)
     if (m->pair)
         edit_pairs(&e);
     if (m->after)
-        m->after(&e);
+        m->after(&e, e.parts.out);
     in_f32_close(&e);
     posenc_freqs_destroy(e.freqs);
     free(e.kept);

@@ -73,9 +73,9 @@ static void turn_second_batch(const struct posenc_tensor *out)
 
 /* Not where a block of plain memory may end, a multiple of 64: the heap itself would be
  * destroyed, and with it the program that is to report this. */
-UNWATCHED void over_write(struct entered *e)
+UNWATCHED void over_write(struct entered *e, const struct posenc_tensor *out)
 {
-    const struct posenc_tensor *out = e->parts.out;
+    (void)e;
     for (int64_t r = 0; r < rows(out); r++) {
         volatile char *end = element(out, r, width(out));
         if ((uintptr_t)end % 64)
@@ -84,23 +84,25 @@ UNWATCHED void over_write(struct entered *e)
 }
 
 /* Plain memory has 64 bytes to spare before each tensor. */
-UNWATCHED void over_write_before(struct entered *e)
+UNWATCHED void over_write_before(struct entered *e, const struct posenc_tensor *out)
 {
-    if (rows(e->parts.out))
-        *(volatile char *)element(e->parts.out, 0, -1) = 1;
+    (void)e;
+    if (rows(out))
+        *(volatile char *)element(out, 0, -1) = 1;
 }
 
-UNWATCHED void over_read(struct entered *e)
+UNWATCHED void over_read(struct entered *e, const struct posenc_tensor *out)
 {
-    const struct posenc_tensor *out = e->parts.out;
+    (void)e;
     if (rows(out))
         (void)*(volatile const char *)element(out, rows(out) - 1, width(out));
 }
 
-UNWATCHED void over_read_before(struct entered *e)
+UNWATCHED void over_read_before(struct entered *e, const struct posenc_tensor *out)
 {
-    if (rows(e->parts.out))
-        (void)*(volatile const char *)element(e->parts.out, 0, -1);
+    (void)e;
+    if (rows(out))
+        (void)*(volatile const char *)element(out, 0, -1);
 }
 
 void write_input(struct entered *e)
@@ -122,9 +124,9 @@ void skip_tail(struct entered *e)
         memcpy(element(out, r, width(out) - 1), &kept[r], storage_size(out->dtype));
 }
 
-void misplace_tail(struct entered *e)
+void misplace_tail(struct entered *e, const struct posenc_tensor *out)
 {
-    const struct posenc_tensor *out = e->parts.out;
+    (void)e;
     const int64_t n = width(out);
     for (int64_t r = 0; n > 2 && r < rows(out); r++) {
         const float first = get(out, r, 0);
@@ -133,36 +135,38 @@ void misplace_tail(struct entered *e)
     }
 }
 
-void depend_on_address(struct entered *e)
-{
-    if ((uintptr_t)e->parts.out->data % 64)
-        turn_first(e->parts.out);
-}
-
-void remember(struct entered *e)
-{
-    static atomic_uint calls;
-    if (atomic_fetch_add(&calls, 1) % 2)
-        turn_first(e->parts.out);
-}
-
-void leave_mode(struct entered *e)
+void depend_on_address(struct entered *e, const struct posenc_tensor *out)
 {
     (void)e;
+    if ((uintptr_t)out->data % 64)
+        turn_first(out);
+}
+
+void remember(struct entered *e, const struct posenc_tensor *out)
+{
+    (void)e;
+    static atomic_uint calls;
+    if (atomic_fetch_add(&calls, 1) % 2)
+        turn_first(out);
+}
+
+void leave_mode(struct entered *e, const struct posenc_tensor *out)
+{
+    (void)e, (void)out;
     fesetround(FE_TOWARDZERO);
 }
 
-void assume_dense_batches(struct entered *e)
+void assume_dense_batches(struct entered *e, const struct posenc_tensor *out)
 {
     const struct posenc_tensor *x = e->parts.x;
     if (x && x->data && x->stride[0] == 0 && x->shape[0] > 1)
-        turn_second_batch(e->parts.out);
+        turn_second_batch(out);
 }
 
 /* From the lane to the right, or from the row below. */
-void leak_lane(struct entered *e)
+void leak_lane(struct entered *e, const struct posenc_tensor *out)
 {
-    const struct posenc_tensor *out = e->parts.out;
+    (void)e;
     const int64_t n = width(out);
     for (int64_t r = 0; r < rows(out); r++)
         for (int64_t c = 0; c < n; c++) {
@@ -175,21 +179,21 @@ void leak_lane(struct entered *e)
 
 /* ---- Laws ---- */
 
-void last_row_differs(struct entered *e)
+void last_row_differs(struct entered *e, const struct posenc_tensor *out)
 {
-    const struct posenc_tensor *out = e->parts.out;
+    (void)e;
     if (rows(out))
         turn_bit(out, rows(out) - 1, width(out) > 1);
 }
 
 /* The other threads run between the writing and the reading of the scratch: on its first rows
  * this one sleeps, for on a busy machine to give way is not enough. */
-void share_scratch(struct entered *e)
+void share_scratch(struct entered *e, const struct posenc_tensor *out)
 {
+    (void)e;
     enum { SLEEPS = 3, SCRATCH = 512 };
     static const struct timespec a_while = { .tv_nsec = 200000 };
     static _Atomic float scratch[SCRATCH];
-    const struct posenc_tensor *out = e->parts.out;
     const int64_t n = width(out) < SCRATCH ? width(out) : SCRATCH;
     for (int64_t r = 0; r < rows(out); r++) {
         for (int64_t c = 0; c < n; c++)
@@ -203,29 +207,29 @@ void share_scratch(struct entered *e)
     }
 }
 
-void differ_in_place(struct entered *e)
+void differ_in_place(struct entered *e, const struct posenc_tensor *out)
 {
-    if (e->parts.x && e->parts.x->data && e->parts.x->data == e->parts.out->data)
-        turn_first(e->parts.out);
+    if (e->parts.x && e->parts.x->data && e->parts.x->data == out->data)
+        turn_first(out);
 }
 
-void differ_by_kind(struct entered *e)
+void differ_by_kind(struct entered *e, const struct posenc_tensor *out)
 {
     if (e->parts.positions && e->parts.positions->kind == POSENC_POSITIONS_I32)
-        turn_first(e->parts.out);
+        turn_first(out);
 }
 
-void differ_by_batch(struct entered *e)
+void differ_by_batch(struct entered *e, const struct posenc_tensor *out)
 {
     const struct posenc_tensor *x = e->parts.x;
-    if ((x && x->data ? x : e->parts.out)->shape[0] > 1)
-        turn_second_batch(e->parts.out);
+    if ((x && x->data ? x : out)->shape[0] > 1)
+        turn_second_batch(out);
 }
 
 /* Nothing is encoded: x as it came, tables and biases constant. */
-void forget(struct entered *e)
+void forget(struct entered *e, const struct posenc_tensor *out)
 {
-    const struct posenc_tensor *out = e->parts.out, *x = e->parts.x;
+    const struct posenc_tensor *x = e->parts.x;
     const bool same = x && x->data && width(x) == width(out);
     for (int64_t r = 0; r < rows(out); r++)
         for (int64_t c = 0; c < width(out); c++) {

@@ -13,9 +13,32 @@ const struct mistake mistakes[] = {
 };
 const int n_mistakes = sizeof mistakes / sizeof mistakes[0];
 
+/* Which kernels a mistake in every kernel concerns, beside those that problem.h asks for. */
+static bool any_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
+static bool has_positions(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
+
+/* An output that attention is given, and that may have 16 bits; and x as well. */
+static bool encodes(enum posenc_kernel kernel) { return kernel != POSENC_KERNEL_learned_grad; }
+static bool encodes_x(enum posenc_kernel kernel)
+{
+    return kernel_takes_x(kernel) && encodes(kernel);
+}
+
+/* Those that some law has store every value, by a copy (arithmetic may make all NaN the same
+ * one), or load every value. */
+static bool copies(enum posenc_kernel kernel) { return kernel == POSENC_KERNEL_distance_bias; }
+static bool stores(enum posenc_kernel kernel)
+{
+    return copies(kernel) || kernel == POSENC_KERNEL_learned_add;
+}
+static bool loads(enum posenc_kernel kernel)
+{
+    return kernel == POSENC_KERNEL_learned_grad || kernel == POSENC_KERNEL_learned_add;
+}
+
 const struct mistake mistakes_everywhere[] = {
-#define EVERYWHERE(name, suite, property, needs, first, last, how, function)                   \
-    { name,     POSENC_KERNEL_COUNT, #suite,        NULL,           needs,                     \
+#define EVERYWHERE(name, suite, property, concerns, first, last, how, function)                \
+    { name,     POSENC_KERNEL_COUNT, #suite,        NULL,           concerns,                  \
       property, POSENC_##first,      POSENC_##last, .how = function },
 #include "conformance/suites/mistakes.def"
 };

@@ -38,11 +38,12 @@ struct entered {
     } copies[5];
 };
 
-/* An element of the output, [b, h, i, j]; a token's position on one axis. */
+/* An element of the output, [b, h, i, j], and the column its index by distance says. */
 struct place {
     struct entered *e;
-    int64_t b, h, i, j;
+    int64_t b, h, i, j, column;
 };
+/* A token's position on one axis. */
 struct position {
     const struct posenc_positions *of;
     int64_t b, t;
@@ -55,7 +56,7 @@ struct pair {
     struct posenc_freqs_view view;
     int64_t b, t, i;
     double time;
-    const float *cosines, *sines;
+    float *cosine, *sine, *cosines, *sines;
 };
 /* The rows that turn x into out in one head, from the first channel that turns on: how many
  * pairs, and how many channels to the end of the head. */
@@ -90,11 +91,11 @@ struct built {
 typedef double position_mistake(const struct position *at);
 typedef void arguments_mistake(struct entered *e);
 typedef void around_mistake(struct entered *e);
-typedef void after_mistake(struct entered *e);
+typedef void after_mistake(struct entered *e, const struct posenc_tensor *out);
 /* After the kernel: an edit of each pair of a table, the last first.  Instead of it: what is
  * written to, or added onto x in, each element; a row's rotation; the sum of the terms. */
-typedef void pair_mistake(const struct pair *p, float *cosine, float *sine);
-typedef float element_mistake(const struct place *at);
+typedef void pair_mistake(const struct pair *p);
+typedef float element_mistake(struct place at);
 typedef void rotation_mistake(const struct rotation *r);
 typedef float sum_mistake(const struct sum *s);
 /* Another spec to make a plan of; one that stays as it is the mistake does not concern. */
@@ -113,25 +114,11 @@ typedef enum posenc_status front_mistake(front_end *real, const struct posenc_ba
 typedef uint16_t store_mistake(enum posenc_dtype dtype, float value);
 typedef float load_mistake(enum posenc_dtype dtype, uint16_t bits);
 
-/* Which kernels a mistake in every kernel concerns. */
-enum needs {
-    ANY,
-    X,
-    IN_PLACE, /* x that may be out */
-    POSITIONS,
-    ENCODING, /* an output that attention is given */
-    STORED,   /* out in 16 bits */
-    STORED_X, /* x as well */
-    STORES,   /* those that some law has store every value, */
-    COPIES,   /* by a copy: arithmetic may make all NaN the same one; */
-    LOADS     /* and load */
-};
-
 struct mistake {
     const char *name;
-    enum posenc_kernel kernel; /* POSENC_KERNEL_COUNT: every kernel that `needs` says */
+    enum posenc_kernel kernel; /* POSENC_KERNEL_COUNT: every kernel that it concerns */
     const char *suite, *what;
-    enum needs needs;
+    bool (*concerns)(enum posenc_kernel kernel);
     const char *property;          /* the case <kernel>/<dtype>/<suite>/<property> must fail */
     enum posenc_dtype dtype, last; /* in which types */
 
@@ -154,7 +141,7 @@ extern const struct mistake mistakes[], mistakes_everywhere[];
 extern const int n_mistakes, n_mistakes_everywhere;
 
 #define MISTAKE(name, kernel, suite, how, function, what) how##_mistake function;
-#define EVERYWHERE(name, suite, property, needs, first, last, how, function)                   \
+#define EVERYWHERE(name, suite, property, concerns, first, last, how, function)                \
     how##_mistake function;
 #include "conformance/suites/mistakes.def"
 

@@ -117,9 +117,8 @@ void sines_in_type_of_x(struct entered *e)
     }
 }
 
-void copied_odd_column(struct entered *e)
+void copied_odd_column(struct entered *e, const struct posenc_tensor *out)
 {
-    const struct posenc_tensor *out = &e->args.sinusoidal.out;
     const int64_t dim = out->shape[3];
     if (dim % 2 == 0 || e->args.sinusoidal.layout == POSENC_INTERLEAVED)
         return;
@@ -133,30 +132,30 @@ void copied_odd_column(struct entered *e)
 
 /* The sine of an f64 angle is right to 2^-52 of the angle, not of itself: seen at times with a
  * fraction, for which the exact profile is asked. */
-void f64_time(const struct pair *p, float *cosine, float *sine)
+void f64_time(const struct pair *p)
 {
     const double angle = p->time * p->view.omega[p->i], scale = p->e->args.sinusoidal.scale;
     if (p->view.profile != POSENC_EXACT || p->time == trunc(p->time))
         return;
-    *sine = (float)(scale * sin(angle));
-    *cosine = (float)(scale * cos(angle));
+    *p->sine = (float)(scale * sin(angle));
+    *p->cosine = (float)(scale * cos(angle));
 }
 
-void f32_angle(const struct pair *p, float *cosine, float *sine)
+void f32_angle(const struct pair *p)
 {
     const float angle = (float)p->time * (float)p->view.omega[p->i];
-    *cosine = (float)(p->view.attention_factor * (double)cosf(angle));
-    *sine = (float)(p->view.attention_factor * (double)sinf(angle));
+    *p->cosine = (float)(p->view.attention_factor * (double)cosf(angle));
+    *p->sine = (float)(p->view.attention_factor * (double)sinf(angle));
 }
 
 /* An exact path only if every position of the call is near. */
-void f32_angle_if_any_far(const struct pair *p, float *cosine, float *sine)
+void f32_angle_if_any_far(const struct pair *p)
 {
     const struct posenc_tensor *out = p->e->parts.out;
     for (int64_t k = 0; k < out->shape[0] * out->shape[1]; k++)
         if (fabs(position_on(p->e->parts.positions, k / out->shape[1], k % out->shape[1], 0)) >
             0x1p20) {
-            f32_angle(p, cosine, sine);
+            f32_angle(p);
             return;
         }
 }
@@ -168,64 +167,47 @@ static float with_error(float value)
     return value != 0.0f && fabsf(value) < 0x1p-26f ? (float)((double)value + 0x1p-53) : value;
 }
 
-void lost_zero(const struct pair *p, float *cosine, float *sine)
+void lost_zero(const struct pair *p)
 {
-    (void)p;
-    *cosine = with_error(*cosine);
-    *sine = with_error(*sine);
+    *p->cosine = with_error(*p->cosine);
+    *p->sine = with_error(*p->sine);
 }
 
-void last_bit_turned(const struct pair *p, float *cosine, float *sine)
+void last_bit_turned(const struct pair *p)
 {
     const double position = position_on(p->e->parts.positions, p->b, p->t, 0);
-    (void)sine;
     if (((int64_t)position * 61 + p->i) % 8192 == 17)
-        *cosine = other_last_bit(*cosine);
+        *p->cosine = other_last_bit(*p->cosine);
 }
 
-static void multiply(float *value, double by) { *value = (float)((double)*value * by); }
-
-void factor_ignored(const struct pair *p, float *cosine, float *sine)
+static void multiply(const struct pair *p, double cosine, double sine)
 {
-    multiply(cosine, 1.0 / p->view.attention_factor);
-    multiply(sine, 1.0 / p->view.attention_factor);
+    *p->cosine = (float)((double)*p->cosine * cosine);
+    *p->sine = (float)((double)*p->sine * sine);
 }
 
-void factor_twice(const struct pair *p, float *cosine, float *sine)
-{
-    multiply(cosine, p->view.attention_factor);
-    multiply(sine, p->view.attention_factor);
-}
+static double factor(const struct pair *p) { return p->view.attention_factor; }
 
-void factor_on_cos(const struct pair *p, float *cosine, float *sine)
-{
-    (void)cosine;
-    multiply(sine, 1.0 / p->view.attention_factor);
-}
-
-void larger_amplitude(const struct pair *p, float *cosine, float *sine)
-{
-    (void)p;
-    multiply(cosine, 1.0001);
-    multiply(sine, 1.0001);
-}
+void factor_ignored(const struct pair *p) { multiply(p, 1.0 / factor(p), 1.0 / factor(p)); }
+void factor_twice(const struct pair *p) { multiply(p, factor(p), factor(p)); }
+void factor_on_cos(const struct pair *p) { multiply(p, 1.0, 1.0 / factor(p)); }
+void larger_amplitude(const struct pair *p) { multiply(p, 1.0001, 1.0001); }
 
 /* The sign of the integer, which a time between -1 and 0 does not have. */
-void sign_of_integer(const struct pair *p, float *cosine, float *sine)
+void sign_of_integer(const struct pair *p)
 {
-    (void)cosine;
-    *sine = p->time < 0.0 && p->time > -1.0 ? -*sine : *sine;
+    *p->sine = p->time < 0.0 && p->time > -1.0 ? -*p->sine : *p->sine;
 }
 
 /* Sections by turns, the pairs beyond them with an axis of which text knows nothing: they
  * rest. */
-void fourth_axis(const struct pair *p, float *cosine, float *sine)
+void fourth_axis(const struct pair *p)
 {
     const bool turns = p->view.n_axes == 3 && p->view.axis[1] == 1;
     if (!turns || p->i % 3 == 0 || p->view.axis[p->i] != 0)
         return;
-    *cosine = (float)p->view.attention_factor;
-    *sine = 0.0f;
+    *p->cosine = (float)p->view.attention_factor;
+    *p->sine = 0.0f;
 }
 
 /* ---- xPos ---- */
@@ -236,38 +218,28 @@ static double zeta_of(const struct pair *p, int64_t i)
     return (2.0 * (double)i + 0.4 * dim) / (1.4 * dim);
 }
 
-/* A value scaled by another zeta.  The exponent, (position - centre) / scale_base, is known from
- * what pair 0 is scaled by, and 0 of a plan without xPos. */
-static void rescale(const struct pair *p, double zeta, float *value)
+/* What another zeta makes of a value.  The exponent, (position - centre) / scale_base, is known
+ * from what pair 0 is scaled by, and 0 of a plan without xPos. */
+static double rescaled(const struct pair *p, double zeta)
 {
     const double length = hypot((double)p->cosines[0], (double)p->sines[0]);
-    const double exponent = log(length / p->view.attention_factor) / log(0.4 / 1.4);
-    if (fabs(exponent) >= 1e-6)
-        multiply(value, pow(zeta / zeta_of(p, p->i), exponent));
+    const double exponent = log(length / factor(p)) / log(0.4 / 1.4);
+    return fabs(exponent) < 1e-6 ? 1.0 : pow(zeta / zeta_of(p, p->i), exponent);
 }
 
-void plain_zeta(const struct pair *p, float *cosine, float *sine)
+void zeta_on_cos(const struct pair *p) { multiply(p, 1.0, rescaled(p, 1.0)); }
+
+void next_zeta(const struct pair *p)
 {
-    const double zeta = 2.0 * (double)p->i / (double)p->view.dim;
-    if (p->i == 0)
-        return;
-    rescale(p, zeta, cosine);
-    rescale(p, zeta, sine);
+    const double by = rescaled(p, zeta_of(p, p->i + 1));
+    multiply(p, by, by);
 }
 
-/* The sine first: pair 0 is what tells of the exponent. */
-void next_zeta(const struct pair *p, float *cosine, float *sine)
+void plain_zeta(const struct pair *p)
 {
-    float scaled_cosine = *cosine;
-    rescale(p, zeta_of(p, p->i + 1), &scaled_cosine);
-    rescale(p, zeta_of(p, p->i + 1), sine);
-    *cosine = scaled_cosine;
-}
-
-void zeta_on_cos(const struct pair *p, float *cosine, float *sine)
-{
-    (void)cosine;
-    rescale(p, 1.0, sine);
+    const double by = rescaled(p, 2.0 * (double)p->i / (double)p->view.dim);
+    if (p->i > 0)
+        multiply(p, by, by);
 }
 
 /* ---- The front-end: encodings of several axes ---- */
