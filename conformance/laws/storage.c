@@ -13,7 +13,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/engine/judge.h"
 #include "laws.h"
-#include "conformance/suites/memory.h"
+#include "conformance/problem/lengths.h"
 #include "conformance/problem/storage.h"
 
 #include <math.h>

@@ -6,13 +6,14 @@
  * will do.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/lengths.h"
 #include "conformance/problem/signature.h"
 #include "refusals.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- Mistakes ---- */
+/* ---- Bad arguments ---- */
 
 static size_t *size_of(struct call *c)
 {
@@ -176,7 +177,7 @@ SET(rope_offset_wraps, c->args.rope.rotary_offset = INT64_MAX)
 SET(rope_cos_is_out, c->args.rope.cos.data = c->args.rope.out.data)
 #undef SET
 
-static const struct mistake of_all[] = {
+static const struct bad_argument of_all[] = {
     { "size 0", STATUS(ARGUMENT), size_zero },
     { "unknown size", STATUS(ARGUMENT), size_odd },
     { "no output", STATUS(ARGUMENT), out_null },
@@ -190,26 +191,26 @@ static const struct mistake of_all[] = {
     { "output of stride 0", STATUS(STRIDE), out_stride_zero },
     { "output at an odd byte", STATUS(ARGUMENT), out_unaligned },
 };
-static const struct mistake of_x[] = {
+static const struct bad_argument of_x[] = {
     { "no input", STATUS(ARGUMENT), x_null },
     { "input of an unknown dtype", STATUS(DTYPE) | STATUS(ARGUMENT), x_dtype },
     { "input not contiguous", STATUS(STRIDE), x_strided },
 };
-static const struct mistake of_x_as_out[] = {
+static const struct bad_argument of_x_as_out[] = {
     { "input of another dtype", STATUS(DTYPE), x_other_dtype },
 };
-static const struct mistake of_x_width[] = {
+static const struct bad_argument of_x_width[] = {
     { "input narrower than the output", STATUS(SHAPE), x_shape },
 };
-static const struct mistake of_x_apart[] = {
+static const struct bad_argument of_x_apart[] = {
     { "input is the output", STATUS(OVERLAP), x_is_out },
 };
-static const struct mistake of_positions[] = {
+static const struct bad_argument of_positions[] = {
     { "unknown kind of positions", STATUS(ARGUMENT), position_kind },
     { "array of positions without data", STATUS(ARGUMENT), position_null },
     { "offset that wraps", STATUS(POSITION) | STATUS(OVERFLOW), position_wraps },
 };
-static const struct mistake of_computed[] = {
+static const struct bad_argument of_computed[] = {
     { "position 2^31", STATUS(POSITION), position_beyond },
     { "position -2^31", STATUS(POSITION), position_below },
     { "position 2^31 in an array", STATUS(POSITION), position_array },
@@ -219,13 +220,13 @@ static const struct mistake of_computed[] = {
     { "time -2^31", STATUS(POSITION), time_below },
     { "times without data", STATUS(ARGUMENT), time_null },
 };
-static const struct mistake of_rows[] = {
+static const struct bad_argument of_rows[] = {
     { "row -1", STATUS(POSITION), row_negative },
     { "row past the table", STATUS(POSITION), row_too_far },
     { "row past the table in an array", STATUS(POSITION), row_array },
     { "a time for a row", STATUS(ARGUMENT), time_whole },
 };
-static const struct mistake of_sinusoidal[] = {
+static const struct bad_argument of_sinusoidal[] = {
     { "output wider than the rest", STATUS(SHAPE) | STATUS(STRIDE), out_wider },
     { "no plan", STATUS(ARGUMENT), sinusoidal_no_plan },
     { "unknown layout", STATUS(ARGUMENT), sinusoidal_layout },
@@ -233,20 +234,20 @@ static const struct mistake of_sinusoidal[] = {
     { "a plan of three axes that do not restart", STATUS(ARGUMENT), sinusoidal_axes },
     { "a plan with xPos", STATUS(ARGUMENT), sinusoidal_xpos },
 };
-static const struct mistake of_sinusoidal_add[] = {
+static const struct bad_argument of_sinusoidal_add[] = {
     { "x_scale infinite", STATUS(PARAMETER), sinusoidal_x_scale },
 };
-static const struct mistake of_learned[] = {
+static const struct bad_argument of_learned[] = {
     { "output wider than the rest", STATUS(SHAPE) | STATUS(STRIDE), out_wider },
     { "x_scale NaN", STATUS(PARAMETER), learned_x_scale },
     { "no table", STATUS(ARGUMENT), learned_table_null },
     { "table narrower than the output", STATUS(SHAPE), learned_table_width },
     { "table in 16 bits", STATUS(DTYPE), learned_table_dtype },
 };
-static const struct mistake of_learned_grad[] = {
+static const struct bad_argument of_learned_grad[] = {
     { "gradient in 16 bits", STATUS(DTYPE), learned_grad_out_dtype },
 };
-static const struct mistake of_rope_table[] = {
+static const struct bad_argument of_rope_table[] = {
     { "output wider than the rest", STATUS(SHAPE) | STATUS(STRIDE), out_wider },
     { "no plan", STATUS(ARGUMENT), rope_table_no_plan },
     { "no sin", STATUS(ARGUMENT), rope_table_no_sin },
@@ -256,7 +257,7 @@ static const struct mistake of_rope_table[] = {
     { "position 2^31 on the last axis", STATUS(POSITION), last_axis },
     { "a position that xPos scales beyond f32", STATUS(POSITION), xpos_far },
 };
-static const struct mistake of_rope[] = {
+static const struct bad_argument of_rope[] = {
     { "no cos", STATUS(ARGUMENT), rope_no_cos },
     { "sin narrower than cos", STATUS(SHAPE), rope_sin_width },
     { "rotary_dim twice head_dim", STATUS(ROTARY_DIM) | STATUS(STRIDE), rope_too_wide },
@@ -268,12 +269,14 @@ static const struct mistake of_rope[] = {
     { "cos is the output", STATUS(OVERLAP), rope_cos_is_out },
 };
 
-const struct mistakes_of mistakes_of_sinusoidal = { MISTAKES(of_sinusoidal),
-                                                    MISTAKES(of_sinusoidal_add) };
-const struct mistakes_of mistakes_of_learned = { MISTAKES(of_learned), { NULL, 0 } };
-const struct mistakes_of mistakes_of_learned_grad = { MISTAKES(of_learned_grad), { NULL, 0 } };
-const struct mistakes_of mistakes_of_rope_table = { MISTAKES(of_rope_table), { NULL, 0 } };
-const struct mistakes_of mistakes_of_rope = { MISTAKES(of_rope), { NULL, 0 } };
+const struct bad_arguments_of bad_arguments_of_sinusoidal = { ARGUMENTS(of_sinusoidal),
+                                                              ARGUMENTS(of_sinusoidal_add) };
+const struct bad_arguments_of bad_arguments_of_learned = { ARGUMENTS(of_learned), { NULL, 0 } };
+const struct bad_arguments_of bad_arguments_of_learned_grad = { ARGUMENTS(of_learned_grad),
+                                                                { NULL, 0 } };
+const struct bad_arguments_of bad_arguments_of_rope_table = { ARGUMENTS(of_rope_table),
+                                                              { NULL, 0 } };
+const struct bad_arguments_of bad_arguments_of_rope = { ARGUMENTS(of_rope), { NULL, 0 } };
 
 /* ---- Checking ---- */
 
@@ -288,9 +291,10 @@ static void require_untouched(struct tally *t, const struct copy *after,
     }
 }
 
-/* A valid call with one mistake: the status is one of those allowed, the outputs do
+/* A valid call with one bad argument: the status is one of those allowed, the outputs do
  * not move. */
-static void check_mistake(struct tally *t, const struct problem *p, const struct mistake *m)
+static void check_argument(struct tally *t, const struct problem *p,
+                           const struct bad_argument *m)
 {
     struct call call;
     t->problem = p;
@@ -314,13 +318,13 @@ static void check_mistake(struct tally *t, const struct problem *p, const struct
     call_destroy(&call);
 }
 
-static void check_list(struct tally *t, const struct problem *p, struct mistakes mistakes)
+static void check_list(struct tally *t, const struct problem *p, struct bad_arguments bad)
 {
-    for (size_t i = 0; i < mistakes.n; i++)
-        check_mistake(t, p, &mistakes.list[i]);
+    for (size_t i = 0; i < bad.n; i++)
+        check_argument(t, p, &bad.list[i]);
 }
 
-#define CHECK(list) check_list(t, p, (struct mistakes)MISTAKES(list))
+#define CHECK(list) check_list(t, p, (struct bad_arguments)ARGUMENTS(list))
 
 static const struct tensor_row *row_of(const struct signature *s, enum role role)
 {
@@ -351,13 +355,13 @@ static void check_positions(struct tally *t, const struct problem *p)
         CHECK(of_rows);
 }
 
-static void check_mistakes(struct tally *t, const struct problem *p)
+static void check_arguments(struct tally *t, const struct problem *p)
 {
-    static const struct mistakes_of *const of_signature[] = {
-#define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &mistakes_of_##name,
+    static const struct bad_arguments_of *const of_signature[] = {
+#define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &bad_arguments_of_##name,
 #include "conformance/problem/signatures.def"
     };
-    const struct mistakes_of *own = of_signature[kernel_signature(p->kernel)];
+    const struct bad_arguments_of *own = of_signature[kernel_signature(p->kernel)];
     const struct signature *s = signature_of(p->kernel);
     CHECK(of_all);
     check_list(t, p, own->all);
@@ -369,7 +373,7 @@ static void check_mistakes(struct tally *t, const struct problem *p)
         if (row->form == FORM_POSITIONS)
             check_positions(t, p);
         if (row->form == FORM_INTEGERS && tensor_dims(row) > 0)
-            check_list(t, p, mistakes_of_index);
+            check_list(t, p, bad_arguments_of_index);
     }
 }
 
@@ -408,7 +412,7 @@ void check_refusals(struct suite_run *run, enum posenc_kernel kernel)
     p.heads = p.queries = 3; /* rows that a wrong stride puts on each other */
     p.query_offset = p.keys - p.queries;
     if (t.selected)
-        check_mistakes(&t, &p);
+        check_arguments(&t, &p);
     tally_end(&t);
     tally_begin(&t, run, kernel, POSENC_F32, "memory", "overlap-refused");
     if (t.selected && kernel_takes_x(kernel)) {

@@ -1,5 +1,5 @@
 /*
- * Mistakes in calls on scores: see refusals.c.
+ * Bad arguments of calls on scores: see refusals.c.
  */
 #include "refusals.h"
 
@@ -109,16 +109,16 @@ SET(relative_x_scale, c->args.relative.x_scale = NAN)
 SET(sum_no_index, c->args.relative_sum.index = NULL)
 #undef SET
 
-static const struct mistake of_alibi[] = {
+static const struct bad_argument of_alibi[] = {
     { "no slopes", STATUS(ARGUMENT), alibi_no_slopes },
     { "a slope NaN", STATUS(PARAMETER), alibi_slope_nan },
     { "distance 2^24", TOO_FAR, alibi_far },
     { "query_offset that wraps", TOO_FAR | STATUS(OVERFLOW), alibi_wraps },
 };
-static const struct mistake of_alibi_add[] = {
+static const struct bad_argument of_alibi_add[] = {
     { "x_scale NaN", STATUS(PARAMETER), alibi_x_scale },
 };
-static const struct mistake of_t5[] = {
+static const struct bad_argument of_t5[] = {
     { "no thresholds", STATUS(ARGUMENT), t5_no_thresholds },
     { "no table", STATUS(ARGUMENT), t5_no_table },
     { "num_buckets 1", STATUS(SHAPE) | STATUS(PARAMETER), t5_buckets },
@@ -126,10 +126,10 @@ static const struct mistake of_t5[] = {
     { "table in 16 bits", STATUS(DTYPE), t5_table_dtype },
     { "query_offset that wraps", TOO_FAR | STATUS(OVERFLOW), t5_wraps },
 };
-static const struct mistake of_t5_add[] = {
+static const struct bad_argument of_t5_add[] = {
     { "x_scale NaN", STATUS(PARAMETER), t5_x_scale },
 };
-static const struct mistake of_distance[] = {
+static const struct bad_argument of_distance[] = {
     { "no values", STATUS(ARGUMENT), distance_none },
     { "values of a head less", STATUS(SHAPE), distance_heads },
     { "values without the largest distance", STATUS(SHAPE), distance_short },
@@ -138,24 +138,24 @@ static const struct mistake of_distance[] = {
     { "values in 16 bits", STATUS(DTYPE), distance_dtype },
     { "query_offset that wraps", TOO_FAR | STATUS(OVERFLOW), distance_wraps },
 };
-static const struct mistake of_distance_add[] = {
+static const struct bad_argument of_distance_add[] = {
     { "x_scale infinite", STATUS(PARAMETER), distance_x_scale },
 };
-static const struct mistake of_index[] = {
+static const struct bad_argument of_index[] = {
     { "index -1", STATUS(POSITION), index_negative },
     { "an index past the last", STATUS(POSITION), index_beyond },
     { "index 2^31 - 1", STATUS(POSITION), index_huge },
 };
-static const struct mistake of_window[] = {
+static const struct bad_argument of_window[] = {
     { "no index", STATUS(ARGUMENT), window_no_index },
     { "no table", STATUS(ARGUMENT), window_no_table },
     { "table of a head less", STATUS(SHAPE), window_heads },
     { "table in 16 bits", STATUS(DTYPE), window_dtype },
 };
-static const struct mistake of_window_add[] = {
+static const struct bad_argument of_window_add[] = {
     { "x_scale NaN", STATUS(PARAMETER), window_x_scale },
 };
-static const struct mistake of_relative[] = {
+static const struct bad_argument of_relative[] = {
     { "no index", STATUS(ARGUMENT), relative_no_index },
     { "no terms", STATUS(ARGUMENT), relative_terms },
     { "scale NaN", STATUS(PARAMETER), relative_scale },
@@ -168,21 +168,24 @@ static const struct mistake of_relative[] = {
     { "c2p is the output", STATUS(OVERLAP), relative_c2p_is_out },
     { "p2c is the output", STATUS(OVERLAP), relative_p2c_is_out },
 };
-static const struct mistake of_relative_add[] = {
+static const struct bad_argument of_relative_add[] = {
     { "x_scale NaN", STATUS(PARAMETER), relative_x_scale },
 };
-static const struct mistake of_relative_sum[] = {
+static const struct bad_argument of_relative_sum[] = {
     { "no index", STATUS(ARGUMENT), sum_no_index },
     { "input of a head less", STATUS(SHAPE), sum_heads },
     { "input of a query less", STATUS(SHAPE), sum_queries },
 };
 
-const struct mistakes mistakes_of_index = MISTAKES(of_index);
-const struct mistakes_of mistakes_of_alibi = { MISTAKES(of_alibi), MISTAKES(of_alibi_add) };
-const struct mistakes_of mistakes_of_t5 = { MISTAKES(of_t5), MISTAKES(of_t5_add) };
-const struct mistakes_of mistakes_of_distance = { MISTAKES(of_distance),
-                                                  MISTAKES(of_distance_add) };
-const struct mistakes_of mistakes_of_window = { MISTAKES(of_window), MISTAKES(of_window_add) };
-const struct mistakes_of mistakes_of_relative = { MISTAKES(of_relative),
-                                                  MISTAKES(of_relative_add) };
-const struct mistakes_of mistakes_of_relative_sum = { MISTAKES(of_relative_sum), { NULL, 0 } };
+const struct bad_arguments bad_arguments_of_index = ARGUMENTS(of_index);
+const struct bad_arguments_of bad_arguments_of_alibi = { ARGUMENTS(of_alibi),
+                                                         ARGUMENTS(of_alibi_add) };
+const struct bad_arguments_of bad_arguments_of_t5 = { ARGUMENTS(of_t5), ARGUMENTS(of_t5_add) };
+const struct bad_arguments_of bad_arguments_of_distance = { ARGUMENTS(of_distance),
+                                                            ARGUMENTS(of_distance_add) };
+const struct bad_arguments_of bad_arguments_of_window = { ARGUMENTS(of_window),
+                                                          ARGUMENTS(of_window_add) };
+const struct bad_arguments_of bad_arguments_of_relative = { ARGUMENTS(of_relative),
+                                                            ARGUMENTS(of_relative_add) };
+const struct bad_arguments_of bad_arguments_of_relative_sum = { ARGUMENTS(of_relative_sum),
+                                                                { NULL, 0 } };
