@@ -3,6 +3,8 @@
  */
 #include "fields.h"
 
+#include "signature.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,109 +15,111 @@ static const char *const recipe_names[] = { "mix", "onnx", "onnx_3d", "onnx_no_p
                                             NULL };
 static const char *const kind_names[] = { "offset", "i32", "i64", "f32", NULL };
 
-enum {
-    SINE = 1 << SIGNATURE_sinusoidal,
-    LEARNED = 1 << SIGNATURE_learned,
-    GRAD = 1 << SIGNATURE_learned_grad,
-    TABLE = 1 << SIGNATURE_rope_table,
-    ROPE = 1 << SIGNATURE_rope,
-    ALIBI = 1 << SIGNATURE_alibi,
-    T5 = 1 << SIGNATURE_t5,
-    DISTANCE = 1 << SIGNATURE_distance,
-    WINDOW = 1 << SIGNATURE_window,
-    TERMS = 1 << SIGNATURE_relative,
-    SUM = 1 << SIGNATURE_relative_sum,
-    PLAN = SINE | TABLE,
-    TOKENS = PLAN | LEARNED | GRAD | ROPE,
-    RELATIVE = TERMS | SUM,
-    SCORES = ALIBI | T5 | DISTANCE | WINDOW | RELATIVE,
-    LINES = SCORES & ~WINDOW, /* queries and keys are as many as one likes */
-    ALL = TOKENS | SCORES,
-};
-
 #define AT(member) offsetof(struct problem, member)
 const struct field problem_fields[N_FIELDS] = {
-    { "dtype", FIELD_ENUM, AT(dtype), ALL, dtype_names },
-    { "table_dtype", FIELD_ENUM, AT(table_dtype), ROPE, dtype_names },
-    { "values_dtype", FIELD_ENUM, AT(values), ALL & ~TABLE, dtype_names },
-    { "profile", FIELD_ENUM, AT(freqs.profile), PLAN, profile_names },
-    { "freq_convention", FIELD_ENUM, AT(freqs.convention), PLAN, convention_names },
-    { "scaling", FIELD_ENUM, AT(freqs.scaling), PLAN, scaling_names },
-    { "dim", FIELD_I64, AT(freqs.dim), SINE, NULL },
-    { "rotary_dim", FIELD_I64, AT(freqs.dim), TABLE, NULL },
-    { "rope_theta", FIELD_F64, AT(freqs.rope_theta), PLAN, NULL },
-    { "factor", FIELD_F64, AT(freqs.factor), PLAN, NULL },
+    { "dtype", FIELD_ENUM, AT(dtype), dtype_names },
+    { "table_dtype", FIELD_ENUM, AT(table_dtype), dtype_names },
+    { "values_dtype", FIELD_ENUM, AT(values), dtype_names },
+    { "profile", FIELD_ENUM, AT(freqs.profile), profile_names },
+    { "freq_convention", FIELD_ENUM, AT(freqs.convention), convention_names },
+    { "scaling", FIELD_ENUM, AT(freqs.scaling), scaling_names },
+    { "dim", FIELD_I64, AT(freqs.dim), NULL },
+    { "rotary_dim", FIELD_I64, AT(freqs.dim), NULL },
+    { "rope_theta", FIELD_F64, AT(freqs.rope_theta), NULL },
+    { "factor", FIELD_F64, AT(freqs.factor), NULL },
     { "original_max_position_embeddings", FIELD_F64, AT(freqs.original_max_position_embeddings),
-      PLAN, NULL },
-    { "low_freq_factor", FIELD_F64, AT(freqs.low_freq_factor), PLAN, NULL },
-    { "high_freq_factor", FIELD_F64, AT(freqs.high_freq_factor), PLAN, NULL },
-    { "beta_fast", FIELD_F64, AT(freqs.beta_fast), PLAN, NULL },
-    { "beta_slow", FIELD_F64, AT(freqs.beta_slow), PLAN, NULL },
-    { "truncate", FIELD_BOOL, AT(freqs.truncate), PLAN, NULL },
-    { "attention_factor", FIELD_F64, AT(freqs.attention_factor), PLAN, NULL },
-    { "mscale", FIELD_F64, AT(freqs.mscale), PLAN, NULL },
-    { "mscale_all_dim", FIELD_F64, AT(freqs.mscale_all_dim), PLAN, NULL },
-    { "max_position_embeddings", FIELD_F64, AT(freqs.max_position_embeddings), PLAN, NULL },
-    { "seq_len", FIELD_I64, AT(freqs.seq_len), PLAN, NULL },
-    { "partial_rotary_factor", FIELD_F64, AT(freqs.partial_rotary_factor), PLAN, NULL },
-    { "mrope_section", FIELD_SECTIONS, AT(freqs.mrope_section), PLAN, NULL },
-    { "mrope_layout", FIELD_ENUM, AT(freqs.mrope_layout), PLAN, mrope_layout_names },
-    { "mrope_grid", FIELD_I64, AT(mrope_grid), PLAN, NULL },
-    { "xpos_scale_base", FIELD_F64, AT(freqs.xpos_scale_base), TABLE, NULL },
-    { "xpos_centre", FIELD_F64, AT(freqs.xpos_centre), TABLE, NULL },
-    { "xpos_inverse", FIELD_BOOL, AT(freqs.xpos_inverse), TABLE, NULL },
-    { "short_factor", FIELD_FACTORS, AT(freqs.short_factor), PLAN, NULL },
-    { "long_factor", FIELD_FACTORS, AT(freqs.long_factor), PLAN, NULL },
-    { "short_factor_last", FIELD_F64, AT(short_factor_last), PLAN, NULL },
-    { "long_factor_last", FIELD_F64, AT(long_factor_last), PLAN, NULL },
-    { "inv_freq", FIELD_PAIRS, AT(freqs.values), PLAN, NULL },
-    { "layout", FIELD_ENUM, AT(layout), SINE, layout_names },
-    { "scale", FIELD_F64, AT(scale), SINE | TERMS, NULL },
-    { "x_scale", FIELD_F32, AT(x_scale), SINE | LEARNED | (SCORES & ~SUM), NULL },
-    { "batch", FIELD_I64, AT(batch), ALL, NULL },
-    { "tokens", FIELD_I64, AT(tokens), TOKENS, NULL },
-    { "heads", FIELD_I64, AT(heads), ROPE | SCORES, NULL },
-    { "dim", FIELD_I64, AT(dim), LEARNED | GRAD, NULL },
-    { "head_dim", FIELD_I64, AT(dim), ROPE, NULL },
-    { "rotary_dim", FIELD_I64, AT(rotary_dim), ROPE, NULL },
-    { "rotary_offset", FIELD_I64, AT(rotary_offset), ROPE, NULL },
-    { "rows", FIELD_I64, AT(rows), LEARNED | GRAD | ROPE, NULL },
-    { "queries", FIELD_I64, AT(queries), LINES, NULL },
-    { "keys", FIELD_I64, AT(keys), LINES, NULL },
-    { "query_offset", FIELD_I64, AT(query_offset), LINES, NULL },
-    { "num_buckets", FIELD_I64, AT(num_buckets), T5, NULL },
-    { "position_buckets", FIELD_I64, AT(num_buckets), RELATIVE, NULL },
-    { "max_distance", FIELD_I64, AT(max_distance), T5 | RELATIVE, NULL },
-    { "alibi_bias_max", FIELD_F64, AT(alibi_bias_max), ALIBI, NULL },
-    { "slopes_by_batch", FIELD_BOOL, AT(slopes_by_batch), ALIBI, NULL },
-    { "window_height", FIELD_I64, AT(window_height), WINDOW, NULL },
-    { "window_width", FIELD_I64, AT(window_width), WINDOW, NULL },
-    { "window_class", FIELD_BOOL, AT(window_class), WINDOW, NULL },
-    { "distances", FIELD_I64, AT(distances), DISTANCE, NULL },
-    { "relative", FIELD_ENUM, AT(relative), RELATIVE, relative_names },
-    { "without_c2p", FIELD_BOOL, AT(without_c2p), TERMS, NULL },
-    { "with_p2c", FIELD_BOOL, AT(with_p2c), TERMS, NULL },
-    { "accumulate", FIELD_BOOL, AT(accumulate), GRAD, NULL },
-    { "causal", FIELD_BOOL, AT(causal), ALIBI, NULL },
-    { "bidirectional", FIELD_BOOL, AT(bidirectional), T5, NULL },
-    { "transpose", FIELD_BOOL, AT(transpose), ROPE, NULL },
-    { "position_kind", FIELD_ENUM, AT(position_kind), TOKENS, kind_names },
-    { "position_offset", FIELD_I64, AT(first), TOKENS, NULL },
-    { "positions", FIELD_POSITIONS, AT(positions), TOKENS, NULL },
-    { "batch_shift", FIELD_I64, AT(batch_shift), TOKENS, NULL },
-    { "time_step", FIELD_F64, AT(time_step), PLAN, NULL },
-    { "in_place", FIELD_BOOL, AT(in_place), ALL, NULL },
-    { "token_major", FIELD_BOOL, AT(token_major), TOKENS, NULL },
-    { "pad", FIELD_I64, AT(pad), ALL, NULL },
-    { "offset_bytes", FIELD_I64, AT(offset_bytes), ALL, NULL },
-    { "seed", FIELD_U64, AT(seed), ALL, NULL },
-    { "special", FIELD_BOOL, AT(special), ALL, NULL },
-    { "recipe", FIELD_ENUM, AT(recipe), ROPE, recipe_names },
+      NULL },
+    { "low_freq_factor", FIELD_F64, AT(freqs.low_freq_factor), NULL },
+    { "high_freq_factor", FIELD_F64, AT(freqs.high_freq_factor), NULL },
+    { "beta_fast", FIELD_F64, AT(freqs.beta_fast), NULL },
+    { "beta_slow", FIELD_F64, AT(freqs.beta_slow), NULL },
+    { "truncate", FIELD_BOOL, AT(freqs.truncate), NULL },
+    { "attention_factor", FIELD_F64, AT(freqs.attention_factor), NULL },
+    { "mscale", FIELD_F64, AT(freqs.mscale), NULL },
+    { "mscale_all_dim", FIELD_F64, AT(freqs.mscale_all_dim), NULL },
+    { "max_position_embeddings", FIELD_F64, AT(freqs.max_position_embeddings), NULL },
+    { "seq_len", FIELD_I64, AT(freqs.seq_len), NULL },
+    { "partial_rotary_factor", FIELD_F64, AT(freqs.partial_rotary_factor), NULL },
+    { "mrope_section", FIELD_SECTIONS, AT(freqs.mrope_section), NULL },
+    { "mrope_layout", FIELD_ENUM, AT(freqs.mrope_layout), mrope_layout_names },
+    { "mrope_grid", FIELD_I64, AT(mrope_grid), NULL },
+    { "xpos_scale_base", FIELD_F64, AT(freqs.xpos_scale_base), NULL },
+    { "xpos_centre", FIELD_F64, AT(freqs.xpos_centre), NULL },
+    { "xpos_inverse", FIELD_BOOL, AT(freqs.xpos_inverse), NULL },
+    { "short_factor", FIELD_FACTORS, AT(freqs.short_factor), NULL },
+    { "long_factor", FIELD_FACTORS, AT(freqs.long_factor), NULL },
+    { "short_factor_last", FIELD_F64, AT(short_factor_last), NULL },
+    { "long_factor_last", FIELD_F64, AT(long_factor_last), NULL },
+    { "inv_freq", FIELD_PAIRS, AT(freqs.values), NULL },
+    { "layout", FIELD_ENUM, AT(layout), layout_names },
+    { "scale", FIELD_F64, AT(scale), NULL },
+    { "x_scale", FIELD_F32, AT(x_scale), NULL },
+    { "batch", FIELD_I64, AT(batch), NULL },
+    { "tokens", FIELD_I64, AT(tokens), NULL },
+    { "heads", FIELD_I64, AT(heads), NULL },
+    { "dim", FIELD_I64, AT(dim), NULL },
+    { "head_dim", FIELD_I64, AT(dim), NULL },
+    { "rotary_dim", FIELD_I64, AT(rotary_dim), NULL },
+    { "rotary_offset", FIELD_I64, AT(rotary_offset), NULL },
+    { "rows", FIELD_I64, AT(rows), NULL },
+    { "queries", FIELD_I64, AT(queries), NULL },
+    { "keys", FIELD_I64, AT(keys), NULL },
+    { "query_offset", FIELD_I64, AT(query_offset), NULL },
+    { "num_buckets", FIELD_I64, AT(num_buckets), NULL },
+    { "position_buckets", FIELD_I64, AT(num_buckets), NULL },
+    { "max_distance", FIELD_I64, AT(max_distance), NULL },
+    { "alibi_bias_max", FIELD_F64, AT(alibi_bias_max), NULL },
+    { "slopes_by_batch", FIELD_BOOL, AT(slopes_by_batch), NULL },
+    { "window_height", FIELD_I64, AT(window_height), NULL },
+    { "window_width", FIELD_I64, AT(window_width), NULL },
+    { "window_class", FIELD_BOOL, AT(window_class), NULL },
+    { "distances", FIELD_I64, AT(distances), NULL },
+    { "relative", FIELD_ENUM, AT(relative), relative_names },
+    { "without_c2p", FIELD_BOOL, AT(without_c2p), NULL },
+    { "with_p2c", FIELD_BOOL, AT(with_p2c), NULL },
+    { "accumulate", FIELD_BOOL, AT(accumulate), NULL },
+    { "causal", FIELD_BOOL, AT(causal), NULL },
+    { "bidirectional", FIELD_BOOL, AT(bidirectional), NULL },
+    { "transpose", FIELD_BOOL, AT(transpose), NULL },
+    { "position_kind", FIELD_ENUM, AT(position_kind), kind_names },
+    { "position_offset", FIELD_I64, AT(first), NULL },
+    { "positions", FIELD_POSITIONS, AT(positions), NULL },
+    { "batch_shift", FIELD_I64, AT(batch_shift), NULL },
+    { "time_step", FIELD_F64, AT(time_step), NULL },
+    { "in_place", FIELD_BOOL, AT(in_place), NULL },
+    { "token_major", FIELD_BOOL, AT(token_major), NULL },
+    { "pad", FIELD_I64, AT(pad), NULL },
+    { "offset_bytes", FIELD_I64, AT(offset_bytes), NULL },
+    { "seed", FIELD_U64, AT(seed), NULL },
+    { "special", FIELD_BOOL, AT(special), NULL },
+    { "recipe", FIELD_ENUM, AT(recipe), recipe_names },
 };
+
+/* Whether a list of words has this one. */
+static bool has_word(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += n)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
+/* Two fields are called dim and rotary_dim: those of plans, and those of the others. */
+static bool of_plan(const struct field *field)
+{
+    return field->offset >= AT(freqs) &&
+           field->offset < AT(freqs) + sizeof(struct posenc_freqs_spec);
+}
 
 bool field_applies(const struct field *field, enum posenc_kernel kernel)
 {
-    return (field->signatures >> kernel_signature(kernel) & 1) != 0;
+    static const char every[] = "dtype batch in_place pad offset_bytes seed special";
+    if (has_word(every, field->name))
+        return true;
+    const bool twin = has_word("dim rotary_dim", field->name);
+    return has_word(signature_of(kernel)->fields, field->name) &&
+           (!twin || of_plan(field) == kernel_has_plan(kernel));
 }
 
 const struct field *field_find(enum posenc_kernel kernel, const char *name)

@@ -1,6 +1,6 @@
 /*
- * The parameters of a problem by name: where they live, to which signatures they belong, and
- * their values as text.  ENCODINGS 8.2 and the models' own configurations have the names.
+ * The parameters of a problem by name: where they live, and their values as text.  Which of them
+ * a kernel has is said by its signature (signature.h).  ENCODINGS 8.2 and the models' own configurations have the names.
  */
 #ifndef POSENC_FIELDS_H
 #define POSENC_FIELDS_H
@@ -25,7 +25,6 @@ struct field {
     const char *name;
     enum field_kind kind;
     size_t offset;            /* in struct problem */
-    unsigned signatures;      /* bit 1 << enum signature_id */
     const char *const *names; /* of an enum, NULL at the end */
 };
 

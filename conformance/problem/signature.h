@@ -94,6 +94,9 @@ struct signature {
     enum dim cuts[MOST_CUTS];
     enum dim shares[2];
 
+    /* Names of the fields of its problems (fields.h), but for those that every problem has. */
+    const char *fields;
+
     /* A small valid problem; a realistic one of about so many bytes; any valid one. */
     void (*defaults)(struct problem *problem);
     void (*footprint)(struct problem *problem, size_t bytes);
@@ -113,6 +116,17 @@ const struct signature *signature_of(enum posenc_kernel kernel);
 
 /* The argument that is a member of the problem; 0: there is none. */
 size_t signature_argument(const struct signature *signature, size_t member);
+
+/* What several signatures have in their fields. */
+#define FIELDS_TOKENS "tokens position_kind position_offset positions batch_shift token_major "
+#define FIELDS_PLAN                                                                            \
+    FIELDS_TOKENS "profile freq_convention scaling rope_theta factor "                         \
+                  "original_max_position_embeddings low_freq_factor high_freq_factor "         \
+                  "beta_fast beta_slow truncate attention_factor mscale mscale_all_dim "       \
+                  "max_position_embeddings seq_len partial_rotary_factor short_factor "        \
+                  "long_factor short_factor_last long_factor_last inv_freq mrope_section "     \
+                  "mrope_layout mrope_grid time_step "
+#define FIELDS_SCORES "values_dtype heads queries keys query_offset "
 
 /* ---- Their rows ---- */
 

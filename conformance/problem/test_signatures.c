@@ -5,6 +5,7 @@
  */
 #include "call_parts.h"
 #include "cut.h"
+#include "fields.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,27 @@ static void expect(bool good, const struct signature *s, const char *part, const
         return;
     failures++;
     fprintf(stderr, "signature %s: %s%s%s\n", s->name, part, *part ? ": " : "", what);
+}
+
+/* ---- Fields: each word is the name of one that there is ---- */
+
+static bool is_field(const char *word, size_t n)
+{
+    for (int i = 0; i < N_FIELDS; i++)
+        if (strlen(problem_fields[i].name) == n &&
+            strncmp(problem_fields[i].name, word, n) == 0)
+            return true;
+    return false;
+}
+
+static void check_fields(const struct signature *s)
+{
+    expect(s->fields, s, "", "it has no fields");
+    for (const char *word = s->fields ? s->fields : ""; *word;) {
+        const size_t n = strcspn(word, " ");
+        expect(is_field(word, n), s, "fields", word);
+        word += n + strspn(word + n, " ");
+    }
 }
 
 /* ---- Arguments: each byte but padding is somebody's ---- */
@@ -139,6 +161,7 @@ int main(void)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const struct signature *s = signature_of((enum posenc_kernel)k);
+        check_fields(s);
         check_arguments(s);
         check_tensors(s);
         check_cuts(s);

@@ -47,6 +47,7 @@ const struct signature signature_alibi = {
                    .pristine = PRISTINE(slopes) } },
     .parameters = { PARAMETER(alibi, causal), PARAMETER(alibi, query_offset),
                     PARAMETER(alibi, x_scale) },
+    .fields = FIELDS_SCORES "x_scale alibi_bias_max slopes_by_batch causal",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .defaults = defaults,

@@ -67,6 +67,7 @@ const struct signature signature_distance = {
     .parameters = { PARAMETER(distance, query_offset), PARAMETER(distance, x_scale) },
     .computed = ARGUMENT(distance, first),
     .columns = columns,
+    .fields = FIELDS_SCORES "x_scale distances",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .defaults = scores_defaults,

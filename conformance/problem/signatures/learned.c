@@ -34,6 +34,7 @@ const struct signature signature_learned = {
                  POSITIONS(learned) },
     .parameters = { PARAMETER(learned, x_scale) },
     .channels = MEMBER(dim),
+    .fields = FIELDS_TOKENS "values_dtype dim rows x_scale",
     .cuts = { DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
     .defaults = tokens_defaults,

@@ -35,6 +35,7 @@ const struct signature signature_learned_grad = {
                  POSITIONS(learned_grad) },
     .parameters = { PARAMETER(learned_grad, accumulate) },
     .channels = MEMBER(dim),
+    .fields = FIELDS_TOKENS "values_dtype dim rows accumulate",
     .cuts = { DIM_CHANNEL }, /* tokens may share a row */
     .shares = { DIM_CHANNEL },
     .defaults = tokens_defaults,

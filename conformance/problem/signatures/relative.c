@@ -61,6 +61,8 @@ const struct signature signature_relative = {
                    .pristine = PRISTINE(p2c), .moved = p2c_moved } },
     .parameters = { PARAMETER(relative, scale), PARAMETER(relative, x_scale) },
     .columns = columns_of,
+    .fields = FIELDS_SCORES "x_scale scale relative position_buckets max_distance without_c2p "
+                            "with_p2c",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .defaults = columns_defaults,

@@ -27,6 +27,7 @@ const struct signature signature_relative_sum = {
                  { X(relative_sum), .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY },
                    .moved = tensor_elements } },
     .columns = columns_of,
+    .fields = FIELDS_SCORES "relative position_buckets max_distance",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .defaults = defaults,

@@ -81,6 +81,9 @@ const struct signature signature_rope = {
     .parameters = { PARAMETER(rope, transpose), PARAMETER(rope, rotary_offset) },
     .channels = MEMBER(dim),
     .turning = MEMBER(rotary_dim),
+    .fields =
+        FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows "
+                      "transpose recipe",
     .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN, DIM_HEAD },
     .defaults = defaults,

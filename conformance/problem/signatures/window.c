@@ -79,6 +79,7 @@ const struct signature signature_window = {
                    .moved = tensor_elements } },
     .parameters = { PARAMETER(window, x_scale) },
     .rows = differences,
+    .fields = "values_dtype heads x_scale window_height window_width window_class",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .defaults = defaults,
