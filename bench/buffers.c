@@ -25,17 +25,17 @@ static void *get(void *user, size_t bytes, int64_t offset_bytes, char role)
         return NULL;
     memset(base, FILL, size);
     char *data = (char *)base + start;
-    memcpy(data - (uintptr_t)data % LINE - LINE, &base, sizeof(base));
+    memcpy(data - (uintptr_t)data % LINE - LINE, &base, sizeof base);
     return data;
 }
 
 static void release(void *user, void *data)
 {
     (void)user;
-    if (data == NULL)
+    if (!data)
         return;
     void *base;
-    memcpy(&base, (char *)data - (uintptr_t)data % LINE - LINE, sizeof(base));
+    memcpy(&base, (char *)data - (uintptr_t)data % LINE - LINE, sizeof base);
     free(base);
 }
 

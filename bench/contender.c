@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The field ---- */
+/* ---- What is timed ---- */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -21,7 +21,7 @@ static struct stream stream_of(const struct posenc_tensor *t, int64_t elements)
 
 static int64_t elements_of(const struct posenc_tensor *t)
 {
-    int64_t n = t->data != NULL ? 1 : 0;
+    int64_t n = t->data ? 1 : 0;
     for (int i = 0; i < t->rank; i++)
         n *= t->shape[i];
     return n;
@@ -42,71 +42,72 @@ static int other_streams(const struct call *call, struct stream *list)
 }
 
 /* Which streams the roof has: those of the call, in its own tensors. */
-static void choose_roof(struct field *field)
+static void choose_roof(struct timed_call *timed)
 {
-    struct call *call = field->call;
+    struct call *call = timed->call;
     const struct posenc_tensor *x = call_x(call);
     struct stream reads[3] = { { NULL, 0 } };
     int n = 0;
     for (int o = 0; o < call->n_outputs; o++) {
         const struct output *out = &call->outputs[o];
         struct stream all = stream_of(&out->tensor, out->rows * out->width);
-        field->dst[o] = out->tensor.data;
-        field->n[o] = all.n;
+        timed->dst[o] = out->tensor.data;
+        timed->n[o] = all.n;
     }
-    if (call->x != NULL)
+    if (call->x)
         reads[n++] = stream_of(x, elements_of(x));
     n += other_streams(call, reads + n);
     if (n == 1 && call->problem.in_place &&
         kernel_in_place(call->problem.kernel)) { /* all channels need not turn */
-        field->roof = ROOF_IN_PLACE;
-        field->n[0] = (int64_t)(problem_bytes(&call->problem) / 2 / sizeof(float));
-    } else if (n == 1 && reads[0].n > field->n[0]) { /* a sum: read into what is in cache */
-        field->roof = ROOF_ADD;
+        timed->roof = ROOF_IN_PLACE;
+        timed->n[0] = (int64_t)(problem_bytes(&call->problem) / 2 / sizeof(float));
+    } else if (n == 1 && reads[0].n > timed->n[0]) { /* a sum: read into what is in cache */
+        timed->roof = ROOF_ADD;
         reads[1] = reads[0];
-        reads[0] = (struct stream){ field->dst[0], field->n[0] };
+        reads[0] = (struct stream){ timed->dst[0], timed->n[0] };
     } else {
-        field->roof = n == 0 ? ROOF_STORE : n == 1 ? ROOF_COPY : ROOF_ADD;
+        timed->roof = n == 0 ? ROOF_STORE : n == 1 ? ROOF_COPY : ROOF_ADD;
     }
-    field->src = reads[0];
-    field->add[0] = reads[1];
-    field->add[1] = reads[2];
+    timed->src = reads[0];
+    timed->add[0] = reads[1];
+    timed->add[1] = reads[2];
 }
 
-void field_cut(struct field *field)
+void timed_call_cut(struct timed_call *timed)
 {
-    if (field->threads == 1)
+    if (timed->threads == 1)
         return;
-    for (int i = 0; i < field->threads; i++)
-        field->idle[i] = !call_slice(field->call, i, field->threads, &field->slices[i]);
+    for (int i = 0; i < timed->threads; i++)
+        timed->idle[i] = !call_slice(timed->call, i, timed->threads, &timed->slices[i]);
 }
 
-bool field_open(struct field *field, struct call *call, struct team *team, int threads)
+bool timed_call_open(struct timed_call *timed, struct call *call, struct team *team,
+                     int threads)
 {
     size_t n = threads > 1 ? (size_t)threads : 1;
-    *field = (struct field){ .call = call, .team = team, .threads = (int)n };
-    field->idle = calloc(n, sizeof(*field->idle));
-    field->status = calloc(n, sizeof(*field->status));
-    field->slices = n > 1 ? calloc(n, sizeof(*field->slices)) : call;
-    if (field->idle == NULL || field->status == NULL || field->slices == NULL)
+    *timed = (struct timed_call){ .call = call, .team = team, .threads = (int)n };
+    timed->idle = calloc(n, sizeof *timed->idle);
+    timed->status = calloc(n, sizeof *timed->status);
+    timed->slices = n > 1 ? calloc(n, sizeof *timed->slices) : call;
+    if (!timed->idle || !timed->status || !timed->slices)
         return false;
-    choose_roof(field);
-    field_cut(field);
+    choose_roof(timed);
+    timed_call_cut(timed);
     return true;
 }
 
-void field_close(struct field *field)
+void timed_call_close(struct timed_call *timed)
 {
-    free(field->idle);
-    free(field->status);
-    if (field->slices != field->call)
-        free(field->slices);
-    *field = (struct field){ 0 };
+    free(timed->idle);
+    free(timed->status);
+    if (timed->slices != timed->call)
+        free(timed->slices);
+    *timed = (struct timed_call){ 0 };
 }
 
-void call_settle(struct call *call)
+void call_make_repeatable(struct call *call)
 {
-    if (!call->problem.in_place || call->x == NULL)
+    if (!call->problem.in_place || !call->x)
         return;
     const size_t at = signature_argument(signature_of(call->problem.kernel), MEMBER(x_scale));
     const float one = 1.0f;
@@ -116,21 +117,22 @@ void call_settle(struct call *call)
 
 /* ---- Contenders ---- */
 
-struct contender contender_of_backend(const struct field *field,
+struct contender contender_of_backend(const struct timed_call *timed,
                                       const struct posenc_backend *backend)
 {
-    return (struct contender){ .field = field, .backend = backend };
+    return (struct contender){ .timed = timed, .backend = backend };
 }
 
-struct contender contender_of_roof(const struct field *field, const struct roof_variant *roof)
+struct contender contender_of_roof(const struct timed_call *timed,
+                                   const struct roof_variant *roof)
 {
-    return (struct contender){ .field = field, .roof = roof };
+    return (struct contender){ .timed = timed, .roof = roof };
 }
 
 /* Where a stream is read for dst from `at` on; *length: how far without beginning again. */
 static const float *read_from(const struct stream *stream, int64_t at, int64_t *length)
 {
-    if (stream->data == NULL)
+    if (!stream->data)
         return NULL;
     int64_t from = at % stream->n;
     *length = least(*length, stream->n - from);
@@ -149,12 +151,12 @@ static void run_passes(roof_function *roof, float *dst, const struct stream *add
 static int64_t passes_of(const struct stream *add, int64_t n) { return add->n / n; }
 
 /* A member's share of the roof, cut at cache lines. */
-static void run_roof(const struct field *f, roof_function *roof, int member, int n)
+static void run_roof(const struct timed_call *f, roof_function *roof, int member, int n)
 {
     enum { LINE = 16, BLOCK = 2048 };
     for (int o = 0; o < 2 && f->n[o] > 0; o++) {
         int64_t passes = passes_of(&f->add[0], f->n[o]), begin, end, length;
-        bool again = passes > 1 || f->add[1].data != NULL;
+        bool again = passes > 1 || f->add[1].data;
         share_of(f->n[o], LINE, member, n, &begin, &end);
         for (; begin < end; begin += length) {
             float *dst = f->dst[o] + begin;
@@ -167,7 +169,7 @@ static void run_roof(const struct field *f, roof_function *roof, int member, int
             more = read_from(&f->add[1], begin, &length);
             roof(dst, src, add, (size_t)length);
             run_passes(roof, dst, &f->add[0], begin, length, passes, 1);
-            if (more != NULL)
+            if (more)
                 roof(dst, dst, more, (size_t)length);
         }
     }
@@ -176,8 +178,8 @@ static void run_roof(const struct field *f, roof_function *roof, int member, int
 static void run_share(void *user, int member, int n)
 {
     struct contender *c = user;
-    const struct field *f = c->field;
-    if (c->roof != NULL)
+    const struct timed_call *f = c->timed;
+    if (c->roof)
         run_roof(f, c->roof->function, member, n);
     else if (!f->idle[member])
         f->status[member] = call_run(&f->slices[member], c->backend);
@@ -186,7 +188,7 @@ static void run_share(void *user, int member, int n)
 void contender_call(void *contender)
 {
     struct contender *c = contender;
-    const struct field *f = c->field;
+    const struct timed_call *f = c->timed;
     for (int i = 0; i < f->threads; i++)
         f->status[i] = POSENC_OK;
     team_run(f->team, run_share, c);

@@ -18,7 +18,7 @@ struct stream {
 };
 
 /* The tensors all contenders of a case work on. */
-struct field {
+struct timed_call {
     struct call *call;
     struct team *team;
     int threads;
@@ -34,18 +34,19 @@ struct field {
 };
 
 /* False when memory runs out; to be closed in either case. */
-bool field_open(struct field *field, struct call *call, struct team *team, int threads);
-void field_cut(struct field *field); /* again, after the call's arguments changed */
-void field_close(struct field *field);
+bool timed_call_open(struct timed_call *timed, struct call *call, struct team *team,
+                     int threads);
+void timed_call_cut(struct timed_call *timed); /* again, after the call's arguments changed */
+void timed_call_close(struct timed_call *timed);
 
 /* An addition in place is applied to its own result again and again.  |x_scale| below 1 would
  * decay scores of zero bias into denormals, above 1 overflow them; with 1 they grow by the
  * bias, a number of ordinary size, at most some million times.  The time of an fma does not
  * depend on its factor. */
-void call_settle(struct call *call);
+void call_make_repeatable(struct call *call);
 
 struct contender {
-    const struct field *field;
+    const struct timed_call *timed;
     const struct posenc_backend *backend; /* or */
     const struct roof_variant *roof;
     enum posenc_status status;  /* of the last call */
@@ -55,9 +56,10 @@ struct contender {
     int64_t iterations;         /* calls in a sample */
     size_t rounds;
 };
-struct contender contender_of_backend(const struct field *field,
+struct contender contender_of_backend(const struct timed_call *timed,
                                       const struct posenc_backend *backend);
-struct contender contender_of_roof(const struct field *field, const struct roof_variant *roof);
+struct contender contender_of_roof(const struct timed_call *timed,
+                                   const struct roof_variant *roof);
 
 /* One call of a struct contender; a gbench_sample's function. */
 void contender_call(void *contender);

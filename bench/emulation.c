@@ -47,7 +47,7 @@ static bool run_by_another_program(char text[SENTENCE])
         return false;
     const char *slash = strrchr(real, '/');
     snprintf(text, SENTENCE, "%.60s runs this program (/proc/thread-self/exe is %.120s)",
-             slash != NULL ? slash + 1 : real, real);
+             slash ? slash + 1 : real, real);
     return true;
 }
 
@@ -90,9 +90,9 @@ static bool cpuinfo_of_another(char text[SENTENCE])
     FILE *file = fopen("/proc/cpuinfo", "r");
     char line[4096];
     bool seen = false;
-    while (file != NULL && !seen && fgets(line, sizeof line, file) != NULL)
+    while (file && !seen && fgets(line, sizeof line, file))
         seen = cpuinfo_line(line, text);
-    if (file != NULL)
+    if (file)
         fclose(file);
     return seen;
 }

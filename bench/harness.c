@@ -18,7 +18,7 @@
  *
  * What repeats must stay what it was.  Rotations in place keep norms: after a million calls of
  * a matrix that is orthogonal to 2^-24 data are still within 6 %.  Sums in place are timed with
- * x_scale 1, see call_settle().
+ * x_scale 1, see call_make_repeatable().
  */
 #define _POSIX_C_SOURCE 200809L
 #include "bench.h"
@@ -80,8 +80,8 @@ struct race {
     size_t bytes;
     struct call call;
     unsigned buffers;
-    struct field field; /* the call, cut for the team */
-    size_t n_backends;  /* contenders[0 .. n_backends) report */
+    struct timed_call timed; /* the call, cut for the team */
+    size_t n_backends;       /* contenders[0 .. n_backends) report */
     struct contender *null, *twin;
     struct contender *contenders;
     size_t n;
@@ -92,7 +92,7 @@ struct race {
 /* Whether the caller wants no more. */
 static bool stopped(const struct session *session)
 {
-    return session->options->stop != NULL && session->options->stop(session->user);
+    return session->options->stop && session->options->stop(session->user);
 }
 
 static double *samples_of(const struct race *race, const struct contender *c)
@@ -134,16 +134,16 @@ static void check_everybody(struct race *race)
 {
     const struct posenc_backend *scalar = posenc_backend_find("scalar");
     struct check *check = check_create(&race->call, race->session->options->seed);
-    struct contender reference = contender_of_backend(&race->field, scalar);
+    struct contender reference = contender_of_backend(&race->timed, scalar);
     char reason[REASON_SIZE];
-    if (check == NULL || scalar == NULL) {
+    if (!check || !scalar) {
         refuse_all(race, BENCH_REFUSED,
-                   check == NULL ? "no memory for the check" : "no scalar to compare with");
+                   !check ? "no memory for the check" : "no scalar to compare with");
     } else if (!try_once(race, &reference)) {
-        snprintf(reason, sizeof(reason), "no reference: scalar: %.220s", reference.refused);
+        snprintf(reason, sizeof reason, "no reference: scalar: %.220s", reference.refused);
         refuse_all(race, BENCH_REFUSED, reason);
     } else if (!check_reference(check, scalar, reference.refused, REASON_SIZE)) {
-        snprintf(reason, sizeof(reason), "no reference: scalar is %.220s", reference.refused);
+        snprintf(reason, sizeof reason, "no reference: scalar is %.220s", reference.refused);
         refuse_all(race, BENCH_WRONG, reason);
     } else {
         for (size_t i = 0; i < race->n_backends; i++) {
@@ -163,9 +163,9 @@ static void enter_backends(struct race *race, const struct posenc_backend *const
     enum posenc_kernel kernel = race->bench_case->problem.kernel;
     for (size_t i = 0; i < race->n_backends; i++) {
         struct contender *c = &race->contenders[race->n++];
-        *c = contender_of_backend(&race->field, backends[i]);
+        *c = contender_of_backend(&race->timed, backends[i]);
         const char *obstacle = posenc_backend_obstacle(backends[i]);
-        if (obstacle != NULL)
+        if (obstacle)
             refuse(c, BENCH_REFUSED, obstacle);
         else if (!posenc_provides(backends[i], kernel))
             refuse(c, BENCH_LACKS_IT, "not provided");
@@ -180,17 +180,17 @@ static void enter_yardsticks(struct race *race)
     race->twin = NULL;
     for (size_t i = 0; i < race->n_backends; i++) {
         struct contender *c = &race->contenders[i];
-        if (is_timed(c) && (race->twin == NULL || c->seconds < race->twin->seconds))
+        if (is_timed(c) && (!race->twin || c->seconds < race->twin->seconds))
             race->twin = c;
     }
-    if (race->twin == NULL)
+    if (!race->twin)
         return;
     race->null = &race->contenders[race->n++];
     *race->null = *race->twin;
-    for (size_t i = 0; roof_variant_at(i) != NULL; i++) {
+    for (size_t i = 0; roof_variant_at(i); i++) {
         const struct roof_variant *variant = roof_variant_at(i);
-        if (variant->kind == race->field.roof && (variant->runs == NULL || variant->runs()))
-            race->contenders[race->n++] = contender_of_roof(&race->field, variant);
+        if (variant->kind == race->timed.roof && (!variant->runs || variant->runs()))
+            race->contenders[race->n++] = contender_of_roof(&race->timed, variant);
     }
 }
 
@@ -286,8 +286,8 @@ static bool takes_part(size_t r, size_t mine, size_t all)
 static bool run_rounds(struct race *race)
 {
     uint64_t state = mix64(race->session->options->seed, race->bytes), draws = 0;
-    struct gbench_sample *line = calloc(race->n, sizeof(*line));
-    if (line == NULL)
+    struct gbench_sample *line = calloc(race->n, sizeof *line);
+    if (!line)
         return false;
     bool fine = true;
     for (size_t r = 0; fine && r < race->rounds && !stopped(race->session); r++) {
@@ -333,23 +333,23 @@ static const struct contender *fastest(const struct race *race,
     return best;
 }
 
-static bool is_roof(const struct contender *c) { return c->roof != NULL; }
+static bool is_roof(const struct contender *c) { return c->roof; }
 
 static bool is_libm(const struct contender *c)
 {
-    return c->backend != NULL && strcmp(c->backend->name, "libm") == 0;
+    return c->backend && strcmp(c->backend->name, "libm") == 0;
 }
 
 static bool is_autovec(const struct contender *c)
 {
-    return c->backend != NULL && strcmp(c->backend->family, "autovec") == 0;
+    return c->backend && strcmp(c->backend->family, "autovec") == 0;
 }
 
 /* How many times faster `c` is than `other`. */
 static double speed(const struct race *race, const struct contender *c,
                     const struct contender *other)
 {
-    if (other == NULL)
+    if (!other)
         return 0.0;
     double r = stats_median_ratio(samples_of(race, other), samples_of(race, c), race->rounds);
     return isfinite(r) ? r : 0.0;
@@ -367,7 +367,7 @@ static void fill_numbers(const struct race *race, const struct contender *c,
     result->ci_low = 1e9 * s.interval.low;
     result->ci_high = 1e9 * s.interval.high;
     result->gbps = 1e-9 * (double)race->bytes / s.median;
-    if (roof != NULL) {
+    if (roof) {
         double median = stats_median(samples_of(race, roof), race->rounds);
         result->roof_kind = roof_kind_name[roof->roof->kind];
         result->roof_variant = roof->roof->name;
@@ -376,7 +376,7 @@ static void fill_numbers(const struct race *race, const struct contender *c,
     }
     result->vs_libm = speed(race, c, fastest(race, is_libm));
     result->vs_autovec = speed(race, c, autovec);
-    result->autovec = autovec != NULL ? autovec->backend->name : NULL;
+    result->autovec = autovec ? autovec->backend->name : NULL;
     result->null_pct = 100.0 * fabs(speed(race, race->twin, race->null) - 1.0);
 }
 
@@ -410,23 +410,23 @@ static void hold(struct race *race, double share)
     struct memory memory = bench_memory(&race->buffers);
     enum posenc_status status = call_create(&race->call, &race->bench_case->problem, &memory);
     if (status != POSENC_OK) {
-        snprintf(reason, sizeof(reason), "%s", posenc_status_string(status));
+        snprintf(reason, sizeof reason, "%s", posenc_status_string(status));
         refuse_all(race, BENCH_REFUSED, reason);
         return;
     }
-    if (!field_open(&race->field, &race->call, race->session->team,
-                    race->session->options->threads)) {
+    if (!timed_call_open(&race->timed, &race->call, race->session->team,
+                         race->session->options->threads)) {
         refuse_all(race, BENCH_REFUSED, "no memory for the threads' calls");
     } else {
         check_everybody(race);
-        call_settle(&race->call);
-        field_cut(&race->field);
+        call_make_repeatable(&race->call);
+        timed_call_cut(&race->timed);
         enter_yardsticks(race);
-        if (race->twin != NULL && !stopped(race->session)) {
+        if (race->twin && !stopped(race->session)) {
             bool fine = calibrate(race);
             plan_rounds(race, fmax(share - (now() - begin), LEAST_SHARE_S));
-            race->samples = malloc(race->n * race->rounds * sizeof(*race->samples));
-            if (race->samples == NULL || !fine || !run_rounds(race))
+            race->samples = malloc(race->n * race->rounds * sizeof *race->samples);
+            if (!race->samples || !fine || !run_rounds(race))
                 refuse_all(race, BENCH_REFUSED, "Google Benchmark could not time it");
         }
     }
@@ -437,7 +437,7 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
                      double share)
 {
     size_t roofs = 0;
-    while (roof_variant_at(roofs) != NULL)
+    while (roof_variant_at(roofs))
         roofs++;
     struct race race = {
         .session = session,
@@ -446,14 +446,14 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
         .n_backends = n_backends,
         .contenders = calloc(n_backends + 1 + roofs, sizeof(struct contender)),
     };
-    if (race.contenders == NULL)
+    if (!race.contenders)
         return false;
     enter_backends(&race, backends);
     hold(&race, share);
     if (!stopped(session))
         report(&race);
     free(race.samples);
-    field_close(&race.field);
+    timed_call_close(&race.timed);
     call_destroy(&race.call);
     free(race.contenders);
     return true;
@@ -464,7 +464,7 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
               const struct bench_options *options, bench_sink *sink, void *user, char *error)
 {
     const char *emulator = bench_emulator();
-    if (emulator != NULL) {
+    if (emulator) {
         snprintf(error, 256, "emulated: %.240s", emulator);
         return -1;
     }
@@ -480,7 +480,7 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
         .sink = sink,
         .user = user,
     };
-    if (session.team == NULL) {
+    if (!session.team) {
         snprintf(error, 256, "cannot start %d threads", options->threads);
         return -1;
     }

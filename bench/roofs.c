@@ -68,13 +68,13 @@ static void libc_store(float *dst, const float *src, const float *add, size_t n)
 {
     (void)src;
     (void)add;
-    memset(dst, ROOF_BYTE, n * sizeof(*dst));
+    memset(dst, ROOF_BYTE, n * sizeof *dst);
 }
 
 static void libc_copy(float *dst, const float *src, const float *add, size_t n)
 {
     (void)add;
-    memcpy(dst, src, n * sizeof(*dst));
+    memcpy(dst, src, n * sizeof *dst);
 }
 
 /* ---- With vectors ---- */
@@ -266,5 +266,5 @@ static const struct roof_variant variants[] = {
 
 const struct roof_variant *roof_variant_at(size_t index)
 {
-    return index < sizeof(variants) / sizeof(variants[0]) ? &variants[index] : NULL;
+    return index < sizeof variants / sizeof variants[0] ? &variants[index] : NULL;
 }

@@ -4,7 +4,7 @@
  * signatures.
  *
  * The bytes are those of the type the activations are stored in; learned tables are f32.
- * In-place sums use x_scale 1, see call_settle() in contender.h.
+ * In-place sums use x_scale 1, see call_make_repeatable() in contender.h.
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -29,7 +29,7 @@
 static size_t sysctl_size(const char *name)
 {
     int64_t value = 0;
-    size_t size = sizeof(value);
+    size_t size = sizeof value;
     return sysctlbyname(name, &value, &size, NULL, 0) == 0 && value > 0 ? (size_t)value : 0;
 }
 
@@ -52,11 +52,11 @@ static struct bench_caches caches_of_system(void)
 static bool cache_attribute(int index, const char *name, char text[32])
 {
     char path[128];
-    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
     FILE *file = fopen(path, "r");
-    if (file == NULL)
+    if (!file)
         return false;
-    bool read = fgets(text, 32, file) != NULL;
+    bool read = fgets(text, 32, file);
     fclose(file);
     return read;
 }
@@ -197,10 +197,10 @@ static size_t kernel_cases(enum posenc_kernel kernel, enum posenc_dtype dtype, b
         for (int i = 0; i < FOOTPRINTS; i++) {
             const char *profile = profile_name(kernel, profiles[f]);
             bool quick = i == 1 || (i == 3 && profiles[f] == POSENC_EXACT);
-            if (profile == NULL || places[i].bytes == 0 || (!full && !quick))
+            if (!profile || places[i].bytes == 0 || (!full && !quick))
                 continue;
             struct bench_case *c = &cases[n++];
-            snprintf(c->id, sizeof(c->id), "%s/%s/%s/%s", posenc_kernel_name(kernel),
+            snprintf(c->id, sizeof c->id, "%s/%s/%s/%s", posenc_kernel_name(kernel),
                      dtype_names[dtype], profile, places[i].id);
             c->footprint = places[i].name;
             c->problem = shape_for(kernel, dtype, profiles[f], places[i].bytes);

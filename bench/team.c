@@ -46,7 +46,7 @@ static void *member_main(void *user)
     struct team *team = me->team;
     for (unsigned seen = 0;; seen++) {
         wait_for_change(team, seen);
-        if (team->work == NULL)
+        if (!team->work)
             return NULL;
         team->work(team->user, me->index, team->n);
         atomic_fetch_sub_explicit(&team->busy, 1, memory_order_release);
@@ -76,14 +76,14 @@ void team_run(struct team *team, team_work *work, void *user)
 
 struct team *team_create(int n)
 {
-    struct team *team = calloc(1, sizeof(*team));
-    if (team == NULL)
+    struct team *team = calloc(1, sizeof *team);
+    if (!team)
         return NULL;
     team->n = n;
     pthread_mutex_init(&team->mutex, NULL);
     pthread_cond_init(&team->changed, NULL);
-    team->members = calloc((size_t)n, sizeof(*team->members));
-    for (int i = 1; team->members != NULL && i < n; i++) {
+    team->members = calloc((size_t)n, sizeof *team->members);
+    for (int i = 1; team->members && i < n; i++) {
         struct member *m = &team->members[i];
         m->team = team;
         m->index = i;
@@ -91,7 +91,7 @@ struct team *team_create(int n)
             break;
         team->started++;
     }
-    if (team->members != NULL && team->started == n - 1)
+    if (team->members && team->started == n - 1)
         return team;
     team_destroy(team);
     return NULL;
@@ -99,7 +99,7 @@ struct team *team_create(int n)
 
 void team_destroy(struct team *team)
 {
-    if (team == NULL)
+    if (!team)
         return;
     post(team, NULL, NULL);
     for (int i = 1; i <= team->started; i++)

@@ -14,7 +14,7 @@
 
 static int failures;
 
-static void require(int holds, const char *sentence)
+static void require(bool holds, const char *sentence)
 {
     printf("%s - %s\n", holds ? "ok" : "not ok", sentence);
     failures += !holds;
@@ -93,8 +93,8 @@ static void keep(void *user, const struct bench_result *result)
     if (seen->n == 8)
         return;
     seen->results[seen->n] = *result;
-    if (result->refused != NULL)
-        snprintf(seen->refused[seen->n], sizeof(seen->refused[0]), "%s", result->refused);
+    if (result->refused)
+        snprintf(seen->refused[seen->n], sizeof seen->refused[0], "%s", result->refused);
     seen->n++;
 }
 
@@ -120,14 +120,14 @@ static void time_rotation(int threads, const struct posenc_backend *broken)
             r->backend->name, r->threads, r->median_ns, r->ci_low, r->ci_high, r->ci_level,
             r->rounds, r->gbps, r->roof_ratio, r->roof_kind, r->roof_variant, r->vs_libm,
             r->null_pct);
-        require(r->refused == NULL, "a right backend is timed");
+        require(!r->refused, "a right backend is timed");
         require(r->bytes == 2 * 64 * 8 * 64 * 4, "bytes are those read and written");
         require(r->gbps > 0.01 && r->gbps < 4000.0, "GB/s are possible ones");
         require(r->min_ns > 0.0 && r->min_ns <= r->median_ns && r->ci_low <= r->median_ns &&
                     r->median_ns <= r->ci_high,
                 "the median lies within its interval and above the minimum");
         require(r->rounds >= 8 && r->ci_level >= 0.99, "rounds suffice for 99 %");
-        require(r->roof_kind != NULL && strcmp(r->roof_kind, "in place") == 0, "in-place roof");
+        require(r->roof_kind && strcmp(r->roof_kind, "in place") == 0, "in-place roof");
         require(r->roof_ratio > 0.0 && r->roof_ratio < 1.3, "nothing is far above its roof");
         require(r->vs_libm > 0.0 && r->null_pct >= 0.0 && r->null_pct < 100.0, "ratios");
     }
@@ -186,8 +186,8 @@ static void tolerance(const struct posenc_backend *broken)
     struct seen seen = { .n = 0 };
     char error[256] = "";
     require(bench_run(&c, 1, backends, 3, &options, keep, &seen, error) == 0, "it runs");
-    require(strstr(seen.refused[0], "same bits") != NULL, "a family has the same bits");
-    require(seen.results[1].refused == NULL, "another family may differ in the last bit");
+    require(strstr(seen.refused[0], "same bits"), "a family has the same bits");
+    require(!seen.results[1].refused, "another family may differ in the last bit");
     require(strncmp(seen.refused[2], "wrong: ", 7) == 0, "but not by 2^-17");
 }
 
@@ -211,10 +211,10 @@ static void every_kernel_by_a_team(void)
                 c.problem.tokens = form == 2 ? 2 : 7; /* fewer than threads: along heads */
             if (form == 2 && c.problem.queries > 0)
                 c.problem.heads = 2; /* fewer than threads: along queries */
-            snprintf(c.id, sizeof(c.id), "%s/%d", posenc_kernel_name(c.problem.kernel), form);
+            snprintf(c.id, sizeof c.id, "%s/%d", posenc_kernel_name(c.problem.kernel), form);
             int status = bench_run(&c, 1, backends, 1, &options, keep, &seen, error);
-            require(status == 0 && seen.n == 1 && seen.results[0].refused == NULL, c.id);
-            if (seen.results[0].refused != NULL)
+            require(status == 0 && seen.n == 1 && !seen.results[0].refused, c.id);
+            if (seen.results[0].refused)
                 printf("# %s\n", seen.refused[0]);
         }
     }
@@ -295,7 +295,7 @@ static bool roof_is_right(const struct roof_variant *roof, size_t at, size_t n)
                        : roof->kind == ROOF_ADD      ? from[i] + add[i + 2]
                                                      : from[i];
     roof->function(dst + at, from, add + 2, n);
-    return memcmp(dst, want, sizeof(dst)) == 0;
+    return memcmp(dst, want, sizeof dst) == 0;
 }
 
 static void roofs(void)
@@ -305,12 +305,12 @@ static void roofs(void)
     for (const struct roof_variant *roof; (roof = roof_variant_at(variants)) != NULL;
          variants++) {
         bool right = true;
-        if (roof->runs != NULL && !roof->runs())
+        if (roof->runs && !roof->runs())
             continue;
         for (size_t at = 0; at < 17; at++)
             for (size_t n = 0; n < 600; n += n < 70 ? 1 : 13)
                 right = right && roof_is_right(roof, at, n);
-        snprintf(sentence, sizeof(sentence), "the roof %s, %s writes what it should",
+        snprintf(sentence, sizeof sentence, "the roof %s, %s writes what it should",
                  roof_kind_name[roof->kind], roof->name);
         require(right, sentence);
     }
@@ -327,14 +327,14 @@ static void refuses_emulation(const char *emulator)
     char error[256] = "";
     require(bench_run(&c, 1, &scalar, 1, &options, keep, &seen, error) == -1 && seen.n == 0,
             "under an emulator nothing is timed");
-    require(strstr(error, emulator) != NULL, "and it is said what emulates");
+    require(strstr(error, emulator), "and it is said what emulates");
     printf("# %s\n", error);
 }
 
 int main(void)
 {
     struct posenc_backend broken = {
-        .size = sizeof(broken),
+        .size = sizeof broken,
         .abi = POSENC_ABI,
         .name = "broken",
         .family = "template",
@@ -344,7 +344,7 @@ int main(void)
     };
     shapes();
     roofs();
-    if (bench_emulator() != NULL) {
+    if (bench_emulator()) {
         refuses_emulation(bench_emulator());
         printf("%d failed\n", failures);
         return failures != 0;

@@ -60,10 +60,13 @@ static size_t trusted_rows(const struct results *r, const char *id,
     return kept;
 }
 
-static const char *error_text(const struct results *r, const struct bench_row *b)
+/* "error 0.50 ulp", "same bits". */
+static const char *error_text(const struct results *r, const struct bench_row *b, char text[64])
 {
     const struct conf_row *c = worst_error(r, b->kernel, b->dtype, b->backend, b->profile);
-    return c ? show_error(c->max, c->metric) : "not measured";
+    snprintf(text, 64, "%s%s", c && strcmp(c->metric, "exact") == 0 ? "" : "error ",
+             c ? show_error(c->max, c->metric) : "not measured");
+    return text;
 }
 
 /* Who serves these rows by default, and by how much it is slower than the fastest; 0: it is not. */
@@ -82,6 +85,7 @@ static void default_cell(const struct results *r, const struct bench_row *const 
                          struct table *table)
 {
     double slower;
+    char error[64];
     const char *name = default_backend(r, rows[0]->kernel);
     const struct bench_row *row = default_row(r, rows, n, &slower);
     if (!*name)
@@ -93,8 +97,8 @@ static void default_cell(const struct results *r, const struct bench_row *const 
     else if (slower == 0.0)
         table_cell(table, "%s (tie)", name);
     else
-        table_cell(table, "%s (%.0f %% slower, error %s)", name, 100.0 * slower,
-                   error_text(r, row));
+        table_cell(table, "%s (%.0f %% slower, %s)", name, 100.0 * slower,
+                   error_text(r, row, error));
 }
 
 static void error_cells(const struct results *r, const struct bench_row *b, struct table *table)
@@ -151,11 +155,12 @@ static void defaults(struct node *section, const struct results *r, const json_t
     const struct bench_row *rows[MAX_ROWS], *wrong;
     size_t n = trusted_rows(r, record_text(one, "case"), rows, &wrong);
     double slower = 0.0;
+    char error[64];
     const struct bench_row *row = n > 0 ? default_row(r, rows, n, &slower) : NULL;
     if (row && slower > 0.0)
-        add_text(section, ITEM, ON_TERMINAL,
-                 "%s: the default, %s, is %.0f %% slower (error %s)", record_text(one, "case"),
-                 row->backend, 100.0 * slower, error_text(r, row));
+        add_text(section, ITEM, ON_TERMINAL, "%s: the default, %s, is %.0f %% slower (%s)",
+                 record_text(one, "case"), row->backend, 100.0 * slower,
+                 error_text(r, row, error));
 }
 
 /* Sum of the logarithms of a backend's times at the model's shapes of a kernel; infinite where

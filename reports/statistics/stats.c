@@ -17,13 +17,13 @@ static int by_value(const void *a, const void *b)
 static double *taken(const double *samples, size_t n, size_t *count)
 {
     *count = 0;
-    double *sorted = n > 0 ? malloc(n * sizeof(*sorted)) : NULL;
-    if (sorted == NULL)
+    double *sorted = n > 0 ? malloc(n * sizeof *sorted) : NULL;
+    if (!sorted)
         return NULL;
     for (size_t i = 0; i < n; i++)
         if (!isnan(samples[i]))
             sorted[(*count)++] = samples[i];
-    qsort(sorted, *count, sizeof(*sorted), by_value);
+    qsort(sorted, *count, sizeof *sorted, by_value);
     return sorted;
 }
 
@@ -51,7 +51,7 @@ double stats_coverage(size_t n, size_t k)
 static struct stats_interval interval_of(const double *sorted, size_t n)
 {
     static const double levels[] = { 0.99, 0.95 };
-    for (size_t l = 0; l < sizeof(levels) / sizeof(levels[0]); l++) {
+    for (size_t l = 0; l < sizeof levels / sizeof levels[0]; l++) {
         size_t k = 0;
         while (k + 1 <= (n + 1) / 2 && stats_coverage(n, k + 1) >= levels[l])
             k++;
@@ -87,8 +87,8 @@ double stats_median(const double *samples, size_t n)
 
 double stats_median_ratio(const double *over, const double *under, size_t n)
 {
-    double *ratios = n > 0 ? malloc(n * sizeof(*ratios)) : NULL;
-    if (ratios == NULL)
+    double *ratios = n > 0 ? malloc(n * sizeof *ratios) : NULL;
+    if (!ratios)
         return (double)NAN;
     for (size_t i = 0; i < n; i++)
         ratios[i] = over[i] / under[i]; /* NaN where either is */
