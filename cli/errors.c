@@ -86,7 +86,7 @@ static bool measure(const struct posenc_backend *backend, const struct posenc_fr
                     const int64_t *positions, enum posenc_dtype dtype, struct reference *r,
                     double *error)
 {
-    struct posenc_rope_table_args args = POSENC_ROPE_TABLE_ARGS;
+    struct posenc_rope_table_args args = posenc_rope_table_args_init();
     args.freqs = freqs;
     args.positions = (struct posenc_positions){ .kind = POSENC_POSITIONS_I64,
                                                 .data = positions,
@@ -231,7 +231,7 @@ static enum posenc_status measure_profile(struct errors *errors,
 static struct posenc_freqs *rounded_plan(const struct posenc_freqs *freqs)
 {
     struct posenc_freqs_view view = posenc_freqs_view(freqs);
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_freqs *plan = NULL;
     int64_t pairs = view.dim / 2;
     double *values = malloc((size_t)pairs * sizeof *values);

@@ -46,7 +46,7 @@ static enum posenc_status compute_alibi(const struct posenc_backend *backend, do
         status = POSENC_ERR_MEMORY;
     }
     if (status == POSENC_OK) {
-        struct posenc_alibi_args args = POSENC_ALIBI_ARGS;
+        struct posenc_alibi_args args = posenc_alibi_args_init();
         args.slopes = slopes;
         args.causal = true;
         args.query_offset = n - 1;
@@ -134,7 +134,7 @@ static enum posenc_status compute_buckets(struct t5 *t5, bool bidirectional, flo
     if (status != POSENC_OK) {
         return status;
     }
-    struct posenc_t5_args args = POSENC_T5_ARGS;
+    struct posenc_t5_args args = posenc_t5_args_init();
     args.error = &t5->error;
     args.num_buckets = t5->num_buckets;
     args.bidirectional = bidirectional;

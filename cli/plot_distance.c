@@ -43,7 +43,7 @@ static void by_distance(const float *row, int64_t n, float *bias)
 
 static enum posenc_status alibi_curve(struct scratch *s, int64_t n, float *row, float *bias)
 {
-    struct posenc_alibi_args args = POSENC_ALIBI_ARGS;
+    struct posenc_alibi_args args = posenc_alibi_args_init();
     args.error = &s->error;
     args.slopes = &slope;
     args.causal = true;
@@ -58,7 +58,7 @@ static enum posenc_status alibi_curve(struct scratch *s, int64_t n, float *row, 
 static enum posenc_status distance_curves(struct scratch *s, int64_t n, float *values,
                                           float *rows, float *bias)
 {
-    struct posenc_distance_args args = POSENC_DISTANCE_ARGS;
+    struct posenc_distance_args args = posenc_distance_args_init();
     enum posenc_status status = posenc_kerple_log(1, &log_p, &log_a, 0, n, values);
     if (status == POSENC_OK) {
         status = posenc_kerple_power(1, &power_p, &power_a, 0, n, values + n);
@@ -83,7 +83,7 @@ static enum posenc_status distance_curves(struct scratch *s, int64_t n, float *v
 /* A learned number for each bucket: here that of KERPLE at the bucket's least distance. */
 static enum posenc_status t5_curve(struct scratch *s, int64_t n, float *row, float *bias)
 {
-    struct posenc_t5_args args = POSENC_T5_ARGS;
+    struct posenc_t5_args args = posenc_t5_args_init();
     int32_t thresholds[BUCKETS];
     float table[BUCKETS];
     enum posenc_status status = posenc_t5_thresholds(BUCKETS, BUCKETS_END, false, thresholds);
@@ -173,8 +173,8 @@ static enum posenc_status turn_ones(struct scratch *s, const struct posenc_freqs
                                     int64_t n, int64_t dim, float *out)
 {
     float *cos = out + n * dim, *sin = cos + n * dim / 2;
-    struct posenc_rope_table_args table = POSENC_ROPE_TABLE_ARGS;
-    struct posenc_rope_args args = POSENC_ROPE_ARGS;
+    struct posenc_rope_table_args table = posenc_rope_table_args_init();
+    struct posenc_rope_args args = posenc_rope_args_init();
     for (int64_t i = 0; i < n * dim; i++) {
         out[i] = 1.0f;
     }

@@ -34,7 +34,7 @@ static enum posenc_status compute_columns(const struct posenc_backend *backend,
                                       plot->max_distance, index);
     }
     if (status == POSENC_OK) {
-        struct posenc_relative_args args = POSENC_RELATIVE_ARGS;
+        struct posenc_relative_args args = posenc_relative_args_init();
         args.error = error;
         args.index = index;
         args.c2p = posenc_const_dense(terms, 3, 1, 1, plot->columns, 0);
@@ -131,7 +131,7 @@ static enum posenc_status compute_rows(const struct posenc_backend *backend,
         status = posenc_swin_index(plot->height, plot->width, index);
     }
     if (status == POSENC_OK) {
-        struct posenc_window_args args = POSENC_WINDOW_ARGS;
+        struct posenc_window_args args = posenc_window_args_init();
         args.error = error;
         args.index = index;
         args.table = posenc_const_dense(table, 2, plot->rows, 1, 0, 0);

@@ -49,7 +49,7 @@ static double deviation(const struct learned *l, const float *of)
 /* sum = x + the sinusoidal encoding, or the encoding alone, without x. */
 static enum posenc_status add_sinusoidal(struct learned *l, const struct posenc_freqs *freqs)
 {
-    struct posenc_sinusoidal_args args = POSENC_SINUSOIDAL_ARGS;
+    struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
     args.error = &l->error;
     args.freqs = freqs;
     args.out = posenc_dense(l->sinusoidal, 2, l->tokens, l->dim, 0, 0);
@@ -64,7 +64,7 @@ static enum posenc_status add_sinusoidal(struct learned *l, const struct posenc_
 
 static enum posenc_status add_learned(struct learned *l)
 {
-    struct posenc_learned_args args = POSENC_LEARNED_ARGS;
+    struct posenc_learned_args args = posenc_learned_args_init();
     args.error = &l->error;
     args.x = posenc_const_dense(l->x, 2, l->tokens, l->dim, 0, 0);
     args.table = posenc_const_dense(l->table, 2, l->tokens, l->dim, 0, 0);
@@ -75,7 +75,7 @@ static enum posenc_status add_learned(struct learned *l)
 static enum posenc_status compute_learned(struct learned *l, uint64_t seed,
                                           struct plot_learned *plot)
 {
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_freqs *freqs = NULL;
     spec.dim = l->dim;
     enum posenc_status status = draw_tables(l, seed);

@@ -22,7 +22,7 @@ struct rope {
 /* The vector v at positions first, first + 1, ...: out[n][dim]. */
 static enum posenc_status rotate(struct rope *r, const float *v, int64_t first)
 {
-    struct posenc_rope_table_args table = POSENC_ROPE_TABLE_ARGS;
+    struct posenc_rope_table_args table = posenc_rope_table_args_init();
     table.error = &r->error;
     table.freqs = r->freqs;
     table.positions.offset = first;
@@ -35,7 +35,7 @@ static enum posenc_status rotate(struct rope *r, const float *v, int64_t first)
     for (int64_t t = 0; t < r->n; t++) {
         memcpy(r->x + t * r->dim, v, (size_t)r->dim * sizeof *v);
     }
-    struct posenc_rope_args args = POSENC_ROPE_ARGS;
+    struct posenc_rope_args args = posenc_rope_args_init();
     args.error = &r->error;
     args.cos = posenc_view(table.cos);
     args.sin = posenc_view(table.sin);

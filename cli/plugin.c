@@ -22,15 +22,19 @@ static bool is_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
 }
 
+static int refuse_layout(const struct cli *cli, const char *path,
+                         const struct posenc_backend *backend)
+{
+    return cli_refuse(cli, "--plugin", path,
+                      "was built for another posenc.h: its struct posenc_backend has %zu "
+                      "bytes and ABI %u; expected %zu bytes and ABI %u",
+                      backend->size, backend->abi, sizeof *backend, POSENC_ABI);
+}
+
 static int check(const struct cli *cli, const char *path, const struct posenc_backend *backend)
 {
-    if (backend->size != sizeof *backend || backend->abi != POSENC_ABI) {
-        return cli_refuse(cli, "--plugin", path,
-                          "was built for another posenc.h: its struct posenc_backend has %zu "
-                          "bytes and ABI %u; "
-                          "expected %zu bytes and ABI %u",
-                          backend->size, backend->abi, sizeof *backend, POSENC_ABI);
-    }
+    if (backend->abi != POSENC_ABI)
+        return refuse_layout(cli, path, backend);
     if (!is_name(backend->name) || !is_name(backend->family)) {
         return cli_refuse(cli, "--plugin", path,
                           "has no usable name or family: expected letters a-z, digits and _");
@@ -48,6 +52,8 @@ static int check(const struct cli *cli, const char *path, const struct posenc_ba
             return EXIT_FINE;
         }
     }
+    if (backend->size != sizeof *backend) /* a newer one, with kernels that are unknown here */
+        return refuse_layout(cli, path, backend);
     return cli_refuse(cli, "--plugin", path, "provides no kernel: expected at least one");
 }
 

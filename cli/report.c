@@ -183,7 +183,7 @@ static void draw(struct work *work, struct folder *folder)
                      error);
     }
     struct errors errors;
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     spec.dim = 128;
     if (errors_measure(&work->selected, &spec, &errors, NULL) == POSENC_OK) {
         struct plot_target target = next_picture(folder, "error", "");

@@ -315,7 +315,7 @@ static int take_sections(const struct cli *cli, unsigned kind, struct posenc_fre
 
 int spec_take(const struct cli *cli, unsigned kind, int64_t otherwise, struct cli_spec *spec)
 {
-    *spec = (struct cli_spec){ .freqs = POSENC_FREQS_SPEC, .scale = 1.0 };
+    *spec = (struct cli_spec){ .freqs = posenc_freqs_spec_init(), .scale = 1.0 };
     if (cli->model.n > 0 && take_model(cli, kind, spec) != EXIT_FINE) {
         return EXIT_USAGE;
     }

@@ -35,7 +35,7 @@ static enum posenc_status run_kernel(const struct request *request, struct numbe
         tensors[i].dtype = table->dtype;
     }
     if (request->kernel == POSENC_KERNEL_sinusoidal) {
-        struct posenc_sinusoidal_args args = POSENC_SINUSOIDAL_ARGS;
+        struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
         args.error = error;
         args.freqs = freqs;
         args.layout = request->spec.layout;
@@ -44,7 +44,7 @@ static enum posenc_status run_kernel(const struct request *request, struct numbe
         args.out = tensors[0];
         return posenc_sinusoidal(request->backend, &args);
     }
-    struct posenc_rope_table_args args = POSENC_ROPE_TABLE_ARGS;
+    struct posenc_rope_table_args args = posenc_rope_table_args_init();
     args.error = error;
     args.freqs = freqs;
     args.positions = positions;

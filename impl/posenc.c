@@ -6,6 +6,7 @@
  * Nothing here depends on a kernel but the list.
  */
 #include "checks.h"
+#include "grow.h"
 #include "registry.h"
 
 const char *posenc_version(void) { return POSENC_VERSION; }
@@ -138,15 +139,32 @@ static enum posenc_status check_dtypes(const struct posenc_backend *backend, uns
 /* Whether a kernel takes x, where its signature leaves it open. */
 enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };
 
+/* Of another header's size. */
+static enum posenc_status grow(const struct grown *grown, void *call, const void *args,
+                               struct posenc_error *const *error)
+{
+    if (!posenc_grow(grown, call, args))
+        return POSENC_OK;
+    return posenc_refuse(
+        *error, POSENC_ERR_ARGUMENT, "size of the arguments (or newer members not 0)",
+        (double)*(const size_t *)args, (double)grown->first, (double)grown->size);
+}
+
 #define POSENC_KERNEL(name, signature, summary, stage, x, ...)                                 \
     enum posenc_status posenc_##name(const struct posenc_backend *backend,                     \
                                      const struct posenc_##signature##_args *args)             \
     {                                                                                          \
-        if (!args || args->size != sizeof *args)                                               \
-            return POSENC_ERR_ARGUMENT;                                                        \
-        struct posenc_##signature##_args call = *args;                                         \
+        struct posenc_##signature##_args call;                                                 \
         bool empty = false;                                                                    \
-        enum posenc_status status = posenc_check_##signature(&call, X_##x, &empty);            \
+        enum posenc_status status = POSENC_OK;                                                 \
+        if (!args)                                                                             \
+            return POSENC_ERR_ARGUMENT;                                                        \
+        if (args->size == sizeof call)                                                         \
+            call = *args;                                                                      \
+        else                                                                                   \
+            status = grow(&posenc_grown_##signature##_args, &call, args, &call.error);         \
+        if (!status)                                                                           \
+            status = posenc_check_##signature(&call, X_##x, &empty);                           \
         if (!status)                                                                           \
             status = posenc_resolve(&backend, POSENC_KERNEL_##name, call.error);               \
         if (!status)                                                                           \

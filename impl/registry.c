@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "grow.h"
 
 /* ---- The lists ---- */
 
@@ -25,6 +26,37 @@ static const struct kernel_entry {
     { #name, summary, offsetof(struct posenc_backend, name) },
 #include "posenc_kernels.def"
 };
+
+/* The header says it all once more, for people and for tools that read C: ids, prototypes and
+ * members of a backend, in the order of the list. */
+enum place {
+#define POSENC_KERNEL(name, ...) PLACE_##name,
+#include "posenc_kernels.def"
+    PLACES
+};
+#define POSENC_KERNEL(name, signature, ...)                                                    \
+    _Static_assert((int)POSENC_KERNEL_##name == (int)PLACE_##name, "the id of " #name);        \
+    _Static_assert(offsetof(struct posenc_backend, name) ==                                    \
+                       offsetof(struct posenc_backend, sinusoidal) +                           \
+                           PLACE_##name * sizeof(void (*)(void)),                              \
+                   "the place of " #name " in struct posenc_backend");                         \
+    _Static_assert(                                                                            \
+        _Generic(((struct posenc_backend *)0)->name,                                           \
+                 enum posenc_status(*)(const struct posenc_##signature##_args *) : 1,          \
+                 default : 0),                                                                 \
+        "the arguments of " #name " in struct posenc_backend");                                \
+    _Static_assert(                                                                            \
+        _Generic(&posenc_##name,                                                               \
+                 enum posenc_status(*)(const struct posenc_backend *,                          \
+                                       const struct posenc_##signature##_args *) : 1,          \
+                 default : 0),                                                                 \
+        "the arguments of posenc_" #name);
+#include "posenc_kernels.def"
+_Static_assert((int)POSENC_KERNEL_COUNT == (int)PLACES,
+               "enum posenc_kernel has as many as the list");
+_Static_assert(sizeof(struct posenc_backend) == offsetof(struct posenc_backend, sinusoidal) +
+                                                    PLACES * sizeof(void (*)(void)),
+               "struct posenc_backend has as many as the list");
 
 static const struct posenc_backend *const backends[] = {
 #define POSENC_BACKEND(name) &posenc_backend_##name,
@@ -60,17 +92,20 @@ enum posenc_kernel posenc_kernel_find(const char *name)
     return name ? find_kernel(name, strlen(name)) : POSENC_KERNEL_COUNT;
 }
 
-/* Of this library's layout: a plug-in may have been built against another header. */
+/* Of a layout that this library reads: a plug-in may have been built against another header. */
 static bool is_compatible(const struct posenc_backend *backend)
 {
-    return backend && backend->size == sizeof *backend && backend->abi == POSENC_ABI;
+    return backend && backend->abi == POSENC_ABI &&
+           (backend->size == sizeof *backend ||
+            posenc_is_grown(&posenc_grown_backend, backend));
 }
 
 bool posenc_provides(const struct posenc_backend *backend, enum posenc_kernel kernel)
 {
-    if (!is_compatible(backend) || !is_kernel(kernel))
-        return false;
     void (*function)(void);
+    if (!is_compatible(backend) || !is_kernel(kernel) ||
+        kernels[kernel].offset + sizeof function > backend->size)
+        return false;
     memcpy(&function, (const char *)backend + kernels[kernel].offset, sizeof function);
     return function != NULL;
 }

@@ -32,8 +32,14 @@ cp "$here/consumer/main.c" "$here/consumer/main.cc" work
     expect 'it runs' ./shared
     if grep -q 'serves rope_half' stdout; then pass 'it names a backend'; else fail 'it names a backend' ''; fi
     if $cxx --version >version 2>&1; then
-        expect 'C++' $cxx -Wall -Wextra -Werror -pedantic main.cc -o shared_cc $(flags --cflags --libs)
-        expect 'it runs' ./shared_cc
+        for year in 11 14 17 20 23; do
+            if $cxx -std=c++$year -x c++ -fsyntax-only /dev/null 2>version; then
+                expect "C++$year" $cxx -std=c++$year -Wall -Wextra -Werror -pedantic main.cc -o shared_cc $(flags --cflags --libs)
+                expect 'it runs' ./shared_cc
+            else
+                skip "C++$year" 'the compiler does not know it'
+            fi
+        done
     else
         skip 'C++' 'no C++ compiler'
     fi

@@ -51,7 +51,7 @@ void layout_swapped(struct entered *e)
 
 void endpoint_frequencies(struct entered *e)
 {
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     const struct posenc_freqs_view view = posenc_freqs_view(e->parts.freqs);
     spec.dim = view.dim;
     spec.profile = view.profile;
@@ -274,7 +274,7 @@ enum posenc_status axes_from_the_last(front_end *real, const struct posenc_backe
 static struct posenc_freqs *continued(const struct posenc_freqs_view *view, int64_t from,
                                       int64_t n)
 {
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_freqs *freqs = NULL;
     double *values = malloc((size_t)n * sizeof *values);
     for (int64_t i = 0; values && i < n; i++)

@@ -88,12 +88,12 @@ static int64_t more_specs(struct posenc_freqs_spec *specs)
                   { 42, 123.456, 0 } };
     const int64_t n = sizeof plain / sizeof *plain;
     for (int64_t k = 0; k < n; k++) {
-        specs[k] = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
+        specs[k] = posenc_freqs_spec_init();
         specs[k].dim = plain[k].dim;
         specs[k].rope_theta = plain[k].base;
         specs[k].convention = plain[k].convention;
     }
-    specs[n] = (struct posenc_freqs_spec)POSENC_FREQS_SPEC; /* scaled, and of several axes */
+    specs[n] = posenc_freqs_spec_init(); /* scaled, and of several axes */
     specs[n].dim = 128;
     specs[n].rope_theta = 5e6;
     specs[n].scaling = POSENC_SCALING_LINEAR;

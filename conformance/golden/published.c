@@ -35,7 +35,7 @@ void require_near(double got, double want, double within, const char *what)
 static void llama3_bands(int64_t dim, double factor, double high, int unchanged, int smooth,
                          int scaled)
 {
-    struct posenc_freqs_spec plain = POSENC_FREQS_SPEC, spec;
+    struct posenc_freqs_spec plain = posenc_freqs_spec_init(), spec;
     plain.dim = dim;
     plain.rope_theta = 5e5;
     spec = plain;
@@ -67,7 +67,7 @@ static void llama3_bands(int64_t dim, double factor, double high, int unchanged,
 static void yarn_ramp(double theta, int64_t dim, double factor, double context, double low,
                       double high)
 {
-    struct posenc_freqs_spec plain = POSENC_FREQS_SPEC, spec;
+    struct posenc_freqs_spec plain = posenc_freqs_spec_init(), spec;
     plain.dim = dim;
     plain.rope_theta = theta;
     spec = plain;
@@ -99,7 +99,7 @@ static void known_factors(void)
                                    { 40, 1.368887945 },
                                    { 48, 1.387120101 } };
     for (size_t k = 0; k < sizeof g / sizeof *g; k++) {
-        struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+        struct posenc_freqs_spec spec = posenc_freqs_spec_init();
         struct reference_plan plan;
         spec.dim = 4;
         spec.scaling = POSENC_SCALING_YARN;
@@ -114,7 +114,7 @@ static void known_factors(void)
 /* The base that a plan's last frequency is a power of. */
 static void known_base(int64_t seq_len, double base, double within)
 {
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct reference_plan plan;
     spec.dim = 128;
     spec.scaling = POSENC_SCALING_DYNAMIC;
@@ -135,7 +135,7 @@ static void known_base(int64_t seq_len, double base, double within)
 static void known_longrope(void)
 {
     static const double ones[2] = { 1, 1 };
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct reference_plan plan;
     spec.dim = 4;
     spec.scaling = POSENC_SCALING_LONGROPE;
@@ -151,7 +151,7 @@ static void known_longrope(void)
  * and what that is in radians at position 32768. */
 static void known_truncation(void)
 {
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC, whole;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init(), whole;
     struct reference_plan a, b;
     double most = 0, radians = 0;
     int64_t pair = 0;
@@ -185,7 +185,7 @@ static void known_truncation(void)
 static void known_angle_error(double theta, int64_t position, enum posenc_profile profile,
                               double published)
 {
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct reference_plan plan;
     double most = 0;
     spec.dim = 128;
@@ -262,7 +262,7 @@ static void known_thresholds(void)
 /* The positions that searches found: a sine or cosine of so little that 1e-16 is many ulps. */
 static void known_hard(int64_t dim, int64_t pair, int64_t position, double below)
 {
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct reference_plan plan;
     double s, c;
     spec.dim = dim;

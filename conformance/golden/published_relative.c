@@ -55,7 +55,7 @@ static void xpos_product(const struct reference_plan *query, const struct refere
 
 static void known_xpos(void)
 {
-    struct posenc_freqs_spec queries = POSENC_FREQS_SPEC, keys;
+    struct posenc_freqs_spec queries = posenc_freqs_spec_init(), keys;
     struct reference_plan query, key;
     queries.dim = 64;
     queries.xpos_scale_base = 512;

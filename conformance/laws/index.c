@@ -178,7 +178,7 @@ static void fill_any(struct posenc_window_args *args, int32_t *index, float *tab
         table[i] = any_value(i / ANY_HEADS, i % ANY_HEADS);
     for (int64_t i = 0; i < ANY_HEADS * ANY_QUERIES * ANY_KEYS; i++)
         x[i] = (float)(i % 1000);
-    *args = (struct posenc_window_args)POSENC_WINDOW_ARGS;
+    *args = posenc_window_args_init();
     args->index = index;
     args->table = posenc_const_dense(table, 2, ANY_ROWS, ANY_HEADS, 0, 0);
     args->out = posenc_dense(out, 3, ANY_HEADS, ANY_QUERIES, ANY_KEYS, 0);

@@ -232,7 +232,7 @@ static int read_bias(const struct fields *f, struct part *p)
 
 static int read_sinusoid(const struct fields *f, struct part *p)
 {
-    p->freqs = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
+    p->freqs = posenc_freqs_spec_init();
     p->freqs.dim = p->width;
     return field_number(f, NAMES("rope_theta"), 1e-6, 1e30, &p->freqs.rope_theta) ||
                    config_try_freqs(f, p)

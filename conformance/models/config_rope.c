@@ -134,7 +134,7 @@ static int add_part(const struct fields *f, const struct part *like, const struc
     struct part *p = &c->parts[c->n_parts++];
     *p = *like;
     p->name = kind->name;
-    p->freqs = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
+    p->freqs = posenc_freqs_spec_init();
     p->freqs.rope_theta = 0.0;
     if (rope_number(f, rope, "rope_theta", kind->theta, 1e-6, 1e30, &p->freqs.rope_theta))
         return -1;

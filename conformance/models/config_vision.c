@@ -74,7 +74,7 @@ int config_vision(const struct fields *f, const json_t *json, struct config *c)
     }
     struct part *p = &c->parts[c->n_parts++];
     *p = (struct part){ .encoding = ROPE_HALF, .name = "vision", .tower = true };
-    p->freqs = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
+    p->freqs = posenc_freqs_spec_init();
     if (read_tower(&v, tower, p))
         return refuse(f, "vision_config: %.1900s", why);
     if (field_of_file(&v, NAMES("num_position_embeddings"), NULL))

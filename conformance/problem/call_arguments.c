@@ -88,7 +88,7 @@ enum posenc_status make_arguments(struct call *call)
 {
     const struct signature *s = signature_of(call->problem.kernel);
     enum posenc_status status = check_batch(call, s);
-    memcpy(&call->args, s->blank, s->size);
+    s->blank(&call->args);
     if (status == POSENC_OK && s->check)
         status = s->check(call);
     if (status == POSENC_OK && s->settle)

@@ -135,7 +135,7 @@ struct problem problem_blank(enum posenc_kernel kernel)
 {
     return (struct problem){
         .kernel = kernel,
-        .freqs = POSENC_FREQS_SPEC,
+        .freqs = posenc_freqs_spec_init(),
         .scale = 1.0,
         .x_scale = 1.0f,
         .batch = 1,

@@ -214,7 +214,7 @@ struct kept {
 
 static struct kept *kept_create(int64_t half)
 {
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     size_t table = (size_t)(TABLE_ROWS * half) * sizeof(float);
     struct kept *k = calloc(1, sizeof *k);
     float *f32 = malloc((size_t)half * sizeof *f32);

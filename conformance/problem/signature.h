@@ -77,7 +77,7 @@ struct parameter {
 
 struct signature {
     const char *name;
-    const void *blank; /* arguments as POSENC_..._ARGS has them, of `size` bytes */
+    void (*blank)(void *arguments); /* posenc_..._args_init(), of `size` bytes */
     size_t size;
     struct tensor_row tensors[MOST_TENSORS]; /* in the order they are made; x after out */
     struct parameter parameters[MOST_PARAMETERS];
@@ -163,9 +163,15 @@ int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim
         MEMBER(member), ARGUMENT(signature, member), sizeof((struct problem *)0)->member,      \
             sizeof((struct posenc_##signature##_args *)0)->member                              \
     }
-#define BLANK(signature, initializer)                                                          \
-    .name = #signature, .blank = &(const struct posenc_##signature##_args)initializer,         \
+#define BLANK(signature)                                                                       \
+    .name = #signature, .blank = blank_##signature,                                            \
     .size = sizeof(struct posenc_##signature##_args)
+#define POSENC_SIGNATURE(name)                                                                 \
+    static inline void blank_##name(void *to)                                                  \
+    {                                                                                          \
+        *(struct posenc_##name##_args *)to = posenc_##name##_args_init();                      \
+    }
+#include "signatures.def"
 #define TENSOR(signature, member)   .name = #member, .offset = ARGUMENT(signature, member)
 #define INTEGERS(signature, member) TENSOR(signature, member), .form = FORM_INTEGERS
 #define X(signature)                                                                           \

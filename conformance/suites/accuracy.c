@@ -57,7 +57,7 @@ static void extend_spec(struct posenc_freqs_spec *s, int i)
  * family. */
 static struct posenc_freqs_spec scan_spec(int i, enum posenc_profile profile)
 {
-    struct posenc_freqs_spec s = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec s = posenc_freqs_spec_init();
     static const int64_t dim[N_SPECS] = { 512, 128, 128, 64, 768, 96, 80, 128, 64, 128, 96 };
     s.profile = profile;
     s.dim = dim[i];

@@ -138,7 +138,7 @@ static const struct plan_mistake of_sections[] = {
 /* Valid in every scaling. */
 static struct posenc_freqs_spec valid_spec(enum posenc_scaling scaling, const double *factors)
 {
-    struct posenc_freqs_spec s = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec s = posenc_freqs_spec_init();
     s.dim = 2 * PLAN_PAIRS;
     s.scaling = scaling;
     s.factor = 4.0;

@@ -195,7 +195,7 @@ enum posenc_status posenc_sandwich(int64_t dim, int64_t n_heads, const float *sc
             status = POSENC_ERR_PARAMETER;
     if (status)
         return status;
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     spec.dim = dim;
     struct exact_rule rule = posenc_exact_rule(&spec);
     for (int64_t from = 0; from < n; from += COLUMNS) {

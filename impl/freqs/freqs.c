@@ -7,6 +7,7 @@
 #include <float.h>
 #include <stdlib.h>
 
+#include "impl/grow.h"
 #include "scaling.h"
 
 enum { ALIGNMENT = 64 };
@@ -162,9 +163,6 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
                                      struct posenc_error *error)
 {
     const enum posenc_status bad = POSENC_ERR_ARGUMENT;
-    if (spec->size != sizeof *spec)
-        return posenc_plan_refuse(error, bad, "size of the spec", (double)spec->size,
-                                  (double)sizeof *spec, (double)sizeof *spec);
     if ((unsigned)spec->profile > POSENC_TORCH_EXP_F32)
         return posenc_plan_refuse(error, bad, "profile", (double)spec->profile, 0.0,
                                   POSENC_TORCH_EXP_F32);
@@ -302,6 +300,12 @@ enum posenc_status posenc_freqs_create(const struct posenc_freqs_spec *spec,
     if (!spec || !freqs)
         return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
                                   spec ? "freqs (NULL)" : "spec (NULL)", 0.0, 1.0, 0.0);
+    struct posenc_freqs_spec own;
+    if (posenc_grow(&posenc_grown_freqs_spec, &own, spec))
+        return posenc_plan_refuse(
+            error, POSENC_ERR_ARGUMENT, "size of the spec (or newer members not 0)",
+            (double)spec->size, (double)posenc_grown_freqs_spec.first, (double)sizeof own);
+    spec = &own;
     enum posenc_status status = check_spec(spec, error);
     if (status)
         return status;

@@ -8,7 +8,7 @@
  *
  * Every kernel call has one shape:
  *
- *     struct posenc_rope_args args = POSENC_ROPE_ARGS;
+ *     struct posenc_rope_args args = posenc_rope_args_init();
  *     args.x = ...; args.cos = ...;
  *     enum posenc_status status = posenc_rope_half(NULL, &args);
  *
@@ -17,6 +17,15 @@
  * touch no memory outside their arguments and may run on any number of threads at once.
  *
  * Units: angles in radians, strides in elements, sizes in elements unless a name says bytes.
+ *
+ * Growth.  A struct that begins with `size` may get members at its end, and only there.  Start
+ * from its posenc_..._init(): it sets the size that your compiler saw and the defaults.  The
+ * library takes a smaller size, and defaults for what the program does not know; a larger one
+ * only where what itself does not know is zero (else ARGUMENT).  Values of an enum are never
+ * given away again.
+ *
+ * Stable is all of this header but the section behind POSENC_EXPERIMENTAL, which may change in
+ * any release.  C11, and C++ from 11 on.
  */
 #ifndef POSENC_H
 #define POSENC_H
@@ -34,15 +43,36 @@ extern "C" {
 #define POSENC_VERSION_PATCH 0
 #define POSENC_VERSION       "0.1.0"
 
-/* Changes when a plug-in built against an older header can no longer be loaded. */
+/* Of programs and of plug-ins: changes when what was built against an older header can no
+ * longer be run.  The SONAME has it. */
 #define POSENC_ABI 4u
 
-#if defined(__GNUC__)
-#define POSENC_API        __attribute__((visibility("default")))
-#define POSENC_MUST_CHECK __attribute__((warn_unused_result))
+/* Of a DLL: POSENC_BUILDS_DLL where it is made, POSENC_USES_DLL where it is used. */
+#if defined(POSENC_BUILDS_DLL)
+#define POSENC_API __declspec(dllexport)
+#elif defined(POSENC_USES_DLL)
+#define POSENC_API __declspec(dllimport)
+#elif defined(__GNUC__)
+#define POSENC_API __attribute__((visibility("default")))
 #else
 #define POSENC_API
+#endif
+#if defined(__GNUC__)
+#define POSENC_MUST_CHECK __attribute__((warn_unused_result))
+#else
 #define POSENC_MUST_CHECK
+#endif
+
+/* All members zero, in both languages. */
+#ifdef __cplusplus
+#define POSENC_ZERO                                                                            \
+    {                                                                                          \
+    }
+#else
+#define POSENC_ZERO                                                                            \
+    {                                                                                          \
+        0                                                                                      \
+    }
 #endif
 
 /* Version of the library that was loaded, "major.minor.patch". */
@@ -53,21 +83,21 @@ POSENC_API const char *posenc_version(void);
 /* What the caller got wrong.  Anything but POSENC_OK left the outputs untouched. */
 enum posenc_status {
     POSENC_OK = 0,
-    POSENC_ERR_ARGUMENT,     /* a required pointer is NULL, a size or an enum is unknown */
-    POSENC_ERR_SHAPE,        /* a dimension is out of range or two tensors disagree */
-    POSENC_ERR_STRIDE,       /* last dimension not contiguous, or an output overlaps itself */
-    POSENC_ERR_DTYPE,        /* this kernel does not take this element type */
-    POSENC_ERR_ODD,          /* a dimension that must be even is odd */
-    POSENC_ERR_ROTARY_DIM,   /* rotary_dim exceeds head_dim */
-    POSENC_ERR_THETA,        /* rope_theta is not finite and positive, or of no use */
-    POSENC_ERR_PARAMETER,    /* another parameter is not finite or out of its range */
-    POSENC_ERR_POSITION,     /* |position| >= 2^31, or a row of a table that does not exist */
-    POSENC_ERR_OVERLAP,      /* input and output overlap without being the same tensor */
-    POSENC_ERR_OVERFLOW,     /* the size of a tensor in bytes does not fit */
-    POSENC_ERR_UNKNOWN,      /* no backend of that name */
-    POSENC_ERR_UNSUPPORTED,  /* this CPU cannot run that backend */
-    POSENC_ERR_NOT_PROVIDED, /* that backend lacks this kernel */
-    POSENC_ERR_MEMORY,       /* a plan could not be allocated */
+    POSENC_ERR_ARGUMENT = 1,   /* a required pointer is NULL, a size or an enum is unknown */
+    POSENC_ERR_SHAPE = 2,      /* a dimension is out of range or two tensors disagree */
+    POSENC_ERR_STRIDE = 3,     /* last dimension not contiguous, or an output overlaps itself */
+    POSENC_ERR_DTYPE = 4,      /* this kernel does not take this element type */
+    POSENC_ERR_ODD = 5,        /* a dimension that must be even is odd */
+    POSENC_ERR_ROTARY_DIM = 6, /* rotary_dim exceeds head_dim */
+    POSENC_ERR_THETA = 7,      /* rope_theta is not finite and positive, or of no use */
+    POSENC_ERR_PARAMETER = 8,  /* another parameter is not finite or out of its range */
+    POSENC_ERR_POSITION = 9,   /* |position| >= 2^31, or a row of a table that does not exist */
+    POSENC_ERR_OVERLAP = 10,   /* input and output overlap without being the same tensor */
+    POSENC_ERR_OVERFLOW = 11,  /* the size of a tensor in bytes does not fit */
+    POSENC_ERR_UNKNOWN = 12,   /* no backend of that name */
+    POSENC_ERR_UNSUPPORTED = 13,  /* this CPU cannot run that backend */
+    POSENC_ERR_NOT_PROVIDED = 14, /* that backend lacks this kernel */
+    POSENC_ERR_MEMORY = 15,       /* a plan could not be allocated */
 };
 
 /* A sentence without a full stop, for any value. */
@@ -208,7 +238,7 @@ enum posenc_mrope_layout {
     POSENC_MROPE_RESTARTED,
 };
 
-/* What a plan is made from.  Start from POSENC_FREQS_SPEC. */
+/* What a plan is made from.  Start from posenc_freqs_spec_init(). */
 struct posenc_freqs_spec {
     size_t size;
     enum posenc_profile profile;
@@ -242,12 +272,18 @@ struct posenc_freqs_spec {
      * rope_theta and without a scaling (ARGUMENT); or NULL. */
     const double *values;
 };
-#define POSENC_FREQS_SPEC                                                                      \
-    {                                                                                          \
-        .size = sizeof(struct posenc_freqs_spec), .dim = 0, .rope_theta = 10000.0,             \
-        .factor = 1.0, .beta_fast = 32.0, .beta_slow = 1.0, .truncate = true,                  \
-        .partial_rotary_factor = 1.0,                                                          \
-    }
+static inline struct posenc_freqs_spec posenc_freqs_spec_init(void)
+{
+    struct posenc_freqs_spec spec = POSENC_ZERO;
+    spec.size = sizeof spec;
+    spec.rope_theta = 10000.0;
+    spec.factor = 1.0;
+    spec.beta_fast = 32.0;
+    spec.beta_slow = 1.0;
+    spec.truncate = true;
+    spec.partial_rotary_factor = 1.0;
+    return spec;
+}
 
 /* An immutable plan; may be shared between threads.  Its bits are the same on every platform.
  */
@@ -367,7 +403,10 @@ POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_normal(uint64_t seed, int
                                                               int64_t rows, int64_t dim,
                                                               double sigma, float *table);
 
-/* ---- Stages 2 and 3: arguments of the kernels ---- */
+/* ---- Stages 2 and 3: the kernels and their arguments ---- */
+
+/* Who computes: NULL for the backend selected for this kernel on this machine. */
+struct posenc_backend;
 
 enum posenc_layout {
     POSENC_INTERLEAVED = 0, /* sin, cos, sin, cos, ...; odd dim ends in a sine */
@@ -397,10 +436,20 @@ struct posenc_sinusoidal_args {
     struct posenc_const_tensor x; /* sinusoidal_add only; data NULL for sinusoidal */
     struct posenc_tensor out;
 };
-#define POSENC_SINUSOIDAL_ARGS                                                                 \
-    {                                                                                          \
-        .size = sizeof(struct posenc_sinusoidal_args), .scale = 1.0, .x_scale = 1.0f           \
-    }
+static inline struct posenc_sinusoidal_args posenc_sinusoidal_args_init(void)
+{
+    struct posenc_sinusoidal_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    args.scale = 1.0;
+    args.x_scale = 1.0f;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_sinusoidal(const struct posenc_backend *backend,
+                  const struct posenc_sinusoidal_args *args);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_sinusoidal_add(const struct posenc_backend *backend,
+                      const struct posenc_sinusoidal_args *args);
 
 /* learned_add: out[b,t,:] = fma(x[b,t,:], x_scale, table[position(b,t),:]).
  * Shapes: x, out [batch, tokens, dim] or [tokens, dim]; table [rows, dim].  A position outside
@@ -414,10 +463,16 @@ struct posenc_learned_args {
     struct posenc_const_tensor x, table;
     struct posenc_tensor out;
 };
-#define POSENC_LEARNED_ARGS                                                                    \
-    {                                                                                          \
-        .size = sizeof(struct posenc_learned_args), .x_scale = 1.0f                            \
-    }
+static inline struct posenc_learned_args posenc_learned_args_init(void)
+{
+    struct posenc_learned_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    args.x_scale = 1.0f;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_learned_add(const struct posenc_backend *backend,
+                   const struct posenc_learned_args *args);
 
 /* learned_grad, the gradient of a learned table: out[r,:] = the sum of x[b,t,:], what arrives
  * at the sum, over the tokens at position r in ascending order of (b, t), in f32 from +0 on;
@@ -432,10 +487,15 @@ struct posenc_learned_grad_args {
     struct posenc_const_tensor x;
     struct posenc_tensor out;
 };
-#define POSENC_LEARNED_GRAD_ARGS                                                               \
-    {                                                                                          \
-        .size = sizeof(struct posenc_learned_grad_args)                                        \
-    }
+static inline struct posenc_learned_grad_args posenc_learned_grad_args_init(void)
+{
+    struct posenc_learned_grad_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_learned_grad(const struct posenc_backend *backend,
+                    const struct posenc_learned_grad_args *args);
 
 /* cos[b,t,i] = m cos(position(b,t) * omega_i), sin likewise, m the plan's attention factor; the
  * position is that of the pair's axis where the plan has several.
@@ -450,10 +510,15 @@ struct posenc_rope_table_args {
     struct posenc_positions positions;
     struct posenc_tensor cos, sin;
 };
-#define POSENC_ROPE_TABLE_ARGS                                                                 \
-    {                                                                                          \
-        .size = sizeof(struct posenc_rope_table_args)                                          \
-    }
+static inline struct posenc_rope_table_args posenc_rope_table_args_init(void)
+{
+    struct posenc_rope_table_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_rope_table(const struct posenc_backend *backend,
+                  const struct posenc_rope_table_args *args);
 
 /* Rotates rotary_dim = 2 * cos.shape[last] channels of each head from rotary_offset on, copies
  * the rest:
@@ -474,10 +539,17 @@ struct posenc_rope_args {
     struct posenc_const_tensor x;
     struct posenc_tensor out;
 };
-#define POSENC_ROPE_ARGS                                                                       \
-    {                                                                                          \
-        .size = sizeof(struct posenc_rope_args)                                                \
-    }
+static inline struct posenc_rope_args posenc_rope_args_init(void)
+{
+    struct posenc_rope_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_rope_half(const struct posenc_backend *backend, const struct posenc_rope_args *args);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_rope_interleaved(const struct posenc_backend *backend,
+                        const struct posenc_rope_args *args);
 
 /* alibi:     out[h,i,j] = bias(h,i,j) = -slopes[h] |i + query_offset - j|
  * alibi_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, bias(h,i,j)), e.g. x_scale = 1/sqrt(d_k)
@@ -499,10 +571,17 @@ struct posenc_alibi_args {
     struct posenc_const_tensor x; /* alibi_add only; data NULL for alibi */
     struct posenc_tensor out;
 };
-#define POSENC_ALIBI_ARGS                                                                      \
-    {                                                                                          \
-        .size = sizeof(struct posenc_alibi_args), .x_scale = 1.0f                              \
-    }
+static inline struct posenc_alibi_args posenc_alibi_args_init(void)
+{
+    struct posenc_alibi_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    args.x_scale = 1.0f;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_alibi(const struct posenc_backend *backend, const struct posenc_alibi_args *args);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_alibi_add(const struct posenc_backend *backend, const struct posenc_alibi_args *args);
 
 /* t5_bias:     out[h,i,j] = table[bucket(j - i - query_offset), h]
  * t5_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that)          (T5 itself: x_scale = 1)
@@ -522,10 +601,17 @@ struct posenc_t5_args {
     struct posenc_const_tensor x; /* t5_bias_add only; data NULL for t5_bias */
     struct posenc_tensor out;
 };
-#define POSENC_T5_ARGS                                                                         \
-    {                                                                                          \
-        .size = sizeof(struct posenc_t5_args), .x_scale = 1.0f                                 \
-    }
+static inline struct posenc_t5_args posenc_t5_args_init(void)
+{
+    struct posenc_t5_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    args.x_scale = 1.0f;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_t5_bias(const struct posenc_backend *backend, const struct posenc_t5_args *args);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_t5_bias_add(const struct posenc_backend *backend, const struct posenc_t5_args *args);
 
 /* distance_bias:     out[h,i,j] = values[h, i + query_offset - j - first]
  * distance_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that)
@@ -541,10 +627,19 @@ struct posenc_distance_args {
     struct posenc_const_tensor x; /* distance_bias_add only; data NULL for distance_bias */
     struct posenc_tensor out;
 };
-#define POSENC_DISTANCE_ARGS                                                                   \
-    {                                                                                          \
-        .size = sizeof(struct posenc_distance_args), .x_scale = 1.0f                           \
-    }
+static inline struct posenc_distance_args posenc_distance_args_init(void)
+{
+    struct posenc_distance_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    args.x_scale = 1.0f;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_distance_bias(const struct posenc_backend *backend,
+                     const struct posenc_distance_args *args);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_distance_bias_add(const struct posenc_backend *backend,
+                         const struct posenc_distance_args *args);
 
 /* window_bias:     out[h,i,j] = table[index[i, j], h]
  * window_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that); b counts windows
@@ -560,10 +655,18 @@ struct posenc_window_args {
     struct posenc_const_tensor x; /* window_bias_add only; data NULL for window_bias */
     struct posenc_tensor out;
 };
-#define POSENC_WINDOW_ARGS                                                                     \
-    {                                                                                          \
-        .size = sizeof(struct posenc_window_args), .x_scale = 1.0f                             \
-    }
+static inline struct posenc_window_args posenc_window_args_init(void)
+{
+    struct posenc_window_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    args.x_scale = 1.0f;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_window_bias(const struct posenc_backend *backend, const struct posenc_window_args *args);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_window_bias_add(const struct posenc_backend *backend,
+                       const struct posenc_window_args *args);
 
 /* Terms of attention by relative position, c = index[i - j + keys - 1]:
  * relative_bias:     out[b,h,i,j] = bias(b,h,i,j) = fma(scale, p2c[b,h,j,c], fl(scale
@@ -586,10 +689,20 @@ struct posenc_relative_args {
     struct posenc_const_tensor x; /* relative_bias_add only; data NULL for relative_bias */
     struct posenc_tensor out;
 };
-#define POSENC_RELATIVE_ARGS                                                                   \
-    {                                                                                          \
-        .size = sizeof(struct posenc_relative_args), .scale = 1.0f, .x_scale = 1.0f            \
-    }
+static inline struct posenc_relative_args posenc_relative_args_init(void)
+{
+    struct posenc_relative_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    args.scale = 1.0f;
+    args.x_scale = 1.0f;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_relative_bias(const struct posenc_backend *backend,
+                     const struct posenc_relative_args *args);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_relative_bias_add(const struct posenc_backend *backend,
+                         const struct posenc_relative_args *args);
 
 /* relative_sum: out[b,h,i,c] = the sum of x[b,h,i,j] over the keys j in ascending order whose
  * index[i - j + keys - 1] is c, in f32 from +0 on.  Of attention weights this is what
@@ -604,17 +717,39 @@ struct posenc_relative_sum_args {
     struct posenc_const_tensor x;
     struct posenc_tensor out;
 };
-#define POSENC_RELATIVE_SUM_ARGS                                                               \
-    {                                                                                          \
-        .size = sizeof(struct posenc_relative_sum_args)                                        \
-    }
+static inline struct posenc_relative_sum_args posenc_relative_sum_args_init(void)
+{
+    struct posenc_relative_sum_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_relative_sum(const struct posenc_backend *backend,
+                    const struct posenc_relative_sum_args *args);
 
 /* ---- Kernels and backends ---- */
 
+/* Ids of kernels: only ever added to. */
 enum posenc_kernel {
-#define POSENC_KERNEL(name, signature, ...) POSENC_KERNEL_##name,
-#include "posenc_kernels.def"
-    POSENC_KERNEL_COUNT
+    POSENC_KERNEL_sinusoidal = 0,
+    POSENC_KERNEL_sinusoidal_add = 1,
+    POSENC_KERNEL_learned_add = 2,
+    POSENC_KERNEL_learned_grad = 3,
+    POSENC_KERNEL_rope_table = 4,
+    POSENC_KERNEL_rope_half = 5,
+    POSENC_KERNEL_rope_interleaved = 6,
+    POSENC_KERNEL_alibi = 7,
+    POSENC_KERNEL_alibi_add = 8,
+    POSENC_KERNEL_t5_bias = 9,
+    POSENC_KERNEL_t5_bias_add = 10,
+    POSENC_KERNEL_distance_bias = 11,
+    POSENC_KERNEL_distance_bias_add = 12,
+    POSENC_KERNEL_window_bias = 13,
+    POSENC_KERNEL_window_bias_add = 14,
+    POSENC_KERNEL_relative_bias = 15,
+    POSENC_KERNEL_relative_bias_add = 16,
+    POSENC_KERNEL_relative_sum = 17,
+    POSENC_KERNEL_COUNT /* of this header: a later one may have more */
 };
 
 /* A backend: a named set of kernels.  Also what a plug-in exports, as
@@ -624,7 +759,10 @@ enum posenc_kernel {
  * heads = 1 for encodings that are added; [batch, heads, queries, keys] for scores), tables
  * rank 2, cos/sin of rope_table rank 4 with heads = 1, biases without batch rank 4 with batch =
  * 1; the out of learned_grad rank 2.  In place
- * means x.data == out.data. */
+ * means x.data == out.data.
+ *
+ * Of a backend built against an older header `size` ends earlier: the kernels beyond it are not
+ * provided.  It is handed whole arguments of the library that calls it, args->size of them. */
 struct posenc_backend {
     size_t size;
     uint32_t abi;
@@ -636,16 +774,25 @@ struct posenc_backend {
     int32_t (*lanes)(void); /* f32 lanes of its widest vector; NULL for plain C */
     bool fused;             /* contracts one product of a rotation into an fma */
     bool f16_bf16;          /* takes those types, too; one that does not is never handed them */
-#define POSENC_KERNEL(name, signature, ...)                                                    \
-    enum posenc_status (*name)(const struct posenc_##signature##_args *);
-#include "posenc_kernels.def"
+    enum posenc_status (*sinusoidal)(const struct posenc_sinusoidal_args *args);
+    enum posenc_status (*sinusoidal_add)(const struct posenc_sinusoidal_args *args);
+    enum posenc_status (*learned_add)(const struct posenc_learned_args *args);
+    enum posenc_status (*learned_grad)(const struct posenc_learned_grad_args *args);
+    enum posenc_status (*rope_table)(const struct posenc_rope_table_args *args);
+    enum posenc_status (*rope_half)(const struct posenc_rope_args *args);
+    enum posenc_status (*rope_interleaved)(const struct posenc_rope_args *args);
+    enum posenc_status (*alibi)(const struct posenc_alibi_args *args);
+    enum posenc_status (*alibi_add)(const struct posenc_alibi_args *args);
+    enum posenc_status (*t5_bias)(const struct posenc_t5_args *args);
+    enum posenc_status (*t5_bias_add)(const struct posenc_t5_args *args);
+    enum posenc_status (*distance_bias)(const struct posenc_distance_args *args);
+    enum posenc_status (*distance_bias_add)(const struct posenc_distance_args *args);
+    enum posenc_status (*window_bias)(const struct posenc_window_args *args);
+    enum posenc_status (*window_bias_add)(const struct posenc_window_args *args);
+    enum posenc_status (*relative_bias)(const struct posenc_relative_args *args);
+    enum posenc_status (*relative_bias_add)(const struct posenc_relative_args *args);
+    enum posenc_status (*relative_sum)(const struct posenc_relative_sum_args *args);
 };
-
-/* posenc_<kernel>(backend, args) for each of the list. */
-#define POSENC_KERNEL(name, signature, ...)                                                    \
-    POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_##name(                             \
-        const struct posenc_backend *backend, const struct posenc_##signature##_args *args);
-#include "posenc_kernels.def"
 
 /* Name of a kernel ("rope_half"), its summary, and the id of a name (POSENC_KERNEL_COUNT:
  * none). */

@@ -49,7 +49,7 @@ static struct token heads(const struct loop *loop)
 
 static struct posenc_learned_args one_token(const struct loop *loop)
 {
-    struct posenc_learned_args args = POSENC_LEARNED_ARGS;
+    struct posenc_learned_args args = posenc_learned_args_init();
     int64_t dim = loop->vectors * vf_lanes();
 
     args.table = (struct posenc_const_tensor){ .data = loop->table, .shape = { 1, dim } };

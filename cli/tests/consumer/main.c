@@ -19,18 +19,18 @@ int main(void)
             before += (double)x[t][0][i] * (double)x[t][0][i];
         }
     }
-    struct posenc_freqs_spec spec = POSENC_FREQS_SPEC;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_freqs *freqs = NULL;
     spec.dim = DIM;
     if (strcmp(posenc_version(), POSENC_VERSION) != 0 ||
         posenc_freqs_create(&spec, &freqs, NULL) != POSENC_OK) {
         return 1;
     }
-    struct posenc_rope_table_args table = POSENC_ROPE_TABLE_ARGS;
+    struct posenc_rope_table_args table = posenc_rope_table_args_init();
     table.freqs = freqs;
     table.cos = posenc_dense(cosines, 2, TOKENS, DIM / 2, 0, 0);
     table.sin = posenc_dense(sines, 2, TOKENS, DIM / 2, 0, 0);
-    struct posenc_rope_args rope = POSENC_ROPE_ARGS;
+    struct posenc_rope_args rope = posenc_rope_args_init();
     rope.cos = posenc_view(table.cos);
     rope.sin = posenc_view(table.sin);
     rope.out = posenc_dense(x, 3, TOKENS, 1, DIM, 0);

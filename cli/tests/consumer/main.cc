@@ -1,9 +1,59 @@
-// The header from C++: one call, one refusal.
+// The header from C++, any standard from 11 on: arguments are initialised and three kernels called.
 #include <posenc.h>
+
+#include <vector>
+
+namespace {
+
+// Token t of a dense table of ones and of its encoding: sin(0) = 0, cos(0) = 1.
+bool sinusoids(const posenc_freqs *freqs)
+{
+    std::vector<float> x(3 * 8, 1.0f);
+    posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
+    args.freqs = freqs;
+    args.out = posenc_dense(x.data(), 2, 3, 8, 0, 0);
+    args.x = posenc_view(args.out);
+    return posenc_sinusoidal_add(nullptr, &args) == POSENC_OK && x[0] == 1.0f && x[1] == 2.0f;
+}
+
+// A rotation by position 0 changes nothing; the input is const.
+bool rotation(const posenc_freqs *freqs)
+{
+    const std::vector<float> x(8, 0.5f);
+    std::vector<float> y(8), cosines(4), sines(4);
+    posenc_rope_table_args table = posenc_rope_table_args_init();
+    table.freqs = freqs;
+    table.cos = posenc_dense(cosines.data(), 2, 1, 4, 0, 0);
+    table.sin = posenc_dense(sines.data(), 2, 1, 4, 0, 0);
+    posenc_rope_args rope = posenc_rope_args_init();
+    rope.cos = posenc_view(table.cos);
+    rope.sin = posenc_view(table.sin);
+    rope.x = posenc_const_dense(x.data(), 3, 1, 1, 8, 0);
+    rope.out = posenc_dense(y.data(), 3, 1, 1, 8, 0);
+    return posenc_rope_table(nullptr, &table) == POSENC_OK &&
+           posenc_rope_half(nullptr, &rope) == POSENC_OK && x == y;
+}
+
+// What is wrong is said.
+bool refusal()
+{
+    posenc_error error = posenc_error();
+    posenc_learned_args args = posenc_learned_args_init();
+    args.error = &error;
+    return posenc_learned_add(posenc_backend_find("scalar"), &args) == POSENC_ERR_SHAPE &&
+           error.what != nullptr;
+}
+
+} // namespace
 
 int main()
 {
-    float slopes[8];
-    bool works = posenc_alibi_slopes(8, 8.0, slopes) == POSENC_OK && slopes[0] == 0.5f;
-    return works && posenc_alibi_slopes(0, 8.0, slopes) == POSENC_ERR_SHAPE ? 0 : 1;
+    posenc_freqs_spec spec = posenc_freqs_spec_init();
+    posenc_freqs *freqs = nullptr;
+    spec.dim = 8;
+    if (posenc_freqs_create(&spec, &freqs, nullptr) != POSENC_OK)
+        return 1;
+    const bool works = sinusoids(freqs) && rotation(freqs) && refusal();
+    posenc_freqs_destroy(freqs);
+    return works ? 0 : 1;
 }

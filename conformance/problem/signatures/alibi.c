@@ -38,7 +38,7 @@ static enum posenc_status fill_slopes(struct call *call, void *to, int64_t n)
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
 
 const struct signature signature_alibi = {
-    BLANK(alibi, POSENC_ALIBI_ARGS),
+    BLANK(alibi),
     .tensors = { { OUT(alibi, out), SCORES },
                  { X(alibi), SCORES },
                  { TENSOR(alibi, slopes), .form = FORM_FLOATS, .type = TYPE_F32,

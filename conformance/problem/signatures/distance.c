@@ -59,7 +59,7 @@ static int64_t values_moved(const struct problem *p, const struct tensor_row *ro
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
 
 const struct signature signature_distance = {
-    BLANK(distance, POSENC_DISTANCE_ARGS),
+    BLANK(distance),
     .tensors = { { OUT(distance, out), SCORES },
                  { X(distance), SCORES },
                  { TABLE(distance, values), .dims = { DIM_HEAD, DIM_COLUMN },

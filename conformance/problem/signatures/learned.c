@@ -26,7 +26,7 @@ static int64_t rows_moved(const struct problem *p, const struct tensor_row *row)
 #define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL }, .moved = tensor_elements
 
 const struct signature signature_learned = {
-    BLANK(learned, POSENC_LEARNED_ARGS),
+    BLANK(learned),
     .tensors = { { OUT(learned, out), ACTIVATIONS },
                  { X(learned), ACTIVATIONS },
                  { TABLE(learned, table), .dims = { DIM_ROW, DIM_CHANNEL },

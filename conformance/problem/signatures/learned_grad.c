@@ -27,7 +27,7 @@ static int64_t out_moved(const struct problem *p, const struct tensor_row *row)
 }
 
 const struct signature signature_learned_grad = {
-    BLANK(learned_grad, POSENC_LEARNED_GRAD_ARGS),
+    BLANK(learned_grad),
     .tensors = { { TABLE(learned_grad, out), .role = ROLE_OUTPUT,
                    .dims = { DIM_ROW, DIM_CHANNEL }, .moved = out_moved },
                  { X(learned_grad), .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL },

@@ -49,7 +49,7 @@ static int64_t p2c_moved(const struct problem *p, const struct tensor_row *row)
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
 
 const struct signature signature_relative = {
-    BLANK(relative, POSENC_RELATIVE_ARGS),
+    BLANK(relative),
     .tensors = { { OUT(relative, out), SCORES },
                  { X(relative), SCORES },
                  COLUMNS_INDEX(relative),

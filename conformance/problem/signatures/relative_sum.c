@@ -19,7 +19,7 @@ static void footprint(struct problem *p, size_t bytes)
 }
 
 const struct signature signature_relative_sum = {
-    BLANK(relative_sum, POSENC_RELATIVE_SUM_ARGS),
+    BLANK(relative_sum),
     .tensors = { COLUMNS_INDEX(relative_sum),
                  { OUT(relative_sum, out),
                    .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_COLUMN },

@@ -72,7 +72,7 @@ static int64_t turned(const struct problem *p, const struct tensor_row *row)
 #define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_HEAD, DIM_CHANNEL }, .moved = turned
 
 const struct signature signature_rope = {
-    BLANK(rope, POSENC_ROPE_ARGS),
+    BLANK(rope),
     .tensors = { { TENSOR(rope, cos), ANGLES, .fill = fill_cos, .pristine = PRISTINE(cos) },
                  { TENSOR(rope, sin), ANGLES, .fill = fill_sin, .pristine = PRISTINE(sin) },
                  { OUT(rope, out), ACTIVATIONS },

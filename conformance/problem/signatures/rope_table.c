@@ -5,7 +5,7 @@
 
 static void defaults(struct problem *p)
 {
-    p->freqs = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
+    p->freqs = posenc_freqs_spec_init();
     p->freqs.dim = 64;
     p->tokens = 7;
 }
@@ -36,7 +36,7 @@ static void draw_xpos(struct draws *d, struct problem *p)
 #define PAIRS .dims = { DIM_BATCH, DIM_TOKEN, DIM_PAIR }, .moved = tensor_elements
 
 const struct signature signature_rope_table = {
-    BLANK(rope_table, POSENC_ROPE_TABLE_ARGS),
+    BLANK(rope_table),
     .tensors = { { OUT(rope_table, cos), PAIRS },
                  { OUT(rope_table, sin), PAIRS },
                  POSITIONS(rope_table) },

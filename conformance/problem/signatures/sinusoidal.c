@@ -6,7 +6,7 @@
 
 static void defaults(struct problem *p)
 {
-    p->freqs = (struct posenc_freqs_spec)POSENC_FREQS_SPEC;
+    p->freqs = posenc_freqs_spec_init();
     p->freqs.dim = 64;
     p->tokens = 7;
 }
@@ -40,7 +40,7 @@ static void draw_axes(struct draws *d, struct problem *p)
 #define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL }, .moved = tensor_elements
 
 const struct signature signature_sinusoidal = {
-    BLANK(sinusoidal, POSENC_SINUSOIDAL_ARGS),
+    BLANK(sinusoidal),
     .tensors = { { OUT(sinusoidal, out), ACTIVATIONS },
                  { X(sinusoidal), ACTIVATIONS },
                  POSITIONS(sinusoidal) },

@@ -55,7 +55,7 @@ static enum posenc_status fill_thresholds(struct call *call, void *to, int64_t n
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
 
 const struct signature signature_t5 = {
-    BLANK(t5, POSENC_T5_ARGS),
+    BLANK(t5),
     .tensors = { { OUT(t5, out), SCORES },
                  { X(t5), SCORES },
                  { TABLE(t5, table), .dims = { DIM_ROW, DIM_HEAD } },

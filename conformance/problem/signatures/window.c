@@ -70,7 +70,7 @@ static enum posenc_status fill_index(struct call *call, void *to, int64_t n)
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
 
 const struct signature signature_window = {
-    BLANK(window, POSENC_WINDOW_ARGS),
+    BLANK(window),
     .tensors = { { OUT(window, out), SCORES },
                  { X(window), SCORES },
                  { TABLE(window, table), .dims = { DIM_ROW, DIM_HEAD },
