@@ -727,6 +727,57 @@ POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_relative_sum(const struct posenc_backend *backend,
                     const struct posenc_relative_sum_args *args);
 
+/* ---- The simple case ---- */
+
+/* Which channels of a head turn together. */
+enum posenc_pairing {
+    POSENC_PAIRS_HALF = 0, /* i and i + rotary_dim/2: Llama as in Hugging Face, GPT-NeoX */
+    POSENC_PAIRS_INTERLEAVED = 1, /* 2i and 2i + 1: Llama as published, GPT-J */
+};
+
+/* A model's rotation: its plan, and the rows of cosines and sines it has needed so far.  Any
+ * number of threads may use one at once; allocates when it is made and when it sees positions
+ * beyond its rows (512 at first, then twice as many, up to 2^20; of positions beyond those, and
+ * of negative ones, rows are made for the call). */
+struct posenc_rotary;
+
+/* `spec` says rope_theta, scaling and dim, the channels of a head that turn, from the first on;
+ * head_dim is at least that.  What turns queries and keys differently (xPos) takes two objects.
+ * Errors: as posenc_freqs_create(), ODD, ROTARY_DIM. */
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_rotary_create(const struct posenc_freqs_spec *spec, int64_t head_dim,
+                     enum posenc_pairing pairing, struct posenc_rotary **rotary,
+                     struct posenc_error *error);
+/* No thread may be using it; NULL is fine. */
+POSENC_API void posenc_rotary_destroy(struct posenc_rotary *rotary);
+/* Its plan, which lives as long. */
+POSENC_API const struct posenc_freqs *posenc_rotary_freqs(const struct posenc_rotary *rotary);
+/* Makes the rows of positions 0 ... positions - 1 now, up to 2^20 of them, so that calls with no
+ * others allocate nothing.  Errors: ARGUMENT, POSITION, MEMORY. */
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_rotary_reserve(struct posenc_rotary *rotary, int64_t positions);
+
+/* Turns queries and keys in place, on the backend that is selected: q [tokens, q_heads,
+ * head_dim], k [tokens, k_heads, head_dim], dense, of one type; with 0 heads there are none and
+ * the pointer may be NULL.  Token t is at first_position + t (of a step of decoding: the number
+ * of tokens in the KV cache), or at positions[t]; |position| < 2^31.  Errors: ARGUMENT, SHAPE,
+ * DTYPE, POSITION, OVERLAP, OVERFLOW, MEMORY; then neither q nor k has changed. */
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_rotary_turn(struct posenc_rotary *rotary, enum posenc_dtype dtype, int64_t tokens,
+                   int64_t first_position, void *q, int64_t q_heads, void *k, int64_t k_heads);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_rotary_turn_at(struct posenc_rotary *rotary, enum posenc_dtype dtype, int64_t tokens,
+                      const int32_t *positions, void *q, int64_t q_heads, void *k,
+                      int64_t k_heads);
+
+/* x = fma(x, x_scale, sinusoidal encoding), in place: x [tokens, dim], dense, dim that of the
+ * plan, from first_position on.  x_scale: 1, or sqrt(d_model) where a model scales its
+ * embeddings.  Errors: as posenc_sinusoidal_add(). */
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_add_sinusoids(const struct posenc_freqs *freqs, enum posenc_layout layout,
+                     enum posenc_dtype dtype, int64_t tokens, int64_t first_position,
+                     float x_scale, void *x);
+
 /* ---- Kernels and backends ---- */
 
 /* Ids of kernels: only ever added to. */

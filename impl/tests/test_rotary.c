@@ -1,0 +1,207 @@
+/*
+ * The simple object gives what the kernels give, bit for bit: from rows that are kept, from rows
+ * made for one call, by offset and by positions, by one thread and by several.
+ */
+#include <posenc.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIM = 8, HEAD_DIM = 10, TOKENS = 3, Q_HEADS = 3, K_HEADS = 2 };
+enum { Q = TOKENS * Q_HEADS * HEAD_DIM, K = TOKENS * K_HEADS * HEAD_DIM };
+
+static int failures;
+
+static void require(bool holds, const char *what)
+{
+    failures += !holds;
+    printf("%s: %s\n", holds ? "ok" : "FAILED", what);
+}
+
+static void fill(float *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = (float)(i % 17) - 7.5f;
+}
+
+static struct posenc_freqs_spec spec_of(void)
+{
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+    spec.dim = DIM;
+    return spec;
+}
+
+/* By the kernels: positions as for posenc_rope_table(). */
+static void turn_by_kernels(struct posenc_positions positions, enum posenc_pairing pairing,
+                            float *x, int64_t heads)
+{
+    float cosines[TOKENS * DIM / 2], sines[TOKENS * DIM / 2];
+    const struct posenc_freqs_spec spec = spec_of();
+    struct posenc_freqs *freqs = NULL;
+    struct posenc_rope_table_args table = posenc_rope_table_args_init();
+    struct posenc_rope_args rope = posenc_rope_args_init();
+    if (posenc_freqs_create(&spec, &freqs, NULL))
+        abort();
+    table.freqs = freqs;
+    table.positions = positions;
+    table.cos = posenc_dense(cosines, 2, TOKENS, DIM / 2, 0, 0);
+    table.sin = posenc_dense(sines, 2, TOKENS, DIM / 2, 0, 0);
+    rope.cos = posenc_view(table.cos);
+    rope.sin = posenc_view(table.sin);
+    rope.out = posenc_dense(x, 3, TOKENS, heads, HEAD_DIM, 0);
+    rope.x = posenc_view(rope.out);
+    if (posenc_rope_table(NULL, &table) ||
+        (pairing == POSENC_PAIRS_HALF ? posenc_rope_half(NULL, &rope)
+                                      : posenc_rope_interleaved(NULL, &rope)))
+        abort();
+    posenc_freqs_destroy(freqs);
+}
+
+/* At an offset, or, without one, at some positions. */
+static bool agrees(struct posenc_rotary *rotary, enum posenc_pairing pairing, int64_t offset,
+                   const int32_t *at)
+{
+    float q[Q], k[K], want_q[Q], want_k[K];
+    struct posenc_positions positions = { .offset = offset };
+    if (at)
+        positions = (struct posenc_positions){ .kind = POSENC_POSITIONS_I32,
+                                               .data = at,
+                                               .stride_token = 1 };
+    fill(q, Q);
+    fill(k, K);
+    memcpy(want_q, q, sizeof q);
+    memcpy(want_k, k, sizeof k);
+    turn_by_kernels(positions, pairing, want_q, Q_HEADS);
+    turn_by_kernels(positions, pairing, want_k, K_HEADS);
+    enum posenc_status status =
+        at ? posenc_rotary_turn_at(rotary, POSENC_F32, TOKENS, at, q, Q_HEADS, k, K_HEADS)
+           : posenc_rotary_turn(rotary, POSENC_F32, TOKENS, offset, q, Q_HEADS, k, K_HEADS);
+    return status == POSENC_OK && memcmp(q, want_q, sizeof q) == 0 &&
+           memcmp(k, want_k, sizeof k) == 0;
+}
+
+static struct posenc_rotary *rotary_of(enum posenc_pairing pairing)
+{
+    const struct posenc_freqs_spec spec = spec_of();
+    struct posenc_rotary *rotary = NULL;
+    if (posenc_rotary_create(&spec, HEAD_DIM, pairing, &rotary, NULL))
+        abort();
+    return rotary;
+}
+
+static void same_bits(enum posenc_pairing pairing)
+{
+    static const int32_t near[TOKENS] = { 5, 0, 5000 }, far[TOKENS] = { 7, -3, 1 << 30 };
+    struct posenc_rotary *rotary = rotary_of(pairing);
+    require(agrees(rotary, pairing, 0, NULL), "a prompt");
+    require(agrees(rotary, pairing, 511, NULL), "a step beyond the first rows");
+    require(agrees(rotary, pairing, -2, NULL), "negative positions");
+    require(agrees(rotary, pairing, INT32_MAX - 2, NULL), "the last positions");
+    require(agrees(rotary, pairing, 0, near), "positions");
+    require(agrees(rotary, pairing, 0, far), "positions far apart");
+    posenc_rotary_destroy(rotary);
+}
+
+static void *use(void *rotary)
+{
+    bool fine = true;
+    for (int64_t p = 0; p < 200; p++)
+        fine &= agrees(rotary, POSENC_PAIRS_HALF, p * 97, NULL);
+    return fine ? rotary : NULL;
+}
+
+static void several_threads(void)
+{
+    struct posenc_rotary *rotary = rotary_of(POSENC_PAIRS_HALF);
+    pthread_t threads[4];
+    bool fine = true;
+    for (int i = 0; i < 4; i++)
+        if (pthread_create(&threads[i], NULL, use, rotary))
+            abort();
+    for (int i = 0; i < 4; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        fine &= result != NULL;
+    }
+    require(fine, "four threads while it grows");
+    posenc_rotary_destroy(rotary);
+}
+
+/* Whatever is refused has left q alone. */
+static void refusals(void)
+{
+    const struct posenc_freqs_spec spec = spec_of();
+    const struct posenc_freqs_spec odd = { .size = sizeof odd,
+                                           .dim = 7,
+                                           .rope_theta = 10000.0 };
+    struct posenc_rotary *rotary = rotary_of(POSENC_PAIRS_HALF), *none = NULL;
+    struct posenc_error error;
+    float q[Q], before[Q];
+    const int64_t most = INT32_MAX;
+    fill(q, Q);
+    memcpy(before, q, sizeof q);
+    require(posenc_rotary_create(&odd, HEAD_DIM, POSENC_PAIRS_HALF, &none, &error) ==
+                    POSENC_ERR_ODD &&
+                error.value == 7.0,
+            "an odd dim");
+    require(posenc_rotary_create(&spec, 6, POSENC_PAIRS_HALF, &none, &error) ==
+                    POSENC_ERR_ROTARY_DIM &&
+                error.least == DIM,
+            "a head that is too small");
+    require(posenc_rotary_turn(rotary, POSENC_F32, TOKENS, most, q, Q_HEADS, NULL, 0) ==
+                POSENC_ERR_POSITION,
+            "a position beyond 2^31");
+    require(posenc_rotary_turn(rotary, POSENC_F32, TOKENS, 0, q, Q_HEADS, NULL, 1) ==
+                POSENC_ERR_ARGUMENT,
+            "no keys where there should be");
+    require(posenc_rotary_turn(rotary, POSENC_F32, TOKENS, 0, q, Q_HEADS, q + 1, 1) ==
+                POSENC_ERR_OVERLAP,
+            "keys within the queries");
+    require(posenc_rotary_turn(rotary, POSENC_F32, TOKENS, 0, q, 1, (float *)1 + 0, 1) ==
+                POSENC_ERR_ARGUMENT,
+            "keys that are not aligned");
+    require(posenc_rotary_turn(rotary, POSENC_F32, -1, 0, q, 1, NULL, 0) == POSENC_ERR_SHAPE,
+            "a negative count of tokens");
+    require(posenc_rotary_turn(rotary, (enum posenc_dtype)7, 1, 0, q, 1, NULL, 0) ==
+                POSENC_ERR_DTYPE,
+            "an unknown type");
+    require(posenc_rotary_reserve(rotary, (1 << 20) + 1) == POSENC_ERR_POSITION,
+            "more rows than are kept");
+    require(memcmp(q, before, sizeof q) == 0, "and the queries are as they were");
+    require(posenc_rotary_turn(rotary, POSENC_F32, 0, 0, NULL, 0, NULL, 0) == POSENC_OK,
+            "nothing to turn is fine");
+    posenc_rotary_destroy(rotary);
+    posenc_rotary_destroy(NULL);
+}
+
+static void sinusoids(void)
+{
+    const struct posenc_freqs_spec spec = spec_of();
+    struct posenc_freqs *freqs = NULL;
+    float x[2 * DIM] = { 0 }, table[2 * DIM];
+    struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
+    if (posenc_freqs_create(&spec, &freqs, NULL))
+        abort();
+    args.freqs = freqs;
+    args.positions.offset = 9;
+    args.out = posenc_dense(table, 2, 2, DIM, 0, 0);
+    require(posenc_sinusoidal(NULL, &args) == POSENC_OK &&
+                posenc_add_sinusoids(freqs, POSENC_INTERLEAVED, POSENC_F32, 2, 9, 1.0f, x) ==
+                    POSENC_OK &&
+                memcmp(x, table, sizeof x) == 0,
+            "a sinusoidal encoding added to zeros is its table");
+    posenc_freqs_destroy(freqs);
+}
+
+int main(void)
+{
+    same_bits(POSENC_PAIRS_HALF);
+    same_bits(POSENC_PAIRS_INTERLEAVED);
+    several_threads();
+    refusals();
+    sinusoids();
+    printf("%d failed\n", failures);
+    return failures != 0;
+}
