@@ -8,21 +8,18 @@
 
 #include "validate.h"
 
-#define POSENC_CHECK(signature)                                                                \
+#define POSENC_SIGNATURE(signature)                                                            \
     enum posenc_status posenc_check_##signature(struct posenc_##signature##_args *call,        \
                                                 bool takes_x, bool *empty);
-POSENC_CHECK(sinusoidal)
-POSENC_CHECK(learned)
-POSENC_CHECK(learned_grad)
-POSENC_CHECK(rope_table)
-POSENC_CHECK(rope)
-POSENC_CHECK(alibi)
-POSENC_CHECK(t5)
-POSENC_CHECK(distance)
-POSENC_CHECK(window)
-POSENC_CHECK(relative)
-POSENC_CHECK(relative_sum)
-#undef POSENC_CHECK
+#include "signatures.def"
+
+/* Checks and the backend that runs it: `call` is then what the kernel is to be handed. */
+#define POSENC_SIGNATURE(signature)                                                            \
+    enum posenc_status posenc_enter_##signature(                                               \
+        const struct posenc_backend **backend, enum posenc_kernel kernel, bool takes_x,        \
+        const struct posenc_##signature##_args *args, struct posenc_##signature##_args *call,  \
+        bool *empty);
+#include "signatures.def"
 
 /* ---- What they share ---- */
 

@@ -5,6 +5,7 @@
 #ifndef POSENC_INTERNAL_H
 #define POSENC_INTERNAL_H
 
+#define POSENC_EXPERIMENTAL
 #include <posenc.h>
 
 #if defined(__FAST_MATH__)

@@ -136,9 +136,6 @@ static enum posenc_status check_dtypes(const struct posenc_backend *backend, uns
                          (double)dtypes, POSENC_F32, POSENC_F32);
 }
 
-/* Whether a kernel takes x, where its signature leaves it open. */
-enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };
-
 /* Of another header's size. */
 static enum posenc_status grow(const struct grown *grown, void *call, const void *args,
                                struct posenc_error *const *error)
@@ -150,25 +147,42 @@ static enum posenc_status grow(const struct grown *grown, void *call, const void
         (double)*(const size_t *)args, (double)grown->first, (double)grown->size);
 }
 
+/* All that is done of a call before its kernel runs. */
+#define POSENC_SIGNATURE(signature)                                                            \
+    enum posenc_status posenc_enter_##signature(                                               \
+        const struct posenc_backend **backend, enum posenc_kernel kernel, bool takes_x,        \
+        const struct posenc_##signature##_args *args, struct posenc_##signature##_args *call,  \
+        bool *empty)                                                                           \
+    {                                                                                          \
+        enum posenc_status status = POSENC_OK;                                                 \
+        *empty = false;                                                                        \
+        if (!args)                                                                             \
+            return POSENC_ERR_ARGUMENT;                                                        \
+        if (args->size == sizeof *call)                                                        \
+            *call = *args;                                                                     \
+        else                                                                                   \
+            status = grow(&posenc_grown_##signature##_args, call, args, &call->error);         \
+        if (!status)                                                                           \
+            status = posenc_check_##signature(call, takes_x, empty);                           \
+        if (!status)                                                                           \
+            status = posenc_resolve(backend, kernel, call->error);                             \
+        if (!status)                                                                           \
+            status = check_dtypes(*backend, (unsigned)DTYPES_##signature(call), call->error);  \
+        return status;                                                                         \
+    }
+#include "signatures.def"
+
+/* Whether a kernel takes x, where its signature leaves it open. */
+enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };
+
 #define POSENC_KERNEL(name, signature, summary, stage, x, ...)                                 \
     enum posenc_status posenc_##name(const struct posenc_backend *backend,                     \
                                      const struct posenc_##signature##_args *args)             \
     {                                                                                          \
         struct posenc_##signature##_args call;                                                 \
-        bool empty = false;                                                                    \
-        enum posenc_status status = POSENC_OK;                                                 \
-        if (!args)                                                                             \
-            return POSENC_ERR_ARGUMENT;                                                        \
-        if (args->size == sizeof call)                                                         \
-            call = *args;                                                                      \
-        else                                                                                   \
-            status = grow(&posenc_grown_##signature##_args, &call, args, &call.error);         \
-        if (!status)                                                                           \
-            status = posenc_check_##signature(&call, X_##x, &empty);                           \
-        if (!status)                                                                           \
-            status = posenc_resolve(&backend, POSENC_KERNEL_##name, call.error);               \
-        if (!status)                                                                           \
-            status = check_dtypes(backend, (unsigned)DTYPES_##signature(&call), call.error);   \
+        bool empty;                                                                            \
+        enum posenc_status status = posenc_enter_##signature(&backend, POSENC_KERNEL_##name,   \
+                                                             X_##x, args, &call, &empty);      \
         return status || empty ? status : RUN_##signature(backend->name, &call);               \
     }
 #include "posenc_kernels.def"

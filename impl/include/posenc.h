@@ -885,6 +885,36 @@ struct posenc_selection {
 };
 POSENC_API struct posenc_selection posenc_selection(enum posenc_kernel kernel);
 
+/* ---- Not yet stable: may change in any release ---- */
+#ifdef POSENC_EXPERIMENTAL
+
+/* A call that is checked once and run many times, by one thread at a time: decoding, where a
+ * step has other activations and the next position.  A run costs a few comparisons more than
+ * the kernel.  Of sinusoidal, sinusoidal_add (plans of one axis), learned_add, rope_half and
+ * rope_interleaved; what grows with the cache (scores) has another shape at each step. */
+struct posenc_prepared;
+
+/* Checks a call as posenc_<kernel>() would, args the kernel's, and keeps all of it but its
+ * activations and positions: plan, tables and the backend that is selected now have to live,
+ * unchanged, as long.  There is something to do in it (SHAPE).  Errors: as the kernel,
+ * NOT_PROVIDED, MEMORY. */
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_prepare(const struct posenc_backend *backend, enum posenc_kernel kernel,
+               const void *args, struct posenc_prepared **prepared);
+POSENC_API void posenc_prepared_destroy(struct posenc_prepared *prepared);
+
+/* Runs it with other data of the same shapes, strides and type, x NULL where the kernel takes
+ * none, and another offset of the positions; or, where it was prepared with an array of
+ * positions, with another one of that kind.  Errors: those of a call with these arguments, told
+ * in its `error`; ARGUMENT, where it was prepared with the other kind of positions. */
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_run(struct posenc_prepared *prepared, const void *x, void *out, int64_t offset);
+POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_run_at(struct posenc_prepared *prepared,
+                                                              const void *x, void *out,
+                                                              const void *positions);
+
+#endif /* POSENC_EXPERIMENTAL */
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,272 @@
+/*
+ * Prepared calls: checked when they are made, run with other pointers and positions.
+ *
+ * A run compares addresses and a position with what was found when the call was made: out must
+ * lie apart from what the kernel only reads, from x unless it is x, and the positions in their
+ * range.  Whatever does not pass at a glance is handed to the kernel's front door, which says
+ * what is wrong, or runs it.
+ */
+#include "checks.h"
+#include "grow.h"
+#include "registry.h"
+
+#include <stdlib.h>
+
+union args {
+    struct posenc_sinusoidal_args sinusoidal;
+    struct posenc_learned_args learned;
+    struct posenc_rope_args rope;
+};
+
+/* Bytes before and from the first element on. */
+struct reach {
+    uintptr_t before, after;
+};
+
+struct posenc_prepared {
+    enum posenc_status (*run)(struct posenc_prepared *prepared);
+    enum posenc_status (*front)(struct posenc_prepared *prepared);
+    /* Where in `call` and `given` the pointers and positions stand. */
+    struct place {
+        const void **x;
+        void **out;
+        struct posenc_positions *positions;
+    } call_at, given_at;
+    struct reach x, out;
+    struct span read; /* all that is read beside x */
+    uintptr_t misaligned;
+    int64_t least, most; /* offsets */
+    int64_t batch, tokens;
+    bool takes_x, may_be_same;
+    const struct posenc_backend *backend;
+    enum posenc_kernel kernel;
+    union args call, given; /* as kernels take it, as the caller gave it */
+};
+
+/* ---- Making one ---- */
+
+static struct reach reach_of(const int64_t *shape, const int64_t *stride, size_t item)
+{
+    struct reach reach = { 0, item };
+    for (int i = 0; i < 4; i++) {
+        int64_t bytes = (shape[i] - 1) * stride[i] * (int64_t)item; /* checked: in memory */
+        reach.before += bytes < 0 ? (uintptr_t)-bytes : 0;
+        reach.after += bytes > 0 ? (uintptr_t)bytes : 0;
+    }
+    return reach;
+}
+
+/* Rows of a table of rank 2 join what is read. */
+static void join(struct span *read, const struct posenc_const_tensor *table)
+{
+    int64_t bytes = (table->shape[0] - 1) * table->stride[0] + table->shape[1];
+    uintptr_t first = (uintptr_t)table->data;
+    if (table->stride[0] < 0) {
+        first -= (uintptr_t) -
+                 ((table->shape[0] - 1) * table->stride[0]) * posenc_dtype_size(table->dtype);
+        bytes = (table->shape[0] - 1) * -table->stride[0] + table->shape[1];
+    }
+    uintptr_t end = first + (uintptr_t)bytes * posenc_dtype_size(table->dtype);
+    if (read->first == read->end)
+        *read = (struct span){ first, end };
+    read->first = first < read->first ? first : read->first;
+    read->end = end > read->end ? end : read->end;
+}
+
+static void note_activations(struct posenc_prepared *p, const struct posenc_const_tensor *x,
+                             const struct posenc_tensor *out)
+{
+    size_t item = posenc_dtype_size(out->dtype);
+    p->out = reach_of(out->shape, out->stride, item);
+    p->takes_x = x->data != NULL;
+    if (p->takes_x)
+        p->x = reach_of(x->shape, x->stride, item);
+    p->may_be_same = true;
+    for (int i = 0; i < 4; i++)
+        p->may_be_same &= x->stride[i] == out->stride[i];
+    p->misaligned = item - 1;
+    p->batch = out->shape[0];
+    p->tokens = out->shape[1];
+}
+
+/* Of the kernel's table, or of what a plan takes: least ... most. */
+static void note_positions(struct posenc_prepared *p, int64_t least, int64_t most)
+{
+    p->least = least;
+    p->most = most - (p->tokens - 1);
+}
+
+#define PREPARES(name, signature)                                                              \
+    static enum posenc_status run_##name(struct posenc_prepared *p)                            \
+    {                                                                                          \
+        return p->backend->name(&p->call.signature);                                           \
+    }                                                                                          \
+    static enum posenc_status front_##name(struct posenc_prepared *p)                          \
+    {                                                                                          \
+        return posenc_##name(p->backend, &p->given.signature);                                 \
+    }
+PREPARES(sinusoidal, sinusoidal)
+PREPARES(sinusoidal_add, sinusoidal)
+PREPARES(learned_add, learned)
+PREPARES(rope_half, rope)
+PREPARES(rope_interleaved, rope)
+#undef PREPARES
+
+#define PLACE(args)                                                                            \
+    (struct place) { &(args).x.data, &(args).out.data, &(args).positions }
+
+static enum posenc_status prepare_sinusoidal(struct posenc_prepared *p, const void *args,
+                                             bool *empty)
+{
+    struct posenc_sinusoidal_args *call = &p->call.sinusoidal;
+    bool add = p->kernel == POSENC_KERNEL_sinusoidal_add;
+    enum posenc_status status =
+        posenc_enter_sinusoidal(&p->backend, p->kernel, add, args, call, empty);
+    if (status)
+        return status;
+    if (call->freqs->view.n_axes != 1)
+        return posenc_refuse(call->error, POSENC_ERR_NOT_PROVIDED,
+                             "axes of the plan (a prepared call has one)",
+                             (double)call->freqs->view.n_axes, 1.0, 1.0);
+    (void)posenc_grow(&posenc_grown_sinusoidal_args, &p->given, args);
+    p->call_at = PLACE(*call);
+    p->given_at = PLACE(p->given.sinusoidal);
+    note_activations(p, &call->x, &call->out);
+    note_positions(p, -(int64_t)INT32_MAX, INT32_MAX);
+    p->run = add ? run_sinusoidal_add : run_sinusoidal;
+    p->front = add ? front_sinusoidal_add : front_sinusoidal;
+    return POSENC_OK;
+}
+
+static enum posenc_status prepare_learned(struct posenc_prepared *p, const void *args,
+                                          bool *empty)
+{
+    struct posenc_learned_args *call = &p->call.learned;
+    enum posenc_status status =
+        posenc_enter_learned(&p->backend, p->kernel, true, args, call, empty);
+    if (status)
+        return status;
+    (void)posenc_grow(&posenc_grown_learned_args, &p->given, args);
+    p->call_at = PLACE(*call);
+    p->given_at = PLACE(p->given.learned);
+    note_activations(p, &call->x, &call->out);
+    note_positions(p, 0, call->table.shape[0] - 1);
+    join(&p->read, &call->table);
+    p->run = run_learned_add;
+    p->front = front_learned_add;
+    return POSENC_OK;
+}
+
+static enum posenc_status prepare_rope(struct posenc_prepared *p, const void *args, bool *empty)
+{
+    struct posenc_rope_args *call = &p->call.rope;
+    bool half = p->kernel == POSENC_KERNEL_rope_half;
+    enum posenc_status status =
+        posenc_enter_rope(&p->backend, p->kernel, true, args, call, empty);
+    if (status)
+        return status;
+    (void)posenc_grow(&posenc_grown_rope_args, &p->given, args);
+    p->call_at = PLACE(*call);
+    p->given_at = PLACE(p->given.rope);
+    note_activations(p, &call->x, &call->out);
+    note_positions(p, 0, call->cos.shape[0] - 1);
+    join(&p->read, &call->cos);
+    join(&p->read, &call->sin);
+    p->run = half ? run_rope_half : run_rope_interleaved;
+    p->front = half ? front_rope_half : front_rope_interleaved;
+    return POSENC_OK;
+}
+
+static enum posenc_status prepare(struct posenc_prepared *p, const void *args, bool *empty)
+{
+    switch ((int)p->kernel) {
+    case POSENC_KERNEL_sinusoidal:
+    case POSENC_KERNEL_sinusoidal_add:
+        return prepare_sinusoidal(p, args, empty);
+    case POSENC_KERNEL_learned_add:
+        return prepare_learned(p, args, empty);
+    case POSENC_KERNEL_rope_half:
+    case POSENC_KERNEL_rope_interleaved:
+        return prepare_rope(p, args, empty);
+    }
+    return POSENC_ERR_NOT_PROVIDED;
+}
+
+enum posenc_status posenc_prepare(const struct posenc_backend *backend,
+                                  enum posenc_kernel kernel, const void *args,
+                                  struct posenc_prepared **prepared)
+{
+    bool empty = false;
+    if (!args || !prepared)
+        return POSENC_ERR_ARGUMENT;
+    struct posenc_prepared *made = calloc(1, sizeof *made);
+    if (!made)
+        return POSENC_ERR_MEMORY;
+    made->backend = backend;
+    made->kernel = kernel;
+    enum posenc_status status = prepare(made, args, &empty);
+    if (!status && empty)
+        status = POSENC_ERR_SHAPE; /* there is nothing to prepare */
+    if (status) {
+        free(made);
+        return status;
+    }
+    *prepared = made;
+    return POSENC_OK;
+}
+
+void posenc_prepared_destroy(struct posenc_prepared *prepared) { free(prepared); }
+
+/* ---- Running it ---- */
+
+static inline bool meet(struct span a, struct span b)
+{
+    return (a.first < b.end) & (b.first < a.end);
+}
+
+/* Whether x and out are fine at a glance. */
+static inline bool is_fine(const struct posenc_prepared *p, const void *x, const void *out)
+{
+    uintptr_t to = (uintptr_t)out, from = (uintptr_t)x;
+    struct span written = { to - p->out.before, to + p->out.after };
+    struct span taken = { from - p->x.before, from + p->x.after };
+    bool fine = (to > p->out.before) & (written.end > to) & !meet(written, p->read) &
+                (((to | from) & p->misaligned) == 0);
+    if (!p->takes_x)
+        return fine & (from == 0);
+    return fine & (from > p->x.before) & (taken.end > from) &
+           (((from == to) & p->may_be_same) | !meet(written, taken));
+}
+
+static enum posenc_status run_front(struct posenc_prepared *p, const void *x, void *out)
+{
+    *p->given_at.x = x;
+    *p->given_at.out = out;
+    return p->front(p);
+}
+
+enum posenc_status posenc_run(struct posenc_prepared *prepared, const void *x, void *out,
+                              int64_t offset)
+{
+    struct posenc_positions *positions = prepared->call_at.positions;
+    if (positions->kind == POSENC_OFFSET && offset >= prepared->least &&
+        offset <= prepared->most && is_fine(prepared, x, out)) {
+        *prepared->call_at.x = x;
+        *prepared->call_at.out = out;
+        positions->offset = offset;
+        return prepared->run(prepared);
+    }
+    if (positions->kind != POSENC_OFFSET)
+        return POSENC_ERR_ARGUMENT;
+    prepared->given_at.positions->offset = offset;
+    return run_front(prepared, x, out);
+}
+
+enum posenc_status posenc_run_at(struct posenc_prepared *prepared, const void *x, void *out,
+                                 const void *positions)
+{
+    if (prepared->call_at.positions->kind == POSENC_OFFSET)
+        return POSENC_ERR_ARGUMENT;
+    prepared->given_at.positions->data = positions;
+    return run_front(prepared, x, out);
+}
