@@ -96,7 +96,40 @@ static enum posenc_status check_form(const struct posenc_const_tensor *t,
     return POSENC_OK;
 }
 
-enum posenc_status posenc_check_input(struct posenc_const_tensor *tensor,
+/* The usual tensor in one pass, for a step of decoding is all overhead: data that is aligned, no
+ * dimension of size 0, no stride that is negative or beyond 2^30, and, of an `output`, outer
+ * dimensions that enclose the inner ones, so that its elements are distinct.  Any other is
+ * looked at again, one thing after the other. */
+static inline bool is_usual(const void *data, enum posenc_dtype dtype, int rank,
+                            const int64_t *shape, int64_t *stride,
+                            const struct tensor_rule *rule, bool output,
+                            struct checked *checked)
+{
+    const int64_t most_stride = INT64_C(1) << 30, most_extent = INT64_C(1) << 40;
+    uintptr_t first = (uintptr_t)data;
+    int last = rank - 1;
+    if (rank < rule->least_rank || rank > rule->most_rank ||
+        (unsigned)dtype > (unsigned)(rule->any_dtype ? POSENC_BF16 : POSENC_F32))
+        return false;
+    int64_t extent = shape[last]; /* below 3 2^61 + 2^31 in the end: no overflow */
+    bool fine = (extent >= 1) & (extent >= rule->least_last) & (extent <= most_size) &
+                ((extent == 1) | (stride[last] == 1));
+    stride[last] = fine ? 1 : stride[last];
+    for (int i = last - 1; i >= 0; i--) {
+        int64_t n = shape[i], step = n == 1 ? 0 : stride[i];
+        fine &= ((uint64_t)(n - 1) < (uint64_t)most_size) &
+                ((uint64_t)step <= (uint64_t)most_stride) &
+                (!output | (n == 1) | (step >= extent));
+        extent += (int64_t)((uint64_t)step * (uint64_t)(n - 1));
+        stride[i] = step; /* if it is not so usual, this is done again */
+    }
+    size_t item = posenc_dtype_size(dtype), bytes = (size_t)extent * item;
+    *checked = (struct checked){ { first, first + bytes }, false };
+    return fine & (extent <= most_extent) & (first != 0) & ((first & (item - 1)) == 0) &
+           (bytes <= UINTPTR_MAX - first);
+}
+
+static enum posenc_status check_input(struct posenc_const_tensor *tensor,
                                       const struct tensor_rule *rule, struct checked *checked,
                                       struct posenc_error *error)
 {
@@ -126,12 +159,25 @@ enum posenc_status posenc_check_input(struct posenc_const_tensor *tensor,
     return POSENC_OK;
 }
 
+enum posenc_status posenc_check_input(struct posenc_const_tensor *tensor,
+                                      const struct tensor_rule *rule, struct checked *checked,
+                                      struct posenc_error *error)
+{
+    if (is_usual(tensor->data, tensor->dtype, tensor->rank, tensor->shape, tensor->stride, rule,
+                 false, checked))
+        return POSENC_OK;
+    return check_input(tensor, rule, checked, error);
+}
+
 enum posenc_status posenc_check_output(struct posenc_tensor *tensor,
                                        const struct tensor_rule *rule, struct checked *checked,
                                        struct posenc_error *error)
 {
+    if (is_usual(tensor->data, tensor->dtype, tensor->rank, tensor->shape, tensor->stride, rule,
+                 true, checked))
+        return POSENC_OK;
     struct posenc_const_tensor view = posenc_view(*tensor);
-    enum posenc_status status = posenc_check_input(&view, rule, checked, error);
+    enum posenc_status status = check_input(&view, rule, checked, error);
     if (status || checked->empty)
         return status;
     memcpy(tensor->stride, view.stride, sizeof tensor->stride);
