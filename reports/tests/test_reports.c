@@ -370,6 +370,17 @@ static void test_html(const json_t *records)
     free(text);
 }
 
+static void test_gha(const json_t *records)
+{
+    char *text = rendered("gha", records, 0);
+    require(text && count(text, "::error title=") == 2 && count(text, "\n") == 3,
+            "gha: a line for each failure, and the counts");
+    require(contains(text, "title=autovec_v4%3A rope_half/f32/given/hd2-t1::wrote past <out>, "
+                           "\"right\" & over%0Arepeat with: posenc verify"),
+            "gha: what would end a property or a line is escaped");
+    free(text);
+}
+
 /* Files may hold any number. */
 static void test_numbers(void)
 {
@@ -463,6 +474,7 @@ int main(int argc, char **argv)
     test_csv(records);
     test_junit(records);
     test_html(records);
+    test_gha(records);
     test_numbers();
     test_trust();
     test_emulation();
