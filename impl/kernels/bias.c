@@ -120,24 +120,43 @@ SIMD_INLINE void distance_tile(enum posenc_dtype type, bool add, const float *li
                      row_at(out, b, h, i), j0, j1 - j0);
 }
 
-SIMD_INLINE void distance_tiles(enum posenc_dtype type, bool add, line_filler *fill_line,
-                                const void *args, int64_t query_offset, float x_scale,
-                                const struct posenc_const_tensor *x,
-                                const struct posenc_tensor *out)
+/* A bias by distance: what the kernels for T5's and for any other differ in is the line. */
+struct by_distance {
+    line_filler *fill_line;
+    const void *args;
+    int64_t query_offset;
+    float x_scale;
+    const struct posenc_const_tensor *x;
+    const struct posenc_tensor *out;
+};
+
+SIMD_INLINE void distance_tiles(enum posenc_dtype type, bool add, const struct by_distance *by)
 {
     float line[TILE_QUERIES + TILE_KEYS];
-    int64_t queries = out->shape[2], keys = out->shape[3];
+    int64_t queries = by->out->shape[2], keys = by->out->shape[3];
 
-    for (int64_t h = 0; h < out->shape[1]; h++)
+    for (int64_t h = 0; h < by->out->shape[1]; h++)
         for (int64_t i0 = 0; i0 < queries; i0 += TILE_QUERIES)
             for (int64_t j0 = 0; j0 < keys; j0 += TILE_KEYS) {
                 int64_t i1 = least(i0 + TILE_QUERIES, queries);
                 int64_t j1 = least(j0 + TILE_KEYS, keys);
 
-                fill_line(args, h, j0 - (i1 - 1) - query_offset, (i1 - i0) + (j1 - j0) - 1,
-                          line);
-                distance_tile(type, add, line, x_scale, x, out, h, i0, i1, j0, j1);
+                by->fill_line(by->args, h, j0 - (i1 - 1) - by->query_offset,
+                              (i1 - i0) + (j1 - j0) - 1, line);
+                distance_tile(type, add, line, by->x_scale, by->x, by->out, h, i0, i1, j0, j1);
             }
+}
+
+static __attribute__((noinline)) enum posenc_status write_by_distance(struct by_distance by)
+{
+    FOR_TYPE(by.out->dtype, distance_tiles, false, &by);
+    return POSENC_OK;
+}
+
+static __attribute__((noinline)) enum posenc_status add_by_distance(struct by_distance by)
+{
+    FOR_TYPE(by.out->dtype, distance_tiles, true, &by);
+    return POSENC_OK;
 }
 
 static void fill(float *line, int64_t from, int64_t to, float value)
@@ -172,18 +191,20 @@ static void t5_line(const void *t5_args, int64_t head, int64_t first, int64_t n,
         fill(line, clamp(1 - first, n), n, table[0]);
 }
 
+static struct by_distance t5_by_distance(const struct posenc_t5_args *args)
+{
+    return (struct by_distance){ t5_line,       args,     args->query_offset,
+                                 args->x_scale, &args->x, &args->out };
+}
+
 enum posenc_status KERNEL(t5_bias)(const struct posenc_t5_args *args)
 {
-    FOR_TYPE(args->out.dtype, distance_tiles, false, t5_line, args, args->query_offset,
-             args->x_scale, &args->x, &args->out);
-    return POSENC_OK;
+    return write_by_distance(t5_by_distance(args));
 }
 
 enum posenc_status KERNEL(t5_bias_add)(const struct posenc_t5_args *args)
 {
-    FOR_TYPE(args->out.dtype, distance_tiles, true, t5_line, args, args->query_offset,
-             args->x_scale, &args->x, &args->out);
-    return POSENC_OK;
+    return add_by_distance(t5_by_distance(args));
 }
 
 /* As the key rises the distance falls: the values backwards. */
@@ -198,18 +219,20 @@ static void values_line(const void *distance_args, int64_t head, int64_t first, 
         line[k] = values[at - k];
 }
 
+static struct by_distance values_by_distance(const struct posenc_distance_args *args)
+{
+    return (struct by_distance){ values_line,   args,     args->query_offset,
+                                 args->x_scale, &args->x, &args->out };
+}
+
 enum posenc_status KERNEL(distance_bias)(const struct posenc_distance_args *args)
 {
-    FOR_TYPE(args->out.dtype, distance_tiles, false, values_line, args, args->query_offset,
-             args->x_scale, &args->x, &args->out);
-    return POSENC_OK;
+    return write_by_distance(values_by_distance(args));
 }
 
 enum posenc_status KERNEL(distance_bias_add)(const struct posenc_distance_args *args)
 {
-    FOR_TYPE(args->out.dtype, distance_tiles, true, values_line, args, args->query_offset,
-             args->x_scale, &args->x, &args->out);
-    return POSENC_OK;
+    return add_by_distance(values_by_distance(args));
 }
 
 /* ---- By index in a window ---- */

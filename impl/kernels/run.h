@@ -20,7 +20,7 @@
 #endif
 
 /* Where a vector of cosines and sines goes: to rows of the output, all f32, or of a tile. */
-enum sink { TO_COS_AND_SIN, TO_INTERLEAVED, TO_SIN_COS, TO_COS_SIN, TO_TILE };
+enum sink { TO_COS_AND_SIN, TO_INTERLEAVED, TO_HALVES, TO_TILE };
 
 /* How it goes there: stored, stored past the caches, or added to x and stored. */
 enum how { STORED, STREAMED, ADDED };
@@ -41,10 +41,11 @@ struct run {
     int64_t count;
     bool negative;
     double scale;
-    const double *scales;   /* a tile's own, value by value, `scale` being 1; or NULL */
-    int64_t dim;            /* elements of a row of out */
-    int64_t from, pairs;    /* pairs that are evaluated: [from, pairs) */
-    const uint8_t *axis_of; /* where not NULL, only those pairs of them with this axis */
+    const double *scales;       /* a tile's own, value by value, `scale` being 1; or NULL */
+    int64_t dim;                /* elements of a row of out */
+    int64_t sine_at, cosine_at; /* TO_HALVES: columns where theirs begin */
+    int64_t from, pairs;        /* pairs that are evaluated: [from, pairs) */
+    const uint8_t *axis_of;     /* where not NULL, only those pairs of them with this axis */
     uint8_t axis;
     void *out, *sine; /* sine: TO_COS_AND_SIN and TO_TILE only, out then takes the cosines */
     const void *x;
@@ -137,10 +138,9 @@ SIMD_INLINE void emit(const struct run *run, enum sink sink, enum how how, int64
     case TO_INTERLEAVED:
         put_interleaved(run, how, row, i, cosine, sine, n);
         break;
-    case TO_SIN_COS:
-    case TO_COS_SIN:
-        put(run, how, row, i, sink == TO_SIN_COS ? sine : cosine, n);
-        put(run, how, row, run->dim / 2 + i, sink == TO_SIN_COS ? cosine : sine, n);
+    case TO_HALVES:
+        put(run, how, row, run->sine_at + i, sine, n);
+        put(run, how, row, run->cosine_at + i, cosine, n);
         break;
     case TO_TILE:
         vf_store((float *)run->out + row * STRIP_PAIRS + (i - run->from), cosine);

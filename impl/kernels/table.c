@@ -72,6 +72,7 @@ SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum
     int64_t tokens = args->out.shape[1];
 
     run.dim = args->out.shape[3];
+    *(args->layout == POSENC_SIN_COS ? &run.cosine_at : &run.sine_at) = run.dim / 2;
     run.pairs = sink == TO_INTERLEAVED ? (run.dim + 1) / 2 : run.dim / 2;
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t t = 0; t < tokens;) {
@@ -93,33 +94,19 @@ SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum
 
 enum posenc_status KERNEL(sinusoidal)(const struct posenc_sinusoidal_args *args)
 {
-    switch (args->layout) {
-    case POSENC_INTERLEAVED:
+    if (args->layout == POSENC_INTERLEAVED)
         sinusoidal_runs(args, TO_INTERLEAVED, false);
-        break;
-    case POSENC_SIN_COS:
-        sinusoidal_runs(args, TO_SIN_COS, false);
-        break;
-    case POSENC_COS_SIN:
-        sinusoidal_runs(args, TO_COS_SIN, false);
-        break;
-    }
+    else
+        sinusoidal_runs(args, TO_HALVES, false);
     return POSENC_OK;
 }
 
 enum posenc_status KERNEL(sinusoidal_add)(const struct posenc_sinusoidal_args *args)
 {
-    switch (args->layout) {
-    case POSENC_INTERLEAVED:
+    if (args->layout == POSENC_INTERLEAVED)
         sinusoidal_runs(args, TO_INTERLEAVED, true);
-        break;
-    case POSENC_SIN_COS:
-        sinusoidal_runs(args, TO_SIN_COS, true);
-        break;
-    case POSENC_COS_SIN:
-        sinusoidal_runs(args, TO_COS_SIN, true);
-        break;
-    }
+    else
+        sinusoidal_runs(args, TO_HALVES, true);
     return POSENC_OK;
 }
 

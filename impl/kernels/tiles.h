@@ -111,10 +111,9 @@ static void send_tile(enum posenc_dtype type, const struct run *run, enum sink s
             for (int64_t k = 0; k < n; k += vf_lanes())
                 vf_store2_n(both + 2 * k, vf_load(sine + k), vf_load(cosine + k), vf_lanes());
             send_values(type, run, row, 2 * from, both, least(2 * n, run->dim - 2 * from));
-        } else if (sink != TO_COS_AND_SIN) {
-            send_values(type, run, row, from, sink == TO_SIN_COS ? sine : cosine, n);
-            send_values(type, run, row, run->dim / 2 + from, sink == TO_SIN_COS ? cosine : sine,
-                        n);
+        } else if (sink == TO_HALVES) {
+            send_values(type, run, row, run->sine_at + from, sine, n);
+            send_values(type, run, row, run->cosine_at + from, cosine, n);
         } else if (run->axis_of) {
             send_axis(type, run, row, from, cosine, sine, n);
         } else {

@@ -21,6 +21,7 @@ static struct run rows(const struct loop *loop)
         .count = loop->turns,
         .scale = (double)loop->scale,
         .dim = 2 * vf_lanes(),
+        .cosine_at = vf_lanes(),
         .pairs = vf_lanes(),
         .out = loop->out,
         .sine = loop->sines,
@@ -74,10 +75,10 @@ static struct posenc_learned_args one_token(const struct loop *loop)
     struct run run = rows(loop);                                                               \
     run_elements(&run, sink, how, false, false)
 LOOP(sinusoidal, exact, interleaved, EXACT(TO_INTERLEAVED, STORED))
-LOOP(sinusoidal, exact, sin_cos, EXACT(TO_SIN_COS, STORED))
+LOOP(sinusoidal, exact, sin_cos, EXACT(TO_HALVES, STORED))
 LOOP(sinusoidal, hf_f32, interleaved, HF_F32(TO_INTERLEAVED, STORED))
 LOOP(sinusoidal_add, exact, interleaved, EXACT(TO_INTERLEAVED, ADDED))
-LOOP(sinusoidal_add, exact, sin_cos, EXACT(TO_SIN_COS, ADDED))
+LOOP(sinusoidal_add, exact, sin_cos, EXACT(TO_HALVES, ADDED))
 LOOP(rope_table, exact, plain, EXACT(TO_COS_AND_SIN, STORED))
 LOOP(rope_table, hf_f32, plain, HF_F32(TO_COS_AND_SIN, STORED))
 
