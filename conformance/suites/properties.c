@@ -3,14 +3,14 @@
  * encoding it is, and what makes a kernel a function of its arguments.  Each law's derivation
  * and bound stand beside it:
  *
- *   laws/call.c        in place, numbering, adds          laws/cut.c      slices, threads
- *   laws/storage.c     16 bits                            laws/table.c    sinusoidal,
- *   rope_table laws/positions.c   axes, times                        laws/xpos.c     xPos
- *   laws/learned.c     learned tables, their gradient     laws/rope.c     rotations
- *   laws/partial.c     parts of a head                    laws/bias.c     ALiBi, T5, by
- *   distance laws/index.c       windows, published indices         laws/relative.c terms by
- *   distance laws/attention.c   what they are for                  laws/words.c    sentences,
- *   and laws/text.c        claims, of docs/encodings.md
+ *   call        in place, numbering, adds       cut         slices, threads
+ *   layouts     strides of every kind           storage     16 bits
+ *   table       sinusoidal, rope_table          positions   axes, times
+ *   xpos        xPos                            learned     learned tables, their gradient
+ *   rope        rotations                       partial     parts of a head
+ *   bias        ALiBi, T5, by distance          index       windows, published indices
+ *   relative    terms by distance               attention   what they are for
+ *   words, text                                 sentences and claims of docs/encodings.md
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -39,6 +39,7 @@ void suite_properties(struct suite_run *run)
         enum posenc_kernel kernel = (enum posenc_kernel)k;
         check_laws(run, kernel, laws_call, n_laws_call);
         check_laws(run, kernel, laws_cut, n_laws_cut);
+        check_laws(run, kernel, laws_layouts, n_laws_layouts);
         check_laws(run, kernel, laws_storage, n_laws_storage);
         check_laws(run, kernel, laws_table, n_laws_table);
         check_laws(run, kernel, laws_positions, n_laws_positions);

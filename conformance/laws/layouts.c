@@ -1,0 +1,164 @@
+/*
+ * Laws of memory: what a call gives depends on the values of its tensors, not on where they lie.
+ *
+ *   layouts     each tensor backwards, far apart, or with the order of its dimensions turned
+ *               round, independently of the others, in memory that ends where the tensor does:
+ *               the bits of dense tensors
+ *   repeats     inputs with strides of 0: the bits of dense tensors that hold the same
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/call_parts.h"
+#include "laws.h"
+
+#include <string.h>
+
+enum layout { FORWARDS, BACKWARDS, TURNED, REPEATED, ORDERS = REPEATED };
+
+/* Strides of a tensor's dimensions but the last, a few elements between the rows; the last of
+ * these dimensions is innermost, or with TURNED the first. */
+static void lay_out(const struct problem *p, const struct tensor_row *row, enum layout order,
+                    struct tensor_layout *to)
+{
+    const int n = tensor_dims(row) - 1;
+    const int64_t sign = order == BACKWARDS ? -1 : 1;
+    int64_t stride = problem_extent(p, row->dims[n]) + (order == FORWARDS ? 97 : 3);
+    to->n_strides = n;
+    to->offset_bytes = order == FORWARDS ? 4 : 0;
+    for (int k = 0; k < n; k++) {
+        const int d = order == TURNED ? k : n - 1 - k;
+        to->stride[d] = sign * stride;
+        stride *= problem_extent(p, row->dims[d]) + 1;
+    }
+    if (order == REPEATED)
+        to->stride[0] = 0;
+}
+
+/* Positions backwards, far apart, or the tokens of all batches by turns. */
+static void lay_out_positions(const struct problem *p, enum layout order,
+                              struct tensor_layout *to)
+{
+    const int64_t batch = p->batch, tokens = p->tokens;
+    to->n_strides = MOST_STRIDES;
+    to->stride[0] = order == TURNED ? 1 : order == BACKWARDS ? -tokens : 5 * tokens;
+    to->stride[1] = order == TURNED ? batch : order == BACKWARDS ? -1 : 5;
+    to->stride[2] = 5 * batch * tokens;
+}
+
+static struct problem with_layouts(const struct problem *dense, int shift)
+{
+    struct problem p = *dense;
+    int k = shift;
+    for (EACH_TENSOR(row, signature_of(p.kernel))) {
+        struct tensor_layout *to = &p.layouts[row - signature_of(p.kernel)->tensors];
+        if (row->form == FORM_TENSOR)
+            lay_out(&p, row, (enum layout)(k++ % ORDERS), to);
+        else if (row->form == FORM_POSITIONS && p.position_kind != POSENC_OFFSET)
+            lay_out_positions(&p, (enum layout)(k++ % ORDERS), to);
+    }
+    return p;
+}
+
+/* In guarded memory, flush to its end or its start. */
+static bool run_guarded(struct tally *t, const struct problem *p, enum guard_mode mode,
+                        struct guard *guard, struct copy *copy)
+{
+    struct call call;
+    t->problem = p;
+    guard_set_mode(guard, mode);
+    const struct memory memory = guard_memory(guard);
+    const enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory);
+    if (!require(t, made == POSENC_OK, "the call was not made: %s", call.error.what))
+        return false;
+    struct guarded g = guarded_run(&call, t->run->backend, guard);
+    const bool ok = require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason) &&
+                    require(t, copy_outputs(copy, &call), "out of memory");
+    call_destroy(&call);
+    return ok;
+}
+
+static void check_layouts(struct tally *t, const struct problem *dense, struct guard *guard)
+{
+    struct copy want, got;
+    if (!run_problem(t, dense, NULL, NULL, &want))
+        return;
+    for (int shift = 0; shift < ORDERS; shift++) {
+        const struct problem p = with_layouts(dense, shift);
+        if (run_guarded(t, &p, shift % 2 ? GUARD_START : GUARD_END, guard, &got)) {
+            require_same_copy(t, &got, &want, "the same values elsewhere");
+            copy_free(&got);
+        }
+    }
+    copy_free(&want);
+}
+
+static void law_layouts(struct tally *t, enum posenc_kernel kernel)
+{
+    struct guard *guard = guard_create();
+    if (!guard) {
+        tally_skip(t, "this system has no memory that is guarded");
+        return;
+    }
+    for (int given = GIVEN_OFFSET; given < (kernel_has_plan(kernel) ? GIVENS : GIVEN_PLACES);
+         given++) {
+        struct problem p = cut_problem(kernel, (enum given)given);
+        check_layouts(t, &p, guard);
+        p.in_place = kernel_in_place(kernel);
+        check_layouts(t, &p, guard);
+    }
+    guard_destroy(guard);
+    t->problem = NULL;
+}
+
+/* ---- Strides of 0 ---- */
+
+static const float *pristine_of(const struct call *call, const struct tensor_row *row)
+{
+    const float *dense;
+    memcpy(&dense, (const char *)call + row->pristine, sizeof dense);
+    return dense;
+}
+
+/* What the inputs of another call hold. */
+static void edit_alike(struct call *call, const void *user)
+{
+    for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
+        if (row->form == FORM_TENSOR && row->role != ROLE_OUTPUT &&
+            tensor_present(&call->problem, row))
+            tensor_scatter(call_argument(call, row), pristine_of(user, row));
+}
+
+static void law_repeats(struct tally *t, enum posenc_kernel kernel)
+{
+    const struct problem dense = cut_problem(kernel, GIVEN_OFFSET);
+    struct problem p = dense;
+    struct call call;
+    struct copy want, got;
+    for (EACH_TENSOR(row, signature_of(kernel)))
+        if (row->form == FORM_TENSOR && row->role != ROLE_OUTPUT)
+            lay_out(&p, row, REPEATED, &p.layouts[row - signature_of(kernel)->tensors]);
+    t->problem = &p;
+    if (!require(t, call_create_by(t->run->subject, &call, &p, &memory_plain) == POSENC_OK,
+                 "the call was not made: %s", call.error.what))
+        return;
+    struct guarded g = guarded_run(&call, t->run->backend, NULL);
+    if (require_clean(t, &g) && copy_outputs(&got, &call)) {
+        if (run_problem(t, &dense, edit_alike, &call, &want)) {
+            require_same_copy(t, &got, &want, "inputs with strides of 0");
+            copy_free(&want);
+        }
+        copy_free(&got);
+    }
+    call_destroy(&call);
+    t->problem = NULL;
+}
+
+#define K(name) POSENC_KERNEL_##name
+const struct law laws_layouts[] = {
+    { "layouts", law_layouts, EVERY_KERNEL },
+    { "repeats", law_repeats,
+      KERNELS(K(sinusoidal_add), K(learned_add), K(learned_grad), K(rope_half),
+              K(rope_interleaved), K(alibi_add), K(t5_bias), K(t5_bias_add), K(distance_bias),
+              K(distance_bias_add), K(window_bias), K(window_bias_add), K(relative_bias),
+              K(relative_bias_add), K(relative_sum)) },
+};
+const int n_laws_layouts = sizeof laws_layouts / sizeof laws_layouts[0];
