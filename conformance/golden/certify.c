@@ -3,7 +3,7 @@
  * them, tables of every certified plan, every golden case.
  */
 #include "certify.h"
-#include "conformance/oracle/fixed.h"
+#include "conformance/exact/fixed.h"
 
 #include <math.h>
 #include <stdarg.h>

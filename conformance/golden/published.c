@@ -5,7 +5,7 @@
  * outputs of ONNX's tests; and the metrics (rounding, ulps) at the ends of
  * binades and of f32.
  */
-#include "conformance/oracle/fixed.h"
+#include "conformance/exact/fixed.h"
 #include "published.h"
 
 #include <float.h>

@@ -5,7 +5,7 @@
 #ifndef POSENC_ORACLE_ROWS_H
 #define POSENC_ORACLE_ROWS_H
 
-#include "fixed.h"
+#include "conformance/exact/fixed.h"
 #include "oracle.h"
 
 /* Of a spec: a fraction of a turn for each pair, or the f32 frequency. */

@@ -31,7 +31,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "inputs.h"
-#include "conformance/oracle/oracle.h"
+#include "conformance/exact/exact.h"
 #include "storage.h"
 
 #include <math.h>

@@ -219,8 +219,8 @@ static void require_files(void)
 
 static const char *const seeds[] = {
     "rope_half hd80 head_dim=80 rotary_dim=32 heads=2 tokens=3 position_offset=1 | A B | n | s",
-    "with rope_table/sinusoidal profile=exact/hf_f32 mrope_section=16,24,24\na tokens=3/4\n"
-    "  positions=1,2,3\n# c\nb inv_freq=0x1p-3,1e-30,7 rotary_dim=6",
+    ("with rope_table/sinusoidal profile=exact/hf_f32 mrope_section=16,24,24\na tokens=3/4\n"
+     "  positions=1,2,3\n# c\nb inv_freq=0x1p-3,1e-30,7 rotary_dim=6"),
     "alibi_add x dtype=bf16 x_scale=0.088388346 causal=true seed=18446744073709551615 | | n",
 };
 

@@ -2,7 +2,7 @@
  * Rounding a value that was rounded to odd, and errors in units of the last place.  A 16-bit
  * value is rounded here by what its spacing is, in f64; storage.c has the rule in integers.
  */
-#include "oracle.h"
+#include "exact.h"
 
 #include <math.h>
 

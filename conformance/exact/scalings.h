@@ -5,7 +5,7 @@
 #define POSENC_ORACLE_SCALINGS_H
 
 #include "fixed.h"
-#include "oracle.h"
+#include "exact.h"
 
 /* What every pair of a plan shares. */
 struct family {
