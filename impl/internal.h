@@ -5,6 +5,8 @@
 #ifndef POSENC_INTERNAL_H
 #define POSENC_INTERNAL_H
 
+#include <math.h>
+
 #define POSENC_EXPERIMENTAL
 #include <posenc.h>
 
@@ -24,6 +26,7 @@ enum { POSENC_STEP = 8, POSENC_BLOCK = 64 };
 struct posenc_freqs {
     struct posenc_freqs_view view; /* its arrays have `stride` elements */
     int64_t stride;                /* n_pairs rounded up to POSENC_PLAN_PAD */
+    bool whole;                    /* wavelengths are whole positions: posenc_whole_zero() */
     /* [POSENC_STEP][stride]: correctly rounded cos and sin of c omega (step1) and 8 b omega
      * (step8). Profile exact only; NULL otherwise. */
     double *step1_cos, *step1_sin, *step8_cos, *step8_sin;
@@ -91,6 +94,14 @@ static inline struct posenc_positions posenc_axis(const struct posenc_positions 
         of.data = (const char *)of.data +
                   axis * of.stride_axis * (int64_t)posenc_position_size(of.kind);
     return of;
+}
+
+/* Whether a cosine or sine at a whole position is a zero, of a pair whose wavelength w is whole.  Real
+ * ones are 0 or, p/w being a fourth of 1/w or more away from it, sin(omega/4) at least; computed ones
+ * are off by less than omega/2^20 below position 2^31. */
+static inline bool posenc_whole_zero(double value, double omega, double scale)
+{
+    return fabs(value) < omega * 0.125 * fabs(scale);
 }
 
 /* The built-in backends; one that is not in this build is absent from the list. */

@@ -94,8 +94,15 @@ static struct big omega_exact(const struct family *family, int64_t i)
         return big_double(spec->values[i]);
     if (rule->rests && rule->rests(spec, i))
         return big_integer(0);
-    const struct big omega = plain_omega(family, i);
-    return rule->omega ? rule->omega(family, i, omega) : omega;
+    struct big omega = plain_omega(family, i);
+    if (rule->omega)
+        omega = rule->omega(family, i, omega);
+    if (rule->whole) {
+        const struct big half = big_divide(big_integer(1), big_integer(2));
+        omega = big_divide(two_pi(),
+                           big_integer(big_floor(big_add(big_divide(two_pi(), omega), half))));
+    }
+    return omega;
 }
 
 /* ---- Profile hf_f32 ---- */

@@ -22,6 +22,8 @@ struct scaling_rule {
     struct big (*base)(const struct posenc_freqs_spec *spec);
     double (*python_base)(const struct posenc_freqs_spec *spec);
     void (*prepare)(struct family *family);
+    /* Wavelengths are rounded to whole positions after all else. */
+    bool whole;
     /* Whether pair i has frequency 0. */
     bool (*rests)(const struct posenc_freqs_spec *spec, int64_t i);
     /* From theta^(-2i/dim), and in hf_f32 from theta^(2i/dim). */

@@ -52,6 +52,40 @@ void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *n
     }
 }
 
+/* omega becomes its wavelength, 2 pi / omega, as a whole number. */
+static void whole_wavelength(mpfr_t omega)
+{
+    mpfr_t turn;
+    mpfr_init2(turn, PRECISION);
+    mpfr_const_pi(turn, MPFR_RNDN);
+    mpfr_mul_ui(turn, turn, 2, MPFR_RNDN);
+    mpfr_div(omega, turn, omega, MPFR_RNDN);
+    mpfr_rint(omega, omega, MPFR_RNDN);
+    mpfr_clear(turn);
+}
+
+int reference_twelfth(const struct reference_plan *plan, int64_t pair, double position)
+{
+    if (!reference_scaling(plan->spec)->whole || plan->spec->values)
+        return -1;
+    mpfr_t wavelength, twelfths;
+    mpfr_init2(wavelength, PRECISION);
+    mpfr_init2(twelfths, PRECISION);
+    mpfr_set(wavelength, plan->omega[pair], MPFR_RNDN);
+    whole_wavelength(wavelength);
+    mpfr_set_d(twelfths, position < 0 ? -position : position, MPFR_RNDN);
+    mpfr_mul_ui(twelfths, twelfths, 12, MPFR_RNDN);
+    const bool exact = mpfr_div(twelfths, twelfths, wavelength, MPFR_RNDN) == 0;
+    int twelfth = -1;
+    if (exact && mpfr_integer_p(twelfths)) {
+        mpfr_set_ui(wavelength, 12, MPFR_RNDN);
+        mpfr_fmod(twelfths, twelfths, wavelength, MPFR_RNDN);
+        twelfth = (int)mpfr_get_si(twelfths, MPFR_RNDN);
+    }
+    mpfr_clears(wavelength, twelfths, (mpfr_ptr)0);
+    return twelfth;
+}
+
 void reference_omega(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i)
 {
     const struct reference_scaling *scaling = reference_scaling(spec);
@@ -76,6 +110,15 @@ void reference_omega(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t
     mpfr_clear(exponent);
     if (scaling->omega)
         scaling->omega(omega, spec, i);
+    if (scaling->whole) {
+        mpfr_t turn;
+        mpfr_init2(turn, PRECISION);
+        whole_wavelength(omega);
+        mpfr_const_pi(turn, MPFR_RNDN);
+        mpfr_mul_ui(turn, turn, 2, MPFR_RNDN);
+        mpfr_div(omega, turn, omega, MPFR_RNDN);
+        mpfr_clear(turn);
+    }
 }
 
 /* ---- Plans ---- */

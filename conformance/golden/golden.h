@@ -39,6 +39,10 @@ int reference_axis(const struct posenc_freqs_spec *spec, int64_t i);
 void reference_omega(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i);
 void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *numerator,
                         long *denominator);
+/* How many twelfths of a turn, of 12, a pair of a whole wavelength has turned at a position, where it is
+ * a whole number of them; else -1. */
+int reference_twelfth(const struct reference_plan *plan, int64_t pair, double position);
+
 /* Profiles hf_f32 and torch_exp_f32: a frequency.  Every f32 profile: an angle. */
 double reference_inv_freq(const struct posenc_freqs_spec *spec, int64_t i);
 double reference_angle(const struct reference_plan *plan, int64_t pair, double position);

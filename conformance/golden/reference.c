@@ -73,6 +73,19 @@ static bool xpos_scale(mpfr_t scale, const struct posenc_freqs_spec *spec, int64
     return one || !inexact;
 }
 
+/* Sines of twelfths of a turn that are rational numbers: of 0, 1/12, 3/12, 5/12, ...; sets `sine` and says
+ * so. */
+static bool rational_sine(mpfr_t sine, int twelfth, bool negative)
+{
+    static const int halves[12] = { 0, 1, 9, 2, 9, 1, 0, -1, 9, -2, 9, -1 };
+    if (twelfth < 0 || halves[twelfth] == 9)
+        return false;
+    mpfr_set_d(sine, halves[twelfth] / 2.0, MPFR_RNDN);
+    if (negative)
+        mpfr_neg(sine, sine, MPFR_RNDN);
+    return true;
+}
+
 static void exact_sincos(const struct reference_plan *plan, int64_t pair, double position,
                          double m, double *sine, double *cosine)
 {
@@ -81,15 +94,19 @@ static void exact_sincos(const struct reference_plan *plan, int64_t pair, double
     mpfr_mul_d(x, plan->omega[pair], position, MPFR_RNDN);
     mpfr_sin_cos(s, c, x, MPFR_RNDN);
     const bool rests = mpfr_zero_p(x) != 0; /* with -0 before position 0 */
-    bool exact = rests;
+    const int twelfth = rests ? -1 : reference_twelfth(plan, pair, position);
+    bool exact_sine = rests || rational_sine(s, twelfth, position < 0);
+    bool exact = rests || rational_sine(c, twelfth < 0 ? -1 : (twelfth + 3) % 12, false);
     if (plan->spec->xpos_scale_base != 0) {
-        exact = xpos_scale(x, plan->spec, pair, position) && exact;
+        const bool scaled = xpos_scale(x, plan->spec, pair, position);
+        exact = exact && (scaled || mpfr_zero_p(c));
+        exact_sine = exact_sine && (scaled || mpfr_zero_p(s));
         mpfr_mul(s, s, x, MPFR_RNDN);
         mpfr_mul(c, c, x, MPFR_RNDN);
     }
     mpfr_mul_d(s, s, m, MPFR_RNDN);
     mpfr_mul_d(c, c, m, MPFR_RNDN);
-    *sine = round_to_odd(s, rests);
+    *sine = round_to_odd(s, exact_sine);
     *cosine = round_to_odd(c, exact);
     mpfr_clears(x, s, c, (mpfr_ptr)0);
 }

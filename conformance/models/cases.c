@@ -101,6 +101,8 @@ static void rope_tables(struct model *m, const struct part *part)
                   original = (int64_t)part->freqs.original_max_position_embeddings;
     const bool switches = part->freqs.scaling == POSENC_SCALING_LONGROPE && original < length;
     for (int i = 0; i < 2; i++) {
+        if (!scaling_in_profile(part->freqs.scaling, profiles[i]))
+            continue;
         const char *profile = profile_names[profiles[i]];
         struct problem p = problem_default(POSENC_KERNEL_rope_table);
         p.freqs = part->freqs;

@@ -27,12 +27,52 @@ static void position_phase(const uint64_t turn[3], int64_t position, uint64_t ph
     }
 }
 
+/* Twelfths of a turn: the only rational ones, but for their halves of 0 and 1, whose sine or cosine is a
+ * rational number (Niven), and where a whole wavelength can take a phase.  One that is nearer than 2^-150
+ * to a twelfth is one: 2^31 positions of a frequency cut to 192 bits are off by less than 2^-160, and no
+ * other frequency in use comes so near.  -1: none. */
+static int twelfth_of(const uint64_t phase[3])
+{
+    uint64_t rest[3];
+    u128 carry = 0;
+    for (int i = 2; i >= 0; i--) {
+        carry += (u128)phase[i] * 12;
+        rest[i] = (uint64_t)carry;
+        carry >>= 64;
+    }
+    if (rest[0] == 0 && rest[1] == 0 && rest[2] >> 40 == 0)
+        return (int)carry;
+    if (~rest[0] == 0 && ~rest[1] == 0 && ~rest[2] >> 40 == 0)
+        return ((int)carry + 1) % 12;
+    return -1;
+}
+
+/* sin and cos of 2 pi phase, exact where they are rational. */
+static void sincos_phase(uint64_t phase[3], struct real *sine, struct real *cosine)
+{
+    const int twelfth = twelfth_of(phase);
+    if (twelfth >= 0 && twelfth % 3 == 0) {
+        phase[0] = (uint64_t)(twelfth / 3) << 62;
+        phase[1] = phase[2] = 0;
+    }
+    fixed_sincos_phase(phase, sine, cosine);
+    if (twelfth < 0 || twelfth % 3 == 0)
+        return;
+    struct real *half = twelfth % 2 ? sine : cosine; /* of 30 degrees, of 60 */
+    half->exact = true;
+    half->exponent = 0;
+    half->mantissa = (u128)1 << 127;
+}
+
 static void sincos_turn(const uint64_t turn[3], int64_t position, struct real *sine,
                         struct real *cosine)
 {
     uint64_t phase[3];
     position_phase(turn, position, phase);
-    fixed_sincos_phase(phase, sine, cosine);
+    if (turn[0] | turn[1])
+        sincos_phase(phase, sine, cosine);
+    else /* at rest, or so slow that a phase near nothing is what it is */
+        fixed_sincos_phase(phase, sine, cosine);
     if (position < 0) /* of -0, too: a pair that rests */
         sine->negative = !sine->negative;
 }
@@ -69,7 +109,7 @@ static void sincos_time(struct big turns, double time, struct real *sine, struct
     } else {
         uint64_t phase[3];
         big_fraction(turned, phase);
-        fixed_sincos_phase(phase, sine, cosine);
+        sincos_phase(phase, sine, cosine);
     }
     if (time < 0)
         sine->negative = !sine->negative;

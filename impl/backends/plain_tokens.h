@@ -24,9 +24,15 @@ static void sincos_pair(const struct posenc_freqs *freqs, double scale, double p
         *sine = (float)scale * sinf(angle);
         *cosine = (float)scale * cosf(angle);
     } else {
-        double angle = position * freqs->view.omega[pair];
-        *sine = (float)(scale * sin(angle));
-        *cosine = (float)(scale * cos(angle));
+        double omega = freqs->view.omega[pair], angle = position * omega;
+        double s = sin(angle), c = cos(angle);
+        bool whole = freqs->whole && position == floor(position);
+        if (whole && posenc_whole_zero(s, omega, 1.0))
+            s = copysign(0.0, position);
+        if (whole && posenc_whole_zero(c, omega, 1.0))
+            c = 0.0;
+        *sine = (float)(scale * s);
+        *cosine = (float)(scale * c);
     }
 }
 

@@ -15,6 +15,10 @@ enum { ALIGNMENT = 64 };
 /* Frequencies outside would leave too few bits of a 128-bit turn, or more than a 2^53rd of one
  * per unit of an f64 angle. */
 static const double least_omega = 0x1p-80, most_omega = 0x1p16;
+/* With whole wavelengths, which are then whole numbers of an f64. */
+static const double least_whole = 0x1p-50;
+
+__extension__ typedef unsigned __int128 u128;
 
 enum posenc_status posenc_plan_refuse(struct posenc_error *error, enum posenc_status status,
                                       const char *what, double value, double least, double most)
@@ -255,6 +259,24 @@ static struct posenc_freqs *allocate(const struct posenc_freqs_spec *spec)
     return freqs;
 }
 
+/* The nearest whole wavelength: below 2^53, as omega is at least 2^-50.  Nothing is half way, 2 pi
+ * over an algebraic number being irrational. */
+static double nearest_wavelength(struct dd omega)
+{
+    struct dd wavelength = dd_div(dd_scale(posenc_dd_pi, 2.0), omega);
+    double whole = rint(wavelength.hi);
+    return whole + rint(dd_sub(wavelength, dd_from(whole)).hi);
+}
+
+/* 1 / wavelength of a turn, to the nearest 2^-128. */
+static struct turn whole_turn(double wavelength)
+{
+    const u128 divisor = (u128)wavelength, most = ~(u128)0;
+    u128 turn = most / divisor;
+    turn += 2 * (most - turn * divisor + 1) >= divisor;
+    return (struct turn){ (uint64_t)(turn >> 64), (uint64_t)turn };
+}
+
 /* Frequencies and turns.  The view is const for readers; the plan is still ours. */
 static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs,
                                struct posenc_error *error)
@@ -266,14 +288,21 @@ static enum posenc_status fill(const struct posenc_freqs_spec *spec, struct pose
     struct exact_rule rule = { 0 };
     if (!spec->values)
         rule = posenc_exact_rule(spec);
+    freqs->whole = posenc_scaling_of(spec)->whole;
+    const double least = freqs->whole ? least_whole : least_omega;
     for (int64_t i = 0; i < freqs->view.n_pairs; i++) {
         struct dd w = spec->values ? dd_from(spec->values[i]) : posenc_exact_omega(&rule, i);
         bool still = !spec->values && i >= rule.turning;
-        if (!spec->values && !still && !(w.hi >= least_omega && w.hi <= most_omega))
+        if (!spec->values && !still && !(w.hi >= least && w.hi <= most_omega))
             return posenc_plan_refuse(error, POSENC_ERR_THETA,
                                       "frequency of a pair, from rope_theta and its scaling",
-                                      w.hi, least_omega, most_omega);
+                                      w.hi, least, most_omega);
         struct turn turn = posenc_turn(w);
+        if (freqs->whole) {
+            double wavelength = nearest_wavelength(w);
+            w = dd_div(dd_scale(posenc_dd_pi, 2.0), dd_from(wavelength));
+            turn = whole_turn(wavelength);
+        }
         omega[i] = w.hi;
         omega_f32[i] = dd_to_float(w);
         turn_hi[i] = turn.hi;

@@ -24,6 +24,8 @@ struct scaling {
      * Python's floats as the f32 profiles take it. */
     struct dd (*stretch)(const struct posenc_freqs_spec *spec);
     double (*stretch_f64)(const struct posenc_freqs_spec *spec);
+    /* Wavelengths 2 pi / omega, after all else, are rounded to whole positions (from theta >= 1 on). */
+    bool whole;
     /* Pairs that turn; the others have frequency 0. */
     int64_t (*turning)(const struct posenc_freqs_spec *spec);
     /* Profile exact: fills what of the rule does not depend on the pair; what becomes of omega. */

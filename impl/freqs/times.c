@@ -50,5 +50,9 @@ void posenc_time_angles(const struct posenc_freqs *freqs, float time, int64_t i,
         q[k] = (phase.hi + (UINT64_C(1) << 61)) >> 62;
         s128 rest = (s128)(((u128)(phase.hi - (q[k] << 62)) << 64) | phase.lo);
         r[k] = (double)rest * (0x1.921fb54442d18p+2 * 0x1p-128); /* 2 pi 2^-128 */
+        /* A quarter of a whole wavelength, missed by less than the time in units of the phase: what is
+         * left is nothing, on the side where a zero is positive. */
+        if (freqs->whole && fabs(r[k]) < 0x1p-90)
+            r[k] = q[k] % 4 == 1 || q[k] % 4 == 2 ? -0x1p-200 : 0x1p-200;
     }
 }

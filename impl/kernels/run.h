@@ -155,6 +155,28 @@ SIMD_INLINE const double *scales_at(const struct run *run, int64_t row, int64_t 
     return run->scales + row * STRIP_PAIRS + (i - run->from);
 }
 
+#ifdef POSENC_SINCOS_REDUCED
+/* The zeros of whole wavelengths, at a whole position. */
+static __attribute__((noinline)) void mend_whole(const struct run *run, int64_t row,
+                                                 uint32_t position, int64_t i, vf *cosine,
+                                                 vf *sine)
+{
+    float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
+    vf_store(cosines, *cosine);
+    vf_store(sines, *sine);
+    for (int64_t k = 0; k < vf_lanes() && position != 0; k++) {
+        double scale = run->scales ? scales_at(run, row, i)[k] : run->scale;
+        double omega = run->freqs->view.omega[i + k];
+        if (posenc_whole_zero((double)cosines[k], omega, scale))
+            cosines[k] = (float)(0.0 * scale);
+        if (posenc_whole_zero((double)sines[k], omega, scale))
+            sines[k] = (float)(0.0 * scale);
+    }
+    *cosine = vf_load(cosines);
+    *sine = vf_load(sines);
+}
+#endif
+
 /* Every row, each value evaluated by itself. */
 SIMD_INLINE void run_elements(const struct run *run, enum sink sink, enum how how, bool exact,
                               bool scaled)
@@ -170,6 +192,8 @@ SIMD_INLINE void run_elements(const struct run *run, enum sink sink, enum how ho
                 vd r = phase_reduced(run->freqs, position, i, &q);
                 vd scale = scaled ? vd_load(scales_at(run, row, i)) : vd_set1(run->scale);
                 POSENC_SINCOS_REDUCED(r, q, scale, &cosine, &sine);
+                if (run->freqs->whole)
+                    mend_whole(run, row, position, i, &cosine, &sine);
             } else
 #endif
                 POSENC_SINCOS_F32(angles_f32(run->freqs, (float)position, i, &phi), run->scale,

@@ -127,6 +127,13 @@ static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freq
             cosine[k] = small_sine(hi, lo, position, true, scale);
         if (fabsf(sine[k]) < limit)
             sine[k] = small_sine(hi, lo, position, false, scale);
+        if (freqs->whole) {
+            double omega = freqs->view.omega[i + k];
+            if (posenc_whole_zero((double)cosine[k], omega, scale))
+                cosine[k] = (float)(0.0 * scale);
+            if (posenc_whole_zero((double)sine[k], omega, scale))
+                sine[k] = (float)(0.0 * scale);
+        }
     }
 }
 
