@@ -3,7 +3,8 @@
  * 256 bits, hf_f32 and ggml_f32 one rounding after the other (freqs.c, ggml.c).
  *
  * References: Peng et al. 2309.00071 (YaRN) section 3.2 and appendix A; Hugging Face transformers,
- * modeling_rope_utils.py; ggml.c ggml_rope_yarn_corr_dims, ops.cpp rope_yarn; Ding et al. 2402.13753.
+ * modeling_rope_utils.py; ggml.c ggml_rope_yarn_corr_dims, ops.cpp rope_yarn; Ding et al. 2402.13753;
+ * Wang et al. 2403.00071 (Resonance RoPE) section 4.
  */
 #include "scalings.h"
 
@@ -327,6 +328,11 @@ const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec)
         [POSENC_SCALING_PROPORTIONAL] = { .rests = beyond_share,
                                           .omega = divided,
                                           .inv_freq = divided_f32 },
+        [POSENC_SCALING_RESONANCE] = { .whole = true },
+        [POSENC_SCALING_RESONANCE_YARN] = { .prepare = yarn_range,
+                                            .omega = yarn_exact,
+                                            .attention = yarn_attention,
+                                            .whole = true },
     };
     return &rules[spec->scaling];
 }

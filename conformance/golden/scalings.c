@@ -9,6 +9,7 @@
  *     dynamic       theta (f s/M - (f-1))^(d/(d-2)), s the sequence and at least M
  *     longrope      omega over the pair's long factor for sequences above L, else its short one
  *     proportional  omega/f for the first share of the d/2 pairs; the others rest
+ *     resonance     2 pi over the whole number nearest to 2 pi/omega, or to 2 pi over yarn's omega
  */
 #include "scalings.h"
 #include "frameworks.h"
@@ -385,6 +386,10 @@ const struct reference_scaling *reference_scaling(const struct posenc_freqs_spec
         [POSENC_SCALING_PROPORTIONAL] = { .rests = beyond_share,
                                           .omega = divided,
                                           .inv_freq = hf_divided },
+        [POSENC_SCALING_RESONANCE] = { .whole = true },
+        [POSENC_SCALING_RESONANCE_YARN] = { .omega = yarn,
+                                            .attention = yarn_attention,
+                                            .whole = true },
     };
     return &all[spec->scaling];
 }

@@ -12,11 +12,14 @@
  *   longrope      omega_i / f_i, f long_factor where seq_len > L, else short_factor
  *                 (Ding et al. 2402.13753)
  *   proportional  omega_i / factor for i < floor(partial_rotary_factor dim/2), else 0
+ *   resonance     2 pi / round(2 pi / omega_i), alone or of yarn's omega_i  (Wang et al. 2403.00071)
  *
  * The rules are those of Hugging Face transformers, modeling_rope_utils.py, but ntk, which is
  * the one dynamic came from.  In profile ggml_f32 llama3 and longrope come as divisors, as the files
  * that ggml's users convert hold them.
  */
+#include <float.h>
+
 #include "scaling.h"
 
 /* ---- linear ---- */
@@ -232,6 +235,19 @@ static int64_t proportional_turning(const struct posenc_freqs_spec *spec)
     return (int64_t)floor(spec->partial_rotary_factor * (double)spec->dim / 2.0);
 }
 
+/* ---- resonance ---- */
+
+/* No wavelength is shorter than six positions, so none is rounded to nothing. */
+static enum posenc_status resonance_check(const struct posenc_freqs_spec *spec,
+                                          struct posenc_error *error)
+{
+    if (spec->rope_theta >= 1.0)
+        return POSENC_OK;
+    return posenc_plan_refuse(error, POSENC_ERR_THETA,
+                              "rope_theta (resonance rounds wavelengths from 6 positions on)",
+                              spec->rope_theta, 1.0, DBL_MAX);
+}
+
 /* ---- The list ---- */
 
 enum {
@@ -278,6 +294,12 @@ static const struct scaling scalings[] = {
                                       .turning = proportional_turning,
                                       .omega = divided,
                                       .inv_freq = divided_f32 },
+    [POSENC_SCALING_RESONANCE] = { .check = resonance_check, .whole = true },
+    [POSENC_SCALING_RESONANCE_YARN] = { .check = posenc_yarn_check,
+                                        .prepare = posenc_yarn_prepare,
+                                        .omega = posenc_yarn_omega,
+                                        .attention = posenc_yarn_attention,
+                                        .whole = true },
 };
 
 const struct scaling *posenc_scaling_of(const struct posenc_freqs_spec *spec)

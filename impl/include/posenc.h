@@ -212,6 +212,10 @@ enum posenc_convention {
  *                 (Ding et al. 2402.13753)
  *   proportional  partial_rotary_factor: omega / factor of the first
  *                 floor(partial_rotary_factor dim/2) pairs, 0 of the others: those do not turn
+ *   resonance     2 pi / lambda, lambda the whole number nearest to the wavelength 2 pi / omega:
+ *                 a pair repeats itself exactly after lambda positions (Wang et al. 2403.00071).
+ *                 Nothing besides; profile exact; rope_theta from 1
+ *   resonance_yarn    the same of what yarn makes, with its parameters
  */
 enum posenc_scaling {
     POSENC_SCALING_NONE = 0,
@@ -222,6 +226,8 @@ enum posenc_scaling {
     POSENC_SCALING_NTK,
     POSENC_SCALING_LONGROPE,
     POSENC_SCALING_PROPORTIONAL,
+    POSENC_SCALING_RESONANCE,
+    POSENC_SCALING_RESONANCE_YARN,
 };
 
 /* Rotations by several positions a token: time, height and width of what a picture shows
