@@ -13,6 +13,9 @@
                                                 bool takes_x, bool *empty);
 #include "signatures.def"
 
+/* usual.c: whether the call is accepted at a glance, and what the kernel is to be handed. */
+bool posenc_usual_rope(const void *args, void *call);
+
 /* Checks and the backend that runs it: `call` is then what the kernel is to be handed. */
 #define POSENC_SIGNATURE(signature)                                                            \
     enum posenc_status posenc_enter_##signature(                                               \

@@ -147,6 +147,16 @@ static enum posenc_status grow(const struct grown *grown, void *call, const void
         (double)*(const size_t *)args, (double)grown->first, (double)grown->size);
 }
 
+/* The glance at a call by its signature: rotations are what a step of decoding waits for. */
+static inline bool never(const void *args, void *call)
+{
+    (void)args;
+    (void)call;
+    return false;
+}
+#define USUAL(args)                                                                            \
+    _Generic((args), const struct posenc_rope_args * : posenc_usual_rope, default : never)
+
 /* All that is done of a call before its kernel runs. */
 #define POSENC_SIGNATURE(signature)                                                            \
     enum posenc_status posenc_enter_##signature(                                               \
@@ -158,12 +168,14 @@ static enum posenc_status grow(const struct grown *grown, void *call, const void
         *empty = false;                                                                        \
         if (!args)                                                                             \
             return POSENC_ERR_ARGUMENT;                                                        \
-        if (args->size == sizeof *call)                                                        \
-            *call = *args;                                                                     \
-        else                                                                                   \
-            status = grow(&posenc_grown_##signature##_args, call, args, &call->error);         \
-        if (!status)                                                                           \
-            status = posenc_check_##signature(call, takes_x, empty);                           \
+        if (!USUAL(args)(args, call)) {                                                        \
+            if (args->size == sizeof *call)                                                    \
+                *call = *args;                                                                 \
+            else                                                                               \
+                status = grow(&posenc_grown_##signature##_args, call, args, &call->error);     \
+            if (!status)                                                                       \
+                status = posenc_check_##signature(call, takes_x, empty);                       \
+        }                                                                                      \
         if (!status)                                                                           \
             status = posenc_resolve(backend, kernel, call->error);                             \
         if (!status)                                                                           \

@@ -33,7 +33,7 @@ struct posenc_prepared {
         struct posenc_positions *positions;
     } call_at, given_at;
     struct reach x, out;
-    struct span read; /* all that is read beside x */
+    struct span read[2]; /* what is read beside x: cos and sin, or a table */
     uintptr_t misaligned;
     int64_t least, most; /* offsets */
     int64_t batch, tokens;
@@ -56,21 +56,14 @@ static struct reach reach_of(const int64_t *shape, const int64_t *stride, size_t
     return reach;
 }
 
-/* Rows of a table of rank 2 join what is read. */
-static void join(struct span *read, const struct posenc_const_tensor *table)
+/* The bytes of a table of rank 2. */
+static struct span bytes_of(const struct posenc_const_tensor *table)
 {
-    int64_t bytes = (table->shape[0] - 1) * table->stride[0] + table->shape[1];
+    const int64_t shape[4] = { 1, 1, table->shape[0], table->shape[1] };
+    const int64_t stride[4] = { 0, 0, table->stride[0], 1 };
+    struct reach reach = reach_of(shape, stride, posenc_dtype_size(table->dtype));
     uintptr_t first = (uintptr_t)table->data;
-    if (table->stride[0] < 0) {
-        first -= (uintptr_t) -
-                 ((table->shape[0] - 1) * table->stride[0]) * posenc_dtype_size(table->dtype);
-        bytes = (table->shape[0] - 1) * -table->stride[0] + table->shape[1];
-    }
-    uintptr_t end = first + (uintptr_t)bytes * posenc_dtype_size(table->dtype);
-    if (read->first == read->end)
-        *read = (struct span){ first, end };
-    read->first = first < read->first ? first : read->first;
-    read->end = end > read->end ? end : read->end;
+    return (struct span){ first - reach.before, first + reach.after };
 }
 
 static void note_activations(struct posenc_prepared *p, const struct posenc_const_tensor *x,
@@ -151,7 +144,7 @@ static enum posenc_status prepare_learned(struct posenc_prepared *p, const void 
     p->given_at = PLACE(p->given.learned);
     note_activations(p, &call->x, &call->out);
     note_positions(p, 0, call->table.shape[0] - 1);
-    join(&p->read, &call->table);
+    p->read[0] = bytes_of(&call->table);
     p->run = run_learned_add;
     p->front = front_learned_add;
     return POSENC_OK;
@@ -170,8 +163,8 @@ static enum posenc_status prepare_rope(struct posenc_prepared *p, const void *ar
     p->given_at = PLACE(p->given.rope);
     note_activations(p, &call->x, &call->out);
     note_positions(p, 0, call->cos.shape[0] - 1);
-    join(&p->read, &call->cos);
-    join(&p->read, &call->sin);
+    p->read[0] = bytes_of(&call->cos);
+    p->read[1] = bytes_of(&call->sin);
     p->run = half ? run_rope_half : run_rope_interleaved;
     p->front = half ? front_rope_half : front_rope_interleaved;
     return POSENC_OK;
@@ -230,8 +223,8 @@ static inline bool is_fine(const struct posenc_prepared *p, const void *x, const
     uintptr_t to = (uintptr_t)out, from = (uintptr_t)x;
     struct span written = { to - p->out.before, to + p->out.after };
     struct span taken = { from - p->x.before, from + p->x.after };
-    bool fine = (to > p->out.before) & (written.end > to) & !meet(written, p->read) &
-                (((to | from) & p->misaligned) == 0);
+    bool fine = (to > p->out.before) & (written.end > to) & !meet(written, p->read[0]) &
+                !meet(written, p->read[1]) & (((to | from) & p->misaligned) == 0);
     if (!p->takes_x)
         return fine & (from == 0);
     return fine & (from > p->x.before) & (taken.end > from) &
