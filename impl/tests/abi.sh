@@ -1,0 +1,34 @@
+#!/bin/sh
+# abi.sh LIBRARY [--write]: what programs are built against is what impl/abi.txt has: values of enums, sizes and offsets
+# of structs, and the symbols of the shared library.
+here=$(cd "$(dirname "$0")" && pwd)
+list=$here/../abi.txt
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+awk -f "$here/abi.awk" "$here/../include/posenc.h" >"$scratch/abi.c" &&
+    ${CC:-cc} -std=c11 -I"$here/../include" "$scratch/abi.c" -o "$scratch/abi" && "$scratch/abi" >"$scratch/now" || exit 1
+if ! command -v nm >"$scratch/found" || [ ! -s "$1" ] || [ "$(getconf LONG_BIT)" != 64 ]; then
+    echo 'abi: no nm, no shared library, or no 64 bits: skipped'
+    exit 77
+fi
+nm -D --defined-only "$1" | awk '$3 ~ /^posenc_/ { print "symbol " $3 }' | LC_ALL=C sort >>"$scratch/now"
+
+if [ "$2" = --write ]; then
+    cp "$scratch/now" "$list"
+    exit
+fi
+if diff "$list" "$scratch/now"; then
+    echo "abi: $(wc -l <"$list") lines as listed"
+    exit 0
+fi
+cat <<'END'
+
+What programs are built against has changed (< as listed in impl/abi.txt, > now).
+- Only lines that are new, each struct with members at its end and a larger size: write the list anew,
+  sh impl/tests/abi.sh LIBRARY --write, and commit it with the change.
+- A struct whose size did not grow though it has a member more: the member lies in padding, where the programs of
+  today have anything.  Make it larger or put a reserved member beside it.
+- A line that changed or went: programs break.  Raise POSENC_ABI, say so in CHANGELOG.md, and write the list anew.
+END
+exit 1
