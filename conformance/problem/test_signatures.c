@@ -77,8 +77,10 @@ static void check_arguments(const struct signature *s)
     for (size_t i = 0; i < s->size && alone < sizeof(int64_t); i++)
         alone = claimed[i] ? 0 : alone + 1;
     expect(alone < sizeof(int64_t), s, "", "an argument is no tensor, parameter or plan");
+    union arguments blank;
     size_t size;
-    memcpy(&size, s->blank, sizeof size);
+    s->blank(&blank);
+    memcpy(&size, &blank, sizeof size);
     expect(size == s->size, s, "", "its blank arguments are of another struct");
 }
 
