@@ -2,7 +2,7 @@
  * The usual rotation, at a glance: what a step of decoding asks for, where all else is overhead.
  *
  * posenc_usual_rope() looks at everything that posenc_check_rope() does and says yes only where
- * that would accept; it is written without branches, for calls whose tensors are laid out in the
+ * that would accept; it computes nothing else, for calls whose tensors are laid out in the
  * usual way: outer dimensions enclose the inner ones, no stride is negative, x is out or a
  * tensor apart, cos and sin are alike.  Of any other call it says no, and the checks look again,
  * one thing after the other, and name what is wrong.
@@ -25,7 +25,8 @@ lie_of(const int64_t *shape, const int64_t *stride, int rank, struct lie *lie)
     int front = rank == 2 ? 0 : DIMS - rank;
     int64_t last = shape[rank - 1];
     uint64_t extent = (uint64_t)last, large = extent - 1;
-    bool fine = (last == 1) | (stride[rank - 1] == 1);
+    if (last != 1 && stride[rank - 1] != 1)
+        return false;
     for (int i = rank; i < DIMS; i++)
         lie->shape[i] = lie->stride[i] = 0; /* of a table */
     if (front == 1) {
@@ -36,19 +37,20 @@ lie_of(const int64_t *shape, const int64_t *stride, int rank, struct lie *lie)
     lie->stride[front + rank - 1] = 1;
     for (int i = rank - 2; i >= 0; i--) {
         uint64_t n = (uint64_t)shape[i], step = n == 1 ? 0 : (uint64_t)stride[i];
-        fine &= (n == 1) | (step >= extent);
+        if (n != 1 && step < extent)
+            return false;
         large |= (n - 1) | step;
         extent += step * (n - 1);
         lie->shape[front + i] = (int64_t)n;
         lie->stride[front + i] = (int64_t)step;
     }
     lie->extent = (int64_t)extent;
-    return fine & (large >> 30 == 0); /* then extent is below 2^62 */
+    return large >> 30 == 0; /* then extent is below 2^62 */
 }
 
 static inline bool is_aligned(const void *data, size_t item)
 {
-    return (data != NULL) & (((uintptr_t)data & (item - 1)) == 0);
+    return (data != NULL) && (((uintptr_t)data & (item - 1)) == 0);
 }
 
 /* The bytes of a tensor; false where they do not fit. */
@@ -57,23 +59,23 @@ static inline bool span_of(const void *data, int64_t extent, size_t item, struct
     const int64_t most_extent = INT64_C(1) << 40;
     uintptr_t first = (uintptr_t)data, bytes = (uintptr_t)extent * item;
     *span = (struct span){ first, first + bytes };
-    return (extent <= most_extent) & (span->end > first);
+    return (extent <= most_extent) && (span->end > first);
 }
 
 static inline bool are_apart(struct span a, struct span b)
 {
-    return (a.end <= b.first) | (b.end <= a.first);
+    return (a.end <= b.first) || (b.end <= a.first);
 }
 
 /* All four, used or not: where unused ones differ the call is not the usual one. */
 static inline bool same_four(const int64_t *a, const int64_t *b)
 {
-    return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) == 0;
+    return ((a[0] ^ b[0]) || (a[1] ^ b[1]) || (a[2] ^ b[2]) || (a[3] ^ b[3])) == 0;
 }
 
 static inline bool same_two(const int64_t *a, const int64_t *b)
 {
-    return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
+    return ((a[0] ^ b[0]) || (a[1] ^ b[1])) == 0;
 }
 
 static inline void put_four(int64_t *to, const int64_t *from)
@@ -89,8 +91,8 @@ static inline bool take_x(const struct posenc_rope_args *args, const struct lie 
                           struct span out_span, struct posenc_const_tensor *x)
 {
     const struct posenc_const_tensor *given = &args->x;
-    if ((given->rank != args->out.rank) | (given->dtype != args->out.dtype) |
-        !same_four(given->shape, args->out.shape))
+    if ((given->rank != args->out.rank) ||
+        (given->dtype != args->out.dtype) | !same_four(given->shape, args->out.shape))
         return false;
     put_four(x->shape, out->shape);
     put_four(x->stride, out->stride);
@@ -98,12 +100,13 @@ static inline bool take_x(const struct posenc_rope_args *args, const struct lie 
         return same_four(given->stride, args->out.stride);
     struct lie lie;
     struct span span;
-    bool fine = given->rank == 3 ? lie_of(given->shape, given->stride, 3, &lie)
-                                 : lie_of(given->shape, given->stride, 4, &lie);
+    if (!(given->rank == 3 ? lie_of(given->shape, given->stride, 3, &lie)
+                           : lie_of(given->shape, given->stride, 4, &lie)))
+        return false;
     put_four(x->stride, lie.stride);
     size_t item = posenc_dtype_size(given->dtype);
-    return fine & span_of(given->data, lie.extent, item, &span) &
-           is_aligned(given->data, item) & are_apart(span, out_span);
+    return span_of(given->data, lie.extent, item, &span) && is_aligned(given->data, item) &&
+           are_apart(span, out_span);
 }
 
 /* cos and sin: of one type, shape and stride, apart from out. */
@@ -113,16 +116,16 @@ static inline bool take_angles(const struct posenc_rope_args *args, struct span 
     const struct posenc_const_tensor *cos = &args->cos, *sin = &args->sin;
     struct lie lie;
     struct span cosines, sines;
-    if ((cos->rank != 2) | (sin->rank != 2) | (cos->dtype != sin->dtype) |
+    if ((cos->rank != 2) || (sin->rank != 2) || (cos->dtype != sin->dtype) ||
         ((unsigned)cos->dtype > POSENC_BF16))
         return false;
     size_t item = posenc_dtype_size(cos->dtype);
-    bool fine = lie_of(cos->shape, cos->stride, 2, &lie) & is_aligned(cos->data, item) &
-                is_aligned(sin->data, item) & same_two(cos->shape, sin->shape) &
-                same_two(cos->stride, sin->stride);
-    fine &= span_of(cos->data, lie.extent, item, &cosines) &
-            span_of(sin->data, lie.extent, item, &sines) & are_apart(cosines, out_span) &
-            are_apart(sines, out_span);
+    if (!same_two(cos->shape, sin->shape) || !same_two(cos->stride, sin->stride) ||
+        !lie_of(cos->shape, cos->stride, 2, &lie) || !is_aligned(cos->data, item) ||
+        !is_aligned(sin->data, item) || !span_of(cos->data, lie.extent, item, &cosines) ||
+        !span_of(sin->data, lie.extent, item, &sines) || !are_apart(cosines, out_span) ||
+        !are_apart(sines, out_span))
+        return false;
     call->cos.data = cos->data;
     call->sin.data = sin->data;
     call->cos.dtype = call->sin.dtype = cos->dtype;
@@ -131,7 +134,7 @@ static inline bool take_angles(const struct posenc_rope_args *args, struct span 
     put_four(call->sin.shape, lie.shape);
     put_four(call->cos.stride, lie.stride);
     put_four(call->sin.stride, lie.stride);
-    return fine;
+    return true;
 }
 
 bool posenc_usual_rope(const void *given, void *to)
@@ -141,14 +144,15 @@ bool posenc_usual_rope(const void *given, void *to)
     int rank = args->out.rank;
     struct lie lie;
     struct span span;
-    if ((args->size != sizeof *args) | (args->positions.kind != POSENC_OFFSET) |
-        ((rank != 3) & (rank != 4)) | ((unsigned)args->out.dtype > POSENC_BF16))
+    if ((args->size != sizeof *args) || (args->positions.kind != POSENC_OFFSET) ||
+        ((rank != 3) && (rank != 4)) || ((unsigned)args->out.dtype > POSENC_BF16))
         return false;
     size_t item = posenc_dtype_size(args->out.dtype);
-    bool fine = rank == 3 ? lie_of(args->out.shape, args->out.stride, 3, &lie)
-                          : lie_of(args->out.shape, args->out.stride, 4, &lie);
-    fine &= span_of(args->out.data, lie.extent, item, &span) & is_aligned(args->out.data, item);
-    if (!fine || !take_x(args, &lie, span, &call->x) || !take_angles(args, span, call))
+    if (!(rank == 3 ? lie_of(args->out.shape, args->out.stride, 3, &lie)
+                    : lie_of(args->out.shape, args->out.stride, 4, &lie)) ||
+        !span_of(args->out.data, lie.extent, item, &span) ||
+        !is_aligned(args->out.data, item) || !take_x(args, &lie, span, &call->x) ||
+        !take_angles(args, span, call))
         return false;
     int64_t rotary_dim = 2 * call->cos.shape[1], tokens = lie.shape[1];
     int64_t offset = args->positions.offset;
@@ -163,6 +167,7 @@ bool posenc_usual_rope(const void *given, void *to)
     call->out.rank = call->x.rank = DIMS;
     put_four(call->out.shape, lie.shape);
     put_four(call->out.stride, lie.stride);
-    return (args->rotary_offset >= 0) & (args->rotary_offset <= lie.shape[3] - rotary_dim) &
-           (offset >= 0) & (offset <= call->cos.shape[0] - tokens);
+    return (args->rotary_offset >= 0) &&
+           (args->rotary_offset <= lie.shape[3] - rotary_dim) & (offset >= 0) &&
+           (offset <= call->cos.shape[0] - tokens);
 }
