@@ -3,7 +3,8 @@
 
 #include <vector>
 
-namespace {
+namespace
+{
 
 // Token t of a dense table of ones and of its encoding: sin(0) = 0, cos(0) = 1.
 bool sinusoids(const posenc_freqs *freqs)
