@@ -81,6 +81,50 @@ void plan_share_packed(struct posenc_freqs_spec *s)
         take(s, packed);
 }
 
+static const double turn = 6.283185307179586;
+
+void plan_resonance_plain(struct posenc_freqs_spec *s)
+{
+    if (s->scaling == POSENC_SCALING_RESONANCE)
+        s->scaling = POSENC_SCALING_NONE;
+}
+
+static double floored(const struct posenc_freqs_spec *s, int64_t i)
+{
+    return turn / floor(turn * pow(s->rope_theta, 2.0 * (double)i / (double)s->dim));
+}
+
+void plan_resonance_floor(struct posenc_freqs_spec *s)
+{
+    if (s->scaling == POSENC_SCALING_RESONANCE)
+        take(s, floored);
+}
+
+/* The pair whose wavelength fits so often into the original context. */
+static double ramp_end(const struct posenc_freqs_spec *s, double rotations)
+{
+    return (double)s->dim * log(s->original_max_position_embeddings / (rotations * turn)) /
+           (2.0 * log(s->rope_theta));
+}
+
+static double rounded_first(const struct posenc_freqs_spec *s, int64_t i)
+{
+    const double low = floor(ramp_end(s, s->beta_fast)), high = ceil(ramp_end(s, s->beta_slow));
+    const double ramp = fmin(fmax(((double)i - low) / (high - low), 0.0), 1.0);
+    const double omega =
+        turn / rint(turn * pow(s->rope_theta, 2.0 * (double)i / (double)s->dim));
+    return omega * (ramp / s->factor + 1.0 - ramp);
+}
+
+void plan_resonance_first(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_RESONANCE_YARN)
+        return;
+    take(s, rounded_first);
+    if (s->attention_factor == 0.0)
+        s->attention_factor = 0.1 * log(s->factor) + 1.0;
+}
+
 /* Meta's numbers. */
 void plan_llama3_constants(struct posenc_freqs_spec *s)
 {

@@ -479,6 +479,35 @@ static void law_share(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
+/* Resonance: pair i is at p + lambda where it was at p, lambda = round(2 pi theta^(2i/d)), and its sine is
+ * 0, nothing less, at whole multiples of lambda / 2. */
+static void law_period(struct tally *t, enum posenc_kernel kernel)
+{
+    enum { PAIRS = 8 };
+    struct problem p = table_problem(kernel, 2 * PAIRS, 0, -20, 41), q = p;
+    struct copy here, there;
+    p.freqs.scaling = q.freqs.scaling = POSENC_SCALING_RESONANCE;
+    if (run_problem(t, &p, NULL, NULL, &here))
+        for (int64_t i = 0; i < PAIRS; i++) {
+            const double turn = 6.283185307179586;
+            const int64_t lambda = llround(turn * pow(p.freqs.rope_theta, (double)i / PAIRS));
+            q.first = p.first + lambda;
+            if (run_problem(t, &q, NULL, NULL, &there))
+                for (int64_t r = 0; r < p.tokens; r++) {
+                    struct pair at = pair_at(&p, &here, r, i),
+                                later = pair_at(&q, &there, r, i);
+                    require_within(t, later.s, at.s, 2 * TABLE_ERROR, "sin a period later");
+                    require_within(t, later.c, at.c, 2 * TABLE_ERROR, "cos a period later");
+                    require(t, 2 * (q.first + r) % lambda != 0 || later.s == 0.0,
+                            "position %lld pair %lld: sin is %.9g, not 0",
+                            (long long)(q.first + r), (long long)i, later.s);
+                }
+            copy_free(&there);
+        }
+    copy_free(&here);
+    t->problem = NULL;
+}
+
 #define K(name) POSENC_KERNEL_##name
 const struct law laws_table[] = {
     { "linear-map", law_linear_map, KERNELS(K(sinusoidal), K(rope_table)) },
@@ -496,5 +525,6 @@ const struct law laws_table[] = {
     { "attention-factor", law_attention_factor, KERNELS(K(rope_table)) },
     { "neutral-scaling", law_neutral, KERNELS(K(sinusoidal), K(rope_table)) },
     { "proportional-share", law_share, KERNELS(K(sinusoidal), K(rope_table)) },
+    { "resonance-period", law_period, KERNELS(K(sinusoidal), K(rope_table)) },
 };
 const int n_laws_table = sizeof laws_table / sizeof laws_table[0];

@@ -305,6 +305,9 @@ static const struct {
       "rope_type 'ntk-by-parts' of rope_scaling is unknown; known: default, linear, llama3, "
       "yarn, dynamic, longrope, proportional, " },
     { ROPE("\"type\": \"dynamic-yarn\", \"factor\": 2"), "type 'dynamic-yarn'" },
+    { ROPE("\"type\": \"resonance\""), "type 'resonance' of rope_scaling is unknown" },
+    { ROPE("\"type\": \"resonance_yarn\""),
+      "factor is missing: rope_scaling of type resonance_yarn" },
     { ROPE("\"factor\": 2"), "rope_scaling has no rope_type; known: default" },
     { ROPE("\"rope_type\": 3, \"factor\": 2"), "rope_type of rope_scaling is no text" },
     { ROPE("\"rope_type\": \"yarn\", \"type\": \"linear\", \"factor\": 2"), "must agree" },

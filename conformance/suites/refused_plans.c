@@ -27,6 +27,7 @@ SET(plan_empty, s->dim = 0)
 SET(plan_two, s->dim = 2)
 SET(plan_theta_zero, s->rope_theta = 0.0)
 SET(plan_theta_one, s->rope_theta = 1.0)
+SET(plan_theta_half, s->rope_theta = 0.5)
 SET(plan_theta_nan, s->rope_theta = (double)NAN)
 SET(plan_theta_wide, (s->rope_theta = 1e39, s->profile = POSENC_HF_F32))
 SET(plan_attention, s->attention_factor = -1.0)
@@ -45,6 +46,7 @@ SET(plan_no_share, s->partial_rotary_factor = 0.0)
 SET(plan_share_wide, s->partial_rotary_factor = 1.01)
 SET(plan_share_small, s->partial_rotary_factor = 0.03)
 SET(plan_torch, s->profile = POSENC_TORCH_EXP_F32)
+SET(plan_hf, s->profile = POSENC_HF_F32)
 SET(plan_ggml, s->profile = POSENC_GGML_F32)
 SET(plan_ggml_endpoint, (s->profile = POSENC_GGML_F32, s->convention = POSENC_ENDPOINT))
 SET(plan_ggml_values, (s->profile = POSENC_GGML_F32, s->values = with_zero))
@@ -110,6 +112,9 @@ static const struct plan_mistake of_plans[] = {
     { "more than all pairs", OF(PROPORTIONAL), POSENC_ERR_PARAMETER, plan_share_wide },
     { "less than a pair", OF(PROPORTIONAL), POSENC_ERR_PARAMETER, plan_share_small },
     { "ggml_f32, proportional", OF(PROPORTIONAL), POSENC_ERR_ARGUMENT, plan_ggml },
+    { "resonance of theta 1/2", OF(RESONANCE), POSENC_ERR_THETA, plan_theta_half },
+    { "resonance_yarn of theta 1", OF(RESONANCE_YARN), POSENC_ERR_THETA, plan_theta_one },
+    { "resonance in hf_f32", OF(RESONANCE), POSENC_ERR_ARGUMENT, plan_hf },
     { "xPos of scale base -512", NONE, POSENC_ERR_PARAMETER, plan_xpos_negative },
     { "xPos of scale base NaN", NONE, POSENC_ERR_PARAMETER, plan_xpos_nan },
     { "xPos of an infinite centre", NONE, POSENC_ERR_PARAMETER, plan_xpos_centre },
