@@ -33,7 +33,7 @@
  *   vf_lookup(v, index, first)                 lane index[k] - first of v in lane k, where that
  *                                              is a lane; int32_t index[lanes]
  *   vf_swap_pairs(a)                           a1 a0 a3 a2 ... (two lanes or more, as the zips)
- *   vf_add  vf_sub  vf_mul  vf_fma  vf_cross
+ *   vf_add  vf_sub  vf_mul  vf_div  vf_sqrt  vf_fma  vf_cross
  *   vf_abs(a)  vf_min_abs(a, b)                |a|; the smaller of |a| and |b|, not of NaN
  *   vf_select_lt(a, b, x, y)                   a < b ? x : y, lane by lane
  *   vf_any_lt(a, b)                            whether a < b in some lane

@@ -162,6 +162,8 @@ SIMD_INLINE vf vf_swap_pairs(vf a) { return _mm512_permute_ps(a, 0xb1); }
 SIMD_INLINE vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+SIMD_INLINE vf vf_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+SIMD_INLINE vf vf_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d) { return _mm512_fmsub_ps(a, b, vf_mul(c, d)); }
 SIMD_INLINE vf vf_abs(vf a) { return _mm512_abs_ps(a); }

@@ -171,6 +171,8 @@ SIMD_INLINE vf vf_swap_pairs(vf a) { return vrev64q_f32(a); }
 SIMD_INLINE vf vf_add(vf a, vf b) { return vaddq_f32(a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return vsubq_f32(a, b); }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return vmulq_f32(a, b); }
+SIMD_INLINE vf vf_div(vf a, vf b) { return vdivq_f32(a, b); }
+SIMD_INLINE vf vf_sqrt(vf a) { return vsqrtq_f32(a); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 /* The sign goes to d, which loops keep: there is no fused multiply-subtract of this kind. */
 SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d)

@@ -202,6 +202,8 @@ SIMD_INLINE vf vf_swap_pairs(vf a)
 SIMD_INLINE vf vf_add(vf a, vf b) { return __riscv_vfadd_vv_f32m1(a, b, vf_vl()); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return __riscv_vfsub_vv_f32m1(a, b, vf_vl()); }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return __riscv_vfmul_vv_f32m1(a, b, vf_vl()); }
+SIMD_INLINE vf vf_div(vf a, vf b) { return __riscv_vfdiv_vv_f32m1(a, b, vf_vl()); }
+SIMD_INLINE vf vf_sqrt(vf a) { return __riscv_vfsqrt_v_f32m1(a, vf_vl()); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return __riscv_vfmadd_vv_f32m1(a, b, c, vf_vl()); }
 SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d)
 {

@@ -87,6 +87,8 @@ SIMD_INLINE vf vf_swap_pairs(vf a) { return a; }
 SIMD_INLINE vf vf_add(vf a, vf b) { return a + b; }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return a - b; }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return a * b; }
+SIMD_INLINE vf vf_div(vf a, vf b) { return a / b; }
+SIMD_INLINE vf vf_sqrt(vf a) { return sqrtf(a); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return fmaf(a, b, c); }
 SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d) { return fmaf(a, b, -(c * d)); }
 SIMD_INLINE vf vf_abs(vf a) { return fabsf(a); }

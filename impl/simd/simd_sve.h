@@ -114,6 +114,8 @@ SIMD_INLINE vf vf_swap_pairs(vf a)
 SIMD_INLINE vf vf_add(vf a, vf b) { return svadd_f32_x(SIMD_ALL32, a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return svsub_f32_x(SIMD_ALL32, a, b); }
 SIMD_INLINE vf vf_mul(vf a, vf b) { return svmul_f32_x(SIMD_ALL32, a, b); }
+SIMD_INLINE vf vf_div(vf a, vf b) { return svdiv_f32_x(SIMD_ALL32, a, b); }
+SIMD_INLINE vf vf_sqrt(vf a) { return svsqrt_f32_x(SIMD_ALL32, a); }
 SIMD_INLINE vf vf_fma(vf a, vf b, vf c) { return svmla_f32_x(SIMD_ALL32, c, a, b); }
 SIMD_INLINE vf vf_cross(vf a, vf b, vf c, vf d)
 {

@@ -163,6 +163,8 @@ enum { A = 0, B = POSENC_PLAN_PAD, C = 2 * POSENC_PLAN_PAD, D = 3 * POSENC_PLAN_
 float plain_add(const float *x) { return x[A] + x[B]; }
 float plain_sub(const float *x) { return x[A] - x[B]; }
 float plain_mul(const float *x) { return x[A] * x[B]; }
+float plain_div(const float *x) { return x[A] / x[B]; }
+float plain_sqrt(const float *x) { return sqrtf(x[A]); }
 float plain_fma(const float *x) { return fmaf(x[A], x[B], x[C]); }
 float plain_cross(const float *x) { return fmaf(x[A], x[B], -(x[C] * x[D])); }
 float plain_abs(const float *x) { return fabsf(x[A]); }

@@ -34,6 +34,8 @@ static const struct test tests[] = {
     { "vf_add", .run = f32_op, .f32_2 = vf_add, .f32 = plain_add },
     { "vf_sub", .run = f32_op, .f32_2 = vf_sub, .f32 = plain_sub },
     { "vf_mul", .run = f32_op, .f32_2 = vf_mul, .f32 = plain_mul },
+    { "vf_div", .run = f32_op, .f32_2 = vf_div, .f32 = plain_div },
+    { "vf_sqrt", .run = f32_op, .f32_1 = vf_sqrt, .f32 = plain_sqrt },
     { "vf_fma", .run = f32_op, .f32_3 = vf_fma, .f32 = plain_fma },
     { "vf_cross", .run = f32_op, .f32_4 = vf_cross, .f32 = plain_cross },
     { "vf_abs", .run = f32_op, .f32_1 = vf_abs, .f32 = plain_abs, .same_nan = true },

@@ -39,6 +39,8 @@ uint64_t draw_below(uint64_t limit);
 float plain_add(const float *x);
 float plain_sub(const float *x);
 float plain_mul(const float *x);
+float plain_div(const float *x);
+float plain_sqrt(const float *x);
 float plain_fma(const float *x);
 float plain_cross(const float *x);
 float plain_abs(const float *x);
