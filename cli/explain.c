@@ -53,18 +53,15 @@ static void print_problem(const struct problem *p)
     enum { FIELD_LIST = 4096 };
     printf("  %-36s%s\n", "kernel", posenc_kernel_name(p->kernel));
     bool tokens = false;
-    for (size_t i = 0; i < N_FIELDS; i++) {
-        const struct field *field = &problem_fields[i];
-        if (!field_applies(field, p->kernel)) {
-            continue;
-        }
-        tokens = tokens || strcmp(field->name, "position_kind") == 0;
-        bool always =
-            strcmp(field->name, "profile") == 0 || strcmp(field->name, "rope_theta") == 0;
-        if (field->kind != FIELD_POSITIONS && (always || !field_is_blank(field, p))) {
-            char value[FIELD_LIST];
-            field_print_all(field, p, value, sizeof value);
-            printf("  %-36s%s\n", field->name, value);
+    struct field field;
+    for (int i = 0; kernel_field(p->kernel, i, &field); i++) {
+        char name[FIELD_TEXT], value[FIELD_LIST];
+        field_name(&field, name);
+        tokens = tokens || strcmp(name, "position_kind") == 0;
+        bool always = strcmp(name, "profile") == 0 || strcmp(name, "rope_theta") == 0;
+        if (field.kind != FIELD_POSITIONS && (always || !field_is_blank(&field, p))) {
+            field_print_all(&field, p, value, sizeof value);
+            printf("  %-36s%s\n", name, value);
         }
     }
     if (tokens) {

@@ -1,14 +1,11 @@
 /*
- * The table of fields, and their values: see fields.h.
+ * The table of fields, and which a kernel has: see fields.h.
  */
 #include "fields.h"
 
 #include "signature.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const recipe_names[] = { "mix", "onnx", "onnx_3d", "onnx_no_position_ids",
@@ -17,82 +14,82 @@ static const char *const kind_names[] = { "offset", "i32", "i64", "f32", NULL };
 
 #define AT(member) offsetof(struct problem, member)
 const struct field problem_fields[N_FIELDS] = {
-    { "dtype", FIELD_ENUM, AT(dtype), dtype_names },
-    { "table_dtype", FIELD_ENUM, AT(table_dtype), dtype_names },
-    { "values_dtype", FIELD_ENUM, AT(values), dtype_names },
-    { "profile", FIELD_ENUM, AT(freqs.profile), profile_names },
-    { "freq_convention", FIELD_ENUM, AT(freqs.convention), convention_names },
-    { "scaling", FIELD_ENUM, AT(freqs.scaling), scaling_names },
-    { "dim", FIELD_I64, AT(freqs.dim), NULL },
-    { "rotary_dim", FIELD_I64, AT(freqs.dim), NULL },
-    { "rope_theta", FIELD_F64, AT(freqs.rope_theta), NULL },
-    { "factor", FIELD_F64, AT(freqs.factor), NULL },
+    { "dtype", FIELD_ENUM, AT(dtype), dtype_names, NULL },
+    { "table_dtype", FIELD_ENUM, AT(table_dtype), dtype_names, NULL },
+    { "values_dtype", FIELD_ENUM, AT(values), dtype_names, NULL },
+    { "profile", FIELD_ENUM, AT(freqs.profile), profile_names, NULL },
+    { "freq_convention", FIELD_ENUM, AT(freqs.convention), convention_names, NULL },
+    { "scaling", FIELD_ENUM, AT(freqs.scaling), scaling_names, NULL },
+    { "dim", FIELD_I64, AT(freqs.dim), NULL, NULL },
+    { "rotary_dim", FIELD_I64, AT(freqs.dim), NULL, NULL },
+    { "rope_theta", FIELD_F64, AT(freqs.rope_theta), NULL, NULL },
+    { "factor", FIELD_F64, AT(freqs.factor), NULL, NULL },
     { "original_max_position_embeddings", FIELD_F64, AT(freqs.original_max_position_embeddings),
-      NULL },
-    { "low_freq_factor", FIELD_F64, AT(freqs.low_freq_factor), NULL },
-    { "high_freq_factor", FIELD_F64, AT(freqs.high_freq_factor), NULL },
-    { "beta_fast", FIELD_F64, AT(freqs.beta_fast), NULL },
-    { "beta_slow", FIELD_F64, AT(freqs.beta_slow), NULL },
-    { "truncate", FIELD_BOOL, AT(freqs.truncate), NULL },
-    { "attention_factor", FIELD_F64, AT(freqs.attention_factor), NULL },
-    { "mscale", FIELD_F64, AT(freqs.mscale), NULL },
-    { "mscale_all_dim", FIELD_F64, AT(freqs.mscale_all_dim), NULL },
-    { "max_position_embeddings", FIELD_F64, AT(freqs.max_position_embeddings), NULL },
-    { "seq_len", FIELD_I64, AT(freqs.seq_len), NULL },
-    { "partial_rotary_factor", FIELD_F64, AT(freqs.partial_rotary_factor), NULL },
-    { "mrope_section", FIELD_SECTIONS, AT(freqs.mrope_section), NULL },
-    { "mrope_layout", FIELD_ENUM, AT(freqs.mrope_layout), mrope_layout_names },
-    { "mrope_grid", FIELD_I64, AT(mrope_grid), NULL },
-    { "xpos_scale_base", FIELD_F64, AT(freqs.xpos_scale_base), NULL },
-    { "xpos_centre", FIELD_F64, AT(freqs.xpos_centre), NULL },
-    { "xpos_inverse", FIELD_BOOL, AT(freqs.xpos_inverse), NULL },
-    { "short_factor", FIELD_FACTORS, AT(freqs.short_factor), NULL },
-    { "long_factor", FIELD_FACTORS, AT(freqs.long_factor), NULL },
-    { "short_factor_last", FIELD_F64, AT(short_factor_last), NULL },
-    { "long_factor_last", FIELD_F64, AT(long_factor_last), NULL },
-    { "inv_freq", FIELD_PAIRS, AT(freqs.values), NULL },
-    { "layout", FIELD_ENUM, AT(layout), layout_names },
-    { "scale", FIELD_F64, AT(scale), NULL },
-    { "x_scale", FIELD_F32, AT(x_scale), NULL },
-    { "batch", FIELD_I64, AT(batch), NULL },
-    { "tokens", FIELD_I64, AT(tokens), NULL },
-    { "heads", FIELD_I64, AT(heads), NULL },
-    { "dim", FIELD_I64, AT(dim), NULL },
-    { "head_dim", FIELD_I64, AT(dim), NULL },
-    { "rotary_dim", FIELD_I64, AT(rotary_dim), NULL },
-    { "rotary_offset", FIELD_I64, AT(rotary_offset), NULL },
-    { "rows", FIELD_I64, AT(rows), NULL },
-    { "queries", FIELD_I64, AT(queries), NULL },
-    { "keys", FIELD_I64, AT(keys), NULL },
-    { "query_offset", FIELD_I64, AT(query_offset), NULL },
-    { "num_buckets", FIELD_I64, AT(num_buckets), NULL },
-    { "position_buckets", FIELD_I64, AT(num_buckets), NULL },
-    { "max_distance", FIELD_I64, AT(max_distance), NULL },
-    { "alibi_bias_max", FIELD_F64, AT(alibi_bias_max), NULL },
-    { "slopes_by_batch", FIELD_BOOL, AT(slopes_by_batch), NULL },
-    { "window_height", FIELD_I64, AT(window_height), NULL },
-    { "window_width", FIELD_I64, AT(window_width), NULL },
-    { "window_class", FIELD_BOOL, AT(window_class), NULL },
-    { "distances", FIELD_I64, AT(distances), NULL },
-    { "relative", FIELD_ENUM, AT(relative), relative_names },
-    { "without_c2p", FIELD_BOOL, AT(without_c2p), NULL },
-    { "with_p2c", FIELD_BOOL, AT(with_p2c), NULL },
-    { "accumulate", FIELD_BOOL, AT(accumulate), NULL },
-    { "causal", FIELD_BOOL, AT(causal), NULL },
-    { "bidirectional", FIELD_BOOL, AT(bidirectional), NULL },
-    { "transpose", FIELD_BOOL, AT(transpose), NULL },
-    { "position_kind", FIELD_ENUM, AT(position_kind), kind_names },
-    { "position_offset", FIELD_I64, AT(first), NULL },
-    { "positions", FIELD_POSITIONS, AT(positions), NULL },
-    { "batch_shift", FIELD_I64, AT(batch_shift), NULL },
-    { "time_step", FIELD_F64, AT(time_step), NULL },
-    { "in_place", FIELD_BOOL, AT(in_place), NULL },
-    { "token_major", FIELD_BOOL, AT(token_major), NULL },
-    { "pad", FIELD_I64, AT(pad), NULL },
-    { "offset_bytes", FIELD_I64, AT(offset_bytes), NULL },
-    { "seed", FIELD_U64, AT(seed), NULL },
-    { "special", FIELD_BOOL, AT(special), NULL },
-    { "recipe", FIELD_ENUM, AT(recipe), recipe_names },
+      NULL, NULL },
+    { "low_freq_factor", FIELD_F64, AT(freqs.low_freq_factor), NULL, NULL },
+    { "high_freq_factor", FIELD_F64, AT(freqs.high_freq_factor), NULL, NULL },
+    { "beta_fast", FIELD_F64, AT(freqs.beta_fast), NULL, NULL },
+    { "beta_slow", FIELD_F64, AT(freqs.beta_slow), NULL, NULL },
+    { "truncate", FIELD_BOOL, AT(freqs.truncate), NULL, NULL },
+    { "attention_factor", FIELD_F64, AT(freqs.attention_factor), NULL, NULL },
+    { "mscale", FIELD_F64, AT(freqs.mscale), NULL, NULL },
+    { "mscale_all_dim", FIELD_F64, AT(freqs.mscale_all_dim), NULL, NULL },
+    { "max_position_embeddings", FIELD_F64, AT(freqs.max_position_embeddings), NULL, NULL },
+    { "seq_len", FIELD_I64, AT(freqs.seq_len), NULL, NULL },
+    { "partial_rotary_factor", FIELD_F64, AT(freqs.partial_rotary_factor), NULL, NULL },
+    { "mrope_section", FIELD_SECTIONS, AT(freqs.mrope_section), NULL, NULL },
+    { "mrope_layout", FIELD_ENUM, AT(freqs.mrope_layout), mrope_layout_names, NULL },
+    { "mrope_grid", FIELD_I64, AT(mrope_grid), NULL, NULL },
+    { "xpos_scale_base", FIELD_F64, AT(freqs.xpos_scale_base), NULL, NULL },
+    { "xpos_centre", FIELD_F64, AT(freqs.xpos_centre), NULL, NULL },
+    { "xpos_inverse", FIELD_BOOL, AT(freqs.xpos_inverse), NULL, NULL },
+    { "short_factor", FIELD_FACTORS, AT(freqs.short_factor), NULL, NULL },
+    { "long_factor", FIELD_FACTORS, AT(freqs.long_factor), NULL, NULL },
+    { "short_factor_last", FIELD_F64, AT(short_factor_last), NULL, NULL },
+    { "long_factor_last", FIELD_F64, AT(long_factor_last), NULL, NULL },
+    { "inv_freq", FIELD_PAIRS, AT(freqs.values), NULL, NULL },
+    { "layout", FIELD_ENUM, AT(layout), layout_names, NULL },
+    { "scale", FIELD_F64, AT(scale), NULL, NULL },
+    { "x_scale", FIELD_F32, AT(x_scale), NULL, NULL },
+    { "batch", FIELD_I64, AT(batch), NULL, NULL },
+    { "tokens", FIELD_I64, AT(tokens), NULL, NULL },
+    { "heads", FIELD_I64, AT(heads), NULL, NULL },
+    { "dim", FIELD_I64, AT(dim), NULL, NULL },
+    { "head_dim", FIELD_I64, AT(dim), NULL, NULL },
+    { "rotary_dim", FIELD_I64, AT(rotary_dim), NULL, NULL },
+    { "rotary_offset", FIELD_I64, AT(rotary_offset), NULL, NULL },
+    { "rows", FIELD_I64, AT(rows), NULL, NULL },
+    { "queries", FIELD_I64, AT(queries), NULL, NULL },
+    { "keys", FIELD_I64, AT(keys), NULL, NULL },
+    { "query_offset", FIELD_I64, AT(query_offset), NULL, NULL },
+    { "num_buckets", FIELD_I64, AT(num_buckets), NULL, NULL },
+    { "position_buckets", FIELD_I64, AT(num_buckets), NULL, NULL },
+    { "max_distance", FIELD_I64, AT(max_distance), NULL, NULL },
+    { "alibi_bias_max", FIELD_F64, AT(alibi_bias_max), NULL, NULL },
+    { "slopes_by_batch", FIELD_BOOL, AT(slopes_by_batch), NULL, NULL },
+    { "window_height", FIELD_I64, AT(window_height), NULL, NULL },
+    { "window_width", FIELD_I64, AT(window_width), NULL, NULL },
+    { "window_class", FIELD_BOOL, AT(window_class), NULL, NULL },
+    { "distances", FIELD_I64, AT(distances), NULL, NULL },
+    { "relative", FIELD_ENUM, AT(relative), relative_names, NULL },
+    { "without_c2p", FIELD_BOOL, AT(without_c2p), NULL, NULL },
+    { "with_p2c", FIELD_BOOL, AT(with_p2c), NULL, NULL },
+    { "accumulate", FIELD_BOOL, AT(accumulate), NULL, NULL },
+    { "causal", FIELD_BOOL, AT(causal), NULL, NULL },
+    { "bidirectional", FIELD_BOOL, AT(bidirectional), NULL, NULL },
+    { "transpose", FIELD_BOOL, AT(transpose), NULL, NULL },
+    { "position_kind", FIELD_ENUM, AT(position_kind), kind_names, NULL },
+    { "position_offset", FIELD_I64, AT(first), NULL, NULL },
+    { "positions", FIELD_POSITIONS, AT(positions), NULL, NULL },
+    { "batch_shift", FIELD_I64, AT(batch_shift), NULL, NULL },
+    { "time_step", FIELD_F64, AT(time_step), NULL, NULL },
+    { "in_place", FIELD_BOOL, AT(in_place), NULL, NULL },
+    { "token_major", FIELD_BOOL, AT(token_major), NULL, NULL },
+    { "pad", FIELD_I64, AT(pad), NULL, NULL },
+    { "offset_bytes", FIELD_I64, AT(offset_bytes), NULL, NULL },
+    { "seed", FIELD_U64, AT(seed), NULL, NULL },
+    { "special", FIELD_BOOL, AT(special), NULL, NULL },
+    { "recipe", FIELD_ENUM, AT(recipe), recipe_names, NULL },
 };
 
 /* Whether a list of words has this one. */
@@ -122,342 +119,56 @@ bool field_applies(const struct field *field, enum posenc_kernel kernel)
            (!twin || of_plan(field) == kernel_has_plan(kernel));
 }
 
-const struct field *field_find(enum posenc_kernel kernel, const char *name)
+/* What the layout of each tensor has. */
+static const struct field layout_fields[] = {
+    { "pad", FIELD_I64, offsetof(struct tensor_layout, pad), NULL, NULL },
+    { "offset_bytes", FIELD_I64, offsetof(struct tensor_layout, offset_bytes), NULL, NULL },
+    { "stride", FIELD_STRIDES, offsetof(struct tensor_layout, n_strides), NULL, NULL },
+};
+enum { N_LAYOUT = sizeof layout_fields / sizeof *layout_fields };
+
+bool kernel_field(enum posenc_kernel kernel, int i, struct field *field)
 {
-    for (int i = 0; i < N_FIELDS; i++)
-        if (strcmp(problem_fields[i].name, name) == 0 &&
-            field_applies(&problem_fields[i], kernel))
-            return &problem_fields[i];
-    return NULL;
-}
-
-struct problem problem_blank(enum posenc_kernel kernel)
-{
-    return (struct problem){
-        .kernel = kernel,
-        .freqs = posenc_freqs_spec_init(),
-        .scale = 1.0,
-        .x_scale = 1.0f,
-        .batch = 1,
-        .alibi_bias_max = 8.0,
-    };
-}
-
-double bits_to_double(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-uint64_t double_to_bits(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-uint64_t field_get(const struct field *field, const struct problem *problem)
-{
-    const char *at = (const char *)problem + field->offset;
-    uint64_t bits;
-    bool flag;
-    float narrow;
-    int member;
-    switch (field->kind) {
-    case FIELD_BOOL:
-        memcpy(&flag, at, sizeof flag);
-        return flag;
-    case FIELD_F32:
-        memcpy(&narrow, at, sizeof narrow);
-        return double_to_bits((double)narrow);
-    case FIELD_ENUM:
-        memcpy(&member, at, sizeof member);
-        return (uint64_t)member;
-    case FIELD_I64:
-    case FIELD_U64:
-    case FIELD_F64:
-        break;
-    default:
-        return 0;
-    }
-    memcpy(&bits, at, sizeof bits);
-    return bits;
-}
-
-void field_set(const struct field *field, struct problem *problem, uint64_t bits)
-{
-    char *at = (char *)problem + field->offset;
-    const bool flag = bits != 0;
-    const int member = (int)bits;
-    switch (field->kind) {
-    case FIELD_BOOL:
-        memcpy(at, &flag, sizeof flag);
-        return;
-    case FIELD_F32: {
-        const float narrow = (float)bits_to_double(bits);
-        memcpy(at, &narrow, sizeof narrow);
-        return;
-    }
-    case FIELD_ENUM:
-        memcpy(at, &member, sizeof member);
-        return;
-    case FIELD_I64:
-    case FIELD_U64:
-    case FIELD_F64:
-        memcpy(at, &bits, sizeof bits);
-        return;
-    default:
-        return;
-    }
-}
-
-/* ---- Lists ---- */
-
-bool field_is_list(const struct field *field) { return field->kind >= FIELD_SECTIONS; }
-
-/* Where the elements of a list are, NULL where the problem has none. */
-static const void *elements_of(const struct field *field, const struct problem *problem)
-{
-    const char *at = (const char *)problem + field->offset;
-    const void *elements;
-    if (field->kind == FIELD_SECTIONS)
-        return at;
-    memcpy(&elements, at, sizeof elements);
-    return elements;
-}
-
-/* How many elements a list has that is given. */
-static int64_t expected_length(const struct field *field, const struct problem *problem)
-{
-    switch (field->kind) {
-    case FIELD_POSITIONS:
-        return problem->tokens;
-    case FIELD_PAIRS:
-        return (problem->freqs.dim + 1) / 2;
-    case FIELD_FACTORS:
-        return problem->freqs.dim / 2;
-    default:
-        return N_SECTIONS;
-    }
-}
-
-int64_t field_length(const struct field *field, const struct problem *problem)
-{
-    if (!elements_of(field, problem))
-        return 0;
-    int64_t n = expected_length(field, problem);
-    if (field->kind == FIELD_SECTIONS)
-        while (n > 0 && problem->freqs.mrope_section[n - 1] == 0)
-            n--;
-    return n;
-}
-
-uint64_t field_element(const struct field *field, const struct problem *problem, int64_t i)
-{
-    uint64_t bits;
-    memcpy(&bits, (const char *)elements_of(field, problem) + i * (int64_t)sizeof bits,
-           sizeof bits);
-    return bits;
-}
-
-bool field_is_blank(const struct field *field, const struct problem *problem)
-{
-    if (field_is_list(field))
-        return field_length(field, problem) == 0;
-    const struct problem blank = problem_blank(problem->kernel);
-    return field_get(field, problem) == field_get(field, &blank);
-}
-
-/* ---- Values as text ---- */
-
-/* The shortest decimal that is read as the same f64, or as the same f32; whole numbers below
- * a million as such. */
-static void print_real(double value, bool narrow, char text[FIELD_TEXT])
-{
-    if (value == floor(value) && fabs(value) < 1e6) {
-        snprintf(text, FIELD_TEXT, "%.0f", value);
-        return;
-    }
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, FIELD_TEXT, "%.*g", digits, value);
-        if (narrow ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value)
-            break;
-    }
-    char *exponent = strchr(text, 'e');
-    if (!exponent)
-        return;
-    char *to = exponent + 1; /* e+06 is e6 */
-    const char *from = to;
-    if (*from == '-')
-        *to++ = *from++;
-    from += strspn(from, "+0");
-    memmove(to, from, strlen(from) + 1);
-}
-
-void field_print(const struct field *field, uint64_t bits, char text[FIELD_TEXT])
-{
-    switch (field->kind) {
-    case FIELD_U64:
-        snprintf(text, FIELD_TEXT, "%llu", (unsigned long long)bits);
-        return;
-    case FIELD_F64:
-    case FIELD_F32:
-    case FIELD_PAIRS:
-    case FIELD_FACTORS:
-        print_real(bits_to_double(bits), field->kind == FIELD_F32, text);
-        return;
-    case FIELD_BOOL:
-        snprintf(text, FIELD_TEXT, "%s", bits ? "true" : "false");
-        return;
-    case FIELD_ENUM:
-        snprintf(text, FIELD_TEXT, "%s", field->names[bits]);
-        return;
-    case FIELD_I64:
-    case FIELD_SECTIONS:
-    case FIELD_POSITIONS:
-        break;
-    }
-    snprintf(text, FIELD_TEXT, "%lld", (long long)(int64_t)bits);
-}
-
-size_t field_print_all(const struct field *field, const struct problem *problem, char *text,
-                       size_t room)
-{
-    char value[FIELD_TEXT];
-    if (!field_is_list(field)) {
-        field_print(field, field_get(field, problem), value);
-        return (size_t)snprintf(text, room, "%s", value);
-    }
-    size_t length = 0;
-    const int64_t n = field_length(field, problem);
-    for (int64_t i = 0; i < n; i++) {
-        const bool fits = length < room;
-        field_print(field, field_element(field, problem, i), value);
-        length += (size_t)snprintf(fits ? text + length : NULL, fits ? room - length : 0,
-                                   "%s%s", i > 0 ? "," : "", value);
-    }
-    return length;
-}
-
-/* ---- Text as values ---- */
-
-static bool is_real(enum field_kind kind)
-{
-    return kind == FIELD_F64 || kind == FIELD_F32 || kind == FIELD_PAIRS ||
-           kind == FIELD_FACTORS;
-}
-
-/* A number that ends where it should, at a comma or at the end of the text. */
-static bool read_number(enum field_kind kind, const char *text, const char **end,
-                        uint64_t *bits)
-{
-    char *stop;
-    errno = 0;
-    if (strchr(" \t\n\v\f\r+", text[0])) /* also the empty one; what strtod() and others skip */
-        return false;
-    if (kind == FIELD_F32)
-        *bits = double_to_bits((double)strtof(text, &stop));
-    else if (is_real(kind))
-        *bits = double_to_bits(strtod(text, &stop));
-    else if (kind == FIELD_U64)
-        *bits = (uint64_t)strtoull(text, &stop, 10);
-    else
-        *bits = (uint64_t)(int64_t)strtoll(text, &stop, 10);
-    *end = stop;
-    const bool over = errno == ERANGE && (!is_real(kind) || isinf(bits_to_double(*bits)));
-    const bool minus = kind == FIELD_U64 && text[0] == '-';
-    return stop != text && (*stop == '\0' || *stop == ',') && !over && !minus;
-}
-
-static bool read_name(const struct field *field, const char *text, uint64_t *bits)
-{
-    static const char *const truths[] = { "false", "true", NULL };
-    const char *const *names = field->kind == FIELD_BOOL ? truths : field->names;
-    for (*bits = 0; names[*bits]; ++*bits)
-        if (strcmp(names[*bits], text) == 0)
+    for (int k = 0; k < N_FIELDS; k++)
+        if (field_applies(&problem_fields[k], kernel) && i-- == 0) {
+            *field = problem_fields[k];
             return true;
+        }
+    const struct signature *s = signature_of(kernel);
+    for (EACH_TENSOR(row, s))
+        for (int k = 0; k < N_LAYOUT; k++) {
+            const bool has = row->form == FORM_TENSOR || row->form == FORM_POSITIONS;
+            if (!has || i-- != 0)
+                continue;
+            *field = layout_fields[k];
+            field->tensor = row->name;
+            field->offset +=
+                AT(layouts) + (size_t)(row - s->tensors) * sizeof(struct tensor_layout);
+            return true;
+        }
     return false;
 }
 
-/* What a field accepts, for a message. */
-static void expected(const struct field *field, char *text, size_t room)
+void field_name(const struct field *field, char name[FIELD_TEXT])
 {
-    static const char *const kinds[] = { "a whole number",
-                                         "a whole number from 0 to 2^64 - 1",
-                                         "a number",
-                                         "a number that f32 holds",
-                                         "true or false",
-                                         "",
-                                         "one to three whole numbers with commas between",
-                                         "whole numbers with commas between",
-                                         "numbers with commas between",
-                                         "numbers with commas between" };
-    int n = snprintf(text, room, "%s", kinds[field->kind]);
-    for (int i = 0; field->kind == FIELD_ENUM && field->names[i]; i++)
-        n += snprintf(text + n, room - (size_t)n, "%s%s",
-                      i == 0                ? ""
-                      : field->names[i + 1] ? ", "
-                                            : " or ",
-                      field->names[i]);
+    snprintf(name, FIELD_TEXT, "%s%s%s", field->tensor ? field->tensor : "",
+             field->tensor ? "." : "", field->name);
 }
 
-static bool refuse(const struct field *field, const char *text, char error[NOTATION_ERROR])
+bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field *field)
 {
-    char what[192];
-    expected(field, what, sizeof what);
-    snprintf(error, NOTATION_ERROR, "%s=%.100s: expected %s", field->name, text, what);
-    return false;
-}
-
-static bool read_list(const struct field *field, struct problem *problem, const char *text,
-                      struct arena *arena, char error[NOTATION_ERROR])
-{
-    int64_t n = 1;
-    for (const char *c = text; *c; c++)
-        n += *c == ',';
-    if (field->kind == FIELD_SECTIONS && n > N_SECTIONS)
-        return refuse(field, text, error);
-    uint64_t *list = arena_get(arena, (size_t)n * sizeof *list);
-    if (!list) {
-        snprintf(error, NOTATION_ERROR, "%s: no memory for %lld elements", field->name,
-                 (long long)n);
-        return false;
+    const char *member = strchr(name, '.');
+    for (int k = 0; k < N_FIELDS && !member; k++)
+        if (strcmp(problem_fields[k].name, name) == 0 &&
+            field_applies(&problem_fields[k], kernel)) {
+            *field = problem_fields[k];
+            return true;
+        }
+    char other[FIELD_TEXT];
+    for (int i = 0; member && kernel_field(kernel, i, field); i++) {
+        field_name(field, other);
+        if (strcmp(name, other) == 0)
+            return true;
     }
-    const char *at = text;
-    for (int64_t i = 0; i < n; i++, at++)
-        if (!read_number(field->kind, at, &at, &list[i]))
-            return refuse(field, text, error);
-    char *to = (char *)problem + field->offset;
-    if (field->kind == FIELD_SECTIONS) {
-        memset(to, 0, sizeof problem->freqs.mrope_section);
-        memcpy(to, list, (size_t)n * sizeof *list);
-        return true;
-    }
-    if (field->kind == FIELD_POSITIONS && problem->tokens == 0)
-        problem->tokens = n;
-    memcpy(to, &list, sizeof list);
-    if (n == expected_length(field, problem))
-        return true;
-    snprintf(
-        error, NOTATION_ERROR, "%s has %lld elements; expected %lld, as %s=%lld says",
-        field->name, (long long)n, (long long)expected_length(field, problem),
-        field->kind == FIELD_POSITIONS ? "tokens" : "its dim",
-        (long long)(field->kind == FIELD_POSITIONS ? problem->tokens : problem->freqs.dim));
     return false;
-}
-
-bool field_read(const struct field *field, struct problem *problem, const char *text,
-                struct arena *arena, char error[NOTATION_ERROR])
-{
-    const char *end = "";
-    uint64_t bits;
-    if (field_is_list(field))
-        return read_list(field, problem, text, arena, error);
-    const bool named = field->kind == FIELD_BOOL || field->kind == FIELD_ENUM;
-    if (named ? !read_name(field, text, &bits)
-              : !read_number(field->kind, text, &end, &bits) || *end != '\0')
-        return refuse(field, text, error);
-    field_set(field, problem, bits);
-    return true;
 }

@@ -16,6 +16,7 @@ enum field_kind {
     FIELD_BOOL,
     FIELD_ENUM,
     FIELD_SECTIONS,  /* up to three whole numbers, where they live */
+    FIELD_STRIDES,   /* the same, behind how many there are */
     FIELD_POSITIONS, /* a whole number a token */
     FIELD_PAIRS,     /* a number a pair, (dim + 1) / 2 of them */
     FIELD_FACTORS    /* the same where dim is even, dim / 2 */
@@ -26,14 +27,21 @@ struct field {
     enum field_kind kind;
     size_t offset;            /* in struct problem */
     const char *const *names; /* of an enum, NULL at the end */
+    const char *tensor;       /* of a layout: "x", whose field is called x.stride; or NULL */
 };
 
 enum { N_FIELDS = 75, N_SECTIONS = 3, FIELD_TEXT = 64, NOTATION_ERROR = 1024 };
 extern const struct field problem_fields[N_FIELDS];
 
-/* Whether a field belongs to problems of a kernel; NULL where the kernel has none of a name. */
+/* Whether a field of the table belongs to problems of a kernel. */
 bool field_applies(const struct field *field, enum posenc_kernel kernel);
-const struct field *field_find(enum posenc_kernel kernel, const char *name);
+
+/* Field i of the problems of a kernel: those of the table that apply, then pad, offset_bytes and
+ * stride of each of its tensors.  False past the last. */
+bool kernel_field(enum posenc_kernel kernel, int i, struct field *field);
+/* The field of that name, "heads" or "x.stride"; the name of a field. */
+bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field *field);
+void field_name(const struct field *field, char name[FIELD_TEXT]);
 
 /* What a problem is where no field says otherwise; whether this one does. */
 struct problem problem_blank(enum posenc_kernel kernel);

@@ -148,12 +148,16 @@ static bool refuse_kernel(const char *word, char *error)
 
 static bool refuse_field(enum posenc_kernel kernel, const struct setting *s, char *error)
 {
-    const char *names[N_FIELDS];
+    static const char *const of_tensors[] = { "x.pad", "x.offset_bytes", "x.stride" };
+    enum { N_TENSORS = sizeof of_tensors / sizeof *of_tensors };
+    const char *names[N_FIELDS + N_TENSORS];
     char what[96];
     int n = 0;
     for (int i = 0; i < N_FIELDS; i++)
         if (field_applies(&problem_fields[i], kernel))
             names[n++] = problem_fields[i].name;
+    for (int i = 0; i < N_TENSORS; i++)
+        names[n++] = of_tensors[i];
     snprintf(what, sizeof what, "field of %s (value %.30s)", posenc_kernel_name(kernel),
              s->value);
     return refuse_name(error, what, s->field, names, n);
@@ -169,11 +173,11 @@ static bool make_problem(const char *kernel, const struct setting *settings, int
     *problem = problem_blank(k);
     for (int lists = 0; lists < 2; lists++)
         for (int i = 0; i < n; i++) {
-            const struct field *field = field_find(k, settings[i].field);
-            if (!field)
+            struct field field;
+            if (!kernel_field_find(k, settings[i].field, &field))
                 return refuse_field(k, &settings[i], error);
-            if (field_is_list(field) == (lists != 0) &&
-                !field_read(field, problem, settings[i].value, arena, error))
+            if (field_is_list(&field) == (lists != 0) &&
+                !field_read(&field, problem, settings[i].value, arena, error))
                 return false;
         }
     return true;
@@ -425,14 +429,16 @@ size_t notation_print(const struct problem *problem, const char *name, char *tex
     const bool named = name && *name;
     size_t n =
         (size_t)snprintf(text, room, "%s%s%s", kernel, named ? " " : "", named ? name : "");
-    for (int i = 0; i < N_FIELDS; i++) {
-        const struct field *field = &problem_fields[i];
-        if (!field_applies(field, problem->kernel) || field_is_blank(field, problem))
+    struct field field;
+    for (int i = 0; kernel_field(problem->kernel, i, &field); i++) {
+        char called[FIELD_TEXT];
+        if (field_is_blank(&field, problem))
             continue;
         bool fits = n < room;
-        n += (size_t)snprintf(fits ? text + n : NULL, fits ? room - n : 0, " %s=", field->name);
+        field_name(&field, called);
+        n += (size_t)snprintf(fits ? text + n : NULL, fits ? room - n : 0, " %s=", called);
         fits = n < room;
-        n += field_print_all(field, problem, fits ? text + n : NULL, fits ? room - n : 0);
+        n += field_print_all(&field, problem, fits ? text + n : NULL, fits ? room - n : 0);
     }
     return n;
 }

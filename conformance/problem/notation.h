@@ -16,6 +16,9 @@
  * a kernel or a value stands for a problem with a, then one with b: the first such place of a
  * line turns slowest.  Of a `with` the whole of its lines is taken with a, then with b, and
  * lines that name the same field are there for their own values alone.
+ *
+ * Where each tensor lies is a field, too: x.pad, x.offset_bytes and x.stride (in elements, of each
+ * dimension but the last; of positions by batch, token and axis), and so for out, cos, sin, ...
  */
 #ifndef POSENC_NOTATION_H
 #define POSENC_NOTATION_H

@@ -64,6 +64,7 @@ static json_t *value_of(const struct field *field, uint64_t bits)
     case FIELD_I64:
     case FIELD_U64:
     case FIELD_SECTIONS:
+    case FIELD_STRIDES:
     case FIELD_POSITIONS:
         break;
     }
@@ -88,9 +89,12 @@ static void add_sections(json_t *params, const struct field *field,
 static json_t *params_of(const struct problem *problem)
 {
     json_t *params = json_object();
-    for (int i = 0; i < N_FIELDS; i++) {
-        const struct field *field = &problem_fields[i];
-        if (!field_applies(field, problem->kernel) || field_is_blank(field, problem))
+    struct field one;
+    for (int i = 0; kernel_field(problem->kernel, i, &one); i++) {
+        const struct field *field = &one;
+        char name[FIELD_TEXT];
+        field_name(field, name);
+        if (field_is_blank(field, problem))
             continue;
         if (field->kind == FIELD_SECTIONS)
             add_sections(params, field, problem, false);
@@ -98,10 +102,9 @@ static json_t *params_of(const struct problem *problem)
             json_t *list = json_array();
             for (int64_t k = 0; k < field_length(field, problem); k++)
                 json_array_append_new(list, value_of(field, field_element(field, problem, k)));
-            json_object_set_new(params, field->name, list);
+            json_object_set_new(params, name, list);
         } else
-            json_object_set_new(params, field->name,
-                                value_of(field, field_get(field, problem)));
+            json_object_set_new(params, name, value_of(field, field_get(field, problem)));
     }
     return params;
 }

@@ -34,17 +34,15 @@ static void done(const char *what)
 static bool same_problem(const struct problem *a, const struct problem *b)
 {
     bool same = a->kernel == b->kernel;
-    for (int i = 0; i < N_FIELDS && same; i++) {
-        const struct field *field = &problem_fields[i];
-        if (!field_applies(field, a->kernel))
-            continue;
-        const int64_t n = field_is_list(field) ? field_length(field, a) : 0;
-        same = field_is_list(field) ? n == field_length(field, b)
-                                    : field_get(field, a) == field_get(field, b);
+    struct field field;
+    for (int i = 0; same && kernel_field(a->kernel, i, &field); i++) {
+        const int64_t n = field_is_list(&field) ? field_length(&field, a) : 0;
+        same = field_is_list(&field) ? n == field_length(&field, b)
+                                     : field_get(&field, a) == field_get(&field, b);
         for (int64_t k = 0; k < n && same; k++)
-            same = field_element(field, a, k) == field_element(field, b, k);
+            same = field_element(&field, a, k) == field_element(&field, b, k);
     }
-    return same;
+    return same && memcmp(a->layouts, b->layouts, sizeof a->layouts) == 0;
 }
 
 static void require_same(const struct problem *problem, const char *name)
@@ -143,6 +141,9 @@ static void require_lines_refused(void)
     require_refused("rope_table positions=1,2 tokens=3", "has 2 elements", "tokens=3");
     require_refused("rope_table rotary_dim=8 inv_freq=1,2", "has 2 elements", "expected 4");
     require_refused("rope_table mrope_section=1,2,3,4", "mrope_section", "one to three");
+    require_refused("rope_half y.stride=1", "y.stride: no field", "did you mean x.stride?");
+    require_refused("rope_half x.stride=1,2,3,4", "x.stride=1,2,3,4", "one to three");
+    require_refused("alibi slopes.pad=1", "slopes.pad: no field", "x.pad");
     require_refused("alibi | a | b | c | d", "d: expected at most", "flags | note | source");
 }
 
@@ -208,6 +209,11 @@ static void require_files(void)
                                          "alibi a dtype=f16 heads=1 |  |  | ",
                                          "alibi b dtype=f16 heads=1 keys=1 |  |  | ",
                                          "alibi b dtype=f16 heads=1 keys=2 |  |  | ", NULL });
+    require_lines("rope_half a heads=1 x.stride=0,-64,64 out.pad=3 cos.offset_bytes=8 "
+                  "positions.stride=0,2",
+                  (const char *const[]){ "rope_half a heads=1 cos.offset_bytes=8 out.pad=3 "
+                                         "x.stride=0,-64,64 positions.stride=0,2 |  |  | ",
+                                         NULL });
     require_lines("with rope_table tokens=3\na positions=1,2\nwith rope_table positions=5\nb\n"
                   "c tokens=2",
                   (const char *const[]){ "rope_table a tokens=2 positions=1,2 |  |  | ",
@@ -221,6 +227,7 @@ static const char *const seeds[] = {
     "rope_half hd80 head_dim=80 rotary_dim=32 heads=2 tokens=3 position_offset=1 | A B | n | s",
     ("with rope_table/sinusoidal profile=exact/hf_f32 mrope_section=16,24,24\na tokens=3/4\n"
      "  positions=1,2,3\n# c\nb inv_freq=0x1p-3,1e-30,7 rotary_dim=6"),
+    "rope_half y x.stride=0,-9223372036854775808,64 out.pad=-3 cos.offset_bytes=8 heads=1",
     "alibi_add x dtype=bf16 x_scale=0.088388346 causal=true seed=18446744073709551615 | | n",
 };
 
@@ -260,7 +267,7 @@ static void require_harmless(uint64_t rounds)
                 text[n] = (char)mix64(i, n);
             text[n] = '\0';
         } else {
-            n = strlen(strcpy(text, seeds[i % 3]));
+            n = strlen(strcpy(text, seeds[i % 4]));
             mangle(text, &n, i);
         }
         struct problem_list list = { .n = 0 };
