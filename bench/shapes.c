@@ -1,6 +1,6 @@
 /*
  * Shapes by footprint: for each kernel a realistic shape, made longer until it fills half of a
- * cache, or memory well beyond the last one. The shapes are those of the
+ * cache, or memory well beyond the last one.  The shapes themselves stand with the
  * signatures.
  *
  * The bytes are those of the type the activations are stored in; learned tables are f32.

@@ -176,10 +176,7 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
 /* The profile of a bench case: of its frequencies where it has some, else tables are given. */
 static const char *bench_profile(const struct problem *p)
 {
-    enum signature_id s = kernel_signature(p->kernel);
-    if (s != SIGNATURE_sinusoidal && s != SIGNATURE_rope_table)
-        return "given";
-    return profile_names[p->freqs.profile];
+    return kernel_has_plan(p->kernel) ? profile_names[p->freqs.profile] : "given";
 }
 
 static void set_number(json_t *record, const char *name, double value)

@@ -388,8 +388,7 @@ static bool taken(const struct suite_run *run, int profile, int v)
 
 static void variants(struct suite_run *run, enum posenc_kernel kernel)
 {
-    enum signature_id s = kernel_signature(kernel);
-    bool planned = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
+    bool planned = kernel_has_plan(kernel);
     for (int profile = 0; planned ? profile_names[profile] != NULL : profile < 1; profile++) {
         struct problem p;
         const char *name;

@@ -90,8 +90,7 @@ static const struct posenc_backend *relative(const struct posenc_backend *of,
 static bool next_case(enum posenc_kernel kernel, int *profile, int *v, char id[96],
                       struct problem *p)
 {
-    enum signature_id s = kernel_signature(kernel);
-    bool planned = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
+    bool planned = kernel_has_plan(kernel);
     for (const char *name; planned ? profile_names[*profile] != NULL : *profile < 1;
          *v = 0, ++*profile)
         if (variant(kernel, (enum posenc_profile) * profile, *v, p, &name)) {

@@ -22,9 +22,8 @@ static int64_t sampled_row(int64_t rows, int64_t i)
 
 static void shape_id(const struct problem *p, size_t i, char *id, size_t size)
 {
-    enum signature_id s = kernel_signature(p->kernel);
     bool scores = kernel_on_scores(p->kernel);
-    bool planned = s == SIGNATURE_sinusoidal || s == SIGNATURE_rope_table;
+    bool planned = kernel_has_plan(p->kernel);
     snprintf(id, size, "%s/%s/%s/model%zu-%s%" PRId64 "-%s%" PRId64 "-d%" PRId64,
              posenc_kernel_name(p->kernel), dtype_names[p->dtype], profile_name(p), i,
              scores ? "q" : "b", scores ? p->queries : p->batch, scores ? "k" : "t",

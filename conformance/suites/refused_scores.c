@@ -1,6 +1,7 @@
 /*
  * Bad arguments of calls on scores: see refusals.c.
  */
+#include "conformance/problem/signature.h"
 #include "refusals.h"
 
 #include <math.h>
@@ -8,28 +9,30 @@
 /* Distances that no call may have; which of the statuses is the better one nobody says. */
 #define TOO_FAR (STATUS(PARAMETER) | STATUS(POSITION) | STATUS(SHAPE))
 
+/* The integers by query and key, of those that have some. */
+static const struct tensor_row *index_row(const struct call *c)
+{
+    for (EACH_TENSOR(row, signature_of(c->problem.kernel)))
+        if (row->form == FORM_INTEGERS && tensor_dims(row) > 0)
+            return row;
+    return NULL;
+}
+
 static int32_t *index_of(struct call *c)
 {
-    const int32_t *index = kernel_signature(c->problem.kernel) == SIGNATURE_window
-                               ? c->args.window.index
-                           : kernel_signature(c->problem.kernel) == SIGNATURE_relative
-                               ? c->args.relative.index
-                               : c->args.relative_sum.index;
-    return (int32_t *)(uintptr_t)index;
+    return (int32_t *)(uintptr_t)call_data(c, index_row(c));
 }
 
 /* The last of an index: of the last query and key, of the last query and the first key. */
 static int64_t last_of(const struct call *c)
 {
-    const struct problem *p = &c->problem;
-    return kernel_signature(p->kernel) == SIGNATURE_window ? p->queries * p->keys - 1
-                                                           : p->queries + p->keys - 2;
+    return tensor_elements(&c->problem, index_row(c)) - 1;
 }
 
+/* It is of rows of a table, or of columns. */
 static int32_t past_index(const struct call *c)
 {
-    bool window = kernel_signature(c->problem.kernel) == SIGNATURE_window;
-    return (int32_t)(window ? c->args.window.table.shape[0] : c->columns);
+    return (int32_t)(c->columns ? c->columns : problem_extent(&c->problem, DIM_ROW));
 }
 
 static void index_negative(struct call *c) { index_of(c)[0] = -1; }
