@@ -119,9 +119,9 @@ static struct turn turn_from(double a)
     uint64_t integer = (uint64_t)ldexp(m, 53);
     int shift = exponent - 53 + 128;
     struct turn t = { 0, 0 };
-    if (shift <= -64 || shift >= 128) {
+    if (shift <= -64 || shift >= 128)
         return t;
-    } else if (shift < 0) {
+    if (shift < 0) {
         t.lo = (integer >> -shift) + (integer >> (-shift - 1) & 1);
     } else if (shift >= 64) {
         t.hi = integer << (shift - 64);
