@@ -18,10 +18,12 @@ struct law {
 
 extern const struct law laws_call[], laws_cut[], laws_storage[], laws_table[], laws_positions[],
     laws_xpos[], laws_learned[], laws_rope[], laws_partial[], laws_bias[], laws_index[],
-    laws_relative[], laws_attention[], laws_words[], laws_text[], laws_layouts[];
+    laws_relative[], laws_attention[], laws_words[], laws_text[], laws_layouts[],
+    laws_scalings[];
 extern const int n_laws_call, n_laws_cut, n_laws_storage, n_laws_table, n_laws_positions,
     n_laws_xpos, n_laws_learned, n_laws_rope, n_laws_partial, n_laws_bias, n_laws_index,
-    n_laws_relative, n_laws_attention, n_laws_words, n_laws_text, n_laws_layouts;
+    n_laws_relative, n_laws_attention, n_laws_words, n_laws_text, n_laws_layouts,
+    n_laws_scalings;
 
 /* The last members of a law: which kernels, whether in full runs only, of which type. */
 #define KERNELS_OF(dtype, full, ...)                                                           \

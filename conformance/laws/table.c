@@ -7,87 +7,19 @@
  * errors of E in each factor give at most E (|s| + |c| + |s'| + |c'|) <= 2 sqrt(2) E, which we
  * call 3 E to cover E^2.
  *
- * The f32 profiles turn by some frequency w' of their own, to which the laws of a turn apply, and
- * round the angle; with u = 2^-24 an entry is off by what the angle is, so E grows by
- *
- *     hf_f32, torch_exp_f32   p u             the product p w' is rounded once, and w' <= 1
- *     ggml_f32                p u (1 + d/50)  w' = s^i of the f32 scale s, and the product is rounded
- *                                             i times: off by i p s^i u, where i theta^(-2i/d) is at
- *                                             most d/(2 e ln theta), d/50 for theta = 10000; the 1
- *                                             covers (1 + u)^i - 1 - i u
- *
- * How far w' is from w: turns_by_omega.
+ * Settings, and what E is of an f32 profile: pairs.h.  How far w' is from w: turns_by_omega.
  *
  * Vaswani et al. 1706.03762 section 3.5: PE(p+k) is a linear function of PE(p) for any fixed k.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "laws.h"
+#include "pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const int64_t dims[] = { 2, 6, 64, 130 };
-enum { DIMS = sizeof dims / sizeof dims[0], SETTINGS = 8 };
-
-/* One of SETTINGS settings of profile, convention and layout. */
-static struct problem table_problem(enum posenc_kernel kernel, int64_t dim, int setting,
-                                    int64_t first, int64_t tokens)
-{
-    struct problem p = problem_default(kernel);
-    p.freqs.dim = dim;
-    p.first = first;
-    p.tokens = tokens;
-    p.freqs.profile = setting == 6   ? POSENC_GGML_F32
-                      : setting == 7 ? POSENC_TORCH_EXP_F32
-                      : setting & 1  ? POSENC_HF_F32
-                                     : POSENC_EXACT;
-    if (kernel == POSENC_KERNEL_sinusoidal) {
-        p.layout = (enum posenc_layout)(setting % 3);
-        p.freqs.convention = setting < 3 || setting == 6 ? POSENC_EXPONENT : POSENC_ENDPOINT;
-    } else if (setting >= 4 && setting != 6) {
-        p.freqs.rope_theta = 500000.0;
-    }
-    return p;
-}
-
-static double table_error(const struct problem *p)
-{
-    double last = (double)(llabs(p->first) + p->tokens);
-    if (p->freqs.profile == POSENC_EXACT)
-        return TABLE_ERROR;
-    double iterated = p->freqs.profile == POSENC_GGML_F32 ? (double)p->freqs.dim / 50.0 : 0.0;
-    return TABLE_ERROR + last * (1.0 + iterated) * 0x1p-24;
-}
-
-/* Where sine and cosine of pair i stand in a row. */
-static int64_t sine_at(const struct problem *p, int64_t i)
-{
-    int64_t half = p->freqs.dim / 2;
-    return p->layout == POSENC_INTERLEAVED ? 2 * i : p->layout == POSENC_SIN_COS ? i : half + i;
-}
-
-static int64_t cosine_at(const struct problem *p, int64_t i)
-{
-    int64_t half = p->freqs.dim / 2;
-    return p->layout == POSENC_INTERLEAVED ? 2 * i + 1
-           : p->layout == POSENC_SIN_COS   ? half + i
-                                           : i;
-}
-
-struct pair {
-    double s, c;
-};
-
-static struct pair pair_at(const struct problem *p, const struct copy *table, int64_t r,
-                           int64_t i)
-{
-    if (table->n == 2) /* rope_table: cos, sin */
-        return (struct pair){ (double)copy_row(table, 1, r)[i],
-                              (double)copy_row(table, 0, r)[i] };
-    const float *row = copy_row(table, 0, r);
-    return (struct pair){ (double)row[sine_at(p, i)], (double)row[cosine_at(p, i)] };
-}
+enum { DIMS = sizeof dims / sizeof dims[0] };
 
 typedef void table_law(struct tally *t, const struct problem *p, const struct copy *table);
 
@@ -386,128 +318,6 @@ static void law_scale(struct tally *t, enum posenc_kernel kernel)
     }
 }
 
-/* The attention factor m of YaRN and of LongRoPE multiplies both: c^2 + s^2 = m^2 within 3 m E,
- * and c = m at position 0. */
-static void law_attention_factor(struct tally *t, enum posenc_kernel kernel)
-{
-    static const double factors[] = { 0.0, 1.5, 0.25 };
-    for (int k = 0; k < 6; k++)
-        for (int profile = POSENC_EXACT; profile <= POSENC_GGML_F32; profile++) {
-            struct problem p = table_problem(kernel, 64, 0, 0, 20);
-            struct copy table;
-            bool yarn = k < 3;
-            p.freqs.profile = (enum posenc_profile)profile;
-            p.freqs.scaling = yarn ? POSENC_SCALING_YARN : POSENC_SCALING_LONGROPE;
-            p.freqs.factor = 4.0;
-            p.freqs.original_max_position_embeddings = 4096.0;
-            p.freqs.attention_factor = factors[k % 3];
-            p.short_factor_last = 1.5;
-            p.long_factor_last = 4.0;
-            double derived = yarn ? 0.1 * log(4.0) + 1.0 : sqrt(1.0 + log(4.0) / log(4096.0));
-            double m = factors[k % 3] > 0.0 ? factors[k % 3] : derived;
-            if (run_problem(t, &p, NULL, NULL, &table))
-                for (int64_t r = 0; r < p.tokens; r++)
-                    for (int64_t i = 0; i < 32; i++) {
-                        struct pair at = pair_at(&p, &table, r, i);
-                        double bound = 4 * m * (m > 1 ? m : 1) * table_error(&p);
-                        require_within(t, at.s * at.s + at.c * at.c, m * m, bound,
-                                       "cos^2 + sin^2, the factor squared");
-                    }
-            copy_free(&table);
-            t->problem = NULL;
-        }
-}
-
-/* Scaling with nothing to scale: factor 1, a sequence within the model's own length, divisors of
- * 1, all pairs. */
-static struct problem neutral(enum posenc_kernel kernel, int setting, int way)
-{
-    static const enum posenc_scaling scaling[] = {
-        POSENC_SCALING_LINEAR,  POSENC_SCALING_NTK,      POSENC_SCALING_DYNAMIC,
-        POSENC_SCALING_DYNAMIC, POSENC_SCALING_LONGROPE, POSENC_SCALING_PROPORTIONAL
-    };
-    struct problem p = table_problem(kernel, 64, setting, -3, 70);
-    p.freqs.scaling = scaling[way];
-    p.freqs.factor = scaling[way] == POSENC_SCALING_DYNAMIC ? 4.0 : 1.0;
-    p.freqs.max_position_embeddings = 4096.0;
-    p.freqs.original_max_position_embeddings = 4096.0;
-    p.freqs.seq_len = way == 2 ? 100 : way == 3 ? 4096 : 5000;
-    p.short_factor_last = p.long_factor_last = 1.0;
-    return p;
-}
-
-static void law_neutral(struct tally *t, enum posenc_kernel kernel)
-{
-    for (int setting = 0; setting < 4; setting++) {
-        struct problem p = table_problem(kernel, 64, setting, -3, 70);
-        struct copy plain, scaled;
-        bool ok = run_problem(t, &p, NULL, NULL, &plain);
-        for (int way = 0; way < 6 && ok; way++) {
-            struct problem q = neutral(kernel, setting, way);
-            if (run_problem(t, &q, NULL, NULL, &scaled))
-                require_same_copy(t, &scaled, &plain, "scaling with nothing to scale");
-            copy_free(&scaled);
-        }
-        copy_free(&plain);
-        t->problem = NULL;
-    }
-}
-
-/* A quarter of 48 pairs turns as it does without scaling; the others rest, at (0, 1) with the
- * position's sign. */
-static void law_share(struct tally *t, enum posenc_kernel kernel)
-{
-    for (int setting = 0; setting < 2; setting++) {
-        struct problem p = table_problem(kernel, 96, setting, -20, 41), q = p;
-        struct copy plain = { .n = 0 }, share = { .n = 0 };
-        q.freqs.scaling = POSENC_SCALING_PROPORTIONAL;
-        q.freqs.partial_rotary_factor = 0.25;
-        bool ok =
-            run_problem(t, &p, NULL, NULL, &plain) && run_problem(t, &q, NULL, NULL, &share);
-        for (int64_t r = 0; ok && r < p.tokens; r++)
-            for (int64_t i = 0; i < 48; i++) {
-                struct pair at = pair_at(&q, &share, r, i),
-                            as = i < 12 ? pair_at(&p, &plain, r, i) : (struct pair){ 0.0, 1.0 };
-                bool sign = i < 12 || (signbit(at.s) != 0) == (p.first + r < 0);
-                require(t, at.s == as.s && at.c == as.c && sign,
-                        "position %lld pair %lld is (%.9g, %.9g), not (%.9g, %.9g)",
-                        (long long)(p.first + r), (long long)i, at.s, at.c, as.s, as.c);
-            }
-        copy_free(&plain);
-        copy_free(&share);
-        t->problem = NULL;
-    }
-}
-
-/* Resonance: pair i is at p + lambda where it was at p, lambda = round(2 pi theta^(2i/d)), and its sine is
- * 0, nothing less, at whole multiples of lambda / 2. */
-static void law_period(struct tally *t, enum posenc_kernel kernel)
-{
-    enum { PAIRS = 8 };
-    struct problem p = table_problem(kernel, 2 * PAIRS, 0, -20, 41), q = p;
-    struct copy here, there;
-    p.freqs.scaling = q.freqs.scaling = POSENC_SCALING_RESONANCE;
-    if (run_problem(t, &p, NULL, NULL, &here))
-        for (int64_t i = 0; i < PAIRS; i++) {
-            const double turn = 6.283185307179586;
-            const int64_t lambda = llround(turn * pow(p.freqs.rope_theta, (double)i / PAIRS));
-            q.first = p.first + lambda;
-            if (run_problem(t, &q, NULL, NULL, &there))
-                for (int64_t r = 0; r < p.tokens; r++) {
-                    struct pair at = pair_at(&p, &here, r, i),
-                                later = pair_at(&q, &there, r, i);
-                    require_within(t, later.s, at.s, 2 * TABLE_ERROR, "sin a period later");
-                    require_within(t, later.c, at.c, 2 * TABLE_ERROR, "cos a period later");
-                    require(t, 2 * (q.first + r) % lambda != 0 || later.s == 0.0,
-                            "position %lld pair %lld: sin is %.9g, not 0",
-                            (long long)(q.first + r), (long long)i, later.s);
-                }
-            copy_free(&there);
-        }
-    copy_free(&here);
-    t->problem = NULL;
-}
-
 #define K(name) POSENC_KERNEL_##name
 const struct law laws_table[] = {
     { "linear-map", law_linear_map, KERNELS(K(sinusoidal), K(rope_table)) },
@@ -522,9 +332,5 @@ const struct law laws_table[] = {
     { "layouts-are-permutations", law_layouts, KERNELS(K(sinusoidal)) },
     { "odd-dim", law_odd, KERNELS(K(sinusoidal)) },
     { "scale", law_scale, KERNELS(K(sinusoidal)) },
-    { "attention-factor", law_attention_factor, KERNELS(K(rope_table)) },
-    { "neutral-scaling", law_neutral, KERNELS(K(sinusoidal), K(rope_table)) },
-    { "proportional-share", law_share, KERNELS(K(sinusoidal), K(rope_table)) },
-    { "resonance-period", law_period, KERNELS(K(sinusoidal), K(rope_table)) },
 };
 const int n_laws_table = sizeof laws_table / sizeof laws_table[0];

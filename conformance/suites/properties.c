@@ -42,6 +42,7 @@ void suite_properties(struct suite_run *run)
         check_laws(run, kernel, laws_layouts, n_laws_layouts);
         check_laws(run, kernel, laws_storage, n_laws_storage);
         check_laws(run, kernel, laws_table, n_laws_table);
+        check_laws(run, kernel, laws_scalings, n_laws_scalings);
         check_laws(run, kernel, laws_positions, n_laws_positions);
         check_laws(run, kernel, laws_xpos, n_laws_xpos);
         check_laws(run, kernel, laws_learned, n_laws_learned);
