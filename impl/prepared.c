@@ -214,7 +214,7 @@ void posenc_prepared_destroy(struct posenc_prepared *prepared) { free(prepared);
 
 static inline bool meet(struct span a, struct span b)
 {
-    return (a.first < b.end) & (b.first < a.end);
+    return a.first < b.end && b.first < a.end;
 }
 
 /* Whether x and out are fine at a glance. */
@@ -223,12 +223,13 @@ static inline bool is_fine(const struct posenc_prepared *p, const void *x, const
     uintptr_t to = (uintptr_t)out, from = (uintptr_t)x;
     struct span written = { to - p->out.before, to + p->out.after };
     struct span taken = { from - p->x.before, from + p->x.after };
-    bool fine = (to > p->out.before) & (written.end > to) & !meet(written, p->read[0]) &
-                !meet(written, p->read[1]) & (((to | from) & p->misaligned) == 0);
+    if (to <= p->out.before || written.end <= to || meet(written, p->read[0]) ||
+        meet(written, p->read[1]) || ((to | from) & p->misaligned) != 0)
+        return false;
     if (!p->takes_x)
-        return fine & (from == 0);
-    return fine & (from > p->x.before) & (taken.end > from) &
-           (((from == to) & p->may_be_same) | !meet(written, taken));
+        return from == 0;
+    return from > p->x.before && taken.end > from &&
+           ((from == to && p->may_be_same) || !meet(written, taken));
 }
 
 static enum posenc_status run_front(struct posenc_prepared *p, const void *x, void *out)

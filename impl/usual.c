@@ -25,6 +25,7 @@ lie_of(const int64_t *shape, const int64_t *stride, int rank, struct lie *lie)
     int front = rank == 2 ? 0 : DIMS - rank;
     int64_t last = shape[rank - 1];
     uint64_t extent = (uint64_t)last, large = extent - 1;
+    lie->extent = 0; /* for gcc, which does not see that nobody reads it where we say no */
     if (last != 1 && stride[rank - 1] != 1)
         return false;
     for (int i = rank; i < DIMS; i++)
@@ -91,8 +92,8 @@ static inline bool take_x(const struct posenc_rope_args *args, const struct lie 
                           struct span out_span, struct posenc_const_tensor *x)
 {
     const struct posenc_const_tensor *given = &args->x;
-    if ((given->rank != args->out.rank) ||
-        (given->dtype != args->out.dtype) | !same_four(given->shape, args->out.shape))
+    if ((given->rank != args->out.rank) || (given->dtype != args->out.dtype) ||
+        !same_four(given->shape, args->out.shape))
         return false;
     put_four(x->shape, out->shape);
     put_four(x->stride, out->stride);
@@ -167,7 +168,6 @@ bool posenc_usual_rope(const void *given, void *to)
     call->out.rank = call->x.rank = DIMS;
     put_four(call->out.shape, lie.shape);
     put_four(call->out.stride, lie.stride);
-    return (args->rotary_offset >= 0) &&
-           (args->rotary_offset <= lie.shape[3] - rotary_dim) & (offset >= 0) &&
-           (offset <= call->cos.shape[0] - tokens);
+    return (args->rotary_offset >= 0) && (args->rotary_offset <= lie.shape[3] - rotary_dim) &&
+           (offset >= 0) && (offset <= call->cos.shape[0] - tokens);
 }
