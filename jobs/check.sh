@@ -103,7 +103,7 @@ check_shell() {
 strict() {
     CC=$1 CXX=$2 configure "build-check/$1" --werror -Doptimization=1 -Ddebug=false || return
     "$meson" compile -C "build-check/$1" --ninja-args=-k0 >"build-check/$1.build" 2>&1 || {
-        grep -A 3 -E '(error|warning): |FAILED' "build-check/$1.build" | sed 's/^FAILED: /failed: /'
+        grep -a -A 3 -E '(error|warning): |FAILED' "build-check/$1.build" | sed 's/^FAILED: /failed: /'
         return 1
     }
     echo "$("$1" --version | head -n 1), warnings are errors"
