@@ -34,7 +34,7 @@ struct node {
 #define FORMATTED(form, first) __attribute__((format(printf, form, first)))
 
 struct node *document_make(const char *title);
-void document_free(struct node *root);
+void document_free(struct node *node);
 /* Whether memory ran out for some of it. */
 bool document_failed(const struct node *root);
 

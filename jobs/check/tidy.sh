@@ -6,7 +6,8 @@
 # The backends are left out: they are the templates again and again, and take longer than all the rest.
 set -u
 list=$1/tidy.list
-sed -n 's,^ *"file": "\([./]*/\)*\(.*[.]c\)".*,\2,p' "$1/compile_commands.json" | grep -v '^impl/backends/' | sort -u >"$list"
+# Files of the repository are named from the build upwards; what the build made is not looked at.
+sed -n 's,^ *"file": "\([.][.]/\)\{1\,\}\(.*[.]c\)".*,\2,p' "$1/compile_commands.json" | grep -v '^impl/backends/' | sort -u >"$list"
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 xargs -P "$cores" -n 6 clang-tidy --quiet -p "$1" <"$list" >"$1/tidy.out" 2>"$1/tidy.err"
 status=$?

@@ -21,18 +21,17 @@ struct grid {
 };
 
 /* Columns "name" or ">name" (flushed right), separated by '|'. */
-void grid_begin(struct grid *grid, const char *columns);
+void grid_begin(struct grid *t, const char *columns);
 /* Appends to the last row; a new row begins when it is full. */
-__attribute__((format(printf, 2, 3))) void grid_cell(struct grid *grid, const char *format,
-                                                     ...);
+__attribute__((format(printf, 2, 3))) void grid_cell(struct grid *t, const char *format, ...);
 /* A line of its own between rows. */
-void grid_line(struct grid *grid, const char *text);
-void grid_console(const struct grid *grid, const char *indent, FILE *out);
+void grid_line(struct grid *t, const char *text);
+void grid_console(const struct grid *t, const char *indent, FILE *out);
 /* For a narrow window: each row as "head value" items, broken at the width. */
-void grid_blocks(const struct grid *grid, const char *indent, int width, FILE *out);
-void grid_end(struct grid *grid);
+void grid_blocks(const struct grid *t, const char *indent, int width, FILE *out);
+void grid_end(struct grid *t);
 /* Columns of the terminal it takes, indent not counted. */
-int grid_width(const struct grid *grid);
+int grid_width(const struct grid *t);
 
 /* Columns of a terminal a UTF-8 text takes (no wide characters are used here). */
 int text_width(const char *text);
