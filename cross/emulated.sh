@@ -45,9 +45,9 @@ emulated_runner() {
 # Waits for the runners and counts, in the order of their start.
 emulated_count() {
     wait
-    for name in $runners; do
-        tally_runner "$job: $name, primitives" "$cross/primitives-$name.log"
-        tally_runner "$job: $name" "$cross/runner-$name.log"
+    for runner in $runners; do
+        tally_runner "$job: $runner, primitives" "$cross/primitives-$runner.log"
+        tally_runner "$job: $runner" "$cross/runner-$runner.log"
     done
     runners=
 }
