@@ -89,15 +89,15 @@ bochs_ready() {
 # A fault of the emulator: Bochs 2.7 rounds ties of vcvtps2ph away from zero, so what stores f16 is for real CPUs.
 bochs_except='*/f16/*'
 
-# A quiet machine takes three minutes; one that takes ten hangs.
+# A quiet machine takes three to six minutes; one that takes twenty hangs.
 bochs_runner() {
-    sh cross/bochs/guest.sh "$bochs/$1" "$bochs/vmlinuz" 600 "$static" "$pack" --no-accuracy --backend "$1" \
+    sh cross/bochs/guest.sh "$bochs/$1" "$bochs/vmlinuz" 1200 "$static" "$pack" --no-accuracy --backend "$1" \
         --except "$bochs_except" /data \
         >"$bochs/$1.log" 2>"$bochs/$1.err"
 }
 
 bochs_primitives() {
-    sh cross/bochs/guest.sh "$bochs/primitives" "$bochs/vmlinuz" 600 "$primitives" "$pack" --except vf_store_f16 avx512 \
+    sh cross/bochs/guest.sh "$bochs/primitives" "$bochs/vmlinuz" 1200 "$primitives" "$pack" --except vf_store_f16 avx512 \
         >"$bochs/primitives.log" 2>"$bochs/primitives.err"
 }
 
