@@ -11,7 +11,7 @@
 #define POSENC_SIGNATURE(signature)                                                            \
     enum posenc_status posenc_check_##signature(struct posenc_##signature##_args *call,        \
                                                 bool takes_x, bool *empty);
-#include "signatures.def"
+#include <posenc_signatures.def>
 
 /* usual.c: whether the call is accepted at a glance, and what the kernel is to be handed. */
 bool posenc_usual_rope(const void *args, void *call);
@@ -22,7 +22,7 @@ bool posenc_usual_rope(const void *args, void *call);
         const struct posenc_backend **backend, enum posenc_kernel kernel, bool takes_x,        \
         const struct posenc_##signature##_args *args, struct posenc_##signature##_args *call,  \
         bool *empty);
-#include "signatures.def"
+#include <posenc_signatures.def>
 
 /* ---- What they share ---- */
 

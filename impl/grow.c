@@ -17,7 +17,7 @@
         sizeof(struct posenc_##name##_args), THROUGH(struct posenc_##name##_args, error),      \
         alignof(struct posenc_##name##_args), init_##name                                      \
     };
-#include "signatures.def"
+#include <posenc_signatures.def>
 
 static void init_freqs_spec(void *to)
 {

@@ -19,7 +19,7 @@ struct grown {
 
 /* One for each struct of arguments, and the spec of a plan. */
 #define POSENC_SIGNATURE(name) extern const struct grown posenc_grown_##name##_args;
-#include "signatures.def"
+#include <posenc_signatures.def>
 extern const struct grown posenc_grown_freqs_spec;
 
 /* How much of a backend there is: its kernels up to `size`. */

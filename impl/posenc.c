@@ -182,7 +182,7 @@ static inline bool never(const void *args, void *call)
             status = check_dtypes(*backend, (unsigned)DTYPES_##signature(call), call->error);  \
         return status;                                                                         \
     }
-#include "signatures.def"
+#include <posenc_signatures.def>
 
 /* Whether a kernel takes x, where its signature leaves it open. */
 enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };

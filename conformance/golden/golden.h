@@ -70,7 +70,7 @@ struct reference {
 };
 typedef void reference_row(const struct reference *of, int o, int64_t r, double *want);
 #define POSENC_SIGNATURE(name) reference_row output_##name;
-#include "conformance/problem/signatures.def"
+#include <posenc_signatures.def>
 
 void reference_slopes(int64_t heads, double bias_max, float *slopes);
 int64_t reference_bucket(int64_t distance, int64_t num_buckets, int64_t max_distance,

@@ -274,7 +274,7 @@ void reference_output(const struct call *call, int o, double *want)
 {
     static reference_row *const rows[] = {
 #define POSENC_SIGNATURE(name) [SIGNATURE_##name] = output_##name,
-#include "conformance/problem/signatures.def"
+#include <posenc_signatures.def>
     };
     const enum posenc_kernel kernel = call->problem.kernel;
     const int64_t width = call->outputs[o].width;

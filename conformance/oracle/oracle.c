@@ -127,7 +127,7 @@ const struct oracle_rows oracle_rope = { row_rope, NULL };
 
 static const struct oracle_rows *const of_signature[] = {
 #define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &oracle_##name,
-#include "conformance/problem/signatures.def"
+#include <posenc_signatures.def>
 };
 
 void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass)

@@ -39,7 +39,7 @@ struct oracle_rows {
     bool (*create)(struct oracle *oracle);
 };
 #define POSENC_SIGNATURE(name) extern const struct oracle_rows oracle_##name;
-#include "conformance/problem/signatures.def"
+#include <posenc_signatures.def>
 
 /* tables.c */
 void destroy_plan(struct oracle *oracle);

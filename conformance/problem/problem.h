@@ -12,10 +12,10 @@
 #include "storage.h"
 #include "subject.h"
 
-/* The place of a signature in signatures.def: an index, where others have tables by it. */
+/* The place of a signature in posenc_signatures.def: an index, where others have tables by it. */
 enum signature_id {
 #define POSENC_SIGNATURE(name) SIGNATURE_##name,
-#include "signatures.def"
+#include <posenc_signatures.def>
 };
 enum signature_id kernel_signature(enum posenc_kernel kernel); /* from kernels.def */
 const char *kernel_stage(enum posenc_kernel kernel);           /* "table" or "apply" */
@@ -158,7 +158,7 @@ struct output {
 /* The arguments of any kernel. */
 union arguments {
 #define POSENC_SIGNATURE(name) struct posenc_##name##_args name;
-#include "signatures.def"
+#include <posenc_signatures.def>
 };
 
 struct call {

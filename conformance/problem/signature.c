@@ -11,7 +11,7 @@ const struct signature *signature_of(enum posenc_kernel kernel)
 {
     static const struct signature *const all[] = {
 #define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &signature_##name,
-#include "signatures.def"
+#include <posenc_signatures.def>
     };
     return all[kernel_signature(kernel)];
 }

@@ -110,7 +110,7 @@ struct signature {
 };
 
 #define POSENC_SIGNATURE(name) extern const struct signature signature_##name;
-#include "signatures.def"
+#include <posenc_signatures.def>
 
 const struct signature *signature_of(enum posenc_kernel kernel);
 
@@ -171,7 +171,7 @@ int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim
     {                                                                                          \
         *(struct posenc_##name##_args *)to = posenc_##name##_args_init();                      \
     }
-#include "signatures.def"
+#include <posenc_signatures.def>
 #define TENSOR(signature, member)   .name = #member, .offset = ARGUMENT(signature, member)
 #define INTEGERS(signature, member) TENSOR(signature, member), .form = FORM_INTEGERS
 #define X(signature)                                                                           \

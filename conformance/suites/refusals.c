@@ -359,7 +359,7 @@ static void check_arguments(struct tally *t, const struct problem *p)
 {
     static const struct bad_arguments_of *const of_signature[] = {
 #define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &bad_arguments_of_##name,
-#include "conformance/problem/signatures.def"
+#include <posenc_signatures.def>
     };
     const struct bad_arguments_of *own = of_signature[kernel_signature(p->kernel)];
     const struct signature *s = signature_of(p->kernel);

@@ -32,6 +32,6 @@ struct bad_arguments_of {
     struct bad_arguments all, with_x;
 };
 #define POSENC_SIGNATURE(name) extern const struct bad_arguments_of bad_arguments_of_##name;
-#include "conformance/problem/signatures.def"
+#include <posenc_signatures.def>
 
 #endif
