@@ -1,20 +1,27 @@
 /*
  * The checks of each signature: check_<signature>() refuses a call, or brings its arguments to
  * the one form that kernels take (struct posenc_backend in posenc.h).  `takes_x`: of a kernel
- * that adds onto x where its signature leaves it open; `empty`: there is nothing to do.
+ * that adds onto x where its signature leaves it open.
  */
 #ifndef POSENC_CHECKS_H
 #define POSENC_CHECKS_H
 
 #include "validate.h"
 
+/* What is known of a call that is accepted. */
+struct accepted {
+    bool empty; /* there is nothing to do */
+    unsigned
+        dtypes; /* of all its tensors: POSENC_F32, or bits that say that one is of 16 bits */
+};
+
 #define POSENC_SIGNATURE(signature)                                                            \
     enum posenc_status posenc_check_##signature(struct posenc_##signature##_args *call,        \
-                                                bool takes_x, bool *empty);
+                                                bool takes_x, struct accepted *accepted);
 #include <posenc_signatures.def>
 
 /* usual.c: whether the call is accepted at a glance, and what the kernel is to be handed. */
-bool posenc_usual_rope(const void *args, void *call);
+bool posenc_usual_rope(const void *args, void *call, struct accepted *accepted);
 
 /* Checks and the backend that runs it: `call` is then what the kernel is to be handed. */
 #define POSENC_SIGNATURE(signature)                                                            \

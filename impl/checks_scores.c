@@ -59,14 +59,15 @@ static enum posenc_status check_heads(struct posenc_const_tensor *table,
                                         error);
 }
 
-enum posenc_status posenc_check_alibi(struct posenc_alibi_args *call, bool takes_x, bool *empty)
+enum posenc_status posenc_check_alibi(struct posenc_alibi_args *call, bool takes_x,
+                                      struct accepted *accepted)
 {
     struct posenc_error *error = call->error;
     struct checked out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 4, call->x_scale, &out, error);
-    *empty = out.empty;
-    if (status || *empty)
+    *accepted = (struct accepted){ out.empty, call->out.dtype };
+    if (status || accepted->empty)
         return status;
     status = check_distances(call->out.shape[2], call->out.shape[3], call->query_offset, error);
     if (status)
@@ -112,7 +113,8 @@ static enum posenc_status check_thresholds(const struct posenc_t5_args *call,
     return POSENC_OK;
 }
 
-enum posenc_status posenc_check_t5(struct posenc_t5_args *call, bool takes_x, bool *empty)
+enum posenc_status posenc_check_t5(struct posenc_t5_args *call, bool takes_x,
+                                   struct accepted *accepted)
 {
     enum { MOST_BUCKETS = 4096 };
     struct posenc_error *error = call->error;
@@ -126,8 +128,8 @@ enum posenc_status posenc_check_t5(struct posenc_t5_args *call, bool takes_x, bo
     struct checked out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
-    *empty = out.empty;
-    if (status || *empty)
+    *accepted = (struct accepted){ out.empty, call->out.dtype };
+    if (status || accepted->empty)
         return status;
     status = check_distances(call->out.shape[2], call->out.shape[3], call->query_offset, error);
     if (!status)
@@ -157,14 +159,14 @@ static enum posenc_status check_values(const struct posenc_distance_args *call)
 }
 
 enum posenc_status posenc_check_distance(struct posenc_distance_args *call, bool takes_x,
-                                         bool *empty)
+                                         struct accepted *accepted)
 {
     struct posenc_error *error = call->error;
     struct checked out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
-    *empty = out.empty;
-    if (status || *empty)
+    *accepted = (struct accepted){ out.empty, call->out.dtype };
+    if (status || accepted->empty)
         return status;
     status = check_distances(call->out.shape[2], call->out.shape[3], call->query_offset, error);
     if (!status)
@@ -173,14 +175,14 @@ enum posenc_status posenc_check_distance(struct posenc_distance_args *call, bool
 }
 
 enum posenc_status posenc_check_window(struct posenc_window_args *call, bool takes_x,
-                                       bool *empty)
+                                       struct accepted *accepted)
 {
     struct posenc_error *error = call->error;
     struct checked out;
     enum posenc_status status =
         check_scores(&call->x, &call->out, takes_x, 3, call->x_scale, &out, error);
-    *empty = out.empty;
-    if (status || *empty)
+    *accepted = (struct accepted){ out.empty, call->out.dtype };
+    if (status || accepted->empty)
         return status;
     status = check_heads(&call->table, &posenc_names_table, 1, &call->out, out.span, error);
     if (status)
@@ -216,7 +218,7 @@ static enum posenc_status check_term(struct posenc_const_tensor *term,
 }
 
 enum posenc_status posenc_check_relative(struct posenc_relative_args *call, bool takes_x,
-                                         bool *empty)
+                                         struct accepted *accepted)
 {
     struct posenc_error *error = call->error;
     struct checked out;
@@ -226,9 +228,9 @@ enum posenc_status posenc_check_relative(struct posenc_relative_args *call, bool
         status = check_scores(&call->x, &call->out, takes_x, 4, call->x_scale, &out, error);
     if (status)
         return status;
-    *empty = out.empty;
+    *accepted = (struct accepted){ out.empty, call->out.dtype };
     bool has_c2p = call->c2p.data, has_p2c = call->p2c.data;
-    if (*empty)
+    if (accepted->empty)
         return POSENC_OK;
     if (!has_c2p && !has_p2c)
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, "c2p and p2c (both NULL)", 0.0, 1.0,
@@ -256,7 +258,7 @@ enum posenc_status posenc_check_relative(struct posenc_relative_args *call, bool
 
 /* Without keys there are still sums: zeros. */
 enum posenc_status posenc_check_relative_sum(struct posenc_relative_sum_args *call,
-                                             bool takes_x, bool *empty)
+                                             bool takes_x, struct accepted *accepted)
 {
     (void)takes_x; /* always */
     struct posenc_error *error = call->error;
@@ -285,7 +287,7 @@ enum posenc_status posenc_check_relative_sum(struct posenc_relative_sum_args *ca
         status = posenc_check_apart(x.span, out.span, "x (overlaps out)", error);
     if (status)
         return status;
-    *empty = out.empty;
+    *accepted = (struct accepted){ out.empty, call->out.dtype };
     posenc_raise_input(&call->x, true);
     posenc_raise_output(&call->out, true);
     if (out.empty || x.empty)

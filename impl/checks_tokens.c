@@ -65,7 +65,7 @@ static enum posenc_status check_sinusoidal_plan(const struct posenc_freqs *freqs
 }
 
 enum posenc_status posenc_check_sinusoidal(struct posenc_sinusoidal_args *call, bool takes_x,
-                                           bool *empty)
+                                           struct accepted *accepted)
 {
     struct posenc_error *error = call->error;
     enum posenc_status status = check_sinusoidal_plan(call->freqs, error);
@@ -87,10 +87,10 @@ enum posenc_status posenc_check_sinusoidal(struct posenc_sinusoidal_args *call, 
     status = posenc_check_activations(&call->x, &call->out, &rule, &out, error);
     if (status)
         return status;
-    *empty = out.empty;
+    *accepted = (struct accepted){ out.empty, call->out.dtype };
     status = posenc_require_size(call->out.shape[call->out.rank - 1], call->freqs->view.dim,
                                  "last dimension of out (dim of the plan)", error);
-    if (status || *empty)
+    if (status || accepted->empty)
         return status;
     posenc_raise_input(&call->x, false);
     posenc_raise_output(&call->out, false);
@@ -99,7 +99,7 @@ enum posenc_status posenc_check_sinusoidal(struct posenc_sinusoidal_args *call, 
 }
 
 enum posenc_status posenc_check_learned(struct posenc_learned_args *call, bool takes_x,
-                                        bool *empty)
+                                        struct accepted *accepted)
 {
     (void)takes_x; /* always */
     struct posenc_error *error = call->error;
@@ -115,8 +115,8 @@ enum posenc_status posenc_check_learned(struct posenc_learned_args *call, bool t
     if (!status)
         status = posenc_require_size(call->table.shape[1], call->out.shape[call->out.rank - 1],
                                      "last dimension of table (that of out)", error);
-    *empty = out.empty;
-    if (status || *empty)
+    *accepted = (struct accepted){ out.empty, call->out.dtype };
+    if (status || accepted->empty)
         return status;
     posenc_raise_input(&call->x, false);
     posenc_raise_output(&call->out, false);
@@ -126,7 +126,7 @@ enum posenc_status posenc_check_learned(struct posenc_learned_args *call, bool t
 
 /* Without tokens there is still a gradient: zeros. */
 enum posenc_status posenc_check_learned_grad(struct posenc_learned_grad_args *call,
-                                             bool takes_x, bool *empty)
+                                             bool takes_x, struct accepted *accepted)
 {
     (void)takes_x; /* always */
     struct posenc_error *error = call->error;
@@ -153,7 +153,7 @@ enum posenc_status posenc_check_learned_grad(struct posenc_learned_grad_args *ca
     if (!x.empty)
         status = check_tokens(&call->positions, call->x.shape, out.span, 0,
                               call->out.shape[0] - 1, row_what, error);
-    *empty = out.empty;
+    *accepted = (struct accepted){ out.empty, call->x.dtype };
     return status;
 }
 
@@ -172,7 +172,7 @@ static void limit_positions(const struct posenc_freqs *freqs, int64_t *least, in
 }
 
 enum posenc_status posenc_check_rope_table(struct posenc_rope_table_args *call, bool takes_x,
-                                           bool *empty)
+                                           struct accepted *accepted)
 {
     (void)takes_x; /* never */
     struct posenc_error *error = call->error;
@@ -202,8 +202,8 @@ enum posenc_status posenc_check_rope_table(struct posenc_rope_table_args *call, 
         memcmp(call->sin.shape, call->cos.shape, (size_t)call->cos.rank * sizeof(int64_t)) != 0)
         return posenc_refuse(error, POSENC_ERR_SHAPE, "shape of sin (that of cos)", 0.0, 1.0,
                              0.0);
-    *empty = cosine.empty;
-    if (*empty)
+    *accepted = (struct accepted){ cosine.empty, call->cos.dtype };
+    if (accepted->empty)
         return POSENC_OK;
     const struct posenc_const_tensor cos = posenc_view(call->cos);
     status = posenc_check_overlap(&cos, cosine.span, &call->sin, sine.span, false,
@@ -250,7 +250,8 @@ static enum posenc_status check_angles(struct posenc_rope_args *call, struct spa
     return POSENC_OK;
 }
 
-enum posenc_status posenc_check_rope(struct posenc_rope_args *call, bool takes_x, bool *empty)
+enum posenc_status posenc_check_rope(struct posenc_rope_args *call, bool takes_x,
+                                     struct accepted *accepted)
 {
     (void)takes_x; /* always */
     const struct activations_rule rule = { true, 3, 4, 1 };
@@ -261,8 +262,8 @@ enum posenc_status posenc_check_rope(struct posenc_rope_args *call, bool takes_x
         status = check_angles(call, out.span);
     if (status)
         return status;
-    *empty = out.empty;
-    if (*empty)
+    *accepted = (struct accepted){ out.empty, call->out.dtype | call->cos.dtype };
+    if (accepted->empty)
         return POSENC_OK;
     posenc_raise_input(&call->x, true);
     posenc_raise_output(&call->out, true);

@@ -75,30 +75,15 @@ struct posenc_const_tensor posenc_const_dense(const void *data, int rank, int64_
 
 /* ---- The calls ---- */
 
-/* How a checked call reaches its kernel: as it is, */
-#define RUN_learned(kernel, call)      kernel(call)
-#define RUN_learned_grad(kernel, call) kernel(call)
-#define RUN_rope_table(kernel, call)   kernel(call)
-#define RUN_rope(kernel, call)         kernel(call)
-#define RUN_alibi(kernel, call)        kernel(call)
-#define RUN_t5(kernel, call)           kernel(call)
-#define RUN_distance(kernel, call)     kernel(call)
-#define RUN_window(kernel, call)       kernel(call)
-#define RUN_relative(kernel, call)     kernel(call)
-#define RUN_relative_sum(kernel, call) kernel(call)
-
-/* or axis by axis: an encoding of several is one of each, side by side. */
-static enum posenc_status
-RUN_sinusoidal(enum posenc_status (*kernel)(const struct posenc_sinusoidal_args *),
-               const struct posenc_sinusoidal_args *call)
+/* An encoding of several axes is one of each, side by side. */
+static enum posenc_status run_axes(void (*any)(void), const struct posenc_sinusoidal_args *call)
 {
+    enum posenc_status (*kernel)(const struct posenc_sinusoidal_args *) =
+        (enum posenc_status(*)(const struct posenc_sinusoidal_args *))any;
     enum posenc_status status = POSENC_OK;
-    int32_t n_axes = call->freqs->view.n_axes;
     int64_t from = 0;
 
-    if (n_axes == 1)
-        return kernel(call);
-    for (int32_t axis = 0; axis < n_axes && !status; axis++) {
+    for (int32_t axis = 0; axis < call->freqs->view.n_axes && !status; axis++) {
         const struct posenc_freqs section = posenc_freqs_section(call->freqs, axis);
         struct posenc_sinusoidal_args part = *call;
         part.freqs = &section;
@@ -114,18 +99,23 @@ RUN_sinusoidal(enum posenc_status (*kernel)(const struct posenc_sinusoidal_args 
     return status;
 }
 
-/* Where a call may have 16-bit types. */
-#define DTYPES_sinusoidal(call)   ((call)->out.dtype)
-#define DTYPES_learned(call)      ((call)->out.dtype)
-#define DTYPES_learned_grad(call) ((call)->x.dtype)
-#define DTYPES_rope_table(call)   ((call)->cos.dtype)
-#define DTYPES_rope(call)         ((call)->out.dtype | (call)->cos.dtype)
-#define DTYPES_alibi(call)        ((call)->out.dtype)
-#define DTYPES_t5(call)           ((call)->out.dtype)
-#define DTYPES_distance(call)     ((call)->out.dtype)
-#define DTYPES_window(call)       ((call)->out.dtype)
-#define DTYPES_relative(call)     ((call)->out.dtype)
-#define DTYPES_relative_sum(call) ((call)->out.dtype)
+static inline const struct posenc_sinusoidal_args *
+if_axes(const struct posenc_sinusoidal_args *call)
+{
+    return call->freqs->view.n_axes > 1 ? call : NULL;
+}
+
+static inline const struct posenc_sinusoidal_args *no_axes(const void *call)
+{
+    (void)call;
+    return NULL;
+}
+
+/* How a checked call reaches its kernel: as it is, or axis by axis. */
+#define AXES(call)                                                                             \
+    _Generic((call), struct posenc_sinusoidal_args * : if_axes, default : no_axes)(call)
+#define RUN(kernel, call)                                                                      \
+    (AXES(call) ? run_axes((void (*)(void))(kernel), AXES(call)) : (kernel)(call))
 
 static enum posenc_status check_dtypes(const struct posenc_backend *backend, unsigned dtypes,
                                        struct posenc_error *error)
@@ -148,10 +138,11 @@ static enum posenc_status grow(const struct grown *grown, void *call, const void
 }
 
 /* The glance at a call by its signature: rotations are what a step of decoding waits for. */
-static inline bool never(const void *args, void *call)
+static inline bool never(const void *args, void *call, struct accepted *accepted)
 {
     (void)args;
     (void)call;
+    (void)accepted;
     return false;
 }
 #define USUAL(args)                                                                            \
@@ -165,21 +156,22 @@ static inline bool never(const void *args, void *call)
         bool *empty)                                                                           \
     {                                                                                          \
         enum posenc_status status = POSENC_OK;                                                 \
-        *empty = false;                                                                        \
+        struct accepted accepted = { false, POSENC_F16 | POSENC_BF16 };                        \
         if (!args)                                                                             \
             return POSENC_ERR_ARGUMENT;                                                        \
-        if (!USUAL(args)(args, call)) {                                                        \
+        if (!USUAL(args)(args, call, &accepted)) {                                             \
             if (args->size == sizeof *call)                                                    \
                 *call = *args;                                                                 \
             else                                                                               \
                 status = grow(&posenc_grown_##signature##_args, call, args, &call->error);     \
             if (!status)                                                                       \
-                status = posenc_check_##signature(call, takes_x, empty);                       \
+                status = posenc_check_##signature(call, takes_x, &accepted);                   \
         }                                                                                      \
         if (!status)                                                                           \
             status = posenc_resolve(backend, kernel, call->error);                             \
         if (!status)                                                                           \
-            status = check_dtypes(*backend, (unsigned)DTYPES_##signature(call), call->error);  \
+            status = check_dtypes(*backend, accepted.dtypes, call->error);                     \
+        *empty = accepted.empty;                                                               \
         return status;                                                                         \
     }
 #include <posenc_signatures.def>
@@ -195,6 +187,6 @@ enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };
         bool empty;                                                                            \
         enum posenc_status status = posenc_enter_##signature(&backend, POSENC_KERNEL_##name,   \
                                                              X_##x, args, &call, &empty);      \
-        return status || empty ? status : RUN_##signature(backend->name, &call);               \
+        return status || empty ? status : RUN(backend->name, &call);                           \
     }
 #include "posenc_kernels.def"

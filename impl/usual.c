@@ -138,7 +138,7 @@ static inline bool take_angles(const struct posenc_rope_args *args, struct span 
     return true;
 }
 
-bool posenc_usual_rope(const void *given, void *to)
+bool posenc_usual_rope(const void *given, void *to, struct accepted *accepted)
 {
     const struct posenc_rope_args *args = given;
     struct posenc_rope_args *call = to;
@@ -157,6 +157,7 @@ bool posenc_usual_rope(const void *given, void *to)
         return false;
     int64_t rotary_dim = 2 * call->cos.shape[1], tokens = lie.shape[1];
     int64_t offset = args->positions.offset;
+    accepted->dtypes = args->out.dtype | args->cos.dtype;
     call->size = sizeof *call;
     call->error = args->error;
     call->transpose = args->transpose;
