@@ -52,10 +52,10 @@ emulated_count() {
     runners=
 }
 
-# emulated_meson CPU: what meson test has beside the runner.
+# emulated_meson CPU: what meson test has beside the runner, where the CPU can matter.
 emulated_meson() {
     export QEMU_CPU="$1"
-    meson_tests "$cross" --no-suite runner --timeout-multiplier 4
+    meson_tests "$cross" --no-suite runner --no-suite once --no-suite text --timeout-multiplier 4
     unset QEMU_CPU
 }
 
