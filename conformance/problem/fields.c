@@ -109,7 +109,7 @@ static bool of_plan(const struct field *field)
            field->offset < AT(freqs) + sizeof(struct posenc_freqs_spec);
 }
 
-bool field_applies(const struct field *field, enum posenc_kernel kernel)
+static bool words_apply(const struct field *field, enum posenc_kernel kernel)
 {
     static const char every[] = "dtype batch in_place pad offset_bytes seed special";
     if (has_word(every, field->name))
@@ -117,6 +117,17 @@ bool field_applies(const struct field *field, enum posenc_kernel kernel)
     const bool twin = has_word("dim rotary_dim", field->name);
     return has_word(signature_of(kernel)->fields, field->name) &&
            (!twin || of_plan(field) == kernel_has_plan(kernel));
+}
+
+/* Looked up once: each check of the suites notes its problem. */
+bool field_applies(const struct field *field, enum posenc_kernel kernel)
+{
+    enum { UNKNOWN, YES, NO };
+    static _Atomic unsigned char known[POSENC_KERNEL_COUNT][N_FIELDS];
+    _Atomic unsigned char *answer = &known[kernel][field - problem_fields];
+    if (*answer == UNKNOWN)
+        *answer = words_apply(field, kernel) ? YES : NO;
+    return *answer == YES;
 }
 
 /* What the layout of each tensor has. */
