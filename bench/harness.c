@@ -210,7 +210,9 @@ static struct gbench_sample sample_for(struct contender *c)
 }
 
 /* Google Benchmark's count, confirmed by a second sample: had the machine stumbled during the
- * first, the count would be too small and every later sample too short. */
+ * first, the count would be too small and every later sample too short.  The least time of all
+ * is what a call takes, for a stumble during the last would make a fast contender pass for a
+ * slow one, which takes part in fewer rounds. */
 static bool calibrate_one(struct contender *c, double least)
 {
     enum { ATTEMPTS = 4 };
@@ -222,7 +224,8 @@ static bool calibrate_one(struct contender *c, double least)
         bool confirmed =
             c->iterations > 0 && sample.seconds * (double)sample.iterations >= least;
         c->iterations = sample.iterations;
-        c->seconds = sample.seconds;
+        if (c->seconds <= 0.0 || sample.seconds < c->seconds) /* roofs come without a time */
+            c->seconds = sample.seconds;
         if (confirmed)
             break;
         if (i > 0)
