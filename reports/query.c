@@ -333,19 +333,38 @@ static double severity(const struct conf_row *c)
 
 const char *narrow_name(const char *dtype) { return strcmp(dtype, "f32") == 0 ? "" : dtype; }
 
-const struct conf_row *worst_error(const struct results *r, const char *kernel,
-                                   const char *dtype, const char *backend, const char *profile)
+size_t measured_rows(const struct results *r, const char *kernel, const struct conf_row **rows)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_conf; i++)
+        if (*r->conf[i].metric && matches(kernel, r->conf[i].kernel))
+            rows[n++] = &r->conf[i];
+    return n;
+}
+
+const struct conf_row *worst_of(const struct conf_row *const *rows, size_t n, const char *dtype,
+                                const char *backend, const char *profile)
 {
     const struct conf_row *worst = NULL;
-    for (size_t i = 0; i < r->n_conf; i++) {
-        const struct conf_row *c = &r->conf[i];
-        if (!*c->metric || !matches(kernel, c->kernel) || !matches(dtype, c->dtype) ||
-            !matches(backend, c->backend) || !matches(profile, c->profile))
+    for (size_t i = 0; i < n; i++) {
+        const struct conf_row *c = rows[i];
+        if (!matches(dtype, c->dtype) || !matches(backend, c->backend) ||
+            !matches(profile, c->profile))
             continue;
         bool same = worst && strcmp(worst->metric, c->metric) == 0;
         if (!worst || (same ? c->max > worst->max : severity(c) > severity(worst)))
             worst = c;
     }
+    return worst;
+}
+
+const struct conf_row *worst_error(const struct results *r, const char *kernel,
+                                   const char *dtype, const char *backend, const char *profile)
+{
+    const struct conf_row **rows = malloc((r->n_conf + 1) * sizeof *rows);
+    const struct conf_row *worst =
+        rows ? worst_of(rows, measured_rows(r, kernel, rows), dtype, backend, profile) : NULL;
+    free(rows);
     return worst;
 }
 

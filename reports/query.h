@@ -59,6 +59,12 @@ bool conforms(const struct results *results, const char *kernel, const char *bac
  * NULL when none. */
 const struct conf_row *worst_error(const struct results *results, const char *kernel,
                                    const char *dtype, const char *backend, const char *profile);
+/* For whoever asks that of many: the rows of a kernel with an error, n of them into an array with
+ * room for all of the results; the one with the largest of these. */
+size_t measured_rows(const struct results *results, const char *kernel,
+                     const struct conf_row **rows);
+const struct conf_row *worst_of(const struct conf_row *const *rows, size_t n, const char *dtype,
+                                const char *backend, const char *profile);
 /* What a label says of a type: "" of f32, which nobody needs to be told, and of none. */
 const char *narrow_name(const char *dtype);
 

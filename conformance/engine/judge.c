@@ -366,17 +366,17 @@ bool run_call(struct call *call, struct suite_run *run, const struct problem *pr
 {
     enum posenc_status status = call_create_by(run->subject, call, problem, NULL);
     result->status = CONF_FAIL;
-    conf_note_problem(result->problem, problem);
     if (status != POSENC_OK) {
+        conf_note_problem(result->problem, problem);
         say_refusal(result, "the call was not made", status, &call->error);
         return false;
     }
     struct guarded guarded = guarded_run(call, run->backend, NULL);
     if (!guarded.crashed && guarded.status == POSENC_OK) {
         result->status = CONF_PASS;
-        result->problem[0] = '\0';
         return true;
     }
+    conf_note_problem(result->problem, problem);
     if (guarded.crashed) {
         result->status = CONF_CRASH;
         snprintf(result->reason, sizeof result->reason, "%s", guarded.reason);

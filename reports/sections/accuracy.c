@@ -44,15 +44,19 @@ static void worst_errors(struct node *into, const struct results *r)
         into, DETAIL, "Worst error of every kernel and backend, with where it was met");
     struct table *table = add_table(
         section, EVERYWHERE, "kernel|type|profile|backend|>worst error|>limit|at|evidence");
-    for (size_t k = 0; k < r->n_kernels; k++)
+    const struct conf_row **rows = malloc((r->n_conf + 1) * sizeof *rows);
+    for (size_t k = 0; rows && k < r->n_kernels; k++) {
+        size_t n = measured_rows(r, r->kernels[k], rows);
         for (int i = 0; i < ALL; i++)
             for (size_t b = 0; b < r->n_backends; b++) {
                 const char *dtype = dtypes[i / PROFILES];
-                const struct conf_row *c = worst_error(
-                    r, r->kernels[k], dtype, r->backends[b].id, profiles[i % PROFILES]);
+                const struct conf_row *c =
+                    worst_of(rows, n, dtype, r->backends[b].id, profiles[i % PROFILES]);
                 if (c && is_of_interest(r, dtype))
                     worst_error_cells(c, table);
             }
+    }
+    free(rows);
 }
 
 /* The ranges of a kernel and profile in order of appearance. */
