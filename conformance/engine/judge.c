@@ -3,6 +3,7 @@
  */
 #include "judge.h"
 #include "conformance/problem/guard.h"
+#include "conformance/problem/signature.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -90,9 +91,9 @@ void compare_next(struct comparison *c, const struct call *call,
     enum posenc_kernel kernel = call->problem.kernel;
     c->call = call;
     c->stored = output_dtype(&call->problem);
-    if (kernel_signature(kernel) == SIGNATURE_rope) {
+    if (kernel_turns(kernel)) {
         c->how = COMPARE_PAIR;
-        c->limit = backend->fused ? 1.5 : 2.0;
+        c->limit = signature_of(kernel)->most_error(&call->problem, backend->fused);
     }
     if (!kernel_has_plan(kernel))
         return;
@@ -217,12 +218,17 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
     return (struct measure){ spacing(want), c->limit };
 }
 
+/* Whether a channel turns, where pairs do. */
+static bool is_turned(const struct problem *p, int64_t channel)
+{
+    return channel >= p->rotary_offset && channel < p->rotary_offset + p->rotary_dim;
+}
+
 /* Whether a channel of a rotation is copied. */
 static bool is_copied(const struct comparison *c, int64_t column)
 {
     const struct problem *p = &c->call->problem;
-    return c->how == COMPARE_PAIR &&
-           (column < p->rotary_offset || column >= p->rotary_offset + p->rotary_dim);
+    return c->how == COMPARE_PAIR && signature_of(p->kernel)->copies && !is_turned(p, column);
 }
 
 /* Error and limit of one value; *right: whether it is the correctly rounded one.  A type's own
@@ -293,14 +299,15 @@ void compare_peers(struct comparison *c, struct comparison *peer, const struct c
     }
 }
 
-/* The larger result of the pair that a channel is rotated in. */
+/* The larger result of the pair that a channel is rotated in, or its own. */
 static double larger_of_pair(const struct problem *p, const float *row, int64_t channel)
 {
     int64_t i = channel - p->rotary_offset, half = p->rotary_dim / 2;
     int64_t other = p->kernel == POSENC_KERNEL_rope_interleaved ? i ^ 1
                     : i < half                                  ? i + half
                                                                 : i - half;
-    return fmax(fabs((double)row[channel]), fabs((double)row[p->rotary_offset + other]));
+    double own = fabs((double)row[channel]);
+    return is_turned(p, channel) ? fmax(own, fabs((double)row[p->rotary_offset + other])) : own;
 }
 
 /* How far a result is from that of a peer, and how far it may be. */

@@ -7,8 +7,8 @@
  * error, the half ulp of rounding included:
  *
  *   tables          ulp, or abs where the budget says so (no promise near zeros)
- *   rotations       pair_ulp: at most 1.5 with one product fused, 2 without (both provable);
- *                   channels that do not turn are copies, the same bits
+ *   rotations       pair_ulp: at most what the signature says, 1.5 with one product fused, 2
+ *                   without (both provable); channels that do not turn are copies, the same bits
  *   sinusoidal_add  pair_ulp, of the larger of the two terms, with a limit of its own for every
  *                   value (below)
  *   all others      exact: the correctly rounded result, to the bit

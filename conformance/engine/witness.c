@@ -56,7 +56,7 @@ void describe_place(const struct call *call, int o, int64_t r, int64_t column, c
         describe_angle(p, o, i0, i1, column, text, size);
     else if (s == SIGNATURE_learned_grad)
         snprintf(text, size, "row %" PRId64 " column %" PRId64, r, column);
-    else if (s == SIGNATURE_rope)
+    else if (kernel_turns(p->kernel))
         snprintf(text, size,
                  "batch %" PRId64 " token %" PRId64 " head %" PRId64 " channel %" PRId64, i0,
                  i1, i2, column);

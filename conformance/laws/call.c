@@ -66,7 +66,7 @@ static void law_numbering(struct tally *t, enum posenc_kernel kernel)
     shuffled.position_kind = POSENC_POSITIONS_I64;
     shuffled.positions = positions;
     shuffled.batch = offset.batch = 1;
-    int64_t heads = kernel_signature(kernel) == SIGNATURE_rope ? offset.heads : 1;
+    int64_t heads = kernel_turns(kernel) ? offset.heads : 1;
     bool sums = kernel_signature(kernel) == SIGNATURE_learned_grad; /* by position already */
     struct copy straight = { .n = 0 }, mixed = { .n = 0 };
     if (run_problem(t, &offset, edit_same_rows, NULL, &straight) &&

@@ -43,8 +43,7 @@ struct problem cut_problem(enum posenc_kernel kernel, enum given given)
     struct problem p = problem_default(kernel);
     enum signature_id s = kernel_signature(kernel);
     p.tokens = 13;
-    p.first =
-        s == SIGNATURE_learned || s == SIGNATURE_learned_grad || s == SIGNATURE_rope ? 2 : 57;
+    p.first = kernel_has_plan(kernel) ? 57 : 2; /* or a row */
     p.rows = 32;
     cut_scores(&p, arrays);
     p.rotary_offset = p.rotary_dim && arrays ? 3 : 0;
@@ -158,7 +157,7 @@ static void law_wide(struct tally *t, enum posenc_kernel kernel)
 static void law_large(struct tally *t, enum posenc_kernel kernel)
 {
     struct problem p = problem_default(kernel);
-    bool table = kernel_signature(kernel) != SIGNATURE_rope;
+    bool table = !kernel_turns(kernel);
     p.first = table ? -500 : 0;
     p.freqs.dim = 512;
     p.heads = 32;

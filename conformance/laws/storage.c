@@ -29,8 +29,8 @@ static double apart(const struct tally *t, const struct problem *p, const float 
                     int64_t column)
 {
     const int64_t half = p->rotary_dim / 2, i = column - p->rotary_offset;
-    if (strcmp(t->run->backend->family, "autovec") != 0 ||
-        kernel_signature(p->kernel) != SIGNATURE_rope || i < 0 || i >= 2 * half)
+    if (strcmp(t->run->backend->family, "autovec") != 0 || !kernel_turns(p->kernel) || i < 0 ||
+        i >= 2 * half)
         return 0.0;
     const int64_t other = p->kernel == POSENC_KERNEL_rope_interleaved ? i ^ 1
                           : i < half                                  ? i + half

@@ -121,9 +121,9 @@ static void add_input(const struct call *call, int64_t r, int64_t width, double 
         want[k] = add_to_odd((double)x[k] * x_scale, (double)odd_to_f32(want[k]));
 }
 
-const struct oracle_rows oracle_learned = { row_learned, NULL };
-const struct oracle_rows oracle_learned_grad = { row_learned_grad, NULL };
-const struct oracle_rows oracle_rope = { row_rope, NULL };
+const struct oracle_rows oracle_learned = { row_learned, NULL, NULL };
+const struct oracle_rows oracle_learned_grad = { row_learned_grad, NULL, NULL };
+const struct oracle_rows oracle_rope = { row_rope, NULL, mass_rope };
 
 static const struct oracle_rows *const of_signature[] = {
 #define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &oracle_##name,
@@ -139,8 +139,8 @@ void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, dou
         add_input(call, r, width, want);
     for (int64_t k = 0; mass && k < width; k++)
         mass[k] = fabs(want[k]);
-    if (mass && call->cos)
-        mass_rope(call, r, mass);
+    if (mass && oracle->rows->mass)
+        oracle->rows->mass(call, r, mass);
 }
 
 /* ---- Creation ---- */

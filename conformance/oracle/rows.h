@@ -32,11 +32,13 @@ struct oracle {
     int32_t *columns; /* relative: by query - key + keys - 1 */
 };
 
-/* What the oracle knows of a signature: row r of output o, and what it works out first; NULL:
+/* What the oracle knows of a signature: row r of output o; what it works out first; the
+ * magnitudes whose ulp is the unit of an error, where these are not those of the results.  NULL:
  * nothing. */
 struct oracle_rows {
     void (*row)(const struct oracle *oracle, int o, int64_t r, double *want);
     bool (*create)(struct oracle *oracle);
+    void (*mass)(const struct call *call, int64_t r, double *mass);
 };
 #define POSENC_SIGNATURE(name) extern const struct oracle_rows oracle_##name;
 #include <posenc_signatures.def>

@@ -110,9 +110,9 @@ static void row_relative_sum(const struct oracle *oracle, int o, int64_t r, doub
     }
 }
 
-const struct oracle_rows oracle_alibi = { row_alibi, NULL };
-const struct oracle_rows oracle_t5 = { row_t5, create_thresholds };
-const struct oracle_rows oracle_distance = { row_distance, NULL };
-const struct oracle_rows oracle_window = { row_window, NULL };
-const struct oracle_rows oracle_relative = { row_relative, create_columns };
-const struct oracle_rows oracle_relative_sum = { row_relative_sum, create_columns };
+const struct oracle_rows oracle_alibi = { row_alibi, NULL, NULL };
+const struct oracle_rows oracle_t5 = { row_t5, create_thresholds, NULL };
+const struct oracle_rows oracle_distance = { row_distance, NULL, NULL };
+const struct oracle_rows oracle_window = { row_window, NULL, NULL };
+const struct oracle_rows oracle_relative = { row_relative, create_columns, NULL };
+const struct oracle_rows oracle_relative_sum = { row_relative_sum, create_columns, NULL };

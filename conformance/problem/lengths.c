@@ -126,7 +126,7 @@ struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int v)
     p.dim = n;
     p.rows = p.tokens + 3;
     p.first = 1;
-    if (kernel_signature(kernel) == SIGNATURE_rope)
+    if (kernel_turns(kernel))
         problem_rope(&p, n, v);
     return p;
 }

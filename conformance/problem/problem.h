@@ -115,6 +115,10 @@ bool kernel_in_place(enum posenc_kernel kernel);
 bool kernel_on_scores(enum posenc_kernel kernel);
 bool kernel_has_plan(enum posenc_kernel kernel);
 
+/* Whether pairs of a head's channels turn by given rows of cosines and sines: `rotary_dim` of
+ * them from `rotary_offset` on. */
+bool kernel_turns(enum posenc_kernel kernel);
+
 /* Whether what it computes, rounded to f32, is added onto x times x_scale. */
 bool kernel_adds_onto_x(enum posenc_kernel kernel);
 

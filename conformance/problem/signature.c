@@ -16,6 +16,11 @@ const struct signature *signature_of(enum posenc_kernel kernel)
     return all[kernel_signature(kernel)];
 }
 
+bool kernel_turns(enum posenc_kernel kernel)
+{
+    return signature_of(kernel)->turning == MEMBER(rotary_dim);
+}
+
 size_t signature_argument(const struct signature *signature, size_t member)
 {
     for (const struct parameter *p = signature->parameters;

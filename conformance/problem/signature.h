@@ -86,6 +86,11 @@ struct signature {
 
     /* What a channel, and twice a pair, counts: members of struct problem; 0: none. */
     size_t channels, turning;
+    /* Where pairs of channels turn: the most ulp of the larger of its products that a channel may
+     * be off, with one product of a rotation fused or without; whether channels that do not turn
+     * are copies of x.  Whether a channel depends on all of its head. */
+    double (*most_error)(const struct problem *problem, bool fused);
+    bool copies, gathers;
     int64_t (*rows)(const struct problem *problem); /* NULL: problem->rows */
     int64_t (*columns)(const struct problem *problem);
 

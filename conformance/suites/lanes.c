@@ -28,11 +28,9 @@ static float poison(int64_t i)
 static int64_t unit_of(const struct problem *p, int64_t column)
 {
     int64_t half = p->rotary_dim / 2, turning = column - p->rotary_offset;
+    if (kernel_turns(p->kernel) && turning >= 0 && turning < 2 * half)
+        return p->kernel == POSENC_KERNEL_rope_interleaved ? turning / 2 : turning % half;
     switch (p->kernel) {
-    case POSENC_KERNEL_rope_half:
-        return turning >= 0 && turning < 2 * half ? turning % half : column;
-    case POSENC_KERNEL_rope_interleaved:
-        return turning >= 0 && turning < 2 * half ? turning / 2 : column;
     case POSENC_KERNEL_sinusoidal:
     case POSENC_KERNEL_sinusoidal_add:
         half = p->freqs.dim / 2;
@@ -66,17 +64,22 @@ static int64_t unit_of_x(const struct call *call, int64_t row, int64_t column)
 static void poison_x(struct call *call, int class)
 {
     const struct posenc_tensor *t = call_x(call);
+    const bool whole = signature_of(call->problem.kernel)->gathers;
     for (int64_t r = 0, n = tensor_rows(t); r < n; r++) {
         float *row = tensor_row(t, r);
         for (int64_t c = 0; c < t->shape[t->rank - 1]; c++)
-            if (!row_kept(&call->problem, r, class) || unit_of_x(call, r, c) % CLASSES != class)
+            if (!row_kept(&call->problem, r, class) ||
+                (!whole && unit_of_x(call, r, c) % CLASSES != class))
                 row[c] = poison(r + c);
     }
 }
 
-/* The head that an element of a tensor belongs to, by its place in dense rows; -1: to none. */
+/* The head that an element of a tensor belongs to, by its place in dense rows; -1: to none, or
+ * to one whose rows are not kept by it. */
 static int64_t head_of(const struct problem *p, const struct tensor_row *row, int64_t at)
 {
+    if (!kernel_on_scores(p->kernel))
+        return -1;
     for (int d = tensor_dims(row); d-- > 0;) {
         if (row->dims[d] == DIM_HEAD)
             return at % p->heads;
@@ -86,12 +89,14 @@ static int64_t head_of(const struct problem *p, const struct tensor_row *row, in
 }
 
 /* Of a tensor whose heads are its own those of the other parity are poisoned, else every column
- * of another class. */
+ * of another class: of a row of channels, those of their units. */
 static bool element_kept(const struct problem *p, const struct tensor_row *row, int64_t at,
                          int64_t column, int class)
 {
     const int64_t head = head_of(p, row, at);
-    return head < 0 ? column % CLASSES == class : head % 2 == class % 2;
+    const bool channel = row->dims[tensor_dims(row) - 1] == DIM_CHANNEL;
+    const int64_t unit = channel ? unit_of(p, column) : column;
+    return head < 0 ? unit % CLASSES == class : head % 2 == class % 2;
 }
 
 static void poison_tensor(struct call *call, const struct tensor_row *row, int class)

@@ -56,9 +56,9 @@ static bool is_empty(const struct problem *p)
 {
     if (kernel_on_scores(p->kernel))
         return p->queries < 1 || p->keys < 1;
-    return kernel_has_plan(p->kernel)                      ? p->freqs.dim < 1
-           : kernel_signature(p->kernel) == SIGNATURE_rope ? p->rotary_dim < 1
-                                                           : p->dim < 1;
+    return kernel_has_plan(p->kernel) ? p->freqs.dim < 1
+           : kernel_turns(p->kernel)  ? p->rotary_dim < 1
+                                      : p->dim < 1;
 }
 
 /* ---- One call ---- */
@@ -253,7 +253,7 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
         p.tokens = p.queries = 2;
         if (p.relative == RELATIVE_TRANSFORMER_XL)
             p.query_offset = p.keys - p.queries;
-        if (signature == SIGNATURE_rope || kernel_on_scores(kernel))
+        if (kernel_turns(kernel) || kernel_on_scores(kernel))
             sweep_typed(s, p, s->run->options->full ? PLACES : ENDS, false);
     }
 }

@@ -35,7 +35,7 @@ static bool same_shape(const struct vector_case *v, const struct call *call,
 static bool compare_case(struct comparison *c, const struct vector_case *v,
                          const struct call *call)
 {
-    bool rotation = kernel_signature(call->problem.kernel) == SIGNATURE_rope;
+    bool rotation = kernel_turns(call->problem.kernel);
     struct oracle *oracle = rotation ? oracle_create(call) : NULL;
     double *unused = rotation ? malloc((size_t)widest(call) * 2 * sizeof *unused) : NULL;
     double *mass = unused ? unused + widest(call) : NULL;

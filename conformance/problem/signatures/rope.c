@@ -32,6 +32,14 @@ static void draw_rotation(struct draws *d, struct problem *p)
     tokens_draw_rows(d, p, 50);
 }
 
+/* 0.5 of the product, as much of the fma or of the other product, and of the sum, which may be
+ * twice as large. */
+static double most_error(const struct problem *p, bool fused)
+{
+    (void)p;
+    return fused ? 1.5 : 2.0;
+}
+
 static enum posenc_status check_rotary_dim(struct call *call)
 {
     const struct problem *p = &call->problem;
@@ -81,6 +89,8 @@ const struct signature signature_rope = {
     .parameters = { PARAMETER(rope, transpose), PARAMETER(rope, rotary_offset) },
     .channels = MEMBER(dim),
     .turning = MEMBER(rotary_dim),
+    .most_error = most_error,
+    .copies = true,
     .fields =
         FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows "
                       "transpose recipe",
