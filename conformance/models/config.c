@@ -7,6 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "config.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static int refuse_type(const struct fields *f, const char *name)
     size_t at = 0;
     const struct model_type *type;
     for (size_t i = 0; (type = model_type_at(i)) && at < sizeof known; i++)
-        if (!(type->flags & UNSUPPORTED))
+        if (!(model_type_flags(type) & UNSUPPORTED))
             at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "",
                                    type->name);
     return refuse(f,
@@ -59,17 +60,23 @@ static int encoding_if_relative(const struct fields *f, enum encoding *encoding)
     return 0;
 }
 
+static bool find_encoding(const char *name, enum encoding *encoding)
+{
+    int i = 0;
+    while (encoding_name[i] && strcmp(encoding_name[i], name) != 0)
+        i++;
+    *encoding = (enum encoding)i;
+    return encoding_name[i] != NULL;
+}
+
 /* Our own word for it stands in for a model_type that is not known, or is more special. */
 static int take_encoding(const struct fields *f, const json_t *ours,
                          const struct model_type *type, const char *name,
                          enum encoding *encoding)
 {
     const char *named = json_string_value(json_object_get(ours, "encoding"));
-    for (int i = 0; named && encoding_name[i]; i++)
-        if (strcmp(encoding_name[i], named) == 0) {
-            *encoding = (enum encoding)i;
-            return 0;
-        }
+    if (named && find_encoding(named, encoding))
+        return 0;
     if (named)
         return refuse(f,
                       "_posenc.encoding '%.60s' is unknown; known: sinusoidal, learned, "
@@ -77,12 +84,14 @@ static int take_encoding(const struct fields *f, const json_t *ours,
                       named);
     if (!type)
         return refuse_type(f, name);
-    if (type->flags & UNSUPPORTED)
+    const int flags = model_type_flags(type);
+    if (flags & UNSUPPORTED)
         return refuse(f, "model_type '%s' is not supported yet: %s", type->name, type->note);
-    *encoding = type->encoding;
-    if (type->flags & MAYBE_RELATIVE)
+    bool known = find_encoding(type->encoding, encoding);
+    assert(known), (void)known;
+    if (flags & MAYBE_RELATIVE)
         return encoding_if_relative(f, encoding);
-    return type->flags & BY_WIDTH ? encoding_by_width(f, encoding) : 0;
+    return flags & BY_WIDTH ? encoding_by_width(f, encoding) : 0;
 }
 
 static bool rotates(enum encoding encoding)
@@ -108,7 +117,7 @@ static int refine_encoding(const struct fields *f, const struct model_type *type
                       "other encoding of its type",
                       nested ? "attn_config." : "");
     if (*encoding != ALIBI && alibi) {
-        if (!type || !strstr(type->defaults, "\"alibi\""))
+        if (!json_object_get(f->defaults, "alibi"))
             return refuse(f,
                           "alibi is true: this loader does not know what that means for "
                           "model_type '%s'",
@@ -350,7 +359,7 @@ static int read_text(const struct fields *f, const json_t *json, const struct mo
                      const char *name, struct config *c, struct model *m)
 {
     const json_t *ours = json_object_get(json, "_posenc");
-    const int flags = type ? type->flags : 0;
+    const int flags = type ? model_type_flags(type) : 0;
     struct part like = { .name = "", .alibi_bias_max = 8.0 };
     if (take_encoding(f, ours, type, name, &like.encoding) ||
         refine_encoding(f, type, &like.encoding) || check_embedding_type(f, like.encoding))
@@ -358,7 +367,7 @@ static int read_text(const struct fields *f, const json_t *json, const struct mo
     like.layout = flags & SIN_THEN_COS ? POSENC_SIN_COS : POSENC_INTERLEAVED;
     like.decodes = !json_is_false(json_object_get(ours, "decodes")) && !(flags & ENCODER);
     read_facts(json, ours, m);
-    if (type && type->note)
+    if (type && *type->note)
         note(f, "%s", type->note);
     if (read_parts(f, flags, &like, c, m) || config_vision(f, json, c))
         return -1;
@@ -381,7 +390,10 @@ int config_read(const json_t *json, struct config *c, struct model *m, char erro
     if (find_text(&f, json, &name))
         return -1;
     const struct model_type *type = name ? model_type_find(name) : NULL;
-    json_t *defaults = type ? json_loads(type->defaults, 0, NULL) : NULL;
+    char members[512];
+    snprintf(members, sizeof members, "{%s}", type ? type->defaults : "");
+    json_t *defaults = json_loads(members, 0, NULL);
+    assert(defaults);
     f.defaults = defaults;
     int status = read_text(&f, json, type, name, c, m);
     json_decref(defaults);

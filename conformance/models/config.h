@@ -51,7 +51,13 @@ struct config {
     struct part parts[MOST_PARTS];
 };
 
-/* What a model_type stands for in Hugging Face's library; NULL where it is unknown. */
+/* What a model_type stands for in Hugging Face's library: a line of types.txt, whose columns may be
+ * empty. */
+struct model_type {
+    const char *name, *encoding, *flags;
+    const char *defaults; /* members of a JSON object, in the files' own spelling */
+    const char *note;     /* what its code does besides */
+};
 enum type_flags {
     ENCODER = 1,    /* never decodes token by token */
     PAD_OFFSET = 2, /* learned: position 0 has the row after that of the padding token */
@@ -64,13 +70,8 @@ enum type_flags {
     STAGES = 256,        /* Swin: sizes differ from stage to stage */
     MAYBE_RELATIVE = 512 /* DeBERTa: relative only where relative_attention is true */
 };
-struct model_type {
-    const char *name;
-    enum encoding encoding;
-    int flags;
-    const char *defaults; /* a JSON object, in the files' own spelling */
-    const char *note;     /* what its code does besides; or NULL */
-};
+int model_type_flags(const struct model_type *type);
+/* NULL where it is unknown. */
 const struct model_type *model_type_find(const char *name);
 const struct model_type *model_type_at(size_t index); /* NULL past the end */
 
