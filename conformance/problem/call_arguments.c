@@ -101,8 +101,8 @@ enum posenc_status make_arguments(struct call *call)
         status = make_tensors(call, s);
     if (status != POSENC_OK)
         return status;
-    for (int i = 0; i < MOST_PARAMETERS && s->parameters[i].to; i++)
-        take_over(call, &s->parameters[i]);
+    for (EACH_PARAMETER(parameter, s))
+        take_over(call, parameter);
     if (s->finish)
         s->finish(call);
     return POSENC_OK;

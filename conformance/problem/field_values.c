@@ -1,7 +1,7 @@
 /*
  * The values of fields in a problem, as bits and as text: see fields.h.
  */
-#include "fields.h"
+#include "signature.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 
 struct problem problem_blank(enum posenc_kernel kernel)
 {
-    return (struct problem){
+    struct problem blank = {
         .kernel = kernel,
         .freqs = posenc_freqs_spec_init(),
         .scale = 1.0,
@@ -19,6 +19,8 @@ struct problem problem_blank(enum posenc_kernel kernel)
         .batch = 1,
         .alibi_bias_max = 8.0,
     };
+    signature_own_defaults(signature_of(kernel), &blank);
+    return blank;
 }
 
 double bits_to_double(uint64_t bits)

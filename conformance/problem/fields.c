@@ -13,7 +13,7 @@ static const char *const recipe_names[] = { "mix", "onnx", "onnx_3d", "onnx_no_p
 static const char *const kind_names[] = { "offset", "i32", "i64", "f32", NULL };
 
 #define AT(member) offsetof(struct problem, member)
-const struct field problem_fields[N_FIELDS] = {
+static const struct field shared[] = {
     { "dtype", FIELD_ENUM, AT(dtype), dtype_names, NULL },
     { "table_dtype", FIELD_ENUM, AT(table_dtype), dtype_names, NULL },
     { "values_dtype", FIELD_ENUM, AT(values), dtype_names, NULL },
@@ -91,6 +91,7 @@ const struct field problem_fields[N_FIELDS] = {
     { "special", FIELD_BOOL, AT(special), NULL, NULL },
     { "recipe", FIELD_ENUM, AT(recipe), recipe_names, NULL },
 };
+enum { N_SHARED = sizeof shared / sizeof *shared };
 
 /* Whether a list of words has this one. */
 static bool has_word(const char *words, const char *word)
@@ -120,11 +121,11 @@ static bool words_apply(const struct field *field, enum posenc_kernel kernel)
 }
 
 /* Looked up once: each check of the suites notes its problem. */
-bool field_applies(const struct field *field, enum posenc_kernel kernel)
+static bool applies(const struct field *field, enum posenc_kernel kernel)
 {
     enum { UNKNOWN, YES, NO };
-    static _Atomic unsigned char known[POSENC_KERNEL_COUNT][N_FIELDS];
-    _Atomic unsigned char *answer = &known[kernel][field - problem_fields];
+    static _Atomic unsigned char known[POSENC_KERNEL_COUNT][N_SHARED];
+    _Atomic unsigned char *answer = &known[kernel][field - shared];
     if (*answer == UNKNOWN)
         *answer = words_apply(field, kernel) ? YES : NO;
     return *answer == YES;
@@ -138,14 +139,14 @@ static const struct field layout_fields[] = {
 };
 enum { N_LAYOUT = sizeof layout_fields / sizeof *layout_fields };
 
-bool kernel_field(enum posenc_kernel kernel, int i, struct field *field)
+/* Field i after those of the table. */
+static bool further_field(const struct signature *s, int i, struct field *field)
 {
-    for (int k = 0; k < N_FIELDS; k++)
-        if (field_applies(&problem_fields[k], kernel) && i-- == 0) {
-            *field = problem_fields[k];
+    for (EACH_PARAMETER(own, s))
+        if (own->name && i-- == 0) {
+            *field = (struct field){ own->name, own->kind, own->from, own->names, NULL };
             return true;
         }
-    const struct signature *s = signature_of(kernel);
     for (EACH_TENSOR(row, s))
         for (int k = 0; k < N_LAYOUT; k++) {
             const bool has = row->form == FORM_TENSOR || row->form == FORM_POSITIONS;
@@ -160,6 +161,16 @@ bool kernel_field(enum posenc_kernel kernel, int i, struct field *field)
     return false;
 }
 
+bool kernel_field(enum posenc_kernel kernel, int i, struct field *field)
+{
+    for (int k = 0; k < N_SHARED; k++)
+        if (applies(&shared[k], kernel) && i-- == 0) {
+            *field = shared[k];
+            return true;
+        }
+    return further_field(signature_of(kernel), i, field);
+}
+
 void field_name(const struct field *field, char name[FIELD_TEXT])
 {
     snprintf(name, FIELD_TEXT, "%s%s%s", field->tensor ? field->tensor : "",
@@ -168,15 +179,13 @@ void field_name(const struct field *field, char name[FIELD_TEXT])
 
 bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field *field)
 {
-    const char *member = strchr(name, '.');
-    for (int k = 0; k < N_FIELDS && !member; k++)
-        if (strcmp(problem_fields[k].name, name) == 0 &&
-            field_applies(&problem_fields[k], kernel)) {
-            *field = problem_fields[k];
+    for (int k = 0; k < N_SHARED; k++)
+        if (strcmp(shared[k].name, name) == 0 && applies(&shared[k], kernel)) {
+            *field = shared[k];
             return true;
         }
     char other[FIELD_TEXT];
-    for (int i = 0; member && kernel_field(kernel, i, field); i++) {
+    for (int i = 0; further_field(signature_of(kernel), i, field); i++) {
         field_name(field, other);
         if (strcmp(name, other) == 0)
             return true;

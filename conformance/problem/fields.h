@@ -30,14 +30,11 @@ struct field {
     const char *tensor;       /* of a layout: "x", whose field is called x.stride; or NULL */
 };
 
-enum { N_FIELDS = 75, N_SECTIONS = 3, FIELD_TEXT = 64, NOTATION_ERROR = 1024 };
-extern const struct field problem_fields[N_FIELDS];
+enum { N_SECTIONS = 3, FIELD_TEXT = 64, NOTATION_ERROR = 1024 };
 
-/* Whether a field of the table belongs to problems of a kernel. */
-bool field_applies(const struct field *field, enum posenc_kernel kernel);
-
-/* Field i of the problems of a kernel: those of the table that apply, then pad, offset_bytes and
- * stride of each of its tensors.  False past the last. */
+/* Field i of the problems of a kernel: those that problems share and its signature names, its
+ * signature's own, then pad, offset_bytes and stride of each of its tensors.  False past the
+ * last. */
 bool kernel_field(enum posenc_kernel kernel, int i, struct field *field);
 /* The field of that name, "heads" or "x.stride"; the name of a field. */
 bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field *field);

@@ -150,12 +150,13 @@ static bool refuse_field(enum posenc_kernel kernel, const struct setting *s, cha
 {
     static const char *const of_tensors[] = { "x.pad", "x.offset_bytes", "x.stride" };
     enum { N_TENSORS = sizeof of_tensors / sizeof *of_tensors };
-    const char *names[N_FIELDS + N_TENSORS];
+    enum { MOST_FIELDS = 128 };
+    const char *names[MOST_FIELDS];
     char what[96];
     int n = 0;
-    for (int i = 0; i < N_FIELDS; i++)
-        if (field_applies(&problem_fields[i], kernel))
-            names[n++] = problem_fields[i].name;
+    struct field field;
+    while (n + N_TENSORS < MOST_FIELDS && kernel_field(kernel, n, &field) && !field.tensor)
+        names[n++] = field.name;
     for (int i = 0; i < N_TENSORS; i++)
         names[n++] = of_tensors[i];
     snprintf(what, sizeof what, "field of %s (value %.30s)", posenc_kernel_name(kernel),

@@ -50,6 +50,7 @@ struct problem problem_default(enum posenc_kernel kernel)
         .kernel = kernel, .batch = 1, .scale = 1.0, .x_scale = 1.0f, .seed = 1
     };
     const struct signature *s = signature_of(kernel);
+    signature_own_defaults(s, &p);
     s->defaults(&p);
     if (s->settle)
         s->settle(&p);

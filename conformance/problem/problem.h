@@ -47,6 +47,16 @@ struct tensor_layout {
     int64_t n_strides, stride[MOST_STRIDES];
 };
 
+/* A parameter that a signature declares for itself, in its row (signature.h). */
+union own {
+    int64_t i64;
+    double f64;
+    float f32;
+    bool flag;
+    int member; /* of an enum */
+};
+enum { MOST_OWN = 4 };
+
 /* Unused members are zero; problem_default() fills what a kernel needs with a small
  * valid case. */
 struct problem {
@@ -102,6 +112,7 @@ struct problem {
     uint64_t seed;                         /* of the inputs */
     bool special;       /* inputs hold NaN, infinities, zeros of both signs, subnormals */
     enum recipe recipe; /* of the inputs */
+    union own own[MOST_OWN];
 };
 
 struct problem problem_default(enum posenc_kernel kernel);

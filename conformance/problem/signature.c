@@ -21,10 +21,20 @@ bool kernel_turns(enum posenc_kernel kernel)
     return signature_of(kernel)->turning == MEMBER(rotary_dim);
 }
 
+void signature_own_defaults(const struct signature *signature, struct problem *problem)
+{
+    for (EACH_PARAMETER(own, signature)) {
+        const struct field field = { own->name, own->kind, own->from, own->names, NULL };
+        const bool real = own->kind == FIELD_F64 || own->kind == FIELD_F32;
+        if (own->name)
+            field_set(&field, problem,
+                      real ? double_to_bits(own->value) : (uint64_t)(int64_t)own->value);
+    }
+}
+
 size_t signature_argument(const struct signature *signature, size_t member)
 {
-    for (const struct parameter *p = signature->parameters;
-         p < signature->parameters + MOST_PARAMETERS && p->to; p++)
+    for (EACH_PARAMETER(p, signature))
         if (p->from == member)
             return p->to;
     return 0;

@@ -12,6 +12,7 @@
 #define POSENC_SIGNATURE_H
 
 #include "draws.h"
+#include "fields.h"
 #include "inputs.h"
 #include "problem.h"
 
@@ -68,9 +69,16 @@ struct tensor_row {
     int64_t (*moved)(const struct problem *problem, const struct tensor_row *row);
 };
 
-/* An argument that is a member of the problem, perhaps as f32. */
+/* An argument that is a member of the problem, perhaps as f32: one that several signatures have,
+ * or with a name one of the signature's own, which the notation and whatever prints, exports or
+ * sweeps problems then know by its row. */
 struct parameter {
     size_t from, to, from_size, to_size;
+    enum field_kind kind; /* of the argument */
+    const char *name;
+    const char *const *names; /* of an enum, NULL at the end */
+    double value, least,
+        most; /* where nothing says otherwise; what is accepted, unless equal */
 };
 
 /* ---- Signatures ---- */
@@ -119,6 +127,9 @@ struct signature {
 
 const struct signature *signature_of(enum posenc_kernel kernel);
 
+/* Its own parameters as they are where nothing says otherwise. */
+void signature_own_defaults(const struct signature *signature, struct problem *problem);
+
 /* The argument that is a member of the problem; 0: there is none. */
 size_t signature_argument(const struct signature *signature, size_t member);
 
@@ -141,6 +152,12 @@ size_t signature_argument(const struct signature *signature, size_t member);
     row < (signature)->tensors + MOST_TENSORS && row->name;                                    \
     row++
 
+/* for (EACH_PARAMETER(own, signature)) */
+#define EACH_PARAMETER(at, signature)                                                          \
+    const struct parameter *at = (signature)->parameters;                                      \
+    at < (signature)->parameters + MOST_PARAMETERS && at->to;                                  \
+    at++
+
 const struct tensor_layout *tensor_layout(const struct problem *problem,
                                           const struct tensor_row *row);
 bool tensor_present(const struct problem *problem, const struct tensor_row *row);
@@ -160,13 +177,31 @@ int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim
 
 /* ---- How they are written down ---- */
 
-#define ARGUMENT(signature, member) offsetof(struct posenc_##signature##_args, member)
-#define MEMBER(member)              offsetof(struct problem, member)
-#define PRISTINE(member)            offsetof(struct call, member)
+#define ARGUMENT(signature, member)    offsetof(struct posenc_##signature##_args, member)
+#define MEMBER(member)                 offsetof(struct problem, member)
+#define PRISTINE(member)               offsetof(struct call, member)
+#define ARGUMENT_OF(signature, member) ((struct posenc_##signature##_args *)0)->member
+#define KIND_OF(argument)                                                                      \
+    _Generic((argument), double                                                                \
+             : FIELD_F64, float                                                                \
+             : FIELD_F32, int64_t                                                              \
+             : FIELD_I64, bool                                                                 \
+             : FIELD_BOOL, default                                                             \
+             : FIELD_ENUM)
+#define TAKEN_BY(signature, member)                                                            \
+    .to = ARGUMENT(signature, member), .to_size = sizeof ARGUMENT_OF(signature, member),       \
+    .kind = KIND_OF(ARGUMENT_OF(signature, member))
 #define PARAMETER(signature, member)                                                           \
     {                                                                                          \
-        MEMBER(member), ARGUMENT(signature, member), sizeof((struct problem *)0)->member,      \
-            sizeof((struct posenc_##signature##_args *)0)->member                              \
+        TAKEN_BY(signature, member), .from = MEMBER(member),                                   \
+                                     .from_size = sizeof((struct problem *)0)->member          \
+    }
+/* The one at that place of the problem's `own`; its value and what is accepted follow. */
+#define OWN(signature, place, member, ...)                                                     \
+    {                                                                                          \
+        TAKEN_BY(signature, member), .from = MEMBER(own[place]),                               \
+                                     .from_size = sizeof ARGUMENT_OF(signature, member),       \
+                                     .name = #member, __VA_ARGS__                              \
     }
 #define BLANK(signature)                                                                       \
     .name = #signature, .blank = blank_##signature,                                            \

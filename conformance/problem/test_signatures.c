@@ -22,21 +22,15 @@ static void expect(bool good, const struct signature *s, const char *part, const
 
 /* ---- Fields: each word is the name of one that there is ---- */
 
-static bool is_field(const char *word, size_t n)
-{
-    for (int i = 0; i < N_FIELDS; i++)
-        if (strlen(problem_fields[i].name) == n &&
-            strncmp(problem_fields[i].name, word, n) == 0)
-            return true;
-    return false;
-}
-
-static void check_fields(const struct signature *s)
+static void check_fields(const struct signature *s, enum posenc_kernel kernel)
 {
     expect(s->fields, s, "", "it has no fields");
     for (const char *word = s->fields ? s->fields : ""; *word;) {
+        char name[FIELD_TEXT];
+        struct field field;
         const size_t n = strcspn(word, " ");
-        expect(is_field(word, n), s, "fields", word);
+        snprintf(name, sizeof name, "%.*s", (int)n, word);
+        expect(kernel_field_find(kernel, name, &field), s, "fields", name);
         word += n + strspn(word + n, " ");
     }
 }
@@ -68,8 +62,11 @@ static void check_arguments(const struct signature *s)
         if (row->stride_batch)
             claim(claimed, row->stride_batch, sizeof(int64_t));
     }
-    for (int i = 0; i < MOST_PARAMETERS && s->parameters[i].to; i++)
-        claim(claimed, s->parameters[i].to, s->parameters[i].to_size);
+    for (EACH_PARAMETER(parameter, s)) {
+        claim(claimed, parameter->to, parameter->to_size);
+        expect(!parameter->name || parameter->kind != FIELD_ENUM || parameter->names, s,
+               parameter->name, "an enum without names, or of a type that fields do not have");
+    }
     if (s->freqs)
         claim(claimed, s->freqs, sizeof(void *));
     if (s->computed)
@@ -163,7 +160,7 @@ int main(void)
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const struct signature *s = signature_of((enum posenc_kernel)k);
-        check_fields(s);
+        check_fields(s, (enum posenc_kernel)k);
         check_arguments(s);
         check_tensors(s);
         check_cuts(s);

@@ -116,10 +116,9 @@ static json_t *defaults_of(const struct vectors *vectors, size_t first, size_t e
     for (size_t i = first; i < end; i++) {
         const enum posenc_kernel kernel = vectors->cases[i].problem.kernel;
         const struct problem blank = problem_blank(kernel);
-        for (int f = 0; f < N_FIELDS; f++) {
-            const struct field *field = &problem_fields[f];
-            if (!field_applies(field, kernel))
-                continue;
+        struct field one;
+        for (int f = 0; kernel_field(kernel, f, &one) && !one.tensor; f++) {
+            const struct field *field = &one;
             if (field->kind == FIELD_SECTIONS)
                 add_sections(defaults, field, &blank, true);
             else if (!field_is_list(field))

@@ -85,6 +85,23 @@ static void require_variants(void)
         }
 }
 
+/* Every parameter of every kernel, those that signatures declare for themselves among them. */
+static void require_fields(void)
+{
+    struct field field;
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        for (int i = 0; kernel_field((enum posenc_kernel)k, i, &field); i++) {
+            struct problem p = problem_blank((enum posenc_kernel)k);
+            const uint64_t other = !field_get(&field, &p);
+            const bool real = field.kind == FIELD_F64 || field.kind == FIELD_F32;
+            if (field_is_list(&field))
+                continue;
+            field_set(&field, &p, real ? double_to_bits(0x1p-9 + i) : other);
+            require(!field_is_blank(&field, &p), field.name, "it was not set");
+            require_same(&p, "one");
+        }
+}
+
 /* Values that a decimal may lose, and ends of the integers. */
 static void require_numbers(void)
 {
@@ -282,12 +299,14 @@ static void require_harmless(uint64_t rounds)
 
 int main(int argc, char **argv)
 {
-    puts("1..7");
+    puts("1..8");
     if (argc > 1)
         require_cases(argv[1]);
     done("golden cases are read as they are printed");
     require_variants();
     done("variants are read as they are printed");
+    require_fields();
+    done("every parameter of every kernel is read as it is printed");
     require_numbers();
     done("numbers lose no bit");
     require_lines_refused();
