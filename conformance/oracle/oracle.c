@@ -1,28 +1,23 @@
 /*
- * What each row of an output should be.  Tables come from integer phases (tables.c),
- * what queries give keys from integers (scores.c); sums of products of f32 values are
- * formed from exact products and rounded to odd.
+ * What each row of an output should be: by its signature, whose file says it, but for tables
+ * (tables.c) and rotations; and the sum with x, from exact products and rounded to odd.
  */
 #include "rows.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- Rows by signature ---- */
+float add_f32(float a, float b) { return (float)((double)a + (double)b); }
 
-/* Position of the token of row r, where each token has `per_token` rows. */
-static int64_t row_position(const struct problem *problem, int64_t r, int64_t per_token)
+int64_t token_position(const struct problem *problem, int64_t r, int64_t per_token)
 {
     const int64_t token = r / per_token;
     return problem_position(problem, token / problem->tokens, token % problem->tokens);
 }
 
-/* The two channels of pair i. */
-struct channels {
-    int64_t a, b;
-};
+/* ---- Rotations ---- */
 
-static struct channels channels_of(const struct problem *problem, int64_t i)
+struct channels channels_of(const struct problem *problem, int64_t i)
 {
     const int64_t from = problem->rotary_offset, half = problem->rotary_dim / 2;
     return problem->kernel == POSENC_KERNEL_rope_half
@@ -35,7 +30,7 @@ static void row_rope(const struct oracle *oracle, int o, int64_t r, double *want
     const struct call *call = oracle->call;
     const struct problem *problem = &call->problem;
     const int64_t width = call->outputs[o].width, half = problem->rotary_dim / 2;
-    const int64_t row = row_position(problem, r, problem->heads) * half;
+    const int64_t row = token_position(problem, r, problem->heads) * half;
     const float *x = call->x + r * width;
     for (int64_t k = 0; k < width; k++)
         want[k] = (double)x[k];
@@ -54,7 +49,7 @@ static void mass_rope(const struct call *call, int64_t r, double *mass)
 {
     const struct problem *problem = &call->problem;
     const int64_t half = problem->rotary_dim / 2;
-    const int64_t row = row_position(problem, r, problem->heads) * half;
+    const int64_t row = token_position(problem, r, problem->heads) * half;
     const float *x = call->x + r * problem->dim;
     for (int64_t i = 0; i < half; i++) {
         const struct channels at = channels_of(problem, i);
@@ -77,7 +72,7 @@ void oracle_row_unfused(const struct call *call, int64_t r, float *out)
 {
     const struct problem *problem = &call->problem;
     const int64_t half = problem->rotary_dim / 2;
-    const int64_t row = row_position(problem, r, problem->heads) * half;
+    const int64_t row = token_position(problem, r, problem->heads) * half;
     const float *x = call->x + r * problem->dim;
     for (int64_t k = 0; k < problem->dim; k++)
         out[k] = x[k];
@@ -90,28 +85,6 @@ void oracle_row_unfused(const struct call *call, int64_t r, float *out)
     }
 }
 
-static void row_learned(const struct oracle *oracle, int o, int64_t r, double *want)
-{
-    const int64_t width = oracle->call->outputs[o].width;
-    const struct call *call = oracle->call;
-    const float *row = call->table + row_position(&call->problem, r, 1) * width;
-    for (int64_t k = 0; k < width; k++)
-        want[k] = (double)row[k];
-}
-
-/* The rows of x whose position is r, one f32 add after the other. */
-static void row_learned_grad(const struct oracle *oracle, int o, int64_t r, double *want)
-{
-    const int64_t width = oracle->call->outputs[o].width;
-    const struct call *call = oracle->call;
-    const struct problem *problem = &call->problem;
-    for (int64_t k = 0; k < width; k++)
-        want[k] = problem->accumulate ? (double)call->table[r * width + k] : 0.0;
-    for (int64_t t = 0; t < problem->batch * problem->tokens; t++)
-        for (int64_t k = 0; row_position(problem, t, 1) == r && k < width; k++)
-            want[k] = (double)add_f32((float)want[k], call->x[t * width + k]);
-}
-
 /* Every *_add: one fma of the input and the value that the table kernel would have stored. */
 static void add_input(const struct call *call, int64_t r, int64_t width, double *want)
 {
@@ -121,9 +94,7 @@ static void add_input(const struct call *call, int64_t r, int64_t width, double 
         want[k] = add_to_odd((double)x[k] * x_scale, (double)odd_to_f32(want[k]));
 }
 
-const struct oracle_rows oracle_learned = { row_learned, NULL, NULL };
-const struct oracle_rows oracle_learned_grad = { row_learned_grad, NULL, NULL };
-const struct oracle_rows oracle_rope = { row_rope, NULL, mass_rope };
+const struct oracle_rows oracle_rope = { .row = row_rope, .mass = mass_rope };
 
 static const struct oracle_rows *const of_signature[] = {
 #define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &oracle_##name,

@@ -51,7 +51,29 @@ bool create_thresholds(struct oracle *oracle);
 bool create_columns(struct oracle *oracle);
 int64_t window_row(const struct problem *problem, int64_t query, int64_t key);
 
+/* ---- What signatures share ---- */
+
 /* a + b of f32 values, rounded to f32 once: what one add of a CPU gives. */
 float add_f32(float a, float b);
+
+/* Position of the token of row r, where each token has `per_token` rows. */
+int64_t token_position(const struct problem *problem, int64_t r, int64_t per_token);
+
+/* The two channels of pair i of a rotation. */
+struct channels {
+    int64_t a, b;
+};
+struct channels channels_of(const struct problem *problem, int64_t i);
+
+/* Query and head of row r, where rows are those of queries. */
+static inline int64_t query_of(const struct problem *problem, int64_t r)
+{
+    return r % problem->queries;
+}
+
+static inline int64_t head_of(const struct problem *problem, int64_t r)
+{
+    return r / problem->queries % problem->heads;
+}
 
 #endif

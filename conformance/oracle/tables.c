@@ -358,5 +358,5 @@ void destroy_plan(struct oracle *oracle)
     free(oracle->kept);
 }
 
-const struct oracle_rows oracle_sinusoidal = { row_sinusoidal, create_plan, NULL };
-const struct oracle_rows oracle_rope_table = { row_rope_table, create_plan, NULL };
+const struct oracle_rows oracle_sinusoidal = { .row = row_sinusoidal, .create = create_plan };
+const struct oracle_rows oracle_rope_table = { .row = row_rope_table, .create = create_plan };

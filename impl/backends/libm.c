@@ -4,8 +4,8 @@
  * source at -O3 for wider CPUs (PLAIN_NAME and PLAIN_NEEDS come from the build), with
  * contraction left to the compiler.
  *
- * Where x is absent an encoding or a bias is written out, where it is there it is added to x:
- * the two kernels of such a pair are one function.
+ * Kernel <name> is plain_<name>().  Where x is absent an encoding or a bias is written out,
+ * where it is there it is added to x: the two kernels of such a pair are one function.
  */
 #include "plain_scores.h"
 #include "plain_tokens.h"
@@ -30,22 +30,6 @@ const struct posenc_backend PLAIN_SYMBOL(PLAIN_NAME) = {
     .description = PLAIN_DESCRIPTION,
     .needs = PLAIN_NEEDS,
     .f16_bf16 = true,
-    .sinusoidal = sinusoidal,
-    .sinusoidal_add = sinusoidal,
-    .learned_add = learned_add,
-    .learned_grad = learned_grad,
-    .rope_table = rope_table,
-    .rope_half = rope_half,
-    .rope_interleaved = rope_interleaved,
-    .alibi = alibi,
-    .alibi_add = alibi,
-    .t5_bias = t5_bias,
-    .t5_bias_add = t5_bias,
-    .distance_bias = distance_bias,
-    .distance_bias_add = distance_bias,
-    .window_bias = window_bias,
-    .window_bias_add = window_bias,
-    .relative_bias = relative_bias,
-    .relative_bias_add = relative_bias,
-    .relative_sum = relative_sum,
+#define POSENC_KERNEL(name, ...) .name = plain_##name,
+#include <posenc_kernels.def>
 };

@@ -53,7 +53,8 @@ TYPED void alibi_rows(enum posenc_dtype type, const struct posenc_alibi_args *ar
             }
 }
 
-static enum posenc_status alibi(const struct posenc_alibi_args *args)
+#define plain_alibi_add plain_alibi
+static enum posenc_status plain_alibi(const struct posenc_alibi_args *args)
 {
     FOR_TYPE(args->out.dtype, alibi_rows, args);
     return POSENC_OK;
@@ -70,7 +71,8 @@ static int64_t t5_bucket(const struct posenc_t5_args *args, int64_t relative)
     return bucket + (args->bidirectional && relative > 0 ? buckets : 0);
 }
 
-static enum posenc_status t5_bias(const struct posenc_t5_args *args)
+#define plain_t5_bias_add plain_t5_bias
+static enum posenc_status plain_t5_bias(const struct posenc_t5_args *args)
 {
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t h = 0; h < args->out.shape[1]; h++)
@@ -107,7 +109,8 @@ TYPED void distance_rows(enum posenc_dtype type, const struct posenc_distance_ar
             }
 }
 
-static enum posenc_status distance_bias(const struct posenc_distance_args *args)
+#define plain_distance_bias_add plain_distance_bias
+static enum posenc_status plain_distance_bias(const struct posenc_distance_args *args)
 {
     FOR_TYPE(args->out.dtype, distance_rows, args);
     return POSENC_OK;
@@ -131,7 +134,8 @@ TYPED void window_rows(enum posenc_dtype type, const struct posenc_window_args *
             }
 }
 
-static enum posenc_status window_bias(const struct posenc_window_args *args)
+#define plain_window_bias_add plain_window_bias
+static enum posenc_status plain_window_bias(const struct posenc_window_args *args)
 {
     FOR_TYPE(args->out.dtype, window_rows, args);
     return POSENC_OK;
@@ -164,7 +168,8 @@ TYPED void relative_rows(enum posenc_dtype type, const struct posenc_relative_ar
                 relative_row(type, args, b, h, i);
 }
 
-static enum posenc_status relative_bias(const struct posenc_relative_args *args)
+#define plain_relative_bias_add plain_relative_bias
+static enum posenc_status plain_relative_bias(const struct posenc_relative_args *args)
 {
     FOR_TYPE(args->out.dtype, relative_rows, args);
     return POSENC_OK;
@@ -202,7 +207,7 @@ TYPED void relative_sum_rows(enum posenc_dtype type,
                                  row_at(&args->out, b, h, i));
 }
 
-static enum posenc_status relative_sum(const struct posenc_relative_sum_args *args)
+static enum posenc_status plain_relative_sum(const struct posenc_relative_sum_args *args)
 {
     FOR_TYPE(args->out.dtype, relative_sum_rows, args);
     return POSENC_OK;

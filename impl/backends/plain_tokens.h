@@ -71,7 +71,8 @@ static void sinusoidal_row(const struct posenc_sinusoidal_args *args, double pos
         put(args, x, out, dim - 1, 0.0f);
 }
 
-static enum posenc_status sinusoidal(const struct posenc_sinusoidal_args *args)
+#define plain_sinusoidal_add plain_sinusoidal
+static enum posenc_status plain_sinusoidal(const struct posenc_sinusoidal_args *args)
 {
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t t = 0; t < args->out.shape[1]; t++)
@@ -100,7 +101,7 @@ TYPED void learned_rows(enum posenc_dtype type, const struct posenc_learned_args
         }
 }
 
-static enum posenc_status learned_add(const struct posenc_learned_args *args)
+static enum posenc_status plain_learned_add(const struct posenc_learned_args *args)
 {
     FOR_TYPE(args->out.dtype, learned_rows, args);
     return POSENC_OK;
@@ -120,7 +121,7 @@ TYPED void gradient_rows(enum posenc_dtype type, const struct posenc_learned_gra
         }
 }
 
-static enum posenc_status learned_grad(const struct posenc_learned_grad_args *args)
+static enum posenc_status plain_learned_grad(const struct posenc_learned_grad_args *args)
 {
     for (int64_t r = 0; !args->accumulate && r < args->out.shape[0]; r++)
         memset((float *)args->out.data + r * args->out.stride[0], 0,
@@ -141,7 +142,7 @@ static double table_scale(const struct posenc_freqs *freqs, double position, int
     return scale;
 }
 
-static enum posenc_status rope_table(const struct posenc_rope_table_args *args)
+static enum posenc_status plain_rope_table(const struct posenc_rope_table_args *args)
 {
     const struct posenc_freqs_view *plan = &args->freqs->view;
     int32_t n_axes = args->positions.stride_axis == 0 ? 1 : plan->n_axes;
@@ -235,13 +236,13 @@ TYPED void rope(enum posenc_dtype type, const struct posenc_rope_args *args, boo
     FOR_TYPE(args->cos.dtype, rope_rows, type, args, interleaved);
 }
 
-static enum posenc_status rope_half(const struct posenc_rope_args *args)
+static enum posenc_status plain_rope_half(const struct posenc_rope_args *args)
 {
     FOR_TYPE(args->x.dtype, rope, args, false);
     return POSENC_OK;
 }
 
-static enum posenc_status rope_interleaved(const struct posenc_rope_args *args)
+static enum posenc_status plain_rope_interleaved(const struct posenc_rope_args *args)
 {
     FOR_TYPE(args->x.dtype, rope, args, true);
     return POSENC_OK;

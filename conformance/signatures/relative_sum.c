@@ -34,3 +34,22 @@ const struct signature signature_relative_sum = {
     .footprint = footprint,
     .draw = columns_draw,
 };
+
+/* ---- What its rows should be ---- */
+
+static void row_relative_sum(const struct oracle *oracle, int o, int64_t r, double *want)
+{
+    const int64_t width = oracle->call->outputs[o].width;
+    const struct call *call = oracle->call;
+    const struct problem *problem = &call->problem;
+    const int64_t query = query_of(problem, r), keys = problem->keys;
+    for (int64_t c = 0; c < width; c++)
+        want[c] = 0.0;
+    for (int64_t j = 0; j < keys; j++) {
+        double *sum = want + oracle->columns[query - j + keys - 1];
+        *sum = (double)add_f32((float)*sum, call->x[r * keys + j]);
+    }
+}
+
+const struct oracle_rows oracle_relative_sum = { .row = row_relative_sum,
+                                                 .create = create_columns };

@@ -88,3 +88,17 @@ const struct signature signature_window = {
     .settle = settle,
     .check = check_window,
 };
+
+/* ---- What its rows should be ---- */
+
+static void row_window(const struct oracle *oracle, int o, int64_t r, double *want)
+{
+    const int64_t width = oracle->call->outputs[o].width;
+    const struct problem *problem = &oracle->call->problem;
+    const int64_t query = r % width, head = r / width % problem->heads;
+    for (int64_t j = 0; j < width; j++)
+        want[j] =
+            (double)oracle->call->table[window_row(problem, query, j) * problem->heads + head];
+}
+
+const struct oracle_rows oracle_window = { .row = row_window };

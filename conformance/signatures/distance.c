@@ -76,3 +76,19 @@ const struct signature signature_distance = {
     .check = check_offset,
     .finish = finish,
 };
+
+/* ---- What its rows should be ---- */
+
+/* The values of a head begin at the least distance of the call, that of query 0 and the last
+ * key. */
+static void row_distance(const struct oracle *oracle, int o, int64_t r, double *want)
+{
+    const int64_t width = oracle->call->outputs[o].width;
+    const struct problem *problem = &oracle->call->problem;
+    const float *values = oracle->call->table + head_of(problem, r) * oracle->call->columns +
+                          query_of(problem, r);
+    for (int64_t j = 0; j < width; j++)
+        want[j] = (double)values[width - 1 - j];
+}
+
+const struct oracle_rows oracle_distance = { .row = row_distance };

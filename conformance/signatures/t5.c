@@ -71,3 +71,26 @@ const struct signature signature_t5 = {
     .draw = draw_buckets,
     .check = check_buckets,
 };
+
+/* ---- What its rows should be ---- */
+
+static void row_t5(const struct oracle *oracle, int o, int64_t r, double *want)
+{
+    const int64_t width = oracle->call->outputs[o].width;
+    const struct problem *problem = &oracle->call->problem;
+    const int64_t query = query_of(problem, r) + problem->query_offset;
+    const int64_t head = head_of(problem, r);
+    for (int64_t j = 0; j < width; j++) {
+        int64_t distance = query - j, base = 0;
+        if (distance < 0) {
+            distance = problem->bidirectional ? -distance : 0;
+            base = problem->bidirectional ? oracle->n_thresholds : 0;
+        }
+        int64_t bucket = oracle->n_thresholds - 1;
+        while (oracle->thresholds[bucket] > distance)
+            bucket--;
+        want[j] = (double)oracle->call->table[(base + bucket) * problem->heads + head];
+    }
+}
+
+const struct oracle_rows oracle_t5 = { .row = row_t5, .create = create_thresholds };

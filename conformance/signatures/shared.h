@@ -4,6 +4,7 @@
 #ifndef POSENC_SIGNATURES_SHARED_H
 #define POSENC_SIGNATURES_SHARED_H
 
+#include "conformance/oracle/rows.h"
 #include "conformance/problem/call_parts.h"
 #include "conformance/problem/signature.h"
 

@@ -69,3 +69,29 @@ const struct signature signature_relative = {
     .footprint = footprint,
     .draw = draw_terms,
 };
+
+/* ---- What its rows should be ---- */
+
+/* fl(scale a), then one fma with the other term.  The product of two f32 is an f64. */
+static void row_relative(const struct oracle *oracle, int o, int64_t r, double *want)
+{
+    const int64_t width = oracle->call->outputs[o].width;
+    const struct call *call = oracle->call;
+    const struct problem *problem = &call->problem;
+    const double scale = (double)(float)problem->scale;
+    const int64_t query = query_of(problem, r), above = r / problem->queries;
+    for (int64_t j = 0; j < width; j++) {
+        const int64_t column = oracle->columns[query - j + width - 1];
+        const double first =
+            call->c2p ? scale * (double)call->c2p[r * call->columns + column] : 0.0;
+        if (!call->p2c) {
+            want[j] = first;
+            continue;
+        }
+        const double second =
+            scale * (double)call->p2c[(above * width + j) * call->columns + column];
+        want[j] = call->c2p ? add_to_odd(second, (double)odd_to_f32(first)) : second;
+    }
+}
+
+const struct oracle_rows oracle_relative = { .row = row_relative, .create = create_columns };

@@ -3,6 +3,8 @@
  */
 #include "shared.h"
 
+#include <math.h>
+
 static void defaults(struct problem *p)
 {
     scores_defaults(p);
@@ -54,3 +56,21 @@ const struct signature signature_alibi = {
     .footprint = footprint,
     .draw = draw_bias,
 };
+
+/* ---- What its rows should be ---- */
+
+/* -slope |d| of two f32 values is an f64; +0 at distance 0. */
+static void row_alibi(const struct oracle *oracle, int o, int64_t r, double *want)
+{
+    const int64_t width = oracle->call->outputs[o].width;
+    const struct problem *problem = &oracle->call->problem;
+    const int64_t query = query_of(problem, r) + problem->query_offset;
+    const int64_t head = problem->slopes_by_batch ? r / problem->queries : head_of(problem, r);
+    const double slope = (double)oracle->call->slopes[head];
+    for (int64_t j = 0; j < width; j++) {
+        const int64_t distance = query > j ? query - j : j - query;
+        want[j] = problem->causal && j > query ? -(double)INFINITY : slope * (double)-distance;
+    }
+}
+
+const struct oracle_rows oracle_alibi = { .row = row_alibi };

@@ -42,3 +42,20 @@ const struct signature signature_learned_grad = {
     .footprint = footprint,
     .draw = draw_gradient,
 };
+
+/* ---- What its rows should be ---- */
+
+/* The rows of x whose position is r, one f32 add after the other. */
+static void row_learned_grad(const struct oracle *oracle, int o, int64_t r, double *want)
+{
+    const int64_t width = oracle->call->outputs[o].width;
+    const struct call *call = oracle->call;
+    const struct problem *problem = &call->problem;
+    for (int64_t k = 0; k < width; k++)
+        want[k] = problem->accumulate ? (double)call->table[r * width + k] : 0.0;
+    for (int64_t t = 0; t < problem->batch * problem->tokens; t++)
+        for (int64_t k = 0; token_position(problem, t, 1) == r && k < width; k++)
+            want[k] = (double)add_f32((float)want[k], call->x[t * width + k]);
+}
+
+const struct oracle_rows oracle_learned_grad = { .row = row_learned_grad };
