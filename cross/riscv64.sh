@@ -22,7 +22,9 @@ test_riscv64() {
     }
     emulated_runner no-vectors rv64 scalar libm
     for bits in 128 256 512 1024; do
-        emulated_runner rvv-$bits "$(rvv_cpu $bits)" rvv autovec_rvv
+        plain= # loops that no lane is written in: at one length
+        [ $bits != 256 ] || plain=autovec_rvv
+        emulated_runner rvv-$bits "$(rvv_cpu $bits)" rvv $plain
     done
     emulated_count
     emulated_meson "$(rvv_cpu 256)"

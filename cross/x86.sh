@@ -2,7 +2,8 @@
 # Other x86-64 CPUs than this one.  Sourced by run, whose functions it uses.
 #
 #     ./run test-avx512     a static program with the AVX-512 backend, on this CPU where it can and in Bochs,
-#                           which interprets every instruction, so that any machine vouches for it
+#                           which interprets every instruction, so that any machine vouches for it: for all
+#                           suites where this CPU lacks AVX-512, for golden vectors and primitives where it has it
 #     ./run test-baseline   the engine in qemu-user on a CPU with SSE2 only, and on one with AVX2 but no
 #                           AVX-512: nothing may run there that the CPU lacks
 
@@ -33,7 +34,10 @@ test_avx512() {
         cannot "$job: golden vectors"
         return
     fi
-    guests=
+    guests='' here=no suites='--no-accuracy'
+    if avx512_here; then
+        here=yes suites='--suite vectors'
+    fi
     if bochs_ready; then
         # On a core each.  scalar is the reference: what it does not pass either is the emulator's fault.
         for backend in avx512 scalar; do
@@ -45,15 +49,13 @@ test_avx512() {
     else
         cannot "$job: in Bochs"
     fi
-    # Bochs alone where this CPU cannot.
-    here=no
-    if avx512_here; then
-        here=yes
+    if [ $here = yes ]; then
         $primitives avx512 >build-avx512/primitives.log 2>&1
         avx512_count 'this CPU, primitives' $? build-avx512/primitives.log
         $static --no-accuracy --backend avx512 --backend scalar $pack >build-avx512/here.log 2>&1
         avx512_count 'this CPU' $? build-avx512/here.log
-        $static --no-accuracy --backend avx512 --backend scalar --except "$bochs_except" $pack \
+        # shellcheck disable=SC2086  # an option or two words
+        $static $suites --backend avx512 --backend scalar --except "$bochs_except" $pack \
             >build-avx512/same.log 2>&1 || true
     fi
     for guest in $guests; do
@@ -63,7 +65,7 @@ test_avx512() {
     [ $here = no ] || [ -z "$guests" ] || avx512_same
 }
 
-# The four sets that the backend needs.
+# The four sets that the backend needs; without them it is tested in Bochs alone.
 avx512_here() {
     for flag in avx512f avx512bw avx512dq avx512vl; do
         grep -qw $flag /proc/cpuinfo || {
@@ -89,9 +91,10 @@ bochs_ready() {
 # A fault of the emulator: Bochs 2.7 rounds ties of vcvtps2ph away from zero, so what stores f16 is for real CPUs.
 bochs_except='*/f16/*'
 
-# A quiet machine takes three to six minutes; one that takes twenty hangs.
+# All suites take a quiet machine ten minutes; one that takes forty hangs.
 bochs_runner() {
-    sh cross/bochs/guest.sh "$bochs/$1" "$bochs/vmlinuz" 1200 "$static" "$pack" --no-accuracy --backend "$1" \
+    # shellcheck disable=SC2086  # an option or two words
+    sh cross/bochs/guest.sh "$bochs/$1" "$bochs/vmlinuz" 2400 "$static" "$pack" $suites --backend "$1" \
         --except "$bochs_except" /data \
         >"$bochs/$1.log" 2>"$bochs/$1.err"
 }

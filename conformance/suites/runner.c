@@ -3,10 +3,11 @@
  * memory: all suites on all backends in one process that ends by returning from main, so that a
  * leak or a finding of a sanitizer is its exit status.  libc only.
  *
- *     runner [--full] [--no-accuracy] [--backend NAME]... [PACK OF VECTORS]
+ *     runner [--full] [--no-accuracy | --suite NAME] [--backend NAME]... [--except GLOB OF CASES]
+ *            [PACK OF VECTORS]
  *
- * --no-accuracy leaves the scans out, which take too long in an emulator.  Prints one line for
- * each failure, for each backend "NAME (L lanes): N passed, N failed, N skipped" or, when it
+ * --no-accuracy leaves the scans out, which take too long in an emulator; --suite takes one suite
+ * alone; --except leaves cases out that an emulator gets wrong.  Prints one line for each failure, for each backend "NAME (L lanes): N passed, N failed, N skipped" or, when it
  * cannot run here, "off: NAME: reason", which is one that is skipped; last the sum of all.  A
  * backend that is asked for by name has to run.  Exit 1 on failures, 2 on bad input, 77 when
  * nothing ran.
@@ -66,6 +67,8 @@ static int take_arguments(int argc, char **argv, struct wanted *wanted)
             wanted->options.full = true;
         } else if (strcmp(argument, "--no-accuracy") == 0) {
             wanted->options.no_accuracy = true;
+        } else if (strcmp(argument, "--suite") == 0 && argv[i + 1]) {
+            wanted->options.suite = argv[++i];
         } else if (strcmp(argument, "--backend") == 0) {
             int bad = take_backend(wanted, argv[++i]);
             if (bad)
@@ -74,7 +77,8 @@ static int take_arguments(int argc, char **argv, struct wanted *wanted)
             wanted->options.except_glob = argv[++i];
         } else if (argument[0] == '-' || wanted->pack) {
             fprintf(stderr,
-                    "runner: unexpected argument: %s: expected [--full] [--no-accuracy] "
+                    "runner: unexpected argument: %s: expected [--full] [--no-accuracy | "
+                    "--suite NAME] "
                     "[--backend NAME]... [--except GLOB OF CASES] [PACK OF VECTORS]\n",
                     argument);
             return BAD_INPUT;
