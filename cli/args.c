@@ -20,7 +20,7 @@ static const char *const order_names[] = { "rows", "columns", NULL };
 enum kind { FLAG, INTEGER, REAL, TEXT, LIST, CHOICE };
 
 struct option_spec {
-    const char *name;
+    const char *flag, *name; /* "--heads", "heads" */
     enum kind kind;
     unsigned commands;
     size_t offset; /* of the member of struct cli */
@@ -42,13 +42,15 @@ struct option_spec {
 #define LAST_POSITION 2147483647.0
 
 #define OPTION(name, kind, commands, member, argument, help)                                   \
-    { name, kind, commands, AT(member), argument, help, 0, 0, false, NULL, false },
+    { "--" name, name, kind, commands, AT(member), argument, help, 0, 0, false, NULL, false },
 #define NUMBER(name, kind, commands, member, argument, help, least, most, open)                \
-    { name, kind, commands, AT(member), argument, help, least, most, open, NULL, false },
+    { "--" name, name,  kind, commands, AT(member), argument,                                  \
+      help,      least, most, open,     NULL,       false },
 #define CHOOSE(name, commands, member, help, names)                                            \
-    { name, CHOICE, commands, AT(member), "NAME", help, 0, 0, false, names, false },
+    { "--" name, name, CHOICE, commands, AT(member), "NAME", help, 0, 0, false, names, false },
 #define SCALED(name, kind, member, argument, help, least, most, open, names)                   \
-    { name, kind, SCALINGS, AT(member), argument, help, least, most, open, names, true },
+    { "--" name, name,  kind, SCALINGS, AT(member), argument,                                  \
+      help,      least, most, open,     names,      true },
 
 static const struct option_spec specs[] = {
 #include "options.def"
@@ -96,46 +98,6 @@ static bool is_given(const struct cli *cli, const struct option_spec *spec)
 
 /* ---- options that would change nothing ---- */
 
-static const struct {
-    unsigned bit;
-    const char *name;
-} kinds[] = { { TABLE_SINUSOIDAL, "sinusoidal" },
-              { TABLE_ROPE, "rope_table" },
-              { PICTURE_SINUSOIDAL, "sinusoidal" },
-              { PICTURE_ERROR, "error" },
-              { PICTURE_ROPE, "rope" },
-              { PICTURE_ALIBI, "alibi" },
-              { PICTURE_T5, "t5" },
-              { PICTURE_LEARNED, "learned" },
-              { PICTURE_XPOS, "xpos" },
-              { PICTURE_BIAS, "bias" },
-              { PICTURE_DEBERTA, "deberta" },
-              { PICTURE_SWIN, "swin" } };
-enum { N_KINDS = sizeof kinds / sizeof *kinds };
-
-const char *cli_kind_name(unsigned kind)
-{
-    for (size_t i = 0; i < N_KINDS; i++) {
-        if (kinds[i].bit == kind) {
-            return kinds[i].name;
-        }
-    }
-    return NULL;
-}
-
-/* "rope, alibi": the kinds among `bits`. */
-static void list_kinds(unsigned bits, char *text, size_t size)
-{
-    size_t at = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < N_KINDS && at < size; i++) {
-        if (bits & kinds[i].bit) {
-            at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
-                                   kinds[i].name);
-        }
-    }
-}
-
 /* Whether an option is a parameter of a family of scaling, by its name: --short-factors is the array
  * short_factor. */
 static bool counts_for(const struct option_spec *spec, enum posenc_scaling scaling)
@@ -163,29 +125,45 @@ static void list_scalings(const struct option_spec *spec, char *text, size_t siz
     }
 }
 
-int cli_refuse_foreign(const struct cli *cli, unsigned kind)
+/* The first option given that is for none of these; NULL. */
+static const struct option_spec *given_in_vain(const struct cli *cli, unsigned commands)
 {
-    unsigned siblings = kind & FOR_TABLE ? FOR_TABLE : FOR_PLOT;
     for (size_t i = 0; i < N_SPECS; i++) {
-        if (is_given(cli, &specs[i]) && !(specs[i].commands & kind)) {
-            char what[64], names[128];
-            snprintf(what, sizeof what, "--%s", specs[i].name);
-            list_kinds(specs[i].commands & siblings, names, sizeof names);
-            return cli_refuse(cli, what, NULL, "has no effect here: it is for %s", names);
+        if (is_given(cli, &specs[i]) && !(specs[i].commands & commands)) {
+            return &specs[i];
         }
     }
-    return EXIT_FINE;
+    return NULL;
+}
+
+int cli_refuse_foreign(const struct cli *cli, unsigned kind)
+{
+    const struct option_spec *spec = given_in_vain(cli, kind);
+    if (spec == NULL) {
+        return EXIT_FINE;
+    }
+    char names[128];
+    cli_list_kinds(spec->commands & (kind & FOR_TABLE ? FOR_TABLE : FOR_PLOT), names,
+                   sizeof names);
+    return cli_refuse(cli, spec->flag, NULL, "has no effect here: it is for %s", names);
+}
+
+int cli_refuse_beside_problem(const struct cli *cli)
+{
+    const struct option_spec *spec = given_in_vain(cli, BESIDE_PROBLEM);
+    return spec == NULL ? EXIT_FINE
+                        : cli_refuse(cli, spec->flag, NULL,
+                                     "has no effect beside --problem, which says it all");
 }
 
 int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling)
 {
     for (size_t i = 0; i < N_SPECS; i++) {
         if (is_given(cli, &specs[i]) && specs[i].scaled && !counts_for(&specs[i], scaling)) {
-            char what[64], names[256];
-            snprintf(what, sizeof what, "--%s", specs[i].name);
+            char names[256];
             list_scalings(&specs[i], names, sizeof names);
-            return cli_refuse(cli, what, NULL, "has no effect here: it needs --scaling %s",
-                              names);
+            return cli_refuse(cli, specs[i].flag, NULL,
+                              "has no effect here: it needs --scaling %s", names);
         }
     }
     return EXIT_FINE;
@@ -221,8 +199,7 @@ static void list_names(const char *const *names, int least, int most, char *text
 static int refuse_option_value(const struct cli *cli, const struct option_spec *spec,
                                const struct posenc_error *error, const char *detail)
 {
-    char what[64], value[64], expected[256];
-    snprintf(what, sizeof what, "--%s", spec->name);
+    char value[64], expected[256];
     if (spec->kind == CHOICE) {
         snprintf(value, sizeof value, "%s", spec->names[(int)error->value]);
         list_names(spec->names, (int)error->least, (int)error->most, expected, sizeof expected);
@@ -231,7 +208,7 @@ static int refuse_option_value(const struct cli *cli, const struct option_spec *
         snprintf(expected, sizeof expected, "from %.17g to %.17g", error->least, error->most);
     }
     bool missing = spec->kind != CHOICE && error->value == 0.0 && !is_given(cli, spec);
-    return cli_refuse(cli, what, missing ? "not given" : value, "expected %s%s", expected,
+    return cli_refuse(cli, spec->flag, missing ? "not given" : value, "expected %s%s", expected,
                       detail);
 }
 
@@ -335,8 +312,7 @@ static int take_choice(const struct cli *cli, const struct option_spec *spec, co
 
 static int take(struct cli *cli, const struct option_spec *spec, const char *text)
 {
-    char what[64];
-    snprintf(what, sizeof what, "--%s", spec->name);
+    const char *what = spec->flag;
     void *member = (char *)cli + spec->offset;
     double number;
     switch (spec->kind) {
@@ -427,9 +403,8 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
         if (c == 'h') {
             cli->help = true;
         } else if ((c == '?' || c == ':') && is_flag(optopt)) { /* libcs differ in which */
-            char what[64];
-            snprintf(what, sizeof what, "--%s", specs[optopt - FIRST_OPTION].name);
-            return cli_refuse(cli, what, strchr(argv[optind - 1], '=') + 1,
+            return cli_refuse(cli, specs[optopt - FIRST_OPTION].flag,
+                              strchr(argv[optind - 1], '=') + 1,
                               "expected the option alone: it takes no value");
         } else if (c == ':') {
             return cli_refuse(cli, argv[optind - 1], NULL, "expected a value after it");
@@ -457,7 +432,7 @@ static void print_option_help(const struct option_spec *spec, const struct comma
         printf("%s %s", i > 0 ? "," : ":", spec->names[i]);
     }
     if ((spec->commands & command->bit) != command->bit) {
-        list_kinds(spec->commands & command->bit, names, sizeof names);
+        cli_list_kinds(spec->commands & command->bit, names, sizeof names);
         printf(" [%s]", names);
     }
     putchar('\n');

@@ -93,6 +93,7 @@ enum {
     PICTURE_DEBERTA = 32768,
     PICTURE_SWIN = 65536,
     FOR_VECTORS = 131072,
+    BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
     FOR_PLOT = PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5 |
                PICTURE_LEARNED | PICTURE_XPOS | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN,
 };
@@ -118,9 +119,13 @@ int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_statu
 /* Refuses the first option given that this kind of table or picture has no use for, or the
  * first parameter of other scalings than this one; EXIT_FINE where there is none. */
 int cli_refuse_foreign(const struct cli *cli, unsigned kind);
+/* The first that would say what --problem says. */
+int cli_refuse_beside_problem(const struct cli *cli);
 int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling);
 /* What a kind of table or picture is called, by its bit. */
 const char *cli_kind_name(unsigned kind);
+/* "rope, alibi": the kinds among `bits`. */
+void cli_list_kinds(unsigned bits, char *text, size_t size);
 
 /* Whole-string conversions; false when `text` is no such number or out of range. */
 bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value);

@@ -60,13 +60,15 @@ static const struct command commands[] = {
       "posenc list methods.\n"
       "Examples: posenc explain rope_half, posenc explain yarn, posenc explain freq_base\n",
       NULL, 0 },
-    { "table", FOR_TABLE, command_table, "KERNEL",
+    { "table", FOR_TABLE, command_table, "[KERNEL]",
       "The numbers of a table, computed by one backend",
       "KERNEL is sinusoidal (one array [tokens, dim]) or rope_table (cos and sin, [tokens, "
       "dim/2]).\n"
       "Rows are consecutive positions, a list of them, times with fractions (--times), or the "
       "tokens of a picture\n"
       "(--mrope-section and --grid).\n"
+      "--problem LINE takes the place of KERNEL and of every option that says what to "
+      "compute.\n"
       "Example: posenc table sinusoidal --positions 0..63,1000000 --dim 512 --out "
       "npy:pe.npy\n",
       table_formats, BY_ALL },

@@ -3,32 +3,11 @@
 
 #include <stdio.h>
 
-static int refuse_beside(const struct cli *cli)
-{
-    const struct {
-        const char *name;
-        bool given;
-    } options[] = { { "--kernel", cli->kernel.n > 0 },
-                    { "--dtype", cli->dtype.n > 0 },
-                    { "--model", cli->model.n > 0 },
-                    { "--case", cli->cases.n > 0 },
-                    { "--suite", cli->suite != NULL },
-                    { "--exhaustive", cli->exhaustive },
-                    { "--update-budgets", cli->update_budgets } };
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        if (options[i].given) {
-            return cli_refuse(cli, options[i].name, NULL,
-                              "has no effect beside --problem, which says it all");
-        }
-    }
-    return EXIT_FINE;
-}
-
 int problem_take(const struct cli *cli, struct problem_line *line, struct arena *arena)
 {
     char error[NOTATION_ERROR];
     struct call call;
-    if (refuse_beside(cli) != EXIT_FINE) {
+    if (cli_refuse_beside_problem(cli) != EXIT_FINE) {
         return EXIT_USAGE;
     }
     if (!notation_read(cli->problem, line, arena, error)) {

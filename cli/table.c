@@ -39,10 +39,11 @@ static int take_kind(const struct cli *cli, unsigned *kind)
 }
 
 /* What a file of NumPy's cannot hold. */
-static int refuse_npy(const struct cli *cli, unsigned kind, const struct outputs *outputs)
+static int refuse_npy(const struct cli *cli, const struct number_table *table,
+                      const struct outputs *outputs)
 {
-    const char *why = kind == TABLE_ROPE ? "one file holds one array and rope_table has two"
-                      : cli->storage == POSENC_BF16 ? "NumPy has no bf16"
+    const char *why = table->n_arrays > 1 ? "one file holds one array and rope_table has two"
+                      : table->dtype == POSENC_BF16 ? "NumPy has no bf16"
                                                     : NULL;
     for (size_t i = 0; i < outputs->n && why != NULL; i++) {
         if (strcmp(outputs->output[i].format->name, "npy") == 0) {
@@ -52,18 +53,30 @@ static int refuse_npy(const struct cli *cli, unsigned kind, const struct outputs
     return EXIT_FINE;
 }
 
-int command_table(struct cli *cli)
+/* By a problem's line, or by the options of a kernel. */
+static int take_table(struct cli *cli, struct number_table *table)
 {
     unsigned kind = 0;
+    if (cli->problem == NULL) {
+        return take_kind(cli, &kind) == EXIT_FINE ? table_compute(cli, kind, table)
+                                                  : EXIT_USAGE;
+    }
+    return cli->n_operands == 0
+               ? table_of_problem(cli, table)
+               : cli_refuse(cli, "KERNEL", cli->operands[0], "expected --problem alone");
+}
+
+int command_table(struct cli *cli)
+{
     struct outputs outputs;
     struct number_table table = { 0 };
-    if (take_kind(cli, &kind) != EXIT_FINE ||
-        outputs_open(cli, &outputs, table_formats, BY_ALL) != EXIT_FINE) {
+    if (outputs_open(cli, &outputs, table_formats, BY_ALL) != EXIT_FINE) {
         return EXIT_USAGE;
     }
-    if (refuse_npy(cli, kind, &outputs) != EXIT_FINE ||
-        table_compute(cli, kind, &table) != EXIT_FINE) {
+    if (take_table(cli, &table) != EXIT_FINE ||
+        refuse_npy(cli, &table, &outputs) != EXIT_FINE) {
         outputs_discard(&outputs);
+        table_free(&table);
         return EXIT_USAGE;
     }
     bool written = true;

@@ -26,6 +26,8 @@ struct number_table {
 /* The table the command line asks for; `kind` is one of TABLE_... or PICTURE_SINUSOIDAL.
  * EXIT_FINE or, told, EXIT_USAGE. */
 int table_compute(struct cli *cli, unsigned kind, struct number_table *table);
+/* The table of --problem, a problem of a table kernel; the rows of its batches follow each other. */
+int table_of_problem(struct cli *cli, struct number_table *table);
 void table_free(struct number_table *table);
 
 /* The rows the command line asks for: how many, and their positions or times.  `n_axes` is how

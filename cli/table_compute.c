@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/problem.h"
 #include "conformance/problem/storage.h"
+#include "problem.h"
 #include "select.h"
 #include "spec.h"
 #include "table.h"
@@ -106,6 +107,97 @@ int table_compute(struct cli *cli, unsigned kind, struct number_table *table)
                                                            : POSENC_KERNEL_sinusoidal };
     int status = compute_request(cli, kind, &request, table);
     spec_free(&request.spec);
+    return status;
+}
+
+/* ---- --problem ---- */
+
+/* Where each row is: positions, or times, of its token on each axis. */
+static enum posenc_status take_places(const struct problem *p, struct number_table *table)
+{
+    table->n_axes = problem_axes(p);
+    const size_t n = (size_t)(table->rows * table->n_axes);
+    const bool times = p->position_kind == POSENC_POSITIONS_F32;
+    table->positions = times ? NULL : malloc(n * sizeof *table->positions);
+    table->times = times ? malloc(n * sizeof *table->times) : NULL;
+    if (table->positions == NULL && table->times == NULL) {
+        return POSENC_ERR_MEMORY;
+    }
+    for (int64_t i = 0; i < (int64_t)n; i++) {
+        const int64_t row = i % table->rows, b = row / p->tokens, t = row % p->tokens;
+        const int axis = (int)(i / table->rows);
+        if (times) {
+            table->times[i] = (float)problem_time(p, b, t, axis);
+        } else {
+            table->positions[i] = problem_axis_position(p, b, t, axis);
+        }
+    }
+    return POSENC_OK;
+}
+
+/* The outputs of a call that was run, dense. */
+static enum posenc_status take_outputs(const struct call *call, struct number_table *table)
+{
+    const struct output *first = &call->outputs[0];
+    table->rows = first->rows;
+    table->width = first->width;
+    table->dtype = first->tensor.dtype;
+    table->n_arrays = call->n_outputs;
+    const size_t bytes = (size_t)table->width * storage_size(table->dtype);
+    for (int o = 0; o < call->n_outputs; o++) {
+        const struct output *out = &call->outputs[o];
+        table->name[o] = call->n_outputs > 1 ? out->name : "sinusoidal";
+        table->array[o] = malloc((size_t)table->rows * bytes);
+        if (table->array[o] == NULL) {
+            return POSENC_ERR_MEMORY;
+        }
+        for (int64_t r = 0; r < table->rows; r++) {
+            memcpy((char *)table->array[o] + (size_t)r * bytes, storage_row(&out->tensor, r),
+                   bytes);
+        }
+    }
+    return take_places(&call->problem, table);
+}
+
+static int run_problem(struct cli *cli, const struct problem *problem,
+                       struct number_table *table)
+{
+    const enum posenc_kernel kernel = problem->kernel;
+    const struct posenc_backend *backend;
+    struct call call;
+    if (kernel != POSENC_KERNEL_sinusoidal && kernel != POSENC_KERNEL_rope_table) {
+        return cli_refuse(cli, "--problem", posenc_kernel_name(kernel),
+                          "is applied to tensors and has no table: expected sinusoidal or "
+                          "rope_table (posenc explain --problem shows what it computes)");
+    }
+    if (select_one(cli, kernel, &backend) != EXIT_FINE) {
+        return EXIT_USAGE;
+    }
+    enum posenc_status status = call_create(&call, problem, &memory_plain);
+    if (status != POSENC_OK) {
+        return cli_refuse_status(cli, "--problem", status, &call.error);
+    }
+    status = call_run(&call, backend);
+    if (status == POSENC_OK) {
+        status = take_outputs(&call, table);
+    }
+    if (status != POSENC_OK) {
+        table_free(table);
+        cli_refuse_status(cli, "--problem", status, &call.error);
+    }
+    call_destroy(&call);
+    return status == POSENC_OK ? EXIT_FINE : EXIT_USAGE;
+}
+
+int table_of_problem(struct cli *cli, struct number_table *table)
+{
+    struct arena arena = { NULL };
+    struct problem_line line;
+    int status = problem_take(cli, &line, &arena);
+    if (status == EXIT_FINE) {
+        status = run_problem(cli, &line.problem, table);
+    }
+    arena_free(&arena);
     return status;
 }
 

@@ -245,6 +245,10 @@ refuses 'problem with a bad value' 'heads=x: expected a whole number' bench --pr
 refuses 'problem that the library refuses' 'rotary_dim is 33, expected from 2 to 80' verify --problem 'rope_half head_dim=80 rotary_dim=33 heads=1 tokens=1 rows=1'
 refuses 'problem without an element' 'has no element: expected batch and tokens above 0' verify --problem 'rope_half head_dim=80 rotary_dim=32'
 refuses 'problem and a case' '--case: has no effect beside --problem' verify --problem 'alibi heads=1 queries=1 keys=1' --case x
+refuses 'problem and a dimension' '--dim: has no effect beside --problem' table --problem 'sinusoidal dim=4 tokens=2' --dim 8
+refuses 'problem and a kernel' 'sinusoidal: expected --problem alone' table sinusoidal --problem 'sinusoidal dim=4 tokens=2'
+refuses 'problem of no table' 'rope_half: is applied to tensors and has no table: expected sinusoidal or rope_table' table --problem 'rope_half heads=1 tokens=1 rows=1 head_dim=4 rotary_dim=4'
+refuses 'problem of two arrays into one' 'npy: one file holds one array' table --problem 'rope_table rotary_dim=4 tokens=2' --out npy:x.npy
 
 echo 'this is no shared library' >text.so
 head -c 1000 "$PLUGIN" >short.so

@@ -309,4 +309,23 @@ same 'an old file is replaced' "$(head -c 8 work/x.csv)" position
 ln -s x.csv work/link.csv
 run "$POSENC" table sinusoidal --dim 2 --tokens 1 --out csv:link.csv
 same 'a link stays a link, its target is written' "$(test -L work/link.csv && head -n 1 work/x.csv)" 'position,sinusoidal[0],sinusoidal[1]'
+
+# A problem's line asks for the same numbers as the options do; batches follow each other.
+check_problem() { # NAME LINE ARGUMENTS...: the bytes of both
+    name=$1 line=$2
+    shift 2
+    run "$POSENC" table "$@"
+    cp stdout wanted
+    run "$POSENC" table --problem "$line"
+    if [ "$status" = 0 ] && [ -s wanted ] && cmp -s stdout wanted; then pass "$name"; else fail "$name" "exit $status or other bytes"; fi
+}
+check_problem 'problem: sinusoidal' 'sinusoidal dim=320 tokens=5 position_offset=1000000 layout=cos_sin scale=0.5' \
+    sinusoidal --dim 320 --tokens 5 --first 1000000 --layout cos_sin --scale 0.5
+check_problem 'problem: rope_table in bf16 of a list of positions' \
+    'rope_table rotary_dim=64 dtype=bf16 rope_theta=500000 position_kind=i64 positions=-497577,0,1715512116' \
+    rope_table --dim 64 --dtype bf16 --rope-theta 500000 --positions -497577,0,1715512116
+check_problem 'problem: a picture' 'rope_table rotary_dim=80 tokens=61 position_kind=i64 position_offset=100000 mrope_section=20,20 mrope_layout=restarted mrope_grid=7' \
+    rope_table --dim 80 --mrope-section 20,20 --mrope-layout restarted --grid 7 --tokens 61 --first 100000
+run "$POSENC" table --problem 'rope_table rotary_dim=4 batch=2 tokens=2 position_kind=i64 batch_shift=100'
+same 'problem: batches follow each other' "$(cut -d, -f1 stdout | tr '\n' ' ')" 'position 0 1 100 101 '
 finish

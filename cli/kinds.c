@@ -1,0 +1,46 @@
+/*
+ * What the kinds of table and picture are called, see args.h.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "args.h"
+
+#include <stdio.h>
+
+static const struct {
+    unsigned bit;
+    const char *name;
+} kinds[] = { { TABLE_SINUSOIDAL, "sinusoidal" },
+              { TABLE_ROPE, "rope_table" },
+              { PICTURE_SINUSOIDAL, "sinusoidal" },
+              { PICTURE_ERROR, "error" },
+              { PICTURE_ROPE, "rope" },
+              { PICTURE_ALIBI, "alibi" },
+              { PICTURE_T5, "t5" },
+              { PICTURE_LEARNED, "learned" },
+              { PICTURE_XPOS, "xpos" },
+              { PICTURE_BIAS, "bias" },
+              { PICTURE_DEBERTA, "deberta" },
+              { PICTURE_SWIN, "swin" } };
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+const char *cli_kind_name(unsigned kind)
+{
+    for (size_t i = 0; i < N_KINDS; i++) {
+        if (kinds[i].bit == kind) {
+            return kinds[i].name;
+        }
+    }
+    return NULL;
+}
+
+void cli_list_kinds(unsigned bits, char *text, size_t size)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < N_KINDS && at < size; i++) {
+        if (bits & kinds[i].bit) {
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
+                                   kinds[i].name);
+        }
+    }
+}
