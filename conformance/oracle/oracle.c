@@ -20,9 +20,9 @@ int64_t token_position(const struct problem *problem, int64_t r, int64_t per_tok
 struct channels channels_of(const struct problem *problem, int64_t i)
 {
     const int64_t from = problem->rotary_offset, half = problem->rotary_dim / 2;
-    return problem->kernel == POSENC_KERNEL_rope_half
-               ? (struct channels){ from + i, from + i + half }
-               : (struct channels){ from + 2 * i, from + 2 * i + 1 };
+    return problem->kernel == POSENC_KERNEL_rope_interleaved
+               ? (struct channels){ from + 2 * i, from + 2 * i + 1 }
+               : (struct channels){ from + i, from + i + half };
 }
 
 static void row_rope(const struct oracle *oracle, int o, int64_t r, double *want)

@@ -18,6 +18,21 @@ void tokens_draw_rows(struct draws *d, struct problem *p, int64_t rows);
 /* Rows that the tokens ask for, at most. */
 int64_t tokens_rows_used(const struct problem *p);
 
+/* ---- Heads that turn by rows of cosines and sines (rotations.c) ---- */
+
+void rotations_defaults(struct problem *p);              /* 7 tokens, 3 heads of 64 channels */
+void rotations_draw(struct draws *d, struct problem *p); /* all but positions */
+enum posenc_status rotations_check(struct call *call);
+enum posenc_status rotations_fill_cos(struct call *call, void *to, int64_t n);
+enum posenc_status rotations_fill_sin(struct call *call, void *to, int64_t n);
+
+#define ANGLES(signature, member)                                                              \
+    {                                                                                          \
+        TENSOR(signature, member), .type = TYPE_TABLE, .dims = { DIM_ROW, DIM_PAIR },          \
+                                   .fill = rotations_fill_##member,                            \
+                                   .pristine = PRISTINE(member)                                \
+    }
+
 /* ---- Scores (scores.c) ---- */
 
 void scores_defaults(struct problem *p); /* queries that end where the keys do */

@@ -1,0 +1,50 @@
+/*
+ * What signatures share that turn pairs of a head's channels by rows of cosines and sines.
+ */
+#include "shared.h"
+
+void rotations_defaults(struct problem *p)
+{
+    p->tokens = 7;
+    p->heads = 3;
+    p->dim = p->rotary_dim = 64;
+    p->rows = 16;
+}
+
+void rotations_draw(struct draws *d, struct problem *p)
+{
+    p->rotary_dim = 2 * draw(d, 1, 12);
+    p->rotary_offset = draw(d, 0, 9);
+    p->dim = p->rotary_offset + p->rotary_dim + draw(d, 0, 9);
+    p->table_dtype = (enum posenc_dtype)draw(d, POSENC_F32, POSENC_BF16);
+    p->heads = draw(d, 1, 3);
+}
+
+enum posenc_status rotations_check(struct call *call)
+{
+    const struct problem *p = &call->problem;
+    if (p->rotary_dim % 2)
+        return call_refuse(call, POSENC_ERR_ODD, "rotary_dim", p->rotary_dim, 2, p->dim);
+    if (p->rotary_dim < 2 || p->rotary_dim > p->dim)
+        return call_refuse(call, POSENC_ERR_ROTARY_DIM, "rotary_dim", p->rotary_dim, 2, p->dim);
+    return POSENC_OK;
+}
+
+static enum posenc_status filled(struct call *call, bool done)
+{
+    return done ? POSENC_OK
+                : call_refuse(call, POSENC_ERR_MEMORY, "memory for cos and sin",
+                              call->problem.rows, 1, 0);
+}
+
+enum posenc_status rotations_fill_cos(struct call *call, void *to, int64_t n)
+{
+    (void)n;
+    return filled(call, fill_rotations(&call->problem, to, NULL));
+}
+
+enum posenc_status rotations_fill_sin(struct call *call, void *to, int64_t n)
+{
+    (void)n;
+    return filled(call, fill_rotations(&call->problem, NULL, to));
+}
