@@ -8,9 +8,10 @@
  * ALiBi's slopes and T5's thresholds are checked by `golden --library` and published.c.
  */
 #include "builders.h"
+#include "mp.h"
 
+#include <gmp.h>
 #include <math.h>
-#include <mpfr.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,20 +104,20 @@ static void check_window(int64_t height, int64_t width, bool class_token)
 {
     const int64_t rows = 2 * height - 1, columns = 2 * width - 1,
                   n = height * width + class_token;
-    int32_t *index = allocate(n * n), *number = allocate(rows * columns);
+    int32_t *index = allocate(n * n), *numbered = allocate(rows * columns);
     builders_require((class_token ? posenc_beit_index(height, width, index)
                                   : posenc_swin_index(height, width, index)) == POSENC_OK,
                      "index of a window");
     int32_t count = 0;
     for (int64_t dy = 0; dy < rows; dy++)
         for (int64_t dx = 0; dx < columns; dx++)
-            number[dy * columns + dx] = count++;
+            numbered[dy * columns + dx] = count++;
     for (int64_t q = class_token; q < n; q++)
         for (int64_t k = class_token; k < n; k++) {
             const int64_t a = q - class_token, b = k - class_token;
             const int64_t dy = a / width - b / width, dx = a % width - b % width;
             require_equal(index[q * n + k],
-                          number[(dy + height - 1) * columns + (dx + width - 1)],
+                          numbered[(dy + height - 1) * columns + (dx + width - 1)],
                           "window, query and key", q, k);
         }
     for (int64_t k = 1; class_token && k < n; k++) {
@@ -126,7 +127,7 @@ static void check_window(int64_t height, int64_t width, bool class_token)
     if (class_token)
         require_equal(index[0], count + 2, "class token to itself", 0, 0);
     free(index);
-    free(number);
+    free(numbered);
 }
 
 static void check_windows(void)
@@ -203,27 +204,17 @@ static bool powers_meet(unsigned long n, unsigned long steps, unsigned long a, u
 /* ceil(ln(n/m) / ln((most-1)/m) (m-1)) + m for n > m */
 static int64_t log_bucket(int64_t n, int64_t m, int64_t most)
 {
-    mpfr_t x, y;
-    mpfr_inits2(256, x, y, (mpfr_ptr)0);
-    mpfr_set_si(x, n, MPFR_RNDN);
-    mpfr_div_si(x, x, m, MPFR_RNDN);
-    mpfr_log(x, x, MPFR_RNDN);
-    mpfr_set_si(y, most - 1, MPFR_RNDN);
-    mpfr_div_si(y, y, m, MPFR_RNDN);
-    mpfr_log(y, y, MPFR_RNDN);
-    mpfr_div(x, x, y, MPFR_RNDN);
-    mpfr_mul_si(x, x, m - 1, MPFR_RNDN);
-    int64_t k = mpfr_get_si(x, MPFR_RNDN); /* the nearest whole number, then the one above */
-    mpfr_sub_si(y, x, k, MPFR_RNDN);
-    if (mpfr_zero_p(y) || mpfr_get_exp(y) < -150) {
-        if (k <= m - 1 &&
-            !powers_meet((unsigned long)n, (unsigned long)(m - 1), (unsigned long)(most - 1),
-                         (unsigned long)k, (unsigned long)m))
-            builders_fail("DeBERTa, distance %lld: MPFR does not decide", (long long)n);
-    } else if (mpfr_sgn(y) > 0) {
-        k++;
-    }
-    mpfr_clears(x, y, (mpfr_ptr)0);
+    const number a = mp_log(mp_div(mp_of((double)n), mp_of((double)m))),
+                 b = mp_log(mp_div(mp_of((double)(most - 1)), mp_of((double)m)));
+    const number steps = mp_mul(mp_div(a, b), mp_of((double)(m - 1)));
+    const int64_t k = (int64_t)mp_double(mp_round(steps));
+    const double rest = mp_double(mp_sub(steps, mp_of((double)k)));
+    if (fabs(rest) > 0x1p-150)
+        return k + (rest > 0) + m;
+    if (k <= m - 1 &&
+        !powers_meet((unsigned long)n, (unsigned long)(m - 1), (unsigned long)(most - 1),
+                     (unsigned long)k, (unsigned long)m))
+        builders_fail("DeBERTa, distance %lld: MPFR does not decide", (long long)n);
     return k + m;
 }
 

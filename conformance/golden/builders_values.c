@@ -3,14 +3,12 @@
  * whether initial values look like normal ones, and depend on nothing but seed, row and column.
  */
 #include "builders.h"
+#include "mp.h"
 
 #include <math.h>
-#include <mpfr.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { BITS = 200 };
 
 /* Inputs: any will do, so long as they are the same each time. */
 static uint64_t state;
@@ -51,9 +49,9 @@ static float hard_factor(double value)
     return hardest;
 }
 
-static void require_float(float got, mpfr_t exact, const char *what, int64_t a, int64_t b)
+static void require_float(float got, number exact, const char *what, int64_t a, int64_t b)
 {
-    const float want = mpfr_get_flt(exact, MPFR_RNDN);
+    const float want = mp_float(exact);
     if (memcmp(&got, &want, sizeof got) != 0)
         builders_fail("%s, %lld and %lld: %a, MPFR %a", what, (long long)a, (long long)b,
                       (double)got, (double)want);
@@ -82,8 +80,6 @@ static void kerple(bool power, int64_t heads, const float *p, const float *a, in
     const char *name =
         power ? "kerple_power, head and distance" : "kerple_log, head and distance";
     float *got = allocate(heads * n);
-    mpfr_t x, y;
-    mpfr_inits2(BITS, x, y, (mpfr_ptr)0);
     builders_require((power ? posenc_kerple_power(heads, p, a, first, n, got)
                             : posenc_kerple_log(heads, p, a, first, n, got)) == POSENC_OK,
                      name);
@@ -94,22 +90,12 @@ static void kerple(bool power, int64_t heads, const float *p, const float *a, in
                 require_zero(got[h * n + k], "KERPLE at distance 0");
                 continue;
             }
-            mpfr_set_si(x, d < 0 ? -d : d, MPFR_RNDN);
-            if (power) {
-                mpfr_set_flt(y, p[h], MPFR_RNDN);
-                mpfr_pow(x, x, y, MPFR_RNDN);
-                mpfr_set_flt(y, a[h], MPFR_RNDN);
-            } else {
-                mpfr_set_flt(y, a[h], MPFR_RNDN);
-                mpfr_mul(x, x, y, MPFR_RNDN);
-                mpfr_log1p(x, x, MPFR_RNDN);
-                mpfr_set_flt(y, p[h], MPFR_RNDN);
-            }
-            mpfr_mul(x, x, y, MPFR_RNDN);
-            mpfr_neg(x, x, MPFR_RNDN);
-            require_float(got[h * n + k], x, name, h, d);
+            const number far = mp_of(fabs((double)d)), by = mp_of((double)p[h]),
+                         scale = mp_of((double)a[h]);
+            const number bias = power ? mp_mul(mp_pow(far, by), scale)
+                                      : mp_mul(mp_log1p(mp_mul(far, scale)), by);
+            require_float(got[h * n + k], mp_neg(bias), name, h, d);
         }
-    mpfr_clears(x, y, (mpfr_ptr)0);
     free(got);
 }
 
@@ -162,58 +148,45 @@ void check_kerple(void)
 /* ---- Sandwich ---- */
 
 /* Of each pair the phase of a distance, as such: sum of cosines less dim/2. */
-static void sandwich_sum(mpfr_t sum, int64_t dim, int64_t d)
+static number sandwich_sum(int64_t dim, int64_t d)
 {
-    mpfr_t x;
-    mpfr_init2(x, BITS);
-    mpfr_set_si(sum, -dim / 2, MPFR_RNDN);
+    number sum = mp_of((double)(-dim / 2));
     for (int64_t i = 0; i < dim / 2; i++) {
-        mpfr_set_si(x, -2 * i, MPFR_RNDN);
-        mpfr_div_si(x, x, dim, MPFR_RNDN);
-        mpfr_ui_pow(x, 10000, x, MPFR_RNDN);
-        mpfr_mul_si(x, x, d, MPFR_RNDN);
-        mpfr_cos(x, x, MPFR_RNDN);
-        mpfr_add(sum, sum, x, MPFR_RNDN);
+        const number power = mp_div(mp_of((double)(-2 * i)), mp_of((double)dim));
+        const number omega = mp_pow(mp_of(10000), power);
+        sum = mp_add(sum, mp_cos(mp_mul(omega, mp_of((double)d))));
     }
-    mpfr_clear(x);
+    return sum;
 }
 
 /* The scales of 12 heads: those of a model, one of each sort, and one that is hard to round
  * at the first distance. */
 static void sandwich_scales(int64_t dim, int64_t first, float scale[12])
 {
-    mpfr_t sum;
-    mpfr_init2(sum, BITS);
     for (int h = 0; h < 9; h++)
         scale[h] = 9.0f / (float)(8 * (h + 1));
-    sandwich_sum(sum, dim, first);
-    scale[9] = hard_factor(mpfr_get_d(sum, MPFR_RNDN));
+    scale[9] = hard_factor(mp_double(sandwich_sum(dim, first)));
     scale[10] = -draw_float(-100);
     scale[11] = 0;
-    mpfr_clear(sum);
 }
 
 static void sandwich(int64_t dim, int64_t first, int64_t n)
 {
     float scale[12], *got = allocate(12 * n);
-    mpfr_t sum, x;
-    mpfr_inits2(BITS, sum, x, (mpfr_ptr)0);
     sandwich_scales(dim, first, scale);
     builders_require(posenc_sandwich(dim, 12, scale, first, n, got) == POSENC_OK, "sandwich");
     for (int64_t k = 0; k < n; k++) {
         const int64_t d = first + k;
-        sandwich_sum(sum, dim, d);
+        const number sum = sandwich_sum(dim, d);
         for (int64_t h = 0; h < 12; h++) {
             if (d == 0 || h == 11) {
                 require_zero(got[h * n + k], "Sandwich at distance 0, or of scale 0");
                 continue;
             }
-            mpfr_set_flt(x, scale[h], MPFR_RNDN);
-            mpfr_mul(x, x, sum, MPFR_RNDN);
-            require_float(got[h * n + k], x, "Sandwich, columns and distance", dim, d);
+            require_float(got[h * n + k], mp_mul(mp_of((double)scale[h]), sum),
+                          "Sandwich, columns and distance", dim, d);
         }
     }
-    mpfr_clears(sum, x, (mpfr_ptr)0);
     free(got);
 }
 
@@ -240,46 +213,32 @@ static uint64_t splitmix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-static void normal_exactly(uint64_t seed, int64_t row, int64_t column, double sigma, mpfr_t x)
+static number normal_exactly(uint64_t seed, int64_t row, int64_t column, double sigma)
 {
     const uint64_t step = UINT64_C(0x9e3779b97f4a7c15),
                    start = splitmix(splitmix(seed) + (uint64_t)row) +
                            (uint64_t)(column / 2) * 2 * step;
-    mpfr_t angle;
-    mpfr_init2(angle, BITS);
-    mpfr_const_pi(angle, MPFR_RNDN);
-    mpfr_mul_ui(angle, angle, (unsigned long)splitmix(start + step), MPFR_RNDN);
-    mpfr_div_2ui(angle, angle, 63, MPFR_RNDN);
-    mpfr_set_ui(x, (unsigned long)(splitmix(start) >> 11) + 1, MPFR_RNDN);
-    mpfr_div_2ui(x, x, 53, MPFR_RNDN);
-    mpfr_log(x, x, MPFR_RNDN);
-    mpfr_mul_si(x, x, -2, MPFR_RNDN);
-    mpfr_sqrt(x, x, MPFR_RNDN);
-    if (column % 2 == 0)
-        mpfr_cos(angle, angle, MPFR_RNDN);
-    else
-        mpfr_sin(angle, angle, MPFR_RNDN);
-    mpfr_mul(x, x, angle, MPFR_RNDN);
-    mpfr_mul_d(x, x, sigma, MPFR_RNDN);
-    mpfr_clear(angle);
+    const number turn = mp_mul(mp_pi(), mp_of(2)), share = mp_of_u64(splitmix(start + step));
+    const number angle = mp_mul(turn, mp_div(share, mp_of(0x1p64)));
+    const double uniform = (double)((splitmix(start) >> 11) + 1) * 0x1p-53;
+    const number radius = mp_sqrt(mp_mul(mp_log(mp_of(uniform)), mp_of(-2)));
+    return mp_mul(mp_mul(radius, column % 2 == 0 ? mp_cos(angle) : mp_sin(angle)),
+                  mp_of(sigma));
 }
 
 static void normal_values(uint64_t seed, int64_t first, int64_t rows, int64_t dim, double sigma)
 {
     float *got = allocate(rows * dim);
-    mpfr_t x;
-    mpfr_init2(x, BITS);
     builders_require(posenc_normal(seed, first, rows, dim, sigma, got) == POSENC_OK, "normal");
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < dim; c++) {
-            normal_exactly(seed, first + r, c, sigma, x);
-            if (mpfr_get_flt(x, MPFR_RNDN) == 0)
+            const number value = normal_exactly(seed, first + r, c, sigma);
+            if (mp_float(value) == 0)
                 require_zero(got[r * dim + c], "zero among initial values");
             else
-                require_float(got[r * dim + c], x, "initial values, row and column", first + r,
-                              c);
+                require_float(got[r * dim + c], value, "initial values, row and column",
+                              first + r, c);
         }
-    mpfr_clear(x);
     free(got);
 }
 
@@ -287,15 +246,11 @@ static void normal_values(uint64_t seed, int64_t first, int64_t rows, int64_t di
  * can say. */
 static void normal_hard(void)
 {
-    mpfr_t x;
-    mpfr_init2(x, BITS);
     for (int64_t c = 0; c < 40; c++) {
-        normal_exactly(5, 1, c, 1, x);
-        mpfr_d_div(x, ldexp((double)(draw() % (1u << 23) + (1u << 23)) + 0.5, -24), x,
-                   MPFR_RNDN);
-        normal_values(5, 1, 1, 40, fabs(mpfr_get_d(x, MPFR_RNDN)));
+        const double middle = ldexp((double)(draw() % (1u << 23) + (1u << 23)) + 0.5, -24);
+        const number sigma = mp_div(mp_of(middle), normal_exactly(5, 1, c, 1));
+        normal_values(5, 1, 1, 40, fabs(mp_double(sigma)));
     }
-    mpfr_clear(x);
 }
 
 /* n values: mean, variance, fourth moment and the correlation with the value `lag` on, each

@@ -27,25 +27,20 @@ static int64_t any_position(uint64_t seed, uint64_t index)
     return z >> 63 ? -p : p;
 }
 
+/* n words as a binary fraction, the most significant first. */
+static number fraction_of(const uint64_t *words, int n)
+{
+    number sum = mp_of(0);
+    for (int k = n - 1; k >= 0; k--)
+        sum = mp_div(mp_add(sum, mp_of_u64(words[k])), mp_of(0x1p64));
+    return sum;
+}
+
 double turn_distance(const struct reference_plan *plan, int64_t i, const uint64_t *words, int n)
 {
-    mpfr_t want, got;
-    mpfr_inits2(PRECISION, want, got, (mpfr_ptr)0);
-    mpfr_const_pi(want, MPFR_RNDN);
-    mpfr_div(want, plan->omega[i], want, MPFR_RNDN);
-    mpfr_div_ui(want, want, 2, MPFR_RNDN);
-    mpfr_set_zero(got, 1);
-    for (int k = 0; k < n; k++) {
-        mpfr_mul_2ui(got, got, 64, MPFR_RNDN);
-        mpfr_add_ui(got, got, (unsigned long)words[k], MPFR_RNDN);
-    }
-    mpfr_div_2ui(got, got, (unsigned long)(64 * n), MPFR_RNDN);
-    mpfr_sub(got, got, want, MPFR_RNDN);
-    mpfr_rint(want, got, MPFR_RNDN); /* whole turns do not count */
-    mpfr_sub(got, got, want, MPFR_RNDN);
-    const double distance = fabs(mpfr_get_d(got, MPFR_RNDA));
-    mpfr_clears(want, got, (mpfr_ptr)0);
-    return distance;
+    const number turn = mp_div(plan->omega[i], mp_mul(mp_pi(), mp_of(2)));
+    const number off = mp_sub(fraction_of(words, n), turn);
+    return fabs(mp_double(mp_sub(off, mp_round(off)))); /* whole turns do not count */
 }
 
 void complain(const struct posenc_freqs_spec *spec, const char *format, ...)
@@ -116,81 +111,56 @@ static bool certify_plan(const struct posenc_freqs_spec *spec, uint64_t seed, ui
     return good;
 }
 
-/* Whether a sine is right to 2^-122 of itself, as fixed.h says: far more than the rounding
- * shows. */
-static bool near_mpfr(struct real value, const mpfr_t want)
+/* How far a value, a binary fraction times a power of two, is from MPFR's, in shares of it. */
+static double share_off(bool negative, number fraction, int64_t exponent, number want)
 {
-    mpfr_t got;
-    mpfr_init2(got, PRECISION);
-    mpfr_set_ui(got, (unsigned long)(value.mantissa >> 64), MPFR_RNDN);
-    mpfr_mul_2ui(got, got, 64, MPFR_RNDN);
-    mpfr_add_ui(got, got, (unsigned long)(uint64_t)value.mantissa, MPFR_RNDN);
-    mpfr_mul_2si(got, got, (long)value.exponent - 128, MPFR_RNDN);
-    mpfr_setsign(got, got, value.negative, MPFR_RNDN);
-    mpfr_sub(got, got, want, MPFR_RNDN);
-    mpfr_div(got, got, want, MPFR_RNDN);
-    const double error = fabs(mpfr_get_d(got, MPFR_RNDA));
-    mpfr_clear(got);
-    return error < 0x1p-122;
+    const number power = mp_pow(mp_of(2), mp_of((double)exponent));
+    const number got = mp_mul(negative ? mp_neg(fraction) : fraction, power);
+    const number off = mp_sub(got, want);
+    return fabs(mp_double(mpfr_zero_p(want) ? off : mp_div(off, want)));
 }
 
 /* Whether a big is MPFR's value to 2^-240 of it. */
-static bool near_big(struct big value, const mpfr_t want, const char *what, double of)
+static bool near_big(struct big value, number want, const char *what, double of)
 {
-    mpfr_t got;
-    mpfr_init2(got, PRECISION);
-    mpfr_set_zero(got, 1);
-    for (int k = 0; k < 4; k++) {
-        mpfr_mul_2ui(got, got, 64, MPFR_RNDN);
-        mpfr_add_ui(got, got, (unsigned long)value.m[k], MPFR_RNDN);
-    }
-    mpfr_mul_2si(got, got, (long)value.exponent - 256, MPFR_RNDN);
-    mpfr_setsign(got, got, value.negative, MPFR_RNDN);
-    mpfr_sub(got, got, want, MPFR_RNDN);
-    if (!mpfr_zero_p(want))
-        mpfr_div(got, got, want, MPFR_RNDN);
-    const double error = fabs(mpfr_get_d(got, MPFR_RNDA));
-    mpfr_clear(got);
-    if (!(error < 0x1p-240))
-        fprintf(stderr, "golden: %s of %a wrong by %g of itself\n", what, of, error);
-    return error < 0x1p-240;
+    const double off = share_off(value.negative, fraction_of(value.m, 4), value.exponent, want);
+    if (!(off < 0x1p-240))
+        fprintf(stderr, "golden: %s of %a wrong by %g of itself\n", what, of, off);
+    return off < 0x1p-240;
 }
 
 /* Logarithms, exponentials and quotients of 256 bits. */
 static bool certify_big(void)
 {
-    mpfr_t x, y;
-    mpfr_inits2(PRECISION, x, y, (mpfr_ptr)0);
     bool good = true;
     for (uint64_t k = 0; k < 2000 && good; k++) {
         const uint64_t z = mix64(31, k);
         const double a = ldexp((double)(z >> 11), (int)(z & 127) - 117);
         const double small = ldexp((double)(int64_t)z, (int)(k % 70) - 124); /* below 2^9 */
-        mpfr_set_d(x, a, MPFR_RNDN);
-        mpfr_log(y, x, MPFR_RNDN);
-        good = near_big(big_log(big_double(a)), y, "log", a);
-        mpfr_ui_div(y, 3, x, MPFR_RNDN);
-        good = good && near_big(big_divide(big_integer(3), big_double(a)), y, "3 / x", a);
-        mpfr_set_d(x, small, MPFR_RNDN);
-        mpfr_exp(y, x, MPFR_RNDN);
-        good = good && near_big(big_exp(big_double(small)), y, "exp", small);
+        const struct big quotient = big_divide(big_integer(3), big_double(a));
+        good = near_big(big_log(big_double(a)), mp_log(mp_of(a)), "log", a) &&
+               near_big(quotient, mp_div(mp_of(3), mp_of(a)), "3 / x", a) &&
+               near_big(big_exp(big_double(small)), mp_exp(mp_of(small)), "exp", small);
     }
-    mpfr_clears(x, y, (mpfr_ptr)0);
     return good;
+}
+
+/* Whether a sine is right to 2^-122 of itself, as fixed.h says: far more than the rounding
+ * shows. */
+static bool near_mpfr(struct real value, number want)
+{
+    const uint64_t words[2] = { (uint64_t)(value.mantissa >> 64), (uint64_t)value.mantissa };
+    return share_off(value.negative, fraction_of(words, 2), value.exponent, want) < 0x1p-122;
 }
 
 static bool certify_digits(double angle)
 {
-    mpfr_t x, s, c;
     struct real sine, cosine;
-    mpfr_inits2(PRECISION, x, s, c, (mpfr_ptr)0);
-    mpfr_set_d(x, angle, MPFR_RNDN);
-    mpfr_sin_cos(s, c, x, MPFR_RNDN);
     fixed_sincos(angle, &sine, &cosine);
-    const bool good = angle == 0 || (near_mpfr(sine, s) && near_mpfr(cosine, c));
+    const bool good = angle == 0 || (near_mpfr(sine, mp_sin(mp_of(angle))) &&
+                                     near_mpfr(cosine, mp_cos(mp_of(angle))));
     if (!good)
         fprintf(stderr, "golden: angle %a: sine or cosine wrong before 122 bits\n", angle);
-    mpfr_clears(x, s, c, (mpfr_ptr)0);
     return good;
 }
 

@@ -9,6 +9,7 @@
  */
 #include "scalings.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* The section of pair i where sections follow each other; its place in it. */
@@ -52,73 +53,33 @@ void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *n
     }
 }
 
-/* omega becomes its wavelength, 2 pi / omega, as a whole number. */
-static void whole_wavelength(mpfr_t omega)
-{
-    mpfr_t turn;
-    mpfr_init2(turn, PRECISION);
-    mpfr_const_pi(turn, MPFR_RNDN);
-    mpfr_mul_ui(turn, turn, 2, MPFR_RNDN);
-    mpfr_div(omega, turn, omega, MPFR_RNDN);
-    mpfr_rint(omega, omega, MPFR_RNDN);
-    mpfr_clear(turn);
-}
+static number turn_over(number a) { return mp_div(mp_mul(mp_pi(), mp_of(2)), a); }
 
 int reference_twelfth(const struct reference_plan *plan, int64_t pair, double position)
 {
     if (!reference_scaling(plan->spec)->whole || plan->spec->values)
         return -1;
-    mpfr_t wavelength, twelfths;
-    mpfr_init2(wavelength, PRECISION);
-    mpfr_init2(twelfths, PRECISION);
-    mpfr_set(wavelength, plan->omega[pair], MPFR_RNDN);
-    whole_wavelength(wavelength);
-    mpfr_set_d(twelfths, position < 0 ? -position : position, MPFR_RNDN);
-    mpfr_mul_ui(twelfths, twelfths, 12, MPFR_RNDN);
-    const bool exact = mpfr_div(twelfths, twelfths, wavelength, MPFR_RNDN) == 0;
-    int twelfth = -1;
-    if (exact && mpfr_integer_p(twelfths)) {
-        mpfr_set_ui(wavelength, 12, MPFR_RNDN);
-        mpfr_fmod(twelfths, twelfths, wavelength, MPFR_RNDN);
-        twelfth = (int)mpfr_get_si(twelfths, MPFR_RNDN);
-    }
-    mpfr_clears(wavelength, twelfths, (mpfr_ptr)0);
-    return twelfth;
+    const number wavelength = mp_round(turn_over(plan->omega[pair]));
+    const number twelfths = mp_div(mp_mul(mp_of(fabs(position)), mp_of(12)), wavelength);
+    return mpfr_integer_p(twelfths) ? (int)fmod(mp_double(twelfths), 12) : -1;
 }
 
-void reference_omega(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i)
+number reference_omega(const struct posenc_freqs_spec *spec, int64_t i)
 {
     const struct reference_scaling *scaling = reference_scaling(spec);
-    if (spec->values) {
-        mpfr_set_d(omega, spec->values[i], MPFR_RNDN);
-        return;
-    }
-    if (scaling->rests && scaling->rests(spec, i)) {
-        mpfr_set_zero(omega, 1);
-        return;
-    }
+    if (spec->values)
+        return mp_of(spec->values[i]);
+    if (scaling->rests && scaling->rests(spec, i))
+        return mp_of(0);
     long numerator, denominator;
     reference_exponent(spec, i, &numerator, &denominator);
-    mpfr_t exponent;
-    mpfr_init2(exponent, PRECISION);
-    mpfr_set_si(exponent, -numerator, MPFR_RNDN);
-    mpfr_div_si(exponent, exponent, denominator, MPFR_RNDN);
-    mpfr_set_d(omega, spec->rope_theta, MPFR_RNDN);
+    number theta = mp_of(spec->rope_theta);
     if (scaling->theta)
-        scaling->theta(omega, spec);
-    mpfr_pow(omega, omega, exponent, MPFR_RNDN);
-    mpfr_clear(exponent);
+        theta = scaling->theta(theta, spec);
+    number omega = mp_pow(theta, mp_div(mp_of((double)-numerator), mp_of((double)denominator)));
     if (scaling->omega)
-        scaling->omega(omega, spec, i);
-    if (scaling->whole) {
-        mpfr_t turn;
-        mpfr_init2(turn, PRECISION);
-        whole_wavelength(omega);
-        mpfr_const_pi(turn, MPFR_RNDN);
-        mpfr_mul_ui(turn, turn, 2, MPFR_RNDN);
-        mpfr_div(omega, turn, omega, MPFR_RNDN);
-        mpfr_clear(turn);
-    }
+        omega = scaling->omega(omega, spec, i);
+    return scaling->whole ? turn_over(mp_round(turn_over(omega))) : omega;
 }
 
 /* ---- Plans ---- */
@@ -141,7 +102,7 @@ void reference_plan_init(struct reference_plan *plan, const struct posenc_freqs_
         abort();
     for (int64_t i = 0; i < n; i++) {
         mpfr_init2(plan->omega[i], PRECISION);
-        reference_omega(plan->omega[i], spec, i);
+        mpfr_set(plan->omega[i], reference_omega(spec, i), MPFR_RNDN);
         plan->inv_freq[i] = reference_inv_freq(spec, i);
     }
     if (spec->profile == POSENC_GGML_F32)

@@ -7,9 +7,9 @@
 #include "conformance/oracle/oracle.h"
 #include "conformance/readers/folder.h"
 
-#include <mpfr.h>
+#include "mp.h"
 
-enum { PRECISION = 320 }; /* bits of every transcendental step */
+enum { PRECISION = MP_BITS }; /* of every transcendental step */
 
 /* ---- Reference values (reference.c, reference_scores.c, frequencies.c, frameworks.c) ---- */
 
@@ -36,7 +36,7 @@ void reference_plan_clear(struct reference_plan *plan);
 /* Radians per position of a pair; which of a token's positions turns it; the exponent of
  * 1/theta as a fraction. */
 int reference_axis(const struct posenc_freqs_spec *spec, int64_t i);
-void reference_omega(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i);
+number reference_omega(const struct posenc_freqs_spec *spec, int64_t i);
 void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *numerator,
                         long *denominator);
 /* How many twelfths of a turn, of 12, a pair of a whole wavelength has turned at a position, where it is

@@ -1,42 +1,11 @@
 /*
- * Published figures of relative positions: the window index of Swin, the buckets of DeBERTa;
- * that products of xPos rows depend on the distance alone; and whether cases of sums depend on
+ * That products of xPos rows depend on the distance alone; and whether cases of sums depend on
  * their order, without which a kernel that sums otherwise would pass them.
  */
 #include "published.h"
 
 #include <math.h>
 #include <string.h>
-
-static void known_windows(void)
-{
-    static const int swin[4][4] = {
-        { 4, 3, 1, 0 }, { 5, 4, 2, 1 }, { 7, 6, 4, 3 }, { 8, 7, 5, 4 }
-    };
-    struct problem p = problem_blank(POSENC_KERNEL_window_bias);
-    p.window_height = p.window_width = 2;
-    for (int64_t q = 0; q < 4; q++)
-        for (int64_t k = 0; k < 4; k++)
-            require_near((double)reference_window_row(&p, q, k), swin[q][k], 0,
-                         "Swin, a window of 2 x 2");
-    p.window_class = true;
-    require_near((double)reference_window_row(&p, 0, 1), 9, 0, "BEiT, class token as query");
-    require_near((double)reference_window_row(&p, 1, 0), 10, 0, "BEiT, class token as key");
-    require_near((double)reference_window_row(&p, 0, 0), 11, 0, "BEiT, class token twice");
-    require_near((double)reference_window_row(&p, 1, 2), 3, 0, "BEiT, tokens");
-}
-
-/* Buckets of 256 up to 512; 512 has bucket 256, which the table of 512 columns lacks. */
-static void known_deberta(void)
-{
-    static const int64_t published[][2] = { { -512, -256 }, { -511, -255 }, { -256, -192 },
-                                            { 0, 0 },       { 128, 128 },   { 129, 129 },
-                                            { 256, 192 },   { 510, 255 },   { 511, 255 },
-                                            { 512, 255 } };
-    for (size_t k = 0; k < sizeof published / sizeof *published; k++)
-        require_near((double)reference_deberta_column(published[k][0], 256, 512),
-                     (double)published[k][1] + 256, 0, "DeBERTa-v3, a column");
-}
 
 /* Of a query at m and a key at n: zeta^((m - n) / scale_base) cos((m - n) omega). */
 static void xpos_product(const struct reference_plan *query, const struct reference_plan *key,
@@ -106,8 +75,6 @@ static void order_matters(const struct vector_case *c)
 
 void known_relative(const struct vectors *vectors)
 {
-    known_windows();
-    known_deberta();
     known_xpos();
     for (size_t i = 0; i < vectors->n; i++)
         if (strstr(vectors->cases[i].flags, "Order"))

@@ -13,13 +13,16 @@
  */
 #include "scalings.h"
 #include "frameworks.h"
+#include "mp.h"
+
+#include <math.h>
 
 /* ---- linear ---- */
 
-static void divided(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i)
+static number divided(number omega, const struct posenc_freqs_spec *spec, int64_t i)
 {
     (void)i;
-    mpfr_div_d(omega, omega, spec->factor, MPFR_RNDN);
+    return mp_div(omega, mp_of(spec->factor));
 }
 
 static double hf_divided(const struct posenc_freqs_spec *spec, int64_t i, double power)
@@ -35,36 +38,21 @@ static void ggml_divided(struct reference_plan *plan)
 
 /* ---- llama3 ---- */
 
-static void llama3(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i)
+static number wavelength_of(number omega) { return mp_div(mp_mul(mp_pi(), mp_of(2)), omega); }
+
+static number llama3(number omega, const struct posenc_freqs_spec *spec, int64_t i)
 {
     (void)i;
-    const double context = spec->original_max_position_embeddings;
-    mpfr_t wavelength, bound, smooth, scaled;
-    mpfr_inits2(PRECISION, wavelength, bound, smooth, scaled, (mpfr_ptr)0);
-    mpfr_const_pi(wavelength, MPFR_RNDN);
-    mpfr_mul_ui(wavelength, wavelength, 2, MPFR_RNDN);
-    mpfr_div(wavelength, wavelength, omega, MPFR_RNDN);
-    mpfr_div_d(scaled, omega, spec->factor, MPFR_RNDN);
-    mpfr_set_d(bound, context, MPFR_RNDN);
-    mpfr_div_d(bound, bound, spec->low_freq_factor, MPFR_RNDN);
-    const bool is_long = mpfr_cmp(wavelength, bound) > 0;
-    mpfr_set_d(bound, context, MPFR_RNDN);
-    mpfr_div_d(bound, bound, spec->high_freq_factor, MPFR_RNDN);
-    const bool is_short = mpfr_cmp(wavelength, bound) < 0;
-    if (is_long) {
-        mpfr_set(omega, scaled, MPFR_RNDN);
-    } else if (!is_short) {
-        mpfr_d_div(smooth, context, wavelength, MPFR_RNDN);
-        mpfr_sub_d(smooth, smooth, spec->low_freq_factor, MPFR_RNDN);
-        mpfr_set_d(bound, spec->high_freq_factor, MPFR_RNDN);
-        mpfr_sub_d(bound, bound, spec->low_freq_factor, MPFR_RNDN);
-        mpfr_div(smooth, smooth, bound, MPFR_RNDN);
-        mpfr_mul(omega, omega, smooth, MPFR_RNDN);
-        mpfr_ui_sub(smooth, 1, smooth, MPFR_RNDN);
-        mpfr_mul(scaled, scaled, smooth, MPFR_RNDN);
-        mpfr_add(omega, omega, scaled, MPFR_RNDN);
-    }
-    mpfr_clears(wavelength, bound, smooth, scaled, (mpfr_ptr)0);
+    const number wavelength = wavelength_of(omega),
+                 context = mp_of(spec->original_max_position_embeddings);
+    const number low = mp_of(spec->low_freq_factor), high = mp_of(spec->high_freq_factor);
+    const number scaled = mp_div(omega, mp_of(spec->factor));
+    if (mpfr_greater_p(wavelength, mp_div(context, low)))
+        return scaled;
+    if (mpfr_less_p(wavelength, mp_div(context, high)))
+        return omega;
+    const number smooth = mp_div(mp_sub(mp_div(context, wavelength), low), mp_sub(high, low));
+    return mp_add(mp_mul(omega, smooth), mp_mul(scaled, mp_sub(mp_of(1), smooth)));
 }
 
 static double hf_llama3(const struct posenc_freqs_spec *spec, int64_t i, double power)
@@ -91,83 +79,55 @@ static double hf_llama3(const struct posenc_freqs_spec *spec, int64_t i, double 
 static void ggml_llama3(struct reference_plan *plan)
 {
     struct posenc_freqs_spec plain = *plan->spec;
-    mpfr_t ratio;
-    mpfr_init2(ratio, PRECISION);
     plain.scaling = POSENC_SCALING_NONE;
-    for (int64_t i = 0; i < plan->n_pairs; i++) {
-        reference_omega(ratio, &plain, i);
-        mpfr_div(ratio, ratio, plan->omega[i], MPFR_RNDN);
-        plan->ggml.divisor[i] = (double)mpfr_get_flt(ratio, MPFR_RNDN);
-    }
-    mpfr_clear(ratio);
+    for (int64_t i = 0; i < plan->n_pairs; i++)
+        plan->ggml.divisor[i] =
+            (double)mp_float(mp_div(reference_omega(&plain, i), plan->omega[i]));
 }
 
 /* ---- yarn ---- */
 
 /* d log(L / (2 pi rotations)) / (2 log theta) */
-static void correction_dim(mpfr_t to, const struct posenc_freqs_spec *spec, double rotations)
+static number correction_dim(const struct posenc_freqs_spec *spec, double rotations)
 {
-    mpfr_t log_theta;
-    mpfr_init2(log_theta, PRECISION);
-    mpfr_const_pi(to, MPFR_RNDN);
-    mpfr_mul_d(to, to, 2 * rotations, MPFR_RNDN);
-    mpfr_d_div(to, spec->original_max_position_embeddings, to, MPFR_RNDN);
-    mpfr_log(to, to, MPFR_RNDN);
-    mpfr_mul_si(to, to, (long)spec->dim, MPFR_RNDN);
-    mpfr_set_d(log_theta, spec->rope_theta, MPFR_RNDN);
-    mpfr_log(log_theta, log_theta, MPFR_RNDN);
-    mpfr_div(to, to, log_theta, MPFR_RNDN);
-    mpfr_div_ui(to, to, 2, MPFR_RNDN);
-    mpfr_clear(log_theta);
+    const number context = mp_of(spec->original_max_position_embeddings);
+    const number wavelengths = mp_div(context, mp_mul(mp_pi(), mp_of(2 * rotations)));
+    const number twice = mp_mul(mp_of(2), mp_log(mp_of(spec->rope_theta)));
+    return mp_div(mp_mul(mp_log(wavelengths), mp_of((double)spec->dim)), twice);
 }
 
-static void yarn_range(mpfr_t low, mpfr_t high, const struct posenc_freqs_spec *spec)
+static void yarn_range(const struct posenc_freqs_spec *spec, number *low, number *high)
 {
-    correction_dim(low, spec, spec->beta_fast);
-    correction_dim(high, spec, spec->beta_slow);
+    const double last = (double)(spec->dim - 1);
+    *low = correction_dim(spec, spec->beta_fast);
+    *high = correction_dim(spec, spec->beta_slow);
     if (spec->truncate) {
-        mpfr_floor(low, low);
-        mpfr_ceil(high, high);
+        *low = mp_floor(*low);
+        *high = mp_ceil(*high);
     }
-    if (mpfr_sgn(low) < 0)
-        mpfr_set_zero(low, 1);
-    if (mpfr_cmp_si(high, (long)spec->dim - 1) > 0)
-        mpfr_set_si(high, (long)spec->dim - 1, MPFR_RNDN);
+    *low = mp_clamp(*low, 0, (double)INFINITY);
+    *high = mp_clamp(*high, -(double)INFINITY, last);
 }
 
 /* omega (1 - ramp) + omega/f ramp */
-static void yarn(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i)
+static number yarn(number omega, const struct posenc_freqs_spec *spec, int64_t i)
 {
-    mpfr_t low, high, ramp, scaled;
-    mpfr_inits2(PRECISION, low, high, ramp, scaled, (mpfr_ptr)0);
-    yarn_range(low, high, spec);
-    mpfr_sub(high, high, low, MPFR_RNDN);
-    if (mpfr_zero_p(high)) {
-        mpfr_set_ui(high, 1, MPFR_RNDN);
-        mpfr_div_ui(high, high, 1000, MPFR_RNDN);
-    }
-    mpfr_si_sub(ramp, (long)i, low, MPFR_RNDN);
-    mpfr_div(ramp, ramp, high, MPFR_RNDN);
-    if (mpfr_sgn(ramp) < 0)
-        mpfr_set_zero(ramp, 1);
-    if (mpfr_cmp_ui(ramp, 1) > 0)
-        mpfr_set_ui(ramp, 1, MPFR_RNDN);
-    mpfr_div_d(scaled, omega, spec->factor, MPFR_RNDN);
-    mpfr_mul(scaled, scaled, ramp, MPFR_RNDN);
-    mpfr_ui_sub(ramp, 1, ramp, MPFR_RNDN);
-    mpfr_mul(omega, omega, ramp, MPFR_RNDN);
-    mpfr_add(omega, omega, scaled, MPFR_RNDN);
-    mpfr_clears(low, high, ramp, scaled, (mpfr_ptr)0);
+    number low, high;
+    yarn_range(spec, &low, &high);
+    number width = mp_sub(high, low);
+    if (mpfr_zero_p(width))
+        width = mp_div(mp_of(1), mp_of(1000));
+    const number ramp = mp_clamp(mp_div(mp_sub(mp_of((double)i), low), width), 0, 1);
+    const number scaled = mp_div(omega, mp_of(spec->factor));
+    return mp_add(mp_mul(omega, mp_sub(mp_of(1), ramp)), mp_mul(scaled, ramp));
 }
 
 static double hf_yarn(const struct posenc_freqs_spec *spec, int64_t i, double power)
 {
-    mpfr_t range_low, range_high;
-    mpfr_inits2(PRECISION, range_low, range_high, (mpfr_ptr)0);
-    yarn_range(range_low, range_high, spec);
-    const double low = mpfr_get_d(range_low, MPFR_RNDN);
-    double high = mpfr_get_d(range_high, MPFR_RNDN);
-    mpfr_clears(range_low, range_high, (mpfr_ptr)0);
+    number range_low, range_high;
+    yarn_range(spec, &range_low, &range_high);
+    const double low = mp_double(range_low);
+    double high = mp_double(range_high);
     if (low == high)
         high += 0.001;
     const double extrapolation = step(mpfr_div, 1, power);
@@ -188,23 +148,11 @@ static double ggml_corr_dim(const struct posenc_freqs_spec *spec, double rotatio
     return step(mpfr_div, above, step(mpfr_mul, 2, step_of(mpfr_log, spec->rope_theta)));
 }
 
-static int ggml_floor(mpfr_t to, const mpfr_t x, mpfr_rnd_t rounding)
-{
-    (void)rounding;
-    return mpfr_floor(to, x);
-}
-
-static int ggml_ceil(mpfr_t to, const mpfr_t x, mpfr_rnd_t rounding)
-{
-    (void)rounding;
-    return mpfr_ceil(to, x);
-}
-
 /* 1 - the ramp: the share of the angle that is not interpolated. */
 static double ggml_kept(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    double low = step_of(ggml_floor, ggml_corr_dim(spec, spec->beta_fast));
-    double high = step_of(ggml_ceil, ggml_corr_dim(spec, spec->beta_slow));
+    double low = floor(ggml_corr_dim(spec, spec->beta_fast));
+    double high = ceil(ggml_corr_dim(spec, spec->beta_slow));
     low = low > 0 ? low : 0;
     high = high < (double)(spec->dim - 1) ? high : (double)(spec->dim - 1);
     const double least = f32(0.001), width = step(mpfr_sub, high, low);
@@ -229,17 +177,12 @@ static double ggml_magnitude(const struct posenc_freqs_spec *spec)
 }
 
 /* mscale log(f)/10 + 1, 1 for f <= 1 */
-static void magnitude(mpfr_t to, double factor, double mscale)
+static number magnitude(double factor, double mscale)
 {
-    mpfr_set_d(to, factor, MPFR_RNDN);
-    if (factor <= 1) {
-        mpfr_set_ui(to, 1, MPFR_RNDN);
-        return;
-    }
-    mpfr_log(to, to, MPFR_RNDN);
-    mpfr_mul_d(to, to, mscale, MPFR_RNDN);
-    mpfr_div_ui(to, to, 10, MPFR_RNDN);
-    mpfr_add_ui(to, to, 1, MPFR_RNDN);
+    if (factor <= 1)
+        return mp_of(1);
+    const number tenth = mp_div(mp_mul(mp_log(mp_of(factor)), mp_of(mscale)), mp_of(10));
+    return mp_add(tenth, mp_of(1));
 }
 
 static double yarn_attention(const struct posenc_freqs_spec *spec)
@@ -247,52 +190,30 @@ static double yarn_attention(const struct posenc_freqs_spec *spec)
     const bool both = spec->mscale != 0 && spec->mscale_all_dim != 0;
     if (spec->profile == POSENC_GGML_F32 && !both)
         return ggml_magnitude(spec);
-    mpfr_t a, b;
-    mpfr_inits2(PRECISION, a, b, (mpfr_ptr)0);
-    magnitude(a, spec->factor, both ? spec->mscale : 1);
-    magnitude(b, both ? spec->factor : 1, spec->mscale_all_dim);
-    mpfr_div(a, a, b, MPFR_RNDN);
-    const double m = mpfr_get_d(a, MPFR_RNDN);
-    mpfr_clears(a, b, (mpfr_ptr)0);
-    return m;
+    return mp_double(mp_div(magnitude(spec->factor, both ? spec->mscale : 1),
+                            magnitude(both ? spec->factor : 1, spec->mscale_all_dim)));
 }
 
 /* ---- ntk and dynamic: what theta is multiplied by ---- */
 
-static void power_of_stretch(mpfr_t stretch, const struct posenc_freqs_spec *spec)
+static number stretched(number theta, number stretch, const struct posenc_freqs_spec *spec)
 {
-    mpfr_t power;
-    mpfr_init2(power, PRECISION);
-    mpfr_set_si(power, (long)spec->dim, MPFR_RNDN);
-    mpfr_div_si(power, power, (long)spec->dim - 2, MPFR_RNDN);
-    mpfr_pow(stretch, stretch, power, MPFR_RNDN);
-    mpfr_clear(power);
+    const double dim = (double)spec->dim;
+    return mp_mul(theta, mp_pow(stretch, mp_div(mp_of(dim), mp_of(dim - 2))));
 }
 
-static void ntk(mpfr_t theta, const struct posenc_freqs_spec *spec)
+static number ntk(number theta, const struct posenc_freqs_spec *spec)
 {
-    mpfr_t stretch;
-    mpfr_init2(stretch, PRECISION);
-    mpfr_set_d(stretch, spec->factor, MPFR_RNDN);
-    power_of_stretch(stretch, spec);
-    mpfr_mul(theta, theta, stretch, MPFR_RNDN);
-    mpfr_clear(stretch);
+    return stretched(theta, mp_of(spec->factor), spec);
 }
 
-static void dynamic(mpfr_t theta, const struct posenc_freqs_spec *spec)
+static number dynamic(number theta, const struct posenc_freqs_spec *spec)
 {
-    mpfr_t stretch;
+    const number length = mp_of((double)spec->seq_len), factor = mp_of(spec->factor);
     if ((double)spec->seq_len <= spec->max_position_embeddings)
-        return;
-    mpfr_init2(stretch, PRECISION);
-    mpfr_set_d(stretch, spec->factor, MPFR_RNDN);
-    mpfr_mul_si(stretch, stretch, (long)spec->seq_len, MPFR_RNDN);
-    mpfr_div_d(stretch, stretch, spec->max_position_embeddings, MPFR_RNDN);
-    mpfr_sub_d(stretch, stretch, spec->factor, MPFR_RNDN);
-    mpfr_add_ui(stretch, stretch, 1, MPFR_RNDN);
-    power_of_stretch(stretch, spec);
-    mpfr_mul(theta, theta, stretch, MPFR_RNDN);
-    mpfr_clear(stretch);
+        return theta;
+    const number ratio = mp_div(mp_mul(factor, length), mp_of(spec->max_position_embeddings));
+    return stretched(theta, mp_add(mp_sub(ratio, factor), mp_of(1)), spec);
 }
 
 static double python_ntk(const struct posenc_freqs_spec *spec) { return spec->factor; }
@@ -313,9 +234,9 @@ static double longrope_factor(const struct posenc_freqs_spec *spec, int64_t i)
     return beyond ? spec->long_factor[i] : spec->short_factor[i];
 }
 
-static void longrope(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i)
+static number longrope(number omega, const struct posenc_freqs_spec *spec, int64_t i)
 {
-    mpfr_div_d(omega, omega, longrope_factor(spec, i), MPFR_RNDN);
+    return mp_div(omega, mp_of(longrope_factor(spec, i)));
 }
 
 static double hf_longrope(const struct posenc_freqs_spec *spec, int64_t i, double power)
@@ -332,18 +253,9 @@ static void ggml_longrope(struct reference_plan *plan)
 /* sqrt(1 + log(f)/log(L)) */
 static double longrope_attention(const struct posenc_freqs_spec *spec)
 {
-    mpfr_t m, log_context;
-    mpfr_inits2(PRECISION, m, log_context, (mpfr_ptr)0);
-    mpfr_set_d(log_context, spec->original_max_position_embeddings, MPFR_RNDN);
-    mpfr_log(log_context, log_context, MPFR_RNDN);
-    mpfr_set_d(m, spec->factor, MPFR_RNDN);
-    mpfr_log(m, m, MPFR_RNDN);
-    mpfr_div(m, m, log_context, MPFR_RNDN);
-    mpfr_add_ui(m, m, 1, MPFR_RNDN);
-    mpfr_sqrt(m, m, MPFR_RNDN);
-    const double magnitude_of = mpfr_get_d(m, MPFR_RNDN);
-    mpfr_clears(m, log_context, (mpfr_ptr)0);
-    return magnitude_of;
+    const number context = mp_of(spec->original_max_position_embeddings);
+    const number ratio = mp_div(mp_log(mp_of(spec->factor)), mp_log(context));
+    return mp_double(mp_sqrt(mp_add(ratio, mp_of(1))));
 }
 
 /* ---- proportional ---- */
@@ -351,14 +263,8 @@ static double longrope_attention(const struct posenc_freqs_spec *spec)
 /* int(share * dim // 2) of Python: the product is a float. */
 static bool beyond_share(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    mpfr_t turning;
-    mpfr_init2(turning, 53);
-    mpfr_set_d(turning, spec->partial_rotary_factor, MPFR_RNDN);
-    mpfr_mul_si(turning, turning, (long)spec->dim, MPFR_RNDN);
-    mpfr_div_ui(turning, turning, 2, MPFR_RNDN);
-    const bool rests = mpfr_get_si(turning, MPFR_RNDD) <= (long)i;
-    mpfr_clear(turning);
-    return rests;
+    const double turning = python(mpfr_mul, spec->partial_rotary_factor, (double)spec->dim);
+    return floor(turning / 2) <= (double)i;
 }
 
 /* ---- The list ---- */

@@ -9,13 +9,13 @@
 /* NULL: the family changes nothing there. */
 struct reference_scaling {
     /* Theta, and what it is multiplied by to the power of dim/(dim-2) in Python's floats. */
-    void (*theta)(mpfr_t theta, const struct posenc_freqs_spec *spec);
+    number (*theta)(number theta, const struct posenc_freqs_spec *spec);
     double (*python_stretch)(const struct posenc_freqs_spec *spec);
     /* Wavelengths are rounded to whole positions after all else. */
     bool whole;
     /* Whether pair i has frequency 0; else its frequency, and hf_f32's from theta^(2i/dim). */
     bool (*rests)(const struct posenc_freqs_spec *spec, int64_t i);
-    void (*omega)(mpfr_t omega, const struct posenc_freqs_spec *spec, int64_t i);
+    number (*omega)(number omega, const struct posenc_freqs_spec *spec, int64_t i);
     double (*inv_freq)(const struct posenc_freqs_spec *spec, int64_t i, double power);
     /* Profile ggml_f32: plan->ggml, where nothing is scaled yet. */
     void (*ggml)(struct reference_plan *plan);
