@@ -41,8 +41,7 @@ const char *profile_name(const struct problem *problem)
 
 enum posenc_dtype output_dtype(const struct problem *problem)
 {
-    bool sums = kernel_signature(problem->kernel) == SIGNATURE_learned_grad;
-    return sums ? POSENC_F32 : problem->dtype;
+    return tensor_dtype(problem, output_row(signature_of(problem->kernel), 0));
 }
 
 static int problem_range(const struct problem *p)
@@ -105,7 +104,7 @@ void compare_next(struct comparison *c, const struct call *call,
     c->no_budget = !budget;
     if (!budget)
         return;
-    double scale = kernel_signature(kernel) == SIGNATURE_sinusoidal
+    double scale = signature_argument(signature_of(kernel), MEMBER(scale))
                        ? fabs(call->problem.scale)
                        : posenc_freqs_view(call->freqs).attention_factor;
     bool absolute = strcmp(budget->metric, "abs") == 0;

@@ -3,6 +3,8 @@
  */
 #include "judge.h"
 
+#include "conformance/problem/signature.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -28,12 +30,12 @@ static struct column column_of(const struct problem *p, int64_t column)
     return (struct column){ half ? first + own % half : 0, own >= half };
 }
 
-static void describe_angle(const struct problem *p, int o, int64_t b, int64_t t, int64_t column,
-                           char *text, size_t size)
+static void describe_angle(const struct problem *p, const struct tensor_row *row, int64_t b,
+                           int64_t t, int64_t column, char *text, size_t size)
 {
-    bool rotary = kernel_signature(p->kernel) == SIGNATURE_rope_table;
-    struct column at = rotary ? (struct column){ column, o == 0 } : column_of(p, column);
-    bool cosine = rotary || p->layout != POSENC_COS_SIN ? at.second : !at.second;
+    const bool pairs = row->dims[tensor_dims(row) - 1] == DIM_PAIR, first = row->name[0] == 'c';
+    struct column at = pairs ? (struct column){ column, first } : column_of(p, column);
+    bool cosine = pairs || p->layout != POSENC_COS_SIN ? at.second : !at.second;
     int64_t position = problem_axis_position(p, b, t, oracle_axis(&p->freqs, at.pair));
     snprintf(text, size, "position %" PRId64 " pair %" PRId64 " %s of dim %" PRId64 " theta %g",
              position, at.pair, cosine ? "cos" : "sin", p->freqs.dim, p->freqs.rope_theta);
@@ -42,25 +44,28 @@ static void describe_angle(const struct problem *p, int o, int64_t b, int64_t t,
 void describe_place(const struct call *call, int o, int64_t r, int64_t column, char *text,
                     size_t size)
 {
+    static const char *const counted[] = {
+        [DIM_BATCH] = "batch",      [DIM_TOKEN] = "token", [DIM_HEAD] = "head",
+        [DIM_QUERY] = "query",      [DIM_KEY] = "key",     [DIM_CHANNEL] = "channel",
+        [DIM_PAIR] = "pair",        [DIM_ROW] = "row",     [DIM_COLUMN] = "column",
+        [DIM_DISTANCE] = "distance"
+    };
     const struct problem *p = &call->problem;
-    const struct posenc_tensor *t = &call->outputs[o].tensor;
-    int64_t i2 = r % t->shape[2], i1 = r / t->shape[2] % t->shape[1],
-            i0 = r / t->shape[2] / t->shape[1];
-    enum signature_id s = kernel_signature(p->kernel);
-    if (kernel_on_scores(p->kernel)) {
-        snprintf(text, size, "batch %" PRId64 " head %" PRId64 " query %" PRId64 " %s %" PRId64,
-                 i0, i1, i2, s == SIGNATURE_relative_sum ? "column" : "key", column);
+    const struct tensor_row *row = output_row(signature_of(p->kernel), o);
+    int64_t at[MOST_DIMS] = { 0 };
+    size_t used = 0;
+    const int n = tensor_dims(row);
+    at[n - 1] = column;
+    for (int d = n - 2; d >= 0; d--) {
+        const int64_t extent = problem_extent(p, row->dims[d]);
+        at[d] = d ? r % extent : r;
+        r /= extent;
+    }
+    if (kernel_has_plan(p->kernel)) {
+        describe_angle(p, row, at[0], at[1], column, text, size);
         return;
     }
-    if (kernel_has_plan(p->kernel))
-        describe_angle(p, o, i0, i1, column, text, size);
-    else if (s == SIGNATURE_learned_grad)
-        snprintf(text, size, "row %" PRId64 " column %" PRId64, r, column);
-    else if (kernel_turns(p->kernel))
-        snprintf(text, size,
-                 "batch %" PRId64 " token %" PRId64 " head %" PRId64 " channel %" PRId64, i0,
-                 i1, i2, column);
-    else
-        snprintf(text, size, "batch %" PRId64 " token %" PRId64 " column %" PRId64, i0, i1,
-                 column);
+    for (int d = 0; d < n && used < size; d++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s %" PRId64, d ? " " : "",
+                                 counted[row->dims[d]], at[d]);
 }

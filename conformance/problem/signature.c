@@ -108,6 +108,14 @@ const struct tensor_layout *tensor_layout(const struct problem *p, const struct 
     return &p->layouts[row - s->tensors];
 }
 
+const struct tensor_row *output_row(const struct signature *signature, int o)
+{
+    for (EACH_TENSOR(row, signature))
+        if (row->role == ROLE_OUTPUT && o-- == 0)
+            return row;
+    return NULL;
+}
+
 bool tensor_present(const struct problem *problem, const struct tensor_row *row)
 {
     if (row->present)

@@ -110,10 +110,12 @@ struct signature {
     /* Names of the fields of its problems (fields.h), but for those that every problem has. */
     const char *fields;
 
-    /* A small valid problem; a realistic one of about so many bytes; any valid one. */
+    /* A small valid problem; a realistic one of about so many bytes; any valid one; one of n units
+     * along the vectorised dimension, and the variant's of the other parameters (lengths.h). */
     void (*defaults)(struct problem *problem);
     void (*footprint)(struct problem *problem, size_t bytes);
     void (*draw)(struct draws *draws, struct problem *problem);
+    void (*length)(struct problem *problem, int64_t n, int variant);
 
     /* Where needed: members of the problem that follow from others; refusals before anything
      * is made; arguments that are neither tensors nor members of the problem. */
@@ -158,6 +160,8 @@ size_t signature_argument(const struct signature *signature, size_t member);
     at < (signature)->parameters + MOST_PARAMETERS && at->to;                                  \
     at++
 
+/* The row of output o. */
+const struct tensor_row *output_row(const struct signature *signature, int o);
 const struct tensor_layout *tensor_layout(const struct problem *problem,
                                           const struct tensor_row *row);
 bool tensor_present(const struct problem *problem, const struct tensor_row *row);

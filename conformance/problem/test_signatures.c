@@ -164,7 +164,8 @@ int main(void)
         check_arguments(s);
         check_tensors(s);
         check_cuts(s);
-        expect(s->defaults && s->footprint && s->draw, s, "", "a problem is missing");
+        expect(s->defaults && s->footprint && s->draw && s->length, s, "",
+               "a problem is missing");
         if (!failures)
             check_problems(s, (enum posenc_kernel)k);
     }

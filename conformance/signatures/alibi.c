@@ -37,6 +37,12 @@ static enum posenc_status fill_slopes(struct call *call, void *to, int64_t n)
     return status;
 }
 
+static void length(struct problem *p, int64_t n, int v)
+{
+    scores_length(p, n, v);
+    p->slopes_by_batch = v == 1;
+}
+
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
 
 const struct signature signature_alibi = {
@@ -55,6 +61,7 @@ const struct signature signature_alibi = {
     .defaults = defaults,
     .footprint = footprint,
     .draw = draw_bias,
+    .length = length,
 };
 
 /* ---- What its rows should be ---- */

@@ -56,6 +56,12 @@ static int64_t values_moved(const struct problem *p, const struct tensor_row *ro
     return p->heads * problem_distances(p->queries, p->keys);
 }
 
+static void length(struct problem *p, int64_t n, int v)
+{
+    scores_length(p, n, v);
+    p->distances = v == 3 ? problem_distances(p->queries, n) + 2 : 0;
+}
+
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
 
 const struct signature signature_distance = {
@@ -73,6 +79,7 @@ const struct signature signature_distance = {
     .defaults = scores_defaults,
     .footprint = footprint,
     .draw = draw_bias,
+    .length = length,
     .check = check_offset,
     .finish = finish,
 };

@@ -40,6 +40,7 @@ const struct signature signature_learned = {
     .defaults = tokens_defaults,
     .footprint = footprint,
     .draw = draw_table,
+    .length = tokens_length,
 };
 
 /* ---- What its rows should be ---- */

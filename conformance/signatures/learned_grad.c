@@ -41,6 +41,7 @@ const struct signature signature_learned_grad = {
     .defaults = tokens_defaults,
     .footprint = footprint,
     .draw = draw_gradient,
+    .length = tokens_length,
 };
 
 /* ---- What its rows should be ---- */

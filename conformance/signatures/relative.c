@@ -46,6 +46,19 @@ static int64_t p2c_moved(const struct problem *p, const struct tensor_row *row)
     return p->batch * p->heads * p->keys * lesser(p->queries, columns_of(p));
 }
 
+/* Columns of DeBERTa, Shaw, Transformer-XL, DeBERTa for the keys alone. */
+static void length(struct problem *p, int64_t n, int v)
+{
+    scores_length(p, n, v);
+    p->relative = v == 1 ? RELATIVE_SHAW : v == 2 ? RELATIVE_TRANSFORMER_XL : RELATIVE_DEBERTA;
+    p->with_p2c = v == 0 || v == 3;
+    p->without_c2p = v == 3;
+    p->num_buckets = v == 0 ? 8 : 0;
+    p->max_distance = v == 3 ? 5 : 20;
+    p->scale = v == 2 ? 0.5 : 1.0;
+    p->query_offset = v == 2 ? n - p->queries : p->query_offset;
+}
+
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
 
 const struct signature signature_relative = {
@@ -68,6 +81,7 @@ const struct signature signature_relative = {
     .defaults = columns_defaults,
     .footprint = footprint,
     .draw = draw_terms,
+    .length = length,
 };
 
 /* ---- What its rows should be ---- */

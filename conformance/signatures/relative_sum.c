@@ -18,6 +18,17 @@ static void footprint(struct problem *p, size_t bytes)
     scores_footprint(p, bytes);
 }
 
+/* Sums of n keys, or into n columns, or n + 1. */
+static void length(struct problem *p, int64_t n, int v)
+{
+    const bool square = v % 2 == 0;
+    scores_length(p, n, v);
+    p->keys = square ? n : 9;
+    p->relative = square ? RELATIVE_TRANSFORMER_XL : RELATIVE_SHAW;
+    p->max_distance = square || n < 2 ? 1 : n / 2;
+    p->query_offset = square ? n - p->queries : 3 - n / 4;
+}
+
 const struct signature signature_relative_sum = {
     BLANK(relative_sum),
     .tensors = { COLUMNS_INDEX(relative_sum),
@@ -33,6 +44,7 @@ const struct signature signature_relative_sum = {
     .defaults = defaults,
     .footprint = footprint,
     .draw = columns_draw,
+    .length = length,
 };
 
 /* ---- What its rows should be ---- */

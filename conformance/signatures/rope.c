@@ -57,5 +57,6 @@ const struct signature signature_rope = {
     .defaults = rotations_defaults,
     .footprint = footprint,
     .draw = draw_rotation,
+    .length = rotations_length,
     .check = rotations_check,
 };

@@ -33,6 +33,27 @@ static void draw_xpos(struct draws *d, struct problem *p)
     p->positions = d->positions;
 }
 
+/* In every other length times with a fraction or xPos, in every fourth pairs shared between the
+ * axes of a picture. */
+static void length(struct problem *p, int64_t n, int v)
+{
+    struct posenc_freqs_spec *f = &p->freqs;
+    f->dim = 2 * n;
+    f->convention = POSENC_EXPONENT;
+    p->first = v == 1 ? 63 : -1;
+    if (v == 2 && n % 2) {
+        p->position_kind = POSENC_POSITIONS_F32;
+        p->time_step = 0.37;
+    }
+    f->xpos_scale_base = v == 3 && n % 2 ? 512.0 : 0.0;
+    if (v != 1 || n < 4 || n % 4 != 1)
+        return;
+    p->mrope_grid = 2;
+    f->mrope_layout = n % 8 == 1 ? POSENC_MROPE_CHUNKED : POSENC_MROPE_INTERLEAVED;
+    f->mrope_section[1] = f->mrope_section[2] = n / 4;
+    f->mrope_section[0] = n - n / 4 * 2;
+}
+
 #define PAIRS .dims = { DIM_BATCH, DIM_TOKEN, DIM_PAIR }, .moved = tensor_elements
 
 const struct signature signature_rope_table = {
@@ -48,4 +69,5 @@ const struct signature signature_rope_table = {
     .defaults = defaults,
     .footprint = footprint,
     .draw = draw_xpos,
+    .length = length,
 };

@@ -20,6 +20,17 @@ void rotations_draw(struct draws *d, struct problem *p)
     p->heads = draw(d, 1, 3);
 }
 
+void rotations_length(struct problem *p, int64_t n, int v)
+{
+    static const int64_t tails[] = { 0, 3, 1, 0 };
+    tokens_length(p, n, v);
+    p->rotary_dim = 2 * n;
+    p->rotary_offset = v == 2 ? n % 3 : 0;
+    p->dim = p->rotary_offset + 2 * n + tails[v];
+    p->heads = 1 + v % 3;
+    p->transpose = v == 1;
+}
+
 enum posenc_status rotations_check(struct call *call)
 {
     const struct problem *p = &call->problem;

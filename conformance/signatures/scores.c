@@ -19,6 +19,18 @@ void scores_draw(struct draws *d, struct problem *p)
     p->query_offset = draw(d, -700, 700);
 }
 
+void scores_length(struct problem *p, int64_t n, int v)
+{
+    p->heads = 3;
+    p->keys = n;
+    p->queries = 1 + v;
+    p->query_offset = v == 3 ? -2 : n - p->queries;
+    p->causal = v & 1;
+    p->bidirectional = !(v & 1);
+    p->num_buckets = 8;
+    p->max_distance = 20;
+}
+
 void scores_footprint(struct problem *p, size_t bytes)
 {
     const int64_t per_head = (int64_t)(bytes / storage_size(p->dtype)) / p->heads;

@@ -15,6 +15,7 @@ int64_t at_least_one(size_t n);
 
 void tokens_defaults(struct problem *p); /* 7 tokens, dim 48, 16 rows */
 void tokens_draw_rows(struct draws *d, struct problem *p, int64_t rows);
+void tokens_length(struct problem *p, int64_t n, int variant);
 /* Rows that the tokens ask for, at most. */
 int64_t tokens_rows_used(const struct problem *p);
 
@@ -22,6 +23,7 @@ int64_t tokens_rows_used(const struct problem *p);
 
 void rotations_defaults(struct problem *p);              /* 7 tokens, 3 heads of 64 channels */
 void rotations_draw(struct draws *d, struct problem *p); /* all but positions */
+void rotations_length(struct problem *p, int64_t n, int variant);
 enum posenc_status rotations_check(struct call *call);
 enum posenc_status rotations_fill_cos(struct call *call, void *to, int64_t n);
 enum posenc_status rotations_fill_sin(struct call *call, void *to, int64_t n);
@@ -37,6 +39,7 @@ enum posenc_status rotations_fill_sin(struct call *call, void *to, int64_t n);
 
 void scores_defaults(struct problem *p); /* queries that end where the keys do */
 void scores_draw(struct draws *d, struct problem *p);
+void scores_length(struct problem *p, int64_t n, int variant);
 /* [heads, queries, keys] that fill so many bytes: one query of a short context, else rows
  * of 2048. */
 void scores_footprint(struct problem *p, size_t bytes);

@@ -37,6 +37,25 @@ static void draw_axes(struct draws *d, struct problem *p)
     p->tokens = 7;
 }
 
+/* In every other length times with a fraction, in every fourth places in a picture, which an even
+ * dim has: sections of n/2 pairs together. */
+static void length(struct problem *p, int64_t n, int v)
+{
+    p->freqs.dim = n;
+    p->first = v == 1 ? 63 : -1;
+    if (v == 2 && n % 2) {
+        p->position_kind = POSENC_POSITIONS_F32;
+        p->time_step = 0.37;
+    }
+    if (v != 1 || n < 4 || n % 4 != 2)
+        return;
+    p->mrope_grid = 2;
+    p->freqs.convention = POSENC_EXPONENT;
+    p->freqs.mrope_layout = POSENC_MROPE_RESTARTED;
+    p->freqs.mrope_section[0] = n / 4;
+    p->freqs.mrope_section[1] = n / 2 - n / 4;
+}
+
 #define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL }, .moved = tensor_elements
 
 const struct signature signature_sinusoidal = {
@@ -54,4 +73,5 @@ const struct signature signature_sinusoidal = {
     .defaults = defaults,
     .footprint = footprint,
     .draw = draw_axes,
+    .length = length,
 };

@@ -69,6 +69,7 @@ const struct signature signature_t5 = {
     .defaults = defaults,
     .footprint = footprint,
     .draw = draw_buckets,
+    .length = scores_length,
     .check = check_buckets,
 };
 

@@ -67,6 +67,14 @@ static enum posenc_status fill_index(struct call *call, void *to, int64_t n)
                                              p->window_height, 1, 256);
 }
 
+static void length(struct problem *p, int64_t n, int v)
+{
+    scores_length(p, n, v);
+    p->window_height = 1;
+    p->window_class = v == 1 && n > 1;
+    p->window_width = n - p->window_class;
+}
+
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
 
 const struct signature signature_window = {
@@ -85,6 +93,7 @@ const struct signature signature_window = {
     .defaults = defaults,
     .footprint = footprint,
     .draw = draw_window,
+    .length = length,
     .settle = settle,
     .check = check_window,
 };

@@ -288,7 +288,7 @@ static void find_hard(struct hard *h, uint64_t (*turn)[3], int64_t pairs, int ra
 static void compare_pairs(struct comparison *c, const struct call *call, const struct hard *h,
                           uint64_t (*turn)[3])
 {
-    bool interleaved = kernel_signature(call->problem.kernel) == SIGNATURE_sinusoidal;
+    bool interleaved = call->n_outputs == 1;
     for (int64_t t = 0; t < h->n; t++) {
         double sc[2];
         int64_t i = h->pair[t];

@@ -30,23 +30,19 @@ static int64_t unit_of(const struct problem *p, int64_t column)
     int64_t half = p->rotary_dim / 2, turning = column - p->rotary_offset;
     if (kernel_turns(p->kernel) && turning >= 0 && turning < 2 * half)
         return p->kernel == POSENC_KERNEL_rope_interleaved ? turning / 2 : turning % half;
-    switch (p->kernel) {
-    case POSENC_KERNEL_sinusoidal:
-    case POSENC_KERNEL_sinusoidal_add:
-        half = p->freqs.dim / 2;
-        return p->layout == POSENC_INTERLEAVED ? column / 2
-               : column < 2 * half             ? column % half
-                                               : half;
-    default:
+    if (signature_of(p->kernel)->channels != MEMBER(freqs.dim))
         return column;
-    }
+    half = p->freqs.dim / 2;
+    return p->layout == POSENC_INTERLEAVED ? column / 2
+           : column < 2 * half             ? column % half
+                                           : half;
 }
 
 /* Rows are kept by parity of the row, or of the head where inputs belong to heads; the rows of
  * a gradient are sums over those of x. */
 static bool row_kept(const struct problem *p, int64_t row, int class)
 {
-    if (kernel_signature(p->kernel) == SIGNATURE_learned_grad)
+    if (output_row(signature_of(p->kernel), 0)->dims[0] == DIM_ROW)
         return true;
     int64_t index = kernel_on_scores(p->kernel) ? row / p->queries % p->heads : row;
     return index % 2 == class % 2;
@@ -56,9 +52,14 @@ static bool row_kept(const struct problem *p, int64_t row, int class)
 static int64_t unit_of_x(const struct call *call, int64_t row, int64_t column)
 {
     const struct problem *p = &call->problem;
-    if (kernel_signature(p->kernel) != SIGNATURE_relative_sum)
-        return unit_of(p, column);
-    return call->args.relative_sum.index[row % p->queries - column + p->keys - 1];
+    const struct signature *s = signature_of(p->kernel);
+    const struct tensor_row *out = output_row(s, 0);
+    if (out->dims[tensor_dims(out) - 1] == DIM_COLUMN)
+        for (EACH_TENSOR(index, s))
+            if (index->dims[0] == DIM_DISTANCE)
+                return ((const int32_t *)call_data(
+                    call, index))[row % p->queries - column + p->keys - 1];
+    return unit_of(p, column);
 }
 
 static void poison_x(struct call *call, int class)

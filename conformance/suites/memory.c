@@ -21,6 +21,7 @@
 #include "conformance/engine/judge.h"
 #include "memory.h"
 #include "conformance/problem/lengths.h"
+#include "conformance/problem/signature.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -239,7 +240,6 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
 {
     static const int64_t counts[] = { 0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 65 };
     int64_t lanes = memory_lanes(s->run->backend);
-    enum signature_id signature = kernel_signature(kernel);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         struct problem p = memory_problem(kernel, lanes + 3, (int)(i % MEMORY_VARIANTS));
         p.tokens = p.queries = counts[i];
@@ -247,7 +247,7 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
         p.distances = 0;
         if (p.relative == RELATIVE_TRANSFORMER_XL)
             p.query_offset = p.keys - p.queries;
-        if (signature != SIGNATURE_window)
+        if (!signature_of(kernel)->settle) /* else queries follow from others */
             sweep_typed(s, p, s->run->options->full ? PLACES : ENDS, false);
         p.heads = counts[i] ? counts[i] : 1;
         p.tokens = p.queries = 2;

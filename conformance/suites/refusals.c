@@ -419,7 +419,7 @@ void check_refusals(struct suite_run *run, enum posenc_kernel kernel)
         check_overlap(&t, &p);
         tally_end(&t);
     }
-    if (kernel_signature(kernel) != SIGNATURE_rope_table)
+    if (!signature_of(kernel)->turning || !kernel_has_plan(kernel))
         return;
     tally_begin(&t, run, kernel, POSENC_F32, "memory", "plans-refused");
     if (t.selected)
