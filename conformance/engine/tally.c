@@ -85,6 +85,7 @@ void tally_skip(struct tally *t, const char *reason)
 
 void tally_end(struct tally *t)
 {
+    tally_forget(t);
     if (!t->selected)
         return;
     if (t->skipped && t->result.status == CONF_PASS)
@@ -165,4 +166,69 @@ bool run_problem(struct tally *t, const struct problem *p, call_edit *edit, cons
     bool ok = require_clean(t, &g) && require(t, copy_outputs(copy, &call), "out of memory");
     call_destroy(&call);
     return ok;
+}
+
+/* ---- Calls that are kept ---- */
+
+struct kept_call {
+    struct kept_call *before;
+    bool made;
+    struct call call;
+};
+
+static struct call *keep_call(struct tally *t, const struct subject *subject,
+                              const struct problem *p)
+{
+    struct kept_call *kept = calloc(1, sizeof *kept);
+    if (!require(t, kept != NULL, "out of memory"))
+        return NULL;
+    kept->before = t->kept;
+    t->kept = kept;
+    enum posenc_status made = call_create_by(subject, &kept->call, p, &memory_plain);
+    t->problem = &kept->call.problem;
+    kept->made = made == POSENC_OK;
+    return require(t, kept->made, "the call was not made: %s", posenc_status_string(made))
+               ? &kept->call
+               : NULL;
+}
+
+const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
+                             const void *user)
+{
+    struct call *call = keep_call(t, t->run->subject, p);
+    if (!call)
+        return NULL;
+    if (edit)
+        edit(call, user);
+    struct guarded g = guarded_run(call, t->run->backend, NULL);
+    return require_clean(t, &g) ? call : NULL;
+}
+
+const struct call *tally_inputs(struct tally *t, const struct problem *p)
+{
+    return keep_call(t, NULL, p);
+}
+
+void tally_forget(struct tally *t)
+{
+    t->problem = NULL;
+    for (struct kept_call *kept = t->kept, *before; kept; kept = before) {
+        before = kept->before;
+        if (kept->made)
+            call_destroy(&kept->call);
+        free(kept);
+    }
+    t->kept = NULL;
+}
+
+bool require_same_outputs(struct tally *t, const struct call *got, const struct call *want,
+                          const char *what)
+{
+    bool same = true;
+    for (int o = 0; o < got->n_outputs; o++)
+        for (int64_t r = 0; r < got->outputs[o].rows; r++)
+            same = require_same_bits(t, call_row(got, o, r), call_row(want, o, r),
+                                     got->outputs[o].width, what) &&
+                   same;
+    return same;
 }

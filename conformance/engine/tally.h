@@ -13,6 +13,7 @@ struct tally {
     const struct problem *problem; /* that of a failure, to be noted; or NULL */
     struct conf_result result;
     bool selected, skipped;
+    struct kept_call *kept; /* the last of tally_run() and tally_inputs() */
 };
 
 /* The case "<kernel>/<dtype>/<suite>/<property>"; not `selected` when options leave it out. */
@@ -52,5 +53,16 @@ bool require_same_copy(struct tally *t, const struct copy *got, const struct cop
 typedef void call_edit(struct call *call, const void *user);
 bool run_problem(struct tally *t, const struct problem *p, call_edit *edit, const void *user,
                  struct copy *copy);
+
+/* The call itself, made and run in the same way: outputs by call_row(), and the inputs as they
+ * were before the edit in its x, table, ...  NULL, with the tally failed, when it cannot be made
+ * or run.  And a call that is not run, made by the library itself whatever the run's subject is:
+ * what its slopes and indices should be.  Both are kept until the tally is told to forget them. */
+const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
+                             const void *user);
+const struct call *tally_inputs(struct tally *t, const struct problem *p);
+void tally_forget(struct tally *t);
+bool require_same_outputs(struct tally *t, const struct call *got, const struct call *want,
+                          const char *what);
 
 #endif

@@ -124,7 +124,7 @@ static void edit_content(struct call *call, const void *user)
 {
     const struct content *content = user;
     edit_scores(call, content->scores);
-    if (kernel_signature(call->problem.kernel) != SIGNATURE_relative)
+    if (!call->c2p && !call->p2c)
         return;
     const struct posenc_tensor *terms[] = { owned(&call->args.relative.c2p),
                                             owned(&call->args.relative.p2c) };
@@ -135,22 +135,22 @@ static void edit_content(struct call *call, const void *user)
 }
 
 /* Shaw's values: what the weights of each column sum to, times what is learned for it. */
-static struct tokens with_values(const struct copy *sums, struct tokens out)
+static struct tokens with_values(const struct call *sums, struct tokens out)
 {
     for (int i = 0; i < T; i++)
-        for (int64_t column = 0; column < sums->width[0]; column++)
+        for (int64_t column = 0; column < sums->columns; column++)
             for (int c = 0; c < DIM; c++)
-                out.x[i][c] += (double)copy_row(sums, 0, i)[column] * learned(column, c);
+                out.x[i][c] += (double)call_row(sums, 0, i)[column] * learned(column, c);
     return out;
 }
 
 /* Channels turned by a table. */
-static struct tokens turned(const struct tokens *x, const struct copy *table)
+static struct tokens turned(const struct tokens *x, const struct call *table)
 {
     struct tokens out;
     for (int t = 0; t < T; t++)
         for (int i = 0; i < DIM / 2; i++) {
-            double c = (double)copy_row(table, 0, t)[i], s = (double)copy_row(table, 1, t)[i];
+            double c = (double)call_row(table, 0, t)[i], s = (double)call_row(table, 1, t)[i];
             out.x[t][2 * i] = x->x[t][2 * i] * c - x->x[t][2 * i + 1] * s;
             out.x[t][2 * i + 1] = x->x[t][2 * i + 1] * c + x->x[t][2 * i] * s;
         }
@@ -159,26 +159,26 @@ static struct tokens turned(const struct tokens *x, const struct copy *table)
 
 /* Attention over x with what the kernel gave: weights by column, scores or a bias of them,
  * cosines and sines, tokens or what is added to them. */
-static struct tokens attend_encoded(enum posenc_kernel kernel, const struct copy *out,
-                                    const struct tokens *x)
+static struct tokens attend_encoded(const struct call *out, const struct tokens *x)
 {
+    const enum posenc_kernel kernel = out->problem.kernel;
     const bool alone = !kernel_takes_x(kernel);
     struct tokens encoded = *x;
     struct scores scores = products(x);
-    if (kernel_on_scores(kernel) && !alone && !kernel_in_place(kernel))
+    if (kernel_counts(kernel, DIM_COLUMN))
         return with_values(out, attend(&scores, x));
     if (kernel_on_scores(kernel)) {
         for (int i = 0; i < T; i++)
             for (int j = 0; j < T; j++)
                 scores.s[i][j] =
-                    (double)copy_row(out, 0, i)[j] + (alone ? scores.s[i][j] : 0.0);
+                    (double)call_row(out, 0, i)[j] + (alone ? scores.s[i][j] : 0.0);
         return attend(&scores, x);
     }
-    if (out->n == 2)
+    if (out->n_outputs == 2)
         encoded = turned(x, out);
-    for (int t = 0; t < T && out->n == 1; t++)
+    for (int t = 0; t < T && out->n_outputs == 1; t++)
         for (int c = 0; c < DIM; c++)
-            encoded.x[t][c] = (double)copy_row(out, 0, t)[c] + (alone ? x->x[t][c] : 0.0);
+            encoded.x[t][c] = (double)call_row(out, 0, t)[c] + (alone ? x->x[t][c] : 0.0);
     scores = products(&encoded);
     return attend(&scores, x);
 }
@@ -210,20 +210,18 @@ static bool encode(struct tally *t, const struct problem *p, const struct tokens
                    struct tokens *out)
 {
     struct scores scores = products(x);
-    if (kernel_signature(p->kernel) == SIGNATURE_relative_sum)
+    if (kernel_counts(p->kernel, DIM_COLUMN))
         scores = weights_of(&scores);
     const struct content content = { x, &scores };
-    bool on_scores = kernel_on_scores(p->kernel);
-    struct copy copy;
-    bool ok = run_problem(t, p, on_scores ? edit_content : edit_tokens,
-                          on_scores ? (const void *)&content : x, &copy);
-    if (ok)
-        *out = attend_encoded(p->kernel, &copy, x);
-    copy_free(&copy);
-    return ok;
+    const struct call *call = kernel_on_scores(p->kernel)
+                                  ? tally_run(t, p, edit_content, &content)
+                                  : tally_run(t, p, edit_tokens, x);
+    if (call)
+        *out = attend_encoded(call, x);
+    return call != NULL;
 }
 
-static void law_order(struct tally *t, enum posenc_kernel kernel)
+static void law_order(struct tally *t, const struct problem *of)
 {
     struct tokens x = some_tokens(), px = permuted(&x);
     struct scores plain = products(&x), plain_permuted = products(&px);
@@ -231,22 +229,16 @@ static void law_order(struct tally *t, enum posenc_kernel kernel)
                   p_of_x = permuted(&of_x);
     require(t, distance(&of_px, &p_of_x) < 1e-12,
             "attention without an encoding sees the order of tokens");
-    struct problem p = attention_problem(kernel);
+    struct problem p = attention_problem(of->kernel);
     struct tokens encoded_x, encoded_px;
     if (encode(t, &p, &x, &encoded_x) && encode(t, &p, &px, &encoded_px)) {
         struct tokens p_of_encoded = permuted(&encoded_x);
         require(t, distance(&encoded_px, &p_of_encoded) > 1e-3,
                 "attention with this encoding does not see the order of tokens");
     }
-    t->problem = NULL;
 }
 
-#define K(name) POSENC_KERNEL_##name
 const struct law laws_attention[] = {
-    { "breaks-permutation-equivariance", law_order,
-      KERNELS(K(sinusoidal), K(sinusoidal_add), K(learned_add), K(rope_table), K(rope_half),
-              K(rope_interleaved), K(alibi), K(alibi_add), K(t5_bias), K(t5_bias_add),
-              K(distance_bias), K(distance_bias_add), K(window_bias), K(window_bias_add),
-              K(relative_bias), K(relative_bias_add), K(relative_sum)) },
+    LAW("breaks-permutation-equivariance", law_order, .concerns = encodes),
+    { 0 },
 };
-const int n_laws_attention = sizeof laws_attention / sizeof laws_attention[0];

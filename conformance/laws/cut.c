@@ -4,7 +4,7 @@
  *   slices      parts of the tensors, by batch, token or query, head, key and channel, give the
  *               same bits
  *   wide        so do parts of rows of more keys, or into more columns, than tiles have
- *   large       so do parts of what exceeds the caches
+ *   large       so do parts of what exceeds the caches: kernels may take another way for it
  *   threads     so do parts computed by four threads at once into one output
  */
 #define _POSIX_C_SOURCE 200809L
@@ -13,77 +13,110 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
+
+/* ---- Problems to cut ---- */
 
 /* Two shapes of windows, two kinds of columns. */
 static void cut_scores(struct problem *p, bool arrays)
 {
+    const bool sums = kernel_counts(p->kernel, DIM_COLUMN);
     p->queries = 11;
     p->keys = 37;
     p->query_offset = 26;
     p->causal = arrays;
-    p->slopes_by_batch = arrays && kernel_signature(p->kernel) == SIGNATURE_alibi;
+    p->slopes_by_batch = arrays && has_field(p->kernel, "slopes_by_batch");
     p->bidirectional = !arrays;
     p->window_height = arrays ? 3 : 4;
     p->window_width = arrays ? 7 : 5;
     p->window_class = arrays;
-    p->relative = arrays ? RELATIVE_SHAW : RELATIVE_DEBERTA;
+    p->relative = (enum relative)((arrays ? RELATIVE_SHAW : RELATIVE_DEBERTA) + sums);
     p->with_p2c = !arrays;
-    if (kernel_signature(p->kernel) == SIGNATURE_window)
-        p->queries = p->keys = problem_window(p);
-    if (kernel_signature(p->kernel) == SIGNATURE_relative)
-        p->scale = 0.3;
-    if (kernel_signature(p->kernel) == SIGNATURE_relative_sum)
-        p->relative = arrays ? RELATIVE_TRANSFORMER_XL : RELATIVE_SHAW;
+    p->scale = kernel_on_scores(p->kernel) ? 0.3 : 1.0;
+    p->batch = problem_reads(p, DIM_BATCH) ? 3 : 1;
 }
 
 struct problem cut_problem(enum posenc_kernel kernel, enum given given)
 {
-    const bool arrays = given != GIVEN_OFFSET;
+    const bool arrays = given != GIVEN_OFFSET, pairs = kernel_counts(kernel, DIM_PAIR);
+    const bool picture = pairs ? given == GIVEN_PLACES : given == GIVEN_ARRAY;
     struct problem p = problem_default(kernel);
-    enum signature_id s = kernel_signature(kernel);
     p.tokens = 13;
-    p.first = kernel_has_plan(kernel) ? 57 : 2; /* or a row */
+    p.first = kernel_has_plan(kernel) ? 57 : 2;
     p.rows = 32;
     cut_scores(&p, arrays);
+    p.batch = kernel_on_scores(kernel) ? p.batch : 3;
     p.rotary_offset = p.rotary_dim && arrays ? 3 : 0;
     p.dim = p.rotary_dim ? 70 : 37;
-    p.freqs.dim = s == SIGNATURE_rope_table ? 74 : 37;
+    p.freqs.dim = pairs ? 74 : 37;
     p.x_scale = 0.75f;
-    bool alone = !kernel_takes_x(kernel) && kernel_on_scores(kernel) && s != SIGNATURE_relative;
-    p.batch = alone && !p.slopes_by_batch ? 1 : 3;
     p.token_major = p.accumulate = arrays;
     p.pad = arrays ? 3 : 0;
     p.position_kind = arrays ? POSENC_POSITIONS_I32 : POSENC_OFFSET;
     p.batch_shift = arrays ? 4 : 0;
-    if (given == GIVEN_PLACES && s == SIGNATURE_rope_table) {
+    if (kernel_has_plan(kernel) && picture) { /* three axes of a table of pairs, or two */
+        static const int64_t sections[2][3] = { { 7, 12, 0 }, { 20, 9, 8 } };
         p.mrope_grid = 5;
-        p.freqs.mrope_layout = POSENC_MROPE_INTERLEAVED;
-        p.freqs.mrope_section[0] = 20;
-        p.freqs.mrope_section[1] = 9;
-        p.freqs.mrope_section[2] = 8;
+        p.freqs.dim = pairs ? 74 : 38;
+        p.freqs.mrope_layout = pairs ? POSENC_MROPE_INTERLEAVED : POSENC_MROPE_RESTARTED;
+        for (int axis = 0; axis < 3; axis++)
+            p.freqs.mrope_section[axis] = sections[pairs][axis];
     } else if (given == GIVEN_PLACES) {
         p.position_kind = POSENC_POSITIONS_F32;
-        p.time_step = 0.25;                           /* every fourth is whole */
-    } else if (arrays && s == SIGNATURE_sinusoidal) { /* two axes */
-        p.mrope_grid = 5;
-        p.freqs.dim = 38;
-        p.freqs.mrope_layout = POSENC_MROPE_RESTARTED;
-        p.freqs.mrope_section[0] = 7;
-        p.freqs.mrope_section[1] = 12;
+        p.time_step = 0.25; /* every fourth is whole */
     }
+    const struct signature *s = signature_of(kernel);
+    if (s->settle)
+        s->settle(&p);
     return p;
+}
+
+void for_cut_problems(struct tally *t, enum posenc_kernel kernel,
+                      void (*check)(struct tally *t, const struct problem *p, void *user),
+                      void *user)
+{
+    for (int given = GIVEN_OFFSET; given < (kernel_has_plan(kernel) ? GIVENS : GIVEN_PLACES);
+         given++) {
+        struct problem p = cut_problem(kernel, (enum given)given);
+        check(t, &p, user);
+        p.in_place = kernel_in_place(kernel);
+        check(t, &p, user);
+    }
 }
 
 /* ---- Slices ---- */
 
+/* A call that is run whole and then in parts; its outputs are copied as the whole gave them. */
+static bool run_whole(struct tally *t, struct call *whole, const struct problem *p,
+                      struct copy *want)
+{
+    t->problem = p;
+    if (!require(t, call_create_by(t->run->subject, whole, p, &memory_plain) == POSENC_OK,
+                 "the call was not made"))
+        return false;
+    struct guarded g = guarded_run(whole, t->run->backend, NULL);
+    if (require_clean(t, &g) && copy_outputs(want, whole))
+        return true;
+    call_destroy(whole);
+    return false;
+}
+
+static void require_unchanged(struct tally *t, const struct call *whole,
+                              const struct copy *want, const char *what)
+{
+    for (int o = 0; o < want->n; o++)
+        for (int64_t r = 0; r < want->rows[o]; r++)
+            require_same_bits(t, call_row(whole, o, r), copy_row(want, o, r), want->width[o],
+                              what);
+}
+
 /* Parts of 1 to `most` along one dimension. */
-static void check_cut(struct tally *t, const struct call *whole, enum dim dim, int64_t most,
+static void check_cut(struct tally *t, struct call *whole, enum dim dim, int64_t most,
                       const struct copy *want)
 {
     const int last = call_from_last(whole, dim);
     const int64_t n = call_extent(whole, dim);
-    struct copy got;
+    char what[64];
+    call_reset(whole);
     for (int64_t from = 0, count; from < n; from += count) {
         count = 1 + (from * 3 + last) % most;
         count = from + count > n ? n - from : count;
@@ -91,82 +124,53 @@ static void check_cut(struct tally *t, const struct call *whole, enum dim dim, i
         struct guarded g = guarded_run(&part, t->run->backend, NULL);
         require_clean(t, &g);
     }
-    if (copy_outputs(&got, whole)) {
-        char what[64];
-        snprintf(what, sizeof what, "cut along dimension %d from the last", last);
-        require_same_copy(t, &got, want, what);
-        copy_free(&got);
-    }
+    snprintf(what, sizeof what, "cut along dimension %d from the last", last);
+    require_unchanged(t, whole, want, what);
 }
 
 /* Along each dimension in turn. */
 static void check_slices_of(struct tally *t, const struct problem *p, int64_t most)
 {
+    const enum dim *cuts = signature_of(p->kernel)->cuts;
     struct call whole;
     struct copy want;
-    t->problem = p;
-    if (!require(t, call_create_by(t->run->subject, &whole, p, &memory_plain) == POSENC_OK,
-                 "the call was not made"))
+    if (!run_whole(t, &whole, p, &want))
         return;
-    struct guarded g = guarded_run(&whole, t->run->backend, NULL);
-    if (!require_clean(t, &g) || !copy_outputs(&want, &whole)) {
-        call_destroy(&whole);
-        return;
-    }
-    const enum dim *cuts = signature_of(p->kernel)->cuts;
     for (int i = 0; i < MOST_CUTS && cuts[i]; i++)
-        if (call_extent(&whole, cuts[i]) > 1) {
-            call_reset(&whole);
+        if (call_extent(&whole, cuts[i]) > 1)
             check_cut(t, &whole, cuts[i], most, &want);
-        }
     copy_free(&want);
     call_destroy(&whole);
 }
 
-static void law_slices(struct tally *t, enum posenc_kernel kernel)
+static void check_small_slices(struct tally *t, const struct problem *p, void *user)
 {
-    for (int given = GIVEN_OFFSET; given < (kernel_has_plan(kernel) ? GIVENS : GIVEN_PLACES);
-         given++) {
-        struct problem p = cut_problem(kernel, (enum given)given);
-        check_slices_of(t, &p, 5);
-        p.in_place = kernel_in_place(kernel);
-        check_slices_of(t, &p, 5);
-    }
-    t->problem = NULL;
+    (void)user;
+    check_slices_of(t, p, 5);
+}
+
+static void law_slices(struct tally *t, const struct problem *of)
+{
+    for_cut_problems(t, of->kernel, check_small_slices, NULL);
 }
 
 /* More keys and queries than kernels take at once. */
-static void law_wide(struct tally *t, enum posenc_kernel kernel)
+static void law_wide(struct tally *t, const struct problem *of)
 {
-    struct problem p = problem_default(kernel);
-    bool sums = kernel_signature(kernel) == SIGNATURE_relative_sum;
+    static const int64_t shapes[2][2] = { { 33, 4200 }, { 530, 40 } };
+    const bool sums = kernel_counts(of->kernel, DIM_COLUMN);
+    struct problem p = *of;
     p.heads = 1;
-    p.queries = 33;
-    p.keys = 4200;
     p.query_offset = 2000;
     p.max_distance = sums ? 700 : p.max_distance;
-    check_slices_of(t, &p, sums ? 13 : 1999);
-    p.queries = 530;
-    p.keys = 40;
-    check_slices_of(t, &p, sums ? 13 : 1999);
-    t->problem = NULL;
+    for (int k = 0; k < 2; k++) {
+        p.queries = shapes[k][0];
+        p.keys = shapes[k][1];
+        check_slices_of(t, &p, sums ? 13 : 1999);
+    }
 }
 
-/* Kernels may take another way for what does not fit a cache: 33 MiB, rows on 64-byte
- * boundaries, against parts that fit. */
-static void law_large(struct tally *t, enum posenc_kernel kernel)
-{
-    struct problem p = problem_default(kernel);
-    bool table = !kernel_turns(kernel);
-    p.first = table ? -500 : 0;
-    p.freqs.dim = 512;
-    p.heads = 32;
-    p.dim = p.rotary_dim = 256;
-    p.tokens = p.rows = table ? (33 << 20) / (512 * 4) : (33 << 20) / (32 * 256 * 4);
-    p.in_place = !table;
-    check_slices_of(t, &p, 1999);
-    t->problem = NULL;
-}
+static void law_large(struct tally *t, const struct problem *p) { check_slices_of(t, p, 1999); }
 
 /* ---- Threads ---- */
 
@@ -212,45 +216,34 @@ static void check_threads(struct tally *t, enum posenc_kernel kernel, enum given
     struct problem p = cut_problem(kernel, given);
     const enum dim dim = kernel_on_scores(kernel) ? DIM_QUERY : signature_of(kernel)->shares[0];
     struct call whole;
-    struct copy want, got;
-    t->problem = &p;
+    struct copy want;
     p.tokens = 20;
     p.queries = 20; /* but of windows */
-    if (!require(t, call_create_by(t->run->subject, &whole, &p, &memory_plain) == POSENC_OK,
-                 "the call was not made"))
+    if (!run_whole(t, &whole, &p, &want))
         return;
     const int64_t n = call_extent(&whole, dim);
-    struct guarded g = guarded_run(&whole, t->run->backend, NULL);
-    if (require_clean(t, &g) && copy_outputs(&want, &whole)) {
-        for (int round = 0; round < rounds; round++) {
-            call_reset(&whole);
-            if (!run_threads(t, &whole, dim, n) || !copy_outputs(&got, &whole))
-                break;
-            require_same_copy(t, &got, &want, "four threads");
-            copy_free(&got);
-        }
-        copy_free(&want);
+    for (int round = 0; round < rounds; round++) {
+        call_reset(&whole);
+        if (!run_threads(t, &whole, dim, n))
+            break;
+        require_unchanged(t, &whole, &want, "four threads");
     }
+    copy_free(&want);
     call_destroy(&whole);
     t->problem = NULL;
 }
 
-static void law_threads(struct tally *t, enum posenc_kernel kernel)
+static void law_threads(struct tally *t, const struct problem *of)
 {
-    check_threads(t, kernel, GIVEN_OFFSET, ROUNDS);
-    if (kernel_has_plan(kernel))
-        check_threads(t, kernel, GIVEN_PLACES, ROUNDS / 4);
+    check_threads(t, of->kernel, GIVEN_OFFSET, ROUNDS);
+    if (kernel_has_plan(of->kernel))
+        check_threads(t, of->kernel, GIVEN_PLACES, ROUNDS / 4);
 }
 
-#define K(name) POSENC_KERNEL_##name
 const struct law laws_cut[] = {
-    { "slices", law_slices, EVERY_KERNEL },
-    { "wide", law_wide,
-      KERNELS(K(alibi), K(alibi_add), K(t5_bias), K(t5_bias_add), K(distance_bias),
-              K(distance_bias_add), K(relative_bias), K(relative_bias_add), K(relative_sum)) },
-    { "large", law_large,
-      KERNELS_OF(POSENC_F32, true, K(sinusoidal), K(rope_table), K(rope_half),
-                 K(rope_interleaved)) },
-    { "threads", law_threads, EVERY_KERNEL },
+    LAW("slices", law_slices, .concerns = any_kernel),
+    LAW("wide", law_wide, .concerns = any_kernel, .field = "keys"),
+    LAW("large", law_large, .full = true),
+    LAW("threads", law_threads, .concerns = any_kernel),
+    { 0 },
 };
-const int n_laws_cut = sizeof laws_cut / sizeof laws_cut[0];

@@ -1,40 +1,37 @@
 /*
  * What the files of the property suite share.  A law checks one property of one kernel on the
  * backend of the tally; it needs no golden data.
+ *
+ * A law is about the problems of conformance/cases/laws.txt that have its name, and holds for
+ * the kernels that these have.  Or it holds for every kernel of which something is true, and
+ * gets problem_default() of each: a new kernel has such laws without a word.
  */
 #ifndef POSENC_LAWS_H
 #define POSENC_LAWS_H
 
 #include "conformance/engine/tally.h"
+#include "conformance/problem/signature.h"
 
 struct law {
     const char *name;
-    void (*check)(struct tally *t, enum posenc_kernel kernel);
-    enum posenc_kernel kernels[POSENC_KERNEL_COUNT]; /* the first `n` */
-    int n;                                           /* or EVERY */
-    bool full;                                       /* in full runs only */
-    enum posenc_dtype dtype;                         /* of the case: what the law is about */
+    void (*check)(struct tally *t, const struct problem *p);
+    bool (*concerns)(enum posenc_kernel kernel); /* NULL: those that the problems have */
+    const char *field;       /* of these, those whose problems have it; NULL: all */
+    const char *problems;    /* their name, where it is not the law's */
+    enum posenc_dtype dtype; /* of the case: what the law is about */
+    bool full;               /* in full runs only */
 };
 
-extern const struct law laws_call[], laws_cut[], laws_storage[], laws_table[], laws_positions[],
-    laws_xpos[], laws_learned[], laws_rope[], laws_partial[], laws_bias[], laws_index[],
-    laws_relative[], laws_attention[], laws_words[], laws_text[], laws_layouts[],
-    laws_scalings[];
-extern const int n_laws_call, n_laws_cut, n_laws_storage, n_laws_table, n_laws_positions,
-    n_laws_xpos, n_laws_learned, n_laws_rope, n_laws_partial, n_laws_bias, n_laws_index,
-    n_laws_relative, n_laws_attention, n_laws_words, n_laws_text, n_laws_layouts,
-    n_laws_scalings;
+/* A law's name and check, then .member = value of what is not NULL, POSENC_F32 or false. */
+#define LAW(law, ...)                                                                          \
+    {                                                                                          \
+        .name = (law), .check = __VA_ARGS__                                                    \
+    }
 
-/* The last members of a law: which kernels, whether in full runs only, of which type. */
-#define KERNELS_OF(dtype, full, ...)                                                           \
-    { __VA_ARGS__ },                                                                           \
-        (int)(sizeof((enum posenc_kernel[]){ __VA_ARGS__ }) / sizeof(enum posenc_kernel)),     \
-        full, dtype
-#define KERNELS(...)           KERNELS_OF(POSENC_F32, false, __VA_ARGS__)
-#define EVERY_KERNEL_OF(dtype) { (enum posenc_kernel)0 }, EVERY, false, dtype
-#define EVERY_KERNEL           EVERY_KERNEL_OF(POSENC_F32)
-
-enum { EVERY = -1 }; /* kernels */
+/* Each ends with a law without a name. */
+extern const struct law laws_call[], laws_cut[], laws_layouts[], laws_storage[], laws_table[],
+    laws_scalings[], laws_positions[], laws_xpos[], laws_learned[], laws_rope[], laws_bias[],
+    laws_index[], laws_relative[], laws_attention[], laws_words[], laws_text[];
 
 /*
  * How far a table entry of magnitude at most 1 may be from real mathematics at the positions
@@ -43,8 +40,22 @@ enum { EVERY = -1 }; /* kernels */
  */
 #define TABLE_ERROR 0x1p-22
 
+/* ---- Which kernels ---- */
+
+bool any_kernel(enum posenc_kernel kernel);
+bool has_positions(enum posenc_kernel kernel);
+/* A row of its output for each token or query, rather than sums over them. */
+bool encodes(enum posenc_kernel kernel);
+/* Whether its first output has this dimension; its inputs, in this problem. */
+bool kernel_counts(enum posenc_kernel kernel, enum dim dim);
+bool problem_reads(const struct problem *p, enum dim dim);
+/* Whether its problems have a field of this name. */
+bool has_field(enum posenc_kernel kernel, const char *name);
+
 /* Whether the backend provides another kernel a law needs; if not, the tally is skipped. */
 bool law_needs(struct tally *t, enum posenc_kernel other);
+
+/* ---- Problems ---- */
 
 /* How the positions of a problem are given that laws cut or number in other ways. */
 enum given { GIVEN_OFFSET, GIVEN_ARRAY, GIVEN_PLACES, GIVENS };
@@ -54,7 +65,28 @@ enum given { GIVEN_OFFSET, GIVEN_ARRAY, GIVEN_PLACES, GIVENS };
  * has the other setting of flags, too. */
 struct problem cut_problem(enum posenc_kernel kernel, enum given given);
 
+/* Each way that cut_problem() can give the positions of a kernel, apart and then in place where
+ * it can be. */
+void for_cut_problems(struct tally *t, enum posenc_kernel kernel,
+                      void (*check)(struct tally *t, const struct problem *p, void *user),
+                      void *user);
+
+/* ---- Edits ---- */
+
 /* Every row of x as its first row, so that an output row is a function of position alone. */
 void edit_same_rows(struct call *call, const void *user);
+/* The value that user points to in all of x, where there is one. */
+void edit_x(struct call *call, const void *value);
+/* Row r of x, or of the output, is row r of another call's output. */
+void edit_take(struct call *call, const void *from);
+void edit_onto(struct call *call, const void *from);
+
+/* ---- By hand ---- */
+
+/* What column c of output row r should be, from inputs as the library itself makes them; where
+ * the kernel takes x, what is added onto x times x_scale. */
+typedef float by_hand(const struct call *inputs, int64_t r, int64_t c);
+void require_by_hand(struct tally *t, const struct problem *p, call_edit *edit, by_hand *want,
+                     const char *what);
 
 #endif

@@ -59,8 +59,8 @@ static struct problem with_layouts(const struct problem *dense, int shift)
 }
 
 /* In guarded memory, flush to its end or its start. */
-static bool run_guarded(struct tally *t, const struct problem *p, enum guard_mode mode,
-                        struct guard *guard, struct copy *copy)
+static void check_guarded(struct tally *t, const struct problem *p, enum guard_mode mode,
+                          struct guard *guard, const struct call *want)
 {
     struct call call;
     t->problem = p;
@@ -68,45 +68,30 @@ static bool run_guarded(struct tally *t, const struct problem *p, enum guard_mod
     const struct memory memory = guard_memory(guard);
     const enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory);
     if (!require(t, made == POSENC_OK, "the call was not made: %s", call.error.what))
-        return false;
-    struct guarded g = guarded_run(&call, t->run->backend, guard);
-    const bool ok = require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason) &&
-                    require(t, copy_outputs(copy, &call), "out of memory");
-    call_destroy(&call);
-    return ok;
-}
-
-static void check_layouts(struct tally *t, const struct problem *dense, struct guard *guard)
-{
-    struct copy want, got;
-    if (!run_problem(t, dense, NULL, NULL, &want))
         return;
-    for (int shift = 0; shift < ORDERS; shift++) {
-        const struct problem p = with_layouts(dense, shift);
-        if (run_guarded(t, &p, shift % 2 ? GUARD_START : GUARD_END, guard, &got)) {
-            require_same_copy(t, &got, &want, "the same values elsewhere");
-            copy_free(&got);
-        }
-    }
-    copy_free(&want);
+    struct guarded g = guarded_run(&call, t->run->backend, guard);
+    if (require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason))
+        require_same_outputs(t, &call, want, "the same values elsewhere");
+    call_destroy(&call);
 }
 
-static void law_layouts(struct tally *t, enum posenc_kernel kernel)
+static void check_layouts(struct tally *t, const struct problem *dense, void *guard)
+{
+    const struct call *want = tally_run(t, dense, NULL, NULL);
+    for (int shift = 0; want && shift < ORDERS; shift++) {
+        const struct problem p = with_layouts(dense, shift);
+        check_guarded(t, &p, shift % 2 ? GUARD_START : GUARD_END, guard, want);
+    }
+}
+
+static void law_layouts(struct tally *t, const struct problem *of)
 {
     struct guard *guard = guard_create();
-    if (!guard) {
+    if (guard)
+        for_cut_problems(t, of->kernel, check_layouts, guard);
+    else
         tally_skip(t, "this system has no memory that is guarded");
-        return;
-    }
-    for (int given = GIVEN_OFFSET; given < (kernel_has_plan(kernel) ? GIVENS : GIVEN_PLACES);
-         given++) {
-        struct problem p = cut_problem(kernel, (enum given)given);
-        check_layouts(t, &p, guard);
-        p.in_place = kernel_in_place(kernel);
-        check_layouts(t, &p, guard);
-    }
     guard_destroy(guard);
-    t->problem = NULL;
 }
 
 /* ---- Strides of 0 ---- */
@@ -127,38 +112,30 @@ static void edit_alike(struct call *call, const void *user)
             tensor_scatter(call_argument(call, row), pristine_of(user, row));
 }
 
-static void law_repeats(struct tally *t, enum posenc_kernel kernel)
+static void law_repeats(struct tally *t, const struct problem *of)
 {
-    const struct problem dense = cut_problem(kernel, GIVEN_OFFSET);
+    const struct problem dense = cut_problem(of->kernel, GIVEN_OFFSET);
     struct problem p = dense;
-    struct call call;
-    struct copy want, got;
-    for (EACH_TENSOR(row, signature_of(kernel)))
+    for (EACH_TENSOR(row, signature_of(p.kernel)))
         if (row->form == FORM_TENSOR && row->role != ROLE_OUTPUT)
-            lay_out(&p, row, REPEATED, &p.layouts[row - signature_of(kernel)->tensors]);
-    t->problem = &p;
-    if (!require(t, call_create_by(t->run->subject, &call, &p, &memory_plain) == POSENC_OK,
-                 "the call was not made: %s", call.error.what))
-        return;
-    struct guarded g = guarded_run(&call, t->run->backend, NULL);
-    if (require_clean(t, &g) && copy_outputs(&got, &call)) {
-        if (run_problem(t, &dense, edit_alike, &call, &want)) {
-            require_same_copy(t, &got, &want, "inputs with strides of 0");
-            copy_free(&want);
-        }
-        copy_free(&got);
-    }
-    call_destroy(&call);
-    t->problem = NULL;
+            lay_out(&p, row, REPEATED, &p.layouts[row - signature_of(p.kernel)->tensors]);
+    const struct call *got = tally_run(t, &p, NULL, NULL),
+                      *want = got ? tally_run(t, &dense, edit_alike, got) : NULL;
+    if (want)
+        require_same_outputs(t, got, want, "inputs with strides of 0");
 }
 
-#define K(name) POSENC_KERNEL_##name
+static bool has_input(enum posenc_kernel kernel)
+{
+    const struct problem p = problem_default(kernel);
+    for (EACH_TENSOR(row, signature_of(kernel)))
+        if (row->form == FORM_TENSOR && row->role != ROLE_OUTPUT && tensor_present(&p, row))
+            return true;
+    return false;
+}
+
 const struct law laws_layouts[] = {
-    { "layouts", law_layouts, EVERY_KERNEL },
-    { "repeats", law_repeats,
-      KERNELS(K(sinusoidal_add), K(learned_add), K(learned_grad), K(rope_half),
-              K(rope_interleaved), K(alibi_add), K(t5_bias), K(t5_bias_add), K(distance_bias),
-              K(distance_bias_add), K(window_bias), K(window_bias_add), K(relative_bias),
-              K(relative_bias_add), K(relative_sum)) },
+    LAW("layouts", law_layouts, .concerns = any_kernel),
+    LAW("repeats", law_repeats, .concerns = has_input),
+    { 0 },
 };
-const int n_laws_layouts = sizeof laws_layouts / sizeof laws_layouts[0];

@@ -1,28 +1,17 @@
 /*
- * Settings and pairs of tables: see pairs.h.
+ * Tables and their pairs: see pairs.h.
  */
 #include "pairs.h"
 
 #include <stdlib.h>
 
-struct problem table_problem(enum posenc_kernel kernel, int64_t dim, int setting, int64_t first,
-                             int64_t tokens)
+const struct call *run_table_at(struct tally *t, const struct problem *p, int64_t first,
+                                int64_t tokens)
 {
-    struct problem p = problem_default(kernel);
-    p.freqs.dim = dim;
-    p.first = first;
-    p.tokens = tokens;
-    p.freqs.profile = setting == 6   ? POSENC_GGML_F32
-                      : setting == 7 ? POSENC_TORCH_EXP_F32
-                      : setting & 1  ? POSENC_HF_F32
-                                     : POSENC_EXACT;
-    if (kernel == POSENC_KERNEL_sinusoidal) {
-        p.layout = (enum posenc_layout)(setting % 3);
-        p.freqs.convention = setting < 3 || setting == 6 ? POSENC_EXPONENT : POSENC_ENDPOINT;
-    } else if (setting >= 4 && setting != 6) {
-        p.freqs.rope_theta = 500000.0;
-    }
-    return p;
+    struct problem at = *p;
+    at.first = first;
+    at.tokens = tokens;
+    return tally_run(t, &at, NULL, NULL);
 }
 
 double table_error(const struct problem *p)
@@ -48,11 +37,13 @@ int64_t cosine_at(const struct problem *p, int64_t i)
                                            : i;
 }
 
-struct pair pair_at(const struct problem *p, const struct copy *table, int64_t r, int64_t i)
+struct pair pair_at(const struct call *table, int64_t r, int64_t i)
 {
-    if (table->n == 2) /* rope_table: cos, sin */
-        return (struct pair){ (double)copy_row(table, 1, r)[i],
-                              (double)copy_row(table, 0, r)[i] };
-    const float *row = copy_row(table, 0, r);
-    return (struct pair){ (double)row[sine_at(p, i)], (double)row[cosine_at(p, i)] };
+    const struct problem *p = &table->problem;
+    const float *first = call_row(table, 0, r);
+    if (table->n_outputs == 2) /* rope_table: cos, sin */
+        return (struct pair){ (double)call_row(table, 1, r)[i], (double)first[i] };
+    return (struct pair){ (double)first[sine_at(p, i)], (double)first[cosine_at(p, i)] };
 }
+
+double pair_product(struct pair a, struct pair b) { return a.s * b.s + a.c * b.c; }

@@ -1,6 +1,6 @@
 /*
- * What the laws of tables share: settings of a table to go through, its pairs, and how far they
- * may be from a circle.
+ * What the laws of tables share: a table of some positions, its pairs, and how far they may be
+ * from a circle.
  *
  * The f32 profiles turn by some frequency w' of their own, to which the laws of a turn apply, and
  * round the angle; with u = 2^-24 an entry is off by what the angle is, so E grows by
@@ -16,11 +16,9 @@
 
 #include "laws.h"
 
-enum { SETTINGS = 8 };
-
-/* One of SETTINGS settings of profile, convention and layout. */
-struct problem table_problem(enum posenc_kernel kernel, int64_t dim, int setting, int64_t first,
-                             int64_t tokens);
+/* The table of a problem at other positions, and so many; NULL where it could not be made. */
+const struct call *run_table_at(struct tally *t, const struct problem *p, int64_t first,
+                                int64_t tokens);
 
 /* E of a problem's rows. */
 double table_error(const struct problem *p);
@@ -33,6 +31,9 @@ int64_t cosine_at(const struct problem *p, int64_t i);
 struct pair {
     double s, c;
 };
-struct pair pair_at(const struct problem *p, const struct copy *table, int64_t r, int64_t i);
+struct pair pair_at(const struct call *table, int64_t r, int64_t i);
+
+/* s s' + c c': the cosine of the angle between two pairs of a circle. */
+double pair_product(struct pair a, struct pair b);
 
 #endif

@@ -8,30 +8,22 @@
  * of the real rotation by the row's angle; their sum is below D |x|, D = 2^-21.5.  The vector
  * of two components is then within sqrt(2) D |x|, which every bound below starts from.
  *
+ * Of a head of which a part turns, to the bit:
+ *
+ *   partial-copies-tail   channels past rotary_dim are a copy of the input's bits, NaN and all
+ *   window-in-head        a window at an offset turns as the same channels do in a tensor of
+ *                         their own; channels before it are copies
+ *
  * Su et al. 2104.09864: q_m . k_n depends on m - n alone.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/problem/inputs.h"
 #include "laws.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define D     0x1.6a09e667f3bcdp-22 /* 2^-21.5 */
 #define ROOT2 1.4142135623730951
-
-static struct problem rope_problem(enum posenc_kernel kernel, int64_t rotary_dim, int64_t tail,
-                                   int64_t first, int64_t tokens)
-{
-    struct problem p = problem_default(kernel);
-    p.rotary_dim = rotary_dim;
-    p.dim = rotary_dim + tail;
-    p.first = first;
-    p.tokens = tokens;
-    p.rows = 64;
-    return p;
-}
 
 struct place {
     int64_t a, b;
@@ -49,9 +41,6 @@ static double pair_norm(const struct problem *p, const float *row, int64_t i)
     struct place at = place_of(p, i);
     return hypot((double)row[at.a], (double)row[at.b]);
 }
-
-static const int64_t rotary_dims[] = { 2, 6, 64, 130 };
-enum { ROTARY_DIMS = sizeof rotary_dims / sizeof rotary_dims[0] };
 
 /* ---- q . k depends on m - n ---- */
 
@@ -81,62 +70,36 @@ static void edit_same_tokens(struct call *call, const void *user)
 /* Head 0 is q, head 1 is k, the same at every token.  Each product of pairs is within
  * 2 sqrt(2) D |q_i| |k_i| (+ D^2) of the real one, and two are compared:
  * 6 D sum |q_i| |k_i|. */
-static void law_relative(struct tally *t, enum posenc_kernel kernel)
+static void law_relative(struct tally *t, const struct problem *p)
 {
-    for (int d = 0; d < ROTARY_DIMS; d++) {
-        struct problem p = rope_problem(kernel, rotary_dims[d], 0, 0, 24);
-        struct copy y;
-        p.heads = 2;
-        if (run_problem(t, &p, edit_same_tokens, NULL, &y))
-            for (int64_t m = 0; m < p.tokens; m++)
-                for (int64_t n = 0; n < p.tokens; n++) {
-                    int64_t m0 = m > n ? m - n : 0, n0 = m > n ? 0 : n - m;
-                    double mass, mass0;
-                    double got = dot_pairs(&p, copy_row(&y, 0, 2 * m),
-                                           copy_row(&y, 0, 2 * n + 1), &mass);
-                    double want = dot_pairs(&p, copy_row(&y, 0, 2 * m0),
-                                            copy_row(&y, 0, 2 * n0 + 1), &mass0);
-                    require_within(t, got, want, 6 * D * fmax(mass, mass0),
-                                   "q(m) . k(n) and q(m-n) . k(0)");
-                }
-        copy_free(&y);
-        t->problem = NULL;
-    }
+    const struct call *y = tally_run(t, p, edit_same_tokens, NULL);
+    for (int64_t m = 0; y && m < p->tokens; m++)
+        for (int64_t n = 0; n < p->tokens; n++) {
+            int64_t m0 = m > n ? m - n : 0, n0 = m > n ? 0 : n - m;
+            double mass, mass0;
+            double got = dot_pairs(p, call_row(y, 0, p->heads * m),
+                                   call_row(y, 0, p->heads * n + 1), &mass);
+            double want = dot_pairs(p, call_row(y, 0, p->heads * m0),
+                                    call_row(y, 0, p->heads * n0 + 1), &mass0);
+            require_within(t, got, want, 6 * D * fmax(mass, mass0),
+                           "q(m) . k(n) and q(m-n) . k(0)");
+        }
 }
 
 /* ---- Norms ---- */
 
-static void law_norms(struct tally *t, enum posenc_kernel kernel)
+static void law_norms(struct tally *t, const struct problem *p)
 {
-    for (int d = 0; d < ROTARY_DIMS; d++) {
-        struct problem p = rope_problem(kernel, rotary_dims[d], 3, 1, 40);
-        struct copy y = { .n = 0 };
-        struct call pristine;
-        if (run_problem(t, &p, NULL, NULL, &y) &&
-            call_create(&pristine, &p, &memory_plain) == POSENC_OK) {
-            for (int64_t r = 0; r < y.rows[0]; r++)
-                for (int64_t i = 0; i < p.rotary_dim / 2; i++) {
-                    double want = pair_norm(&p, pristine.x + r * p.dim, i);
-                    require_within(t, pair_norm(&p, copy_row(&y, 0, r), i), want,
-                                   ROOT2 * D * want, "norm of a pair");
-                }
-            call_destroy(&pristine);
+    const struct call *y = tally_run(t, p, NULL, NULL);
+    for (int64_t r = 0; y && r < y->outputs[0].rows; r++)
+        for (int64_t i = 0; i < p->rotary_dim / 2; i++) {
+            double want = pair_norm(p, y->x + r * p->dim, i);
+            require_within(t, pair_norm(p, call_row(y, 0, r), i), want, ROOT2 * D * want,
+                           "norm of a pair");
         }
-        copy_free(&y);
-        t->problem = NULL;
-    }
 }
 
 /* ---- Composition and transpose ---- */
-
-/* The rows of x are those of a copy. */
-static void edit_take(struct call *call, const void *user)
-{
-    const struct copy *from = user;
-    for (int64_t r = 0; r < from->rows[0]; r++)
-        memcpy(tensor_row(call_x(call), r), copy_row(from, 0, r),
-               (size_t)from->width[0] * sizeof(float));
-}
 
 /* Components of y within `bound` of z's, relative to the norm of z's pair. */
 static void require_near_pairs(struct tally *t, const struct problem *p, const float *y,
@@ -153,55 +116,41 @@ static void require_near_pairs(struct tally *t, const struct problem *p, const f
 /* Token t at position a + t is rotated again by position b + t, against once by a + b + 2t.
  * Two rotations are within D + sqrt(2) D of the real one per component, the single one within
  * D: 4 D. */
-static void law_compose(struct tally *t, enum posenc_kernel kernel)
+static void law_compose(struct tally *t, const struct problem *of)
 {
     static const int64_t first[][2] = { { 0, 0 }, { 5, 7 }, { 1, 30 } };
-    for (int d = 0; d < ROTARY_DIMS; d++)
-        for (int k = 0; k < 3; k++) {
-            struct problem p = rope_problem(kernel, rotary_dims[d], 0, first[k][0], 9), q = p,
-                           both = p;
-            int64_t sums[9];
-            for (int64_t i = 0; i < 9; i++)
-                sums[i] = first[k][0] + first[k][1] + 2 * i;
-            q.first = first[k][1];
-            both.position_kind = POSENC_POSITIONS_I64;
-            both.positions = sums;
-            struct copy once = { .n = 0 }, twice = { .n = 0 }, want = { .n = 0 };
-            if (run_problem(t, &p, NULL, NULL, &once) &&
-                run_problem(t, &q, edit_take, &once, &twice) &&
-                run_problem(t, &both, NULL, NULL, &want))
-                for (int64_t r = 0; r < want.rows[0]; r++)
-                    require_near_pairs(t, &p, copy_row(&twice, 0, r), copy_row(&want, 0, r),
-                                       4 * D, "R(a) R(b) x");
-            copy_free(&once);
-            copy_free(&twice);
-            copy_free(&want);
-            t->problem = NULL;
-        }
+    for (int k = 0; k < 3; k++) {
+        struct problem p = *of, q, both;
+        int64_t sums[9];
+        for (int64_t i = 0; i < 9; i++)
+            sums[i] = first[k][0] + first[k][1] + 2 * i;
+        p.tokens = 9;
+        q = both = p;
+        p.first = first[k][0];
+        q.first = first[k][1];
+        both.position_kind = POSENC_POSITIONS_I64;
+        both.positions = sums;
+        const struct call *once = tally_run(t, &p, NULL, NULL),
+                          *twice = once ? tally_run(t, &q, edit_take, once) : NULL,
+                          *want = tally_run(t, &both, NULL, NULL);
+        for (int64_t r = 0; twice && want && r < want->outputs[0].rows; r++)
+            require_near_pairs(t, of, call_row(twice, 0, r), call_row(want, 0, r), 4 * D,
+                               "R(a) R(b) x");
+    }
 }
 
 /* Forward, then transpose: two rotations against the input itself, D + sqrt(2) D. */
-static void law_transpose(struct tally *t, enum posenc_kernel kernel)
+static void law_transpose(struct tally *t, const struct problem *p)
 {
-    for (int d = 0; d < ROTARY_DIMS; d++) {
-        struct problem p = rope_problem(kernel, rotary_dims[d], 5, 3, 30), back = p;
-        struct copy y = { .n = 0 }, x = { .n = 0 };
-        struct call pristine;
-        back.transpose = true;
-        if (run_problem(t, &p, NULL, NULL, &y) && run_problem(t, &back, edit_take, &y, &x) &&
-            call_create(&pristine, &p, &memory_plain) == POSENC_OK) {
-            for (int64_t r = 0; r < x.rows[0]; r++) {
-                const float *want = pristine.x + r * p.dim;
-                require_near_pairs(t, &p, copy_row(&x, 0, r), want, 3 * D,
-                                   "transpose of the rotated");
-                require_same_bits(t, copy_row(&x, 0, r) + p.rotary_dim, want + p.rotary_dim, 5,
-                                  "tail");
-            }
-            call_destroy(&pristine);
-        }
-        copy_free(&y);
-        copy_free(&x);
-        t->problem = NULL;
+    struct problem back = *p;
+    back.transpose = true;
+    const struct call *y = tally_run(t, p, NULL, NULL),
+                      *x = y ? tally_run(t, &back, edit_take, y) : NULL;
+    for (int64_t r = 0; x && r < x->outputs[0].rows; r++) {
+        const float *want = y->x + r * p->dim, *got = call_row(x, 0, r);
+        require_near_pairs(t, p, got, want, 3 * D, "transpose of the rotated");
+        require_same_bits(t, got + p->rotary_dim, want + p->rotary_dim, p->dim - p->rotary_dim,
+                          "tail");
     }
 }
 
@@ -236,42 +185,27 @@ static double pair_mass(const struct problem *p, const float *x, const float *g)
 /* <R x, g> = <x, R^T g>: R is linear in x and the transpose its gradient.  A component of
  * either side is within 2 ulp of the larger product, 2 2^-23 1.5 |x|; two of them meet each of
  * g. */
-static void require_adjoint(struct tally *t, const struct problem *p, const struct copy *y,
-                            const float *x, const struct copy *dx, const float *g)
+static void law_gradient(struct tally *t, const struct problem *of)
 {
+    struct problem p = *of, back;
+    p.rotary_offset = (p.dim - p.rotary_dim) / 2;
+    back = p;
+    back.transpose = true;
+    back.seed = 77;
+    const struct call *y = tally_run(t, &p, edit_any_angles, NULL),
+                      *dx = tally_run(t, &back, edit_any_angles, NULL);
     double forward = 0.0, backward = 0.0, mass = 0.0;
-    for (int64_t i = 0; i < y->rows[0] * p->dim; i++) {
-        forward += (double)y->data[0][i] * (double)g[i];
-        backward += (double)x[i] * (double)dx->data[0][i];
-    }
-    for (int64_t r = 0; r < y->rows[0]; r++)
-        mass += pair_mass(p, x + r * p->dim, g + r * p->dim);
-    require_within(t, backward, forward, 6.0 * 0x1p-23 * mass, "<x, R^T g> and <R x, g>");
-}
-
-static void law_gradient(struct tally *t, enum posenc_kernel kernel)
-{
-    for (int d = 0; d < ROTARY_DIMS; d++) {
-        struct problem p = rope_problem(kernel, rotary_dims[d], 5, 3, 30), back;
-        struct copy y = { .n = 0 }, dx = { .n = 0 };
-        struct call of_x, of_g;
-        p.rotary_offset = d;
-        back = p;
-        back.transpose = true;
-        back.seed = 77;
-        if (run_problem(t, &p, edit_any_angles, NULL, &y) &&
-            run_problem(t, &back, edit_any_angles, NULL, &dx) &&
-            call_create(&of_x, &p, &memory_plain) == POSENC_OK) {
-            if (call_create(&of_g, &back, &memory_plain) == POSENC_OK) {
-                require_adjoint(t, &p, &y, of_x.x, &dx, of_g.x);
-                call_destroy(&of_g);
-            }
-            call_destroy(&of_x);
+    if (!y || !dx)
+        return;
+    for (int64_t r = 0; r < y->outputs[0].rows; r++) {
+        const float *x = y->x + r * p.dim, *g = dx->x + r * p.dim;
+        for (int64_t c = 0; c < p.dim; c++) {
+            forward += (double)call_row(y, 0, r)[c] * (double)g[c];
+            backward += (double)x[c] * (double)call_row(dx, 0, r)[c];
         }
-        copy_free(&y);
-        copy_free(&dx);
-        t->problem = NULL;
+        mass += pair_mass(&p, x, g);
     }
+    require_within(t, backward, forward, 6.0 * 0x1p-23 * mass, "<x, R^T g> and <R x, g>");
 }
 
 /* ---- Known angles: the sense of the rotation ---- */
@@ -292,36 +226,27 @@ static void edit_angle(struct call *call, const void *user)
 
 /* cos, sin = (1,0), (0,1), (-1,0), (0,-1): products are exact, so is the result; (x0, x1) a
  * quarter further is (-x1, x0). */
-static void law_quarter_turns(struct tally *t, enum posenc_kernel kernel)
+static void law_quarter_turns(struct tally *t, const struct problem *of)
 {
     static const struct angle quarters[4] = { { 1, 0 }, { 0, 1 }, { -1, 0 }, { 0, -1 } };
-    for (int d = 0; d < ROTARY_DIMS; d++)
-        for (int k = 0; k < 8; k++) {
-            struct problem p = rope_problem(kernel, rotary_dims[d], d, 0, 3);
-            struct copy y = { .n = 0 };
-            struct call pristine;
-            p.transpose = k >= 4;
-            const struct angle *a = &quarters[k % 4];
-            float sine = p.transpose ? -a->sine : a->sine;
-            if (run_problem(t, &p, edit_angle, a, &y) &&
-                call_create(&pristine, &p, &memory_plain) == POSENC_OK) {
-                for (int64_t r = 0; r < y.rows[0]; r++)
-                    for (int64_t i = 0; i < p.rotary_dim / 2; i++) {
-                        struct place at = place_of(&p, i);
-                        const float *x = pristine.x + r * p.dim, *got = copy_row(&y, 0, r);
-                        float y0 = a->cosine * x[at.a] - sine * x[at.b],
-                              y1 = a->cosine * x[at.b] + sine * x[at.a];
-                        require(t, got[at.a] == y0 && got[at.b] == y1,
-                                "pair %lld (%.9g, %.9g) by %d quarter turns is (%.9g, %.9g)",
-                                (long long)i, (double)x[at.a], (double)x[at.b],
-                                p.transpose ? -k % 4 : k % 4, (double)got[at.a],
-                                (double)got[at.b]);
-                    }
-                call_destroy(&pristine);
+    for (int k = 0; k < 8; k++) {
+        struct problem p = *of;
+        p.transpose = k >= 4;
+        const struct angle *a = &quarters[k % 4];
+        const float sine = p.transpose ? -a->sine : a->sine;
+        const struct call *y = tally_run(t, &p, edit_angle, a);
+        for (int64_t r = 0; y && r < y->outputs[0].rows; r++)
+            for (int64_t i = 0; i < p.rotary_dim / 2; i++) {
+                const struct place at = place_of(&p, i);
+                const float *x = y->x + r * p.dim, *got = call_row(y, 0, r);
+                const float y0 = a->cosine * x[at.a] - sine * x[at.b],
+                            y1 = a->cosine * x[at.b] + sine * x[at.a];
+                require(t, got[at.a] == y0 && got[at.b] == y1,
+                        "pair %lld (%.9g, %.9g) by %d quarter turns is (%.9g, %.9g)",
+                        (long long)i, (double)x[at.a], (double)x[at.b],
+                        p.transpose ? -k % 4 : k % 4, (double)got[at.a], (double)got[at.b]);
             }
-            copy_free(&y);
-            t->problem = NULL;
-        }
+    }
 }
 
 /* ---- Half and interleaved ---- */
@@ -344,80 +269,135 @@ static void edit_interleave(struct call *call, const void *user)
 /* The two are one rotation of permuted channels.  The template is written once for both, so
  * there the bits agree; a compiler that contracts each loop in its own way may differ by
  * 2 D. */
-static void law_pairings(struct tally *t, enum posenc_kernel kernel)
+static void law_pairings(struct tally *t, const struct problem *inter)
 {
-    (void)kernel;
-    bool bits = t->run->backend->family && strcmp(t->run->backend->family, "template") == 0;
-    if (!law_needs(t, POSENC_KERNEL_rope_half))
+    const char *family = t->run->backend->family;
+    const bool bits = family && strcmp(family, "template") == 0;
+    struct problem half = *inter;
+    half.kernel = POSENC_KERNEL_rope_half;
+    if (!law_needs(t, half.kernel))
         return;
-    for (int d = 0; d < ROTARY_DIMS; d++) {
-        struct problem half = rope_problem(POSENC_KERNEL_rope_half, rotary_dims[d], 3, 2, 17),
-                       inter = half;
-        struct copy a = { .n = 0 }, b = { .n = 0 };
-        inter.kernel = POSENC_KERNEL_rope_interleaved;
-        if (run_problem(t, &half, NULL, NULL, &a) &&
-            run_problem(t, &inter, edit_interleave, NULL, &b))
-            for (int64_t r = 0; r < a.rows[0]; r++)
-                for (int64_t i = 0; i < rotary_dims[d] / 2; i++) {
-                    const float *h = copy_row(&a, 0, r), *n = copy_row(&b, 0, r);
-                    struct place at = place_of(&half, i);
-                    double norm = pair_norm(&half, h, i);
-                    bool ok =
-                        bits ? bits_of(h[at.a]) == bits_of(n[2 * i]) &&
-                                   bits_of(h[at.b]) == bits_of(n[2 * i + 1])
-                             : fabs((double)h[at.a] - (double)n[2 * i]) <= 2 * D * norm &&
-                                   fabs((double)h[at.b] - (double)n[2 * i + 1]) <= 2 * D * norm;
-                    require(t, ok,
-                            "pair %lld is (%.9g, %.9g) by half, (%.9g, %.9g) interleaved",
-                            (long long)i, (double)h[at.a], (double)h[at.b], (double)n[2 * i],
-                            (double)n[2 * i + 1]);
-                }
-        copy_free(&a);
-        copy_free(&b);
-        t->problem = NULL;
-    }
+    const struct call *a = tally_run(t, &half, NULL, NULL),
+                      *b = tally_run(t, inter, edit_interleave, NULL);
+    for (int64_t r = 0; a && b && r < a->outputs[0].rows; r++)
+        for (int64_t i = 0; i < half.rotary_dim / 2; i++) {
+            const float *h = call_row(a, 0, r), *n = call_row(b, 0, r) + 2 * i;
+            const struct place at = place_of(&half, i);
+            const double most = 2 * D * pair_norm(&half, h, i);
+            const bool ok =
+                bits ? bits_of(h[at.a]) == bits_of(n[0]) && bits_of(h[at.b]) == bits_of(n[1])
+                     : fabs((double)h[at.a] - (double)n[0]) <= most &&
+                           fabs((double)h[at.b] - (double)n[1]) <= most;
+            require(t, ok, "pair %lld is (%.9g, %.9g) by half, (%.9g, %.9g) interleaved",
+                    (long long)i, (double)h[at.a], (double)h[at.b], (double)n[0], (double)n[1]);
+        }
 }
 
 /* ---- NaN ---- */
 
 /* A NaN in a pair makes both of its results NaN, whatever cos and sin are; no other pair is
  * one. */
-static void law_nan(struct tally *t, enum posenc_kernel kernel)
+static void law_nan(struct tally *t, const struct problem *of)
 {
-    for (int d = 0; d < ROTARY_DIMS; d++) {
-        struct problem p = rope_problem(kernel, rotary_dims[d], 0, 0, 9);
-        struct copy y = { .n = 0 };
-        struct call pristine;
-        p.special = true;
-        if (run_problem(t, &p, NULL, NULL, &y) &&
-            call_create(&pristine, &p, &memory_plain) == POSENC_OK) {
-            for (int64_t r = 0; r < y.rows[0]; r++)
-                for (int64_t i = 0; i < p.rotary_dim / 2; i++) {
-                    struct place at = place_of(&p, i);
-                    const float *x = pristine.x + r * p.dim, *got = copy_row(&y, 0, r);
-                    bool in = isnan(x[at.a]) || isnan(x[at.b]),
-                         finite = isfinite(x[at.a]) && isfinite(x[at.b]);
-                    require(t, !in || (isnan(got[at.a]) && isnan(got[at.b])),
-                            "the NaN of pair %lld is gone", (long long)i);
-                    require(t, !finite || (isfinite(got[at.a]) && isfinite(got[at.b])),
-                            "pair %lld was finite and is not", (long long)i);
-                }
-            call_destroy(&pristine);
+    struct problem p = *of;
+    p.special = true;
+    const struct call *y = tally_run(t, &p, NULL, NULL);
+    for (int64_t r = 0; y && r < y->outputs[0].rows; r++)
+        for (int64_t i = 0; i < p.rotary_dim / 2; i++) {
+            struct place at = place_of(&p, i);
+            const float *x = y->x + r * p.dim, *got = call_row(y, 0, r);
+            bool in = isnan(x[at.a]) || isnan(x[at.b]),
+                 finite = isfinite(x[at.a]) && isfinite(x[at.b]);
+            require(t, !in || (isnan(got[at.a]) && isnan(got[at.b])),
+                    "the NaN of pair %lld is gone", (long long)i);
+            require(t, !finite || (isfinite(got[at.a]) && isfinite(got[at.b])),
+                    "pair %lld was finite and is not", (long long)i);
         }
-        copy_free(&y);
-        t->problem = NULL;
+}
+
+/* ---- Channels past those that turn ---- */
+
+/* Quiet and signalling NaN with payloads, subnormals, negative zero: a copy keeps them. */
+static uint32_t tail_bits(int64_t r, int64_t c)
+{
+    static const uint32_t kinds[] = { 0x7fc12345u, 0xffa00001u, 0x80000000u,
+                                      0x00000001u, 0x7f812345u, 0xff800000u };
+    return kinds[(r + c) % 6];
+}
+
+static void edit_tail(struct call *call, const void *user)
+{
+    (void)user;
+    const struct posenc_tensor *x = call_x(call);
+    for (int64_t r = 0, n = tensor_rows(x); r < n; r++)
+        for (int64_t c = call->problem.rotary_dim; c < call->problem.dim; c++)
+            memcpy(tensor_row(x, r) + c, &(uint32_t){ tail_bits(r, c) }, sizeof(float));
+}
+
+static void law_partial(struct tally *t, const struct problem *of)
+{
+    static const int64_t tails[] = { 1, 2, 3, 8, 16, 17, 40 };
+    for (int k = 0; k < 14; k++) {
+        struct problem p = *of;
+        p.dim = p.rotary_dim + tails[k % 7];
+        p.tokens = 3;
+        p.in_place = k >= 7;
+        const struct call *y = tally_run(t, &p, edit_tail, NULL);
+        for (int64_t r = 0; y && r < y->outputs[0].rows; r++)
+            for (int64_t c = p.rotary_dim; c < p.dim; c++)
+                require(t,
+                        memcmp(call_row(y, 0, r) + c, &(uint32_t){ tail_bits(r, c) },
+                               sizeof(float)) == 0,
+                        "the channels past rotary_dim are not a copy of the input's bits");
     }
 }
 
-#define K(name) POSENC_KERNEL_##name
+/* ---- A window in the head ---- */
+
+/* The channels from the offset on are a tensor of their own. */
+static void edit_slice(struct call *call, const void *user)
+{
+    const int64_t from = *(const int64_t *)user;
+    struct posenc_tensor *const tensors[] = { call_x(call), call_out(call) };
+    for (int k = 0; k < 2; k++) {
+        tensors[k]->data = (float *)tensors[k]->data + from;
+        tensors[k]->shape[tensors[k]->rank - 1] -= from;
+    }
+    call->args.rope.rotary_offset = 0;
+}
+
+static void law_window(struct tally *t, const struct problem *of)
+{
+    static const int64_t offsets[] = { 1, 7, 64 };
+    for (int k = 0; k < 6; k++) {
+        const int64_t from = offsets[k % 3];
+        struct problem p = *of;
+        p.rotary_offset = from;
+        p.dim = p.rotary_dim + from + 3;
+        p.tokens = 5;
+        p.transpose = k >= 3;
+        p.in_place = k % 2;
+        const struct call *got = tally_run(t, &p, NULL, NULL),
+                          *want = tally_run(t, &p, edit_slice, &from);
+        for (int64_t r = 0; got && want && r < got->outputs[0].rows; r++) {
+            const float *row = call_row(got, 0, r);
+            require_same_bits(t, row, got->x + r * p.dim, from, "channels before the window");
+            require_same_bits(t, row + from, call_row(want, 0, r) + from, p.dim - from,
+                              "the window, and the same channels as a tensor");
+        }
+    }
+}
+
 const struct law laws_rope[] = {
-    { "relative", law_relative, KERNELS(K(rope_half), K(rope_interleaved)) },
-    { "norms", law_norms, KERNELS(K(rope_half), K(rope_interleaved)) },
-    { "compose", law_compose, KERNELS(K(rope_half), K(rope_interleaved)) },
-    { "transpose-undoes", law_transpose, KERNELS(K(rope_half), K(rope_interleaved)) },
-    { "transpose-is-gradient", law_gradient, KERNELS(K(rope_half), K(rope_interleaved)) },
-    { "quarter-turns", law_quarter_turns, KERNELS(K(rope_half), K(rope_interleaved)) },
-    { "pairings-agree", law_pairings, KERNELS(K(rope_interleaved)) },
-    { "nan-propagates", law_nan, KERNELS(K(rope_half), K(rope_interleaved)) },
+    LAW("relative", law_relative, .problems = "rotations"),
+    LAW("norms", law_norms, .problems = "rotations"),
+    LAW("compose", law_compose, .problems = "rotations"),
+    LAW("transpose-undoes", law_transpose, .problems = "rotations"),
+    LAW("transpose-is-gradient", law_gradient, .problems = "rotations"),
+    LAW("quarter-turns", law_quarter_turns, .problems = "rotations"),
+    LAW("pairings-agree", law_pairings),
+    LAW("nan-propagates", law_nan, .problems = "rotations"),
+    LAW("partial-copies-tail", law_partial, .problems = "rotations"),
+    LAW("window-in-head", law_window, .problems = "rotations"),
+    { 0 },
 };
-const int n_laws_rope = sizeof laws_rope / sizeof laws_rope[0];

@@ -2,13 +2,11 @@
  * Laws of storage in 16 bits, all to the bit (a NaN for a NaN):
  *
  *   rounds-f32-result   what a call stores is what the same backend's f32 call on the same
- *   values
- *                       gives, rounded once more to nearest even
+ *                       values gives, rounded once more to nearest even
  *   tables-widen        16-bit cosines and sines turn as what they are in f32
  *   every-value         every value of the type goes through loads and stores; every f32 half
- *   way
- *                       between two of them, or next to that, is rounded to the right one (in
- *                       quick runs one in eight)
+ *                       way between two of them, or next to that, is rounded to the right one
+ *                       (in quick runs one in sixteen)
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/engine/judge.h"
@@ -29,8 +27,7 @@ static double apart(const struct tally *t, const struct problem *p, const float 
                     int64_t column)
 {
     const int64_t half = p->rotary_dim / 2, i = column - p->rotary_offset;
-    if (strcmp(t->run->backend->family, "autovec") != 0 || !kernel_turns(p->kernel) || i < 0 ||
-        i >= 2 * half)
+    if (strcmp(t->run->backend->family, "autovec") != 0 || i < 0 || i >= 2 * half)
         return 0.0;
     const int64_t other = p->kernel == POSENC_KERNEL_rope_interleaved ? i ^ 1
                           : i < half                                  ? i + half
@@ -46,26 +43,28 @@ static bool same_value(float got, float want)
 }
 
 /* Rounds what an f32 call gave and compares what the other one stored. */
-static void require_rounded(struct tally *t, const struct problem *p, const struct copy *got,
-                            const struct copy *f32, const char *what)
+static void require_rounded(struct tally *t, const struct call *got, const struct call *f32,
+                            const char *what)
 {
+    const struct problem *p = &got->problem;
     const enum posenc_dtype type = output_dtype(p);
-    for (int o = 0; o < got->n; o++)
-        for (int64_t i = 0; i < got->rows[o] * got->width[o]; i++) {
-            const int64_t r = i / got->width[o], column = i % got->width[o];
-            const float *row = copy_row(f32, o, r), stored = copy_row(got, o, r)[column];
-            const double within = apart(t, p, row, column);
-            if (same_value(stored, round_to(type, row[column])))
-                continue;
-            const struct stored_error e =
-                stored_error(type, stored, (double)row[column], within);
-            if (within > 0.0 && e.error <= e.limit)
-                continue;
-            require(t, false,
-                    "%s: row %lld element %lld is %.9g, the f32 result %.9g rounds to %.9g",
-                    what, (long long)r, (long long)column, (double)stored, (double)row[column],
-                    (double)round_to(type, row[column]));
-            return;
+    for (int o = 0; o < got->n_outputs; o++)
+        for (int64_t r = 0; r < got->outputs[o].rows; r++) {
+            const float *row = call_row(f32, o, r), *stored = call_row(got, o, r);
+            for (int64_t c = 0; c < got->outputs[o].width; c++) {
+                if (same_value(stored[c], round_to(type, row[c])))
+                    continue;
+                const double within = apart(t, p, row, c);
+                const struct stored_error e =
+                    stored_error(type, stored[c], (double)row[c], within);
+                if (within > 0.0 && e.error <= e.limit)
+                    continue;
+                require(t, false,
+                        "%s: row %lld element %lld is %.9g, the f32 result %.9g rounds to %.9g",
+                        what, (long long)r, (long long)c, (double)stored[c], (double)row[c],
+                        (double)round_to(type, row[c]));
+                return;
+            }
         }
     require(t, true, "%s", what);
 }
@@ -74,14 +73,14 @@ static void check_rounded(struct tally *t, struct problem p, enum posenc_dtype d
                           call_edit *edit, const char *what)
 {
     struct problem twin = p;
-    struct copy got = { .n = 0 }, want = { .n = 0 };
     p.dtype = p.values = twin.values = dtype;
+    twin.dtype = POSENC_F32;
     p.offset_bytes = 2;
-    if (run_problem(t, &twin, edit, &dtype, &want) && run_problem(t, &p, edit, &dtype, &got))
-        require_rounded(t, &p, &got, &want, what);
-    copy_free(&got);
-    copy_free(&want);
-    t->problem = NULL;
+    const struct call *want = tally_run(t, &twin, edit, &dtype),
+                      *got = tally_run(t, &p, edit, &dtype);
+    if (want && got)
+        require_rounded(t, got, want, what);
+    tally_forget(t);
 }
 
 /* Values at both ends of a type's range, which it has: multiplied and added they overflow,
@@ -102,35 +101,27 @@ static void edit_extremes(struct call *call, const void *user)
         }
 }
 
-static void check_rounds(struct tally *t, enum posenc_kernel kernel, enum posenc_dtype dtype)
+static void law_rounds(struct tally *t, const struct problem *of)
 {
+    const enum posenc_kernel kernel = of->kernel;
+    const bool full = t->run->options->full;
     const int64_t lanes = memory_lanes(t->run->backend);
     const int64_t lengths[] = { 2 * lanes + 3, 1, lanes - 1, lanes + 1, 4 * lanes };
-    for (int i = 0; i < (t->run->options->full ? 5 : 1); i++)
+    for (int i = 0; i < (full ? 5 : 1); i++)
         for (int v = 0; v < MEMORY_VARIANTS; v++)
-            check_rounded(t, memory_problem(kernel, lengths[i], v), dtype, NULL,
+            check_rounded(t, memory_problem(kernel, lengths[i], v), of->dtype, NULL,
                           "stored in 16 bits");
     for (int given = GIVEN_OFFSET; given < (kernel_has_plan(kernel) ? GIVENS : GIVEN_PLACES);
          given++) {
         struct problem p = cut_problem(kernel, (enum given)given);
-        check_rounded(t, p, dtype, NULL, "stored in 16 bits");
+        check_rounded(t, p, of->dtype, NULL, "stored in 16 bits");
         p.x_scale = 1.5f;
-        if (kernel_takes_x(kernel) && (t->run->options->full || !kernel_in_place(kernel)))
-            check_rounded(t, p, dtype, edit_extremes, "stored in 16 bits, near the ends");
+        if (kernel_takes_x(kernel) && (full || !kernel_in_place(kernel)))
+            check_rounded(t, p, of->dtype, edit_extremes, "stored in 16 bits, near the ends");
         p.in_place = kernel_in_place(kernel);
         if (p.in_place)
-            check_rounded(t, p, dtype, edit_extremes, "stored in 16 bits, in place");
+            check_rounded(t, p, of->dtype, edit_extremes, "stored in 16 bits, in place");
     }
-}
-
-static void law_rounds_f16(struct tally *t, enum posenc_kernel kernel)
-{
-    check_rounds(t, kernel, POSENC_F16);
-}
-
-static void law_rounds_bf16(struct tally *t, enum posenc_kernel kernel)
-{
-    check_rounds(t, kernel, POSENC_BF16);
 }
 
 /* ---- 16-bit cosines and sines ---- */
@@ -146,35 +137,21 @@ static void edit_rounded_tables(struct call *call, const void *user)
                 tensor_row(tables[k], r)[i] = round_to(dtype, tensor_row(tables[k], r)[i]);
 }
 
-static void check_tables(struct tally *t, enum posenc_kernel kernel, enum posenc_dtype dtype)
+static void law_tables(struct tally *t, const struct problem *of)
 {
     const int64_t lanes = memory_lanes(t->run->backend);
     const int64_t lengths[] = { lanes - 1, 2 * lanes + 1 };
     for (int i = 0; i < 2 * MEMORY_VARIANTS * 3; i++) {
-        struct problem p = memory_problem(kernel, lengths[i % 2], i / 2 % MEMORY_VARIANTS),
-                       twin;
-        struct copy got = { .n = 0 }, want = { .n = 0 };
+        struct problem p = memory_problem(of->kernel, lengths[i % 2], i / 2 % MEMORY_VARIANTS);
         p.dtype = p.values = (enum posenc_dtype)(i / 2 / MEMORY_VARIANTS);
-        twin = p; /* of the same storage: its results are rounded already */
-        p.table_dtype = dtype;
+        struct problem twin = p; /* of the same storage: its results are rounded already */
+        p.table_dtype = of->dtype;
         p.offset_bytes = 2;
-        if (run_problem(t, &twin, edit_rounded_tables, &dtype, &want) &&
-            run_problem(t, &p, NULL, NULL, &got))
-            require_rounded(t, &p, &got, &want, "cos and sin in 16 bits");
-        copy_free(&got);
-        copy_free(&want);
-        t->problem = NULL;
+        const struct call *want = tally_run(t, &twin, edit_rounded_tables, &of->dtype),
+                          *got = tally_run(t, &p, NULL, NULL);
+        if (want && got)
+            require_rounded(t, got, want, "cos and sin in 16 bits");
     }
-}
-
-static void law_tables_f16(struct tally *t, enum posenc_kernel kernel)
-{
-    check_tables(t, kernel, POSENC_F16);
-}
-
-static void law_tables_bf16(struct tally *t, enum posenc_kernel kernel)
-{
-    check_tables(t, kernel, POSENC_BF16);
 }
 
 /* ---- Every value ---- */
@@ -226,114 +203,94 @@ static struct input input_of(enum posenc_dtype dtype, int64_t i)
     return (struct input){ nextafterf(half, copysignf(INFINITY, half)), next };
 }
 
+/* The f32 table that a kernel reads rows or columns of. */
+static struct posenc_tensor *table_of(struct call *call)
+{
+    for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
+        if (row->pristine == PRISTINE(table))
+            return call_argument(call, row);
+    return NULL;
+}
+
 /* Inputs [0, n) into the rows of a table; x a zero that changes none of them. */
 static void edit_inputs(struct call *call, const void *user)
 {
+    static const float zero = -0.0f;
     const enum posenc_dtype dtype = *(const enum posenc_dtype *)user;
-    const bool learned = kernel_signature(call->problem.kernel) == SIGNATURE_learned;
-    struct posenc_tensor *table =
-        owned(learned ? &call->args.learned.table : &call->args.distance.values);
+    struct posenc_tensor *table = table_of(call);
     const int64_t width = table->shape[1];
     for (int64_t i = 0; i < table->shape[0] * width; i++)
         tensor_row(table, i / width)[i % width] = input_of(dtype, i).value;
-    for (int64_t r = 0, n = learned ? storage_rows(call_x(call)) : 0; r < n; r++)
-        for (int64_t c = 0; c < width; c++)
-            storage_put(dtype, storage_row(call_x(call), r), c, -0.0f);
+    edit_x(call, &zero);
 }
 
 /* A learned table of the inputs onto zeros, or values by distance, the last key's first. */
-static void check_stores(struct tally *t, enum posenc_kernel kernel, enum posenc_dtype dtype)
+static void law_stores(struct tally *t, const struct problem *of)
 {
-    enum { WIDTH = 4096 };
+    const bool by_key = kernel_on_scores(of->kernel);
+    const int64_t width = by_key ? of->keys : of->dim;
     const int64_t inputs = t->run->options->full ? INPUTS : INPUTS / 16;
-    const bool learned = kernel_signature(kernel) == SIGNATURE_learned;
-    struct problem p = problem_default(kernel);
-    struct copy got = { .n = 0 };
-    p.dtype = p.values = dtype;
-    p.tokens = p.rows = p.heads = inputs / WIDTH;
-    p.dim = p.keys = WIDTH;
-    p.queries = 1;
-    p.query_offset = 0;
-    if (run_problem(t, &p, edit_inputs, &dtype, &got))
-        for (int64_t i = 0; i < inputs; i++) {
-            const struct input input = input_of(dtype, i);
-            const int64_t column = learned ? i % WIDTH : WIDTH - 1 - i % WIDTH;
-            const float stored = copy_row(&got, 0, i / WIDTH)[column];
+    struct problem p = *of;
+    p.values = p.dtype;
+    p.tokens = p.rows = p.heads = inputs / width;
+    const struct call *got = tally_run(t, &p, edit_inputs, &p.dtype);
+    for (int64_t r = 0; got && r < inputs / width; r++) {
+        const float *row = call_row(got, 0, r);
+        for (int64_t c = 0; c < width; c++) {
+            const struct input input = input_of(p.dtype, r * width + c);
+            const float stored = row[by_key ? width - 1 - c : c];
             require(t, same_value(stored, input.want), "%a (%08x) is stored as %a, not %a",
                     (double)input.value, bits_of(input.value), (double)stored,
                     (double)input.want);
         }
-    copy_free(&got);
-    t->problem = NULL;
+    }
 }
 
 /* x is every pattern of 16 bits; a table is -0, which changes no value. */
 static void edit_patterns(struct call *call, const void *user)
 {
     (void)user;
-    const struct posenc_tensor *x = call_x(call);
+    const struct posenc_tensor *x = call_x(call), *table = table_of(call);
     const int64_t width = x->shape[x->rank - 1];
     for (int64_t i = 0; i < 1 << 16; i++)
         ((uint16_t *)storage_row(x, i / width))[i % width] = (uint16_t)i;
-    for (int64_t r = 0;
-         r < call->problem.rows && kernel_signature(call->problem.kernel) == SIGNATURE_learned;
-         r++)
-        for (int64_t c = 0; c < width; c++)
-            tensor_row(owned(&call->args.learned.table), r)[c] = -0.0f;
+    for (int64_t i = 0; table != call_out(call) && i < call->problem.rows * width; i++)
+        tensor_row(table, i / width)[i % width] = -0.0f;
 }
 
 /* Onto -0 a value stays what it is; into a gradient it goes as f32, onto +0. */
-static void check_loads(struct tally *t, enum posenc_kernel kernel, enum posenc_dtype dtype)
+static void law_loads(struct tally *t, const struct problem *of)
 {
-    enum { WIDTH = 256 };
-    struct problem p = problem_default(kernel);
-    struct copy got = { .n = 0 };
-    p.dtype = p.values = dtype;
-    p.dim = WIDTH;
-    p.tokens = p.rows = (1 << 16) / WIDTH;
-    const bool sum = kernel_signature(kernel) == SIGNATURE_learned_grad;
-    if (run_problem(t, &p, edit_patterns, NULL, &got))
-        for (unsigned i = 0; i < 1 << 16; i++) {
-            const double value = value_of(dtype, i);
-            const float want = sum && value == 0 ? 0.0f : (float)value;
-            const float loaded = copy_row(&got, 0, i / WIDTH)[i % WIDTH];
-            require(t, isnan(want) ? isnan(loaded) : bits_of(loaded) == bits_of(want),
-                    "the bits %04x became %a, not %a", i, (double)loaded, (double)want);
+    struct problem p = *of;
+    p.values = p.dtype;
+    const struct call *got = tally_run(t, &p, edit_patterns, NULL);
+    for (int64_t r = 0; got && r < p.rows; r++) {
+        const float *row = call_row(got, 0, r);
+        for (int64_t c = 0; c < p.dim; c++) {
+            const unsigned bits = (unsigned)(r * p.dim + c);
+            const double value = value_of(p.dtype, bits);
+            const float want = value == 0 && !encodes(p.kernel) ? 0.0f : (float)value;
+            require(t, isnan(want) ? isnan(row[c]) : bits_of(row[c]) == bits_of(want),
+                    "the bits %04x became %a, not %a", bits, (double)row[c], (double)want);
         }
-    copy_free(&got);
-    t->problem = NULL;
+    }
 }
 
-static void check_every(struct tally *t, enum posenc_kernel kernel, enum posenc_dtype dtype)
+/* What is stored and what is loaded are problems of their own. */
+static void law_every(struct tally *t, const struct problem *p)
 {
-    const enum signature_id s = kernel_signature(kernel);
-    if (s != SIGNATURE_learned_grad)
-        check_stores(t, kernel, dtype);
-    if (s != SIGNATURE_distance)
-        check_loads(t, kernel, dtype);
+    const bool gathers = kernel_on_scores(p->kernel) || p->tokens == 0;
+    (gathers ? law_stores : law_loads)(t, p);
 }
 
-static void law_every_f16(struct tally *t, enum posenc_kernel kernel)
-{
-    check_every(t, kernel, POSENC_F16);
-}
-
-static void law_every_bf16(struct tally *t, enum posenc_kernel kernel)
-{
-    check_every(t, kernel, POSENC_BF16);
-}
-
-#define K(name) POSENC_KERNEL_##name
 const struct law laws_storage[] = {
-    { "rounds-f32-result", law_rounds_f16, EVERY_KERNEL_OF(POSENC_F16) },
-    { "rounds-f32-result", law_rounds_bf16, EVERY_KERNEL_OF(POSENC_BF16) },
-    { "tables-widen", law_tables_f16,
-      KERNELS_OF(POSENC_F16, false, K(rope_half), K(rope_interleaved)) },
-    { "tables-widen", law_tables_bf16,
-      KERNELS_OF(POSENC_BF16, false, K(rope_half), K(rope_interleaved)) },
-    { "every-value", law_every_f16,
-      KERNELS_OF(POSENC_F16, false, K(learned_add), K(learned_grad), K(distance_bias)) },
-    { "every-value", law_every_bf16,
-      KERNELS_OF(POSENC_BF16, false, K(learned_add), K(learned_grad), K(distance_bias)) },
+    LAW("rounds-f32-result", law_rounds, .concerns = any_kernel, .dtype = POSENC_F16),
+    LAW("rounds-f32-result", law_rounds, .concerns = any_kernel, .dtype = POSENC_BF16),
+    LAW("tables-widen", law_tables, .concerns = any_kernel, .field = "table_dtype",
+        .dtype = POSENC_F16),
+    LAW("tables-widen", law_tables, .concerns = any_kernel, .field = "table_dtype",
+        .dtype = POSENC_BF16),
+    LAW("every-value", law_every, .dtype = POSENC_F16),
+    LAW("every-value", law_every, .dtype = POSENC_BF16),
+    { 0 },
 };
-const int n_laws_storage = sizeof laws_storage / sizeof laws_storage[0];

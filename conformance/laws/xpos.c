@@ -13,111 +13,70 @@
  *   at-centre     at its centre xPos is RoPE, to the bit
  */
 #define _POSIX_C_SOURCE 200809L
-#include "laws.h"
+#include "pairs.h"
 
 #include <math.h>
 
-enum { TOKENS = 70, DIM = 64, SETTINGS = 4 };
-
-static struct problem xpos_problem(enum posenc_kernel kernel, int setting, bool keys)
+static double zeta_of(const struct problem *p, int64_t pair)
 {
-    struct problem p = problem_default(kernel);
-    p.freqs.dim = DIM;
-    p.tokens = TOKENS;
-    p.first = setting & 1 ? 1000 : -20;
-    p.freqs.xpos_scale_base = setting & 2 ? 32.0 : 512.0;
-    p.freqs.xpos_centre = setting & 1 ? 1040.0 : 0.0;
-    p.freqs.xpos_inverse = keys;
-    return p;
+    const double dim = (double)p->freqs.dim;
+    return (2.0 * (double)pair + 0.4 * dim) / (1.4 * dim);
 }
 
-static double zeta_of(int64_t pair) { return (2.0 * (double)pair + 0.4 * DIM) / (1.4 * DIM); }
-
-/* The product of pair i of a query at row m and a key at row n. */
-static double product_of(const struct copy *queries, const struct copy *keys, int64_t m,
-                         int64_t n, int64_t i)
+/* The table of the keys that meet the queries of a problem. */
+static const struct call *keys_of(struct tally *t, const struct problem *queries)
 {
-    double sum = 0.0;
-    for (int o = 0; o < 2; o++)
-        sum += (double)copy_row(queries, o, m)[i] * (double)copy_row(keys, o, n)[i];
-    return sum;
+    struct problem keys = *queries;
+    keys.freqs.xpos_inverse = true;
+    return tally_run(t, &keys, NULL, NULL);
 }
 
-static void law_relative(struct tally *t, enum posenc_kernel kernel)
+static void law_relative(struct tally *t, const struct problem *p)
 {
-    for (int setting = 0; setting < SETTINGS; setting++) {
-        struct problem q = xpos_problem(kernel, setting, false),
-                       k = xpos_problem(kernel, setting, true);
-        struct copy queries = { .n = 0 }, keys = { .n = 0 };
-        if (run_problem(t, &q, NULL, NULL, &queries) && run_problem(t, &k, NULL, NULL, &keys))
-            for (int64_t m = 0; m < TOKENS; m += 3)
-                for (int64_t n = 0; n < TOKENS; n++)
-                    for (int64_t i = 0; i < DIM / 2; i++) {
-                        const double d = (double)(m - n);
-                        const double scale = pow(zeta_of(i), d / q.freqs.xpos_scale_base);
-                        const double omega = pow(10000.0, -2.0 * (double)i / DIM);
-                        require_within(t, product_of(&queries, &keys, m, n, i),
-                                       scale * cos(d * omega), 3 * TABLE_ERROR * scale,
-                                       "the product of a query and a key");
-                    }
-        copy_free(&queries);
-        copy_free(&keys);
-        t->problem = NULL;
+    const struct call *queries = tally_run(t, p, NULL, NULL), *keys = keys_of(t, p);
+    for (int64_t i = 0; queries && keys && i < p->freqs.dim / 2; i++) {
+        const double omega = pow(10000.0, -2.0 * (double)i / (double)p->freqs.dim);
+        for (int64_t m = 0; m < p->tokens; m += 3)
+            for (int64_t n = 0; n < p->tokens; n++) {
+                const double d = (double)(m - n);
+                const double scale = pow(zeta_of(p, i), d / p->freqs.xpos_scale_base);
+                require_within(t, pair_product(pair_at(queries, m, i), pair_at(keys, n, i)),
+                               scale * cos(d * omega), 3 * TABLE_ERROR * scale,
+                               "the product of a query and a key");
+            }
     }
 }
 
-/* The length of a pair. */
-static double length_of(const struct copy *table, int64_t r, int64_t i)
+static double length_of(struct pair p) { return sqrt(pair_product(p, p)); }
+
+static void law_decays(struct tally *t, const struct problem *p)
 {
-    return hypot((double)copy_row(table, 0, r)[i], (double)copy_row(table, 1, r)[i]);
+    const struct call *queries = tally_run(t, p, NULL, NULL), *keys = keys_of(t, p);
+    for (int64_t m = 1; queries && keys && m < p->tokens; m++)
+        for (int64_t i = 0; i < p->freqs.dim / 2; i++) {
+            const double key = length_of(pair_at(keys, 0, i)),
+                         near = length_of(pair_at(queries, m - 1, i)) * key,
+                         far = length_of(pair_at(queries, m, i)) * key;
+            require(t, far < near, "pair %lld at distance %lld can give %.9g, one nearer %.9g",
+                    (long long)i, (long long)m, far, near);
+        }
 }
 
-static void law_decays(struct tally *t, enum posenc_kernel kernel)
+static void law_at_centre(struct tally *t, const struct problem *p)
 {
-    for (int setting = 0; setting < SETTINGS; setting++) {
-        struct problem q = xpos_problem(kernel, setting, false),
-                       k = xpos_problem(kernel, setting, true);
-        struct copy queries = { .n = 0 }, keys = { .n = 0 };
-        if (run_problem(t, &q, NULL, NULL, &queries) && run_problem(t, &k, NULL, NULL, &keys))
-            for (int64_t m = 1; m < TOKENS; m++)
-                for (int64_t i = 0; i < DIM / 2; i++) {
-                    const double near = length_of(&queries, m - 1, i) * length_of(&keys, 0, i);
-                    const double far = length_of(&queries, m, i) * length_of(&keys, 0, i);
-                    require(t, far < near,
-                            "pair %lld at distance %lld can give %.9g, one nearer %.9g",
-                            (long long)i, (long long)m, far, near);
-                }
-        copy_free(&queries);
-        copy_free(&keys);
-        t->problem = NULL;
-    }
+    const int64_t row = (int64_t)p->freqs.xpos_centre - p->first;
+    struct problem plain = *p;
+    plain.freqs.xpos_scale_base = 0.0;
+    const struct call *got = tally_run(t, p, NULL, NULL),
+                      *want = tally_run(t, &plain, NULL, NULL);
+    for (int o = 0; got && want && o < 2; o++)
+        require_same_bits(t, call_row(got, o, row), call_row(want, o, row), p->freqs.dim / 2,
+                          "at the centre of xPos");
 }
 
-static void law_at_centre(struct tally *t, enum posenc_kernel kernel)
-{
-    static const int64_t centres[] = { 0, 7, -77, 64, 131072 };
-    for (int k = 0; k < 10; k++) {
-        struct problem p = xpos_problem(kernel, k % 2, k % 2), plain;
-        struct copy got = { .n = 0 }, want = { .n = 0 };
-        const int64_t row = k % 5 * 9;
-        p.freqs.xpos_centre = (double)centres[k / 2];
-        p.first = centres[k / 2] - row;
-        plain = p;
-        plain.freqs.xpos_scale_base = 0.0;
-        if (run_problem(t, &p, NULL, NULL, &got) && run_problem(t, &plain, NULL, NULL, &want))
-            for (int o = 0; o < 2; o++)
-                require_same_bits(t, copy_row(&got, o, row), copy_row(&want, o, row), DIM / 2,
-                                  "at the centre of xPos");
-        copy_free(&got);
-        copy_free(&want);
-        t->problem = NULL;
-    }
-}
-
-#define K(name) POSENC_KERNEL_##name
 const struct law laws_xpos[] = {
-    { "xpos-relative", law_relative, KERNELS(K(rope_table)) },
-    { "xpos-decays", law_decays, KERNELS(K(rope_table)) },
-    { "xpos-at-centre", law_at_centre, KERNELS(K(rope_table)) },
+    LAW("xpos-relative", law_relative, .problems = "xpos"),
+    LAW("xpos-decays", law_decays, .problems = "xpos"),
+    LAW("xpos-at-centre", law_at_centre),
+    { 0 },
 };
-const int n_laws_xpos = sizeof laws_xpos / sizeof laws_xpos[0];

@@ -7,52 +7,77 @@
  *   layouts     strides of every kind           storage     16 bits
  *   table       sinusoidal, rope_table          positions   axes, times
  *   xpos        xPos                            learned     learned tables, their gradient
- *   rope        rotations                       partial     parts of a head
- *   bias        ALiBi, T5, by distance          index       windows, published indices
- *   relative    terms by distance               attention   what they are for
- *   words, text                                 sentences and claims of docs/encodings.md
+ *   rope        rotations, parts of a head      bias        ALiBi, T5, by distance
+ *   index       windows, published indices      relative    terms by distance
+ *   attention   what they are for               words, text sentences and claims of
+ *                                                           docs/encodings.md
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/laws/laws.h"
+#include "conformance/problem/cases.h"
 
-static void check_laws(struct suite_run *run, enum posenc_kernel kernel, const struct law *laws,
-                       int n)
+#include <string.h>
+
+static const struct law *const files[] = {
+    laws_call,      laws_cut,       laws_layouts, laws_storage, laws_table, laws_scalings,
+    laws_positions, laws_xpos,      laws_learned, laws_rope,    laws_bias,  laws_index,
+    laws_relative,  laws_attention, laws_words,   laws_text,
+};
+
+/* The next of a law's problems of this kernel from *i on; NULL after the last. */
+static const struct problem_line *next_line(const struct law *law, enum posenc_kernel kernel,
+                                            size_t *i)
 {
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < (laws[i].n == EVERY ? 1 : laws[i].n); k++) {
-            struct tally t;
-            bool concerned = laws[i].n == EVERY || laws[i].kernels[k] == kernel;
-            if (!concerned || (laws[i].full && !run->options->full))
-                continue;
-            tally_begin(&t, run, kernel, laws[i].dtype, "properties", laws[i].name);
-            if (t.selected)
-                laws[i].check(&t, kernel);
-            t.problem = NULL;
-            tally_end(&t);
-        }
+    const struct problem_list *list = cases(CASES_LAWS);
+    while (*i < list->n) {
+        const struct problem_line *line = &list->lines[(*i)++];
+        if (line->problem.kernel == kernel &&
+            strcmp(line->name, law->problems ? law->problems : law->name) == 0)
+            return line;
+    }
+    return NULL;
+}
+
+static void check_problem(struct tally *t, const struct law *law, struct problem p)
+{
+    const struct signature *s = signature_of(p.kernel);
+    p.dtype = law->dtype;
+    if (s->settle)
+        s->settle(&p);
+    law->check(t, &p);
+    tally_forget(t);
+}
+
+static bool concerns(const struct law *law, enum posenc_kernel kernel)
+{
+    size_t first = 0;
+    return (!law->field || has_field(kernel, law->field)) &&
+           (law->concerns ? law->concerns(kernel) : next_line(law, kernel, &first) != NULL);
+}
+
+static void check_law(struct suite_run *run, enum posenc_kernel kernel, const struct law *law)
+{
+    struct tally t;
+    if (!concerns(law, kernel) || (law->full && !run->options->full))
+        return;
+    tally_begin(&t, run, kernel, law->dtype, "properties", law->name);
+    if (!t.selected)
+        return;
+    if (law->concerns)
+        check_problem(&t, law, problem_default(kernel));
+    size_t i = 0;
+    for (const struct problem_line *line;
+         !law->concerns && (line = next_line(law, kernel, &i)) != NULL;)
+        if (run->options->full || strcmp(line->flags, "full") != 0)
+            check_problem(&t, law, line->problem);
+    tally_end(&t);
 }
 
 void suite_properties(struct suite_run *run)
 {
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        enum posenc_kernel kernel = (enum posenc_kernel)k;
-        check_laws(run, kernel, laws_call, n_laws_call);
-        check_laws(run, kernel, laws_cut, n_laws_cut);
-        check_laws(run, kernel, laws_layouts, n_laws_layouts);
-        check_laws(run, kernel, laws_storage, n_laws_storage);
-        check_laws(run, kernel, laws_table, n_laws_table);
-        check_laws(run, kernel, laws_scalings, n_laws_scalings);
-        check_laws(run, kernel, laws_positions, n_laws_positions);
-        check_laws(run, kernel, laws_xpos, n_laws_xpos);
-        check_laws(run, kernel, laws_learned, n_laws_learned);
-        check_laws(run, kernel, laws_rope, n_laws_rope);
-        check_laws(run, kernel, laws_partial, n_laws_partial);
-        check_laws(run, kernel, laws_bias, n_laws_bias);
-        check_laws(run, kernel, laws_index, n_laws_index);
-        check_laws(run, kernel, laws_relative, n_laws_relative);
-        check_laws(run, kernel, laws_attention, n_laws_attention);
-        check_laws(run, kernel, laws_words, n_laws_words);
-        check_laws(run, kernel, laws_text, n_laws_text);
-    }
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        for (size_t f = 0; f < sizeof files / sizeof *files; f++)
+            for (const struct law *law = files[f]; law->name; law++)
+                check_law(run, (enum posenc_kernel)k, law);
 }

@@ -1,0 +1,15 @@
+/*
+ * The problems of conformance/cases that are compiled in.
+ */
+#ifndef POSENC_CASES_H
+#define POSENC_CASES_H
+
+#include "notation.h"
+
+/* What digests are taken of; what laws are about. */
+enum cases_file { CASES_VARIANTS, CASES_LAWS, CASES_FILES };
+
+/* Read when it is first asked for, and kept. */
+const struct problem_list *cases(enum cases_file file);
+
+#endif
