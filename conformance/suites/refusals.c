@@ -1,9 +1,10 @@
 /*
  * What must be refused is, with the status posenc.h promises, and every output is as it was:
- * each bad argument on an otherwise valid call; refused_scores.c has those of kernels on
- * scores, refused_plans.c the plans.  Where the header
- * allows two readings (a size that is both too large a shape and an overflow) either status
- * will do.
+ * each bad argument on an otherwise valid call.  The row of a signature says what they are: of
+ * each tensor its data, type, rank, strides and every dimension that it shares with another, of
+ * each parameter its range; refused_calls.c has what no row says, refused_plans.c the plans.
+ * Where the header allows two readings (a size that is both too large a shape and an overflow)
+ * either status will do.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/lengths.h"
@@ -11,272 +12,216 @@
 #include "refusals.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-/* ---- Bad arguments ---- */
+/* ---- Bad tensors ---- */
+
+#define MAKE(name, expression)                                                                 \
+    static void name(struct call *c, const struct spoiled *of)                                 \
+    {                                                                                          \
+        struct posenc_tensor *t = call_argument(c, of->row);                                   \
+        const int last = t->rank - 1;                                                          \
+        (void)last;                                                                            \
+        expression;                                                                            \
+    }
+MAKE(no_data, t->data = NULL)
+MAKE(odd_byte, t->data = (char *)t->data + 1)
+MAKE(is_output, t->data = call_out(c)->data)
+MAKE(dtype_unknown, t->dtype = (enum posenc_dtype)77)
+MAKE(dtype_other, t->dtype = POSENC_BF16)
+MAKE(rank_0, t->rank = 0)
+MAKE(rank_5, t->rank = 5)
+MAKE(negative, t->shape[0] = -1)
+MAKE(huge, t->shape[0] = INT64_MAX / 2)
+MAKE(wider, t->shape[last] += 2)
+MAKE(strided, t->stride[last] = 2)
+MAKE(overlaps_itself, t->stride[last - 1] = 1)
+MAKE(stride_zero, t->stride[last - 1] = 0)
+MAKE(other_size, t->shape[of->dim] += t->shape[of->dim] > 1 ? -1 : 1)
+#undef MAKE
+
+/* Without its first dimension. */
+static void rank_less(struct call *c, const struct spoiled *of)
+{
+    struct posenc_tensor *t = call_argument(c, of->row);
+    for (int d = 0; d + 1 < t->rank; d++) {
+        t->shape[d] = t->shape[d + 1];
+        t->stride[d] = t->stride[d + 1];
+    }
+    t->rank--;
+}
+
+static const struct bad_argument of_no_data = { "no data", STATUS(ARGUMENT), no_data };
+static const struct bad_argument of_tensor[] = {
+    { "data at an odd byte", STATUS(ARGUMENT), odd_byte },
+    { "an unknown dtype", STATUS(DTYPE) | STATUS(ARGUMENT), dtype_unknown },
+    { "rank 0", STATUS(SHAPE), rank_0 },
+    { "rank 5", STATUS(SHAPE), rank_5 },
+    { "a negative size", STATUS(SHAPE), negative },
+    { "2^62 rows", STATUS(SHAPE) | STATUS(OVERFLOW), huge },
+    { "not contiguous", STATUS(STRIDE), strided },
+};
+static const struct bad_argument of_output[] = {
+    { "rows one apart", STATUS(STRIDE), overlaps_itself },
+    { "stride 0", STATUS(STRIDE), stride_zero },
+};
+static const struct bad_argument of_dimension = { "another size", STATUS(SHAPE), other_size };
+static const struct bad_argument of_index_end = { "a row or column less", STATUS(POSITION),
+                                                  other_size };
+static const struct bad_argument of_width = { "wider than the rest",
+                                              STATUS(SHAPE) | STATUS(STRIDE), wider };
+static const struct bad_argument of_rank = { "a dimension less", STATUS(SHAPE), rank_less };
+static const struct bad_argument of_type = { "another dtype", STATUS(DTYPE), dtype_other };
+static const struct bad_argument of_data = { "it is the output", STATUS(OVERLAP), is_output };
+
+/* ---- Bad pointers ---- */
+
+static void pointer_null(struct call *c, const struct spoiled *of)
+{
+    const void *none = NULL;
+    memcpy(call_argument(c, of->row), &none, sizeof none);
+}
+
+static void float_nan(struct call *c, const struct spoiled *of)
+{
+    ((float *)(uintptr_t)call_data(c, of->row))[1] = NAN;
+}
+
+static int32_t *index_at(struct call *c, const struct spoiled *of, int64_t parts, int64_t all)
+{
+    const int64_t last = tensor_elements(&c->problem, of->row) - 1;
+    return (int32_t *)(uintptr_t)call_data(c, of->row) + last * parts / all;
+}
+
+static void index_negative(struct call *c, const struct spoiled *of)
+{
+    *index_at(c, of, 0, 1) = -1;
+}
+
+/* It is of rows of a table, or of columns. */
+static void index_beyond(struct call *c, const struct spoiled *of)
+{
+    *index_at(c, of, 1, 1) =
+        (int32_t)(c->columns ? c->columns : problem_extent(&c->problem, DIM_ROW));
+}
+
+static void index_huge(struct call *c, const struct spoiled *of)
+{
+    *index_at(c, of, 1, 2) = INT32_MAX;
+}
+
+static const struct bad_argument of_pointer = { "NULL", STATUS(ARGUMENT), pointer_null };
+static const struct bad_argument of_floats = { "NaN", STATUS(PARAMETER), float_nan };
+static const struct bad_argument of_index[] = {
+    { "-1", STATUS(POSITION), index_negative },
+    { "past the last", STATUS(POSITION), index_beyond },
+    { "2^31 - 1", STATUS(POSITION), index_huge },
+};
+
+/* ---- Bad parameters ---- */
+
+static void set_parameter(struct call *c, const struct spoiled *of)
+{
+    const struct parameter *at = of->parameter;
+    const float narrow = (float)of->value;
+    const int64_t whole = fabs(of->value) < 0x1p63 ? (int64_t)of->value : INT64_MAX;
+    const void *from = at->kind == FIELD_F64   ? (const void *)&of->value
+                       : at->kind == FIELD_F32 ? (const void *)&narrow
+                                               : (const void *)&whole;
+    memcpy((char *)&c->args + at->to, from, at->to_size);
+}
+
+static const struct bad_argument of_real = { "a value", STATUS(PARAMETER), set_parameter };
+static const struct bad_argument of_member = { "a member", STATUS(ARGUMENT), set_parameter };
+static const struct bad_argument of_whole = { "a whole number",
+                                              STATUS(SHAPE) | STATUS(PARAMETER),
+                                              set_parameter };
+/* Which of the statuses is the better one nobody says. */
+static const struct bad_argument of_far = { "too far",
+                                            STATUS(PARAMETER) | STATUS(POSITION) |
+                                                STATUS(SHAPE) | STATUS(OVERFLOW),
+                                            set_parameter };
 
 static size_t *size_of(struct call *c)
 {
     return (size_t *)&c->args; /* the first member of every args struct */
 }
+static void size_zero(struct call *c, const struct spoiled *of)
+{
+    (void)of;
+    *size_of(c) = 0;
+}
+static void size_odd(struct call *c, const struct spoiled *of)
+{
+    (void)of;
+    *size_of(c) += 1;
+}
+static void no_plan(struct call *c, const struct spoiled *of)
+{
+    (void)of;
+    memset((char *)&c->args + signature_of(c->problem.kernel)->freqs, 0, sizeof(void *));
+}
+static const struct bad_argument of_size[] = {
+    { "size 0", STATUS(ARGUMENT), size_zero },
+    { "unknown size", STATUS(ARGUMENT), size_odd },
+};
+static const struct bad_argument of_plan = { "no plan", STATUS(ARGUMENT), no_plan };
 
-static void size_zero(struct call *c) { *size_of(c) = 0; }
-static void size_odd(struct call *c) { *size_of(c) += 1; }
-static void out_null(struct call *c) { call_out(c)->data = NULL; }
-static void out_dtype(struct call *c) { call_out(c)->dtype = (enum posenc_dtype)77; }
-static void out_rank_0(struct call *c) { call_out(c)->rank = 0; }
-static void out_rank_5(struct call *c) { call_out(c)->rank = 5; }
-static void out_wider(struct call *c) { call_out(c)->shape[call_out(c)->rank - 1] += 2; }
-static void out_negative(struct call *c) { call_out(c)->shape[0] = -1; }
-static void out_huge(struct call *c) { call_out(c)->shape[0] = INT64_MAX / 2; }
-static void out_strided(struct call *c) { call_out(c)->stride[call_out(c)->rank - 1] = 2; }
-static void out_overlaps_itself(struct call *c)
-{
-    call_out(c)->stride[call_out(c)->rank - 2] = 1;
-}
-static void out_unaligned(struct call *c) { call_out(c)->data = (char *)call_out(c)->data + 1; }
-static void out_stride_zero(struct call *c) { call_out(c)->stride[call_out(c)->rank - 2] = 0; }
+/* ---- Bad positions ---- */
 
-static void x_null(struct call *c) { call_x(c)->data = NULL; }
-static void x_dtype(struct call *c) { call_x(c)->dtype = (enum posenc_dtype)77; }
-static void x_other_dtype(struct call *c) { call_x(c)->dtype = POSENC_BF16; }
-static void x_is_out(struct call *c) { call_x(c)->data = call_out(c)->data; }
-static void x_shape(struct call *c) { call_x(c)->shape[call_x(c)->rank - 1] -= 2; }
-static void x_strided(struct call *c) { call_x(c)->stride[call_x(c)->rank - 1] = 2; }
+static void put_positions(struct call *c, const struct spoiled *of)
+{
+    *call_positions(c) = *of->positions;
+}
 
-static void position_kind(struct call *c)
+static void row_too_far(struct call *c, const struct spoiled *of)
 {
-    call_positions(c)->kind = (enum posenc_position_kind)9;
-}
-static void position_null(struct call *c)
-{
-    *call_positions(c) =
-        (struct posenc_positions){ .kind = POSENC_POSITIONS_I64, .stride_token = 1 };
-}
-static void position_beyond(struct call *c)
-{
-    *call_positions(c) =
-        (struct posenc_positions){ .offset = INT64_C(0x80000000) - 1 }; /* token 1 */
-}
-static void position_below(struct call *c)
-{
-    *call_positions(c) = (struct posenc_positions){ .offset = -INT64_C(0x80000000) };
-}
-static void position_wraps(struct call *c)
-{
-    *call_positions(c) = (struct posenc_positions){ .offset = INT64_MAX };
-}
-static void position_array(struct call *c)
-{
-    static const int64_t bad[8] = { 0, 1, INT64_C(0x80000000), 1, 1, 1, 1, 1 };
-    *call_positions(c) = (struct posenc_positions){ .kind = POSENC_POSITIONS_I64,
-                                                    .data = bad,
-                                                    .stride_token = 1 };
-}
-static void row_negative(struct call *c)
-{
-    *call_positions(c) = (struct posenc_positions){ .offset = -1 };
-}
-static void row_too_far(struct call *c)
-{
+    (void)of;
     *call_positions(c) =
         (struct posenc_positions){ .offset = c->problem.rows - 1 }; /* token 1 */
 }
-static void row_array(struct call *c)
-{
-    static const int32_t bad[8] = { 0, 1, 1000000, 1, 1, 1, 1, 1 };
-    *call_positions(c) = (struct posenc_positions){ .kind = POSENC_POSITIONS_I32,
-                                                    .data = bad,
-                                                    .stride_token = 1 };
-}
 
+#define AT(kind_, data_)                                                                       \
+    {                                                                                          \
+        .kind = POSENC_POSITIONS_##kind_, .data = data_, .stride_token = 1                     \
+    }
 /* Token 1 at a time, the others at 1/2. */
-static void at_time(struct call *c, float time)
-{
-    static float times[8];
-    for (int i = 0; i < 8; i++)
-        times[i] = i == 1 ? time : 0.5f;
-    *call_positions(c) = (struct posenc_positions){ .kind = POSENC_POSITIONS_F32,
-                                                    .data = times,
-                                                    .stride_token = 1 };
-}
-static void time_nan(struct call *c) { at_time(c, NAN); }
-static void time_infinite(struct call *c) { at_time(c, INFINITY); }
-static void time_beyond(struct call *c) { at_time(c, 0x1p31f); }
-static void time_below(struct call *c) { at_time(c, -0x1p31f); }
-static void time_whole(struct call *c) { at_time(c, 1.0f); }
-static void time_null(struct call *c)
-{
-    at_time(c, 1.0f);
-    call_positions(c)->data = NULL;
-}
+#define TIME(time) AT(F32, ((const float[8]){ 0.5f, time, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f }))
+static const int64_t far_position[8] = { 0, 1, INT64_C(0x80000000), 1, 1, 1, 1, 1 };
+static const int32_t far_row[8] = { 0, 1, 1000000, 1, 1, 1, 1, 1 };
 
-/* A valid plan of three axes in place of the call's. */
-static const struct posenc_freqs *three_axes(struct call *c)
-{
-    struct posenc_freqs_spec spec = c->problem.freqs;
-    int64_t pairs = spec.dim / 2;
-    spec.mrope_section[0] = pairs - 2;
-    spec.mrope_section[1] = spec.mrope_section[2] = 1;
-    posenc_freqs_destroy(c->freqs);
-    c->freqs = NULL;
-    return posenc_freqs_create(&spec, &c->freqs, NULL) == POSENC_OK ? c->freqs : NULL;
-}
-static void sinusoidal_axes(struct call *c) { c->args.sinusoidal.freqs = three_axes(c); }
-
-static const struct posenc_freqs *with_xpos(struct call *c)
-{
-    struct posenc_freqs_spec spec = c->problem.freqs;
-    spec.xpos_scale_base = 512.0;
-    posenc_freqs_destroy(c->freqs);
-    c->freqs = NULL;
-    return posenc_freqs_create(&spec, &c->freqs, NULL) == POSENC_OK ? c->freqs : NULL;
-}
-static void sinusoidal_xpos(struct call *c) { c->args.sinusoidal.freqs = with_xpos(c); }
-static void xpos_far(struct call *c)
-{
-    c->args.rope_table.freqs = with_xpos(c);
-    *call_positions(c) = (struct posenc_positions){ .offset = 1 << 20 };
-}
-
-/* Only the last of three axes, each in an array of its own, is out of range. */
-static void last_axis(struct call *c)
-{
-    static int64_t bad[3][8];
-    bad[2][2] = INT64_C(1) << 31;
-    c->args.rope_table.freqs = three_axes(c);
-    *call_positions(c) = (struct posenc_positions){
-        .kind = POSENC_POSITIONS_I64, .data = bad, .stride_token = 1, .stride_axis = 8
-    };
-}
-
-#define SET(name, expression)                                                                  \
-    static void name(struct call *c) { expression; }
-SET(sinusoidal_no_plan, c->args.sinusoidal.freqs = NULL)
-SET(sinusoidal_layout, c->args.sinusoidal.layout = (enum posenc_layout)7)
-SET(sinusoidal_scale, c->args.sinusoidal.scale = (double)NAN)
-SET(sinusoidal_x_scale, c->args.sinusoidal.x_scale = INFINITY)
-SET(learned_x_scale, c->args.learned.x_scale = NAN)
-SET(learned_table_null, c->args.learned.table.data = NULL)
-SET(learned_table_width, c->args.learned.table.shape[1] -= 1)
-SET(learned_table_dtype, c->args.learned.table.dtype = POSENC_F16)
-SET(learned_grad_out_dtype, c->args.learned_grad.out.dtype = POSENC_BF16)
-SET(rope_table_no_plan, c->args.rope_table.freqs = NULL)
-SET(rope_table_no_sin, c->args.rope_table.sin.data = NULL)
-SET(rope_table_alias, c->args.rope_table.sin.data = c->args.rope_table.cos.data)
-SET(rope_table_sin_width, c->args.rope_table.sin.shape[c->args.rope_table.sin.rank - 1] -= 1)
-SET(rope_table_sin_dtype, c->args.rope_table.sin.dtype = POSENC_F16)
-SET(rope_no_cos, c->args.rope.cos.data = NULL)
-SET(rope_sin_width, c->args.rope.sin.shape[1] -= 1)
-SET(rope_too_wide, c->args.rope.cos.shape[1] = c->args.rope.sin.shape[1] = c->problem.dim)
-SET(rope_sin_dtype, c->args.rope.sin.dtype = POSENC_BF16)
-SET(rope_cos_dtype, c->args.rope.cos.dtype = c->args.rope.sin.dtype = (enum posenc_dtype)77)
-SET(rope_offset_negative, c->args.rope.rotary_offset = -1)
-SET(rope_offset_far, c->args.rope.rotary_offset = c->problem.dim - c->problem.rotary_dim + 1)
-SET(rope_offset_wraps, c->args.rope.rotary_offset = INT64_MAX)
-SET(rope_cos_is_out, c->args.rope.cos.data = c->args.rope.out.data)
-#undef SET
-
-static const struct bad_argument of_all[] = {
-    { "size 0", STATUS(ARGUMENT), size_zero },
-    { "unknown size", STATUS(ARGUMENT), size_odd },
-    { "no output", STATUS(ARGUMENT), out_null },
-    { "output of an unknown dtype", STATUS(DTYPE) | STATUS(ARGUMENT), out_dtype },
-    { "output of rank 0", STATUS(SHAPE), out_rank_0 },
-    { "output of rank 5", STATUS(SHAPE), out_rank_5 },
-    { "output of a negative size", STATUS(SHAPE), out_negative },
-    { "output of 2^62 rows", STATUS(SHAPE) | STATUS(OVERFLOW), out_huge },
-    { "output not contiguous", STATUS(STRIDE), out_strided },
-    { "output rows one apart", STATUS(STRIDE), out_overlaps_itself },
-    { "output of stride 0", STATUS(STRIDE), out_stride_zero },
-    { "output at an odd byte", STATUS(ARGUMENT), out_unaligned },
+/* Of every kernel with positions; of those that compute with them; of those whose are rows. */
+enum whose { EVERY, COMPUTED, ROWS };
+static const struct bad_positions {
+    enum whose whose;
+    struct bad_argument argument;
+    struct posenc_positions positions;
+} bad_positions[] = {
+#define BAD(whose, name, status, ...)                                                          \
+    {                                                                                          \
+        whose, { name, status, put_positions }, __VA_ARGS__                                    \
+    }
+    BAD(EVERY, "unknown kind of positions", STATUS(ARGUMENT),
+        { .kind = (enum posenc_position_kind)9 }),
+    BAD(EVERY, "array of positions without data", STATUS(ARGUMENT), AT(I64, NULL)),
+    BAD(EVERY, "offset that wraps", STATUS(POSITION) | STATUS(OVERFLOW),
+        { .offset = INT64_MAX }),
+    BAD(COMPUTED, "position 2^31", STATUS(POSITION), { .offset = 0x7fffffff }),
+    BAD(COMPUTED, "position -2^31", STATUS(POSITION), { .offset = -INT64_C(0x80000000) }),
+    BAD(COMPUTED, "position 2^31 in an array", STATUS(POSITION), AT(I64, far_position)),
+    BAD(COMPUTED, "a time that is NaN", STATUS(POSITION), TIME(NAN)),
+    BAD(COMPUTED, "an infinite time", STATUS(POSITION), TIME(INFINITY)),
+    BAD(COMPUTED, "time 2^31", STATUS(POSITION), TIME(0x1p31f)),
+    BAD(COMPUTED, "time -2^31", STATUS(POSITION), TIME(-0x1p31f)),
+    BAD(COMPUTED, "times without data", STATUS(ARGUMENT), AT(F32, NULL)),
+    BAD(ROWS, "row -1", STATUS(POSITION), { .offset = -1 }),
+    BAD(ROWS, "row past the table in an array", STATUS(POSITION), AT(I32, far_row)),
+    BAD(ROWS, "a time for a row", STATUS(ARGUMENT), TIME(1.0f)),
+#undef BAD
 };
-static const struct bad_argument of_x[] = {
-    { "no input", STATUS(ARGUMENT), x_null },
-    { "input of an unknown dtype", STATUS(DTYPE) | STATUS(ARGUMENT), x_dtype },
-    { "input not contiguous", STATUS(STRIDE), x_strided },
-};
-static const struct bad_argument of_x_as_out[] = {
-    { "input of another dtype", STATUS(DTYPE), x_other_dtype },
-};
-static const struct bad_argument of_x_width[] = {
-    { "input narrower than the output", STATUS(SHAPE), x_shape },
-};
-static const struct bad_argument of_x_apart[] = {
-    { "input is the output", STATUS(OVERLAP), x_is_out },
-};
-static const struct bad_argument of_positions[] = {
-    { "unknown kind of positions", STATUS(ARGUMENT), position_kind },
-    { "array of positions without data", STATUS(ARGUMENT), position_null },
-    { "offset that wraps", STATUS(POSITION) | STATUS(OVERFLOW), position_wraps },
-};
-static const struct bad_argument of_computed[] = {
-    { "position 2^31", STATUS(POSITION), position_beyond },
-    { "position -2^31", STATUS(POSITION), position_below },
-    { "position 2^31 in an array", STATUS(POSITION), position_array },
-    { "a time that is NaN", STATUS(POSITION), time_nan },
-    { "an infinite time", STATUS(POSITION), time_infinite },
-    { "time 2^31", STATUS(POSITION), time_beyond },
-    { "time -2^31", STATUS(POSITION), time_below },
-    { "times without data", STATUS(ARGUMENT), time_null },
-};
-static const struct bad_argument of_rows[] = {
-    { "row -1", STATUS(POSITION), row_negative },
-    { "row past the table", STATUS(POSITION), row_too_far },
-    { "row past the table in an array", STATUS(POSITION), row_array },
-    { "a time for a row", STATUS(ARGUMENT), time_whole },
-};
-static const struct bad_argument of_sinusoidal[] = {
-    { "output wider than the rest", STATUS(SHAPE) | STATUS(STRIDE), out_wider },
-    { "no plan", STATUS(ARGUMENT), sinusoidal_no_plan },
-    { "unknown layout", STATUS(ARGUMENT), sinusoidal_layout },
-    { "scale NaN", STATUS(PARAMETER), sinusoidal_scale },
-    { "a plan of three axes that do not restart", STATUS(ARGUMENT), sinusoidal_axes },
-    { "a plan with xPos", STATUS(ARGUMENT), sinusoidal_xpos },
-};
-static const struct bad_argument of_sinusoidal_add[] = {
-    { "x_scale infinite", STATUS(PARAMETER), sinusoidal_x_scale },
-};
-static const struct bad_argument of_learned[] = {
-    { "output wider than the rest", STATUS(SHAPE) | STATUS(STRIDE), out_wider },
-    { "x_scale NaN", STATUS(PARAMETER), learned_x_scale },
-    { "no table", STATUS(ARGUMENT), learned_table_null },
-    { "table narrower than the output", STATUS(SHAPE), learned_table_width },
-    { "table in 16 bits", STATUS(DTYPE), learned_table_dtype },
-};
-static const struct bad_argument of_learned_grad[] = {
-    { "gradient in 16 bits", STATUS(DTYPE), learned_grad_out_dtype },
-};
-static const struct bad_argument of_rope_table[] = {
-    { "output wider than the rest", STATUS(SHAPE) | STATUS(STRIDE), out_wider },
-    { "no plan", STATUS(ARGUMENT), rope_table_no_plan },
-    { "no sin", STATUS(ARGUMENT), rope_table_no_sin },
-    { "sin is cos", STATUS(OVERLAP), rope_table_alias },
-    { "sin narrower than cos", STATUS(SHAPE), rope_table_sin_width },
-    { "sin of another dtype than cos", STATUS(DTYPE), rope_table_sin_dtype },
-    { "position 2^31 on the last axis", STATUS(POSITION), last_axis },
-    { "a position that xPos scales beyond f32", STATUS(POSITION), xpos_far },
-};
-static const struct bad_argument of_rope[] = {
-    { "no cos", STATUS(ARGUMENT), rope_no_cos },
-    { "sin narrower than cos", STATUS(SHAPE), rope_sin_width },
-    { "rotary_dim twice head_dim", STATUS(ROTARY_DIM) | STATUS(STRIDE), rope_too_wide },
-    { "sin of another dtype than cos", STATUS(DTYPE), rope_sin_dtype },
-    { "cos and sin of an unknown dtype", STATUS(DTYPE), rope_cos_dtype },
-    { "rotary_offset -1", STATUS(ROTARY_DIM), rope_offset_negative },
-    { "rotary_offset one too far", STATUS(ROTARY_DIM), rope_offset_far },
-    { "rotary_offset that wraps", STATUS(ROTARY_DIM), rope_offset_wraps },
-    { "cos is the output", STATUS(OVERLAP), rope_cos_is_out },
-};
-
-const struct bad_arguments_of bad_arguments_of_sinusoidal = { ARGUMENTS(of_sinusoidal),
-                                                              ARGUMENTS(of_sinusoidal_add) };
-const struct bad_arguments_of bad_arguments_of_learned = { ARGUMENTS(of_learned), { NULL, 0 } };
-const struct bad_arguments_of bad_arguments_of_learned_grad = { ARGUMENTS(of_learned_grad),
-                                                                { NULL, 0 } };
-const struct bad_arguments_of bad_arguments_of_rope_table = { ARGUMENTS(of_rope_table),
-                                                              { NULL, 0 } };
-const struct bad_arguments_of bad_arguments_of_rope = { ARGUMENTS(of_rope), { NULL, 0 } };
+static const struct bad_argument of_rows = { "row past the table", STATUS(POSITION),
+                                             row_too_far };
 
 /* ---- Checking ---- */
 
@@ -294,9 +239,10 @@ static void require_untouched(struct tally *t, const struct copy *after,
 /* A valid call with one bad argument: the status is one of those allowed, the outputs do
  * not move. */
 static void check_argument(struct tally *t, const struct problem *p,
-                           const struct bad_argument *m)
+                           const struct bad_argument *m, struct spoiled of)
 {
     struct call call;
+    char what[96];
     t->problem = p;
     enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory_plain);
     if (!require(t, made == POSENC_OK, "the call was not made: %s", posenc_status_string(made)))
@@ -304,13 +250,17 @@ static void check_argument(struct tally *t, const struct problem *p,
     struct copy before, after;
     call_reset(&call);
     bool copied = copy_outputs(&before, &call);
-    m->make(&call);
+    snprintf(what, sizeof what, "%s%s%s", of.row ? of.row->name : "", of.row ? ": " : "",
+             m->name);
+    if (of.parameter)
+        snprintf(what, sizeof what, "%s %g at byte %zu", m->name, of.value, of.parameter->to);
+    m->make(&call, &of);
     struct guarded g = guarded_run(&call, t->run->backend, NULL);
-    require(t, !g.crashed, "%s: %s", m->name, g.reason);
-    require(t, g.crashed || (m->allowed >> g.status & 1u), "%s: answered \"%s\"", m->name,
+    require(t, !g.crashed, "%s: %s", what, g.reason);
+    require(t, g.crashed || (m->allowed >> g.status & 1u), "%s: answered \"%s\"", what,
             posenc_status_string(g.status));
     if (copied && copy_outputs(&after, &call)) {
-        require_untouched(t, &after, &before, m->name);
+        require_untouched(t, &after, &before, what);
         copy_free(&after);
     }
     if (copied)
@@ -318,63 +268,146 @@ static void check_argument(struct tally *t, const struct problem *p,
     call_destroy(&call);
 }
 
-static void check_list(struct tally *t, const struct problem *p, struct bad_arguments bad)
+#define CHECK(list, ...)                                                                       \
+    for (size_t i_ = 0; i_ < sizeof(list) / sizeof(list)[0]; i_++)                             \
+    check_argument(t, p, &(list)[i_], (struct spoiled){ __VA_ARGS__ })
+
+/* ---- What the rows say ---- */
+
+/* Another tensor of the call that counts the same thing, or has its type from the same place. */
+static bool has_dim(const struct problem *p, const struct tensor_row *but, enum dim dim)
 {
-    for (size_t i = 0; i < bad.n; i++)
-        check_argument(t, p, &bad.list[i]);
+    bool has = false;
+    for (EACH_TENSOR(row, signature_of(p->kernel)))
+        for (int d = 0; d < tensor_dims(row); d++)
+            has = has || (row != but && row->form == FORM_TENSOR && tensor_present(p, row) &&
+                          row->dims[d] == dim);
+    return has;
 }
 
-#define CHECK(list) check_list(t, p, (struct bad_arguments)ARGUMENTS(list))
-
-static const struct tensor_row *row_of(const struct signature *s, enum role role)
+static bool shares_type(const struct problem *p, const struct tensor_row *but)
 {
+    bool shares = but->type == TYPE_F32;
+    for (EACH_TENSOR(row, signature_of(p->kernel)))
+        shares = shares || (row != but && row->form == FORM_TENSOR && tensor_present(p, row) &&
+                            row->type == but->type);
+    return shares;
+}
+
+static bool has_index(const struct signature *s)
+{
+    bool has = false;
     for (EACH_TENSOR(row, s))
-        if (row->role == role && row->form == FORM_TENSOR)
-            return row;
-    return NULL;
+        has = has || (row->form == FORM_INTEGERS && tensor_dims(row) > 0);
+    return has;
 }
 
-static void check_x(struct tally *t, const struct problem *p, const struct signature *s)
+/* A dimension that other tensors have too, or that follows from the problem; or the end of what an
+ * index may be. */
+static void check_dimension(struct tally *t, const struct problem *p, const struct call *made,
+                            const struct tensor_row *row, enum dim dim)
 {
-    const struct tensor_row *x = row_of(s, ROLE_X), *out = row_of(s, ROLE_OUTPUT);
-    CHECK(of_x);
-    if (x->type == out->type)
-        CHECK(of_x_as_out);
-    if (x->dims[tensor_dims(x) - 1] == out->dims[tensor_dims(out) - 1])
-        CHECK(of_x_width);
-    if (!kernel_in_place(p->kernel))
-        CHECK(of_x_apart);
+    const struct signature *s = signature_of(p->kernel);
+    const struct spoiled of = { .row = row, .dim = call_dim(made, row, dim) };
+    const bool follows = (dim == DIM_ROW && s->rows) || (dim == DIM_COLUMN && s->columns);
+    if (of.dim < 0 || row == output_row(s, 0))
+        return;
+    if (has_dim(p, row, dim))
+        check_argument(t, p, &of_dimension, of);
+    else if (follows)
+        check_argument(t, p, has_index(s) ? &of_index_end : &of_dimension, of);
+}
+
+static void check_tensor(struct tally *t, const struct problem *p, const struct call *made,
+                         const struct tensor_row *row)
+{
+    const struct signature *s = signature_of(p->kernel);
+    const bool optional = row->role == ROLE_INPUT && row->present;
+    const enum dim last = row->dims[tensor_dims(row) - 1];
+    if (!optional)
+        check_argument(t, p, &of_no_data, (struct spoiled){ .row = row });
+    CHECK(of_tensor, .row = row);
+    if (row->role == ROLE_OUTPUT)
+        CHECK(of_output, .row = row);
+    else if (tensor_dims(row) == 2 || has_dim(p, row, row->dims[0]))
+        check_argument(t, p, &of_rank, (struct spoiled){ .row = row });
+    if (shares_type(p, row))
+        check_argument(t, p, &of_type, (struct spoiled){ .row = row });
+    if (row != output_row(s, 0) && !(row->role == ROLE_X && kernel_in_place(p->kernel)))
+        check_argument(t, p, &of_data, (struct spoiled){ .row = row });
+    if (row == output_row(s, 0) && (has_dim(p, row, last) || kernel_has_plan(p->kernel)))
+        check_argument(t, p, &of_width, (struct spoiled){ .row = row });
+    for (int d = 0; d < tensor_dims(row); d++)
+        check_dimension(t, p, made, row, row->dims[d]);
+}
+
+static void check_pointer(struct tally *t, const struct problem *p,
+                          const struct tensor_row *row)
+{
+    check_argument(t, p, &of_pointer, (struct spoiled){ .row = row });
+    if (row->form == FORM_FLOATS)
+        check_argument(t, p, &of_floats, (struct spoiled){ .row = row });
+    else if (tensor_dims(row) > 0)
+        CHECK(of_index, .row = row);
 }
 
 static void check_positions(struct tally *t, const struct problem *p)
 {
-    CHECK(of_positions);
-    if (kernel_has_plan(p->kernel))
-        CHECK(of_computed);
-    else
-        CHECK(of_rows);
+    const enum whose whose = kernel_has_plan(p->kernel) ? COMPUTED : ROWS;
+    for (size_t i = 0; i < sizeof bad_positions / sizeof *bad_positions; i++)
+        if (bad_positions[i].whose == EVERY || bad_positions[i].whose == whose)
+            check_argument(t, p, &bad_positions[i].argument,
+                           (struct spoiled){ .positions = &bad_positions[i].positions });
+    if (whose == ROWS)
+        check_argument(t, p, &of_rows, (struct spoiled){ 0 });
+}
+
+/* What is not finite, no member of its enum, or outside of its range. */
+static void check_parameter(struct tally *t, const struct problem *p,
+                            const struct parameter *of)
+{
+    const bool real = of->kind == FIELD_F64 || of->kind == FIELD_F32;
+    if (of->from == MEMBER(x_scale) && !kernel_takes_x(p->kernel))
+        return;
+    const double reals[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
+    for (int i = 0; real && i < 3; i++)
+        check_argument(t, p, &of_real, (struct spoiled){ .parameter = of, .value = reals[i] });
+    if (of->kind == FIELD_ENUM)
+        check_argument(t, p, &of_member, (struct spoiled){ .parameter = of, .value = 77 });
+    const double far[] = { 1 << 24, 0x1p63, -0x1p62 };
+    for (int i = 0; of->from == MEMBER(query_offset) && i < 3; i++)
+        check_argument(t, p, &of_far, (struct spoiled){ .parameter = of, .value = far[i] });
+    const double ends[] = { real ? nextafter(of->least, -(double)INFINITY) : of->least - 1,
+                            real ? nextafter(of->most, (double)INFINITY) : of->most + 1 };
+    for (int i = 0; of->least < of->most && i < 2; i++)
+        check_argument(t, p, real ? &of_real : &of_whole,
+                       (struct spoiled){ .parameter = of, .value = ends[i] });
 }
 
 static void check_arguments(struct tally *t, const struct problem *p)
 {
-    static const struct bad_arguments_of *const of_signature[] = {
-#define POSENC_SIGNATURE(name) [SIGNATURE_##name] = &bad_arguments_of_##name,
-#include <posenc_signatures.def>
-    };
-    const struct bad_arguments_of *own = of_signature[kernel_signature(p->kernel)];
     const struct signature *s = signature_of(p->kernel);
-    CHECK(of_all);
-    check_list(t, p, own->all);
-    if (kernel_takes_x(p->kernel)) {
-        check_x(t, p, s);
-        check_list(t, p, own->with_x);
-    }
+    struct call made;
+    if (!require(t, call_create_by(t->run->subject, &made, p, &memory_plain) == POSENC_OK,
+                 "the call was not made"))
+        return;
+    CHECK(of_size, 0);
+    if (s->freqs)
+        check_argument(t, p, &of_plan, (struct spoiled){ 0 });
     for (EACH_TENSOR(row, s)) {
         if (row->form == FORM_POSITIONS)
             check_positions(t, p);
-        if (row->form == FORM_INTEGERS && tensor_dims(row) > 0)
-            check_list(t, p, bad_arguments_of_index);
+        else if (row->form == FORM_TENSOR && tensor_present(p, row))
+            check_tensor(t, p, &made, row);
+        else if (row->form != FORM_TENSOR)
+            check_pointer(t, p, row);
     }
+    for (EACH_PARAMETER(parameter, s))
+        check_parameter(t, p, parameter);
+    const struct bad_argument *own;
+    for (size_t i = 0; (own = bad_argument_next(kernel_signature(p->kernel), &i));)
+        check_argument(t, p, own, (struct spoiled){ 0 });
+    call_destroy(&made);
 }
 
 /* The input a little before and after the output, in the output's own memory. */

@@ -1,37 +1,30 @@
 /*
- * What refusals.c and refused_scores.c share: bad arguments, and which signature has which.
+ * What refusals.c and refused_calls.c share: one argument of a valid call made bad.
  */
 #ifndef POSENC_REFUSALS_H
 #define POSENC_REFUSALS_H
 
+#include "conformance/problem/signature.h"
 #include "memory.h"
 
 #define STATUS(name) (1u << POSENC_ERR_##name)
 
-/* One bad argument of an otherwise valid call. */
+/* Of which tensor or parameter, which of its dimensions, to what value; other positions. */
+struct spoiled {
+    const struct tensor_row *row;
+    const struct parameter *parameter;
+    int dim;
+    double value;
+    const struct posenc_positions *positions;
+};
+
 struct bad_argument {
     const char *name;
     unsigned allowed; /* statuses, as bits */
-    void (*make)(struct call *call);
+    void (*make)(struct call *call, const struct spoiled *of);
 };
 
-struct bad_arguments {
-    const struct bad_argument *list;
-    size_t n;
-};
-#define ARGUMENTS(list)                                                                        \
-    {                                                                                          \
-        list, sizeof(list) / sizeof(list)[0]                                                   \
-    }
-
-/* Of integers by query and key. */
-extern const struct bad_arguments bad_arguments_of_index;
-
-/* Those of one signature: in calls of all its kernels, and of those that take x besides. */
-struct bad_arguments_of {
-    struct bad_arguments all, with_x;
-};
-#define POSENC_SIGNATURE(name) extern const struct bad_arguments_of bad_arguments_of_##name;
-#include <posenc_signatures.def>
+/* refused_calls.c: what no row says; the next of a signature's, from *i on, NULL after the last. */
+const struct bad_argument *bad_argument_next(enum signature_id signature, size_t *i);
 
 #endif
