@@ -15,7 +15,7 @@ static const struct broken {
     const char *name, *kernel, *suite, *what;
 } broken_kernels[] = {
 #define MISTAKE(name, kernel, suite, how, function, what) { #name, #kernel, #suite, what },
-#include "conformance/suites/mistakes.def"
+#include "mistakes.inc"
 };
 enum { N_BROKEN = sizeof broken_kernels / sizeof *broken_kernels };
 

@@ -9,7 +9,7 @@
 const struct mistake mistakes[] = {
 #define MISTAKE(name, kernel, suite, how, function, what)                                      \
     { #name, POSENC_KERNEL_##kernel, #suite, what, .how = function },
-#include "conformance/suites/mistakes.def"
+#include "mistakes.inc"
 };
 const int n_mistakes = sizeof mistakes / sizeof mistakes[0];
 
@@ -40,7 +40,7 @@ const struct mistake mistakes_everywhere[] = {
 #define EVERYWHERE(name, suite, property, concerns, first, last, how, function)                \
     { name,     POSENC_KERNEL_COUNT, #suite,        NULL,           concerns,                  \
       property, POSENC_##first,      POSENC_##last, .how = function },
-#include "conformance/suites/mistakes.def"
+#include "mistakes.inc"
 };
 const int n_mistakes_everywhere = sizeof mistakes_everywhere / sizeof mistakes_everywhere[0];
 

@@ -2,7 +2,7 @@
  * Mistakes made on purpose, of which each has to be caught by the suite meant for it: the tests
  * of the tests.
  *
- * To add one, write a row in suites/mistakes.def and at most one function: the row says by which
+ * To add one, write a line in cases/mistakes.txt and at most one function: the line says by which
  * of the members of struct mistake below the mistake is made and names the function, whose type
  * and declaration follow from that.  The program `broken` and `posenc explain` find it there.
  */
@@ -143,7 +143,7 @@ extern const int n_mistakes, n_mistakes_everywhere;
 #define MISTAKE(name, kernel, suite, how, function, what) how##_mistake function;
 #define EVERYWHERE(name, suite, property, concerns, first, last, how, function)                \
     how##_mistake function;
-#include "conformance/suites/mistakes.def"
+#include "mistakes.inc"
 
 /* The base with a mistake, to run suites on; one at a time.  How often it has been made since. */
 const struct subject *mistaken(const struct mistake *mistake,

@@ -13,12 +13,16 @@ static const char *const variants[] = {
 static const char *const laws[] = {
 #include "laws.inc"
 };
+static const char *const scans[] = {
+#include "scans.inc"
+};
 static const struct {
     const char *name, *const *lines;
     size_t n;
 } files[CASES_FILES] = {
     [CASES_VARIANTS] = { "variants.txt", variants, sizeof variants / sizeof *variants },
     [CASES_LAWS] = { "laws.txt", laws, sizeof laws / sizeof *laws },
+    [CASES_SCANS] = { "scans.txt", scans, sizeof scans / sizeof *scans },
 };
 
 /* A mistake in a file is one of whoever built this program: it ends here, told. */

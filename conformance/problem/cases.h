@@ -6,8 +6,8 @@
 
 #include "notation.h"
 
-/* What digests are taken of; what laws are about. */
-enum cases_file { CASES_VARIANTS, CASES_LAWS, CASES_FILES };
+/* What digests are taken of; what laws are about; frequencies that are scanned. */
+enum cases_file { CASES_VARIANTS, CASES_LAWS, CASES_SCANS, CASES_FILES };
 
 /* Read when it is first asked for, and kept. */
 const struct problem_list *cases(enum cases_file file);

@@ -16,6 +16,7 @@
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
+#include "conformance/problem/cases.h"
 #include "conformance/problem/guard.h"
 #include "conformance/problem/variants.h"
 
@@ -25,85 +26,34 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-enum { N_SPECS = 11, MISROUNDED_IN = 10000 };
+enum { N_SPECS = 11, MISROUNDED_IN = 10000 }; /* lines of cases/scans.txt; values */
 
 static int64_t range_start(int range) { return range ? range_end(range - 1) : 0; }
 
-/* The scaling families beyond the first three: a step into dynamic's range, Gemma-4's share of
- * a narrower head, Phi-4-mini with factors evenly spaced. */
-static void extend_spec(struct posenc_freqs_spec *s, int i)
+/* Frequencies that a scan visits: those of line i of cases/scans.txt. */
+static struct problem scan_problem(enum posenc_kernel kernel, int i,
+                                   enum posenc_profile profile)
 {
-    if (i == 7) {
-        s->scaling = POSENC_SCALING_DYNAMIC;
-        s->factor = 2.0;
-        s->max_position_embeddings = 4096.0;
-        s->seq_len = 131072;
-    } else if (i == 8) {
-        s->scaling = POSENC_SCALING_NTK;
-        s->factor = 8.0;
-    } else if (i == 9) {
-        s->rope_theta = 1e6;
-        s->scaling = POSENC_SCALING_PROPORTIONAL;
-        s->partial_rotary_factor = 0.25;
-    } else if (i == 10) {
-        s->scaling = POSENC_SCALING_LONGROPE;
-        s->factor = 32.0;
-        s->original_max_position_embeddings = 4096.0;
-        s->seq_len = 131072;
-    }
-}
-
-/* Frequencies that a scan visits: two of the original Transformer's dims, then one of each
- * family. */
-static struct posenc_freqs_spec scan_spec(int i, enum posenc_profile profile)
-{
-    struct posenc_freqs_spec s = posenc_freqs_spec_init();
-    static const int64_t dim[N_SPECS] = { 512, 128, 128, 64, 768, 96, 80, 128, 64, 128, 96 };
-    s.profile = profile;
-    s.dim = dim[i];
-    extend_spec(&s, i);
-    if (i == 2) { /* Llama 3.1 */
-        s.rope_theta = 500000.0;
-        s.scaling = POSENC_SCALING_LLAMA3;
-        s.factor = 8.0;
-        s.low_freq_factor = 1.0;
-        s.high_freq_factor = 4.0;
-        s.original_max_position_embeddings = 8192.0;
-    } else if (i == 3) { /* gpt-oss: its attention factor is not 1 */
-        s.rope_theta = 150000.0;
-        s.scaling = POSENC_SCALING_YARN;
-        s.factor = 32.0;
-        s.truncate = false;
-        s.original_max_position_embeddings = 4096.0;
-    } else if (i == 5) {
-        s.rope_theta = 1e6;
-        s.scaling = POSENC_SCALING_LINEAR;
-        s.factor = 4.0;
-    } else if (i == 6)
-        s.convention = POSENC_ENDPOINT;
-    return s;
+    const struct problem *line = &cases(CASES_SCANS)->lines[i].problem;
+    struct problem p = problem_default(kernel);
+    p.freqs = line->freqs;
+    p.freqs.profile = profile;
+    p.short_factor_last = line->short_factor_last;
+    p.long_factor_last = line->long_factor_last;
+    return p;
 }
 
 /* ggml_f32 has no endpoint. */
 static bool has_spec(int i, enum posenc_profile profile)
 {
-    const struct posenc_freqs_spec s = scan_spec(i, profile);
-    return scaling_in_profile(s.scaling, profile) &&
-           (profile != POSENC_GGML_F32 || s.convention == POSENC_EXPONENT);
+    const struct problem p = scan_problem(POSENC_KERNEL_rope_table, i, profile);
+    return scaling_in_profile(p.freqs.scaling, profile) &&
+           (profile != POSENC_GGML_F32 || p.freqs.convention == POSENC_EXPONENT);
 }
 
 static bool table_kernel(enum posenc_kernel kernel)
 {
     return strcmp(kernel_stage(kernel), "table") == 0;
-}
-
-static struct problem table_problem(enum posenc_kernel kernel, struct posenc_freqs_spec spec)
-{
-    struct problem p = problem_default(kernel);
-    p.freqs = spec;
-    p.short_factor_last = 1.0;
-    p.long_factor_last = 47.77;
-    return p;
 }
 
 static struct conf_result new_result(enum posenc_kernel kernel, enum posenc_dtype dtype,
@@ -159,15 +109,13 @@ static bool scan_times(struct suite_run *run, struct comparison *c, struct probl
 
 /* A scan of one set of frequencies: runs of consecutive positions, then an array of them, then
  * times. */
-static bool scan_one(struct suite_run *run, struct comparison *c, enum posenc_kernel kernel,
-                     struct posenc_freqs_spec spec, int range, uint64_t seed,
-                     struct conf_result *result)
+static bool scan_one(struct suite_run *run, struct comparison *c, struct problem p, int range,
+                     uint64_t seed, struct conf_result *result)
 {
     enum { MOST = 256 };
     static int64_t positions[MOST];
     bool full = run->options->full;
     int64_t lo = range_start(range), hi = range_end(range), runs = full ? 3 : 1;
-    struct problem p = table_problem(kernel, spec);
     p.layout = (enum posenc_layout)(seed % 3);
     p.tokens = full ? 100 : 16;
     for (int64_t k = 0; k < runs; k++) {
@@ -220,7 +168,8 @@ static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_p
     bool ok = true;
     for (int i = 0; i < N_SPECS && ok; i++)
         if (scanned(run, i, profile, range))
-            ok = scan_one(run, &c, kernel, scan_spec(i, profile), range, (uint64_t)(i + 1), &r);
+            ok = scan_one(run, &c, scan_problem(kernel, i, profile), range, (uint64_t)(i + 1),
+                          &r);
     if (ok)
         compare_end(&c, &r);
     uint64_t allowed = r.checked / MISROUNDED_IN;
@@ -303,18 +252,16 @@ static void compare_pairs(struct comparison *c, const struct call *call, const s
     }
 }
 
-static bool search_one(struct suite_run *run, struct comparison *c, enum posenc_kernel kernel,
-                       struct posenc_freqs_spec spec, int range, struct hard *h,
-                       struct conf_result *result)
+static bool search_one(struct suite_run *run, struct comparison *c, struct problem p, int range,
+                       struct hard *h, struct conf_result *result)
 {
     static uint64_t turn[512][3];
-    if (spec.scaling == POSENC_SCALING_YARN || spec.scaling == POSENC_SCALING_LONGROPE)
+    if (p.freqs.scaling == POSENC_SCALING_YARN || p.freqs.scaling == POSENC_SCALING_LONGROPE)
         return true; /* their attention factors are not 1 */
-    int64_t pairs = oracle_freqs(&spec, 512, turn, NULL, NULL);
+    int64_t pairs = oracle_freqs(&p.freqs, 512, turn, NULL, NULL);
     find_hard(h, turn, pairs, range);
     if (h->n == 0)
         return true;
-    struct problem p = table_problem(kernel, spec);
     p.tokens = h->n;
     p.positions = h->position;
     p.position_kind = POSENC_POSITIONS_I64;
@@ -344,7 +291,7 @@ static void search(struct suite_run *run, enum posenc_kernel kernel, int range)
     r.status = CONF_FAIL;
     for (int i = 0; i < N_SPECS && ok; i++)
         if (run->options->full || i == 1)
-            ok = search_one(run, &c, kernel, scan_spec(i, POSENC_EXACT), range, h, &r);
+            ok = search_one(run, &c, scan_problem(kernel, i, POSENC_EXACT), range, h, &r);
     if (ok)
         compare_end(&c, &r);
     free(h);
