@@ -121,121 +121,76 @@ static void require_numbers(void)
     }
 }
 
-/* ---- Refused ---- */
+/* ---- What is read, what is refused ---- */
 
-static void require_refused(const char *line, const char *a, const char *b)
+static const char *const examples[] = {
+#include "notation.inc"
+};
+enum { N_EXAMPLES = sizeof examples / sizeof *examples };
+
+/* A line that was read, as it is printed; "nothing" past the last. */
+static void print_line(const struct problem_list *list, size_t i, char line[LINE])
 {
-    char error[NOTATION_ERROR] = "(read)";
-    struct arena arena = { NULL };
-    struct problem_line read;
-    require(!notation_read(line, &read, &arena, error) && strstr(error, a) && strstr(error, b),
-            line, error);
-    arena_free(&arena);
+    snprintf(line, LINE, "nothing");
+    if (i >= list->n)
+        return;
+    const struct problem_line *read = &list->lines[i];
+    size_t n = notation_print(&read->problem, read->name, line, LINE);
+    n += (size_t)snprintf(line + n, LINE - n, " | %s | %s | %s", read->flags, read->note,
+                          read->source);
+    line[n - (line[n - 1] == ' ')] = '\0';
 }
 
-static void require_lines_refused(void)
+/* Both words of "A ... B" are in a message. */
+static bool has_words(const char *message, const char *words)
 {
-    require_refused("", "begins with no kernel", "expected one");
-    require_refused("rope_haf heads=1", "rope_haf", "did you mean rope_half?");
-    require_refused("quicksort heads=1", "no kernel", "expected one of sinusoidal");
-    require_refused("rope_half/alibi heads=1", "rope_half/alibi: no kernel", "did you mean");
-    require_refused("rope_half x y", "y: expected field=value", "tokens=3");
-    require_refused("rope_half heads=1 in_place", "in_place", "expected field=value");
-    require_refused("rope_half hed_dim=4", "hed_dim: no field of rope_half",
-                    "did you mean head_dim?");
-    require_refused("rope_half causal=true", "value true", "expected one of dtype");
-    require_refused("rope_half heads=three", "heads=three", "a whole number");
-    require_refused("rope_half heads=3.5", "heads=3.5", "a whole number");
-    require_refused("rope_half heads=", "heads=", "a whole number");
-    require_refused("rope_half heads=9223372036854775808", "heads=9", "a whole number");
-    require_refused("rope_half seed=-1", "seed=-1", "from 0 to 2^64 - 1");
-    require_refused("rope_half heads=1 heads=2", "heads=2", "was given before, as 1");
-    require_refused("rope_half in_place=yes", "in_place=yes", "true or false");
-    require_refused("rope_half dtype=f64", "dtype=f64", "f32, f16 or bf16");
-    require_refused("alibi x_scale=1e40", "x_scale=1e40", "a number that f32 holds");
-    require_refused("rope_table rope_theta=1x", "rope_theta=1x", "a number");
-    require_refused("rope_table positions=1,,2", "positions=1,,2", "with commas between");
-    require_refused("rope_table positions=1,2 tokens=3", "has 2 elements", "tokens=3");
-    require_refused("rope_table rotary_dim=8 inv_freq=1,2", "has 2 elements", "expected 4");
-    require_refused("rope_table mrope_section=1,2,3,4", "mrope_section", "one to three");
-    require_refused("rope_half y.stride=1", "y.stride: no field", "did you mean x.stride?");
-    require_refused("rope_half x.stride=1,2,3,4", "x.stride=1,2,3,4", "one to three");
-    require_refused("alibi slopes.pad=1", "slopes.pad: no field", "x.pad");
-    require_refused("alibi | a | b | c | d", "d: expected at most", "flags | note | source");
+    const char *dots = strstr(words, " ... ");
+    char a[LINE];
+    snprintf(a, sizeof a, "%.*s", (int)(dots ? (size_t)(dots - words) : strlen(words)), words);
+    return strstr(message, a) && (!dots || strstr(message, dots + 5));
 }
 
-static void require_file_refused(const char *text, const char *a, const char *b)
+/* What the examples from `first` up to `end` say of a text. */
+static void require_example(const char *text, bool file, int first, int end)
 {
-    char error[NOTATION_ERROR] = "(read)";
+    char error[NOTATION_ERROR] = "(read)", line[LINE];
     struct problem_list list = { .n = 0 };
-    require(!notation_read_file(text, "f.txt", &list, error) && strstr(error, a) &&
-                strstr(error, b),
-            text, error);
-    arena_free(&list.arena);
-}
-
-static void require_files_refused(void)
-{
-    require_file_refused("# a\n\nalibi a heads=x\n", "f.txt:3:", "whole number");
-    require_file_refused("alibi a heads=1\n   keys=x\nalibi b", "f.txt:1:", "keys=x");
-    require_file_refused("alibi\n", "f.txt:1:", "expected kernel, name");
-    require_file_refused("with alibi heads=2\nheads=3\n", "f.txt:2:", "no name");
-    require_file_refused("with alibi\nalibi a\n", "f.txt:2:", "a: expected field=value");
-    require_file_refused("with alibi b\n", "f.txt:1:", "b: expected field=value");
-    require_file_refused("with dtype=f32/f16\nalibi a dtype=bf16\n",
-                         "f.txt:2:", "no alternative in common");
-    require_file_refused("alibi a heads=1/x\n", "f.txt:1:", "heads=x");
-    require_file_refused("alibi a heads=1 | | | | f\n", "f.txt:1:", "at most");
-}
-
-/* ---- Files ---- */
-
-/* The lines a file stands for, in their order. */
-static void require_lines(const char *text, const char *const *want)
-{
-    char error[NOTATION_ERROR] = "", line[LINE];
-    struct problem_list list = { .n = 0 };
-    size_t n = 0;
-    require(notation_read_file(text, "f.txt", &list, error), "the file is read", error);
-    for (; n < list.n && want[n]; n++) {
-        const struct problem_line *l = &list.lines[n];
-        size_t length = notation_print(&l->problem, l->name, line, sizeof line);
-        snprintf(line + length, sizeof line - length, " | %s | %s | %s", l->flags, l->note,
-                 l->source);
-        require(strcmp(line, want[n]) == 0, line, want[n]);
+    struct problem_line one;
+    const bool read = file ? notation_read_file(text, "f.txt", &list, error)
+                           : notation_read(text, &one, &list.arena, error);
+    for (int k = first; k < end; k++) {
+        const char *said = examples[k] + 2;
+        print_line(&list, (size_t)(k - first), line);
+        if (examples[k][0] == '!')
+            require(!read && has_words(error, said), text, error);
+        else
+            require(read && strcmp(line, said) == 0, said, read ? line : error);
     }
-    require(n == list.n && !want[n], "as many lines", text);
+    require(!read || list.n <= (size_t)(end - first), "no more lines", text);
     arena_free(&list.arena);
 }
 
-static void require_files(void)
+/* All texts of a kind, '>' or ':', of which the same is said: '=' or '!'. */
+static void require_examples(char kind, char said)
 {
-    require_lines("", (const char *const[]){ NULL });
-    require_lines("# c\n\nalibi a heads=2\n  keys=3 | F G |\n  note\n\nalibi b",
-                  (const char *const[]){ "alibi a heads=2 keys=3 | F G | note | ",
-                                         "alibi b |  |  | ", NULL });
-    require_lines("with alibi/alibi_add heads=2 keys=4 | F | n | s\na\nb heads=3 | | m\n"
-                  "with\nalibi c",
-                  (const char *const[]){ "alibi a heads=2 keys=4 | F | n | s",
-                                         "alibi b heads=3 keys=4 | F | m | s",
-                                         "alibi_add a heads=2 keys=4 | F | n | s",
-                                         "alibi_add b heads=3 keys=4 | F | m | s",
-                                         "alibi c |  |  | ", NULL });
-    require_lines("with dtype=f32/f16 heads=1\nalibi a\nalibi b dtype=f16 keys=1/2",
-                  (const char *const[]){ "alibi a heads=1 |  |  | ",
-                                         "alibi a dtype=f16 heads=1 |  |  | ",
-                                         "alibi b dtype=f16 heads=1 keys=1 |  |  | ",
-                                         "alibi b dtype=f16 heads=1 keys=2 |  |  | ", NULL });
-    require_lines("rope_half a heads=1 x.stride=0,-64,64 out.pad=3 cos.offset_bytes=8 "
-                  "positions.stride=0,2",
-                  (const char *const[]){ "rope_half a heads=1 cos.offset_bytes=8 out.pad=3 "
-                                         "x.stride=0,-64,64 positions.stride=0,2 |  |  | ",
-                                         NULL });
-    require_lines("with rope_table tokens=3\na positions=1,2\nwith rope_table positions=5\nb\n"
-                  "c tokens=2",
-                  (const char *const[]){ "rope_table a tokens=2 positions=1,2 |  |  | ",
-                                         "rope_table b tokens=1 positions=5 |  |  | ",
-                                         "rope_table c tokens=2 |  |  | ", NULL });
+    int tested = 0;
+    for (int k = 0, first, end; k < N_EXAMPLES; k = end) {
+        char text[LINE] = "";
+        size_t n = 0;
+        for (first = k; first < N_EXAMPLES && examples[first][0] == kind; first++) {
+            const char *line = examples[first] + 1;
+            n += (size_t)snprintf(text + n, LINE - n, "%s%s", n ? "\n" : "",
+                                  line + (*line == ' '));
+        }
+        for (end = first; end < N_EXAMPLES && examples[end][0] == said;)
+            end++;
+        if (first > k && end > first) {
+            require_example(text, kind == '>', first, end);
+            tested++;
+        }
+        end += end == k;
+    }
+    require(tested > 0, "there are examples", "none");
 }
 
 /* ---- Mangled ---- */
@@ -309,11 +264,11 @@ int main(int argc, char **argv)
     done("every parameter of every kernel is read as it is printed");
     require_numbers();
     done("numbers lose no bit");
-    require_lines_refused();
+    require_examples(':', '!');
     done("bad lines are refused");
-    require_files_refused();
+    require_examples('>', '!');
     done("bad files are refused, with the line");
-    require_files();
+    require_examples('>', '=');
     done("with, alternatives, comments, lines that go on");
     require_harmless(40000);
     done("mangled text does no harm");
