@@ -3,6 +3,7 @@
  * of; and the metrics and roundings of the suite against MPFR.
  */
 #include "conformance/exact/fixed.h"
+#include "conformance/problem/columns.h"
 #include "published.h"
 
 #include <math.h>
@@ -182,17 +183,11 @@ static const struct {
 
 /* ---- The table ---- */
 
-/* Columns that a line leaves out at its end are "". */
-#define ROW(...) COLUMNS(__VA_ARGS__, "", "", "")
-#define COLUMNS(quantity, problem, figures, within, source, ...)                               \
-    { quantity, problem, figures, within, source },
 static const struct row {
     const char *quantity, *problem, *figures, *within, *source;
 } rows[] = {
 #include "published.inc"
 };
-#undef COLUMNS
-#undef ROW
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
 /* "argument ... = figure", up to the comma after it or the end; returns what follows. */

@@ -1,129 +1,254 @@
 /*
  * What a configuration says -> the calls the model makes: at prefill, and decoding one token at
- * its last position.
+ * its last position.  shapes.txt has them; here are the names that stand in it for what differs
+ * between models.
  */
-#include "cases.h"
+#define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/columns.h"
+#include "conformance/problem/fields.h"
+#include "conformance/problem/signature.h"
+#include "config.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-void case_add(struct model *m, const struct part *part, const char *profile, const char *shape,
-              struct problem p, const char *label, ...)
+enum { PREFILL = 512, CHECKED = 8, NARROW = 3, MOST_NAMES = 48, TEXT = 512 };
+
+static const struct row {
+    const char *what, *where, *end, *label, *fields;
+} rows[] = {
+#include "shapes.inc"
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+/* ---- names ---- */
+
+struct names {
+    size_t n;
+    struct {
+        const char *name;
+        char text[64]; /* what it stands for */
+    } list[MOST_NAMES];
+};
+
+__attribute__((format(printf, 3, 4))) static void
+add_text(struct names *names, const char *name, const char *format, ...)
 {
-    assert(m->n_cases < MODEL_MAX_CASES);
-    struct model_case *c = &m->cases[m->n_cases++];
-    char name[sizeof m->name]; /* a copy: the id lies in the model, too */
-    memcpy(name, m->name, sizeof name);
-    snprintf(c->id, sizeof c->id, "%s/f32/%s/%s%s%s-%s", posenc_kernel_name(p.kernel), profile,
-             name, *part->name ? "-" : "", part->name, shape);
-    c->problem = p;
     va_list list;
-    va_start(list, label);
-    size_t at = (size_t)snprintf(c->label, sizeof c->label, "%s%s", part->name,
-                                 *part->name ? ": " : "");
-    vsnprintf(c->label + at, sizeof c->label - at, label, list);
+    assert(names->n < MOST_NAMES);
+    names->list[names->n].name = name;
+    va_start(list, format);
+    vsnprintf(names->list[names->n++].text, sizeof names->list->text, format, list);
     va_end(list);
 }
 
-void case_check(struct model *m, struct problem p)
+static void add(struct names *names, const char *name, int64_t value)
 {
-    assert(m->n_verify < MODEL_MAX_CASES);
-    m->verify[m->n_verify++] = p;
+    add_text(names, name, "%lld", (long long)value);
 }
 
-/* Few tokens that end before position `end`, frequencies those of a sequence of that length. */
-static void check_end(struct model *m, struct problem p, int64_t end)
+static void add_truth(struct names *names, const char *name, bool value)
 {
-    p.tokens = case_least(CASE_CHECKED, end);
-    p.first = end - p.tokens;
-    p.freqs.seq_len = end;
-    case_check(m, p);
+    add_text(names, name, "%s", value ? "true" : "false");
 }
 
-/* The first positions and the last. */
-static void check_both_ends(struct model *m, const struct part *part, struct problem p)
+static const char *find_name(const struct names *names, const char *name, size_t length)
 {
-    check_end(m, p, case_least(CASE_CHECKED, part->length));
-    check_end(m, p, part->length);
+    for (size_t i = 0; i < names->n; i++)
+        if (strlen(names->list[i].name) == length &&
+            strncmp(names->list[i].name, name, length) == 0)
+            return names->list[i].text;
+    return NULL;
 }
 
-/* ---- rotation ---- */
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static void table_case(struct model *m, const struct part *part, const char *profile,
-                       const char *shape, struct problem p, int64_t tokens, int64_t end)
+/* What depends on lengths and pictures. */
+static void add_lengths(struct names *names, const struct part *part)
 {
-    p.tokens = tokens;
-    p.first = end - tokens;
-    p.freqs.seq_len = end;
-    const int pairs = (int)(p.freqs.dim / 2);
-    if (p.first == 0 && tokens > 1)
-        case_add(m, part, profile, shape, p, "prefill, %d tokens, %d pairs", (int)tokens,
-                 pairs);
-    else
-        case_add(m, part, profile, shape, p, "%s, position %lld, %d pairs", shape,
-                 (long long)p.first, pairs);
-}
-
-/* A picture after the prompt, or from position 0 on where there is no text.  Checked are its
- * first row with the beginning of the second, and a narrow one at the last positions. */
-static void picture(struct model *m, const struct part *part, const char *profile,
-                    struct problem p)
-{
-    const int64_t side = case_least(part->picture, part->length),
-                  narrow = case_least(3, part->length);
-    char after[40] = "";
-    p.position_kind = POSENC_POSITIONS_I64;
-    p.mrope_grid = side;
-    p.tokens = side * side;
-    p.first = case_least(CASE_PREFILL, part->length - side);
-    p.freqs.seq_len = p.first + side;
-    if (!part->tower)
-        snprintf(after, sizeof after, " after %d of text", (int)p.first);
-    case_add(m, part, profile, "image", p, "image, %d x %d%s, %d pairs", (int)side, (int)side,
-             after, (int)(p.freqs.dim / 2));
-    p.tokens = case_least(side + CASE_CHECKED, p.tokens);
-    case_check(m, p);
-    p.mrope_grid = narrow;
-    p.tokens = narrow * narrow;
-    p.first = part->length - narrow;
-    p.freqs.seq_len = part->length;
-    case_check(m, p);
-}
-
-/* cos and sin of the angles: both profiles, at every length at which the frequencies change. */
-static void rope_tables(struct model *m, const struct part *part)
-{
-    static const enum posenc_profile profiles[] = { POSENC_EXACT, POSENC_HF_F32 };
-    const int64_t length = part->length, prefill = case_least(CASE_PREFILL, length),
+    const int64_t length = part->length, n = least(PREFILL, length),
+                  side = least(part->picture, length), before = least(PREFILL, length - side),
                   original = (int64_t)part->freqs.original_max_position_embeddings;
-    const bool switches = part->freqs.scaling == POSENC_SCALING_LONGROPE && original < length;
-    for (int i = 0; i < 2; i++) {
-        if (!scaling_in_profile(part->freqs.scaling, profiles[i]))
-            continue;
-        const char *profile = profile_names[profiles[i]];
-        struct problem p = problem_default(POSENC_KERNEL_rope_table);
+    const enum posenc_scaling scaling = part->freqs.scaling;
+    add(names, "length", length);
+    add(names, "n", n);
+    add(names, "few", least(CHECKED, length));
+    add(names, "middle", part->encoding == TRANSFORMER_XL ? n - least(CHECKED, n) : n / 2);
+    add(names, "side", side);
+    add(names, "patches", side * side);
+    add(names, "before", before);
+    add(names, "narrow", least(NARROW, length));
+    add(names, "original", original);
+    add(names, "longer", scaling == POSENC_SCALING_LONGROPE && original < length);
+    add(names, "dynamic", scaling == POSENC_SCALING_DYNAMIC);
+    add(names, "picture", part->picture);
+    add(names, "tower", part->tower);
+    add(names, "text", !part->tower);
+    add(names, "decodes", part->decodes);
+    add_text(names, "after", part->tower ? "" : " after %lld of text", (long long)before);
+}
+
+/* What depends on widths, heads and windows. */
+static void add_sizes(struct names *names, const struct part *part)
+{
+    const double terms = part->encoding == DEBERTA ? 1.0 + part->c2p + part->p2c : 1.0;
+    const bool whole = part->rotary_dim >= part->head_dim;
+    add(names, "width", part->width);
+    add(names, "rows", part->rows);
+    add(names, "first", part->first);
+    add_text(names, "from_row", part->first ? " from row %lld" : "", (long long)part->first);
+    add(names, "heads", part->heads);
+    add(names, "key_heads", part->key_heads);
+    add(names, "head_dim", part->head_dim);
+    add(names, "rotary_dim", part->rotary_dim);
+    add_text(names, "share", whole ? "" : ", %lld rotated", (long long)part->rotary_dim);
+    add(names, "pairs", part->freqs.dim / 2);
+    add(names, "num_buckets", part->num_buckets);
+    add(names, "max_distance", part->max_distance);
+    add(names, "window", part->window);
+    add(names, "windows", part->windows);
+    add_text(names, "x_scale", "%.17g", part->x_scale);
+    add_text(names, "scale", "%.17g", 1.0 / sqrt((double)part->head_dim * terms));
+    add_text(names, "alibi_bias_max", "%.17g", part->alibi_bias_max);
+}
+
+static void add_words(struct names *names, const struct part *part, enum posenc_profile profile)
+{
+    add_text(names, "profile", "%s", profile_names[profile]);
+    add_text(names, "layout", "%s", layout_names[part->layout]);
+    add_text(names, "relative", "%s", relative_names[part->relative]);
+    add_text(names, "kernel", "%s", encoding_name[part->encoding]);
+    add_text(names, "class", "%s", part->window_class ? " + 1" : "");
+    add_truth(names, "window_class", part->window_class);
+    add_truth(names, "without_c2p", !part->c2p);
+    add_truth(names, "with_p2c", part->p2c);
+}
+
+/* ---- lines ---- */
+
+/* The value of "a+b<c", up to `end`: from left to right. */
+static int64_t formula(const struct names *names, const char *at, const char *end)
+{
+    int64_t value = 0;
+    for (char sign = '+'; at < end; sign = *at++) {
+        const size_t n = strcspn(at, "+-*<>}");
+        const char *text = find_name(names, at, n);
+        const int64_t operand = strtoll(text ? text : at, NULL, 10);
+        assert(text || (*at >= '0' && *at <= '9'));
+        value = sign == '+'                          ? value + operand
+                : sign == '-'                        ? value - operand
+                : sign == '*'                        ? value * operand
+                : (sign == '<') == (value < operand) ? value
+                                                     : operand;
+        at += n;
+    }
+    return value;
+}
+
+/* The text of a line with {...} in it. */
+static void expand(const struct names *names, const char *from, char to[TEXT])
+{
+    size_t at = 0;
+    while (*from && at < TEXT) {
+        const size_t plain = strcspn(from, "{"), inner = strcspn(from + plain, "}");
+        at += (size_t)snprintf(to + at, TEXT - at, "%.*s", (int)plain, from);
+        from += plain;
+        if (!*from)
+            break;
+        const char *text = find_name(names, from + 1, inner - 1);
+        if (text)
+            at += (size_t)snprintf(to + at, TEXT - at, "%s", text);
+        else
+            at += (size_t)snprintf(to + at, TEXT - at, "%lld",
+                                   (long long)formula(names, from + 1, from + inner));
+        from += inner + 1;
+    }
+    assert(at < TEXT);
+}
+
+static void set_fields(const struct names *names, const char *fields, struct problem *p)
+{
+    char text[TEXT] = "", why[NOTATION_ERROR];
+    struct arena none = { NULL };
+    expand(names, fields, text);
+    for (char *rest, *name = strtok_r(text, " ", &rest); name;
+         name = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(name, '=');
+        struct field field;
+        *value++ = '\0';
+        bool read = kernel_field_find(p->kernel, name, &field) &&
+                    field_read(&field, p, value, &none, why);
+        assert(read), (void)read;
+    }
+}
+
+/* The problem of a line: what `with` says, then the line itself. */
+static struct problem problem_of(const struct names *names, const struct part *part,
+                                 const char *with, const char *fields)
+{
+    char kernel[TEXT] = "";
+    expand(names, fields, kernel);
+    kernel[strcspn(kernel, " ")] = '\0';
+    int k = 0;
+    while (k < POSENC_KERNEL_COUNT &&
+           strcmp(posenc_kernel_name((enum posenc_kernel)k), kernel) != 0)
+        k++;
+    assert(k < POSENC_KERNEL_COUNT);
+    struct problem p = problem_default((enum posenc_kernel)k);
+    if (kernel_has_plan(p.kernel))
         p.freqs = part->freqs;
-        p.freqs.profile = profiles[i];
-        if (part->picture)
-            picture(m, part, profile, p);
-        if (part->tower)
+    set_fields(names, with, &p);
+    set_fields(names, fields + strcspn(fields, " "), &p);
+    if (signature_of(p.kernel)->settle)
+        signature_of(p.kernel)->settle(&p);
+    return p;
+}
+
+static void add_case(struct model *m, const struct part *part, const struct names *names,
+                     const struct row *row, const struct problem *p)
+{
+    assert(m->n_cases < MODEL_MAX_CASES);
+    struct model_case *c = &m->cases[m->n_cases++];
+    const char *profile =
+        kernel_has_plan(p->kernel) ? profile_names[p->freqs.profile] : "given";
+    char label[TEXT] = "", name[sizeof m->name]; /* a copy: the id lies in the model, too */
+    memcpy(name, m->name, sizeof name);
+    expand(names, row->label, label);
+    snprintf(c->id, sizeof c->id, "%s/f32/%s/%s%s%s-%s", posenc_kernel_name(p->kernel), profile,
+             name, *part->name ? "-" : "", part->name, row->end);
+    int n = snprintf(c->label, sizeof c->label, "%s%s", part->name, *part->name ? ": " : "");
+    snprintf(c->label + n, sizeof c->label - (size_t)n, "%.*s", (int)sizeof c->label - 1 - n,
+             label);
+    c->problem = *p;
+}
+
+/* The lines of what a part is. */
+static void add_lines(struct model *m, const struct part *part, const char *what,
+                      enum posenc_profile profile)
+{
+    struct names names = { 0 };
+    const char *with = "";
+    add_lengths(&names, part);
+    add_sizes(&names, part);
+    add_words(&names, part, profile);
+    for (const struct row *row = rows; row < rows + N_ROWS; row++) {
+        if (strcmp(row->what, what) != 0 ||
+            (*row->where && formula(&names, row->where, row->where + strlen(row->where)) == 0))
             continue;
-        table_case(m, part, profile, "prefill", p, prefill, prefill);
-        if (part->decodes)
-            table_case(m, part, profile, "decode", p, 1, length);
-        check_both_ends(m, part, p);
-        if (switches) {
-            table_case(m, part, profile, "original", p, 1, original);
-            check_end(m, p, original);
-            check_end(m, p, original + 1);
+        if (strcmp(row->end, "with") == 0) {
+            with = row->fields;
+            continue;
         }
-        if (part->freqs.scaling == POSENC_SCALING_DYNAMIC) {
-            table_case(m, part, profile, "beyond", p, 1, 2 * length);
-            check_end(m, p, length + 1);
-            check_end(m, p, 2 * length);
+        const struct problem p = problem_of(&names, part, with, row->fields);
+        if (*row->end)
+            add_case(m, part, &names, row, &p);
+        else {
+            assert(m->n_verify < MODEL_MAX_CASES);
+            m->verify[m->n_verify++] = p;
         }
     }
 }
@@ -135,37 +260,9 @@ static bool rotates_alike(const struct part *a, const struct part *b)
            a->head_dim == b->head_dim && a->rotary_dim == b->rotary_dim;
 }
 
-/* Applying cos and sin: to a prompt and to one token, or to a picture. */
-static void rotation(struct model *m, const struct part *part)
+static void add_rope(const struct config *c, size_t at, struct model *m)
 {
-    struct problem p = problem_default(
-        part->encoding == ROPE_HALF ? POSENC_KERNEL_rope_half : POSENC_KERNEL_rope_interleaved);
-    p.heads = part->heads + part->key_heads;
-    p.dim = part->head_dim;
-    p.rotary_dim = part->rotary_dim;
-    p.in_place = true;
-    char share[24] = "", heads[64];
-    if (part->rotary_dim < part->head_dim)
-        snprintf(share, sizeof share, ", %d rotated", (int)part->rotary_dim);
-    snprintf(heads, sizeof heads, "%d + %d heads of %d%s", (int)part->heads,
-             (int)part->key_heads, (int)part->head_dim, share);
-    if (part->tower) {
-        p.tokens = p.rows = part->picture * part->picture;
-        case_add(m, part, "given", "image", p, "image, %d patches, %s", (int)p.tokens, heads);
-    } else {
-        p.tokens = p.rows = case_least(CASE_PREFILL, part->length);
-        case_add(m, part, "given", "prefill", p, "prefill, %d tokens, %s", (int)p.tokens,
-                 heads);
-    }
-    p.tokens = p.rows = 1;
-    if (part->decodes)
-        case_add(m, part, "given", "decode", p, "decode, 1 token, %s", heads);
-    p.tokens = p.rows = case_least(CASE_CHECKED, part->length);
-    case_check(m, p);
-}
-
-static void rope(const struct config *c, size_t at, struct model *m)
-{
+    static const enum posenc_profile profiles[] = { POSENC_EXACT, POSENC_HF_F32 };
     struct part whole = c->parts[at];
     const struct part *part = &c->parts[at];
     bool alike = !part->tower, again = false;
@@ -176,95 +273,26 @@ static void rope(const struct config *c, size_t at, struct model *m)
     if (alike)
         whole.name = "";
     if (!again)
-        rotation(m, &whole);
-    rope_tables(m, part);
-}
-
-/* ---- what is added to embeddings ---- */
-
-static void sinusoidal(const struct part *part, struct model *m)
-{
-    struct problem p = problem_default(POSENC_KERNEL_sinusoidal_add);
-    p.freqs = part->freqs;
-    p.layout = part->layout;
-    p.x_scale = (float)part->x_scale;
-    p.in_place = true;
-    p.tokens = case_least(CASE_PREFILL, part->length);
-    int tokens = (int)p.tokens, width = (int)part->width;
-    case_add(m, part, "exact", "prefill", p, "prefill, %d tokens, d_model %d", tokens, width);
-    check_both_ends(m, part, p);
-    p.tokens = 1;
-    p.first = part->length - 1;
-    if (part->decodes)
-        case_add(m, part, "exact", "decode", p, "decode, position %lld, d_model %d",
-                 (long long)p.first, width);
-
-    p = problem_default(POSENC_KERNEL_sinusoidal);
-    p.freqs = part->freqs;
-    p.layout = part->layout;
-    p.tokens = tokens;
-    case_add(m, part, "exact", "table", p, "table, %d tokens, d_model %d", tokens, width);
-    check_both_ends(m, part, p);
-    p.tokens = tokens;
-    p.freqs.profile = POSENC_HF_F32;
-    case_add(m, part, "hf_f32", "table", p, "table, %d tokens, d_model %d", tokens, width);
-    check_both_ends(m, part, p);
-}
-
-static void learned(const struct part *part, struct model *m)
-{
-    struct problem p = problem_default(POSENC_KERNEL_learned_add);
-    p.dim = part->width;
-    p.rows = part->rows;
-    p.x_scale = (float)part->x_scale;
-    p.in_place = true;
-    p.tokens = case_least(CASE_PREFILL, part->length);
-    p.first = part->first;
-    char from[32] = "";
-    if (part->first)
-        snprintf(from, sizeof from, " from row %d", (int)part->first);
-    case_add(m, part, "given", "prefill", p, "prefill, %d tokens%s, width %d", (int)p.tokens,
-             from, (int)part->width);
-    p.tokens = case_least(CASE_CHECKED, part->length);
-    case_check(m, p);
-    p.first = part->first + part->length - p.tokens;
-    case_check(m, p);
-    p.tokens = 1;
-    p.first = part->first + part->length - 1;
-    if (part->decodes)
-        case_add(m, part, "given", "decode", p, "decode, row %lld, width %d",
-                 (long long)p.first, (int)part->width);
+        add_lines(m, &whole, "rotation", POSENC_EXACT);
+    for (int i = 0; i < 2; i++)
+        if (scaling_in_profile(part->freqs.scaling, profiles[i]))
+            add_lines(m, part, "table", profiles[i]);
 }
 
 void config_cases(const struct config *c, struct model *m)
 {
+    static const char *const lines[] = {
+        [SINUSOIDAL] = "sinusoidal", [LEARNED] = "learned",
+        [ALIBI] = "alibi",           [T5] = "t5",
+        [DEBERTA] = "relative",      [TRANSFORMER_XL] = "relative",
+        [WINDOW] = "window"
+    };
     m->n_cases = m->n_verify = 0;
     for (size_t i = 0; i < c->n_parts; i++) {
-        const struct part *part = &c->parts[i];
-        switch (part->encoding) {
-        case SINUSOIDAL:
-            sinusoidal(part, m);
-            break;
-        case LEARNED:
-            learned(part, m);
-            break;
-        case ROPE_HALF:
-        case ROPE_INTERLEAVED:
-            rope(c, i, m);
-            break;
-        case ALIBI:
-            cases_alibi(part, m);
-            break;
-        case T5:
-            cases_t5(part, m);
-            break;
-        case DEBERTA:
-        case TRANSFORMER_XL:
-            cases_relative(part, m);
-            break;
-        case WINDOW:
-            cases_window(part, m);
-            break;
-        }
+        const enum encoding encoding = c->parts[i].encoding;
+        if (encoding == ROPE_HALF || encoding == ROPE_INTERLEAVED)
+            add_rope(c, i, m);
+        else
+            add_lines(m, &c->parts[i], lines[encoding], POSENC_EXACT);
     }
 }

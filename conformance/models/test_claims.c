@@ -404,7 +404,8 @@ static void take(const char *line)
         snprintf(sentence, sizeof sentence, "refused, naming %.200s", refusal);
         claim(sentence, next(line));
     } else if (strncmp(text, "each ", 5) == 0) {
-        for (char *name = strtok(text + 5, " "); name; name = strtok(NULL, " ")) {
+        for (char *rest, *name = strtok_r(text + 5, " ", &rest); name;
+             name = strtok_r(NULL, " ", &rest)) {
             snprintf(names[0].text, LINE, "%s", name);
             claim(name, next(line));
         }

@@ -1,20 +1,15 @@
 /*
  * The model types of types.txt, and what their columns mean.
  */
+#include "conformance/problem/columns.h"
 #include "config.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* Columns that a line leaves out at its end are "". */
-#define ROW(...) COLUMNS(__VA_ARGS__, "", "", "", "")
-#define COLUMNS(name, encoding, flags, defaults, note, ...)                                    \
-    { name, encoding, flags, defaults, note },
 static const struct model_type types[] = {
 #include "types.inc"
 };
-#undef COLUMNS
-#undef ROW
 enum { N_TYPES = sizeof types / sizeof *types };
 
 static const char *const flag_names[] = { "encoder",       "pad_offset",   "two_offset",
