@@ -8,7 +8,6 @@
  */
 #include "registry.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,14 +156,7 @@ static bool runs_here(const struct posenc_backend *backend)
 
 /* ---- Making a selection ---- */
 
-struct table {
-    struct posenc_selection by_kernel[POSENC_KERNEL_COUNT];
-    struct table *previous;
-    char reason[512];  /* shared by the kernels of the table */
-    char lacking[512]; /* likewise, of those that nobody serves */
-};
-
-static _Atomic(struct table *) current;
+_Atomic(struct table *) posenc_table;
 
 static void serve_all(struct table *table, struct posenc_selection by)
 {
@@ -353,8 +345,8 @@ enum posenc_status posenc_select(const char *text)
             return status;
         }
     }
-    table->previous = atomic_load(&current);
-    while (!atomic_compare_exchange_weak(&current, &table->previous, table))
+    table->previous = atomic_load(&posenc_table);
+    while (!atomic_compare_exchange_weak(&posenc_table, &table->previous, table))
         ;
     return POSENC_OK;
 }
@@ -362,14 +354,14 @@ enum posenc_status posenc_select(const char *text)
 /* The table in force, made from the environment by the first who asks; NULL without memory. */
 static const struct table *selection_table(void)
 {
-    struct table *table = atomic_load_explicit(&current, memory_order_acquire);
+    struct table *table = atomic_load_explicit(&posenc_table, memory_order_acquire);
     if (table)
         return table;
     struct table *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
     serve_from_environment(made);
-    if (atomic_compare_exchange_strong(&current, &table, made))
+    if (atomic_compare_exchange_strong(&posenc_table, &table, made))
         return made;
     free(made);
     return table;
@@ -385,8 +377,8 @@ struct posenc_selection posenc_selection(enum posenc_kernel kernel)
     return table->by_kernel[kernel];
 }
 
-enum posenc_status posenc_resolve(const struct posenc_backend **backend,
-                                  enum posenc_kernel kernel, struct posenc_error *error)
+enum posenc_status posenc_resolve_slowly(const struct posenc_backend **backend,
+                                         enum posenc_kernel kernel, struct posenc_error *error)
 {
     enum posenc_status status;
     const char *what;

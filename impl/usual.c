@@ -6,169 +6,203 @@
  * usual way: outer dimensions enclose the inner ones, no stride is negative, x is out or a
  * tensor apart, cos and sin are alike.  Of any other call it says no, and the checks look again,
  * one thing after the other, and name what is wrong.
+ *
+ * It reads the caller's arguments and never what it wrote itself: a load of what has just been
+ * stored in other portions waits until the stores have left the core.
  */
 #include "checks.h"
 
-enum { DIMS = 4 };
+#include <stddef.h>
+#include <string.h>
 
-/* Where elements lie, as kernels are told: rank 4. */
-struct lie {
-    int64_t shape[DIMS], stride[DIMS];
-    int64_t extent; /* elements from the first to the last */
+#define RARELY(condition) __builtin_expect(!!(condition), 0)
+#define INLINE            static inline __attribute__((always_inline))
+
+/* A tensor so far.  `elements` from the first to the last; `large` has the bits of each
+ * size - 1 and stride: where those are below 2^30 no product wrapped, which is asked once. */
+struct extent {
+    uint64_t elements, large;
 };
 
-/* `rank` is a constant of the caller's: 2 (a table), 3 or 4.  Sizes and strides are below 2^30
- * here, which is asked of all of them at once. */
-static inline __attribute__((always_inline)) bool
-lie_of(const int64_t *shape, const int64_t *stride, int rank, struct lie *lie)
+/* The last dimension, of stride 1. */
+INLINE bool begin(struct extent *extent, int64_t size, int64_t stride)
 {
-    int front = rank == 2 ? 0 : DIMS - rank;
-    int64_t last = shape[rank - 1];
-    uint64_t extent = (uint64_t)last, large = extent - 1;
-    lie->extent = 0; /* for gcc, which does not see that nobody reads it where we say no */
-    if (last != 1 && stride[rank - 1] != 1)
-        return false;
-    for (int i = rank; i < DIMS; i++)
-        lie->shape[i] = lie->stride[i] = 0; /* of a table */
-    if (front == 1) {
-        lie->shape[0] = 1;
-        lie->stride[0] = 0;
+    *extent = (struct extent){ (uint64_t)size, (uint64_t)size - 1 };
+    return stride == 1;
+}
+
+/* A dimension around those so far: false where it does not enclose them.  `*step`: its stride
+ * as kernels are told, 0 for one of size 1. */
+INLINE bool enclose(struct extent *extent, int64_t size, int64_t stride, int64_t *step)
+{
+    if (size == 1) {
+        *step = 0;
+        return true;
     }
-    lie->shape[front + rank - 1] = last;
-    lie->stride[front + rank - 1] = 1;
-    for (int i = rank - 2; i >= 0; i--) {
-        uint64_t n = (uint64_t)shape[i], step = n == 1 ? 0 : (uint64_t)stride[i];
-        if (n != 1 && step < extent)
-            return false;
-        large |= (n - 1) | step;
-        extent += step * (n - 1);
-        lie->shape[front + i] = (int64_t)n;
-        lie->stride[front + i] = (int64_t)step;
-    }
-    lie->extent = (int64_t)extent;
-    return large >> 30 == 0; /* then extent is below 2^62 */
+    uint64_t steps = (uint64_t)size - 1, by = (uint64_t)stride;
+    bool fine = by >= extent->elements;
+    extent->large |= steps | by;
+    extent->elements += steps * by;
+    *step = stride;
+    return fine;
 }
 
-static inline bool is_aligned(const void *data, size_t item)
+/* Bytes and addresses below half of the address space: then the sum of two does not wrap. */
+enum { HALF_BITS = 8 * sizeof(uintptr_t) - 1 };
+
+/* Whether something wrapped, or may where bytes are counted. */
+INLINE bool are_large(struct extent a, struct extent b)
 {
-    return (data != NULL) && (((uintptr_t)data & (item - 1)) == 0);
+    return (((a.large | b.large) >> 30) | ((a.elements | b.elements) >> (HALF_BITS - 2))) != 0;
 }
 
-/* The bytes of a tensor; false where they do not fit. */
-static inline bool span_of(const void *data, int64_t extent, size_t item, struct span *span)
+INLINE uintptr_t bytes_of(struct extent extent, enum posenc_dtype dtype)
 {
-    const int64_t most_extent = INT64_C(1) << 40;
-    uintptr_t first = (uintptr_t)data, bytes = (uintptr_t)extent * item;
-    *span = (struct span){ first, first + bytes };
-    return (extent <= most_extent) && (span->end > first);
+    return (uintptr_t)(extent.elements * posenc_dtype_size(dtype));
 }
 
-static inline bool are_apart(struct span a, struct span b)
+INLINE bool are_apart(uintptr_t a, uintptr_t a_bytes, uintptr_t b, uintptr_t b_bytes)
 {
-    return (a.end <= b.first) || (b.end <= a.first);
+    return (a + a_bytes <= b) || (b + b_bytes <= a);
 }
 
-/* All four, used or not: where unused ones differ the call is not the usual one. */
-static inline bool same_four(const int64_t *a, const int64_t *b)
+/* Strides of activations as kernels are told, of rank 4. */
+struct steps {
+    int64_t batch, token, head;
+};
+
+/* Activations of rank 3 or 4: `at`, a constant of the caller's, is the dimension of the tokens. */
+INLINE bool take(const int64_t *shape, const int64_t *stride, int at, struct extent *extent,
+                 struct steps *steps)
 {
-    return ((a[0] ^ b[0]) || (a[1] ^ b[1]) || (a[2] ^ b[2]) || (a[3] ^ b[3])) == 0;
+    steps->batch = 0;
+    return begin(extent, shape[at + 2], stride[at + 2]) &&
+           enclose(extent, shape[at + 1], stride[at + 1], &steps->head) &&
+           enclose(extent, shape[at], stride[at], &steps->token) &&
+           (at == 0 || enclose(extent, shape[0], stride[0], &steps->batch));
 }
 
-static inline bool same_two(const int64_t *a, const int64_t *b)
+/* Two members with one store: those of a kernel before it may still queue. */
+INLINE void put_two(int64_t *to, int64_t first, int64_t second)
 {
-    return ((a[0] ^ b[0]) || (a[1] ^ b[1])) == 0;
+    typedef int64_t two __attribute__((vector_size(16), aligned(8), may_alias));
+    *(two *)to = (two){ first, second };
 }
 
-static inline void put_four(int64_t *to, const int64_t *from)
+INLINE void put(const int64_t *shape, int at, struct steps steps, int64_t *to_shape,
+                int64_t *to_stride)
 {
-    to[0] = from[0];
-    to[1] = from[1];
-    to[2] = from[2];
-    to[3] = from[3];
+    to_shape[0] = at == 0 ? 1 : shape[0];
+    memcpy(to_shape + 1, shape + at, 2 * sizeof *shape);
+    to_shape[3] = shape[at + 2];
+    put_two(to_stride, steps.batch, steps.token);
+    put_two(to_stride + 2, steps.head, 1);
 }
 
-/* Shape, type and rank of x are those of out, and it lies where out does or apart. */
-static inline bool take_x(const struct posenc_rope_args *args, const struct lie *out,
-                          struct span out_span, struct posenc_const_tensor *x)
+INLINE bool same(const int64_t *a, const int64_t *b, int at)
 {
-    const struct posenc_const_tensor *given = &args->x;
-    if ((given->rank != args->out.rank) || (given->dtype != args->out.dtype) ||
-        !same_four(given->shape, args->out.shape))
+    return (a[at] == b[at]) && (a[at + 1] == b[at + 1]) && (a[at + 2] == b[at + 2]) &&
+           (at == 0 || a[0] == b[0]);
+}
+
+/* cos or sin.  Sizes 1 and 2 are stored at once, as by put(), for kernels load them so, and a load
+ * that several stores have to answer waits for the last of them. */
+INLINE void put_angles(const struct posenc_const_tensor *angles, int64_t step,
+                       struct posenc_const_tensor *to)
+{
+    memcpy(to, angles, offsetof(struct posenc_const_tensor, shape));
+    to->shape[0] = angles->shape[0];
+    memcpy(to->shape + 1, angles->shape + 1, 2 * sizeof *to->shape);
+    to->stride[0] = step;
+    to->stride[1] = 1;
+}
+
+/* x where it is not out: apart from it. */
+static __attribute__((noinline)) bool take_apart(const struct posenc_rope_args *args, int at,
+                                                 uintptr_t out_bytes,
+                                                 struct posenc_rope_args *call)
+{
+    const struct posenc_const_tensor *x = &args->x;
+    struct extent extent;
+    struct steps steps;
+    if (!take(x->shape, x->stride, at, &extent, &steps) || are_large(extent, extent) ||
+        !are_apart((uintptr_t)x->data, bytes_of(extent, x->dtype), (uintptr_t)args->out.data,
+                   out_bytes))
         return false;
-    put_four(x->shape, out->shape);
-    put_four(x->stride, out->stride);
-    if (given->data == args->out.data)
-        return same_four(given->stride, args->out.stride);
-    struct lie lie;
-    struct span span;
-    if (!(given->rank == 3 ? lie_of(given->shape, given->stride, 3, &lie)
-                           : lie_of(given->shape, given->stride, 4, &lie)))
-        return false;
-    put_four(x->stride, lie.stride);
-    size_t item = posenc_dtype_size(given->dtype);
-    return span_of(given->data, lie.extent, item, &span) && is_aligned(given->data, item) &&
-           are_apart(span, out_span);
-}
-
-/* cos and sin: of one type, shape and stride, apart from out. */
-static inline bool take_angles(const struct posenc_rope_args *args, struct span out_span,
-                               struct posenc_rope_args *call)
-{
-    const struct posenc_const_tensor *cos = &args->cos, *sin = &args->sin;
-    struct lie lie;
-    struct span cosines, sines;
-    if ((cos->rank != 2) || (sin->rank != 2) || (cos->dtype != sin->dtype) ||
-        ((unsigned)cos->dtype > POSENC_BF16))
-        return false;
-    size_t item = posenc_dtype_size(cos->dtype);
-    if (!same_two(cos->shape, sin->shape) || !same_two(cos->stride, sin->stride) ||
-        !lie_of(cos->shape, cos->stride, 2, &lie) || !is_aligned(cos->data, item) ||
-        !is_aligned(sin->data, item) || !span_of(cos->data, lie.extent, item, &cosines) ||
-        !span_of(sin->data, lie.extent, item, &sines) || !are_apart(cosines, out_span) ||
-        !are_apart(sines, out_span))
-        return false;
-    call->cos.data = cos->data;
-    call->sin.data = sin->data;
-    call->cos.dtype = call->sin.dtype = cos->dtype;
-    call->cos.rank = call->sin.rank = 2;
-    put_four(call->cos.shape, lie.shape);
-    put_four(call->sin.shape, lie.shape);
-    put_four(call->cos.stride, lie.stride);
-    put_four(call->sin.stride, lie.stride);
+    put(x->shape, at, steps, call->x.shape, call->x.stride);
     return true;
+}
+
+/* cos and sin: of one type, shape and stride. */
+INLINE bool take_angles(const struct posenc_const_tensor *cos,
+                        const struct posenc_const_tensor *sin, struct extent *extent,
+                        int64_t *step)
+{
+    return (cos->rank == 2) && (sin->rank == 2) && (cos->dtype == sin->dtype) &&
+           ((unsigned)cos->dtype <= POSENC_BF16) && (cos->shape[0] == sin->shape[0]) &&
+           (cos->shape[1] == sin->shape[1]) && (cos->stride[0] == sin->stride[0]) &&
+           (cos->stride[1] == sin->stride[1]) && begin(extent, cos->shape[1], cos->stride[1]) &&
+           enclose(extent, cos->shape[0], cos->stride[0], step);
+}
+
+/* Data that is there, where no end wraps, aligned (for f32, whatever it is), cos and sin apart from out. */
+INLINE bool are_placed(const struct posenc_rope_args *args, uintptr_t bytes,
+                       uintptr_t angle_bytes)
+{
+    uintptr_t out = (uintptr_t)args->out.data, x = (uintptr_t)args->x.data;
+    uintptr_t cos = (uintptr_t)args->cos.data, sin = (uintptr_t)args->sin.data;
+    return (((out - 1) | (x - 1) | (cos - 1) | (sin - 1)) >> HALF_BITS) == 0 &&
+           ((out | x | cos | sin) & (sizeof(float) - 1)) == 0 &&
+           are_apart(cos, angle_bytes, out, bytes) && are_apart(sin, angle_bytes, out, bytes);
+}
+
+/* The channels that turn, and the rows of the positions. */
+INLINE bool are_in_range(const struct posenc_rope_args *args, int at)
+{
+    int64_t channels = args->out.shape[at + 2] - 2 * args->cos.shape[1];
+    int64_t rows = args->cos.shape[0] - args->out.shape[at];
+    return (args->rotary_offset >= 0) && (args->rotary_offset <= channels) &&
+           (args->positions.offset >= 0) && (args->positions.offset <= rows);
+}
+
+INLINE bool glance(const struct posenc_rope_args *args, int at, struct posenc_rope_args *call,
+                   struct accepted *accepted)
+{
+    const struct posenc_tensor *out = &args->out;
+    const struct posenc_const_tensor *x = &args->x;
+    struct extent extent, angles;
+    struct steps steps;
+    int64_t step;
+    if (RARELY((args->size != sizeof *args) || (args->positions.kind != POSENC_OFFSET) ||
+               ((unsigned)out->dtype > POSENC_BF16) || (x->rank != out->rank) ||
+               (x->dtype != out->dtype) || !same(x->shape, out->shape, at) ||
+               !take(out->shape, out->stride, at, &extent, &steps)))
+        return false;
+    put(out->shape, at, steps, call->x.shape, call->x.stride);
+    put(out->shape, at, steps, call->out.shape, call->out.stride);
+    if (RARELY(!take_angles(&args->cos, &args->sin, &angles, &step) ||
+               are_large(extent, angles)))
+        return false;
+    uintptr_t bytes = bytes_of(extent, out->dtype);
+    if (RARELY(!are_placed(args, bytes, bytes_of(angles, args->cos.dtype)) ||
+               !are_in_range(args, at)))
+        return false;
+    memcpy(call, args, offsetof(struct posenc_rope_args, cos));
+    put_angles(&args->cos, step, &call->cos);
+    put_angles(&args->sin, step, &call->sin);
+    memcpy(&call->x, x, offsetof(struct posenc_const_tensor, shape));
+    memcpy(&call->out, out, offsetof(struct posenc_tensor, shape));
+    call->x.rank = call->out.rank = 4;
+    accepted->dtypes = (unsigned)out->dtype | (unsigned)args->cos.dtype;
+    if (x->data != out->data)
+        return take_apart(args, at, bytes, call);
+    return same(x->stride, out->stride, at);
 }
 
 bool posenc_usual_rope(const void *given, void *to, struct accepted *accepted)
 {
     const struct posenc_rope_args *args = given;
-    struct posenc_rope_args *call = to;
-    int rank = args->out.rank;
-    struct lie lie;
-    struct span span;
-    if ((args->size != sizeof *args) || (args->positions.kind != POSENC_OFFSET) ||
-        ((rank != 3) && (rank != 4)) || ((unsigned)args->out.dtype > POSENC_BF16))
-        return false;
-    size_t item = posenc_dtype_size(args->out.dtype);
-    if (!(rank == 3 ? lie_of(args->out.shape, args->out.stride, 3, &lie)
-                    : lie_of(args->out.shape, args->out.stride, 4, &lie)) ||
-        !span_of(args->out.data, lie.extent, item, &span) ||
-        !is_aligned(args->out.data, item) || !take_x(args, &lie, span, &call->x) ||
-        !take_angles(args, span, call))
-        return false;
-    int64_t rotary_dim = 2 * call->cos.shape[1], tokens = lie.shape[1];
-    int64_t offset = args->positions.offset;
-    accepted->dtypes = args->out.dtype | args->cos.dtype;
-    call->size = sizeof *call;
-    call->error = args->error;
-    call->transpose = args->transpose;
-    call->rotary_offset = args->rotary_offset;
-    call->positions = args->positions;
-    call->out.data = args->out.data;
-    call->x.data = args->x.data;
-    call->out.dtype = call->x.dtype = args->out.dtype;
-    call->out.rank = call->x.rank = DIMS;
-    put_four(call->out.shape, lie.shape);
-    put_four(call->out.stride, lie.stride);
-    return (args->rotary_offset >= 0) && (args->rotary_offset <= lie.shape[3] - rotary_dim) &&
-           (offset >= 0) && (offset <= call->cos.shape[0] - tokens);
+    if (args->out.rank == 3)
+        return glance(args, 0, to, accepted);
+    return args->out.rank == 4 && glance(args, 1, to, accepted);
 }
