@@ -1,0 +1,127 @@
+/*
+ * Each way to make the call gets a run of calls in each round, in an order that rotates, so that
+ * drift of the machine and busy neighbours meet all of them; differences are taken within rounds.
+ */
+#define _POSIX_C_SOURCE 200809L
+#define POSENC_EXPERIMENTAL
+#include "overhead.h"
+#include "reports/statistics/stats.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { DIM = 128, ROWS = 128, POSITION = 77 };
+enum { ROUNDS = 1201, CALLS = 64, WAYS = 2 + OVERHEAD_WAYS };
+enum { WORDS = 48 };
+static const double yardstick_ns = 26.0; /* where the limits were set */
+
+const int64_t overhead_heads[OVERHEAD_ROWS] = { 1, 8, OVERHEAD_MOST_HEADS };
+
+struct rotation {
+    struct posenc_rope_args args, normal; /* as a caller has them, as the kernel takes them */
+    const struct posenc_backend *backend;
+    struct posenc_prepared *prepared;
+    uint64_t *words; /* [3 * WORDS]: two that are alike, one to write */
+};
+
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+typedef enum posenc_status way(const struct rotation *r);
+
+static enum posenc_status direct(const struct rotation *r)
+{
+    return r->backend->rope_half(&r->normal);
+}
+
+static enum posenc_status front(const struct rotation *r)
+{
+    return posenc_rope_half(NULL, &r->args);
+}
+
+static enum posenc_status prepared(const struct rotation *r)
+{
+    return posenc_run(r->prepared, r->args.x.data, r->args.out.data, POSITION);
+}
+
+/* What checks consist of: loads, comparisons that hold, stores. */
+static enum posenc_status yardstick(const struct rotation *r)
+{
+    uint64_t *words = r->words;
+    for (int i = 0; i < WORDS; i++) {
+        if (words[i] != words[WORDS + i])
+            return POSENC_ERR_ARGUMENT;
+        words[2 * WORDS + i] = words[i] + 1;
+    }
+    return POSENC_OK;
+}
+
+/* Nanoseconds of a call in each round: [WAYS][ROUNDS]. */
+static bool take_rounds(const struct rotation *r, double *samples)
+{
+    static way *const ways[WAYS] = { direct, front, prepared, direct, yardstick };
+    for (int round = 0; round < ROUNDS; round++)
+        for (int k = 0; k < WAYS; k++) {
+            int w = (round + k) % WAYS;
+            enum posenc_status status = ways[w](r); /* untimed: predictors forget */
+            double start = now_ns();
+            for (int i = 0; i < CALLS; i++)
+                status |= ways[w](r);
+            samples[w * ROUNDS + round] = (now_ns() - start) / CALLS;
+            if (status)
+                return false;
+        }
+    return true;
+}
+
+static bool summarise(const struct rotation *r, struct overhead *overhead)
+{
+    double *samples = malloc(WAYS * ROUNDS * sizeof *samples);
+    bool fine = samples && take_rounds(r, samples);
+    if (fine) {
+        overhead->kernel_ns = stats_median(samples, ROUNDS);
+        overhead->pace = stats_median(samples + (WAYS - 1) * ROUNDS, ROUNDS) / yardstick_ns;
+        for (int w = 0; w < OVERHEAD_WAYS; w++) {
+            double *above = samples + (1 + w) * ROUNDS;
+            for (int round = 0; round < ROUNDS; round++)
+                above[round] -= samples[round];
+            struct stats_summary s = stats_summarise(above, ROUNDS);
+            overhead->above[w] =
+                (struct overhead_ns){ s.median, s.interval.low, s.interval.high };
+        }
+    }
+    free(samples);
+    return fine;
+}
+
+bool overhead_measure(int64_t heads, struct overhead *overhead)
+{
+    static _Alignas(64) float q[OVERHEAD_MOST_HEADS * DIM], cosines[ROWS * DIM / 2],
+        sines[ROWS * DIM / 2];
+    static uint64_t words[3 * WORDS];
+    struct rotation r = { .words = words,
+                          .backend = posenc_selection(POSENC_KERNEL_rope_half).backend,
+                          .args = posenc_rope_args_init() };
+    if (!r.backend || heads > OVERHEAD_MOST_HEADS)
+        return false;
+    for (int i = 0; i < ROWS * DIM / 2; i++)
+        cosines[i] = 1.0f;
+    r.args.positions.offset = POSITION;
+    r.args.cos = posenc_const_dense(cosines, 2, ROWS, DIM / 2, 0, 0);
+    r.args.sin = posenc_const_dense(sines, 2, ROWS, DIM / 2, 0, 0);
+    r.args.out = posenc_dense(q, 3, 1, heads, DIM, 0);
+    r.args.x = posenc_view(r.args.out);
+    r.normal = r.args;
+    r.normal.out = posenc_dense(q, 4, 1, 1, heads, DIM);
+    r.normal.x = posenc_view(r.normal.out);
+    if (posenc_prepare(r.backend, POSENC_KERNEL_rope_half, &r.args, &r.prepared))
+        return false;
+    *overhead = (struct overhead){ .backend = r.backend, .heads = heads };
+    bool fine = summarise(&r, overhead);
+    posenc_prepared_destroy(r.prepared);
+    return fine;
+}
