@@ -129,12 +129,13 @@ static void law_rounds(struct tally *t, const struct problem *of)
 static void edit_rounded_tables(struct call *call, const void *user)
 {
     const enum posenc_dtype dtype = *(const enum posenc_dtype *)user;
-    struct posenc_tensor *const tables[] = { owned(&call->args.rope.cos),
-                                             owned(&call->args.rope.sin) };
-    for (int k = 0; k < 2; k++)
-        for (int64_t r = 0, n = storage_rows(tables[k]); r < n; r++)
-            for (int64_t i = 0; i < tables[k]->shape[1]; i++)
-                tensor_row(tables[k], r)[i] = round_to(dtype, tensor_row(tables[k], r)[i]);
+    for (EACH_TENSOR(row, signature_of(call->problem.kernel))) {
+        const struct posenc_tensor *table = call_argument(call, row);
+        const bool rounds = row->form == FORM_TENSOR && row->type == TYPE_TABLE;
+        for (int64_t r = 0, n = rounds ? storage_rows(table) : 0; r < n; r++)
+            for (int64_t i = 0; i < table->shape[1]; i++)
+                tensor_row(table, r)[i] = round_to(dtype, tensor_row(table, r)[i]);
+    }
 }
 
 static void law_tables(struct tally *t, const struct problem *of)
