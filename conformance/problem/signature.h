@@ -55,6 +55,7 @@ struct tensor_row {
     enum dim dims[MOST_DIMS]; /* DIM_NONE after the last */
     /* Whether a problem has it; NULL: it always does, or where its kernel takes x. */
     bool (*present)(const struct problem *problem);
+    bool one_for_all; /* may lack its first dimension: a row that repeats */
     /* Pointers: elements, where they are not the product of the dimensions; whether batches
      * share them, and the argument that is then 0. */
     int64_t (*size)(const struct problem *problem);

@@ -329,7 +329,7 @@ static void check_tensor(struct tally *t, const struct problem *p, const struct 
     CHECK(of_tensor, .row = row);
     if (row->role == ROLE_OUTPUT)
         CHECK(of_output, .row = row);
-    else if (tensor_dims(row) == 2 || has_dim(p, row, row->dims[0]))
+    else if (!row->one_for_all && (tensor_dims(row) == 2 || has_dim(p, row, row->dims[0])))
         check_argument(t, p, &of_rank, (struct spoiled){ .row = row });
     if (shares_type(p, row))
         check_argument(t, p, &of_type, (struct spoiled){ .row = row });
@@ -362,6 +362,15 @@ static void check_positions(struct tally *t, const struct problem *p)
         check_argument(t, p, &of_rows, (struct spoiled){ 0 });
 }
 
+/* The next number of the argument's type after one that is accepted, up or down. */
+static double beyond(const struct parameter *of, double end, double way)
+{
+    return of->kind == FIELD_F64   ? nextafter(end, way)
+           : of->kind == FIELD_F32 ? (double)nextafterf((float)end, (float)way)
+           : way < 0               ? end - 1
+                                   : end + 1;
+}
+
 /* What is not finite, no member of its enum, or outside of its range. */
 static void check_parameter(struct tally *t, const struct problem *p,
                             const struct parameter *of)
@@ -377,8 +386,8 @@ static void check_parameter(struct tally *t, const struct problem *p,
     const double far[] = { 1 << 24, 0x1p63, -0x1p62 };
     for (int i = 0; of->from == MEMBER(query_offset) && i < 3; i++)
         check_argument(t, p, &of_far, (struct spoiled){ .parameter = of, .value = far[i] });
-    const double ends[] = { real ? nextafter(of->least, -(double)INFINITY) : of->least - 1,
-                            real ? nextafter(of->most, (double)INFINITY) : of->most + 1 };
+    const double ends[] = { beyond(of, of->least, -(double)INFINITY),
+                            beyond(of, of->most, (double)INFINITY) };
     for (int i = 0; of->least < of->most && i < 2; i++)
         check_argument(t, p, real ? &of_real : &of_whole,
                        (struct spoiled){ .parameter = of, .value = ends[i] });
