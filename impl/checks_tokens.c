@@ -2,6 +2,7 @@
  */
 #include "checks.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@ static const char position_what[] = "position of a token";
 static const char row_what[] = "position of a token (rows of the table - 1 at most)";
 
 static const struct tensor_names names_cos = TENSOR_NAMES("cos"),
-                                 names_sin = TENSOR_NAMES("sin");
+                                 names_sin = TENSOR_NAMES("sin"),
+                                 names_weight = TENSOR_NAMES("weight");
 
 /* Positions of the tokens of `out`, already of rank 4, in an array apart from it. */
 static enum posenc_status check_tokens(const struct posenc_positions *positions,
@@ -218,35 +220,42 @@ enum posenc_status posenc_check_rope_table(struct posenc_rope_table_args *call, 
                       (const struct span[2]){ cosine.span, sine.span }, 2, least, most, error);
 }
 
-/* cos and sin, of one type and shape, and the channels they turn. */
-static enum posenc_status check_angles(struct posenc_rope_args *call, struct span out_span)
+/* Rows of cosines and sines, and the channels they turn. */
+struct angles {
+    struct posenc_const_tensor *cos, *sin;
+    int64_t rotary_offset, head_dim;
+};
+
+/* cos and sin are of one type and shape, and turn channels that a head has. */
+static enum posenc_status check_angles(const struct angles *angles, struct span out_span,
+                                       struct posenc_error *error)
 {
-    struct posenc_error *error = call->error;
+    struct posenc_const_tensor *cos = angles->cos, *sin = angles->sin;
     enum posenc_status status =
-        posenc_check_rows(&call->cos, &names_cos, true, out_span, "cos (overlaps out)", error);
+        posenc_check_rows(cos, &names_cos, true, out_span, "cos (overlaps out)", error);
     if (!status)
-        status = posenc_check_rows(&call->sin, &names_sin, true, out_span, "sin (overlaps out)",
-                                   error);
+        status =
+            posenc_check_rows(sin, &names_sin, true, out_span, "sin (overlaps out)", error);
     if (!status)
-        status = posenc_require_dtype(call->sin.dtype, call->cos.dtype,
-                                      "dtype of sin (that of cos)", error);
+        status =
+            posenc_require_dtype(sin->dtype, cos->dtype, "dtype of sin (that of cos)", error);
     if (!status)
-        status = posenc_require_size(call->sin.shape[0], call->cos.shape[0],
-                                     "rows of sin (those of cos)", error);
+        status = posenc_require_size(sin->shape[0], cos->shape[0], "rows of sin (those of cos)",
+                                     error);
     if (!status)
-        status = posenc_require_size(call->sin.shape[1], call->cos.shape[1],
+        status = posenc_require_size(sin->shape[1], cos->shape[1],
                                      "last dimension of sin (that of cos)", error);
     if (status)
         return status;
-    int64_t rotary_dim = 2 * call->cos.shape[1], head_dim = call->out.shape[call->out.rank - 1];
-    if (rotary_dim > head_dim)
+    int64_t rotary_dim = 2 * cos->shape[1], most = angles->head_dim - rotary_dim;
+    if (most < 0)
         return posenc_refuse(error, POSENC_ERR_ROTARY_DIM,
                              "rotary_dim, twice the last dimension of cos (head_dim at most)",
-                             (double)rotary_dim, 2.0, (double)head_dim);
-    if (call->rotary_offset < 0 || call->rotary_offset > head_dim - rotary_dim)
+                             (double)rotary_dim, 2.0, (double)angles->head_dim);
+    if (angles->rotary_offset < 0 || angles->rotary_offset > most)
         return posenc_refuse(error, POSENC_ERR_ROTARY_DIM,
                              "rotary_offset (head_dim - rotary_dim at most)",
-                             (double)call->rotary_offset, 0.0, (double)(head_dim - rotary_dim));
+                             (double)angles->rotary_offset, 0.0, (double)most);
     return POSENC_OK;
 }
 
@@ -258,13 +267,88 @@ enum posenc_status posenc_check_rope(struct posenc_rope_args *call, bool takes_x
     struct checked out;
     enum posenc_status status =
         posenc_check_activations(&call->x, &call->out, &rule, &out, call->error);
-    if (!status)
-        status = check_angles(call, out.span);
     if (status)
         return status;
+    const struct angles angles = { &call->cos, &call->sin, call->rotary_offset,
+                                   call->out.shape[call->out.rank - 1] };
+    status = check_angles(&angles, out.span, call->error);
     *accepted = (struct accepted){ out.empty, call->out.dtype | call->cos.dtype };
-    if (accepted->empty)
-        return POSENC_OK;
+    if (status || accepted->empty)
+        return status;
+    posenc_raise_input(&call->x, true);
+    posenc_raise_output(&call->out, true);
+    return check_tokens(&call->positions, call->out.shape, out.span, 0, call->cos.shape[0] - 1,
+                        row_what, call->error);
+}
+
+/* ---- rope_qk_norm ---- */
+
+/* Of each head or of all: comes to [heads, head_dim], with a stride of 0 where they share it. */
+static enum posenc_status check_weight(struct posenc_const_tensor *weight, int64_t heads,
+                                       int64_t head_dim, struct span out_span,
+                                       struct posenc_error *error)
+{
+    const struct tensor_rule rule = {
+        .names = &names_weight, .least_rank = 1, .most_rank = 2, .least_last = 1
+    };
+    struct checked checked;
+    enum posenc_status status = posenc_check_input(weight, &rule, &checked, error);
+    if (!status)
+        status = posenc_check_apart(checked.span, out_span, "weight (overlaps out)", error);
+    if (!status)
+        status = posenc_require_size(weight->shape[weight->rank - 1], head_dim,
+                                     "last dimension of weight (head_dim)", error);
+    if (!status && weight->rank == 2)
+        status = posenc_require_size(weight->shape[0], heads,
+                                     "first dimension of weight (heads)", error);
+    if (status || weight->rank == 2)
+        return status;
+    weight->rank = 2;
+    weight->shape[0] = heads;
+    weight->shape[1] = head_dim;
+    weight->stride[0] = 0;
+    weight->stride[1] = 1;
+    return POSENC_OK;
+}
+
+/* What is divided by, and what may be added to weights. */
+static enum posenc_status check_norm(const struct posenc_rope_qk_norm_args *call, int64_t heads,
+                                     int64_t head_dim)
+{
+    const double least_epsilon = 0x1p-64, most_channels = 0x1p24; /* whole numbers in f32 */
+    const double channels = (double)head_dim * (double)(call->across_heads ? heads : 1);
+    struct posenc_error *error = call->error;
+
+    if (!((double)call->epsilon >= least_epsilon && call->epsilon <= FLT_MAX))
+        return posenc_refuse(error, POSENC_ERR_PARAMETER, "epsilon", (double)call->epsilon,
+                             least_epsilon, (double)FLT_MAX);
+    if (channels > most_channels)
+        return posenc_refuse(error, POSENC_ERR_SHAPE, "channels of a norm", channels, 1.0,
+                             most_channels);
+    return posenc_check_finite((double)call->weight_offset, "weight_offset", error);
+}
+
+enum posenc_status posenc_check_rope_qk_norm(struct posenc_rope_qk_norm_args *call,
+                                             bool takes_x, struct accepted *accepted)
+{
+    (void)takes_x; /* always */
+    const struct activations_rule rule = { true, 3, 4, 1 };
+    struct checked out;
+    enum posenc_status status =
+        posenc_check_activations(&call->x, &call->out, &rule, &out, call->error);
+    if (status)
+        return status;
+    const int64_t heads = call->out.shape[call->out.rank - 2],
+                  head_dim = call->out.shape[call->out.rank - 1];
+    const struct angles angles = { &call->cos, &call->sin, call->rotary_offset, head_dim };
+    status = check_norm(call, heads, head_dim);
+    if (!status)
+        status = check_angles(&angles, out.span, call->error);
+    if (!status)
+        status = check_weight(&call->weight, heads, head_dim, out.span, call->error);
+    *accepted = (struct accepted){ out.empty, call->out.dtype | call->cos.dtype };
+    if (status || accepted->empty)
+        return status;
     posenc_raise_input(&call->x, true);
     posenc_raise_output(&call->out, true);
     return check_tokens(&call->positions, call->out.shape, out.span, 0, call->cos.shape[0] - 1,

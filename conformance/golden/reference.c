@@ -250,6 +250,68 @@ void output_rope(const struct reference *of, int o, int64_t r, double *want)
     }
 }
 
+/* What a row is multiplied by: one over the root of the mean square and epsilon, over a head or all
+ * of a token.  Where a square is none of f32's, what IEEE arithmetic makes of it; says which. */
+static bool inverse_root(mpfr_t root, const struct call *call, int64_t r, double *otherwise)
+{
+    const struct problem *p = &call->problem;
+    const struct posenc_rope_qk_norm_args *args = &call->args.rope_qk_norm;
+    const int64_t heads = args->across_heads ? p->heads : 1, n = heads * p->dim;
+    const float *x = call->x + r / heads * heads * p->dim;
+    mpfr_t square;
+    mpfr_init2(square, EXACT_BITS);
+    mpfr_set_zero(root, 1);
+    for (int64_t i = 0; i < n; i++) {
+        mpfr_set_d(square, (double)x[i], MPFR_RNDN);
+        mpfr_sqr(square, square, MPFR_RNDN);
+        mpfr_add(root, root, square, MPFR_RNDN);
+    }
+    const bool known = !mpfr_nan_p(root), finite = known && mpfr_cmp_d(root, 0x1p128) < 0;
+    *otherwise = known ? 0.0 : (double)NAN;
+    mpfr_div_si(root, root, (long)n, MPFR_RNDN);
+    mpfr_add_d(root, root, (double)args->epsilon, MPFR_RNDN);
+    mpfr_rec_sqrt(root, root, MPFR_RNDN);
+    mpfr_clear(square);
+    return finite;
+}
+
+/* x (weight + offset) times a cosine or sine. */
+static void weighted(mpfr_t to, const struct call *call, int64_t r, int64_t k, double turn)
+{
+    const struct problem *p = &call->problem;
+    mpfr_set_d(to, (double)call->table[r % p->heads * p->dim + k], MPFR_RNDN);
+    mpfr_add_d(to, to, (double)call->args.rope_qk_norm.weight_offset, MPFR_RNDN);
+    mpfr_mul_d(to, to, (double)call->x[r * p->dim + k], MPFR_RNDN);
+    mpfr_mul_d(to, to, turn, MPFR_RNDN);
+}
+
+void output_rope_qk_norm(const struct reference *of, int o, int64_t r, double *want)
+{
+    const struct call *call = of->call;
+    const int64_t dim = call->outputs[o].width, half = call->problem.rotary_dim / 2;
+    const int64_t at = position_of(call, r, call->problem.heads) * half;
+    double otherwise;
+    mpfr_t root, own, other;
+    mpfr_inits2(EXACT_BITS, root, own, other, (mpfr_ptr)0);
+    const bool finite = inverse_root(root, call, r, &otherwise);
+    if (!finite)
+        mpfr_set_d(root, otherwise, MPFR_RNDN);
+    for (int64_t k = 0; k < dim; k++) {
+        const int64_t turning = k - call->problem.rotary_offset;
+        const bool turns = turning >= 0 && turning < 2 * half, second = turning >= half;
+        weighted(own, call, r, k, turns ? (double)call->cos[at + turning % half] : 1.0);
+        mpfr_mul(own, own, root, MPFR_RNDN);
+        if (turns) {
+            const double sine = (double)call->sin[at + turning % half];
+            weighted(other, call, r, second ? k - half : k + half, second ? sine : -sine);
+            mpfr_mul(other, other, root, MPFR_RNDN);
+            mpfr_add(own, own, other, MPFR_RNDN);
+        }
+        want[k] = round_to_odd(own, !finite);
+    }
+    mpfr_clears(root, own, other, (mpfr_ptr)0);
+}
+
 void output_learned(const struct reference *of, int o, int64_t r, double *want)
 {
     const struct call *call = of->call;

@@ -4,6 +4,7 @@
  *   sinusoidal   sin, cos of position * theta^(-2i/dim)          Vaswani et al. 1706.03762, 3.5
  *   learned      x + table[position], and the table's gradient
  *   rope         (x0, x1) -> (x0 c - x1 s, x1 c + x0 s)          Su et al. 2104.09864, 3.4
+ *   rope_qk_norm the same of x (weight + offset) / rms(x)        Qwen3 2505.09388
  *
  * Profile exact forms the angle in f64 and rounds the sine once: right to 0.5 ulp at small
  * positions, and off by about position * 2^-53 at large ones.
@@ -245,6 +246,85 @@ static enum posenc_status plain_rope_half(const struct posenc_rope_args *args)
 static enum posenc_status plain_rope_interleaved(const struct posenc_rope_args *args)
 {
     FOR_TYPE(args->x.dtype, rope, args, true);
+    return POSENC_OK;
+}
+
+/* ---- rope_qk_norm ---- */
+
+/* The sum of the squares of one head, in the order that posenc.h promises. */
+TYPED float sum_squares(enum posenc_dtype type, int64_t dim, const void *x)
+{
+    float sums[64] = { 0.0f };
+
+    for (int64_t i = 0; i < dim; i++) {
+        float value = posenc_get(type, x, i);
+        sums[i % 64] += value * value;
+    }
+    for (int n = 32; n > 0; n /= 2)
+        for (int i = 0; i < n; i++)
+            sums[i] += sums[i + n];
+    return sums[0];
+}
+
+/* Channel i of a head, normalised; r is one over its root mean square. */
+TYPED float normed(enum posenc_dtype type, const struct posenc_rope_qk_norm_args *args,
+                   const float *weight, float r, const void *x, int64_t i)
+{
+    return posenc_get(type, x, i) * r * (weight[i] + args->weight_offset);
+}
+
+TYPED void norm_head(enum posenc_dtype type, const struct posenc_rope_qk_norm_args *args,
+                     int64_t id, const float *weight, float r, const void *x, void *out)
+{
+    const void *cosine = input_at(&args->cos, id, 0, 0), *sine = input_at(&args->sin, id, 0, 0);
+    int64_t n = args->cos.shape[1], first = args->rotary_offset;
+    enum posenc_dtype angles = args->cos.dtype;
+
+    PLAIN_INDEPENDENT
+    for (int64_t i = 0; i < first; i++)
+        posenc_put(type, out, i, normed(type, args, weight, r, x, i));
+    PLAIN_INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        float v0 = normed(type, args, weight, r, x, first + i);
+        float v1 = normed(type, args, weight, r, x, first + n + i);
+        float c = posenc_get(angles, cosine, i), s = posenc_get(angles, sine, i);
+        posenc_put(type, out, first + i, v0 * c - v1 * s);
+        posenc_put(type, out, first + n + i, v1 * c + v0 * s);
+    }
+    PLAIN_INDEPENDENT
+    for (int64_t i = first + 2 * n; i < args->x.shape[3]; i++)
+        posenc_put(type, out, i, normed(type, args, weight, r, x, i));
+}
+
+TYPED void norm_token(enum posenc_dtype type, const struct posenc_rope_qk_norm_args *args,
+                      int64_t b, int64_t t)
+{
+    int64_t heads = args->x.shape[2], dim = args->x.shape[3];
+    int64_t n = args->across_heads ? heads * dim : dim;
+    float of_token = 0.0f;
+
+    for (int64_t h = 0; args->across_heads && h < heads; h++)
+        of_token += sum_squares(type, dim, input_at(&args->x, b, t, h));
+    for (int64_t h = 0; h < heads; h++) {
+        const void *x = input_at(&args->x, b, t, h);
+        float sum = args->across_heads ? of_token : sum_squares(type, dim, x);
+        float r = 1.0f / sqrtf(sum / (float)n + args->epsilon);
+        norm_head(type, args, posenc_position(&args->positions, b, t),
+                  (const float *)args->weight.data + h * args->weight.stride[0], r, x,
+                  row_at(&args->out, b, t, h));
+    }
+}
+
+TYPED void norm_rows(enum posenc_dtype type, const struct posenc_rope_qk_norm_args *args)
+{
+    for (int64_t b = 0; b < args->x.shape[0]; b++)
+        for (int64_t t = 0; t < args->x.shape[1]; t++)
+            norm_token(type, args, b, t);
+}
+
+static enum posenc_status plain_rope_qk_norm(const struct posenc_rope_qk_norm_args *args)
+{
+    FOR_TYPE(args->x.dtype, norm_rows, args);
     return POSENC_OK;
 }
 

@@ -733,6 +733,47 @@ POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_relative_sum(const struct posenc_backend *backend,
                     const struct posenc_relative_sum_args *args);
 
+/* RMS norm of each head of queries or keys, then the rotation of rope_half, before attention:
+ *     r   = 1 / sqrt(s / n + epsilon),   s the sum of x_i^2 over the n channels of the head
+ *     v_i = (x_i r) (weight_i + weight_offset)
+ *     y0  = v0 cos - v1 sin,   y1 = v1 cos + v0 sin       (channels that turn; the others: v)
+ * across_heads: s is over all heads of the token, n = heads * head_dim (OLMo 2); a call then has
+ * all of them.  weight_offset: 1 for Gemma, whose weights are stored less 1.
+ * The order of the sum, which all backends but those of other families share: x_i^2 goes by one
+ * fma to partial sum i % 64 of its head, i ascending; the upper half of the 64 is added to the
+ * lower, until one is left; heads are added in ascending order.  All else is rounded one
+ * operation at a time, the rotation as in rope_half.  Each v is right to ((m + 8) / 2 + 5) 2^-24
+ * of it, m = ceil(head_dim / 64), heads - 1 more than 8 across heads.
+ * Squares are f32: beyond |x| = 1.8e19 / sqrt(n) their sum is infinite, r is 0, and so is what
+ * was finite; an infinite x becomes NaN, one NaN makes all of its norm NaN.
+ * Shapes: x, out, cos, sin, positions and rotary_offset as rope_half; weight f32 [heads,
+ * head_dim], any stride of heads (0: one for all), or [head_dim].  epsilon from 2^-64; n up to
+ * 2^24.  x and out may be the same tensor; weight lies apart from out.  Errors: as rope_half,
+ * PARAMETER (epsilon, weight_offset).  Source: Zhang and Sennrich 1910.07467; Qwen3 2505.09388;
+ * Gemma 3 2503.19786; OLMo 2 2501.00656. */
+struct posenc_rope_qk_norm_args {
+    size_t size;
+    struct posenc_error *error;
+    float epsilon, weight_offset;
+    bool across_heads;
+    int64_t rotary_offset; /* first channel that turns */
+    struct posenc_positions positions;
+    struct posenc_const_tensor cos, sin; /* of one type, which need not be that of x */
+    struct posenc_const_tensor weight;
+    struct posenc_const_tensor x;
+    struct posenc_tensor out;
+};
+static inline struct posenc_rope_qk_norm_args posenc_rope_qk_norm_args_init(void)
+{
+    struct posenc_rope_qk_norm_args args = POSENC_ZERO;
+    args.size = sizeof args;
+    args.epsilon = 1e-6f;
+    return args;
+}
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_rope_qk_norm(const struct posenc_backend *backend,
+                    const struct posenc_rope_qk_norm_args *args);
+
 /* ---- The simple case ---- */
 
 /* Which channels of a head turn together. */
@@ -806,6 +847,7 @@ enum posenc_kernel {
     POSENC_KERNEL_relative_bias = 15,
     POSENC_KERNEL_relative_bias_add = 16,
     POSENC_KERNEL_relative_sum = 17,
+    POSENC_KERNEL_rope_qk_norm = 18,
     POSENC_KERNEL_COUNT /* of this header: a later one may have more */
 };
 
@@ -849,6 +891,7 @@ struct posenc_backend {
     enum posenc_status (*relative_bias)(const struct posenc_relative_args *args);
     enum posenc_status (*relative_bias_add)(const struct posenc_relative_args *args);
     enum posenc_status (*relative_sum)(const struct posenc_relative_sum_args *args);
+    enum posenc_status (*rope_qk_norm)(const struct posenc_rope_qk_norm_args *args);
 };
 
 /* Name of a kernel ("rope_half"), its summary, and the id of a name (POSENC_KERNEL_COUNT:

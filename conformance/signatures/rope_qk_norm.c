@@ -1,0 +1,230 @@
+/*
+ * rope_qk_norm: heads of queries or keys divided by their root mean square, times a weight, and
+ * turned as rope_half turns them (Qwen3 2505.09388, Gemma 3 2503.19786, OLMo 2 2501.00656).
+ */
+#include "shared.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { EPSILON, WEIGHT_OFFSET, ACROSS_HEADS }; /* its own parameters */
+enum { WEIGHT = 2 };                           /* among its tensors */
+
+/* 32 heads of 128 channels with one weight (Qwen3-8B), in place. */
+static void footprint(struct problem *p, size_t bytes)
+{
+    p->heads = 32;
+    p->dim = p->rotary_dim = 128;
+    p->tokens = p->rows = at_least_one(bytes / storage_size(p->dtype) / (32 * 128));
+    p->in_place = true;
+    p->layouts[WEIGHT].n_strides = 1; /* of 0 */
+}
+
+static void draw_norm(struct draws *d, struct problem *p)
+{
+    rotations_draw(d, p);
+    p->own[EPSILON].f32 = draw(d, 0, 1) ? 1e-5f : 0x1p-64f;
+    p->own[WEIGHT_OFFSET].f32 = draw(d, 0, 1) ? 1.0f : 0.0f;
+    p->own[ACROSS_HEADS].flag = draw(d, 0, 1) != 0;
+    tokens_draw_rows(d, p, 50);
+}
+
+/* Of both signs; where inputs are special the larger ones are zeros. */
+static enum posenc_status fill_weight(struct call *call, void *to, int64_t n)
+{
+    struct problem plain = call->problem;
+    float *weight = to;
+    plain.special = false;
+    fill_inputs(weight, n, &plain, STREAM_TABLE);
+    for (int64_t i = 0; call->problem.special && i < n; i++)
+        weight[i] = fabsf(weight[i]) < 4.0f ? weight[i] : copysignf(0.0f, weight[i]);
+    return POSENC_OK;
+}
+
+/* ---- The most it may be off ---- */
+
+/* See the comment of the kernel.  Each v is right to theta = k 2^-24 and terms in its square; a
+ * product of a whole f32 library adds half a rounding to the squares' sum.  In ulp of the larger
+ * product, which is at most 2^24 of them: theta of each of two products, and three roundings, of
+ * the one product, and of the sum, which may be twice as large; or four, where nothing is fused.
+ * One more is for products that underflow (oracle: the unit is no less than 2^-147 times the
+ * weights). */
+static double most_error(const struct problem *p, bool fused)
+{
+    const double partial = ceil((double)p->dim / 64.0) + 8.0;
+    const double heads = p->own[ACROSS_HEADS].flag ? (double)p->heads - 1.0 : 0.0;
+    const double k = (partial + heads + (fused ? 0.0 : 1.0)) / 2.0 + 5.0;
+    return 2.0 * k / (1.0 - k * 0x1p-24) + (fused ? 3.0 : 4.0) + 1.0;
+}
+
+#define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_HEAD, DIM_CHANNEL }
+
+const struct signature signature_rope_qk_norm = {
+    BLANK(rope_qk_norm),
+    .tensors = { ANGLES(rope_qk_norm, cos),
+                 ANGLES(rope_qk_norm, sin),
+                 { TENSOR(rope_qk_norm, weight), .type = TYPE_F32,
+                   .dims = { DIM_HEAD, DIM_CHANNEL }, .fill = fill_weight,
+                   .pristine = PRISTINE(table), .one_for_all = true },
+                 { OUT(rope_qk_norm, out), ACTIVATIONS, .moved = tensor_elements },
+                 { X(rope_qk_norm), ACTIVATIONS, .moved = tensor_elements },
+                 POSITIONS(rope_qk_norm) },
+    .parameters = { PARAMETER(rope_qk_norm, rotary_offset),
+                    OWN(rope_qk_norm, EPSILON, epsilon, .value = 1e-6, .least = 0x1p-64,
+                        .most = (double)FLT_MAX),
+                    OWN(rope_qk_norm, WEIGHT_OFFSET, weight_offset, .least = -(double)FLT_MAX,
+                        .most = (double)FLT_MAX),
+                    OWN(rope_qk_norm, ACROSS_HEADS, across_heads, .value = 0.0) },
+    .channels = MEMBER(dim),
+    .turning = MEMBER(rotary_dim),
+    .most_error = most_error,
+    .gathers = true,
+    .fields =
+        FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows",
+    .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
+    .shares = { DIM_TOKEN },
+    .defaults = rotations_defaults,
+    .footprint = footprint,
+    .draw = draw_norm,
+    .length = rotations_length,
+    .check = rotations_check,
+};
+
+/* ---- The oracle: rows ---- */
+
+/* Of a row: what divides its channels, in 256 bits where all is finite; else the f32 value, 0 or
+ * NaN, which is what there is to know. */
+struct norm {
+    bool finite;
+    double scale;
+    struct big root;
+};
+
+/* Heads whose squares are summed: those of the token, or one. */
+static struct norm norm_of(const struct call *call, int64_t r)
+{
+    const struct problem *p = &call->problem;
+    const bool across = p->own[ACROSS_HEADS].flag;
+    const int64_t heads = across ? p->heads : 1, n = heads * p->dim;
+    const float *x = call->x + (across ? r - r % heads : r) * p->dim;
+    struct big sum = big_integer(0);
+    bool finite = true, number = true;
+    for (int64_t i = 0; i < n; i++) {
+        finite = finite && isfinite(x[i]);
+        number = number && !isnan(x[i]);
+        if (finite)
+            sum = big_add(sum, big_double((double)x[i] * (double)x[i]));
+    }
+    if (!number)
+        return (struct norm){ false, (double)NAN, big_integer(0) };
+    if (!finite || big_compare(sum, big_double(0x1p128)) >= 0)
+        return (struct norm){ false, 0.0, big_integer(0) };
+    const struct big square =
+        big_add(big_divide(sum, big_integer(n)), big_double((double)p->own[EPSILON].f32));
+    const struct big log = big_multiply(big_log(square), big_double(-0.5));
+    return (struct norm){ true, 1.0, big_exp(log) };
+}
+
+/* A channel before it turns, but for the root: as a number of 256 bits, and in f64, which knows
+ * signs of zeros and classes. */
+struct channel {
+    struct big exact;
+    double value;
+};
+
+static struct channel channel_of(const struct call *call, const struct norm *norm, int64_t r,
+                                 int64_t k)
+{
+    const struct problem *p = &call->problem;
+    const double x = (double)call->x[r * p->dim + k],
+                 offset = (double)p->own[WEIGHT_OFFSET].f32;
+    const double weight = (double)call->table[r % p->heads * p->dim + k];
+    struct channel channel = { .value = x * norm->scale * (weight + offset) };
+    if (norm->finite)
+        channel.exact =
+            big_multiply(big_double(x), big_add(big_double(weight), big_double(offset)));
+    return channel;
+}
+
+/* a c + b s, rounded to odd; an exact zero has the sign that f64 gives it. */
+static double turned(const struct norm *norm, struct channel a, double c, struct channel b,
+                     double s)
+{
+    const double value = a.value * c + b.value * s;
+    if (!norm->finite || !isfinite(value))
+        return value;
+    const struct big sum =
+        big_add(big_multiply(a.exact, big_double(c)), big_multiply(b.exact, big_double(s)));
+    const struct big all = big_multiply(sum, norm->root);
+    const struct real real = { .negative = all.negative,
+                               .exponent = all.exponent,
+                               .mantissa = (u128)all.m[0] << 64 | all.m[1] };
+    return real.mantissa ? real_times(real, 1.0) : value;
+}
+
+static void row_norm(const struct oracle *oracle, int o, int64_t r, double *want)
+{
+    const struct call *call = oracle->call;
+    const struct problem *p = &call->problem;
+    const int64_t half = p->rotary_dim / 2, from = p->rotary_offset, token = r / p->heads;
+    const int64_t row = problem_position(p, token / p->tokens, token % p->tokens) * half;
+    const struct norm norm = norm_of(call, r);
+    (void)o;
+    for (int64_t k = 0; k < p->dim; k++)
+        if (k < from || k >= from + 2 * half)
+            want[k] = turned(&norm, channel_of(call, &norm, r, k), 1.0,
+                             (struct channel){ .value = -0.0 }, 1.0);
+    for (int64_t i = 0; i < half; i++) {
+        const double c = (double)call->cos[row + i], s = (double)call->sin[row + i];
+        const struct channel a = channel_of(call, &norm, r, from + i),
+                             b = channel_of(call, &norm, r, from + half + i);
+        want[from + i] = turned(&norm, a, c, b, -s);
+        want[from + half + i] = turned(&norm, b, c, a, s);
+    }
+}
+
+/* ---- The oracle: units of errors ---- */
+
+/* A channel's magnitude before it turns, in f64: a unit needs no more. */
+static double magnitude(const struct call *call, double root, int64_t r, int64_t k,
+                        double *weight)
+{
+    const struct problem *p = &call->problem;
+    *weight = fabs((double)call->table[r % p->heads * p->dim + k] +
+                   (double)p->own[WEIGHT_OFFSET].f32);
+    return fabs((double)call->x[r * p->dim + k]) * root * *weight;
+}
+
+/* Of two products: no less than what underflows in between may leave, unless nothing is left. */
+static double mass_of(double a, double b, double weight_a, double weight_b)
+{
+    const double most = fmax(a, b), floor = fmax(1.0, fmax(weight_a, weight_b)) * 0x1p-123;
+    return most > 0.0 && most < floor ? floor : most;
+}
+
+static void mass_norm(const struct call *call, int64_t r, double *mass)
+{
+    const struct problem *p = &call->problem;
+    const bool across = p->own[ACROSS_HEADS].flag;
+    const int64_t half = p->rotary_dim / 2, from = p->rotary_offset, token = r / p->heads;
+    const int64_t row = problem_position(p, token / p->tokens, token % p->tokens) * half;
+    const int64_t n = (across ? p->heads : 1) * p->dim;
+    const float *x = call->x + (across ? r - r % p->heads : r) * p->dim;
+    double sum = 0.0, weight[2];
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    const double root = 1.0 / sqrt(sum / (double)n + (double)p->own[EPSILON].f32);
+    for (int64_t k = 0; k < p->dim; k++) {
+        const double own = magnitude(call, root, r, k, weight);
+        mass[k] = mass_of(own, own, *weight, *weight);
+    }
+    for (int64_t i = 0; i < half; i++) {
+        const double c = fabs((double)call->cos[row + i]), s = fabs((double)call->sin[row + i]);
+        const double a = magnitude(call, root, r, from + i, weight),
+                     b = magnitude(call, root, r, from + half + i, weight + 1);
+        mass[from + i] = mass_of(a * c, b * s, weight[0], weight[1]);
+        mass[from + half + i] = mass_of(b * c, a * s, weight[0], weight[1]);
+    }
+}
+
+const struct oracle_rows oracle_rope_qk_norm = { row_norm, NULL, mass_norm };
