@@ -236,6 +236,28 @@ static void each_column(struct entered *e)
         }
 }
 
+/* A token is read before any of it is written. */
+static void each_norm(struct entered *e)
+{
+    const struct posenc_rope_qk_norm_args *a = &e->args.rope_qk_norm;
+    const int64_t *shape = a->out.shape, heads = shape[2], dim = shape[3];
+    float *token = enter_keep(e, heads * dim, sizeof *token);
+    struct normed n = { .args = a, .token = token, .stored = e->given->rope_qk_norm.x.dtype };
+    for (int64_t k = 0; k < shape[0] * shape[1]; k++) {
+        const int64_t b = k / shape[1], t = k % shape[1];
+        const int64_t row = (int64_t)position_on(&a->positions, b, t, 0);
+        n.cosines = storage_row(owned(&a->cos), row);
+        n.sines = storage_row(owned(&a->sin), row);
+        for (int64_t h = 0; h < heads; h++)
+            memcpy(token + h * dim, row_at(owned(&a->x), b, t, h), (size_t)dim * sizeof *token);
+        for (n.head = 0; n.head < heads; n.head++) {
+            n.weight = (const float *)a->weight.data + n.head * a->weight.stride[0];
+            n.out = row_at(&a->out, b, t, n.head);
+            mistake_now->norm(&n);
+        }
+    }
+}
+
 /* ---- The kernel ---- */
 
 void enter_kernel(struct entered *e)
@@ -259,6 +281,8 @@ static void enter_or_replace(struct entered *e)
         each_element(e);
     else if (mistake_now->rotation)
         each_rotation(e);
+    else if (mistake_now->norm)
+        each_norm(e);
     else if (mistake_now->sum && kernel_on_scores(e->kernel))
         each_column(e);
     else if (mistake_now->sum)
@@ -273,7 +297,7 @@ enum posenc_status enter(enum posenc_kernel kernel, const union arguments *args)
     struct entered e = { .kernel = kernel, .given = args, .args = *args };
     e.parts = parts_of(kernel, &e.args);
     mistake_made();
-    if (m->pair || m->element || m->rotation || m->sum || m->store || m->load)
+    if (m->pair || m->element || m->rotation || m->sum || m->norm || m->store || m->load)
         in_f32_open(&e);
     if (m->position)
         change_positions(&e);

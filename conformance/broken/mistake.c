@@ -3,6 +3,8 @@
  */
 #include "mistake.h"
 
+#include "conformance/problem/signature.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -22,6 +24,12 @@ static bool encodes(enum posenc_kernel kernel) { return kernel != POSENC_KERNEL_
 static bool encodes_x(enum posenc_kernel kernel)
 {
     return kernel_takes_x(kernel) && encodes(kernel);
+}
+
+/* Whose outputs of extreme inputs are extreme: a norm has left their size behind. */
+static bool overflows(enum posenc_kernel kernel)
+{
+    return encodes_x(kernel) && !signature_of(kernel)->gathers;
 }
 
 /* Those that some law has store every value, by a copy (arithmetic may make all NaN the same
@@ -72,7 +80,7 @@ const struct mistake *mistake_find(const char *name)
 static bool in_kernels(const struct mistake *m)
 {
     return m->position || m->arguments || m->around || m->after || m->pair || m->element ||
-           m->rotation || m->sum || m->store || m->load;
+           m->rotation || m->sum || m->norm || m->store || m->load;
 }
 
 static struct posenc_backend backend_with(const struct mistake *m)

@@ -67,6 +67,15 @@ struct rotation {
     const float *x, *cosines, *sines;
     float *out;
 };
+/* A head that is normalised and turned: the rows of its token from head to head, and its own. */
+struct normed {
+    const struct posenc_rope_qk_norm_args *args;
+    enum posenc_dtype stored; /* of x and out */
+    const float *token;       /* [heads, head_dim], as it was */
+    int64_t head;
+    const float *weight, *cosines, *sines;
+    float *out;
+};
 /* The terms of an element, in the promised order. */
 struct sum {
     const float *terms;
@@ -93,11 +102,13 @@ typedef void arguments_mistake(struct entered *e);
 typedef void around_mistake(struct entered *e);
 typedef void after_mistake(struct entered *e, const struct posenc_tensor *out);
 /* After the kernel: an edit of each pair of a table, the last first.  Instead of it: what is
- * written to, or added onto x in, each element; a row's rotation; the sum of the terms. */
+ * written to, or added onto x in, each element; a row's rotation; the sum of the terms; what is
+ * done to a head that is normalised. */
 typedef void pair_mistake(const struct pair *p);
 typedef float element_mistake(struct place at);
 typedef void rotation_mistake(const struct rotation *r);
 typedef float sum_mistake(const struct sum *s);
+typedef void norm_mistake(const struct normed *n);
 /* Another spec to make a plan of; one that stays as it is the mistake does not concern. */
 typedef void plan_mistake(struct posenc_freqs_spec *spec);
 /* Instead of element e of what a builder made. */
@@ -130,6 +141,7 @@ struct mistake {
     element_mistake *element;
     rotation_mistake *rotation;
     sum_mistake *sum;
+    norm_mistake *norm;
     plan_mistake *plan;
     built_mistake *alibi_slopes, *t5_thresholds, *padding_positions, *swin_index, *beit_index,
         *shaw_index, *transformer_xl_index, *deberta_index;

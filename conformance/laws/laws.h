@@ -30,8 +30,8 @@ struct law {
 
 /* Each ends with a law without a name. */
 extern const struct law laws_call[], laws_cut[], laws_layouts[], laws_storage[], laws_table[],
-    laws_scalings[], laws_positions[], laws_xpos[], laws_learned[], laws_rope[], laws_bias[],
-    laws_index[], laws_relative[], laws_attention[], laws_words[], laws_text[];
+    laws_scalings[], laws_positions[], laws_xpos[], laws_learned[], laws_rope[], laws_norm[],
+    laws_bias[], laws_index[], laws_relative[], laws_attention[], laws_words[], laws_text[];
 
 /*
  * How far a table entry of magnitude at most 1 may be from real mathematics at the positions

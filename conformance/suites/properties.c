@@ -7,7 +7,8 @@
  *   layouts     strides of every kind           storage     16 bits
  *   table       sinusoidal, rope_table          positions   axes, times
  *   xpos        xPos                            learned     learned tables, their gradient
- *   rope        rotations, parts of a head      bias        ALiBi, T5, by distance
+ *   rope        rotations, parts of a head      norm        norms of heads
+ *   bias        ALiBi, T5, by distance
  *   index       windows, published indices      relative    terms by distance
  *   attention   what they are for               words, text sentences and claims of
  *                                                           docs/encodings.md
@@ -20,9 +21,9 @@
 #include <string.h>
 
 static const struct law *const files[] = {
-    laws_call,      laws_cut,       laws_layouts, laws_storage, laws_table, laws_scalings,
-    laws_positions, laws_xpos,      laws_learned, laws_rope,    laws_bias,  laws_index,
-    laws_relative,  laws_attention, laws_words,   laws_text,
+    laws_call,      laws_cut,      laws_layouts,   laws_storage, laws_table, laws_scalings,
+    laws_positions, laws_xpos,     laws_learned,   laws_rope,    laws_norm,  laws_bias,
+    laws_index,     laws_relative, laws_attention, laws_words,   laws_text,
 };
 
 /* The next of a law's problems of this kernel from *i on; NULL after the last. */
