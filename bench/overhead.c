@@ -83,15 +83,15 @@ static bool summarise(const struct rotation *r, struct overhead *overhead)
     double *samples = malloc(WAYS * ROUNDS * sizeof *samples);
     bool fine = samples && take_rounds(r, samples);
     if (fine) {
-        overhead->kernel_ns = stats_median(samples, ROUNDS);
+        overhead->function_ns = stats_median(samples, ROUNDS);
         overhead->pace = stats_median(samples + (WAYS - 1) * ROUNDS, ROUNDS) / yardstick_ns;
         for (int w = 0; w < OVERHEAD_WAYS; w++) {
             double *above = samples + (1 + w) * ROUNDS;
             for (int round = 0; round < ROUNDS; round++)
                 above[round] -= samples[round];
             struct stats_summary s = stats_summarise(above, ROUNDS);
-            overhead->above[w] =
-                (struct overhead_ns){ s.median, s.interval.low, s.interval.high };
+            overhead->above[w] = (struct overhead_ns){ s.median, s.interval.low,
+                                                       s.interval.high, s.interval.level };
         }
     }
     free(samples);
@@ -120,7 +120,11 @@ bool overhead_measure(int64_t heads, struct overhead *overhead)
     r.normal.x = posenc_view(r.normal.out);
     if (posenc_prepare(r.backend, POSENC_KERNEL_rope_half, &r.args, &r.prepared))
         return false;
-    *overhead = (struct overhead){ .backend = r.backend, .heads = heads };
+    *overhead = (struct overhead){ .backend = r.backend,
+                                   .kernel = POSENC_KERNEL_rope_half,
+                                   .heads = heads,
+                                   .head_dim = DIM,
+                                   .rounds = ROUNDS };
     bool fine = summarise(&r, overhead);
     posenc_prepared_destroy(r.prepared);
     return fine;

@@ -12,13 +12,15 @@ enum overhead_way { OVERHEAD_FRONT, OVERHEAD_PREPARED, OVERHEAD_NULL, OVERHEAD_W
 /* Nanoseconds above the backend's function: the median over the rounds of the difference within
  * a round, and its interval of 99 %.  OVERHEAD_NULL is the backend's function once more. */
 struct overhead_ns {
-    double median, low, high;
+    double median, low, high, level;
 };
 
 struct overhead {
     const struct posenc_backend *backend;
-    int64_t heads;
-    double kernel_ns; /* one call of the backend's function: the median */
+    enum posenc_kernel kernel;
+    int64_t heads, head_dim;
+    int rounds;
+    double function_ns; /* one call of the backend's function: the median */
     /* How many times longer this core took over some plain loads, compares and stores, in the same
      * rounds, than the one whose limits are 20 and 5 ns (Sapphire Rapids, 2.6 GHz, quiet): a slower
      * core, or one that is shared. */

@@ -31,7 +31,7 @@ static bool keeps(const struct overhead *o)
                "%.0f at "
                "a pace of %.2f\n",
                within ? "ok" : "too slow", limits[i].name, (int)o->heads, ns->median, ns->low,
-               ns->high, o->kernel_ns, o->backend->name, limits[i].ns * pace, pace);
+               ns->high, o->function_ns, o->backend->name, limits[i].ns * pace, pace);
     }
     return fine;
 }

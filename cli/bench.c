@@ -35,6 +35,9 @@ int command_bench(struct cli *cli)
                                     : work_footprint_cases(&work, &cases);
     int status = work_bench(&work, cases, n, isnan(cli->budget) ? 0.0 : cli->budget);
     free(cases);
+    if (status == EXIT_FINE && cli->problem == NULL && work.n_models == 0) {
+        work_overhead(&work);
+    }
     if (status == EXIT_FINE && work.n_timed == 0 && cli->cases.n > 0) {
         status = cli_refuse(
             cli, "--case", cli->cases.item[0],

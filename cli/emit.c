@@ -220,6 +220,32 @@ json_t *emit_bench(const struct bench_result *r)
     return record;
 }
 
+static json_t *overhead_of(const struct overhead_ns *ns)
+{
+    return json_pack("{s:o,s:{s:o,s:o,s:o}}", "median_ns", record_number(ns->median), "ci",
+                     "level", record_number(ns->level), "lo", record_number(ns->low), "hi",
+                     record_number(ns->high));
+}
+
+json_t *emit_overhead(const struct overhead *o)
+{
+    char id[96];
+    snprintf(id, sizeof id, "%s/f32/given/overhead-%d", posenc_kernel_name(o->kernel),
+             (int)o->heads);
+    json_t *record = result("overhead", o->kernel, POSENC_F32, "given", id, o->backend);
+    if (!record)
+        return NULL;
+    json_object_set_new(record, "heads", json_integer((json_int_t)o->heads));
+    json_object_set_new(record, "head_dim", json_integer((json_int_t)o->head_dim));
+    json_object_set_new(record, "rounds", json_integer(o->rounds));
+    set_number(record, "function_ns", o->function_ns);
+    set_number(record, "pace", o->pace);
+    json_object_set_new(record, "front", overhead_of(&o->above[OVERHEAD_FRONT]));
+    json_object_set_new(record, "prepared", overhead_of(&o->above[OVERHEAD_PREPARED]));
+    json_object_set_new(record, "null", overhead_of(&o->above[OVERHEAD_NULL]));
+    return record;
+}
+
 json_t *emit_footer(const struct records *records, bool complete, json_t *noise)
 {
     json_t *counts = json_object();

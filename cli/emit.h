@@ -5,6 +5,7 @@
 #define POSENC_EMIT_H
 
 #include "bench/bench.h"
+#include "bench/overhead.h"
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "reports/records.h"
@@ -28,6 +29,7 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
 /* `selection`: options that the line to rerun it needs besides, e.g. " --plugin mine.so". */
 json_t *emit_conf(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
+json_t *emit_overhead(const struct overhead *overhead);
 /* Counts what `records` holds; `noise` from env_watch_stop (taken; may be NULL). */
 json_t *emit_footer(const struct records *records, bool complete, json_t *noise);
 

@@ -416,6 +416,26 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
     return failed ? cli_refuse(cli, "bench", NULL, "%s", error) : EXIT_FINE;
 }
 
+void work_overhead(struct work *work)
+{
+    const struct posenc_backend *backend = posenc_selection(POSENC_KERNEL_rope_half).backend;
+    bool chosen = false;
+    for (size_t i = 0; i < work->selected.n; i++) {
+        chosen |= work->selected.backends[i] == backend;
+    }
+    if (!chosen || work->cli->cases.n > 0 || !times_dtype(&work->selected, POSENC_F32) ||
+        (work->selected.any_kernel && !work->selected.kernels[POSENC_KERNEL_rope_half])) {
+        return;
+    }
+    for (int i = 0; i < OVERHEAD_ROWS; i++) {
+        struct overhead overhead;
+        if (overhead_measure(overhead_heads[i], &overhead)) {
+            records_append(&work->records, emit_overhead(&overhead));
+        }
+        end_if_interrupted(work);
+    }
+}
+
 #else
 
 const char *work_no_timing(void)
@@ -442,5 +462,7 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
     (void)budget_s;
     return refuse_timing(work->cli);
 }
+
+void work_overhead(struct work *work) { (void)work; }
 
 #endif

@@ -55,6 +55,9 @@ int work_verify(struct work *work, const struct conf_options *options);
 /* Times `n` cases on the backends that run here, those that match --case; told, EXIT_NOTHING
  * where nothing is timed. */
 int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s);
+/* Times what a call costs before its kernel, where that kernel and the backend that serves it are
+ * selected. */
+void work_overhead(struct work *work);
 /* The problem of --problem; malloc'ed. */
 size_t work_problem_case(const struct work *work, struct bench_case **cases);
 /* The cases of the models; malloc'ed. */

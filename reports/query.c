@@ -225,6 +225,16 @@ static int keep_last_conf(struct results *r)
     return 0;
 }
 
+/* Of records that one member tells apart, the last of each. */
+static void keep_last(const json_t **list, size_t *n, const json_t *record, const char *member)
+{
+    size_t k = 0;
+    while (k < *n && strcmp(record_text(list[k], member), record_text(record, member)) != 0)
+        k++;
+    list[k] = record;
+    *n += k == *n;
+}
+
 int results_make(const json_t *records, size_t machine, struct results *r)
 {
     size_t n = json_array_size(records) + 1;
@@ -233,9 +243,11 @@ int results_make(const json_t *records, size_t machine, struct results *r)
     r->bench = calloc(n, sizeof *r->bench);
     r->conf = calloc(n, sizeof *r->conf);
     r->models = calloc(n, sizeof *r->models);
+    r->overheads = calloc(n, sizeof *r->overheads);
     r->kernels = calloc(n, sizeof *r->kernels);
     r->cases = calloc(n, sizeof *r->cases);
-    if (!r->backends || !r->bench || !r->conf || !r->models || !r->kernels || !r->cases) {
+    if (!r->backends || !r->bench || !r->conf || !r->models || !r->overheads || !r->kernels ||
+        !r->cases) {
         results_free(r);
         return -1;
     }
@@ -267,12 +279,9 @@ int results_make(const json_t *records, size_t machine, struct results *r)
         } else if (kind_is(j, "conf")) {
             add_conf(r, j);
         } else if (kind_is(j, "model")) {
-            size_t k = 0;
-            while (k < r->n_models &&
-                   strcmp(record_text(r->models[k], "name"), record_text(j, "name")) != 0)
-                k++;
-            r->models[k] = j;
-            r->n_models += k == r->n_models;
+            keep_last(r->models, &r->n_models, j, "name");
+        } else if (kind_is(j, "overhead")) {
+            keep_last(r->overheads, &r->n_overheads, j, "case");
         }
     }
     if (keep_last_conf(r) == 0)
@@ -287,6 +296,7 @@ void results_free(struct results *r)
     free(r->bench);
     free(r->conf);
     free(r->models);
+    free(r->overheads);
     free(r->kernels);
     free(r->cases);
     *r = (struct results){ 0 };

@@ -31,11 +31,11 @@ struct conf_row {
 struct results {
     const json_t *header, *env, *footer; /* of the last run; each may be NULL */
     int runs, finished;                  /* headers and complete footers met */
-    size_t n_backends, n_bench, n_conf, n_models, n_kernels, n_cases;
+    size_t n_backends, n_bench, n_conf, n_models, n_overheads, n_kernels, n_cases;
     struct backend_row *backends;
     struct bench_row *bench;
     struct conf_row *conf;
-    const json_t **models;
+    const json_t **models, **overheads;
     const char **kernels; /* in order of appearance */
     const char **cases;   /* of bench, likewise */
 };

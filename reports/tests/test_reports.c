@@ -223,6 +223,9 @@ static void test_markdown(const json_t *records)
     require(contains(text, "posenc report --model llama-3.1-8b"),
             "md: says how to get it again");
     require(contains(text, "| below 2^24 |"), "md: says up to where libm is exact");
+    require(contains(text, "rope_half, 8 heads of 128 | avx512") &&
+                contains(text, "+12.5 ns (12.4 to 12.7)") && !contains(text, "99.5"),
+            "md: says what a call costs, as last measured");
     bool tables = true;
     size_t columns = 0;
     for (const char *line = text; line && *line; line += strcspn(line, "\n") + 1) {
