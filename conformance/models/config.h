@@ -101,6 +101,9 @@ struct rope {
     const json_t *object; /* NULL: there is none */
     const char *name;     /* "rope_scaling", "rope_parameters" */
 };
+/* A number that may stand in the object for scaling and beside it: the same in both. */
+int rope_number(const struct fields *f, const struct rope *rope, const char *inside,
+                const char *const *names, double least, double most, double *value);
 /* Whether a parameter counts for its rule. */
 bool rope_takes(const struct rope *rope, const char *parameter);
 /* Fills part->freqs, which has rope_theta and dim already, with the rule and its parameters. */

@@ -39,9 +39,8 @@ static const struct layers {
 };
 enum { ALL_LAYERS, FULL, SLIDING, N_KINDS = sizeof kinds / sizeof *kinds };
 
-/* A number that may stand in the object for scaling and beside it: the same in both. */
-static int rope_number(const struct fields *f, const struct rope *rope, const char *inside,
-                       const char *const *names, double least, double most, double *value)
+int rope_number(const struct fields *f, const struct rope *rope, const char *inside,
+                const char *const *names, double least, double most, double *value)
 {
     double inner = (double)NAN, outer = inner;
     const char *name;

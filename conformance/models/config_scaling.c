@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,32 +29,39 @@ struct rule {
 };
 
 /* Members of the object: those that count with any rule, with the rules whose family has a parameter of
- * that name, and nowhere, because they change no rotation. */
+ * that name, and nowhere, because they change no rotation; and where a number goes. */
+#define NUMBER(name, least, most)                                                              \
+    {                                                                                          \
+#name, BY_RULE, least, most, offsetof(struct posenc_freqs_spec, name)                  \
+    }
 static const struct member {
     const char *name;
     enum { ANY, BY_RULE, NOWHERE } counts;
+    double least, most;
+    size_t offset;
 } members[] = {
-    { "rope_type", ANY },
-    { "type", ANY },
-    { "rope_theta", ANY },
-    { "partial_rotary_factor", ANY },
-    { "mrope_section", ANY },
-    { "mrope_interleaved", ANY },
-    { "factor", BY_RULE },
-    { "original_max_position_embeddings", BY_RULE },
-    { "attention_factor", BY_RULE },
-    { "beta_fast", BY_RULE },
-    { "beta_slow", BY_RULE },
-    { "truncate", BY_RULE },
-    { "mscale", BY_RULE },
-    { "mscale_all_dim", BY_RULE },
-    { "short_factor", BY_RULE },
-    { "long_factor", BY_RULE },
-    { "low_freq_factor", BY_RULE },
-    { "high_freq_factor", BY_RULE },
-    { "finetuned", NOWHERE },
-    { "llama_4_scaling_beta", NOWHERE }, /* scales queries by their position */
+    { "rope_type", ANY, 0, 0, 0 },
+    { "type", ANY, 0, 0, 0 },
+    { "rope_theta", ANY, 0, 0, 0 },
+    { "partial_rotary_factor", ANY, 0, 0, 0 },
+    { "mrope_section", ANY, 0, 0, 0 },
+    { "mrope_interleaved", ANY, 0, 0, 0 },
+    NUMBER(factor, 1.0, 1e6),
+    NUMBER(original_max_position_embeddings, 1.0, 1e9),
+    NUMBER(low_freq_factor, 1e-6, 1e6),
+    NUMBER(high_freq_factor, 1e-6, 1e6),
+    NUMBER(attention_factor, 1e-6, 1e6),
+    NUMBER(beta_fast, 1e-3, 1e6),
+    NUMBER(beta_slow, 1e-3, 1e6),
+    NUMBER(mscale, 0.0, 1e6),
+    NUMBER(mscale_all_dim, 0.0, 1e6),
+    { "truncate", BY_RULE, 0, 0, 0 },
+    { "short_factor", BY_RULE, 0, 0, 0 },
+    { "long_factor", BY_RULE, 0, 0, 0 },
+    { "finetuned", NOWHERE, 0, 0, 0 },
+    { "llama_4_scaling_beta", NOWHERE, 0, 0, 0 }, /* scales queries by their position */
 };
+#undef NUMBER
 enum { N_MEMBERS = sizeof members / sizeof *members };
 
 static bool takes(const struct rule *rule, const char *parameter)
@@ -168,35 +176,29 @@ static int check_members(const struct fields *f, const struct rope *rope,
 
 /* ---- its parameters ---- */
 
-static int optional(const struct fields *f, const struct rope *rope, const char *name,
-                    double least, double most, double *value)
+/* Those of the rule that are plain numbers. */
+static int read_numbers(const struct fields *f, const struct rope *rope,
+                        const struct rule *rule, bool needed, struct posenc_freqs_spec *spec)
 {
-    return number_in(f, member(rope, name), name, least, most, value);
+    for (const struct member *m = members; m < members + N_MEMBERS; m++) {
+        const json_t *j = member(rope, m->name);
+        if (m->most == 0 || !takes(rule, m->name))
+            continue;
+        if (!j && needed)
+            return refuse(f, "%s is missing: %s of type %s needs it, a number from %g to %g",
+                          m->name, rope->name, rule->name, m->least, m->most);
+        if (number_in(f, j, m->name, m->least, m->most, (double *)((char *)spec + m->offset)))
+            return -1;
+    }
+    return 0;
 }
 
-/* As optional(), of a rule that cannot do without. */
-static int needed(const struct fields *f, const struct rope *rope, const struct rule *rule,
-                  const char *name, double least, double most, double *value)
-{
-    if (!member(rope, name))
-        return refuse(f, "%s is missing: %s of type %s needs it, a number from %g to %g", name,
-                      rope->name, rule->name, least, most);
-    return optional(f, rope, name, least, most, value);
-}
-
-/* L: in the object or beside it (Phi 3), the same in both. */
+/* L: in the object or beside it (Phi 3), the same in both; else 0. */
 static int read_original(const struct fields *f, const struct rope *rope, double *original)
 {
     static const char name[] = "original_max_position_embeddings";
-    double inner = 0.0, outer = 0.0;
-    if (optional(f, rope, name, 1.0, 1e9, &inner) ||
-        field_number(f, NAMES(name), 1.0, 1e9, &outer))
-        return -1;
-    if (inner > 0.0 && outer > 0.0 && (inner < outer || inner > outer))
-        return refuse(f, "%s is %.10g, and in %s %.10g: they must agree", name, outer,
-                      rope->name, inner);
-    *original = inner > 0.0 ? inner : outer;
-    return 0;
+    *original = 0.0;
+    return rope_number(f, rope, name, NAMES(name), 1.0, 1e9, original);
 }
 
 static int read_yarn(const struct fields *f, const struct rope *rope, const struct rule *rule,
@@ -205,8 +207,7 @@ static int read_yarn(const struct fields *f, const struct rope *rope, const stru
     struct posenc_freqs_spec *spec = &p->freqs;
     double length = (double)p->length, original;
     spec->factor = 0.0;
-    if (read_original(f, rope, &original) ||
-        optional(f, rope, "factor", 1.0, 1e6, &spec->factor))
+    if (read_original(f, rope, &original) || read_numbers(f, rope, rule, false, spec))
         return -1;
     bool stated = spec->factor > 0.0;
     if (!stated && original <= 0.0)
@@ -228,37 +229,6 @@ static int read_yarn(const struct fields *f, const struct rope *rope, const stru
         return refuse(f, "truncate is neither true nor false: one of them is needed");
     if (truncate)
         spec->truncate = json_is_true(truncate);
-    return optional(f, rope, "beta_fast", 1e-3, 1e6, &spec->beta_fast) ||
-                   optional(f, rope, "beta_slow", 1e-3, 1e6, &spec->beta_slow) ||
-                   optional(f, rope, "attention_factor", 1e-6, 1e6, &spec->attention_factor) ||
-                   optional(f, rope, "mscale", 0.0, 1e6, &spec->mscale) ||
-                   optional(f, rope, "mscale_all_dim", 0.0, 1e6, &spec->mscale_all_dim)
-               ? -1
-               : 0;
-}
-
-/* Rules of plain numbers. */
-static int read_numbers(const struct fields *f, const struct rope *rope,
-                        const struct rule *rule, struct posenc_freqs_spec *spec)
-{
-    const struct {
-        const char *name;
-        double least, most, *value;
-    } numbers[] = {
-        { "factor", 1.0, 1e6, &spec->factor },
-        { "original_max_position_embeddings", 1.0, 1e9,
-          &spec->original_max_position_embeddings },
-        { "low_freq_factor", 1e-6, 1e6, &spec->low_freq_factor },
-        { "high_freq_factor", 1e-6, 1e6, &spec->high_freq_factor },
-    };
-    /* A share of the pairs that turn may go without a factor. */
-    if (takes(rule, "partial_rotary_factor"))
-        return optional(f, rope, "factor", 1.0, 1e6, &spec->factor);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (takes(rule, numbers[i].name) &&
-            needed(f, rope, rule, numbers[i].name, numbers[i].least, numbers[i].most,
-                   numbers[i].value))
-            return -1;
     return 0;
 }
 
@@ -288,15 +258,16 @@ static int read_factors(const struct fields *f, const struct rope *rope, const c
     return 0;
 }
 
-static int read_longrope(const struct fields *f, const struct rope *rope, struct part *p,
-                         struct model *m)
+static int read_longrope(const struct fields *f, const struct rope *rope,
+                         const struct rule *rule, struct part *p, struct model *m)
 {
     struct posenc_freqs_spec *spec = &p->freqs;
     const int64_t pairs = p->rotary_dim / 2;
-    double *original = &spec->original_max_position_embeddings, given = 0.0;
-    if (read_original(f, rope, original) || optional(f, rope, "factor", 1.0, 1e6, &given) ||
-        optional(f, rope, "attention_factor", 1e-6, 1e6, &spec->attention_factor))
+    double *original = &spec->original_max_position_embeddings;
+    spec->factor = 0.0;
+    if (read_numbers(f, rope, rule, false, spec) || read_original(f, rope, original))
         return -1;
+    const double given = spec->factor;
     if (*original <= 0.0)
         return refuse(f,
                       "original_max_position_embeddings is missing: %s of type longrope "
@@ -388,10 +359,11 @@ int config_scaling(const struct fields *f, const struct rope *rope, struct part 
         return -1;
     spec->scaling = rule.scaling;
     if (takes(&rule, "short_factor"))
-        return read_longrope(f, rope, p, m);
+        return read_longrope(f, rope, &rule, p, m);
     if (takes(&rule, "beta_fast"))
         return read_yarn(f, rope, &rule, p);
     if (takes(&rule, "max_position_embeddings"))
         spec->max_position_embeddings = (double)p->length;
-    return read_numbers(f, rope, &rule, spec);
+    /* A share of the pairs that turn may go without a factor. */
+    return read_numbers(f, rope, &rule, !takes(&rule, "partial_rotary_factor"), spec);
 }
