@@ -1,6 +1,7 @@
 /*
  * What the generator makes of the cases: reference values, and the specs to certify.
  */
+#include "conformance/problem/cases.h"
 #include "golden.h"
 
 #include <stdio.h>
@@ -70,51 +71,20 @@ static void fill_factors(double *factors, int64_t n, double last)
         factors[i] = 0.9 + last * (double)(i * i) / (double)(n * n);
 }
 
-/* What no case has. */
-static int64_t more_specs(struct posenc_freqs_spec *specs)
-{
-    static const struct {
-        int64_t dim;
-        double base;
-        enum posenc_convention convention;
-    } plain[] = { { 64, 1.5e5, 0 },
-                  { 64, 5e6, 0 },
-                  { 64, 1e7, 0 },
-                  { 64, 1e8, 0 },
-                  { 7, 2.5, 0 },
-                  { 512, 1e4, POSENC_ENDPOINT },
-                  { 5, 1e4, POSENC_ENDPOINT },
-                  { 3, 1e4, POSENC_ENDPOINT },
-                  { 42, 123.456, 0 } };
-    const int64_t n = sizeof plain / sizeof *plain;
-    for (int64_t k = 0; k < n; k++) {
-        specs[k] = posenc_freqs_spec_init();
-        specs[k].dim = plain[k].dim;
-        specs[k].rope_theta = plain[k].base;
-        specs[k].convention = plain[k].convention;
-    }
-    specs[n] = posenc_freqs_spec_init(); /* scaled, and of several axes */
-    specs[n].dim = 128;
-    specs[n].rope_theta = 5e6;
-    specs[n].scaling = POSENC_SCALING_LINEAR;
-    specs[n].factor = 2.5;
-    specs[n].mrope_layout = POSENC_MROPE_INTERLEAVED;
-    specs[n].mrope_section[0] = 24;
-    specs[n].mrope_section[1] = specs[n].mrope_section[2] = 20;
-    return n + 1;
-}
-
-int64_t certified_specs(const struct vectors *cases, struct posenc_freqs_spec *specs,
+int64_t certified_specs(const struct vectors *vectors, struct posenc_freqs_spec *specs,
                         int64_t most)
 {
     enum { MOST_PAIRS = 256 };
     static double short_factor[MOST_PAIRS], long_factor[MOST_PAIRS];
     fill_factors(short_factor, MOST_PAIRS, 3.3);
     fill_factors(long_factor, MOST_PAIRS, 64.1);
-    int64_t n = more_specs(specs);
-    for (size_t i = 0; i < cases->n; i++) {
-        struct posenc_freqs_spec spec = cases->cases[i].problem.freqs;
-        if (!kernel_has_plan(cases->cases[i].problem.kernel) || spec.values ||
+    const struct problem_list *more = cases(CASES_CERTIFIED);
+    int64_t n = 0;
+    for (size_t i = 0; i < more->n; i++)
+        specs[n++] = more->lines[i].problem.freqs;
+    for (size_t i = 0; i < vectors->n; i++) {
+        struct posenc_freqs_spec spec = vectors->cases[i].problem.freqs;
+        if (!kernel_has_plan(vectors->cases[i].problem.kernel) || spec.values ||
             spec.xpos_scale_base != 0)
             continue;
         spec.profile = POSENC_EXACT;
@@ -124,7 +94,7 @@ int64_t certified_specs(const struct vectors *cases, struct posenc_freqs_spec *s
         if (k < n)
             continue;
         if (n == most)
-            end(cases->cases[i].id, "there are more specs than are certified");
+            end(vectors->cases[i].id, "there are more specs than are certified");
         specs[n++] = spec;
     }
     for (int64_t k = 0; k < n; k++)

@@ -18,9 +18,10 @@
 
 enum { F32 = 24, F64 = 53 };
 
-/* One operation on numbers of so many bits: operands rounded to them first, the result once, with
- * the gradual underflow of f32 (least exponent -148 as MPFR counts) or f64. */
-static double rounded(int bits, operation *op, double a, double b)
+/* A function, or else an operation, on numbers of so many bits: operands rounded to them first,
+ * the result once, with the gradual underflow of f32 (least exponent -148 as MPFR counts) or
+ * f64. */
+static double rounded(int bits, function *f, operation *op, double a, double b)
 {
     const mpfr_exp_t least = mpfr_get_emin();
     mpfr_t x, y;
@@ -28,31 +29,19 @@ static double rounded(int bits, operation *op, double a, double b)
     mpfr_set_d(x, a, MPFR_RNDN);
     mpfr_set_d(y, b, MPFR_RNDN);
     mpfr_set_emin(bits == F32 ? -148 : -1073);
-    mpfr_subnormalize(x, op(x, x, y, MPFR_RNDN), MPFR_RNDN);
+    const int inexact = f ? f(x, x, MPFR_RNDN) : op(x, x, y, MPFR_RNDN);
+    mpfr_subnormalize(x, inexact, MPFR_RNDN);
     mpfr_set_emin(least);
     const double result = mpfr_get_d(x, MPFR_RNDN);
     mpfr_clears(x, y, (mpfr_ptr)0);
     return result;
 }
 
-static double applied(int bits, function *f, double a)
-{
-    const mpfr_exp_t least = mpfr_get_emin();
-    mpfr_t x;
-    mpfr_init2(x, bits);
-    mpfr_set_d(x, a, MPFR_RNDN);
-    mpfr_set_emin(bits == F32 ? -148 : -1073);
-    mpfr_subnormalize(x, f(x, x, MPFR_RNDN), MPFR_RNDN);
-    mpfr_set_emin(least);
-    const double result = mpfr_get_d(x, MPFR_RNDN);
-    mpfr_clear(x);
-    return result;
-}
-
-double f32(double a) { return applied(F32, mpfr_set, a); }
-double step(operation *op, double a, double b) { return rounded(F32, op, a, b); }
-double python(operation *op, double a, double b) { return rounded(F64, op, a, b); }
-double step_of(function *f, double a) { return applied(F32, f, a); }
+double f32(double a) { return rounded(F32, mpfr_set, NULL, a, 0); }
+double step(operation *op, double a, double b) { return rounded(F32, NULL, op, a, b); }
+double python(operation *op, double a, double b) { return rounded(F64, NULL, op, a, b); }
+double step_of(function *f, double a) { return rounded(F32, f, NULL, a, 0); }
+static double python_of(function *f, double a) { return rounded(F64, f, NULL, a, 0); }
 
 /* The base: a Python float until it meets a tensor. */
 static double python_theta(const struct posenc_freqs_spec *spec)
@@ -71,9 +60,9 @@ static double python_theta(const struct posenc_freqs_spec *spec)
 static double torch_inv_freq(const struct posenc_freqs_spec *spec, double numerator,
                              double denominator)
 {
-    const double log_theta = applied(F64, mpfr_log, spec->rope_theta);
+    const double log_theta = python_of(mpfr_log, spec->rope_theta);
     const double slope = python(mpfr_div, -log_theta, denominator);
-    return applied(F32, mpfr_exp, step(mpfr_mul, numerator, slope));
+    return step_of(mpfr_exp, step(mpfr_mul, numerator, slope));
 }
 
 double reference_inv_freq(const struct posenc_freqs_spec *spec, int64_t i)

@@ -13,6 +13,9 @@ static const char *const variants[] = {
 static const char *const laws[] = {
 #include "laws.inc"
 };
+static const char *const certified[] = {
+#include "certified.inc"
+};
 static const char *const scans[] = {
 #include "scans.inc"
 };
@@ -22,6 +25,7 @@ static const struct {
 } files[CASES_FILES] = {
     [CASES_VARIANTS] = { "variants.txt", variants, sizeof variants / sizeof *variants },
     [CASES_LAWS] = { "laws.txt", laws, sizeof laws / sizeof *laws },
+    [CASES_CERTIFIED] = { "certified.txt", certified, sizeof certified / sizeof *certified },
     [CASES_SCANS] = { "scans.txt", scans, sizeof scans / sizeof *scans },
 };
 

@@ -6,8 +6,10 @@
 
 #include "notation.h"
 
-/* What digests are taken of; what laws are about; frequencies that are scanned. */
-enum cases_file { CASES_VARIANTS, CASES_LAWS, CASES_SCANS, CASES_FILES };
+/* What digests are taken of; what laws are about; frequencies that are scanned, and those to
+ * certify besides
+ * golden ones. */
+enum cases_file { CASES_VARIANTS, CASES_LAWS, CASES_SCANS, CASES_CERTIFIED, CASES_FILES };
 
 /* Read when it is first asked for, and kept. */
 const struct problem_list *cases(enum cases_file file);
