@@ -55,9 +55,14 @@ static enum posenc_status compute(const struct posenc_rotary *rotary,
     return posenc_rope_table(NULL, &args);
 }
 
+/* NULL without memory, or where n rows exceed the address space. */
 static struct rows *allocate_rows(const struct posenc_rotary *rotary, int64_t n)
 {
-    struct rows *rows = malloc(sizeof *rows + (size_t)(2 * n * rotary->pairs) * sizeof(float));
+    const size_t pair = 2 * sizeof(float); /* a cosine and a sine */
+    size_t most = (PTRDIFF_MAX - sizeof(struct rows)) / pair;
+    if ((uint64_t)n > most / (uint64_t)rotary->pairs)
+        return NULL;
+    struct rows *rows = malloc(sizeof *rows + (size_t)n * (size_t)rotary->pairs * pair);
     if (rows)
         *rows = (struct rows){ .rows = n };
     return rows;

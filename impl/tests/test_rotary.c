@@ -20,6 +20,13 @@ static void require(bool holds, const char *what)
     printf("%s: %s\n", holds ? "ok" : "FAILED", what);
 }
 
+/* Halves, in either type: numbers of any kind that is finite. */
+static void fill_halves(uint16_t *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = (uint16_t)(0x3c00 + 97 * i % 0x700 + (i % 3 == 0 ? 0x8000 : 0));
+}
+
 static void fill(float *x, int n)
 {
     for (int i = 0; i < n; i++)
@@ -35,7 +42,7 @@ static struct posenc_freqs_spec spec_of(void)
 
 /* By the kernels: positions as for posenc_rope_table(). */
 static void turn_by_kernels(struct posenc_positions positions, enum posenc_pairing pairing,
-                            float *x, int64_t heads)
+                            enum posenc_dtype dtype, void *x, int64_t heads)
 {
     float cosines[TOKENS * DIM / 2], sines[TOKENS * DIM / 2];
     const struct posenc_freqs_spec spec = spec_of();
@@ -51,6 +58,7 @@ static void turn_by_kernels(struct posenc_positions positions, enum posenc_pairi
     rope.cos = posenc_view(table.cos);
     rope.sin = posenc_view(table.sin);
     rope.out = posenc_dense(x, 3, TOKENS, heads, HEAD_DIM, 0);
+    rope.out.dtype = dtype;
     rope.x = posenc_view(rope.out);
     if (posenc_rope_table(NULL, &table) ||
         (pairing == POSENC_PAIRS_HALF ? posenc_rope_half(NULL, &rope)
@@ -73,13 +81,31 @@ static bool agrees(struct posenc_rotary *rotary, enum posenc_pairing pairing, in
     fill(k, K);
     memcpy(want_q, q, sizeof q);
     memcpy(want_k, k, sizeof k);
-    turn_by_kernels(positions, pairing, want_q, Q_HEADS);
-    turn_by_kernels(positions, pairing, want_k, K_HEADS);
+    turn_by_kernels(positions, pairing, POSENC_F32, want_q, Q_HEADS);
+    turn_by_kernels(positions, pairing, POSENC_F32, want_k, K_HEADS);
     enum posenc_status status =
         at ? posenc_rotary_turn_at(rotary, POSENC_F32, TOKENS, at, q, Q_HEADS, k, K_HEADS)
            : posenc_rotary_turn(rotary, POSENC_F32, TOKENS, offset, q, Q_HEADS, k, K_HEADS);
     return status == POSENC_OK && memcmp(q, want_q, sizeof q) == 0 &&
            memcmp(k, want_k, sizeof k) == 0;
+}
+
+static bool halves_agree(struct posenc_rotary *rotary, enum posenc_pairing pairing,
+                         enum posenc_dtype dtype, int64_t offset)
+{
+    uint16_t q[Q], k[K], want_q[Q], want_k[K], before[Q];
+    struct posenc_positions positions = { .offset = offset };
+    fill_halves(q, Q);
+    fill_halves(k, K);
+    memcpy(before, q, sizeof q);
+    memcpy(want_q, q, sizeof q);
+    memcpy(want_k, k, sizeof k);
+    turn_by_kernels(positions, pairing, dtype, want_q, Q_HEADS);
+    turn_by_kernels(positions, pairing, dtype, want_k, K_HEADS);
+    return posenc_rotary_turn(rotary, dtype, TOKENS, offset, q, Q_HEADS, k, K_HEADS) ==
+               POSENC_OK &&
+           memcmp(q, want_q, sizeof q) == 0 && memcmp(k, want_k, sizeof k) == 0 &&
+           memcmp(q, before, sizeof q) != 0;
 }
 
 static struct posenc_rotary *rotary_of(enum posenc_pairing pairing)
@@ -101,6 +127,10 @@ static void same_bits(enum posenc_pairing pairing)
     require(agrees(rotary, pairing, INT32_MAX - 2, NULL), "the last positions");
     require(agrees(rotary, pairing, 0, near), "positions");
     require(agrees(rotary, pairing, 0, far), "positions far apart");
+    require(halves_agree(rotary, pairing, POSENC_F16, 3), "f16, by rows that are kept");
+    require(halves_agree(rotary, pairing, POSENC_F16, -2), "f16, by rows of the call");
+    require(halves_agree(rotary, pairing, POSENC_BF16, 3), "bf16, by rows that are kept");
+    require(halves_agree(rotary, pairing, POSENC_BF16, -2), "bf16, by rows of the call");
     posenc_rotary_destroy(rotary);
 }
 
