@@ -13,22 +13,32 @@
 
 static bool is_zero(struct big a) { return (a.m[0] | a.m[1] | a.m[2] | a.m[3]) == 0; }
 
+/* Of what is shifted out nothing is kept. */
+static void shift_left(uint64_t m[4], int64_t n)
+{
+    for (; n >= 64 && (m[0] | m[1] | m[2] | m[3]); n -= 64) {
+        memmove(m, m + 1, 3 * sizeof *m);
+        m[3] = 0;
+    }
+    for (int i = 0; n > 0 && n < 64 && i < 4; i++)
+        m[i] = (m[i] << n) | (i < 3 ? m[i + 1] >> (64 - n) : 0);
+}
+
+static int leading_zeros(const struct big *a)
+{
+    int word = 0;
+    while (a->m[word] == 0)
+        word++;
+    return 64 * word + __builtin_clzll(a->m[word]);
+}
+
 static struct big normalized(struct big a)
 {
     if (is_zero(a))
         return (struct big){ .negative = false };
-    while (a.m[0] == 0) {
-        memmove(a.m, a.m + 1, 3 * sizeof *a.m);
-        a.m[3] = 0;
-        a.exponent -= 64;
-    }
-    const int shift = __builtin_clzll(a.m[0]);
-    if (shift) {
-        for (int i = 0; i < 3; i++)
-            a.m[i] = (a.m[i] << shift) | (a.m[i + 1] >> (64 - shift));
-        a.m[3] <<= shift;
-        a.exponent -= shift;
-    }
+    const int shift = leading_zeros(&a);
+    shift_left(a.m, shift);
+    a.exponent -= shift;
     return a;
 }
 
@@ -182,7 +192,7 @@ static struct big divide_small(struct big a, uint64_t n)
     }
     if (is_zero(a))
         return a;
-    const int shift = a.m[0] ? __builtin_clzll(a.m[0]) : 64 + __builtin_clzll(a.m[1]);
+    const int shift = leading_zeros(&a);
     a = normalized(a);
     if (shift >= 64) {
         a.m[3] = shift == 64 ? next : a.m[3] | next << (shift - 64);
@@ -298,17 +308,10 @@ void big_fraction(struct big a, uint64_t fraction[3])
     memset(fraction, 0, 3 * sizeof *fraction);
     uint64_t m[4];
     memcpy(m, a.m, sizeof m);
-    if (a.exponent <= 0) {
+    if (a.exponent <= 0)
         shift_right(m, -a.exponent);
-    } else {
-        int64_t n = a.exponent;
-        for (; n >= 64 && (m[0] | m[1] | m[2] | m[3]); n -= 64) {
-            memmove(m, m + 1, 3 * sizeof *m);
-            m[3] = 0;
-        }
-        for (int i = 0; n > 0 && n < 64 && i < 4; i++)
-            m[i] = (m[i] << n) | (i < 3 ? m[i + 1] >> (64 - n) : 0);
-    }
+    else
+        shift_left(m, a.exponent);
     memcpy(fraction, m, 3 * sizeof *fraction);
     if (a.negative && (fraction[0] | fraction[1] | fraction[2])) {
         fraction[2] = ~fraction[2] + 1;

@@ -76,8 +76,7 @@ struct family family_of(const struct posenc_freqs_spec *spec)
     return family;
 }
 
-/* theta^(-2i/dim), in radians per position. */
-static struct big plain_omega(const struct family *family, int64_t i)
+struct big plain_omega(const struct family *family, int64_t i)
 {
     int64_t numerator, denominator;
     exponent_of(family->spec, i, &numerator, &denominator);

@@ -78,32 +78,16 @@ static float llama3_f32(const struct family *family, int64_t i, float power)
     return interpolated + kept;
 }
 
-/* llama3's factor of a pair: with the wavelength's place between the two limits, from scratch. */
-static float llama3_factor(const struct posenc_freqs_spec *spec, int64_t i)
-{
-    const struct big log_theta = big_log(big_double(spec->rope_theta));
-    const struct big power = big_divide(big_integer(-2 * i), big_integer(spec->dim));
-    const struct big omega = big_exp(big_multiply(power, log_theta));
-    const struct big turns = big_divide(
-        big_multiply(omega, big_double(spec->original_max_position_embeddings)), two_pi());
-    const struct big low = big_double(spec->low_freq_factor),
-                     high = big_double(spec->high_freq_factor);
-    if (big_compare(turns, low) < 0)
-        return (float)spec->factor;
-    if (big_compare(turns, high) > 0 || big_compare(low, high) == 0)
-        return 1.0f;
-    const struct big one = big_integer(1);
-    const struct big smooth = big_divide(big_subtract(turns, low), big_subtract(high, low));
-    const struct big slower = big_divide(big_subtract(one, smooth), big_double(spec->factor));
-    return big_to_float(big_divide(one, big_add(slower, smooth)));
-}
-
+/* The ratio of the plain to the scaled frequency. */
 static void llama3_ggml(const struct posenc_freqs_spec *spec, int64_t n,
                         struct oracle_ggml *ggml, float *divisor, float *kept)
 {
+    const struct family family = family_of(spec);
     (void)ggml, (void)kept;
-    for (int64_t i = 0; i < n; i++)
-        divisor[i] = llama3_factor(spec, i);
+    for (int64_t i = 0; i < n; i++) {
+        const struct big omega = plain_omega(&family, i);
+        divisor[i] = big_to_float(big_divide(omega, llama3_exact(&family, i, omega)));
+    }
 }
 
 /* ---- yarn ---- */

@@ -63,9 +63,7 @@ static bool same_cases(const struct vectors *made, const char *root)
         same = a->n_outputs == b->n_outputs;
         for (int o = 0; o < a->n_outputs && same; o++)
             same = strcmp(a->output_names[o], b->output_names[o]) == 0 &&
-                   a->rows[o] == b->rows[o] && a->width[o] == b->width[o] &&
-                   memcmp(a->want[o], b->want[o],
-                          (size_t)(a->rows[o] * a->width[o]) * sizeof *a->want[o]) == 0;
+                   vectors_same_output(a, b, o);
         if (!same)
             fprintf(stderr, "golden: %s is read with another tensor than its own\n", a->id);
     }

@@ -27,11 +27,6 @@ static void require(bool condition, const char *what, const char *detail)
 
 /* ---- The same cases ---- */
 
-static bool same_list(const void *a, const void *b, int64_t n)
-{
-    return (!a && !b) || (a && b && memcmp(a, b, 8 * (size_t)n) == 0);
-}
-
 static bool same_case(const struct vector_case *a, const struct vector_case *b)
 {
     enum { LINE = 8192 };
@@ -43,9 +38,8 @@ static bool same_case(const struct vector_case *a, const struct vector_case *b)
                 strcmp(a->source, b->source) == 0 && strcmp(line_a, line_b) == 0 &&
                 a->n_outputs == b->n_outputs;
     for (int o = 0; same && o < a->n_outputs; o++)
-        same = strcmp(a->output_names[o], b->output_names[o]) == 0 &&
-               a->rows[o] == b->rows[o] && a->width[o] == b->width[o] &&
-               same_list(a->want[o], b->want[o], a->rows[o] * a->width[o]);
+        same =
+            strcmp(a->output_names[o], b->output_names[o]) == 0 && vectors_same_output(a, b, o);
     return same;
 }
 

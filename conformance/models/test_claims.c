@@ -1,31 +1,9 @@
 /*
- * test_claims FILE: claims about models, what a configuration becomes or why it is refused.
- *
- *     $NAME = text          stands for the text, where a line says $NAME
- *     a sentence            a claim, which holds where every line under it does
- *     refused WORDS         a claim: what is loaded under it is refused in these words
- *     each NAME ...         a claim for each of the names, for which $each stands
- *         load NAME         a built-in model; what follows is about it, and so are the claims
- *                           after this one that load nothing
- *         {...}             the same, of a configuration as text
- *         same {...}        a configuration that makes the same calls
- *         case ID FIELDS    the case of this id has fields of these values (notation.h)
- *         none ID           there is no such case
- *         checked FIELDS    a problem to verify has these values
- *         omega ID PAIR BASE^-A/B[/F]     the frequency of a pair; of PAIRxN pairs from it on,
- *                                         A growing by 2 from each to the next
- *         attention ID VALUE WITHIN       the factor of cosines and sines
- *         axes ID 0012                    the axis that turns each pair
- *         one_axis ID                     the same bits where there is one axis alone
- *         turned ID TOKEN PAIR POSITION   cos and sin of a pair of a token
- *         length N, owned N, encoding E   positions taken, arrays owned, the encoding's name
- *         notes WORDS, silent WORDS       words that its notes have, or do not
- *
- * An ID is START..END, or `model` for the frequencies of the first type of layers.  Lines with 8
- * blanks before them go on with the one before; # begins a comment.
+ * test_claims FILE: claims about models, what a configuration becomes or why it is refused, as
+ * claims/README.md has them.
  */
 #define _XOPEN_SOURCE 700
-#include "conformance/problem/fields.h"
+#include "conformance/problem/notation.h"
 #include "conformance/tap/tap.h"
 #include "model.h"
 
@@ -160,18 +138,11 @@ static bool is_checked(const char *fields)
     return any;
 }
 
-/* What a configuration of a rotation decides: the fields of its problem, alike bit for bit. */
 static bool same_problem(const struct problem *p, const struct problem *q)
 {
-    struct field field;
-    bool same = p->kernel == q->kernel;
-    for (int i = 0; same && kernel_field(p->kernel, i, &field); i++) {
-        char a[LINE], b[LINE];
-        field_print_all(&field, p, a, sizeof a);
-        field_print_all(&field, q, b, sizeof b);
-        same = strcmp(a, b) == 0;
-    }
-    return same;
+    char a[LINE], b[LINE];
+    return notation_print(p, NULL, a, sizeof a) < sizeof a &&
+           notation_print(q, NULL, b, sizeof b) < sizeof b && strcmp(a, b) == 0;
 }
 
 /* Both models make the same calls, whatever they are called. */
@@ -213,7 +184,7 @@ static bool view_turns_by(const struct posenc_freqs_view *view, const char *argu
                &below, &factor) < 3)
         return false;
     for (int k = 0; k < count; k++) {
-        double want = pow(base, -(above + 2 * k) / below) / factor;
+        double want = pow(base, -(above + 2 * k) / below) / factor; /* 0 where that is inf */
         double got = pair + k < view->n_pairs ? view->omega[pair + k] : (double)NAN;
         if (!(fabs(got - want) <= 1e-12 * want)) {
             printf("# pair %d: %.17g, not %.17g\n", pair + k, got, want);
@@ -224,13 +195,6 @@ static bool view_turns_by(const struct posenc_freqs_view *view, const char *argu
 }
 
 static bool omega(const char *arguments) { return with_view(arguments, view_turns_by); }
-
-static bool view_rests(const struct posenc_freqs_view *view, const char *pair)
-{
-    return atoi(pair) < view->n_pairs && view->omega[atoi(pair)] == 0.0;
-}
-
-static bool rests(const char *arguments) { return with_view(arguments, view_rests); }
 
 static bool view_has_factor(const struct posenc_freqs_view *view, const char *arguments)
 {
@@ -321,12 +285,11 @@ static const struct {
     const char *word;
     bool (*holds)(const char *arguments);
 } checks[] = {
-    { "load", load },         { "same", same },         { "case", has_case },
-    { "none", has_no_case },  { "omega", omega },       { "checked", is_checked },
-    { "rests", rests },       { "axes", axes },         { "attention", attention },
-    { "one_axis", one_axis }, { "turned", turned },     { "length", length },
-    { "owned", arrays },      { "encoding", encoding }, { "notes", notes },
-    { "silent", silent },
+    { "load", load },         { "same", same },           { "case", has_case },
+    { "none", has_no_case },  { "omega", omega },         { "checked", is_checked },
+    { "axes", axes },         { "attention", attention }, { "one_axis", one_axis },
+    { "turned", turned },     { "length", length },       { "owned", arrays },
+    { "encoding", encoding }, { "notes", notes },         { "silent", silent },
 };
 
 static bool holds(const char *line)

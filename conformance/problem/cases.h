@@ -6,9 +6,8 @@
 
 #include "notation.h"
 
-/* What digests are taken of; what laws are about; frequencies that are scanned, and those to
- * certify besides
- * golden ones. */
+/* What digests are taken of; what laws are about; frequencies that are scanned, and those that are
+ * certified besides the golden cases'. */
 enum cases_file { CASES_VARIANTS, CASES_LAWS, CASES_SCANS, CASES_CERTIFIED, CASES_FILES };
 
 /* Read when it is first asked for, and kept. */

@@ -155,11 +155,8 @@ static json_t *notes_of(const struct vectors *vectors, size_t first, size_t end)
 static bool same_but_stored(const struct vector_case *a, const struct vector_case *b, int o)
 {
     const char *dtype_a = strchr(a->id, '/') + 1, *dtype_b = strchr(b->id, '/') + 1;
-    return a->problem.kernel == b->problem.kernel && a->rows[o] == b->rows[o] &&
-           a->width[o] == b->width[o] &&
-           strcmp(strchr(dtype_a, '/'), strchr(dtype_b, '/')) == 0 &&
-           memcmp(a->want[o], b->want[o],
-                  (size_t)(a->rows[o] * a->width[o]) * sizeof *a->want[o]) == 0;
+    return a->problem.kernel == b->problem.kernel && vectors_same_output(a, b, o) &&
+           strcmp(strchr(dtype_a, '/'), strchr(dtype_b, '/')) == 0;
 }
 
 /* The case whose tensor an output of a case is: the first that differs in storage alone. */

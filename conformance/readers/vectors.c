@@ -25,6 +25,13 @@ size_t vectors_group_end(const struct vectors *vectors, size_t first)
     return end;
 }
 
+bool vectors_same_output(const struct vector_case *a, const struct vector_case *b, int o)
+{
+    const size_t n = (size_t)(a->rows[o] * a->width[o]);
+    return a->rows[o] == b->rows[o] && a->width[o] == b->width[o] &&
+           memcmp(a->want[o], b->want[o], n * sizeof *a->want[o]) == 0;
+}
+
 /* ---- Flags ---- */
 
 /* The text up to the next '|' or the end of the line, blanks cut off; *at goes behind it. */

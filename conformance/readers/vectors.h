@@ -43,6 +43,9 @@ enum { VECTORS_ERROR = NOTATION_ERROR };
 bool vectors_load_pack(const char *path, struct vectors *vectors, char error[VECTORS_ERROR]);
 void vectors_free(struct vectors *vectors);
 
+/* Whether output o of two cases is the same tensor. */
+bool vectors_same_output(const struct vector_case *a, const struct vector_case *b, int o);
+
 /* One past the last case of the group that begins at a case. */
 size_t vectors_group_end(const struct vectors *vectors, size_t first);
 
