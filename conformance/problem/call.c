@@ -2,6 +2,7 @@
  * Calls: made from a problem in the caller's kind of memory, run, reset, read, destroyed.
  */
 #include "call_parts.h"
+#include "plans.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +171,7 @@ void call_destroy(struct call *call)
         else
             free(call->owned[i]);
     }
-    posenc_freqs_destroy(call->freqs);
+    plan_give_back(call->freqs);
     *call = (struct call){ 0 };
 }
 

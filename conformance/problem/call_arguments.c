@@ -3,6 +3,7 @@
  * is taken over from the problem.
  */
 #include "call_parts.h"
+#include "plans.h"
 
 #include <string.h>
 
@@ -38,7 +39,7 @@ static enum posenc_status make_plan(struct call *call)
     struct posenc_freqs_spec spec = call->problem.freqs;
     if (!spec.size)
         spec.size = sizeof spec;
-    return call_subject(call)->freqs_create(&spec, &call->freqs, &call->error);
+    return plan_take(call_subject(call), &spec, &call->freqs, &call->error);
 }
 
 /* ---- Arguments ---- */

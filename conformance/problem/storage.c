@@ -59,15 +59,15 @@ uint16_t storage_narrow(enum posenc_dtype dtype, float value)
     return (uint16_t)(bits >> 31 << 15 | narrow);
 }
 
-float storage_widen(enum posenc_dtype dtype, uint16_t narrow)
+static uint32_t f32_of_f16(uint16_t narrow)
 {
-    struct format f = format_of(dtype);
-    uint32_t sign = (uint32_t)(narrow >> 15) << 31, magnitude = narrow & 0x7fffu;
+    const struct format f = format_of(POSENC_F16);
+    const uint32_t sign = (uint32_t)(narrow >> 15) << 31, magnitude = narrow & 0x7fffu;
     uint32_t fraction = magnitude << (23 - f.fraction) & 0x7fffffu;
     int exponent = (int)(magnitude >> f.fraction) - f.bias + 127;
     if (magnitude >= f.infinity) {
         exponent = 255;
-    } else if (f.bias < 127 && magnitude >> f.fraction == 0) {
+    } else if (magnitude >> f.fraction == 0) {
         /* A subnormal f16 is a normal f32. */
         exponent = fraction ? exponent + 1 : 0;
         while (fraction && !(fraction & 0x800000u)) {
@@ -75,7 +75,12 @@ float storage_widen(enum posenc_dtype dtype, uint16_t narrow)
             exponent--;
         }
     }
-    uint32_t bits = sign | (uint32_t)exponent << 23 | (fraction & 0x7fffffu);
+    return sign | (uint32_t)exponent << 23 | (fraction & 0x7fffffu);
+}
+
+float storage_widen(enum posenc_dtype dtype, uint16_t narrow)
+{
+    const uint32_t bits = dtype == POSENC_BF16 ? (uint32_t)narrow << 16 : f32_of_f16(narrow);
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
@@ -111,9 +116,10 @@ int64_t storage_rows(const struct posenc_tensor *tensor)
 void *storage_row(const struct posenc_tensor *tensor, int64_t r)
 {
     int64_t at = 0;
-    for (int d = tensor->rank - 2; d >= 0; d--) {
-        at += r % tensor->shape[d] * tensor->stride[d];
-        r /= tensor->shape[d];
+    for (int d = tensor->rank - 2; d >= 0 && r > 0; d--) {
+        const int64_t n = tensor->shape[d], up = n == 1 ? r : r < n ? 0 : r / n;
+        at += (r - up * n) * tensor->stride[d];
+        r = up;
     }
     return (char *)tensor->data + at * (int64_t)storage_size(tensor->dtype);
 }

@@ -4,6 +4,8 @@
  */
 #include "refusals.h"
 
+#include "conformance/problem/plans.h"
+
 /* Distances that no call may have; which of the statuses is the better one nobody says. */
 #define TOO_FAR (STATUS(PARAMETER) | STATUS(POSITION) | STATUS(SHAPE) | STATUS(OVERFLOW))
 
@@ -11,7 +13,7 @@
 static const struct posenc_freqs *with_plan(struct call *c,
                                             const struct posenc_freqs_spec *spec)
 {
-    posenc_freqs_destroy(c->freqs);
+    plan_give_back(c->freqs);
     c->freqs = NULL;
     return posenc_freqs_create(spec, &c->freqs, NULL) == POSENC_OK ? c->freqs : NULL;
 }
