@@ -150,24 +150,6 @@ bool require_same_copy(struct tally *t, const struct copy *got, const struct cop
     return same;
 }
 
-bool run_problem(struct tally *t, const struct problem *p, call_edit *edit, const void *user,
-                 struct copy *copy)
-{
-    *copy = (struct copy){ .n = 0 };
-    t->problem = p;
-    struct call call;
-    enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory_plain);
-    if (!require(t, made == POSENC_OK, "the call was not made: %s", posenc_status_string(made)))
-        return false;
-    call_reset(&call);
-    if (edit)
-        edit(&call, user);
-    struct guarded g = guarded_run(&call, t->run->backend, NULL);
-    bool ok = require_clean(t, &g) && require(t, copy_outputs(copy, &call), "out of memory");
-    call_destroy(&call);
-    return ok;
-}
-
 /* ---- Calls that are kept ---- */
 
 struct kept_call {

@@ -48,16 +48,12 @@ const float *copy_row(const struct copy *copy, int o, int64_t r);
 bool require_same_copy(struct tally *t, const struct copy *got, const struct copy *want,
                        const char *what);
 
-/* Makes the call in plain memory, edits it when `edit` is given, runs it, copies its outputs.
- * False, with the tally failed, when it cannot be made or run; then *copy is empty. */
+/* A call made in plain memory by the run's subject, edited when `edit` is given, and run: outputs
+ * by call_row(), and the inputs as they were before the edit in its x, table, ...  NULL, with the
+ * tally failed, when it cannot be made or run.  And a call that is not run, made by the library
+ * itself whatever the subject is: what its slopes and indices should be.  Both are kept until the
+ * tally is told to forget them. */
 typedef void call_edit(struct call *call, const void *user);
-bool run_problem(struct tally *t, const struct problem *p, call_edit *edit, const void *user,
-                 struct copy *copy);
-
-/* The call itself, made and run in the same way: outputs by call_row(), and the inputs as they
- * were before the edit in its x, table, ...  NULL, with the tally failed, when it cannot be made
- * or run.  And a call that is not run, made by the library itself whatever the run's subject is:
- * what its slopes and indices should be.  Both are kept until the tally is told to forget them. */
 const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
                              const void *user);
 const struct call *tally_inputs(struct tally *t, const struct problem *p);

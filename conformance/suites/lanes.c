@@ -135,32 +135,29 @@ static void edit_poison(struct call *call, const void *user)
     }
 }
 
-static void compare_kept(struct tally *t, const struct problem *p, const struct copy *got,
-                         const struct copy *want, int class)
+static void compare_kept(struct tally *t, const struct call *got, const struct call *want,
+                         int class)
 {
-    for (int64_t r = 0; r < got->rows[0]; r++)
-        for (int64_t c = 0; row_kept(p, r, class) && c < got->width[0]; c++)
+    const struct problem *p = &got->problem;
+    for (int64_t r = 0; r < got->outputs[0].rows; r++) {
+        const float *now = call_row(got, 0, r), *before = call_row(want, 0, r);
+        for (int64_t c = 0; row_kept(p, r, class) && c < got->outputs[0].width; c++)
             if (unit_of(p, c) % CLASSES == class)
-                require(t, bits_of(copy_row(got, 0, r)[c]) == bits_of(copy_row(want, 0, r)[c]),
+                require(t, bits_of(now[c]) == bits_of(before[c]),
                         "row %lld element %lld moved from %.9g to %.9g when only its "
                         "neighbours changed",
-                        (long long)r, (long long)c, (double)copy_row(want, 0, r)[c],
-                        (double)copy_row(got, 0, r)[c]);
+                        (long long)r, (long long)c, (double)before[c], (double)now[c]);
+    }
 }
 
 static void check_activations(struct tally *t, struct problem p)
 {
-    struct copy want = { .n = 0 };
     p.in_place = false;
     p.special = false;
-    bool ok = run_problem(t, &p, NULL, NULL, &want);
-    for (int class = 0; ok && class < CLASSES; class ++) {
-        struct copy got = { .n = 0 };
-        if (run_problem(t, &p, edit_poison, &class, &got))
-            compare_kept(t, &p, &got, &want, class);
-        copy_free(&got);
-    }
-    copy_free(&want);
+    const struct call *want = tally_run(t, &p, NULL, NULL), *got;
+    for (int class = 0; want && class < CLASSES; class ++)
+        if ((got = tally_run(t, &p, edit_poison, &class)) != NULL)
+            compare_kept(t, got, want, class);
 }
 
 /* Other tokens of the call at the ends of the range: even tokens must not notice. */
@@ -171,22 +168,20 @@ static void check_positions(struct tally *t, struct problem p)
         near[i] = 3 * i + 1;
         far[i] = i % 2 ? (i % 4 == 1 ? 1 : -1) * (INT64_C(0x7fffffff) - i) : near[i];
     }
-    struct copy want = { .n = 0 }, got = { .n = 0 };
     p.position_kind = POSENC_POSITIONS_I64;
     p.batch = 1;
     p.batch_shift = 0;
     p.freqs.xpos_scale_base = 0.0; /* which does not reach that far */
     p.tokens = 7;
     p.positions = near;
-    bool ok = run_problem(t, &p, NULL, NULL, &want);
+    const struct call *want = tally_run(t, &p, NULL, NULL);
     p.positions = far;
-    ok = ok && run_problem(t, &p, NULL, NULL, &got);
-    for (int o = 0; ok && o < got.n; o++)
-        for (int64_t r = 0; r < got.rows[o]; r += 2)
-            require_same_bits(t, copy_row(&got, o, r), copy_row(&want, o, r), got.width[o],
-                              "token beside tokens at far positions");
-    copy_free(&want);
-    copy_free(&got);
+    const struct call *got = tally_run(t, &p, NULL, NULL);
+    for (int o = 0; want && got && o < got->n_outputs; o++)
+        for (int64_t r = 0; r < got->outputs[o].rows; r += 2)
+            require_same_bits(t, call_row(got, o, r), call_row(want, o, r),
+                              got->outputs[o].width, "token beside tokens at far positions");
+    tally_forget(t); /* near and far end here */
 }
 
 /* Other pairs with other frequencies: the kept pairs must not notice. */
@@ -203,21 +198,20 @@ static void check_frequencies(struct tally *t, struct problem p)
             near[i] = 1.0 / (1.0 + 0.37 * (double)i);
             far[i] = i % CLASSES == class ? near[i] : other[i % 4];
         }
-        struct copy want = { .n = 0 }, got = { .n = 0 };
         p.freqs.values = near;
-        bool ok = run_problem(t, &p, NULL, NULL, &want);
+        const struct call *want = tally_run(t, &p, NULL, NULL);
         p.freqs.values = far;
-        ok = ok && run_problem(t, &p, NULL, NULL, &got);
-        for (int o = 0; ok && o < got.n; o++)
-            for (int64_t c = 0; c < got.width[o]; c++)
-                for (int64_t r = 0; unit_of(&p, c) % CLASSES == class && r < got.rows[o]; r++)
+        const struct call *got = tally_run(t, &p, NULL, NULL);
+        for (int o = 0; want && got && o < got->n_outputs; o++)
+            for (int64_t r = 0; r < got->outputs[o].rows; r++)
+                for (int64_t c = 0; c < got->outputs[o].width; c++)
                     require(t,
-                            bits_of(copy_row(&got, o, r)[c]) ==
-                                bits_of(copy_row(&want, o, r)[c]),
+                            unit_of(&p, c) % CLASSES != class ||
+                                bits_of(call_row(got, o, r)[c]) ==
+                                    bits_of(call_row(want, o, r)[c]),
                             "column %lld moved when only other pairs' frequencies changed",
                             (long long)c);
-        copy_free(&want);
-        copy_free(&got);
+        tally_forget(t);
     }
 }
 
@@ -237,7 +231,7 @@ void check_lanes(struct suite_run *run, enum posenc_kernel kernel)
             check_positions(&t, p);
             check_frequencies(&t, p);
         }
-        t.problem = NULL;
+        tally_forget(&t);
     }
     tally_end(&t);
 }
