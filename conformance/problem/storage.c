@@ -115,11 +115,17 @@ int64_t storage_rows(const struct posenc_tensor *tensor)
 
 void *storage_row(const struct posenc_tensor *tensor, int64_t r)
 {
+    const int64_t *stride = tensor->stride, *shape = tensor->shape;
+    const int last = tensor->rank - 2;
     int64_t at = 0;
-    for (int d = tensor->rank - 2; d >= 0 && r > 0; d--) {
-        const int64_t n = tensor->shape[d], up = n == 1 ? r : r < n ? 0 : r / n;
-        at += (r - up * n) * tensor->stride[d];
-        r = up;
+    int d = last;
+    while (d > 0 && stride[d - 1] == stride[d] * shape[d])
+        d--;
+    if (d == 0) /* rows at one distance from each other */
+        at = r * stride[last];
+    for (int k = last; d > 0 && k >= 0; k--) {
+        at += r % shape[k] * stride[k];
+        r /= shape[k];
     }
     return (char *)tensor->data + at * (int64_t)storage_size(tensor->dtype);
 }
