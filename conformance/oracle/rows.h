@@ -59,12 +59,6 @@ float add_f32(float a, float b);
 /* Position of the token of row r, where each token has `per_token` rows. */
 int64_t token_position(const struct problem *problem, int64_t r, int64_t per_token);
 
-/* The two channels of pair i of a rotation. */
-struct channels {
-    int64_t a, b;
-};
-struct channels channels_of(const struct problem *problem, int64_t i);
-
 /* Query and head of row r, where rows are those of queries. */
 static inline int64_t query_of(const struct problem *problem, int64_t r)
 {

@@ -43,8 +43,6 @@ static void length(struct problem *p, int64_t n, int v)
     p->slopes_by_batch = v == 1;
 }
 
-#define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
-
 const struct signature signature_alibi = {
     BLANK(alibi),
     .tensors = { { OUT(alibi, out), SCORES },

@@ -62,8 +62,6 @@ static void length(struct problem *p, int64_t n, int v)
     p->distances = v == 3 ? problem_distances(p->queries, n) + 2 : 0;
 }
 
-#define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
-
 const struct signature signature_distance = {
     BLANK(distance),
     .tensors = { { OUT(distance, out), SCORES },

@@ -59,8 +59,6 @@ static void length(struct problem *p, int64_t n, int v)
     p->query_offset = v == 2 ? n - p->queries : p->query_offset;
 }
 
-#define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
-
 const struct signature signature_relative = {
     BLANK(relative),
     .tensors = { { OUT(relative, out), SCORES },

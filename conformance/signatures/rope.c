@@ -4,6 +4,9 @@
  */
 #include "shared.h"
 
+#include <math.h>
+#include <string.h>
+
 /* 32 heads of 128 channels (Llama), in place. */
 static void footprint(struct problem *p, size_t bytes)
 {
@@ -60,3 +63,69 @@ const struct signature signature_rope = {
     .length = rotations_length,
     .check = rotations_check,
 };
+
+/* ---- What its rows should be ---- */
+
+/* Pair i of a row: its two channels, what they hold, what turns them. */
+struct pair {
+    int64_t a, b;
+    double x0, x1, c, s;
+};
+
+static struct pair pair_of(const struct call *call, int64_t r, int64_t i)
+{
+    const struct problem *p = &call->problem;
+    const int64_t from = p->rotary_offset, half = p->rotary_dim / 2;
+    const bool adjacent = p->kernel == POSENC_KERNEL_rope_interleaved;
+    const int64_t a = from + (adjacent ? 2 * i : i), b = a + (adjacent ? 1 : half);
+    const int64_t at = token_position(p, r, p->heads) * half + i;
+    const float *x = call->x + r * p->dim;
+    const double s = (double)call->sin[at];
+    return (struct pair){
+        a, b, (double)x[a], (double)x[b], (double)call->cos[at], p->transpose ? -s : s
+    };
+}
+
+static void row_rope(const struct oracle *oracle, int o, int64_t r, double *want)
+{
+    const struct call *call = oracle->call;
+    const int64_t width = call->outputs[o].width;
+    for (int64_t k = 0; k < width; k++)
+        want[k] = (double)call->x[r * width + k];
+    for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
+        const struct pair at = pair_of(call, r, i);
+        want[at.a] = add_to_odd(at.x0 * at.c, -(at.x1 * at.s));
+        want[at.b] = add_to_odd(at.x1 * at.c, at.x0 * at.s);
+    }
+}
+
+/* Of what turns the larger of two products. */
+static void mass_rope(const struct call *call, int64_t r, double *mass)
+{
+    for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
+        const struct pair at = pair_of(call, r, i);
+        mass[at.a] = fmax(fabs(at.x0 * at.c), fabs(at.x1 * at.s));
+        mass[at.b] = fmax(fabs(at.x1 * at.c), fabs(at.x0 * at.s));
+    }
+}
+
+/* Casts keep a compiler from contracting, and change nothing: products of two f32 are exact in
+ * f64, and a sum of two f32 rounded to f64 first rounds to the same f32. */
+static float unfused(double a, double b, double c, double d)
+{
+    const float ab = (float)(a * b), cd = (float)(c * d);
+    return (float)((double)ab + (double)cd);
+}
+
+void oracle_row_unfused(const struct call *call, int64_t r, float *out)
+{
+    const int64_t dim = call->problem.dim;
+    memcpy(out, call->x + r * dim, (size_t)dim * sizeof *out);
+    for (int64_t i = 0; i < call->problem.rotary_dim / 2; i++) {
+        const struct pair at = pair_of(call, r, i);
+        out[at.a] = unfused(at.x0, at.c, -at.x1, at.s);
+        out[at.b] = unfused(at.x1, at.c, at.x0, at.s);
+    }
+}
+
+const struct oracle_rows oracle_rope = { .row = row_rope, .mass = mass_rope };

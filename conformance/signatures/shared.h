@@ -37,6 +37,8 @@ enum posenc_status rotations_fill_sin(struct call *call, void *to, int64_t n);
 
 /* ---- Scores (scores.c) ---- */
 
+#define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
+
 void scores_defaults(struct problem *p); /* queries that end where the keys do */
 void scores_draw(struct draws *d, struct problem *p);
 void scores_length(struct problem *p, int64_t n, int variant);

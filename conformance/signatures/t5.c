@@ -52,8 +52,6 @@ static enum posenc_status fill_thresholds(struct call *call, void *to, int64_t n
                                              p->max_distance, n / 2, 1 << 24);
 }
 
-#define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
-
 const struct signature signature_t5 = {
     BLANK(t5),
     .tensors = { { OUT(t5, out), SCORES },

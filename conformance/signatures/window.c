@@ -75,8 +75,6 @@ static void length(struct problem *p, int64_t n, int v)
     p->window_width = n - p->window_class;
 }
 
-#define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
-
 const struct signature signature_window = {
     BLANK(window),
     .tensors = { { OUT(window, out), SCORES },
