@@ -1,6 +1,7 @@
 /* The checks of what goes by queries and keys: biases and terms of attention. */
 #include "checks.h"
 
+#include <float.h>
 #include <math.h>
 
 static const struct tensor_names names_values = TENSOR_NAMES("values"),
@@ -59,6 +60,32 @@ static enum posenc_status check_heads(struct posenc_const_tensor *table,
                                         error);
 }
 
+/* All of them, without a branch for each. */
+static bool are_finite(const float *values, int64_t n)
+{
+    int bad = 0;
+    for (int64_t i = 0; i < n; i++)
+        bad |= !(fabsf(values[i]) <= FLT_MAX);
+    return !bad;
+}
+
+static enum posenc_status check_slopes(const struct posenc_alibi_args *call, int64_t batches)
+{
+    int64_t heads = call->out.shape[1];
+    for (int64_t b = 0; b < batches; b++) {
+        const float *slopes = call->slopes + b * call->slopes_stride_batch;
+        if (are_finite(slopes, heads))
+            continue;
+        for (int64_t h = 0; h < heads; h++) {
+            enum posenc_status status =
+                posenc_check_finite((double)slopes[h], "slope of a head", call->error);
+            if (status)
+                return status;
+        }
+    }
+    return POSENC_OK;
+}
+
 enum posenc_status posenc_check_alibi(struct posenc_alibi_args *call, bool takes_x,
                                       struct accepted *accepted)
 {
@@ -81,11 +108,16 @@ enum posenc_status posenc_check_alibi(struct posenc_alibi_args *call, bool takes
                                  sizeof(float), "slopes (NULL or not aligned)", &span, error);
     if (!status)
         status = posenc_check_apart(span, out.span, "slopes (overlap out)", error);
-    for (int64_t i = 0; !status && i < batches * heads; i++)
-        status = posenc_check_finite(
-            (double)call->slopes[i / heads * call->slopes_stride_batch + i % heads],
-            "slope of a head", error);
-    return status;
+    return status ? status : check_slopes(call, batches);
+}
+
+/* From 1 on, without a branch for each. */
+static bool are_in_order(const int32_t *thresholds, int64_t n)
+{
+    int bad = thresholds[1] < 1;
+    for (int64_t b = 2; b < n; b++)
+        bad |= thresholds[b] < thresholds[b - 1];
+    return !bad;
 }
 
 /* thresholds[0] = 0, alone; then never less than the one before. */
@@ -104,6 +136,8 @@ static enum posenc_status check_thresholds(const struct posenc_t5_args *call,
     if (call->thresholds[0] != 0)
         return posenc_refuse(error, POSENC_ERR_PARAMETER, "threshold of bucket 0",
                              call->thresholds[0], 0.0, 0.0);
+    if (are_in_order(call->thresholds, n)) /* n is 2 at least */
+        return POSENC_OK;
     for (int64_t b = 1, least = 1; b < n; least = call->thresholds[b++])
         if (call->thresholds[b] < least)
             return posenc_refuse(
