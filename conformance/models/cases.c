@@ -121,7 +121,7 @@ static void add_words(struct names *names, const struct part *part, enum posenc_
     add_text(names, "profile", "%s", profile_names[profile]);
     add_text(names, "layout", "%s", layout_names[part->layout]);
     add_text(names, "relative", "%s", relative_names[part->relative]);
-    add_text(names, "kernel", "%s", encoding_name[part->encoding]);
+    add_text(names, "kernel", "%s", encodings[part->encoding].name);
     add_text(names, "class", "%s", part->window_class ? " + 1" : "");
     add_truth(names, "window_class", part->window_class);
     add_truth(names, "without_c2p", !part->c2p);
@@ -273,7 +273,7 @@ static void add_rope(const struct config *c, size_t at, struct model *m)
     if (alike)
         whole.name = "";
     if (!again)
-        add_lines(m, &whole, "rotation", POSENC_EXACT);
+        add_lines(m, &whole, encodings[part->encoding].shapes, POSENC_EXACT);
     for (int i = 0; i < 2; i++)
         if (scaling_in_profile(part->freqs.scaling, profiles[i]))
             add_lines(m, part, "table", profiles[i]);
@@ -281,18 +281,12 @@ static void add_rope(const struct config *c, size_t at, struct model *m)
 
 void config_cases(const struct config *c, struct model *m)
 {
-    static const char *const lines[] = {
-        [SINUSOIDAL] = "sinusoidal", [LEARNED] = "learned",
-        [ALIBI] = "alibi",           [T5] = "t5",
-        [DEBERTA] = "relative",      [TRANSFORMER_XL] = "relative",
-        [WINDOW] = "window"
-    };
     m->n_cases = m->n_verify = 0;
     for (size_t i = 0; i < c->n_parts; i++) {
         const enum encoding encoding = c->parts[i].encoding;
         if (encoding == ROPE_HALF || encoding == ROPE_INTERLEAVED)
             add_rope(c, i, m);
         else
-            add_lines(m, &c->parts[i], lines[encoding], POSENC_EXACT);
+            add_lines(m, &c->parts[i], encodings[encoding].shapes, POSENC_EXACT);
     }
 }

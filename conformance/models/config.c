@@ -12,9 +12,18 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const encoding_name[] = { "sinusoidal", "learned", "rope_half", "rope_interleaved",
-                                      "alibi",      "t5",      "deberta",   "transformer_xl",
-                                      "window",     NULL };
+/* "absolute" of rotations: of the class that ModernBERT's is made from, and read by neither. */
+const struct encoding_words encodings[N_ENCODINGS] = {
+    [SINUSOIDAL] = { "sinusoidal", "sinusoidal", { "absolute", "sinusoidal" } },
+    [LEARNED] = { "learned", "learned", { "absolute", "learned" } },
+    [ROPE_HALF] = { "rope_half", "rotation", { "rope", "rotary", "absolute" } },
+    [ROPE_INTERLEAVED] = { "rope_interleaved", "rotation", { "rope", "rotary", "absolute" } },
+    [ALIBI] = { "alibi", "alibi", { "alibi" } },
+    [T5] = { "t5", "t5", { "relative" } },
+    [DEBERTA] = { "deberta", "relative", { "relative" } },
+    [TRANSFORMER_XL] = { "transformer_xl", "relative", { "relative" } },
+    [WINDOW] = { "window", "window", { "relative" } },
+};
 
 enum { MOST_BUCKETS = 4096 };
 
@@ -63,10 +72,10 @@ static int encoding_if_relative(const struct fields *f, enum encoding *encoding)
 static bool find_encoding(const char *name, enum encoding *encoding)
 {
     int i = 0;
-    while (encoding_name[i] && strcmp(encoding_name[i], name) != 0)
+    while (i < N_ENCODINGS && strcmp(encodings[i].name, name) != 0)
         i++;
     *encoding = (enum encoding)i;
-    return encoding_name[i] != NULL;
+    return i < N_ENCODINGS;
 }
 
 /* Our own word for it stands in for a model_type that is not known, or is more special. */
@@ -135,27 +144,16 @@ static int refine_encoding(const struct fields *f, const struct model_type *type
  */
 static int check_embedding_type(const struct fields *f, enum encoding encoding)
 {
-    static const char *const fitting[][3] = {
-        [SINUSOIDAL] = { "absolute", "sinusoidal" },
-        [LEARNED] = { "absolute", "learned" },
-        /* "absolute": of the class that ModernBERT's is made from, and read by neither */
-        [ROPE_HALF] = { "rope", "rotary", "absolute" },
-        [ROPE_INTERLEAVED] = { "rope", "rotary", "absolute" },
-        [ALIBI] = { "alibi" },
-        [T5] = { "relative" },
-        [DEBERTA] = { "relative" },
-        [TRANSFORMER_XL] = { "relative" },
-        [WINDOW] = { "relative" },
-    };
+    const char *const *fitting = encodings[encoding].embedding_types;
     const json_t *j = field(f, NAMES("position_embedding_type"), NULL);
     const char *s = json_string_value(j);
-    for (int i = 0; s && i < 3 && fitting[encoding][i]; i++)
-        if (strcmp(s, fitting[encoding][i]) == 0)
+    for (int i = 0; s && i < 3 && fitting[i]; i++)
+        if (strcmp(s, fitting[i]) == 0)
             return 0;
     if (!j)
         return 0;
     return refuse(f, "position_embedding_type '%.60s' is not supported here; supported: %s",
-                  s ? s : "(no text)", fitting[encoding][0]);
+                  s ? s : "(no text)", fitting[0]);
 }
 
 /* ---- sizes ---- */
@@ -375,7 +373,7 @@ static int read_text(const struct fields *f, const json_t *json, const struct mo
     m->max_position_embeddings = c->parts[0].length;
     m->has_freqs = c->parts[0].freqs.size != 0;
     m->freqs = c->parts[0].freqs;
-    snprintf(m->encoding, sizeof m->encoding, "%s", encoding_name[c->parts[0].encoding]);
+    snprintf(m->encoding, sizeof m->encoding, "%s", encodings[c->parts[0].encoding].name);
     return 0;
 }
 

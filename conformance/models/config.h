@@ -13,9 +13,13 @@ enum encoding {
     T5,
     DEBERTA,
     TRANSFORMER_XL,
-    WINDOW
+    WINDOW,
+    N_ENCODINGS
 };
-extern const char *const encoding_name[]; /* in that order; NULL at the end */
+extern const struct encoding_words {
+    const char *name, *shapes;      /* what shapes.txt calls it */
+    const char *embedding_types[3]; /* position_embedding_type may be one of these */
+} encodings[N_ENCODINGS];
 
 /* One way in which a model encodes positions: most have one, some one for each type of layers
  * or for encoder and decoder. */
