@@ -173,19 +173,15 @@ int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t)
     return (int64_t)((double)problem->rows * twister_draw(&twister));
 }
 
-static void draw_rotations(const struct problem *p, float *cosines, float *sines)
+/* Sines come before cosines. */
+static void draw_rotation(const struct problem *p, bool sines, float *to)
 {
     int64_t n = p->rows * (p->rotary_dim / 2),
             ids = problem_draws_positions(p) ? p->batch * p->tokens : 0;
     struct twister t;
-    twister_begin(&t, p, draws_of_x(p) + ids);
-    float *const to[] = { sines, cosines };
-    for (int k = 0; k < 2; k++)
-        for (int64_t i = 0; i < n; i++) {
-            const float value = (float)twister_draw(&t);
-            if (to[k])
-                to[k][i] = value;
-        }
+    twister_begin(&t, p, draws_of_x(p) + ids + (sines ? 0 : n));
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (float)twister_draw(&t);
 }
 
 void fill_inputs(float *to, int64_t n, const struct problem *p, uint64_t stream)
@@ -209,41 +205,37 @@ struct kept {
     struct kept *next;
     int64_t half, rows;
     uint64_t (*turn)[3];
-    float *cos, *sin; /* [TABLE_ROWS, half] */
+    float *values[2]; /* cos and sin, [TABLE_ROWS, half] */
 };
 
 static struct kept *kept_create(int64_t half)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
-    size_t table = (size_t)(TABLE_ROWS * half) * sizeof(float);
+    const size_t n = (size_t)half, table = TABLE_ROWS * n * sizeof(float);
     struct kept *k = calloc(1, sizeof *k);
-    float *f32 = malloc((size_t)half * sizeof *f32);
+    uint64_t(*turn)[3] = malloc(n * sizeof *turn);
+    float *values = malloc(2 * table), *f32 = malloc(n * sizeof *f32);
+    const bool made = k && turn && values && f32;
     double factor;
     spec.dim = 2 * half;
-    if (!k || !f32 || !(k->turn = malloc((size_t)half * sizeof *k->turn)) ||
-        !(k->cos = malloc(table)) || !(k->sin = malloc(table)))
-        goto fail;
-    k->half = half;
-    oracle_freqs(&spec, half, k->turn, f32, &factor);
-    free(f32);
-    return k;
-fail:
-    if (k) {
-        free(k->turn);
-        free(k->cos);
+    if (made) {
+        *k = (struct kept){ NULL, half, 0, turn, { values, values + TABLE_ROWS * n } };
+        oracle_freqs(&spec, half, turn, f32, &factor);
+    } else {
+        free(k);
+        free(turn);
+        free(values);
     }
-    free(k);
     free(f32);
-    return NULL;
+    return made ? k : NULL;
 }
 
 /* Copies the first rows of that rotary_dim's table, which is kept between calls and grows to
  * the most rows asked for: a bench or a suite asks for the same few again and again. */
-static bool rotation_rows(int64_t half, int64_t rows, float *cosines, float *sines)
+static bool rotation_rows(int64_t half, int64_t rows, bool sines, float *to)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct kept *all;
-    size_t bytes = (size_t)half * sizeof(float);
     pthread_mutex_lock(&lock);
     struct kept *k = all;
     while (k && k->half != half)
@@ -256,29 +248,24 @@ static bool rotation_rows(int64_t half, int64_t rows, float *cosines, float *sin
         for (int64_t i = 0; i < half; i++) {
             double s, c;
             oracle_sincos_turn(k->turn[i], k->rows, &s, &c);
-            k->cos[k->rows * half + i] = odd_to_f32(c);
-            k->sin[k->rows * half + i] = odd_to_f32(s);
+            k->values[0][k->rows * half + i] = odd_to_f32(c);
+            k->values[1][k->rows * half + i] = odd_to_f32(s);
         }
-    for (int64_t r = 0; k && r < rows; r++) {
-        if (cosines)
-            memcpy(cosines + r * half, k->cos + r % TABLE_ROWS * half, bytes);
-        if (sines)
-            memcpy(sines + r * half, k->sin + r % TABLE_ROWS * half, bytes);
-    }
+    for (int64_t r = 0; k && r < rows; r++)
+        memcpy(to + r * half, k->values[sines] + r % TABLE_ROWS * half,
+               (size_t)half * sizeof *to);
     pthread_mutex_unlock(&lock);
     return k != NULL;
 }
 
-bool fill_rotations(const struct problem *problem, float *cosines, float *sines)
+bool fill_rotation(const struct problem *problem, bool sines, float *to)
 {
     const int64_t half = problem->rotary_dim / 2, n = problem->rows * half;
     if (problem->recipe != RECIPE_MIX)
-        draw_rotations(problem, cosines, sines);
-    else if (!rotation_rows(half, problem->rows, cosines, sines))
+        draw_rotation(problem, sines, to);
+    else if (!rotation_rows(half, problem->rows, sines, to))
         return false;
-    float *const to[] = { cosines, sines };
-    for (int k = 0; k < 2; k++)
-        for (int64_t i = 0; i < n && to[k] && problem->table_dtype != POSENC_F32; i++)
-            to[k][i] = round_to(problem->table_dtype, to[k][i]);
+    for (int64_t i = 0; i < n && problem->table_dtype != POSENC_F32; i++)
+        to[i] = round_to(problem->table_dtype, to[i]);
     return true;
 }

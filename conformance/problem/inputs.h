@@ -13,9 +13,8 @@ enum { STREAM_X = 0, STREAM_TABLE = 1, STREAM_C2P = 2, STREAM_P2C = 3 };
 /* n inputs of a stream, in the order of their index. */
 void fill_inputs(float *to, int64_t n, const struct problem *problem, uint64_t stream);
 
-/* cos and sin of a rope problem, [rows, rotary_dim / 2] each, or one of them where the other is
- * NULL; false when memory runs out. */
-bool fill_rotations(const struct problem *problem, float *cosines, float *sines);
+/* cos or sin of a problem that turns, [rows, rotary_dim / 2]; false when memory runs out. */
+bool fill_rotation(const struct problem *problem, bool sines, float *to);
 
 /* Where problem_draws_positions(). */
 int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t);

@@ -66,6 +66,9 @@ static void check_arguments(const struct signature *s)
         claim(claimed, parameter->to, parameter->to_size);
         expect(!parameter->name || parameter->kind != FIELD_ENUM || parameter->names, s,
                parameter->name, "an enum without names, or of a type that fields do not have");
+        expect(parameter->least >= parameter->most || (parameter->value >= parameter->least &&
+                                                       parameter->value <= parameter->most),
+               s, parameter->name, "its value is out of its range");
     }
     if (s->freqs)
         claim(claimed, s->freqs, sizeof(void *));
@@ -106,8 +109,9 @@ static void check_tensors(const struct signature *s)
         expect(!tensor || !read || row->pristine, s, row->name, "no dense copy is kept");
         expect(!tensor || row->role != ROLE_INPUT || row->fill || row->stream, s, row->name,
                "nothing fills it");
-        expect(tensor || row->form == FORM_POSITIONS || row->fill, s, row->name,
-               "nothing fills it");
+        expect(tensor || row->form == FORM_POSITIONS || row->fill ||
+                   (row->form == FORM_FLOATS && row->stream),
+               s, row->name, "nothing fills it");
         expect(row->role != ROLE_X || outputs > 0, s, row->name, "x is made after out");
         expect(read || row->moved, s, row->name, "how much of an output is moved?");
         outputs += row->role == ROLE_OUTPUT;

@@ -41,21 +41,22 @@ enum posenc_status rotations_check(struct call *call)
     return POSENC_OK;
 }
 
-static enum posenc_status filled(struct call *call, bool done)
+static enum posenc_status fill_angles(struct call *call, bool sines, void *to)
 {
-    return done ? POSENC_OK
-                : call_refuse(call, POSENC_ERR_MEMORY, "memory for cos and sin",
-                              call->problem.rows, 1, 0);
+    return fill_rotation(&call->problem, sines, to)
+               ? POSENC_OK
+               : call_refuse(call, POSENC_ERR_MEMORY, "memory for cos and sin",
+                             call->problem.rows, 1, 0);
 }
 
 enum posenc_status rotations_fill_cos(struct call *call, void *to, int64_t n)
 {
     (void)n;
-    return filled(call, fill_rotations(&call->problem, to, NULL));
+    return fill_angles(call, false, to);
 }
 
 enum posenc_status rotations_fill_sin(struct call *call, void *to, int64_t n)
 {
     (void)n;
-    return filled(call, fill_rotations(&call->problem, NULL, to));
+    return fill_angles(call, true, to);
 }
