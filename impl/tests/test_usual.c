@@ -1,0 +1,165 @@
+/*
+ * The glance at a rotation agrees with the checks: what it accepts they accept, and the kernel is
+ * handed the same.  Calls are drawn: usual ones, some members of which become small, huge,
+ * negative or another's.
+ */
+#include "impl/checks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DRAWS = 400000, MEMORY = 1 << 16 };
+
+static _Alignas(64) char memory[MEMORY];
+static uint64_t state = 1;
+static int failures;
+
+static void require(bool holds, const char *what)
+{
+    failures += !holds;
+    printf("%s: %s\n", holds ? "ok" : "FAILED", what);
+}
+
+static uint64_t draw(uint64_t n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % n;
+}
+
+static int64_t odd_number(void)
+{
+    static const int64_t values[] = { 0,
+                                      1,
+                                      2,
+                                      3,
+                                      4,
+                                      5,
+                                      8,
+                                      16,
+                                      64,
+                                      96,
+                                      -1,
+                                      -8,
+                                      63,
+                                      128,
+                                      256,
+                                      1 << 29,
+                                      1 << 30,
+                                      INT32_MAX,
+                                      INT64_C(1) << 31,
+                                      INT64_C(1) << 40,
+                                      INT64_MAX,
+                                      INT64_MIN };
+    return values[draw(sizeof values / sizeof *values)];
+}
+
+static void *somewhere(void)
+{
+    static const uintptr_t far[] = { 0, 1, 4, UINTPTR_MAX - 63, UINTPTR_MAX / 2 - 255 };
+    uint64_t i = draw(40);
+    return i < 5 ? (void *)far[i] : memory + draw(MEMORY / 64) * 64 + draw(2) * draw(8);
+}
+
+static void spoil_tensor(enum posenc_dtype *dtype, int32_t *rank, int64_t *shape,
+                         int64_t *stride)
+{
+    switch (draw(5)) {
+    case 0:
+        *dtype = (enum posenc_dtype)draw(4);
+        break;
+    case 1:
+        *rank = (int32_t)draw(7) - 1;
+        break;
+    case 2:
+        shape[draw(4)] = odd_number();
+        break;
+    default:
+        stride[draw(4)] = odd_number();
+    }
+}
+
+static void spoil(struct posenc_rope_args *a)
+{
+    struct posenc_const_tensor *inputs[] = { &a->cos, &a->sin, &a->x };
+    uint64_t i = draw(12);
+    if (i < 3)
+        spoil_tensor(&inputs[i]->dtype, &inputs[i]->rank, inputs[i]->shape, inputs[i]->stride);
+    else if (i < 6)
+        inputs[i - 3]->data = somewhere();
+    else if (i == 6)
+        a->out.data = somewhere();
+    else if (i == 7)
+        a->positions.offset = odd_number();
+    else if (i == 8)
+        a->rotary_offset = odd_number();
+    else if (i == 9)
+        a->positions.kind = (enum posenc_position_kind)draw(5);
+    else
+        spoil_tensor(&a->out.dtype, &a->out.rank, a->out.shape, a->out.stride);
+}
+
+/* Of rank 3 or 4, x in place or apart, in any type; everything apart in memory. */
+static struct posenc_rope_args usual(void)
+{
+    struct posenc_rope_args a = posenc_rope_args_init();
+    int64_t tokens = 1 + (int64_t)draw(2), heads = 1 + (int64_t)draw(3);
+    int64_t dim = 16 * (1 + (int64_t)draw(2)), rows = 4 + (int64_t)draw(3);
+    a.cos = posenc_const_dense(memory, 2, rows, 8, 0, 0);
+    a.sin = posenc_const_dense(memory + 4096, 2, rows, 8, 0, 0);
+    a.cos.dtype = a.sin.dtype = (enum posenc_dtype)draw(3);
+    a.out = draw(2) ? posenc_dense(memory + 8192, 3, tokens, heads, dim, 0)
+                    : posenc_dense(memory + 8192, 4, 1 + (int64_t)draw(2), tokens, heads, dim);
+    a.out.dtype = (enum posenc_dtype)draw(3);
+    a.x = posenc_view(a.out);
+    if (draw(2))
+        a.x.data = memory + 32768;
+    a.positions.offset = (int64_t)draw(3);
+    return a;
+}
+
+static bool same_tensor(const struct posenc_const_tensor *a,
+                        const struct posenc_const_tensor *b)
+{
+    size_t n = (size_t)a->rank * sizeof *a->shape;
+    return a->data == b->data && a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->shape, b->shape, n) == 0 && memcmp(a->stride, b->stride, n) == 0;
+}
+
+static bool same_call(const struct posenc_rope_args *a, const struct posenc_rope_args *b)
+{
+    const struct posenc_const_tensor out_a = posenc_view(a->out), out_b = posenc_view(b->out);
+    return a->error == b->error && a->transpose == b->transpose &&
+           a->rotary_offset == b->rotary_offset && a->positions.kind == b->positions.kind &&
+           a->positions.offset == b->positions.offset && same_tensor(&a->cos, &b->cos) &&
+           same_tensor(&a->sin, &b->sin) && same_tensor(&a->x, &b->x) &&
+           same_tensor(&out_a, &out_b);
+}
+
+int main(void)
+{
+    int missed = 0, accepted = 0, refused = 0, wrong = 0, other = 0;
+    for (int i = 0; i < DRAWS; i++) {
+        struct posenc_rope_args args = usual(), call, checked;
+        struct accepted seen = { .empty = false }, known = { .empty = false };
+        int spoilt = (int)draw(4);
+        for (int k = 0; k < spoilt; k++)
+            spoil(&args);
+        checked = args;
+        bool fine = posenc_check_rope(&checked, true, &known) == POSENC_OK && !known.empty;
+        if (!posenc_usual_rope(&args, &call, &seen)) {
+            missed += spoilt == 0;
+            refused += !fine;
+            continue;
+        }
+        accepted++;
+        wrong += !fine;
+        other += fine && (!same_call(&call, &checked) || seen.dtypes != known.dtypes);
+    }
+    printf("# %d accepted, %d refused\n", accepted, refused);
+    require(missed == 0, "every usual call is accepted");
+    require(wrong == 0, "nothing is accepted that the checks refuse");
+    require(other == 0, "and the kernel is handed the same");
+    require(accepted > DRAWS / 4 && refused > DRAWS / 4, "there were many of both");
+    return failures != 0;
+}
