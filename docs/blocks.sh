@@ -89,7 +89,8 @@ typed() { # NAME COMMAND
 named=0
 for text in README.md CONTRIBUTING.md docs/architecture.md docs/adding.md docs/accuracy.md docs/encodings.md; do
     [ -f "$root/$text" ] || continue
-    awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found
+    awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found || fail "$text was read" "awk ended with $?"
+    [ -s found ] || fail "$text has commands or blocks" 'none was found'
     while read -r kind line what; do
         case $kind in
         block) block "$text:$line: block of $what" "$what" "$scratch/work/$line.$what" ;;
