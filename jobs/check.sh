@@ -121,6 +121,11 @@ check_clang() {
 
 check_tidy() {
     need clang-tidy:clang-tidy clang:clang clang++:clang || return
-    check_clang >/dev/null || return # headers made by the build, and errors of their own
+    # Headers made by the build, and errors of their own.
+    check_clang >build-check/tidy.build || {
+        status=$?
+        cat build-check/tidy.build
+        return $status
+    }
     sh jobs/check/tidy.sh build-check/clang
 }

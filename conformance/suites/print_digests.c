@@ -27,7 +27,8 @@ int main(int argc, char **argv)
         return 2;
     }
     printf(
-        "# SHA-256 of the outputs of every variant (cases/variants.txt) by the family \"template\", "
+        "# SHA-256 of the outputs of every variant (cases/variants.txt) by the family "
+        "\"template\", "
         "on every ISA.\n"
         "# Rows in order, f32 little-endian, every NaN the same one; 16-bit outputs widened.  "
         "Made by print-digests.\n");
