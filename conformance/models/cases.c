@@ -46,6 +46,16 @@ add_text(struct names *names, const char *name, const char *format, ...)
     va_end(list);
 }
 
+/* A number in words where it is told, nothing where it is not. */
+static void add_told(struct names *names, const char *name, bool told, const char *before,
+                     int64_t value, const char *after)
+{
+    if (told)
+        add_text(names, name, "%s%lld%s", before, (long long)value, after);
+    else
+        add_text(names, name, "%s", "");
+}
+
 static void add(struct names *names, const char *name, int64_t value)
 {
     add_text(names, name, "%lld", (long long)value);
@@ -89,7 +99,7 @@ static void add_lengths(struct names *names, const struct part *part)
     add(names, "tower", part->tower);
     add(names, "text", !part->tower);
     add(names, "decodes", part->decodes);
-    add_text(names, "after", part->tower ? "" : " after %lld of text", (long long)before);
+    add_told(names, "after", !part->tower, " after ", before, " of text");
 }
 
 /* What depends on widths, heads and windows. */
@@ -100,12 +110,12 @@ static void add_sizes(struct names *names, const struct part *part)
     add(names, "width", part->width);
     add(names, "rows", part->rows);
     add(names, "first", part->first);
-    add_text(names, "from_row", part->first ? " from row %lld" : "", (long long)part->first);
+    add_told(names, "from_row", part->first != 0, " from row ", part->first, "");
     add(names, "heads", part->heads);
     add(names, "key_heads", part->key_heads);
     add(names, "head_dim", part->head_dim);
     add(names, "rotary_dim", part->rotary_dim);
-    add_text(names, "share", whole ? "" : ", %lld rotated", (long long)part->rotary_dim);
+    add_told(names, "share", !whole, ", ", part->rotary_dim, " rotated");
     add(names, "pairs", part->freqs.dim / 2);
     add(names, "num_buckets", part->num_buckets);
     add(names, "max_distance", part->max_distance);

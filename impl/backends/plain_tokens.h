@@ -267,37 +267,38 @@ TYPED float sum_squares(enum posenc_dtype type, int64_t dim, const void *x)
 }
 
 /* Channel i of a head, normalised; r is one over its root mean square. */
-TYPED float normed(enum posenc_dtype type, const struct posenc_rope_qk_norm_args *args,
-                   const float *weight, float r, const void *x, int64_t i)
+TYPED float normed(enum posenc_dtype type, const float *weight, float offset, float r,
+                   const void *x, int64_t i)
 {
-    return posenc_get(type, x, i) * r * (weight[i] + args->weight_offset);
+    return posenc_get(type, x, i) * r * (weight[i] + offset);
 }
 
-TYPED void norm_head(enum posenc_dtype type, const struct posenc_rope_qk_norm_args *args,
-                     int64_t id, const float *weight, float r, const void *x, void *out)
+TYPED void norm_head(enum posenc_dtype angles, enum posenc_dtype type,
+                     const struct posenc_rope_qk_norm_args *args, int64_t id,
+                     const float *weight, float r, const void *x, void *out)
 {
     const void *cosine = input_at(&args->cos, id, 0, 0), *sine = input_at(&args->sin, id, 0, 0);
     int64_t n = args->cos.shape[1], first = args->rotary_offset;
-    enum posenc_dtype angles = args->cos.dtype;
+    float offset = args->weight_offset;
 
     PLAIN_INDEPENDENT
     for (int64_t i = 0; i < first; i++)
-        posenc_put(type, out, i, normed(type, args, weight, r, x, i));
+        posenc_put(type, out, i, normed(type, weight, offset, r, x, i));
     PLAIN_INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
-        float v0 = normed(type, args, weight, r, x, first + i);
-        float v1 = normed(type, args, weight, r, x, first + n + i);
+        float v0 = normed(type, weight, offset, r, x, first + i);
+        float v1 = normed(type, weight, offset, r, x, first + n + i);
         float c = posenc_get(angles, cosine, i), s = posenc_get(angles, sine, i);
         posenc_put(type, out, first + i, v0 * c - v1 * s);
         posenc_put(type, out, first + n + i, v1 * c + v0 * s);
     }
     PLAIN_INDEPENDENT
     for (int64_t i = first + 2 * n; i < args->x.shape[3]; i++)
-        posenc_put(type, out, i, normed(type, args, weight, r, x, i));
+        posenc_put(type, out, i, normed(type, weight, offset, r, x, i));
 }
 
-TYPED void norm_token(enum posenc_dtype type, const struct posenc_rope_qk_norm_args *args,
-                      int64_t b, int64_t t)
+TYPED void norm_token(enum posenc_dtype angles, enum posenc_dtype type,
+                      const struct posenc_rope_qk_norm_args *args, int64_t b, int64_t t)
 {
     int64_t heads = args->x.shape[2], dim = args->x.shape[3];
     int64_t n = args->across_heads ? heads * dim : dim;
@@ -309,22 +310,28 @@ TYPED void norm_token(enum posenc_dtype type, const struct posenc_rope_qk_norm_a
         const void *x = input_at(&args->x, b, t, h);
         float sum = args->across_heads ? of_token : sum_squares(type, dim, x);
         float r = 1.0f / sqrtf(sum / (float)n + args->epsilon);
-        norm_head(type, args, posenc_position(&args->positions, b, t),
+        norm_head(angles, type, args, posenc_position(&args->positions, b, t),
                   (const float *)args->weight.data + h * args->weight.stride[0], r, x,
                   row_at(&args->out, b, t, h));
     }
 }
 
-TYPED void norm_rows(enum posenc_dtype type, const struct posenc_rope_qk_norm_args *args)
+TYPED void norm_rows(enum posenc_dtype angles, enum posenc_dtype type,
+                     const struct posenc_rope_qk_norm_args *args)
 {
     for (int64_t b = 0; b < args->x.shape[0]; b++)
         for (int64_t t = 0; t < args->x.shape[1]; t++)
-            norm_token(type, args, b, t);
+            norm_token(angles, type, args, b, t);
+}
+
+TYPED void norm(enum posenc_dtype type, const struct posenc_rope_qk_norm_args *args)
+{
+    FOR_TYPE(args->cos.dtype, norm_rows, type, args);
 }
 
 static enum posenc_status plain_rope_qk_norm(const struct posenc_rope_qk_norm_args *args)
 {
-    FOR_TYPE(args->x.dtype, norm_rows, args);
+    FOR_TYPE(args->x.dtype, norm, args);
     return POSENC_OK;
 }
 
