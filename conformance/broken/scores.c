@@ -74,12 +74,7 @@ float first_slope(struct place at)
     return linear(at, slope(first), distance(at));
 }
 
-float slopes_of_first_batch(struct place at)
-{
-    struct place first = at;
-    first.b = 0;
-    return linear(at, slope(first), distance(at));
-}
+void slopes_of_first_batch(struct entered *e) { e->args.alibi.slopes_stride_batch = 0; }
 
 float future_sign(struct place at) { return linear(at, slope(at), -(float)ahead(at)); }
 

@@ -17,7 +17,7 @@ static const char *const committed[] = {
 #include "digests.inc"
 };
 
-enum { HEX = 65 };
+enum { HEX = 65, PART = 256 }; /* of a digest; elements hashed at once */
 
 /* The digest of a case in digests.txt ("id sha256" a line); false when it has none. */
 static bool committed_digest(const char *id, char hex[HEX])
@@ -40,16 +40,18 @@ static void digest_call(const struct call *call, char hex[HEX])
     for (int o = 0; o < call->n_outputs; o++)
         for (int64_t r = 0; r < call->outputs[o].rows; r++) {
             const float *row = call_row(call, o, r);
-            for (int64_t c = 0; c < call->outputs[o].width; c++) {
+            unsigned char bytes[4 * PART];
+            for (int64_t c = 0, n = 0; c < call->outputs[o].width; c++) {
                 uint32_t bits;
                 memcpy(&bits, row + c, sizeof bits);
                 if (isnan(row[c]) && bits != CALL_CANARY)
                     bits = 0x7fc00000u;
-                const unsigned char bytes[4] = { (unsigned char)bits,
-                                                 (unsigned char)(bits >> 8),
-                                                 (unsigned char)(bits >> 16),
-                                                 (unsigned char)(bits >> 24) };
-                sha256_update(&s, bytes, sizeof bytes);
+                for (int k = 0; k < 4; k++)
+                    bytes[n++] = (unsigned char)(bits >> 8 * k);
+                if (n == 4 * PART || c + 1 == call->outputs[o].width) {
+                    sha256_update(&s, bytes, (size_t)n);
+                    n = 0;
+                }
             }
         }
     sha256_final(&s, hex);

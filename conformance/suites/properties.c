@@ -18,6 +18,8 @@
 #include "conformance/laws/laws.h"
 #include "conformance/problem/cases.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct law *const files[] = {
@@ -26,6 +28,11 @@ static const struct law *const files[] = {
     laws_index,     laws_relative, laws_attention, laws_words,   laws_text,
 };
 
+static bool is_of(const struct problem_line *line, const struct law *law)
+{
+    return strcmp(line->name, law->problems ? law->problems : law->name) == 0;
+}
+
 /* The next of a law's problems of this kernel from *i on; NULL after the last. */
 static const struct problem_line *next_line(const struct law *law, enum posenc_kernel kernel,
                                             size_t *i)
@@ -33,8 +40,7 @@ static const struct problem_line *next_line(const struct law *law, enum posenc_k
     const struct problem_list *list = cases(CASES_LAWS);
     while (*i < list->n) {
         const struct problem_line *line = &list->lines[(*i)++];
-        if (line->problem.kernel == kernel &&
-            strcmp(line->name, law->problems ? law->problems : law->name) == 0)
+        if (line->problem.kernel == kernel && is_of(line, law))
             return line;
     }
     return NULL;
@@ -75,8 +81,29 @@ static void check_law(struct suite_run *run, enum posenc_kernel kernel, const st
     tally_end(&t);
 }
 
+/* A line that no law has would never be checked: it is a mistake of whoever built this program,
+ * which ends here, told. */
+static void require_laws(const struct problem_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const struct problem_line *line = &list->lines[i];
+        bool found = false;
+        for (size_t f = 0; f < sizeof files / sizeof *files; f++)
+            for (const struct law *law = files[f]; law->name; law++)
+                found = found || (!law->concerns && is_of(line, law));
+        if (found && (!*line->flags || strcmp(line->flags, "full") == 0))
+            continue;
+        fprintf(stderr,
+                "laws.txt:%d: %s | %s: expected the name of a law's problems, and full or "
+                "no flag\n",
+                line->number, line->name, line->flags);
+        abort();
+    }
+}
+
 void suite_properties(struct suite_run *run)
 {
+    require_laws(cases(CASES_LAWS));
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         for (size_t f = 0; f < sizeof files / sizeof *files; f++)
             for (const struct law *law = files[f]; law->name; law++)
