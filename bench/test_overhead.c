@@ -1,10 +1,11 @@
 /*
  * What a call costs before its kernel begins stays within its limits: 20 ns for
- * posenc_rope_half() and 5 ns for a prepared call.  They are of one core, so they grow with the
- * time that the core at hand takes over the same kind of work; a check that becomes a search,
- * a lock or an allocation exceeds them anywhere.  What is above a limit by chance does not fail:
- * the whole interval has to be, three times.
+ * posenc_rope_half() and 5 ns for a prepared call.  They are of one core; on one that is
+ * slower, or shared, they grow with the time that it takes over the same kind of work, and by a
+ * half, since the two went apart by a third where neighbours were busy.  What is above a
+ * limit by chance does not fail: the whole interval has to be, three times.
  */
+#include "emulation.h"
 #include "overhead.h"
 
 #include <stdio.h>
@@ -19,26 +20,38 @@ static const struct limit {
 };
 enum { LIMITS = sizeof limits / sizeof limits[0], ATTEMPTS = 3 };
 
+/* How many times the limits are what they are of the core they were set for. */
+static double slack(double pace)
+{
+    const double same = 1.1, apart = 1.5;
+    return pace > same ? apart * pace : 1.0;
+}
+
 static bool keeps(const struct overhead *o)
 {
     bool fine = true;
-    double pace = o->pace > 1.0 ? o->pace : 1.0;
     for (int i = 0; i < LIMITS; i++) {
         const struct overhead_ns *ns = &o->above[limits[i].way];
-        bool within = ns->low <= limits[i].ns * pace;
+        bool within = ns->low <= limits[i].ns * slack(o->pace);
         fine &= within;
         printf("# %s: %s, %d heads: %+.1f ns in [%.1f, %.1f] above the %.1f of %s; at most "
                "%.0f at "
                "a pace of %.2f\n",
                within ? "ok" : "too slow", limits[i].name, (int)o->heads, ns->median, ns->low,
-               ns->high, o->function_ns, o->backend->name, limits[i].ns * pace, pace);
+               ns->high, o->function_ns, o->backend->name, limits[i].ns * slack(o->pace),
+               o->pace);
     }
     return fine;
 }
 
 int main(void)
 {
+    enum { SKIPPED = 77 };
     int failures = 0;
+    if (bench_emulator()) {
+        printf("skipped: emulated: %s\n", bench_emulator());
+        return SKIPPED;
+    }
     for (int i = 0; i < OVERHEAD_ROWS; i++) {
         struct overhead o;
         bool fine = false;
