@@ -113,8 +113,7 @@ INLINE void put_angles(const struct posenc_const_tensor *angles, int64_t step,
     memcpy(to, angles, offsetof(struct posenc_const_tensor, shape));
     to->shape[0] = angles->shape[0];
     memcpy(to->shape + 1, angles->shape + 1, 2 * sizeof *to->shape);
-    to->stride[0] = step;
-    to->stride[1] = 1;
+    put_two(to->stride, step, 1);
 }
 
 /* x where it is not out: apart from it. */
