@@ -256,10 +256,11 @@ TYPED float sum_squares(enum posenc_dtype type, int64_t dim, const void *x)
 {
     float sums[64] = { 0.0f };
 
-    for (int64_t i = 0; i < dim; i++) {
-        float value = posenc_get(type, x, i);
-        sums[i % 64] += value * value;
-    }
+    for (int64_t i = 0; i < dim; i += 64)
+        for (int64_t k = 0, n = least(dim - i, 64); k < n; k++) {
+            float value = posenc_get(type, x, i + k);
+            sums[k] += value * value;
+        }
     for (int n = 32; n > 0; n /= 2)
         for (int i = 0; i < n; i++)
             sums[i] += sums[i + n];
