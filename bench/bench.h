@@ -36,6 +36,7 @@ struct bench_result {
     const char *roof_variant; /* "plain", "memcpy", "avx2 prefetch", "avx512 non-temporal" */
     double roof_gbps, roof_ratio;
     double vs_libm, vs_autovec; /* speed relative to them, > 1 is faster; 0 unknown */
+    double vs_apart;     /* and to the steps that its kernel does in one pass; 0: one step */
     const char *autovec; /* the faster member of that family, vs_autovec is about; or NULL */
     double null_pct;     /* distance of a copy of one backend from itself */
 };

@@ -105,6 +105,14 @@ void timed_call_close(struct timed_call *timed)
     *timed = (struct timed_call){ 0 };
 }
 
+static void make_weights_one(struct posenc_rope_qk_norm_args *args)
+{
+    args->weight_offset = 0.0f;
+    for (int64_t h = 0; h < args->weight.shape[0]; h++)
+        for (int64_t k = 0; k < args->weight.shape[1]; k++)
+            ((float *)storage_row(owned(&args->weight), h))[k] = 1.0f;
+}
+
 void call_make_repeatable(struct call *call)
 {
     if (!call->problem.in_place || !call->x)
@@ -113,6 +121,8 @@ void call_make_repeatable(struct call *call)
     const float one = 1.0f;
     if (at)
         memcpy((char *)&call->args + at, &one, sizeof one);
+    if (call->problem.kernel == POSENC_KERNEL_rope_qk_norm)
+        make_weights_one(&call->args.rope_qk_norm);
 }
 
 /* ---- Contenders ---- */
@@ -121,6 +131,12 @@ struct contender contender_of_backend(const struct timed_call *timed,
                                       const struct posenc_backend *backend)
 {
     return (struct contender){ .timed = timed, .backend = backend };
+}
+
+struct contender contender_of_steps(const struct timed_call *timed, apart_steps *steps,
+                                    const struct posenc_backend *backend)
+{
+    return (struct contender){ .timed = timed, .backend = backend, .steps = steps };
 }
 
 struct contender contender_of_roof(const struct timed_call *timed,
@@ -181,6 +197,8 @@ static void run_share(void *user, int member, int n)
     const struct timed_call *f = c->timed;
     if (c->roof)
         run_roof(f, c->roof->function, member, n);
+    else if (!f->idle[member] && c->steps)
+        f->status[member] = c->steps(&f->slices[member].args, c->backend);
     else if (!f->idle[member])
         f->status[member] = call_run(&f->slices[member], c->backend);
 }

@@ -1,10 +1,11 @@
 /*
- * Contenders: what can be timed on a case.  A backend or a roof, on the tensors of one call, by
- * one thread or by a team.
+ * Contenders: what can be timed on a case.  A backend, the steps that its kernel does in one
+ * pass, or a roof, on the tensors of one call, by one thread or by a team.
  */
 #ifndef POSENC_CONTENDER_H
 #define POSENC_CONTENDER_H
 
+#include "apart.h"
 #include "bench.h"
 #include "roofs.h"
 #include "team.h"
@@ -42,12 +43,14 @@ void timed_call_close(struct timed_call *timed);
 /* An addition in place is applied to its own result again and again.  |x_scale| below 1 would
  * decay scores of zero bias into denormals, above 1 overflow them; with 1 they grow by the
  * bias, a number of ordinary size, at most some million times.  The time of an fma does not
- * depend on its factor. */
+ * depend on its factor.  A norm in place multiplies by its weights again and again: they are
+ * made 1. */
 void call_make_repeatable(struct call *call);
 
 struct contender {
     const struct timed_call *timed;
-    const struct posenc_backend *backend; /* or */
+    const struct posenc_backend *backend; /* whose kernel it is, or */
+    apart_steps *steps;                   /* that of the last of these; or */
     const struct roof_variant *roof;
     enum posenc_status status;  /* of the last call */
     enum bench_outcome outcome; /* whether it is timed */
@@ -58,6 +61,8 @@ struct contender {
 };
 struct contender contender_of_backend(const struct timed_call *timed,
                                       const struct posenc_backend *backend);
+struct contender contender_of_steps(const struct timed_call *timed, apart_steps *steps,
+                                    const struct posenc_backend *backend);
 struct contender contender_of_roof(const struct timed_call *timed,
                                    const struct roof_variant *roof);
 

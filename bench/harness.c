@@ -1,6 +1,6 @@
 /*
  * Timing one case: every backend that provides its kernel, a second copy of the fastest one
- * (the null row), and the roofs, each once per round in a random order that the seed repeats.
+ * (the null row), what the kernel does in several steps (apart.h), and the roofs, each once per round in a random order that the seed repeats.
  *
  *   check      each backend's output; a wrong one gets a reason and no number (check.h)
  *   calibrate  each contender's iterations, so that a sample lasts at least 100 us and 200
@@ -20,10 +20,10 @@
  * a matrix that is orthogonal to 2^-24 data are still within 6 %.  Sums in place are timed with
  * x_scale 1, see call_make_repeatable().
  */
-#define _POSIX_C_SOURCE 200809L
 #include "bench.h"
 #include "buffers.h"
 #include "check.h"
+#include "clock.h"
 #include "contender.h"
 #include "emulation.h"
 #include "gbench.h"
@@ -33,34 +33,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static const double SAMPLE_S = 100e-6, SLOW_S = 50e-3, WARM_S = 1e-3;
+static const double SLOW_S = 50e-3, WARM_S = 1e-3;
 static const double LEAST_SHARE_S = 0.1; /* for the rounds: cases in cache get all they want */
-enum { TICKS = 200, LEAST_ROUNDS = 3, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
+enum { LEAST_ROUNDS = 3, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
 static const double QUICK_BUDGET_S = 90.0, FULL_BUDGET_S = 300.0;
-
-/* ---- Clock ---- */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* A sample lasts at least 100 us, and 200 of the smallest steps the clock makes. */
-static double least_sample(void)
-{
-    double tick = 1.0;
-    for (int i = 0; i < 200; i++) {
-        double begin = now(), end = begin;
-        while (end <= begin)
-            end = now();
-        tick = fmin(tick, end - begin);
-    }
-    return fmax(SAMPLE_S, (double)TICKS * tick);
-}
 
 /* ---- One case ---- */
 
@@ -82,7 +59,7 @@ struct race {
     unsigned buffers;
     struct timed_call timed; /* the call, cut for the team */
     size_t n_backends;       /* contenders[0 .. n_backends) report */
-    struct contender *null, *twin;
+    struct contender *null, *twin, *apart;
     struct contender *contenders;
     size_t n;
     size_t rounds;
@@ -119,9 +96,9 @@ static void refuse_all(struct race *race, enum bench_outcome outcome, const char
 static bool try_once(struct race *race, struct contender *c)
 {
     call_reset(&race->call);
-    double begin = now();
+    double begin = clock_now();
     contender_call(c);
-    c->seconds = now() - begin;
+    c->seconds = clock_now() - begin;
     if (c->status == POSENC_OK)
         return true;
     refuse(c, c->status == POSENC_ERR_NOT_PROVIDED ? BENCH_LACKS_IT : BENCH_REFUSED,
@@ -130,6 +107,33 @@ static bool try_once(struct race *race, struct contender *c)
 }
 
 /* `scalar` first, whether or not it is timed, then everybody against it. */
+/* The backend that took least; NULL: none did. */
+static struct contender *quickest(const struct race *race)
+{
+    struct contender *best = NULL;
+    for (size_t i = 0; i < race->n_backends; i++) {
+        struct contender *c = &race->contenders[i];
+        if (is_timed(c) && (!best || c->seconds < best->seconds))
+            best = c;
+    }
+    return best;
+}
+
+/* The steps, the last of them on the quickest backend, held to the limits of libm. */
+static void check_apart(struct race *race, const struct check *check)
+{
+    const struct contender *best = quickest(race);
+    const struct posenc_backend *libm = posenc_backend_find("libm");
+    apart_steps *steps = apart_of(&race->call.problem);
+    if (!best || !steps || !libm)
+        return;
+    struct contender *c = &race->contenders[race->n++];
+    *c = contender_of_steps(&race->timed, steps, best->backend);
+    if (try_once(race, c) && !check_output(check, libm, c->refused, REASON_SIZE))
+        c->outcome = BENCH_WRONG;
+    race->apart = c;
+}
+
 static void check_everybody(struct race *race)
 {
     const struct posenc_backend *scalar = posenc_backend_find("scalar");
@@ -154,6 +158,7 @@ static void check_everybody(struct race *race)
                 !check_output(check, c->backend, c->refused, REASON_SIZE))
                 c->outcome = BENCH_WRONG;
         }
+        check_apart(race, check);
     }
     check_destroy(check);
 }
@@ -177,12 +182,7 @@ static void enter_backends(struct race *race, const struct posenc_backend *const
 /* The null row and the roofs; the twin is the fastest backend, whose copy costs least. */
 static void enter_yardsticks(struct race *race)
 {
-    race->twin = NULL;
-    for (size_t i = 0; i < race->n_backends; i++) {
-        struct contender *c = &race->contenders[i];
-        if (is_timed(c) && (!race->twin || c->seconds < race->twin->seconds))
-            race->twin = c;
-    }
+    race->twin = quickest(race);
     if (!race->twin)
         return;
     race->null = &race->contenders[race->n++];
@@ -325,7 +325,7 @@ static const struct contender *fastest(const struct race *race,
     double least = (double)INFINITY;
     for (size_t i = 0; i < race->n; i++) {
         const struct contender *c = &race->contenders[i];
-        if (!is_timed(c) || c == race->null || !of(c))
+        if (!is_timed(c) || c == race->null || c->steps || !of(c))
             continue;
         double median = stats_median(samples_of(race, c), race->rounds);
         if (median < least) {
@@ -352,7 +352,7 @@ static bool is_autovec(const struct contender *c)
 static double speed(const struct race *race, const struct contender *c,
                     const struct contender *other)
 {
-    if (!other)
+    if (!other || !is_timed(other))
         return 0.0;
     double r = stats_median_ratio(samples_of(race, other), samples_of(race, c), race->rounds);
     return isfinite(r) ? r : 0.0;
@@ -379,6 +379,7 @@ static void fill_numbers(const struct race *race, const struct contender *c,
     }
     result->vs_libm = speed(race, c, fastest(race, is_libm));
     result->vs_autovec = speed(race, c, autovec);
+    result->vs_apart = speed(race, c, race->apart);
     result->autovec = autovec ? autovec->backend->name : NULL;
     result->null_pct = 100.0 * fabs(speed(race, race->twin, race->null) - 1.0);
 }
@@ -409,7 +410,7 @@ static void report(const struct race *race)
 static void hold(struct race *race, double share)
 {
     char reason[REASON_SIZE];
-    double begin = now();
+    double begin = clock_now();
     struct memory memory = bench_memory(&race->buffers);
     enum posenc_status status = call_create(&race->call, &race->bench_case->problem, &memory);
     if (status != POSENC_OK) {
@@ -427,7 +428,7 @@ static void hold(struct race *race, double share)
         enter_yardsticks(race);
         if (race->twin && !stopped(race->session)) {
             bool fine = calibrate(race);
-            plan_rounds(race, fmax(share - (now() - begin), LEAST_SHARE_S));
+            plan_rounds(race, fmax(share - (clock_now() - begin), LEAST_SHARE_S));
             race->samples = malloc(race->n * race->rounds * sizeof *race->samples);
             if (!race->samples || !fine || !run_rounds(race))
                 refuse_all(race, BENCH_REFUSED, "Google Benchmark could not time it");
@@ -447,7 +448,7 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
         .bench_case = bench_case,
         .bytes = problem_bytes(&bench_case->problem),
         .n_backends = n_backends,
-        .contenders = calloc(n_backends + 1 + roofs, sizeof(struct contender)),
+        .contenders = calloc(n_backends + 2 + roofs, sizeof(struct contender)),
     };
     if (!race.contenders)
         return false;
@@ -477,8 +478,8 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
     struct session session = {
         .options = options,
         .team = team_create(options->threads > 1 ? options->threads : 1),
-        .least_sample = least_sample(),
-        .deadline = now() + budget,
+        .least_sample = clock_least_sample(),
+        .deadline = clock_now() + budget,
         .most_rounds = options->full ? FULL_ROUNDS : QUICK_ROUNDS,
         .sink = sink,
         .user = user,
@@ -489,7 +490,7 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
     }
     bool fine = true;
     for (size_t i = 0; fine && i < n_cases && !stopped(&session); i++) {
-        double share = fmax(session.deadline - now(), 0.0) / (double)(n_cases - i);
+        double share = fmax(session.deadline - clock_now(), 0.0) / (double)(n_cases - i);
         fine = run_case(&session, &cases[i], backends, n_backends, share);
     }
     team_destroy(session.team);

@@ -216,6 +216,8 @@ json_t *emit_bench(const struct bench_result *r)
         set_number(record, "vs_libm", r->vs_libm);
     if (r->vs_autovec > 0.0)
         set_number(record, "vs_autovec", r->vs_autovec);
+    if (r->vs_apart > 0.0)
+        set_number(record, "vs_apart", r->vs_apart);
     set_number(record, "null_pct", r->null_pct);
     return record;
 }

@@ -133,6 +133,7 @@ static void add_bench(struct results *r, const json_t *j)
         .roof_ratio = record_value(j, "roof.ratio", 0.0),
         .vs_libm = record_value(j, "vs_libm", 0.0),
         .vs_autovec = record_value(j, "vs_autovec", 0.0),
+        .vs_apart = record_value(j, "vs_apart", 0.0),
         .null_pct = fabs(record_value(j, "null_pct", 0.0)),
         .threads = count_of(j, "threads", 1),
         .rounds = count_of(j, "rounds", 0),

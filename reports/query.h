@@ -17,7 +17,7 @@ struct bench_row {
     const char *id, *kernel, *dtype, *profile, *backend, *family, *footprint, *refused,
         *roof_kind, *roof_variant;
     double median, min, lo, hi, level, bytes, gbps, roof_gbps, roof_ratio, vs_libm, vs_autovec,
-        null_pct;
+        vs_apart, null_pct;
     int threads, rounds;
 };
 

@@ -44,6 +44,7 @@ static const char *const columns[] = {
     "roof.ratio",
     "vs_libm",
     "vs_autovec",
+    "vs_apart",
     "null_pct",
     "refused",
 };

@@ -8,7 +8,7 @@
 
 enum { MAX_ROWS = 32 };
 
-static void bench_cells(const struct bench_row *b, const struct bench_row *best,
+static void bench_cells(const struct bench_row *b, const struct bench_row *best, bool steps,
                         struct table *table)
 {
     double above = b->hi > 0.0 ? b->hi - b->median : 0.0,
@@ -16,7 +16,7 @@ static void bench_cells(const struct bench_row *b, const struct bench_row *best,
     double half = above > below ? above : below;
     table_cell(table, "%s", b->backend);
     if (*b->refused) {
-        for (int i = 0; i < 7; i++)
+        for (int i = 0; i < 7 + steps; i++)
             table_cell(table, "%s", "");
         table_cell(table, "%s", b->refused);
         return;
@@ -28,6 +28,8 @@ static void bench_cells(const struct bench_row *b, const struct bench_row *best,
     table_cell(table, "%.6f", b->roof_ratio);
     table_cell(table, "%s", show_times(b->vs_libm));
     table_cell(table, "%s", show_times(b->vs_autovec));
+    if (steps)
+        table_cell(table, "%s", show_times(b->vs_apart));
     table_cell(table, "%s", b == best ? "fastest" : is_tie(best, b) ? "= fastest" : "");
 }
 
@@ -55,13 +57,29 @@ static void case_cells(const struct results *r, const struct bench_row *b, struc
     table_cell(table, "%s", roof);
 }
 
+/* Whether a kernel was compared with its steps, one after the other. */
+static bool has_steps(const struct results *r, const char *kernel)
+{
+    bool has = false;
+    for (size_t c = 0; c < r->n_cases; c++) {
+        const struct bench_row *rows[MAX_ROWS];
+        const size_t n = rows_of_case(r, r->cases[c], rows, MAX_ROWS);
+        for (size_t i = 0; i < n && strcmp(rows[0]->kernel, kernel) == 0; i++)
+            has = has || rows[i]->vs_apart > 0.0;
+    }
+    return has;
+}
+
 static void speed_of(struct node *into, const struct results *r, const char *kernel)
 {
     struct node *section = add_section(into, EVERYWHERE, "%s", kernel);
-    struct table *table =
-        add_table(section, EVERYWHERE,
-                  "~shape|~size|~roof|backend|>time|>+-|>GB/s|>of roof;roof|=|>vs libm;libm|"
-                  ">vs autovec;autovec|");
+    const bool steps = has_steps(r, kernel);
+    struct table *table = add_table(
+        section, EVERYWHERE,
+        steps ? "~shape|~size|~roof|backend|>time|>+-|>GB/s|>of roof;roof|=|>vs libm;libm|"
+                ">vs autovec;autovec|>vs its steps;steps|"
+              : "~shape|~size|~roof|backend|>time|>+-|>GB/s|>of roof;roof|=|>vs libm;libm|"
+                ">vs autovec;autovec|");
     for (size_t c = 0; c < r->n_cases; c++) {
         const struct bench_row *rows[MAX_ROWS];
         size_t n = rows_of_case(r, r->cases[c], rows, MAX_ROWS);
@@ -71,7 +89,7 @@ static void speed_of(struct node *into, const struct results *r, const char *ker
         for (size_t i = 0; i < n; i++) {
             for (int empty = 0; i > 0 && empty < 3; empty++)
                 table_cell(table, "%s", "");
-            bench_cells(rows[i], rows[0], table);
+            bench_cells(rows[i], rows[0], steps, table);
         }
     }
 }

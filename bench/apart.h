@@ -1,0 +1,16 @@
+/*
+ * What a kernel that does two things in one pass is compared with: one after the other.
+ */
+#ifndef POSENC_APART_H
+#define POSENC_APART_H
+
+#include "conformance/problem/problem.h"
+
+/* Runs the steps of a call, the last of them on a backend. */
+typedef enum posenc_status apart_steps(const union arguments *args,
+                                       const struct posenc_backend *backend);
+
+/* Those of a problem; NULL: its kernel does one thing, or is not stored as f32. */
+apart_steps *apart_of(const struct problem *problem);
+
+#endif
