@@ -76,21 +76,6 @@ static float value_by_hand(const struct call *inputs, int64_t r, int64_t j)
     return inputs->table[r / p->queries * inputs->columns + column];
 }
 
-static void law_alibi(struct tally *t, const struct problem *p)
-{
-    require_by_hand(t, p, NULL, alibi_by_hand, "-slope distance");
-}
-
-static void law_t5(struct tally *t, const struct problem *p)
-{
-    require_by_hand(t, p, NULL, t5_by_hand, "row of a bucket");
-}
-
-static void law_value(struct tally *t, const struct problem *p)
-{
-    require_by_hand(t, p, NULL, value_by_hand, "value of a distance");
-}
-
 /* ---- Slopes and masks ---- */
 
 /* log2 of the slopes of 8 heads; of 12 heads the same, then every other one of 16. */
@@ -138,9 +123,9 @@ static void law_causal(struct tally *t, const struct problem *p)
 
 const struct law laws_bias[] = {
     LAW("distance", law_distance, .problems = "biases"),
-    LAW("by-hand", law_alibi, .problems = "biases", .field = "causal"),
-    LAW("by-hand", law_t5, .problems = "biases", .field = "bidirectional"),
-    LAW("by-hand", law_value, .problems = "biases", .field = "distances"),
+    BY_HAND("by-hand", alibi_by_hand, .problems = "biases", .field = "causal"),
+    BY_HAND("by-hand", t5_by_hand, .problems = "biases", .field = "bidirectional"),
+    BY_HAND("by-hand", value_by_hand, .problems = "biases", .field = "distances"),
     LAW("by-batch", law_by_batch, .problems = "biases", .field = "slopes_by_batch"),
     LAW("slopes", law_slopes),
     LAW("causal-mask", law_causal, .problems = "biases", .field = "causal"),

@@ -198,16 +198,11 @@ static float row_by_hand(const struct call *inputs, int64_t r, int64_t c)
     return inputs->table[row * p->dim + c];
 }
 
-static void law_learned(struct tally *t, const struct problem *p)
-{
-    require_by_hand(t, p, NULL, row_by_hand, "x + row of the table");
-}
-
 const struct law laws_call[] = {
     LAW("in-place", law_in_place, .concerns = kernel_in_place),
     LAW("numbering", law_numbering, .concerns = has_positions),
     LAW("batches", law_batches, .concerns = has_positions),
     LAW("add-is-build-then-add", law_add, .concerns = adds_what_another_builds),
-    LAW("row-plus-x", law_learned),
+    BY_HAND("row-plus-x", row_by_hand),
     { 0 },
 };

@@ -45,22 +45,12 @@ static float window_by_hand(const struct call *inputs, int64_t r, int64_t j)
     return in_row(inputs, r, row_of(p, r % p->queries, j));
 }
 
-static void law_by_hand(struct tally *t, const struct problem *p)
-{
-    require_by_hand(t, p, NULL, window_by_hand, "bias by hand");
-}
-
 static float two_by_two(const struct call *inputs, int64_t r, int64_t j)
 {
     static const int64_t printed[4][4] = {
         { 4, 3, 1, 0 }, { 5, 4, 2, 1 }, { 7, 6, 4, 3 }, { 8, 7, 5, 4 }
     };
     return in_row(inputs, r, printed[r % 4][j]);
-}
-
-static void law_swin(struct tally *t, const struct problem *p)
-{
-    require_by_hand(t, p, NULL, two_by_two, "Swin, 2 by 2");
 }
 
 /* The first bias seen with each displacement. */
@@ -196,11 +186,11 @@ static void law_deberta(struct tally *t, const struct problem *p)
 }
 
 const struct law laws_index[] = {
-    LAW("window-by-hand", law_by_hand, .problems = "windows"),
+    BY_HAND("window-by-hand", window_by_hand, .problems = "windows"),
     LAW("displacement", law_displacement),
     LAW("class-token", law_class_token),
     LAW("any-index", law_any_index, .problems = "any-index-in-window"),
-    LAW("published", law_swin),
+    BY_HAND("published", two_by_two),
     LAW("published", law_deberta, .problems = "published-buckets"),
     { 0 },
 };

@@ -7,7 +7,6 @@
 #include "conformance/problem/fields.h"
 #include "conformance/problem/storage.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,25 +90,3 @@ static void take_rows(const struct posenc_tensor *to, const struct call *from)
 
 void edit_take(struct call *call, const void *from) { take_rows(call_x(call), from); }
 void edit_onto(struct call *call, const void *from) { take_rows(call_out(call), from); }
-
-/* ---- By hand ---- */
-
-void require_by_hand(struct tally *t, const struct problem *p, call_edit *edit, by_hand *want,
-                     const char *what)
-{
-    const struct call *inputs = tally_inputs(t, p), *out = tally_run(t, p, edit, NULL);
-    if (!inputs || !out)
-        return;
-    const int64_t width = out->outputs[0].width;
-    for (int64_t r = 0; r < out->outputs[0].rows; r++) {
-        const float *got = call_row(out, 0, r);
-        for (int64_t c = 0; c < width; c++) {
-            float value = want(inputs, r, c);
-            if (inputs->x)
-                value = fmaf(inputs->x[r * width + c], p->x_scale, value);
-            require(t, bits_of(got[c]) == bits_of(value) || (isnan(got[c]) && isnan(value)),
-                    "%s: row %lld element %lld is %.9g, by hand %.9g", what, (long long)r,
-                    (long long)c, (double)got[c], (double)value);
-        }
-    }
-}

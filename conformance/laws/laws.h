@@ -12,9 +12,16 @@
 #include "conformance/engine/tally.h"
 #include "conformance/problem/signature.h"
 
+/* What column c of output row r should be, from inputs as the library itself makes them; where
+ * the kernel takes x, what is added onto x times x_scale. */
+typedef float by_hand(const struct call *inputs, int64_t r, int64_t c);
+
 struct law {
     const char *name;
     void (*check)(struct tally *t, const struct problem *p);
+    by_hand *by_hand; /* in the place of a check: every element is that, to the bit, */
+    call_edit *edit;  /* of a call that this has edited; NULL: of the call */
+
     bool (*concerns)(enum posenc_kernel kernel); /* NULL: those that the problems have */
     const char *field;       /* of these, those whose problems have it; NULL: all */
     const char *problems;    /* their name, where it is not the law's */
@@ -22,10 +29,14 @@ struct law {
     bool full;               /* in full runs only */
 };
 
-/* A law's name and check, then .member = value of what is not NULL, POSENC_F32 or false. */
+/* A law of a name, what it asks, and .member = value of all that is not 0. */
 #define LAW(law, ...)                                                                          \
     {                                                                                          \
         .name = (law), .check = __VA_ARGS__                                                    \
+    }
+#define BY_HAND(law, ...)                                                                      \
+    {                                                                                          \
+        .name = (law), .by_hand = __VA_ARGS__                                                  \
     }
 
 /* Each ends with a law without a name. */
@@ -80,13 +91,5 @@ void edit_x(struct call *call, const void *value);
 /* Row r of x, or of the output, is row r of another call's output. */
 void edit_take(struct call *call, const void *from);
 void edit_onto(struct call *call, const void *from);
-
-/* ---- By hand ---- */
-
-/* What column c of output row r should be, from inputs as the library itself makes them; where
- * the kernel takes x, what is added onto x times x_scale. */
-typedef float by_hand(const struct call *inputs, int64_t r, int64_t c);
-void require_by_hand(struct tally *t, const struct problem *p, call_edit *edit, by_hand *want,
-                     const char *what);
 
 #endif

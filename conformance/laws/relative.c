@@ -45,11 +45,6 @@ static float column_by_hand(const struct call *inputs, int64_t r, int64_t j)
     return (float)((p->without_c2p ? 0 : column) + (p->with_p2c ? 1000 * column : 0));
 }
 
-static void law_columns(struct tally *t, const struct problem *p)
-{
-    require_by_hand(t, p, edit_columns, column_by_hand, "column");
-}
-
 /* ---- Each encoding by hand ---- */
 
 static float shaw_by_hand(const struct call *inputs, int64_t r, int64_t j)
@@ -58,11 +53,6 @@ static float shaw_by_hand(const struct call *inputs, int64_t r, int64_t j)
     const int64_t i = r % p->queries + p->query_offset, most = p->max_distance;
     const int64_t distance = j - i < -most ? -most : j - i > most ? most : j - i;
     return (float)p->scale * inputs->c2p[r * (2 * most + 1) + distance + most];
-}
-
-static void law_shaw(struct tally *t, const struct problem *p)
-{
-    require_by_hand(t, p, NULL, shaw_by_hand, "gathered by hand");
 }
 
 /* The terms of a head, [queries, keys], stand for distances keys - 1 ... 0.  After a zero
@@ -79,11 +69,6 @@ static float shifted_by_hand(const struct call *inputs, int64_t r, int64_t j)
         p->queries + i * p->keys + j; /* past the first row of [keys + 1, queries] */
     const int64_t row = n / wide, column = n % wide;
     return column == 0 ? 0.0f : inputs->c2p[(head * p->queries + row) * p->keys + column - 1];
-}
-
-static void law_transformer_xl(struct tally *t, const struct problem *p)
-{
-    require_by_hand(t, p, NULL, shifted_by_hand, "shifted by hand");
 }
 
 /* make_log_bucket_position, one element of it. */
@@ -125,11 +110,6 @@ static float deberta_by_hand(const struct call *inputs, int64_t r, int64_t j)
     return fmaf(scale, p2c, scale * c2p);
 }
 
-static void law_by_matrices(struct tally *t, const struct problem *p)
-{
-    require_by_hand(t, p, NULL, deberta_by_hand, "gathered by matrices");
-}
-
 /* ---- Any index ---- */
 
 /* Some of them the same column again and again, some one after the other, most anyhow. */
@@ -162,11 +142,6 @@ static float any_by_hand(const struct call *inputs, int64_t r, int64_t j)
         return scale * c2p;
     return fmaf(scale, inputs->p2c[(r / p->queries * p->keys + j) * columns + column],
                 scale * c2p);
-}
-
-static void law_any_index(struct tally *t, const struct problem *p)
-{
-    require_by_hand(t, p, edit_any_index, any_by_hand, "gathered by any index");
 }
 
 /* One add after the other, in the order of the keys. */
@@ -255,11 +230,11 @@ static void law_whole_row(struct tally *t, const struct problem *p)
 }
 
 const struct law laws_relative[] = {
-    LAW("columns", law_columns),
-    LAW("shaw", law_shaw),
-    LAW("transformer-xl", law_transformer_xl),
-    LAW("deberta", law_by_matrices),
-    LAW("any-index", law_any_index, .problems = "any-index-of-terms"),
+    BY_HAND("columns", column_by_hand, .edit = edit_columns),
+    BY_HAND("shaw", shaw_by_hand),
+    BY_HAND("transformer-xl", shifted_by_hand),
+    BY_HAND("deberta", deberta_by_hand),
+    BY_HAND("any-index", any_by_hand, .edit = edit_any_index, .problems = "any-index-of-terms"),
     LAW("any-index", law_any_sums, .problems = "any-index-of-sums"),
     LAW("distance", law_distance, .problems = "relative-distance"),
     LAW("adjoint", law_adjoint, .problems = "sums"),
