@@ -24,14 +24,15 @@ void oracle_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *t
 /* Which of a token's positions turns pair i. */
 int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i);
 
-/* Profile ggml_f32: what the angles of its pairs are made of. */
+/* Profile ggml_f32: what the angles of n pairs are made of.  That of pair i is (freq_scale e)(1 -
+ * kept[i]) + e kept[i], e = (((position * theta_scale) * theta_scale) ... i times) / divisor[i].
+ * Who calls gives n and the arrays. */
 struct oracle_ggml {
+    int64_t n;
+    float *divisor, *kept;
     float theta_scale, freq_scale;
 };
-/* divisor[n], kept[n]; the angle of pair i is (freq_scale e)(1 - kept) + e kept with
- * e = (((position * theta_scale) * theta_scale) ... i times) / divisor. */
-struct oracle_ggml oracle_ggml(const struct posenc_freqs_spec *spec, int64_t n, float *divisor,
-                               float *kept);
+void oracle_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml);
 
 /* sin and cos of 2 pi position turn (profile exact), as f64 rounded to odd. */
 void oracle_sincos_turn(const uint64_t turn[3], int64_t position, double *sine, double *cosine);

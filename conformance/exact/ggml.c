@@ -6,20 +6,19 @@
  */
 #include "scalings.h"
 
-struct oracle_ggml oracle_ggml(const struct posenc_freqs_spec *spec, int64_t n, float *divisor,
-                               float *kept)
+void oracle_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
 {
     const struct scaling_rule *rule = scaling_rule(spec);
     const float base = (float)oracle_python_theta(spec);
     const float exponent = -2.0f / (float)spec->dim;
     const struct big power =
         big_multiply(big_double((double)exponent), big_log(big_double((double)base)));
-    struct oracle_ggml ggml = { big_to_float(big_exp(power)), 1.0f };
-    for (int64_t i = 0; i < n; i++) {
-        divisor[i] = 1.0f;
-        kept[i] = 0.0f;
+    ggml->theta_scale = big_to_float(big_exp(power));
+    ggml->freq_scale = 1.0f;
+    for (int64_t i = 0; i < ggml->n; i++) {
+        ggml->divisor[i] = 1.0f;
+        ggml->kept[i] = 0.0f;
     }
     if (rule->ggml)
-        rule->ggml(spec, n, &ggml, divisor, kept);
-    return ggml;
+        rule->ggml(spec, ggml);
 }

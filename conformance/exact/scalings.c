@@ -25,10 +25,8 @@ static float divided_f32(const struct family *family, int64_t i, float power)
     return inv_freq / (float)family->spec->factor;
 }
 
-static void divided_ggml(const struct posenc_freqs_spec *spec, int64_t n,
-                         struct oracle_ggml *ggml, float *divisor, float *kept)
+static void divided_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
 {
-    (void)n, (void)divisor, (void)kept;
     ggml->freq_scale = 1.0f / (float)spec->factor;
 }
 
@@ -79,14 +77,12 @@ static float llama3_f32(const struct family *family, int64_t i, float power)
 }
 
 /* The ratio of the plain to the scaled frequency. */
-static void llama3_ggml(const struct posenc_freqs_spec *spec, int64_t n,
-                        struct oracle_ggml *ggml, float *divisor, float *kept)
+static void llama3_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
 {
     const struct family family = family_of(spec);
-    (void)ggml, (void)kept;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < ggml->n; i++) {
         const struct big omega = plain_omega(&family, i);
-        divisor[i] = big_to_float(big_divide(omega, llama3_exact(&family, i, omega)));
+        ggml->divisor[i] = big_to_float(big_divide(omega, llama3_exact(&family, i, omega)));
     }
 }
 
@@ -164,21 +160,19 @@ static float corr_dim(const struct posenc_freqs_spec *spec, float n_rot)
     return scaled / twice;
 }
 
-static void yarn_ggml(const struct posenc_freqs_spec *spec, int64_t n, struct oracle_ggml *ggml,
-                      float *divisor, float *kept)
+static void yarn_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
 {
     float start = floorf(corr_dim(spec, (float)spec->beta_fast));
     float end = ceilf(corr_dim(spec, (float)spec->beta_slow));
-    (void)divisor;
     ggml->freq_scale = 1.0f / (float)spec->factor;
     start = start > 0.0f ? start : 0.0f;
     end = end < (float)(spec->dim - 1) ? end : (float)(spec->dim - 1);
     const float range = end - start > 0.001f ? end - start : 0.001f;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < ggml->n; i++) {
         float y = ((float)i - start) / range;
         y = y > 0.0f ? y : 0.0f;
         y = y < 1.0f ? y : 1.0f;
-        kept[i] = 1.0f - y;
+        ggml->kept[i] = 1.0f - y;
     }
 }
 
@@ -260,12 +254,10 @@ static float longrope_f32(const struct family *family, int64_t i, float power)
     return 1.0f / longer;
 }
 
-static void longrope_ggml(const struct posenc_freqs_spec *spec, int64_t n,
-                          struct oracle_ggml *ggml, float *divisor, float *kept)
+static void longrope_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
 {
-    (void)ggml, (void)kept;
-    for (int64_t i = 0; i < n; i++)
-        divisor[i] = (float)longrope_factor(spec, i);
+    for (int64_t i = 0; i < ggml->n; i++)
+        ggml->divisor[i] = (float)longrope_factor(spec, i);
 }
 
 /* sqrt(1 + ln f / ln L), the root as half the logarithm. */

@@ -30,8 +30,7 @@ struct scaling_rule {
     struct big (*omega)(const struct family *family, int64_t i, struct big omega);
     float (*inv_freq)(const struct family *family, int64_t i, float power);
     /* ggml_f32: changes what is 1, 1, and for n pairs 1 and 0. */
-    void (*ggml)(const struct posenc_freqs_spec *spec, int64_t n, struct oracle_ggml *ggml,
-                 float *divisor, float *kept);
+    void (*ggml)(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml);
     double (*attention)(const struct posenc_freqs_spec *spec);
 };
 const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec);

@@ -25,8 +25,7 @@ struct oracle {
     struct frequencies *own; /* freed with the oracle; the others are kept for the next one */
     struct big *turns;       /* with whole ones, for times */
     struct big *log_zeta;    /* xPos */
-    struct oracle_ggml ggml; /* and of its arrays: */
-    float *divisor, *kept;
+    struct oracle_ggml ggml;
     int32_t *thresholds; /* T5: least distance of each bucket of one direction */
     int64_t n_thresholds;
     int32_t *columns; /* relative: by query - key + keys - 1 */

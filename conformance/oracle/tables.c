@@ -123,9 +123,9 @@ static float ggml_angle(const struct oracle *oracle, int64_t pair, double positi
     float phi = (float)position;
     for (int64_t i = 0; i < pair; i++)
         phi = phi * oracle->ggml.theta_scale;
-    const float extrapolated = phi / oracle->divisor[pair];
+    const float extrapolated = phi / oracle->ggml.divisor[pair];
     const float interpolated = oracle->ggml.freq_scale * extrapolated;
-    const float kept = oracle->kept[pair];
+    const float kept = oracle->ggml.kept[pair];
     const float left = interpolated * (1.0f - kept), right = extrapolated * kept;
     return left + right;
 }
@@ -196,8 +196,9 @@ static void pair_values(const struct oracle *oracle, int64_t pair, double positi
         *cosine = real_times(c, m);
         return;
     }
-    const float angle = oracle->divisor ? ggml_angle(oracle, pair, position)
-                                        : (float)position * oracle->frequencies->inv_freq[pair];
+    const float angle = oracle->ggml.divisor
+                            ? ggml_angle(oracle, pair, position)
+                            : (float)position * oracle->frequencies->inv_freq[pair];
     oracle_sincos((double)angle, sine, cosine);
     if (m != 1.0) {
         *sine = (double)odd_to_f32(*sine) * (double)(float)m;
@@ -268,11 +269,12 @@ static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double
 static bool create_ggml(struct oracle *oracle, const struct posenc_freqs_spec *spec)
 {
     const size_t n = (size_t)oracle->n_pairs;
-    oracle->divisor = calloc(n, sizeof *oracle->divisor);
-    oracle->kept = calloc(n, sizeof *oracle->kept);
-    if (!oracle->divisor || !oracle->kept)
+    oracle->ggml.n = oracle->n_pairs;
+    oracle->ggml.divisor = calloc(n, sizeof *oracle->ggml.divisor);
+    oracle->ggml.kept = calloc(n, sizeof *oracle->ggml.kept);
+    if (!oracle->ggml.divisor || !oracle->ggml.kept)
         return false;
-    oracle->ggml = oracle_ggml(spec, oracle->n_pairs, oracle->divisor, oracle->kept);
+    oracle_ggml(spec, &oracle->ggml);
     return true;
 }
 
@@ -354,8 +356,8 @@ void destroy_plan(struct oracle *oracle)
     frequencies_free(oracle->own);
     free(oracle->turns);
     free(oracle->log_zeta);
-    free(oracle->divisor);
-    free(oracle->kept);
+    free(oracle->ggml.divisor);
+    free(oracle->ggml.kept);
 }
 
 const struct oracle_rows oracle_sinusoidal = { .row = row_sinusoidal, .create = create_plan };
