@@ -47,9 +47,9 @@ static void require_equal(int64_t got, int64_t want, const char *what, int64_t i
                       (long long)got, (long long)want);
 }
 
-static int32_t *allocate(int64_t n)
+void *builders_allocate(int64_t n)
 {
-    int32_t *p = malloc((size_t)n * sizeof *p);
+    void *p = malloc((size_t)n * 4);
     if (!p)
         abort();
     return p;
@@ -80,7 +80,7 @@ static void check_padding(void)
         padding_row(3, mask[b], 1, got + 3 * b);
 
     uint8_t random[1000];
-    int32_t *many = allocate(1000);
+    int32_t *many = builders_allocate(1000);
     for (int t = 0; t < 1000; t++)
         random[t] = (uint8_t)(t * t % 7 % 3);
     for (int64_t padding_idx = 0; padding_idx < 3; padding_idx++) {
@@ -104,7 +104,7 @@ static void check_window(int64_t height, int64_t width, bool class_token)
 {
     const int64_t rows = 2 * height - 1, columns = 2 * width - 1,
                   n = height * width + class_token;
-    int32_t *index = allocate(n * n), *numbered = allocate(rows * columns);
+    int32_t *index = builders_allocate(n * n), *numbered = builders_allocate(rows * columns);
     builders_require((class_token ? posenc_beit_index(height, width, index)
                                   : posenc_swin_index(height, width, index)) == POSENC_OK,
                      "index of a window");
@@ -149,7 +149,7 @@ static void check_windows(void)
 
 static void check_shaw(int64_t queries, int64_t keys, int64_t offset, int64_t most)
 {
-    int32_t *index = allocate(queries + keys - 1);
+    int32_t *index = builders_allocate(queries + keys - 1);
     builders_require(posenc_shaw_index(queries, keys, offset, most, index) == POSENC_OK,
                      "shaw");
     for (int64_t i = 0; i < queries; i++)
@@ -169,7 +169,8 @@ static void check_shaw(int64_t queries, int64_t keys, int64_t offset, int64_t mo
  * others, the rows read as keys + 1 rows of queries, the first of them dropped. */
 static void check_transformer_xl(int64_t queries, int64_t keys)
 {
-    int32_t *index = allocate(queries + keys - 1), *padded = allocate(queries * (keys + 1));
+    int32_t *index = builders_allocate(queries + keys - 1),
+            *padded = builders_allocate(queries * (keys + 1));
     builders_require(posenc_transformer_xl_index(queries, keys, index) == POSENC_OK,
                      "transformer_xl");
     for (int64_t i = 0; i < queries; i++)
@@ -222,7 +223,7 @@ static int64_t log_bucket(int64_t n, int64_t m, int64_t most)
 static void check_deberta(int64_t buckets, int64_t most, int64_t far)
 {
     const int64_t m = buckets / 2, span = buckets ? buckets : most;
-    int32_t *index = allocate(2 * far + 1);
+    int32_t *index = builders_allocate(2 * far + 1);
     builders_require(posenc_deberta_index(1, 2 * far + 1, far, buckets, most, index) ==
                          POSENC_OK,
                      "deberta");

@@ -17,6 +17,9 @@ void builders_fail(const char *format, ...);
 /* What must hold for the rest to make sense: a call that succeeds. */
 void builders_require(bool good, const char *what);
 
+/* n elements of 4 bytes, to be freed. */
+void *builders_allocate(int64_t n);
+
 void check_kerple(void); /* builders_values.c */
 void check_sandwich(void);
 void check_normal(void);

@@ -59,14 +59,6 @@ static void require_float(float got, number exact, const char *what, int64_t a, 
         builders_require(true, what);
 }
 
-static float *allocate(int64_t n)
-{
-    float *p = malloc((size_t)n * sizeof *p);
-    if (!p)
-        abort();
-    return p;
-}
-
 static void require_zero(float got, const char *what)
 {
     builders_require(got == 0 && !signbit(got), what);
@@ -79,7 +71,7 @@ static void kerple(bool power, int64_t heads, const float *p, const float *a, in
 {
     const char *name =
         power ? "kerple_power, head and distance" : "kerple_log, head and distance";
-    float *got = allocate(heads * n);
+    float *got = builders_allocate(heads * n);
     builders_require((power ? posenc_kerple_power(heads, p, a, first, n, got)
                             : posenc_kerple_log(heads, p, a, first, n, got)) == POSENC_OK,
                      name);
@@ -172,7 +164,7 @@ static void sandwich_scales(int64_t dim, int64_t first, float scale[12])
 
 static void sandwich(int64_t dim, int64_t first, int64_t n)
 {
-    float scale[12], *got = allocate(12 * n);
+    float scale[12], *got = builders_allocate(12 * n);
     sandwich_scales(dim, first, scale);
     builders_require(posenc_sandwich(dim, 12, scale, first, n, got) == POSENC_OK, "sandwich");
     for (int64_t k = 0; k < n; k++) {
@@ -228,7 +220,7 @@ static number normal_exactly(uint64_t seed, int64_t row, int64_t column, double 
 
 static void normal_values(uint64_t seed, int64_t first, int64_t rows, int64_t dim, double sigma)
 {
-    float *got = allocate(rows * dim);
+    float *got = builders_allocate(rows * dim);
     builders_require(posenc_normal(seed, first, rows, dim, sigma, got) == POSENC_OK, "normal");
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < dim; c++) {
@@ -298,7 +290,7 @@ void check_normal(void)
     normal_values(3, 0, 30, 1000, 0.02);
     normal_hard();
     const int64_t rows = 1024, dim = 768;
-    float *table = allocate(rows * dim);
+    float *table = builders_allocate(rows * dim);
     builders_require(posenc_normal(7, 0, rows, dim, 1, table) == POSENC_OK, "normal");
     normal_moments(table, rows * dim, 1);
     normal_moments(table, rows * dim, 2);

@@ -13,12 +13,6 @@
 
 enum { MOST_SPECS = 256, MOST_PAIRS = 512, ROWS = 12 };
 
-/* NaN equals NaN; zeros differ by sign. */
-static bool same(double a, double b)
-{
-    return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0;
-}
-
 static int64_t any_position(uint64_t seed, uint64_t index)
 {
     const uint64_t z = mix64(seed, index);
@@ -64,7 +58,7 @@ static bool same_pair(const struct reference_plan *plan, uint64_t (*turn)[3], in
         oracle_sincos_turn(turn[pair], position, &s, &c);
     else
         oracle_sincos((double)((float)position * (float)plan->inv_freq[pair]), &s, &c);
-    if (same(s, sine) && same(c, cosine))
+    if (same_f64(s, sine) && same_f64(c, cosine))
         return true;
     complain(plan->spec, "pair %d position %lld:\n  sin %a, MPFR %a;  cos %a, MPFR %a",
              (int)pair, (long long)position, s, sine, c, cosine);
@@ -82,12 +76,12 @@ static bool certify_plan(const struct posenc_freqs_spec *spec, uint64_t seed, ui
     bool good = true;
     const int64_t pairs = oracle_freqs(spec, MOST_PAIRS, turn, inv_freq, &attention);
     reference_plan_init(&plan, spec);
-    if (!same(attention, plan.attention_factor)) {
+    if (!same_f64(attention, plan.attention_factor)) {
         complain(spec, "attention factor %a, MPFR %a", attention, plan.attention_factor);
         good = false;
     }
     for (int64_t i = 0; i < pairs && good && spec->profile != POSENC_GGML_F32; i++) {
-        if (!same((double)inv_freq[i], plan.inv_freq[i])) {
+        if (!same_f64((double)inv_freq[i], plan.inv_freq[i])) {
             complain(spec, "inv_freq of pair %d is %a, MPFR %a", (int)i, (double)inv_freq[i],
                      plan.inv_freq[i]);
             good = false;
@@ -177,7 +171,7 @@ static bool certify_angles(uint64_t *points)
             return false;
         oracle_sincos(angle, &s, &c);
         reference_sincos_angle(angle, &sine, &cosine);
-        if (!same(s, sine) || !same(c, cosine)) {
+        if (!same_f64(s, sine) || !same_f64(c, cosine)) {
             fprintf(stderr, "golden: angle %a: sin %a, MPFR %a;  cos %a, MPFR %a\n", angle, s,
                     sine, c, cosine);
             return false;
@@ -195,7 +189,7 @@ bool certify_output(const struct call *call, int o, const double *want, const ch
     for (int64_t r = 0; r < call->outputs[o].rows && good; r++) {
         oracle_row(oracle, o, r, row, NULL);
         for (int64_t k = 0; k < width && good; k++) {
-            good = same(row[k], want[r * width + k]);
+            good = same_f64(row[k], want[r * width + k]);
             if (!good)
                 fprintf(stderr, "golden: %s: %s row %lld column %lld: %a, MPFR %a\n", name,
                         call->outputs[o].name, (long long)r, (long long)k, row[k],

@@ -14,12 +14,18 @@
 #include "temporary.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 1024 };
+
+bool same_f64(double a, double b)
+{
+    return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0;
+}
 
 /* Whether every file of `from` is in `in` with the same bytes. */
 static bool same_files(const char *from, const char *in)

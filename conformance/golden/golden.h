@@ -56,6 +56,8 @@ void reference_sincos(const struct reference_plan *plan, int64_t pair, double po
                       double m, double *sine, double *cosine);
 /* sin and cos of an f64 angle, rounded to odd. */
 void reference_sincos_angle(double angle, double *sine, double *cosine);
+/* NaN equals NaN; zeros differ by sign. */
+bool same_f64(double a, double b);
 /* Nearest f32 of a value rounded to odd; one f32 add; a b + c d, exact, rounded to odd. */
 double reference_nearest_f32(double odd);
 double reference_add_f32(double a, double b);

@@ -47,19 +47,14 @@ static double nearest(enum posenc_dtype type, double value)
 
 /* ---- storage.c and the metrics ---- */
 
-static bool same(double a, double b)
-{
-    return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0;
-}
-
 static void narrow_as_mpfr(enum posenc_dtype type, float value)
 {
     const double want = nearest(type, (double)value);
     const float widened = storage_widen(type, storage_narrow(type, value));
     char text[64];
     snprintf(text, sizeof text, "%s of %a", dtype_names[type], (double)value);
-    require_that(same((double)widened, want), "narrowed as MPFR narrows", text);
-    require_that(same((double)odd_to_type(type, (double)value), want),
+    require_that(same_f64((double)widened, want), "narrowed as MPFR narrows", text);
+    require_that(same_f64((double)odd_to_type(type, (double)value), want),
                  "the oracle rounds as MPFR does", text);
 }
 
@@ -85,7 +80,7 @@ static void types_against_mpfr(void)
         for (uint32_t bits = 0; bits <= UINT16_MAX; bits++) {
             const enum posenc_dtype t = (enum posenc_dtype)type;
             const float value = storage_widen(t, (uint16_t)bits);
-            require_that(same((double)value, value_of(t, (uint16_t)bits)),
+            require_that(same_f64((double)value, value_of(t, (uint16_t)bits)),
                          "a 16-bit value widened", dtype_names[type]);
             if (isnan(value) || isinf(value))
                 continue;
