@@ -98,6 +98,8 @@ static void add_lengths(struct names *names, const struct part *part)
     add(names, "picture", part->picture);
     add(names, "tower", part->tower);
     add(names, "text", !part->tower);
+    add(names, "norms", part->tower ? 0 : part->norms);
+    add(names, "normed_step", part->tower || !part->decodes ? 0 : part->norms);
     add(names, "decodes", part->decodes);
     add_told(names, "after", !part->tower, " after ", before, " of text");
 }
@@ -132,6 +134,10 @@ static void add_words(struct names *names, const struct part *part, enum posenc_
     add_text(names, "layout", "%s", layout_names[part->layout]);
     add_text(names, "relative", "%s", relative_names[part->relative]);
     add_text(names, "kernel", "%s", encodings[part->encoding].name);
+    add_text(names, "weights", "%s",
+             part->norms & TOKEN_NORM  ? "across_heads=true"
+             : part->norms & UNIT_NORM ? "weight.stride=0 weight_offset=1"
+                                       : "weight.stride=0");
     add_text(names, "class", "%s", part->window_class ? " + 1" : "");
     add_truth(names, "window_class", part->window_class);
     add_truth(names, "without_c2p", !part->c2p);

@@ -363,6 +363,7 @@ static int read_text(const struct fields *f, const json_t *json, const struct mo
         refine_encoding(f, type, &like.encoding) || check_embedding_type(f, like.encoding))
         return -1;
     like.layout = flags & SIN_THEN_COS ? POSENC_SIN_COS : POSENC_INTERLEAVED;
+    like.norms = flags & (HEAD_NORM | UNIT_NORM | TOKEN_NORM);
     like.decodes = !json_is_false(json_object_get(ours, "decodes")) && !(flags & ENCODER);
     read_facts(json, ours, m);
     if (type && *type->note)

@@ -38,6 +38,7 @@ struct part {
     bool window_class;       /* a class token besides */
     double alibi_bias_max, x_scale;
     enum posenc_layout layout;
+    int norms;       /* of queries and keys: HEAD_NORM, UNIT_NORM, TOKEN_NORM */
     bool decodes;    /* generates token by token */
     int64_t picture; /* width and height in tokens of the pictures it is used on; 0: none */
     bool tower;      /* is used on pictures alone */
@@ -68,11 +69,14 @@ enum type_flags {
     TWO_OFFSET = 4, /* learned: two rows more than positions, before them */
     SPEECH = 8,     /* Whisper: a sinusoidal encoder, a learned decoder */
     BY_WIDTH = 16,  /* Baichuan: a rotation where hidden_size is 4096, ALiBi where it is 5120 */
-    UNSUPPORTED = 32,    /* `note` says what it would take */
-    SIN_THEN_COS = 64,   /* sinusoidal: all sines before all cosines */
-    BY_EMBEDDING = 128,  /* learned: rows of embedding_size, which is not hidden_size */
-    STAGES = 256,        /* Swin: sizes differ from stage to stage */
-    MAYBE_RELATIVE = 512 /* DeBERTa: relative only where relative_attention is true */
+    UNSUPPORTED = 32,     /* `note` says what it would take */
+    SIN_THEN_COS = 64,    /* sinusoidal: all sines before all cosines */
+    BY_EMBEDDING = 128,   /* learned: rows of embedding_size, which is not hidden_size */
+    STAGES = 256,         /* Swin: sizes differ from stage to stage */
+    MAYBE_RELATIVE = 512, /* DeBERTa: relative only where relative_attention is true */
+    HEAD_NORM = 1024,     /* queries and keys are normalised before they turn, head by head */
+    UNIT_NORM = 2048,     /* by weights that are stored less 1 */
+    TOKEN_NORM = 4096     /* over all heads of a token */
 };
 int model_type_flags(const struct model_type *type);
 /* NULL where it is unknown. */

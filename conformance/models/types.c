@@ -12,10 +12,11 @@ static const struct model_type types[] = {
 };
 enum { N_TYPES = sizeof types / sizeof *types };
 
-static const char *const flag_names[] = { "encoder",       "pad_offset",   "two_offset",
-                                          "speech",        "by_width",     "unsupported",
-                                          "sin_then_cos",  "by_embedding", "stages",
-                                          "maybe_relative" };
+static const char *const flag_names[] = { "encoder",        "pad_offset",   "two_offset",
+                                          "speech",         "by_width",     "unsupported",
+                                          "sin_then_cos",   "by_embedding", "stages",
+                                          "maybe_relative", "head_norm",    "unit_norm",
+                                          "token_norm" };
 
 const struct model_type *model_type_at(size_t index)
 {
