@@ -15,9 +15,14 @@
 enum { LANES = 16, WIDE = 4, STEP = LANES * WIDE };
 typedef float vector __attribute__((vector_size(LANES * sizeof(float))));
 
+#if defined(__clang__)
+#define WHOLE_VECTORS /* as they are written */
+#else
+#define WHOLE_VECTORS ",prefer-vector-width=512"
+#endif
 #if defined(__x86_64__)
 #define FOR_AVX2   __attribute__((target("avx2,fma")))
-#define FOR_AVX512 __attribute__((target("avx512f,avx512vl,avx2,fma,prefer-vector-width=512")))
+#define FOR_AVX512 __attribute__((target("avx512f,avx512vl,avx2,fma" WHOLE_VECTORS)))
 #endif
 #define INLINE static inline __attribute__((always_inline))
 

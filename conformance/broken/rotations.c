@@ -17,9 +17,9 @@ void transpose_ignored(struct entered *e) { e->args.rope.transpose = false; }
 
 void tables_read_as_x(struct entered *e)
 {
-    struct posenc_rope_args *a = &e->args.rope;
-    if (a->cos.dtype != POSENC_F32 && a->x.dtype != POSENC_F32)
-        a->cos.dtype = a->sin.dtype = a->x.dtype;
+    struct posenc_tensor *const *tables = e->parts.terms; /* cos and sin */
+    if (tables[0]->dtype != POSENC_F32 && e->parts.x->dtype != POSENC_F32)
+        tables[0]->dtype = tables[1]->dtype = e->parts.x->dtype;
 }
 
 void tail_not_copied(struct entered *e)
