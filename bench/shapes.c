@@ -1,7 +1,7 @@
 /*
  * Shapes by footprint: for each kernel a realistic shape, made longer until it fills half of a
- * cache, or memory well beyond the last one.  The shapes themselves stand with the
- * signatures.
+ * cache, or memory well beyond the last one.  The shapes themselves stand in
+ * conformance/cases/shapes.txt.
  *
  * The bytes are those of the type the activations are stored in; learned tables are f32.
  * In-place sums use x_scale 1, see call_make_repeatable() in contender.h.
@@ -159,11 +159,9 @@ static void footprints(struct footprint list[FOOTPRINTS])
 static struct problem shape_for(enum posenc_kernel kernel, enum posenc_dtype dtype,
                                 enum posenc_profile profile, size_t bytes)
 {
-    struct problem p = problem_default(kernel);
-    p.dtype = dtype;
+    struct problem p = problem_realistic(kernel, dtype, bytes);
     if (kernel_has_plan(kernel))
         p.freqs.profile = profile;
-    signature_of(kernel)->footprint(&p, bytes);
     return p;
 }
 

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const shapes[] = {
+#include "shapes.inc"
+};
 static const char *const variants[] = {
 #include "variants.inc"
 };
@@ -23,6 +26,7 @@ static const struct {
     const char *name, *const *lines;
     size_t n;
 } files[CASES_FILES] = {
+    [CASES_SHAPES] = { "shapes.txt", shapes, sizeof shapes / sizeof *shapes },
     [CASES_VARIANTS] = { "variants.txt", variants, sizeof variants / sizeof *variants },
     [CASES_LAWS] = { "laws.txt", laws, sizeof laws / sizeof *laws },
     [CASES_CERTIFIED] = { "certified.txt", certified, sizeof certified / sizeof *certified },

@@ -6,9 +6,16 @@
 
 #include "notation.h"
 
-/* What digests are taken of; what laws are about; frequencies that are scanned, and those that are
- * certified besides the golden cases'. */
-enum cases_file { CASES_VARIANTS, CASES_LAWS, CASES_SCANS, CASES_CERTIFIED, CASES_FILES };
+/* A small and a realistic one of each kernel; what digests are taken of; what laws are about;
+ * frequencies that are scanned, and those that are certified besides the golden cases'. */
+enum cases_file {
+    CASES_SHAPES,
+    CASES_VARIANTS,
+    CASES_LAWS,
+    CASES_SCANS,
+    CASES_CERTIFIED,
+    CASES_FILES
+};
 
 /* Read when it is first asked for, and kept. */
 const struct problem_list *cases(enum cases_file file);

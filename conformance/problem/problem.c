@@ -1,5 +1,5 @@
 /*
- * Problems: what the list of kernels says of each, a small valid case, positions.
+ * Problems: what the list of kernels says of each, positions, sizes.
  */
 #include "signature.h"
 
@@ -43,19 +43,6 @@ bool kernel_takes_x(enum posenc_kernel kernel) { return listed[kernel].x != NONE
 bool kernel_in_place(enum posenc_kernel kernel) { return listed[kernel].x == IN_PLACE; }
 bool kernel_on_scores(enum posenc_kernel kernel) { return listed[kernel].rows == QUERIES; }
 bool kernel_has_plan(enum posenc_kernel kernel) { return listed[kernel].angles == PLANNED; }
-
-struct problem problem_default(enum posenc_kernel kernel)
-{
-    struct problem p = {
-        .kernel = kernel, .batch = 1, .scale = 1.0, .x_scale = 1.0f, .seed = 1
-    };
-    const struct signature *s = signature_of(kernel);
-    signature_own_defaults(s, &p);
-    s->defaults(&p);
-    if (s->settle)
-        s->settle(&p);
-    return p;
-}
 
 /* ---- Positions ---- */
 

@@ -57,8 +57,7 @@ union own {
 };
 enum { MOST_OWN = 4 };
 
-/* Unused members are zero; problem_default() fills what a kernel needs with a small
- * valid case. */
+/* Unused members are as problem_blank() has them. */
 struct problem {
     enum posenc_kernel kernel;
     enum posenc_dtype dtype;       /* of x and out; of cos and sin where they are outputs */
@@ -115,7 +114,11 @@ struct problem {
     union own own[MOST_OWN];
 };
 
+/* A small valid problem of a kernel; a realistic one that fills about so many bytes
+ * (conformance/cases/shapes.txt). */
 struct problem problem_default(enum posenc_kernel kernel);
+struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dtype,
+                                 size_t bytes);
 
 /* Whether a kernel reads activations or scores, rather than writing `out` alone; and whether
  * these may be `out` itself. */

@@ -111,10 +111,8 @@ struct signature {
     /* Names of the fields of its problems (fields.h), but for those that every problem has. */
     const char *fields;
 
-    /* A small valid problem; a realistic one of about so many bytes; any valid one; one of n units
-     * along the vectorised dimension, and the variant's of the other parameters (lengths.h). */
-    void (*defaults)(struct problem *problem);
-    void (*footprint)(struct problem *problem, size_t bytes);
+    /* Any valid problem; one of n units along the vectorised dimension, and the variant's of the
+     * other parameters (lengths.h).  They change a problem_default(). */
     void (*draw)(struct draws *draws, struct problem *problem);
     void (*length)(struct problem *problem, int64_t n, int variant);
 

@@ -5,20 +5,6 @@
 
 #include <math.h>
 
-static void defaults(struct problem *p)
-{
-    scores_defaults(p);
-    p->alibi_bias_max = 8.0;
-}
-
-/* 32 heads, causal (BLOOM, MPT). */
-static void footprint(struct problem *p, size_t bytes)
-{
-    p->heads = 32;
-    p->causal = true;
-    scores_footprint(p, bytes);
-}
-
 static void draw_bias(struct draws *d, struct problem *p)
 {
     scores_draw(d, p);
@@ -56,8 +42,6 @@ const struct signature signature_alibi = {
     .fields = FIELDS_SCORES "x_scale alibi_bias_max slopes_by_batch causal",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .defaults = defaults,
-    .footprint = footprint,
     .draw = draw_bias,
     .length = length,
 };

@@ -4,14 +4,6 @@
  */
 #include "shared.h"
 
-void columns_defaults(struct problem *p)
-{
-    scores_defaults(p);
-    p->max_distance = 16;
-    p->num_buckets = 8;
-    p->with_p2c = true;
-}
-
 void columns_draw(struct draws *d, struct problem *p)
 {
     static const int64_t sizes[][2] = {

@@ -6,22 +6,6 @@
 /* Far beyond what kernels take: those refuse, and sums with it do not overflow here. */
 #define MOST_OFFSET (INT64_C(1) << 40)
 
-/* 16 heads; scores and values, which are f32: as many queries as keys, up to 2048 of those. */
-static void footprint(struct problem *p, size_t bytes)
-{
-    p->heads = 16;
-    const size_t per_head = bytes / (size_t)p->heads, item = storage_size(p->dtype);
-    size_t keys = 1;
-    while (keys < 2048 && (keys + 1) * ((keys + 1) * item + 2 * sizeof(float)) <= per_head)
-        keys++;
-    const size_t values = sizeof(float) * keys;
-    p->keys = (int64_t)keys;
-    p->queries = at_least_one((per_head > values ? per_head - values : 0) /
-                              (keys * item + sizeof(float)));
-    p->query_offset = 0;
-    p->in_place = kernel_takes_x(p->kernel);
-}
-
 static void draw_bias(struct draws *d, struct problem *p)
 {
     scores_draw(d, p);
@@ -74,8 +58,6 @@ const struct signature signature_distance = {
     .fields = FIELDS_SCORES "x_scale distances",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .defaults = scores_defaults,
-    .footprint = footprint,
     .draw = draw_bias,
     .length = length,
     .check = check_offset,

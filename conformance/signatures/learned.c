@@ -3,14 +3,6 @@
  */
 #include "shared.h"
 
-/* dim 768 (GPT-2, BERT), x and out apart. */
-static void footprint(struct problem *p, size_t bytes)
-{
-    p->dim = 768;
-    p->tokens = p->rows =
-        at_least_one(bytes / (768 * (2 * storage_size(p->dtype) + sizeof(float))));
-}
-
 static void draw_table(struct draws *d, struct problem *p)
 {
     p->dim = draw(d, 1, 9);
@@ -37,8 +29,6 @@ const struct signature signature_learned = {
     .fields = FIELDS_TOKENS "values_dtype dim rows x_scale",
     .cuts = { DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
-    .defaults = tokens_defaults,
-    .footprint = footprint,
     .draw = draw_table,
     .length = tokens_length,
 };

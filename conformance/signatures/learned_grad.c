@@ -4,14 +4,6 @@
  */
 #include "shared.h"
 
-/* dim 768, a row for each token. */
-static void footprint(struct problem *p, size_t bytes)
-{
-    p->dim = 768;
-    p->tokens = p->rows =
-        at_least_one(bytes / (768 * (storage_size(p->dtype) + sizeof(float))));
-}
-
 static void draw_gradient(struct draws *d, struct problem *p)
 {
     p->accumulate = draw(d, 0, 1) != 0;
@@ -38,8 +30,6 @@ const struct signature signature_learned_grad = {
     .fields = FIELDS_TOKENS "values_dtype dim rows accumulate",
     .cuts = { DIM_CHANNEL }, /* tokens may share a row */
     .shares = { DIM_CHANNEL },
-    .defaults = tokens_defaults,
-    .footprint = footprint,
     .draw = draw_gradient,
     .length = tokens_length,
 };

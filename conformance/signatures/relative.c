@@ -4,24 +4,6 @@
  */
 #include "shared.h"
 
-/* 12 heads, 256 buckets to 512, both terms (DeBERTa v3); scores and terms are each about a third
- * of the bytes. */
-static void footprint(struct problem *p, size_t bytes)
-{
-    enum { CONTEXT = 512 };
-    p->heads = 12;
-    p->num_buckets = 256;
-    p->max_distance = 512;
-    const size_t per_head = bytes / storage_size(p->dtype) / 3 / (size_t)p->heads;
-    size_t side = 1;
-    while (side < CONTEXT && (side + 1) * (side + 1) <= per_head)
-        side++;
-    p->queries = p->keys = (int64_t)side;
-    p->query_offset = 0;
-    p->batch = at_least_one(per_head / (side * side));
-    p->in_place = kernel_takes_x(p->kernel);
-}
-
 static void draw_terms(struct draws *d, struct problem *p)
 {
     columns_draw(d, p);
@@ -76,8 +58,6 @@ const struct signature signature_relative = {
                             "with_p2c",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .defaults = columns_defaults,
-    .footprint = footprint,
     .draw = draw_terms,
     .length = length,
 };

@@ -3,21 +3,6 @@
  */
 #include "shared.h"
 
-static void defaults(struct problem *p)
-{
-    scores_defaults(p);
-    p->relative = RELATIVE_SHAW;
-    p->max_distance = 3;
-}
-
-/* 8 heads, distances to 16 (Shaw). */
-static void footprint(struct problem *p, size_t bytes)
-{
-    p->heads = 8;
-    p->max_distance = 16;
-    scores_footprint(p, bytes);
-}
-
 /* Sums of n keys, or into n columns, or n + 1. */
 static void length(struct problem *p, int64_t n, int v)
 {
@@ -41,8 +26,6 @@ const struct signature signature_relative_sum = {
     .fields = FIELDS_SCORES "relative position_buckets max_distance",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .defaults = defaults,
-    .footprint = footprint,
     .draw = columns_draw,
     .length = length,
 };

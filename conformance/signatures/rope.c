@@ -7,15 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* 32 heads of 128 channels (Llama), in place. */
-static void footprint(struct problem *p, size_t bytes)
-{
-    p->heads = 32;
-    p->dim = p->rotary_dim = 128;
-    p->tokens = p->rows = at_least_one(bytes / storage_size(p->dtype) / (32 * 128));
-    p->in_place = true;
-}
-
 static void draw_rotation(struct draws *d, struct problem *p)
 {
     rotations_draw(d, p);
@@ -57,8 +48,6 @@ const struct signature signature_rope = {
                       "transpose recipe",
     .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN, DIM_HEAD },
-    .defaults = rotations_defaults,
-    .footprint = footprint,
     .draw = draw_rotation,
     .length = rotations_length,
     .check = rotations_check,

@@ -8,17 +8,6 @@
 #include <math.h>
 
 enum { EPSILON, WEIGHT_OFFSET, ACROSS_HEADS }; /* its own parameters */
-enum { WEIGHT = 2 };                           /* among its tensors */
-
-/* 32 heads of 128 channels with one weight (Qwen3-8B), in place. */
-static void footprint(struct problem *p, size_t bytes)
-{
-    p->heads = 32;
-    p->dim = p->rotary_dim = 128;
-    p->tokens = p->rows = at_least_one(bytes / storage_size(p->dtype) / (32 * 128));
-    p->in_place = true;
-    p->layouts[WEIGHT].n_strides = 1; /* of 0 */
-}
 
 static void draw_norm(struct draws *d, struct problem *p)
 {
@@ -83,8 +72,6 @@ const struct signature signature_rope_qk_norm = {
         FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows",
     .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
-    .defaults = rotations_defaults,
-    .footprint = footprint,
     .draw = draw_norm,
     .length = rotations_length,
     .check = rotations_check,

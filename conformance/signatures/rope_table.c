@@ -3,19 +3,6 @@
  */
 #include "shared.h"
 
-static void defaults(struct problem *p)
-{
-    p->freqs = posenc_freqs_spec_init();
-    p->freqs.dim = 64;
-    p->tokens = 7;
-}
-
-static void footprint(struct problem *p, size_t bytes)
-{
-    p->freqs.dim = 128;
-    p->tokens = at_least_one(bytes / storage_size(p->dtype) / 128);
-}
-
 /* xPos, as far from the centre as an f32 holds 3.5^(distance / scale_base). */
 static void draw_xpos(struct draws *d, struct problem *p)
 {
@@ -66,8 +53,6 @@ const struct signature signature_rope_table = {
     .fields = FIELDS_PLAN "rotary_dim xpos_scale_base xpos_centre xpos_inverse",
     .cuts = { DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
-    .defaults = defaults,
-    .footprint = footprint,
     .draw = draw_xpos,
     .length = length,
 };

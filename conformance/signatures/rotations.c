@@ -3,14 +3,6 @@
  */
 #include "shared.h"
 
-void rotations_defaults(struct problem *p)
-{
-    p->tokens = 7;
-    p->heads = 3;
-    p->dim = p->rotary_dim = 64;
-    p->rows = 16;
-}
-
 void rotations_draw(struct draws *d, struct problem *p)
 {
     p->rotary_dim = 2 * draw(d, 1, 12);

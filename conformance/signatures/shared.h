@@ -9,11 +9,9 @@
 #include "conformance/problem/signature.h"
 
 int64_t lesser(int64_t a, int64_t b);
-int64_t at_least_one(size_t n);
 
 /* ---- Rows of a table for tokens (tokens.c) ---- */
 
-void tokens_defaults(struct problem *p); /* 7 tokens, dim 48, 16 rows */
 void tokens_draw_rows(struct draws *d, struct problem *p, int64_t rows);
 void tokens_length(struct problem *p, int64_t n, int variant);
 /* Rows that the tokens ask for, at most. */
@@ -21,7 +19,6 @@ int64_t tokens_rows_used(const struct problem *p);
 
 /* ---- Heads that turn by rows of cosines and sines (rotations.c) ---- */
 
-void rotations_defaults(struct problem *p);              /* 7 tokens, 3 heads of 64 channels */
 void rotations_draw(struct draws *d, struct problem *p); /* all but positions */
 void rotations_length(struct problem *p, int64_t n, int variant);
 enum posenc_status rotations_check(struct call *call);
@@ -39,16 +36,11 @@ enum posenc_status rotations_fill_sin(struct call *call, void *to, int64_t n);
 
 #define SCORES .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY }, .moved = tensor_elements
 
-void scores_defaults(struct problem *p); /* queries that end where the keys do */
 void scores_draw(struct draws *d, struct problem *p);
 void scores_length(struct problem *p, int64_t n, int variant);
-/* [heads, queries, keys] that fill so many bytes: one query of a short context, else rows
- * of 2048. */
-void scores_footprint(struct problem *p, size_t bytes);
 
 /* ---- Columns by relative position (columns.c) ---- */
 
-void columns_defaults(struct problem *p);
 void columns_draw(struct draws *d, struct problem *p);
 int64_t columns_of(const struct problem *p);
 /* The index by query - key; an empty call has those of one query or one key. */

@@ -4,21 +4,6 @@
  */
 #include "shared.h"
 
-static void defaults(struct problem *p)
-{
-    p->freqs = posenc_freqs_spec_init();
-    p->freqs.dim = 64;
-    p->tokens = 7;
-}
-
-/* dim 512 (Vaswani et al.), x and out apart. */
-static void footprint(struct problem *p, size_t bytes)
-{
-    const size_t tensors = kernel_takes_x(p->kernel) ? 2 : 1;
-    p->freqs.dim = 512;
-    p->tokens = at_least_one(bytes / storage_size(p->dtype) / (512 * tensors));
-}
-
 /* A picture, its sections restarted. */
 static void draw_axes(struct draws *d, struct problem *p)
 {
@@ -70,8 +55,6 @@ const struct signature signature_sinusoidal = {
     .fields = FIELDS_PLAN "dim values_dtype layout scale x_scale",
     .cuts = { DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
-    .defaults = defaults,
-    .footprint = footprint,
     .draw = draw_axes,
     .length = length,
 };

@@ -3,20 +3,6 @@
  */
 #include "shared.h"
 
-static void defaults(struct problem *p)
-{
-    scores_defaults(p);
-    p->num_buckets = 32;
-    p->max_distance = 128;
-    p->bidirectional = true;
-}
-
-static void footprint(struct problem *p, size_t bytes)
-{
-    p->heads = 16;
-    scores_footprint(p, bytes);
-}
-
 static void draw_buckets(struct draws *d, struct problem *p)
 {
     static const int64_t sizes[][2] = { { 32, 128 }, { 64, 128 }, { 320, 800 }, { 4, 9 } };
@@ -64,8 +50,6 @@ const struct signature signature_t5 = {
     .fields = FIELDS_SCORES "x_scale num_buckets max_distance bidirectional",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .defaults = defaults,
-    .footprint = footprint,
     .draw = draw_buckets,
     .length = scores_length,
     .check = check_buckets,

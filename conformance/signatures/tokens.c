@@ -5,15 +5,6 @@
 
 int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
-int64_t at_least_one(size_t n) { return n > 0 ? (int64_t)n : 1; }
-
-void tokens_defaults(struct problem *p)
-{
-    p->tokens = 7;
-    p->dim = 48;
-    p->rows = 16;
-}
-
 void tokens_draw_rows(struct draws *d, struct problem *p, int64_t rows)
 {
     p->rows = rows;

@@ -4,35 +4,9 @@
  */
 #include "shared.h"
 
-static void defaults(struct problem *p)
-{
-    p->heads = 4;
-    p->window_height = 3;
-    p->window_width = 5;
-}
-
 static int64_t differences(const struct problem *p)
 {
     return (2 * p->window_height - 1) * (2 * p->window_width - 1) + (p->window_class ? 3 : 0);
-}
-
-/* Windows of 7 x 7 (Swin), as many as fit, of twelve heads where that is not too much; of a bias
- * alone, which has no batch, as many heads. */
-static void footprint(struct problem *p, size_t bytes)
-{
-    enum { SIDE = 7, TOKENS = SIDE * SIDE, HEADS = 12, MOST_HEADS = 65536 };
-    const bool alone = !kernel_takes_x(p->kernel);
-    const size_t head = TOKENS * TOKENS * storage_size(p->dtype), index = 4 * TOKENS * TOKENS;
-    p->window_height = p->window_width = SIDE;
-    const size_t table = sizeof(float) * (size_t)differences(p);
-    size_t rest = bytes > index ? bytes - index : 0;
-    p->heads = alone                           ? at_least_one(rest / (head + table))
-               : HEADS * (head + table) < rest ? HEADS
-                                               : 1;
-    p->heads = lesser(p->heads, MOST_HEADS);
-    rest -= (size_t)lesser((int64_t)rest, (int64_t)table * p->heads);
-    p->batch = alone ? 1 : at_least_one(rest / (head * (size_t)p->heads));
-    p->in_place = !alone;
 }
 
 static void draw_window(struct draws *d, struct problem *p)
@@ -88,8 +62,6 @@ const struct signature signature_window = {
     .fields = "values_dtype heads x_scale window_height window_width window_class",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .defaults = defaults,
-    .footprint = footprint,
     .draw = draw_window,
     .length = length,
     .settle = settle,
