@@ -36,7 +36,7 @@ static enum posenc_status fill_weight(struct call *call, void *to, int64_t n)
  * product of a whole f32 library adds half a rounding to the squares' sum.  In ulp of the larger
  * product, which is at most 2^24 of them: theta of each of two products, and three roundings, of
  * the one product, and of the sum, which may be twice as large; or four, where nothing is fused.
- * One more is for products that underflow (oracle: the unit is no less than 2^-147 times the
+ * One more is for products that underflow (oracle: the unit is no less than 2^-146 times the
  * weights). */
 static double most_error(const struct problem *p, bool fused)
 {

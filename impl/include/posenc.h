@@ -739,11 +739,11 @@ posenc_relative_sum(const struct posenc_backend *backend,
  *     y0  = v0 cos - v1 sin,   y1 = v1 cos + v0 sin       (channels that turn; the others: v)
  * across_heads: s is over all heads of the token, n = heads * head_dim (OLMo 2); a call then has
  * all of them.  weight_offset: 1 for Gemma, whose weights are stored less 1.
- * The order of the sum, which all backends but those of other families share: x_i^2 goes by one
- * fma to partial sum i % 64 of its head, i ascending; the upper half of the 64 is added to the
- * lower, until one is left; heads are added in ascending order.  All else is rounded one
- * operation at a time, the rotation as in rope_half.  Each v is right to ((m + 8) / 2 + 5) 2^-24
- * of it, m = ceil(head_dim / 64), heads - 1 more than 8 across heads.
+ * The order of the sum: x_i^2 goes to partial sum i % 64 of its head, by one fma where a backend
+ * fuses, i ascending; the upper half of the 64 is added to the lower, until one is left; heads are
+ * added in ascending order.  All else is rounded one operation at a time, the rotation as in
+ * rope_half.  Each v is right to ((m + 8) / 2 + 5) 2^-24 of it and terms in 2^-48, with m =
+ * ceil(head_dim / 64), or heads - 1 more across heads; to half a 2^-24 more where nothing fuses.
  * Squares are f32: beyond |x| = 1.8e19 / sqrt(n) their sum is infinite, r is 0, and so is what
  * was finite; an infinite x becomes NaN, one NaN makes all of its norm NaN.
  * Shapes: x, out, cos, sin, positions and rotary_offset as rope_half; weight f32 [heads,
