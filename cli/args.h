@@ -45,7 +45,7 @@ struct cli {
     struct list kernel, backend, dtype, model, cases, plugin, out;
     bool quick, full, exhaustive, update_budgets, help;
     const char *suite, *vectors, *budgets, *dir, *problem;
-    int64_t threads, seed;
+    int64_t jobs, threads, seed;
     double budget;
 
     const char *positions, *times, *mrope_section;

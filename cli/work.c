@@ -7,7 +7,7 @@
 #include "data.h"
 #include "emit.h"
 #include "progress.h"
-#include "conformance/suites/suites.h"
+#include "side_by_side.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -306,7 +306,9 @@ int work_verify(struct work *work, const struct conf_options *options)
     }
     for (work->glob = 0; work->glob < work->globs.n || work->glob == 0; work->glob++) {
         mine.case_glob = work->globs.n > 0 ? work->globs.item[work->glob] : NULL;
-        conf_run(work->selected.backends, work->selected.n, &mine, on_conf, work);
+        const int64_t jobs = work->cli->jobs;
+        side_by_side(work->selected.backends, work->selected.n,
+                     jobs != INT64_MIN ? (int)jobs : 0, &mine, on_conf, work);
     }
     free(problems);
     progress_clear();

@@ -16,6 +16,18 @@ if [ $status = 1 ] && grep -q 'alibi/' stdout; then
 else
     fail 'a wrong one fails, exit 1' "exit $status"
 fi
+run "$POSENC" verify --plugin "$PLUGIN_EXIT"
+if [ $status = 1 ] && grep -q 'the process was ended by exit(0)' stdout; then
+    pass 'one that calls exit(0) has crashed, exit 1'
+else
+    fail 'one that calls exit(0) has crashed, exit 1' "exit $status"
+fi
+run "$POSENC" verify --plugin "$PLUGIN_EXIT" --backend scalar --backend libm --backend example --kernel alibi --jobs 3
+same 'backends side by side do not take each other along' "$status $(grep -c 'the process was ended by exit(0)' stdout)" '1 1'
+run "$POSENC" verify --kernel alibi --jobs 1 --out csv
+grep -v '^#' stdout >one
+run "$POSENC" verify --kernel alibi --jobs 5 --out csv
+same 'five at once say what one at a time says, in its order' "$(grep -v '^#' stdout | cksum)" "$(cksum <one)"
 # What a failure says to rerun fails as well, whatever suite found it.
 run "$POSENC" verify --plugin "$PLUGIN_WRONG" --out jsonl:w.jsonl
 for suite in vectors accuracy memory digests; do

@@ -61,9 +61,6 @@ check 'its slowest pair' 2147482648 'sinusoidal[511]' 512 -0.292066514
 check 'position 0' 0 'sinusoidal[1]' 512 1
 
 # Shapes as the files tell them.
-same() {
-    if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "got $2, want $3"; fi
-}
 run "$POSENC" table sinusoidal --dim 6 --tokens 5 --out npy:x.npy
 same 'npy is written to the path' "$(ls work)" x.npy
 same 'npy header' "$(head -c 6 work/x.npy | tail -c 5)" NUMPY

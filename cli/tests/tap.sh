@@ -3,7 +3,10 @@
 # can be expected to behave.  POSENC is the program under test.
 set -u
 scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+# What the shell itself complains of goes into a file: finish() fails where a script asked for a function or a command
+# that is not there, which sh passes over.
+exec 2>"$scratch/complaints"
+trap 'sed "s/^/# /" "$scratch/complaints"; rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$scratch" || exit 1
 mkdir work
@@ -22,12 +25,17 @@ fail() { # NAME REASON: what was seen goes into comments
     [ ! -f "$scratch/stdout" ] || sed 's/^/# stdout: /; 20q' "$scratch/stdout"
 }
 
+same() { # NAME GOT WANT
+    if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "got $2, want $3"; fi
+}
+
 skip() {
     tests=$((tests + 1))
     echo "ok $tests - $1 # SKIP $2"
 }
 
 finish() {
+    ! grep -q 'not found$' "$scratch/complaints" || fail 'every function of the script is there' 'see below'
     echo "1..$tests"
 }
 
