@@ -5,10 +5,11 @@
  *     fma(scale, p2c[b,h,j,c], fl(scale c2p[b,h,i,c]))    (DeBERTa 2006.03654,
  *                                      Shaw 1803.02155, Transformer-XL 1901.02860)
  *
- * The columns of a field of queries and keys are one line, made once for all heads and read at
- * a moving start as the biases of bias.c are.  Columns of all builders rise or fall by one
- * at most from key to key, so that those of a vector lie within one vector of a row, and one
- * load and one permutation fetch them.
+ * Queries and keys are taken in panels: some hundred queries by some hundred keys.  The columns
+ * of a panel are one line, made once for all heads and read at a moving start as the biases of
+ * bias.c are.  Columns of all builders rise or fall by one at most from key to key, so that
+ * those of a vector lie within one vector of a row, and one load and one permutation fetch
+ * them.
  *
  * A query's row of c2p is read along the keys.  A key's row of p2c is read along the queries of
  * a block, and a block's rows of keys are then turned into rows of queries.  The blocks of a
@@ -17,7 +18,7 @@
  */
 #include "scores.h"
 
-/* Queries and keys of a field; queries of a block; keys of its rows where p2c is turned.
+/* Queries and keys of a panel; queries of a block; keys of its rows where p2c is turned.
  * RELATIVE_PITCH from one turned row to the next: no power of
  * two, which would map a key's elements to the same few lines of a cache.  RELATIVE_AHEAD: keys
  * from the row of p2c that is read to the one asked for; RELATIVE_SOON: queries, of c2p. */
@@ -31,19 +32,19 @@ enum {
     RELATIVE_SOON = 2
 };
 
-/* Columns of a field: that of query i and key j is columns[i1 - 1 - i + j - j0].  near[k]: how
+/* Columns of a panel: that of query i and key j is columns[i1 - 1 - i + j - j0].  near[k]: how
  * many of them from k on rise by one at most each, or fall so; up to POSENC_PLAN_PAD. */
-struct relative_field {
+struct relative_panel {
     int64_t i0, i1, j0, j1;
     int32_t columns[RELATIVE_QUERIES + RELATIVE_KEYS + POSENC_PLAN_PAD];
     int8_t near[RELATIVE_QUERIES + RELATIVE_KEYS];
 };
 
 static void relative_columns(const struct posenc_relative_args *args,
-                             struct relative_field *field)
+                             struct relative_panel *panel)
 {
-    int64_t n = (field->i1 - field->i0) + (field->j1 - field->j0) - 1;
-    const int32_t *last = args->index + field->i1 - 1 - field->j0 + args->out.shape[3] - 1;
+    int64_t n = (panel->i1 - panel->i0) + (panel->j1 - panel->j0) - 1;
+    const int32_t *last = args->index + panel->i1 - 1 - panel->j0 + args->out.shape[3] - 1;
     int64_t rising = 0, falling = 0;
 
     for (int64_t k = n - 1; k >= 0; k--) {
@@ -51,8 +52,8 @@ static void relative_columns(const struct posenc_relative_args *args,
 
         rising = step == 0 || step == 1 ? least(rising + 1, POSENC_PLAN_PAD) : 1;
         falling = step == 0 || step == -1 ? least(falling + 1, POSENC_PLAN_PAD) : 1;
-        field->columns[k] = last[-k];
-        field->near[k] = (int8_t)(rising > falling ? rising : falling);
+        panel->columns[k] = last[-k];
+        panel->near[k] = (int8_t)(rising > falling ? rising : falling);
     }
 }
 
@@ -90,10 +91,10 @@ union relative_turned {
  * are stored: query i1 - 1 - r has row r.  They go one by one: whole vectors, turned by four
  * passes of interleaved loads in the nearest cache, were slower (Zen 4). */
 SIMD_INLINE void turn_p2c(enum posenc_dtype type, const struct posenc_relative_args *args,
-                          const struct relative_field *field, int64_t b, int64_t h, int64_t i0,
+                          const struct relative_panel *panel, int64_t b, int64_t h, int64_t i0,
                           int64_t i1, int64_t j0, int64_t n, union relative_turned *turned)
 {
-    const int32_t *columns = field->columns + (field->i1 - i1 + j0 - field->j0);
+    const int32_t *columns = panel->columns + (panel->i1 - i1 + j0 - panel->j0);
     int64_t rows = i1 - i0;
 
     for (int64_t j = 0; j < n; j++) {
@@ -158,22 +159,22 @@ SIMD_INLINE void relative_row(enum posenc_dtype type, bool add,
 /* A block of queries and n keys from j on. */
 SIMD_INLINE void relative_block(enum posenc_dtype type, bool add,
                                 const struct posenc_relative_args *args,
-                                const struct relative_field *field, int64_t b, int64_t h,
+                                const struct relative_panel *panel, int64_t b, int64_t h,
                                 int64_t i0, int64_t i1, int64_t j, int64_t n)
 {
     union relative_turned turned;
     struct relative_terms terms = { .c2p = NULL };
 
     if (args->p2c.data)
-        turn_p2c(type, args, field, b, h, i0, i1, j, n, &turned);
+        turn_p2c(type, args, panel, b, h, i0, i1, j, n, &turned);
     for (int64_t i = i0; i < i1; i++) {
-        int64_t first = field->i1 - 1 - i + j - field->j0;
+        int64_t first = panel->i1 - 1 - i + j - panel->j0;
 
-        terms.columns = field->columns + first;
-        terms.near = field->near + first;
+        terms.columns = panel->columns + first;
+        terms.near = panel->near + first;
         if (args->c2p.data) {
             terms.c2p = input_at(&args->c2p, b, h, i);
-            terms.soon = input_at(&args->c2p, b, h, least(i + RELATIVE_SOON, field->i1 - 1));
+            terms.soon = input_at(&args->c2p, b, h, least(i + RELATIVE_SOON, panel->i1 - 1));
         }
         if (args->p2c.data)
             terms.p2c = (const char *)&turned +
@@ -183,46 +184,46 @@ SIMD_INLINE void relative_block(enum posenc_dtype type, bool add,
     }
 }
 
-/* A head's share of a field. */
+/* A head's share of a panel. */
 SIMD_INLINE void relative_blocks(enum posenc_dtype type, bool add,
                                  const struct posenc_relative_args *args,
-                                 const struct relative_field *field, int64_t b, int64_t h)
+                                 const struct relative_panel *panel, int64_t b, int64_t h)
 {
     int64_t most = args->p2c.data ? RELATIVE_TERMS : RELATIVE_KEYS;
 
-    for (int64_t i = field->i0; i < field->i1; i += RELATIVE_BLOCK)
-        for (int64_t j = field->j0; j < field->j1; j += most)
-            relative_block(type, add, args, field, b, h, i,
-                           least(i + RELATIVE_BLOCK, field->i1), j, least(field->j1 - j, most));
+    for (int64_t i = panel->i0; i < panel->i1; i += RELATIVE_BLOCK)
+        for (int64_t j = panel->j0; j < panel->j1; j += most)
+            relative_block(type, add, args, panel, b, h, i,
+                           least(i + RELATIVE_BLOCK, panel->i1), j, least(panel->j1 - j, most));
 }
 
-SIMD_INLINE void relative_fields(enum posenc_dtype type, bool add,
+SIMD_INLINE void relative_panels(enum posenc_dtype type, bool add,
                                  const struct posenc_relative_args *args)
 {
-    struct relative_field field;
+    struct relative_panel panel;
     int64_t queries = args->out.shape[2], keys = args->out.shape[3];
 
     for (int64_t i = 0; i < queries; i += RELATIVE_QUERIES)
         for (int64_t j = 0; j < keys; j += RELATIVE_KEYS) {
-            field.i0 = i;
-            field.i1 = least(i + RELATIVE_QUERIES, queries);
-            field.j0 = j;
-            field.j1 = least(j + RELATIVE_KEYS, keys);
-            relative_columns(args, &field);
+            panel.i0 = i;
+            panel.i1 = least(i + RELATIVE_QUERIES, queries);
+            panel.j0 = j;
+            panel.j1 = least(j + RELATIVE_KEYS, keys);
+            relative_columns(args, &panel);
             for (int64_t b = 0; b < args->out.shape[0]; b++)
                 for (int64_t h = 0; h < args->out.shape[1]; h++)
-                    relative_blocks(type, add, args, &field, b, h);
+                    relative_blocks(type, add, args, &panel, b, h);
         }
 }
 
 enum posenc_status KERNEL(relative_bias)(const struct posenc_relative_args *args)
 {
-    FOR_TYPE(args->out.dtype, relative_fields, false, args);
+    FOR_TYPE(args->out.dtype, relative_panels, false, args);
     return POSENC_OK;
 }
 
 enum posenc_status KERNEL(relative_bias_add)(const struct posenc_relative_args *args)
 {
-    FOR_TYPE(args->out.dtype, relative_fields, true, args);
+    FOR_TYPE(args->out.dtype, relative_panels, true, args);
     return POSENC_OK;
 }
