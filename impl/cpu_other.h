@@ -1,4 +1,5 @@
-/* An architecture without backends of its own: no features, no key. */
+/* What cpu.c includes on an architecture that has no backends of its own: no features, no
+ * key. */
 struct place {
     int none;
 };

@@ -55,8 +55,8 @@ struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, 
 {
     struct posenc_tensor tensor = { .data = data, .dtype = POSENC_F32, .rank = rank };
     const int64_t sizes[4] = { d0, d1, d2, d3 };
-    uint64_t stride =
-        1; /* unsigned: the product of absurd sizes wraps, and the call refuses them */
+    /* Unsigned: the product of absurd sizes wraps, and the call refuses them. */
+    uint64_t stride = 1;
     for (int i = (rank < 4 ? rank : 4) - 1; i >= 0; i--) {
         tensor.shape[i] = sizes[i];
         tensor.stride[i] = (int64_t)stride;
@@ -126,7 +126,7 @@ static enum posenc_status check_dtypes(const struct posenc_backend *backend, uns
                          (double)dtypes, POSENC_F32, POSENC_F32);
 }
 
-/* Of another header's size. */
+/* Takes arguments whose size is that of an older or a newer header. */
 static enum posenc_status grow(const struct grown *grown, void *call, const void *args,
                                struct posenc_error *const *error)
 {
@@ -137,8 +137,9 @@ static enum posenc_status grow(const struct grown *grown, void *call, const void
         (double)*(const size_t *)args, (double)grown->first, (double)grown->size);
 }
 
-/* The glance at a call by its signature: rotations are what a step of decoding waits for. */
-static inline bool never(const void *args, void *call, struct accepted *accepted)
+/* Whether a glance shows that a call is a usual one, which needs no further checks.  Only
+ * rotations have such a glance: they are what a step of decoding waits for. */
+static inline bool not_usual(const void *args, void *call, struct accepted *accepted)
 {
     (void)args;
     (void)call;
@@ -146,7 +147,7 @@ static inline bool never(const void *args, void *call, struct accepted *accepted
     return false;
 }
 #define USUAL(args)                                                                            \
-    _Generic((args), const struct posenc_rope_args * : posenc_usual_rope, default : never)
+    _Generic((args), const struct posenc_rope_args * : posenc_usual_rope, default : not_usual)
 
 /* All that is done of a call before its kernel runs. */
 #define POSENC_SIGNATURE(signature)                                                            \

@@ -48,8 +48,8 @@ static bool find_span(const void *data, int64_t item, int n, const int64_t *shap
 static bool is_injective(int n, const int64_t *shape, const int64_t *stride)
 {
     int64_t sorted[MAX_RANK + 1], sizes[MAX_RANK + 1];
-    int count =
-        0; /* insertion sort; from the last dimension on, the usual order needs no moves */
+    int count = 0;
+    /* Insertion sort; from the last dimension on, the usual order needs no moves. */
     for (int i = n - 1; i >= 0; i--) {
         if (shape[i] == 1)
             continue;
@@ -278,7 +278,7 @@ static inline int64_t position_at(const struct posenc_positions *p,
                                         : ((const int64_t *)p->data)[index];
 }
 
-/* Times: finite and in range. */
+/* Whether all times are finite and in range; *culprit: else the first that is not. */
 static bool scan_times(const struct posenc_positions *p, int64_t batch, int64_t tokens,
                        int64_t least, int64_t most, double *culprit)
 {
@@ -292,11 +292,11 @@ static bool scan_times(const struct posenc_positions *p, int64_t batch, int64_t 
     return true;
 }
 
-/* Whether all are in range; else the first that is not.  `kind` is a constant of
- * the caller's. */
-static inline bool scan(const struct posenc_positions *p, enum posenc_position_kind kind,
-                        int64_t batch, int64_t tokens, int64_t least, int64_t most,
-                        int64_t *culprit)
+/* Whether all integers are in range; *culprit: else the first that is not.  The caller passes a
+ * constant as `kind`. */
+static inline bool scan_integers(const struct posenc_positions *p,
+                                 enum posenc_position_kind kind, int64_t batch, int64_t tokens,
+                                 int64_t least, int64_t most, int64_t *culprit)
 {
     for (int64_t b = 0; b < batch; b++) {
         int outside = 0;
@@ -352,10 +352,11 @@ enum posenc_status posenc_check_positions(const struct posenc_positions *positio
     int64_t rows = positions->stride_batch == 0 ? 1 : batch, culprit = 0;
     double time = 0.0;
     bool fine =
-        kind == POSENC_POSITIONS_F32 ? scan_times(positions, rows, tokens, least, most, &time)
-        : kind == POSENC_POSITIONS_I32
-            ? scan(positions, POSENC_POSITIONS_I32, rows, tokens, least, most, &culprit)
-            : scan(positions, POSENC_POSITIONS_I64, rows, tokens, least, most, &culprit);
+        kind == POSENC_POSITIONS_F32   ? scan_times(positions, rows, tokens, least, most, &time)
+        : kind == POSENC_POSITIONS_I32 ? scan_integers(positions, POSENC_POSITIONS_I32, rows,
+                                                       tokens, least, most, &culprit)
+                                       : scan_integers(positions, POSENC_POSITIONS_I64, rows,
+                                                       tokens, least, most, &culprit);
     if (fine)
         return POSENC_OK;
     return posenc_refuse(error, POSENC_ERR_POSITION, what,

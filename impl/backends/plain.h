@@ -1,4 +1,4 @@
-/* What the plain loops of libm.c share. */
+/* What the plain loops (plain_tokens.h and plain_scores.h) share. */
 #ifndef POSENC_BACKENDS_PLAIN_H
 #define POSENC_BACKENDS_PLAIN_H
 
@@ -7,8 +7,8 @@
 #include "impl/kernels/common.h"
 #include "impl/kernels/storage.h"
 
-/* Element i is read and written at index i only, in place or not.  (Without vectors clang would
- * warn that it has none.) */
+/* Before a loop: each turn reads and writes its own elements only, in place or not, so that
+ * compilers may vectorise.  (Where RISC-V has no vectors clang would warn that it cannot.) */
 #if defined(__riscv) && !defined(__riscv_vector)
 #define PLAIN_INDEPENDENT
 #elif defined(__clang__)
@@ -17,7 +17,7 @@
 #define PLAIN_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-/* Of a function with the type of elements as its first argument (FOR_TYPE). */
+/* Before a function whose first argument is the type of elements, a constant (FOR_TYPE). */
 #define TYPED static inline __attribute__((always_inline))
 
 /* x scale + value, rounded once; a sum is all it takes where the scale is 1. */

@@ -1,5 +1,6 @@
 /*
- * Initial values of learned tables, N(0, sigma), by Box and Muller.  With splitmix64's output
+ * Draws the initial values of learned tables, N(0, sigma), by Box and Muller.  With
+ * splitmix64's output
  *
  *   mix(x):  x += 0x9e3779b97f4a7c15;   x = (x ^ x >> 30) 0xbf58476d1ce4e5b9;
  *            x = (x ^ x >> 27) 0x94d049bb133111eb;   x ^ x >> 31        (modulo 2^64)
@@ -45,8 +46,8 @@ static struct dd square_root(struct dd a)
     return dd_fast_sum(root, rest.hi / (2.0 * root));
 }
 
-/* Both values in double-double. */
-static void decide(double u, struct turn turn, double sigma, float *even, float *odd)
+/* Both values of a pair in double-double, for those that f64 leaves undecided. */
+static void draw_pair_dd(double u, struct turn turn, double sigma, float *even, float *odd)
 {
     struct dd radius = square_root(dd_scale(posenc_dd_log(dd_from(u)), -2.0));
     struct dd cosine, sine;
@@ -56,7 +57,7 @@ static void decide(double u, struct turn turn, double sigma, float *even, float 
     *odd = dd_to_float(dd_mul(radius, sine));
 }
 
-static void pair(uint64_t first, uint64_t second, double sigma, float *even, float *odd)
+static void draw_pair(uint64_t first, uint64_t second, double sigma, float *even, float *odd)
 {
     double u = (double)((first >> 11) + 1) * 0x1p-53;
     struct turn turn = { second, 0 };
@@ -66,7 +67,7 @@ static void pair(uint64_t first, uint64_t second, double sigma, float *even, flo
     bool decided = posenc_quick_round(radius * cosine, even);
     decided = posenc_quick_round(radius * sine, odd) && decided;
     if (!decided)
-        decide(u, turn, sigma, even, odd);
+        draw_pair_dd(u, turn, sigma, even, odd);
 }
 
 enum posenc_status posenc_normal(uint64_t seed, int64_t first_row, int64_t rows, int64_t dim,
@@ -83,7 +84,7 @@ enum posenc_status posenc_normal(uint64_t seed, int64_t first_row, int64_t rows,
         uint64_t state = mix(mix(seed) + (uint64_t)(first_row + r));
         for (int64_t c = 0; c < dim; c += 2, state += 2 * golden) {
             float values[2];
-            pair(mix(state), mix(state + golden), sigma, &values[0], &values[1]);
+            draw_pair(mix(state), mix(state + golden), sigma, &values[0], &values[1]);
             for (int64_t k = c; k < dim && k < c + 2; k++)
                 table[r * dim + k] = values[k - c] + 0.0f; /* -0 becomes +0 */
         }

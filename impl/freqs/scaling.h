@@ -1,6 +1,7 @@
 /*
- * Scaling families: a row of functions for each, in scalings.c, and nothing anywhere else that
- * asks which family a spec has.  A spec reaches all but `check` validated (freqs.c).
+ * Scaling families: scalings.c has a row of functions for each, and nothing else in the library
+ * asks which family a spec has.  Every function but `check` gets a spec that has been validated
+ * (freqs.c).
  */
 #ifndef POSENC_SCALING_H
 #define POSENC_SCALING_H
@@ -13,11 +14,11 @@ struct f32_rule {
     double ramp_low, ramp_high; /* yarn: in pairs */
 };
 
-/* Of the functions only `check` of a family with parameters besides `factor` must be there.  NULL
- * elsewhere: the family leaves alone what the function would change. */
+/* A function that is NULL: the family leaves alone what it would change.  Only a family with
+ * parameters besides `factor` must have one, `check`. */
 struct scaling {
     unsigned profiles; /* besides exact, as bits: 1u << POSENC_HF_F32 */
-    /* What its parameters must be, besides a factor from 1. */
+    /* Refuses parameters that are out of range, but for `factor`, which freqs.c checks. */
     enum posenc_status (*check)(const struct posenc_freqs_spec *spec,
                                 struct posenc_error *error);
     /* theta is multiplied by this to the power of dim/(dim-2): in real mathematics, and in
@@ -40,11 +41,11 @@ struct scaling {
     double (*attention)(const struct posenc_freqs_spec *spec);
 };
 
-/* That of a spec: the id is one of the list. */
+/* The row of a spec, whose id must be one of the list. */
 const struct scaling *posenc_scaling_of(const struct posenc_freqs_spec *spec);
 
-/* How many ids there are, from 0 on; and of those a profile has, how many before the first it has
- * not. */
+/* How many ids there are, from 0 on; and how many of them, counted from 0, a profile has before
+ * the first that it lacks. */
 int posenc_scalings(void);
 int posenc_scalings_of(enum posenc_profile profile);
 

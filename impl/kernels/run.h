@@ -1,7 +1,7 @@
 /*
- * Runs: rows of consecutive magnitudes, whose cosines and sines (sincos.h) are sent where
- * a sink says.  Negative positions are walked from the small end, rows in reverse, the sine's
- * sign flipped.
+ * A run is some rows whose positions have consecutive magnitudes.  Their cosines and sines
+ * (sincos.h) go to the output or to a tile, as a sink says.  Negative positions are walked from
+ * the small end, their rows in reverse and the sine's sign flipped.
  *
  * The build names the header of a backend with an evaluator of its own (SLEEF): POSENC_SINCOS.
  * It defines POSENC_SINCOS_F32(angles, scale, &cos, &sin) for the f32 profiles and
@@ -156,7 +156,7 @@ SIMD_INLINE const double *scales_at(const struct run *run, int64_t row, int64_t 
 }
 
 #ifdef POSENC_SINCOS_REDUCED
-/* The zeros of whole wavelengths, at a whole position. */
+/* Puts exact zeros where the wavelengths are whole numbers and a position is a zero of them. */
 static __attribute__((noinline)) void mend_whole(const struct run *run, int64_t row,
                                                  uint32_t position, int64_t i, vf *cosine,
                                                  vf *sine)
@@ -285,9 +285,10 @@ SIMD_INLINE void run_blocks(const struct run *run, enum sink sink, enum how how,
 }
 
 #ifndef POSENC_SINCOS_REDUCED
-/* Whether the run is large, each of its vectors fills whole lines at once (halves of a line
- * would be written out one by one) and lies on a boundary of its own size. */
-static bool streams(const struct run *run, enum sink sink)
+/* Whether storing past the caches pays: the run is large, each of its vectors fills whole lines
+ * at once (halves of a line would be written out one by one) and lies on a boundary of its own
+ * size. */
+static bool may_stream(const struct run *run, enum sink sink)
 {
     int64_t vector = vf_lanes() * (int64_t)sizeof(float);
     int64_t rows = run->out_stride * (int64_t)sizeof(float),
@@ -362,7 +363,7 @@ SIMD_INLINE void run_all(const struct run *run, enum sink sink, bool add)
         run_elements(run, sink, how, false, false);
     } else if (sink == TO_TILE && run->scales) {
         run_blocks(run, sink, how, true);
-    } else if (sink != TO_TILE && !add && streams(run, sink)) {
+    } else if (sink != TO_TILE && !add && may_stream(run, sink)) {
         run_blocks(run, sink, STREAMED, false);
         stream_end();
     } else {

@@ -1,20 +1,19 @@
 /*
- * Runs by way of tiles: cosines and sines of a few rows and pairs in f32, in
- * the L1 cache, from where they are sent on, rounded once more to how the
- * output is stored, onto x where there is one: the bits of the f32 call,
- * rounded.
+ * Runs (run.h) whose output is stored in 16 bits, or has xPos: the cosines and sines of a few
+ * rows and pairs are first written in f32 to a tile, which stays in the L1 cache.  From there
+ * they go to the output, added to x where there is one, rounded once more to the output's type:
+ * the bits are those of the f32 call, rounded.
  *
- * With xPos each value of a tile has a scale of its own: that of the block's
- * first position, times the plan's step.  Positions below zero and times have
- * theirs evaluated one by one.
+ * With xPos each value of a tile has a scale of its own: that of the block's first position,
+ * times the plan's step.  The scales of negative positions and of times are evaluated one by
+ * one.
  */
 #ifndef POSENC_KERNELS_TILES_H
 #define POSENC_KERNELS_TILES_H
 
 #include "run.h"
 
-/* Both halves of a tile and the plan's rows for it fit in an L1 cache of 32
- * KiB. */
+/* Both halves of a tile and the plan's rows for it fit in an L1 cache of 32 KiB. */
 enum { TILE_ROWS = POSENC_BLOCK / 2, TILE = TILE_ROWS * STRIP_PAIRS };
 
 /* xPos: the scales of a tile's values, zero past the last pair. */
@@ -84,7 +83,7 @@ static __attribute__((noinline)) void send_values(enum posenc_dtype type, const 
     }
 }
 
-/* Of n pairs of one row from a pair on those of the run's axis. */
+/* Those of the n pairs of one row, from pair `from` on, that turn with the run's axis. */
 static void send_axis(enum posenc_dtype type, const struct run *run, int64_t row, int64_t from,
                       const float *cosine, const float *sine, int64_t n)
 {
@@ -95,7 +94,7 @@ static void send_axis(enum posenc_dtype type, const struct run *run, int64_t row
         }
 }
 
-/* Rows of a tile, the first of which is row `row` of the run. */
+/* Sends the rows of a tile, the first of which is row `row` of the run. */
 static void send_tile(enum posenc_dtype type, const struct run *run, enum sink sink,
                       int64_t row, const struct run *tile)
 {

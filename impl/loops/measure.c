@@ -3,7 +3,8 @@
  * cache: how far the estimate of the core at hand is off.  Prints
  *
  *     cycle NANOSECONDS
- *     NAME VECTORS CYCLES         vectors that one turn stores, cycles a turn takes
+ *     NAME VECTORS CYCLES         vectors that a turn (one pass through the body) stores, and
+ *                                 the cycles that it takes
  *
  * A cycle is what one of a chain of dependent additions takes, timed among the loops.  Minima of
  * many rounds: what disturbs only adds.
@@ -28,18 +29,19 @@ static const struct {
 };
 enum { N = sizeof loops / sizeof *loops };
 
-static double now(void)
+static double now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Register to register: some cores add constants without spending a cycle. */
-static double chain(void)
+/* Nanoseconds of one of a chain of additions, register to register: some cores add constants
+ * without spending a cycle. */
+static double time_addition(void)
 {
     uint64_t sum = 0, one = 1;
-    double begin = now();
+    double begin = now_ns();
     for (int i = 0; i < additions / 8; i++)
 #if defined(__x86_64__)
         __asm__ volatile("add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n"
@@ -54,19 +56,19 @@ static double chain(void)
 #else
 #error "a chain of additions is known for x86-64 and AArch64 only"
 #endif
-    return (now() - begin) / additions;
+    return (now_ns() - begin) / additions;
 }
 
-static double call(int i, const struct loop *loop)
+static double time_call(int i, const struct loop *loop)
 {
-    double begin = now();
+    double begin = now_ns();
     for (int k = 0; k < calls; k++)
         loops[i].run(loop);
-    return (now() - begin) / calls;
+    return (now_ns() - begin) / calls;
 }
 
 /* Frequencies of 0.01 rad and tables of one angle: every row is evaluated, none is small. */
-static const struct posenc_freqs *plan(void)
+static const struct posenc_freqs *make_plan(void)
 {
     static float omega[POSENC_PLAN_PAD];
     static double cosines[POSENC_STEP * POSENC_PLAN_PAD], sines[POSENC_STEP * POSENC_PLAN_PAD];
@@ -90,7 +92,7 @@ int main(void)
     static _Alignas(64) float x[RESULTS], table[RESULTS], out[2 * RESULTS];
     static double cosine[POSENC_PLAN_PAD], sine[POSENC_PLAN_PAD];
     double least[N], cycle = 1e30;
-    struct loop loop = { .freqs = plan(), .cosine = cosine, .sine = sine, .x = x };
+    struct loop loop = { .freqs = make_plan(), .cosine = cosine, .sine = sine, .x = x };
 
     for (int i = 0; i < RESULTS; i++)
         x[i] = table[i] = 0.5f;
@@ -107,10 +109,10 @@ int main(void)
         for (int i = 0; i < N; i++) {
             loop.turns = loop.vectors / loops[i].vectors;
             loop.stride = loops[i].vectors * lanes_of_loops();
-            double ns = call(i, &loop);
+            double ns = time_call(i, &loop);
             least[i] = round == 0 || ns < least[i] ? ns : least[i];
         }
-        double ns = chain();
+        double ns = time_addition();
         cycle = ns < cycle ? ns : cycle;
     }
     printf("cycle %.6f\n", cycle);

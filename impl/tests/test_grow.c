@@ -1,5 +1,6 @@
 /*
- * Programs of another day: built when a struct was smaller than it is here, or will be larger.
+ * Programs and plug-ins that were built against an older or a newer posenc.h, in which a struct
+ * is smaller or larger than here, are taken or refused as that header promises.
  *
  * The past is faked twice: by sizes that end earlier, handed to the library as it is, and by a
  * library of tomorrow, to which today's structs are the old ones (posenc_grow() with a struct
@@ -105,7 +106,7 @@ static void an_older_spec(void)
             "an odd size is refused");
 }
 
-static void plug_ins(void)
+static void older_and_newer_plug_ins(void)
 {
     struct {
         struct posenc_backend now;
@@ -132,7 +133,7 @@ int main(void)
     a_member_was_added();
     a_newer_program();
     an_older_spec();
-    plug_ins();
+    older_and_newer_plug_ins();
     printf("%d failed\n", failures);
     return failures != 0;
 }

@@ -1,7 +1,7 @@
 /*
- * The glance at a rotation agrees with the checks: what it accepts they accept, and the kernel is
- * handed the same.  Calls are drawn: usual ones, some members of which become small, huge,
- * negative or another's.
+ * posenc_usual_rope(), which accepts the usual rotation at a glance, agrees with the full
+ * checks: what it accepts they accept, and the kernel is handed the same.  Calls are drawn:
+ * usual ones, some members of which become small, huge, negative or another's.
  */
 #include "impl/checks.h"
 
@@ -27,7 +27,7 @@ static uint64_t draw(uint64_t n)
     return (state >> 33) % n;
 }
 
-static int64_t odd_number(void)
+static int64_t unusual_number(void)
 {
     static const int64_t values[] = { 0,
                                       1,
@@ -72,10 +72,10 @@ static void spoil_tensor(enum posenc_dtype *dtype, int32_t *rank, int64_t *shape
         *rank = (int32_t)draw(7) - 1;
         break;
     case 2:
-        shape[draw(4)] = odd_number();
+        shape[draw(4)] = unusual_number();
         break;
     default:
-        stride[draw(4)] = odd_number();
+        stride[draw(4)] = unusual_number();
     }
 }
 
@@ -90,9 +90,9 @@ static void spoil(struct posenc_rope_args *a)
     else if (i == 6)
         a->out.data = somewhere();
     else if (i == 7)
-        a->positions.offset = odd_number();
+        a->positions.offset = unusual_number();
     else if (i == 8)
-        a->rotary_offset = odd_number();
+        a->rotary_offset = unusual_number();
     else if (i == 9)
         a->positions.kind = (enum posenc_position_kind)draw(5);
     else

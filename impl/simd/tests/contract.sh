@@ -1,6 +1,6 @@
 #!/bin/sh
-# The names in the contract of simd.h: each has a test and stands in the header of every ISA, and the kernels use
-# no others.
+# Checks the names in the contract of simd.h: each has a test and stands in the header of every ISA, and the kernels
+# use no others.
 set -eu
 cd "$(dirname "$0")/../.."
 primitive='\b(v[fdq]_[a-z0-9_]+|stream_end)\b'
