@@ -1,5 +1,6 @@
 /*
- * What a call's roof reads and writes, and how a team runs either.
+ * Chooses what the roof of a call reads and writes, and lets a team run a call, its steps or
+ * its roof (see contender.h).
  */
 #include "contender.h"
 #include "conformance/problem/signature.h"
@@ -27,8 +28,8 @@ static int64_t elements_of(const struct posenc_tensor *t)
     return n;
 }
 
-/* What a call reads beside its activations and problem_bytes counts, but for integers: at most
- * two streams. */
+/* The streams of numbers that a call reads beside x and that problem_bytes() counts: two at
+ * most.  Returns how many there are. */
 static int other_streams(const struct call *call, struct stream *list)
 {
     const struct problem *p = &call->problem;
@@ -41,7 +42,7 @@ static int other_streams(const struct call *call, struct stream *list)
     return n;
 }
 
-/* Which streams the roof has: those of the call, in its own tensors. */
+/* Gives the roof the streams of the call, which lie in the call's own tensors. */
 static void choose_roof(struct timed_call *timed)
 {
     struct call *call = timed->call;
@@ -145,7 +146,8 @@ struct contender contender_of_roof(const struct timed_call *timed,
     return (struct contender){ .timed = timed, .roof = roof };
 }
 
-/* Where a stream is read for dst from `at` on; *length: how far without beginning again. */
+/* Where a stream is read for dst from `at` on; cuts *length to what is left of the stream
+ * before it begins again. */
 static const float *read_from(const struct stream *stream, int64_t at, int64_t *length)
 {
     if (!stream->data)
@@ -155,8 +157,7 @@ static const float *read_from(const struct stream *stream, int64_t at, int64_t *
     return stream->data + from;
 }
 
-/* The rest of the roof on a block that is in the nearest cache by now: passes from `first` on.
- */
+/* Passes from `first` on over a block of dst that is in the nearest cache by now. */
 static void run_passes(roof_function *roof, float *dst, const struct stream *add, int64_t at,
                        int64_t length, int64_t passes, int64_t first)
 {

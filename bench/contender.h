@@ -29,9 +29,9 @@ struct timed_call {
     enum roof_kind roof;
     float *dst[2]; /* what the roof writes: two tensors for rope_table; floats of each */
     int64_t n[2];
-    struct stream src,
-        add[2]; /* and reads: those shorter than dst again and again, an `add` that
-                                  is longer in several passes; src may be dst */
+    /* What the roof reads: streams shorter than dst again and again, an `add` that is longer in
+     * several passes; src may be dst. */
+    struct stream src, add[2];
 };
 
 /* False when memory runs out; to be closed in either case. */
@@ -49,14 +49,14 @@ void call_make_repeatable(struct call *call);
 
 struct contender {
     const struct timed_call *timed;
-    const struct posenc_backend *backend; /* whose kernel it is, or */
-    apart_steps *steps;                   /* that of the last of these; or */
-    const struct roof_variant *roof;
-    enum posenc_status status;  /* of the last call */
-    enum bench_outcome outcome; /* whether it is timed */
-    char refused[REASON_SIZE];  /* and why not */
-    double seconds;             /* of one call, for planning */
-    int64_t iterations;         /* calls in a sample */
+    const struct posenc_backend *backend; /* runs the kernel or the steps */
+    apart_steps *steps;                   /* the steps one after the other, or NULL */
+    const struct roof_variant *roof;      /* the roof, which has no backend, or NULL */
+    enum posenc_status status;            /* of the last call */
+    enum bench_outcome outcome;           /* whether it is timed */
+    char refused[REASON_SIZE];            /* and why not */
+    double seconds;                       /* of one call, for planning */
+    int64_t iterations;                   /* calls in a sample */
     size_t rounds;
 };
 struct contender contender_of_backend(const struct timed_call *timed,

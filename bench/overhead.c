@@ -1,6 +1,8 @@
 /*
- * Each way to make the call gets a run of calls in each round, in an order that rotates, so that
- * drift of the machine and busy neighbours meet all of them; differences are taken within rounds.
+ * Times a call of the library beside a call of the kernel itself (see overhead.h).  In every
+ * round each way of making the call is timed once, as a run of calls, in an order that rotates:
+ * drift of the machine and busy neighbours meet all ways alike, and differences are taken
+ * within rounds.
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
@@ -13,7 +15,7 @@
 enum { DIM = 128, ROWS = 128, POSITION = 77 };
 enum { ROUNDS = 1201, CALLS = 64, WAYS = 2 + OVERHEAD_WAYS };
 enum { WORDS = 48 };
-static const double yardstick_ns = 26.0; /* where the limits were set */
+static const double yardstick_ns = 26.0; /* on the core for which the limits were set */
 
 const int64_t overhead_heads[OVERHEAD_ROWS] = { 1, 8, OVERHEAD_MOST_HEADS };
 
@@ -33,23 +35,23 @@ static double now_ns(void)
 
 typedef enum posenc_status way(const struct rotation *r);
 
-static enum posenc_status direct(const struct rotation *r)
+static enum posenc_status call_function(const struct rotation *r)
 {
     return r->backend->rope_half(&r->normal);
 }
 
-static enum posenc_status front(const struct rotation *r)
+static enum posenc_status call_front_end(const struct rotation *r)
 {
     return posenc_rope_half(NULL, &r->args);
 }
 
-static enum posenc_status prepared(const struct rotation *r)
+static enum posenc_status call_prepared(const struct rotation *r)
 {
     return posenc_run(r->prepared, r->args.x.data, r->args.out.data, POSITION);
 }
 
-/* What checks consist of: loads, comparisons that hold, stores. */
-static enum posenc_status yardstick(const struct rotation *r)
+/* Does what checks consist of: loads, comparisons that hold, stores. */
+static enum posenc_status run_yardstick(const struct rotation *r)
 {
     uint64_t *words = r->words;
     for (int i = 0; i < WORDS; i++) {
@@ -60,10 +62,11 @@ static enum posenc_status yardstick(const struct rotation *r)
     return POSENC_OK;
 }
 
-/* Nanoseconds of a call in each round: [WAYS][ROUNDS]. */
-static bool take_rounds(const struct rotation *r, double *samples)
+/* Fills samples[WAYS][ROUNDS] with the nanoseconds of a call; false when a call failed. */
+static bool time_rounds(const struct rotation *r, double *samples)
 {
-    static way *const ways[WAYS] = { direct, front, prepared, direct, yardstick };
+    static way *const ways[WAYS] = { call_function, call_front_end, call_prepared,
+                                     call_function, run_yardstick };
     for (int round = 0; round < ROUNDS; round++)
         for (int k = 0; k < WAYS; k++) {
             int w = (round + k) % WAYS;
@@ -81,7 +84,7 @@ static bool take_rounds(const struct rotation *r, double *samples)
 static bool summarise(const struct rotation *r, struct overhead *overhead)
 {
     double *samples = malloc(WAYS * ROUNDS * sizeof *samples);
-    bool fine = samples && take_rounds(r, samples);
+    bool fine = samples && time_rounds(r, samples);
     if (fine) {
         overhead->function_ns = stats_median(samples, ROUNDS);
         overhead->pace = stats_median(samples + (WAYS - 1) * ROUNDS, ROUNDS) / yardstick_ns;

@@ -1,5 +1,5 @@
 /*
- * Shares of a call, and of whatever has so many elements, for the members of a team.
+ * Cuts a call, or a number of elements, into one share for each member of a team (see slice.h).
  */
 #include "slice.h"
 #include "conformance/problem/cut.h"

@@ -98,8 +98,8 @@ enum {
                PICTURE_LEARNED | PICTURE_XPOS | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN,
 };
 
-/* Fills `cli` from the arguments after the command's name.  EXIT_FINE or, told on stderr,
- * EXIT_USAGE. */
+/* Fills `cli` from the arguments after the command's name.  EXIT_FINE, or
+ * EXIT_USAGE after a message on stderr. */
 int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv);
 void cli_free(struct cli *cli);
 void cli_help(const struct command *command);

@@ -8,7 +8,8 @@
 #include "conformance/readers/vectors.h"
 #include "args.h"
 
-/* Loads the golden vectors and says on stderr which.  EXIT_FINE or, told, EXIT_USAGE. */
+/* Loads the golden vectors and says on stderr which.  EXIT_FINE, or EXIT_USAGE after a
+ * message. */
 int data_vectors(const struct cli *cli, struct vectors *vectors);
 
 #endif

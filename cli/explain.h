@@ -10,7 +10,7 @@
 
 /* A topic by its name, or a parameter by one of its aliases; false: no topic has it. */
 bool explain_find(const char *name, struct topic *topic);
-/* Prints it.  EXIT_FINE or, told, EXIT_USAGE. */
+/* Prints it.  EXIT_FINE, or EXIT_USAGE after a message. */
 int explain_topic(const struct cli *cli, const struct topic *topic);
 /* Names no topic has, with those that are near. */
 int explain_refuse(const struct cli *cli, const char *name);

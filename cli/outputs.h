@@ -25,7 +25,7 @@ struct outputs {
 };
 
 /* Opens what --out asks for, in formats that one of `commands` may write, or else the first of them
- * on stdout.  EXIT_FINE or, told, EXIT_USAGE. */
+ * on stdout.  EXIT_FINE, or EXIT_USAGE after a message. */
 int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *formats,
                  unsigned commands);
 /* One more file. */

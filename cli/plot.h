@@ -11,7 +11,7 @@
 typedef int draw_function(const void *data, const struct plot_target *target,
                           char error[PLOT_ERROR]);
 
-/* Draws it into each output.  EXIT_FINE or, told, EXIT_USAGE. */
+/* Draws it into each output.  EXIT_FINE, or EXIT_USAGE after a message. */
 int plot_draw(const struct cli *cli, const struct outputs *outputs, draw_function *draw,
               const void *data);
 /* Where the figures go as text: stdout, unless a picture does. */
@@ -21,7 +21,7 @@ FILE *plot_facts(const struct outputs *outputs);
 int64_t plot_given(int64_t value, int64_t otherwise);
 const char *plot_served(const struct posenc_backend *backend, enum posenc_kernel kernel);
 int plot_refuse_tokens(const struct cli *cli, int64_t most);
-/* Each computes, draws and prints one kind.  EXIT_FINE or, told, EXIT_USAGE. */
+/* Each computes, draws and prints one kind.  EXIT_FINE, or EXIT_USAGE after a message. */
 int command_plot_rope(struct cli *cli, const struct outputs *outputs);
 int command_plot_alibi(struct cli *cli, const struct outputs *outputs);
 int command_plot_t5(struct cli *cli, const struct outputs *outputs);

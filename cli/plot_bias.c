@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The problem of a model's bias, of kernel `kernel`; NULL where no model was named.  EXIT_FINE
- * or, told, EXIT_USAGE. */
+/* The problem of a model's bias, of kernel `kernel`; NULL where no model was named.  EXIT_FINE,
+ * or EXIT_USAGE after a message. */
 static int take_model(const struct cli *cli, enum posenc_kernel kernel, struct model *model,
                       const struct problem **problem)
 {

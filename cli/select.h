@@ -30,8 +30,8 @@ enum posenc_dtype case_dtype(const char *id);
 
 /* What --plugin, --backend, --kernel and --dtype name; all backends when none is named, those
  * that cannot run here included, so that they are seen to be skipped.  `plugins_alone`: without
- * --backend, plug-ins are the selection.  EXIT_FINE or, told, EXIT_USAGE: unknown, or named
- * alone and not able to run here. */
+ * --backend, plug-ins are the selection.  EXIT_FINE, or EXIT_USAGE after a message: unknown, or
+ * named alone and not able to run here. */
 int select_all(struct cli *cli, struct selection *selection, bool plugins_alone);
 int select_dtypes(const struct cli *cli, struct selection *selection); /* --dtype alone */
 int select_kernel(const struct cli *cli, const char *what, const char *name,

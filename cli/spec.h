@@ -1,5 +1,6 @@
 /*
- * What the command line says of frequencies: a model's, changed by the options given.
+ * The frequencies that a command line asks for: those of its model or the defaults, changed by
+ * its options.
  */
 #ifndef POSENC_CLI_SPEC_H
 #define POSENC_CLI_SPEC_H
@@ -15,12 +16,13 @@ struct cli_spec {
     double *factors[2]; /* of --short-factors and --long-factors, or NULL */
 };
 
-/* For a kind of table or picture; `otherwise` is the dim where neither the options nor a model
- * give one, 0: that is refused.  EXIT_FINE or, told, EXIT_USAGE; spec_free() after either. */
+/* Reads them for one kind of table or picture.  `otherwise` is the dim to take where neither
+ * the options nor a model give one; with 0 they have to.  EXIT_FINE, or EXIT_USAGE after a
+ * message; spec_free() after either. */
 int spec_take(const struct cli *cli, unsigned kind, int64_t otherwise, struct cli_spec *spec);
 void spec_free(struct cli_spec *spec);
 
-/* The one model of --model or --config; EXIT_FINE or, told, EXIT_USAGE. */
+/* The one model of --model or --config; EXIT_FINE, or EXIT_USAGE after a message. */
 int spec_load_model(const struct cli *cli, struct model *model);
 
 /* Axes of a position: how many sections there are, 1 where there are none. */

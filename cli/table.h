@@ -24,15 +24,15 @@ struct number_table {
 };
 
 /* The table the command line asks for; `kind` is one of TABLE_... or PICTURE_SINUSOIDAL.
- * EXIT_FINE or, told, EXIT_USAGE. */
+ * EXIT_FINE, or EXIT_USAGE after a message. */
 int table_compute(struct cli *cli, unsigned kind, struct number_table *table);
 /* The table of --problem, a problem of a table kernel; the rows of its batches follow each other. */
 int table_of_problem(struct cli *cli, struct number_table *table);
 void table_free(struct number_table *table);
 
 /* The rows the command line asks for: how many, and their positions or times.  `n_axes` is how
- * many a picture's have, `dim` how many numbers are made for each row.  EXIT_FINE or, told,
- * EXIT_USAGE. */
+ * many a picture's have, `dim` how many numbers are made for each row.  EXIT_FINE, or
+ * EXIT_USAGE after a message. */
 int table_positions(const struct cli *cli, int n_axes, int64_t dim, struct number_table *table);
 
 /* NULL-terminated: csv, npy, safetensors. */

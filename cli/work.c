@@ -1,5 +1,6 @@
 /*
- * Running the engine and the harness into records, see work.h.
+ * Runs the conformance engine and the benchmark for a command, appends what they find to its
+ * records and ends with the outputs that were asked for (see work.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "work.h"
@@ -119,8 +120,8 @@ static int begin_records(struct work *work, bool with_vectors)
                                                           : EXIT_FINE;
 }
 
-/* A file of a report's folder. */
-static int add_file(struct work *work, const char *format, const char *path)
+/* One more output: a file in the folder of a report. */
+static int add_report_file(struct work *work, const char *format, const char *path)
 {
     return outputs_add(work->cli, &work->outputs,
                        format_find(record_formats, BY_REPORT, format, strlen(format)), path);
@@ -136,9 +137,11 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
         select_all(cli, &work->selected, plugins_alone) != EXIT_FINE ||
         (n_models == 0 && work_models(work, cli->model.item, cli->model.n) != EXIT_FINE) ||
         outputs_open(cli, &work->outputs, record_formats, command) != EXIT_FINE ||
-        (work->md_path != NULL && add_file(work, "md", work->md_path) != EXIT_FINE) ||
-        (work->html_path != NULL && add_file(work, "html", work->html_path) != EXIT_FINE) ||
-        (work->jsonl_path != NULL && add_file(work, "jsonl", work->jsonl_path) != EXIT_FINE) ||
+        (work->md_path != NULL && add_report_file(work, "md", work->md_path) != EXIT_FINE) ||
+        (work->html_path != NULL &&
+         add_report_file(work, "html", work->html_path) != EXIT_FINE) ||
+        (work->jsonl_path != NULL &&
+         add_report_file(work, "jsonl", work->jsonl_path) != EXIT_FINE) ||
         (with_vectors && data_vectors(cli, &work->vectors) != EXIT_FINE) ||
         begin_records(work, with_vectors) != EXIT_FINE) {
         outputs_discard(&work->outputs);
@@ -188,7 +191,7 @@ int work_end(struct work *work, bool complete)
     return status;
 }
 
-/* A signal: what there is becomes a valid file that says it is not complete. */
+/* After a signal what there is becomes a valid file that says it is not complete. */
 static void end_if_interrupted(struct work *work)
 {
     int number = outputs_interrupted();
@@ -202,7 +205,7 @@ static void end_if_interrupted(struct work *work)
 
 /* ---- conformance ---- */
 
-static void keep(struct work *work, const struct conf_result *result)
+static void keep_for_budgets(struct work *work, const struct conf_result *result)
 {
     if (!work->cli->update_budgets) {
         return;
@@ -236,13 +239,13 @@ static void on_conf(void *user, const struct conf_result *result)
     work->n_judged += judged;
     work->n_skipped += !judged;
     records_append(&work->records, emit_conf(result, work->selection));
-    keep(work, result);
+    keep_for_budgets(work, result);
     progress("verify", result->backend != NULL ? result->backend->name : "", result->id,
              work->n_judged, work->n_failed);
     end_if_interrupted(work);
 }
 
-/* What a case's own name does not say. */
+/* Notes the options that a case's own name does not say, for the lines that rerun it. */
 static void note_selection(struct work *work)
 {
     const struct list *lists[] = { &work->cli->plugin, &work->cli->model };
@@ -360,13 +363,13 @@ static void on_bench(void *user, const struct bench_result *result)
     end_if_interrupted(work);
 }
 
-static bool stop(void *user)
+static bool is_interrupted(void *user)
 {
     (void)user;
     return outputs_interrupted() != 0;
 }
 
-static bool wanted(const struct cli *cli, const char *id)
+static bool is_wanted(const struct cli *cli, const char *id)
 {
     for (size_t i = 0; i < cli->cases.n; i++) {
         if (fnmatch(cli->cases.item[i], id, 0) == 0) {
@@ -387,7 +390,7 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
                                          cli->threads != INT64_MIN ? (int)cli->threads : 1,
                                      .budget_s = budget_s,
                                      .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
-                                     .stop = stop };
+                                     .stop = is_interrupted };
     const struct posenc_backend *backends[BACKENDS_MAX];
     size_t n_backends = 0, n_chosen = 0;
     for (size_t i = 0; i < work->selected.n; i++) {
@@ -400,7 +403,7 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
         return refuse_memory(work);
     }
     for (size_t i = 0; i < n; i++) {
-        if (wanted(cli, cases[i].id)) {
+        if (is_wanted(cli, cases[i].id)) {
             chosen[n_chosen] = cases[i];
             if (chosen[n_chosen].footprint == NULL) {
                 chosen[n_chosen].footprint =

@@ -42,7 +42,8 @@ struct work {
 };
 
 /* Resolves everything the command line names and opens its outputs, in formats that `command`
- * (BY_VERIFY, ...) may write; then the records begin.  EXIT_FINE or, told, EXIT_USAGE. */
+ * (BY_VERIFY, ...) may write; then the records begin.  EXIT_FINE, or EXIT_USAGE after a
+ * message. */
 int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_vectors,
                bool plugins_alone);
 

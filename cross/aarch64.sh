@@ -26,7 +26,7 @@ test_aarch64() {
     }
     emulated_runner neoverse-n1 neoverse-n1 neon scalar sleef_neon autovec_neon libm
     for bits in 128 256 512 2048; do
-        plain= # loops that no lane is written in: at one length
+        plain= # autovec_sve: its source names no lanes, so that one length is enough
         [ $bits != 256 ] || plain=autovec_sve
         emulated_runner sve-$bits "$(sve_cpu $bits)" sve $plain
     done

@@ -11,7 +11,7 @@ emulated_build() {
     sh cross/sysroot.sh "${sysroot##*/}" "$suite" "$sysroot" "$@" || return 1
     description=build-sysroot/$machine.ini
     sed "s,@SYSROOT@,$sysroot," "cross/$machine-linux.ini.in" >"$description"
-    # Meson reads it once: another description, or other packages, is another build.
+    # Meson reads the description once, so a build with another one, or with other packages, begins anew.
     wanted=$(cat "$description" "$sysroot/.packages" | cksum)
     [ "$(cat "$cross/cross-stamp" 2>/dev/null)" = "$wanted" ] || rm -rf "$cross"
     configure "$cross" --cross-file "$description" || return 1
@@ -19,7 +19,7 @@ emulated_build() {
     compile "$cross"
 }
 
-# emulated CPU PROGRAM ARGUMENTS...
+# emulated CPU PROGRAM ARGUMENTS...: runs the program under qemu-user.
 emulated() {
     cpu=$1
     shift
@@ -52,14 +52,15 @@ emulated_count() {
     runners=
 }
 
-# emulated_meson CPU: what meson test has beside the runner, where the CPU can matter.
+# emulated_meson CPU: runs the meson tests for which the CPU can matter, but for the runner's.
 emulated_meson() {
     export QEMU_CPU="$1"
     meson_tests "$cross" --no-suite runner --no-suite once --no-suite text --timeout-multiplier 4
     unset QEMU_CPU
 }
 
-# emulated_default CPU DEFAULT OFF REASON: who serves calls on this CPU, who is off there and why.
+# emulated_default CPU DEFAULT OFF REASON: checks which backend serves calls on this CPU, and that another one is off
+# there, for this reason.
 emulated_default() {
     log=$cross/list.log right=0
     emulated "$1" "$cross/posenc" list backends >"$log" 2>&1

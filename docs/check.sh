@@ -11,13 +11,13 @@ wrong=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-wrong() # WHAT
+complain() # WHAT
 {
     echo "encodings.md: $1" >&2
     wrong=$((wrong + 1))
 }
 
-# In one line, quotes unwrapped.
+# The whole text in one line, without the marks of quotations.
 sed 's/^> *//' "$text" | tr '\n' ' ' > "$work/line"
 
 # The names between "*measured*" and the next parenthesis.
@@ -32,16 +32,16 @@ awk '{
 while read -r name; do
     case $name in */*) id=$name ;; *) id="*/properties/$name" ;; esac
     "$posenc" verify --backend scalar --case "$id" > "$work/result" 2>&1 < /dev/null ||
-        wrong "$name: not there, or it fails"
+        complain "$name: not there, or it fails"
 done < "$work/names"
 
 grep -o '`posenc explain [a-z0-9_]*`' "$work/line" | tr -d '`' | awk '{ print $3 }' | sort -u > "$work/topics"
 while read -r topic; do
-    "$posenc" explain "$topic" > "$work/result" 2>&1 < /dev/null || wrong "posenc explain $topic is refused"
+    "$posenc" explain "$topic" > "$work/result" 2>&1 < /dev/null || complain "posenc explain $topic is refused"
 done < "$work/topics"
 
 for picture in $(sed -n 's/^!\[.*](\(.*\.svg\))$/\1/p' "$text"); do
-    [ -s "$docs/$picture" ] || wrong "$picture is not there"
+    [ -s "$docs/$picture" ] || complain "$picture is not there"
 done
 
 echo "$(wc -l < "$work/names") tests, $(wc -l < "$work/topics") explanations, $wrong wrong"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The pictures of docs/encodings.md, beside it.  What gnuplot writes into an SVG and nobody sees is
-# left out (empty groups, defaults, indentation), which takes away a third.
+# Draws the pictures of docs/encodings.md and puts them beside it.  What gnuplot writes into an SVG and
+# nobody sees is left out (empty groups, defaults, indentation), which takes away a third.
 #
 #   sh docs/pictures.sh [POSENC]      POSENC: the program, build/posenc unless given
 set -eu

@@ -10,7 +10,8 @@ test_native() {
     tally_runner "$job" build/runner.log
     tap_script cli/tests/consumer.sh "$PWD/build"
     # The same suites again under AddressSanitizer and UndefinedBehaviorSanitizer: by the runner, which sees leaks
-    # where Criterion does not, and without what would say the same of the same functions at length.
+    # where Criterion does not, and without the tests that would only repeat, at length, what these say of the same
+    # functions.
     if configure build-asan --buildtype=debugoptimized -Db_sanitize=address,undefined \
         -Ddefault_library=static && compile build-asan; then
         # Meson 1.0 sets neither: without them UndefinedBehaviorSanitizer's findings pass unseen.

@@ -1,9 +1,9 @@
 /*
  * Records, schema posenc.results/1: one JSON object a line, its member "t" saying which kind
- * (header, env, kernel, backend, model, conf, bench, overhead, pair, footer).  Lines are flushed as they
- * come, so a run that dies leaves a readable file, recognised by its missing footer.  No NaN or
- * infinity: those are the strings "nan", "inf", "-inf".  Members and kinds a reader does not
- * know are ignored.
+ * (header, env, kernel, backend, model, conf, bench, overhead, pair, estimate, footer).  Lines
+ * are flushed as they come, so a run that dies leaves a readable file, recognised by its
+ * missing footer.  No NaN or infinity: those are the strings "nan", "inf", "-inf".  Members and
+ * kinds a reader does not know are ignored.
  */
 #ifndef POSENC_RECORDS_H
 #define POSENC_RECORDS_H

@@ -1,11 +1,11 @@
 /*
- * What llvm-mca said of the loops, as records of type "estimate":
+ * Turns what llvm-mca said of the inner loops into records of type "estimate":
  *
  *     estimate_records OUT.jsonl TOOL COMPILER <LIST
  *
  * A line of LIST is one core: backend, lanes, core, the file llvm-mca --json wrote, the file
  * measure.c wrote on such a core or -, and a note on the model.  The regions must be those of
- * loops.def, storing what is stated there.
+ * loops.def, storing what is stated there.  A turn is one pass through the body of a loop.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "reports/records.h"
@@ -41,22 +41,23 @@ __attribute__((format(printf, 1, 2))) static int wrong(const char *format, ...)
     return -1;
 }
 
-static double summary(const json_t *region, const char *name)
+static double summary_value(const json_t *region, const char *name)
 {
     return record_double(json_object_get(json_object_get(region, "SummaryView"), name), 0.0);
 }
 
 /* What a turn waits for: the part of the core that is busy nine tenths of the time or more, else
  * results of instructions before.  Units of one kind are "A57UnitI.\0", "A57UnitI.\1". */
-static const char *bottleneck(const json_t *mca, const json_t *region, double cycles,
-                              char unit[64])
+static const char *bottleneck_of(const json_t *mca, const json_t *region, double cycles,
+                                 char unit[64])
 {
     const json_t *units = json_object_get(json_object_get(mca, "TargetInfo"), "Resources");
     const json_t *view = json_object_get(json_object_get(region, "ResourcePressureView"),
                                          "ResourcePressureInfo");
     double all = (double)json_array_size(json_object_get(region, "Instructions"));
-    double most = 0.0, dispatch = summary(region, "TotaluOps") / summary(region, "Iterations") /
-                                  summary(region, "DispatchWidth");
+    double most = 0.0, dispatch = summary_value(region, "TotaluOps") /
+                                  summary_value(region, "Iterations") /
+                                  summary_value(region, "DispatchWidth");
 
     for (size_t i = 0; i < json_array_size(view); i++) {
         const json_t *use = json_array_get(view, i);
@@ -102,11 +103,11 @@ static const json_t *region_of(const json_t *mca, const char *loop, int *vectors
     return NULL;
 }
 
-static json_t *estimate(const struct line *line, const json_t *mca, int i, const json_t *region,
-                        char **argv)
+static json_t *make_estimate(const struct line *line, const json_t *mca, int i,
+                             const json_t *region, char **argv)
 {
     char unit[64] = "";
-    double turn = summary(region, "TotalCycles") / summary(region, "Iterations");
+    double turn = summary_value(region, "TotalCycles") / summary_value(region, "Iterations");
     double measured = measured_turn(line->measured, loops[i].name) / loops[i].vectors;
     double cycles = turn / loops[i].vectors;
     json_t *record =
@@ -116,13 +117,13 @@ static json_t *estimate(const struct line *line, const json_t *mca, int i, const
                   "family", "template", "lanes", line->lanes, "core", line->core, "model",
                   line->note, "cycles_per_vector", cycles, "elements_per_vector", line->lanes,
                   "cycles_per_element", cycles / line->lanes, "bottleneck",
-                  bottleneck(mca, region, turn, unit), "tool", argv[2], "compiler", argv[3]);
+                  bottleneck_of(mca, region, turn, unit), "tool", argv[2], "compiler", argv[3]);
     if (record && measured > 0.0)
         json_object_set_new(record, "measured_per_vector", record_number(measured));
     return record;
 }
 
-static int convert(const struct line *line, struct records *records, char **argv)
+static int append_estimates(const struct line *line, struct records *records, char **argv)
 {
     json_error_t where;
     json_t *mca = json_load_file(line->json, JSON_ALLOW_NUL, &where);
@@ -133,20 +134,20 @@ static int convert(const struct line *line, struct records *records, char **argv
     for (int i = 0; i < N && status == 0; i++) {
         int vectors = 0;
         const json_t *region = region_of(mca, loops[i].name, &vectors);
-        if (!region || !(summary(region, "TotalCycles") > 0.0) ||
-            !(summary(region, "Iterations") > 0.0))
+        if (!region || !(summary_value(region, "TotalCycles") > 0.0) ||
+            !(summary_value(region, "Iterations") > 0.0))
             status = wrong("%s: has no region %s", line->json, loops[i].name);
         else if (vectors != loops[i].vectors)
             status = wrong("%s: a turn of %s stores %d vectors; loops.def states %d",
                            line->json, loops[i].name, vectors, loops[i].vectors);
         else
-            status = records_append(records, estimate(line, mca, i, region, argv));
+            status = records_append(records, make_estimate(line, mca, i, region, argv));
     }
     json_decref(mca);
     return status;
 }
 
-static json_t *header(void)
+static json_t *make_header(void)
 {
     char started[32];
     time_t now = time(NULL);
@@ -167,7 +168,7 @@ int main(int argc, char **argv)
         wrong("%s", error);
         return 2;
     }
-    int status = records_append(&records, header());
+    int status = records_append(&records, make_header());
     while (status == 0 && fgets(text, sizeof text, stdin)) {
         struct line line;
         if (sscanf(text, "%31s %d %31s %511s %511s %127[^\n]", line.backend, &line.lanes,
@@ -176,7 +177,7 @@ int main(int argc, char **argv)
             status = wrong("'%.*s': backend, lanes, core, two files and a note are needed",
                            (int)strcspn(text, "\n"), text);
         else
-            status = convert(&line, &records, argv);
+            status = append_estimates(&line, &records, argv);
     }
     if (status == 0)
         status = records_append(&records, json_pack("{s:s,s:b}", "t", "footer", "complete", 1));

@@ -1,5 +1,6 @@
 /*
- * CSV: one line a result, RFC 4180 quoting, the union of what conf and bench hold.
+ * CSV: a line for each result, with RFC 4180 quoting.  Its columns are those of both kinds of
+ * records, conf and bench; what a record has not is empty.
  */
 #include "reports/formats.h"
 #include "reports/records.h"

@@ -22,7 +22,7 @@ static bool is_shown(const struct column *column)
 
 static void write_row(const struct table *t, size_t row, FILE *out)
 {
-    if (!table_at(t, row, 0)) /* a line: pages are told the same in columns */
+    if (!table_at(t, row, 0)) /* a line for terminals: pages have the same in columns */
         return;
     for (int c = 0, n = 0; c < t->n_columns; c++) {
         if (!is_shown(&t->column[c]))

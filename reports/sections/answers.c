@@ -12,7 +12,7 @@
 enum { MAX_ROWS = 32 };
 
 /* "avx2 = avx512" where the clock cannot tell them apart; rows are fastest first. */
-static void name_fastest(const struct bench_row *const *rows, size_t n, struct table *table)
+static void add_fastest(const struct bench_row *const *rows, size_t n, struct table *table)
 {
     char text[160];
     size_t tied = 0, at = (size_t)snprintf(text, sizeof text, "%s", rows[0]->backend),
@@ -81,8 +81,8 @@ static const struct bench_row *default_row(const struct results *r,
     return row;
 }
 
-static void default_cell(const struct results *r, const struct bench_row *const *rows, size_t n,
-                         struct table *table)
+static void add_default_cell(const struct results *r, const struct bench_row *const *rows,
+                             size_t n, struct table *table)
 {
     double slower;
     char error[64];
@@ -101,7 +101,8 @@ static void default_cell(const struct results *r, const struct bench_row *const 
                    error_text(r, row, error));
 }
 
-static void error_cells(const struct results *r, const struct bench_row *b, struct table *table)
+static void add_error_cells(const struct results *r, const struct bench_row *b,
+                            struct table *table)
 {
     const struct conf_row *c = worst_error(r, b->kernel, b->dtype, b->backend, b->profile);
     table_cell(table, "%s", c ? show_error(c->max, c->metric) : "-");
@@ -112,8 +113,8 @@ static void error_cells(const struct results *r, const struct bench_row *b, stru
 }
 
 /* A shape in words, and in a word for a terminal. */
-static void shape_cells(const struct bench_row *best, const json_t *one, const json_t *model,
-                        struct table *table)
+static void add_shape_cells(const struct bench_row *best, const json_t *one,
+                            const json_t *model, struct table *table)
 {
     const char *profile = strcmp(best->profile, "given") == 0 ? "" : best->profile;
     const char *dtype = narrow_name(best->dtype);
@@ -124,8 +125,8 @@ static void shape_cells(const struct bench_row *best, const json_t *one, const j
                *profile ? " " : "", profile);
 }
 
-static void answer(const struct results *r, const json_t *one, const json_t *model,
-                   struct table *table)
+static void add_answer(const struct results *r, const json_t *one, const json_t *model,
+                       struct table *table)
 {
     const struct bench_row *rows[MAX_ROWS], *wrong;
     size_t n = trusted_rows(r, record_text(one, "case"), rows, &wrong);
@@ -134,23 +135,23 @@ static void answer(const struct results *r, const json_t *one, const json_t *mod
     const struct bench_row *best = rows[0];
     bool checked;
     conforms(r, best->kernel, best->backend, &checked);
-    shape_cells(best, one, model, table);
-    name_fastest(rows, n, table);
+    add_shape_cells(best, one, model, table);
+    add_fastest(rows, n, table);
     table_cell(table, "%s", show_time(best->median));
     table_cell(table, "%s", show_rate(best->gbps));
     table_cell(table, "%s", show_percent(best->roof_ratio));
     table_cell(table, "%s", show_times(best->vs_libm));
     table_cell(table, "%s", show_times(best->vs_autovec));
-    error_cells(r, best, table);
+    add_error_cells(r, best, table);
     if (wrong)
         table_cell(table, "yes; %s is faster and does NOT", wrong->backend);
     else
         table_cell(table, "%s", checked ? "yes" : "not checked");
-    default_cell(r, rows, n, table);
+    add_default_cell(r, rows, n, table);
 }
 
 /* For a terminal, whose table has no room for it: where the default is not the fastest. */
-static void defaults(struct node *section, const struct results *r, const json_t *one)
+static void add_slower_default(struct node *section, const struct results *r, const json_t *one)
 {
     const struct bench_row *rows[MAX_ROWS], *wrong;
     size_t n = trusted_rows(r, record_text(one, "case"), rows, &wrong);
@@ -189,10 +190,10 @@ static double log_time(const struct results *r, const json_t *model, const char 
 }
 
 /* What the fastest must gain over the default, on average, to be worth naming. */
-static const double worth = 0.03;
+static const double worth_naming = 0.03;
 
-static bool better_choice(const struct results *r, const json_t *model, char *text,
-                          size_t bytes)
+static bool find_better_choice(const struct results *r, const json_t *model, char *text,
+                               size_t bytes)
 {
     size_t at = 0;
     text[0] = 0;
@@ -210,14 +211,14 @@ static bool better_choice(const struct results *r, const json_t *model, char *te
             }
         }
         log_time(r, model, r->kernels[k], best, &shapes);
-        if (standard - least > shapes * log1p(worth) && at < bytes)
+        if (standard - least > shapes * log1p(worth_naming) && at < bytes)
             at += (size_t)snprintf(text + at, bytes - at, "%.60s %.60s\n", r->kernels[k], best);
     }
     return at > 0;
 }
 
 /* One sentence on the profile the model's own code used. */
-static void profile_note(struct node *section, const json_t *model)
+static void add_profile_note(struct node *section, const json_t *model)
 {
     const char *profile = record_text(model, "trained_profile"),
                *encoding = record_text(model, "encoding");
@@ -242,10 +243,10 @@ static void profile_note(struct node *section, const json_t *model)
                  "With which rounding of the angles it was trained is not known.");
 }
 
-static void choice(struct node *section, const struct results *r, const json_t *model)
+static void add_choice(struct node *section, const struct results *r, const json_t *model)
 {
     char lines[512];
-    if (better_choice(r, model, lines, sizeof lines)) {
+    if (find_better_choice(r, model, lines, sizeof lines)) {
         add_text(
             section, PARAGRAPH, EVERYWHERE,
             "The default is not the fastest over these shapes.  To force one backend for all "
@@ -258,11 +259,11 @@ static void choice(struct node *section, const struct results *r, const json_t *
             "Kernel by kernel, over these shapes together, no backend gains %.0f %% on the "
             "default.  To force another: `POSENC_BACKEND=NAME`, or "
             "`posenc_select(\"NAME\")`.",
-            100.0 * worth);
+            100.0 * worth_naming);
     }
 }
 
-static void answers_for(struct node *into, const struct results *r, const json_t *model)
+static void add_model(struct node *into, const struct results *r, const json_t *model)
 {
     struct node *section = add_section(into, EVERYWHERE, "%s", record_text(model, "title"));
     struct table *table = add_table(
@@ -271,13 +272,13 @@ static void answers_for(struct node *into, const struct results *r, const json_t
         ">vs autovec;autovec|!>error|~>worst error|conforms|~default here");
     const json_t *cases = json_object_get(model, "cases");
     for (size_t i = 0; i < json_array_size(cases); i++)
-        answer(r, json_array_get(cases, i), model, table);
+        add_answer(r, json_array_get(cases, i), model, table);
     if (table_rows(table) == 0)
         return;
     for (size_t i = 0; i < json_array_size(cases); i++)
-        defaults(section, r, json_array_get(cases, i));
-    choice(section, r, model);
-    profile_note(section, model);
+        add_slower_default(section, r, json_array_get(cases, i));
+    add_choice(section, r, model);
+    add_profile_note(section, model);
     if (*record_text(model, "notes"))
         add_text(section, PARAGRAPH, ON_PAGE, "Not covered, or to be known of this model: %s.",
                  record_text(model, "notes"));
@@ -292,5 +293,5 @@ void section_answers(struct node *into, const struct results *r,
 {
     (void)options;
     for (size_t m = 0; m < r->n_models; m++)
-        answers_for(into, r, r->models[m]);
+        add_model(into, r, r->models[m]);
 }

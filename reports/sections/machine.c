@@ -1,5 +1,6 @@
 /*
- * What it ran on: the backends, and where one cannot run, why; the machine and the build.
+ * The sections "Backends", which says of each that cannot run here why, and "Machine and
+ * build".
  */
 #include "reports/env.h"
 #include "reports/report.h"
@@ -8,7 +9,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-static void backends(struct node *into, const struct results *r)
+static void add_backends(struct node *into, const struct results *r)
 {
     struct node *section = add_section(into, ON_PAGE, "Backends");
     struct table *table = add_table(section, EVERYWHERE, "backend|family|runs here|what it is");
@@ -22,7 +23,8 @@ static void backends(struct node *into, const struct results *r)
     }
 }
 
-FORMATTED(3, 4) static void fact(struct table *table, const char *name, const char *format, ...)
+FORMATTED(3, 4)
+static void add_fact(struct table *table, const char *name, const char *format, ...)
 {
     char value[640];
     va_list list;
@@ -33,7 +35,7 @@ FORMATTED(3, 4) static void fact(struct table *table, const char *name, const ch
     table_cell(table, "%s", *value ? value : "not recorded");
 }
 
-static void caches(const json_t *env, struct table *table)
+static void add_caches(const json_t *env, struct table *table)
 {
     char text[200] = "";
     size_t at = 0;
@@ -48,10 +50,10 @@ static void caches(const json_t *env, struct table *table)
                                strcmp(type, "Data") == 0 ? "d" : "",
                                show_bytes(record_value(c, "bytes", 0.0)));
     }
-    fact(table, "caches", "%s", text);
+    add_fact(table, "caches", "%s", text);
 }
 
-static void noise_and_trust(const struct results *r, struct table *table)
+static void add_noise_and_trust(const struct results *r, struct table *table)
 {
     const json_t *noise = json_object_get(r->footer, "noise");
     double null_pct = median_null(r);
@@ -62,9 +64,10 @@ static void noise_and_trust(const struct results *r, struct table *table)
     if (null_pct >= 0.0)
         snprintf(copies, sizeof copies, ", a copy of a backend %.1f %% from itself (median)",
                  null_pct);
-    fact(table, "noise", "load %.2f%s%s",
-         noise ? record_value(noise, "load1", 0.0) : record_value(r->env, "noise.load1", 0.0),
-         stolen, copies);
+    add_fact(table, "noise", "load %.2f%s%s",
+             noise ? record_value(noise, "load1", 0.0)
+                   : record_value(r->env, "noise.load1", 0.0),
+             stolen, copies);
     json_t *trust = env_trust(r->env, noise, null_pct);
     const json_t *reasons = json_object_get(trust, "reasons");
     size_t used = (size_t)snprintf(text, sizeof text, "%s", record_text(trust, "grade"));
@@ -72,42 +75,44 @@ static void noise_and_trust(const struct results *r, struct table *table)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? "; " : ": ",
                                  json_string_value(json_array_get(reasons, i)));
     json_decref(trust);
-    fact(table, "trust", "%s", text);
+    add_fact(table, "trust", "%s", text);
 }
 
-static void environment(struct node *into, const struct results *r)
+static void add_environment(struct node *into, const struct results *r)
 {
     const json_t *env = r->env;
     struct node *section = add_section(into, ON_PAGE, "Machine and build");
     struct table *table = add_table(section, EVERYWHERE, "fact|value");
     if (!env)
         return;
-    fact(table, "CPU", "%s (%s)", record_text(env, "cpu.name"), record_text(env, "cpu.key"));
+    add_fact(table, "CPU", "%s (%s)", record_text(env, "cpu.name"),
+             record_text(env, "cpu.key"));
     if (*record_text(env, "emulator"))
-        fact(table, "emulator", "%s", record_text(env, "emulator"));
+        add_fact(table, "emulator", "%s", record_text(env, "emulator"));
     const char *virt = record_text(env, "virt.kind");
-    fact(table, "CPUs", "%.0f allowed of %.0f%s%s", record_value(env, "cpus.allowed", 0.0),
-         record_value(env, "cpus.online", 0.0), *virt ? ", under " : "", virt);
-    caches(env, table);
-    fact(table, "clock", "governor %s, driver %s, boost %s", record_text(env, "freq.governor"),
-         record_text(env, "freq.driver"), record_text(env, "freq.boost"));
-    fact(table, "system", "%s, %s, %s", record_text(env, "os.distro"),
-         record_text(env, "os.kernel"), record_text(env, "os.libc"));
-    fact(table, "memory", "pages of %s, transparent huge pages: %s",
-         show_bytes(record_value(env, "mem.page", 0.0)), record_text(env, "mem.thp"));
-    fact(table, "build", "%s %s, %s, %s", record_text(env, "build.cc"),
-         record_text(env, "build.version"), record_text(env, "build.type"),
-         record_text(env, "build.flags"));
-    fact(table, "timer", "%s (%s), overhead %s", record_text(env, "timer.clock"),
-         record_text(env, "timer.source"),
-         show_time(record_value(env, "timer.overhead_ns", 0.0)));
-    noise_and_trust(r, table);
+    add_fact(table, "CPUs", "%.0f allowed of %.0f%s%s", record_value(env, "cpus.allowed", 0.0),
+             record_value(env, "cpus.online", 0.0), *virt ? ", under " : "", virt);
+    add_caches(env, table);
+    add_fact(table, "clock", "governor %s, driver %s, boost %s",
+             record_text(env, "freq.governor"), record_text(env, "freq.driver"),
+             record_text(env, "freq.boost"));
+    add_fact(table, "system", "%s, %s, %s", record_text(env, "os.distro"),
+             record_text(env, "os.kernel"), record_text(env, "os.libc"));
+    add_fact(table, "memory", "pages of %s, transparent huge pages: %s",
+             show_bytes(record_value(env, "mem.page", 0.0)), record_text(env, "mem.thp"));
+    add_fact(table, "build", "%s %s, %s, %s", record_text(env, "build.cc"),
+             record_text(env, "build.version"), record_text(env, "build.type"),
+             record_text(env, "build.flags"));
+    add_fact(table, "timer", "%s (%s), overhead %s", record_text(env, "timer.clock"),
+             record_text(env, "timer.source"),
+             show_time(record_value(env, "timer.overhead_ns", 0.0)));
+    add_noise_and_trust(r, table);
 }
 
 void section_machine(struct node *into, const struct results *r,
                      const struct render_options *options)
 {
     (void)options;
-    backends(into, r);
-    environment(into, r);
+    add_backends(into, r);
+    add_environment(into, r);
 }

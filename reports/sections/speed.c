@@ -1,5 +1,5 @@
 /*
- * Everything that was timed, kernel by kernel.
+ * The section "Speed": everything that was timed, a table for each kernel.
  */
 #include "reports/report.h"
 #include "reports/show.h"
@@ -8,8 +8,8 @@
 
 enum { MAX_ROWS = 32 };
 
-static void bench_cells(const struct bench_row *b, const struct bench_row *best, bool steps,
-                        struct table *table)
+static void add_timing_cells(const struct bench_row *b, const struct bench_row *best,
+                             bool steps, struct table *table)
 {
     double above = b->hi > 0.0 ? b->hi - b->median : 0.0,
            below = b->lo > 0.0 ? b->median - b->lo : 0.0;
@@ -34,7 +34,8 @@ static void bench_cells(const struct bench_row *b, const struct bench_row *best,
 }
 
 /* Shape, size and roof of a case: a line above its rows, or the cells that the first row carries. */
-static void case_cells(const struct results *r, const struct bench_row *b, struct table *table)
+static void add_case_cells(const struct results *r, const struct bench_row *b,
+                           struct table *table)
 {
     const json_t *model = NULL, *one = model_case(r, b->id, &model);
     const char *profile = strcmp(b->profile, "given") == 0 ? "" : b->profile,
@@ -70,7 +71,7 @@ static bool has_steps(const struct results *r, const char *kernel)
     return has;
 }
 
-static void speed_of(struct node *into, const struct results *r, const char *kernel)
+static void add_kernel(struct node *into, const struct results *r, const char *kernel)
 {
     struct node *section = add_section(into, EVERYWHERE, "%s", kernel);
     const bool steps = has_steps(r, kernel);
@@ -85,11 +86,11 @@ static void speed_of(struct node *into, const struct results *r, const char *ker
         size_t n = rows_of_case(r, r->cases[c], rows, MAX_ROWS);
         if (n == 0 || strcmp(rows[0]->kernel, kernel) != 0)
             continue;
-        case_cells(r, rows[0], table);
+        add_case_cells(r, rows[0], table);
         for (size_t i = 0; i < n; i++) {
             for (int empty = 0; i > 0 && empty < 3; empty++)
                 table_cell(table, "%s", "");
-            bench_cells(rows[i], rows[0], steps, table);
+            add_timing_cells(rows[i], rows[0], steps, table);
         }
     }
 }
@@ -100,5 +101,5 @@ void section_speed(struct node *into, const struct results *r,
     (void)options;
     struct node *section = add_section(into, EVERYWHERE, "Speed");
     for (size_t k = 0; k < r->n_kernels; k++)
-        speed_of(section, r, r->kernels[k]);
+        add_kernel(section, r, r->kernels[k]);
 }

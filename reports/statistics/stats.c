@@ -14,7 +14,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The samples that were taken, sorted; the caller frees them.  NULL: none, or no memory. */
-static double *taken(const double *samples, size_t n, size_t *count)
+static double *sort_taken(const double *samples, size_t n, size_t *count)
 {
     *count = 0;
     double *sorted = n > 0 ? malloc(n * sizeof *sorted) : NULL;
@@ -27,7 +27,7 @@ static double *taken(const double *samples, size_t n, size_t *count)
     return sorted;
 }
 
-static double middle(const double *sorted, size_t n)
+static double median_of_sorted(const double *sorted, size_t n)
 {
     if (n == 0)
         return (double)NAN;
@@ -65,9 +65,9 @@ struct stats_summary stats_summarise(const double *samples, size_t n)
 {
     const double none = (double)NAN;
     struct stats_summary s = { 0, none, none, none, { 0.0, none, none } };
-    double *sorted = taken(samples, n, &s.n);
+    double *sorted = sort_taken(samples, n, &s.n);
     if (s.n > 0) {
-        s.median = middle(sorted, s.n);
+        s.median = median_of_sorted(sorted, s.n);
         s.min = sorted[0];
         s.max = sorted[s.n - 1];
         s.interval = interval_of(sorted, s.n);
@@ -79,8 +79,8 @@ struct stats_summary stats_summarise(const double *samples, size_t n)
 double stats_median(const double *samples, size_t n)
 {
     size_t count;
-    double *sorted = taken(samples, n, &count);
-    double median = middle(sorted, count);
+    double *sorted = sort_taken(samples, n, &count);
+    double median = median_of_sorted(sorted, count);
     free(sorted);
     return median;
 }

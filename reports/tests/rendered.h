@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NULL where it cannot be rendered; to be freed. */
+/* The records in a format, to be freed; NULL where they cannot be rendered. */
 static inline char *rendered(const char *format, const json_t *records, int width)
 {
     char *text = NULL;
