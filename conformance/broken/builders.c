@@ -1,5 +1,7 @@
 /*
- * Mistakes in what kernels are given: slopes, thresholds, positions among padding, and indices.
+ * Wrong values of what the library builds for its kernels: slopes, thresholds, positions among
+ * padding, and indices.  Each function gives element e in place of the right one (see
+ * mistake.h).
  */
 #include "mistake.h"
 
@@ -42,7 +44,7 @@ static double by_log(const struct built *b, int64_t e, float (*log_of)(float))
     return (double)b->index[e];
 }
 
-/* What is not above 1 has no logarithm below 0. */
+/* The logarithm one step too low, but not below 0. */
 static float low_log(float x) { return x > 1.0f ? nextafterf(logf(x), 0.0f) : 0.0f; }
 static float bf16_log(float x) { return round_to(POSENC_BF16, logf(x)); }
 

@@ -1,5 +1,6 @@
 /*
- * The table of mistakes, and the subject in which one of them is made: see mistake.h.
+ * The table of mistakes, which the build makes of cases/mistakes.txt, and the subject in which
+ * one of them is made: the library's functions with one that is wrong (see mistake.h).
  */
 #include "mistake.h"
 
@@ -19,21 +20,22 @@ const int n_mistakes = sizeof mistakes / sizeof mistakes[0];
 static bool any_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
 static bool has_positions(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
 
-/* An output that attention is given, and that may have 16 bits; and x as well. */
+/* Kernels whose output goes to attention and may be stored in 16 bits; those of them that read
+ * x. */
 static bool encodes(enum posenc_kernel kernel) { return kernel != POSENC_KERNEL_learned_grad; }
 static bool encodes_x(enum posenc_kernel kernel)
 {
     return kernel_takes_x(kernel) && encodes(kernel);
 }
 
-/* Whose outputs of extreme inputs are extreme: a norm has left their size behind. */
+/* Kernels that make extreme outputs of extreme inputs: a norm does not. */
 static bool overflows(enum posenc_kernel kernel)
 {
     return encodes_x(kernel) && !signature_of(kernel)->gathers;
 }
 
-/* Those that some law has store every value, by a copy (arithmetic may make all NaN the same
- * one), or load every value. */
+/* Kernels that some law has copy, store or load every value of a type.  (Where a value goes
+ * through arithmetic all NaN may become the same one.) */
 static bool copies(enum posenc_kernel kernel) { return kernel == POSENC_KERNEL_distance_bias; }
 static bool stores(enum posenc_kernel kernel)
 {
@@ -109,50 +111,51 @@ static enum posenc_status mistaken_plan(const struct posenc_freqs_spec *spec,
 }
 
 static enum posenc_status change_integers(enum posenc_status status, built_mistake *mistake,
-                                          struct built b, int32_t *made_of)
+                                          struct built b, int32_t *out)
 {
     if (status != POSENC_OK || !mistake)
         return status;
     mistake_made();
-    b.index = made_of;
+    b.index = out;
     for (int64_t e = 0; e < b.n; e++)
-        made_of[e] = (int32_t)mistake(&b, e);
+        out[e] = (int32_t)mistake(&b, e);
     return status;
 }
 
-static enum posenc_status slopes(int64_t n_heads, double alibi_bias_max, float *made_of)
+static enum posenc_status slopes(int64_t n_heads, double alibi_bias_max, float *out)
 {
-    const enum posenc_status status = posenc_alibi_slopes(n_heads, alibi_bias_max, made_of);
-    const struct built b = { .rows = n_heads, .bias_max = alibi_bias_max, .slopes = made_of };
+    const enum posenc_status status = posenc_alibi_slopes(n_heads, alibi_bias_max, out);
+    const struct built b = { .rows = n_heads, .bias_max = alibi_bias_max, .slopes = out };
     if (status == POSENC_OK && mistake_now->alibi_slopes)
         mistake_made();
     for (int64_t h = 0; status == POSENC_OK && mistake_now->alibi_slopes && h < n_heads; h++)
-        made_of[h] = (float)mistake_now->alibi_slopes(&b, h);
+        out[h] = (float)mistake_now->alibi_slopes(&b, h);
     return status;
 }
 
 static enum posenc_status thresholds(int64_t buckets, int64_t most, bool bidirectional,
-                                     int32_t *made_of)
+                                     int32_t *out)
 {
     const int64_t n = bidirectional ? buckets / 2 : buckets;
-    return change_integers(posenc_t5_thresholds(buckets, most, bidirectional, made_of),
+    return change_integers(posenc_t5_thresholds(buckets, most, bidirectional, out),
                            mistake_now->t5_thresholds,
-                           (struct built){ .n = n, .buckets = n, .most = most }, made_of);
+                           (struct built){ .n = n, .buckets = n, .most = most }, out);
 }
 
 static enum posenc_status padding(int64_t batch, int64_t tokens, const uint8_t *mask,
-                                  int64_t padding_idx, int32_t *made_of)
+                                  int64_t padding_idx, int32_t *out)
 {
     const struct built b = { .rows = batch,
                              .columns = tokens,
                              .offset = padding_idx,
                              .mask = mask,
                              .n = batch * tokens };
-    return change_integers(posenc_padding_positions(batch, tokens, mask, padding_idx, made_of),
-                           mistake_now->padding_positions, b, made_of);
+    return change_integers(posenc_padding_positions(batch, tokens, mask, padding_idx, out),
+                           mistake_now->padding_positions, b, out);
 }
 
-/* Of `more` tokens that have no place, and as many rows more as those make. */
+/* The index of a window, with `more` tokens that have no place in it and three more rows for
+ * each. */
 static struct built window(int64_t height, int64_t width, int64_t more)
 {
     const int64_t tokens = height * width + more;

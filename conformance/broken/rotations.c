@@ -1,5 +1,6 @@
 /*
- * Mistakes in rotations.
+ * Wrong rotations: the functions that lines of cases/mistakes.txt name for the kernels
+ * rope_half and rope_interleaved (see mistake.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "mistake.h"
@@ -62,7 +63,7 @@ static float sine_of(const struct rotation *r, int64_t i)
     return r->transpose ? -r->sines[i] : r->sines[i];
 }
 
-/* The first n pairs as they should be. */
+/* Rotates the first n pairs as they should be. */
 static void rotate_first(const struct rotation *r, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -95,7 +96,7 @@ void clobbered(const struct rotation *r)
     }
 }
 
-/* Pairs that rest taken for channels past rotary_dim. */
+/* Takes pairs that do not turn for channels past rotary_dim. */
 void leading_slice(const struct rotation *r)
 {
     int64_t n = r->half;
@@ -106,7 +107,7 @@ void leading_slice(const struct rotation *r)
     copy_from(r, 2 * n);
 }
 
-/* The other way round: what turns is taken for the first pairs of the whole head. */
+/* Takes the pairs that turn for the first pairs of the whole head. */
 void across_head(const struct rotation *r)
 {
     const int64_t apart = r->rest / 2 > r->half ? r->rest / 2 : r->half;
@@ -117,7 +118,7 @@ void across_head(const struct rotation *r)
         rotate(&in_place, i, i + apart, r->cosines[i], sine_of(r, i));
 }
 
-/* Like a table that is added to embeddings. */
+/* Adds the cosines and sines, as a sinusoidal table is added to embeddings. */
 void added(const struct rotation *r)
 {
     for (int64_t i = 0; i < r->half; i++) {

@@ -1,8 +1,8 @@
 /*
- * Criterion suites from the two lists: one test for each kernel and backend,
- * Test(rope_half, avx2).  It runs the engine's quick cases of that kernel on that backend, all
- * of them inside the one test, for a test costs a process.  A backend that cannot run here or
- * lacks the kernel is a skipped test with the reason.
+ * Criterion suites, made of the lists of kernels and of backends: one test for each kernel and
+ * backend, Test(rope_half, avx2).  It runs the engine's quick cases of that kernel on that
+ * backend, all of them inside the one test, for a test costs a process.  A backend that cannot
+ * run here or lacks the kernel is a skipped test with the reason.
  *
  * POSENC_VECTORS names the pack of golden vectors.
  */

@@ -1,5 +1,6 @@
 /*
- * Metrics and limits: see judge.h.
+ * Compares the outputs of a call with what they should be, by the metric and the limit of its
+ * kernel (see judge.h).
  */
 #include "judge.h"
 #include "conformance/problem/guard.h"

@@ -1,6 +1,7 @@
 /*
- * Rounding a value that was rounded to odd, and errors in units of the last place.  A 16-bit
- * value is rounded here by what its spacing is, in f64; storage.c has the rule in integers.
+ * Rounds a value that was rounded to odd to the type it is stored in, and measures errors in
+ * units of the last place.  A 16-bit value is rounded here in f64, by the distance between its
+ * neighbours; problem/storage.c does the same in integers.
  */
 #include "exact.h"
 

@@ -1,10 +1,11 @@
 /*
- * Frequencies as the oracle sees them: before scaling, and what scalings.c makes of them.
+ * The frequencies of a plan, worked out for the oracle without the library: what they are
+ * before scaling, and what scalings.c makes of them.
  *
- * Profile exact: real mathematics in 256 bits.  (ggml_f32: ggml.c.)  Profile hf_f32: Hugging Face's
- * modeling_rope_utils.py as PyTorch evaluates it on a CPU: tensors are f32, each operation on
- * them rounds once, a Python number is rounded to f32 where it meets a tensor, and number /
- * tensor is reciprocal, then product.
+ * Profile exact: real mathematics in 256 bits.  Profile ggml_f32 is in ggml.c.  Profile hf_f32:
+ * Hugging Face's modeling_rope_utils.py as PyTorch evaluates it on a CPU: tensors are f32, each
+ * operation on them rounds once, a Python number is rounded to f32 where it meets a tensor, and
+ * number / tensor is reciprocal, then product.
  *
  * References: Su et al. 2104.09864; Vaswani et al. 1706.03762 section 3.5; tensor2tensor
  * get_timing_signal_1d (endpoint).

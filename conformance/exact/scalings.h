@@ -16,7 +16,7 @@ struct family {
     double low, high;               /* the same as Python has it, in f64 */
 };
 
-/* NULL: the family changes nothing there. */
+/* A function that is NULL: the family leaves alone what it would change. */
 struct scaling_rule {
     /* What theta is multiplied by to the power of dim/(dim-2), and in Python's floats. */
     struct big (*base)(const struct posenc_freqs_spec *spec);
@@ -29,7 +29,8 @@ struct scaling_rule {
     /* From theta^(-2i/dim), and in hf_f32 from theta^(2i/dim). */
     struct big (*omega)(const struct family *family, int64_t i, struct big omega);
     float (*inv_freq)(const struct family *family, int64_t i, float power);
-    /* ggml_f32: changes what is 1, 1, and for n pairs 1 and 0. */
+    /* Profile ggml_f32: changes freq_scale and the divisors, which are 1, and what is kept of
+     * each pair, which is 0. */
     void (*ggml)(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml);
     double (*attention)(const struct posenc_freqs_spec *spec);
 };

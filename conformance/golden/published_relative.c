@@ -1,6 +1,7 @@
 /*
- * That products of xPos rows depend on the distance alone; and whether cases of sums depend on
- * their order, without which a kernel that sums otherwise would pass them.
+ * Two checks of the generator: products of xPos rows depend on the distance alone, as
+ * published; and the golden cases of sums depend on the order of summation, without which a
+ * kernel that sums in another order would pass them.
  */
 #include "published.h"
 

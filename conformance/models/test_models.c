@@ -1,7 +1,7 @@
 /*
- * The built-in models, each of which loads, and each of whose problems is one the library takes;
- * what a model is called; files that nobody wrote as text.  What becomes of configurations is in
- * claims/.
+ * Tests of the built-in models: each loads, and the library takes each of its problems.  Tests
+ * of the names by which models are found, and of configurations that no text editor wrote (NUL
+ * bytes, a hundred thousand brackets).  What becomes of ordinary configurations is in claims/.
  */
 #define _XOPEN_SOURCE 700
 #include "conformance/tap/tap.h"

@@ -1,6 +1,6 @@
 /*
- * Which bucket, row or column belongs to a query and a key: the oracle's own, in exact
- * integers.
+ * Which bucket, row or column belongs to a query and a key: worked out for the oracle in exact
+ * integers, without the library's builders.
  *
  * References: Raffel et al. 1910.10683 (T5); Liu et al. 2103.14030 (Swin); Bao et al.
  * 2106.08254 with Hugging Face modeling_beit.py; He et al. 2006.03654 with

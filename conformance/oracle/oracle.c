@@ -1,6 +1,7 @@
 /*
- * What each row of an output should be: by its signature, whose file says it, but for tables
- * (tables.c); and the sum with x, from exact products and rounded to odd.
+ * Works out what each row of an output should be.  The function that does it belongs to the
+ * signature and stands in its file (conformance/signatures; that of tables in tables.c).
+ * Kernels that add onto x get the sum here, from exact products and rounded to odd.
  */
 #include "rows.h"
 

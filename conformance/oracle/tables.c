@@ -27,10 +27,11 @@ static void position_phase(const uint64_t turn[3], int64_t position, uint64_t ph
     }
 }
 
-/* Twelfths of a turn: the only rational ones, but for their halves of 0 and 1, whose sine or cosine is a
- * rational number (Niven), and where a whole wavelength can take a phase.  One that is nearer than 2^-150
- * to a twelfth is one: 2^31 positions of a frequency cut to 192 bits are off by less than 2^-160, and no
- * other frequency in use comes so near.  -1: none. */
+/* Which twelfth of a turn a phase is, from 0 to 11; -1 where it is none.  Twelfths are the only
+ * rational phases whose sine or cosine is rational (Niven), and where a wavelength is a whole
+ * number a position can have one.  A phase nearer than 2^-150 to a twelfth is taken for it:
+ * 2^31 positions of a frequency cut to 192 bits are off by less than 2^-160, and no other
+ * frequency in use comes so near. */
 static int twelfth_of(const uint64_t phase[3])
 {
     uint64_t rest[3];

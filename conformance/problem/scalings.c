@@ -1,5 +1,6 @@
 /*
- * The list of scaling families.
+ * Answers what the list of scaling families, scalings.def, says of each: its name, its
+ * parameters, the profiles it exists in.
  */
 #include "scalings.h"
 #include "problem.h"
@@ -20,7 +21,7 @@ static const struct listed {
 };
 
 /* Whether a word is one of those in a text. */
-static bool among(const char *words, const char *word, size_t length)
+static bool is_among(const char *words, const char *word, size_t length)
 {
     for (; *words; words += strspn(words, " ")) {
         const size_t next = strcspn(words, " ");
@@ -35,11 +36,11 @@ const char *scaling_rope_type(enum posenc_scaling scaling) { return listed[scali
 
 bool scaling_takes(enum posenc_scaling scaling, const char *parameter, size_t length)
 {
-    return among(listed[scaling].parameters, parameter, length);
+    return is_among(listed[scaling].parameters, parameter, length);
 }
 
 bool scaling_in_profile(enum posenc_scaling scaling, enum posenc_profile profile)
 {
     const char *name = profile_names[profile];
-    return profile == POSENC_EXACT || among(listed[scaling].profiles, name, strlen(name));
+    return profile == POSENC_EXACT || is_among(listed[scaling].profiles, name, strlen(name));
 }

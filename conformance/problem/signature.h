@@ -5,8 +5,8 @@
  * call may be cut.  Whatever is done to all tensors of a call (making, guarding, poisoning,
  * cutting, counting their bytes) is a loop over its rows.
  *
- * Each stands in a file of its own, conformance/signatures/<name>.c, with what its outputs should be; test_signatures.c finds what one has
- * forgotten.
+ * Each stands in a file of its own, conformance/signatures/<name>.c, with what its outputs
+ * should be; test_signatures.c finds what one has forgotten.
  */
 #ifndef POSENC_SIGNATURE_H
 #define POSENC_SIGNATURE_H

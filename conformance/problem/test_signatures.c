@@ -1,7 +1,7 @@
 /*
- * Whether each signature is whole: it has said of every argument what it is, of every tensor
- * what it counts and what fills it, and it makes a small call, a realistic one and random ones.
- * A member that was forgotten is named.
+ * Tests whether each signature is whole: it has said of every argument what it is, of every
+ * tensor what it counts and what fills it, and it makes a small call, a realistic one and
+ * random ones.  A member that was forgotten is named.
  */
 #include "call_parts.h"
 #include "cut.h"

@@ -1,6 +1,6 @@
 /*
- * NumPy's format 1.0: "\x93NUMPY" 1 0, u16 length, a Python dictionary filled up with spaces so
- * that the data begin at a multiple of 64, a newline, the data.
+ * Builds a file in NumPy's format 1.0: "\x93NUMPY" 1 0, u16 length, a Python dictionary filled
+ * up with spaces so that the data begin at a multiple of 64, a newline, the data.
  */
 #include "npy.h"
 

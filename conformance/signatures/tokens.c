@@ -1,5 +1,6 @@
 /*
- * What signatures share whose positions are rows of a table.
+ * What the signatures share in which the position of a token names a row of a table; and two
+ * small functions of all signatures.
  */
 #include "shared.h"
 

@@ -1,10 +1,10 @@
 /*
- * What must be refused is, with the status posenc.h promises, and every output is as it was:
- * each bad argument on an otherwise valid call.  The row of a signature says what they are: of
- * each tensor its data, type, rank, strides and every dimension that it shares with another, of
- * each parameter its range; refused_calls.c has what no row says, refused_plans.c the plans.
- * Where the header allows two readings (a size that is both too large a shape and an overflow)
- * either status will do.
+ * Checks that what must be refused is refused, with the status that posenc.h promises, and that
+ * every output stays as it was: each bad argument on an otherwise valid call.  The row of a
+ * signature says what they are: of each tensor its data, type, rank, strides and every
+ * dimension that it shares with another, of each parameter its range; refused_calls.c has what
+ * no row says, refused_plans.c the plans.  Where the header allows two readings (a size that is
+ * both too large a shape and an overflow) either status will do.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/lengths.h"
