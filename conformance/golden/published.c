@@ -337,7 +337,7 @@ static bool is_published(const struct vector_case *c, const struct row *row)
            published_hash(&c->problem, hash) && strcmp(row->figures, hash) == 0;
 }
 
-static void known_onnx(const struct vectors *vectors)
+static void check_onnx(const struct vectors *vectors)
 {
     int drawn = 0, published = 0;
     for (int k = 0; k < N_ROWS; k++)
@@ -363,9 +363,9 @@ int certify_known(const struct vectors *vectors)
             require_row(&rows[k]);
     metrics_against_mpfr();
     products_against_mpfr();
-    known_onnx(vectors);
-    known_relative(vectors);
-    known_storage(vectors);
-    known_positions(vectors);
+    check_onnx(vectors);
+    check_relative(vectors);
+    check_storage(vectors);
+    check_positions(vectors);
     return wrong;
 }

@@ -1,5 +1,5 @@
 /*
- * What the files of published figures share.
+ * What the files that check published figures (published*.c) share.
  */
 #ifndef POSENC_PUBLISHED_H
 #define POSENC_PUBLISHED_H
@@ -10,8 +10,8 @@
 void require_near(double got, double want, double within, const char *what);
 void require_that(bool good, const char *what, const char *id);
 
-void known_storage(const struct vectors *vectors);
-void known_relative(const struct vectors *vectors);
-void known_positions(const struct vectors *vectors);
+void check_storage(const struct vectors *vectors);
+void check_relative(const struct vectors *vectors);
+void check_positions(const struct vectors *vectors);
 
 #endif

@@ -53,7 +53,7 @@ static bool lists_halves(const struct problem *p)
     return good;
 }
 
-void known_positions(const struct vectors *vectors)
+void check_positions(const struct vectors *vectors)
 {
     int found = 0;
     for (size_t i = 0; i < vectors->n; i++) {

@@ -23,7 +23,7 @@ static void xpos_product(const struct reference_plan *query, const struct refere
     require_near((qs * kc - qc * ks) / scale, sin(angle), 1e-12, "product of xPos rows");
 }
 
-static void known_xpos(void)
+static void check_xpos(void)
 {
     struct posenc_freqs_spec queries = posenc_freqs_spec_init(), keys;
     struct reference_plan query, key;
@@ -74,9 +74,9 @@ static void order_matters(const struct vector_case *c)
     call_destroy(&call);
 }
 
-void known_relative(const struct vectors *vectors)
+void check_relative(const struct vectors *vectors)
 {
-    known_xpos();
+    check_xpos();
     for (size_t i = 0; i < vectors->n; i++)
         if (strstr(vectors->cases[i].flags, "Order"))
             order_matters(&vectors->cases[i]);

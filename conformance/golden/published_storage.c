@@ -175,7 +175,7 @@ static void flags_are_kept(const struct vectors *vectors)
         }
 }
 
-void known_storage(const struct vectors *vectors)
+void check_storage(const struct vectors *vectors)
 {
     types_against_mpfr();
     flags_are_kept(vectors);

@@ -113,7 +113,7 @@ static int refine_encoding(const struct fields *f, const struct model_type *type
                            enum encoding *encoding)
 {
     bool alibi = *encoding == ALIBI, pairs = *encoding == ROPE_INTERLEAVED;
-    const json_t *attention = field(f, NAMES("attn_config"), NULL);
+    const json_t *attention = find_field(f, NAMES("attn_config"), NULL);
     const json_t *nested = json_object_get(attention, "alibi");
     if (field_truth(f, NAMES("alibi"), &alibi) ||
         field_truth(f, NAMES("rope_interleave"), &pairs))
@@ -145,7 +145,7 @@ static int refine_encoding(const struct fields *f, const struct model_type *type
 static int check_embedding_type(const struct fields *f, enum encoding encoding)
 {
     const char *const *fitting = encodings[encoding].embedding_types;
-    const json_t *j = field(f, NAMES("position_embedding_type"), NULL);
+    const json_t *j = find_field(f, NAMES("position_embedding_type"), NULL);
     const char *s = json_string_value(j);
     for (int i = 0; s && i < 3 && fitting[i]; i++)
         if (strcmp(s, fitting[i]) == 0)
@@ -232,7 +232,7 @@ static int read_sizes(const struct fields *f, int flags, struct part *p)
 
 static int read_bias(const struct fields *f, struct part *p)
 {
-    const json_t *attention = field(f, NAMES("attn_config"), NULL);
+    const json_t *attention = find_field(f, NAMES("attn_config"), NULL);
     return number_in(f, json_object_get(attention, "alibi_bias_max"), "alibi_bias_max", 1e-3,
                      64.0, &p->alibi_bias_max);
 }
@@ -276,7 +276,7 @@ static void note_others(const struct fields *f, const json_t *json)
 {
     if (json_is_object(json_object_get(json, "audio_config")))
         note(f, "audio_config is not covered");
-    if (field(f, NAMES("dual_chunk_attention_config"), NULL))
+    if (find_field(f, NAMES("dual_chunk_attention_config"), NULL))
         note(f, "dual_chunk_attention_config is not covered: positions are those of short "
                 "sequences");
 }
@@ -284,7 +284,7 @@ static void note_others(const struct fields *f, const json_t *json)
 /* Layers that do not rotate at all. */
 static int note_resting_layers(const struct fields *f)
 {
-    const json_t *layers = field(f, NAMES("no_rope_layers"), NULL);
+    const json_t *layers = find_field(f, NAMES("no_rope_layers"), NULL);
     int64_t every, resting = 0;
     for (size_t i = 0; i < json_array_size(layers); i++)
         resting += json_number_value(json_array_get(layers, i)) == 0.0;
@@ -294,7 +294,7 @@ static int note_resting_layers(const struct fields *f)
                  json_array_size(layers));
         return 0;
     }
-    if (!field(f, NAMES("no_rope_layer_interval"), NULL))
+    if (!find_field(f, NAMES("no_rope_layer_interval"), NULL))
         return 0;
     if (field_whole(f, NAMES("no_rope_layer_interval"), MOST, 0, &every))
         return -1;

@@ -32,7 +32,7 @@ static int take_term(const struct fields *f, const char *name, size_t n, struct 
 /* A list, or a text with bars between. */
 static int read_terms(const struct fields *f, struct part *p)
 {
-    const json_t *types = field(f, NAMES("pos_att_type"), NULL);
+    const json_t *types = find_field(f, NAMES("pos_att_type"), NULL);
     const char *text = json_string_value(types);
     for (size_t i = 0; i < json_array_size(types); i++) {
         const char *one = json_string_value(json_array_get(types, i));
@@ -175,7 +175,7 @@ static int read_stage(const struct fields *f, const struct part *like, const jso
 
 int config_swin(const struct fields *f, const struct part *like, struct config *c)
 {
-    const json_t *heads = field(f, NAMES("num_heads"), NULL);
+    const json_t *heads = find_field(f, NAMES("num_heads"), NULL);
     struct part first = *like;
     int64_t side;
     if (json_array_size(heads) < 1 || json_array_size(heads) > MOST_PARTS)

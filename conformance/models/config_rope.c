@@ -44,7 +44,7 @@ int rope_number(const struct fields *f, const struct rope *rope, const char *ins
 {
     double inner = (double)NAN, outer = inner;
     const char *name;
-    const json_t *j = field_of_file(f, names, &name);
+    const json_t *j = find_field_of_file(f, names, &name);
     if (number_in(f, json_object_get(rope->object, inside), inside, least, most, &inner) ||
         number_in(f, j, name, least, most, &outer))
         return -1;
@@ -85,7 +85,7 @@ static int read_heads(const struct fields *f, const struct layers *kind, struct 
 static int read_share(const struct fields *f, const struct rope *rope, struct part *p)
 {
     double share = 1.0;
-    const json_t *dim = field(f, NAMES("rotary_dim"), NULL);
+    const json_t *dim = find_field(f, NAMES("rotary_dim"), NULL);
     if (rope_number(f, rope, "partial_rotary_factor",
                     NAMES("partial_rotary_factor", "rotary_pct"), 0.0, 1.0, &share))
         return -1;
@@ -153,7 +153,7 @@ static int find_rope(const struct fields *f, struct rope *rope)
     static const char *const names[] = { "rope_scaling", "rope_parameters" };
     *rope = (struct rope){ NULL, names[0] };
     for (int i = 0; i < 2; i++) {
-        const json_t *j = field_of_file(f, NAMES(names[i]), NULL);
+        const json_t *j = find_field_of_file(f, NAMES(names[i]), NULL);
         if (j && !json_is_object(j))
             return refuse(f,
                           "%s is no object: one such as {\"rope_type\": \"linear\", "
@@ -216,7 +216,7 @@ static size_t count_layers(const json_t *layers, const char *type)
 /* How many layers each part stands for, and those that none does. */
 static void note_layers(const struct fields *f, const struct config *c)
 {
-    const json_t *layers = field_of_file(f, NAMES("layer_types"), NULL);
+    const json_t *layers = find_field_of_file(f, NAMES("layer_types"), NULL);
     size_t of = json_array_size(layers), left = of;
     for (size_t i = 0; i < c->n_parts && of; i++)
         for (int k = FULL; k < N_KINDS; k++)
@@ -247,7 +247,7 @@ int config_rope(const struct fields *f, const struct part *like, struct config *
     if (by_layers(&rope)) {
         if (each_kind(f, like, &rope, c, m))
             return -1;
-    } else if (field(f, kinds[SLIDING].theta, &local)) {
+    } else if (find_field(f, kinds[SLIDING].theta, &local)) {
         const struct rope none = { NULL, rope.name };
         if (rope.object && strcmp(local, "local_rope_theta") == 0)
             return refuse(f,

@@ -68,7 +68,7 @@ int config_vision(const struct fields *f, const json_t *json, struct config *c)
         note(f, "vision_config is not covered: this is the model of text alone");
         return 0;
     }
-    if (!field_of_file(&v, NAMES(tower->width), NULL)) {
+    if (!find_field_of_file(&v, NAMES(tower->width), NULL)) {
         note(f, "vision_config is not covered: it does not say its %s", tower->width);
         return 0;
     }
@@ -77,7 +77,7 @@ int config_vision(const struct fields *f, const json_t *json, struct config *c)
     p->freqs = posenc_freqs_spec_init();
     if (read_tower(&v, tower, p))
         return refuse(f, "vision_config: %.1900s", why);
-    if (field_of_file(&v, NAMES("num_position_embeddings"), NULL))
+    if (find_field_of_file(&v, NAMES("num_position_embeddings"), NULL))
         note(f, "The learned embeddings that its vision tower interpolates and adds "
                 "(num_position_embeddings) are not covered");
     return 0;

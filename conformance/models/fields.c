@@ -43,8 +43,8 @@ static const json_t *key(const json_t *object, const char *const *names, const c
     return NULL;
 }
 
-const json_t *field_of_file(const struct fields *f, const char *const *names,
-                            const char **found)
+const json_t *find_field_of_file(const struct fields *f, const char *const *names,
+                                 const char **found)
 {
     const char *unused;
     if (!found)
@@ -53,12 +53,12 @@ const json_t *field_of_file(const struct fields *f, const char *const *names,
     return key(f->file, names, found);
 }
 
-const json_t *field(const struct fields *f, const char *const *names, const char **found)
+const json_t *find_field(const struct fields *f, const char *const *names, const char **found)
 {
     const char *unused;
     if (!found)
         found = &unused;
-    const json_t *value = field_of_file(f, names, found);
+    const json_t *value = find_field_of_file(f, names, found);
     return value ? value : key(f->defaults, names, found);
 }
 
@@ -66,7 +66,7 @@ int field_whole(const struct fields *f, const char *const *names, int64_t most,
                 int64_t otherwise, int64_t *value)
 {
     const char *name;
-    const json_t *j = field(f, names, &name);
+    const json_t *j = find_field(f, names, &name);
     *value = otherwise;
     if (!j)
         return otherwise ? 0 : refuse(f, "%s is missing: a whole number is needed", name);
@@ -100,14 +100,14 @@ int field_number(const struct fields *f, const char *const *names, double least,
                  double *value)
 {
     const char *name;
-    const json_t *j = field(f, names, &name);
+    const json_t *j = find_field(f, names, &name);
     return number_in(f, j, name, least, most, value);
 }
 
 int field_truth(const struct fields *f, const char *const *names, bool *value)
 {
     const char *name;
-    const json_t *j = field(f, names, &name);
+    const json_t *j = find_field(f, names, &name);
     if (!j)
         return 0;
     if (!json_is_boolean(j))

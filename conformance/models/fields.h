@@ -24,10 +24,10 @@ __attribute__((format(printf, 2, 3))) void note(const struct fields *f, const ch
 /* The first of several spellings that is there and not null; NULL where none is.  The file comes
  * before the defaults whatever the spelling.  `found` (may be NULL) is the one met, or the
  * first. */
-const json_t *field(const struct fields *f, const char *const *names, const char **found);
+const json_t *find_field(const struct fields *f, const char *const *names, const char **found);
 /* In the file alone. */
-const json_t *field_of_file(const struct fields *f, const char *const *names,
-                            const char **found);
+const json_t *find_field_of_file(const struct fields *f, const char *const *names,
+                                 const char **found);
 
 /* A whole number from 1 to `most`; `otherwise` where absent, and 0 for `otherwise` makes it
  * required. */
