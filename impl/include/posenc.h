@@ -20,9 +20,9 @@
  *
  * Growth.  A struct that begins with `size` may get members at its end, and only there.  Start
  * from its posenc_..._init(): it sets the size that your compiler saw and the defaults.  The
- * library takes a smaller size, and defaults for what the program does not know; a larger one
- * only where what itself does not know is zero (else ARGUMENT).  Values of an enum are never
- * given away again.
+ * library takes a smaller size, with defaults for what the program does not know; a larger one
+ * only where what the library does not know is zero (else ARGUMENT).  Values of an enum are
+ * never used again.
  *
  * Stable is all of this header but the section behind POSENC_EXPERIMENTAL, which may change in
  * any release.  C11, and C++ from 11 on.
@@ -43,11 +43,11 @@ extern "C" {
 #define POSENC_VERSION_PATCH 0
 #define POSENC_VERSION       "0.1.0"
 
-/* Of programs and of plug-ins: changes when what was built against an older header can no
- * longer be run.  The SONAME has it. */
+/* The binary interface, which the SONAME names.  It changes when a program or plug-in that was
+ * built against an older header can no longer be run. */
 #define POSENC_ABI 4u
 
-/* Of a DLL: POSENC_BUILDS_DLL where it is made, POSENC_USES_DLL where it is used. */
+/* For a DLL define POSENC_BUILDS_DLL where it is made and POSENC_USES_DLL where it is used. */
 #if defined(POSENC_BUILDS_DLL)
 #define POSENC_API __declspec(dllexport)
 #elif defined(POSENC_USES_DLL)
