@@ -60,19 +60,16 @@ enum { N_SPECS = sizeof specs / sizeof *specs, FIRST_OPTION = 256 };
 static size_t count_names(const char *const *names)
 {
     size_t n = 0;
-    while (names[n] != NULL) {
+    while (names[n])
         n++;
-    }
     return n;
 }
 
 static bool same_name(const char *a, const char *b)
 { /* - and _ are one */
-    for (; *a != '\0' && *b != '\0'; a++, b++) {
-        if (*a != *b && !(strchr("-_", *a) != NULL && strchr("-_", *b) != NULL)) {
+    for (; *a != '\0' && *b != '\0'; a++, b++)
+        if (*a != *b && !(strchr("-_", *a) && strchr("-_", *b)))
             return false;
-        }
-    }
     return *a == *b;
 }
 
@@ -104,9 +101,8 @@ static bool counts_for(const struct option_spec *spec, enum posenc_scaling scali
 {
     char parameter[64];
     size_t length = 0;
-    for (; spec->name[length] != '\0' && length < sizeof parameter - 1; length++) {
+    for (; spec->name[length] != '\0' && length < sizeof parameter - 1; length++)
         parameter[length] = spec->name[length] == '-' ? '_' : spec->name[length];
-    }
     bool array = length > 0 && parameter[length - 1] == 's' &&
                  scaling_takes(scaling, parameter, length - 1);
     return array || scaling_takes(scaling, parameter, length);
@@ -117,31 +113,27 @@ static void list_scalings(const struct option_spec *spec, char *text, size_t siz
 {
     size_t at = 0;
     text[0] = '\0';
-    for (int i = 0; scaling_names[i] != NULL && at < size; i++) {
-        if (counts_for(spec, (enum posenc_scaling)i)) {
+    for (int i = 0; scaling_names[i] && at < size; i++) {
+        if (counts_for(spec, (enum posenc_scaling)i))
             at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
                                    scaling_names[i]);
-        }
     }
 }
 
 /* The first option given that is for none of these; NULL. */
 static const struct option_spec *given_in_vain(const struct cli *cli, unsigned commands)
 {
-    for (size_t i = 0; i < N_SPECS; i++) {
-        if (is_given(cli, &specs[i]) && !(specs[i].commands & commands)) {
+    for (size_t i = 0; i < N_SPECS; i++)
+        if (is_given(cli, &specs[i]) && !(specs[i].commands & commands))
             return &specs[i];
-        }
-    }
     return NULL;
 }
 
 int cli_refuse_foreign(const struct cli *cli, unsigned kind)
 {
     const struct option_spec *spec = given_in_vain(cli, kind);
-    if (spec == NULL) {
+    if (!spec)
         return EXIT_FINE;
-    }
     char names[128];
     cli_list_kinds(spec->commands & (kind & FOR_TABLE ? FOR_TABLE : FOR_PLOT), names,
                    sizeof names);
@@ -151,9 +143,9 @@ int cli_refuse_foreign(const struct cli *cli, unsigned kind)
 int cli_refuse_beside_problem(const struct cli *cli)
 {
     const struct option_spec *spec = given_in_vain(cli, BESIDE_PROBLEM);
-    return spec == NULL ? EXIT_FINE
-                        : cli_refuse(cli, spec->flag, NULL,
-                                     "has no effect beside --problem, which says it all");
+    return !spec ? EXIT_FINE
+                 : cli_refuse(cli, spec->flag, NULL,
+                              "has no effect beside --problem, which says it all");
 }
 
 int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling)
@@ -179,9 +171,8 @@ static const struct option_spec *option_of(const char *parameter, size_t length)
         snprintf(name, sizeof name, "%.*s", (int)length, specs[i].name);
         char wanted[64];
         snprintf(wanted, sizeof wanted, "%.*s", (int)length, parameter);
-        if ((specs[i].commands & TABLES) && specs[i].kind != LIST && same_name(name, wanted)) {
+        if ((specs[i].commands & TABLES) && specs[i].kind != LIST && same_name(name, wanted))
             return &specs[i];
-        }
     }
     return NULL;
 }
@@ -190,9 +181,8 @@ static const struct option_spec *option_of(const char *parameter, size_t length)
 static void list_names(const char *const *names, int least, int most, char *text, size_t size)
 {
     size_t at = (size_t)snprintf(text, size, "%s", least < most ? "one of " : "");
-    for (int i = least; i <= most && at < size; i++) {
+    for (int i = least; i <= most && at < size; i++)
         at += (size_t)snprintf(text + at, size - at, "%s%s", i > least ? ", " : "", names[i]);
-    }
 }
 
 /* What was refused of an option, and why: `detail` begins with a space or is empty. */
@@ -216,21 +206,17 @@ int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_statu
                       const struct posenc_error *error)
 {
     const char *reason = posenc_status_string(status);
-    if (error == NULL || error->what == NULL) {
+    if (!error || !error->what)
         return cli_refuse(cli, what, NULL, "%s", reason);
-    }
     size_t length = strcspn(error->what, " ");
     const struct option_spec *spec = option_of(error->what, length);
-    if (spec != NULL && error->least <= error->most) {
+    if (spec && error->least <= error->most)
         return refuse_option_value(
-            cli, spec, error,
-            strchr(error->what, '(') != NULL ? strchr(error->what, '(') - 1 : "");
-    }
+            cli, spec, error, strchr(error->what, '(') ? strchr(error->what, '(') - 1 : "");
     char value[256];
     snprintf(value, sizeof value, "%s: %.17g", error->what, error->value);
-    if (error->least > error->most) {
+    if (error->least > error->most)
         return cli_refuse(cli, what, value, "%s", reason);
-    }
     return cli_refuse(cli, what, value, "expected from %.17g to %.17g (%s)", error->least,
                       error->most, reason);
 }
@@ -238,18 +224,15 @@ int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_statu
 static int refuse_range(const struct cli *cli, const struct option_spec *spec, const char *what,
                         const char *text)
 {
-    if (spec->kind == INTEGER) {
+    if (spec->kind == INTEGER)
         return cli_refuse(cli, what, text, "expected an integer from %.0f to %.0f", spec->least,
                           spec->most);
-    }
-    if (spec->least > spec->most) {
+    if (spec->least > spec->most)
         return cli_refuse(cli, what, text, "expected a finite number");
-    }
     const char *bound = spec->open ? "above" : "of at least";
-    if (isinf(spec->most)) {
+    if (isinf(spec->most))
         return cli_refuse(cli, what, text, "expected a finite number %s %g", bound,
                           spec->least);
-    }
     return cli_refuse(cli, what, text, "expected a number %s %g, at most %g", bound,
                       spec->least, spec->most);
 }
@@ -259,21 +242,18 @@ static int add_items(struct cli *cli, struct list *list, const char *what, const
                      bool split)
 {
     char *copy = cli->n_copies < LIST_MAX ? strdup(text) : NULL;
-    if (copy == NULL) {
+    if (!copy)
         return cli_refuse(cli, what, text, "expected at most %d lists", LIST_MAX);
-    }
     cli->copies[cli->n_copies++] = copy;
-    while (copy != NULL) {
+    while (copy) {
         char *comma = split ? strchr(copy, ',') : NULL;
-        if (comma != NULL) {
+        if (comma)
             *comma = '\0';
-        }
-        if (*copy == '\0' || list->n == LIST_MAX) {
+        if (*copy == '\0' || list->n == LIST_MAX)
             return cli_refuse(cli, what, text, "expected names separated by commas, at most %d",
                               LIST_MAX);
-        }
         list->item[list->n++] = copy;
-        copy = comma != NULL ? comma + 1 : NULL;
+        copy = comma ? comma + 1 : NULL;
     }
     return EXIT_FINE;
 }
@@ -282,26 +262,24 @@ static int add_items(struct cli *cli, struct list *list, const char *what, const
 static int add_config(struct cli *cli, struct list *list, const char *what, const char *text)
 {
     char path[4096];
-    if (*text == '\0' || access(text, R_OK) != 0) {
+    if (*text == '\0' || access(text, R_OK) != 0)
         return cli_refuse(cli, what, text,
                           "%s: expected the path of a Hugging Face config.json",
                           strerror(*text == '\0' ? ENOENT : errno));
-    }
-    snprintf(path, sizeof path, "%s%s", strchr(text, '/') != NULL ? "" : "./", text);
+    snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text);
     return add_items(cli, list, what, path, false);
 }
 
 void cli_free(struct cli *cli)
 {
-    while (cli->n_copies > 0) {
+    while (cli->n_copies > 0)
         free(cli->copies[--cli->n_copies]);
-    }
 }
 
 static int take_choice(const struct cli *cli, const struct option_spec *spec, const char *what,
                        const char *text, int *value)
 {
-    for (int i = 0; spec->names[i] != NULL; i++) {
+    for (int i = 0; spec->names[i]; i++) {
         if (same_name(text, spec->names[i])) {
             *value = i;
             return EXIT_FINE;
@@ -326,21 +304,18 @@ static int take(struct cli *cli, const struct option_spec *spec, const char *tex
     case REAL:
         if (!parse_real(text, &number) ||
             (spec->least <= spec->most && (number < spec->least || number > spec->most ||
-                                           (spec->open && number <= spec->least)))) {
+                                           (spec->open && number <= spec->least))))
             return refuse_range(cli, spec, what, text);
-        }
         *(double *)member = number;
         return EXIT_FINE;
     case TEXT:
-        if (*text == '\0') {
+        if (*text == '\0')
             return cli_refuse(cli, what, text, "expected %s: %s", spec->argument, spec->help);
-        }
         *(const char **)member = text;
         return EXIT_FINE;
     case LIST:
-        if (strcmp(spec->name, "config") == 0) {
+        if (strcmp(spec->name, "config") == 0)
             return add_config(cli, member, what, text);
-        }
         return add_items(cli, member, what, text,
                          spec->offset != AT(out) && spec->offset != AT(plugin));
     case CHOICE:
@@ -353,13 +328,12 @@ static void set_defaults(struct cli *cli)
 {
     for (size_t i = 0; i < N_SPECS; i++) {
         void *member = (char *)cli + specs[i].offset;
-        if (specs[i].kind == INTEGER) {
+        if (specs[i].kind == INTEGER)
             *(int64_t *)member = INT64_MIN;
-        } else if (specs[i].kind == REAL) {
+        else if (specs[i].kind == REAL)
             *(double *)member = (double)NAN;
-        } else if (specs[i].kind == CHOICE) {
+        else if (specs[i].kind == CHOICE)
             *(int *)member = -1;
-        }
     }
 }
 
@@ -368,11 +342,9 @@ static int refuse_option(const struct cli *cli, const struct command *command,
 {
     const char *names[N_SPECS];
     size_t n = 0;
-    for (size_t i = 0; i < N_SPECS; i++) {
-        if (specs[i].commands & command->bit) {
+    for (size_t i = 0; i < N_SPECS; i++)
+        if (specs[i].commands & command->bit)
             names[n++] = specs[i].name;
-        }
-    }
     char name[96];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
     return cli_refuse_name(cli, "unknown option", name + strspn(name, "-"), names, n);
@@ -428,9 +400,8 @@ static void print_option_help(const struct option_spec *spec, const struct comma
         printf("%s: ", names);
     }
     fputs(spec->help, stdout);
-    for (int i = 0; spec->names != NULL && spec->names[i] != NULL; i++) {
+    for (int i = 0; spec->names && spec->names[i]; i++)
         printf("%s %s", i > 0 ? "," : ":", spec->names[i]);
-    }
     if ((spec->commands & command->bit) != command->bit) {
         cli_list_kinds(spec->commands & command->bit, names, sizeof names);
         printf(" [%s]", names);
@@ -441,14 +412,11 @@ static void print_option_help(const struct option_spec *spec, const struct comma
 static void print_formats(const struct command *command, int column)
 {
     const struct format *format = command->formats;
-    if (format != NULL) {
+    if (format)
         puts("\nFormats of --out");
-    }
-    for (; format != NULL && format->name != NULL; format++) {
-        if (format->commands & command->writes) {
+    for (; format && format->name; format++)
+        if (format->commands & command->writes)
             printf("  %-*s%s\n", column - 2, format->name, format->purpose);
-        }
-    }
 }
 
 void cli_help(const struct command *command)
@@ -461,7 +429,7 @@ void cli_help(const struct command *command)
     puts("\nOptions");
     for (size_t i = 0; i < N_SPECS; i++) {
         if (specs[i].commands & command->bit) {
-            const char *argument = specs[i].argument != NULL ? specs[i].argument : "";
+            const char *argument = specs[i].argument ? specs[i].argument : "";
             int length = printf("  --%s%s%s", specs[i].name, *argument ? " " : "", argument);
             if (length >= COLUMN) {
                 length = 0;

@@ -11,9 +11,8 @@
  * outweighs a kernel nobody has. */
 static int exit_code(const struct work *work)
 {
-    if (work->timed) {
+    if (work->timed)
         return EXIT_FINE;
-    }
     return work->worst == BENCH_WRONG     ? EXIT_CONFORMANCE
            : work->worst == BENCH_REFUSED ? EXIT_USAGE
                                           : EXIT_NOTHING;
@@ -22,22 +21,19 @@ static int exit_code(const struct work *work)
 int command_bench(struct cli *cli)
 {
     struct work work = { 0 };
-    if (cli->n_operands > 0) {
+    if (cli->n_operands > 0)
         return cli_refuse(cli, "unexpected argument", cli->operands[0],
                           "expected options only");
-    }
-    if (work_begin(&work, cli, BY_BENCH, false, false) != EXIT_FINE) {
+    if (work_begin(&work, cli, BY_BENCH, false, false) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     struct bench_case *cases = NULL;
-    size_t n = cli->problem != NULL ? work_problem_case(&work, &cases)
-               : work.n_models > 0  ? work_model_cases(&work, &cases)
-                                    : work_footprint_cases(&work, &cases);
+    size_t n = cli->problem        ? work_problem_case(&work, &cases)
+               : work.n_models > 0 ? work_model_cases(&work, &cases)
+                                   : work_footprint_cases(&work, &cases);
     int status = work_bench(&work, cases, n, isnan(cli->budget) ? 0.0 : cli->budget);
     free(cases);
-    if (status == EXIT_FINE && cli->problem == NULL && work.n_models == 0) {
+    if (status == EXIT_FINE && !cli->problem && work.n_models == 0)
         work_overhead(&work);
-    }
     if (status == EXIT_FINE && work.n_timed == 0 && cli->cases.n > 0) {
         status = cli_refuse(
             cli, "--case", cli->cases.item[0],

@@ -20,20 +20,17 @@ static bool program_folder(char path[PATH_BYTES])
 #if defined(__APPLE__)
     char called[PATH_BYTES]; /* as it was called, links and all */
     uint32_t bytes = sizeof called;
-    if (_NSGetExecutablePath(called, &bytes) != 0 || realpath(called, path) == NULL) {
+    if (_NSGetExecutablePath(called, &bytes) != 0 || !realpath(called, path))
         return false;
-    }
 #else
     ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
-    if (length <= 0) {
+    if (length <= 0)
         return false;
-    }
     path[length] = '\0';
 #endif
     char *slash = strrchr(path, '/');
-    if (slash == NULL) {
+    if (!slash)
         return false;
-    }
     *slash = '\0';
     return true;
 }
@@ -46,8 +43,8 @@ static bool join(char out[PATH_BYTES], const char *folder, const char *name)
 
 static bool find(const struct cli *cli, char path[PATH_BYTES])
 {
-    const char *named = cli->vectors != NULL ? cli->vectors : getenv("POSENC_VECTORS");
-    if (named != NULL && *named != '\0') {
+    const char *named = cli->vectors ? cli->vectors : getenv("POSENC_VECTORS");
+    if (named && *named != '\0') {
         snprintf(path, PATH_BYTES, "%s", named);
         return true;
     }
@@ -56,11 +53,9 @@ static bool find(const struct cli *cli, char path[PATH_BYTES])
         /* the build tree first: a program run from there must not pick up an
          * older installation */
         static const char *const places[] = { POSENC_PACK_IN_BUILD, POSENC_PACK_INSTALLED };
-        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-            if (join(path, folder, places[i])) {
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+            if (join(path, folder, places[i]))
                 return true;
-            }
-        }
     }
     return join(path, POSENC_DATADIR, "vectors.pack");
 }
@@ -74,9 +69,8 @@ int data_vectors(const struct cli *cli, struct vectors *vectors)
                           "POSENC_VECTORS=PATH",
                           POSENC_DATADIR);
     }
-    if (!vectors_load_pack(path, vectors, error)) {
+    if (!vectors_load_pack(path, vectors, error))
         return cli_refuse(cli, "vectors", NULL, "%s", error); /* it names the file */
-    }
     fprintf(stderr, "vectors: %s, %zu cases, SHA-256 %.16s\n", path, vectors->n,
             vectors->sha256);
     return EXIT_FINE;

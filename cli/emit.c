@@ -80,8 +80,8 @@ json_t *emit_backend(const struct posenc_backend *backend)
     bool wide = backend->lanes && !obstacle;
     return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:s?,s:b,s:i,s:o,s:o}", "t", "backend", "id",
                      backend->name, "family", backend->family, "description",
-                     backend->description, "isa", isa, "dtypes", dtypes, "available",
-                     obstacle == NULL, "reason", obstacle, "fused", backend->fused, "lanes",
+                     backend->description, "isa", isa, "dtypes", dtypes, "available", !obstacle,
+                     "reason", obstacle, "fused", backend->fused, "lanes",
                      wide ? (int)backend->lanes() : 0, "kernels", kernels, "serves", serves);
 }
 
@@ -94,7 +94,7 @@ json_t *emit_kernel(enum posenc_kernel kernel)
     char encoding[TOPIC_NAME];
     if (topic_find("kernel", name, &topic))
         list = topic_text(&topic, "encodings");
-    while (list != NULL && *list != '\0') {
+    while (list && *list != '\0') {
         list = topic_piece(list, encoding, sizeof encoding);
         json_array_append_new(encodings, json_string(encoding));
     }

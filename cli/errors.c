@@ -20,10 +20,9 @@ static void choose_positions(int64_t *positions)
     for (int b = 0; b < N_BINS; b++) {
         int64_t from = (int64_t)edge(b), to = (int64_t)edge(b + 1) - 1;
         uint64_t width = to > from ? (uint64_t)(to - from) + 1 : 1;
-        for (int s = 0; s < SAMPLES; s++) {
+        for (int s = 0; s < SAMPLES; s++)
             positions[b * SAMPLES + s] =
                 from + (int64_t)(mix64((uint64_t)b, (uint64_t)s) % width);
-        }
     }
 }
 
@@ -94,9 +93,8 @@ static bool measure(const struct posenc_backend *backend, const struct posenc_fr
     args.cos = posenc_dense(r->cos, 2, N_POSITIONS, r->pairs, 0, 0);
     args.sin = posenc_dense(r->sin, 2, N_POSITIONS, r->pairs, 0, 0);
     args.cos.dtype = args.sin.dtype = dtype;
-    if (posenc_rope_table(backend, &args) != POSENC_OK) {
+    if (posenc_rope_table(backend, &args) != POSENC_OK)
         return false;
-    }
     for (int b = 0; b < N_BINS; b++) {
         double largest = 0.0;
         for (int64_t k = b * SAMPLES * r->pairs; k < (b + 1) * SAMPLES * r->pairs; k++) {
@@ -118,11 +116,9 @@ static bool measure(const struct posenc_backend *backend, const struct posenc_fr
 static bool look_alike(enum posenc_profile profile, const double *a, const double *b)
 {
     double rounding = profile == POSENC_EXACT ? 0.0 : 0x1p-22;
-    for (int i = 0; i < N_BINS; i++) {
-        if (fabs(a[i] - b[i]) > 0.01 * fmax(a[i], b[i]) + rounding) {
+    for (int i = 0; i < N_BINS; i++)
+        if (fabs(a[i] - b[i]) > 0.01 * fmax(a[i], b[i]) + rounding)
             return false;
-        }
-    }
     return true;
 }
 
@@ -150,9 +146,8 @@ static void add_curve(struct errors *errors, enum posenc_profile profile, size_t
         if (strcmp(errors->curves[c].profile, profile_names[profile]) == 0 &&
             look_alike(profile, other, error)) {
             errors->members[c] |= (uint32_t)1 << i;
-            for (int b = 0; b < N_BINS; b++) {
+            for (int b = 0; b < N_BINS; b++)
                 other[b] = fmax(other[b], error[b]);
-            }
             return;
         }
     }
@@ -163,12 +158,10 @@ static void add_curve(struct errors *errors, enum posenc_profile profile, size_t
 static uint32_t family_of(const struct selection *selected, size_t i)
 {
     uint32_t family = 0;
-    for (size_t k = 0; k < selected->n; k++) {
+    for (size_t k = 0; k < selected->n; k++)
         if (strcmp(selected->backends[k]->family, selected->backends[i]->family) == 0 &&
-            posenc_backend_obstacle(selected->backends[k]) == NULL) {
+            !posenc_backend_obstacle(selected->backends[k]))
             family |= (uint32_t)1 << k;
-        }
-    }
     return family;
 }
 
@@ -180,9 +173,8 @@ static void name_curves(struct errors *errors, const struct selection *selected)
         size_t at = (size_t)snprintf(label, LABEL_BYTES, "%s", errors->curves[c].profile);
         uint32_t left = errors->members[c];
         for (size_t i = 0; i < selected->n && at < LABEL_BYTES; i++) {
-            if (!(left >> i & 1u)) {
+            if (!(left >> i & 1u))
                 continue;
-            }
             uint32_t family = family_of(selected, i);
             bool whole = (family & left) == family;
             at += (size_t)snprintf(
@@ -214,12 +206,10 @@ static enum posenc_status measure_profile(struct errors *errors,
         return POSENC_OK;
     }
     double values[N_BINS];
-    for (size_t i = 0; status == POSENC_OK && i < selected->n; i++) {
-        if (posenc_backend_obstacle(selected->backends[i]) == NULL &&
-            measure(selected->backends[i], freqs, r->positions, POSENC_F32, r, values)) {
+    for (size_t i = 0; status == POSENC_OK && i < selected->n; i++)
+        if (!posenc_backend_obstacle(selected->backends[i]) &&
+            measure(selected->backends[i], freqs, r->positions, POSENC_F32, r, values))
             add_curve(errors, spec->profile, i, values);
-        }
-    }
     posenc_freqs_destroy(freqs);
     return status;
 }
@@ -235,15 +225,13 @@ static struct posenc_freqs *rounded_plan(const struct posenc_freqs *freqs)
     struct posenc_freqs *plan = NULL;
     int64_t pairs = view.dim / 2;
     double *values = malloc((size_t)pairs * sizeof *values);
-    for (int64_t i = 0; values != NULL && i < pairs; i++) {
+    for (int64_t i = 0; values && i < pairs; i++)
         values[i] = (double)round_to(POSENC_BF16, (float)view.omega[i]);
-    }
     spec.dim = view.dim;
     spec.values = values;
-    if (values == NULL || view.attention_factor != 1.0 ||
-        posenc_freqs_create(&spec, &plan, NULL) != POSENC_OK) {
+    if (!values || view.attention_factor != 1.0 ||
+        posenc_freqs_create(&spec, &plan, NULL) != POSENC_OK)
         plan = NULL;
-    }
     free(values);
     return plan;
 }
@@ -266,13 +254,12 @@ static void measure_storages(struct errors *errors, const struct selection *sele
     };
     size_t first = 0;
     while (first < selected->n &&
-           (posenc_backend_obstacle(selected->backends[first]) != NULL ||
-            !posenc_provides(selected->backends[first], POSENC_KERNEL_rope_table))) {
+           (posenc_backend_obstacle(selected->backends[first]) ||
+            !posenc_provides(selected->backends[first], POSENC_KERNEL_rope_table)))
         first++;
-    }
     for (int s = 0; s < STORAGES && first < selected->n; s++) {
         double values[N_BINS];
-        if (storages[s].freqs == NULL) {
+        if (!storages[s].freqs) {
             leave_out(errors, storages[s].label, "the attention factor");
         } else if (measure(selected->backends[first], storages[s].freqs, storages[s].positions,
                            storages[s].dtype, r, values)) {
@@ -291,28 +278,24 @@ enum posenc_status errors_measure(const struct selection *selected,
     struct posenc_freqs *freqs = NULL;
     struct reference r = { 0 };
     struct posenc_error unread;
-    error = error != NULL ? error : &unread;
+    error = error ? error : &unread;
     *errors = (struct errors){ 0 };
     asked.profile = POSENC_EXACT;
     enum posenc_status status = posenc_freqs_create(&asked, &freqs, error);
-    if (status != POSENC_OK) {
+    if (status != POSENC_OK)
         return status;
-    }
     errors->position = calloc(N_BINS, sizeof *errors->position);
     errors->values = calloc((size_t)CURVES_MAX * N_BINS, sizeof *errors->values);
-    if (!errors->position || !errors->values || make_reference(&asked, &r) != 0) {
+    if (!errors->position || !errors->values || make_reference(&asked, &r) != 0)
         status = POSENC_ERR_MEMORY;
-    }
-    for (int b = 0; status == POSENC_OK && b < N_BINS; b++) {
+    for (int b = 0; status == POSENC_OK && b < N_BINS; b++)
         errors->position[b] = edge(b);
-    }
-    for (int p = 0; status == POSENC_OK && profile_names[p] != NULL && p < PROFILES_MAX; p++) {
+    for (int p = 0; status == POSENC_OK && profile_names[p] && p < PROFILES_MAX; p++) {
         asked.profile = (enum posenc_profile)p;
         status = measure_profile(errors, selected, &asked, &r, error);
     }
-    if (status == POSENC_OK) {
+    if (status == POSENC_OK)
         measure_storages(errors, selected, freqs, &r);
-    }
     posenc_freqs_destroy(freqs);
     bool scaled = spec->scaling != POSENC_SCALING_NONE;
     snprintf(errors->caption, sizeof errors->caption, "rope_table, dim %lld, rope_theta %g%s%s",
@@ -331,25 +314,22 @@ void errors_facts(const struct errors *errors, FILE *out)
 {
     static const int powers[] = { 10, 17, 20, 24, 31 };
     fprintf(out, "%s: largest |error| of cos and sin\n%-46s", errors->caption, "");
-    for (size_t k = 0; k < sizeof powers / sizeof *powers; k++) {
+    for (size_t k = 0; k < sizeof powers / sizeof *powers; k++)
         fprintf(out, "   <2^%d", powers[k]);
-    }
     fputc('\n', out);
     for (size_t c = 0; c < errors->n; c++) {
         fprintf(out, "%-46s", errors->labels[c]);
         int b = 0;
         double largest = 0.0;
         for (size_t k = 0; k < sizeof powers / sizeof *powers; k++) {
-            for (; b < powers[k] * PER_OCTAVE; b++) {
+            for (; b < powers[k] * PER_OCTAVE; b++)
                 largest = fmax(largest, errors->curves[c].error[b]);
-            }
             fprintf(out, " %7.1e", largest);
         }
         fputc('\n', out);
     }
-    if (errors->left_out[0] != '\0') {
+    if (errors->left_out[0] != '\0')
         fprintf(out, "not applicable: %s\n", errors->left_out);
-    }
 }
 
 void errors_free(struct errors *errors)

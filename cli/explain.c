@@ -23,9 +23,8 @@ enum { SHOWN = 6 };
 static void print_position(const struct problem *p, int64_t b, int64_t t)
 {
     int axes = problem_axes(p);
-    for (int axis = 0; axis < axes; axis++) {
+    for (int axis = 0; axis < axes; axis++)
         printf("%s%.10g", axis > 0 ? ", " : axes > 1 ? "(" : "", problem_time(p, b, t, axis));
-    }
     printf("%s", axes > 1 ? ")" : "");
 }
 
@@ -34,7 +33,7 @@ static void print_positions(const struct problem *p)
     enum { FEW = 8 };
     printf("  %-36s", "positions");
     bool drawn = problem_draws_positions(p);
-    bool consecutive = p->positions == NULL && !drawn && p->time_step == 0.0;
+    bool consecutive = !p->positions && !drawn && p->time_step == 0.0;
     if (p->position_kind == POSENC_OFFSET || (consecutive && problem_axes(p) == 1)) {
         printf("%lld .. %lld\n", (long long)p->first, (long long)(p->first + p->tokens - 1));
         return;
@@ -64,9 +63,8 @@ static void print_problem(const struct problem *p)
             printf("  %-36s%s\n", name, value);
         }
     }
-    if (tokens) {
+    if (tokens)
         print_positions(p);
-    }
 }
 
 /* In ulp of the type that holds the output. */
@@ -106,10 +104,9 @@ static void print_values(const struct posenc_backend *backend, const struct vect
     const double *want = c->want[o] + row * c->width[o];
     const float *got = call_row(call, o, row);
     printf("  %s %s, row %lld\n", backend->name, c->output_names[o], (long long)row);
-    for (int64_t i = column; i < c->width[o] && i < column + SHOWN; i++) {
+    for (int64_t i = column; i < c->width[o] && i < column + SHOWN; i++)
         printf("    [%5lld]  got %-16.9g %-15a  want %-24.17g  off by %.3g ulp\n", (long long)i,
                (double)got[i], (double)got[i], want[i], error_of(call, o, got[i], want[i]));
-    }
 }
 
 /* The calls shown so far: a backend with the same bits is not printed again. */
@@ -124,12 +121,10 @@ struct shown {
 static bool same_bits(const struct call *a, const struct call *b, const struct vector_case *c)
 {
     for (int o = 0; o < c->n_outputs; o++) {
-        for (int64_t r = 0; r < c->rows[o]; r++) {
+        for (int64_t r = 0; r < c->rows[o]; r++)
             if (memcmp(call_row(a, o, r), call_row(b, o, r),
-                       (size_t)c->width[o] * sizeof(float)) != 0) {
+                       (size_t)c->width[o] * sizeof(float)) != 0)
                 return false;
-            }
-        }
     }
     return true;
 }
@@ -181,13 +176,12 @@ static void print_verdict(void *user, const struct conf_result *r)
 {
     struct verdicts *verdicts = user;
     verdicts->n++;
-    printf("  %-13s %-11s %s", r->backend != NULL ? r->backend->name : "", r->suite,
+    printf("  %-13s %-11s %s", r->backend ? r->backend->name : "", r->suite,
            conf_status_name[r->status]);
-    if (r->metric != NULL) {
+    if (r->metric) {
         printf("  %s %.6g (limit %.6g)", r->metric, r->max, r->limit);
-        if (r->witness[0] != '\0') {
+        if (r->witness[0] != '\0')
             printf(" at %s: got %a, want %.17g", r->witness, (double)r->got, r->want);
-        }
         printf(", %llu values, %llu not correctly rounded", (unsigned long long)r->checked,
                (unsigned long long)r->misrounded);
     }
@@ -196,27 +190,22 @@ static void print_verdict(void *user, const struct conf_result *r)
 
 static const struct vector_case *find_case(const struct vectors *vectors, const char *id)
 {
-    for (size_t i = 0; i < vectors->n; i++) {
-        if (strcmp(vectors->cases[i].id, id) == 0) {
+    for (size_t i = 0; i < vectors->n; i++)
+        if (strcmp(vectors->cases[i].id, id) == 0)
             return &vectors->cases[i];
-        }
-    }
     return NULL;
 }
 
 static int refuse_case(const struct cli *cli, const struct vectors *vectors, const char *id)
 {
     const char **names = calloc(vectors->n + 1, sizeof *names);
-    for (size_t i = 0; names != NULL && i < vectors->n; i++) {
+    for (size_t i = 0; names && i < vectors->n; i++)
         names[i] = vectors->cases[i].id;
-    }
     size_t nearest = 0;
-    for (size_t i = 1; names != NULL && i < vectors->n; i++) {
-        if (edit_distance(id, names[i]) < edit_distance(id, names[nearest])) {
+    for (size_t i = 1; names && i < vectors->n; i++)
+        if (edit_distance(id, names[i]) < edit_distance(id, names[nearest]))
             nearest = i;
-        }
-    }
-    int status = names != NULL && vectors->n > 0
+    int status = names && vectors->n > 0
                      ? cli_refuse(cli, "CASE", id,
                                   "no case has this id; the nearest is %s (posenc list cases)",
                                   names[nearest])
@@ -232,15 +221,12 @@ static void show_values(const struct vector_case *c, const struct selection *sel
     puts("\nValues (the reference is real mathematics, or the profile's, as f64 rounded to "
          "odd)");
     struct shown *shown = calloc(1, sizeof *shown);
-    for (size_t i = 0; i < selected->n && shown != NULL; i++) {
+    for (size_t i = 0; i < selected->n && shown; i++)
         if (posenc_provides(selected->backends[i], c->problem.kernel) &&
-            posenc_backend_obstacle(selected->backends[i]) == NULL) {
+            !posenc_backend_obstacle(selected->backends[i]))
             show_backend(shown, selected->backends[i], c);
-        }
-    }
-    while (shown != NULL && shown->n > 0) {
+    while (shown && shown->n > 0)
         call_destroy(&shown->of[--shown->n].call);
-    }
     free(shown);
 }
 
@@ -258,9 +244,8 @@ static bool fill_case(const struct call *call, struct vector_case *c, struct are
         c->width[o] = out->width;
         c->want[o] = want;
         good = want != NULL;
-        for (int64_t r = 0; r < out->rows && good; r++) {
+        for (int64_t r = 0; r < out->rows && good; r++)
             oracle_row(oracle, o, r, want + r * out->width, NULL);
-        }
     }
     oracle_destroy(oracle);
     return good;
@@ -299,15 +284,14 @@ static int explain_case(struct cli *cli)
     struct selection selected;
     struct vectors vectors;
     if (select_all(cli, &selected, true) != EXIT_FINE ||
-        data_vectors(cli, &vectors) != EXIT_FINE) {
+        data_vectors(cli, &vectors) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     const char *id = cli->operands[0];
     const struct vector_case *c = find_case(&vectors, id);
     bool literal =
         id[strcspn(id, "*?[\\")] == '\0' && strlen(id) < sizeof((struct conf_result *)0)->id;
     struct verdicts verdicts = { 0 };
-    if (c != NULL) {
+    if (c) {
         printf("%s\n", id);
         printf("\n  what it catches   %s\n  flags             %s\n  source            "
                "%s\n\nParameters\n",
@@ -319,31 +303,27 @@ static int explain_case(struct cli *cli)
         struct conf_options options = { .full = true, .case_glob = id, .vectors = &vectors };
         conf_run(selected.backends, selected.n, &options, print_verdict, &verdicts);
     }
-    int status = c == NULL && verdicts.n == 0 ? refuse_case(cli, &vectors, id) : EXIT_FINE;
+    int status = !c && verdicts.n == 0 ? refuse_case(cli, &vectors, id) : EXIT_FINE;
     vectors_free(&vectors);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         printf("\nAgain: posenc verify --full --case %s\n", id);
-    }
     return status;
 }
 
 int command_explain(struct cli *cli)
 {
     struct topic topic;
-    if (cli->problem != NULL) {
+    if (cli->problem)
         return cli->n_operands == 0
                    ? explain_problem(cli)
                    : cli_refuse(cli, "THING", cli->operands[0], "expected --problem alone");
-    }
-    if (cli->n_operands != 1) {
+    if (cli->n_operands != 1)
         return cli_refuse(
             cli, "THING", cli->n_operands > 1 ? cli->operands[1] : NULL,
             "expected one kernel, profile, scaling, method or parameter (posenc list), or "
             "the id of one case (posenc list cases)");
-    }
     const char *name = cli->operands[0];
-    if (strchr(name, '/') != NULL) {
+    if (strchr(name, '/'))
         return explain_case(cli);
-    }
     return explain_find(name, &topic) ? explain_topic(cli, &topic) : explain_refuse(cli, name);
 }

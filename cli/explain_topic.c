@@ -21,11 +21,9 @@ enum { N_BROKEN = sizeof broken_kernels / sizeof *broken_kernels };
 
 static const struct broken *find_broken(const char *name)
 {
-    for (size_t i = 0; i < N_BROKEN; i++) {
-        if (strcmp(broken_kernels[i].name, name) == 0) {
+    for (size_t i = 0; i < N_BROKEN; i++)
+        if (strcmp(broken_kernels[i].name, name) == 0)
             return &broken_kernels[i];
-        }
-    }
     return NULL;
 }
 
@@ -36,26 +34,22 @@ static bool has_alias(const struct topic *topic, const char *name)
 {
     size_t length = strlen(name);
     char alias[128];
-    for (const char *at = topic_text(topic, "also"); at != NULL && *at != '\0';) {
+    for (const char *at = topic_text(topic, "also"); at && *at != '\0';) {
         at = topic_piece(at, alias, sizeof alias);
         if (strncmp(alias, name, length) == 0 &&
-            (alias[length] == '\0' || strncmp(alias + length, " (", 2) == 0)) {
+            (alias[length] == '\0' || strncmp(alias + length, " (", 2) == 0))
             return true;
-        }
     }
     return false;
 }
 
 bool explain_find(const char *name, struct topic *topic)
 {
-    if (topic_find(NULL, name, topic)) {
+    if (topic_find(NULL, name, topic))
         return true;
-    }
-    for (size_t i = 0; topic_at(i, topic); i++) {
-        if (has_alias(topic, name)) {
+    for (size_t i = 0; topic_at(i, topic); i++)
+        if (has_alias(topic, name))
             return true;
-        }
-    }
     return false;
 }
 
@@ -77,9 +71,8 @@ int explain_refuse(const struct cli *cli, const char *name)
 static void print_text(const struct topic_field *field, const char *before)
 {
     printf("%s%s\n", before, field->text);
-    for (size_t i = 0; i < field->n_more; i++) {
+    for (size_t i = 0; i < field->n_more; i++)
         printf("%*s%s\n", (int)strlen(before), "", field->more[i] + 4);
-    }
 }
 
 static void print_heading(const char *key)
@@ -93,18 +86,16 @@ static void print_heading(const char *key)
                                                { "means", "Meaning" },
                                                { "also", "Also called" },
                                                { "trap", "Traps" } };
-    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++) {
-        if (strcmp(headings[i][0], key) == 0) {
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        if (strcmp(headings[i][0], key) == 0)
             printf("\n%s\n", headings[i][1]);
-        }
-    }
 }
 
 static void print_parameters(const char *list)
 {
     enum { COLUMN = 20, WIDTH = 100 };
     char name[TOPIC_NAME];
-    while (list != NULL && *list != '\0') {
+    while (list && *list != '\0') {
         struct topic parameter;
         list = topic_piece(list, name, sizeof name);
         bool known = topic_find("parameter", name, &parameter);
@@ -123,13 +114,12 @@ static void print_parameters(const char *list)
 static void print_catch(const char *caught)
 {
     const char *name = strchr(caught, ' ');
-    name = name != NULL ? name + 1 : caught;
+    name = name ? name + 1 : caught;
     const struct broken *broken = find_broken(name);
-    if (broken != NULL) {
+    if (broken)
         printf("      caught by the suite %s (broken kernel %s)\n", broken->suite, name);
-    } else {
+    else
         printf("      caught by posenc verify --case %s\n", name);
-    }
 }
 
 static void print_field(const struct topic_field *field, const char *before)
@@ -139,14 +129,12 @@ static void print_field(const struct topic_field *field, const char *before)
         return;
     }
     if (strcmp(field->key, before) != 0 &&
-        !(strcmp(field->key, "trap") == 0 && strcmp(before, "caught") == 0)) {
+        !(strcmp(field->key, "trap") == 0 && strcmp(before, "caught") == 0))
         print_heading(field->key);
-    }
-    if (strcmp(field->key, "parameters") == 0) {
+    if (strcmp(field->key, "parameters") == 0)
         print_parameters(field->text);
-    } else if (strcmp(field->key, "summary") != 0) {
+    else if (strcmp(field->key, "summary") != 0)
         print_text(field, strcmp(field->key, "trap") == 0 ? "  - " : "  ");
-    }
 }
 
 /* ---- what follows from other lists ---- */
@@ -156,9 +144,8 @@ static bool is_named(const struct topic *topic, const char *broken)
     struct topic_field field;
     for (size_t i = 0; topic_field(topic, i, &field); i++) {
         const char *name = strchr(field.text, ' ');
-        if (strcmp(field.key, "caught") == 0 && name != NULL && strcmp(name + 1, broken) == 0) {
+        if (strcmp(field.key, "caught") == 0 && name && strcmp(name + 1, broken) == 0)
             return true;
-        }
     }
     return false;
 }
@@ -169,9 +156,8 @@ static void print_other_broken(const struct topic *topic)
     bool first = true;
     for (size_t i = 0; i < N_BROKEN; i++) {
         const struct broken *broken = &broken_kernels[i];
-        if (strcmp(broken->kernel, topic->name) != 0 || is_named(topic, broken->name)) {
+        if (strcmp(broken->kernel, topic->name) != 0 || is_named(topic, broken->name))
             continue;
-        }
         if (first) {
             puts("\nAlso caught (broken kernel, suite)");
             first = false;
@@ -182,17 +168,15 @@ static void print_other_broken(const struct topic *topic)
 
 static bool uses(const struct model *model, const struct topic *topic)
 {
-    if (strcmp(topic->kind, "profile") == 0) {
+    if (strcmp(topic->kind, "profile") == 0)
         return strcmp(model->trained_profile, topic->name) == 0;
-    }
     for (size_t i = 0; i < model->n_cases; i++) {
         const struct problem *p = &model->cases[i].problem;
         bool scaled = strcmp(topic->kind, "scaling") == 0;
         if (scaled ? model->has_freqs && p->kernel == POSENC_KERNEL_rope_table &&
                          strcmp(scaling_names[p->freqs.scaling], topic->name) == 0
-                   : strcmp(posenc_kernel_name(p->kernel), topic->name) == 0) {
+                   : strcmp(posenc_kernel_name(p->kernel), topic->name) == 0)
             return true;
-        }
     }
     return false;
 }
@@ -203,9 +187,9 @@ static int print_users(const struct cli *cli, const struct topic *topic)
     size_t n = 0;
     int column = 0, status = EXIT_FINE;
     puts("\nUsed by");
-    for (size_t i = 0; model_name_at(i) != NULL && status == EXIT_FINE; i++) {
+    for (size_t i = 0; model_name_at(i) && status == EXIT_FINE; i++) {
         char error[MODEL_ERROR] = "out of memory";
-        if (model == NULL || model_by_name(model_name_at(i), model, error) != 0) {
+        if (!model || model_by_name(model_name_at(i), model, error) != 0) {
             status = cli_refuse(cli, "model", model_name_at(i), "%s", error);
             break;
         }
@@ -230,18 +214,15 @@ int explain_topic(const struct cli *cli, const struct topic *topic)
     struct topic_field field;
     printf("%s, a %s%s%s\n", topic->name, topic->kind, is_kernel ? ": " : "",
            is_kernel ? posenc_kernel_summary(kernel) : "");
-    if (*topic_text(topic, "summary") != '\0') {
+    if (*topic_text(topic, "summary") != '\0')
         puts(topic_text(topic, "summary"));
-    }
     for (size_t i = 0; topic_field(topic, i, &field); i++) {
         print_field(&field, key);
         memcpy(key, field.key, sizeof key);
     }
-    if (strcmp(topic->kind, "parameter") == 0 || strcmp(topic->kind, "method") == 0) {
+    if (strcmp(topic->kind, "parameter") == 0 || strcmp(topic->kind, "method") == 0)
         return EXIT_FINE;
-    }
-    if (is_kernel) {
+    if (is_kernel)
         print_other_broken(topic);
-    }
     return print_users(cli, topic);
 }

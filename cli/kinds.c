@@ -25,11 +25,9 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 const char *cli_kind_name(unsigned kind)
 {
-    for (size_t i = 0; i < N_KINDS; i++) {
-        if (kinds[i].bit == kind) {
+    for (size_t i = 0; i < N_KINDS; i++)
+        if (kinds[i].bit == kind)
             return kinds[i].name;
-        }
-    }
     return NULL;
 }
 
@@ -38,9 +36,8 @@ void cli_list_kinds(unsigned bits, char *text, size_t size)
     size_t at = 0;
     text[0] = '\0';
     for (size_t i = 0; i < N_KINDS && at < size; i++) {
-        if (bits & kinds[i].bit) {
+        if (bits & kinds[i].bit)
             at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
                                    kinds[i].name);
-        }
     }
 }

@@ -25,26 +25,23 @@ static void provided(const struct posenc_backend *backend, char *text, size_t si
             n++;
         }
     }
-    if (n == POSENC_KERNEL_COUNT) {
+    if (n == POSENC_KERNEL_COUNT)
         snprintf(text, size, "all");
-    }
 }
 
 static int default_count(const struct posenc_backend *backend)
 {
     int n = 0;
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         n += posenc_selection((enum posenc_kernel)k).backend == backend;
-    }
     return n;
 }
 
 static int list_backends(struct cli *cli)
 {
     struct selection all;
-    if (select_all(cli, &all, false) != EXIT_FINE) {
+    if (select_all(cli, &all, false) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     printf("CPU %s: %s\n\n", posenc_cpu_key(), posenc_cpu_features());
     printf("  %-13s %-9s %5s  %-5s %-7s %s\n", "backend", "family", "lanes", "here", "kernels",
            "what it is, what it needs");
@@ -54,25 +51,21 @@ static int list_backends(struct cli *cli)
         const char *obstacle = posenc_backend_obstacle(backend);
         char kernels[512], lanes[16] = "-";
         provided(backend, kernels, sizeof kernels);
-        if (backend->lanes != NULL &&
-            obstacle == NULL) { /* may execute the instructions it asks about */
+        if (backend->lanes && !obstacle) /* may execute the instructions it asks about */
             snprintf(lanes, sizeof lanes, "%d", (int)backend->lanes());
-        }
         int defaults = default_count(backend);
         some = some || (defaults > 0 && defaults < POSENC_KERNEL_COUNT);
         printf("%c %-13s %-9s %5s  %-5s %-7s %s\n",
                defaults == POSENC_KERNEL_COUNT ? '*'
                : defaults > 0                  ? '+'
                                                : ' ',
-               backend->name, backend->family, lanes, obstacle == NULL ? "yes" : "no",
+               backend->name, backend->family, lanes, !obstacle ? "yes" : "no",
                strcmp(kernels, "all") == 0 ? "all" : "some", backend->description);
-        if (strcmp(kernels, "all") != 0) {
+        if (strcmp(kernels, "all") != 0)
             printf("%46s%s\n", "", kernels);
-        }
-        if (backend->needs != NULL && *backend->needs != '\0') {
-            printf("%46sneeds %s%s%s\n", "", backend->needs, obstacle != NULL ? ": " : "",
-                   obstacle != NULL ? obstacle : "");
-        }
+        if (backend->needs && *backend->needs != '\0')
+            printf("%46sneeds %s%s%s\n", "", backend->needs, obstacle ? ": " : "",
+                   obstacle ? obstacle : "");
     }
     printf("\n* serves calls that name no backend%s.  POSENC_BACKEND=NAME forces another.\n",
            some ? ", + some of them (posenc list kernels)" : "");
@@ -83,23 +76,19 @@ static int list_backends(struct cli *cli)
 static void print_providers(const struct selection *all, enum posenc_kernel kernel)
 {
     size_t n = 0;
-    for (size_t i = 0; i < all->n; i++) {
+    for (size_t i = 0; i < all->n; i++)
         n += posenc_provides(all->backends[i], kernel);
-    }
-    for (size_t i = 0; i < all->n && n < all->n; i++) {
-        if (posenc_provides(all->backends[i], kernel)) {
+    for (size_t i = 0; i < all->n && n < all->n; i++)
+        if (posenc_provides(all->backends[i], kernel))
             printf(" %s", all->backends[i]->name);
-        }
-    }
     puts(n == all->n ? " all" : "");
 }
 
 static int list_kernels(struct cli *cli)
 {
     struct selection all;
-    if (select_all(cli, &all, false) != EXIT_FINE) {
+    if (select_all(cli, &all, false) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     enum { COLUMN = 41, WIDTH = 110 };
     printf("%-18s %-6s %-14s %s\n", "kernel", "stage", "default",
            "what it does, whose encodings it serves, who provides it");
@@ -109,8 +98,8 @@ static int list_kernels(struct cli *cli)
         struct topic topic;
         bool known = topic_find("kernel", posenc_kernel_name(kernel), &topic);
         printf("%-18s %-6s %-14s %s\n%*s", posenc_kernel_name(kernel), kernel_stage(kernel),
-               chosen.backend != NULL ? chosen.backend->name : "-",
-               posenc_kernel_summary(kernel), COLUMN, "");
+               chosen.backend ? chosen.backend->name : "-", posenc_kernel_summary(kernel),
+               COLUMN, "");
         topic_print_words(known ? topic_text(&topic, "encodings") : "", COLUMN, WIDTH);
         printf("%*sby", COLUMN, "");
         print_providers(&all, kernel);
@@ -122,12 +111,11 @@ static int list_kernels(struct cli *cli)
 static int list_models(struct cli *cli)
 {
     printf("%-18s %-17s %-9s %s\n", "model", "encoding", "positions", "source");
-    for (size_t i = 0; model_name_at(i) != NULL; i++) {
+    for (size_t i = 0; model_name_at(i); i++) {
         struct model model;
         char error[MODEL_ERROR];
-        if (model_by_name(model_name_at(i), &model, error) != 0) {
+        if (model_by_name(model_name_at(i), &model, error) != 0)
             return cli_refuse(cli, "model", model_name_at(i), "%s", error);
-        }
         printf("%-18s %-17s %-9lld %s\n", model.name, model.encoding,
                (long long)model.max_position_embeddings, model.source);
         model_free(&model);
@@ -139,23 +127,17 @@ static int list_cases(struct cli *cli)
 {
     struct selection selected = { 0 };
     struct vectors vectors;
-    if (select_dtypes(cli, &selected) != EXIT_FINE ||
-        data_vectors(cli, &vectors) != EXIT_FINE) {
+    if (select_dtypes(cli, &selected) != EXIT_FINE || data_vectors(cli, &vectors) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     size_t n = 0;
-    for (size_t i = 0; i < vectors.n; i++) {
+    for (size_t i = 0; i < vectors.n; i++)
         n += selects_dtype(&selected, vectors.cases[i].id);
-    }
-    if (n < vectors.n) {
+    if (n < vectors.n)
         printf("%zu of ", n);
-    }
     printf("%zu golden vectors, SHA-256 %s\n\n", vectors.n, vectors.sha256);
-    for (size_t i = 0; i < vectors.n; i++) {
-        if (selects_dtype(&selected, vectors.cases[i].id)) {
+    for (size_t i = 0; i < vectors.n; i++)
+        if (selects_dtype(&selected, vectors.cases[i].id))
             printf("%-44s %s\n", vectors.cases[i].id, vectors.cases[i].note);
-        }
-    }
     vectors_free(&vectors);
     return EXIT_FINE;
 }
@@ -181,11 +163,9 @@ static int list_topics(const char *kind, const char *what)
 {
     struct topic topic;
     printf("%-20s %s\n", kind, what);
-    for (size_t i = 0; topic_at(i, &topic); i++) {
-        if (strcmp(topic.kind, kind) == 0) {
+    for (size_t i = 0; topic_at(i, &topic); i++)
+        if (strcmp(topic.kind, kind) == 0)
             printf("%-20s %s\n", topic.name, topic_text(&topic, "summary"));
-        }
-    }
     return EXIT_FINE;
 }
 
@@ -219,14 +199,12 @@ int command_list(struct cli *cli)
                   { "cases", list_cases },       { "roofs", list_roofs } };
     enum { N = sizeof kinds / sizeof *kinds };
     if (cli->n_operands == 0) {
-        if (cli->dtype.n > 0) {
+        if (cli->dtype.n > 0)
             return cli_refuse(cli, "--dtype", NULL, "has no effect here: it is for list cases");
-        }
         for (size_t i = 0; i < 3; i++) {
             int status = kinds[i].print(cli);
-            if (status != EXIT_FINE) {
+            if (status != EXIT_FINE)
                 return status;
-            }
             puts("");
         }
         fputs("More: posenc list profiles, scalings, methods, cases, roofs; "
@@ -238,10 +216,9 @@ int command_list(struct cli *cli)
     for (size_t i = 0; i < N; i++) {
         names[i] = kinds[i].name;
         if (strcmp(cli->operands[0], names[i]) == 0) {
-            if (cli->dtype.n > 0 && kinds[i].print != list_cases) {
+            if (cli->dtype.n > 0 && kinds[i].print != list_cases)
                 return cli_refuse(cli, "--dtype", NULL,
                                   "has no effect here: it is for list cases");
-            }
             return cli->n_operands == 1
                        ? kinds[i].print(cli)
                        : cli_refuse(cli, "unexpected argument", cli->operands[1],

@@ -110,9 +110,8 @@ static void help(FILE *out)
           "Positional encodings of transformers on this CPU: is each backend right, and which "
           "is fastest?\n\n",
           out);
-    for (size_t i = 0; i < N_COMMANDS; i++) {
+    for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(out, "  %-9s%s\n", commands[i].name, commands[i].summary);
-    }
     fputs("\nposenc COMMAND --help tells more.  Results go to stdout, the rest to stderr.\n"
           "Exit codes: 0 fine, 1 conformance failure, 2 usage or bad input, 77 nothing to run "
           "here,\n"
@@ -126,35 +125,30 @@ static void help(FILE *out)
 
 static const struct command *find_command(const char *name)
 {
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(name, commands[i].name) == 0) {
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0)
             return &commands[i];
-        }
-    }
     return NULL;
 }
 
 static int refuse_command(const char *name)
 {
     const char *names[N_COMMANDS];
-    for (size_t i = 0; i < N_COMMANDS; i++) {
+    for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i].name;
-    }
     return cli_refuse_name(&(struct cli){ 0 }, "command", name, names, N_COMMANDS);
 }
 
 static void tell_selection(void)
 {
     const char *verbose = getenv("POSENC_VERBOSE");
-    if (verbose == NULL || *verbose == '\0' || strcmp(verbose, "0") == 0) {
+    if (!verbose || *verbose == '\0' || strcmp(verbose, "0") == 0)
         return;
-    }
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         struct posenc_selection chosen = posenc_selection((enum posenc_kernel)k);
         fprintf(stderr, "posenc: %s: %s (%s)\n", posenc_kernel_name((enum posenc_kernel)k),
-                chosen.backend != NULL ? chosen.backend->name
-                                       : posenc_status_string(chosen.status),
-                chosen.reason != NULL ? chosen.reason : "no reason given");
+                chosen.backend ? chosen.backend->name : posenc_status_string(chosen.status),
+                chosen.reason ? chosen.reason : "no reason given");
     }
 }
 
@@ -164,12 +158,10 @@ static int run(const struct command *command, struct cli *cli)
         cli_help(command);
         return EXIT_FINE;
     }
-    if (cli->quick && (cli->full || cli->exhaustive)) {
+    if (cli->quick && (cli->full || cli->exhaustive))
         return cli_refuse(cli, "--quick", NULL, "expected without --full and --exhaustive");
-    }
-    if (select_environment(cli) != EXIT_FINE) {
+    if (select_environment(cli) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     tell_selection();
     return command->run(cli);
 }
@@ -195,9 +187,8 @@ int main(int argc, char **argv)
     const char *name = argv[1];
     if (strcmp(name, "help") == 0 && argc > 2) {
         const struct command *command = find_command(argv[2]);
-        if (command == NULL) {
+        if (!command)
             return refuse_command(argv[2]);
-        }
         cli_help(command);
         return check_stdout(EXIT_FINE);
     }
@@ -210,14 +201,12 @@ int main(int argc, char **argv)
         return check_stdout(EXIT_FINE);
     }
     const struct command *command = find_command(name);
-    if (command == NULL) {
+    if (!command)
         return refuse_command(name);
-    }
     struct cli cli = { .command = command->name, .argc = argc, .argv = argv };
     int status = cli_parse(&cli, command, argc - 1, argv + 1);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         status = run(command, &cli);
-    }
     cli_free(&cli);
     return check_stdout(status);
 }

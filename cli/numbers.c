@@ -11,29 +11,25 @@
 bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value)
 {
     const char *digits = text + (*text == '-' || *text == '+');
-    if (*digits < '0' || *digits > '9') {
+    if (*digits < '0' || *digits > '9')
         return false; /* strtoll would skip blanks */
-    }
     char *end;
     errno = 0;
     long long number = strtoll(text, &end, 10);
-    if (errno != 0 || *end != '\0' || number < least || number > most) {
+    if (errno != 0 || *end != '\0' || number < least || number > most)
         return false;
-    }
     *value = number;
     return true;
 }
 
 bool parse_real(const char *text, double *value)
 {
-    if (strchr("+-.0123456789", *text) == NULL || *text == '\0') {
+    if (!strchr("+-.0123456789", *text) || *text == '\0')
         return false;
-    }
     char *end;
     double number = strtod(text, &end);
-    if (*end != '\0' || end == text || !isfinite(number)) {
+    if (*end != '\0' || end == text || !isfinite(number))
         return false;
-    }
     *value = number;
     return true;
 }

@@ -22,11 +22,9 @@ static void on_signal(int number)
         return;
     }
     const struct outputs *outputs = active;
-    for (size_t i = 0; outputs != NULL && i < outputs->n; i++) {
-        if (outputs->output[i].temporary != NULL) {
+    for (size_t i = 0; outputs && i < outputs->n; i++)
+        if (outputs->output[i].temporary)
             unlink(outputs->output[i].temporary);
-        }
-    }
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -39,9 +37,8 @@ static void watch(struct outputs *outputs)
         struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
         struct sigaction old;
         bool ignored = sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN;
-        if (!ignored || numbers[i] != SIGHUP) { /* nohup keeps its promise */
+        if (!ignored || numbers[i] != SIGHUP) /* nohup keeps its promise */
             sigaction(numbers[i], &action, NULL);
-        }
     }
 }
 
@@ -52,22 +49,18 @@ int outputs_interrupted(void) { return interrupted; }
 void outputs_guard(void)
 {
     const int modes[] = { O_WRONLY, O_RDONLY, O_RDWR }; /* stderr alone is lost in silence */
-    for (int i = 0; i <= STDERR_FILENO; i++) {
-        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", modes[i]) != i) {
+    for (int i = 0; i <= STDERR_FILENO; i++)
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", modes[i]) != i)
             abort();
-        }
-    }
 }
 
 int outputs_error(FILE *stream)
 {
     errno = 0;
-    if (fflush(stream) != 0 && errno != 0) {
+    if (fflush(stream) != 0 && errno != 0)
         return errno;
-    }
-    if (!ferror(stream)) {
+    if (!ferror(stream))
         return 0;
-    }
     /* An earlier write failed and its reason is gone: another one tells. */
     return write(fileno(stream), "\n", 1) < 0 ? errno : EIO;
 }
@@ -89,9 +82,8 @@ static int refuse_path(const struct cli *cli, const char *path, const char *why)
 /* mkstemp gives 0600: a new file gets what the umask leaves, an old one keeps its mode. */
 static mode_t mode_for(const struct stat *old)
 {
-    if (old != NULL) {
+    if (old)
         return old->st_mode & 07777;
-    }
     mode_t mask = umask(0);
     umask(mask);
     return 0666 & ~mask;
@@ -101,22 +93,18 @@ static int open_file(const struct cli *cli, struct out_file *output)
 {
     struct stat old;
     bool exists = stat(output->path, &old) == 0;
-    if (exists && S_ISDIR(old.st_mode)) {
+    if (exists && S_ISDIR(old.st_mode))
         return refuse_path(cli, output->path, "it is a folder");
-    }
-    if (exists && access(output->path, W_OK) != 0) {
+    if (exists && access(output->path, W_OK) != 0)
         return refuse_path(cli, output->path, strerror(errno));
-    }
     if (exists && !S_ISREG(old.st_mode)) {
         output->stream = fopen(output->path, "w");
-        return output->stream != NULL ? EXIT_FINE
-                                      : refuse_path(cli, output->path, strerror(errno));
+        return output->stream ? EXIT_FINE : refuse_path(cli, output->path, strerror(errno));
     }
     output->target = exists ? realpath(output->path, NULL) : strdup(output->path);
     char *temporary = NULL;
-    if (output->target == NULL || asprintf(&temporary, "%s.XXXXXX", output->target) < 0) {
+    if (!output->target || asprintf(&temporary, "%s.XXXXXX", output->target) < 0)
         return refuse_path(cli, output->path, strerror(errno));
-    }
     output->temporary = temporary; /* before the file is there: a signal may come at any time */
     int file = mkstemp(temporary);
     if (file < 0) {
@@ -126,7 +114,7 @@ static int open_file(const struct cli *cli, struct out_file *output)
         return refuse_path(cli, output->path, strerror(why));
     }
     if (fchmod(file, mode_for(exists ? &old : NULL)) != 0 ||
-        (output->stream = fdopen(file, "w")) == NULL) {
+        !(output->stream = fdopen(file, "w"))) {
         close(file);
         return refuse_path(cli, output->path, strerror(errno));
     }
@@ -136,23 +124,20 @@ static int open_file(const struct cli *cli, struct out_file *output)
 int outputs_add(const struct cli *cli, struct outputs *outputs, const struct format *format,
                 const char *path)
 {
-    if (outputs->n == LIST_MAX) {
+    if (outputs->n == LIST_MAX)
         return cli_refuse(cli, "--out", path, "expected at most %d outputs", LIST_MAX);
-    }
     for (size_t i = 0; i < outputs->n; i++) {
         const char *other = outputs->output[i].path;
-        if (path == NULL && other == NULL) {
+        if (!path && !other)
             return cli_refuse(cli, "--out", format->name,
                               "%s goes to stdout already: expected FORMAT:PATH",
                               outputs->output[i].format->name);
-        }
-        if (path != NULL && other != NULL && strcmp(path, other) == 0) {
+        if (path && other && strcmp(path, other) == 0)
             return cli_refuse(cli, "--out", path, "is written already: expected another path");
-        }
     }
     struct out_file *output = &outputs->output[outputs->n++];
     *output = (struct out_file){ .format = format, .path = path };
-    if (path == NULL) {
+    if (!path) {
         output->stream = stdout;
         int mode = fcntl(STDOUT_FILENO, F_GETFL);
         return mode < 0 || (mode & O_ACCMODE) == O_RDONLY ? outputs_refuse_stdout(cli, EBADF)
@@ -167,23 +152,19 @@ static int add_request(const struct cli *cli, struct outputs *outputs,
 {
     size_t n = 0, length = strcspn(request, ":");
     const struct format *format = format_find(formats, commands, request, length);
-    if (format == NULL) {
+    if (!format) {
         const char *names[LIST_MAX];
         char name[96];
-        for (; formats->name != NULL && n < LIST_MAX; formats++) {
-            if (formats->commands & commands) {
+        for (; formats->name && n < LIST_MAX; formats++)
+            if (formats->commands & commands)
                 names[n++] = formats->name;
-            }
-        }
         snprintf(name, sizeof name, "%.*s", (int)length, request);
         return cli_refuse_name(cli, "--out", name, names, n);
     }
     const char *path = request[length] == ':' ? request + length + 1 : NULL;
-    if (path != NULL && *path == '\0') {
+    if (path && *path == '\0')
         return cli_refuse(cli, "--out", request, "expected FORMAT or FORMAT:PATH");
-    }
-    return outputs_add(cli, outputs, format,
-                       path != NULL && strcmp(path, "-") == 0 ? NULL : path);
+    return outputs_add(cli, outputs, format, path && strcmp(path, "-") == 0 ? NULL : path);
 }
 
 int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *formats,
@@ -203,12 +184,10 @@ void outputs_discard(struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->n; i++) {
         struct out_file *output = &outputs->output[i];
-        if (output->stream != NULL && output->stream != stdout) {
+        if (output->stream && output->stream != stdout)
             fclose(output->stream);
-        }
-        if (output->temporary != NULL) {
+        if (output->temporary)
             unlink(output->temporary);
-        }
         free(output->temporary);
         free(output->target);
     }
@@ -220,9 +199,8 @@ static int finish_stream(struct out_file *output)
 {
     int why = outputs_error(output->stream);
     if (output->stream != stdout) {
-        if (fclose(output->stream) != 0 && why == 0) {
+        if (fclose(output->stream) != 0 && why == 0)
             why = errno;
-        }
         output->stream = NULL;
     }
     return why;
@@ -230,12 +208,10 @@ static int finish_stream(struct out_file *output)
 
 int outputs_publish(const struct cli *cli, struct out_file *output)
 {
-    if (output->temporary == NULL) {
+    if (!output->temporary)
         return EXIT_FINE;
-    }
-    if (rename(output->temporary, output->target) != 0) {
+    if (rename(output->temporary, output->target) != 0)
         return refuse_path(cli, output->path, strerror(errno));
-    }
     char *temporary = output->temporary;
     output->temporary = NULL; /* before it is freed: a signal may come at any time */
     free(temporary);
@@ -247,15 +223,13 @@ int outputs_commit(const struct cli *cli, struct outputs *outputs)
     int status = EXIT_FINE; /* all is written before anything is renamed */
     for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
         struct out_file *output = &outputs->output[i];
-        int why = output->stream != NULL ? finish_stream(output) : 0;
-        if (why != 0) {
-            status = output->path == NULL ? outputs_refuse_stdout(cli, why)
-                                          : refuse_path(cli, output->path, strerror(why));
-        }
+        int why = output->stream ? finish_stream(output) : 0;
+        if (why != 0)
+            status = !output->path ? outputs_refuse_stdout(cli, why)
+                                   : refuse_path(cli, output->path, strerror(why));
     }
-    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
+    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++)
         status = outputs_publish(cli, &outputs->output[i]);
-    }
     outputs_discard(outputs);
     return status;
 }

@@ -23,12 +23,11 @@ const struct format picture_formats[] = {
  * picture there. */
 static void name_files(struct cli *cli, const char *kind, char (*names)[64])
 {
-    if (cli->out.n == 0) {
+    if (cli->out.n == 0)
         cli->out.item[cli->out.n++] = "png";
-    }
     for (size_t i = 0; i < cli->out.n; i++) {
         const char *format = cli->out.item[i];
-        if (format_find(picture_formats, BY_ALL, format, strlen(format)) != NULL) {
+        if (format_find(picture_formats, BY_ALL, format, strlen(format))) {
             snprintf(names[i], sizeof names[i], "%s:posenc-%s.%s", format, kind, format);
             cli->out.item[i] = names[i];
         }
@@ -39,10 +38,9 @@ static void name_files(struct cli *cli, const char *kind, char (*names)[64])
 static int check_targets(const struct cli *cli, const struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->n; i++) {
-        if (outputs->output[i].path != NULL && outputs->output[i].temporary == NULL) {
+        if (outputs->output[i].path && !outputs->output[i].temporary)
             return cli_refuse(cli, "--out", outputs->output[i].path,
                               "expected an ordinary file for a picture");
-        }
     }
     return EXIT_FINE;
 }
@@ -50,16 +48,14 @@ static int check_targets(const struct cli *cli, const struct outputs *outputs)
 static struct plot_target target_of(const struct out_file *output)
 {
     return (struct plot_target){ output->format->name,
-                                 output->path != NULL ? output->temporary : NULL };
+                                 output->path ? output->temporary : NULL };
 }
 
 FILE *plot_facts(const struct outputs *outputs)
 {
-    for (size_t i = 0; i < outputs->n; i++) {
-        if (outputs->output[i].path == NULL) {
+    for (size_t i = 0; i < outputs->n; i++)
+        if (!outputs->output[i].path)
             return stderr; /* stdout is a picture */
-        }
-    }
     return stdout;
 }
 
@@ -69,9 +65,8 @@ int plot_draw(const struct cli *cli, const struct outputs *outputs, draw_functio
     char error[PLOT_ERROR];
     for (size_t i = 0; i < outputs->n; i++) {
         struct plot_target target = target_of(&outputs->output[i]);
-        if (draw(data, &target, error) != 0) {
+        if (draw(data, &target, error) != 0)
             return cli_refuse(cli, "plot", NULL, "%s", error);
-        }
     }
     return EXIT_FINE;
 }
@@ -83,17 +78,15 @@ int64_t plot_given(int64_t value, int64_t otherwise)
 
 const char *plot_served(const struct posenc_backend *backend, enum posenc_kernel kernel)
 {
-    if (backend == NULL) {
+    if (!backend)
         backend = posenc_selection(kernel).backend;
-    }
-    return backend != NULL ? backend->name : "no backend";
+    return backend ? backend->name : "no backend";
 }
 
 int plot_refuse_tokens(const struct cli *cli, int64_t most)
 {
-    if (cli->tokens == INT64_MIN || (cli->tokens >= 2 && cli->tokens <= most)) {
+    if (cli->tokens == INT64_MIN || (cli->tokens >= 2 && cli->tokens <= most))
         return EXIT_FINE;
-    }
     char value[32];
     snprintf(value, sizeof value, "%lld", (long long)cli->tokens);
     return cli_refuse(cli, "--tokens", value, "expected from 2 to %lld for a picture",
@@ -114,22 +107,17 @@ static int draw_sinusoidal(struct cli *cli, const struct outputs *outputs)
 {
     struct number_table table = { 0 };
     cli->tokens = plot_given(cli->tokens, 64);
-    if (plot_refuse_tokens(cli, 4096) != EXIT_FINE) {
+    if (plot_refuse_tokens(cli, 4096) != EXIT_FINE)
         return EXIT_USAGE;
-    }
-    if (cli->dim == INT64_MIN && cli->model.n == 0) {
+    if (cli->dim == INT64_MIN && cli->model.n == 0)
         cli->dim = 128;
-    }
-    if (cli->dim > 4096) {
+    if (cli->dim > 4096)
         return cli_refuse(cli, "--dim", NULL, "expected at most 4096 for a picture");
-    }
-    if (table_compute(cli, PICTURE_SINUSOIDAL, &table) != EXIT_FINE) {
+    if (table_compute(cli, PICTURE_SINUSOIDAL, &table) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     int status = plot_draw(cli, outputs, draw_table, &table);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         plot_sinusoidal_facts(table.array[0], table.rows, table.width, plot_facts(outputs));
-    }
     table_free(&table);
     return status;
 }
@@ -150,22 +138,19 @@ static int draw_error(struct cli *cli, const struct outputs *outputs)
     struct cli_spec spec;
     struct posenc_error error = { 0 };
     int status = spec_take(cli, PICTURE_ERROR, 128, &spec);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         status = select_all(cli, &selected, false);
-    }
     if (status == EXIT_FINE) {
         enum posenc_status measured = errors_measure(&selected, &spec.freqs, &errors, &error);
         status = measured == POSENC_OK ? EXIT_FINE
                                        : cli_refuse_status(cli, "error", measured, &error);
     }
     spec_free(&spec);
-    if (status != EXIT_FINE) {
+    if (status != EXIT_FINE)
         return status;
-    }
     status = plot_draw(cli, outputs, draw_curves, &errors);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         errors_facts(&errors, plot_facts(outputs));
-    }
     errors_free(&errors);
     return status;
 }
@@ -187,9 +172,8 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds };
 static int take_kind(const struct cli *cli, const struct kind **kind)
 {
     const char *names[N_KINDS];
-    if (cli->n_operands > 1) {
+    if (cli->n_operands > 1)
         return cli_refuse(cli, "unexpected argument", cli->operands[1], "expected one KIND");
-    }
     for (size_t i = 0; i < N_KINDS; i++) {
         names[i] = cli_kind_name(kinds[i].bit);
         if (cli->n_operands == 1 && strcmp(cli->operands[0], names[i]) == 0) {
@@ -206,30 +190,24 @@ int command_plot(struct cli *cli)
     const struct kind *kind = NULL;
     struct outputs outputs;
     char file_names[LIST_MAX][64], error[PLOT_ERROR];
-    if (take_kind(cli, &kind) != EXIT_FINE || cli_refuse_foreign(cli, kind->bit) != EXIT_FINE) {
+    if (take_kind(cli, &kind) != EXIT_FINE || cli_refuse_foreign(cli, kind->bit) != EXIT_FINE)
         return EXIT_USAGE;
-    }
-    if (!plot_available(error)) {
+    if (!plot_available(error))
         return cli_refuse(cli, "plot", NULL, "%s", error);
-    }
     name_files(cli, cli->operands[0], file_names);
-    if (outputs_open(cli, &outputs, picture_formats, BY_ALL) != EXIT_FINE) {
+    if (outputs_open(cli, &outputs, picture_formats, BY_ALL) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     int status = check_targets(cli, &outputs);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         status = kind->draw(cli, &outputs);
-    }
     if (status != EXIT_FINE) {
         outputs_discard(&outputs);
         return status;
     }
     struct outputs written = outputs; /* the paths, for afterwards */
     status = outputs_commit(cli, &outputs);
-    for (size_t i = 0; i < written.n && status == EXIT_FINE; i++) {
-        if (written.output[i].path != NULL) {
+    for (size_t i = 0; i < written.n && status == EXIT_FINE; i++)
+        if (written.output[i].path)
             fprintf(stderr, "written: %s\n", written.output[i].path);
-        }
-    }
     return status;
 }

@@ -16,12 +16,10 @@ static int take_model(const struct cli *cli, enum posenc_kernel kernel, struct m
                       const struct problem **problem)
 {
     *problem = NULL;
-    if (cli->model.n == 0) {
+    if (cli->model.n == 0)
         return EXIT_FINE;
-    }
-    if (spec_load_model(cli, model) != EXIT_FINE) {
+    if (spec_load_model(cli, model) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     enum signature_id wanted = kernel_signature(kernel);
     for (size_t i = 0; i < model->n_cases; i++) {
         if (kernel_signature(model->cases[i].problem.kernel) == wanted) {
@@ -42,9 +40,8 @@ static enum posenc_status compute_alibi(const struct posenc_backend *backend, do
 {
     enum posenc_status status = posenc_alibi_slopes(heads, bias_max, slopes);
     float *row = malloc((size_t)(heads * n) * sizeof *row);
-    if (status == POSENC_OK && row == NULL) {
+    if (status == POSENC_OK && !row)
         status = POSENC_ERR_MEMORY;
-    }
     if (status == POSENC_OK) {
         struct posenc_alibi_args args = posenc_alibi_args_init();
         args.slopes = slopes;
@@ -53,11 +50,9 @@ static enum posenc_status compute_alibi(const struct posenc_backend *backend, do
         args.out = posenc_dense(row, 3, heads, 1, n, 0);
         status = posenc_alibi(backend, &args);
     }
-    for (int64_t h = 0; h < heads && status == POSENC_OK; h++) {
-        for (int64_t j = 0; j < n; j++) {
+    for (int64_t h = 0; h < heads && status == POSENC_OK; h++)
+        for (int64_t j = 0; j < n; j++)
             bias[h * n + n - 1 - j] = row[h * n + j];
-        }
-    }
     free(row);
     return status;
 }
@@ -71,9 +66,8 @@ static int draw_alibi(const void *data, const struct plot_target *target,
 static void alibi_facts(const struct plot_alibi *plot, FILE *out)
 {
     fprintf(out, "%s\nslopes", plot->caption);
-    for (int64_t h = 0; h < plot->heads; h++) {
+    for (int64_t h = 0; h < plot->heads; h++)
         fprintf(out, " %.6g", (double)plot->slopes[h]);
-    }
     int64_t last = plot->distances - 1;
     fprintf(out, "\nbias at distance %lld: head 1 %.6g, head %lld %.6g\n", (long long)last,
             (double)plot->bias[last], (long long)plot->heads,
@@ -91,25 +85,23 @@ int command_plot_alibi(struct cli *cli, const struct outputs *outputs)
         model_free(&model);
         return EXIT_USAGE;
     }
-    int64_t heads = plot_given(cli->heads, problem != NULL ? problem->heads : 8);
+    int64_t heads = plot_given(cli->heads, problem ? problem->heads : 8);
     int64_t n = plot_given(cli->tokens, 128);
-    double bias_max = problem != NULL ? problem->alibi_bias_max : 8.0;
+    double bias_max = problem ? problem->alibi_bias_max : 8.0;
     bias_max = isnan(cli->alibi_bias_max) ? bias_max : cli->alibi_bias_max;
     float *slopes = malloc((size_t)heads * sizeof *slopes);
     float *bias = malloc((size_t)(heads * n) * sizeof *bias);
     enum posenc_status made = POSENC_ERR_MEMORY;
-    if (slopes != NULL && bias != NULL) {
+    if (slopes && bias)
         made = compute_alibi(backend, bias_max, heads, n, slopes, bias);
-    }
     char caption[128];
     snprintf(caption, sizeof caption, "alibi, %lld heads, alibi_bias_max %g, %s",
              (long long)heads, bias_max, plot_served(backend, POSENC_KERNEL_alibi));
     struct plot_alibi plot = { caption, heads, n, bias, slopes };
     int status = made == POSENC_OK ? plot_draw(cli, outputs, draw_alibi, &plot)
                                    : cli_refuse_status(cli, "alibi", made, NULL);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         alibi_facts(&plot, plot_facts(outputs));
-    }
     free(slopes);
     free(bias);
     model_free(&model);
@@ -131,9 +123,8 @@ static enum posenc_status compute_buckets(struct t5 *t5, bool bidirectional, flo
 {
     enum posenc_status status =
         posenc_t5_thresholds(t5->num_buckets, t5->max_distance, bidirectional, t5->thresholds);
-    if (status != POSENC_OK) {
+    if (status != POSENC_OK)
         return status;
-    }
     struct posenc_t5_args args = posenc_t5_args_init();
     args.error = &t5->error;
     args.num_buckets = t5->num_buckets;
@@ -155,19 +146,16 @@ static void print_starts(const struct plot_t5 *plot, const float *buckets, const
                          FILE *out)
 {
     fprintf(out, "%s: buckets of keys before the query begin at distance 0", name);
-    for (int64_t n = 1; n <= plot->reach; n++) {
-        if (buckets[plot->reach - n] != buckets[plot->reach - n + 1]) {
+    for (int64_t n = 1; n <= plot->reach; n++)
+        if (buckets[plot->reach - n] != buckets[plot->reach - n + 1])
             fprintf(out, " %lld", (long long)n);
-        }
-    }
     fputc('\n', out);
 }
 
 static int refuse_t5(const struct cli *cli, const struct t5 *t5, enum posenc_status status)
 {
-    if (t5->error.what != NULL || status == POSENC_ERR_MEMORY) {
+    if (t5->error.what || status == POSENC_ERR_MEMORY)
         return cli_refuse_status(cli, "t5", status, &t5->error);
-    }
     char value[80];
     bool odd = t5->num_buckets % 2 != 0;
     snprintf(value, sizeof value, "%lld",
@@ -188,9 +176,8 @@ int command_plot_t5(struct cli *cli, const struct outputs *outputs)
         model_free(&model);
         return EXIT_USAGE;
     }
-    t5.num_buckets = plot_given(cli->num_buckets, problem != NULL ? problem->num_buckets : 32);
-    t5.max_distance =
-        plot_given(cli->max_distance, problem != NULL ? problem->max_distance : 128);
+    t5.num_buckets = plot_given(cli->num_buckets, problem ? problem->num_buckets : 32);
+    t5.max_distance = plot_given(cli->max_distance, problem ? problem->max_distance : 128);
     t5.reach = t5.max_distance + t5.max_distance / 4;
     size_t n = (size_t)(2 * t5.reach + 1);
     float *both = malloc(n * sizeof *both), *causal = malloc(n * sizeof *causal);
@@ -198,9 +185,8 @@ int command_plot_t5(struct cli *cli, const struct outputs *outputs)
     t5.table = malloc((size_t)t5.num_buckets * sizeof *t5.table);
     enum posenc_status made = POSENC_ERR_MEMORY;
     if (both && causal && t5.thresholds && t5.table) {
-        for (int64_t b = 0; b < t5.num_buckets; b++) {
+        for (int64_t b = 0; b < t5.num_buckets; b++)
             t5.table[b] = (float)b;
-        }
         made = compute_buckets(&t5, true, both);
         made = made == POSENC_OK ? compute_buckets(&t5, false, causal) : made;
     }

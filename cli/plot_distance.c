@@ -36,9 +36,8 @@ enum { SANDWICH_DIM = 128, BUCKETS = 32, BUCKETS_END = 128 };
 /* Of one query, the last of n keys, from the farthest key on: turned round. */
 static void by_distance(const float *row, int64_t n, float *bias)
 {
-    for (int64_t d = 0; d < n; d++) {
+    for (int64_t d = 0; d < n; d++)
         bias[d] = row[n - 1 - d];
-    }
 }
 
 static enum posenc_status alibi_curve(struct scratch *s, int64_t n, float *row, float *bias)
@@ -60,23 +59,19 @@ static enum posenc_status distance_curves(struct scratch *s, int64_t n, float *v
 {
     struct posenc_distance_args args = posenc_distance_args_init();
     enum posenc_status status = posenc_kerple_log(1, &log_p, &log_a, 0, n, values);
-    if (status == POSENC_OK) {
+    if (status == POSENC_OK)
         status = posenc_kerple_power(1, &power_p, &power_a, 0, n, values + n);
-    }
-    if (status == POSENC_OK) {
+    if (status == POSENC_OK)
         status = posenc_sandwich(SANDWICH_DIM, 1, &sandwich_scale, 0, n, values + 2 * n);
-    }
-    if (status != POSENC_OK) {
+    if (status != POSENC_OK)
         return status;
-    }
     args.error = &s->error;
     args.query_offset = n - 1;
     args.values = posenc_const_dense(values, 2, 3, n, 0, 0);
     args.out = posenc_dense(rows, 3, 3, 1, n, 0);
     status = posenc_distance_bias(s->backend, &args);
-    for (int64_t c = 0; c < 3; c++) {
+    for (int64_t c = 0; c < 3; c++)
         by_distance(rows + c * n, n, bias + c * n);
-    }
     return status;
 }
 
@@ -87,12 +82,10 @@ static enum posenc_status t5_curve(struct scratch *s, int64_t n, float *row, flo
     int32_t thresholds[BUCKETS];
     float table[BUCKETS];
     enum posenc_status status = posenc_t5_thresholds(BUCKETS, BUCKETS_END, false, thresholds);
-    for (int b = 0; b < BUCKETS && status == POSENC_OK; b++) {
+    for (int b = 0; b < BUCKETS && status == POSENC_OK; b++)
         status = posenc_kerple_log(1, &log_p, &log_a, thresholds[b], 1, &table[b]);
-    }
-    if (status != POSENC_OK) {
+    if (status != POSENC_OK)
         return status;
-    }
     args.error = &s->error;
     args.num_buckets = BUCKETS;
     args.thresholds = thresholds;
@@ -120,14 +113,12 @@ static int draw_bias(const void *data, const struct plot_target *target, char er
 static void bias_facts(const struct plot_bias *plot, FILE *out)
 {
     fprintf(out, "%s\n%-34s", plot->caption, "bias at distance");
-    for (int64_t d = 1; d < plot->distances; d *= 8) {
+    for (int64_t d = 1; d < plot->distances; d *= 8)
         fprintf(out, " %8lld", (long long)d);
-    }
     for (int c = 0; c < BIAS_CURVES; c++) {
         fprintf(out, "\n%-34s", plot->names[c]);
-        for (int64_t d = 1; d < plot->distances; d *= 8) {
+        for (int64_t d = 1; d < plot->distances; d *= 8)
             fprintf(out, " %8.3f", (double)plot->bias[c * plot->distances + d]);
-        }
     }
     fputc('\n', out);
 }
@@ -139,14 +130,11 @@ int command_plot_bias(struct cli *cli, const struct outputs *outputs)
                                                   POSENC_KERNEL_t5_bias };
     struct scratch s = { 0 };
     int64_t n = plot_given(cli->tokens, 512);
-    if (plot_refuse_tokens(cli, 65536) != EXIT_FINE) {
+    if (plot_refuse_tokens(cli, 65536) != EXIT_FINE)
         return EXIT_USAGE;
-    }
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        if (select_one(cli, kernels[i], &s.backend) != EXIT_FINE) {
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (select_one(cli, kernels[i], &s.backend) != EXIT_FINE)
             return EXIT_USAGE;
-        }
-    }
     enum posenc_status made =
         allot(&s, (BIAS_CURVES + 6) * n) ? compute_bias(&s, n) : POSENC_ERR_MEMORY;
     snprintf(s.text, sizeof s.text, "one head each, %s",
@@ -159,9 +147,8 @@ int command_plot_bias(struct cli *cli, const struct outputs *outputs)
                               s.memory };
     int status = made == POSENC_OK ? plot_draw(cli, outputs, draw_bias, &plot)
                                    : cli_refuse_status(cli, "bias", made, &s.error);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         bias_facts(&plot, plot_facts(outputs));
-    }
     free(s.memory);
     return status;
 }
@@ -175,9 +162,8 @@ static enum posenc_status turn_ones(struct scratch *s, const struct posenc_freqs
     float *cos = out + n * dim, *sin = cos + n * dim / 2;
     struct posenc_rope_table_args table = posenc_rope_table_args_init();
     struct posenc_rope_args args = posenc_rope_args_init();
-    for (int64_t i = 0; i < n * dim; i++) {
+    for (int64_t i = 0; i < n * dim; i++)
         out[i] = 1.0f;
-    }
     table.error = args.error = &s->error;
     table.freqs = freqs;
     table.cos = posenc_dense(cos, 2, n, dim / 2, 0, 0);
@@ -205,10 +191,9 @@ static enum posenc_status products(struct scratch *s, struct posenc_freqs_spec s
     }
     for (int64_t o = 0; o < n && status == POSENC_OK; o++) {
         double sum = 0.0;
-        for (int64_t i = 0; i < spec.dim; i++) {
+        for (int64_t i = 0; i < spec.dim; i++)
             sum += (double)row[0][(n - 1) * spec.dim + i] *
                    (double)row[1][(n - 1 - o) * spec.dim + i];
-        }
         product[o] = sum / (double)spec.dim;
     }
     posenc_freqs_destroy(plan[0]);
@@ -234,14 +219,12 @@ static int draw_xpos(const void *data, const struct plot_target *target, char er
 static void xpos_facts(const struct plot_xpos *plot, FILE *out)
 {
     fprintf(out, "%s\n%-8s %10s %10s\n", plot->caption, "offset", "RoPE", "xPos");
-    for (int64_t o = 1; o < plot->n_offsets; o *= 4) {
+    for (int64_t o = 1; o < plot->n_offsets; o *= 4)
         fprintf(out, "%-8lld %10.4f %10.4f\n", (long long)o, plot->product[0][o],
                 plot->product[1][o]);
-    }
-    for (int k = 0; k < XPOS_PAIRS; k++) {
+    for (int k = 0; k < XPOS_PAIRS; k++)
         fprintf(out, "pair %lld: factor %.4f every %g positions\n", (long long)plot->pair[k],
                 plot->zeta[k], plot->scale_base);
-    }
 }
 
 int command_plot_xpos(struct cli *cli, const struct outputs *outputs)
@@ -271,16 +254,15 @@ int command_plot_xpos(struct cli *cli, const struct outputs *outputs)
                               .product = { product, product + n } };
     pair_factors(&scaled, &plot);
     enum posenc_status made = POSENC_ERR_MEMORY;
-    if (product != NULL && allot(&s, 4 * n * scaled.dim)) {
+    if (product && allot(&s, 4 * n * scaled.dim)) {
         made = products(&s, plain, n, plot.product[0]);
         made = made == POSENC_OK ? products(&s, scaled, n, plot.product[1]) : made;
     }
     spec_free(&spec);
     int status = made == POSENC_OK ? plot_draw(cli, outputs, draw_xpos, &plot)
                                    : cli_refuse_status(cli, "xpos", made, &s.error);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         xpos_facts(&plot, plot_facts(outputs));
-    }
     free(product);
     free(s.memory);
     return status;

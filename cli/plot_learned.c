@@ -36,9 +36,8 @@ static enum posenc_status draw_tables(struct learned *l, uint64_t seed)
 static double deviation(const struct learned *l, const float *of)
 {
     double sum = 0.0, squares = 0.0, n = (double)(l->tokens * l->dim);
-    for (int64_t i = 0; i < l->tokens * l->dim; i++) {
+    for (int64_t i = 0; i < l->tokens * l->dim; i++)
         sum += (double)of[i];
-    }
     for (int64_t i = 0; i < l->tokens * l->dim; i++) {
         double d = (double)of[i] - sum / n;
         squares += d * d;
@@ -79,16 +78,13 @@ static enum posenc_status compute_learned(struct learned *l, uint64_t seed,
     struct posenc_freqs *freqs = NULL;
     spec.dim = l->dim;
     enum posenc_status status = draw_tables(l, seed);
-    if (status == POSENC_OK) {
+    if (status == POSENC_OK)
         status = posenc_freqs_create(&spec, &freqs, &l->error);
-    }
-    if (status == POSENC_OK) {
+    if (status == POSENC_OK)
         status = add_sinusoidal(l, freqs);
-    }
     posenc_freqs_destroy(freqs);
-    if (status != POSENC_OK) {
+    if (status != POSENC_OK)
         return status;
-    }
     plot->deviation[0] = deviation(l, l->x);
     plot->deviation[1] = deviation(l, l->sinusoidal);
     plot->deviation[2] = deviation(l, l->table);
@@ -101,18 +97,16 @@ static enum posenc_status compute_learned(struct learned *l, uint64_t seed,
 static double correlation(const struct learned *l)
 {
     double sum = 0.0, n = (double)(l->tokens * l->dim);
-    for (int64_t i = 0; i < l->tokens * l->dim; i++) {
+    for (int64_t i = 0; i < l->tokens * l->dim; i++)
         sum += (double)l->x[i] * (double)l->table[i];
-    }
     return sum / n / (deviation(l, l->x) * deviation(l, l->table));
 }
 
 static void learned_facts(const struct learned *l, const struct plot_learned *plot, FILE *out)
 {
     fprintf(out, "%s\nstandard deviations\n", plot->caption);
-    for (int i = 0; i < LEARNED_BARS; i++) {
+    for (int i = 0; i < LEARNED_BARS; i++)
         fprintf(out, "  %-20s %.4f\n", plot->names[i], plot->deviation[i]);
-    }
     fprintf(out,
             "correlation of tokens and learned table: %.4f (1 where both are drawn from one "
             "seed)\n"
@@ -135,12 +129,10 @@ int command_plot_learned(struct cli *cli, const struct outputs *outputs)
     if (plot_refuse_tokens(cli, 1024) != EXIT_FINE ||
         select_one(cli, POSENC_KERNEL_sinusoidal, &l.backend) != EXIT_FINE ||
         select_one(cli, POSENC_KERNEL_sinusoidal_add, &l.backend) != EXIT_FINE ||
-        select_one(cli, POSENC_KERNEL_learned_add, &l.backend) != EXIT_FINE) {
+        select_one(cli, POSENC_KERNEL_learned_add, &l.backend) != EXIT_FINE)
         return EXIT_USAGE;
-    }
-    if (l.dim > 1024) {
+    if (l.dim > 1024)
         return cli_refuse(cli, "--dim", NULL, "expected at most 1024 for a picture");
-    }
     size_t n = (size_t)(l.tokens * l.dim);
     float *memory = malloc(4 * n * sizeof *memory);
     l.x = memory;
@@ -161,12 +153,11 @@ int command_plot_learned(struct cli *cli, const struct outputs *outputs)
                                    "tokens + learned" },
                                  { 0 } };
     enum posenc_status made =
-        memory != NULL ? compute_learned(&l, (uint64_t)seed, &plot) : POSENC_ERR_MEMORY;
+        memory ? compute_learned(&l, (uint64_t)seed, &plot) : POSENC_ERR_MEMORY;
     int status = made == POSENC_OK ? plot_draw(cli, outputs, draw_learned, &plot)
                                    : cli_refuse_status(cli, "learned", made, &l.error);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         learned_facts(&l, &plot, plot_facts(outputs));
-    }
     free(memory);
     return status;
 }

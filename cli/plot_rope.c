@@ -29,12 +29,10 @@ static enum posenc_status rotate(struct rope *r, const float *v, int64_t first)
     table.cos = posenc_dense(r->cos, 2, r->n, r->dim / 2, 0, 0);
     table.sin = posenc_dense(r->sin, 2, r->n, r->dim / 2, 0, 0);
     enum posenc_status status = posenc_rope_table(r->backend, &table);
-    if (status != POSENC_OK) {
+    if (status != POSENC_OK)
         return status;
-    }
-    for (int64_t t = 0; t < r->n; t++) {
+    for (int64_t t = 0; t < r->n; t++)
         memcpy(r->x + t * r->dim, v, (size_t)r->dim * sizeof *v);
-    }
     struct posenc_rope_args args = posenc_rope_args_init();
     args.error = &r->error;
     args.cos = posenc_view(table.cos);
@@ -47,9 +45,8 @@ static enum posenc_status rotate(struct rope *r, const float *v, int64_t first)
 static double dot(const float *a, const float *b, int64_t n)
 {
     double sum = 0.0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         sum += (double)a[i] * (double)b[i];
-    }
     return sum;
 }
 
@@ -59,17 +56,15 @@ static enum posenc_status multiply(struct rope *r, const float *q, const float *
 {
     enum posenc_status status = rotate(r, q, m - r->n + 1);
     float *turned = malloc((size_t)r->dim * sizeof *turned);
-    if (status == POSENC_OK && turned == NULL) {
+    if (status == POSENC_OK && !turned)
         status = POSENC_ERR_MEMORY;
-    }
     if (status == POSENC_OK) {
         memcpy(turned, r->out + (r->n - 1) * r->dim, (size_t)r->dim * sizeof *turned);
         status = rotate(r, k, m - r->n + 1);
     }
-    for (int64_t o = 0; status == POSENC_OK && o < r->n; o++) {
+    for (int64_t o = 0; status == POSENC_OK && o < r->n; o++)
         product[o] = dot(turned, r->out + (r->n - 1 - o) * r->dim, r->dim) /
                      sqrt(dot(q, q, r->dim) * dot(k, k, r->dim));
-    }
     free(turned);
     return status;
 }
@@ -79,15 +74,13 @@ static enum posenc_status turn_pairs(struct rope *r, float *v, struct plot_rope 
 {
     struct posenc_freqs_view view = posenc_freqs_view(r->freqs);
     int64_t half = r->dim / 2;
-    for (int64_t i = 0; i < r->dim; i++) {
+    for (int64_t i = 0; i < r->dim; i++)
         v[i] = i < half ? 1.0f : 0.0f;
-    }
     enum posenc_status status = rotate(r, v, 0);
     for (int64_t k = 0; k < ROPE_PAIRS && status == POSENC_OK; k++) {
         int64_t i = k * half / 4;
-        if (plot->n_pairs > 0 && plot->pair[plot->n_pairs - 1].channel[0] == i) {
+        if (plot->n_pairs > 0 && plot->pair[plot->n_pairs - 1].channel[0] == i)
             continue;
-        }
         int at = plot->n_pairs++;
         plot->pair[at].channel[0] = i;
         plot->pair[at].channel[1] = i + half;
@@ -105,16 +98,14 @@ static enum posenc_status compute_rope(struct rope *r, uint64_t seed, struct plo
     float *q = malloc((size_t)r->dim * sizeof *q), *k = malloc((size_t)r->dim * sizeof *k);
     enum posenc_status status = q && k ? turn_pairs(r, q, plot) : POSENC_ERR_MEMORY;
     for (int v = 0; v < ROPE_VECTORS && status == POSENC_OK; v++) {
-        for (int64_t i = 0; i < r->dim; i++) {
+        for (int64_t i = 0; i < r->dim; i++)
             q[i] = k[i] = 1.0f;
-        }
         if (v > 0) { /* rows 0 and 1 of what the seed draws */
             status = posenc_normal(seed, 0, 1, r->dim, 1.0, q);
             status = status == POSENC_OK ? posenc_normal(seed, 1, 1, r->dim, 1.0, k) : status;
         }
-        for (int m = 0; m < 2 && status == POSENC_OK; m++) {
+        for (int m = 0; m < 2 && status == POSENC_OK; m++)
             status = multiply(r, q, k, plot->query[m], plot->product[v][m]);
-        }
     }
     free(q);
     free(k);
@@ -124,30 +115,27 @@ static enum posenc_status compute_rope(struct rope *r, uint64_t seed, struct plo
 static void rope_facts(const struct plot_rope *plot, FILE *out)
 {
     fprintf(out, "%s\n", plot->caption);
-    for (int k = 0; k < plot->n_pairs; k++) {
+    for (int k = 0; k < plot->n_pairs; k++)
         fprintf(out, "pair %lld: %.6g rad a position, a turn in %.6g positions\n",
                 (long long)plot->pair[k].channel[0], plot->pair[k].rad,
                 6.283185307179586 / plot->pair[k].rad);
-    }
     for (int v = 0; v < ROPE_VECTORS; v++) {
         const double *near = plot->product[v][0], *far = plot->product[v][1];
         double apart = 0.0;
         int64_t rises = 0;
         for (int64_t o = 0; o < plot->n_offsets; o++) {
             apart = fmax(apart, fabs(near[o] - far[o]));
-            if (rises == 0 && o > 0 && near[o] > near[o - 1]) {
+            if (rises == 0 && o > 0 && near[o] > near[o - 1])
                 rises = o;
-            }
         }
         fprintf(out, "%s: products of m = %lld and m = %lld differ by at most %.2g\n",
                 plot->vectors[v], (long long)plot->query[0], (long long)plot->query[1], apart);
-        if (rises > 0) {
+        if (rises > 0)
             fprintf(
                 out,
                 "%s: nearer is not always more similar: %.4f at offset %lld, %.4f at %lld\n",
                 plot->vectors[v], near[rises - 1], (long long)(rises - 1), near[rises],
                 (long long)rises);
-        }
     }
 }
 
@@ -168,17 +156,13 @@ static int make_rope(struct cli *cli, const struct posenc_freqs_spec *spec, stru
     r->sin = malloc(half);
     r->x = malloc(2 * half);
     r->out = malloc(2 * half);
-    if (status == POSENC_OK && !(r->cos && r->sin && r->x && r->out && products)) {
+    if (status == POSENC_OK && !(r->cos && r->sin && r->x && r->out && products))
         status = POSENC_ERR_MEMORY;
-    }
-    for (int v = 0; v < ROPE_VECTORS; v++) {
-        for (int m = 0; m < 2; m++) {
+    for (int v = 0; v < ROPE_VECTORS; v++)
+        for (int m = 0; m < 2; m++)
             plot->product[v][m] = products + (2 * v + m) * r->n;
-        }
-    }
-    if (status == POSENC_OK) {
+    if (status == POSENC_OK)
         status = compute_rope(r, (uint64_t)plot_given(cli->seed, 1), plot);
-    }
     free(r->cos);
     free(r->sin);
     free(r->x);
@@ -211,12 +195,10 @@ int command_plot_rope(struct cli *cli, const struct outputs *outputs)
     double *products = malloc((size_t)(2 * ROPE_VECTORS * r.n) * sizeof *products);
     int status = make_rope(cli, &spec.freqs, &r, products, &plot);
     spec_free(&spec);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         status = plot_draw(cli, outputs, draw_rope, &plot);
-    }
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         rope_facts(&plot, plot_facts(outputs));
-    }
     free(products);
     return status;
 }

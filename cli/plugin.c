@@ -18,7 +18,7 @@
 
 static bool is_name(const char *name)
 {
-    return name != NULL && *name != '\0' &&
+    return name && *name != '\0' &&
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
 }
 
@@ -35,23 +35,18 @@ static int check(const struct cli *cli, const char *path, const struct posenc_ba
 {
     if (backend->abi != POSENC_ABI)
         return refuse_layout(cli, path, backend);
-    if (!is_name(backend->name) || !is_name(backend->family)) {
+    if (!is_name(backend->name) || !is_name(backend->family))
         return cli_refuse(cli, "--plugin", path,
                           "has no usable name or family: expected letters a-z, digits and _");
-    }
-    if (backend->description == NULL) {
+    if (!backend->description)
         return cli_refuse(cli, "--plugin", path, "has no description: expected one line");
-    }
-    if (posenc_backend_find(backend->name) != NULL) {
+    if (posenc_backend_find(backend->name))
         return cli_refuse(cli, "--plugin", path,
                           "is named %s, as a backend of this library: expected another name",
                           backend->name);
-    }
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        if (posenc_provides(backend, (enum posenc_kernel)k)) {
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        if (posenc_provides(backend, (enum posenc_kernel)k))
             return EXIT_FINE;
-        }
-    }
     if (backend->size != sizeof *backend) /* a newer one, with kernels that are unknown here */
         return refuse_layout(cli, path, backend);
     return cli_refuse(cli, "--plugin", path, "provides no kernel: expected at least one");
@@ -66,10 +61,10 @@ static bool is_whole(const char *path)
     ElfW(Ehdr) header;
     ElfW(Phdr) segment;
     FILE *file = fopen(path, "rb");
-    if (file == NULL || fread(&header, sizeof header, 1, file) != 1 ||
+    if (!file || fread(&header, sizeof header, 1, file) != 1 ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment ||
         fseek(file, 0, SEEK_END) != 0) {
-        whole = file == NULL || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0;
+        whole = !file || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0;
     } else {
         uint64_t size = (uint64_t)ftell(file);
         for (unsigned i = 0; i < header.e_phnum && whole; i++) {
@@ -79,9 +74,8 @@ static bool is_whole(const char *path)
                     segment.p_filesz <= size - segment.p_offset;
         }
     }
-    if (file != NULL) {
+    if (file)
         fclose(file);
-    }
 #else
     (void)path;
 #endif
@@ -91,23 +85,20 @@ static bool is_whole(const char *path)
 int plugin_load(const struct cli *cli, const char *path, const struct posenc_backend **backend)
 {
     char local[4096];
-    if (strchr(path, '/') == NULL &&
-        access(path, F_OK) == 0) { /* dlopen would look elsewhere */
+    if (!strchr(path, '/') && access(path, F_OK) == 0) /* dlopen would look elsewhere */
         snprintf(local, sizeof local, "./%s", path);
-    } else {
+    else
         snprintf(local, sizeof local, "%s", path);
-    }
     if (!is_whole(local)) {
         return cli_refuse(
             cli, "--plugin", path,
             "cannot be loaded (it ends before its last segment does: cut short?); " EXPECTED);
     }
     void *library = dlopen(local, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
+    if (!library)
         return cli_refuse(cli, "--plugin", path, "cannot be loaded (%s); " EXPECTED, dlerror());
-    }
     const struct posenc_backend *found = dlsym(library, "posenc_plugin");
-    if (found == NULL) {
+    if (!found) {
         dlclose(library);
         return cli_refuse(cli, "--plugin", path, "exports no posenc_plugin; " EXPECTED);
     }

@@ -21,14 +21,12 @@ void progress(const char *what, const char *where, const char *case_id, size_t d
               size_t failed)
 {
     double now = seconds();
-    if (!isatty(STDERR_FILENO) || now - last < 0.1) {
+    if (!isatty(STDERR_FILENO) || now - last < 0.1)
         return;
-    }
     last = now;
     fprintf(stderr, "\r\033[K%s %zu done", what, done);
-    if (failed > 0) {
+    if (failed > 0)
         fprintf(stderr, ", %zu FAILED", failed);
-    }
     fprintf(stderr, "  %s  %.60s", where, case_id);
     fflush(stderr);
 }

@@ -12,8 +12,7 @@
 static void say_who(const struct cli *cli)
 {
     fflush(stdout);
-    fprintf(stderr, "posenc%s%s: ", cli->command != NULL ? " " : "",
-            cli->command != NULL ? cli->command : "");
+    fprintf(stderr, "posenc%s%s: ", cli->command ? " " : "", cli->command ? cli->command : "");
 }
 
 int cli_refuse(const struct cli *cli, const char *what, const char *value, const char *expected,
@@ -21,9 +20,8 @@ int cli_refuse(const struct cli *cli, const char *what, const char *value, const
 {
     say_who(cli);
     fprintf(stderr, "%s: ", what);
-    if (value != NULL) {
+    if (value)
         fprintf(stderr, "%s: ", *value != '\0' ? value : "(empty)");
-    }
     va_list arguments;
     va_start(arguments, expected);
     vfprintf(stderr, expected, arguments);
@@ -36,7 +34,7 @@ static bool is_near(const char *value, const char *name)
 {
     size_t length = strlen(value);
     return strlen(value) <= 96 && (edit_distance(value, name) <= 1 + length / 3 ||
-                                   (length >= 3 && strstr(name, value) != NULL));
+                                   (length >= 3 && strstr(name, value)));
 }
 
 int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
@@ -48,24 +46,20 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
     const char *near[NEAREST];
     size_t n_near = 0;
     for (size_t distance = 0; distance <= 96 && n_near < NEAREST; distance++) {
-        for (size_t i = 0; i < n && n_near < NEAREST; i++) {
-            if (is_near(value, names[i]) && edit_distance(value, names[i]) == distance) {
+        for (size_t i = 0; i < n && n_near < NEAREST; i++)
+            if (is_near(value, names[i]) && edit_distance(value, names[i]) == distance)
                 near[n_near++] = names[i];
-            }
-        }
     }
     if (n_near > 0) {
         fprintf(stderr, "did you mean ");
-        for (size_t i = 0; i < n_near; i++) {
+        for (size_t i = 0; i < n_near; i++)
             fprintf(stderr, "%s%s", i == 0 ? "" : i + 1 < n_near ? ", " : " or ", near[i]);
-        }
         fprintf(stderr, "?%s", n <= FEW ? "  " : "\n");
     }
     if (n_near == 0 || n <= FEW) {
         fprintf(stderr, "expected one of");
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n; i++)
             fprintf(stderr, "%s %s", i == 0 ? "" : ",", names[i]);
-        }
         fputc('\n', stderr);
     }
     return EXIT_USAGE;

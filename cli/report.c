@@ -54,10 +54,9 @@ static int refuse_idle(const struct cli *cli)
         { "--dir", cli->dir != NULL },
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        if (checks[i].given) {
+        if (checks[i].given)
             return cli_refuse(cli, checks[i].option, NULL,
                               "has no effect here: with files, only --out has");
-        }
     }
     return EXIT_FINE;
 }
@@ -66,16 +65,14 @@ static int render_files(struct cli *cli)
 {
     struct outputs outputs;
     if (refuse_idle(cli) != EXIT_FINE ||
-        outputs_open(cli, &outputs, record_formats, BY_REPORT) != EXIT_FINE) {
+        outputs_open(cli, &outputs, record_formats, BY_REPORT) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     json_t *records = json_array();
     int status = EXIT_FINE;
     for (int i = 0; i < cli->n_operands && status == EXIT_FINE; i++) {
         char error[RECORDS_ERROR];
-        if (records_load(cli->operands[i], records, error) != 0) {
+        if (records_load(cli->operands[i], records, error) != 0)
             status = cli_refuse(cli, "results", NULL, "%s", error);
-        }
     }
     struct render_options options = { .color = -1 };
     for (size_t i = 0; i < outputs.n && status == EXIT_FINE; i++) {
@@ -96,18 +93,16 @@ static int render_files(struct cli *cli)
 
 static int make_folder(const struct cli *cli, struct folder *folder)
 {
-    folder->path = cli->dir != NULL ? cli->dir : "posenc-report";
+    folder->path = cli->dir ? cli->dir : "posenc-report";
     struct stat facts;
     int why = strlen(folder->path) > 3900      ? ENAMETOOLONG
               : mkdir(folder->path, 0777) == 0 ? 0
                                                : errno;
-    if (why == EEXIST && stat(folder->path, &facts) == 0) {
+    if (why == EEXIST && stat(folder->path, &facts) == 0)
         why = S_ISDIR(facts.st_mode) ? 0 : ENOTDIR;
-    }
-    if (why != 0) {
+    if (why != 0)
         return cli_refuse(cli, "--dir", folder->path,
                           "%s: expected a folder that exists or can be made", strerror(why));
-    }
     snprintf(folder->md, sizeof folder->md, "%s/report.md", folder->path);
     snprintf(folder->html, sizeof folder->html, "%s/report.html", folder->path);
     snprintf(folder->jsonl, sizeof folder->jsonl, "%s/results.jsonl", folder->path);
@@ -118,25 +113,22 @@ static int make_folder(const struct cli *cli, struct folder *folder)
 static size_t gather_cases(struct work *work, struct bench_case **cases)
 {
     size_t n = work_model_cases(work, cases);
-    if (work->cli->model.n > 0 || *cases == NULL) {
+    if (work->cli->model.n > 0 || !*cases)
         return n;
-    }
     struct bench_case *footprints = NULL;
     size_t n_footprints = work_footprint_cases(work, &footprints);
     struct bench_case *all = realloc(*cases, (n + n_footprints + 1) * sizeof *all);
-    for (size_t i = 0; i < n_footprints && all != NULL; i++) {
+    for (size_t i = 0; i < n_footprints && all; i++) {
         enum posenc_kernel kernel = footprints[i].problem.kernel;
         bool main_kernel = work->selected.any_kernel || kernel == POSENC_KERNEL_sinusoidal ||
                            kernel == POSENC_KERNEL_rope_table ||
                            kernel == POSENC_KERNEL_rope_half;
         const char *level = footprints[i].footprint;
-        if (main_kernel && level != NULL &&
-            (strcmp(level, "L2") == 0 || strcmp(level, "DRAM") == 0)) {
+        if (main_kernel && level && (strcmp(level, "L2") == 0 || strcmp(level, "DRAM") == 0))
             all[n++] = footprints[i];
-        }
     }
     free(footprints);
-    *cases = all != NULL ? all : *cases;
+    *cases = all ? all : *cases;
     return n;
 }
 
@@ -202,10 +194,9 @@ static int check_and_time(struct work *work)
     fprintf(stderr, "Checking every backend ...\n");
     struct conf_options options = { .full = cli->full };
     int status = work_verify(work, &options);
-    if (status != EXIT_FINE) {
+    if (status != EXIT_FINE)
         return status;
-    }
-    if (work_no_timing() != NULL) {
+    if (work_no_timing()) {
         fprintf(stderr, "posenc report: nothing is timed here: %s\n", work_no_timing());
         return EXIT_FINE;
     }
@@ -220,23 +211,20 @@ static int check_and_time(struct work *work)
 
 static bool console_on_stdout(const struct outputs *outputs)
 {
-    for (size_t i = 0; i < outputs->n; i++) {
-        if (outputs->output[i].path == NULL) {
+    for (size_t i = 0; i < outputs->n; i++)
+        if (!outputs->output[i].path)
             return strcmp(outputs->output[i].format->name, "console") == 0;
-        }
-    }
     return false;
 }
 
 int command_report(struct cli *cli)
 {
-    if (cli->n_operands > 0) {
+    if (cli->n_operands > 0)
         return render_files(cli);
-    }
     struct work work = { 0 };
     struct folder *folder = calloc(1, sizeof *folder);
     work.cli = cli;
-    if (folder == NULL || make_folder(cli, folder) != EXIT_FINE ||
+    if (!folder || make_folder(cli, folder) != EXIT_FINE ||
         (cli->model.n == 0 && work_models(&work, handful, N_HANDFUL) != EXIT_FINE)) {
         work_free(&work);
         free(folder);

@@ -18,24 +18,21 @@ struct candidates {
 static int gather(const struct cli *cli, struct candidates *all)
 {
     *all = (struct candidates){ 0 };
-    while (all->n < BACKENDS_MAX && posenc_backend_at(all->n) != NULL) {
+    while (all->n < BACKENDS_MAX && posenc_backend_at(all->n)) {
         all->backend[all->n] = posenc_backend_at(all->n);
         all->n++;
     }
     all->n_builtin = all->n;
     for (size_t i = 0; i < cli->plugin.n; i++) {
-        if (all->n == BACKENDS_MAX) {
+        if (all->n == BACKENDS_MAX)
             return cli_refuse(cli, "--plugin", cli->plugin.item[i],
                               "expected at most %d backends", BACKENDS_MAX);
-        }
-        if (plugin_load(cli, cli->plugin.item[i], &all->backend[all->n]) != EXIT_FINE) {
+        if (plugin_load(cli, cli->plugin.item[i], &all->backend[all->n]) != EXIT_FINE)
             return EXIT_USAGE;
-        }
         for (size_t j = 0; j < all->n; j++) {
-            if (strcmp(all->backend[j]->name, all->backend[all->n]->name) == 0) {
+            if (strcmp(all->backend[j]->name, all->backend[all->n]->name) == 0)
                 return cli_refuse(cli, "--plugin", cli->plugin.item[i],
                                   "is named %s, as one before it", all->backend[j]->name);
-            }
         }
         all->n++;
     }
@@ -47,10 +44,9 @@ static void usable_names(const struct candidates *all, char *text, size_t size)
     size_t at = 0;
     text[0] = '\0';
     for (size_t i = 0; i < all->n && at < size; i++) {
-        if (posenc_backend_obstacle(all->backend[i]) == NULL) {
+        if (!posenc_backend_obstacle(all->backend[i]))
             at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
                                    all->backend[i]->name);
-        }
     }
 }
 
@@ -68,20 +64,16 @@ static int refuse_unknown(const struct cli *cli, const char *what, const char *n
 {
     const char *names[2 * BACKENDS_MAX];
     size_t n = 0;
-    for (size_t i = 0; i < all->n; i++) {
-        if (posenc_backend_obstacle(all->backend[i]) == NULL) {
+    for (size_t i = 0; i < all->n; i++)
+        if (!posenc_backend_obstacle(all->backend[i]))
             names[n++] = all->backend[i]->name;
-        }
-    }
     for (size_t i = 0; i < all->n && with_families;
          i++) { /* families whose name is no backend's */
         bool listed = false;
-        for (size_t j = 0; j < n; j++) {
+        for (size_t j = 0; j < n; j++)
             listed = listed || strcmp(names[j], all->backend[i]->family) == 0;
-        }
-        if (!listed) {
+        if (!listed)
             names[n++] = all->backend[i]->family;
-        }
     }
     return cli_refuse_name(cli, what, name, names, n);
 }
@@ -95,37 +87,30 @@ static int mark(const struct cli *cli, const struct candidates *all, const char 
     for (size_t i = 0; i < all->n; i++) {
         const struct posenc_backend *backend = all->backend[i];
         bool exact = strcmp(backend->name, name) == 0;
-        if (!exact && strcmp(backend->family, name) != 0) {
+        if (!exact && strcmp(backend->family, name) != 0)
             continue;
-        }
         const char *why = posenc_backend_obstacle(backend);
         known = true;
-        usable = usable || why == NULL;
-        obstacle = why != NULL ? why : obstacle;
-        if (exact && why != NULL) {
+        usable = usable || !why;
+        obstacle = why ? why : obstacle;
+        if (exact && why)
             return refuse_unusable(cli, "--backend", name, all, why);
-        }
-        chosen[i] = chosen[i] || why == NULL;
+        chosen[i] = chosen[i] || !why;
     }
-    if (!known) {
+    if (!known)
         return refuse_unknown(cli, "--backend", name, all, true);
-    }
     return usable ? EXIT_FINE : refuse_unusable(cli, "--backend", name, all, obstacle);
 }
 
 static int choose(struct cli *cli, struct candidates *all, bool *chosen, bool plugins_alone)
 {
-    if (gather(cli, all) != EXIT_FINE) {
+    if (gather(cli, all) != EXIT_FINE)
         return EXIT_USAGE;
-    }
-    for (size_t i = 0; i < cli->backend.n; i++) {
-        if (mark(cli, all, cli->backend.item[i], chosen) != EXIT_FINE) {
+    for (size_t i = 0; i < cli->backend.n; i++)
+        if (mark(cli, all, cli->backend.item[i], chosen) != EXIT_FINE)
             return EXIT_USAGE;
-        }
-    }
-    for (size_t i = 0; i < all->n && cli->backend.n == 0; i++) {
+    for (size_t i = 0; i < all->n && cli->backend.n == 0; i++)
         chosen[i] = i >= all->n_builtin || !plugins_alone || cli->plugin.n == 0;
-    }
     return EXIT_FINE;
 }
 
@@ -133,13 +118,11 @@ int select_kernel(const struct cli *cli, const char *what, const char *name,
                   enum posenc_kernel *kernel)
 {
     *kernel = posenc_kernel_find(name);
-    if (*kernel != POSENC_KERNEL_COUNT) {
+    if (*kernel != POSENC_KERNEL_COUNT)
         return EXIT_FINE;
-    }
     const char *names[POSENC_KERNEL_COUNT];
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         names[k] = posenc_kernel_name((enum posenc_kernel)k);
-    }
     return cli_refuse_name(cli, what, name, names, POSENC_KERNEL_COUNT);
 }
 
@@ -149,12 +132,10 @@ int select_dtypes(const struct cli *cli, struct selection *selection)
 {
     for (size_t i = 0; i < cli->dtype.n; i++) {
         int dtype = 0;
-        while (dtype < N_DTYPES && strcmp(cli->dtype.item[i], dtype_names[dtype]) != 0) {
+        while (dtype < N_DTYPES && strcmp(cli->dtype.item[i], dtype_names[dtype]) != 0)
             dtype++;
-        }
-        if (dtype == N_DTYPES) {
+        if (dtype == N_DTYPES)
             return cli_refuse_name(cli, "--dtype", cli->dtype.item[i], dtype_names, N_DTYPES);
-        }
         selection->dtypes[dtype] = selection->any_dtype = true;
     }
     return EXIT_FINE;
@@ -163,11 +144,10 @@ int select_dtypes(const struct cli *cli, struct selection *selection)
 enum posenc_dtype case_dtype(const char *id)
 {
     const char *after = strchr(id, '/');
-    for (int dtype = 0; dtype < N_DTYPES && after != NULL; dtype++) {
+    for (int dtype = 0; dtype < N_DTYPES && after; dtype++) {
         size_t n = strlen(dtype_names[dtype]);
-        if (strncmp(after + 1, dtype_names[dtype], n) == 0 && after[1 + n] == '/') {
+        if (strncmp(after + 1, dtype_names[dtype], n) == 0 && after[1 + n] == '/')
             return (enum posenc_dtype)dtype;
-        }
     }
     return POSENC_F32;
 }
@@ -189,7 +169,7 @@ struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype
     const char *rest = one->id[kernel] == '/' ? strchr(one->id + kernel + 1, '/') : NULL;
     stored.problem.dtype = dtype;
     snprintf(stored.id, sizeof stored.id, "%.*s/%s%s", (int)kernel, one->id, dtype_names[dtype],
-             rest != NULL ? rest : "");
+             rest ? rest : "");
     return stored;
 }
 
@@ -198,19 +178,15 @@ int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
     *selection = (struct selection){ 0 };
     struct candidates all;
     bool chosen[BACKENDS_MAX] = { false };
-    if (choose(cli, &all, chosen, plugins_alone) != EXIT_FINE) {
+    if (choose(cli, &all, chosen, plugins_alone) != EXIT_FINE)
         return EXIT_USAGE;
-    }
-    for (size_t i = 0; i < all.n; i++) {
-        if (chosen[i]) {
+    for (size_t i = 0; i < all.n; i++)
+        if (chosen[i])
             selection->backends[selection->n++] = all.backend[i];
-        }
-    }
     for (size_t i = 0; i < cli->kernel.n; i++) {
         enum posenc_kernel kernel;
-        if (select_kernel(cli, "--kernel", cli->kernel.item[i], &kernel) != EXIT_FINE) {
+        if (select_kernel(cli, "--kernel", cli->kernel.item[i], &kernel) != EXIT_FINE)
             return EXIT_USAGE;
-        }
         selection->kernels[kernel] = selection->any_kernel = true;
     }
     return select_dtypes(cli, selection);
@@ -220,23 +196,19 @@ int select_one(struct cli *cli, enum posenc_kernel kernel,
                const struct posenc_backend **backend)
 {
     *backend = NULL;
-    if (cli->backend.n == 0 && cli->plugin.n == 0) {
+    if (cli->backend.n == 0 && cli->plugin.n == 0)
         return EXIT_FINE;
-    }
     struct candidates all;
     bool chosen[BACKENDS_MAX] = { false };
-    if (choose(cli, &all, chosen, true) != EXIT_FINE) {
+    if (choose(cli, &all, chosen, true) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     const char *name = cli->backend.n > 0 ? cli->backend.item[0] : cli->plugin.item[0];
-    if (cli->backend.n > 1) {
+    if (cli->backend.n > 1)
         return cli_refuse(cli, "--backend", cli->backend.item[1], "expected one backend");
-    }
     for (size_t i = 0; i < all.n; i++) {
-        if (chosen[i] && posenc_backend_obstacle(all.backend[i]) != NULL) {
+        if (chosen[i] && posenc_backend_obstacle(all.backend[i]))
             return refuse_unusable(cli, "--plugin", name, &all,
                                    posenc_backend_obstacle(all.backend[i]));
-        }
         if (chosen[i] && posenc_provides(all.backend[i], kernel)) {
             *backend = all.backend[i];
             return EXIT_FINE;
@@ -252,20 +224,16 @@ int select_environment(const struct cli *cli)
     struct candidates all;
     struct cli plain = { .command = cli->command };
     const char *forced = getenv("POSENC_BACKEND"), *ceiling = getenv("POSENC_MAX_ISA");
-    if (gather(&plain, &all) != EXIT_FINE) {
+    if (gather(&plain, &all) != EXIT_FINE)
         return EXIT_USAGE;
-    }
-    if (forced != NULL && *forced != '\0') {
+    if (forced && *forced != '\0') {
         const struct posenc_backend *backend = posenc_backend_find(forced);
-        if (backend == NULL) {
+        if (!backend)
             return refuse_unknown(cli, "POSENC_BACKEND", forced, &all, false);
-        }
         const char *why = posenc_backend_obstacle(backend);
-        return why == NULL ? EXIT_FINE
-                           : refuse_unusable(cli, "POSENC_BACKEND", forced, &all, why);
+        return !why ? EXIT_FINE : refuse_unusable(cli, "POSENC_BACKEND", forced, &all, why);
     }
-    if (ceiling != NULL && *ceiling != '\0' && posenc_backend_find(ceiling) == NULL) {
+    if (ceiling && *ceiling != '\0' && !posenc_backend_find(ceiling))
         return refuse_unknown(cli, "POSENC_MAX_ISA", ceiling, &all, false);
-    }
     return EXIT_FINE;
 }

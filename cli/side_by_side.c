@@ -48,9 +48,8 @@ static void send_result(void *to, const struct conf_result *result)
     size_t left = sizeof *result;
     while (left > 0) {
         ssize_t n = write(*(int *)to, at, left);
-        if (n < 0 && errno != EINTR) {
+        if (n < 0 && errno != EINTR)
             _exit(1); /* nobody reads any more */
-        }
         at += n > 0 ? n : 0;
         left -= n > 0 ? (size_t)n : 0;
     }
@@ -70,7 +69,7 @@ static void keep(struct job *job, const struct conf_result *result)
     if (job->n_kept == job->room) {
         job->room = job->room > 0 ? 2 * job->room : 1024;
         struct conf_result *more = realloc(job->kept, job->room * sizeof *more);
-        if (more == NULL) {
+        if (!more) {
             fputs("posenc: out of memory\n", stderr);
             exit(EXIT_USAGE);
         }
@@ -82,11 +81,10 @@ static void keep(struct job *job, const struct conf_result *result)
 static void take_result(struct jobs *jobs, struct job *job, const struct conf_result *result)
 {
     job->last = *result;
-    if (job == &jobs->job[jobs->first]) {
+    if (job == &jobs->job[jobs->first])
         jobs->sink(jobs->user, result);
-    } else {
+    else
         keep(job, result);
-    }
 }
 
 /* How a process ended that should have gone on: a result in words. */
@@ -100,7 +98,7 @@ static void report_end(struct jobs *jobs, struct job *job, int status)
         }
     }
     struct conf_result r = { .kernel = job->last.kernel,
-                             .suite = job->last.suite != NULL ? job->last.suite : "all",
+                             .suite = job->last.suite ? job->last.suite : "all",
                              .profile = "given",
                              .backend = job->backend,
                              .status = CONF_CRASH };
@@ -124,15 +122,13 @@ static void end_job(struct jobs *jobs, struct job *job)
     job->ended = true;
     while (waitpid(job->pid, &status, 0) < 0 && errno == EINTR) {
     }
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != ALL_DONE) {
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != ALL_DONE)
         report_end(jobs, job, status);
-    }
     while (jobs->first < jobs->n && jobs->job[jobs->first].ended) {
         if (++jobs->first < jobs->n) {
             struct job *next = &jobs->job[jobs->first];
-            for (size_t i = 0; i < next->n_kept; i++) {
+            for (size_t i = 0; i < next->n_kept; i++)
                 jobs->sink(jobs->user, &next->kept[i]);
-            }
             free(next->kept);
             next->kept = NULL;
         }
@@ -195,7 +191,7 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const size_t most = jobs_at_once > 0 ? (size_t)jobs_at_once : cpus > 0 ? (size_t)cpus : 1;
     struct jobs *jobs = calloc(1, sizeof *jobs);
-    if (jobs == NULL) {
+    if (!jobs) {
         conf_run(backends, n, options, sink, user);
         return;
     }
@@ -203,23 +199,18 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
     jobs->options = options;
     jobs->sink = sink;
     jobs->user = user;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         jobs->job[i] = (struct job){ .backend = backends[i], .from = -1 };
-    }
     while (jobs->first < n) {
         struct pollfd fds[BACKENDS_MAX];
         size_t job_of[BACKENDS_MAX], m;
-        while ((m = running(jobs, fds, job_of)) < most && jobs->begun < n) {
+        while ((m = running(jobs, fds, job_of)) < most && jobs->begun < n)
             begin_job(jobs);
-        }
-        if (poll(fds, (nfds_t)m, -1) <= 0) {
+        if (poll(fds, (nfds_t)m, -1) <= 0)
             continue; /* interrupted */
-        }
-        for (size_t i = 0; i < m; i++) {
-            if (fds[i].revents != 0) {
+        for (size_t i = 0; i < m; i++)
+            if (fds[i].revents != 0)
                 listen_to(jobs, &jobs->job[job_of[i]]);
-            }
-        }
     }
     free(jobs);
 }

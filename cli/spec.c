@@ -23,32 +23,27 @@ static bool for_sinusoidal(unsigned kind)
 int spec_load_model(const struct cli *cli, struct model *model)
 {
     char error[MODEL_ERROR];
-    if (cli->model.n > 1) {
+    if (cli->model.n > 1)
         return cli_refuse(cli, "--model", cli->model.item[1], "expected one model");
-    }
-    if (model_load(cli->model.item[0], model, error) != 0) {
-        return cli_refuse(cli, strchr(cli->model.item[0], '/') != NULL ? "--config" : "--model",
-                          NULL, "%s", error);
-    }
+    if (model_load(cli->model.item[0], model, error) != 0)
+        return cli_refuse(cli, strchr(cli->model.item[0], '/') ? "--config" : "--model", NULL,
+                          "%s", error);
     return EXIT_FINE;
 }
 
 static int take_model(const struct cli *cli, unsigned kind, struct cli_spec *spec)
 {
-    if (spec_load_model(cli, &spec->model) != EXIT_FINE) {
+    if (spec_load_model(cli, &spec->model) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     const struct model *model = &spec->model;
     bool sinusoidal = strcmp(model->encoding, "sinusoidal") == 0;
-    if (!model->has_freqs || sinusoidal != for_sinusoidal(kind)) {
+    if (!model->has_freqs || sinusoidal != for_sinusoidal(kind))
         return cli_refuse(cli, "--model", cli->model.item[0],
                           "its encoding is %s: expected a model with %s", model->encoding,
                           for_sinusoidal(kind) ? "sinusoidal" : "a rotation");
-    }
     spec->freqs = model->freqs;
-    for (size_t i = 0; i < model->n_cases && sinusoidal; i++) {
+    for (size_t i = 0; i < model->n_cases && sinusoidal; i++)
         spec->layout = model->cases[i].problem.layout;
-    }
     return EXIT_FINE;
 }
 
@@ -76,26 +71,20 @@ static void take_parameters(const struct cli *cli, struct cli_spec *spec)
         { cli->xpos_centre, &freqs->xpos_centre },
         { cli->scale, &spec->scale },
     };
-    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
-        if (!isnan(reals[i].given)) {
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        if (!isnan(reals[i].given))
             *reals[i].value = reals[i].given;
-        }
-    }
     freqs->seq_len = cli->seq_len != INT64_MIN ? cli->seq_len : freqs->seq_len;
     freqs->truncate = cli->truncate >= 0 ? cli->truncate != 0 : freqs->truncate;
     freqs->xpos_inverse = cli->xpos_inverse || freqs->xpos_inverse;
-    if (cli->profile >= 0) {
+    if (cli->profile >= 0)
         freqs->profile = (enum posenc_profile)cli->profile;
-    }
-    if (cli->convention >= 0) {
+    if (cli->convention >= 0)
         freqs->convention = (enum posenc_convention)cli->convention;
-    }
-    if (cli->scaling >= 0) {
+    if (cli->scaling >= 0)
         freqs->scaling = (enum posenc_scaling)cli->scaling;
-    }
-    if (cli->layout >= 0) {
+    if (cli->layout >= 0)
         spec->layout = (enum posenc_layout)cli->layout;
-    }
 }
 
 static int refuse_dim(const struct cli *cli, const char *option, int64_t value, int64_t most)
@@ -112,18 +101,15 @@ static int take_dim(const struct cli *cli, unsigned kind, int64_t otherwise,
     int64_t head_dim = cli->dim != INT64_MIN ? cli->dim
                        : freqs->dim > 0      ? freqs->dim
                                              : otherwise;
-    if (head_dim <= 0) {
+    if (head_dim <= 0)
         return cli_refuse(cli, "--dim", NULL,
                           "expected --dim D, an integer from 1 to 65536, or --model NAME");
-    }
     freqs->dim = head_dim;
-    if (!for_sinusoidal(kind) && freqs->dim % 2 != 0) {
+    if (!for_sinusoidal(kind) && freqs->dim % 2 != 0)
         return refuse_dim(cli, "--dim", freqs->dim, 65536);
-    }
     if (cli->rotary_dim != INT64_MIN) {
-        if (cli->rotary_dim % 2 != 0 || cli->rotary_dim > head_dim) {
+        if (cli->rotary_dim % 2 != 0 || cli->rotary_dim > head_dim)
             return refuse_dim(cli, "--rotary-dim", cli->rotary_dim, head_dim);
-        }
         freqs->dim = cli->rotary_dim;
     }
     return EXIT_FINE;
@@ -134,20 +120,18 @@ static int take_dim(const struct cli *cli, unsigned kind, int64_t otherwise,
 static int read_list(const struct cli *cli, const char *option, const char *path, char *text)
 {
     FILE *in = fopen(path, "r");
-    if (in == NULL) {
+    if (!in)
         return cli_refuse(cli, option, path, "%s: expected a file of numbers", strerror(errno));
-    }
     size_t n = fread(text, 1, LIST_BYTES - 1, in);
     bool failed = ferror(in) != 0, more = n == LIST_BYTES - 1;
     int why = errno;
     fclose(in);
     text[n] = '\0';
-    if (failed || more || strlen(text) != n) {
+    if (failed || more || strlen(text) != n)
         return cli_refuse(cli, option, path, "%s: expected a text file of numbers",
                           failed ? strerror(why)
                           : more ? "too large"
                                  : "holds a zero byte");
-    }
     return EXIT_FINE;
 }
 
@@ -156,7 +140,7 @@ static int parse_list(const struct cli *cli, const char *option, char *text, int
                       double *factors)
 {
     int64_t n = 0;
-    for (char *item = strtok(text, ", \t\r\n[]"); item != NULL;
+    for (char *item = strtok(text, ", \t\r\n[]"); item;
          item = strtok(NULL, ", \t\r\n[]"), n++) {
         double value;
         if (!parse_real(item, &value)) {
@@ -164,9 +148,8 @@ static int parse_list(const struct cli *cli, const char *option, char *text, int
             return cli_refuse(cli, option, item,
                               "expected numbers, separated by commas, or @FILE");
         }
-        if (n < pairs) {
+        if (n < pairs)
             factors[n] = value;
-        }
     }
     if (n != pairs) {
         char count[32];
@@ -183,14 +166,12 @@ static int take_factors(const struct cli *cli, const char *option, const char *g
     char *text = given[0] == '@' ? malloc(LIST_BYTES) : strdup(given);
     *factors = malloc((size_t)pairs * sizeof **factors);
     int status = EXIT_FINE;
-    if (text == NULL || *factors == NULL) {
+    if (!text || !*factors)
         status = cli_refuse_status(cli, option, POSENC_ERR_MEMORY, NULL);
-    } else if (given[0] == '@') {
+    else if (given[0] == '@')
         status = read_list(cli, option, given + 1, text);
-    }
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         status = parse_list(cli, option, text, pairs, *factors);
-    }
     free(text);
     return status;
 }
@@ -204,13 +185,12 @@ static int take_longrope(const struct cli *cli, struct cli_spec *spec)
     } lists[] = { { "--short-factors", cli->short_factors, &spec->freqs.short_factor },
                   { "--long-factors", cli->long_factors, &spec->freqs.long_factor } };
     for (size_t i = 0; i < 2 && spec->freqs.scaling == POSENC_SCALING_LONGROPE; i++) {
-        if (lists[i].given != NULL) {
+        if (lists[i].given) {
             if (take_factors(cli, lists[i].option, lists[i].given, pairs, &spec->factors[i]) !=
-                EXIT_FINE) {
+                EXIT_FINE)
                 return EXIT_USAGE;
-            }
             *lists[i].use = spec->factors[i];
-        } else if (*lists[i].use == NULL || spec->freqs.dim != spec->model.freqs.dim) {
+        } else if (!*lists[i].use || spec->freqs.dim != spec->model.freqs.dim) {
             return cli_refuse(cli, lists[i].option, NULL,
                               "expected %lld numbers, one for each pair, separated by commas, "
                               "or @FILE",
@@ -238,19 +218,17 @@ static int parse_sections(const struct cli *cli, int64_t section[3])
         more = at[length] != '\0';
         at += length + more;
     }
-    if (n < 2) {
+    if (n < 2)
         return cli_refuse(cli, "--mrope-section", cli->mrope_section,
                           "expected T,H,W or H,W: pairs of each axis, integers from 1");
-    }
     return EXIT_FINE;
 }
 
 int spec_axes(const struct posenc_freqs_spec *freqs)
 {
     int n = 1;
-    while (n < 3 && freqs->mrope_section[n] != 0) {
+    while (n < 3 && freqs->mrope_section[n] != 0)
         n++;
-    }
     return n;
 }
 
@@ -272,10 +250,9 @@ static int refuse_idle(const struct cli *cli, const struct posenc_freqs_spec *fr
         { "--xpos-inverse", cli->xpos_inverse && !xpos, "--xpos-scale-base" },
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        if (options[i].idle) {
+        if (options[i].idle)
             return cli_refuse(cli, options[i].option, NULL, "has no effect here: it needs %s",
                               options[i].needs);
-        }
     }
     return EXIT_FINE;
 }
@@ -284,15 +261,12 @@ static int refuse_idle(const struct cli *cli, const struct posenc_freqs_spec *fr
 static int take_sections(const struct cli *cli, unsigned kind, struct posenc_freqs_spec *freqs)
 {
     int64_t *section = freqs->mrope_section;
-    if (cli->mrope_section != NULL && parse_sections(cli, section) != EXIT_FINE) {
+    if (cli->mrope_section && parse_sections(cli, section) != EXIT_FINE)
         return EXIT_USAGE;
-    }
-    if (refuse_idle(cli, freqs) != EXIT_FINE) {
+    if (refuse_idle(cli, freqs) != EXIT_FINE)
         return EXIT_USAGE;
-    }
-    if (section[0] == 0) {
+    if (section[0] == 0)
         return EXIT_FINE;
-    }
     int64_t sum = section[0] + section[1] + section[2];
     if (sum != freqs->dim / 2) {
         char text[96];
@@ -301,31 +275,27 @@ static int take_sections(const struct cli *cli, unsigned kind, struct posenc_fre
             cli, "--mrope-section", text, "expected sections that add up to %lld, half of %s",
             (long long)(freqs->dim / 2), for_sinusoidal(kind) ? "dim" : "rotary_dim");
     }
-    if (cli->mrope_layout >= 0) {
+    if (cli->mrope_layout >= 0)
         freqs->mrope_layout = (enum posenc_mrope_layout)cli->mrope_layout;
-    } else if (for_sinusoidal(kind)) {
+    else if (for_sinusoidal(kind))
         freqs->mrope_layout = POSENC_MROPE_RESTARTED;
-    }
-    if (for_sinusoidal(kind) && freqs->mrope_layout != POSENC_MROPE_RESTARTED) {
+    if (for_sinusoidal(kind) && freqs->mrope_layout != POSENC_MROPE_RESTARTED)
         return cli_refuse(cli, "--mrope-layout", mrope_layout_names[freqs->mrope_layout],
                           "expected restarted: a sinusoidal table has the axes side by side");
-    }
     return EXIT_FINE;
 }
 
 int spec_take(const struct cli *cli, unsigned kind, int64_t otherwise, struct cli_spec *spec)
 {
     *spec = (struct cli_spec){ .freqs = posenc_freqs_spec_init(), .scale = 1.0 };
-    if (cli->model.n > 0 && take_model(cli, kind, spec) != EXIT_FINE) {
+    if (cli->model.n > 0 && take_model(cli, kind, spec) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     take_parameters(cli, spec);
     if (cli_refuse_foreign(cli, kind) != EXIT_FINE ||
         cli_refuse_unscaled(cli, spec->freqs.scaling) != EXIT_FINE ||
         take_dim(cli, kind, otherwise, &spec->freqs) != EXIT_FINE ||
-        take_sections(cli, kind, &spec->freqs) != EXIT_FINE) {
+        take_sections(cli, kind, &spec->freqs) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     return take_longrope(cli, spec);
 }
 

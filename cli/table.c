@@ -21,10 +21,9 @@ static int take_kind(const struct cli *cli, unsigned *kind)
         snprintf(expected + at, sizeof expected - at, "%s %s", i > 0 ? "," : "",
                  cli_kind_name(table_kinds[i]));
     }
-    if (cli->n_operands != 1) {
+    if (cli->n_operands != 1)
         return cli_refuse(cli, cli->n_operands == 0 ? "KERNEL" : "unexpected argument",
                           cli->n_operands == 0 ? NULL : cli->operands[1], "%s", expected);
-    }
     for (size_t i = 0; i < N_KINDS; i++) {
         if (strcmp(cli->operands[0], cli_kind_name(table_kinds[i])) == 0) {
             *kind = table_kinds[i];
@@ -45,11 +44,9 @@ static int refuse_npy(const struct cli *cli, const struct number_table *table,
     const char *why = table->n_arrays > 1 ? "one file holds one array and rope_table has two"
                       : table->dtype == POSENC_BF16 ? "NumPy has no bf16"
                                                     : NULL;
-    for (size_t i = 0; i < outputs->n && why != NULL; i++) {
-        if (strcmp(outputs->output[i].format->name, "npy") == 0) {
+    for (size_t i = 0; i < outputs->n && why; i++)
+        if (strcmp(outputs->output[i].format->name, "npy") == 0)
             return cli_refuse(cli, "--out", "npy", "%s: expected csv or safetensors", why);
-        }
-    }
     return EXIT_FINE;
 }
 
@@ -57,10 +54,9 @@ static int refuse_npy(const struct cli *cli, const struct number_table *table,
 static int take_table(struct cli *cli, struct number_table *table)
 {
     unsigned kind = 0;
-    if (cli->problem == NULL) {
+    if (!cli->problem)
         return take_kind(cli, &kind) == EXIT_FINE ? table_compute(cli, kind, table)
                                                   : EXIT_USAGE;
-    }
     return cli->n_operands == 0
                ? table_of_problem(cli, table)
                : cli_refuse(cli, "KERNEL", cli->operands[0], "expected --problem alone");
@@ -70,9 +66,8 @@ int command_table(struct cli *cli)
 {
     struct outputs outputs;
     struct number_table table = { 0 };
-    if (outputs_open(cli, &outputs, table_formats, BY_ALL) != EXIT_FINE) {
+    if (outputs_open(cli, &outputs, table_formats, BY_ALL) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     if (take_table(cli, &table) != EXIT_FINE ||
         refuse_npy(cli, &table, &outputs) != EXIT_FINE) {
         outputs_discard(&outputs);
@@ -80,9 +75,8 @@ int command_table(struct cli *cli)
         return EXIT_USAGE;
     }
     bool written = true;
-    for (size_t i = 0; i < outputs.n && written; i++) {
+    for (size_t i = 0; i < outputs.n && written; i++)
         written = table_write(&table, outputs.output[i].format->name, outputs.output[i].stream);
-    }
     table_free(&table);
     if (!written) {
         outputs_discard(&outputs);

@@ -69,11 +69,10 @@ static int compute(const struct cli *cli, const struct request *request,
     for (int i = 0; i < table->n_arrays && status == POSENC_OK; i++) {
         table->array[i] =
             malloc((size_t)(table->rows * table->width) * storage_size(table->dtype));
-        status = table->array[i] != NULL ? POSENC_OK : POSENC_ERR_MEMORY;
+        status = table->array[i] ? POSENC_OK : POSENC_ERR_MEMORY;
     }
-    if (status == POSENC_OK) {
+    if (status == POSENC_OK)
         status = run_kernel(request, table, freqs, &error);
-    }
     posenc_freqs_destroy(freqs);
     return status == POSENC_OK ? EXIT_FINE : cli_refuse_status(cli, name, status, &error);
 }
@@ -84,20 +83,18 @@ static int compute_request(struct cli *cli, unsigned kind, struct request *reque
     if (spec_take(cli, kind, 0, &request->spec) != EXIT_FINE ||
         select_one(cli, request->kernel, &request->backend) != EXIT_FINE ||
         table_positions(cli, spec_axes(&request->spec.freqs), request->spec.freqs.dim, table) !=
-            EXIT_FINE) {
+            EXIT_FINE)
         return EXIT_USAGE;
-    }
     table->dtype = cli->storage >= 0 ? (enum posenc_dtype)cli->storage : POSENC_F32;
     int status = compute(cli, request, table);
     const struct posenc_backend *served =
-        request->backend != NULL ? request->backend : posenc_selection(request->kernel).backend;
+        request->backend ? request->backend : posenc_selection(request->kernel).backend;
     char freqs[96];
     spec_caption(&request->spec.freqs, freqs, sizeof freqs);
     snprintf(table->caption, sizeof table->caption, "%s, %s, %s", freqs,
-             layout_names[request->spec.layout], served != NULL ? served->name : "no backend");
-    if (status != EXIT_FINE) {
+             layout_names[request->spec.layout], served ? served->name : "no backend");
+    if (status != EXIT_FINE)
         table_free(table);
-    }
     return status;
 }
 
@@ -120,17 +117,15 @@ static enum posenc_status take_places(const struct problem *p, struct number_tab
     const bool times = p->position_kind == POSENC_POSITIONS_F32;
     table->positions = times ? NULL : malloc(n * sizeof *table->positions);
     table->times = times ? malloc(n * sizeof *table->times) : NULL;
-    if (table->positions == NULL && table->times == NULL) {
+    if (!table->positions && !table->times)
         return POSENC_ERR_MEMORY;
-    }
     for (int64_t i = 0; i < (int64_t)n; i++) {
         const int64_t row = i % table->rows, b = row / p->tokens, t = row % p->tokens;
         const int axis = (int)(i / table->rows);
-        if (times) {
+        if (times)
             table->times[i] = (float)problem_time(p, b, t, axis);
-        } else {
+        else
             table->positions[i] = problem_axis_position(p, b, t, axis);
-        }
     }
     return POSENC_OK;
 }
@@ -148,13 +143,11 @@ static enum posenc_status take_outputs(const struct call *call, struct number_ta
         const struct output *out = &call->outputs[o];
         table->name[o] = call->n_outputs > 1 ? out->name : "sinusoidal";
         table->array[o] = malloc((size_t)table->rows * bytes);
-        if (table->array[o] == NULL) {
+        if (!table->array[o])
             return POSENC_ERR_MEMORY;
-        }
-        for (int64_t r = 0; r < table->rows; r++) {
+        for (int64_t r = 0; r < table->rows; r++)
             memcpy((char *)table->array[o] + (size_t)r * bytes, storage_row(&out->tensor, r),
                    bytes);
-        }
     }
     return take_places(&call->problem, table);
 }
@@ -165,22 +158,18 @@ static int run_problem(struct cli *cli, const struct problem *problem,
     const enum posenc_kernel kernel = problem->kernel;
     const struct posenc_backend *backend;
     struct call call;
-    if (kernel != POSENC_KERNEL_sinusoidal && kernel != POSENC_KERNEL_rope_table) {
+    if (kernel != POSENC_KERNEL_sinusoidal && kernel != POSENC_KERNEL_rope_table)
         return cli_refuse(cli, "--problem", posenc_kernel_name(kernel),
                           "is applied to tensors and has no table: expected sinusoidal or "
                           "rope_table (posenc explain --problem shows what it computes)");
-    }
-    if (select_one(cli, kernel, &backend) != EXIT_FINE) {
+    if (select_one(cli, kernel, &backend) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     enum posenc_status status = call_create(&call, problem, &memory_plain);
-    if (status != POSENC_OK) {
+    if (status != POSENC_OK)
         return cli_refuse_status(cli, "--problem", status, &call.error);
-    }
     status = call_run(&call, backend);
-    if (status == POSENC_OK) {
+    if (status == POSENC_OK)
         status = take_outputs(&call, table);
-    }
     if (status != POSENC_OK) {
         table_free(table);
         cli_refuse_status(cli, "--problem", status, &call.error);
@@ -194,9 +183,8 @@ int table_of_problem(struct cli *cli, struct number_table *table)
     struct arena arena = { NULL };
     struct problem_line line;
     int status = problem_take(cli, &line, &arena);
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         status = run_problem(cli, &line.problem, table);
-    }
     arena_free(&arena);
     return status;
 }

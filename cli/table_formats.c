@@ -19,14 +19,11 @@ const struct format table_formats[] = {
 static void write_names(const struct number_table *table, FILE *out)
 {
     fputs("position", out);
-    for (int axis = 0; axis < table->n_axes && table->n_axes > 1; axis++) {
+    for (int axis = 0; axis < table->n_axes && table->n_axes > 1; axis++)
         fprintf(out, axis == 0 ? "[%d]" : ",position[%d]", axis);
-    }
-    for (int a = 0; a < table->n_arrays; a++) {
-        for (int64_t i = 0; i < table->width; i++) {
+    for (int a = 0; a < table->n_arrays; a++)
+        for (int64_t i = 0; i < table->width; i++)
             fprintf(out, ",%s[%lld]", table->name[a], (long long)i);
-        }
-    }
     fputc('\n', out);
 }
 
@@ -35,11 +32,10 @@ static void write_position(const struct number_table *table, int64_t t, FILE *ou
     for (int axis = 0; axis < table->n_axes; axis++) {
         int64_t at = axis * table->rows + t;
         fputs(axis > 0 ? "," : "", out);
-        if (table->times != NULL) {
+        if (table->times)
             fprintf(out, "%.9g", (double)table->times[at]);
-        } else {
+        else
             fprintf(out, "%lld", (long long)table->positions[at]);
-        }
     }
 }
 
@@ -49,11 +45,10 @@ static void write_csv(const struct number_table *table, FILE *out)
     for (int64_t t = 0; t < table->rows && !ferror(out); t++) {
         write_position(table, t, out);
         for (int a = 0; a < table->n_arrays; a++) {
-            for (int64_t i = 0; i < table->width; i++) {
+            for (int64_t i = 0; i < table->width; i++)
                 fprintf(
                     out, ",%.9g",
                     (double)storage_get(table->dtype, table->array[a], t * table->width + i));
-            }
         }
         fputc('\n', out);
     }
@@ -68,18 +63,16 @@ bool table_write(const struct number_table *table, const char *format, FILE *out
     }
     struct array arrays[2];
     const int64_t shape[2] = { table->rows, table->width };
-    for (int a = 0; a < table->n_arrays; a++) {
+    for (int a = 0; a < table->n_arrays; a++)
         arrays[a] = array_of(table->name[a], types[table->dtype], 2, shape, table->array[a]);
-    }
     size_t bytes = 0;
     bool npy = strcmp(format, "npy") == 0;
     size_t rest = npy ? arrays[0].bytes : 0; /* the numbers follow their header uncopied */
     arrays[0].bytes -= rest;
     void *file = npy ? npy_build(&arrays[0], &bytes)
                      : safetensors_build(arrays, (size_t)table->n_arrays, &bytes);
-    if (file == NULL) {
+    if (!file)
         return false;
-    }
     fwrite(file, 1, bytes, out);
     fwrite(table->array[0], 1, rest, out);
     free(file);

@@ -18,7 +18,7 @@ static bool begins_topic(const char *line)
 
 bool topic_at(size_t i, struct topic *topic)
 {
-    for (const char *const *line = lines; *line != NULL; line++) {
+    for (const char *const *line = lines; *line; line++) {
         if (begins_topic(*line) && i-- == 0) {
             size_t kind = strcspn(*line, " ");
             snprintf(topic->kind, sizeof topic->kind, "%.*s", (int)kind, *line);
@@ -32,12 +32,9 @@ bool topic_at(size_t i, struct topic *topic)
 
 bool topic_find(const char *kind, const char *name, struct topic *topic)
 {
-    for (size_t i = 0; topic_at(i, topic); i++) {
-        if ((kind == NULL || strcmp(topic->kind, kind) == 0) &&
-            strcmp(topic->name, name) == 0) {
+    for (size_t i = 0; topic_at(i, topic); i++)
+        if ((!kind || strcmp(topic->kind, kind) == 0) && strcmp(topic->name, name) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -50,15 +47,14 @@ static bool begins_field(const char *line)
 
 bool topic_field(const struct topic *topic, size_t i, struct topic_field *field)
 {
-    for (const char *const *line = topic->lines; *line != NULL && !begins_topic(*line);
-         line++) {
+    for (const char *const *line = topic->lines; *line && !begins_topic(*line); line++) {
         if (begins_field(*line) && i-- == 0) {
             size_t key = strcspn(*line + 2, ":");
             snprintf(field->key, sizeof field->key, "%.*s", (int)key, *line + 2);
             field->text = *line + 2 + key + strspn(*line + 2 + key, ": ");
             field->more = line + 1;
             field->n_more = 0;
-            while (line[1] != NULL && continues(line[1])) {
+            while (line[1] && continues(line[1])) {
                 field->n_more++;
                 line++;
             }
@@ -71,11 +67,9 @@ bool topic_field(const struct topic *topic, size_t i, struct topic_field *field)
 const char *topic_text(const struct topic *topic, const char *key)
 {
     struct topic_field field;
-    for (size_t i = 0; topic_field(topic, i, &field); i++) {
-        if (strcmp(field.key, key) == 0) {
+    for (size_t i = 0; topic_field(topic, i, &field); i++)
+        if (strcmp(field.key, key) == 0)
             return field.text;
-        }
-    }
     return "";
 }
 

@@ -33,10 +33,9 @@ static bool write_file(const char *name, const void *data, size_t bytes, void *u
     char path[PATH_BYTES];
     path_of(folder, name, path);
     FILE *file = fopen(path, "wb");
-    bool good = file != NULL && fwrite(data, 1, bytes, file) == bytes;
-    if (file != NULL && fclose(file) != 0) {
+    bool good = file && fwrite(data, 1, bytes, file) == bytes;
+    if (file && fclose(file) != 0)
         good = false;
-    }
     if (!good) {
         cli_refuse(folder->cli, "export", path, "cannot be written: %s", strerror(errno));
         folder->wrong++;
@@ -55,19 +54,18 @@ static bool compare_file(const char *name, const void *data, size_t bytes, void 
     path_of(folder, name, path);
     const void *found = vectors_read_file(&arena, path, &there, error);
     sha256_hex(data, bytes, want);
-    if (found == NULL) {
+    if (!found) {
         printf("%s\n", error);
     } else {
         sha256_hex(found, there, hash);
-        if (strcmp(hash, want) != 0) {
+        if (strcmp(hash, want) != 0)
             printf("%s: %s: it has %zu bytes and SHA-256 %s, expected %zu and %s\n", path,
                    there == bytes  ? "altered"
                    : there < bytes ? "truncated"
                                    : "something was added",
                    there, hash, bytes, want);
-        }
     }
-    folder->wrong += found == NULL || strcmp(hash, want) != 0;
+    folder->wrong += !found || strcmp(hash, want) != 0;
     folder->files++;
     arena_free(&arena);
     return true;
@@ -76,14 +74,12 @@ static bool compare_file(const char *name, const void *data, size_t bytes, void 
 static int export_to(const struct cli *cli, const struct vectors *vectors, const char *path)
 {
     struct folder folder = { .cli = cli, .path = path };
-    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return cli_refuse(cli, "export", path, "no such folder can be made: %s",
                           strerror(errno));
-    }
-    if (!vectors_export(vectors, write_file, &folder)) {
+    if (!vectors_export(vectors, write_file, &folder))
         return folder.wrong > 0 ? EXIT_USAGE
                                 : cli_refuse_status(cli, "export", POSENC_ERR_MEMORY, NULL);
-    }
     printf("%zu cases in %zu files: %s\n", vectors->n, folder.files, path);
     return EXIT_FINE;
 }
@@ -92,14 +88,12 @@ static int check_folder(const struct cli *cli, const struct vectors *vectors, co
 {
     struct folder folder = { .cli = cli, .path = path };
     struct stat facts;
-    if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+    if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode))
         return cli_refuse(cli, "check", path,
                           "expected a folder that posenc vectors export "
                           "wrote");
-    }
-    if (!vectors_export(vectors, compare_file, &folder)) {
+    if (!vectors_export(vectors, compare_file, &folder))
         return cli_refuse_status(cli, "check", POSENC_ERR_MEMORY, NULL);
-    }
     printf("%zu of %zu files are those of the golden vectors: %s\n",
            folder.files - folder.wrong, folder.files, path);
     return folder.wrong > 0 ? EXIT_CONFORMANCE : EXIT_FINE;
@@ -113,17 +107,15 @@ static int tell(const struct vectors *vectors)
         end = vectors_group_end(vectors, i);
         for (size_t k = i; k < end; k++) {
             const struct vector_case *c = &vectors->cases[k];
-            for (int o = 0; o < c->n_outputs; o++) {
+            for (int o = 0; o < c->n_outputs; o++)
                 values += (size_t)(c->rows[o] * c->width[o]);
-            }
         }
         printf("%-20s%4zu cases %8zu values\n", vectors->cases[i].group, end - i, values);
     }
     puts("\nflags");
-    for (size_t i = 0; i < vectors->n_flags; i++) {
+    for (size_t i = 0; i < vectors->n_flags; i++)
         printf("  %-16s%-18s%s\n", vectors->flags[i].name, vectors->flags[i].bug_type,
                vectors->flags[i].description);
-    }
     return EXIT_FINE;
 }
 
@@ -132,16 +124,13 @@ int command_vectors(struct cli *cli)
     static const char expected[] = "expected info, export DIR or check DIR";
     const char *action = cli->n_operands > 0 ? cli->operands[0] : "";
     const bool info = strcmp(action, "info") == 0, out = strcmp(action, "export") == 0;
-    if (!info && !out && strcmp(action, "check") != 0) {
+    if (!info && !out && strcmp(action, "check") != 0)
         return cli_refuse(cli, "vectors", *action ? action : NULL, "%s", expected);
-    }
-    if (cli->n_operands != (info ? 1 : 2)) {
+    if (cli->n_operands != (info ? 1 : 2))
         return cli_refuse(cli, "vectors", action, "%s", expected);
-    }
     struct vectors vectors;
-    if (data_vectors(cli, &vectors) != EXIT_FINE) {
+    if (data_vectors(cli, &vectors) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     const int status = info  ? tell(&vectors)
                        : out ? export_to(cli, &vectors, cli->operands[1])
                              : check_folder(cli, &vectors, cli->operands[1]);

@@ -15,35 +15,27 @@ enum { N_SUITES = sizeof suites / sizeof *suites };
 
 static int check_arguments(const struct cli *cli)
 {
-    if (cli->n_operands > 0) {
+    if (cli->n_operands > 0)
         return cli_refuse(cli, "unexpected argument", cli->operands[0],
                           "expected options only");
-    }
-    bool known = cli->suite == NULL;
-    for (size_t i = 0; i < N_SUITES && !known; i++) {
+    bool known = !cli->suite;
+    for (size_t i = 0; i < N_SUITES && !known; i++)
         known = strcmp(cli->suite, suites[i]) == 0;
-    }
-    if (!known) {
+    if (!known)
         return cli_refuse_name(cli, "--suite", cli->suite, suites, N_SUITES);
-    }
-    if (cli->update_budgets && cli->budgets == NULL) {
+    if (cli->update_budgets && !cli->budgets)
         return cli_refuse(cli, "--update-budgets", NULL,
                           "expected --budgets FILE beside it: the file to write");
-    }
     /* Limits lowered from some of the cases would make the others fail. */
-    if (cli->update_budgets && (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0)) {
+    if (cli->update_budgets && (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0))
         return cli_refuse(cli, "--update-budgets", NULL,
                           "expected --full beside it, and every kernel and case");
-    }
-    if (cli->budgets != NULL &&
-        access(cli->budgets, cli->update_budgets ? R_OK | W_OK : R_OK) != 0) {
+    if (cli->budgets && access(cli->budgets, cli->update_budgets ? R_OK | W_OK : R_OK) != 0)
         return cli_refuse(cli, "--budgets", cli->budgets, "%s: expected a budgets file",
                           strerror(errno));
-    }
     char error[512];
-    if (cli->budgets != NULL && budgets_read(cli->budgets, error) != 0) {
+    if (cli->budgets && budgets_read(cli->budgets, error) != 0)
         return cli_refuse(cli, "--budgets", NULL, "%s", error); /* it names the file */
-    }
     return EXIT_FINE;
 }
 
@@ -51,10 +43,9 @@ static int check_arguments(const struct cli *cli)
 static void narrow_to_models(struct work *work)
 {
     for (size_t m = 0; m < work->n_models && work->cli->kernel.n == 0; m++) {
-        for (size_t i = 0; i < work->models[m].n_verify; i++) {
+        for (size_t i = 0; i < work->models[m].n_verify; i++)
             work->selected.kernels[work->models[m].verify[i].kernel] =
                 work->selected.any_kernel = true;
-        }
     }
 }
 
@@ -62,9 +53,8 @@ static int lower_budgets(struct work *work)
 {
     char error[512];
     int lowered = budgets_update(work->cli->budgets, work->kept, work->n_kept, error);
-    if (lowered < 0) {
+    if (lowered < 0)
         return cli_refuse(work->cli, "--budgets", work->cli->budgets, "%s", error);
-    }
     fprintf(stderr, "posenc verify: %d limits lowered in %s\n", lowered, work->cli->budgets);
     return EXIT_FINE;
 }
@@ -73,9 +63,8 @@ int command_verify(struct cli *cli)
 {
     struct work work = { 0 };
     if (check_arguments(cli) != EXIT_FINE ||
-        work_begin(&work, cli, BY_VERIFY, true, true) != EXIT_FINE) {
+        work_begin(&work, cli, BY_VERIFY, true, true) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     narrow_to_models(&work);
     struct conf_options options = { .full = cli->full || cli->exhaustive,
                                     .exhaustive = cli->exhaustive,
@@ -93,12 +82,10 @@ int command_verify(struct cli *cli)
         return status;
     }
     size_t judged = work.n_judged, failed = work.n_failed;
-    if (cli->update_budgets && failed == 0) {
+    if (cli->update_budgets && failed == 0)
         status = lower_budgets(&work);
-    }
     int ended = work_end(&work, true);
-    if (ended != EXIT_FINE || status != EXIT_FINE) {
+    if (ended != EXIT_FINE || status != EXIT_FINE)
         return EXIT_USAGE;
-    }
     return failed > 0 ? EXIT_CONFORMANCE : judged > 0 ? EXIT_FINE : EXIT_NOTHING;
 }

@@ -27,9 +27,8 @@ static int refuse_memory(const struct work *work)
 
 static void free_models(struct work *work)
 {
-    for (size_t i = 0; i < work->n_models; i++) {
+    for (size_t i = 0; i < work->n_models; i++)
         model_free(&work->models[i]);
-    }
     free(work->models);
     work->models = NULL;
     work->n_models = 0;
@@ -39,19 +38,16 @@ int work_models(struct work *work, const char *const *names, size_t n)
 {
     free_models(work);
     work->models = calloc(n > 0 ? n : 1, sizeof *work->models);
-    if (work->models == NULL) {
+    if (!work->models)
         return refuse_memory(work);
-    }
     for (size_t i = 0; i < n; i++) {
         char error[MODEL_ERROR];
-        if (model_load(names[i], &work->models[work->n_models++], error) != 0) {
-            return cli_refuse(work->cli, strchr(names[i], '/') != NULL ? "--config" : "--model",
-                              NULL, "%s", error);
-        }
+        if (model_load(names[i], &work->models[work->n_models++], error) != 0)
+            return cli_refuse(work->cli, strchr(names[i], '/') ? "--config" : "--model", NULL,
+                              "%s", error);
         const struct model *model = &work->models[i];
-        if (model->notes[0] != '\0') {
+        if (model->notes[0] != '\0')
             fprintf(stderr, "%s: %s\n", model->name, model->notes);
-        }
     }
     return EXIT_FINE;
 }
@@ -60,16 +56,14 @@ size_t work_model_cases(const struct work *work, struct bench_case **cases)
 {
     size_t n = 0;
     *cases = calloc(work->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof **cases);
-    for (size_t m = 0; m < work->n_models && *cases != NULL; m++) {
+    for (size_t m = 0; m < work->n_models && *cases; m++) {
         for (size_t i = 0; i < work->models[m].n_cases; i++) {
             const struct model_case *one = &work->models[m].cases[i];
             bool wanted =
                 !work->selected.any_kernel || work->selected.kernels[one->problem.kernel];
-            for (int dtype = 0; wanted && dtype < N_DTYPES; dtype++) {
-                if (times_dtype(&work->selected, (enum posenc_dtype)dtype)) {
+            for (int dtype = 0; wanted && dtype < N_DTYPES; dtype++)
+                if (times_dtype(&work->selected, (enum posenc_dtype)dtype))
                     (*cases)[n++] = case_stored_as(one, (enum posenc_dtype)dtype);
-                }
-            }
         }
     }
     return n;
@@ -94,9 +88,8 @@ static int begin_records(struct work *work, bool with_vectors)
 {
     char error[RECORDS_ERROR];
     struct out_file *last = NULL;
-    if (records_open(&work->records, NULL, error) != 0) {
+    if (records_open(&work->records, NULL, error) != 0)
         return cli_refuse(work->cli, "records", NULL, "%s", error);
-    }
     for (size_t i = 0; i < work->outputs.n; i++) {
         if (work->outputs.output[i].format->by_line) {
             last = &work->outputs.output[i];
@@ -110,14 +103,11 @@ static int begin_records(struct work *work, bool with_vectors)
                             .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
                             .vectors_sha256 = with_vectors ? work->vectors.sha256 : NULL };
     int failed = emit_start(&work->records, &run, work->selected.backends, work->selected.n);
-    for (size_t i = 0; i < work->n_models; i++) {
+    for (size_t i = 0; i < work->n_models; i++)
         failed |= records_append(&work->records, emit_model(&work->models[i], &work->selected));
-    }
-    if (failed) {
+    if (failed)
         return refuse_records(work);
-    }
-    return last != NULL && last->path == work->jsonl_path ? outputs_publish(cli, last)
-                                                          : EXIT_FINE;
+    return last && last->path == work->jsonl_path ? outputs_publish(cli, last) : EXIT_FINE;
 }
 
 /* One more output: a file in the folder of a report. */
@@ -133,15 +123,13 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
     size_t n_models = work->n_models;
     work->cli = cli;
     work->render.color = -1;
-    if ((cli->problem != NULL && problem_take(cli, &work->line, &work->arena) != EXIT_FINE) ||
+    if ((cli->problem && problem_take(cli, &work->line, &work->arena) != EXIT_FINE) ||
         select_all(cli, &work->selected, plugins_alone) != EXIT_FINE ||
         (n_models == 0 && work_models(work, cli->model.item, cli->model.n) != EXIT_FINE) ||
         outputs_open(cli, &work->outputs, record_formats, command) != EXIT_FINE ||
-        (work->md_path != NULL && add_report_file(work, "md", work->md_path) != EXIT_FINE) ||
-        (work->html_path != NULL &&
-         add_report_file(work, "html", work->html_path) != EXIT_FINE) ||
-        (work->jsonl_path != NULL &&
-         add_report_file(work, "jsonl", work->jsonl_path) != EXIT_FINE) ||
+        (work->md_path && add_report_file(work, "md", work->md_path) != EXIT_FINE) ||
+        (work->html_path && add_report_file(work, "html", work->html_path) != EXIT_FINE) ||
+        (work->jsonl_path && add_report_file(work, "jsonl", work->jsonl_path) != EXIT_FINE) ||
         (with_vectors && data_vectors(cli, &work->vectors) != EXIT_FINE) ||
         begin_records(work, with_vectors) != EXIT_FINE) {
         outputs_discard(&work->outputs);
@@ -158,9 +146,8 @@ void work_free(struct work *work)
     arena_free(&work->arena);
     char error[RECORDS_ERROR];
     work->records.stream = NULL; /* an output owns it */
-    if (work->records.list != NULL) {
+    if (work->records.list)
         (void)records_close(&work->records, error);
-    }
     vectors_free(&work->vectors);
     free_models(work);
     free(work->kept);
@@ -178,15 +165,13 @@ int work_end(struct work *work, bool complete)
         const struct out_file *output = &work->outputs.output[i];
         if (output->stream != work->records.stream &&
             render(output->format, work->records.list, output->stream, &work->render) != 0 &&
-            !ferror(output->stream)) {
+            !ferror(output->stream))
             status = cli_refuse(cli, "--out", output->format->name, "could not be rendered");
-        }
     }
-    if (status == EXIT_FINE) {
+    if (status == EXIT_FINE)
         status = outputs_commit(cli, &work->outputs);
-    } else {
+    else
         outputs_discard(&work->outputs);
-    }
     work_free(work);
     return status;
 }
@@ -207,14 +192,12 @@ static void end_if_interrupted(struct work *work)
 
 static void keep_for_budgets(struct work *work, const struct conf_result *result)
 {
-    if (!work->cli->update_budgets) {
+    if (!work->cli->update_budgets)
         return;
-    }
     if (work->n_kept % 1024 == 0) {
         struct conf_result *more = realloc(work->kept, (work->n_kept + 1024) * sizeof *more);
-        if (more == NULL) {
+        if (!more)
             return;
-        }
         work->kept = more;
     }
     work->kept[work->n_kept++] = *result;
@@ -224,14 +207,11 @@ static void on_conf(void *user, const struct conf_result *result)
 {
     struct work *work = user;
     bool unsupported = result->status == CONF_UNSUPPORTED; /* whatever the type */
-    for (size_t i = 0; i < work->glob; i++) {
-        if (unsupported || fnmatch(work->globs.item[i], result->id, 0) == 0) {
+    for (size_t i = 0; i < work->glob; i++)
+        if (unsupported || fnmatch(work->globs.item[i], result->id, 0) == 0)
             return; /* seen with an earlier pattern */
-        }
-    }
-    if (!unsupported && !selects_dtype(&work->selected, result->id)) {
+    if (!unsupported && !selects_dtype(&work->selected, result->id))
         return;
-    }
     bool failed = result->status == CONF_FAIL || result->status == CONF_CRASH ||
                   result->status == CONF_WEAK;
     bool judged = failed || result->status == CONF_PASS;
@@ -240,8 +220,8 @@ static void on_conf(void *user, const struct conf_result *result)
     work->n_skipped += !judged;
     records_append(&work->records, emit_conf(result, work->selection));
     keep_for_budgets(work, result);
-    progress("verify", result->backend != NULL ? result->backend->name : "", result->id,
-             work->n_judged, work->n_failed);
+    progress("verify", result->backend ? result->backend->name : "", result->id, work->n_judged,
+             work->n_failed);
     end_if_interrupted(work);
 }
 
@@ -252,10 +232,9 @@ static void note_selection(struct work *work)
     static const char *const options[] = { "--plugin", "--model" };
     size_t at = 0;
     for (size_t l = 0; l < 2; l++) {
-        for (size_t i = 0; i < lists[l]->n && at < sizeof work->selection; i++) {
+        for (size_t i = 0; i < lists[l]->n && at < sizeof work->selection; i++)
             at += (size_t)snprintf(work->selection + at, sizeof work->selection - at, " %s %s",
                                    options[l], lists[l]->item[i]);
-        }
     }
 }
 
@@ -298,12 +277,11 @@ int work_verify(struct work *work, const struct conf_options *options)
     mine.vectors = work->vectors.n > 0 ? &work->vectors : NULL;
     struct problem *problems =
         calloc(work->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof *problems);
-    if (problems == NULL) {
+    if (!problems)
         return refuse_memory(work);
-    }
     mine.problem = problems;
     mine.n_problems = model_problems(work, problems);
-    if (work->cli->problem != NULL) {
+    if (work->cli->problem) {
         mine.only = &work->line.problem;
         mine.suite = "problem";
     }
@@ -333,9 +311,8 @@ const char *work_no_timing(void) { return bench_emulator(); }
 size_t work_problem_case(const struct work *work, struct bench_case **cases)
 {
     *cases = calloc(1, sizeof **cases);
-    if (*cases == NULL) {
+    if (!*cases)
         return 0;
-    }
     struct bench_case *one = *cases;
     one->problem = work->line.problem;
     one->footprint = bench_footprint(problem_working_set(&one->problem));
@@ -346,9 +323,8 @@ size_t work_problem_case(const struct work *work, struct bench_case **cases)
 size_t work_footprint_cases(const struct work *work, struct bench_case **cases)
 {
     bool dtypes[N_DTYPES];
-    for (int dtype = 0; dtype < N_DTYPES; dtype++) {
+    for (int dtype = 0; dtype < N_DTYPES; dtype++)
         dtypes[dtype] = times_dtype(&work->selected, (enum posenc_dtype)dtype);
-    }
     return bench_footprint_cases(work->selected.kernels, dtypes, work->cli->full, cases);
 }
 
@@ -371,20 +347,17 @@ static bool is_interrupted(void *user)
 
 static bool is_wanted(const struct cli *cli, const char *id)
 {
-    for (size_t i = 0; i < cli->cases.n; i++) {
-        if (fnmatch(cli->cases.item[i], id, 0) == 0) {
+    for (size_t i = 0; i < cli->cases.n; i++)
+        if (fnmatch(cli->cases.item[i], id, 0) == 0)
             return true;
-        }
-    }
     return cli->cases.n == 0;
 }
 
 int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s)
 {
     const struct cli *cli = work->cli;
-    if (work_no_timing() != NULL) {
+    if (work_no_timing())
         return refuse_timing(cli);
-    }
     struct bench_options options = { .full = cli->full,
                                      .threads =
                                          cli->threads != INT64_MIN ? (int)cli->threads : 1,
@@ -393,22 +366,18 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
                                      .stop = is_interrupted };
     const struct posenc_backend *backends[BACKENDS_MAX];
     size_t n_backends = 0, n_chosen = 0;
-    for (size_t i = 0; i < work->selected.n; i++) {
-        if (posenc_backend_obstacle(work->selected.backends[i]) == NULL) {
+    for (size_t i = 0; i < work->selected.n; i++)
+        if (!posenc_backend_obstacle(work->selected.backends[i]))
             backends[n_backends++] = work->selected.backends[i];
-        }
-    }
     struct bench_case *chosen = calloc(n + 1, sizeof *chosen);
-    if (chosen == NULL) {
+    if (!chosen)
         return refuse_memory(work);
-    }
     for (size_t i = 0; i < n; i++) {
         if (is_wanted(cli, cases[i].id)) {
             chosen[n_chosen] = cases[i];
-            if (chosen[n_chosen].footprint == NULL) {
+            if (!chosen[n_chosen].footprint)
                 chosen[n_chosen].footprint =
                     bench_footprint(problem_working_set(&cases[i].problem));
-            }
             n_chosen++;
         }
     }
@@ -425,18 +394,15 @@ void work_overhead(struct work *work)
 {
     const struct posenc_backend *backend = posenc_selection(POSENC_KERNEL_rope_half).backend;
     bool chosen = false;
-    for (size_t i = 0; i < work->selected.n; i++) {
+    for (size_t i = 0; i < work->selected.n; i++)
         chosen |= work->selected.backends[i] == backend;
-    }
     if (!chosen || work->cli->cases.n > 0 || !times_dtype(&work->selected, POSENC_F32) ||
-        (work->selected.any_kernel && !work->selected.kernels[POSENC_KERNEL_rope_half])) {
+        (work->selected.any_kernel && !work->selected.kernels[POSENC_KERNEL_rope_half]))
         return;
-    }
     for (int i = 0; i < OVERHEAD_ROWS; i++) {
         struct overhead overhead;
-        if (overhead_measure(overhead_heads[i], &overhead)) {
+        if (overhead_measure(overhead_heads[i], &overhead))
             records_append(&work->records, emit_overhead(&overhead));
-        }
         end_if_interrupted(work);
     }
 }

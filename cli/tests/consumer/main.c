@@ -23,9 +23,8 @@ int main(void)
     struct posenc_freqs *freqs = NULL;
     spec.dim = DIM;
     if (strcmp(posenc_version(), POSENC_VERSION) != 0 ||
-        posenc_freqs_create(&spec, &freqs, NULL) != POSENC_OK) {
+        posenc_freqs_create(&spec, &freqs, NULL) != POSENC_OK)
         return 1;
-    }
     struct posenc_rope_table_args table = posenc_rope_table_args_init();
     table.freqs = freqs;
     table.cos = posenc_dense(cosines, 2, TOKENS, DIM / 2, 0, 0);
@@ -36,15 +35,12 @@ int main(void)
     rope.out = posenc_dense(x, 3, TOKENS, 1, DIM, 0);
     rope.x = posenc_view(rope.out);
     enum posenc_status status = posenc_rope_table(NULL, &table);
-    if (status == POSENC_OK) {
+    if (status == POSENC_OK)
         status = posenc_rope_half(NULL, &rope);
-    }
     posenc_freqs_destroy(freqs);
-    for (int t = 0; t < TOKENS; t++) {
-        for (int i = 0; i < DIM; i++) {
+    for (int t = 0; t < TOKENS; t++)
+        for (int i = 0; i < DIM; i++)
             after += (double)x[t][0][i] * (double)x[t][0][i];
-        }
-    }
     if (status != POSENC_OK || fabs(after - before) > 1e-5 * before) {
         printf("%s: norm %.9g, then %.9g\n", posenc_status_string(status), before, after);
         return 1;
