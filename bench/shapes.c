@@ -1,7 +1,7 @@
 /*
  * Shapes by footprint: for each kernel a realistic shape, made longer until it fills half of a
  * cache, or memory well beyond the last one.  The shapes themselves stand in
- * conformance/cases/shapes.txt.
+ * conformance/cases/golden.
  *
  * The bytes are those of the type the activations are stored in; learned tables are f32.
  * In-place sums use x_scale 1, see call_make_repeatable() in contender.h.

@@ -26,7 +26,7 @@ static const struct {
     const char *name, *const *lines;
     size_t n;
 } files[CASES_FILES] = {
-    [CASES_SHAPES] = { "shapes.txt", shapes, sizeof shapes / sizeof *shapes },
+    [CASES_SHAPES] = { "cases/golden", shapes, sizeof shapes / sizeof *shapes },
     [CASES_VARIANTS] = { "variants.txt", variants, sizeof variants / sizeof *variants },
     [CASES_LAWS] = { "laws.txt", laws, sizeof laws / sizeof *laws },
     [CASES_CERTIFIED] = { "certified.txt", certified, sizeof certified / sizeof *certified },

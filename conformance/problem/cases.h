@@ -20,4 +20,7 @@ enum cases_file {
 /* Read when it is first asked for, and kept. */
 const struct problem_list *cases(enum cases_file file);
 
+/* Whether a line among golden cases is a shape, and no case. */
+bool is_shape(const struct problem_line *line);
+
 #endif

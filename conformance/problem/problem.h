@@ -115,7 +115,7 @@ struct problem {
 };
 
 /* A small valid problem of a kernel; a realistic one that fills about so many bytes
- * (conformance/cases/shapes.txt). */
+ * (shapes.c). */
 struct problem problem_default(enum posenc_kernel kernel);
 struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dtype,
                                  size_t bytes);

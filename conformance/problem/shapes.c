@@ -1,11 +1,26 @@
 /*
- * The small and the realistic problem of each kernel, as conformance/cases/shapes.txt has them.
+ * Shapes: of each kernel a small problem, from which tests and the command line go on, and a
+ * realistic one, which the benchmark grows until it fills a level of memory.  They stand among
+ * the golden cases of their kernel (conformance/cases/golden), by these names:
+ *
+ *     default    fields
+ *     realistic  fields | what grows | tensor | whose shape it is
+ *
+ * Of several realistic lines the last that fits into the bytes is taken.  What grows are fields,
+ * each as far as it can before the next, those with a + between together.  The tensor is the one
+ * that fills the bytes; where none is named, all that the call reads or writes does.  Queries
+ * end where the keys do.
  */
 #include "cases.h"
 #include "signature.h"
 
 #include <stdio.h>
 #include <string.h>
+
+bool is_shape(const struct problem_line *line)
+{
+    return strcmp(line->name, "default") == 0 || strcmp(line->name, "realistic") == 0;
+}
 
 static bool is_line_of(const struct problem_line *line, enum posenc_kernel kernel,
                        const char *name)

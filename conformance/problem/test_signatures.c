@@ -149,12 +149,12 @@ static void check_call(const struct signature *s, const struct problem *p, const
 static void check_problems(const struct signature *s, enum posenc_kernel kernel)
 {
     struct problem p = problem_default(kernel);
-    check_call(s, &p, "default of shapes.txt");
+    check_call(s, &p, "default");
     p = problem_realistic(kernel, POSENC_F32, 1 << 16);
-    check_call(s, &p, "realistic of shapes.txt");
+    check_call(s, &p, "realistic");
     const struct problem larger = problem_realistic(kernel, POSENC_F32, 1 << 24);
-    expect(problem_working_set(&larger) > 64 * problem_working_set(&p), s,
-           "realistic of shapes.txt", "what it says that grows does not");
+    expect(problem_working_set(&larger) > 64 * problem_working_set(&p), s, "realistic",
+           "what it says that grows does not");
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct draws draws = { .seed = seed };
         p = problem_default(kernel);

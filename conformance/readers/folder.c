@@ -12,6 +12,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "folder.h"
 
+#include "conformance/problem/cases.h"
 #include "safetensors.h"
 
 #include <dirent.h>
@@ -48,20 +49,24 @@ static bool read_group(struct vectors *vectors, const char *root, const char *na
     list.arena = vectors->arena; /* what is read stays as long as the vectors */
     bool good = group && text && notation_read_file(text, path, &list, error);
     vectors->arena = list.arena;
-    for (size_t i = 0; i < list.n && good; i++, vectors->n += good) {
+    for (size_t i = 0; i < list.n && good; i++) {
+        struct vector_case *to;
         char why[VECTORS_ERROR] = "no memory";
+        if (is_shape(&list.lines[i]))
+            continue;
         vectors->cases = arena_grow(&vectors->arena, vectors->cases, vectors->n, room,
                                     sizeof *vectors->cases);
-        good = vectors->cases && vectors_set_case(vectors, &vectors->cases[vectors->n], group,
-                                                  &list.lines[i], why);
+        to = vectors->cases ? &vectors->cases[vectors->n] : NULL;
+        good = to && vectors_set_case(vectors, to, group, &list.lines[i], why);
         for (size_t k = 0; k < vectors->n && good; k++)
-            if (strcmp(vectors->cases[k].id, vectors->cases[vectors->n].id) == 0) {
+            if (strcmp(vectors->cases[k].id, to->id) == 0) {
                 snprintf(why, sizeof why, "there is another case %s", vectors->cases[k].id);
                 good = false;
             }
         if (!good)
             snprintf(error, VECTORS_ERROR, "%.200s:%d: %.700s", path, list.lines[i].number,
                      why);
+        vectors->n += good;
     }
     return good;
 }

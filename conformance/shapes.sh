@@ -1,0 +1,6 @@
+# The paragraphs of golden cases that say what shapes kernels have (problem/shapes.c), as C strings.
+#
+#     sh shapes.sh QUOTE.SED CASES...
+quote=$1
+shift
+awk 'BEGIN { RS = ""; ORS = "\n\n" } /(^|\n)(default|realistic) /' "$@" | sed -f "$quote"
