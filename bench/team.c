@@ -1,5 +1,6 @@
 /*
- * A team over POSIX threads: a counter that says there is work, spinning first, sleeping then.
+ * A team of POSIX threads: a counter says that there is work; members wait for it spinning at
+ * first, then asleep (see team.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "team.h"

@@ -1,5 +1,5 @@
 /*
- * Results -> records (schema posenc.results/1, reports/records.h).
+ * Makes records of results: schema posenc.results/1 (reports/records.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "emit.h"

@@ -1,5 +1,6 @@
 /*
- * Results of the engine and the harness -> records: the one place that knows both sides.
+ * Makes records of the results of the conformance engine and of the benchmark: the one place
+ * that knows both results and records.
  */
 #ifndef POSENC_EMIT_H
 #define POSENC_EMIT_H

@@ -1,5 +1,5 @@
 /*
- * Text -> numbers, see args.h: the whole of it or nothing.
+ * Reads numbers from text: all of a text is a number, or it is refused (see args.h).
  */
 #include "args.h"
 

@@ -1,5 +1,5 @@
 /*
- * Output files that are complete or absent, see outputs.h.
+ * Writes output files that are complete or absent (see outputs.h).
  */
 #define _GNU_SOURCE
 #include "outputs.h"

@@ -1,4 +1,4 @@
-/* See problem.h. */
+/* Reads the option --problem and refuses what goes against it (see problem.h). */
 #include "problem.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * SELECT: names on the command line -> backends and kernels, see select.h.
+ * Finds the backends, kernels and types that the command line names (see select.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "select.h"

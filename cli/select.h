@@ -1,5 +1,5 @@
 /*
- * SELECT: names on the command line -> backends, kernels, models.
+ * What the command line selects by name: backends, plug-ins among them, kernels and types.
  */
 #ifndef POSENC_CLI_SELECT_H
 #define POSENC_CLI_SELECT_H
@@ -45,7 +45,8 @@ int select_one(struct cli *cli, enum posenc_kernel kernel,
 /* EXIT_USAGE when POSENC_BACKEND or POSENC_MAX_ISA asks for what is not here. */
 int select_environment(const struct cli *cli);
 
-/* Whether the model names are known; MODEL files are read by model_load. */
+/* Loads the shared library at `path`; *backend is what it exports.  EXIT_FINE, or EXIT_USAGE
+ * after a message. */
 int plugin_load(const struct cli *cli, const char *path, const struct posenc_backend **backend);
 
 #endif

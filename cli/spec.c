@@ -1,5 +1,5 @@
 /*
- * The command line -> what a plan of frequencies is made from, see spec.h.
+ * Makes of the command line the spec of a plan of frequencies (see spec.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "spec.h"

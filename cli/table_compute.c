@@ -1,5 +1,5 @@
 /*
- * The command line -> one call of a table kernel -> its numbers, see table.h.
+ * Makes of the command line one call of a table kernel, and of that the numbers (see table.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/problem.h"

@@ -1,5 +1,5 @@
 /*
- * Table -> csv, npy, safetensors, see table.h.
+ * Writes a table as csv, npy or safetensors (see table.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/readers/npy.h"

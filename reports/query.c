@@ -1,5 +1,5 @@
 /*
- * Records -> rows, and the questions asked of them.
+ * Makes rows of records, and answers what the sections of a report ask of them (see query.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "query.h"

@@ -1,6 +1,6 @@
 /*
- * Records -> the tree of a report.  Everything shown comes from the records alone, so that a saved file
- * reads as the run itself did.
+ * Makes of records the tree of a report (document.h).  Everything shown comes from the records
+ * alone, so that a saved file reads as the run itself did.
  */
 #ifndef POSENC_REPORT_H
 #define POSENC_REPORT_H

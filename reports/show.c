@@ -1,5 +1,6 @@
 /*
- * Numbers with sensible digits.
+ * Writes times, rates, sizes, ratios and errors with as many digits as mean something (see
+ * show.h).
  */
 #include "show.h"
 

@@ -1,5 +1,6 @@
 /*
- * For a terminal: tables in aligned columns that fit it, text broken at its width, characters it has.
+ * A report for a terminal: tables in aligned columns that fit it, text broken at its width, and
+ * only characters that it has.
  */
 #define _DEFAULT_SOURCE
 #include "grid.h"

@@ -1,5 +1,5 @@
 /*
- * Columns of text that a terminal has room for.
+ * Lays out a table in columns of text for which a terminal has room (see grid.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "grid.h"

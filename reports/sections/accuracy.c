@@ -1,5 +1,6 @@
 /*
- * The largest errors: of tables by range of positions, and of everything by backend.
+ * The section of the largest errors: of tables by range of positions, and of everything by
+ * backend.
  */
 #include "reports/report.h"
 #include "reports/show.h"

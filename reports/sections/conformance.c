@@ -1,5 +1,5 @@
 /*
- * How many checks passed: kernels and kinds of evidence by backend.
+ * The section that says how many checks passed: for each kernel and each suite, by backend.
  */
 #include "reports/report.h"
 

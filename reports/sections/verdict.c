@@ -1,5 +1,6 @@
 /*
- * What this is about: the machine, how much was checked and timed, and what to know before reading on.
+ * The first section of a report: the machine, how much was checked and timed, and what to know
+ * before reading on.
  */
 #include "reports/env.h"
 #include "reports/report.h"
