@@ -1,6 +1,6 @@
 /*
- * Between the parts of posenc explain: one case in depth, or a kernel, a profile, a scaling or a
- * parameter as topics.txt has it.
+ * What the parts of posenc explain share: one case in depth, or a kernel, a profile, a scaling
+ * or a parameter as topics.txt has it.
  */
 #ifndef POSENC_CLI_EXPLAIN_H
 #define POSENC_CLI_EXPLAIN_H

@@ -1,5 +1,6 @@
 /*
- * Between the parts of posenc plot: computing what is drawn, and drawing it into every output.
+ * What the parts of posenc plot share: computing what is drawn, and drawing it into every
+ * output.
  */
 #ifndef POSENC_CLI_PLOT_H
 #define POSENC_CLI_PLOT_H

@@ -1,4 +1,5 @@
-/* See mp.h. */
+/* MPFR in expressions: the numbers that live for a while, and the functions on them (see
+ * mp.h). */
 #include "mp.h"
 
 #include <stdbool.h>

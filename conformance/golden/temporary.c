@@ -1,4 +1,5 @@
-/* See temporary.h. */
+/* Makes a folder for the time of a test, and removes it with what is inside (see
+ * temporary.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "temporary.h"
 

@@ -1,7 +1,7 @@
 /*
- * What a configuration says -> the calls the model makes: at prefill, and decoding one token at
- * its last position.  shapes.txt has them; here are the names that stand in it for what differs
- * between models.
+ * Makes of what a configuration says the calls that the model makes: at prefill, and decoding
+ * one token at its last position.  shapes.txt lists the calls; this file knows the names that
+ * stand there for what differs between models.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/columns.h"

@@ -1,6 +1,6 @@
 /*
- * A Hugging Face config.json -> what it says of positions: which type of model it is, its
- * sizes, and the parts it has.  Its keys have many spellings (huggingface/transformers,
+ * Reads from a Hugging Face config.json what it says of positions: which type of model it is,
+ * its sizes, and the parts it has.  Its keys have many spellings (huggingface/transformers,
  * configuration_*.py).  What is not known is refused by name, never guessed; what is known and
  * not covered is named in the model's notes.
  */

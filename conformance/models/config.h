@@ -1,4 +1,5 @@
-/* Between the parts of the model loader: what a configuration says, before it becomes calls. */
+/* What the parts of the model loader hand to each other: what a configuration says, before it
+ * becomes calls. */
 #ifndef POSENC_MODEL_CONFIG_H
 #define POSENC_MODEL_CONFIG_H
 

@@ -1,6 +1,6 @@
 /*
- * Models as data: the keys of a Hugging Face config.json -> the calls that model makes of a
- * library of positional encodings.
+ * Models as data: the keys of a Hugging Face config.json become the calls that the model makes
+ * of a library of positional encodings.
  *
  * Rotations take the query and key heads in one call, as they lie side by side behind a fused
  * QKV projection: heads = query heads + key heads; cos and sin are given for the call's tokens
