@@ -15,16 +15,16 @@
 
 /* ---- Sines ---- */
 
-/* |position| turn mod 1. */
-static void position_phase(const uint64_t turn[3], int64_t position, uint64_t phase[3])
+/* n phase mod 1; returns the whole turns. */
+static uint64_t phase_times(const uint64_t phase[3], uint64_t n, uint64_t product[3])
 {
-    const uint64_t p = position < 0 ? -(uint64_t)position : (uint64_t)position;
     u128 carry = 0;
     for (int i = 2; i >= 0; i--) {
-        carry += (u128)turn[i] * p;
-        phase[i] = (uint64_t)carry;
+        carry += (u128)phase[i] * n;
+        product[i] = (uint64_t)carry;
         carry >>= 64;
     }
+    return (uint64_t)carry;
 }
 
 /* Which twelfth of a turn a phase is, from 0 to 11; -1 where it is none.  Twelfths are the only
@@ -35,16 +35,11 @@ static void position_phase(const uint64_t turn[3], int64_t position, uint64_t ph
 static int twelfth_of(const uint64_t phase[3])
 {
     uint64_t rest[3];
-    u128 carry = 0;
-    for (int i = 2; i >= 0; i--) {
-        carry += (u128)phase[i] * 12;
-        rest[i] = (uint64_t)carry;
-        carry >>= 64;
-    }
+    const int below = (int)phase_times(phase, 12, rest);
     if (rest[0] == 0 && rest[1] == 0 && rest[2] >> 40 == 0)
-        return (int)carry;
+        return below;
     if (~rest[0] == 0 && ~rest[1] == 0 && ~rest[2] >> 40 == 0)
-        return ((int)carry + 1) % 12;
+        return (below + 1) % 12;
     return -1;
 }
 
@@ -69,7 +64,7 @@ static void sincos_turn(const uint64_t turn[3], int64_t position, struct real *s
                         struct real *cosine)
 {
     uint64_t phase[3];
-    position_phase(turn, position, phase);
+    phase_times(turn, position < 0 ? -(uint64_t)position : (uint64_t)position, phase);
     if (turn[0] | turn[1])
         sincos_phase(phase, sine, cosine);
     else /* at rest, or so slow that a phase near nothing is what it is */
@@ -176,19 +171,22 @@ static struct real real_scaled(struct real value, struct big factor)
 
 /* ---- Angles ---- */
 
-/* m times the sine and cosine of a pair at a position, in the plan's profile.  The f32 ones
+/* m times the sine and cosine of a pair in row r, in the plan's profile.  The f32 ones
  * round the sine to f32 and multiply by (float)m, which an f64 holds exactly; with m = 1 there
  * is no product and the sine itself is the truth. */
-static void pair_values(const struct oracle *oracle, int64_t pair, double position, double m,
+static void pair_values(const struct oracle *oracle, int64_t pair, int64_t r, double m,
                         double *sine, double *cosine)
 {
-    if (oracle->call->problem.freqs.profile == POSENC_EXACT) {
+    const struct problem *p = &oracle->call->problem;
+    const double position =
+        problem_time(p, r / p->tokens, r % p->tokens, oracle_axis(&p->freqs, pair));
+    if (p->freqs.profile == POSENC_EXACT) {
         struct real s, c;
         if (position != floor(position))
             sincos_time(oracle->turns[pair], position, &s, &c);
         else
             sincos_turn(oracle->frequencies->turn[pair], (int64_t)position, &s, &c);
-        if (oracle->log_zeta && position != oracle->call->problem.freqs.xpos_centre) {
+        if (oracle->log_zeta && position != p->freqs.xpos_centre) {
             const struct big scale = zeta_power(oracle, pair, position);
             s = real_scaled(s, scale);
             c = real_scaled(c, scale);
@@ -235,9 +233,7 @@ static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double
         want[width - 1] = 0.0;
     for (int64_t i = 0; i < oracle->n_pairs; i++) {
         double sine, cosine;
-        const double position = problem_time(problem, r / problem->tokens, r % problem->tokens,
-                                             oracle_axis(&problem->freqs, i));
-        pair_values(oracle, i, position, problem->scale, &sine, &cosine);
+        pair_values(oracle, i, r, problem->scale, &sine, &cosine);
         const struct section section = section_of(&problem->freqs, i);
         const int64_t own = i - section.start;
         if (problem->layout == POSENC_INTERLEAVED) {
@@ -255,12 +251,9 @@ static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double
 
 static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double *want)
 {
-    const struct problem *problem = &oracle->call->problem;
     for (int64_t i = 0; i < oracle->n_pairs; i++) {
         double sine, cosine;
-        const double position = problem_time(problem, r / problem->tokens, r % problem->tokens,
-                                             oracle_axis(&problem->freqs, i));
-        pair_values(oracle, i, position, oracle->frequencies->attention_factor, &sine, &cosine);
+        pair_values(oracle, i, r, oracle->frequencies->attention_factor, &sine, &cosine);
         want[i] = o == 0 ? cosine : sine;
     }
 }
