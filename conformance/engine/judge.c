@@ -218,17 +218,12 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
     return (struct measure){ spacing(want), c->limit };
 }
 
-/* Whether a channel turns, where pairs do. */
-static bool is_turned(const struct problem *p, int64_t channel)
-{
-    return channel >= p->rotary_offset && channel < p->rotary_offset + p->rotary_dim;
-}
-
 /* Whether a channel of a rotation is copied. */
 static bool is_copied(const struct comparison *c, int64_t column)
 {
     const struct problem *p = &c->call->problem;
-    return c->how == COMPARE_PAIR && signature_of(p->kernel)->copies && !is_turned(p, column);
+    return c->how == COMPARE_PAIR && signature_of(p->kernel)->copies &&
+           !problem_turning(p, column).turns;
 }
 
 /* Error and limit of one value; *right: whether it is the correctly rounded one.  A type's own
@@ -302,12 +297,8 @@ void compare_peers(struct comparison *c, struct comparison *peer, const struct c
 /* The larger result of the pair that a channel is rotated in, or its own. */
 static double larger_of_pair(const struct problem *p, const float *row, int64_t channel)
 {
-    int64_t i = channel - p->rotary_offset, half = p->rotary_dim / 2;
-    int64_t other = p->kernel == POSENC_KERNEL_rope_interleaved ? i ^ 1
-                    : i < half                                  ? i + half
-                                                                : i - half;
-    double own = fabs((double)row[channel]);
-    return is_turned(p, channel) ? fmax(own, fabs((double)row[p->rotary_offset + other])) : own;
+    const int64_t other = problem_turning(p, channel).partner;
+    return fmax(fabs((double)row[channel]), fabs((double)row[other]));
 }
 
 /* How far a result is from that of a peer, and how far it may be. */

@@ -233,7 +233,7 @@ void output_rope(const struct reference *of, int o, int64_t r, double *want)
     const float *x = call->x + r * dim;
     for (int64_t k = 0; k < dim; k++) {
         const int64_t own = k - p->rotary_offset; /* channel of the window that turns */
-        const bool adjacent = p->kernel == POSENC_KERNEL_rope_interleaved;
+        const bool adjacent = kernel_pairs_adjacent(p->kernel);
         const int64_t i = adjacent ? own / 2 : own % half;
         const bool second = adjacent ? own % 2 == 1 : own >= half;
         const int64_t partner = adjacent ? own ^ 1 : second ? own - half : own + half;

@@ -68,9 +68,7 @@ static void edit_normed(struct call *call, const void *norm)
  * that of a product, which is no larger than the pair is long. */
 static double reach(const struct problem *p, const float *row, int64_t k)
 {
-    const int64_t half = p->rotary_dim / 2, i = k - p->rotary_offset;
-    const int64_t other = i < 0 || i >= 2 * half ? k : i < half ? k + half : k - half;
-    const double length = hypot((double)row[k], (double)row[other]);
+    const double length = hypot((double)row[k], (double)row[problem_turning(p, k).partner]);
     return 2.0 * signature_of(p->kernel)->most_error(p, false) *
            ulp_of(POSENC_F32, 2.0 * length);
 }

@@ -32,8 +32,8 @@ struct place {
 static struct place place_of(const struct problem *p, int64_t i)
 {
     int64_t half = p->rotary_dim / 2;
-    return p->kernel == POSENC_KERNEL_rope_half ? (struct place){ i, i + half }
-                                                : (struct place){ 2 * i, 2 * i + 1 };
+    return kernel_pairs_adjacent(p->kernel) ? (struct place){ 2 * i, 2 * i + 1 }
+                                            : (struct place){ i, i + half };
 }
 
 static double pair_norm(const struct problem *p, const float *row, int64_t i)

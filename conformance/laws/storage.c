@@ -26,14 +26,10 @@
 static double apart(const struct tally *t, const struct problem *p, const float *row,
                     int64_t column)
 {
-    const int64_t half = p->rotary_dim / 2, i = column - p->rotary_offset;
-    if (strcmp(t->run->backend->family, "autovec") != 0 || i < 0 || i >= 2 * half)
+    const struct turning turning = problem_turning(p, column);
+    if (strcmp(t->run->backend->family, "autovec") != 0 || !turning.turns)
         return 0.0;
-    const int64_t other = p->kernel == POSENC_KERNEL_rope_interleaved ? i ^ 1
-                          : i < half                                  ? i + half
-                                                                      : i - half;
-    return 4.0 * ulp_of(POSENC_F32,
-                        hypot((double)row[column], (double)row[p->rotary_offset + other]));
+    return 4.0 * ulp_of(POSENC_F32, hypot((double)row[column], (double)row[turning.partner]));
 }
 
 static bool same_value(float got, float want)

@@ -16,6 +16,7 @@ enum stage { TABLE, APPLY };
 enum takes_x { NONE, APART, IN_PLACE };
 enum rows { TOKENS, QUERIES };
 enum angles { PLANNED, GIVEN };
+enum pairs { ALONE, HALVES, ADJACENT };
 
 static const struct listed {
     enum signature_id signature;
@@ -23,9 +24,10 @@ static const struct listed {
     enum takes_x x;
     enum rows rows;
     enum angles angles;
+    enum pairs pairs;
 } listed[] = {
-#define POSENC_KERNEL(name, signature, summary, stage, x, rows, angles)                        \
-    { SIGNATURE_##signature, stage, x, rows, angles },
+#define POSENC_KERNEL(name, signature, summary, stage, x, rows, angles, pairs)                 \
+    { SIGNATURE_##signature, stage, x, rows, angles, pairs },
 #include "posenc_kernels.def"
 };
 
@@ -43,6 +45,28 @@ bool kernel_takes_x(enum posenc_kernel kernel) { return listed[kernel].x != NONE
 bool kernel_in_place(enum posenc_kernel kernel) { return listed[kernel].x == IN_PLACE; }
 bool kernel_on_scores(enum posenc_kernel kernel) { return listed[kernel].rows == QUERIES; }
 bool kernel_has_plan(enum posenc_kernel kernel) { return listed[kernel].angles == PLANNED; }
+bool kernel_turns(enum posenc_kernel kernel) { return listed[kernel].pairs != ALONE; }
+
+bool kernel_pairs_adjacent(enum posenc_kernel kernel)
+{
+    return listed[kernel].pairs == ADJACENT;
+}
+
+/* ---- Channels that turn ---- */
+
+struct turning problem_turning(const struct problem *p, int64_t channel)
+{
+    const int64_t half = p->rotary_dim / 2, i = channel - p->rotary_offset;
+    const bool adjacent = kernel_pairs_adjacent(p->kernel);
+    if (!kernel_turns(p->kernel) || i < 0 || i >= 2 * half)
+        return (struct turning){ .partner = channel };
+    const bool second = adjacent ? i % 2 == 1 : i >= half;
+    const int64_t step = adjacent ? 1 : half;
+    return (struct turning){ .turns = true,
+                             .second = second,
+                             .pair = adjacent ? i / 2 : i % half,
+                             .partner = second ? channel - step : channel + step };
+}
 
 /* ---- Positions ---- */
 

@@ -133,6 +133,17 @@ bool kernel_has_plan(enum posenc_kernel kernel);
  * them from `rotary_offset` on. */
 bool kernel_turns(enum posenc_kernel kernel);
 
+/* Whether the two of a pair lie side by side, or else half of those channels apart. */
+bool kernel_pairs_adjacent(enum posenc_kernel kernel);
+
+/* Whether a channel turns; if so, its pair, whether it is the second of that, and the other one of
+ * the two; if not, itself. */
+struct turning {
+    bool turns, second;
+    int64_t pair, partner;
+};
+struct turning problem_turning(const struct problem *problem, int64_t channel);
+
 /* Whether what it computes, rounded to f32, is added onto x times x_scale. */
 bool kernel_adds_onto_x(enum posenc_kernel kernel);
 

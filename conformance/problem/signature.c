@@ -16,11 +16,6 @@ const struct signature *signature_of(enum posenc_kernel kernel)
     return all[kernel_signature(kernel)];
 }
 
-bool kernel_turns(enum posenc_kernel kernel)
-{
-    return signature_of(kernel)->turning == MEMBER(rotary_dim);
-}
-
 void signature_own_defaults(const struct signature *signature, struct problem *problem)
 {
     for (EACH_PARAMETER(own, signature)) {

@@ -65,7 +65,7 @@ static struct pair pair_of(const struct call *call, int64_t r, int64_t i)
 {
     const struct problem *p = &call->problem;
     const int64_t from = p->rotary_offset, half = p->rotary_dim / 2;
-    const bool adjacent = p->kernel == POSENC_KERNEL_rope_interleaved;
+    const bool adjacent = kernel_pairs_adjacent(p->kernel);
     const int64_t a = from + (adjacent ? 2 * i : i), b = a + (adjacent ? 1 : half);
     const int64_t at = token_position(p, r, p->heads) * half + i;
     const float *x = call->x + r * p->dim;

@@ -27,12 +27,12 @@ static float poison(int64_t i)
 /* The unit a column belongs to: a pair for rotations and tables, else the column itself. */
 static int64_t unit_of(const struct problem *p, int64_t column)
 {
-    int64_t half = p->rotary_dim / 2, turning = column - p->rotary_offset;
-    if (kernel_turns(p->kernel) && turning >= 0 && turning < 2 * half)
-        return p->kernel == POSENC_KERNEL_rope_interleaved ? turning / 2 : turning % half;
+    const struct turning turning = problem_turning(p, column);
+    if (turning.turns)
+        return turning.pair;
     if (signature_of(p->kernel)->channels != MEMBER(freqs.dim))
         return column;
-    half = p->freqs.dim / 2;
+    const int64_t half = p->freqs.dim / 2;
     return p->layout == POSENC_INTERLEAVED ? column / 2
            : column < 2 * half             ? column % half
                                            : half;
@@ -66,7 +66,7 @@ static void poison_x(struct call *call, int class)
 {
     const struct posenc_tensor *t = call_x(call);
     const bool whole = signature_of(call->problem.kernel)->gathers;
-    for (int64_t r = 0, n = tensor_rows(t); r < n; r++) {
+    for (int64_t r = 0, n = storage_rows(t); r < n; r++) {
         float *row = tensor_row(t, r);
         for (int64_t c = 0; c < t->shape[t->rank - 1]; c++)
             if (!row_kept(&call->problem, r, class) ||
@@ -104,7 +104,7 @@ static void poison_tensor(struct call *call, const struct tensor_row *row, int c
 {
     const struct posenc_tensor *t = call_argument(call, row);
     const int64_t width = t->shape[t->rank - 1];
-    for (int64_t r = 0, n = tensor_rows(t); r < n; r++)
+    for (int64_t r = 0, n = storage_rows(t); r < n; r++)
         for (int64_t c = 0; c < width; c++)
             if (!element_kept(&call->problem, row, r * width + c, c, class))
                 tensor_row(t, r)[c] = poison(r + c);
