@@ -75,14 +75,7 @@ void *enter_keep(struct entered *e, int64_t n, size_t size)
     return e->kept;
 }
 
-float other_last_bit(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    bits ^= 1u;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
+float other_last_bit(float x) { return of_bits(bits_of(x) ^ 1u); }
 
 /* ---- Other positions ---- */
 

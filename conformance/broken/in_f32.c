@@ -23,9 +23,7 @@ static int64_t extent(const struct posenc_tensor *t)
 static uint16_t narrow(enum posenc_dtype dtype, float value)
 {
     const int64_t fraction = dtype == POSENC_F16 ? 10 : 7;
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    const uint32_t payload = (bits & 0x7fffffu) >> (23 - fraction);
+    const uint32_t bits = bits_of(value), payload = (bits & 0x7fffffu) >> (23 - fraction);
     if (!isnan(value) || payload == 0)
         return storage_narrow(dtype, value);
     return (uint16_t)(bits >> 31 << 15 | (dtype == POSENC_F16 ? 0x7c00u : 0x7f80u) | payload);

@@ -7,21 +7,6 @@
 #include "conformance/problem/storage.h"
 
 #include <math.h>
-#include <string.h>
-
-static uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float of_bits(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 /* Whether the magnitude of 16 bits is below the least normal number. */
 static bool is_subnormal(enum posenc_dtype dtype, uint16_t bits)

@@ -8,6 +8,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "suite.h"
 
+#include "conformance/problem/cases.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -105,25 +107,11 @@ static char *read_text(const char *path, char *error)
     return text;
 }
 
-/* The built-in lines as one text. */
-static char *builtin_text(char *error)
-{
-    size_t n = 0, lines = sizeof builtin / sizeof *builtin;
-    for (size_t i = 0; i < lines; i++)
-        n += strlen(builtin[i]) + 1;
-    char *text = malloc(n + 1), *to = text;
-    if (!text) {
-        snprintf(error, MESSAGE, "out of memory");
-        return NULL;
-    }
-    for (size_t i = 0; i < lines; i++)
-        to += sprintf(to, "%s\n", builtin[i]);
-    return text;
-}
-
 int budgets_read(const char *path, char *error)
 {
-    char *text = path ? read_text(path, error) : builtin_text(error);
+    snprintf(error, MESSAGE, "out of memory");
+    char *text =
+        path ? read_text(path, error) : lines_joined(builtin, sizeof builtin / sizeof *builtin);
     int result = text ? parse_all(text, path ? path : "built-in budgets", error) : -1;
     free(text);
     return result;

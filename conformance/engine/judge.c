@@ -143,18 +143,11 @@ void compare_settle(struct comparison *c)
 
 static double spacing(double value) { return ulp_of(POSENC_F32, fabs(value)); }
 
-static uint32_t bits(float value)
-{
-    uint32_t b;
-    memcpy(&b, &value, sizeof b);
-    return b;
-}
-
 /* Unequal classes are infinitely wrong; -1 when classes do not decide. */
 static double class_error(const struct comparison *c, float got, double want, double mass)
 {
     bool same = false;
-    if (bits(got) == CALL_CANARY)
+    if (bits_of(got) == CALL_CANARY)
         return (double)INFINITY;
     if (isnan(want) || isnan(got))
         same = isnan(want) && isnan(got);
@@ -232,9 +225,10 @@ static struct stored_error judge(const struct comparison *c, int64_t r, int64_t 
                                  float got, double want, double mass, bool *right)
 {
     struct stored_error e = { class_error(c, got, want, mass), c->limit };
-    *right = isnan(want) ? isnan(got) != 0 : bits(got) == bits(odd_to_type(c->stored, want));
+    *right =
+        isnan(want) ? isnan(got) != 0 : bits_of(got) == bits_of(odd_to_type(c->stored, want));
     if (is_copied(c, column)) {
-        *right = bits(got) == bits(c->call->x[r * c->call->outputs[0].width + column]);
+        *right = bits_of(got) == bits_of(c->call->x[r * c->call->outputs[0].width + column]);
         e.error = *right ? 0.0 : (double)INFINITY;
     } else if (*right && (c->how == COMPARE_EXACT || isinf(got))) {
         e.error = 0.0;
@@ -331,8 +325,8 @@ void compare_beside(struct comparison *c, const struct comparison *peer, int o, 
         return;
     }
     for (int64_t i = 0; i < width; i++) {
-        bool same = bits(got[i]) == bits(reference[i]) ||
-                    (isnan(got[i]) && isnan(reference[i]) && bits(got[i]) != CALL_CANARY);
+        bool same = bits_of(got[i]) == bits_of(reference[i]) ||
+                    (isnan(got[i]) && isnan(reference[i]) && bits_of(got[i]) != CALL_CANARY);
         struct stored_error e = { 0.0, c->limit };
         if (!same)
             e = distance(c, peer, r, i, got[i], reference);
@@ -441,7 +435,7 @@ void compare_end(struct comparison *c, struct conf_result *result)
         return;
     }
     memcpy(result->problem, c->problem, sizeof result->problem);
-    if (bits(c->got) == CALL_CANARY)
+    if (bits_of(c->got) == CALL_CANARY)
         snprintf(result->reason, sizeof result->reason, "not written, want %a, at %s", c->want,
                  result->witness);
     else if (c->how == COMPARE_EXACT)

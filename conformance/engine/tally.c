@@ -95,20 +95,6 @@ void tally_end(struct tally *t)
     suite_report(t->run, &t->result);
 }
 
-uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-float of_bits(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 bool copy_outputs(struct copy *copy, const struct call *call)
 {
     *copy = (struct copy){ .n = call->n_outputs };

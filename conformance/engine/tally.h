@@ -32,10 +32,6 @@ void tally_skip(struct tally *t, const char *reason);
  * something. */
 void tally_end(struct tally *t);
 
-/* f32 bits, and back. */
-uint32_t bits_of(float value);
-float of_bits(uint32_t bits);
-
 /* A dense copy of outputs. */
 struct copy {
     int n;

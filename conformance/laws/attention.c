@@ -47,7 +47,7 @@ static void edit_tokens(struct call *call, const void *user)
 {
     const struct tokens *tokens = user;
     struct posenc_tensor *x = call_x(call);
-    for (int64_t r = 0, n = x->data ? tensor_rows(x) : 0; r < n; r++)
+    for (int64_t r = 0, n = x->data ? storage_rows(x) : 0; r < n; r++)
         for (int64_t c = 0; c < DIM; c++)
             tensor_row(x, r)[c] = (float)tokens->x[r % T][c];
 }
@@ -70,7 +70,7 @@ static void edit_scores(struct call *call, const void *user)
 {
     const struct scores *scores = user;
     struct posenc_tensor *x = call_x(call);
-    for (int64_t r = 0, n = x->data ? tensor_rows(x) : 0; r < n; r++)
+    for (int64_t r = 0, n = x->data ? storage_rows(x) : 0; r < n; r++)
         for (int64_t j = 0; j < T; j++)
             tensor_row(x, r)[j] = (float)scores->s[r % T][j];
 }
@@ -129,7 +129,7 @@ static void edit_content(struct call *call, const void *user)
     const struct posenc_tensor *terms[] = { owned(&call->args.relative.c2p),
                                             owned(&call->args.relative.p2c) };
     for (int k = 0; k < 2; k++)
-        for (int64_t r = 0, n = terms[k]->data ? tensor_rows(terms[k]) : 0; r < n; r++)
+        for (int64_t r = 0, n = terms[k]->data ? storage_rows(terms[k]) : 0; r < n; r++)
             for (int64_t c = 0; c < call->columns; c++)
                 tensor_row(terms[k], r)[c] = term(content->tokens, r % T, c);
 }

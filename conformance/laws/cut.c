@@ -64,9 +64,7 @@ struct problem cut_problem(enum posenc_kernel kernel, enum given given)
         p.position_kind = POSENC_POSITIONS_F32;
         p.time_step = 0.25; /* every fourth is whole */
     }
-    const struct signature *s = signature_of(kernel);
-    if (s->settle)
-        s->settle(&p);
+    problem_settle(&p);
     return p;
 }
 

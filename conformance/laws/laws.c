@@ -68,7 +68,7 @@ void edit_same_rows(struct call *call, const void *user)
 {
     (void)user;
     const struct posenc_tensor *x = call_x(call);
-    for (int64_t r = 1, n = x->data ? tensor_rows(x) : 0; r < n; r++)
+    for (int64_t r = 1, n = x->data ? storage_rows(x) : 0; r < n; r++)
         memcpy(tensor_row(x, r), tensor_row(x, 0),
                (size_t)x->shape[x->rank - 1] * sizeof(float));
 }

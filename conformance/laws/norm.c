@@ -54,7 +54,7 @@ static void edit_normed(struct call *call, const void *norm)
 {
     const struct call *of = norm;
     const int64_t dim = of->problem.dim, heads = of->problem.heads;
-    for (int64_t r = 0; r < tensor_rows(call_x(call)); r++) {
+    for (int64_t r = 0; r < storage_rows(call_x(call)); r++) {
         const float scale = inverse_root(of, r), *x = of->x + r * dim;
         const float *weight = of->table + r % heads * dim;
         for (int64_t k = 0; k < dim; k++) {
@@ -96,7 +96,7 @@ static void law_apart(struct tally *t, const struct problem *p)
 
 static void edit_scaled(struct call *call, const void *scale)
 {
-    for (int64_t r = 0; r < tensor_rows(call_x(call)); r++)
+    for (int64_t r = 0; r < storage_rows(call_x(call)); r++)
         for (int64_t k = 0; k < call->problem.dim; k++)
             tensor_row(call_x(call), r)[k] *= *(const float *)scale;
     call->args.rope_qk_norm.epsilon = 0x1p-64f;

@@ -33,7 +33,7 @@ static void edit_columns(struct call *call, const void *user)
     struct posenc_tensor *const terms[] = { owned(&call->args.relative.c2p),
                                             owned(&call->args.relative.p2c) };
     for (int k = 0; k < 2; k++)
-        for (int64_t r = 0, n = terms[k]->data ? tensor_rows(terms[k]) : 0; r < n; r++)
+        for (int64_t r = 0, n = terms[k]->data ? storage_rows(terms[k]) : 0; r < n; r++)
             for (int64_t c = 0; c < call->columns; c++)
                 tensor_row(terms[k], r)[c] = (float)(k == 0 ? c : 1000 * c);
 }
@@ -169,7 +169,7 @@ static void edit_no_content(struct call *call, const void *user)
     struct posenc_tensor *const terms[] = { owned(&call->args.relative.c2p),
                                             owned(&call->args.relative.p2c) };
     for (int k = 0; k < 2; k++)
-        for (int64_t r = 1, n = terms[k]->data ? tensor_rows(terms[k]) : 0; r < n; r++)
+        for (int64_t r = 1, n = terms[k]->data ? storage_rows(terms[k]) : 0; r < n; r++)
             memcpy(tensor_row(terms[k], r), tensor_row(terms[k], 0),
                    (size_t)call->columns * sizeof(float));
     edit_x(call, user);

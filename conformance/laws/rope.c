@@ -62,7 +62,7 @@ static void edit_same_tokens(struct call *call, const void *user)
     (void)user;
     struct posenc_tensor *x = call_x(call);
     int64_t heads = call->problem.heads;
-    for (int64_t r = heads, n = tensor_rows(x); r < n; r++)
+    for (int64_t r = heads, n = storage_rows(x); r < n; r++)
         memcpy(tensor_row(x, r), tensor_row(x, r % heads),
                (size_t)call->problem.dim * sizeof(float));
 }
@@ -257,7 +257,7 @@ static void edit_interleave(struct call *call, const void *user)
 {
     (void)user;
     int64_t half = call->problem.rotary_dim / 2;
-    for (int64_t r = 0, n = tensor_rows(call_x(call)); r < n; r++) {
+    for (int64_t r = 0, n = storage_rows(call_x(call)); r < n; r++) {
         float *x = tensor_row(call_x(call), r);
         const float *from = call->x + r * call->problem.dim;
         for (int64_t i = 0; i < half; i++) {
@@ -330,7 +330,7 @@ static void edit_tail(struct call *call, const void *user)
 {
     (void)user;
     const struct posenc_tensor *x = call_x(call);
-    for (int64_t r = 0, n = tensor_rows(x); r < n; r++)
+    for (int64_t r = 0, n = storage_rows(x); r < n; r++)
         for (int64_t c = call->problem.rotary_dim; c < call->problem.dim; c++)
             memcpy(tensor_row(x, r) + c, &(uint32_t){ tail_bits(r, c) }, sizeof(float));
 }

@@ -21,7 +21,7 @@ struct rows {
 static void edit_rows(struct call *call, const void *user)
 {
     const struct rows *rows = user;
-    for (int64_t r = 0, n = tensor_rows(call_x(call)); r < n; r++)
+    for (int64_t r = 0, n = storage_rows(call_x(call)); r < n; r++)
         memcpy(tensor_row(call_x(call), r), rows->x[r % rows->n],
                (size_t)rows->columns * sizeof(float));
 }

@@ -219,8 +219,7 @@ static struct problem problem_of(const struct names *names, const struct part *p
         p.freqs = part->freqs;
     set_fields(names, with, &p);
     set_fields(names, fields + strcspn(fields, " "), &p);
-    if (signature_of(p.kernel)->settle)
-        signature_of(p.kernel)->settle(&p);
+    problem_settle(&p);
     return p;
 }
 

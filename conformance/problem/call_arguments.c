@@ -92,8 +92,8 @@ enum posenc_status make_arguments(struct call *call)
     s->blank(&call->args);
     if (status == POSENC_OK && s->check)
         status = s->check(call);
-    if (status == POSENC_OK && s->settle)
-        s->settle(&call->problem);
+    if (status == POSENC_OK)
+        problem_settle(&call->problem);
     if (status == POSENC_OK && s->freqs) {
         status = make_plan(call);
         memcpy((char *)&call->args + s->freqs, &call->freqs, sizeof call->freqs);

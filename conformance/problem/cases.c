@@ -33,20 +33,27 @@ static const struct {
     [CASES_SCANS] = { "scans.txt", scans, sizeof scans / sizeof *scans },
 };
 
+char *lines_joined(const char *const *lines, size_t n)
+{
+    size_t bytes = 1, used = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(lines[i]) + 1;
+    char *text = calloc(1, bytes);
+    for (size_t i = 0; text && i < n; i++)
+        used += (size_t)snprintf(text + used, bytes - used, "%s\n", lines[i]);
+    return text;
+}
+
 /* A mistake in a file is one of whoever built this program: it ends here, told. */
 static void read_lines(struct problem_list *list, enum cases_file file)
 {
     char error[NOTATION_ERROR] = "no memory";
-    size_t bytes = 1, n = 0;
-    for (size_t i = 0; i < files[file].n; i++)
-        bytes += strlen(files[file].lines[i]) + 1;
-    char *text = arena_get(&list->arena, bytes);
-    for (size_t i = 0; text && i < files[file].n; i++)
-        n += (size_t)snprintf(text + n, bytes - n, "%s\n", files[file].lines[i]);
-    if (text && notation_read_file(text, files[file].name, list, error))
-        return;
-    fprintf(stderr, "%s\n", error);
-    abort();
+    char *text = lines_joined(files[file].lines, files[file].n);
+    if (!text || !notation_read_file(text, files[file].name, list, error)) {
+        fprintf(stderr, "%s\n", error);
+        abort();
+    }
+    free(text);
 }
 
 const struct problem_list *cases(enum cases_file file)

@@ -37,59 +37,41 @@ uint64_t double_to_bits(double value)
     return bits;
 }
 
+/* Of a value of one number, where it lives. */
+static size_t size_of(enum field_kind kind)
+{
+    return kind == FIELD_BOOL   ? sizeof(bool)
+           : kind == FIELD_F32  ? sizeof(float)
+           : kind == FIELD_ENUM ? sizeof(int)
+                                : sizeof(uint64_t);
+}
+
 uint64_t field_get(const struct field *field, const struct problem *problem)
 {
-    const char *at = (const char *)problem + field->offset;
-    uint64_t bits;
-    bool flag;
-    float narrow;
-    int member;
+    union own value;
+    memcpy(&value, (const char *)problem + field->offset, size_of(field->kind));
     switch (field->kind) {
     case FIELD_BOOL:
-        memcpy(&flag, at, sizeof flag);
-        return flag;
+        return value.flag;
     case FIELD_F32:
-        memcpy(&narrow, at, sizeof narrow);
-        return double_to_bits((double)narrow);
+        return double_to_bits((double)value.f32);
     case FIELD_ENUM:
-        memcpy(&member, at, sizeof member);
-        return (uint64_t)member;
-    case FIELD_I64:
-    case FIELD_U64:
-    case FIELD_F64:
-        break;
+        return (uint64_t)value.member;
     default:
-        return 0;
+        return (uint64_t)value.i64;
     }
-    memcpy(&bits, at, sizeof bits);
-    return bits;
 }
 
 void field_set(const struct field *field, struct problem *problem, uint64_t bits)
 {
-    char *at = (char *)problem + field->offset;
-    const bool flag = bits != 0;
-    const int member = (int)bits;
-    switch (field->kind) {
-    case FIELD_BOOL:
-        memcpy(at, &flag, sizeof flag);
-        return;
-    case FIELD_F32: {
-        const float narrow = (float)bits_to_double(bits);
-        memcpy(at, &narrow, sizeof narrow);
-        return;
-    }
-    case FIELD_ENUM:
-        memcpy(at, &member, sizeof member);
-        return;
-    case FIELD_I64:
-    case FIELD_U64:
-    case FIELD_F64:
-        memcpy(at, &bits, sizeof bits);
-        return;
-    default:
-        return;
-    }
+    union own value = { .i64 = (int64_t)bits };
+    if (field->kind == FIELD_BOOL)
+        value.flag = bits != 0;
+    else if (field->kind == FIELD_F32)
+        value.f32 = (float)bits_to_double(bits);
+    else if (field->kind == FIELD_ENUM)
+        value.member = (int)bits;
+    memcpy((char *)problem + field->offset, &value, size_of(field->kind));
 }
 
 /* ---- Lists ---- */

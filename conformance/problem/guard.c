@@ -6,7 +6,6 @@
 #include "signature.h"
 #include "storage.h"
 
-#include <assert.h>
 #include <fenv.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -170,14 +169,6 @@ struct memory guard_memory(struct guard *g)
 }
 
 /* ---- Which tensor ---- */
-
-int64_t tensor_rows(const struct posenc_tensor *t) { return storage_rows(t); }
-
-float *tensor_row(const struct posenc_tensor *t, int64_t r)
-{
-    assert(t->dtype == POSENC_F32);
-    return storage_row(t, r);
-}
 
 /* Whether a tensor lies there: with negative strides its first element is not the first. */
 static bool slot_holds(const struct slot *s, const void *data)

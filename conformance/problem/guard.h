@@ -41,8 +41,4 @@ struct guarded {
 struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
                            struct guard *guard);
 
-/* Row r of an f32 tensor, rows counted over all dimensions but the last. */
-float *tensor_row(const struct posenc_tensor *tensor, int64_t r);
-int64_t tensor_rows(const struct posenc_tensor *tensor);
-
 #endif

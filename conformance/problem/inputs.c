@@ -92,9 +92,7 @@ static float input(uint64_t z, bool special, enum posenc_dtype type)
             return special_narrow(z, type);
         bits = kinds[z >> 35 & 7];
     }
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return of_bits(bits);
 }
 
 /* ---- The recipes of ONNX ---- */

@@ -41,8 +41,7 @@ struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int v)
     p.accumulate = v & 1;
     take_tokens(&p, n, v);
     s->length(&p, n, v);
-    if (s->settle)
-        s->settle(&p);
+    problem_settle(&p);
     if (!has_batch(&p))
         p.batch = 1;
     return p;

@@ -150,6 +150,9 @@ bool kernel_adds_onto_x(enum posenc_kernel kernel);
 /* Whether a call adds onto what out holds. */
 bool problem_accumulates(const struct problem *problem);
 
+/* Sets members that follow from others, as a call has them. */
+void problem_settle(struct problem *problem);
+
 /* Sizes that follow from others: tokens of a window, that is its queries and its keys; distances
  * of queries and keys. */
 int64_t problem_window(const struct problem *problem);

@@ -28,21 +28,15 @@ static bool is_line_of(const struct problem_line *line, enum posenc_kernel kerne
     return line->problem.kernel == kernel && strcmp(line->name, name) == 0;
 }
 
-static struct problem settled(struct problem p)
-{
-    const struct signature *s = signature_of(p.kernel);
-    if (s->settle)
-        s->settle(&p);
-    return p;
-}
-
 struct problem problem_default(enum posenc_kernel kernel)
 {
     const struct problem_list *list = cases(CASES_SHAPES);
+    struct problem p = problem_blank(kernel);
     for (size_t i = 0; i < list->n; i++)
         if (is_line_of(&list->lines[i], kernel, "default"))
-            return settled(list->lines[i].problem);
-    return settled(problem_blank(kernel));
+            p = list->lines[i].problem;
+    problem_settle(&p);
+    return p;
 }
 
 /* ---- Problems that grow ---- */
@@ -111,5 +105,6 @@ struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dt
     }
     if (kernel_on_scores(kernel))
         p.query_offset = p.keys > p.queries ? p.keys - p.queries : 0;
-    return settled(p);
+    problem_settle(&p);
+    return p;
 }

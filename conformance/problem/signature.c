@@ -134,13 +134,16 @@ static size_t bytes_of(const struct problem *p, const struct tensor_row *row, in
 
 /* ---- Bytes ---- */
 
-/* Members that follow from others are as a call has them. */
-static struct problem settled(const struct problem *problem)
+void problem_settle(struct problem *p)
 {
-    struct problem p = *problem;
-    const struct signature *s = signature_of(p.kernel);
+    const struct signature *s = signature_of(p->kernel);
     if (s->settle)
-        s->settle(&p);
+        s->settle(p);
+}
+
+static struct problem settled(struct problem p)
+{
+    problem_settle(&p);
     return p;
 }
 
@@ -151,7 +154,7 @@ static size_t bytes_moved(const struct problem *p, const struct tensor_row *row)
 
 size_t problem_bytes(const struct problem *problem)
 {
-    const struct problem p = settled(problem);
+    const struct problem p = settled(*problem);
     size_t bytes = 0;
     for (EACH_TENSOR(row, signature_of(p.kernel)))
         bytes += bytes_moved(&p, row);
@@ -161,7 +164,7 @@ size_t problem_bytes(const struct problem *problem)
 /* What is both read and written counts once: x in place, or out that is added onto. */
 size_t problem_working_set(const struct problem *problem)
 {
-    const struct problem p = settled(problem);
+    const struct problem p = settled(*problem);
     const bool same = p.in_place && kernel_in_place(p.kernel), onto = problem_accumulates(&p);
     size_t bytes = problem_bytes(&p);
     for (EACH_TENSOR(row, signature_of(p.kernel))) {
@@ -173,7 +176,7 @@ size_t problem_working_set(const struct problem *problem)
 
 size_t problem_memory(const struct problem *problem)
 {
-    const struct problem p = settled(problem);
+    const struct problem p = settled(*problem);
     const bool same = p.in_place && kernel_in_place(p.kernel);
     size_t bytes = 0;
     for (EACH_TENSOR(row, signature_of(p.kernel)))

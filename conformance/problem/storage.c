@@ -7,6 +7,7 @@
  */
 #include "storage.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Bits of the fraction, bias of the exponent, bits of infinity. */
@@ -19,6 +20,20 @@ static struct format format_of(enum posenc_dtype dtype)
 {
     return dtype == POSENC_F16 ? (struct format){ 10, 15, 0x7c00 }
                                : (struct format){ 7, 127, 0x7f80 };
+}
+
+uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+float of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
 size_t storage_size(enum posenc_dtype dtype) { return dtype == POSENC_F32 ? 4 : 2; }
@@ -46,9 +61,8 @@ static uint32_t narrow_finite(struct format f, uint32_t magnitude)
 uint16_t storage_narrow(enum posenc_dtype dtype, float value)
 {
     struct format f = format_of(dtype);
-    uint32_t bits, magnitude, narrow;
-    memcpy(&bits, &value, sizeof bits);
-    magnitude = bits & 0x7fffffffu;
+    const uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu;
+    uint32_t narrow;
     if (magnitude < 0x7f800000u)
         narrow = narrow_finite(f, magnitude);
     else if (magnitude == 0x7f800000u)
@@ -80,10 +94,7 @@ static uint32_t f32_of_f16(uint16_t narrow)
 
 float storage_widen(enum posenc_dtype dtype, uint16_t narrow)
 {
-    const uint32_t bits = dtype == POSENC_BF16 ? (uint32_t)narrow << 16 : f32_of_f16(narrow);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return of_bits(dtype == POSENC_BF16 ? (uint32_t)narrow << 16 : f32_of_f16(narrow));
 }
 
 float round_to(enum posenc_dtype dtype, float value)
@@ -128,4 +139,10 @@ void *storage_row(const struct posenc_tensor *tensor, int64_t r)
         r /= shape[k];
     }
     return (char *)tensor->data + at * (int64_t)storage_size(tensor->dtype);
+}
+
+float *tensor_row(const struct posenc_tensor *tensor, int64_t r)
+{
+    assert(tensor->dtype == POSENC_F32);
+    return storage_row(tensor, r);
 }

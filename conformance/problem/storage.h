@@ -10,6 +10,10 @@
 
 size_t storage_size(enum posenc_dtype dtype); /* bytes of an element */
 
+/* The 32 bits of an f32, and the f32 of those. */
+uint32_t bits_of(float value);
+float of_bits(uint32_t bits);
+
 /* The nearest value of the type, ties to even; beyond the largest one an infinity; NaN stays
  * NaN.  POSENC_F32: the value itself. */
 float round_to(enum posenc_dtype dtype, float value);
@@ -33,6 +37,7 @@ static inline struct posenc_tensor *owned(const struct posenc_const_tensor *inpu
 
 /* Row r of a tensor of any type and rank, rows counted over all dimensions but the last. */
 void *storage_row(const struct posenc_tensor *tensor, int64_t r);
+float *tensor_row(const struct posenc_tensor *tensor, int64_t r); /* of f32 alone */
 int64_t storage_rows(const struct posenc_tensor *tensor);
 
 #endif

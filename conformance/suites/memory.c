@@ -270,7 +270,7 @@ static void edit_repeat_batch(struct call *call, const void *user)
 {
     (void)user;
     struct posenc_tensor *x = call_x(call);
-    int64_t rows = tensor_rows(x) / x->shape[0];
+    int64_t rows = storage_rows(x) / x->shape[0];
     for (int64_t r = rows; r < rows * x->shape[0]; r++)
         memcpy(tensor_row(x, r), tensor_row(x, r % rows),
                (size_t)x->shape[x->rank - 1] * sizeof(float));

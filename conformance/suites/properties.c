@@ -66,10 +66,8 @@ static void require_by_hand(struct tally *t, const struct law *law, const struct
 
 static void check_problem(struct tally *t, const struct law *law, struct problem p)
 {
-    const struct signature *s = signature_of(p.kernel);
     p.dtype = law->dtype;
-    if (s->settle)
-        s->settle(&p);
+    problem_settle(&p);
     if (law->check)
         law->check(t, &p);
     else
