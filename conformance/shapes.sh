@@ -1,3 +1,4 @@
+#!/bin/sh
 # The paragraphs of golden cases that say what shapes kernels have (problem/shapes.c), as C strings.
 #
 #     sh shapes.sh QUOTE.SED CASES...
