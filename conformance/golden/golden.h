@@ -103,7 +103,7 @@ void fill_cases(struct vectors *vectors);
 /* Frequency specs that certification goes through: those of all cases, and some more; and
  * whether the spec's profile has its scaling and convention.  Ends the program where there are
  * more than `most`. */
-int64_t certified_specs(const struct vectors *cases, struct posenc_freqs_spec *specs,
+int64_t certified_specs(const struct vectors *vectors, struct posenc_freqs_spec *specs,
                         int64_t most);
 bool profile_applies(const struct posenc_freqs_spec *spec);
 

@@ -16,7 +16,4 @@ struct draws {
 /* From least to most, both included. */
 int64_t draw(struct draws *draws, int64_t least, int64_t most);
 
-/* Any valid problem of a kernel, of few elements; it points into the draws. */
-struct problem draw_problem(enum posenc_kernel kernel, struct draws *draws);
-
 #endif
