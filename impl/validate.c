@@ -105,23 +105,23 @@ static inline bool is_usual(const void *data, enum posenc_dtype dtype, int rank,
                             const struct tensor_rule *rule, bool output,
                             struct checked *checked)
 {
-    const int64_t most_stride = INT64_C(1) << 30, most_extent = INT64_C(1) << 40;
+    const uint64_t most_stride = UINT64_C(1) << 30, most_extent = UINT64_C(1) << 40;
     uintptr_t first = (uintptr_t)data;
     int last = rank - 1;
     if (rank < rule->least_rank || rank > rule->most_rank ||
         (unsigned)dtype > (unsigned)(rule->any_dtype ? POSENC_BF16 : POSENC_F32))
         return false;
-    int64_t extent = shape[last]; /* below 3 2^61 + 2^31 in the end: no overflow */
-    bool fine = (extent >= 1) & (extent >= rule->least_last) & (extent <= most_size) &
-                ((extent == 1) | (stride[last] == 1));
+    /* Unsigned: sizes and strides that are absurd wrap, and are not usual. */
+    uint64_t extent = (uint64_t)shape[last];
+    bool fine = (shape[last] >= 1) & (shape[last] >= rule->least_last) &
+                (shape[last] <= most_size) & ((shape[last] == 1) | (stride[last] == 1));
     stride[last] = fine ? 1 : stride[last];
     for (int i = last - 1; i >= 0; i--) {
-        int64_t n = shape[i], step = n == 1 ? 0 : stride[i];
-        fine &= ((uint64_t)(n - 1) < (uint64_t)most_size) &
-                ((uint64_t)step <= (uint64_t)most_stride) &
+        uint64_t n = (uint64_t)shape[i], step = n == 1 ? 0 : (uint64_t)stride[i];
+        fine &= (n - 1 < (uint64_t)most_size) & (step <= most_stride) &
                 (!output | (n == 1) | (step >= extent));
-        extent += (int64_t)((uint64_t)step * (uint64_t)(n - 1));
-        stride[i] = step; /* if it is not so usual, this is done again */
+        extent += step * (n - 1);
+        stride[i] = (int64_t)step; /* if it is not so usual, this is done again */
     }
     size_t item = posenc_dtype_size(dtype), bytes = (size_t)extent * item;
     *checked = (struct checked){ { first, first + bytes }, false };

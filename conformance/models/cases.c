@@ -189,7 +189,7 @@ static void expand(const struct names *names, const char *from, char to[TEXT])
 static void set_fields(const struct names *names, const char *fields, struct problem *p)
 {
     char text[TEXT] = "", why[NOTATION_ERROR];
-    struct arena none = { NULL };
+    struct arena arena = { NULL };
     expand(names, fields, text);
     for (char *rest, *name = strtok_r(text, " ", &rest); name;
          name = strtok_r(NULL, " ", &rest)) {
@@ -197,9 +197,13 @@ static void set_fields(const struct names *names, const char *fields, struct pro
         struct field field;
         *value++ = '\0';
         bool read = kernel_field_find(p->kernel, name, &field) &&
-                    field_read(&field, p, value, &none, why);
-        assert(read), (void)read;
+                    field_read(&field, p, value, &arena, why);
+        /* Numbers that live in the problem, so that the arena may go. */
+        assert(read && (!field_is_list(&field) || field.kind == FIELD_STRIDES ||
+                        field.kind == FIELD_SECTIONS));
+        (void)read;
     }
+    arena_free(&arena);
 }
 
 /* The problem of a line: what `with` says, then the line itself. */
