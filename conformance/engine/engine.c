@@ -28,13 +28,21 @@ static bool kernel_selected(const struct conf_options *options, enum posenc_kern
     return !any || options->kernels[kernel];
 }
 
+static bool is_excepted(const struct conf_options *options, const char *id)
+{
+    for (int i = 0; i < MOST_EXCEPT && options->except[i]; i++)
+        if (fnmatch(options->except[i], id, 0) == 0)
+            return true;
+    return false;
+}
+
 bool suite_selected(const struct suite_run *run, enum posenc_kernel kernel, const char *id)
 {
     const bool narrow = strstr(id, "/f16/") || strstr(id, "/bf16/");
     return kernel_selected(run->options, kernel) && posenc_provides(run->backend, kernel) &&
            (!narrow || run->backend->f16_bf16) &&
            (!run->options->case_glob || fnmatch(run->options->case_glob, id, 0) == 0) &&
-           (!run->options->except_glob || fnmatch(run->options->except_glob, id, 0) != 0);
+           !is_excepted(run->options, id);
 }
 
 void suite_report(struct suite_run *run, struct conf_result *result)

@@ -3,14 +3,14 @@
  * memory: all suites on all backends in one process that ends by returning from main, so that a
  * leak or a finding of a sanitizer is its exit status.  libc only.
  *
- *     runner [--full] [--no-accuracy | --suite NAME] [--backend NAME]... [--except GLOB OF CASES]
+ *     runner [--full] [--no-accuracy | --suite NAME] [--backend NAME]... [--except GLOB OF CASES]...
  *            [PACK OF VECTORS]
  *
  * --no-accuracy leaves the scans out, which take too long in an emulator; --suite takes one suite
- * alone; --except leaves cases out that an emulator gets wrong.  Prints one line for each failure, for each backend "NAME (L lanes): N passed, N failed, N skipped" or, when it
- * cannot run here, "off: NAME: reason", which is one that is skipped; last the sum of all.  A
- * backend that is asked for by name has to run.  Exit 1 on failures, 2 on bad input, 77 when
- * nothing ran.
+ * alone; --except leaves cases out that an emulator gets wrong.  Prints one line for each failure,
+ * for each backend "NAME (L lanes): N passed, N failed, N skipped" or, when it cannot run here,
+ * "off: NAME: reason", which is one that is skipped; last the sum of all.  A backend that is asked
+ * for by name has to run.  Exit 1 on failures, 2 on bad input, 77 when nothing ran.
  */
 #include "suites.h"
 #include "conformance/readers/vectors.h"
@@ -28,7 +28,7 @@ struct wanted {
     struct conf_options options;
     const char *pack;
     const struct posenc_backend *backends[MOST_BACKENDS]; /* none: all of them */
-    size_t n;
+    size_t n, n_except;
 };
 
 /* ---- Arguments ---- */
@@ -73,13 +73,14 @@ static int take_arguments(int argc, char **argv, struct wanted *wanted)
             int bad = take_backend(wanted, argv[++i]);
             if (bad)
                 return bad;
-        } else if (strcmp(argument, "--except") == 0 && argv[i + 1]) {
-            wanted->options.except_glob = argv[++i];
+        } else if (strcmp(argument, "--except") == 0 && argv[i + 1] &&
+                   wanted->n_except < MOST_EXCEPT) {
+            wanted->options.except[wanted->n_except++] = argv[++i];
         } else if (argument[0] == '-' || wanted->pack) {
             fprintf(stderr,
                     "runner: unexpected argument: %s: expected [--full] [--no-accuracy | "
                     "--suite NAME] "
-                    "[--backend NAME]... [--except GLOB OF CASES] [PACK OF VECTORS]\n",
+                    "[--backend NAME]... [--except GLOB OF CASES]... [PACK OF VECTORS]\n",
                     argument);
             return BAD_INPUT;
         } else {
