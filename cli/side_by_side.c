@@ -8,6 +8,7 @@
 #include "side_by_side.h"
 
 #include "args.h"
+#include "outputs.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ALL_DONE = 42 }; /* the status of a process that came to its end; exit() has others */
+/* The status of a process that came to its end, where exit() has others; how long a signal may
+ * go unseen. */
+enum { ALL_DONE = 42, ASK_AGAIN_MS = 200 };
 
 struct job {
     const struct posenc_backend *backend;
@@ -173,6 +176,20 @@ static void begin_job(struct jobs *jobs)
     }
 }
 
+/* Of what was interrupted: a kernel may never return. */
+static void end_all(struct jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->begun; i++) {
+        struct job *job = &jobs->job[i];
+        if (!job->ended) {
+            kill(job->pid, SIGKILL);
+            close(job->from);
+            waitpid(job->pid, NULL, 0);
+        }
+        free(job->kept);
+    }
+}
+
 static size_t running(const struct jobs *jobs, struct pollfd *fds, size_t *job_of)
 {
     size_t n = 0;
@@ -206,8 +223,13 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
         size_t job_of[BACKENDS_MAX], m;
         while ((m = running(jobs, fds, job_of)) < most && jobs->begun < n)
             begin_job(jobs);
-        if (poll(fds, (nfds_t)m, -1) <= 0)
-            continue; /* interrupted */
+        const int ready = poll(fds, (nfds_t)m, ASK_AGAIN_MS);
+        if (outputs_interrupted() != 0) {
+            end_all(jobs);
+            break;
+        }
+        if (ready <= 0)
+            continue;
         for (size_t i = 0; i < m; i++)
             if (fds[i].revents != 0)
                 listen_to(jobs, &jobs->job[job_of[i]]);

@@ -9,7 +9,8 @@
 /*
  * conf_run() of each backend, `jobs` at once (0: one a CPU).  The sink gets the results here, one
  * backend after the other in their order, as if they had run so.  A process that ends before its
- * last case, by a signal or by exit(), is a result that crashed.
+ * last case, by a signal or by exit(), is a result that crashed.  Returns early where the program
+ * was interrupted (outputs_interrupted()), and leaves no process behind.
  */
 void side_by_side(const struct posenc_backend *const *backends, size_t n, int jobs,
                   const struct conf_options *options, conf_sink *sink, void *user);

@@ -222,7 +222,6 @@ static void on_conf(void *user, const struct conf_result *result)
     keep_for_budgets(work, result);
     progress("verify", result->backend ? result->backend->name : "", result->id, work->n_judged,
              work->n_failed);
-    end_if_interrupted(work);
 }
 
 /* Notes the options that a case's own name does not say, for the lines that rerun it. */
@@ -290,6 +289,7 @@ int work_verify(struct work *work, const struct conf_options *options)
         const int64_t jobs = work->cli->jobs;
         side_by_side(work->selected.backends, work->selected.n,
                      jobs != INT64_MIN ? (int)jobs : 0, &mine, on_conf, work);
+        end_if_interrupted(work);
     }
     free(problems);
     progress_clear();

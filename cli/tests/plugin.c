@@ -3,7 +3,7 @@
  *     out[b,h,i,j] = -slopes[b,h] |i + query_offset - j|, -infinity for later keys when causal
  * (Press et al. 2108.12409), in f32 alone.  PLUGIN_WRONG is off by one position, PLUGIN_ABI
  * claims another header, PLUGIN_NONE exports nothing of the right name, PLUGIN_EXIT ends its caller's
- * process as if all were well.
+ * process as if all were well, PLUGIN_HANG never returns.
  */
 #include <math.h>
 #include <posenc.h>
@@ -30,6 +30,10 @@ static enum posenc_status alibi(const struct posenc_alibi_args *args)
 {
 #ifdef PLUGIN_EXIT
     exit(0);
+#endif
+#ifdef PLUGIN_HANG
+    for (volatile int forever = 1; forever;)
+        ;
 #endif
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t h = 0; h < args->out.shape[1]; h++)

@@ -24,6 +24,17 @@ else
 fi
 run "$POSENC" verify --plugin "$PLUGIN_EXIT" --backend scalar --backend libm --backend example --kernel alibi --jobs 3
 same 'backends side by side do not take each other along' "$status $(grep -c 'the process was ended by exit(0)' stdout)" '1 1'
+"$POSENC" verify --plugin "$PLUGIN_HANG" --out csv:hung.csv 2>/dev/null &
+sleep 2
+kill -TERM $!
+wait $!
+same 'one that never returns can be interrupted' $? 143
+if command -v ps >/dev/null; then
+    same 'and leaves no process behind' "$(ps -e -o args | grep -c '[-]-out csv:hung.csv')" 0
+else
+    skip 'and leaves no process behind' 'no ps'
+fi
+rm -f hung.csv
 run "$POSENC" verify --kernel alibi --jobs 1 --out csv
 grep -v '^#' stdout >one
 run "$POSENC" verify --kernel alibi --jobs 5 --out csv
