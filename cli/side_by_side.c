@@ -25,9 +25,10 @@ enum { ALL_DONE = 42, ASK_AGAIN_MS = 200 };
 
 struct job {
     const struct posenc_backend *backend;
+    int kernels; /* that it has: how long it takes */
     pid_t pid;
     int from; /* the pipe's end; -1: not begun, or at its end */
-    bool ended;
+    bool begun, ended;
     struct conf_result part; /* of a result that arrives in pieces */
     size_t part_bytes;
     struct conf_result *kept; /* until the backends before are done */
@@ -37,7 +38,7 @@ struct job {
 
 struct jobs {
     struct job job[BACKENDS_MAX];
-    size_t n, begun, first; /* first: whose results are handed on as they come */
+    size_t n, first; /* first: whose results are handed on as they come */
     const struct conf_options *options;
     conf_sink *sink;
     void *user;
@@ -154,11 +155,22 @@ static void listen_to(struct jobs *jobs, struct job *job)
     }
 }
 
-/* The next backend, in a process of its own; without one nothing can be said of it. */
-static void begin_job(struct jobs *jobs)
+/* Of the backends that have not begun the one with the most kernels, so that the short ones come
+ * last and all CPUs are done at about the same time; NULL where all have. */
+static struct job *next_job(struct jobs *jobs)
 {
-    struct job *job = &jobs->job[jobs->begun++];
+    struct job *next = NULL;
+    for (struct job *job = jobs->job; job < jobs->job + jobs->n; job++)
+        if (!job->begun && (!next || job->kernels > next->kernels))
+            next = job;
+    return next;
+}
+
+/* A process of its own; without one nothing can be said of the backend. */
+static void begin_job(struct jobs *jobs, struct job *job)
+{
     int ends[2];
+    job->begun = true;
     fflush(NULL); /* or both would write it */
     bool piped = pipe(ends) == 0;
     job->pid = piped ? fork() : -1;
@@ -179,9 +191,9 @@ static void begin_job(struct jobs *jobs)
 /* Of what was interrupted: a kernel may never return. */
 static void end_all(struct jobs *jobs)
 {
-    for (size_t i = 0; i < jobs->begun; i++) {
+    for (size_t i = 0; i < jobs->n; i++) {
         struct job *job = &jobs->job[i];
-        if (!job->ended) {
+        if (job->begun && !job->ended) {
             kill(job->pid, SIGKILL);
             close(job->from);
             waitpid(job->pid, NULL, 0);
@@ -193,8 +205,8 @@ static void end_all(struct jobs *jobs)
 static size_t running(const struct jobs *jobs, struct pollfd *fds, size_t *job_of)
 {
     size_t n = 0;
-    for (size_t i = 0; i < jobs->begun; i++) {
-        if (!jobs->job[i].ended) {
+    for (size_t i = 0; i < jobs->n; i++) {
+        if (jobs->job[i].begun && !jobs->job[i].ended) {
             fds[n] = (struct pollfd){ .fd = jobs->job[i].from, .events = POLLIN };
             job_of[n++] = i;
         }
@@ -216,13 +228,17 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
     jobs->options = options;
     jobs->sink = sink;
     jobs->user = user;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         jobs->job[i] = (struct job){ .backend = backends[i], .from = -1 };
+        for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+            jobs->job[i].kernels += posenc_provides(backends[i], (enum posenc_kernel)k);
+    }
     while (jobs->first < n) {
         struct pollfd fds[BACKENDS_MAX];
         size_t job_of[BACKENDS_MAX], m;
-        while ((m = running(jobs, fds, job_of)) < most && jobs->begun < n)
-            begin_job(jobs);
+        struct job *next;
+        while ((m = running(jobs, fds, job_of)) < most && (next = next_job(jobs)))
+            begin_job(jobs, next);
         const int ready = poll(fds, (nfds_t)m, ASK_AGAIN_MS);
         if (outputs_interrupted() != 0) {
             end_all(jobs);

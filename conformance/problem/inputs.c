@@ -193,7 +193,9 @@ void fill_inputs(float *to, int64_t n, const struct problem *p, uint64_t stream)
     for (int64_t i = 0; i < n && !drawn; i++)
         to[i] = input(mix64(key, (uint64_t)i), p->special, type);
     for (int64_t i = 0; i < n && type != POSENC_F32; i++)
-        to[i] = round_to(p->dtype, round_to(p->values, to[i]));
+        to[i] = round_to(p->values, to[i]);
+    for (int64_t i = 0; i < n && type != POSENC_F32 && p->dtype != p->values; i++)
+        to[i] = round_to(p->dtype, to[i]);
 }
 
 /* ---- cos and sin of base 10000 ---- */

@@ -8,7 +8,6 @@
 #include "storage.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* Bits of the fraction, bias of the exponent, bits of infinity. */
 struct format {
@@ -20,20 +19,6 @@ static struct format format_of(enum posenc_dtype dtype)
 {
     return dtype == POSENC_F16 ? (struct format){ 10, 15, 0x7c00 }
                                : (struct format){ 7, 127, 0x7f80 };
-}
-
-uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-float of_bits(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
 }
 
 size_t storage_size(enum posenc_dtype dtype) { return dtype == POSENC_F32 ? 4 : 2; }

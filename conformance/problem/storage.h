@@ -8,11 +8,23 @@
 
 #include <posenc.h>
 
+#include <string.h>
+
 size_t storage_size(enum posenc_dtype dtype); /* bytes of an element */
 
 /* The 32 bits of an f32, and the f32 of those. */
-uint32_t bits_of(float value);
-float of_bits(uint32_t bits);
+static inline uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+static inline float of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 
 /* The nearest value of the type, ties to even; beyond the largest one an infinity; NaN stays
  * NaN.  POSENC_F32: the value itself. */
