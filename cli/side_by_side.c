@@ -1,5 +1,5 @@
 /*
- * Processes that check backends, and the one that reads their results: see side_by_side.h.
+ * Processes that check a kernel each, and the one that reads their results: see side_by_side.h.
  *
  * A result goes through a pipe as it is: its pointers are to constants and to backends, which lie
  * at the same addresses in a process and its parent.
@@ -23,35 +23,50 @@
  * go unseen. */
 enum { ALL_DONE = 42, ASK_AGAIN_MS = 200 };
 
+/* What goes through the pipe: a backend that begins, or a result of it. */
+struct message {
+    size_t backend;
+    bool begins;
+    struct conf_result result;
+};
+
 struct job {
-    const struct posenc_backend *backend;
-    int kernels; /* that it has: how long it takes */
+    enum posenc_kernel kernel;
     pid_t pid;
-    int from; /* the pipe's end; -1: not begun, or at its end */
+    int from; /* the pipe's end */
     bool begun, ended;
-    struct conf_result part; /* of a result that arrives in pieces */
+    struct message part; /* of one that arrives in pieces */
     size_t part_bytes;
-    struct conf_result *kept; /* until the backends before are done */
+    struct conf_result *kept; /* until the kernels before are done */
     size_t n_kept, room;
-    struct conf_result last; /* what the process said last */
+    size_t backend; /* that it is at */
+    char after[96]; /* the last case of that backend; "" where none was done */
+    const char *suite;
 };
 
 struct jobs {
-    struct job job[BACKENDS_MAX];
+    const struct posenc_backend *const *backends;
+    size_t n_backends;
+    struct job job[POSENC_KERNEL_COUNT];
     size_t n, first; /* first: whose results are handed on as they come */
     const struct conf_options *options;
     conf_sink *sink;
     void *user;
 };
 
-/* ---- The process of a backend ---- */
+/* ---- The process of a kernel ---- */
 
-static void send_result(void *to, const struct conf_result *result)
+struct sender {
+    struct message message;
+    int to;
+};
+
+static void send_message(const struct sender *sender)
 {
-    const char *at = (const char *)result;
-    size_t left = sizeof *result;
+    const char *at = (const char *)&sender->message;
+    size_t left = sizeof sender->message;
     while (left > 0) {
-        ssize_t n = write(*(int *)to, at, left);
+        ssize_t n = write(sender->to, at, left);
         if (n < 0 && errno != EINTR)
             _exit(1); /* nobody reads any more */
         at += n > 0 ? n : 0;
@@ -59,11 +74,25 @@ static void send_result(void *to, const struct conf_result *result)
     }
 }
 
-static void be_job(const struct job *job, const struct conf_options *options, int to)
+static void send_result(void *user, const struct conf_result *result)
 {
+    struct sender *sender = user;
+    sender->message.begins = false;
+    sender->message.result = *result;
+    send_message(sender);
+}
+
+/* From job->backend on. */
+static void be_job(const struct jobs *jobs, const struct job *job, int to)
+{
+    struct sender sender = { .to = to };
     signal(SIGINT, SIG_IGN); /* the parent ends what is interrupted; then nobody reads */
-    conf_run(&job->backend, 1, options, send_result, &to);
-    _exit(ALL_DONE);
+    for (size_t i = job->backend; i < jobs->n_backends; i++) {
+        sender.message = (struct message){ .backend = i, .begins = true };
+        send_message(&sender);
+        conf_run_kernel(jobs->backends[i], job->kernel, jobs->options, send_result, &sender);
+    }
+    exit(ALL_DONE); /* not _exit(): sanitizers and coverage report at the end */
 }
 
 /* ---- Their parent ---- */
@@ -84,30 +113,37 @@ static void keep(struct job *job, const struct conf_result *result)
 
 static void take_result(struct jobs *jobs, struct job *job, const struct conf_result *result)
 {
-    job->last = *result;
+    snprintf(job->after, sizeof job->after, "%s", result->id);
+    job->suite = result->suite;
     if (job == &jobs->job[jobs->first])
         jobs->sink(jobs->user, result);
     else
         keep(job, result);
 }
 
+static void take_message(struct jobs *jobs, struct job *job)
+{
+    const struct message *message = &job->part;
+    job->part_bytes = 0;
+    if (!message->begins) {
+        take_result(jobs, job, &message->result);
+        return;
+    }
+    job->backend = message->backend;
+    job->after[0] = '\0';
+    job->suite = "all";
+}
+
 /* How a process ended that should have gone on: a result in words. */
 static void report_end(struct jobs *jobs, struct job *job, int status)
 {
-    const bool silent = job->last.id[0] == '\0';
-    for (int k = 0; silent && k < POSENC_KERNEL_COUNT; k++) {
-        if (posenc_provides(job->backend, (enum posenc_kernel)k)) {
-            job->last.kernel = (enum posenc_kernel)k;
-            break;
-        }
-    }
-    struct conf_result r = { .kernel = job->last.kernel,
-                             .suite = job->last.suite ? job->last.suite : "all",
+    struct conf_result r = { .kernel = job->kernel,
+                             .suite = job->suite,
                              .profile = "given",
-                             .backend = job->backend,
+                             .backend = jobs->backends[job->backend],
                              .status = CONF_CRASH };
     snprintf(r.id, sizeof r.id, "%s/f32/ended", posenc_kernel_name(r.kernel));
-    const char *after = silent ? "no case" : job->last.id;
+    const char *after = job->after[0] ? job->after : "no case";
     if (WIFSIGNALED(status)) {
         snprintf(r.reason, sizeof r.reason, "the process ended by signal %d (%s) after %s",
                  WTERMSIG(status), strsignal(WTERMSIG(status)), after);
@@ -118,16 +154,34 @@ static void report_end(struct jobs *jobs, struct job *job, int status)
     take_result(jobs, job, &r);
 }
 
-static void end_job(struct jobs *jobs, struct job *job)
+/* The kernel in a process of its own, from job->backend on; without one nothing can be said. */
+static void begin_job(struct jobs *jobs, struct job *job)
 {
-    int status = 0;
-    close(job->from);
-    job->from = -1;
-    job->ended = true;
-    while (waitpid(job->pid, &status, 0) < 0 && errno == EINTR) {
+    int ends[2];
+    job->begun = true;
+    job->suite = "all";
+    job->after[0] = '\0';
+    fflush(NULL); /* or both would write it */
+    bool piped = pipe(ends) == 0;
+    job->pid = piped ? fork() : -1;
+    if (job->pid == 0) {
+        close(ends[0]);
+        be_job(jobs, job, ends[1]);
     }
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != ALL_DONE)
-        report_end(jobs, job, status);
+    if (piped) {
+        close(ends[1]);
+        job->from = ends[0];
+    }
+    if (job->pid < 0) {
+        fprintf(stderr, "posenc: no process for %s: %s\n", posenc_kernel_name(job->kernel),
+                strerror(errno));
+        exit(EXIT_USAGE);
+    }
+}
+
+/* Hands on what was kept of the kernels whose turn it is. */
+static void hand_on(struct jobs *jobs)
+{
     while (jobs->first < jobs->n && jobs->job[jobs->first].ended) {
         if (++jobs->first < jobs->n) {
             struct job *next = &jobs->job[jobs->first];
@@ -139,6 +193,24 @@ static void end_job(struct jobs *jobs, struct job *job)
     }
 }
 
+/* The other backends are not to suffer from one that ended its process: they get another. */
+static void end_job(struct jobs *jobs, struct job *job)
+{
+    int status = 0;
+    close(job->from);
+    while (waitpid(job->pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    job->ended = WIFEXITED(status) && WEXITSTATUS(status) == ALL_DONE;
+    if (!job->ended) {
+        report_end(jobs, job, status);
+        job->part_bytes = 0;
+        job->ended = ++job->backend == jobs->n_backends;
+        if (!job->ended)
+            begin_job(jobs, job);
+    }
+    hand_on(jobs);
+}
+
 /* Reads what there is; at the end of it the process has ended. */
 static void listen_to(struct jobs *jobs, struct job *job)
 {
@@ -146,46 +218,23 @@ static void listen_to(struct jobs *jobs, struct job *job)
     ssize_t n = read(job->from, to, sizeof job->part - job->part_bytes);
     if (n > 0) {
         job->part_bytes += (size_t)n;
-        if (job->part_bytes == sizeof job->part) {
-            job->part_bytes = 0;
-            take_result(jobs, job, &job->part);
-        }
+        if (job->part_bytes == sizeof job->part)
+            take_message(jobs, job);
     } else if (n == 0 || errno != EINTR) {
         end_job(jobs, job);
     }
 }
 
-/* Of the backends that have not begun the one with the most kernels, so that the short ones come
- * last and all CPUs are done at about the same time; NULL where all have. */
+/* The next kernel: those with sines, which take longest, come first, so that all CPUs are done at
+ * about the same time.  NULL where all have begun. */
 static struct job *next_job(struct jobs *jobs)
 {
-    struct job *next = NULL;
-    for (struct job *job = jobs->job; job < jobs->job + jobs->n; job++)
-        if (!job->begun && (!next || job->kernels > next->kernels))
-            next = job;
-    return next;
-}
-
-/* A process of its own; without one nothing can be said of the backend. */
-static void begin_job(struct jobs *jobs, struct job *job)
-{
-    int ends[2];
-    job->begun = true;
-    fflush(NULL); /* or both would write it */
-    bool piped = pipe(ends) == 0;
-    job->pid = piped ? fork() : -1;
-    if (job->pid == 0) {
-        close(ends[0]);
-        be_job(job, jobs->options, ends[1]);
-    }
-    if (piped) {
-        close(ends[1]);
-        job->from = ends[0];
-    }
-    if (job->pid < 0) {
-        fprintf(stderr, "posenc: no process for %s: %s\n", job->backend->name, strerror(errno));
-        exit(EXIT_USAGE);
-    }
+    for (int sines = 1; sines >= 0; sines--)
+        for (struct job *job = jobs->job; job < jobs->job + jobs->n; job++)
+            if (!job->begun &&
+                (!sines || kernel_has_plan(job->kernel) || kernel_turns(job->kernel)))
+                return job;
+    return NULL;
 }
 
 /* Of what was interrupted: a kernel may never return. */
@@ -224,18 +273,15 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
         conf_run(backends, n, options, sink, user);
         return;
     }
-    jobs->n = n;
-    jobs->options = options;
-    jobs->sink = sink;
-    jobs->user = user;
-    for (size_t i = 0; i < n; i++) {
-        jobs->job[i] = (struct job){ .backend = backends[i], .from = -1 };
-        for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-            jobs->job[i].kernels += posenc_provides(backends[i], (enum posenc_kernel)k);
-    }
-    while (jobs->first < n) {
-        struct pollfd fds[BACKENDS_MAX];
-        size_t job_of[BACKENDS_MAX], m;
+    *jobs = (struct jobs){
+        .backends = backends, .n_backends = n, .options = options, .sink = sink, .user = user
+    };
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        if (n > 0 && conf_selects(options, (enum posenc_kernel)k))
+            jobs->job[jobs->n++].kernel = (enum posenc_kernel)k;
+    while (jobs->first < jobs->n) {
+        struct pollfd fds[POSENC_KERNEL_COUNT];
+        size_t job_of[POSENC_KERNEL_COUNT], m;
         struct job *next;
         while ((m = running(jobs, fds, job_of)) < most && (next = next_job(jobs)))
             begin_job(jobs, next);

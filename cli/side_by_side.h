@@ -1,5 +1,5 @@
 /*
- * Backends checked side by side, each in a process of its own.
+ * Kernels checked side by side, each in a process of its own.
  */
 #ifndef POSENC_CLI_SIDE_BY_SIDE_H
 #define POSENC_CLI_SIDE_BY_SIDE_H
@@ -7,10 +7,11 @@
 #include "conformance/suites/suites.h"
 
 /*
- * conf_run() of each backend, `jobs` at once (0: one a CPU).  The sink gets the results here, one
- * backend after the other in their order, as if they had run so.  A process that ends before its
- * last case, by a signal or by exit(), is a result that crashed.  Returns early where the program
- * was interrupted (outputs_interrupted()), and leaves no process behind.
+ * conf_run() of the backends, `jobs` kernels at once (0: one a CPU).  The sink gets the results here,
+ * one kernel after the other in their order, as if they had run so.  A backend that ends the process
+ * before its last case, by a signal or by exit(), is a result that crashed; the backends after it
+ * go on in another.  Returns early where the program was interrupted (outputs_interrupted()), and
+ * leaves no process behind.
  */
 void side_by_side(const struct posenc_backend *const *backends, size_t n, int jobs,
                   const struct conf_options *options, conf_sink *sink, void *user);

@@ -22,8 +22,12 @@ if [ $status = 1 ] && grep -q 'the process was ended by exit(0)' stdout; then
 else
     fail 'one that calls exit(0) has crashed, exit 1' "exit $status"
 fi
-run "$POSENC" verify --plugin "$PLUGIN_EXIT" --backend scalar --backend libm --backend example --kernel alibi --jobs 3
-same 'backends side by side do not take each other along' "$status $(grep -c 'the process was ended by exit(0)' stdout)" '1 1'
+run "$POSENC" verify --plugin "$PLUGIN_EXIT" --backend example --backend scalar --backend libm --kernel alibi,learned_add \
+    --out csv
+same 'and takes no other backend along' \
+    "$status $(grep -c 'the process was ended by exit(0)' stdout) $(grep -c ',scalar,' stdout) $(grep -c ',libm,' stdout)" \
+    "1 1 $("$POSENC" verify --backend scalar --kernel alibi,learned_add --out csv | grep -c ',scalar,') \
+$("$POSENC" verify --backend libm --kernel alibi,learned_add --out csv | grep -c ',libm,')"
 "$POSENC" verify --plugin "$PLUGIN_HANG" --out csv:hung.csv 2>/dev/null &
 sleep 2
 kill -TERM $!
@@ -35,9 +39,9 @@ else
     skip 'and leaves no process behind' 'no ps'
 fi
 rm -f hung.csv
-run "$POSENC" verify --kernel alibi --jobs 1 --out csv
+run "$POSENC" verify --kernel alibi,t5_bias,learned_grad --jobs 1 --out csv
 grep -v '^#' stdout >one
-run "$POSENC" verify --kernel alibi --jobs 5 --out csv
+run "$POSENC" verify --kernel alibi,t5_bias,learned_grad --jobs 3 --out csv
 same 'five at once say what one at a time says, in its order' "$(grep -v '^#' stdout | cksum)" "$(cksum <one)"
 # What a failure says to rerun fails as well, whatever suite found it.
 run "$POSENC" verify --plugin "$PLUGIN_WRONG" --out jsonl:w.jsonl

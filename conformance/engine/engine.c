@@ -20,7 +20,7 @@ void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem)
         line[0] = '\0';
 }
 
-static bool kernel_selected(const struct conf_options *options, enum posenc_kernel kernel)
+bool conf_selects(const struct conf_options *options, enum posenc_kernel kernel)
 {
     bool any = false;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
@@ -39,7 +39,7 @@ static bool is_excepted(const struct conf_options *options, const char *id)
 bool suite_selected(const struct suite_run *run, enum posenc_kernel kernel, const char *id)
 {
     const bool narrow = strstr(id, "/f16/") || strstr(id, "/bf16/");
-    return kernel_selected(run->options, kernel) && posenc_provides(run->backend, kernel) &&
+    return conf_selects(run->options, kernel) && posenc_provides(run->backend, kernel) &&
            (!narrow || run->backend->f16_bf16) &&
            (!run->options->case_glob || fnmatch(run->options->case_glob, id, 0) == 0) &&
            !is_excepted(run->options, id);
@@ -60,7 +60,7 @@ static void report_each(struct suite_run *run, enum conf_status status, const ch
 {
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         enum posenc_kernel kernel = (enum posenc_kernel)k;
-        if (!kernel_selected(run->options, kernel) || !posenc_provides(run->backend, kernel) ||
+        if (!conf_selects(run->options, kernel) || !posenc_provides(run->backend, kernel) ||
             (unentered_only && run->entered[kernel]))
             continue;
         struct conf_result r = { .kernel = kernel,

@@ -59,6 +59,8 @@ struct conf_options {
     const struct vectors
         *vectors; /* golden vectors, loaded by the caller; NULL: that suite is skipped */
 };
+/* Whether the options ask for a kernel. */
+bool conf_selects(const struct conf_options *options, enum posenc_kernel kernel);
 /* A problem as its line; "" where it does not fit. */
 void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem);
 

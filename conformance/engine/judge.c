@@ -385,22 +385,18 @@ bool compare_problem(struct comparison *c, struct suite_run *run, const struct p
     if (!run_call(&call, run, problem, result))
         return false;
     compare_next(c, &call, run->backend, range);
-    struct oracle *oracle = oracle_create(&call);
-    int64_t width = widest(&call);
-    double *want = malloc((size_t)width * 2 * sizeof *want), *mass = want ? want + width : NULL;
-    bool ready = oracle && want;
-    for (int o = 0; ready && o < call.n_outputs; o++)
-        for (int64_t r = 0; r < call.outputs[o].rows; r++) {
-            oracle_row(oracle, o, r, want, mass);
-            compare_values(c, o, r, 0, call.outputs[o].width, want, mass);
-        }
+    struct answer *answer = answer_take(&call);
+    for (int o = 0; answer && o < call.n_outputs; o++)
+        for (int64_t r = 0, width = call.outputs[o].width; r < call.outputs[o].rows; r++)
+            compare_values(c, o, r, 0, width, answer->want[o] + r * width,
+                           answer->mass[o] + r * width);
+    const bool ready = answer != NULL;
     if (!ready) {
         result->status = CONF_FAIL;
         snprintf(result->reason, sizeof result->reason, "out of memory");
     }
     compare_settle(c);
-    free(want);
-    oracle_destroy(oracle);
+    answer_give_back(answer);
     call_destroy(&call);
     return ready;
 }

@@ -21,6 +21,19 @@ void oracle_destroy(struct oracle *oracle);
  * unit of pair_ulp; otherwise |want|. */
 void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass);
 
+/* Every row of each output, [rows, width]: what oracle_row() says of a call whose inputs are its
+ * problem's own. */
+struct answer {
+    const double *want[2], *mass[2];
+    char *key; /* the problem's line */
+    double *values;
+    bool kept;
+};
+/* NULL when memory runs out.  Answers are kept for whoever asks for the same problem, such as the
+ * next backend: each that was taken has to be given back before one of another kernel is. */
+struct answer *answer_take(const struct call *call);
+void answer_give_back(struct answer *answer);
+
 /* Row r of a rotation in plain f32 arithmetic: x0 cos - x1 sin and x1 cos + x0 sin, both
  * products rounded, then their sum.  out[head_dim]; reads the pristine inputs. */
 void oracle_row_unfused(const struct call *call, int64_t r, float *out);

@@ -109,22 +109,21 @@ static bool grossly_right(enum posenc_dtype dtype, float got, double want, doubl
 
 static void check_lengths(struct tally *t, const struct call *call)
 {
-    enum posenc_dtype dtype = output_dtype(&call->problem);
-    struct oracle *oracle = oracle_create(call);
-    double *want = malloc(2 * sizeof *want * (size_t)(call->outputs[0].width + 1));
-    for (int o = 0; oracle && want && o < call->n_outputs; o++)
-        for (int64_t r = 0; r < call->outputs[o].rows; r++) {
-            int64_t width = call->outputs[o].width;
-            double *mass = want + width + 1;
+    const enum posenc_dtype dtype = output_dtype(&call->problem);
+    struct answer *answer = answer_take(call);
+    if (!answer)
+        require(t, false, "out of memory");
+    for (int o = 0; answer && o < call->n_outputs; o++)
+        for (int64_t r = 0, width = call->outputs[o].width; r < call->outputs[o].rows; r++) {
             const float *got = call_row(call, o, r);
-            oracle_row(oracle, o, r, want, mass);
+            const double *want = answer->want[o] + r * width,
+                         *mass = answer->mass[o] + r * width;
             for (int64_t c = 0; c < width; c++)
                 require(t, grossly_right(dtype, got[c], want[c], mass[c]),
                         "%s: row %lld element %lld is %.9g, not %.9g", call->outputs[o].name,
                         (long long)r, (long long)c, (double)got[c], want[c]);
         }
-    free(want);
-    oracle_destroy(oracle);
+    answer_give_back(answer);
 }
 
 static void check_twice(struct sweep *s, struct call *call, const struct copy *first)

@@ -80,7 +80,7 @@ static void run_values(struct suite_run *run, const struct problem *p)
 
 void suite_problem(struct suite_run *run)
 {
-    if (!run->options->only)
+    if (!run->options->only || !conf_selects(run->options, run->options->only->kernel))
         return;
     run_values(run, run->options->only);
     memory_sweep(run, run->options->only);

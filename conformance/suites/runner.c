@@ -28,6 +28,7 @@ struct wanted {
     struct conf_options options;
     const char *pack;
     const struct posenc_backend *backends[MOST_BACKENDS]; /* none: all of them */
+    struct counts counts[MOST_BACKENDS];
     size_t n, n_except;
 };
 
@@ -94,7 +95,10 @@ static int take_arguments(int argc, char **argv, struct wanted *wanted)
 
 static void on_result(void *user, const struct conf_result *r)
 {
-    struct counts *counts = user;
+    struct wanted *wanted = user;
+    struct counts *counts = wanted->counts;
+    for (size_t i = 0; wanted->backends[i] != r->backend; i++)
+        counts++;
     if (r->status == CONF_PASS) {
         counts->passed++;
     } else if (r->status == CONF_FAIL || r->status == CONF_CRASH) {
@@ -117,17 +121,8 @@ static void print_counts(const char *name, const struct counts *counts)
     fflush(stdout);
 }
 
-static void run_backend(const struct posenc_backend *backend,
-                        const struct conf_options *options, struct counts *sum)
+static void print_backend(const struct posenc_backend *backend, const struct counts *counts)
 {
-    struct counts counts = { 0, 0, 0 };
-    const char *obstacle = posenc_backend_obstacle(backend);
-    if (obstacle) {
-        printf("off: %s: %s\n", backend->name, obstacle);
-        sum->skipped++;
-        return;
-    }
-    conf_run(&backend, 1, options, on_result, &counts);
     char name[64];
     long lanes = backend->lanes ? backend->lanes() : 0;
     if (lanes)
@@ -135,10 +130,24 @@ static void run_backend(const struct posenc_backend *backend,
                  lanes == 1 ? "lane" : "lanes");
     else
         snprintf(name, sizeof name, "%s: ", backend->name);
-    print_counts(name, &counts);
-    sum->passed += counts.passed;
-    sum->failed += counts.failed;
-    sum->skipped += counts.skipped;
+    print_counts(name, counts);
+}
+
+/* All that can run here; the number of those that cannot. */
+static unsigned long take_all(struct wanted *wanted)
+{
+    const struct posenc_backend *b;
+    unsigned long off = 0;
+    for (size_t i = 0; (b = posenc_backend_at(i)); i++) {
+        const char *obstacle = posenc_backend_obstacle(b);
+        if (obstacle) {
+            printf("off: %s: %s\n", b->name, obstacle);
+            off++;
+        } else {
+            take_backend(wanted, b->name);
+        }
+    }
+    return off;
 }
 
 int main(int argc, char **argv)
@@ -155,11 +164,15 @@ int main(int argc, char **argv)
         return BAD_INPUT;
     }
     wanted.options.vectors = wanted.pack ? &vectors : NULL;
-    const struct posenc_backend *b;
-    for (size_t i = 0; wanted.n == 0 && (b = posenc_backend_at(i)); i++)
-        run_backend(b, &wanted.options, &sum);
-    for (size_t i = 0; i < wanted.n; i++)
-        run_backend(wanted.backends[i], &wanted.options, &sum);
+    if (wanted.n == 0)
+        sum.skipped += take_all(&wanted);
+    conf_run(wanted.backends, wanted.n, &wanted.options, on_result, &wanted);
+    for (size_t i = 0; i < wanted.n; i++) {
+        print_backend(wanted.backends[i], &wanted.counts[i]);
+        sum.passed += wanted.counts[i].passed;
+        sum.failed += wanted.counts[i].failed;
+        sum.skipped += wanted.counts[i].skipped;
+    }
     if (wanted.pack)
         vectors_free(&vectors);
     print_counts("", &sum);

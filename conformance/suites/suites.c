@@ -4,6 +4,7 @@
 #include "suites.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const struct suite suites[] = {
     { "vectors", suite_vectors },       { "accuracy", suite_accuracy },
@@ -38,15 +39,22 @@ size_t conf_run_subject(const struct subject *subject, const struct conf_options
     return engine_run(suites, n_suites, subject, options, sink, user);
 }
 
+size_t conf_run_kernel(const struct posenc_backend *backend, enum posenc_kernel kernel,
+                       const struct conf_options *options, conf_sink *sink, void *user)
+{
+    const struct subject subject = subject_of(backend);
+    struct conf_options alone = *options;
+    memset(alone.kernels, 0, sizeof alone.kernels);
+    alone.kernels[kernel] = true;
+    return conf_run_subject(&subject, &alone, sink, user);
+}
+
 size_t conf_run(const struct posenc_backend *const *backends, size_t n,
                 const struct conf_options *options, conf_sink *sink, void *user)
 {
     size_t failed = 0;
-    if (!read_limits(options, n ? backends[0] : NULL, sink, user))
-        return 1;
-    for (size_t i = 0; i < n; i++) {
-        const struct subject subject = subject_of(backends[i]);
-        failed += engine_run(suites, n_suites, &subject, options, sink, user);
-    }
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        for (size_t i = 0; i < n && conf_selects(options, (enum posenc_kernel)k); i++)
+            failed += conf_run_kernel(backends[i], (enum posenc_kernel)k, options, sink, user);
     return failed;
 }

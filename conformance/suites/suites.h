@@ -20,12 +20,15 @@ void suite_memory(struct suite_run *run);  /* guard pages, canaries, read-only i
                                               strides, aliasing */
 void suite_properties(struct suite_run *run); /* laws that need no golden data */
 
-/* Runs them on each of n backends with the library's functions, or on one subject.  The number
- * of failed or crashed results. */
-size_t conf_run(const struct posenc_backend *const *backends, size_t n,
-                const struct conf_options *options, conf_sink *sink, void *user);
+/* Runs them on one subject; for one kernel of a backend with the library's functions; for each
+ * kernel that the options ask for, on n such backends one after the other, for whom the oracle
+ * then answers once.  The number of failed or crashed results. */
 size_t conf_run_subject(const struct subject *subject, const struct conf_options *options,
                         conf_sink *sink, void *user);
+size_t conf_run_kernel(const struct posenc_backend *backend, enum posenc_kernel kernel,
+                       const struct conf_options *options, conf_sink *sink, void *user);
+size_t conf_run(const struct posenc_backend *const *backends, size_t n,
+                const struct conf_options *options, conf_sink *sink, void *user);
 
 /* The digest cases of a backend: id and SHA-256 of the outputs, which makes digests.txt. */
 void conf_digests(const struct posenc_backend *backend,
