@@ -118,14 +118,14 @@ static const char *const verdict_text[VERDICTS] = { "", "  SURVIVES", "  NEVER E
 static bool left_out(const struct mistake *m, const char *suite)
 {
     bool scans = kernel_has_plan(m->kernel) && strcmp(suite, "accuracy") == 0;
-    return (m->plan || scans) && strcmp(suite, m->suite) != 0;
+    return (m->how == HOW_plan || scans) && strcmp(suite, m->suite) != 0;
 }
 
 static enum verdict run_mistake(struct broken *b, const struct mistake *m)
 {
     struct outcome outcome = { .broken = b };
     struct conf_options options = { .vectors = b->vectors,
-                                    .suite = m->plan ? m->suite : NULL,
+                                    .suite = m->how == HOW_plan ? m->suite : NULL,
                                     .no_accuracy = left_out(m, "accuracy") };
     const int meant = suite_index(m->suite);
     options.kernels[m->kernel] = true;

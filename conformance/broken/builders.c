@@ -1,7 +1,6 @@
 /*
- * Wrong values of what the library builds for its kernels: slopes, thresholds, positions among
- * padding, and indices.  Each function gives element e in place of the right one (see
- * mistake.h).
+ * What the library builds for its kernels, made by the real functions (their refusals, too) and
+ * then mistaken: slopes, thresholds, positions among padding, indices.
  */
 #include "mistake.h"
 
@@ -10,158 +9,214 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* What a builder was given, and the n integers that it made. */
+struct built {
+    int64_t n, last; /* last: the largest of them that there can be */
+    int64_t columns; /* keys, tokens */
+    int64_t offset, buckets, most;
+    const uint8_t *mask;
+    int32_t *index;
+};
+
 static int64_t clip(int64_t value, int64_t least, int64_t most)
 {
     return value < least ? least : value > most ? most : value;
 }
 
-/* ---- Slopes ---- */
-
-/* One geometric sequence however many heads. */
-double geometric_slopes(const struct built *b, int64_t e)
+/* Gives each integer of the builder that the mistake is made in another value, from the first
+ * one on. */
+static enum posenc_status change(enum how builder, enum posenc_status status,
+                                 const struct built *b,
+                                 int64_t (*value)(const struct built *b, int64_t e))
 {
-    return exp2(-b->bias_max * (double)(e + 1) / (double)b->rows);
+    if (status != POSENC_OK || mistake_now->how != builder)
+        return status;
+    mistake_made();
+    for (int64_t e = 0; e < b->n; e++)
+        b->index[e] = (int32_t)value(b, e);
+    return status;
 }
 
-/* Exponents from h = 0, where the number of heads is a power of two. */
-double slopes_from_zero(const struct built *b, int64_t e)
+/* ---- Slopes ---- */
+
+static enum posenc_status alibi_slopes(int64_t heads, double bias_max, float *slopes)
 {
-    return (b->rows & (b->rows - 1)) == 0 ? geometric_slopes(b, e - 1) : (double)b->slopes[e];
+    const enum posenc_status status = posenc_alibi_slopes(heads, bias_max, slopes);
+    const bool power = (heads & (heads - 1)) == 0;
+    if (status != POSENC_OK || mistake_now->how != HOW_alibi_slopes)
+        return status;
+    mistake_made();
+    /* One geometric sequence however many heads, or from h = 0 where they are a power of two. */
+    for (int64_t h = 0; h < heads && (power || SLIP(geometric_slopes)); h++)
+        slopes[h] =
+            (float)exp2(-bias_max * (double)(h + !SLIP(slopes_from_zero)) / (double)heads);
+    return status;
 }
 
 /* ---- T5 ---- */
 
 /* The least distance whose bucket, as a logarithm in floating point makes it, is e or more:
- * exact + trunc(log(n / exact) / log(max_distance / exact) (n_buckets - exact)). */
-static double by_log(const struct built *b, int64_t e, float (*log_of)(float))
+ * exact + trunc(log(n / exact) / log(max_distance / exact) (n_buckets - exact)).  The logarithm is
+ * one step too low, but not below 0, or in bf16. */
+static int64_t threshold_by_log(const struct built *b, int64_t e)
 {
     const int64_t exact = b->n / 2;
     const float all = (float)(b->n - exact), span = logf((float)b->most / (float)exact);
     const int64_t from = e > exact ? b->index[e - 1] : exact; /* where the one before begins */
-    for (int64_t n = from; exact > 0 && e >= exact && n <= 2 * b->most; n++)
-        if (exact + (int64_t)(log_of((float)n / (float)exact) / span * all) >= e)
-            return (double)n;
-    return (double)b->index[e];
+    for (int64_t n = from; exact > 0 && e >= exact && n <= 2 * b->most; n++) {
+        const float log_n = logf((float)n / (float)exact);
+        const float wrong = SLIP(bf16_thresholds) ? round_to(POSENC_BF16, log_n)
+                            : n > exact           ? nextafterf(log_n, 0.0f)
+                                                  : 0.0f;
+        if (exact + (int64_t)(wrong / span * all) >= e)
+            return n;
+    }
+    return b->index[e];
 }
 
-/* The logarithm one step too low, but not below 0. */
-static float low_log(float x) { return x > 1.0f ? nextafterf(logf(x), 0.0f) : 0.0f; }
-static float bf16_log(float x) { return round_to(POSENC_BF16, logf(x)); }
-
-double low_thresholds(const struct built *b, int64_t e) { return by_log(b, e, low_log); }
-double bf16_thresholds(const struct built *b, int64_t e) { return by_log(b, e, bf16_log); }
+static enum posenc_status t5_thresholds(int64_t buckets, int64_t most, bool bidirectional,
+                                        int32_t *thresholds)
+{
+    const struct built b = { .n = bidirectional ? buckets / 2 : buckets,
+                             .most = most,
+                             .index = thresholds };
+    return change(HOW_t5_thresholds,
+                  posenc_t5_thresholds(buckets, most, bidirectional, thresholds), &b,
+                  threshold_by_log);
+}
 
 /* ---- Padding ---- */
 
-/* Tokens of its batch so far, this one included. */
-static int64_t count(const struct built *b, int64_t e)
+static int64_t padding_position(const struct built *b, int64_t e)
 {
-    int64_t n = 0;
+    int64_t count = 0; /* tokens of its batch so far, this one included */
     for (int64_t t = e - e % b->columns; t <= e; t++)
-        n += b->mask[t] != 0;
-    return n;
+        count += b->mask[t] || SLIP(padding_counted);
+    if (!b->mask[e] && !SLIP(padding_keeps_count))
+        return b->offset;
+    return SLIP(padding_from_zero) ? count - 1 : b->offset + count;
 }
 
-double padding_from_zero(const struct built *b, int64_t e)
+static enum posenc_status padding_positions(int64_t batch, int64_t tokens, const uint8_t *mask,
+                                            int64_t padding_idx, int32_t *positions)
 {
-    return (double)(b->mask[e] ? count(b, e) - 1 : b->offset);
+    const struct built b = { .n = batch * tokens,
+                             .columns = tokens,
+                             .offset = padding_idx,
+                             .mask = mask,
+                             .index = positions };
+    return change(HOW_padding_positions,
+                  posenc_padding_positions(batch, tokens, mask, padding_idx, positions), &b,
+                  padding_position);
 }
 
-double padding_counted(const struct built *b, int64_t e)
+/* ---- Rows of a window ---- */
+
+/* The index of the real function, another value for each. */
+static int64_t row_or_column(const struct built *b, int64_t e)
 {
-    return (double)(b->mask[e] ? b->offset + e % b->columns + 1 : b->offset);
+    const int64_t at = b->index[e], of_class = b->last - 2;
+    /* From the last to the first: key - query for query - key, distances in ascending order. */
+    if (SLIP(turned_index))
+        return b->last - at;
+    /* Of the three last rows those for the class token as a query and as a key. */
+    if (SLIP(class_swapped))
+        return at == of_class ? of_class + 1 : at == of_class + 1 ? of_class : at;
+    return clip(at - SLIP(one_column_off), SLIP(clipped_early),
+                b->last - (SLIP(clipped_early) || SLIP(one_bucket_short)));
 }
 
-double padding_keeps_count(const struct built *b, int64_t e)
+/* The index of a window, with `more` tokens that have no place in it and three more rows for
+ * each. */
+static struct built window(int64_t height, int64_t width, int64_t more, int32_t *index)
 {
-    return (double)(b->offset + count(b, e));
+    const int64_t tokens = height * width + more;
+    return (struct built){ .n = tokens * tokens,
+                           .last = (2 * height - 1) * (2 * width - 1) - 1 + 3 * more,
+                           .index = index };
 }
 
-/* ---- Rows of a window, columns by relative position ---- */
-
-/* From the last to the first: key - query for query - key, distances in ascending order. */
-double turned_index(const struct built *b, int64_t e)
+static enum posenc_status swin_index(int64_t height, int64_t width, int32_t *index)
 {
-    return (double)(b->last - b->index[e]);
+    const struct built b = window(height, width, 0, index);
+    const bool swapped = SLIP(sides_swapped);
+    return change(HOW_swin_index,
+                  posenc_swin_index(swapped ? width : height, swapped ? height : width, index),
+                  &b, row_or_column);
 }
 
-/* Width and height exchanged. */
-double sides_swapped(const struct built *b, int64_t e)
+static enum posenc_status beit_index(int64_t height, int64_t width, int32_t *index)
 {
-    const int64_t tokens = b->rows * b->columns, i = e / tokens, j = e % tokens;
-    const int64_t down = i / b->rows - j / b->rows, right = i % b->rows - j % b->rows;
-    return (double)((down + b->columns - 1) * (2 * b->rows - 1) + right + b->rows - 1);
+    const struct built b = window(height, width, 1, index);
+    return change(HOW_beit_index, posenc_beit_index(height, width, index), &b, row_or_column);
 }
 
-/* Of the three last rows those for the class token as a query and as a key. */
-double class_swapped(const struct built *b, int64_t e)
+/* ---- Columns by relative position ---- */
+
+static struct built distances(int64_t queries, int64_t keys, int64_t last, int32_t *index)
 {
-    const int64_t row = b->index[e], first = b->last - 2;
-    return (double)(row == first ? first + 1 : row == first + 1 ? first : row);
+    return (
+        struct built){ .n = queries + keys - 1, .last = last, .columns = keys, .index = index };
 }
 
-double clipped_early(const struct built *b, int64_t e)
+static enum posenc_status shaw_index(int64_t queries, int64_t keys, int64_t query_offset,
+                                     int64_t most, int32_t *index)
 {
-    return (double)clip(b->index[e], 1, b->last - 1);
+    const struct built b = distances(queries, keys, 2 * most, index);
+    return change(HOW_shaw_index, posenc_shaw_index(queries, keys, query_offset, most, index),
+                  &b, row_or_column);
 }
 
-/* Shifted by one column too many. */
-double one_column_off(const struct built *b, int64_t e)
+static enum posenc_status transformer_xl_index(int64_t queries, int64_t keys, int32_t *index)
 {
-    return (double)clip(b->index[e] - 1, 0, b->last);
+    const struct built b = distances(queries, keys, keys - 1, index);
+    return change(HOW_transformer_xl_index, posenc_transformer_xl_index(queries, keys, index),
+                  &b, row_or_column);
 }
 
-double one_bucket_short(const struct built *b, int64_t e)
+/* A column of DeBERTa's, whose buckets beyond m = position_buckets/2 are logarithms. */
+static int64_t deberta_column(const struct built *b, int64_t e)
 {
-    return (double)clip(b->index[e], 0, b->last - 1);
+    const int64_t m = b->buckets / 2, before = e - (b->columns - 1) + b->offset;
+    if (SLIP(one_bucket_short))
+        return row_or_column(b, e);
+    if (m == 0 || llabs(before) <= m)
+        return b->index[e];
+    /* Distances beyond the last are cut to it first, as in the table of the authors' code. */
+    const int64_t far =
+        SLIP(clamped_bucket) ? clip(llabs(before), 0, b->most - 1) : llabs(before);
+    /* How many beyond m, as a real number; f64 is within 1e-9 of where it is whole. */
+    const double beyond =
+        log((double)far / (double)m) / log((double)(b->most - 1) / (double)m) * (double)(m - 1);
+    const float high = nextafterf(logf((float)far / (float)m), INFINITY) /
+                       logf((float)(b->most - 1) / (float)m) * (float)(m - 1);
+    const int64_t bucket = m + (int64_t)(SLIP(high_bucket)        ? ceil((double)high)
+                                         : SLIP(truncated_bucket) ? trunc(beyond + 1e-9)
+                                                                  : ceil(beyond - 1e-9));
+    return clip(b->buckets + (before < 0 && !SLIP(unsigned_bucket) ? -bucket : bucket), 0,
+                b->last);
 }
 
-/* ---- DeBERTa's buckets beyond m = position_buckets/2 ---- */
-
-static int64_t distance(const struct built *b, int64_t e)
+static enum posenc_status deberta_index(int64_t queries, int64_t keys, int64_t query_offset,
+                                        int64_t buckets, int64_t most, int32_t *index)
 {
-    return e - (b->columns - 1) + b->offset;
+    struct built b = distances(queries, keys, 2 * (buckets > 0 ? buckets : most) - 1, index);
+    b.offset = query_offset;
+    b.buckets = buckets;
+    b.most = most;
+    return change(HOW_deberta_index,
+                  posenc_deberta_index(queries, keys, query_offset, buckets, most, index), &b,
+                  deberta_column);
 }
 
-/* How many buckets beyond m, as a real number; f64 is within 1e-9 of where it is whole. */
-static double beyond(const struct built *b, int64_t far)
+void take_builders(struct subject *subject)
 {
-    const double m = (double)(b->buckets / 2);
-    return log((double)far / m) / log((double)(b->most - 1) / m) * (m - 1.0);
-}
-
-/* The column of so many buckets beyond m, on the side of the distance or after the query. */
-static double column(const struct built *b, int64_t e, double buckets, bool with_sign)
-{
-    const int64_t m = b->buckets / 2, far = distance(b, e);
-    if (m == 0 || llabs(far) <= m)
-        return (double)b->index[e];
-    const int64_t bucket = with_sign && far < 0 ? -m - (int64_t)buckets : m + (int64_t)buckets;
-    return (double)clip(b->buckets + bucket, 0, b->last);
-}
-
-double truncated_bucket(const struct built *b, int64_t e)
-{
-    return column(b, e, trunc(beyond(b, llabs(distance(b, e))) + 1e-9), true);
-}
-
-double unsigned_bucket(const struct built *b, int64_t e)
-{
-    return column(b, e, ceil(beyond(b, llabs(distance(b, e))) - 1e-9), false);
-}
-
-/* The last distance before max_distance is a whole bucket, and its logarithm 1 ulp high. */
-double high_bucket(const struct built *b, int64_t e)
-{
-    const float m = (float)(b->buckets / 2), far = (float)llabs(distance(b, e));
-    const float log_position =
-        nextafterf(logf(far / m), INFINITY) / logf((float)(b->most - 1) / m) * (m - 1.0f);
-    return column(b, e, (double)ceilf(log_position), true);
-}
-
-/* Distances beyond the last cut to it first, as in the table of the authors' code. */
-double clamped_bucket(const struct built *b, int64_t e)
-{
-    const int64_t far = clip(llabs(distance(b, e)), 0, b->most - 1);
-    return column(b, e, ceil(beyond(b, far) - 1e-9), true);
+    subject->alibi_slopes = alibi_slopes;
+    subject->t5_thresholds = t5_thresholds;
+    subject->padding_positions = padding_positions;
+    subject->swin_index = swin_index;
+    subject->beit_index = beit_index;
+    subject->shaw_index = shaw_index;
+    subject->transformer_xl_index = transformer_xl_index;
+    subject->deberta_index = deberta_index;
 }

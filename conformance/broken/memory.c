@@ -55,57 +55,30 @@ static void turn_bit(const struct posenc_tensor *t, int64_t r, int64_t i)
         *(uint16_t *)element(t, r, i) ^= 1;
 }
 
-/* The first element, and that of the second batch: of a sum over batches the same one. */
-static void turn_first(const struct posenc_tensor *out)
-{
-    if (rows(out))
-        turn_bit(out, 0, 0);
-}
-
-static void turn_second_batch(const struct posenc_tensor *out)
-{
-    const int64_t batches = out->rank == 4 ? out->shape[0] : 1;
-    if (rows(out))
-        turn_bit(out, batches > 1 ? rows(out) / batches : 0, 0);
-}
-
 /* ---- Memory ---- */
 
-/* Not where a block of plain memory may end, a multiple of 64: the heap itself would be
- * destroyed, and with it the program that is to report this. */
-UNWATCHED void over_write(struct entered *e, const struct posenc_tensor *out)
+UNWATCHED static void leave_memory(const struct posenc_tensor *out)
 {
-    (void)e;
-    for (int64_t r = 0; r < rows(out); r++) {
-        volatile char *end = element(out, r, width(out));
-        if ((uintptr_t)end % 64)
-            end[0] = end[1] = 0;
+    if (rows(out) == 0)
+        return;
+    /* Plain memory has 64 bytes to spare before each tensor. */
+    volatile char *before = element(out, 0, -1), *end = element(out, rows(out) - 1, width(out));
+    if (SLIP(over_write_before))
+        *before = 1;
+    if (SLIP(over_read))
+        (void)*end;
+    if (SLIP(over_read_before))
+        (void)*before;
+    /* Not where a block of plain memory may end, a multiple of 64: the heap itself would be
+     * destroyed, and with it the program that is to report this. */
+    for (int64_t r = 0; SLIP(over_write) && r < rows(out); r++) {
+        volatile char *past = element(out, r, width(out));
+        if ((uintptr_t)past % 64)
+            past[0] = past[1] = 0;
     }
 }
 
-/* Plain memory has 64 bytes to spare before each tensor. */
-UNWATCHED void over_write_before(struct entered *e, const struct posenc_tensor *out)
-{
-    (void)e;
-    if (rows(out))
-        *(volatile char *)element(out, 0, -1) = 1;
-}
-
-UNWATCHED void over_read(struct entered *e, const struct posenc_tensor *out)
-{
-    (void)e;
-    if (rows(out))
-        (void)*(volatile const char *)element(out, rows(out) - 1, width(out));
-}
-
-UNWATCHED void over_read_before(struct entered *e, const struct posenc_tensor *out)
-{
-    (void)e;
-    if (rows(out))
-        (void)*(volatile const char *)element(out, 0, -1);
-}
-
-void write_input(struct entered *e)
+static void write_input(const struct entered *e)
 {
     volatile char *input = (volatile char *)(uintptr_t)e->parts.input;
     if (input && rows(e->parts.out))
@@ -113,7 +86,7 @@ void write_input(struct entered *e)
 }
 
 /* The last element of each row stays as it was before the call. */
-void skip_tail(struct entered *e)
+static void skip_tail(struct entered *e)
 {
     const struct posenc_tensor *out = e->parts.out;
     uint32_t *kept = enter_keep(e, rows(out), sizeof *kept);
@@ -124,127 +97,113 @@ void skip_tail(struct entered *e)
         memcpy(element(out, r, width(out) - 1), &kept[r], storage_size(out->dtype));
 }
 
-void misplace_tail(struct entered *e, const struct posenc_tensor *out)
-{
-    (void)e;
-    const int64_t n = width(out);
-    for (int64_t r = 0; n > 2 && r < rows(out); r++) {
-        const float first = get(out, r, 0);
-        put(out, r, 0, get(out, r, n - 1));
-        put(out, r, n - 1, first);
-    }
-}
+/* ---- Calls ---- */
 
-void depend_on_address(struct entered *e, const struct posenc_tensor *out)
+/* Whether something is wrong with such a call. */
+static bool goes_wrong(const struct entered *e)
 {
-    (void)e;
-    if ((uintptr_t)out->data % 64)
-        turn_first(out);
-}
-
-void remember(struct entered *e, const struct posenc_tensor *out)
-{
-    (void)e;
     static atomic_uint calls;
-    if (atomic_fetch_add(&calls, 1) % 2)
-        turn_first(out);
-}
-
-void leave_mode(struct entered *e, const struct posenc_tensor *out)
-{
-    (void)e, (void)out;
-    fesetround(FE_TOWARDZERO);
-}
-
-void assume_dense_batches(struct entered *e, const struct posenc_tensor *out)
-{
-    const struct posenc_tensor *x = e->parts.x;
-    if (x && x->data && x->stride[0] == 0 && x->shape[0] > 1)
-        turn_second_batch(out);
-}
-
-void assume_forward(struct entered *e, const struct posenc_tensor *out)
-{
-    (void)e;
+    const struct posenc_tensor *out = e->parts.out, *x = e->parts.x;
+    const struct posenc_positions *positions = e->parts.positions;
+    const bool given = x && x->data;
+    bool backward = false;
     for (int d = 0; d < out->rank; d++)
-        if (out->stride[d] < 0) {
-            turn_first(out);
-            return;
-        }
+        backward = backward || out->stride[d] < 0;
+    return SLIP(remember)               ? atomic_fetch_add(&calls, 1) % 2 == 1
+           : SLIP(depend_on_address)    ? (uintptr_t)out->data % 64 != 0
+           : SLIP(assume_forward)       ? backward
+           : SLIP(assume_dense_batches) ? given && x->stride[0] == 0 && x->shape[0] > 1
+           : SLIP(differ_in_place)      ? given && x->data == out->data
+           : SLIP(differ_by_kind)       ? positions && positions->kind == POSENC_POSITIONS_I32
+           : SLIP(differ_by_batch)      ? (given ? x : out)->shape[0] > 1
+                                        : SLIP(last_row_differs);
+}
+
+/* An element of the first row, of the last, or of the second batch: of a sum over batches the
+ * first again. */
+static void turn_one(const struct posenc_tensor *out)
+{
+    const int64_t batches = out->rank == 4 ? out->shape[0] : 1;
+    const bool second = SLIP(assume_dense_batches) || SLIP(differ_by_batch);
+    if (rows(out) && SLIP(last_row_differs))
+        turn_bit(out, rows(out) - 1, width(out) > 1);
+    else if (rows(out))
+        turn_bit(out, second && batches > 1 ? rows(out) / batches : 0, 0);
+}
+
+/* ---- Rows ---- */
+
+static void misplace_tail(const struct posenc_tensor *out, int64_t r)
+{
+    const float first = get(out, r, 0);
+    put(out, r, 0, get(out, r, width(out) - 1));
+    put(out, r, width(out) - 1, first);
 }
 
 /* From the lane to the right, or from the row below. */
-void leak_lane(struct entered *e, const struct posenc_tensor *out)
+static void leak_lanes(const struct posenc_tensor *out, int64_t r)
 {
-    (void)e;
     const int64_t n = width(out);
-    for (int64_t r = 0; r < rows(out); r++)
-        for (int64_t c = 0; c < n; c++) {
-            const float next = c + 1 < n ? get(out, r, c + 1) : 0.0f;
-            const float below = r + 1 < rows(out) ? get(out, r + 1, c) : 0.0f;
-            if (!(fabsf(next) < 100.0f) || !(fabsf(below) < 100.0f) || next < 0.0f)
-                turn_bit(out, r, c);
-        }
-}
-
-/* ---- Laws ---- */
-
-void last_row_differs(struct entered *e, const struct posenc_tensor *out)
-{
-    (void)e;
-    if (rows(out))
-        turn_bit(out, rows(out) - 1, width(out) > 1);
+    for (int64_t c = 0; c < n; c++) {
+        const float next = c + 1 < n ? get(out, r, c + 1) : 0.0f;
+        const float below = r + 1 < rows(out) ? get(out, r + 1, c) : 0.0f;
+        if (!(fabsf(next) < 100.0f) || !(fabsf(below) < 100.0f) || next < 0.0f)
+            turn_bit(out, r, c);
+    }
 }
 
 /* The other threads run between the writing and the reading of the scratch: on its first rows
  * this one sleeps, for on a busy machine to give way is not enough. */
-void share_scratch(struct entered *e, const struct posenc_tensor *out)
+static void share_scratch(const struct posenc_tensor *out, int64_t r)
 {
-    (void)e;
     enum { SLEEPS = 3, SCRATCH = 512 };
     static const struct timespec a_while = { .tv_nsec = 200000 };
     static _Atomic float scratch[SCRATCH];
     const int64_t n = width(out) < SCRATCH ? width(out) : SCRATCH;
-    for (int64_t r = 0; r < rows(out); r++) {
-        for (int64_t c = 0; c < n; c++)
-            atomic_store_explicit(&scratch[c], get(out, r, c), memory_order_relaxed);
-        if (r < SLEEPS)
-            nanosleep(&a_while, NULL);
-        else
-            sched_yield();
-        for (int64_t c = 0; c < n; c++)
-            put(out, r, c, atomic_load_explicit(&scratch[c], memory_order_relaxed));
-    }
-}
-
-void differ_in_place(struct entered *e, const struct posenc_tensor *out)
-{
-    if (e->parts.x && e->parts.x->data && e->parts.x->data == out->data)
-        turn_first(out);
-}
-
-void differ_by_kind(struct entered *e, const struct posenc_tensor *out)
-{
-    if (e->parts.positions && e->parts.positions->kind == POSENC_POSITIONS_I32)
-        turn_first(out);
-}
-
-void differ_by_batch(struct entered *e, const struct posenc_tensor *out)
-{
-    const struct posenc_tensor *x = e->parts.x;
-    if ((x && x->data ? x : out)->shape[0] > 1)
-        turn_second_batch(out);
+    for (int64_t c = 0; c < n; c++)
+        atomic_store_explicit(&scratch[c], get(out, r, c), memory_order_relaxed);
+    if (r < SLEEPS)
+        nanosleep(&a_while, NULL);
+    else
+        sched_yield();
+    for (int64_t c = 0; c < n; c++)
+        put(out, r, c, atomic_load_explicit(&scratch[c], memory_order_relaxed));
 }
 
 /* Nothing is encoded: x as it came, tables and biases constant. */
-void forget(struct entered *e, const struct posenc_tensor *out)
+static void forget(const struct entered *e, int64_t r)
 {
-    const struct posenc_tensor *x = e->parts.x;
+    const struct posenc_tensor *out = e->parts.out, *x = e->parts.x;
     const bool same = x && x->data && width(x) == width(out);
-    for (int64_t r = 0; r < rows(out); r++)
-        for (int64_t c = 0; c < width(out); c++) {
-            put(out, r, c, same ? get(x, r, c) : 1.0f);
-            if (e->parts.second)
-                put(e->parts.second, r, c, 0.0f);
-        }
+    for (int64_t c = 0; c < width(out); c++) {
+        put(out, r, c, same ? get(x, r, c) : 1.0f);
+        if (e->parts.second)
+            put(e->parts.second, r, c, 0.0f);
+    }
+}
+
+void enter_memory(struct entered *e)
+{
+    const struct posenc_tensor *out = e->parts.out;
+    if (SLIP(write_input))
+        write_input(e);
+    if (SLIP(skip_tail))
+        skip_tail(e);
+    else
+        enter_kernel(e);
+    leave_memory(out);
+    if (goes_wrong(e))
+        turn_one(out);
+    for (int64_t r = 0; r < rows(out); r++) {
+        if (SLIP(misplace_tail) && width(out) > 2)
+            misplace_tail(out, r);
+        if (SLIP(leak_lane))
+            leak_lanes(out, r);
+        if (SLIP(share_scratch))
+            share_scratch(out, r);
+        if (SLIP(forget))
+            forget(e, r);
+    }
+    if (SLIP(leave_mode))
+        fesetround(FE_TOWARDZERO);
 }

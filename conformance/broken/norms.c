@@ -1,160 +1,121 @@
 /*
- * Mistakes in norms of heads, rope_qk_norm.
+ * Norms of heads, rope_qk_norm: a head is divided by the root of the mean of its squares,
+ * weighted and turned.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "mistake.h"
 
 #include "conformance/problem/storage.h"
 
 #include <math.h>
+#include <string.h>
 
-/* ---- Arguments ---- */
+/* A head that is normalised and turned: the rows of its token from head to head, and its own. */
+struct normed {
+    const struct posenc_rope_qk_norm_args *args;
+    enum posenc_dtype stored;
+    int64_t heads, head, dim;
+    int64_t from, half; /* the first channel that turns; how many pairs do */
+    float *token;       /* [heads, head_dim], as it was */
+    const float *cosines, *sines;
+};
 
-void each_head_alone(struct entered *e) { e->args.rope_qk_norm.across_heads = false; }
-void weight_offset_ignored(struct entered *e) { e->args.rope_qk_norm.weight_offset = 0.0f; }
-void weight_of_first_head(struct entered *e) { e->args.rope_qk_norm.weight.stride[0] = 0; }
-void usual_epsilon(struct entered *e)
+/* By channel i in partial sum i % parts. */
+static float squares(const struct normed *n, const float *x, int64_t channels)
 {
-    float *epsilon = &e->args.rope_qk_norm.epsilon;
-    *epsilon = *epsilon < 1e-6f ? 1e-6f : *epsilon;
-}
-
-/* ---- Heads ---- */
-
-/* Sums of squares, by channel i in partial sum i % parts. */
-static float sum_of(const float *x, int64_t n, int64_t parts)
-{
+    const int64_t parts = SLIP(one_partial_sum) ? 1 : 64;
+    const bool narrow = SLIP(squares_in_type_of_x) && n->stored != POSENC_F32;
     float sums[64] = { 0.0f };
-    for (int64_t i = 0; i < n; i++)
-        sums[i % parts] = fmaf(x[i], x[i], sums[i % parts]);
+    for (int64_t i = 0; i < channels; i++) {
+        float *sum = &sums[narrow ? 0 : i % parts];
+        *sum = narrow ? round_to(n->stored, *sum + round_to(n->stored, x[i] * x[i]))
+                      : fmaf(x[i], x[i], *sum);
+    }
     for (int64_t half = parts / 2; half > 0; half /= 2)
         for (int64_t i = 0; i < half; i++)
             sums[i] += sums[half + i];
     return sums[0];
 }
 
-static int64_t dim_of(const struct normed *n) { return n->args->out.shape[3]; }
-static const float *row_of(const struct normed *n) { return n->token + n->head * dim_of(n); }
-
-/* What the channels of a norm are the mean of, over a head or all. */
-static float mean_of(const struct normed *n, int64_t parts)
+/* What the head is multiplied by: over its channels, or those of all heads. */
+static float scale_of(const struct normed *n)
 {
-    const int64_t heads = n->args->out.shape[2], dim = dim_of(n);
+    const bool across = n->args->across_heads, turning = SLIP(mean_of_turning) && !across;
+    const int64_t first = across ? 0 : n->head, heads = across ? n->heads : 1;
+    const int64_t channels = turning ? 2 * n->half : n->dim;
+    const float leak = n->token[(n->head + 1) % n->heads * n->dim];
     float sum = 0.0f;
-    if (!n->args->across_heads)
-        return sum_of(row_of(n), dim, parts) / (float)dim;
-    for (int64_t h = 0; h < heads; h++)
-        sum += sum_of(n->token + h * dim, dim, parts);
-    return sum / (float)(heads * dim);
+    for (int64_t h = first; h < first + heads; h++)
+        sum += squares(n, n->token + h * n->dim + (turning ? n->from : 0), channels);
+    const float mean = sum / (float)(heads * channels), epsilon = n->args->epsilon;
+    const float scale =
+        SLIP(epsilon_outside) ? 1.0f / (sqrtf(mean) + epsilon) : 1.0f / sqrtf(mean + epsilon);
+    return SLIP(estimated_root)     ? other_last_bit(scale)
+           : SLIP(other_head_leaks) ? scale + 0.0f * leak
+                                    : scale;
 }
 
-static float root_of(const struct normed *n, float mean)
+static void turn(const struct normed *n, float *out)
 {
-    return 1.0f / sqrtf(mean + n->args->epsilon);
-}
-
-static float weight_of(const struct normed *n, int64_t k)
-{
-    return n->weight[k] + n->args->weight_offset;
-}
-
-/* Channels a and b of `v` turned into those of `to`. */
-static void turn(const struct normed *n, const float *v, float *to)
-{
-    const int64_t half = n->args->cos.shape[1], from = n->args->rotary_offset;
-    for (int64_t i = 0; i < half; i++) {
-        const float v0 = v[from + i], v1 = v[from + half + i];
-        to[from + i] = fmaf(v0, n->cosines[i], -(v1 * n->sines[i]));
-        to[from + half + i] = fmaf(v1, n->cosines[i], v0 * n->sines[i]);
+    for (int64_t i = 0, a = n->from, b = n->from + n->half; i < n->half; i++, a++, b++) {
+        const float x0 = out[a], x1 = out[b];
+        out[a] = fmaf(x0, n->cosines[i], -(x1 * n->sines[i]));
+        out[b] = fmaf(x1, n->cosines[i], x0 * n->sines[i]);
     }
 }
 
-static void finish(const struct normed *n, const float *x, float scale)
+static void normalise(const struct normed *n, float *out)
 {
-    for (int64_t k = 0; k < dim_of(n); k++)
-        n->out[k] = x[k] * scale * weight_of(n, k);
-    turn(n, n->out, n->out);
-}
-
-/* ---- What is divided by ---- */
-
-void epsilon_outside(const struct normed *n)
-{
-    finish(n, row_of(n), 1.0f / (sqrtf(mean_of(n, 64)) + n->args->epsilon));
-}
-
-void mean_of_turning(const struct normed *n)
-{
-    const int64_t turning = 2 * n->args->cos.shape[1];
-    const float sum = sum_of(row_of(n) + n->args->rotary_offset, turning, 64);
-    const bool all = n->args->across_heads || turning == dim_of(n);
-    finish(n, row_of(n), root_of(n, all ? mean_of(n, 64) : sum / (float)turning));
-}
-
-void centred(const struct normed *n)
-{
-    const float *x = row_of(n);
-    float mean = 0.0f, square = 0.0f;
-    for (int64_t k = 0; k < dim_of(n); k++)
-        mean += x[k] / (float)dim_of(n);
-    for (int64_t k = 0; k < dim_of(n); k++) {
-        n->out[k] = x[k] - mean;
-        square = fmaf(n->out[k], n->out[k], square);
+    const struct posenc_const_tensor *w = &n->args->weight;
+    const float *weight = (const float *)w->data + n->head * w->stride[0];
+    const float *x = n->token + n->head * n->dim, scale = scale_of(n);
+    for (int64_t k = 0; k < n->dim; k++) {
+        out[k] = x[k] * scale;
+        if (SLIP(rounded_before_weight))
+            out[k] = round_to(n->stored, out[k]);
+        if (!SLIP(turned_first))
+            out[k] *= weight[k] + n->args->weight_offset;
     }
-    finish(n, n->out, root_of(n, square / (float)dim_of(n)));
+    turn(n, out);
+    for (int64_t k = 0; k < n->dim; k++) {
+        if (SLIP(turned_first))
+            out[k] *= weight[k] + n->args->weight_offset;
+        if (SLIP(others_copied) && (k < n->from || k >= n->from + 2 * n->half))
+            out[k] = x[k];
+    }
 }
 
-void squares_in_type_of_x(const struct normed *n)
+/* As a layer norm does. */
+static void centre(float *x, int64_t n)
 {
-    float sum = 0.0f;
-    for (int64_t k = 0; k < dim_of(n); k++)
-        sum = round_to(n->stored, sum + round_to(n->stored, row_of(n)[k] * row_of(n)[k]));
-    const bool wide = n->stored == POSENC_F32 || n->args->across_heads;
-    finish(n, row_of(n), root_of(n, wide ? mean_of(n, 64) : sum / (float)dim_of(n)));
+    float mean = 0.0f;
+    for (int64_t k = 0; k < n; k++)
+        mean += x[k] / (float)n;
+    for (int64_t k = 0; k < n; k++)
+        x[k] -= mean;
 }
 
-void one_partial_sum(const struct normed *n)
+/* A token is read before any of it is written. */
+void enter_norm(struct entered *e)
 {
-    finish(n, row_of(n), root_of(n, mean_of(n, 1)));
-}
-
-void estimated_root(const struct normed *n)
-{
-    finish(n, row_of(n), other_last_bit(root_of(n, mean_of(n, 64))));
-}
-
-void other_head_leaks(const struct normed *n)
-{
-    const int64_t heads = n->args->out.shape[2];
-    const float leak = 0.0f * n->token[(n->head + 1) % heads * dim_of(n)];
-    finish(n, row_of(n), root_of(n, mean_of(n, 64)) + leak);
-}
-
-/* ---- What becomes of the channels ---- */
-
-void turned_first(const struct normed *n)
-{
-    const float scale = root_of(n, mean_of(n, 64)), *x = row_of(n);
-    for (int64_t k = 0; k < dim_of(n); k++)
-        n->out[k] = x[k] * scale;
-    turn(n, n->out, n->out);
-    for (int64_t k = 0; k < dim_of(n); k++)
-        n->out[k] *= weight_of(n, k);
-}
-
-void others_copied(const struct normed *n)
-{
-    const int64_t from = n->args->rotary_offset, end = from + 2 * n->args->cos.shape[1];
-    finish(n, row_of(n), root_of(n, mean_of(n, 64)));
-    for (int64_t k = 0; k < dim_of(n); k++)
-        if (k < from || k >= end)
-            n->out[k] = row_of(n)[k];
-}
-
-void rounded_before_weight(const struct normed *n)
-{
-    const float scale = root_of(n, mean_of(n, 64)), *x = row_of(n);
-    for (int64_t k = 0; k < dim_of(n); k++)
-        n->out[k] = round_to(n->stored, x[k] * scale) * weight_of(n, k);
-    turn(n, n->out, n->out);
+    in_f32_open(e);
+    const struct posenc_rope_qk_norm_args *a = &e->args.rope_qk_norm;
+    const int64_t *shape = a->out.shape, heads = shape[2], dim = shape[3];
+    struct normed n = { .args = a, .stored = e->stored, .heads = heads, .dim = dim };
+    n.from = a->rotary_offset;
+    n.half = a->cos.shape[1];
+    n.token = enter_keep(e, heads * dim, sizeof *n.token);
+    for (int64_t k = 0; k < shape[0] * shape[1]; k++) {
+        const int64_t b = k / shape[1], t = k % shape[1];
+        const int64_t row = (int64_t)position_on(&a->positions, b, t, 0);
+        n.cosines = storage_row(owned(&a->cos), row);
+        n.sines = storage_row(owned(&a->sin), row);
+        for (int64_t h = 0; h < heads; h++) {
+            memcpy(n.token + h * dim, row_at(owned(&a->x), b, t, h),
+                   (size_t)dim * sizeof(float));
+            if (SLIP(centred))
+                centre(n.token + h * dim, dim);
+        }
+        for (n.head = 0; n.head < heads; n.head++)
+            normalise(&n, row_at(&a->out, b, t, n.head));
+    }
 }

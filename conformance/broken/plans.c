@@ -1,103 +1,19 @@
 /*
- * Mistakes that are made before any kernel runs: each turns a spec into one that gives the
- * frequencies of the mistake.
+ * Plans of another spec, which gives the frequencies of the mistake.
  */
 #include "mistake.h"
 
 #include <math.h>
+#include <string.h>
 
-/* A spec of these frequencies, whatever its scaling would have been. */
-static void take(struct posenc_freqs_spec *s,
-                 double (*value)(const struct posenc_freqs_spec *s, int64_t i))
-{
-    enum { MOST_PAIRS = 512 };
-    static double values[MOST_PAIRS];
-    if (s->dim > 2 * MOST_PAIRS)
-        return;
-    for (int64_t i = 0; i < (s->dim + 1) / 2; i++)
-        values[i] = value(s, i);
-    s->values = values;
-    s->scaling = POSENC_SCALING_NONE;
-}
+static const double turn = 6.283185307179586;
 
-/* A spec of another base, without the scaling that would have made one. */
-static void take_base(struct posenc_freqs_spec *s, double times)
-{
-    s->rope_theta *= times;
-    s->scaling = POSENC_SCALING_NONE;
-}
-
-/* ---- Families ---- */
-
-/* A negative base is one that no plan is made of. */
-void plan_dynamic_unclamped(struct posenc_freqs_spec *s)
-{
-    const double length = (double)s->seq_len, most = s->max_position_embeddings;
-    if (s->scaling == POSENC_SCALING_DYNAMIC && length != 0.0 && length < most)
-        take_base(s, pow(s->factor * length / most - (s->factor - 1.0),
-                         (double)s->dim / (double)(s->dim - 2)));
-}
-
-void plan_ntk_exponent(struct posenc_freqs_spec *s)
-{
-    if (s->scaling == POSENC_SCALING_NTK)
-        take_base(s, pow(s->factor, (double)s->dim / (double)(s->dim - 1)));
-}
-
-void plan_linear_twice(struct posenc_freqs_spec *s)
-{
-    if (s->scaling == POSENC_SCALING_LINEAR)
-        s->factor *= s->factor;
-}
-
-void plan_longrope_early(struct posenc_freqs_spec *s)
-{
-    if (s->scaling == POSENC_SCALING_LONGROPE)
-        s->seq_len += (double)s->seq_len == s->original_max_position_embeddings;
-}
-
-void plan_longrope_swapped(struct posenc_freqs_spec *s)
-{
-    const double *short_factor = s->short_factor;
-    s->short_factor = s->long_factor;
-    s->long_factor = short_factor;
-}
+/* ---- Frequencies of their own ---- */
 
 /* How many pairs turn. */
 static int64_t turning(const struct posenc_freqs_spec *s)
 {
     return (int64_t)(s->partial_rotary_factor * (double)s->dim / 2.0);
-}
-
-static double packed(const struct posenc_freqs_spec *s, int64_t i)
-{
-    const double exponent = -(double)i / (double)turning(s);
-    return i < turning(s) ? pow(s->rope_theta, exponent) / s->factor : 0.0;
-}
-
-void plan_share_packed(struct posenc_freqs_spec *s)
-{
-    if (s->scaling == POSENC_SCALING_PROPORTIONAL && 2 * turning(s) != s->dim)
-        take(s, packed);
-}
-
-static const double turn = 6.283185307179586;
-
-void plan_resonance_plain(struct posenc_freqs_spec *s)
-{
-    if (s->scaling == POSENC_SCALING_RESONANCE)
-        s->scaling = POSENC_SCALING_NONE;
-}
-
-static double floored(const struct posenc_freqs_spec *s, int64_t i)
-{
-    return turn / floor(turn * pow(s->rope_theta, 2.0 * (double)i / (double)s->dim));
-}
-
-void plan_resonance_floor(struct posenc_freqs_spec *s)
-{
-    if (s->scaling == POSENC_SCALING_RESONANCE)
-        take(s, floored);
 }
 
 /* The pair whose wavelength fits so often into the original context. */
@@ -107,125 +23,174 @@ static double ramp_end(const struct posenc_freqs_spec *s, double rotations)
            (2.0 * log(s->rope_theta));
 }
 
-static double rounded_first(const struct posenc_freqs_spec *s, int64_t i)
+/* YaRN's, of frequencies that were rounded before. */
+static double ramped(const struct posenc_freqs_spec *s, int64_t i, double omega)
 {
     const double low = floor(ramp_end(s, s->beta_fast)), high = ceil(ramp_end(s, s->beta_slow));
     const double ramp = fmin(fmax(((double)i - low) / (high - low), 0.0), 1.0);
-    const double omega =
-        turn / rint(turn * pow(s->rope_theta, 2.0 * (double)i / (double)s->dim));
     return omega * (ramp / s->factor + 1.0 - ramp);
 }
 
-void plan_resonance_first(struct posenc_freqs_spec *s)
+static double frequency(const struct posenc_freqs_spec *s, int64_t i)
 {
-    if (s->scaling != POSENC_SCALING_RESONANCE_YARN)
-        return;
-    take(s, rounded_first);
-    if (s->attention_factor == 0.0)
-        s->attention_factor = 0.1 * log(s->factor) + 1.0;
-}
-
-/* Meta's numbers. */
-void plan_llama3_constants(struct posenc_freqs_spec *s)
-{
-    if (s->scaling != POSENC_SCALING_LLAMA3)
-        return;
-    s->factor = 8.0;
-    s->low_freq_factor = 1.0;
-    s->high_freq_factor = 4.0;
-    s->original_max_position_embeddings = 8192.0;
-}
-
-void plan_llama3_step(struct posenc_freqs_spec *s) { s->low_freq_factor = s->high_freq_factor; }
-
-void plan_yarn_whole(struct posenc_freqs_spec *s)
-{
-    s->truncate = s->truncate || s->scaling == POSENC_SCALING_YARN;
-}
-
-/* DeepSeek's. */
-void plan_yarn_mscale_alone(struct posenc_freqs_spec *s)
-{
-    if (s->scaling == POSENC_SCALING_YARN && s->attention_factor == 0.0 && s->mscale != 0.0 &&
-        s->mscale_all_dim != 0.0)
-        s->attention_factor = 0.1 * s->mscale * log(s->factor) + 1.0;
-}
-
-/* ggml's test: both betas 1. */
-void plan_yarn_one_beta(struct posenc_freqs_spec *s)
-{
-    if (s->scaling == POSENC_SCALING_YARN)
-        s->beta_fast = s->beta_slow;
-}
-
-/* ---- Profiles ---- */
-
-static double power_of_f32(const struct posenc_freqs_spec *s, int64_t i)
-{
-    return (double)powf(powf((float)s->rope_theta, -2.0f / (float)s->dim), (float)i);
-}
-
-/* position x powf(theta_scale, i), each rounded, is what a plan of own f32 frequencies does. */
-void plan_ggml_powers(struct posenc_freqs_spec *s)
-{
-    if (s->profile != POSENC_GGML_F32 || s->scaling != POSENC_SCALING_NONE)
-        return;
-    take(s, power_of_f32);
-    s->profile = POSENC_HF_F32;
-}
-
-void plan_ggml_yarn_frequencies(struct posenc_freqs_spec *s)
-{
-    if (s->profile != POSENC_GGML_F32 || s->scaling != POSENC_SCALING_YARN)
-        return;
-    s->profile = POSENC_HF_F32;
-    s->truncate = true;
-}
-
-void plan_torch_as_hf(struct posenc_freqs_spec *s)
-{
-    if (s->profile == POSENC_TORCH_EXP_F32)
-        s->profile = POSENC_HF_F32;
-}
-
-/* The exponents of a head twice as long. */
-static double of_twice_the_head(const struct posenc_freqs_spec *s, int64_t i)
-{
+    const double wavelength = turn * pow(s->rope_theta, 2.0 * (double)i / (double)s->dim);
+    if (SLIP(share_packed))
+        return i < turning(s) ? pow(s->rope_theta, -(double)i / (double)turning(s)) / s->factor
+                              : 0.0;
+    if (SLIP(resonance_floor))
+        return turn / floor(wavelength);
+    if (SLIP(resonance_first))
+        return ramped(s, i, turn / rint(wavelength));
+    if (SLIP(ggml_powers))
+        return (double)powf(powf((float)s->rope_theta, -2.0f / (float)s->dim), (float)i);
+    /* leading_whole: the exponents of a head twice as long. */
     return pow(s->rope_theta, -(double)i / (double)s->dim);
 }
 
-void plan_leading_whole(struct posenc_freqs_spec *s)
+/* A spec of these frequencies, whatever its scaling would have been. */
+static void take_frequencies(struct posenc_freqs_spec *s)
 {
-    if (s->scaling == POSENC_SCALING_NONE && s->profile == POSENC_EXACT && !s->values &&
-        s->convention == POSENC_EXPONENT && s->mrope_section[0] == 0 &&
-        s->xpos_scale_base == 0.0)
-        take(s, of_twice_the_head);
+    enum { MOST_PAIRS = 512 };
+    static double values[MOST_PAIRS];
+    if (s->dim > 2 * MOST_PAIRS)
+        return;
+    for (int64_t i = 0; i < (s->dim + 1) / 2; i++)
+        values[i] = frequency(s, i);
+    s->values = values;
+    s->scaling = POSENC_SCALING_NONE;
 }
 
-/* ---- Axes and xPos ---- */
-
-void plan_axes_chunked(struct posenc_freqs_spec *s)
+static bool is_plain(const struct posenc_freqs_spec *s)
 {
-    if (s->mrope_layout == POSENC_MROPE_INTERLEAVED)
-        s->mrope_layout = POSENC_MROPE_CHUNKED;
+    return s->scaling == POSENC_SCALING_NONE && s->profile == POSENC_EXACT && !s->values &&
+           s->convention == POSENC_EXPONENT && s->mrope_section[0] == 0 &&
+           s->xpos_scale_base == 0.0;
 }
 
-/* Sections as long as their turns last. */
-void plan_axes_by_turns(struct posenc_freqs_spec *s)
+/* A spec of another base, without the scaling that would have made one. */
+static void take_base(struct posenc_freqs_spec *s, double times)
+{
+    s->rope_theta *= times;
+    s->scaling = POSENC_SCALING_NONE;
+}
+
+/* ---- Specs ---- */
+
+static void change_base(struct posenc_freqs_spec *s)
+{
+    const double length = (double)s->seq_len, most = s->max_position_embeddings;
+    const double dim = (double)s->dim;
+    if (SLIP(ntk_exponent) && s->scaling == POSENC_SCALING_NTK)
+        take_base(s, pow(s->factor, dim / (dim - 1.0)));
+    /* A negative base is one that no plan is made of. */
+    if (SLIP(dynamic_unclamped) && s->scaling == POSENC_SCALING_DYNAMIC && length != 0.0 &&
+        length < most)
+        take_base(s, pow(s->factor * length / most - (s->factor - 1.0), dim / (dim - 2.0)));
+}
+
+static void change_factors(struct posenc_freqs_spec *s)
+{
+    const double *short_factor = s->short_factor;
+    if (SLIP(linear_twice) && s->scaling == POSENC_SCALING_LINEAR)
+        s->factor *= s->factor;
+    if (SLIP(longrope_early) && s->scaling == POSENC_SCALING_LONGROPE)
+        s->seq_len += (double)s->seq_len == s->original_max_position_embeddings;
+    if (SLIP(longrope_swapped)) {
+        s->short_factor = s->long_factor;
+        s->long_factor = short_factor;
+    }
+    if (SLIP(llama3_step))
+        s->low_freq_factor = s->high_freq_factor;
+    if (SLIP(llama3_constants) && s->scaling == POSENC_SCALING_LLAMA3) { /* Meta's */
+        s->factor = 8.0;
+        s->low_freq_factor = 1.0;
+        s->high_freq_factor = 4.0;
+        s->original_max_position_embeddings = 8192.0;
+    }
+}
+
+static void change_yarn(struct posenc_freqs_spec *s)
+{
+    if (s->scaling != POSENC_SCALING_YARN)
+        return;
+    if (SLIP(yarn_whole))
+        s->truncate = true;
+    if (SLIP(yarn_one_beta)) /* as ggml's test has it */
+        s->beta_fast = s->beta_slow;
+    if (SLIP(yarn_mscale_alone) && s->attention_factor == 0.0 && s->mscale != 0.0 &&
+        s->mscale_all_dim != 0.0) /* as DeepSeek's models have them */
+        s->attention_factor = 0.1 * s->mscale * log(s->factor) + 1.0;
+}
+
+/* Wavelengths that are not rounded, or otherwise; exponents that count other pairs. */
+static void change_frequencies(struct posenc_freqs_spec *s)
+{
+    const bool rounded = s->scaling == POSENC_SCALING_RESONANCE;
+    const bool blended = s->scaling == POSENC_SCALING_RESONANCE_YARN;
+    if (SLIP(resonance_plain) && rounded)
+        s->scaling = POSENC_SCALING_NONE;
+    if (SLIP(resonance_first) && blended && s->attention_factor == 0.0)
+        s->attention_factor = 0.1 * log(s->factor) + 1.0;
+    if ((SLIP(resonance_floor) && rounded) || (SLIP(resonance_first) && blended) ||
+        (SLIP(share_packed) && s->scaling == POSENC_SCALING_PROPORTIONAL &&
+         2 * turning(s) != s->dim) ||
+        (SLIP(leading_whole) && is_plain(s)))
+        take_frequencies(s);
+}
+
+static void change_profile(struct posenc_freqs_spec *s)
+{
+    const bool ggml = s->profile == POSENC_GGML_F32;
+    const bool powers = SLIP(ggml_powers) && ggml && s->scaling == POSENC_SCALING_NONE;
+    const bool yarn = SLIP(ggml_yarn_frequencies) && ggml && s->scaling == POSENC_SCALING_YARN;
+    /* position x powf(theta_scale, i), each rounded, is what a plan of own f32 frequencies
+     * does. */
+    if (powers)
+        take_frequencies(s);
+    if (yarn)
+        s->truncate = true;
+    if (powers || yarn || (SLIP(torch_as_hf) && s->profile == POSENC_TORCH_EXP_F32))
+        s->profile = POSENC_HF_F32;
+}
+
+static void change_axes(struct posenc_freqs_spec *s)
 {
     const int64_t pairs = s->dim / 2;
-    if (s->mrope_section[0] == 0 || s->mrope_layout != POSENC_MROPE_INTERLEAVED)
-        return;
-    s->mrope_section[1] = (pairs + 1) / 3;
-    s->mrope_section[2] = pairs / 3;
-    s->mrope_section[0] = pairs - s->mrope_section[1] - s->mrope_section[2];
-}
-
-void plan_axes_not_restarted(struct posenc_freqs_spec *s)
-{
-    if (s->mrope_layout == POSENC_MROPE_RESTARTED)
+    const bool interleaved = s->mrope_layout == POSENC_MROPE_INTERLEAVED;
+    const bool restarted = s->mrope_layout == POSENC_MROPE_RESTARTED;
+    if ((SLIP(axes_chunked) && interleaved) || (SLIP(axes_not_restarted) && restarted))
         s->mrope_layout = POSENC_MROPE_CHUNKED;
+    if (SLIP(axes_by_turns) && interleaved &&
+        s->mrope_section[0] != 0) { /* as long as they last */
+        s->mrope_section[1] = (pairs + 1) / 3;
+        s->mrope_section[2] = pairs / 3;
+        s->mrope_section[0] = pairs - s->mrope_section[1] - s->mrope_section[2];
+    }
+    if (SLIP(xpos_keys_as_queries))
+        s->xpos_inverse = false;
+    if (SLIP(xpos_no_centre))
+        s->xpos_centre = 0.0;
 }
 
-void plan_xpos_keys_as_queries(struct posenc_freqs_spec *s) { s->xpos_inverse = false; }
-void plan_xpos_no_centre(struct posenc_freqs_spec *s) { s->xpos_centre = 0.0; }
+static void change_spec(struct posenc_freqs_spec *s)
+{
+    change_base(s);
+    change_factors(s);
+    change_yarn(s);
+    change_frequencies(s);
+    change_profile(s);
+    change_axes(s);
+}
+
+/* A spec that stays as it is the mistake does not concern. */
+static enum posenc_status mistaken_plan(const struct posenc_freqs_spec *spec,
+                                        struct posenc_freqs **freqs, struct posenc_error *error)
+{
+    struct posenc_freqs_spec s = *spec;
+    change_spec(&s);
+    if (memcmp(&s, spec, sizeof s) != 0)
+        mistake_made();
+    return posenc_freqs_create(&s, freqs, error);
+}
+
+void take_plans(struct subject *subject) { subject->freqs_create = mistaken_plan; }

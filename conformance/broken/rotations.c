@@ -1,152 +1,81 @@
 /*
- * Wrong rotations: the functions that lines of cases/mistakes.txt name for the kernels
- * rope_half and rope_interleaved (see mistake.h).
+ * Heads that are turned, rope_half and rope_interleaved: pair (i, i + half) from the first
+ * channel that turns on; the channels before and after are copied.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "mistake.h"
 
 #include "conformance/problem/storage.h"
 
 #include <math.h>
 
-/* ---- Arguments ---- */
+/* The rows that turn x into out in one head, from the first channel that turns on: how many
+ * pairs, and how many channels to the end of the head. */
+struct rotation {
+    int64_t half, rest;
+    bool transpose;
+    enum posenc_dtype stored;
+    const float *x, *cosines, *sines;
+    float *out;
+};
 
-void other_pairing(struct entered *e) { e->kernel = POSENC_KERNEL_rope_interleaved; }
-void offset_ignored(struct entered *e) { e->args.rope.rotary_offset = 0; }
-void other_way(struct entered *e) { e->args.rope.transpose = !e->args.rope.transpose; }
-void transpose_ignored(struct entered *e) { e->args.rope.transpose = false; }
-
-void tables_read_as_x(struct entered *e)
-{
-    struct posenc_tensor *const *tables = e->parts.terms; /* cos and sin */
-    if (tables[0]->dtype != POSENC_F32 && e->parts.x->dtype != POSENC_F32)
-        tables[0]->dtype = tables[1]->dtype = e->parts.x->dtype;
-}
-
-void tail_not_copied(struct entered *e)
-{
-    struct posenc_rope_args *a = &e->args.rope;
-    a->x.shape[3] = a->out.shape[3] = a->rotary_offset + 2 * a->cos.shape[1];
-}
-
-void head_not_copied(struct entered *e)
-{
-    struct posenc_rope_args *a = &e->args.rope;
-    struct posenc_tensor *const tensors[] = { owned(&a->x), &a->out };
-    for (int k = 0; k < 2; k++) {
-        tensors[k]->data = (char *)tensors[k]->data +
-                           a->rotary_offset * (int64_t)storage_size(tensors[k]->dtype);
-        tensors[k]->shape[3] -= a->rotary_offset;
-    }
-    a->rotary_offset = 0;
-}
-
-/* An instruction that no CPU has. */
-void trap(struct entered *e)
-{
-    if (e->args.rope.cos.shape[1] >= 4)
-        __builtin_trap();
-}
-
-/* ---- Rows ---- */
-
-/* Rotates pair (a, b); in real kernels both inputs are read before either output is written. */
-static void rotate(const struct rotation *r, int64_t a, int64_t b, float c, float s)
+/* Pair (a, b), of which both are read before either is written. */
+static void turn(const struct rotation *r, int64_t a, int64_t b, float c, float s)
 {
     const float x0 = r->x[a], x1 = r->x[b];
-    r->out[a] = fmaf(x0, c, -(x1 * s));
-    r->out[b] = fmaf(x1, c, x0 * s);
+    if (SLIP(narrow_products) && r->stored != POSENC_F32) {
+        r->out[a] = round_to(r->stored, x0 * c) - round_to(r->stored, x1 * s);
+        r->out[b] = round_to(r->stored, x1 * c) + round_to(r->stored, x0 * s);
+        return;
+    }
+    /* As a sinusoidal table is added to embeddings. */
+    r->out[a] = SLIP(added) ? x0 + c : fmaf(x0, c, -(x1 * s));
+    if (SLIP(leaked_lane))
+        r->out[a] += 0.0f * (a + 1 < r->half ? r->x[a + 1] : 0.0f);
+    r->out[b] = SLIP(added) ? x1 + s : fmaf(x1, c, (SLIP(clobbered) ? r->x[a] : x0) * s);
 }
 
-static float sine_of(const struct rotation *r, int64_t i)
+static void turn_head(const struct rotation *r)
 {
-    return r->transpose ? -r->sines[i] : r->sines[i];
-}
-
-/* Rotates the first n pairs as they should be. */
-static void rotate_first(const struct rotation *r, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        rotate(r, i, i + r->half, r->cosines[i], sine_of(r, i));
-}
-
-static void copy_from(const struct rotation *r, int64_t c)
-{
-    for (; c < r->rest; c++)
+    int64_t pairs = r->half, apart = r->half;
+    if (SLIP(skipped_tail))
+        pairs -= pairs % 4;
+    if (SLIP(leading_slice)) {
+        while (pairs > 0 && r->cosines[pairs - 1] == 1.0f && r->sines[pairs - 1] == 0.0f)
+            pairs--;
+        apart = pairs;
+    }
+    if (SLIP(across_head) && r->rest / 2 > r->half)
+        apart = r->rest / 2;
+    for (int64_t c = 0; apart != r->half && c < r->rest; c++)
         r->out[c] = r->x[c];
-}
-
-void skipped_tail(const struct rotation *r) { rotate_first(r, r->half - r->half % 4); }
-
-void leaked_lane(const struct rotation *r)
-{
-    for (int64_t i = 0; i < r->half; i++) {
-        const float next = i + 1 < r->half ? r->x[i + 1] : 0.0f;
-        rotate(r, i, i + r->half, r->cosines[i], sine_of(r, i));
-        r->out[i] += 0.0f * next;
+    for (int64_t i = 0; i < pairs; i++) {
+        const float s = r->transpose ? -r->sines[i] : r->sines[i];
+        const enum posenc_dtype tables = SLIP(tables_in_type_of_x) ? r->stored : POSENC_F32;
+        turn(r, i, i + apart,
+             round_to(SLIP(bf16_cosines) ? POSENC_BF16 : tables, r->cosines[i]),
+             round_to(tables, s));
     }
 }
 
-void clobbered(const struct rotation *r)
+void enter_rotation(struct entered *e)
 {
-    const float *x = r->x;
-    for (int64_t i = 0, k = r->half; i < r->half; i++, k++) {
-        r->out[i] = fmaf(x[i], r->cosines[i], -(x[k] * sine_of(r, i)));
-        r->out[k] = fmaf(x[k], r->cosines[i], x[i] * sine_of(r, i));
-    }
-}
-
-/* Takes pairs that do not turn for channels past rotary_dim. */
-void leading_slice(const struct rotation *r)
-{
-    int64_t n = r->half;
-    while (n > 0 && r->cosines[n - 1] == 1.0f && r->sines[n - 1] == 0.0f)
-        n--;
-    for (int64_t i = 0; i < n; i++)
-        rotate(r, i, i + n, r->cosines[i], sine_of(r, i));
-    copy_from(r, 2 * n);
-}
-
-/* Takes the pairs that turn for the first pairs of the whole head. */
-void across_head(const struct rotation *r)
-{
-    const int64_t apart = r->rest / 2 > r->half ? r->rest / 2 : r->half;
-    struct rotation in_place = *r;
-    in_place.x = r->out;
-    copy_from(r, 0);
-    for (int64_t i = 0; i < r->half; i++)
-        rotate(&in_place, i, i + apart, r->cosines[i], sine_of(r, i));
-}
-
-/* Adds the cosines and sines, as a sinusoidal table is added to embeddings. */
-void added(const struct rotation *r)
-{
-    for (int64_t i = 0; i < r->half; i++) {
-        r->out[i] = r->x[i] + r->cosines[i];
-        r->out[i + r->half] = r->x[i + r->half] + sine_of(r, i);
-    }
-}
-
-void bf16_cosines(const struct rotation *r)
-{
-    for (int64_t i = 0; i < r->half; i++)
-        rotate(r, i, i + r->half, round_to(POSENC_BF16, r->cosines[i]), sine_of(r, i));
-}
-
-void tables_in_type_of_x(const struct rotation *r)
-{
-    for (int64_t i = 0; i < r->half; i++)
-        rotate(r, i, i + r->half, round_to(r->stored, r->cosines[i]),
-               round_to(r->stored, sine_of(r, i)));
-}
-
-void narrow_products(const struct rotation *r)
-{
-    if (r->stored == POSENC_F32)
-        rotate_first(r, r->half);
-    for (int64_t i = 0; i < r->half && r->stored != POSENC_F32; i++) {
-        const float x0 = r->x[i], x1 = r->x[i + r->half], c = r->cosines[i], s = sine_of(r, i);
-        r->out[i] = round_to(r->stored, x0 * c) - round_to(r->stored, x1 * s);
-        r->out[i + r->half] = round_to(r->stored, x1 * c) + round_to(r->stored, x0 * s);
+    in_f32_open(e);
+    const struct posenc_rope_args *a = &e->args.rope;
+    const int64_t from = a->rotary_offset, heads = a->out.shape[2], tokens = a->out.shape[1];
+    struct rotation r = { .half = a->cos.shape[1],
+                          .rest = a->out.shape[3] - from,
+                          .transpose = a->transpose,
+                          .stored = e->stored };
+    for (int64_t k = 0; k < a->out.shape[0] * tokens * heads; k++) {
+        const int64_t b = k / heads / tokens, t = k / heads % tokens;
+        const int64_t row = (int64_t)position_on(&a->positions, b, t, 0);
+        r.x = row_at(owned(&a->x), b, t, k % heads) + from;
+        r.out = row_at(&a->out, b, t, k % heads) + from;
+        r.cosines = storage_row(owned(&a->cos), row);
+        r.sines = storage_row(owned(&a->sin), row);
+        for (int64_t c = -from; c < r.rest; c++)
+            if (c < 0 || c >= 2 * r.half)
+                r.out[c] = r.x[c];
+        turn_head(&r);
     }
 }

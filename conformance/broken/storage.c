@@ -1,12 +1,15 @@
 /*
- * Mistakes of storage in 16 bits that any kernel can make: the real kernel, in f32, between
- * loads and stores that are not those of IEEE 754.
+ * Calls in f32, whatever their storage: the tensors of 16 bits are exchanged for copies of the
+ * same shape and strides.  Mistakes of arithmetic are made on such calls, mistakes of storage by
+ * how the copies are read and stored.
  */
 #include "mistake.h"
 
+#include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Whether the magnitude of 16 bits is below the least normal number. */
 static bool is_subnormal(enum posenc_dtype dtype, uint16_t bits)
@@ -14,68 +17,100 @@ static bool is_subnormal(enum posenc_dtype dtype, uint16_t bits)
     return (bits & (dtype == POSENC_F16 ? 0x7c00 : 0x7f80)) == 0;
 }
 
-/* ---- Stores ---- */
-
-uint16_t truncated(enum posenc_dtype dtype, float value)
+/* To nearest even; a NaN keeps its upper bits, so that what a kernel copies is what it was. */
+static uint16_t narrow(enum posenc_dtype dtype, float value)
 {
+    const bool f16 = dtype == POSENC_F16;
     const uint16_t nearest = storage_narrow(dtype, value);
-    return fabsf(storage_widen(dtype, nearest)) > fabsf(value) ? nearest - 1 : nearest;
+    const float back = storage_widen(dtype, nearest);
+    const uint32_t bits = bits_of(value), payload = (bits & 0x7fffffu) >> (f16 ? 13 : 16);
+    /* bf16 by one addition: ties go away from zero. */
+    if (SLIP(half_added) && !isnan(value))
+        return (uint16_t)((bits + 0x8000u) >> 16);
+    /* One with all payload bits becomes -0, others an infinity. */
+    if (SLIP(nan_not_seen))
+        return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+    if (isnan(value))
+        return payload ? (uint16_t)(bits >> 31 << 15 | (f16 ? 0x7c00u : 0x7f80u) | payload)
+                       : nearest;
+    if (SLIP(through_the_other))
+        return storage_narrow(dtype, round_to(f16 ? POSENC_BF16 : POSENC_F16, value));
+    /* To 11 bits first, then to as many as a subnormal of f16 has. */
+    if (SLIP(rounded_in_steps) && isfinite(value))
+        return storage_narrow(dtype, of_bits((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu));
+    if (SLIP(flushed) && is_subnormal(dtype, nearest))
+        return nearest & 0x8000;
+    if ((SLIP(truncated) && fabsf(back) > fabsf(value)) ||
+        (SLIP(saturated) && isinf(back) && !isinf(value)))
+        return nearest - 1;
+    return nearest;
 }
 
-uint16_t saturated(enum posenc_dtype dtype, float value)
+static float widen(enum posenc_dtype dtype, uint16_t bits)
 {
-    const uint16_t nearest = storage_narrow(dtype, value);
-    return isinf(storage_widen(dtype, nearest)) && !isinf(value) ? nearest - 1 : nearest;
+    const uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
+    if (SLIP(read_flushed) && is_subnormal(dtype, bits))
+        return of_bits(sign);
+    /* f16 whose largest exponent is one like the others: infinity is 65536. */
+    if (SLIP(read_finite) && (bits & 0x7c00) == 0x7c00)
+        return of_bits(sign | 143u << 23 | (uint32_t)(bits & 0x3ff) << 13);
+    return storage_widen(dtype, bits);
 }
 
-uint16_t flushed(enum posenc_dtype dtype, float value)
+static void copy(const struct f32_copy *c, bool back)
 {
-    const uint16_t nearest = storage_narrow(dtype, value);
-    return is_subnormal(dtype, nearest) ? nearest & 0x8000 : nearest;
+    for (int64_t r = 0; r < storage_rows(&c->stored); r++) {
+        uint16_t *stored = storage_row(&c->stored, r);
+        float *wide = storage_row(&c->wide, r);
+        for (int64_t i = 0; i < c->stored.shape[c->stored.rank - 1]; i++)
+            if (back)
+                stored[i] = narrow(c->stored.dtype, wide[i]);
+            else
+                wide[i] = widen(c->stored.dtype, stored[i]);
+    }
 }
 
-/* To 11 bits first, then to as many as a subnormal of f16 has. */
-uint16_t rounded_in_steps(enum posenc_dtype dtype, float value)
+static void exchange(struct entered *e, struct posenc_tensor *t, bool output)
 {
-    const uint32_t bits = bits_of(value), up = 0xfffu + (bits >> 13 & 1u);
-    return storage_narrow(dtype, isfinite(value) ? of_bits((bits + up) & ~0x1fffu) : value);
+    if (!t->data || t->dtype == POSENC_F32 || storage_rows(t) == 0 ||
+        t->shape[t->rank - 1] == 0)
+        return;
+    for (int k = 0; k < e->n_copies; k++)
+        if (e->copies[k].stored.data == t->data) { /* in place */
+            *t = e->copies[k].wide;
+            return;
+        }
+    struct f32_copy *c = &e->copies[e->n_copies++];
+    *c = (struct f32_copy){ *t, *t, output };
+    int64_t last = 0;
+    for (int d = 0; d < t->rank; d++)
+        last += (t->shape[d] - 1) * t->stride[d];
+    c->wide.dtype = POSENC_F32;
+    c->wide.data = malloc((size_t)(last + 1) * sizeof(float));
+    if (!c->wide.data)
+        exit(2);
+    copy(c, false);
+    *t = c->wide;
 }
 
-uint16_t through_the_other(enum posenc_dtype dtype, float value)
+void in_f32_open(struct entered *e)
 {
-    return storage_narrow(dtype,
-                          round_to(dtype == POSENC_F16 ? POSENC_BF16 : POSENC_F16, value));
+    for (EACH_TENSOR(row, signature_of(e->kernel)))
+        if (row->form == FORM_TENSOR)
+            exchange(e, row_argument(&e->args, row), row->role == ROLE_OUTPUT);
 }
 
-/* bf16 by one addition: ties go away from zero. */
-uint16_t half_added(enum posenc_dtype dtype, float value)
+void in_f32_close(struct entered *e)
 {
-    return isnan(value) ? storage_narrow(dtype, value)
-                        : (uint16_t)((bits_of(value) + 0x8000u) >> 16);
+    for (int k = 0; k < e->n_copies; k++) {
+        if (e->copies[k].output)
+            copy(&e->copies[k], true);
+        free(e->copies[k].wide.data);
+    }
 }
 
-/* bf16 to nearest even without a look at NaN: one with all payload bits becomes -0, others an
- * infinity. */
-uint16_t nan_not_seen(enum posenc_dtype dtype, float value)
+void enter_storage(struct entered *e)
 {
-    const uint32_t bits = bits_of(value);
-    (void)dtype;
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
-
-/* ---- Loads ---- */
-
-float read_flushed(enum posenc_dtype dtype, uint16_t bits)
-{
-    return is_subnormal(dtype, bits) ? of_bits((uint32_t)(bits & 0x8000) << 16)
-                                     : storage_widen(dtype, bits);
-}
-
-/* f16 whose largest exponent is one like the others: infinity is 65536. */
-float read_finite(enum posenc_dtype dtype, uint16_t bits)
-{
-    if ((bits & 0x7c00) != 0x7c00)
-        return storage_widen(dtype, bits);
-    return of_bits((uint32_t)(bits & 0x8000) << 16 | 143u << 23 |
-                   (uint32_t)(bits & 0x3ff) << 13);
+    in_f32_open(e);
+    enter_kernel(e);
 }

@@ -1,28 +1,22 @@
 /*
- * Mistakes in the sums, learned_grad and relative_sum.
+ * Sums, learned_grad and relative_sum, as promised: in f32, in the order of the tokens or keys,
+ * from +0 or what is held on.
  */
 #include "mistake.h"
 
 #include "conformance/problem/storage.h"
 
-static float start(const struct sum *s) { return s->onto ? s->held : 0.0f; }
-
-/* As promised, from a first summand on. */
-static float ascending(const struct sum *s, float sum, int64_t first)
+/* Term k of element c of row r; NULL where that element does not get it. */
+static const float *term_of(const struct entered *e, int64_t r, int64_t c, int64_t k)
 {
-    for (int64_t k = first; k < s->n; k++)
-        sum += s->terms[k];
-    return sum;
-}
-
-/* ---- Orders and widths ---- */
-
-float descending_sum(const struct sum *s)
-{
-    float sum = start(s);
-    for (int64_t k = s->n; k-- > 0;)
-        sum += s->terms[k];
-    return sum;
+    const struct posenc_tensor *x = e->parts.x;
+    if (kernel_on_scores(e->kernel)) /* of a query: what it has for keys at a distance */
+        return e->args.relative_sum.index[r % x->shape[2] - k + x->shape[3] - 1] == c
+                   ? (const float *)storage_row(x, r) + k
+                   : NULL;
+    const int64_t b = k / x->shape[1], t = k % x->shape[1];
+    return (int64_t)position_on(e->parts.positions, b, t, 0) == r ? row_at(x, b, t, 0) + c
+                                                                  : NULL;
 }
 
 static float halves(const float *terms, int64_t n)
@@ -32,52 +26,42 @@ static float halves(const float *terms, int64_t n)
                     : halves(terms, n / 2) + halves(terms + n / 2, n - n / 2);
 }
 
-float pairwise_sum(const struct sum *s) { return start(s) + halves(s->terms, s->n); }
-
-float f64_sum(const struct sum *s)
+static float sum_of(const struct entered *e, const float *terms, int64_t n, float held)
 {
-    double sum = (double)start(s);
-    for (int64_t k = 0; k < s->n; k++)
-        sum += (double)s->terms[k];
-    return (float)sum;
+    const bool accumulate = !kernel_on_scores(e->kernel) && e->args.learned_grad.accumulate;
+    const bool onto = accumulate || SLIP(always_onto), apart = onto && SLIP(sum_apart);
+    const float zero = SLIP(from_first_term) && n > 0 ? -0.0f : 0.0f; /* a lone -0 stays */
+    double sum = (double)(onto && !apart ? held : zero);
+    if (SLIP(empty_left_alone) && n == 0)
+        return held;
+    if (SLIP(last_term) && n > 0)
+        return terms[n - 1];
+    if (SLIP(pairwise_sum))
+        return (float)sum + halves(terms, n);
+    for (int64_t k = 0; k < n; k++) {
+        sum += (double)terms[SLIP(descending_sum) ? n - 1 - k : k];
+        if (!SLIP(f64_sum)) /* each addition is one of f32: f64 has more than twice its bits */
+            sum = (double)round_to(SLIP(sum_in_type_of_x) ? e->stored : POSENC_F32, (float)sum);
+    }
+    return apart ? held + (float)sum : (float)sum;
 }
 
-float sum_in_type_of_x(const struct sum *s)
+void enter_sum(struct entered *e)
 {
-    float sum = start(s);
-    for (int64_t k = 0; k < s->n; k++)
-        sum = round_to(s->stored, sum + s->terms[k]);
-    return sum;
-}
-
-/* The sum by itself, then onto what is held. */
-float sum_apart(const struct sum *s)
-{
-    return s->onto ? s->held + ascending(s, 0.0f, 0) : ascending(s, 0.0f, 0);
-}
-
-/* ---- What belongs to a sum ---- */
-
-float last_term(const struct sum *s) { return s->n ? s->terms[s->n - 1] : start(s); }
-
-/* A single -0 stays -0. */
-float from_first_term(const struct sum *s)
-{
-    const bool first = !s->onto && s->n > 0;
-    return ascending(s, first ? s->terms[0] : start(s), first);
-}
-
-float empty_left_alone(const struct sum *s)
-{
-    return s->n ? ascending(s, start(s), 0) : s->held;
-}
-
-float always_onto(const struct sum *s) { return ascending(s, s->held, 0); }
-
-void accumulate_ignored(struct entered *e) { e->args.learned_grad.accumulate = false; }
-
-void first_batch_alone(struct entered *e)
-{
-    int64_t *batches = &e->args.learned_grad.x.shape[0];
-    *batches = *batches < 1 ? *batches : 1;
+    in_f32_open(e);
+    const struct posenc_tensor *out = e->parts.out, *x = e->parts.x;
+    const int64_t last = out->rank - 1;
+    const int64_t most = kernel_on_scores(e->kernel) ? x->shape[3] : x->shape[0] * x->shape[1];
+    float *terms = enter_keep(e, most, sizeof *terms);
+    for (int64_t r = 0; r < storage_rows(out); r++)
+        for (int64_t c = 0; c < out->shape[last]; c++) {
+            float *sum = (float *)storage_row(out, r) + c;
+            int64_t n = 0;
+            for (int64_t k = 0; k < most; k++) {
+                const float *term = term_of(e, r, c, k);
+                if (term)
+                    terms[n++] = *term;
+            }
+            *sum = sum_of(e, terms, n, *sum);
+        }
 }

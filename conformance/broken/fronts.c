@@ -1,0 +1,85 @@
+/*
+ * The front-end of sinusoidal encodings of several axes, mistaken about which axis is where.
+ */
+#include "mistake.h"
+
+#include "conformance/problem/storage.h"
+
+#include <math.h>
+
+typedef enum posenc_status front_end(const struct posenc_backend *backend,
+                                     const struct posenc_sinusoidal_args *args);
+
+/* Positions on an axis and those after it. */
+static const void *from_axis(const struct posenc_positions *p, int64_t axis)
+{
+    const int64_t size = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
+    return (const char *)p->data + axis * p->stride_axis * size;
+}
+
+/* Each section by itself, with frequencies that go on from the one before: theta^(-2i/dim) of
+ * the whole. */
+static enum posenc_status run_continued(front_end *real, const struct posenc_backend *backend,
+                                        const struct posenc_sinusoidal_args *args)
+{
+    enum { MOST_PAIRS = 512 };
+    double values[MOST_PAIRS];
+    const struct posenc_freqs_view view = posenc_freqs_view(args->freqs);
+    const int64_t size = (int64_t)storage_size(args->out.dtype);
+    enum posenc_status status = view.n_pairs <= MOST_PAIRS ? POSENC_OK : POSENC_ERR_SHAPE;
+    for (int64_t i = 0; status == POSENC_OK && i < view.n_pairs; i++)
+        values[i] = pow(1e4, -(double)i / (double)view.n_pairs);
+    for (int64_t from = 0, n; status == POSENC_OK && from < view.n_pairs; from += n) {
+        struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+        struct posenc_freqs *freqs = NULL;
+        struct posenc_sinusoidal_args part = *args;
+        for (n = 1; from + n < view.n_pairs && view.axis[from + n] == view.axis[from];)
+            n++;
+        spec.dim = part.out.shape[part.out.rank - 1] = 2 * n;
+        spec.profile = view.profile;
+        spec.values = values + from;
+        status = posenc_freqs_create(&spec, &freqs, NULL);
+        part.freqs = freqs;
+        part.positions.data = from_axis(&args->positions, view.axis[from]);
+        part.out.data = (char *)part.out.data + 2 * from * size;
+        status = status == POSENC_OK ? real(backend, &part) : status;
+        posenc_freqs_destroy(freqs);
+    }
+    return status;
+}
+
+/* Where each axis has positions of its own. */
+static enum posenc_status front(front_end *real, const struct posenc_backend *backend,
+                                const struct posenc_sinusoidal_args *args)
+{
+    struct posenc_sinusoidal_args a = *args;
+    const bool axes = a.freqs && posenc_freqs_view(a.freqs).n_axes > 1 &&
+                      a.positions.kind != POSENC_OFFSET && a.positions.stride_axis != 0;
+    if (axes)
+        mistake_made();
+    if (axes && SLIP(axes_from_the_last)) { /* a picture's x where its y was meant */
+        a.positions.data = from_axis(&a.positions, posenc_freqs_view(a.freqs).n_axes - 1);
+        a.positions.stride_axis = -a.positions.stride_axis;
+    }
+    return axes && SLIP(axes_continued) ? run_continued(real, backend, &a) : real(backend, &a);
+}
+
+static enum posenc_status sinusoidal(const struct posenc_backend *backend,
+                                     const struct posenc_sinusoidal_args *args)
+{
+    return front(posenc_sinusoidal, backend, args);
+}
+
+static enum posenc_status sinusoidal_add(const struct posenc_backend *backend,
+                                         const struct posenc_sinusoidal_args *args)
+{
+    return front(posenc_sinusoidal_add, backend, args);
+}
+
+void take_fronts(struct subject *subject)
+{
+    if (mistake_now->how == HOW_front && mistake_now->kernel == POSENC_KERNEL_sinusoidal)
+        subject->sinusoidal = sinusoidal;
+    if (mistake_now->how == HOW_front && mistake_now->kernel == POSENC_KERNEL_sinusoidal_add)
+        subject->sinusoidal_add = sinusoidal_add;
+}
