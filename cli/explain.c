@@ -58,8 +58,8 @@ static void print_problem(const struct problem *p)
         field_name(&field, name);
         tokens = tokens || strcmp(name, "position_kind") == 0;
         bool always = strcmp(name, "profile") == 0 || strcmp(name, "rope_theta") == 0;
-        if (field.kind != FIELD_POSITIONS && (always || !field_is_blank(&field, p))) {
-            field_print_all(&field, p, value, sizeof value);
+        if (field.list != LIST_POSITIONS && (always || !field_is_blank(&field, p))) {
+            field_print(&field, p, value, sizeof value, 0);
             printf("  %-36s%s\n", name, value);
         }
     }

@@ -5,7 +5,7 @@
 #define POSENC_GOLDEN_H
 
 #include "conformance/oracle/oracle.h"
-#include "conformance/readers/folder.h"
+#include "conformance/readers/vectors.h"
 
 #include "mp.h"
 

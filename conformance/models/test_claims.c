@@ -98,8 +98,8 @@ static bool has_value(const struct problem *p, const char *name, const char *val
     bool same = kernel_field_find(p->kernel, name, &field) &&
                 field_read(&field, &stated, value, &arena, why);
     if (same) {
-        field_print_all(&field, p, got, sizeof got);
-        field_print_all(&field, &stated, want, sizeof want);
+        field_print(&field, p, got, sizeof got, 0);
+        field_print(&field, &stated, want, sizeof want, 0);
         same = strcmp(got, want) == 0;
         snprintf(why, sizeof why, "it is %.900s", got);
     }

@@ -4,10 +4,21 @@
 #include "signature.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+bool tell_wrong(char error[NOTATION_ERROR], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error, NOTATION_ERROR, format, args);
+    va_end(args);
+    return false;
+}
 
 struct problem problem_blank(enum posenc_kernel kernel)
 {
@@ -37,7 +48,13 @@ uint64_t double_to_bits(double value)
     return bits;
 }
 
-/* Of a value of one number, where it lives. */
+bool field_is_real(const struct field *field)
+{
+    return field->kind == FIELD_F64 || field->kind == FIELD_F32;
+}
+
+/* ---- Where they live ---- */
+
 static size_t size_of(enum field_kind kind)
 {
     return kind == FIELD_BOOL   ? sizeof(bool)
@@ -46,10 +63,48 @@ static size_t size_of(enum field_kind kind)
                                 : sizeof(uint64_t);
 }
 
-uint64_t field_get(const struct field *field, const struct problem *problem)
+/* Where the elements are, NULL where the problem has none. */
+static const char *elements_of(const struct field *field, const struct problem *problem)
+{
+    const char *at = (const char *)problem + field->offset;
+    if (field->list > LIST_STRIDES)
+        memcpy(&at, at, sizeof at);
+    return field->list == LIST_STRIDES ? at + sizeof(int64_t) : at;
+}
+
+/* How many elements a field has that is given. */
+static int64_t expected_length(const struct field *field, const struct problem *problem)
+{
+    int64_t n = N_SECTIONS;
+    switch (field->list) {
+    case LIST_NONE:
+        return 1;
+    case LIST_POSITIONS:
+        return problem->tokens;
+    case LIST_PAIRS:
+        return (problem->freqs.dim + 1) / 2;
+    case LIST_FACTORS:
+        return problem->freqs.dim / 2;
+    case LIST_STRIDES:
+        memcpy(&n, (const char *)problem + field->offset, sizeof n);
+        return n;
+    case LIST_SECTIONS:
+        while (n > 0 && problem->freqs.mrope_section[n - 1] == 0)
+            n--;
+    }
+    return n;
+}
+
+int64_t field_length(const struct field *field, const struct problem *problem)
+{
+    return elements_of(field, problem) ? expected_length(field, problem) : 0;
+}
+
+uint64_t field_get(const struct field *field, const struct problem *problem, int64_t i)
 {
     union own value;
-    memcpy(&value, (const char *)problem + field->offset, size_of(field->kind));
+    const size_t size = size_of(field->kind);
+    memcpy(&value, elements_of(field, problem) + (size_t)i * size, size);
     switch (field->kind) {
     case FIELD_BOOL:
         return value.flag;
@@ -74,68 +129,25 @@ void field_set(const struct field *field, struct problem *problem, uint64_t bits
     memcpy((char *)problem + field->offset, &value, size_of(field->kind));
 }
 
-/* ---- Lists ---- */
-
-bool field_is_list(const struct field *field) { return field->kind >= FIELD_SECTIONS; }
-
-/* Where the elements of a list are, NULL where the problem has none. */
-static const void *elements_of(const struct field *field, const struct problem *problem)
-{
-    const char *at = (const char *)problem + field->offset;
-    const void *elements;
-    if (field->kind == FIELD_SECTIONS || field->kind == FIELD_STRIDES)
-        return at + (field->kind == FIELD_STRIDES) * sizeof(int64_t);
-    memcpy(&elements, at, sizeof elements);
-    return elements;
-}
-
-/* How many elements a list has that is given. */
-static int64_t expected_length(const struct field *field, const struct problem *problem)
-{
-    int64_t n;
-    switch (field->kind) {
-    case FIELD_POSITIONS:
-        return problem->tokens;
-    case FIELD_PAIRS:
-        return (problem->freqs.dim + 1) / 2;
-    case FIELD_FACTORS:
-        return problem->freqs.dim / 2;
-    case FIELD_STRIDES:
-        memcpy(&n, (const char *)problem + field->offset, sizeof n);
-        return n;
-    default:
-        return N_SECTIONS;
-    }
-}
-
-int64_t field_length(const struct field *field, const struct problem *problem)
-{
-    if (!elements_of(field, problem))
-        return 0;
-    int64_t n = expected_length(field, problem);
-    if (field->kind == FIELD_SECTIONS)
-        while (n > 0 && problem->freqs.mrope_section[n - 1] == 0)
-            n--;
-    return n;
-}
-
-uint64_t field_element(const struct field *field, const struct problem *problem, int64_t i)
-{
-    uint64_t bits;
-    memcpy(&bits, (const char *)elements_of(field, problem) + i * (int64_t)sizeof bits,
-           sizeof bits);
-    return bits;
-}
-
 bool field_is_blank(const struct field *field, const struct problem *problem)
 {
-    if (field_is_list(field))
+    if (field->list != LIST_NONE)
         return field_length(field, problem) == 0;
     const struct problem blank = problem_blank(problem->kernel);
-    return field_get(field, problem) == field_get(field, &blank);
+    return field_get(field, problem, 0) == field_get(field, &blank, 0);
 }
 
 /* ---- Values as text ---- */
+
+size_t append(char *text, size_t room, size_t at, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int n =
+        vsnprintf(at < room ? text + at : NULL, at < room ? room - at : 0, format, args);
+    va_end(args);
+    return at + (size_t)n;
+}
 
 /* The shortest decimal that is read as the same f64, or as the same f32; whole numbers below
  * a million as such. */
@@ -161,113 +173,85 @@ static void print_real(double value, bool narrow, char text[FIELD_TEXT])
     memmove(to, from, strlen(from) + 1);
 }
 
-void field_print(const struct field *field, uint64_t bits, char text[FIELD_TEXT])
+/* What the values are called, NULL where they are numbers. */
+static const char *const *names_of(const struct field *field)
 {
-    switch (field->kind) {
-    case FIELD_U64:
-        snprintf(text, FIELD_TEXT, "%llu", (unsigned long long)bits);
-        return;
-    case FIELD_F64:
-    case FIELD_F32:
-    case FIELD_PAIRS:
-    case FIELD_FACTORS:
-        print_real(bits_to_double(bits), field->kind == FIELD_F32, text);
-        return;
-    case FIELD_BOOL:
-        snprintf(text, FIELD_TEXT, "%s", bits ? "true" : "false");
-        return;
-    case FIELD_ENUM:
-        snprintf(text, FIELD_TEXT, "%s", field->names[bits]);
-        return;
-    case FIELD_I64:
-    case FIELD_SECTIONS:
-    case FIELD_STRIDES:
-    case FIELD_POSITIONS:
-        break;
-    }
-    snprintf(text, FIELD_TEXT, "%lld", (long long)(int64_t)bits);
+    static const char *const truths[] = { "false", "true", NULL };
+    return field->kind == FIELD_BOOL ? truths : field->names;
 }
 
-size_t field_print_all(const struct field *field, const struct problem *problem, char *text,
-                       size_t room)
+size_t field_print(const struct field *field, const struct problem *problem, char *text,
+                   size_t room, size_t at)
 {
-    char value[FIELD_TEXT];
-    if (!field_is_list(field)) {
-        field_print(field, field_get(field, problem), value);
-        return (size_t)snprintf(text, room, "%s", value);
-    }
-    size_t length = 0;
     const int64_t n = field_length(field, problem);
     for (int64_t i = 0; i < n; i++) {
-        const bool fits = length < room;
-        field_print(field, field_element(field, problem, i), value);
-        length += (size_t)snprintf(fits ? text + length : NULL, fits ? room - length : 0,
-                                   "%s%s", i > 0 ? "," : "", value);
+        char value[FIELD_TEXT];
+        const uint64_t bits = field_get(field, problem, i);
+        if (field_is_real(field))
+            print_real(bits_to_double(bits), field->kind == FIELD_F32, value);
+        else if (field->kind == FIELD_U64)
+            snprintf(value, sizeof value, "%" PRIu64, bits);
+        else if (field->kind == FIELD_I64)
+            snprintf(value, sizeof value, "%" PRId64, (int64_t)bits);
+        else
+            snprintf(value, sizeof value, "%s", names_of(field)[bits]);
+        at = append(text, room, at, "%s%s", i > 0 ? "," : "", value);
     }
-    return length;
+    return at;
 }
 
 /* ---- Text as values ---- */
 
-static bool is_real(enum field_kind kind)
+/* A number or a name that ends where it should, at a comma or at the end of the text. */
+static bool read_value(const struct field *field, const char *text, const char **end,
+                       uint64_t *bits)
 {
-    return kind == FIELD_F64 || kind == FIELD_F32 || kind == FIELD_PAIRS ||
-           kind == FIELD_FACTORS;
-}
-
-/* A number that ends where it should, at a comma or at the end of the text. */
-static bool read_number(enum field_kind kind, const char *text, const char **end,
-                        uint64_t *bits)
-{
-    char *stop;
+    char *stop = (char *)text;
+    const char *const *names = names_of(field);
     errno = 0;
     if (strchr(" \t\n\v\f\r+", text[0])) /* also the empty one; what strtod() and others skip */
         return false;
-    if (kind == FIELD_F32)
+    if (names) {
+        const size_t n = strcspn(text, ",");
+        for (*bits = 0; names[*bits]; ++*bits)
+            if (strlen(names[*bits]) == n && strncmp(names[*bits], text, n) == 0)
+                break;
+        *end = text + n;
+        return names[*bits];
+    }
+    if (field->kind == FIELD_F32)
         *bits = double_to_bits((double)strtof(text, &stop));
-    else if (is_real(kind))
+    else if (field->kind == FIELD_F64)
         *bits = double_to_bits(strtod(text, &stop));
-    else if (kind == FIELD_U64)
+    else if (field->kind == FIELD_U64)
         *bits = (uint64_t)strtoull(text, &stop, 10);
     else
         *bits = (uint64_t)(int64_t)strtoll(text, &stop, 10);
     *end = stop;
-    const bool over = errno == ERANGE && (!is_real(kind) || isinf(bits_to_double(*bits)));
-    const bool minus = kind == FIELD_U64 && text[0] == '-';
+    const bool over =
+        errno == ERANGE && (!field_is_real(field) || isinf(bits_to_double(*bits)));
+    const bool minus = field->kind == FIELD_U64 && text[0] == '-';
     return stop != text && (*stop == '\0' || *stop == ',') && !over && !minus;
-}
-
-static bool read_name(const struct field *field, const char *text, uint64_t *bits)
-{
-    static const char *const truths[] = { "false", "true", NULL };
-    const char *const *names = field->kind == FIELD_BOOL ? truths : field->names;
-    for (*bits = 0; names[*bits]; ++*bits)
-        if (strcmp(names[*bits], text) == 0)
-            return true;
-    return false;
 }
 
 /* What a field accepts, for a message. */
 static void expected(const struct field *field, char *text, size_t room)
 {
-    static const char *const kinds[] = { "a whole number",
-                                         "a whole number from 0 to 2^64 - 1",
-                                         "a number",
-                                         "a number that f32 holds",
-                                         "true or false",
-                                         "",
+    static const char *const kinds[] = { "a whole number", "a whole number from 0 to 2^64 - 1",
+                                         "a number", "a number that f32 holds" };
+    static const char *const lists[] = { "",
                                          "one to three whole numbers with commas between",
                                          "one to three whole numbers with commas between",
                                          "whole numbers with commas between",
                                          "numbers with commas between",
                                          "numbers with commas between" };
-    int n = snprintf(text, room, "%s", kinds[field->kind]);
-    for (int i = 0; field->kind == FIELD_ENUM && field->names[i]; i++)
-        n += snprintf(text + n, room - (size_t)n, "%s%s",
-                      i == 0                ? ""
-                      : field->names[i + 1] ? ", "
-                                            : " or ",
-                      field->names[i]);
+    const char *const *names = names_of(field);
+    size_t n = append(text, room, 0, "%s",
+                      names         ? ""
+                      : field->list ? lists[field->list]
+                                    : kinds[field->kind]);
+    for (int i = 0; names && names[i]; i++)
+        n = append(text, room, n, "%s%s", i == 0 ? "" : names[i + 1] ? ", " : " or ", names[i]);
 }
 
 static bool refuse(const struct field *field, const char *text, char error[NOTATION_ERROR])
@@ -275,63 +259,49 @@ static bool refuse(const struct field *field, const char *text, char error[NOTAT
     char what[192], name[FIELD_TEXT];
     expected(field, what, sizeof what);
     field_name(field, name);
-    snprintf(error, NOTATION_ERROR, "%s=%.100s: expected %s", name, text, what);
-    return false;
+    return tell_wrong(error, "%s=%.100s: expected %s", name, text, what);
 }
 
-static bool read_list(const struct field *field, struct problem *problem, const char *text,
-                      struct arena *arena, char error[NOTATION_ERROR])
+/* A list that lies elsewhere, which has as many elements as other fields say. */
+static bool set_list(const struct field *field, struct problem *problem, const uint64_t *list,
+                     int64_t n, char error[NOTATION_ERROR])
 {
-    int64_t n = 1;
-    for (const char *c = text; *c; c++)
-        n += *c == ',';
-    const bool inside = field->kind == FIELD_SECTIONS || field->kind == FIELD_STRIDES;
-    if (inside && n > N_SECTIONS)
-        return refuse(field, text, error);
-    uint64_t *list = arena_get(arena, (size_t)n * sizeof *list);
-    if (!list) {
-        snprintf(error, NOTATION_ERROR, "%s: no memory for %lld elements", field->name,
-                 (long long)n);
-        return false;
-    }
-    const char *at = text;
-    for (int64_t i = 0; i < n; i++, at++)
-        if (!read_number(field->kind, at, &at, &list[i]))
-            return refuse(field, text, error);
-    char *to = (char *)problem + field->offset;
-    if (field->kind == FIELD_STRIDES) {
-        memcpy(to, &n, sizeof n);
-        to += sizeof n;
-    }
-    if (inside) {
-        memset(to, 0, N_SECTIONS * sizeof *list);
-        memcpy(to, list, (size_t)n * sizeof *list);
-        return true;
-    }
-    if (field->kind == FIELD_POSITIONS && problem->tokens == 0)
+    const bool positions = field->list == LIST_POSITIONS;
+    if (positions && problem->tokens == 0)
         problem->tokens = n;
-    memcpy(to, &list, sizeof list);
-    if (n == expected_length(field, problem))
-        return true;
-    snprintf(
-        error, NOTATION_ERROR, "%s has %lld elements; expected %lld, as %s=%lld says",
-        field->name, (long long)n, (long long)expected_length(field, problem),
-        field->kind == FIELD_POSITIONS ? "tokens" : "its dim",
-        (long long)(field->kind == FIELD_POSITIONS ? problem->tokens : problem->freqs.dim));
-    return false;
+    memcpy((char *)problem + field->offset, &list, sizeof list);
+    const int64_t length = expected_length(field, problem);
+    return n == length || tell_wrong(error,
+                                     "%s has %" PRId64 " elements; expected %" PRId64
+                                     ", as %s=%" PRId64 " says",
+                                     field->name, n, length, positions ? "tokens" : "its dim",
+                                     positions ? problem->tokens : problem->freqs.dim);
 }
 
 bool field_read(const struct field *field, struct problem *problem, const char *text,
                 struct arena *arena, char error[NOTATION_ERROR])
 {
-    const char *end = "";
-    uint64_t bits;
-    if (field_is_list(field))
-        return read_list(field, problem, text, arena, error);
-    const bool named = field->kind == FIELD_BOOL || field->kind == FIELD_ENUM;
-    if (named ? !read_name(field, text, &bits)
-              : !read_number(field->kind, text, &end, &bits) || *end != '\0')
+    uint64_t few[N_SECTIONS] = { 0 }, *list = few;
+    int64_t n = 1;
+    for (const char *c = text; *c; c++)
+        n += *c == ',';
+    if (field->list > LIST_STRIDES)
+        list = arena_get(arena, (size_t)n * sizeof *list);
+    else if (n > (field->list == LIST_NONE ? 1 : N_SECTIONS))
         return refuse(field, text, error);
-    field_set(field, problem, bits);
+    if (!list)
+        return tell_wrong(error, "%s: no memory for %" PRId64 " elements", field->name, n);
+    const char *at = text;
+    for (int64_t i = 0; i < n; i++, at++)
+        if (!read_value(field, at, &at, &list[i]))
+            return refuse(field, text, error);
+    if (field->list > LIST_STRIDES)
+        return set_list(field, problem, list, n, error);
+    if (field->list == LIST_NONE)
+        field_set(field, problem, few[0]);
+    if (field->list == LIST_STRIDES)
+        memcpy((char *)problem + field->offset, &n, sizeof n);
+    if (field->list != LIST_NONE)
+        memcpy((char *)elements_of(field, problem), few, sizeof few);
     return true;
 }

@@ -8,23 +8,22 @@
 #include "arena.h"
 #include "problem.h"
 
-enum field_kind {
-    FIELD_I64,
-    FIELD_U64,
-    FIELD_F64,
-    FIELD_F32,
-    FIELD_BOOL,
-    FIELD_ENUM,
-    FIELD_SECTIONS,  /* up to three whole numbers, where they live */
-    FIELD_STRIDES,   /* the same, behind how many there are */
-    FIELD_POSITIONS, /* a whole number a token */
-    FIELD_PAIRS,     /* a number a pair, (dim + 1) / 2 of them */
-    FIELD_FACTORS    /* the same where dim is even, dim / 2 */
+/* Of a value, or of each element of a list. */
+enum field_kind { FIELD_I64, FIELD_U64, FIELD_F64, FIELD_F32, FIELD_BOOL, FIELD_ENUM };
+
+enum field_list {
+    LIST_NONE,      /* one value */
+    LIST_SECTIONS,  /* up to three whole numbers, where they live */
+    LIST_STRIDES,   /* the same, behind how many there are */
+    LIST_POSITIONS, /* elsewhere: a whole number a token */
+    LIST_PAIRS,     /* a number a pair, (dim + 1) / 2 of them */
+    LIST_FACTORS    /* the same where dim is even, dim / 2 */
 };
 
 struct field {
     const char *name;
     enum field_kind kind;
+    enum field_list list;
     size_t offset;            /* in struct problem */
     const char *const *names; /* of an enum, NULL at the end */
     const char *tensor;       /* of a layout: "x", whose field is called x.stride; or NULL */
@@ -44,27 +43,33 @@ void field_name(const struct field *field, char name[FIELD_TEXT]);
 struct problem problem_blank(enum posenc_kernel kernel);
 bool field_is_blank(const struct field *field, const struct problem *problem);
 
-/* Those of one number: as 64 bits, f64 as its bits, f32 widened to f64 first. */
-bool field_is_list(const struct field *field);
-uint64_t field_get(const struct field *field, const struct problem *problem);
-void field_set(const struct field *field, struct problem *problem, uint64_t bits);
+/* Elements of a list, one of what is none; element i as 64 bits, f64 as its bits, f32 widened to
+ * f64 first. */
+int64_t field_length(const struct field *field, const struct problem *problem);
+uint64_t field_get(const struct field *field, const struct problem *problem, int64_t i);
+void field_set(const struct field *field, struct problem *problem, uint64_t bits); /* no list */
+bool field_is_real(const struct field *field);
 double bits_to_double(uint64_t bits);
 uint64_t double_to_bits(double value);
 
-/* Of a list, the number of elements; element i as above. */
-int64_t field_length(const struct field *field, const struct problem *problem);
-uint64_t field_element(const struct field *field, const struct problem *problem, int64_t i);
-
-/* The value as text that field_read() takes for the same bits: whole numbers, the shortest
- * decimal, a name, true or false, elements with commas between.  Of one number or element. */
-void field_print(const struct field *field, uint64_t bits, char text[FIELD_TEXT]);
-/* Of the whole field of a problem; returns its length, the text is cut to `room` - 1. */
-size_t field_print_all(const struct field *field, const struct problem *problem, char *text,
-                       size_t room);
+/* Writes the value behind `at` characters of a text, as append() does, so that field_read() takes
+ * it for the same bits: whole numbers, the shortest decimal, a name, true or false, elements with
+ * commas between. */
+size_t field_print(const struct field *field, const struct problem *problem, char *text,
+                   size_t room, size_t at);
 
 /* Sets a field to what the text says; of positions also the tokens.  Elements come from the
  * arena.  False with what was expected in error. */
 bool field_read(const struct field *field, struct problem *problem, const char *text,
                 struct arena *arena, char error[NOTATION_ERROR]);
+
+/* Writes behind `at` characters of a text; returns the length of the whole, which is cut to
+ * `room` - 1. */
+__attribute__((format(printf, 4, 5))) size_t append(char *text, size_t room, size_t at,
+                                                    const char *format, ...);
+
+/* Writes what is wrong, and returns false. */
+__attribute__((format(printf, 2, 3))) bool tell_wrong(char error[NOTATION_ERROR],
+                                                      const char *format, ...);
 
 #endif

@@ -25,6 +25,10 @@
 
 #include "fields.h"
 
+/* The text up to `end`, without blanks around it, cut out where it lies; NULL where that is
+ * nothing.  *rest goes behind it, and is NULL past the last. */
+char *text_piece(char **rest, char end);
+
 /* What a line says; "" where it does not. */
 struct problem_line {
     const char *name, *flags, *note, *source;

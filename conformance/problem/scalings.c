@@ -4,6 +4,7 @@
  */
 #include "scalings.h"
 #include "problem.h"
+#include "spelling.h"
 
 #include <string.h>
 
@@ -20,27 +21,15 @@ static const struct listed {
 #include "scalings.def"
 };
 
-/* Whether a word is one of those in a text. */
-static bool is_among(const char *words, const char *word, size_t length)
-{
-    for (; *words; words += strspn(words, " ")) {
-        const size_t next = strcspn(words, " ");
-        if (next == length && strncmp(words, word, length) == 0)
-            return true;
-        words += next;
-    }
-    return false;
-}
-
 const char *scaling_rope_type(enum posenc_scaling scaling) { return listed[scaling].rope_type; }
 
 bool scaling_takes(enum posenc_scaling scaling, const char *parameter, size_t length)
 {
-    return is_among(listed[scaling].parameters, parameter, length);
+    return has_word(listed[scaling].parameters, parameter, length);
 }
 
 bool scaling_in_profile(enum posenc_scaling scaling, enum posenc_profile profile)
 {
     const char *name = profile_names[profile];
-    return profile == POSENC_EXACT || is_among(listed[scaling].profiles, name, strlen(name));
+    return profile == POSENC_EXACT || has_word(listed[scaling].profiles, name, strlen(name));
 }

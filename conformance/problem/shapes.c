@@ -61,7 +61,7 @@ static struct problem longer(struct problem p, const char *word, int64_t n)
         struct field field;
         snprintf(name, sizeof name, "%.*s", (int)length, word);
         if (kernel_field_find(p.kernel, name, &field))
-            field_set(&field, &p, field_get(&field, &p) + (uint64_t)n);
+            field_set(&field, &p, field_get(&field, &p, 0) + (uint64_t)n);
         word += length;
         word += *word == '+';
     }

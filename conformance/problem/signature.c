@@ -19,11 +19,11 @@ const struct signature *signature_of(enum posenc_kernel kernel)
 void signature_own_defaults(const struct signature *signature, struct problem *problem)
 {
     for (EACH_PARAMETER(own, signature)) {
-        const struct field field = { own->name, own->kind, own->from, own->names, NULL };
-        const bool real = own->kind == FIELD_F64 || own->kind == FIELD_F32;
+        const struct field field = parameter_field(own);
         if (own->name)
             field_set(&field, problem,
-                      real ? double_to_bits(own->value) : (uint64_t)(int64_t)own->value);
+                      field_is_real(&field) ? double_to_bits(own->value)
+                                            : (uint64_t)(int64_t)own->value);
     }
 }
 

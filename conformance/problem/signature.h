@@ -82,6 +82,9 @@ struct parameter {
         most; /* where nothing says otherwise; what is accepted, unless equal */
 };
 
+/* As a field of problems, where it has a name. */
+struct field parameter_field(const struct parameter *own);
+
 /* ---- Signatures ---- */
 
 struct signature {

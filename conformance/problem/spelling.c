@@ -25,3 +25,13 @@ size_t edit_distance(const char *a, const char *b)
     }
     return row[length];
 }
+
+bool has_word(const char *words, const char *word, size_t n)
+{
+    for (size_t length; *words; words += length + strspn(words + length, " ")) {
+        length = strcspn(words, " ");
+        if (length == n && strncmp(words, word, n) == 0)
+            return true;
+    }
+    return false;
+}

@@ -1,13 +1,17 @@
 /*
- * Names that people mistype: how far apart two are.
+ * Names: how far apart two are, as people mistype them; whether a list has one.
  */
 #ifndef POSENC_SPELLING_H
 #define POSENC_SPELLING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Insertions, deletions and substitutions from one name to the other; of b the first 96
  * characters count. */
 size_t edit_distance(const char *a, const char *b);
+
+/* Whether a word of n characters is one of those in a text, between blanks. */
+bool has_word(const char *words, const char *word, size_t n);
 
 #endif

@@ -5,14 +5,18 @@
  *                         "files": {name: {"bytes", "sha256"}}}
  *     GROUP.json         {"schema", "group", "tensors", "defaults", "notes": of the flags,
  *                         "cases": [{"id", "kernel", "flags", "note", "source", "params",
- *                         "want": [{"output", "tensor"}]}], and numbers (numbers.c)}
+ *                         "want": [{"output", "tensor"}]}], and numbers that need no tensor}
  *     GROUP.safetensors
  */
+#define _POSIX_C_SOURCE 200809L
 #include "export.h"
 
-#include "numbers.h"
+#include "conformance/oracle/rows.h"
+#include "conformance/problem/signature.h"
+#include "conformance/problem/spelling.h"
 #include "safetensors.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,84 +53,45 @@ static bool give_json(struct exporter *to, const char *name, const json_t *root)
 
 /* ---- Parameters ---- */
 
-static json_t *value_of(const struct field *field, uint64_t bits)
+static json_t *value_of(const struct field *field, const struct problem *problem, int64_t i)
 {
-    switch (field->kind) {
-    case FIELD_F64:
-    case FIELD_F32:
-    case FIELD_PAIRS:
-    case FIELD_FACTORS:
+    const uint64_t bits = field_get(field, problem, i);
+    if (field_is_real(field))
         return json_real(bits_to_double(bits));
-    case FIELD_BOOL:
+    if (field->kind == FIELD_BOOL)
         return json_boolean(bits != 0);
-    case FIELD_ENUM:
+    if (field->kind == FIELD_ENUM)
         return json_string(field->names[bits]);
-    case FIELD_I64:
-    case FIELD_U64:
-    case FIELD_SECTIONS:
-    case FIELD_STRIDES:
-    case FIELD_POSITIONS:
-        break;
-    }
     return json_integer((json_int_t)bits);
 }
 
-/* Sections are a parameter each. */
-static void add_sections(json_t *params, const struct field *field,
-                         const struct problem *problem, bool zeros)
+/* The parameters that differ from what problem_blank() has, or what all are when a case does not
+ * name them.  Sections are a parameter each. */
+static void add_params(json_t *params, const struct problem *problem, bool defaults)
 {
-    static const char axes[] = { 't', 'h', 'w' };
-    for (int i = 0; i < N_SECTIONS; i++) {
-        char name[FIELD_TEXT];
-        const uint64_t bits = field_element(field, problem, i);
-        snprintf(name, sizeof name, "%s_%c", field->name, axes[i]);
-        if (bits || zeros)
-            json_object_set_new(params, name, value_of(field, bits));
-    }
-}
-
-/* The parameters that differ from what problem_blank() has. */
-static json_t *params_of(const struct problem *problem)
-{
-    json_t *params = json_object();
-    struct field one;
-    for (int i = 0; kernel_field(problem->kernel, i, &one); i++) {
-        const struct field *field = &one;
-        char name[FIELD_TEXT];
-        field_name(field, name);
-        if (field_is_blank(field, problem))
+    struct field field;
+    for (int i = 0; kernel_field(problem->kernel, i, &field); i++) {
+        char name[FIELD_TEXT + 2];
+        field_name(&field, name);
+        if (defaults ? field.tensor || field.list > LIST_SECTIONS
+                     : field_is_blank(&field, problem))
             continue;
-        if (field->kind == FIELD_SECTIONS)
-            add_sections(params, field, problem, false);
-        else if (field_is_list(field)) {
-            json_t *list = json_array();
-            for (int64_t k = 0; k < field_length(field, problem); k++)
-                json_array_append_new(list, value_of(field, field_element(field, problem, k)));
+        const int64_t n = defaults && field.list == LIST_SECTIONS
+                              ? N_SECTIONS
+                              : field_length(&field, problem);
+        json_t *list = field.list > LIST_SECTIONS ? json_array() : NULL;
+        if (list)
             json_object_set_new(params, name, list);
-        } else
-            json_object_set_new(params, name, value_of(field, field_get(field, problem)));
-    }
-    return params;
-}
-
-/* What a parameter is when a case does not name it. */
-static json_t *defaults_of(const struct vectors *vectors, size_t first, size_t end)
-{
-    json_t *defaults = json_object();
-    for (size_t i = first; i < end; i++) {
-        const enum posenc_kernel kernel = vectors->cases[i].problem.kernel;
-        const struct problem blank = problem_blank(kernel);
-        struct field one;
-        for (int f = 0; kernel_field(kernel, f, &one) && !one.tensor; f++) {
-            const struct field *field = &one;
-            if (field->kind == FIELD_SECTIONS)
-                add_sections(defaults, field, &blank, true);
-            else if (!field_is_list(field))
-                json_object_set_new(defaults, field->name,
-                                    value_of(field, field_get(field, &blank)));
+        for (int64_t k = 0; k < n; k++) {
+            json_t *value = value_of(&field, problem, k);
+            if (field.list == LIST_SECTIONS)
+                snprintf(name, sizeof name, "%s_%c", field.name, "thw"[k]);
+            if (list)
+                json_array_append_new(list, value);
+            else
+                json_object_set_new(params, name, value);
         }
     }
-    return defaults;
 }
 
 static json_t *notes_of(const struct vectors *vectors, size_t first, size_t end)
@@ -134,14 +99,10 @@ static json_t *notes_of(const struct vectors *vectors, size_t first, size_t end)
     json_t *notes = json_object();
     for (size_t k = 0; k < vectors->n_flags; k++) {
         const struct vector_flag *flag = &vectors->flags[k];
-        bool used = false;
-        for (size_t i = first; i < end && !used; i++) {
-            char flags[160], word[80];
-            snprintf(flags, sizeof flags, " %s ", vectors->cases[i].flags);
-            snprintf(word, sizeof word, " %s ", flag->name);
-            used = strstr(flags, word) != NULL;
-        }
-        if (used)
+        size_t i = first;
+        while (i < end && !has_word(vectors->cases[i].flags, flag->name, strlen(flag->name)))
+            i++;
+        if (i < end)
             json_object_set_new(notes, flag->name,
                                 json_pack("{s:s, s:s}", "bugType", flag->bug_type,
                                           "description", flag->description));
@@ -175,22 +136,95 @@ static void name_tensor(const struct vector_case *c, int o, char name[TENSOR_NAM
 
 void *vectors_tensors(const struct vectors *vectors, size_t first, size_t end, size_t *bytes)
 {
-    struct array *arrays = calloc(2 * (end - first) + 1, sizeof *arrays);
+    const size_t most = 2 * (end - first);
+    struct array *arrays = calloc(most, sizeof *arrays);
+    char(*names)[TENSOR_NAME] = calloc(most, sizeof *names), *file = NULL;
+    FILE *out = open_memstream(&file, bytes);
     size_t n = 0;
-    for (size_t i = first; arrays && i < end; i++) {
+    for (size_t i = first; arrays && names && i < end; i++) {
         const struct vector_case *c = &vectors->cases[i];
         for (int o = 0; o < c->n_outputs; o++) {
-            char name[TENSOR_NAME];
             if (holder(&vectors->cases[first], c, o) != c)
                 continue;
-            name_tensor(c, o, name);
-            arrays[n++] =
-                array_of(name, "F64", 2, (int64_t[]){ c->rows[o], c->width[o] }, c->want[o]);
+            name_tensor(c, o, names[n]);
+            arrays[n] = (struct array){ names[n], "F64", c->rows[o], c->width[o], c->want[o] };
+            n++;
         }
     }
-    void *file = arrays ? safetensors_build(arrays, n, bytes) : NULL;
+    bool good = arrays && names && out && safetensors_write(arrays, n, out);
+    if (out && fclose(out) != 0)
+        good = false;
     free(arrays);
-    return file;
+    free(names);
+    if (!good)
+        free(file);
+    return good ? file : NULL;
+}
+
+/* ---- Numbers that need no tensor ---- */
+
+enum { KEY_BYTES = 128 };
+
+/* By the parameters they follow from: slopes of ALiBi as exact hexadecimal f32, least distances
+ * of T5's buckets, rows of a window's table for each query and key, columns of terms for each
+ * query - key from the least on.  Returns what they are called, NULL where a call has none. */
+static const char *numbers_of(const struct oracle *oracle, char key[KEY_BYTES], json_t *list)
+{
+    const struct problem *p = &oracle->call->problem;
+    const struct signature *s = signature_of(p->kernel);
+    if (s == &signature_alibi) {
+        const int64_t n = p->heads * (p->slopes_by_batch ? p->batch : 1);
+        snprintf(key, KEY_BYTES, "heads=%d max=%g", (int)n, p->alibi_bias_max);
+        for (int64_t h = 0; h < n; h++)
+            json_array_append_new(list, json_sprintf("%a", (double)oracle->call->slopes[h]));
+        return "alibi_slopes";
+    }
+    if (s == &signature_t5) {
+        snprintf(key, KEY_BYTES, "num_buckets=%d max_distance=%d %s", (int)p->num_buckets,
+                 (int)p->max_distance, p->bidirectional ? "bidirectional" : "unidirectional");
+        for (int64_t b = 0; b < oracle->n_thresholds; b++)
+            json_array_append_new(list, json_integer(oracle->thresholds[b]));
+        return "t5_thresholds";
+    }
+    if (s == &signature_window) {
+        const int64_t n = problem_window(p);
+        snprintf(key, KEY_BYTES, "height=%d width=%d%s", (int)p->window_height,
+                 (int)p->window_width, p->window_class ? " class" : "");
+        for (int64_t i = 0; i < n * n; i++)
+            json_array_append_new(list, json_integer(window_row(p, i / n, i % n)));
+        return "window_rows";
+    }
+    if (s != &signature_relative && s != &signature_relative_sum)
+        return NULL;
+    snprintf(key, KEY_BYTES, "%s buckets=%d max_distance=%d queries=%d keys=%d query_offset=%d",
+             relative_names[p->relative], (int)p->num_buckets, (int)p->max_distance,
+             (int)p->queries, (int)p->keys, (int)p->query_offset);
+    for (int64_t i = 0; i < problem_distances(p->queries, p->keys); i++)
+        json_array_append_new(list, json_integer(oracle->columns[i]));
+    return "relative_columns";
+}
+
+/* Adds to a group's manifest what a case is made from. */
+static bool add_numbers(json_t *root, const struct problem *problem)
+{
+    struct call call;
+    if (!kernel_on_scores(problem->kernel))
+        return true;
+    if (call_create(&call, problem, &memory_plain) != POSENC_OK)
+        return false;
+    struct oracle *oracle = oracle_create(&call);
+    char key[KEY_BYTES];
+    json_t *list = json_array();
+    const char *name = oracle ? numbers_of(oracle, key, list) : NULL;
+    if (name && !json_object_get(root, name))
+        json_object_set_new(root, name, json_object());
+    if (name)
+        json_object_set(json_object_get(root, name), key, list);
+    json_decref(list);
+    const bool good = oracle != NULL;
+    oracle_destroy(oracle);
+    call_destroy(&call);
+    return good;
 }
 
 /* ---- Groups ---- */
@@ -205,9 +239,11 @@ static json_t *case_of(const struct vector_case *first, const struct vector_case
         json_array_append_new(
             want, json_pack("{s:s, s:s}", "output", c->output_names[o], "tensor", name));
     }
+    json_t *params = json_object();
+    add_params(params, &c->problem, false);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "id", c->id, "kernel",
                      posenc_kernel_name(c->problem.kernel), "flags", c->flags, "note", c->note,
-                     "source", c->source, "params", params_of(&c->problem), "want", want);
+                     "source", c->source, "params", params, "want", want);
 }
 
 static bool export_group(struct exporter *to, size_t first, size_t end)
@@ -217,20 +253,22 @@ static bool export_group(struct exporter *to, size_t first, size_t end)
     const char *group = vectors->cases[first].group;
     snprintf(json_name, sizeof json_name, "%.60s.json", group);
     snprintf(tensors_name, sizeof tensors_name, "%.60s.safetensors", group);
-    json_t *cases = json_array();
-    for (size_t i = first; i < end; i++)
+    json_t *cases = json_array(), *defaults = json_object();
+    for (size_t i = first; i < end; i++) {
+        const struct problem blank = problem_blank(vectors->cases[i].problem.kernel);
+        add_params(defaults, &blank, true);
         json_array_append_new(cases, case_of(&vectors->cases[first], &vectors->cases[i]));
+    }
     json_t *root = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "schema", schema, "group", group, "method",
         "MPFR, 320 bits; f64 rounded to odd; inputs by the recipe of conformance/inputs.c",
-        "license", "Apache-2.0", "tensors", tensors_name, "defaults",
-        defaults_of(vectors, first, end), "notes", notes_of(vectors, first, end), "cases",
-        cases);
+        "license", "Apache-2.0", "tensors", tensors_name, "defaults", defaults, "notes",
+        notes_of(vectors, first, end), "cases", cases);
     size_t bytes = 0;
     void *tensors = vectors_tensors(vectors, first, end, &bytes);
     bool good = tensors && give(to, tensors_name, tensors, bytes);
     for (size_t i = first; i < end && good; i++)
-        good = numbers_add(root, &vectors->cases[i].problem);
+        good = add_numbers(root, &vectors->cases[i].problem);
     good = good && give_json(to, json_name, root);
     free(tensors);
     json_decref(root);

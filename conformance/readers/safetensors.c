@@ -5,142 +5,118 @@
  *
  * The header is filled up with spaces to a multiple of 8, so that the data are aligned.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "safetensors.h"
 
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include "conformance/problem/fields.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { LENGTH_BYTES = 8, ENTRY_BYTES = 400, ERROR_BYTES = 512, MAX_RANK = 4 };
-
-size_t array_item_bytes(const char *dtype)
+static size_t item_bytes(const struct array *array)
 {
-    if (strcmp(dtype, "F32") == 0 || strcmp(dtype, "I32") == 0)
-        return 4;
-    if (strcmp(dtype, "F16") == 0 || strcmp(dtype, "BF16") == 0)
-        return 2;
-    return strcmp(dtype, "F64") == 0 || strcmp(dtype, "I64") == 0 ? 8 : 0;
+    return strtoul(array->dtype + strcspn(array->dtype, "123456789"), NULL, 10) / 8;
 }
 
-struct array array_of(const char *name, const char *dtype, int rank, const int64_t *shape,
-                      const void *data)
+static size_t data_bytes(const struct array *array)
 {
-    struct array array = { .rank = rank, .data = data, .bytes = array_item_bytes(dtype) };
-    snprintf(array.name, sizeof array.name, "%s", name);
-    snprintf(array.dtype, sizeof array.dtype, "%s", dtype);
-    for (int i = 0; i < rank; i++) {
-        array.shape[i] = shape[i];
-        array.bytes *= (size_t)shape[i];
-    }
-    return array;
+    return (size_t)(array->rows * array->width) * item_bytes(array);
 }
 
-static size_t put_entry(char *text, size_t room, const struct array *array, size_t offset)
+bool safetensors_write(const struct array *arrays, size_t n, FILE *out)
 {
-    size_t n = (size_t)snprintf(text, room, "\"%s\":{\"dtype\":\"%s\",\"shape\":[", array->name,
-                                array->dtype);
-    for (int i = 0; i < array->rank; i++)
-        n += (size_t)snprintf(text + n, room - n, "%s%lld", i ? "," : "",
-                              (long long)array->shape[i]);
-    n += (size_t)snprintf(text + n, room - n, "],\"data_offsets\":[%zu,%zu]}", offset,
-                          offset + array->bytes);
-    return n;
-}
-
-void *safetensors_build(const struct array *arrays, size_t n, size_t *bytes)
-{
-    const size_t room = 16 + n * ENTRY_BYTES;
-    size_t data = 0, length = 0;
+    char *header = NULL;
+    size_t length = 0, offset = 0;
+    FILE *text = open_memstream(&header, &length);
+    if (!text)
+        return false;
+    fputc('{', text);
+    for (const struct array *a = arrays; a < arrays + n; offset += data_bytes(a), a++)
+        fprintf(text,
+                "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%lld,%lld],\"data_offsets\":[%zu,%zu]}",
+                a > arrays ? "," : "", a->name, a->dtype, (long long)a->rows,
+                (long long)a->width, offset, offset + data_bytes(a));
+    fprintf(text, "}%*s", (int)(7 - ftell(text) % 8), "");
+    const bool good = fclose(text) == 0;
+    for (int i = 0; i < 8; i++)
+        fputc((int)(length >> (8 * i) & 255), out);
+    if (good)
+        fwrite(header, 1, length, out);
     for (size_t i = 0; i < n; i++)
-        data += arrays[i].bytes;
-    char *file = malloc(LENGTH_BYTES + room + data);
-    if (!file)
-        return NULL;
-    char *header = file + LENGTH_BYTES;
-    header[length++] = '{';
-    for (size_t i = 0, offset = 0; i < n; offset += arrays[i].bytes, i++) {
-        if (i)
-            header[length++] = ',';
-        length += put_entry(header + length, room - length, &arrays[i], offset);
-    }
-    header[length++] = '}';
-    while (length % 8)
-        header[length++] = ' ';
-    for (int i = 0; i < LENGTH_BYTES; i++)
-        file[i] = (char)((uint64_t)length >> (8 * i) & 255);
-    char *to = header + length;
-    for (size_t i = 0; i < n; to += arrays[i].bytes, i++)
-        if (arrays[i].bytes)
-            memcpy(to, arrays[i].data, arrays[i].bytes);
-    *bytes = LENGTH_BYTES + length + data;
-    return file;
+        fwrite(arrays[i].data, 1, data_bytes(&arrays[i]), out);
+    free(header);
+    return good;
 }
 
-/* One member of the header; false when it is malformed or points outside the data. */
-static bool get_entry(const char *name, const json_t *value, const char *data,
-                      size_t data_bytes, struct array *array)
+static uint64_t little_endian(const unsigned char *bytes)
 {
-    const char *dtype = json_string_value(json_object_get(value, "dtype"));
-    const json_t *shape = json_object_get(value, "shape");
-    const json_t *offsets = json_object_get(value, "data_offsets");
-    if (!dtype || array_item_bytes(dtype) == 0 || json_array_size(shape) > MAX_RANK ||
-        !json_is_array(shape) || json_array_size(offsets) != 2 ||
-        strlen(name) >= sizeof array->name)
-        return false;
-    int64_t sizes[MAX_RANK] = { 0 };
-    const int rank = (int)json_array_size(shape);
-    for (int i = 0; i < rank; i++) {
-        sizes[i] = json_integer_value(json_array_get(shape, (size_t)i));
-        if (sizes[i] < 0 || (size_t)sizes[i] > data_bytes)
-            return false;
-    }
-    const json_int_t from = json_integer_value(json_array_get(offsets, 0));
-    const json_int_t to = json_integer_value(json_array_get(offsets, 1));
-    if (from < 0 || to < from || (size_t)to > data_bytes)
-        return false;
-    *array = array_of(name, dtype, rank, sizes, data + from);
-    return array->bytes == (size_t)(to - from);
+    uint64_t value = 0;
+    for (int i = 7; i >= 0; i--)
+        value = value << 8 | bytes[i];
+    return value;
 }
 
-int safetensors_read(const void *file, size_t bytes, struct array **arrays, size_t *n,
-                     char *error)
+/* One member of the header, whose end is *at from now on; false when it is malformed or points
+ * outside the data. */
+static bool read_entry(struct arena *arena, const char **at, const double *values, size_t bytes,
+                       struct array *array)
 {
-    const unsigned char *start = file;
-    uint64_t length = 0;
-    for (int i = LENGTH_BYTES - 1; bytes >= LENGTH_BYTES && i >= 0; i--)
-        length = length << 8 | start[i];
-    if (bytes < LENGTH_BYTES || length > bytes - LENGTH_BYTES) {
-        snprintf(error, ERROR_BYTES, "%zu bytes do not hold the header they announce", bytes);
-        return -1;
+    char name[128];
+    size_t rows, width, from, to;
+    int used;
+    if (sscanf(*at,
+               "\"%127[^\"]\":{\"dtype\":\"F64\",\"shape\":[%9zu,%9zu],"
+               "\"data_offsets\":[%9zu,%9zu]}%n",
+               name, &rows, &width, &from, &to, &used) != 5)
+        return false;
+    *at += used;
+    *array = (struct array){ .name = arena_text(arena, name, strlen(name)),
+                             .dtype = "F64",
+                             .rows = (int64_t)rows,
+                             .width = (int64_t)width,
+                             .data = values + from / 8 };
+    return array->name && to <= bytes && to - from == data_bytes(array) && from <= to &&
+           from % 8 == 0;
+}
+
+bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
+                      struct array **arrays, size_t *n, char *error)
+{
+    const unsigned char *data = file;
+    const uint64_t length = bytes < 8 ? UINT64_MAX : little_endian(data);
+    if (length > bytes - 8)
+        return tell_wrong(error, "%zu bytes do not hold the header they announce", bytes);
+    const char *at = arena_text(arena, (const char *)data + 8, length);
+    data += 8 + length;
+    bytes -= 8 + length;
+    double *values = arena_get(arena, bytes);
+    for (size_t i = 0; values && i < bytes / 8; i++)
+        values[i] = bits_to_double(little_endian(data + 8 * i));
+    if (!at || !values)
+        return tell_wrong(error, "no memory for %zu bytes", bytes);
+    if (*at != '{')
+        return tell_wrong(error, "header: %.20s: expected {", at);
+    size_t room = 0;
+    *arrays = NULL;
+    for (*n = 0; *at != '}'; ++*n) {
+        *arrays = arena_grow(arena, *arrays, *n, &room, sizeof **arrays);
+        at++;
+        if (!*arrays || !read_entry(arena, &at, values, bytes, &(*arrays)[*n]) ||
+            (*at != ',' && *at != '}'))
+            return tell_wrong(error, "tensor %.100s: wrong type, shape or place", at);
     }
-    json_error_t where;
-    json_t *root = json_loadb((const char *)start + LENGTH_BYTES, (size_t)length, 0, &where);
-    if (!json_is_object(root)) {
-        snprintf(error, ERROR_BYTES, "header: %s", root ? "no object" : where.text);
-        json_decref(root);
-        return -1;
-    }
-    const char *data = (const char *)start + LENGTH_BYTES + length;
-    const size_t data_bytes = bytes - LENGTH_BYTES - (size_t)length;
-    *arrays = calloc(json_object_size(root) + 1, sizeof **arrays);
-    *n = 0;
-    const char *name;
-    json_t *value;
-    bool good = *arrays != NULL;
-    json_object_foreach(root, name, value)
-    {
-        if (!good || strcmp(name, "__metadata__") == 0)
-            continue;
-        good = get_entry(name, value, data, data_bytes, *arrays + *n);
-        if (good)
-            ++*n;
-        else
-            snprintf(error, ERROR_BYTES, "tensor %.100s: wrong type, shape or place", name);
-    }
-    json_decref(root);
-    if (!good)
-        free(*arrays);
-    return good ? 0 : -1;
+    return true;
+}
+
+/* "\x93NUMPY" 1 0, u16 length, a Python dictionary filled up with spaces so that the data begin at
+ * a multiple of 64, a newline, the data. */
+void npy_write(const struct array *array, FILE *out)
+{
+    enum { BEFORE = 10, HEADER = 128 - BEFORE };
+    char dictionary[HEADER];
+    snprintf(dictionary, sizeof dictionary,
+             "{'descr': '<f%zu', 'fortran_order': False, 'shape': (%lld, %lld), }",
+             item_bytes(array), (long long)array->rows, (long long)array->width);
+    fprintf(out, "\x93NUMPY\x01%c%c%c%-*s\n", 0, HEADER, 0, HEADER - 1, dictionary);
+    fwrite(array->data, 1, data_bytes(array), out);
 }

@@ -1,34 +1,30 @@
 /*
- * Tensors in files: safetensors (github.com/huggingface/safetensors, README "Format").
+ * Tensors in files: safetensors (github.com/huggingface/safetensors, README "Format"), and NumPy's
+ * format 1.0 (numpy.lib.format).
  */
 #ifndef POSENC_SAFETENSORS_H
 #define POSENC_SAFETENSORS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "conformance/problem/arena.h"
 
-/* A dense, little-endian tensor.  dtype is "F32", "F16", "BF16", "F64", "I32" or "I64". */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A dense, little-endian matrix.  dtype is "F64", "F32", "F16" or "BF16". */
 struct array {
-    char name[128];
-    char dtype[8];
-    int rank; /* 0 to 4 */
-    int64_t shape[4];
+    const char *name, *dtype;
+    int64_t rows, width;
     const void *data;
-    size_t bytes;
 };
 
-/* Bytes of an element, 0 for a dtype that is none of ours. */
-size_t array_item_bytes(const char *dtype);
-/* An array of rank 1 to 4. */
-struct array array_of(const char *name, const char *dtype, int rank, const int64_t *shape,
-                      const void *data);
+/* Write errors show in the stream; names need no escapes in JSON.  False without memory. */
+bool safetensors_write(const struct array *arrays, size_t n, FILE *out);
+void npy_write(const struct array *array, FILE *out); /* none of BF16 */
 
-/* A file's contents, to be freed; names need no escapes in JSON.  NULL when memory runs out. */
-void *safetensors_build(const struct array *arrays, size_t n, size_t *bytes);
-
-/* Reads what lies in memory; `data` of each array points into it.  0, and *arrays to be freed;
- * or -1 with what is wrong in error (512 bytes).  Unknown dtypes are refused. */
-int safetensors_read(const void *file, size_t bytes, struct array **arrays, size_t *n,
-                     char *error);
+/* What safetensors_write() made of F64 alone; names and numbers, in the host's byte order, come
+ * from the arena.  False with what is wrong. */
+bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
+                      struct array **arrays, size_t *n, char *error);
 
 #endif

@@ -36,11 +36,10 @@ static bool same_problem(const struct problem *a, const struct problem *b)
     bool same = a->kernel == b->kernel;
     struct field field;
     for (int i = 0; same && kernel_field(a->kernel, i, &field); i++) {
-        const int64_t n = field_is_list(&field) ? field_length(&field, a) : 0;
-        same = field_is_list(&field) ? n == field_length(&field, b)
-                                     : field_get(&field, a) == field_get(&field, b);
+        const int64_t n = field_length(&field, a);
+        same = n == field_length(&field, b);
         for (int64_t k = 0; k < n && same; k++)
-            same = field_element(&field, a, k) == field_element(&field, b, k);
+            same = field_get(&field, a, k) == field_get(&field, b, k);
     }
     return same && memcmp(a->layouts, b->layouts, sizeof a->layouts) == 0;
 }
@@ -92,11 +91,11 @@ static void require_fields(void)
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         for (int i = 0; kernel_field((enum posenc_kernel)k, i, &field); i++) {
             struct problem p = problem_blank((enum posenc_kernel)k);
-            const uint64_t other = !field_get(&field, &p);
-            const bool real = field.kind == FIELD_F64 || field.kind == FIELD_F32;
-            if (field_is_list(&field))
+            if (field.list != LIST_NONE)
                 continue;
-            field_set(&field, &p, real ? double_to_bits(0x1p-9 + i) : other);
+            field_set(&field, &p,
+                      field_is_real(&field) ? double_to_bits(0x1p-9 + i)
+                                            : !field_get(&field, &p, 0));
             require(!field_is_blank(&field, &p), field.name, "it was not set");
             require_same(&p, "one");
         }

@@ -1,14 +1,13 @@
 /*
- * What all readers of golden vectors share: cases from lines, flags, files.
+ * What golden vectors are read from has one form here: flags and cases from lines, files.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "vectors.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-
-const char pack_magic[PACK_MAGIC + 1] = "posenc.vectors/2";
+#include <sys/stat.h>
 
 void vectors_free(struct vectors *vectors)
 {
@@ -34,42 +33,24 @@ bool vectors_same_output(const struct vector_case *a, const struct vector_case *
 
 /* ---- Flags ---- */
 
-/* The text up to the next '|' or the end of the line, blanks cut off; *at goes behind it. */
-static const char *take_column(struct vectors *vectors, const char **at)
-{
-    const size_t n = strcspn(*at, "|\n");
-    const char *from = *at + strspn(*at, " ");
-    size_t length = (size_t)(*at + n - from);
-    while (length > 0 && from[length - 1] == ' ')
-        length--;
-    *at += n + ((*at)[n] == '|');
-    return length > 0 ? arena_text(&vectors->arena, from, length) : NULL;
-}
-
-bool vectors_read_flags(struct vectors *vectors, const char *text, const char *path,
+bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
                         char error[VECTORS_ERROR])
 {
     size_t room = 0;
-    int number = 1;
-    vectors->flags_text = text;
-    for (const char *at = text; *at; number++) {
-        if (*at != '#' && *at != '\n') {
-            struct vector_flag flag;
-            flag.name = take_column(vectors, &at);
-            flag.bug_type = take_column(vectors, &at);
-            flag.description = take_column(vectors, &at);
-            vectors->flags = arena_grow(&vectors->arena, vectors->flags, vectors->n_flags,
-                                        &room, sizeof flag);
-            if (!vectors->flags || !flag.name || !flag.bug_type || !flag.description) {
-                snprintf(error, VECTORS_ERROR,
-                         "%s:%d: expected a flag | the type of bug | what it stands for", path,
-                         number);
-                return false;
-            }
-            vectors->flags[vectors->n_flags++] = flag;
-        }
-        at += strcspn(at, "\n");
-        at += *at == '\n';
+    for (int number = 1; text; number++) {
+        char *line = text_piece(&text, '\n');
+        if (!line || *line == '#')
+            continue;
+        vectors->flags = arena_grow(&vectors->arena, vectors->flags, vectors->n_flags, &room,
+                                    sizeof *vectors->flags);
+        struct vector_flag flag = { .name = text_piece(&line, '|') };
+        flag.bug_type = text_piece(&line, '|');
+        flag.description = text_piece(&line, '|');
+        if (!vectors->flags || !flag.name || !flag.bug_type || !flag.description)
+            return tell_wrong(error,
+                              "%s:%d: expected a flag | the type of bug | what it stands for",
+                              path, number);
+        vectors->flags[vectors->n_flags++] = flag;
     }
     return true;
 }
@@ -82,11 +63,9 @@ static bool known_flags(const struct vectors *vectors, const struct vector_case 
         while (k < vectors->n_flags && (strlen(vectors->flags[k].name) != n ||
                                         strncmp(vectors->flags[k].name, at, n) != 0))
             k++;
-        if (k == vectors->n_flags) {
-            snprintf(error, VECTORS_ERROR, "%s: flag %.*s is none of cases/flags.txt", c->id,
-                     (int)n, at);
-            return false;
-        }
+        if (k == vectors->n_flags)
+            return tell_wrong(error, "%s: flag %.*s is none of cases/flags.txt", c->id, (int)n,
+                              at);
         at += n + strspn(at + n, " ");
     }
     return true;
@@ -135,15 +114,11 @@ bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char
     c->id = vectors_id(vectors, c, c->problem.dtype);
     const char *as_f32 = vectors_id(vectors, c, POSENC_F32);
     if (!c->id || !as_f32 ||
-        strspn(c->name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") != strlen(c->name)) {
-        snprintf(error, VECTORS_ERROR,
-                 "%.200s: expected a name of at most 60 characters a-z 0-9 _ . -", c->name);
-        return false;
-    }
-    if (!*c->flags || !*c->note || !*c->source) {
-        snprintf(error, VECTORS_ERROR, "%s: expected | flags | note | source", c->id);
-        return false;
-    }
+        strspn(c->name, "abcdefghijklmnopqrstuvwxyz0123456789_.-") != strlen(c->name))
+        return tell_wrong(
+            error, "%.200s: expected a name of at most 60 characters a-z 0-9 _ . -", c->name);
+    if (!*c->flags || !*c->note || !*c->source)
+        return tell_wrong(error, "%s: expected | flags | note | source", c->id);
     if (c->problem.recipe == RECIPE_MIX && draws_inputs(c->problem.kernel))
         c->problem.seed = seed_of(as_f32);
     return known_flags(vectors, c, error);
@@ -154,22 +129,18 @@ bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char
 void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
                         char error[VECTORS_ERROR])
 {
+    struct stat facts;
     errno = 0;
     FILE *file = fopen(path, "rb");
-    void *data = NULL;
-    long size = -1;
-    if (file && fseek(file, 0, SEEK_END) == 0)
-        size = ftell(file);
-    if (size >= 0 && size < LONG_MAX && fseek(file, 0, SEEK_SET) == 0)
-        data = arena_get(arena, (size_t)size + 1);
-    if (data && fread(data, 1, (size_t)size, file) != (size_t)size)
-        data = NULL;
-    if (!data)
-        snprintf(error, VECTORS_ERROR, "%s: cannot be read: %s", path,
-                 errno ? strerror(errno) : "it is too short or no file");
-    else
-        *bytes = (size_t)size;
+    char *data = NULL;
+    if (file && fstat(fileno(file), &facts) == 0)
+        data = arena_get(arena, (size_t)facts.st_size + 1);
+    *bytes = data ? (size_t)facts.st_size : 0;
+    const bool good = data && fread(data, 1, *bytes, file) == *bytes;
+    if (!good)
+        tell_wrong(error, "%s: cannot be read: %s", path,
+                   errno ? strerror(errno) : "it is too short");
     if (file)
         fclose(file);
-    return data;
+    return good ? data : NULL;
 }

@@ -1,6 +1,11 @@
 /*
- * Golden vectors in memory.  The build makes one file, the pack, of what is committed (folder.h),
- * so that they are read with libc only.
+ * Golden vectors in memory, read with libc only from what is committed or from the pack that the
+ * build makes of it.
+ *
+ *     cases/flags.txt              the closed list of flags
+ *     cases/golden/GROUP.txt       cases, in the notation of problems
+ *     vectors/GROUP.safetensors    their outputs, one tensor "ID.output" each
+ *     vectors/SHA256SUMS           the hashes of all of them, as sha256sum has them
  */
 #ifndef POSENC_VECTORS_H
 #define POSENC_VECTORS_H
@@ -31,7 +36,6 @@ struct vectors {
     struct vector_case *cases; /* those of a group beside each other */
     size_t n_flags;
     struct vector_flag *flags;
-    const char *flags_text;
     char sha256[65]; /* of the whole set: names it in records */
     struct arena arena;
 };
@@ -39,9 +43,14 @@ struct vectors {
 enum { VECTORS_ERROR = NOTATION_ERROR };
 
 /* False, with a message in error that names the file, what is wrong (with both hashes when it
- * is a hash) and what was expected. */
+ * is a hash) and what was expected.  `root` has cases/ and vectors/; the first reads the cases alone. */
+bool vectors_load_cases(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
+bool vectors_load_folder(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
 bool vectors_load_pack(const char *path, struct vectors *vectors, char error[VECTORS_ERROR]);
 void vectors_free(struct vectors *vectors);
+
+#define SUMS "vectors/SHA256SUMS" /* under the root, the names in it too */
+extern const char pack_magic[];   /* with which a pack begins */
 
 /* Whether output o of two cases is the same tensor. */
 bool vectors_same_output(const struct vector_case *a, const struct vector_case *b, int o);
@@ -49,9 +58,9 @@ bool vectors_same_output(const struct vector_case *a, const struct vector_case *
 /* One past the last case of the group that begins at a case. */
 size_t vectors_group_end(const struct vectors *vectors, size_t first);
 
-/* For those who load: flags from their text; id, and the rest of what a line says of a case,
+/* For those who load: flags from their text, which is cut up; id, and the rest of what a line says of a case,
  * its seed too; the whole of a file, with a NUL after it. */
-bool vectors_read_flags(struct vectors *vectors, const char *text, const char *path,
+bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
                         char error[VECTORS_ERROR]);
 bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char *group,
                       const struct problem_line *line, char error[VECTORS_ERROR]);
@@ -60,10 +69,6 @@ const char *vectors_id(struct vectors *vectors, const struct vector_case *c,
                        enum posenc_dtype dtype);
 void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
                         char error[VECTORS_ERROR]);
-
-/* Header of a pack: magic, payload bytes, SHA-256 of the payload in hexadecimal, zeros. */
-enum { PACK_MAGIC = 16, PACK_HASH = 24, PACK_HEADER = 96 };
-extern const char pack_magic[PACK_MAGIC + 1];
 
 /* Lower-case hexadecimal SHA-256, 64 characters and a NUL. */
 void sha256_hex(const void *data, size_t bytes, char hex[65]);

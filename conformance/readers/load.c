@@ -1,0 +1,310 @@
+/*
+ * Golden vectors from files, those of a folder or of a pack.  A pack has SHA256SUMS and what that
+ * lists one after another, each with its name and how many bytes it has:
+ *
+ *     posenc.vectors/3
+ *     vectors/SHA256SUMS 5175
+ *     ...
+ *     cases/flags.txt 1816
+ *     ...
+ *
+ * The hash of SHA256SUMS names the set.  A case that differs from another in storage alone has
+ * no tensor of its own: it is the one of the same case in f32, or in f16.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/cases.h"
+#include "safetensors.h"
+#include "vectors.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char pack_magic[] = "posenc.vectors/3";
+
+enum { PATH_BYTES = 1024 };
+
+struct file {
+    const char *name; /* as SHA256SUMS has it */
+    char *data;       /* with a NUL after it */
+    size_t bytes;
+};
+
+struct files {
+    const char *path; /* of the folder or of the pack, for messages */
+    struct arena *arena;
+    size_t n, room;
+    struct file *file;
+};
+
+static bool add_file(struct files *files, const char *name, char *data, size_t bytes,
+                     char *error)
+{
+    const char *kept = arena_text(files->arena, name, strlen(name));
+    files->file =
+        arena_grow(files->arena, files->file, files->n, &files->room, sizeof *files->file);
+    if (!kept || !files->file)
+        return tell_wrong(error, "%s: no memory for %s", files->path, name);
+    files->file[files->n++] = (struct file){ kept, data, bytes };
+    return true;
+}
+
+static const struct file *find_file(const struct files *files, const char *name)
+{
+    for (size_t i = 0; i < files->n; i++)
+        if (strcmp(files->file[i].name, name) == 0)
+            return &files->file[i];
+    return NULL;
+}
+
+/* ---- Files of a folder ---- */
+
+static bool read_one(struct files *files, const char *name, char *error)
+{
+    char path[PATH_BYTES];
+    size_t bytes;
+    snprintf(path, sizeof path, "%s/%s", files->path, name);
+    char *data = vectors_read_file(files->arena, path, &bytes, error);
+    return data && add_file(files, name, data, bytes, error);
+}
+
+/* All files of a folder in it whose names match, by name. */
+static bool read_some(struct files *files, const char *folder, const char *pattern, char *error)
+{
+    struct dirent **entries = NULL;
+    char path[PATH_BYTES];
+    const size_t before = files->n;
+    snprintf(path, sizeof path, "%s/%s", files->path, folder);
+    const int n = scandir(path, &entries, NULL, alphasort);
+    bool good = n >= 0 || tell_wrong(error, "%s: %s", path, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        if (good && fnmatch(pattern, entries[i]->d_name, FNM_PERIOD) == 0)
+            good = read_one(files, path, error);
+        free(entries[i]);
+    }
+    free(entries);
+    if (good && files->n == before)
+        return tell_wrong(error, "%s/%s: expected files %s", files->path, folder, pattern);
+    return good;
+}
+
+static bool read_cases(struct files *files, char *error)
+{
+    return read_one(files, "cases/flags.txt", error) &&
+           read_some(files, "cases/golden", "*.txt", error);
+}
+
+/* ---- Files of a pack ---- */
+
+static bool read_pack(struct files *files, char *error)
+{
+    size_t bytes, size;
+    char name[PATH_BYTES];
+    char *at = vectors_read_file(files->arena, files->path, &bytes, error);
+    const char *start = at, *end = at + bytes;
+    if (!at)
+        return false;
+    if (bytes < sizeof pack_magic || strncmp(at, pack_magic, strlen(pack_magic)) != 0)
+        return tell_wrong(error, "%s: is no pack of vectors (%zu bytes; one begins with %s)",
+                          files->path, bytes, pack_magic);
+    for (at += sizeof pack_magic; at < end; at += size + 1) {
+        int used = 0;
+        if (sscanf(at, "%1000s %zu%n", name, &size, &used) != 2 || at[used] != '\n')
+            return tell_wrong(error,
+                              "%s: altered at byte %td: expected a name and how many bytes",
+                              files->path, at - start);
+        at += used + 1;
+        if (size >= (size_t)(end - at) || at[size] != '\n')
+            return tell_wrong(
+                error, "%s: %s: of %s it has %td bytes where its header says %zu and a newline",
+                files->path, size >= (size_t)(end - at) ? "truncated" : "altered", name,
+                end - at, size);
+        at[size] = '\0';
+        if (!add_file(files, name, at, size, error))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Hashes ---- */
+
+/* SHA256SUMS has a line for every other file, with the hash that it has. */
+static bool right_hashes(struct vectors *vectors, const struct files *files, char *error)
+{
+    const struct file *sums = find_file(files, SUMS);
+    char said[65], hash[65], name[PATH_BYTES];
+    size_t listed = 1;
+    if (!sums)
+        return tell_wrong(error, "%s: has no %s", files->path, SUMS);
+    sha256_hex(sums->data, sums->bytes, vectors->sha256);
+    for (const char *line = sums->data; *line; line = strchr(line, '\n') + 1, listed++) {
+        if (sscanf(line, "%64[0-9a-f]  %1000[^\n]", said, name) != 2 || strlen(said) != 64 ||
+            !strchr(line, '\n'))
+            return tell_wrong(
+                error, "%s/%s: \"%.*s\" is cut short: expected a hash, two spaces, a name",
+                files->path, SUMS, (int)strcspn(line, "\n"), line);
+        const struct file *file = find_file(files, name);
+        if (!file)
+            return tell_wrong(error, "%s: has no %s, which SHA256SUMS lists", files->path,
+                              name);
+        sha256_hex(file->data, file->bytes, hash);
+        if (strcmp(hash, said) != 0)
+            return tell_wrong(
+                error,
+                "%s/%s: altered: it has %zu bytes and SHA-256 %s where SHA256SUMS says %s",
+                files->path, name, file->bytes, hash, said);
+    }
+    return listed == files->n ||
+           tell_wrong(error, "%s/%s: does not list every file of cases and tensors",
+                      files->path, SUMS);
+}
+
+/* ---- Cases ---- */
+
+/* The cases of a file. */
+static bool read_group(struct vectors *vectors, const char *group, const char *text,
+                       const char *path, size_t *room, char *error)
+{
+    struct problem_list list = { .arena = vectors->arena };
+    bool good = notation_read_file(text, path, &list, error);
+    vectors->arena = list.arena; /* what is read stays as long as the vectors */
+    for (size_t i = 0; i < list.n && good; i++) {
+        char why[VECTORS_ERROR] = "no memory";
+        if (is_shape(&list.lines[i]))
+            continue;
+        vectors->cases = arena_grow(&vectors->arena, vectors->cases, vectors->n, room,
+                                    sizeof *vectors->cases);
+        struct vector_case *to = vectors->cases ? &vectors->cases[vectors->n] : NULL;
+        good = to && vectors_set_case(vectors, to, group, &list.lines[i], why);
+        for (size_t k = 0; k < vectors->n && good; k++)
+            if (strcmp(vectors->cases[k].id, to->id) == 0)
+                good = tell_wrong(why, "there is another case %s", to->id);
+        if (!good)
+            tell_wrong(error, "%s:%d: %s", path, list.lines[i].number, why);
+        vectors->n += good;
+    }
+    return good;
+}
+
+/* ---- Tensors ---- */
+
+static const struct array *find_tensor(const char *id, const char *output,
+                                       const struct array *arrays, size_t n)
+{
+    const size_t length = strlen(id);
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(arrays[i].name, id, length) == 0 && arrays[i].name[length] == '.' &&
+            strcmp(arrays[i].name + length + 1, output) == 0)
+            return &arrays[i];
+    return NULL;
+}
+
+/* Outputs of a case: those that there are. */
+static bool set_outputs(struct vectors *vectors, struct vector_case *c,
+                        const struct array *arrays, size_t n)
+{
+    static const char *const outputs[] = { "out", "cos", "sin" };
+    for (int k = 0; k < 3; k++) {
+        const struct array *found = find_tensor(c->id, outputs[k], arrays, n);
+        for (int type = POSENC_F32; !found && type < (int)c->problem.dtype; type++) {
+            const char *id = vectors_id(vectors, c, (enum posenc_dtype)type);
+            found = id ? find_tensor(id, outputs[k], arrays, n) : NULL;
+        }
+        if (!found || c->n_outputs == 2)
+            continue;
+        const int o = c->n_outputs++;
+        c->output_names[o] = outputs[k];
+        c->rows[o] = found->rows;
+        c->width[o] = found->width;
+        c->want[o] = found->data;
+    }
+    return c->n_outputs > 0;
+}
+
+/* Of the cases from `first` on, which are a group. */
+static bool read_tensors(struct vectors *vectors, const struct files *files, size_t first,
+                         char *error)
+{
+    char name[PATH_BYTES], why[VECTORS_ERROR];
+    struct array *arrays;
+    size_t n;
+    snprintf(name, sizeof name, "vectors/%s.safetensors", vectors->cases[first].group);
+    const struct file *file = find_file(files, name);
+    if (!file)
+        return tell_wrong(error, "%s: has no %s", files->path, name);
+    if (!safetensors_read(&vectors->arena, file->data, file->bytes, &arrays, &n, why))
+        return tell_wrong(error, "%s/%s: %s", files->path, name, why);
+    for (size_t i = first; i < vectors->n; i++)
+        if (!set_outputs(vectors, &vectors->cases[i], arrays, n))
+            return tell_wrong(error, "%s/%s: there is no tensor of %s", files->path, name,
+                              vectors->cases[i].id);
+    return true;
+}
+
+/* ---- Sets ---- */
+
+static bool take_cases(struct vectors *vectors, const struct files *files, bool tensors,
+                       char *error)
+{
+    static const char folder[] = "cases/golden/";
+    char path[PATH_BYTES];
+    const struct file *flags = find_file(files, "cases/flags.txt");
+    size_t room = 0;
+    if (!flags)
+        return tell_wrong(error, "%s: has no cases/flags.txt", files->path);
+    snprintf(path, sizeof path, "%s/%s", files->path, flags->name);
+    if (!vectors_read_flags(vectors, flags->data, path, error))
+        return false;
+    for (const struct file *file = files->file; file < files->file + files->n; file++) {
+        const size_t first = vectors->n, n = strlen(folder);
+        if (strncmp(file->name, folder, n) != 0)
+            continue;
+        const char *group = arena_text(&vectors->arena, file->name + n,
+                                       strlen(file->name) - n - strlen(".txt"));
+        snprintf(path, sizeof path, "%s/%s", files->path, file->name);
+        if (!group || !read_group(vectors, group, file->data, path, &room, error) ||
+            (tensors && vectors->n > first && !read_tensors(vectors, files, first, error)))
+            return false;
+    }
+    return true;
+}
+
+static bool kept(struct vectors *vectors, bool good)
+{
+    if (!good)
+        vectors_free(vectors);
+    return good;
+}
+
+bool vectors_load_cases(const char *root, struct vectors *vectors, char error[VECTORS_ERROR])
+{
+    *vectors = (struct vectors){ .n = 0 };
+    struct files files = { .path = root, .arena = &vectors->arena };
+    return kept(vectors,
+                read_cases(&files, error) && take_cases(vectors, &files, false, error));
+}
+
+static bool take_all(struct vectors *vectors, const struct files *files, char *error)
+{
+    return right_hashes(vectors, files, error) && take_cases(vectors, files, true, error);
+}
+
+bool vectors_load_folder(const char *root, struct vectors *vectors, char error[VECTORS_ERROR])
+{
+    *vectors = (struct vectors){ .n = 0 };
+    struct files files = { .path = root, .arena = &vectors->arena };
+    return kept(vectors, read_cases(&files, error) && read_one(&files, SUMS, error) &&
+                             read_some(&files, "vectors", "*.safetensors", error) &&
+                             take_all(vectors, &files, error));
+}
+
+bool vectors_load_pack(const char *path, struct vectors *vectors, char error[VECTORS_ERROR])
+{
+    *vectors = (struct vectors){ .n = 0 };
+    struct files files = { .path = path, .arena = &vectors->arena };
+    return kept(vectors, read_pack(&files, error) && take_all(vectors, &files, error));
+}
