@@ -22,6 +22,9 @@ static const char *const certified[] = {
 static const char *const scans[] = {
 #include "scans.inc"
 };
+static const char *const refused[] = {
+#include "refused.inc"
+};
 static const struct {
     const char *name, *const *lines;
     size_t n;
@@ -30,6 +33,7 @@ static const struct {
     [CASES_VARIANTS] = { "variants.txt", variants, sizeof variants / sizeof *variants },
     [CASES_LAWS] = { "laws.txt", laws, sizeof laws / sizeof *laws },
     [CASES_CERTIFIED] = { "certified.txt", certified, sizeof certified / sizeof *certified },
+    [CASES_REFUSED] = { "refused.txt", refused, sizeof refused / sizeof *refused },
     [CASES_SCANS] = { "scans.txt", scans, sizeof scans / sizeof *scans },
 };
 

@@ -11,6 +11,5 @@ void memory_sweep(struct suite_run *run, const struct problem *problem);
 
 void check_lanes(struct suite_run *run, enum posenc_kernel kernel);    /* lanes.c */
 void check_refusals(struct suite_run *run, enum posenc_kernel kernel); /* refusals.c */
-void check_plans(struct tally *t);                                     /* refused_plans.c */
 
 #endif

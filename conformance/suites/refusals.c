@@ -2,226 +2,142 @@
  * Checks that what must be refused is refused, with the status that posenc.h promises, and that
  * every output stays as it was: each bad argument on an otherwise valid call.  The row of a
  * signature says what they are: of each tensor its data, type, rank, strides and every
- * dimension that it shares with another, of each parameter its range; refused_calls.c has what
- * no row says, refused_plans.c the plans.  Where the header allows two readings (a size that is
+ * dimension that it shares with another, of each parameter its range.  What no row says, and the
+ * plans, are problems of cases/refused.txt.  Where the header allows two readings (a size that is
  * both too large a shape and an overflow) either status will do.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/cases.h"
 #include "conformance/problem/lengths.h"
 #include "conformance/problem/signature.h"
-#include "refusals.h"
+#include "memory.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Bad tensors ---- */
+/* ---- What is bad ---- */
 
-#define MAKE(name, expression)                                                                 \
-    static void name(struct call *c, const struct spoiled *of)                                 \
+/* Of which tensor or parameter, which of its dimensions, to what value. */
+struct spoiled {
+    const struct tensor_row *row;
+    const struct parameter *parameter;
+    int dim;
+    double value;
+};
+
+struct bad_argument {
+    const char *name, *allowed; /* the statuses of posenc.h, without POSENC_ERR_ */
+    void (*make)(struct call *c, const struct spoiled *of); /* NULL: its problem is bad */
+};
+
+/* `expression` makes an argument of call `c` bad; where it is a tensor, `t`. */
+#define BAD(id, name, allowed, expression)                                                     \
+    static void make_##id(struct call *c, const struct spoiled *of)                            \
     {                                                                                          \
-        struct posenc_tensor *t = call_argument(c, of->row);                                   \
-        const int last = t->rank - 1;                                                          \
-        (void)last;                                                                            \
+        (void)of;                                                                              \
         expression;                                                                            \
-    }
-MAKE(no_data, t->data = NULL)
-MAKE(odd_byte, t->data = (char *)t->data + 1)
-MAKE(is_output, t->data = call_out(c)->data)
-MAKE(dtype_unknown, t->dtype = (enum posenc_dtype)77)
-MAKE(dtype_other, t->dtype = POSENC_BF16)
-MAKE(rank_0, t->rank = 0)
-MAKE(rank_5, t->rank = 5)
-MAKE(negative, t->shape[0] = -1)
-MAKE(huge, t->shape[0] = INT64_MAX / 2)
-MAKE(wider, t->shape[last] += 2)
-MAKE(strided, t->stride[last] = 2)
-MAKE(overlaps_itself, t->stride[last - 1] = 1)
-MAKE(stride_zero, t->stride[last - 1] = 0)
-MAKE(other_size, t->shape[of->dim] += t->shape[of->dim] > 1 ? -1 : 1)
-#undef MAKE
+    }                                                                                          \
+    static const struct bad_argument id = { name, allowed, make_##id };
+#define BAD_TENSOR(id, name, allowed, expression)                                              \
+    BAD(id, name, allowed, struct posenc_tensor *t = call_argument(c, of->row); expression)
 
 /* Without its first dimension. */
-static void rank_less(struct call *c, const struct spoiled *of)
+static void drop_dimension(struct posenc_tensor *t)
 {
-    struct posenc_tensor *t = call_argument(c, of->row);
-    for (int d = 0; d + 1 < t->rank; d++) {
-        t->shape[d] = t->shape[d + 1];
-        t->stride[d] = t->stride[d + 1];
-    }
     t->rank--;
+    memmove(t->shape, t->shape + 1, sizeof t->shape - sizeof *t->shape);
+    memmove(t->stride, t->stride + 1, sizeof t->stride - sizeof *t->stride);
 }
 
-static const struct bad_argument of_no_data = { "no data", STATUS(ARGUMENT), no_data };
-static const struct bad_argument of_tensor[] = {
-    { "data at an odd byte", STATUS(ARGUMENT), odd_byte },
-    { "an unknown dtype", STATUS(DTYPE) | STATUS(ARGUMENT), dtype_unknown },
-    { "rank 0", STATUS(SHAPE), rank_0 },
-    { "rank 5", STATUS(SHAPE), rank_5 },
-    { "a negative size", STATUS(SHAPE), negative },
-    { "2^62 rows", STATUS(SHAPE) | STATUS(OVERFLOW), huge },
-    { "not contiguous", STATUS(STRIDE), strided },
-};
-static const struct bad_argument of_output[] = {
-    { "rows one apart", STATUS(STRIDE), overlaps_itself },
-    { "stride 0", STATUS(STRIDE), stride_zero },
-};
-static const struct bad_argument of_dimension = { "another size", STATUS(SHAPE), other_size };
-static const struct bad_argument of_index_end = { "a row or column less", STATUS(POSITION),
-                                                  other_size };
-static const struct bad_argument of_width = { "wider than the rest",
-                                              STATUS(SHAPE) | STATUS(STRIDE), wider };
-static const struct bad_argument of_rank = { "a dimension less", STATUS(SHAPE), rank_less };
-static const struct bad_argument of_type = { "another dtype", STATUS(DTYPE), dtype_other };
-static const struct bad_argument of_data = { "it is the output", STATUS(OVERLAP), is_output };
-
-/* ---- Bad pointers ---- */
-
-static void pointer_null(struct call *c, const struct spoiled *of)
+/* All that have their type from the same place. */
+static void retype_all(struct call *c, const struct tensor_row *like)
 {
-    const void *none = NULL;
-    memcpy(call_argument(c, of->row), &none, sizeof none);
+    for (EACH_TENSOR(row, signature_of(c->problem.kernel)))
+        if (row->form == FORM_TENSOR && row->type == like->type)
+            ((struct posenc_tensor *)call_argument(c, row))->dtype = (enum posenc_dtype)77;
 }
 
-static void float_nan(struct call *c, const struct spoiled *of)
+/* Pairs for twice the channels of a head. */
+static void widen_pairs(struct call *c)
 {
-    ((float *)(uintptr_t)call_data(c, of->row))[1] = NAN;
+    for (EACH_TENSOR(row, signature_of(c->problem.kernel)))
+        if (row->role == ROLE_INPUT && row->dims[tensor_dims(row) - 1] == DIM_PAIR)
+            ((struct posenc_tensor *)call_argument(c, row))->shape[1] = c->problem.dim;
 }
 
+BAD_TENSOR(no_data, "no data", "ARGUMENT", t->data = NULL)
+BAD_TENSOR(odd_byte, "data at an odd byte", "ARGUMENT", t->data = (char *)t->data + 1)
+BAD_TENSOR(unknown_dtype, "an unknown dtype", "DTYPE ARGUMENT",
+           t->dtype = (enum posenc_dtype)77)
+BAD(unknown_dtypes, "an unknown dtype, as its likes", "DTYPE", retype_all(c, of->row))
+BAD_TENSOR(other_dtype, "another dtype", "DTYPE", t->dtype = POSENC_BF16)
+BAD_TENSOR(rank_0, "rank 0", "SHAPE", t->rank = 0)
+BAD_TENSOR(rank_5, "rank 5", "SHAPE", t->rank = 5)
+BAD_TENSOR(rank_less, "a dimension less", "SHAPE", drop_dimension(t))
+BAD_TENSOR(negative, "a negative size", "SHAPE", t->shape[0] = -1)
+BAD_TENSOR(huge, "2^62 rows", "SHAPE OVERFLOW", t->shape[0] = INT64_MAX / 2)
+BAD_TENSOR(wider, "wider than the rest", "SHAPE STRIDE", t->shape[t->rank - 1] += 2)
+BAD(too_wide, "rotary_dim twice head_dim", "ROTARY_DIM STRIDE", widen_pairs(c))
+BAD_TENSOR(other_size, "another size", "SHAPE",
+           t->shape[of->dim] += t->shape[of->dim] > 1 ? -1 : 1)
+BAD(index_end, "a row or column less", "POSITION", make_other_size(c, of))
+BAD_TENSOR(not_contiguous, "not contiguous", "STRIDE", t->stride[t->rank - 1] = 2)
+BAD_TENSOR(overlaps_itself, "rows one apart", "STRIDE", t->stride[t->rank - 2] = 1)
+BAD_TENSOR(stride_zero, "stride 0", "STRIDE", t->stride[t->rank - 2] = 0)
+BAD_TENSOR(is_output, "it is the output", "OVERLAP", t->data = call_out(c)->data)
+BAD(near_output, "elements from the output", "OVERLAP",
+    call_x(c)->data = (float *)call_out(c)->data + (int)of->value)
+
+/* An index of rows of a table, or of columns, at a share of its elements. */
 static int32_t *index_at(struct call *c, const struct spoiled *of, int64_t parts, int64_t all)
 {
     const int64_t last = tensor_elements(&c->problem, of->row) - 1;
     return (int32_t *)(uintptr_t)call_data(c, of->row) + last * parts / all;
 }
 
-static void index_negative(struct call *c, const struct spoiled *of)
+static int32_t past_last(const struct call *c)
 {
-    *index_at(c, of, 0, 1) = -1;
+    return (int32_t)(c->columns ? c->columns : problem_extent(&c->problem, DIM_ROW));
 }
 
-/* It is of rows of a table, or of columns. */
-static void index_beyond(struct call *c, const struct spoiled *of)
+BAD(pointer_null, "NULL", "ARGUMENT", memset(call_argument(c, of->row), 0, sizeof(void *)))
+BAD(float_nan, "NaN", "PARAMETER", ((float *)(uintptr_t)call_data(c, of->row))[1] = NAN)
+BAD(index_negative, "-1", "POSITION", *index_at(c, of, 0, 1) = -1)
+BAD(index_beyond, "past the last", "POSITION", *index_at(c, of, 1, 1) = past_last(c))
+BAD(index_huge, "2^31 - 1", "POSITION", *index_at(c, of, 1, 2) = INT32_MAX)
+
+static void set_parameter(struct call *c, const struct parameter *at, double value)
 {
-    *index_at(c, of, 1, 1) =
-        (int32_t)(c->columns ? c->columns : problem_extent(&c->problem, DIM_ROW));
-}
-
-static void index_huge(struct call *c, const struct spoiled *of)
-{
-    *index_at(c, of, 1, 2) = INT32_MAX;
-}
-
-static const struct bad_argument of_pointer = { "NULL", STATUS(ARGUMENT), pointer_null };
-static const struct bad_argument of_floats = { "NaN", STATUS(PARAMETER), float_nan };
-static const struct bad_argument of_index[] = {
-    { "-1", STATUS(POSITION), index_negative },
-    { "past the last", STATUS(POSITION), index_beyond },
-    { "2^31 - 1", STATUS(POSITION), index_huge },
-};
-
-/* ---- Bad parameters ---- */
-
-static void set_parameter(struct call *c, const struct spoiled *of)
-{
-    const struct parameter *at = of->parameter;
-    const float narrow = (float)of->value;
-    const int64_t whole = fabs(of->value) < 0x1p63 ? (int64_t)of->value : INT64_MAX;
-    const void *from = at->kind == FIELD_F64   ? (const void *)&of->value
+    const float narrow = (float)value;
+    const int64_t whole = fabs(value) < 0x1p63 ? (int64_t)value : INT64_MAX;
+    const void *from = at->kind == FIELD_F64   ? (const void *)&value
                        : at->kind == FIELD_F32 ? (const void *)&narrow
                                                : (const void *)&whole;
     memcpy((char *)&c->args + at->to, from, at->to_size);
 }
 
-static const struct bad_argument of_real = { "a value", STATUS(PARAMETER), set_parameter };
-static const struct bad_argument of_member = { "a member", STATUS(ARGUMENT), set_parameter };
-static const struct bad_argument of_whole = { "a whole number",
-                                              STATUS(SHAPE) | STATUS(PARAMETER),
-                                              set_parameter };
-/* Which of the statuses is the better one nobody says. */
-static const struct bad_argument of_far = { "too far",
-                                            STATUS(PARAMETER) | STATUS(POSITION) |
-                                                STATUS(SHAPE) | STATUS(OVERFLOW),
-                                            set_parameter };
+static void *argument_at(struct call *c, size_t offset) { return (char *)&c->args + offset; }
 
-static size_t *size_of(struct call *c)
-{
-    return (size_t *)&c->args; /* the first member of every args struct */
-}
-static void size_zero(struct call *c, const struct spoiled *of)
-{
-    (void)of;
-    *size_of(c) = 0;
-}
-static void size_odd(struct call *c, const struct spoiled *of)
-{
-    (void)of;
-    *size_of(c) += 1;
-}
-static void no_plan(struct call *c, const struct spoiled *of)
-{
-    (void)of;
-    memset((char *)&c->args + signature_of(c->problem.kernel)->freqs, 0, sizeof(void *));
-}
-static const struct bad_argument of_size[] = {
-    { "size 0", STATUS(ARGUMENT), size_zero },
-    { "unknown size", STATUS(ARGUMENT), size_odd },
-};
-static const struct bad_argument of_plan = { "no plan", STATUS(ARGUMENT), no_plan };
-
-/* ---- Bad positions ---- */
-
-static void put_positions(struct call *c, const struct spoiled *of)
-{
-    *call_positions(c) = *of->positions;
-}
-
-static void row_too_far(struct call *c, const struct spoiled *of)
-{
-    (void)of;
-    *call_positions(c) =
-        (struct posenc_positions){ .offset = c->problem.rows - 1 }; /* token 1 */
-}
-
-#define AT(kind_, data_)                                                                       \
-    {                                                                                          \
-        .kind = POSENC_POSITIONS_##kind_, .data = data_, .stride_token = 1                     \
-    }
-/* Token 1 at a time, the others at 1/2. */
-#define TIME(time) AT(F32, ((const float[8]){ 0.5f, time, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f }))
-static const int64_t far_position[8] = { 0, 1, INT64_C(0x80000000), 1, 1, 1, 1, 1 };
-static const int32_t far_row[8] = { 0, 1, 1000000, 1, 1, 1, 1, 1 };
-
-/* Of every kernel with positions; of those that compute with them; of those whose are rows. */
-enum whose { EVERY, COMPUTED, ROWS };
-static const struct bad_positions {
-    enum whose whose;
-    struct bad_argument argument;
-    struct posenc_positions positions;
-} bad_positions[] = {
-#define BAD(whose, name, status, ...)                                                          \
-    {                                                                                          \
-        whose, { name, status, put_positions }, __VA_ARGS__                                    \
-    }
-    BAD(EVERY, "unknown kind of positions", STATUS(ARGUMENT),
-        { .kind = (enum posenc_position_kind)9 }),
-    BAD(EVERY, "array of positions without data", STATUS(ARGUMENT), AT(I64, NULL)),
-    BAD(EVERY, "offset that wraps", STATUS(POSITION) | STATUS(OVERFLOW),
-        { .offset = INT64_MAX }),
-    BAD(COMPUTED, "position 2^31", STATUS(POSITION), { .offset = 0x7fffffff }),
-    BAD(COMPUTED, "position -2^31", STATUS(POSITION), { .offset = -INT64_C(0x80000000) }),
-    BAD(COMPUTED, "position 2^31 in an array", STATUS(POSITION), AT(I64, far_position)),
-    BAD(COMPUTED, "a time that is NaN", STATUS(POSITION), TIME(NAN)),
-    BAD(COMPUTED, "an infinite time", STATUS(POSITION), TIME(INFINITY)),
-    BAD(COMPUTED, "time 2^31", STATUS(POSITION), TIME(0x1p31f)),
-    BAD(COMPUTED, "time -2^31", STATUS(POSITION), TIME(-0x1p31f)),
-    BAD(COMPUTED, "times without data", STATUS(ARGUMENT), AT(F32, NULL)),
-    BAD(ROWS, "row -1", STATUS(POSITION), { .offset = -1 }),
-    BAD(ROWS, "row past the table in an array", STATUS(POSITION), AT(I32, far_row)),
-    BAD(ROWS, "a time for a row", STATUS(ARGUMENT), TIME(1.0f)),
-#undef BAD
-};
-static const struct bad_argument of_rows = { "row past the table", STATUS(POSITION),
-                                             row_too_far };
+/* Which of the statuses is the better one for what is too far nobody says. */
+#define TOO_FAR "PARAMETER POSITION SHAPE OVERFLOW"
+BAD(real, "a value", "PARAMETER", set_parameter(c, of->parameter, of->value))
+BAD(member, "a member", "ARGUMENT", set_parameter(c, of->parameter, of->value))
+BAD(whole, "a whole number", "SHAPE PARAMETER", set_parameter(c, of->parameter, of->value))
+BAD(far, "too far", TOO_FAR, set_parameter(c, of->parameter, of->value))
+BAD(size_zero, "size 0", "ARGUMENT", *(size_t *)argument_at(c, 0) = 0)
+BAD(size_odd, "unknown size", "ARGUMENT", ++*(size_t *)argument_at(c, 0))
+BAD(no_plan, "no plan", "ARGUMENT",
+    memset(argument_at(c, signature_of(c->problem.kernel)->freqs), 0, sizeof(void *)))
+BAD(computed_late, "computed, and one more", "SHAPE",
+    ++*(int64_t *)argument_at(c, signature_of(c->problem.kernel)->computed))
+BAD(computed_wraps, "computed, -2^63", TOO_FAR,
+    *(int64_t *)argument_at(c, signature_of(c->problem.kernel)->computed) = INT64_MIN)
+BAD(unknown_kind, "unknown kind of positions", "ARGUMENT",
+    call_positions(c)->kind = (enum posenc_position_kind)9)
+BAD(no_positions, "as kind of an array of positions without data", "ARGUMENT",
+    *call_positions(c) = ((struct posenc_positions){
+        .kind = (enum posenc_position_kind)of->value, .stride_token = 1 }))
 
 /* ---- Checking ---- */
 
@@ -236,6 +152,17 @@ static void require_untouched(struct tally *t, const struct copy *after,
     }
 }
 
+static bool is_among(enum posenc_status status, const char *names)
+{
+    static const char *const name[] = {
+        "OK",         "ARGUMENT",    "SHAPE",        "STRIDE",   "DTYPE",   "ODD",
+        "ROTARY_DIM", "THETA",       "PARAMETER",    "POSITION", "OVERLAP", "OVERFLOW",
+        "UNKNOWN",    "UNSUPPORTED", "NOT_PROVIDED", "MEMORY",
+    };
+    const char *at = strstr(names, name[status]);
+    return at && strchr(" ", at[strlen(name[status])]);
+}
+
 /* A valid call with one bad argument: the status is one of those allowed, the outputs do
  * not move. */
 static void check_argument(struct tally *t, const struct problem *p,
@@ -244,20 +171,24 @@ static void check_argument(struct tally *t, const struct problem *p,
     struct call call;
     char what[96];
     t->problem = p;
-    enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory_plain);
-    if (!require(t, made == POSENC_OK, "the call was not made: %s", posenc_status_string(made)))
-        return;
-    struct copy before, after;
-    call_reset(&call);
-    bool copied = copy_outputs(&before, &call);
     snprintf(what, sizeof what, "%s%s%s", of.row ? of.row->name : "", of.row ? ": " : "",
              m->name);
     if (of.parameter)
         snprintf(what, sizeof what, "%s %g at byte %zu", m->name, of.value, of.parameter->to);
-    m->make(&call, &of);
+    else if (of.value != 0.0)
+        snprintf(what, sizeof what, "%g %s", of.value, m->name);
+    enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory_plain);
+    if (!require(t, made == POSENC_OK, "%s: the call was not made: %s", what,
+                 posenc_status_string(made)))
+        return;
+    struct copy before, after;
+    call_reset(&call);
+    bool copied = copy_outputs(&before, &call);
+    if (m->make)
+        m->make(&call, &of);
     struct guarded g = guarded_run(&call, t->run->backend, NULL);
     require(t, !g.crashed, "%s: %s", what, g.reason);
-    require(t, g.crashed || (m->allowed >> g.status & 1u), "%s: answered \"%s\"", what,
+    require(t, g.crashed || is_among(g.status, m->allowed), "%s: answered \"%s\"", what,
             posenc_status_string(g.status));
     if (copied && copy_outputs(&after, &call)) {
         require_untouched(t, &after, &before, what);
@@ -266,11 +197,10 @@ static void check_argument(struct tally *t, const struct problem *p,
     if (copied)
         copy_free(&before);
     call_destroy(&call);
+    t->problem = NULL;
 }
 
-#define CHECK(list, ...)                                                                       \
-    for (size_t i_ = 0; i_ < sizeof(list) / sizeof(list)[0]; i_++)                             \
-    check_argument(t, p, &(list)[i_], (struct spoiled){ __VA_ARGS__ })
+#define CHECK(bad, ...) check_argument(t, p, &(bad), (struct spoiled){ __VA_ARGS__ })
 
 /* ---- What the rows say ---- */
 
@@ -313,9 +243,9 @@ static void check_dimension(struct tally *t, const struct problem *p, const stru
     if (of.dim < 0 || row == output_row(s, 0))
         return;
     if (has_dim(p, row, dim))
-        check_argument(t, p, &of_dimension, of);
+        check_argument(t, p, &other_size, of);
     else if (follows)
-        check_argument(t, p, has_index(s) ? &of_index_end : &of_dimension, of);
+        check_argument(t, p, has_index(s) ? &index_end : &other_size, of);
 }
 
 static void check_tensor(struct tally *t, const struct problem *p, const struct call *made,
@@ -324,19 +254,25 @@ static void check_tensor(struct tally *t, const struct problem *p, const struct 
     const struct signature *s = signature_of(p->kernel);
     const bool optional = row->role == ROLE_INPUT && row->present;
     const enum dim last = row->dims[tensor_dims(row) - 1];
+    const struct bad_argument *const of_every[] = { &odd_byte, &unknown_dtype, &unknown_dtypes,
+                                                    &rank_0,   &rank_5,        &negative,
+                                                    &huge,     &not_contiguous };
+    for (size_t i = 0; i < sizeof of_every / sizeof *of_every; i++)
+        CHECK(*of_every[i], .row = row);
     if (!optional)
-        check_argument(t, p, &of_no_data, (struct spoiled){ .row = row });
-    CHECK(of_tensor, .row = row);
-    if (row->role == ROLE_OUTPUT)
-        CHECK(of_output, .row = row);
-    else if (!row->one_for_all && (tensor_dims(row) == 2 || has_dim(p, row, row->dims[0])))
-        check_argument(t, p, &of_rank, (struct spoiled){ .row = row });
+        CHECK(no_data, .row = row);
+    if (row->role == ROLE_OUTPUT) {
+        CHECK(overlaps_itself, .row = row);
+        CHECK(stride_zero, .row = row);
+    } else if (!row->one_for_all && (tensor_dims(row) == 2 || has_dim(p, row, row->dims[0]))) {
+        CHECK(rank_less, .row = row);
+    }
     if (shares_type(p, row))
-        check_argument(t, p, &of_type, (struct spoiled){ .row = row });
+        CHECK(other_dtype, .row = row);
     if (row != output_row(s, 0) && !(row->role == ROLE_X && kernel_in_place(p->kernel)))
-        check_argument(t, p, &of_data, (struct spoiled){ .row = row });
+        CHECK(is_output, .row = row);
     if (row == output_row(s, 0) && (has_dim(p, row, last) || kernel_has_plan(p->kernel)))
-        check_argument(t, p, &of_width, (struct spoiled){ .row = row });
+        CHECK(wider, .row = row);
     for (int d = 0; d < tensor_dims(row); d++)
         check_dimension(t, p, made, row, row->dims[d]);
 }
@@ -344,22 +280,14 @@ static void check_tensor(struct tally *t, const struct problem *p, const struct 
 static void check_pointer(struct tally *t, const struct problem *p,
                           const struct tensor_row *row)
 {
-    check_argument(t, p, &of_pointer, (struct spoiled){ .row = row });
-    if (row->form == FORM_FLOATS)
-        check_argument(t, p, &of_floats, (struct spoiled){ .row = row });
-    else if (tensor_dims(row) > 0)
-        CHECK(of_index, .row = row);
-}
-
-static void check_positions(struct tally *t, const struct problem *p)
-{
-    const enum whose whose = kernel_has_plan(p->kernel) ? COMPUTED : ROWS;
-    for (size_t i = 0; i < sizeof bad_positions / sizeof *bad_positions; i++)
-        if (bad_positions[i].whose == EVERY || bad_positions[i].whose == whose)
-            check_argument(t, p, &bad_positions[i].argument,
-                           (struct spoiled){ .positions = &bad_positions[i].positions });
-    if (whose == ROWS)
-        check_argument(t, p, &of_rows, (struct spoiled){ 0 });
+    CHECK(pointer_null, .row = row);
+    if (row->form == FORM_FLOATS) {
+        CHECK(float_nan, .row = row);
+    } else if (tensor_dims(row) > 0) {
+        CHECK(index_negative, .row = row);
+        CHECK(index_beyond, .row = row);
+        CHECK(index_huge, .row = row);
+    }
 }
 
 /* The next number of the argument's type after one that is accepted, up or down. */
@@ -375,22 +303,32 @@ static double beyond(const struct parameter *of, double end, double way)
 static void check_parameter(struct tally *t, const struct problem *p,
                             const struct parameter *of)
 {
-    const bool real = of->kind == FIELD_F64 || of->kind == FIELD_F32;
+    const bool is_real = of->kind == FIELD_F64 || of->kind == FIELD_F32;
     if (of->from == MEMBER(x_scale) && !kernel_takes_x(p->kernel))
         return;
     const double reals[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
-    for (int i = 0; real && i < 3; i++)
-        check_argument(t, p, &of_real, (struct spoiled){ .parameter = of, .value = reals[i] });
+    for (int i = 0; is_real && i < 3; i++)
+        CHECK(real, .parameter = of, .value = reals[i]);
     if (of->kind == FIELD_ENUM)
-        check_argument(t, p, &of_member, (struct spoiled){ .parameter = of, .value = 77 });
-    const double far[] = { 1 << 24, 0x1p63, -0x1p62 };
+        CHECK(member, .parameter = of, .value = 77);
+    const double distances[] = { 1 << 24, 0x1p63, -0x1p62 };
     for (int i = 0; of->from == MEMBER(query_offset) && i < 3; i++)
-        check_argument(t, p, &of_far, (struct spoiled){ .parameter = of, .value = far[i] });
+        CHECK(far, .parameter = of, .value = distances[i]);
+    if (of->from == MEMBER(num_buckets))
+        CHECK(whole, .parameter = of, .value = 1);
     const double ends[] = { beyond(of, of->least, -(double)INFINITY),
                             beyond(of, of->most, (double)INFINITY) };
     for (int i = 0; of->least < of->most && i < 2; i++)
-        check_argument(t, p, real ? &of_real : &of_whole,
+        check_argument(t, p, is_real ? &real : &whole,
                        (struct spoiled){ .parameter = of, .value = ends[i] });
+}
+
+/* What no problem can say; others are in cases/refused.txt. */
+static void check_positions(struct tally *t, const struct problem *p)
+{
+    CHECK(unknown_kind, 0);
+    for (int kind = POSENC_POSITIONS_I32; kind <= POSENC_POSITIONS_F32; kind++)
+        CHECK(no_positions, .value = kind);
 }
 
 static void check_arguments(struct tally *t, const struct problem *p)
@@ -400,9 +338,16 @@ static void check_arguments(struct tally *t, const struct problem *p)
     if (!require(t, call_create_by(t->run->subject, &made, p, &memory_plain) == POSENC_OK,
                  "the call was not made"))
         return;
-    CHECK(of_size, 0);
+    CHECK(size_zero, 0);
+    CHECK(size_odd, 0);
     if (s->freqs)
-        check_argument(t, p, &of_plan, (struct spoiled){ 0 });
+        CHECK(no_plan, 0);
+    if (kernel_turns(p->kernel))
+        CHECK(too_wide, 0);
+    if (s->computed) {
+        CHECK(computed_late, 0);
+        CHECK(computed_wraps, 0);
+    }
     for (EACH_TENSOR(row, s)) {
         if (row->form == FORM_POSITIONS)
             check_positions(t, p);
@@ -413,37 +358,94 @@ static void check_arguments(struct tally *t, const struct problem *p)
     }
     for (EACH_PARAMETER(parameter, s))
         check_parameter(t, p, parameter);
-    const struct bad_argument *own;
-    for (size_t i = 0; (own = bad_argument_next(kernel_signature(p->kernel), &i));)
-        check_argument(t, p, own, (struct spoiled){ 0 });
     call_destroy(&made);
 }
 
 /* The input a little before and after the output, in the output's own memory. */
 static void check_overlap(struct tally *t, const struct problem *p)
 {
-    const int64_t shifts[] = { 1, -1, 4, 17, -16 };
-    for (size_t i = 0; i < sizeof shifts / sizeof shifts[0]; i++) {
-        struct call call;
-        struct copy before, after;
-        t->problem = p;
-        if (!require(t, call_create_by(t->run->subject, &call, p, &memory_plain) == POSENC_OK,
-                     "the call was not made"))
-            return;
-        if (copy_outputs(&before, &call)) {
-            call_x(&call)->data = (float *)call_out(&call)->data + shifts[i];
-            struct guarded g = guarded_run(&call, t->run->backend, NULL);
-            require(t, !g.crashed && g.status == POSENC_ERR_OVERLAP,
-                    "input %lld elements from the output: \"%s\"", (long long)shifts[i],
-                    g.crashed ? g.reason : posenc_status_string(g.status));
-            if (copy_outputs(&after, &call)) {
-                require_untouched(t, &after, &before, "overlapping input");
-                copy_free(&after);
-            }
-            copy_free(&before);
-        }
-        call_destroy(&call);
+    const int shifts[] = { 1, -1, 4, 17, -16 };
+    for (size_t i = 0; i < sizeof shifts / sizeof shifts[0]; i++)
+        CHECK(near_output, .value = shifts[i]);
+}
+
+/* ---- What cases/refused.txt says ---- */
+
+/* The problems of a kernel's signature, of which there are some wherever there are positions. */
+static void check_listed(struct tally *t, enum posenc_kernel kernel)
+{
+    const struct problem_list *list = cases(CASES_REFUSED);
+    size_t n = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct problem_line *line = &list->lines[i];
+        struct problem p = line->problem;
+        const char *of = *line->note ? line->note : signature_of(p.kernel)->name;
+        if (strcmp(of, signature_of(kernel)->name) != 0)
+            continue;
+        p.kernel = kernel;
+        check_argument(t, &p, &(struct bad_argument){ line->name, line->flags, NULL },
+                       (struct spoiled){ 0 });
+        n++;
     }
+    require(t, n > 0 || kernel_on_scores(kernel), "refused.txt has no problem of %s",
+            posenc_kernel_name(kernel));
+}
+
+/* Plans without a status are made; the others are refused with it for a reason, and none comes. */
+static void check_plan(struct tally *t, const char *name, const char *allowed,
+                       const struct posenc_freqs_spec *spec)
+{
+    struct posenc_error error = { .what = NULL };
+    struct posenc_freqs *freqs = NULL;
+    const enum posenc_status status = posenc_freqs_create(spec, &freqs, &error);
+    const bool refused = *allowed != '\0';
+    require(t, is_among(status, refused ? allowed : "OK"), "%s: answered \"%s\"", name,
+            posenc_status_string(status));
+    require(t, !refused || (status == error.status && error.what), "%s: no reason", name);
+    require(t, !freqs == refused, "%s: %s", name, refused ? "a plan all the same" : "no plan");
+    posenc_freqs_destroy(freqs);
+}
+
+/* A valid plan of an unknown size, then with a member that its enums do not have. */
+static void check_unknown(struct tally *t, struct problem valid)
+{
+    struct field field;
+    valid.freqs.size--;
+    check_plan(t, "unknown size", "ARGUMENT", &valid.freqs);
+    valid.freqs.size++;
+    for (int i = 0; kernel_field(valid.kernel, i, &field); i++) {
+        struct problem p = valid;
+        if (field.kind != FIELD_ENUM || field.offset - MEMBER(freqs) >= sizeof p.freqs)
+            continue;
+        field_set(&field, &p, 77);
+        check_plan(t, field.name, "ARGUMENT", &p.freqs);
+    }
+}
+
+/* Each family is made in the profiles that the list says it has, and in no other. */
+static void check_profiles(struct tally *t, struct posenc_freqs_spec spec)
+{
+    for (int scaling = 0; scaling_names[scaling]; scaling++)
+        for (int profile = 0; profile_names[profile]; profile++) {
+            char name[64];
+            spec.scaling = (enum posenc_scaling)scaling;
+            spec.profile = (enum posenc_profile)profile;
+            snprintf(name, sizeof name, "%s in %s", scaling_names[scaling],
+                     profile_names[profile]);
+            check_plan(t, name,
+                       scaling_in_profile(spec.scaling, spec.profile) ? "" : "ARGUMENT", &spec);
+        }
+}
+
+static void check_plans(struct tally *t)
+{
+    const struct problem_list *list = cases(CASES_REFUSED);
+    check_profiles(t, list->lines[0].problem.freqs);
+    check_unknown(t, list->lines[0].problem);
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->lines[i].note, "plan") == 0)
+            check_plan(t, list->lines[i].name, list->lines[i].flags,
+                       &list->lines[i].problem.freqs);
 }
 
 void check_refusals(struct suite_run *run, enum posenc_kernel kernel)
@@ -453,8 +455,10 @@ void check_refusals(struct suite_run *run, enum posenc_kernel kernel)
     struct problem p = memory_problem(kernel, 24, 0);
     p.heads = p.queries = 3; /* rows that a wrong stride puts on each other */
     p.query_offset = p.keys - p.queries;
-    if (t.selected)
+    if (t.selected) {
         check_arguments(&t, &p);
+        check_listed(&t, kernel);
+    }
     tally_end(&t);
     tally_begin(&t, run, kernel, POSENC_F32, "memory", "overlap-refused");
     if (t.selected && kernel_takes_x(kernel)) {
