@@ -72,16 +72,19 @@ void check_destroy(struct check *check)
     free(check);
 }
 
-/* The verdict on a comparison, and its reason. */
-static bool is_right(struct comparison *c, const struct call *call, const char *beside,
-                     char *reason, size_t size)
+static struct tally tally_of(const struct call *call)
 {
-    struct conf_result result = { .kernel = call->problem.kernel,
-                                  .profile = profile_name(&call->problem) };
-    compare_end(c, &result);
-    if (result.status == CONF_PASS)
+    return (struct tally){ .result = { .kernel = call->problem.kernel,
+                                       .profile = profile_name(&call->problem) } };
+}
+
+/* The verdict on a comparison, and its reason. */
+static bool is_right(struct comparison *c, const char *beside, char *reason, size_t size)
+{
+    compare_end(c);
+    if (c->tally->result.status == CONF_PASS)
         return true;
-    snprintf(reason, size, "wrong: %s%s", result.reason, beside);
+    snprintf(reason, size, "wrong: %s%s", c->tally->result.reason, beside);
     return false;
 }
 
@@ -89,7 +92,8 @@ static bool oracle_check(const struct check *check, const struct posenc_backend 
                          char *reason, size_t size)
 {
     struct comparison c;
-    compare_begin(&c);
+    struct tally t = tally_of(check->call);
+    compare_begin(&c, &t);
     compare_next(&c, check->call, backend, -1);
     for (int o = 0; o < check->call->n_outputs; o++) {
         int64_t width = check->call->outputs[o].width;
@@ -97,13 +101,16 @@ static bool oracle_check(const struct check *check, const struct posenc_backend 
             compare_values(&c, o, check->rows[o][k], 0, width, check->want[o] + k * width,
                            check->mass[o] + k * width);
     }
-    return is_right(&c, check->call, "", reason, size);
+    return is_right(&c, "", reason, size);
 }
 
 static bool full_check(const struct check *check, const struct posenc_backend *backend,
                        char *reason, size_t size)
 {
     struct comparison c, scalar;
+    struct tally t = tally_of(check->call);
+    compare_begin(&c, &t);
+    compare_begin(&scalar, &t);
     compare_peers(&c, &scalar, check->call, backend, check->scalar);
     for (int o = 0; o < check->call->n_outputs; o++) {
         const struct output *out = &check->call->outputs[o];
@@ -111,7 +118,7 @@ static bool full_check(const struct check *check, const struct posenc_backend *b
             compare_beside(&c, &scalar, o, r, check->reference[o] + r * out->width);
     }
     bool family = strcmp(backend->family, check->scalar->family) == 0;
-    return is_right(&c, check->call,
+    return is_right(&c,
                     family ? "; wanted is what scalar, of its family, has"
                            : "; wanted is what scalar has",
                     reason, size);

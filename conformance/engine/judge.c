@@ -3,7 +3,6 @@
  * kernel (see judge.h).
  */
 #include "judge.h"
-#include "conformance/problem/guard.h"
 #include "conformance/problem/signature.h"
 
 #include <math.h>
@@ -85,10 +84,33 @@ static bool power_of_two(double scale)
  * product a step counts for less than 2 (1 where the scale is a power of two). */
 static double scaled_limit(double limit) { return 2.0 * floor(limit + 0.5) + 0.5; }
 
+void compare_begin(struct comparison *c, struct tally *t)
+{
+    *c = (struct comparison){ .tally = t, .how = COMPARE_EXACT, .ratio = -1.0 };
+}
+
+/* Values rounded to odd are known to 2^-28 ulp only. */
+static bool within_limit(const struct comparison *c)
+{
+    return c->how == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26;
+}
+
+/* Puts the place of the worst value into words while its call is there. */
+static void settle(struct comparison *c)
+{
+    struct conf_result *r = &c->tally->result;
+    if (c->fresh)
+        describe_place(c->call, c->output, c->row, c->column, r->witness, sizeof r->witness);
+    if (c->fresh && !within_limit(c))
+        conf_note_problem(r->problem, &c->call->problem);
+    c->fresh = false;
+}
+
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range)
 {
     enum posenc_kernel kernel = call->problem.kernel;
+    settle(c);
     c->call = call;
     c->stored = output_dtype(&call->problem);
     if (kernel_turns(kernel)) {
@@ -117,28 +139,6 @@ void compare_next(struct comparison *c, const struct call *call,
     else
         c->limit = scaled_limit(budget->limit);
     c->table_abs = absolute ? c->limit : 0.0;
-}
-
-void compare_begin(struct comparison *c)
-{
-    *c = (struct comparison){ .how = COMPARE_EXACT, .ratio = -1.0 };
-}
-
-/* Values rounded to odd are known to 2^-28 ulp only. */
-static bool within_limit(const struct comparison *c)
-{
-    return c->how == COMPARE_EXACT ? c->misrounded == 0 : c->ratio <= 1.0 + 0x1p-26;
-}
-
-/* Puts the place of the worst value into words while its call is there. */
-void compare_settle(struct comparison *c)
-{
-    if (c->fresh)
-        describe_place(c->call, c->output, c->row, c->column, c->witness, sizeof c->witness);
-    if (c->fresh && !within_limit(c))
-        conf_note_problem(c->problem, &c->call->problem);
-    c->fresh = false;
-    c->call = NULL;
 }
 
 static double spacing(double value) { return ulp_of(POSENC_F32, fabs(value)); }
@@ -250,16 +250,17 @@ static void count_value(struct comparison *c, int o, int64_t r, int64_t column, 
     c->checked++;
     c->misrounded += !right;
     double ratio = e.error == 0.0 ? 0.0 : e.error / e.limit;
-    if (ratio > c->ratio || (ratio == c->ratio && e.error > c->error)) {
+    struct conf_result *result = &c->tally->result;
+    if (ratio > c->ratio || (ratio == c->ratio && e.error > result->max)) {
         c->ratio = ratio;
         c->fresh = true;
         c->output = o;
         c->row = r;
         c->column = column;
-        c->got = got;
-        c->want = want;
-        c->error = e.error;
-        c->error_limit = e.limit;
+        result->got = got;
+        result->want = want;
+        result->max = e.error;
+        result->limit = e.limit;
     }
 }
 
@@ -278,8 +279,6 @@ void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int6
 void compare_peers(struct comparison *c, struct comparison *peer, const struct call *call,
                    const struct posenc_backend *backend, const struct posenc_backend *other)
 {
-    compare_begin(c);
-    compare_begin(peer);
     compare_next(c, call, backend, -1);
     compare_next(peer, call, other, -1);
     if (strcmp(backend->family, other->family) == 0) {
@@ -334,112 +333,65 @@ void compare_beside(struct comparison *c, const struct comparison *peer, int o, 
     }
 }
 
-int64_t widest(const struct call *call)
+void compare_call(struct comparison *c, const double *const *given)
 {
-    int64_t most = 0;
-    for (int o = 0; o < call->n_outputs; o++)
-        most = call->outputs[o].width > most ? call->outputs[o].width : most;
-    return most;
-}
-
-/* The status, and the parameter it is about where the library named one. */
-static void say_refusal(struct conf_result *result, const char *what, enum posenc_status status,
-                        const struct posenc_error *error)
-{
-    int n = snprintf(result->reason, sizeof result->reason, "%s: %s", what,
-                     posenc_status_string(status));
-    if (error->what && n > 0 && (size_t)n < sizeof result->reason)
-        snprintf(result->reason + n, sizeof result->reason - (size_t)n, " (%s is %g)",
-                 error->what, error->value);
-}
-
-bool run_call(struct call *call, struct suite_run *run, const struct problem *problem,
-              struct conf_result *result)
-{
-    enum posenc_status status = call_create_by(run->subject, call, problem, NULL);
-    result->status = CONF_FAIL;
-    if (status != POSENC_OK) {
-        conf_note_problem(result->problem, problem);
-        say_refusal(result, "the call was not made", status, &call->error);
-        return false;
-    }
-    struct guarded guarded = guarded_run(call, run->backend, NULL);
-    if (!guarded.crashed && guarded.status == POSENC_OK) {
-        result->status = CONF_PASS;
-        return true;
-    }
-    conf_note_problem(result->problem, problem);
-    if (guarded.crashed) {
-        result->status = CONF_CRASH;
-        snprintf(result->reason, sizeof result->reason, "%s", guarded.reason);
-    } else
-        say_refusal(result, "refused", guarded.status, &call->error);
-    call_destroy(call);
-    return false;
-}
-
-bool compare_problem(struct comparison *c, struct suite_run *run, const struct problem *problem,
-                     int range, struct conf_result *result)
-{
-    struct call call;
-    if (!run_call(&call, run, problem, result))
-        return false;
-    compare_next(c, &call, run->backend, range);
-    struct answer *answer = answer_take(&call);
-    for (int o = 0; answer && o < call.n_outputs; o++)
-        for (int64_t r = 0, width = call.outputs[o].width; r < call.outputs[o].rows; r++)
-            compare_values(c, o, r, 0, width, answer->want[o] + r * width,
-                           answer->mass[o] + r * width);
-    const bool ready = answer != NULL;
-    if (!ready) {
-        result->status = CONF_FAIL;
-        snprintf(result->reason, sizeof result->reason, "out of memory");
-    }
-    compare_settle(c);
+    const struct call *call = c->call;
+    const bool answered = !given || kernel_turns(call->problem.kernel);
+    struct answer *answer = answered ? answer_take(call) : NULL;
+    const bool ready = require(c->tally, answer || !answered, "out of memory");
+    for (int o = 0; ready && o < call->n_outputs; o++)
+        for (int64_t r = 0, width = call->outputs[o].width; r < call->outputs[o].rows; r++)
+            compare_values(c, o, r, 0, width, (given ? given[o] : answer->want[o]) + r * width,
+                           answer ? answer->mass[o] + r * width : NULL);
     answer_give_back(answer);
-    call_destroy(&call);
-    return ready;
 }
 
-void compare_end(struct comparison *c, struct conf_result *result)
+void compare_problem(struct comparison *c, const struct problem *problem, int range)
+{
+    struct tally *t = c->tally;
+    const struct call *call =
+        t->result.status == CONF_PASS ? tally_run(t, problem, NULL, NULL) : NULL;
+    if (!call)
+        return;
+    compare_next(c, call, t->run->backend, range);
+    compare_call(c, NULL);
+    compare_forget(c);
+}
+
+void compare_forget(struct comparison *c)
+{
+    settle(c);
+    c->call = NULL;
+    tally_forget(c->tally);
+}
+
+void compare_end(struct comparison *c)
 {
     static const char *const metric[] = { "exact", "ulp", "abs", "pair_ulp", "pair_ulp" };
+    struct tally *t = c->tally;
+    struct conf_result *r = &t->result;
     bool narrow = c->stored != POSENC_F32,
          table = c->how == COMPARE_ULP || c->how == COMPARE_ABS;
-    result->metric = narrow && c->how != COMPARE_EXACT ? "ulp" : metric[c->how];
-    result->checked = c->checked;
-    result->misrounded = c->misrounded;
-    result->range = table && !narrow ? c->range : NULL; /* a budget is of f32 results */
-    result->status = CONF_FAIL;
-    compare_settle(c);
-    if (c->no_budget) {
-        snprintf(result->reason, sizeof result->reason, "no budget for %s %s %s",
-                 posenc_kernel_name(result->kernel), result->profile, c->range);
+    if (r->status != CONF_PASS) /* a call was not made */
         return;
-    }
-    if (!c->checked) {
-        snprintf(result->reason, sizeof result->reason, "no value was compared");
-        return;
-    }
-    result->max = c->error;
-    result->limit = c->error_limit;
-    result->got = c->got;
-    result->want = c->want;
-    snprintf(result->witness, sizeof result->witness, "%s", c->witness);
-    if (within_limit(c)) {
-        result->status = CONF_PASS;
-        return;
-    }
-    memcpy(result->problem, c->problem, sizeof result->problem);
-    if (bits_of(c->got) == CALL_CANARY)
-        snprintf(result->reason, sizeof result->reason, "not written, want %a, at %s", c->want,
-                 result->witness);
+    settle(c);
+    r->metric = narrow && c->how != COMPARE_EXACT ? "ulp" : metric[c->how];
+    r->range = table && !narrow ? c->range : NULL; /* a budget is of f32 results */
+    if (c->no_budget)
+        require(t, false, "no budget for %s %s %s", posenc_kernel_name(r->kernel), r->profile,
+                c->range);
+    else if (!c->checked)
+        require(t, false, "no value was compared");
+    else if (within_limit(c))
+        ;
+    else if (bits_of(r->got) == CALL_CANARY)
+        require(t, false, "not written, want %a, at %s", r->want, r->witness);
     else if (c->how == COMPARE_EXACT)
-        snprintf(result->reason, sizeof result->reason,
-                 "got %a want %a, not the same bits, at %s", (double)c->got, c->want,
-                 result->witness);
+        require(t, false, "got %a want %a, not the same bits, at %s", (double)r->got, r->want,
+                r->witness);
     else
-        snprintf(result->reason, sizeof result->reason,
-                 "got %a want %a error %.4g %s limit %.4g at %s", (double)c->got, c->want,
-                 c->error, result->metric, c->error_limit, result->witness);
+        require(t, false, "got %a want %a error %.4g %s limit %.4g at %s", (double)r->got,
+                r->want, r->max, r->metric, r->limit, r->witness);
+    r->checked = c->checked;
+    r->misrounded = c->misrounded;
 }

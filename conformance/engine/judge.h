@@ -32,11 +32,12 @@
 #ifndef POSENC_JUDGE_H
 #define POSENC_JUDGE_H
 
-#include "suite.h"
+#include "tally.h"
 
 enum compare_how { COMPARE_EXACT, COMPARE_ULP, COMPARE_ABS, COMPARE_PAIR, COMPARE_SUM };
 
 struct comparison {
+    struct tally *tally; /* whose result it makes */
     const struct call *call;
     enum compare_how how; /* of the f32 result */
     enum posenc_dtype stored;
@@ -45,14 +46,10 @@ struct comparison {
     double table_abs;  /* of the table inside a sum, where that limit is absolute */
     bool no_budget;
     uint64_t checked, misrounded;
-    double ratio; /* error / limit of the worst value, which is the next five */
+    double ratio; /* error / limit of the worst value, which the result has; its place: */
     int output;
     int64_t row, column;
-    float got;
-    double want, error, error_limit;
-    bool fresh;       /* the worst value is of this call and its place has no words yet */
-    char witness[96]; /* its place */
-    char problem[PROBLEM_LINE]; /* it is of, where it is beyond the limit */
+    bool fresh; /* the worst value is of this call and its place has no words yet */
 };
 
 /* Name of the range a position falls into: below 2^10, 2^17, 2^20, 2^24, 2^31. */
@@ -67,37 +64,33 @@ int64_t range_end(int range);
 const struct budget *table_budget(const char *table, const struct posenc_backend *backend,
                                   const char *profile, int range);
 
-void compare_begin(struct comparison *c);
+void compare_begin(struct comparison *c, struct tally *t);
 /* The next call to compare: of the same kernel, profile and range.  `range` -1 is that of the
- * farthest position of its problem.  compare_settle() before the call is destroyed. */
+ * farthest position of its problem.  The one before is there until then, and the last until
+ * compare_end(), or compare_forget(), which forgets the calls of the tally. */
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range);
-void compare_settle(struct comparison *c);
+void compare_forget(struct comparison *c);
 /* n values of row r of output o from a column on.  mass: see oracle.h; NULL unless the kernel
  * rotates. */
 void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
                     const double *want, const double *mass);
 
-/* Afresh: a call of `backend`, to be held against what `other` made of it, row by row; `peer` keeps
+/* A call of `backend`, to be held against what `other` made of it, row by row; `peer` keeps
  * the limits of the latter. */
 void compare_peers(struct comparison *c, struct comparison *peer, const struct call *call,
                    const struct posenc_backend *backend, const struct posenc_backend *other);
 void compare_beside(struct comparison *c, const struct comparison *peer, int o, int64_t r,
                     const float *reference);
 
-/* Every row of one call against the oracle.  False, and a result that says why, when it cannot
- * be made, is refused or faults. */
-bool compare_problem(struct comparison *c, struct suite_run *run, const struct problem *problem,
-                     int range, struct conf_result *result);
-/* Makes and runs a call; false, and a failed or crashed result, when that does not work. */
-bool run_call(struct call *call, struct suite_run *run, const struct problem *problem,
-              struct conf_result *result);
-/* The largest row of outputs. */
-int64_t widest(const struct call *call);
+/* Every row of the call against what is given, or against the oracle. */
+void compare_call(struct comparison *c, const double *const *given);
+/* A call of a problem, made, run, compared with the oracle and forgotten; once one has failed no
+ * other is made. */
+void compare_problem(struct comparison *c, const struct problem *problem, int range);
 
-/* Metric, error, limit, witness and status of a result; its id, kernel and suite are the
- * caller's. */
-void compare_end(struct comparison *c, struct conf_result *result);
+/* Metric, error, limit, witness and status of the result, unless a call has failed. */
+void compare_end(struct comparison *c);
 
 /* The type the outputs of a problem are stored in. */
 enum posenc_dtype output_dtype(const struct problem *problem);

@@ -15,19 +15,22 @@ static const char *profile_of(enum posenc_kernel kernel)
     return kernel_has_plan(kernel) ? "exact" : "given";
 }
 
-void tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
-                 enum posenc_dtype dtype, const char *suite, const char *property)
+bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
+                 enum posenc_dtype dtype, const char *suite, const char *profile,
+                 const char *name, ...)
 {
+    va_list list;
+    struct conf_result *r = &t->result;
     *t = (struct tally){ .run = run };
-    t->result.kernel = kernel;
-    t->result.suite = suite;
-    t->result.profile = profile_of(kernel);
-    t->result.status = CONF_PASS;
-    t->result.metric = "exact";
-    t->result.coverage = "sampled";
-    snprintf(t->result.id, sizeof t->result.id, "%s/%s/%s/%s", posenc_kernel_name(kernel),
-             dtype_names[dtype], suite, property);
-    t->selected = suite_selected(run, kernel, t->result.id);
+    *r = (struct conf_result){ .kernel = kernel, .suite = suite, .coverage = "sampled" };
+    r->profile = profile ? profile : profile_of(kernel);
+    r->metric = profile ? NULL : "exact";
+    size_t n = (size_t)snprintf(r->id, sizeof r->id, "%s/%s/%s/", posenc_kernel_name(kernel),
+                                dtype_names[dtype], profile ? profile : suite);
+    va_start(list, name);
+    vsnprintf(r->id + n, sizeof r->id - n, name, list);
+    va_end(list);
+    return t->selected = suite_selected(run, kernel, r->id);
 }
 
 bool require(struct tally *t, bool ok, const char *format, ...)
@@ -90,8 +93,8 @@ void tally_end(struct tally *t)
         return;
     if (t->skipped && t->result.status == CONF_PASS)
         t->result.status = CONF_SKIPPED;
-    else
-        require(t, t->result.checked > 0, "nothing was checked");
+    else if (!t->result.checked)
+        require(t, false, "nothing was checked");
     suite_report(t->run, &t->result);
 }
 
@@ -144,8 +147,18 @@ struct kept_call {
     struct call call;
 };
 
-static struct call *keep_call(struct tally *t, const struct subject *subject,
-                              const struct problem *p)
+/* The status, and the argument it is about where the library named one. */
+static bool require_done(struct tally *t, const char *what, enum posenc_status status,
+                         const struct posenc_error *error)
+{
+    char about[96] = "";
+    if (error->what)
+        snprintf(about, sizeof about, " (%s is %g)", error->what, error->value);
+    return require(t, status == POSENC_OK, "%s: %s%s", what, posenc_status_string(status),
+                   about);
+}
+
+struct call *tally_call(struct tally *t, const struct subject *subject, const struct problem *p)
 {
     struct kept_call *kept = calloc(1, sizeof *kept);
     if (!require(t, kept != NULL, "out of memory"))
@@ -155,26 +168,23 @@ static struct call *keep_call(struct tally *t, const struct subject *subject,
     enum posenc_status made = call_create_by(subject, &kept->call, p, &memory_plain);
     t->problem = &kept->call.problem;
     kept->made = made == POSENC_OK;
-    return require(t, kept->made, "the call was not made: %s", posenc_status_string(made))
-               ? &kept->call
-               : NULL;
+    return require_done(t, "the call was not made", made, &kept->call.error) ? &kept->call
+                                                                             : NULL;
 }
 
 const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
                              const void *user)
 {
-    struct call *call = keep_call(t, t->run->subject, p);
+    struct call *call = tally_call(t, t->run->subject, p);
     if (!call)
         return NULL;
     if (edit)
         edit(call, user);
     struct guarded g = guarded_run(call, t->run->backend, NULL);
-    return require_clean(t, &g) ? call : NULL;
-}
-
-const struct call *tally_inputs(struct tally *t, const struct problem *p)
-{
-    return keep_call(t, NULL, p);
+    const bool clean = g.crashed || g.control_left
+                           ? require_clean(t, &g)
+                           : require_done(t, "refused", g.status, &call->error);
+    return clean ? call : NULL;
 }
 
 void tally_forget(struct tally *t)

@@ -16,9 +16,13 @@ struct tally {
     struct kept_call *kept; /* the last of tally_run() and tally_inputs() */
 };
 
-/* The case "<kernel>/<dtype>/<suite>/<property>"; not `selected` when options leave it out. */
-void tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
-                 enum posenc_dtype dtype, const char *suite, const char *property);
+/* The case "<kernel>/<dtype>/<profile>/<name>", or, without a profile, "<kernel>/<dtype>/<suite>/
+ * <name>"; false, and not `selected`, when options leave it out. */
+__attribute__((format(printf, 7, 8))) bool tally_begin(struct tally *t, struct suite_run *run,
+                                                       enum posenc_kernel kernel,
+                                                       enum posenc_dtype dtype,
+                                                       const char *suite, const char *profile,
+                                                       const char *name, ...);
 /* Counts a check; returns `ok`.  The first that is not keeps its reason. */
 __attribute__((format(printf, 3, 4))) bool require(struct tally *t, bool ok, const char *format,
                                                    ...);
@@ -46,13 +50,14 @@ bool require_same_copy(struct tally *t, const struct copy *got, const struct cop
 
 /* A call made in plain memory by the run's subject, edited when `edit` is given, and run: outputs
  * by call_row(), and the inputs as they were before the edit in its x, table, ...  NULL, with the
- * tally failed, when it cannot be made or run.  And a call that is not run, made by the library
- * itself whatever the subject is: what its slopes and indices should be.  Both are kept until the
- * tally is told to forget them. */
+ * tally failed, when it cannot be made or run.  And a call that is not run, made by a subject, or
+ * by the library itself: what its slopes and indices should be.  Both are kept until the tally is
+ * told to forget them. */
 typedef void call_edit(struct call *call, const void *user);
 const struct call *tally_run(struct tally *t, const struct problem *p, call_edit *edit,
                              const void *user);
-const struct call *tally_inputs(struct tally *t, const struct problem *p);
+struct call *tally_call(struct tally *t, const struct subject *subject,
+                        const struct problem *p);
 void tally_forget(struct tally *t);
 bool require_same_outputs(struct tally *t, const struct call *got, const struct call *want,
                           const char *what);

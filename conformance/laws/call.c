@@ -157,7 +157,7 @@ static bool adds_what_another_builds(enum posenc_kernel kernel)
 static void require_sum(struct tally *t, const struct problem *p, const struct problem *table)
 {
     const struct call *built = tally_run(t, table, NULL, NULL),
-                      *got = tally_run(t, p, NULL, NULL), *inputs = tally_inputs(t, p);
+                      *got = tally_run(t, p, NULL, NULL), *inputs = tally_call(t, NULL, p);
     if (!built || !got || !inputs)
         return;
     const int64_t width = got->outputs[0].width;

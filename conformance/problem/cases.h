@@ -24,6 +24,12 @@ char *lines_joined(const char *const *lines, size_t n);
 /* Read when it is first asked for, and kept. */
 const struct problem_list *cases(enum cases_file file);
 
+/* for (EACH_CASE(line, CASES_LAWS)) */
+#define EACH_CASE(line, file)                                                                  \
+    const struct problem_line *line = cases(file)->lines;                                      \
+    line < cases(file)->lines + cases(file)->n;                                                \
+    line++
+
 /* Whether a line among golden cases is a shape, and no case. */
 bool is_shape(const struct problem_line *line);
 

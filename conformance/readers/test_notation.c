@@ -3,7 +3,7 @@
  * every variant; bad lines are refused with what is wrong and what is accepted; and no text,
  * however mangled, does harm.
  */
-#include "conformance/problem/variants.h"
+#include "conformance/problem/cases.h"
 #include "vectors.h"
 
 #include <stdio.h>
@@ -73,15 +73,8 @@ static void require_cases(const char *pack)
 
 static void require_variants(void)
 {
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        for (int profile = 0; profile_names[profile]; profile++) {
-            struct problem problem;
-            const char *name;
-            for (int v = 0; variant((enum posenc_kernel)k, (enum posenc_profile)profile, v,
-                                    &problem, &name);
-                 v++)
-                require_same(&problem, name);
-        }
+    for (EACH_CASE(line, CASES_VARIANTS))
+        require_same(&line->problem, line->name);
 }
 
 /* Every parameter of every kernel, those that signatures declare for themselves among them. */

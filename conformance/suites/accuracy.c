@@ -17,10 +17,7 @@
 #include "suites.h"
 #include "conformance/engine/judge.h"
 #include "conformance/problem/cases.h"
-#include "conformance/problem/guard.h"
-#include "conformance/problem/variants.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,17 +53,6 @@ static bool table_kernel(enum posenc_kernel kernel)
     return strcmp(kernel_stage(kernel), "table") == 0;
 }
 
-static struct conf_result new_result(enum posenc_kernel kernel, enum posenc_dtype dtype,
-                                     const char *profile, const char *name,
-                                     const char *coverage)
-{
-    struct conf_result r = { .kernel = kernel, .suite = "accuracy", .profile = profile };
-    r.coverage = coverage;
-    snprintf(r.id, sizeof r.id, "%s/%s/%s/%s", posenc_kernel_name(kernel), dtype_names[dtype],
-             profile, name);
-    return r;
-}
-
 /* ---- Scans ---- */
 
 /* Positions in [lo, hi): near both ends, around powers of two and multiples of 64,
@@ -93,28 +79,27 @@ static void scan_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint6
 }
 
 /* Times with a fraction: f32 has none from 2^23 on.  A quick run takes every other set. */
-static bool scan_times(struct suite_run *run, struct comparison *c, struct problem p, int range,
-                       uint64_t seed, struct conf_result *result)
+static void scan_times(struct comparison *c, struct problem p, int range, uint64_t seed)
 {
+    const bool full = c->tally->run->options->full;
     int64_t times[48], hi = range_end(range) < 1 << 23 ? range_end(range) : 1 << 23;
-    p.tokens = run->options->full ? 48 : 4;
-    if (range_start(range) >= hi || (!run->options->full && seed % 2))
-        return true;
+    p.tokens = full ? 48 : 4;
+    if (range_start(range) >= hi || (!full && seed % 2))
+        return;
     scan_positions(times, p.tokens, range_start(range), hi - p.tokens, mix64(seed, 78));
     p.positions = times;
     p.position_kind = POSENC_POSITIONS_F32;
     p.time_step = 0.37;
-    return compare_problem(c, run, &p, range, result);
+    compare_problem(c, &p, range);
 }
 
 /* A scan of one set of frequencies: runs of consecutive positions, then an array of them, then
  * times. */
-static bool scan_one(struct suite_run *run, struct comparison *c, struct problem p, int range,
-                     uint64_t seed, struct conf_result *result)
+static void scan_one(struct comparison *c, struct problem p, int range, uint64_t seed)
 {
     enum { MOST = 256 };
     static int64_t positions[MOST];
-    bool full = run->options->full;
+    const bool full = c->tally->run->options->full;
     int64_t lo = range_start(range), hi = range_end(range), runs = full ? 3 : 1;
     p.layout = (enum posenc_layout)(seed % 3);
     p.tokens = full ? 100 : 16;
@@ -126,15 +111,14 @@ static bool scan_one(struct suite_run *run, struct comparison *c, struct problem
                   : k == 1        ? hi - p.tokens
                   : k == 2        ? 1 - p.tokens - lo
                                   : p.first;
-        if (!compare_problem(c, run, &p, range, result))
-            return false;
+        compare_problem(c, &p, range);
     }
     p.tokens = full ? MOST : 12;
     scan_positions(positions, p.tokens, lo, hi, mix64(seed, 77));
     p.positions = positions;
     p.position_kind = POSENC_POSITIONS_I64;
-    return compare_problem(c, run, &p, range, result) &&
-           scan_times(run, c, p, range, seed, result);
+    compare_problem(c, &p, range);
+    scan_times(c, p, range, seed);
 }
 
 /* A quick run takes one of the first seven sets in each range and one of the others; in the f32
@@ -157,31 +141,24 @@ static bool scanned(const struct suite_run *run, int i, enum posenc_profile prof
 static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_profile profile,
                  int range)
 {
-    char name[32];
-    snprintf(name, sizeof name, "scan-%s", range_id[range]);
-    struct conf_result r =
-        new_result(kernel, POSENC_F32, profile_names[profile], name, "sampled");
-    if (!suite_selected(run, kernel, r.id))
-        return;
+    struct tally t;
     struct comparison c;
-    compare_begin(&c);
-    bool ok = true;
-    for (int i = 0; i < N_SPECS && ok; i++)
+    if (!tally_begin(&t, run, kernel, POSENC_F32, "accuracy", profile_names[profile], "scan-%s",
+                     range_id[range]))
+        return;
+    compare_begin(&c, &t);
+    for (int i = 0; i < N_SPECS; i++)
         if (scanned(run, i, profile, range))
-            ok = scan_one(run, &c, scan_problem(kernel, i, profile), range, (uint64_t)(i + 1),
-                          &r);
-    if (ok)
-        compare_end(&c, &r);
-    uint64_t allowed = r.checked / MISROUNDED_IN;
-    if (r.status == CONF_PASS && strcmp(run->backend->family, "template") == 0 &&
-        r.misrounded > allowed) {
-        r.status = CONF_FAIL;
-        snprintf(r.reason, sizeof r.reason,
-                 "%llu of %llu values not correctly rounded, limit %llu, worst %.4g ulp at %s",
-                 (unsigned long long)r.misrounded, (unsigned long long)r.checked,
-                 (unsigned long long)allowed, r.max, r.witness);
-    }
-    suite_report(run, &r);
+            scan_one(&c, scan_problem(kernel, i, profile), range, (uint64_t)(i + 1));
+    compare_end(&c);
+    const struct conf_result *r = &t.result;
+    if (strcmp(run->backend->family, "template") == 0 &&
+        r->misrounded > r->checked / MISROUNDED_IN)
+        require(&t, false,
+                "%llu of %llu values not correctly rounded, limit %llu, worst %.4g ulp at %s",
+                (unsigned long long)r->misrounded, (unsigned long long)r->checked,
+                (unsigned long long)(r->checked / MISROUNDED_IN), r->max, r->witness);
+    tally_end(&t);
 }
 
 /* ---- Searches ---- */
@@ -252,50 +229,41 @@ static void compare_pairs(struct comparison *c, const struct call *call, const s
     }
 }
 
-static bool search_one(struct suite_run *run, struct comparison *c, struct problem p, int range,
-                       struct hard *h, struct conf_result *result)
+static void search_one(struct comparison *c, struct problem p, int range, struct hard *h)
 {
     static uint64_t turn[512][3];
     if (p.freqs.scaling == POSENC_SCALING_YARN || p.freqs.scaling == POSENC_SCALING_LONGROPE)
-        return true; /* their attention factors are not 1 */
+        return; /* their attention factors are not 1 */
     int64_t pairs = oracle_freqs(&p.freqs, 512, turn, NULL, NULL);
     find_hard(h, turn, pairs, range);
-    if (h->n == 0)
-        return true;
     p.tokens = h->n;
     p.positions = h->position;
     p.position_kind = POSENC_POSITIONS_I64;
-    struct call call;
-    if (!run_call(&call, run, &p, result))
-        return false;
-    compare_next(c, &call, run->backend, range);
-    compare_pairs(c, &call, h, turn);
-    compare_settle(c);
-    call_destroy(&call);
-    return true;
+    const struct call *call = h->n > 0 ? tally_run(c->tally, &p, NULL, NULL) : NULL;
+    if (!call)
+        return;
+    compare_next(c, call, c->tally->run->backend, range);
+    compare_pairs(c, call, h, turn);
+    compare_forget(c);
 }
 
 static void search(struct suite_run *run, enum posenc_kernel kernel, int range)
 {
-    char name[32];
-    snprintf(name, sizeof name, "search-%s", range_id[range]);
-    struct conf_result r = new_result(kernel, POSENC_F32, "exact", name, "searched");
-    if (!suite_selected(run, kernel, r.id))
-        return;
-    struct hard *h = malloc(sizeof *h);
+    struct tally t;
     struct comparison c;
-    compare_begin(&c);
-    bool ok = h != NULL;
-    if (!ok)
-        snprintf(r.reason, sizeof r.reason, "out of memory");
-    r.status = CONF_FAIL;
-    for (int i = 0; i < N_SPECS && ok; i++)
+    if (!tally_begin(&t, run, kernel, POSENC_F32, "accuracy", "exact", "search-%s",
+                     range_id[range]))
+        return;
+    t.result.coverage = "searched";
+    compare_begin(&c, &t);
+    struct hard *h = malloc(sizeof *h);
+    require(&t, h != NULL, "out of memory");
+    for (int i = 0; i < N_SPECS && h; i++)
         if (run->options->full || i == 1)
-            ok = search_one(run, &c, scan_problem(kernel, i, POSENC_EXACT), range, h, &r);
-    if (ok)
-        compare_end(&c, &r);
+            search_one(&c, scan_problem(kernel, i, POSENC_EXACT), range, h);
     free(h);
-    suite_report(run, &r);
+    compare_end(&c);
+    tally_end(&t);
 }
 
 /* ---- Variants, exhaustive scans ---- */
@@ -307,41 +275,38 @@ static bool beyond_scans(const struct problem *p)
            p->freqs.mrope_section[0] != 0;
 }
 
-static void check_variant(struct suite_run *run, struct problem p, const char *variant_name)
+static void check_variant(struct suite_run *run, struct problem p, const char *name)
 {
-    char name[64];
-    snprintf(name, sizeof name, "random-%s", variant_name);
-    struct conf_result r = new_result(p.kernel, p.dtype, profile_name(&p), name, "sampled");
-    if (!suite_selected(run, p.kernel, r.id))
-        return;
+    struct tally t;
     struct comparison c;
-    compare_begin(&c);
-    bool ok = true;
+    if (!tally_begin(&t, run, p.kernel, p.dtype, "accuracy", profile_name(&p), "random-%s",
+                     name))
+        return;
+    compare_begin(&c, &t);
     uint64_t seeds = run->options->full && !table_kernel(p.kernel) ? 8 : 1;
-    for (uint64_t seed = 0; seed < seeds && ok; seed++) {
+    for (uint64_t seed = 0; seed < seeds; seed++) {
         p.seed += 100 * seed;
-        ok = compare_problem(&c, run, &p, -1, &r);
+        compare_problem(&c, &p, -1);
     }
-    if (ok)
-        compare_end(&c, &r);
-    suite_report(run, &r);
+    compare_end(&c);
+    tally_end(&t);
 }
 
 /* A quick run takes a third of the variants in the f32 profiles, in each others. */
-static bool taken(const struct suite_run *run, int profile, int v)
-{
-    return run->options->full || profile == POSENC_EXACT || v % 3 == profile % 3;
-}
-
 static void variants(struct suite_run *run, enum posenc_kernel kernel)
 {
-    bool planned = kernel_has_plan(kernel);
-    for (int profile = 0; planned ? profile_names[profile] != NULL : profile < 1; profile++) {
-        struct problem p;
-        const char *name;
-        for (int v = 0; variant(kernel, (enum posenc_profile)profile, v, &p, &name); v++)
-            if (taken(run, profile, v) && (!table_kernel(kernel) || beyond_scans(&p)))
-                check_variant(run, p, name);
+    int v = 0, last = 0; /* variants of the same profile before; the profile */
+    for (EACH_CASE(line, CASES_VARIANTS)) {
+        const struct problem *p = &line->problem;
+        const int profile = (int)p->freqs.profile;
+        if (p->kernel != kernel)
+            continue;
+        v = profile == last ? v : 0;
+        last = profile;
+        if ((run->options->full || profile == POSENC_EXACT || v % 3 == profile % 3) &&
+            (!table_kernel(kernel) || beyond_scans(p)))
+            check_variant(run, *p, line->name);
+        v++;
     }
 }
 
@@ -356,19 +321,17 @@ static void exhaustive(struct suite_run *run, enum posenc_kernel kernel)
             p.freqs = options->problem[i].freqs;
             break;
         }
-    struct conf_result r =
-        new_result(kernel, POSENC_F32, profile_name(&p), "all-p2e20", "exhaustive");
-    if (!suite_selected(run, kernel, r.id))
-        return;
+    struct tally t;
     struct comparison c;
-    compare_begin(&c);
+    if (!tally_begin(&t, run, kernel, POSENC_F32, "accuracy", profile_name(&p), "all-p2e20"))
+        return;
+    t.result.coverage = "exhaustive";
+    compare_begin(&c, &t);
     p.tokens = 4096;
-    bool ok = true;
-    for (p.first = 0; p.first < 1 << 20 && ok; p.first += p.tokens)
-        ok = compare_problem(&c, run, &p, 2, &r);
-    if (ok)
-        compare_end(&c, &r);
-    suite_report(run, &r);
+    for (p.first = 0; p.first < 1 << 20; p.first += p.tokens)
+        compare_problem(&c, &p, 2);
+    compare_end(&c);
+    tally_end(&t);
 }
 
 void suite_accuracy(struct suite_run *run)

@@ -6,8 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/engine/judge.h"
-#include "conformance/problem/guard.h"
-#include "conformance/problem/variants.h"
+#include "conformance/problem/cases.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,15 +57,17 @@ static void digest_call(const struct call *call, char hex[HEX])
 }
 
 /* Digest of a problem by a backend; false with a failed result when the call does not work. */
-static bool digest_problem(struct suite_run *run, const struct problem *p, char hex[HEX],
-                           struct conf_result *result)
+static bool digest_problem(struct tally *t, const struct posenc_backend *backend,
+                           const struct problem *p, char hex[HEX])
 {
-    struct call call;
-    if (!run_call(&call, run, p, result))
-        return false;
-    digest_call(&call, hex);
-    call_destroy(&call);
-    return true;
+    struct suite_run *run = t->run, with = *run;
+    with.backend = backend;
+    t->run = &with;
+    const struct call *call = tally_run(t, p, NULL, NULL);
+    t->run = run;
+    if (call)
+        digest_call(call, hex);
+    return call != NULL;
 }
 
 /* What the builds of autovec contract is the compiler's choice for each ISA: they promise no
@@ -88,77 +89,29 @@ static const struct posenc_backend *relative(const struct posenc_backend *of,
     return NULL;
 }
 
-/* Id and problem of every digest case of a kernel in turn; false past the last. */
-static bool next_case(enum posenc_kernel kernel, int *profile, int *v, char id[96],
-                      struct problem *p)
+static void check_digest(struct suite_run *run, const struct problem_line *line)
 {
-    bool planned = kernel_has_plan(kernel);
-    for (const char *name; planned ? profile_names[*profile] != NULL : *profile < 1;
-         *v = 0, ++*profile)
-        if (variant(kernel, (enum posenc_profile) * profile, *v, p, &name)) {
-            ++*v;
-            snprintf(id, 96, "%s/%s/%s/digest-%s", posenc_kernel_name(kernel),
-                     dtype_names[p->dtype], profile_name(p), name);
-            return true;
-        }
-    return false;
-}
-
-static void run_case(struct suite_run *run, const char *id, const struct problem *p)
-{
-    struct conf_result r = { .kernel = p->kernel,
-                             .suite = "digests",
-                             .profile = profile_name(p),
-                             .coverage = "sampled",
-                             .checked = 1 };
-    char want[HEX] = "", got[HEX] = "";
-    const char *whose = "committed";
-    snprintf(r.id, sizeof r.id, "%s", id);
-    bool ok = true;
-    if (strcmp(run->backend->family, "template") != 0) {
-        const struct posenc_backend *other = relative(run->backend, p->kernel);
-        if (!other)
-            return;
-        struct suite_run with = *run;
-        with.backend = other;
-        whose = other->name;
-        ok = digest_problem(&with, p, want, &r);
-    } else if (!committed_digest(id, want)) {
-        ok = false;
-        r.status = CONF_FAIL;
-        snprintf(r.reason, sizeof r.reason, "no digest is committed for this case");
-    }
-    if (ok && digest_problem(run, p, got, &r) && strcmp(got, want) != 0) {
-        r.status = CONF_FAIL;
-        snprintf(r.reason, sizeof r.reason, "got %.16s want %.16s (%s): other bits", got, want,
-                 whose);
-    }
-    suite_report(run, &r);
+    const struct problem *p = &line->problem;
+    const bool committed_here = strcmp(run->backend->family, "template") == 0;
+    const struct posenc_backend *other =
+        committed_here ? NULL : relative(run->backend, p->kernel);
+    struct tally t;
+    char want[HEX] = "", *got = t.result.witness;
+    if ((!committed_here && !other) || !tally_begin(&t, run, p->kernel, p->dtype, "digests",
+                                                    profile_name(p), "digest-%s", line->name))
+        return;
+    if ((committed_here || digest_problem(&t, other, p, want)) &&
+        digest_problem(&t, run->backend, p, got) &&
+        require(&t, !committed_here || committed_digest(t.result.id, want),
+                "no digest is committed for this case"))
+        require(&t, strcmp(got, want) == 0, "got %.16s want %.16s (%s): other bits", got, want,
+                other ? other->name : "committed");
+    t.result.checked = 1;
+    tally_end(&t);
 }
 
 void suite_digests(struct suite_run *run)
 {
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        int profile = 0, v = 0;
-        char id[96];
-        struct problem p;
-        while (next_case((enum posenc_kernel)k, &profile, &v, id, &p))
-            if (suite_selected(run, p.kernel, id))
-                run_case(run, id, &p);
-    }
-}
-
-void conf_digests(const struct posenc_backend *backend,
-                  void (*line)(void *user, const char *id, const char *sha256), void *user)
-{
-    struct suite_run run = { .backend = backend };
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        int profile = 0, v = 0;
-        char id[96], hex[HEX];
-        struct problem p;
-        struct conf_result r = { .reason = "" };
-        while (next_case((enum posenc_kernel)k, &profile, &v, id, &p))
-            if (posenc_provides(backend, p.kernel) && digest_problem(&run, &p, hex, &r))
-                line(user, id, hex);
-    }
+    for (EACH_CASE(line, CASES_VARIANTS))
+        check_digest(run, line);
 }

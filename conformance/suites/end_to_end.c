@@ -14,11 +14,8 @@
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
-#include "conformance/problem/guard.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { HEAD_DIM = 128, HALF = HEAD_DIM / 2, TOKENS = 40 };
@@ -54,63 +51,41 @@ static void compare_rotation(struct comparison *c, const struct call *rotation,
     }
 }
 
-/* Makes the rotation's call on the tables of another call and runs it. */
-static bool rotate_by(struct suite_run *run, struct call *rotation, const struct problem *p,
-                      const struct call *tables, struct conf_result *result)
+/* The tables of another call. */
+static void edit_tables(struct call *rotation, const void *user)
 {
-    if (call_create_by(run->subject, rotation, p, NULL) != POSENC_OK) {
-        snprintf(result->reason, sizeof result->reason, "the call was not made");
-        return false;
-    }
+    const struct call *tables = user;
     rotation->args.rope.cos.data = tables->args.rope_table.cos.data;
     rotation->args.rope.sin.data = tables->args.rope_table.sin.data;
-    struct guarded guarded = guarded_run(rotation, run->backend, NULL);
-    if (!guarded.crashed && guarded.status == POSENC_OK)
-        return true;
-    if (guarded.crashed) {
-        result->status = CONF_CRASH;
-        snprintf(result->reason, sizeof result->reason, "%s", guarded.reason);
-    } else {
-        snprintf(result->reason, sizeof result->reason, "refused: %s",
-                 posenc_status_string(guarded.status));
-    }
-    call_destroy(rotation);
-    return false;
 }
 
 static void end_to_end(struct suite_run *run, enum posenc_kernel kernel, bool share, int range)
 {
-    struct conf_result r = {
-        .kernel = kernel, .suite = "accuracy", .profile = "exact", .coverage = "sampled"
-    };
-    snprintf(r.id, sizeof r.id, "%s/f32/exact/end-to-end-%s%s", posenc_kernel_name(kernel),
-             share ? "share-" : "", range_id[range]);
+    struct tally t;
+    struct comparison c;
     const struct budget *budget = table_budget("rope_table", run->backend, "exact", range);
-    if (!suite_selected(run, kernel, r.id) || !budget || strcmp(budget->metric, "ulp") != 0 ||
-        !posenc_provides(run->backend, POSENC_KERNEL_rope_table))
+    if (!budget || strcmp(budget->metric, "ulp") != 0 ||
+        !posenc_provides(run->backend, POSENC_KERNEL_rope_table) ||
+        !tally_begin(&t, run, kernel, POSENC_F32, "accuracy", "exact", "end-to-end-%s%s",
+                     share ? "share-" : "", range_id[range]))
         return;
-    struct problem t = problem_default(POSENC_KERNEL_rope_table), p = problem_default(kernel);
-    t.freqs.dim = p.dim = p.rotary_dim = HEAD_DIM;
-    t.freqs.scaling = share ? POSENC_SCALING_PROPORTIONAL : POSENC_SCALING_NONE;
-    t.freqs.partial_rotary_factor = share ? 0.25 : 1.0;
-    t.tokens = p.tokens = p.rows = TOKENS;
-    t.first = range_end(range) - TOKENS - 5;
-    struct call tables, rotation;
-    if (run_call(&tables, run, &t, &r)) {
-        r.status = CONF_FAIL;
-        if (rotate_by(run, &rotation, &p, &tables, &r)) {
-            struct comparison c;
-            compare_begin(&c);
-            compare_next(&c, &rotation, run->backend, -1);
-            c.limit += 4.0 * (budget->limit <= 1.0 ? 0.5 : budget->limit);
-            compare_rotation(&c, &rotation, &t);
-            compare_settle(&c);
-            compare_end(&c, &r);
-            call_destroy(&rotation);
-        }
-        call_destroy(&tables);
+    struct problem table = problem_default(POSENC_KERNEL_rope_table),
+                   p = problem_default(kernel);
+    table.freqs.dim = p.dim = p.rotary_dim = HEAD_DIM;
+    table.freqs.scaling = share ? POSENC_SCALING_PROPORTIONAL : POSENC_SCALING_NONE;
+    table.freqs.partial_rotary_factor = share ? 0.25 : 1.0;
+    table.tokens = p.tokens = p.rows = TOKENS;
+    table.first = range_end(range) - TOKENS - 5;
+    const struct call *tables = tally_run(&t, &table, NULL, NULL),
+                      *rotation = tables ? tally_run(&t, &p, edit_tables, tables) : NULL;
+    compare_begin(&c, &t);
+    if (rotation) {
+        compare_next(&c, rotation, run->backend, -1);
+        c.limit += 4.0 * (budget->limit <= 1.0 ? 0.5 : budget->limit);
+        compare_rotation(&c, rotation, &table);
     }
-    suite_report(run, &r);
+    compare_end(&c);
+    tally_end(&t);
 }
 
 void suite_end_to_end(struct suite_run *run)

@@ -218,8 +218,7 @@ static void check_frequencies(struct tally *t, struct problem p)
 void check_lanes(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
-    tally_begin(&t, run, kernel, POSENC_F32, "memory", "lane-independence");
-    if (!t.selected)
+    if (!tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL, "lane-independence"))
         return;
     int64_t lanes = memory_lanes(run->backend);
     for (int v = 0; v < MEMORY_VARIANTS; v++) {

@@ -278,8 +278,8 @@ static void edit_repeat_batch(struct call *call, const void *user)
 static void check_broadcast(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
-    tally_begin(&t, run, kernel, POSENC_F32, "memory", "broadcast");
-    if (!t.selected || !kernel_takes_x(kernel))
+    if (!kernel_takes_x(kernel) ||
+        !tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL, "broadcast"))
         return;
     for (int v = 0; v < 2; v++) {
         struct problem p = memory_problem(kernel, memory_lanes(run->backend) + 3, v);
@@ -297,10 +297,9 @@ static void check_broadcast(struct suite_run *run, enum posenc_kernel kernel)
 /* False when no property is selected. */
 static bool sweep_begin(struct sweep *s, enum posenc_kernel kernel)
 {
-    for (int k = 0; k < PROPERTIES; k++) {
-        tally_begin(&s->tally[k], s->run, kernel, s->dtype, "memory", property_name[k]);
-        s->any = s->any || s->tally[k].selected;
-    }
+    for (int k = 0; k < PROPERTIES; k++)
+        s->any |= tally_begin(&s->tally[k], s->run, kernel, s->dtype, "memory", NULL, "%s",
+                              property_name[k]);
     return s->any;
 }
 

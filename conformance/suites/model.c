@@ -8,96 +8,77 @@
 #include "memory.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { SAMPLED_ROWS = 64 };
 
+/* Row i of so many that are looked at: all of them where they are no more. */
 static int64_t sampled_row(int64_t rows, int64_t i)
 {
     const int64_t fixed[] = { 0, rows - 1, rows / 2, rows / 2 - 1 };
-    int64_t r = i < 4 ? fixed[i] : (int64_t)(mix64(5, (uint64_t)i) >> 1) % rows;
-    return r < 0 ? 0 : r;
+    if (rows <= SAMPLED_ROWS)
+        return i;
+    return i < 4 ? fixed[i] : (int64_t)(mix64(5, (uint64_t)i) >> 1) % rows;
 }
 
-static void shape_id(const struct problem *p, size_t i, char *id, size_t size)
+static void compare_sample(struct comparison *c, const struct call *call)
 {
-    bool scores = kernel_on_scores(p->kernel);
-    bool planned = kernel_has_plan(p->kernel);
-    snprintf(id, size, "%s/%s/%s/model%zu-%s%" PRId64 "-%s%" PRId64 "-d%" PRId64,
-             posenc_kernel_name(p->kernel), dtype_names[p->dtype], profile_name(p), i,
-             scores ? "q" : "b", scores ? p->queries : p->batch, scores ? "k" : "t",
-             scores ? p->keys : p->tokens,
-             scores    ? p->heads
-             : planned ? p->freqs.dim
-                       : p->dim);
-}
-
-static void run_problem_rows(struct suite_run *run, const struct problem *p,
-                             struct conf_result *r)
-{
-    struct call call;
-    if (!run_call(&call, run, p, r))
-        return;
-    struct comparison c;
-    compare_begin(&c);
-    compare_next(&c, &call, run->backend, -1);
-    struct oracle *oracle = oracle_create(&call);
-    double *want = malloc((size_t)widest(&call) * 2 * sizeof *want);
-    double *mass = want ? want + widest(&call) : NULL;
-    for (int o = 0; oracle && want && o < call.n_outputs; o++) {
-        int64_t rows = call.outputs[o].rows, n = rows < SAMPLED_ROWS ? rows : SAMPLED_ROWS;
-        for (int64_t i = 0; i < n; i++) {
-            int64_t row = rows <= SAMPLED_ROWS ? i : sampled_row(rows, i);
-            oracle_row(oracle, o, row, want, mass);
-            compare_values(&c, o, row, 0, call.outputs[o].width, want, mass);
+    struct oracle *oracle = oracle_create(call);
+    for (int o = 0; o < call->n_outputs; o++) {
+        const int64_t rows = call->outputs[o].rows, width = call->outputs[o].width;
+        double *want = malloc((size_t)width * 2 * sizeof *want), *mass = want + width;
+        const bool ready = require(c->tally, oracle && want, "out of memory");
+        for (int64_t i = 0; ready && i < rows && i < SAMPLED_ROWS; i++) {
+            const int64_t r = sampled_row(rows, i);
+            oracle_row(oracle, o, r, want, mass);
+            compare_values(c, o, r, 0, width, want, mass);
         }
+        free(want);
     }
-    compare_settle(&c);
-    compare_end(&c, r);
-    free(want);
     oracle_destroy(oracle);
-    call_destroy(&call);
-}
-
-/* Every value against the oracle, as those of the accuracy suite. */
-static void run_values(struct suite_run *run, const struct problem *p)
-{
-    struct conf_result r = { .kernel = p->kernel,
-                             .suite = "accuracy",
-                             .profile = profile_name(p),
-                             .coverage = "sampled" };
-    struct comparison c;
-    snprintf(r.id, sizeof r.id, "%s/%s/%s/problem", posenc_kernel_name(p->kernel),
-             dtype_names[p->dtype], profile_name(p));
-    if (!suite_selected(run, p->kernel, r.id))
-        return;
-    compare_begin(&c);
-    if (compare_problem(&c, run, p, -1, &r))
-        compare_end(&c, &r);
-    suite_report(run, &r);
 }
 
 void suite_problem(struct suite_run *run)
 {
-    if (!run->options->only || !conf_selects(run->options, run->options->only->kernel))
+    struct tally t;
+    struct comparison c;
+    const struct problem *p = run->options->only;
+    if (!p || !conf_selects(run->options, p->kernel))
         return;
-    run_values(run, run->options->only);
-    memory_sweep(run, run->options->only);
+    if (tally_begin(&t, run, p->kernel, p->dtype, "accuracy", profile_name(p), "problem")) {
+        compare_begin(&c, &t);
+        compare_problem(&c, p, -1);
+        compare_end(&c);
+        tally_end(&t);
+    }
+    memory_sweep(run, p);
+}
+
+static void check_shape(struct suite_run *run, const struct problem *p, size_t i)
+{
+    const bool scores = kernel_on_scores(p->kernel), planned = kernel_has_plan(p->kernel);
+    struct tally t;
+    struct comparison c;
+    if (!tally_begin(&t, run, p->kernel, p->dtype, "accuracy", profile_name(p),
+                     "model%zu-%s%" PRId64 "-%s%" PRId64 "-d%" PRId64, i, scores ? "q" : "b",
+                     scores ? p->queries : p->batch, scores ? "k" : "t",
+                     scores ? p->keys : p->tokens,
+                     scores    ? p->heads
+                     : planned ? p->freqs.dim
+                               : p->dim))
+        return;
+    const struct call *call = tally_run(&t, p, NULL, NULL);
+    compare_begin(&c, &t);
+    if (call) {
+        compare_next(&c, call, run->backend, -1);
+        compare_sample(&c, call);
+    }
+    compare_end(&c);
+    tally_end(&t);
 }
 
 void suite_model(struct suite_run *run)
 {
-    for (size_t i = 0; i < run->options->n_problems; i++) {
-        const struct problem *p = &run->options->problem[i];
-        struct conf_result r = { .kernel = p->kernel,
-                                 .suite = "accuracy",
-                                 .profile = profile_name(p),
-                                 .coverage = "sampled" };
-        shape_id(p, i, r.id, sizeof r.id);
-        if (!suite_selected(run, p->kernel, r.id))
-            continue;
-        run_problem_rows(run, p, &r);
-        suite_report(run, &r);
-    }
+    for (size_t i = 0; i < run->options->n_problems; i++)
+        check_shape(run, &run->options->problem[i], i);
 }

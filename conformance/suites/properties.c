@@ -31,25 +31,12 @@ static const struct law *const files[] = {
 
 static bool is_of(const struct problem_line *line, const struct law *law)
 {
-    return strcmp(line->name, law->problems ? law->problems : law->name) == 0;
-}
-
-/* The next of a law's problems of this kernel from *i on; NULL after the last. */
-static const struct problem_line *next_line(const struct law *law, enum posenc_kernel kernel,
-                                            size_t *i)
-{
-    const struct problem_list *list = cases(CASES_LAWS);
-    while (*i < list->n) {
-        const struct problem_line *line = &list->lines[(*i)++];
-        if (line->problem.kernel == kernel && is_of(line, law))
-            return line;
-    }
-    return NULL;
+    return !law->concerns && strcmp(line->name, law->problems ? law->problems : law->name) == 0;
 }
 
 static void require_by_hand(struct tally *t, const struct law *law, const struct problem *p)
 {
-    const struct call *inputs = tally_inputs(t, p), *out = tally_run(t, p, law->edit, NULL);
+    const struct call *inputs = tally_call(t, NULL, p), *out = tally_run(t, p, law->edit, NULL);
     const int64_t width = out ? out->outputs[0].width : 0;
     for (int64_t r = 0; inputs && out && r < out->outputs[0].rows; r++) {
         const float *got = call_row(out, 0, r);
@@ -77,39 +64,36 @@ static void check_problem(struct tally *t, const struct law *law, struct problem
 
 static bool concerns(const struct law *law, enum posenc_kernel kernel)
 {
-    size_t first = 0;
-    return (!law->field || has_field(kernel, law->field)) &&
-           (law->concerns ? law->concerns(kernel) : next_line(law, kernel, &first) != NULL);
+    bool has = law->concerns && law->concerns(kernel);
+    for (EACH_CASE(line, CASES_LAWS))
+        has = has || (line->problem.kernel == kernel && is_of(line, law));
+    return has && (!law->field || has_field(kernel, law->field));
 }
 
 static void check_law(struct suite_run *run, enum posenc_kernel kernel, const struct law *law)
 {
     struct tally t;
-    if (!concerns(law, kernel) || (law->full && !run->options->full))
-        return;
-    tally_begin(&t, run, kernel, law->dtype, "properties", law->name);
-    if (!t.selected)
+    const bool full = run->options->full;
+    if (!concerns(law, kernel) || (law->full && !full) ||
+        !tally_begin(&t, run, kernel, law->dtype, "properties", NULL, "%s", law->name))
         return;
     if (law->concerns)
         check_problem(&t, law, problem_default(kernel));
-    size_t i = 0;
-    for (const struct problem_line *line;
-         !law->concerns && (line = next_line(law, kernel, &i)) != NULL;)
-        if (run->options->full || strcmp(line->flags, "full") != 0)
+    for (EACH_CASE(line, CASES_LAWS))
+        if (line->problem.kernel == kernel && is_of(line, law) && (full || !*line->flags))
             check_problem(&t, law, line->problem);
     tally_end(&t);
 }
 
 /* A line that no law has would never be checked: it is a mistake of whoever built this program,
  * which ends here, told. */
-static void require_laws(const struct problem_list *list)
+static void require_laws(void)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        const struct problem_line *line = &list->lines[i];
+    for (EACH_CASE(line, CASES_LAWS)) {
         bool found = false;
         for (size_t f = 0; f < sizeof files / sizeof *files; f++)
             for (const struct law *law = files[f]; law->name; law++)
-                found = found || (!law->concerns && is_of(line, law));
+                found = found || is_of(line, law);
         if (found && (!*line->flags || strcmp(line->flags, "full") == 0))
             continue;
         fprintf(stderr,
@@ -122,7 +106,7 @@ static void require_laws(const struct problem_list *list)
 
 void suite_properties(struct suite_run *run)
 {
-    require_laws(cases(CASES_LAWS));
+    require_laws();
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         for (size_t f = 0; f < sizeof files / sizeof *files; f++)
             for (const struct law *law = files[f]; law->name; law++)

@@ -142,13 +142,15 @@ BAD(no_positions, "as kind of an array of positions without data", "ARGUMENT",
 /* ---- Checking ---- */
 
 /* To the bit, the payloads of NaN included: outputs hold a NaN that no kernel writes. */
-static void require_untouched(struct tally *t, const struct copy *after,
-                              const struct copy *before, const char *what)
+static void require_untouched(struct tally *t, const struct call *after,
+                              const struct call *before, const char *what)
 {
-    for (int o = 0; o < after->n; o++) {
-        size_t bytes = (size_t)(after->rows[o] * after->width[o]) * sizeof(float);
-        require(t, memcmp(after->data[o], before->data[o], bytes) == 0,
-                "%s: output %d was written", what, o);
+    for (int o = 0; o < after->n_outputs; o++) {
+        const size_t bytes = (size_t)after->outputs[o].width * sizeof(float);
+        bool same = true;
+        for (int64_t r = 0; r < after->outputs[o].rows; r++)
+            same = same && memcmp(call_row(after, o, r), call_row(before, o, r), bytes) == 0;
+        require(t, same, "%s: output %d was written", what, o);
     }
 }
 
@@ -168,36 +170,25 @@ static bool is_among(enum posenc_status status, const char *names)
 static void check_argument(struct tally *t, const struct problem *p,
                            const struct bad_argument *m, struct spoiled of)
 {
-    struct call call;
     char what[96];
-    t->problem = p;
     snprintf(what, sizeof what, "%s%s%s", of.row ? of.row->name : "", of.row ? ": " : "",
              m->name);
     if (of.parameter)
         snprintf(what, sizeof what, "%s %g at byte %zu", m->name, of.value, of.parameter->to);
     else if (of.value != 0.0)
         snprintf(what, sizeof what, "%g %s", of.value, m->name);
-    enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory_plain);
-    if (!require(t, made == POSENC_OK, "%s: the call was not made: %s", what,
-                 posenc_status_string(made)))
+    const struct call *before = tally_call(t, t->run->subject, p);
+    struct call *call = before ? tally_call(t, t->run->subject, p) : NULL;
+    if (!call)
         return;
-    struct copy before, after;
-    call_reset(&call);
-    bool copied = copy_outputs(&before, &call);
     if (m->make)
-        m->make(&call, &of);
-    struct guarded g = guarded_run(&call, t->run->backend, NULL);
+        m->make(call, &of);
+    struct guarded g = guarded_run(call, t->run->backend, NULL);
     require(t, !g.crashed, "%s: %s", what, g.reason);
     require(t, g.crashed || is_among(g.status, m->allowed), "%s: answered \"%s\"", what,
             posenc_status_string(g.status));
-    if (copied && copy_outputs(&after, &call)) {
-        require_untouched(t, &after, &before, what);
-        copy_free(&after);
-    }
-    if (copied)
-        copy_free(&before);
-    call_destroy(&call);
-    t->problem = NULL;
+    require_untouched(t, call, before, what);
+    tally_forget(t);
 }
 
 #define CHECK(bad, ...) check_argument(t, p, &(bad), (struct spoiled){ __VA_ARGS__ })
@@ -374,10 +365,8 @@ static void check_overlap(struct tally *t, const struct problem *p)
 /* The problems of a kernel's signature, of which there are some wherever there are positions. */
 static void check_listed(struct tally *t, enum posenc_kernel kernel)
 {
-    const struct problem_list *list = cases(CASES_REFUSED);
     size_t n = 0;
-    for (size_t i = 0; i < list->n; i++) {
-        const struct problem_line *line = &list->lines[i];
+    for (EACH_CASE(line, CASES_REFUSED)) {
         struct problem p = line->problem;
         const char *of = *line->note ? line->note : signature_of(p.kernel)->name;
         if (strcmp(of, signature_of(kernel)->name) != 0)
@@ -439,36 +428,34 @@ static void check_profiles(struct tally *t, struct posenc_freqs_spec spec)
 
 static void check_plans(struct tally *t)
 {
-    const struct problem_list *list = cases(CASES_REFUSED);
-    check_profiles(t, list->lines[0].problem.freqs);
-    check_unknown(t, list->lines[0].problem);
-    for (size_t i = 0; i < list->n; i++)
-        if (strcmp(list->lines[i].note, "plan") == 0)
-            check_plan(t, list->lines[i].name, list->lines[i].flags,
-                       &list->lines[i].problem.freqs);
+    const struct problem *valid = &cases(CASES_REFUSED)->lines[0].problem;
+    check_profiles(t, valid->freqs);
+    check_unknown(t, *valid);
+    for (EACH_CASE(line, CASES_REFUSED))
+        if (strcmp(line->note, "plan") == 0)
+            check_plan(t, line->name, line->flags, &line->problem.freqs);
 }
 
 void check_refusals(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
-    tally_begin(&t, run, kernel, POSENC_F32, "memory", "errors-leave-outputs-untouched");
     struct problem p = memory_problem(kernel, 24, 0);
     p.heads = p.queries = 3; /* rows that a wrong stride puts on each other */
     p.query_offset = p.keys - p.queries;
-    if (t.selected) {
+    if (tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL,
+                    "errors-leave-outputs-untouched")) {
         check_arguments(&t, &p);
         check_listed(&t, kernel);
+        tally_end(&t);
     }
-    tally_end(&t);
-    tally_begin(&t, run, kernel, POSENC_F32, "memory", "overlap-refused");
-    if (t.selected && kernel_takes_x(kernel)) {
+    if (kernel_takes_x(kernel) &&
+        tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL, "overlap-refused")) {
         check_overlap(&t, &p);
         tally_end(&t);
     }
-    if (!signature_of(kernel)->turning || !kernel_has_plan(kernel))
-        return;
-    tally_begin(&t, run, kernel, POSENC_F32, "memory", "plans-refused");
-    if (t.selected)
+    if (signature_of(kernel)->turning && kernel_has_plan(kernel) &&
+        tally_begin(&t, run, kernel, POSENC_F32, "memory", NULL, "plans-refused")) {
         check_plans(&t);
-    tally_end(&t);
+        tally_end(&t);
+    }
 }

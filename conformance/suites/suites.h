@@ -30,8 +30,4 @@ size_t conf_run_kernel(const struct posenc_backend *backend, enum posenc_kernel 
 size_t conf_run(const struct posenc_backend *const *backends, size_t n,
                 const struct conf_options *options, conf_sink *sink, void *user);
 
-/* The digest cases of a backend: id and SHA-256 of the outputs, which makes digests.txt. */
-void conf_digests(const struct posenc_backend *backend,
-                  void (*line)(void *user, const char *id, const char *sha256), void *user);
-
 #endif

@@ -14,66 +14,26 @@
 #include <string.h>
 
 /* Whether the call has the outputs that the case describes. */
-static bool same_shape(const struct vector_case *v, const struct call *call,
-                       struct conf_result *result)
+static bool same_shape(const struct vector_case *v, const struct call *call)
 {
     bool same = v->n_outputs == call->n_outputs;
     for (int o = 0; o < v->n_outputs && same; o++)
         same = strcmp(v->output_names[o], call->outputs[o].name) == 0 &&
                v->rows[o] == call->outputs[o].rows && v->width[o] == call->outputs[o].width;
-    if (!same) {
-        result->status = CONF_FAIL;
-        snprintf(result->reason, sizeof result->reason,
-                 "the vectors hold %d outputs, the first [%lld, %lld]; the call has %d, [%lld, "
-                 "%lld]",
-                 v->n_outputs, (long long)v->rows[0], (long long)v->width[0], call->n_outputs,
-                 (long long)call->outputs[0].rows, (long long)call->outputs[0].width);
-    }
     return same;
 }
 
-static bool compare_case(struct comparison *c, const struct vector_case *v,
-                         const struct call *call)
-{
-    bool rotation = kernel_turns(call->problem.kernel);
-    struct oracle *oracle = rotation ? oracle_create(call) : NULL;
-    double *unused = rotation ? malloc((size_t)widest(call) * 2 * sizeof *unused) : NULL;
-    double *mass = unused ? unused + widest(call) : NULL;
-    bool ready = !rotation || (oracle && unused);
-    for (int o = 0; o < v->n_outputs && ready; o++)
-        for (int64_t r = 0; r < v->rows[o]; r++) {
-            if (rotation)
-                oracle_row(oracle, o, r, unused, mass);
-            compare_values(c, o, r, 0, v->width[o], v->want[o] + r * v->width[o], mass);
-        }
-    compare_settle(c);
-    free(unused);
-    oracle_destroy(oracle);
-    return ready;
-}
-
-/* Fails a result when a row differs from plain f32 arithmetic. */
-static void require_published(const struct call *call, struct conf_result *result)
+/* Each row is that of plain f32 arithmetic. */
+static void require_published(struct tally *t, const struct call *call)
 {
     const struct output *out = &call->outputs[0];
-    const size_t bytes = (size_t)out->width * sizeof(float);
-    float *want = malloc(bytes);
-    for (int64_t r = 0; r < out->rows && want && result->status == CONF_PASS; r++) {
-        const float *got = call_row(call, 0, r);
+    float *want = malloc((size_t)out->width * sizeof *want);
+    require(t, want != NULL, "out of memory");
+    for (int64_t r = 0; r < out->rows && want; r++) {
+        char what[48];
+        snprintf(what, sizeof what, "row %lld in unfused f32", (long long)r);
         oracle_row_unfused(call, r, want);
-        int64_t i = 0;
-        while (i < out->width && memcmp(got + i, want + i, sizeof *got) == 0)
-            i++;
-        if (i == out->width)
-            continue;
-        result->status = CONF_FAIL;
-        describe_place(call, 0, r, i, result->witness, sizeof result->witness);
-        snprintf(result->reason, sizeof result->reason, "got %a, unfused f32 is %a, at %s",
-                 (double)got[i], (double)want[i], result->witness);
-    }
-    if (!want) {
-        result->status = CONF_FAIL;
-        snprintf(result->reason, sizeof result->reason, "out of memory");
+        require_same_bits(t, call_row(call, 0, r), want, out->width, what);
     }
     free(want);
 }
@@ -85,32 +45,26 @@ static bool is_plain(const struct posenc_backend *backend)
 
 static void run_case(struct suite_run *run, const struct vector_case *v)
 {
-    struct conf_result result = { .kernel = v->problem.kernel,
-                                  .suite = "vectors",
-                                  .profile = profile_name(&v->problem),
-                                  .coverage = "sampled" };
-    struct call call;
-    snprintf(result.id, sizeof result.id, "%s", v->id);
-    if (!suite_selected(run, v->problem.kernel, v->id))
+    struct tally t;
+    struct comparison c;
+    const struct problem *p = &v->problem;
+    if (!tally_begin(&t, run, p->kernel, p->dtype, "vectors", profile_name(p), "%s", v->name))
         return;
-    if (run_call(&call, run, &v->problem, &result)) {
-        struct comparison c;
-        compare_begin(&c);
-        compare_next(&c, &call, run->backend, -1);
-        if (same_shape(v, &call, &result)) {
-            if (compare_case(&c, v, &call))
-                compare_end(&c, &result);
-            else {
-                result.status = CONF_FAIL;
-                snprintf(result.reason, sizeof result.reason, "out of memory");
-            }
-        }
-        if (v->problem.recipe != RECIPE_MIX && is_plain(run->backend) &&
-            result.status == CONF_PASS)
-            require_published(&call, &result);
-        call_destroy(&call);
+    const struct call *call = tally_run(&t, p, NULL, NULL);
+    compare_begin(&c, &t);
+    if (call &&
+        require(&t, same_shape(v, call),
+                "the vectors hold %d outputs, the first [%lld, %lld]; the call has %d, "
+                "[%lld, %lld]",
+                v->n_outputs, (long long)v->rows[0], (long long)v->width[0], call->n_outputs,
+                (long long)call->outputs[0].rows, (long long)call->outputs[0].width)) {
+        compare_next(&c, call, run->backend, -1);
+        compare_call(&c, v->want);
     }
-    suite_report(run, &result);
+    compare_end(&c);
+    if (call && p->recipe != RECIPE_MIX && is_plain(run->backend))
+        require_published(&t, call);
+    tally_end(&t);
 }
 
 /* What was not checked is a visible result. */
