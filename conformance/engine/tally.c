@@ -98,47 +98,6 @@ void tally_end(struct tally *t)
     suite_report(t->run, &t->result);
 }
 
-bool copy_outputs(struct copy *copy, const struct call *call)
-{
-    *copy = (struct copy){ .n = call->n_outputs };
-    for (int o = 0; o < copy->n; o++) {
-        copy->rows[o] = call->outputs[o].rows;
-        copy->width[o] = call->outputs[o].width;
-        size_t row = (size_t)copy->width[o] * sizeof(float);
-        copy->data[o] = malloc(row * (size_t)copy->rows[o] + sizeof(float));
-        if (!copy->data[o]) {
-            copy_free(copy);
-            return false;
-        }
-        for (int64_t r = 0; r < copy->rows[o]; r++)
-            memcpy(copy->data[o] + r * copy->width[o], call_row(call, o, r), row);
-    }
-    return true;
-}
-
-void copy_free(struct copy *copy)
-{
-    for (int o = 0; o < copy->n; o++)
-        free(copy->data[o]);
-    *copy = (struct copy){ .n = 0 };
-}
-
-const float *copy_row(const struct copy *copy, int o, int64_t r)
-{
-    return copy->data[o] + r * copy->width[o];
-}
-
-bool require_same_copy(struct tally *t, const struct copy *got, const struct copy *want,
-                       const char *what)
-{
-    bool same = true;
-    for (int o = 0; o < got->n; o++)
-        same = require_same_bits(t, got->data[o], want->data[o], got->rows[o] * got->width[o],
-                                 what) &&
-               same;
-    return same;
-}
-
 /* ---- Calls that are kept ---- */
 
 struct kept_call {

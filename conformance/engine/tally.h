@@ -36,18 +36,6 @@ void tally_skip(struct tally *t, const char *reason);
  * something. */
 void tally_end(struct tally *t);
 
-/* A dense copy of outputs. */
-struct copy {
-    int n;
-    int64_t rows[2], width[2];
-    float *data[2];
-};
-bool copy_outputs(struct copy *copy, const struct call *call);
-void copy_free(struct copy *copy);
-const float *copy_row(const struct copy *copy, int o, int64_t r);
-bool require_same_copy(struct tally *t, const struct copy *got, const struct copy *want,
-                       const char *what);
-
 /* A call made in plain memory by the run's subject, edited when `edit` is given, and run: outputs
  * by call_row(), and the inputs as they were before the edit in its x, table, ...  NULL, with the
  * tally failed, when it cannot be made or run.  And a call that is not run, made by a subject, or

@@ -83,33 +83,9 @@ void for_cut_problems(struct tally *t, enum posenc_kernel kernel,
 
 /* ---- Slices ---- */
 
-/* A call that is run whole and then in parts; its outputs are copied as the whole gave them. */
-static bool run_whole(struct tally *t, struct call *whole, const struct problem *p,
-                      struct copy *want)
-{
-    t->problem = p;
-    if (!require(t, call_create_by(t->run->subject, whole, p, &memory_plain) == POSENC_OK,
-                 "the call was not made"))
-        return false;
-    struct guarded g = guarded_run(whole, t->run->backend, NULL);
-    if (require_clean(t, &g) && copy_outputs(want, whole))
-        return true;
-    call_destroy(whole);
-    return false;
-}
-
-static void require_unchanged(struct tally *t, const struct call *whole,
-                              const struct copy *want, const char *what)
-{
-    for (int o = 0; o < want->n; o++)
-        for (int64_t r = 0; r < want->rows[o]; r++)
-            require_same_bits(t, call_row(whole, o, r), copy_row(want, o, r), want->width[o],
-                              what);
-}
-
 /* Parts of 1 to `most` along one dimension. */
 static void check_cut(struct tally *t, struct call *whole, enum dim dim, int64_t most,
-                      const struct copy *want)
+                      const struct call *want)
 {
     const int last = call_from_last(whole, dim);
     const int64_t n = call_extent(whole, dim);
@@ -123,22 +99,18 @@ static void check_cut(struct tally *t, struct call *whole, enum dim dim, int64_t
         require_clean(t, &g);
     }
     snprintf(what, sizeof what, "cut along dimension %d from the last", last);
-    require_unchanged(t, whole, want, what);
+    require_same_outputs(t, whole, want, what);
 }
 
 /* Along each dimension in turn. */
 static void check_slices_of(struct tally *t, const struct problem *p, int64_t most)
 {
     const enum dim *cuts = signature_of(p->kernel)->cuts;
-    struct call whole;
-    struct copy want;
-    if (!run_whole(t, &whole, p, &want))
-        return;
-    for (int i = 0; i < MOST_CUTS && cuts[i]; i++)
-        if (call_extent(&whole, cuts[i]) > 1)
-            check_cut(t, &whole, cuts[i], most, &want);
-    copy_free(&want);
-    call_destroy(&whole);
+    const struct call *want = tally_run(t, p, NULL, NULL);
+    struct call *whole = want ? tally_call(t, t->run->subject, p) : NULL;
+    for (int i = 0; i < MOST_CUTS && cuts[i] && whole; i++)
+        if (call_extent(whole, cuts[i]) > 1)
+            check_cut(t, whole, cuts[i], most, want);
 }
 
 static void check_small_slices(struct tally *t, const struct problem *p, void *user)
@@ -213,21 +185,16 @@ static void check_threads(struct tally *t, enum posenc_kernel kernel, enum given
 {
     struct problem p = cut_problem(kernel, given);
     const enum dim dim = kernel_on_scores(kernel) ? DIM_QUERY : signature_of(kernel)->shares[0];
-    struct call whole;
-    struct copy want;
     p.tokens = 20;
     p.queries = 20; /* but of windows */
-    if (!run_whole(t, &whole, &p, &want))
-        return;
-    const int64_t n = call_extent(&whole, dim);
-    for (int round = 0; round < rounds; round++) {
-        call_reset(&whole);
-        if (!run_threads(t, &whole, dim, n))
+    const struct call *want = tally_run(t, &p, NULL, NULL);
+    struct call *whole = want ? tally_call(t, t->run->subject, &p) : NULL;
+    for (int round = 0; whole && round < rounds; round++) {
+        call_reset(whole);
+        if (!run_threads(t, whole, dim, call_extent(whole, dim)))
             break;
-        require_unchanged(t, &whole, &want, "four threads");
+        require_same_outputs(t, whole, want, "four threads");
     }
-    copy_free(&want);
-    call_destroy(&whole);
     t->problem = NULL;
 }
 

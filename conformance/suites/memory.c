@@ -126,16 +126,38 @@ static void check_lengths(struct tally *t, const struct call *call)
     answer_give_back(answer);
 }
 
-static void check_twice(struct sweep *s, struct call *call, const struct copy *first)
+/* Outputs in the order of their rows, to be freed; NULL without memory. */
+static float *copy_outputs(const struct call *call)
+{
+    size_t n = 0, used = 0;
+    for (int o = 0; o < call->n_outputs; o++)
+        n += (size_t)(call->outputs[o].rows * call->outputs[o].width);
+    float *copy = malloc(n * sizeof *copy);
+    for (int o = 0; copy && o < call->n_outputs; o++)
+        for (int64_t r = 0; r < call->outputs[o].rows; r++) {
+            const size_t width = (size_t)call->outputs[o].width;
+            memcpy(copy + used, call_row(call, o, r), width * sizeof *copy);
+            used += width;
+        }
+    return copy;
+}
+
+static void require_same_copy(struct tally *t, const struct call *call, const float *want,
+                              const char *what)
+{
+    for (int o = 0; o < call->n_outputs; o++)
+        for (int64_t r = 0; r < call->outputs[o].rows; r++) {
+            require_same_bits(t, call_row(call, o, r), want, call->outputs[o].width, what);
+            want += call->outputs[o].width;
+        }
+}
+
+static void check_twice(struct sweep *s, struct call *call, const float *first)
 {
     call_reset(call);
     struct guarded g = guarded_run(call, s->run->backend, s->guard);
-    struct copy again;
-    if (!require(&s->tally[TWICE], runs_clean(&g), "the second call failed: %s", g.reason) ||
-        !copy_outputs(&again, call))
-        return;
-    require_same_copy(&s->tally[TWICE], &again, first, "second call");
-    copy_free(&again);
+    if (require(&s->tally[TWICE], runs_clean(&g), "the second call failed: %s", g.reason))
+        require_same_copy(&s->tally[TWICE], call, first, "second call");
 }
 
 /* The same call flush to either end of a page, and at other offsets from a boundary. */
@@ -152,7 +174,7 @@ static void sweep_problem(struct sweep *s, struct problem p, int at, bool with_o
                    { GUARD_END, END, 4 },
                    { GUARD_END, END, 16 },
                    { GUARD_START, START, 60 } };
-    struct copy base = { .n = 0 };
+    float *base = NULL;
     for (int i = 0; i < (int)(sizeof places / sizeof places[0]); i++) {
         struct call call;
         if (!(at >> i & 1))
@@ -177,23 +199,18 @@ static void sweep_problem(struct sweep *s, struct problem p, int at, bool with_o
         if (!has_element && !g.crashed && g.status == POSENC_ERR_SHAPE)
             g.status = POSENC_OK;
         attribute(s, &g, places[i].side);
-        struct copy now = { .n = 0 };
-        if (has_element && runs_clean(&g) && copy_outputs(&now, &call)) {
-            if (base.n)
-                require_same_copy(&s->tally[PLACEMENT], &now, &base, "other placement");
-            if (!base.n && canary == CALL_CANARY)
+        if (has_element && runs_clean(&g) && base) {
+            require_same_copy(&s->tally[PLACEMENT], &call, base, "other placement");
+        } else if (has_element && runs_clean(&g) && (base = copy_outputs(&call)) != NULL) {
+            if (canary == CALL_CANARY)
                 check_written(&s->tally[WRITTEN], &call, canary);
-            if (!base.n && with_oracle)
+            if (with_oracle)
                 check_lengths(&s->tally[LENGTHS], &call);
-            if (!base.n)
-                check_twice(s, &call, &now);
-            if (!base.n)
-                base = now, now.n = 0;
+            check_twice(s, &call, base);
         }
-        copy_free(&now);
         call_destroy(&call);
     }
-    copy_free(&base);
+    free(base);
     for (int k = 0; k < PROPERTIES; k++)
         s->tally[k].problem = NULL;
 }
@@ -239,22 +256,20 @@ static void sweep_rows(struct sweep *s, enum posenc_kernel kernel)
 {
     static const int64_t counts[] = { 0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 65 };
     int64_t lanes = memory_lanes(s->run->backend);
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        struct problem p = memory_problem(kernel, lanes + 3, (int)(i % MEMORY_VARIANTS));
-        p.tokens = p.queries = counts[i];
-        p.rows = counts[i] + 3;
-        p.distances = 0;
-        if (p.relative == RELATIVE_TRANSFORMER_XL)
-            p.query_offset = p.keys - p.queries;
-        if (!signature_of(kernel)->settle) /* else queries follow from others */
-            sweep_typed(s, p, s->run->options->full ? PLACES : ENDS, false);
-        p.heads = counts[i] ? counts[i] : 1;
-        p.tokens = p.queries = 2;
-        if (p.relative == RELATIVE_TRANSFORMER_XL)
-            p.query_offset = p.keys - p.queries;
-        if (kernel_turns(kernel) || kernel_on_scores(kernel))
-            sweep_typed(s, p, s->run->options->full ? PLACES : ENDS, false);
-    }
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        for (int of_heads = 0; of_heads < 2; of_heads++) {
+            struct problem p = memory_problem(kernel, lanes + 3, (int)(i % MEMORY_VARIANTS));
+            p.tokens = p.queries = of_heads ? 2 : counts[i];
+            if (of_heads)
+                p.heads = counts[i] ? counts[i] : 1;
+            p.rows = counts[i] + 3;
+            p.distances = 0;
+            if (p.relative == RELATIVE_TRANSFORMER_XL)
+                p.query_offset = p.keys - p.queries;
+            if (of_heads ? kernel_turns(kernel) || kernel_on_scores(kernel)
+                         : !signature_of(kernel)->settle) /* else queries follow from others */
+                sweep_typed(s, p, s->run->options->full ? PLACES : ENDS, false);
+        }
 }
 
 /* ---- Stride 0 ---- */
