@@ -5,7 +5,7 @@
  *     golden --out ROOT        writes ROOT/vectors
  *     golden --check ROOT      regenerates them and compares byte for byte
  *     golden --certify ROOT    published figures, then the oracle against MPFR, to the bit
- *     golden --library ROOT    frequencies, slopes and thresholds of the library against MPFR
+ *     golden --library ROOT    frequencies of the library against MPFR
  *
  * Exit: 0 fine, 1 a disagreement, 2 usage or files.
  */

@@ -74,7 +74,8 @@ typedef void reference_row(const struct reference *of, int o, int64_t r, double 
 #define POSENC_SIGNATURE(name) reference_row output_##name;
 #include <posenc_signatures.def>
 
-void reference_slopes(int64_t heads, double bias_max, float *slopes);
+/* Slope h of so many heads, the first being 0. */
+float reference_slope(int64_t heads, double bias_max, int64_t h);
 int64_t reference_bucket(int64_t distance, int64_t num_buckets, int64_t max_distance,
                          bool bidirectional);
 /* A query's and a key's row of a window's table; column of terms; that of DeBERTa. */

@@ -138,9 +138,8 @@ static double least(const struct asked *a)
 
 static double log2_slope(const struct asked *a)
 {
-    float slopes[256];
-    reference_slopes(a->problem.heads, a->problem.alibi_bias_max, slopes);
-    return log2((double)slopes[(int)a->at[0]]);
+    return log2((double)reference_slope(a->problem.heads, a->problem.alibi_bias_max,
+                                        (int64_t)a->at[0]));
 }
 
 static double bucket(const struct asked *a)

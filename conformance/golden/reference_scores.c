@@ -11,8 +11,7 @@
 
 /* ---- ALiBi ---- */
 
-/* Slope h of so many heads, the first being 0. */
-static float slope_of(int64_t heads, double bias_max, int64_t h)
+float reference_slope(int64_t heads, double bias_max, int64_t h)
 {
     int64_t power = 1;
     while (2 * power <= heads)
@@ -29,12 +28,6 @@ static float slope_of(int64_t heads, double bias_max, int64_t h)
     return nearest;
 }
 
-void reference_slopes(int64_t heads, double bias_max, float *slopes)
-{
-    for (int64_t h = 0; h < heads; h++)
-        slopes[h] = slope_of(heads, bias_max, h);
-}
-
 void output_alibi(const struct reference *of, int o, int64_t r, double *want)
 {
     const struct call *call = of->call;
@@ -42,7 +35,8 @@ void output_alibi(const struct reference *of, int o, int64_t r, double *want)
     const struct problem *p = &call->problem;
     const int64_t query = r % p->queries + p->query_offset;
     const int64_t heads = p->heads * (p->slopes_by_batch ? p->batch : 1);
-    const double slope = (double)slope_of(heads, p->alibi_bias_max, r / p->queries % heads);
+    const double slope =
+        (double)reference_slope(heads, p->alibi_bias_max, r / p->queries % heads);
     for (int64_t j = 0; j < keys; j++)
         want[j] = p->causal && j > query ? -(double)INFINITY
                                          : slope * (double)(j < query ? j - query : query - j);
