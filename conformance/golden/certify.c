@@ -1,17 +1,21 @@
 /*
- * Whether the oracle agrees with MPFR, to the bit: frequencies, sines, the arithmetic beneath
- * them, tables of every certified plan, every golden case.
+ * Whether the oracle agrees with MPFR, to the bit, and the library's plans within what they
+ * promise: frequencies of every certified spec and tables of them; of the oracle also problems of
+ * every kernel at random, and every golden case.
  */
-#include "certify.h"
-#include "conformance/exact/fixed.h"
+#include "conformance/problem/signature.h"
+#include "golden.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { MOST_SPECS = 256, MOST_PAIRS = 512, ROWS = 12 };
+enum { MOST_SPECS = 256, MOST_PAIRS = 512, ROWS = 12, PROBLEMS = 40 };
+
+/* Who is held to MPFR. */
+enum side { ORACLE, LIBRARY };
+
+static uint64_t values, points;
 
 static int64_t any_position(uint64_t seed, uint64_t index)
 {
@@ -21,179 +25,24 @@ static int64_t any_position(uint64_t seed, uint64_t index)
     return z >> 63 ? -p : p;
 }
 
-/* n words as a binary fraction, the most significant first. */
-static number fraction_of(const uint64_t *words, int n)
-{
-    number sum = mp_of(0);
-    for (int k = n - 1; k >= 0; k--)
-        sum = mp_div(mp_add(sum, mp_of_u64(words[k])), mp_of(0x1p64));
-    return sum;
-}
+/* ---- Outputs ---- */
 
-double turn_distance(const struct reference_plan *plan, int64_t i, const uint64_t *words, int n)
-{
-    const number turn = mp_div(plan->omega[i], mp_mul(mp_pi(), mp_of(2)));
-    const number off = mp_sub(fraction_of(words, n), turn);
-    return fabs(mp_double(mp_sub(off, mp_round(off)))); /* whole turns do not count */
-}
-
-void complain(const struct posenc_freqs_spec *spec, const char *format, ...)
-{
-    va_list args;
-    fprintf(stderr, "golden: dim %d theta %g scaling %s profile %s: ", (int)spec->dim,
-            spec->rope_theta, scaling_names[spec->scaling], profile_names[spec->profile]);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-}
-
-/* A pair at one position. */
-static bool same_pair(const struct reference_plan *plan, uint64_t (*turn)[3], int64_t pair,
-                      int64_t position)
-{
-    double s, c, sine, cosine;
-    reference_sincos(plan, pair, (double)position, 1, &sine, &cosine);
-    if (plan->spec->profile == POSENC_EXACT)
-        oracle_sincos_turn(turn[pair], position, &s, &c);
-    else
-        oracle_sincos((double)((float)position * (float)plan->inv_freq[pair]), &s, &c);
-    if (same_f64(s, sine) && same_f64(c, cosine))
-        return true;
-    complain(plan->spec, "pair %d position %lld:\n  sin %a, MPFR %a;  cos %a, MPFR %a",
-             (int)pair, (long long)position, s, sine, c, cosine);
-    return false;
-}
-
-/* The frequencies of a plan, and pairs at positions of all magnitudes and next to zeros.  Those
- * of ggml_f32 have none: certify_rows has its angles. */
-static bool certify_plan(const struct posenc_freqs_spec *spec, uint64_t seed, uint64_t *points)
-{
-    static uint64_t turn[MOST_PAIRS][3];
-    static float inv_freq[MOST_PAIRS];
-    struct reference_plan plan;
-    double attention;
-    bool good = true;
-    const int64_t pairs = oracle_freqs(spec, MOST_PAIRS, turn, inv_freq, &attention);
-    reference_plan_init(&plan, spec);
-    if (!same_f64(attention, plan.attention_factor)) {
-        complain(spec, "attention factor %a, MPFR %a", attention, plan.attention_factor);
-        good = false;
-    }
-    for (int64_t i = 0; i < pairs && good && spec->profile != POSENC_GGML_F32; i++) {
-        if (!same_f64((double)inv_freq[i], plan.inv_freq[i])) {
-            complain(spec, "inv_freq of pair %d is %a, MPFR %a", (int)i, (double)inv_freq[i],
-                     plan.inv_freq[i]);
-            good = false;
-        }
-        const double off = turn_distance(&plan, i, turn[i], 3);
-        if (!(off <= 0x1p-191 * fmax(1, mpfr_get_d(plan.omega[i], MPFR_RNDU)))) {
-            complain(spec, "turn of pair %d is off by %g", (int)i, off);
-            good = false;
-        }
-        for (uint64_t k = 0; k < 12 && good; k++, ++*points)
-            good = same_pair(&plan, turn, i, any_position(seed + (uint64_t)i, k));
-        for (int kind = 0; kind < 2 && good && !mpfr_zero_p(plan.omega[i]); kind++) {
-            int64_t positions[64];
-            double distance[64];
-            const int64_t n = pair_convergents(&plan, i, kind, 64, positions, distance);
-            for (int64_t k = n > 4 ? n - 4 : 0; k < n && good; k++, ++*points)
-                good = same_pair(&plan, turn, i, k % 2 ? -positions[k] : positions[k]);
-        }
-    }
-    reference_plan_clear(&plan);
-    return good;
-}
-
-/* How far a value, a binary fraction times a power of two, is from MPFR's, in shares of it. */
-static double share_off(bool negative, number fraction, int64_t exponent, number want)
-{
-    const number power = mp_pow(mp_of(2), mp_of((double)exponent));
-    const number got = mp_mul(negative ? mp_neg(fraction) : fraction, power);
-    const number off = mp_sub(got, want);
-    return fabs(mp_double(mpfr_zero_p(want) ? off : mp_div(off, want)));
-}
-
-/* Whether a big is MPFR's value to 2^-240 of it. */
-static bool near_big(struct big value, number want, const char *what, double of)
-{
-    const double off = share_off(value.negative, fraction_of(value.m, 4), value.exponent, want);
-    if (!(off < 0x1p-240))
-        fprintf(stderr, "golden: %s of %a wrong by %g of itself\n", what, of, off);
-    return off < 0x1p-240;
-}
-
-/* Logarithms, exponentials and quotients of 256 bits. */
-static bool certify_big(void)
-{
-    bool good = true;
-    for (uint64_t k = 0; k < 2000 && good; k++) {
-        const uint64_t z = mix64(31, k);
-        const double a = ldexp((double)(z >> 11), (int)(z & 127) - 117);
-        const double small = ldexp((double)(int64_t)z, (int)(k % 70) - 124); /* below 2^9 */
-        const struct big quotient = big_divide(big_integer(3), big_double(a));
-        good = near_big(big_log(big_double(a)), mp_log(mp_of(a)), "log", a) &&
-               near_big(quotient, mp_div(mp_of(3), mp_of(a)), "3 / x", a) &&
-               near_big(big_exp(big_double(small)), mp_exp(mp_of(small)), "exp", small);
-    }
-    return good;
-}
-
-/* Whether a sine is right to 2^-122 of itself, as fixed.h says: far more than the rounding
- * shows. */
-static bool near_mpfr(struct real value, number want)
-{
-    const uint64_t words[2] = { (uint64_t)(value.mantissa >> 64), (uint64_t)value.mantissa };
-    return share_off(value.negative, fraction_of(words, 2), value.exponent, want) < 0x1p-122;
-}
-
-static bool certify_digits(double angle)
-{
-    struct real sine, cosine;
-    fixed_sincos(angle, &sine, &cosine);
-    const bool good = angle == 0 || (near_mpfr(sine, mp_sin(mp_of(angle))) &&
-                                     near_mpfr(cosine, mp_cos(mp_of(angle))));
-    if (!good)
-        fprintf(stderr, "golden: angle %a: sine or cosine wrong before 122 bits\n", angle);
-    return good;
-}
-
-/* Angles of every magnitude below 2^60, as f64 and as f32. */
-static bool certify_angles(uint64_t *points)
-{
-    for (uint64_t k = 0; k < 20000; k++, ++*points) {
-        const uint64_t z = mix64(77, k);
-        double angle = ldexp((double)(z >> 11), (int)(z % 130) - 124);
-        angle = z & 512 ? -angle : angle;
-        angle = z & 1024 ? (double)(float)angle : angle;
-        double s, c, sine, cosine;
-        if (!certify_digits(angle))
-            return false;
-        oracle_sincos(angle, &s, &c);
-        reference_sincos_angle(angle, &sine, &cosine);
-        if (!same_f64(s, sine) || !same_f64(c, cosine)) {
-            fprintf(stderr, "golden: angle %a: sin %a, MPFR %a;  cos %a, MPFR %a\n", angle, s,
-                    sine, c, cosine);
-            return false;
-        }
-    }
-    return true;
-}
-
-bool certify_output(const struct call *call, int o, const double *want, const char *name)
+static bool same_rows(enum side side, const struct call *call, int o, const double *want,
+                      const char *name)
 {
     const int64_t width = call->outputs[o].width;
-    struct oracle *oracle = oracle_create(call);
+    struct oracle *oracle = side == ORACLE ? oracle_create(call) : NULL;
     double *row = malloc((size_t)(width + 1) * sizeof *row);
-    bool good = oracle && row;
-    for (int64_t r = 0; r < call->outputs[o].rows && good; r++) {
-        oracle_row(oracle, o, r, row, NULL);
-        for (int64_t k = 0; k < width && good; k++) {
-            good = same_f64(row[k], want[r * width + k]);
-            if (!good)
-                fprintf(stderr, "golden: %s: %s row %lld column %lld: %a, MPFR %a\n", name,
-                        call->outputs[o].name, (long long)r, (long long)k, row[k],
-                        want[r * width + k]);
+    bool good = row && (oracle || side == LIBRARY);
+    for (int64_t r = 0; r < call->outputs[o].rows && good; r++, values += (uint64_t)width) {
+        if (oracle)
+            oracle_row(oracle, o, r, row, NULL);
+        for (int64_t k = 0; k < width && good; k++, want++) {
+            const double got = oracle ? row[k] : (double)call_row(call, o, r)[k];
+            const double right = oracle ? *want : (double)odd_to_f32(*want);
+            good = same_f64(got, right) ||
+                   disagree("%s: %s row %lld column %lld: %a, MPFR %a", name,
+                            call->outputs[o].name, (long long)r, (long long)k, got, *want);
         }
     }
     free(row);
@@ -201,82 +50,167 @@ bool certify_output(const struct call *call, int o, const double *want, const ch
     return good;
 }
 
-/* Every golden case, against what the generator computed for it. */
-static bool certify_case(const struct vector_case *v, uint64_t *values)
+/* All outputs of a problem, against `known` ones or those that MPFR makes now. */
+static bool same_outputs(enum side side, const struct problem *p, const char *name,
+                         const double *const *known)
 {
     struct call call;
-    if (call_create(&call, &v->problem, &memory_plain) != POSENC_OK)
-        return false;
     bool good = true;
-    for (int o = 0; o < v->n_outputs && good; o++) {
-        good = certify_output(&call, o, v->want[o], v->id);
-        *values += (uint64_t)(v->rows[o] * v->width[o]);
-    }
-    call_destroy(&call);
-    return good;
-}
-
-/* How a spec's table is placed. */
-enum way { WHOLE, TIMES, GRID, WAYS };
-
-/* A table of a spec at positions of all magnitudes, at times of most, or at those of a picture:
- * odd dims are those of sinusoidal. */
-static struct problem table_of(const struct posenc_freqs_spec *spec, uint64_t seed,
-                               enum way way, int64_t positions[ROWS])
-{
-    struct problem p =
-        problem_blank(spec->dim % 2 ? POSENC_KERNEL_sinusoidal : POSENC_KERNEL_rope_table);
-    for (uint64_t k = 0; k < ROWS; k++)
-        positions[k] = any_position(seed + way, k) / (way == TIMES ? 256 : 1);
-    p.freqs = *spec;
-    p.position_kind = way == TIMES ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64;
-    p.positions = positions;
-    p.tokens = ROWS;
-    if (way == TIMES)
-        p.time_step = ldexp(1.0 / 3.0, -(int)(seed % 40));
-    if (way == GRID) {
-        p.first = positions[0] / 2;
-        p.mrope_grid = 5;
-    }
-    return p;
-}
-
-/* Calls `check` with each output of one of a spec's tables and what MPFR has for it. */
-static bool check_table(const struct posenc_freqs_spec *spec, uint64_t seed, enum way way,
-                        check_output *check)
-{
-    static const char *const names[WAYS] = { "positions", "times", "picture" };
-    int64_t positions[ROWS];
-    const struct problem p = table_of(spec, seed, way, positions);
-    struct call call;
-    const enum posenc_status status = call_create(&call, &p, &memory_plain);
-    if (status != POSENC_OK) {
-        complain(spec, "%s: %s", posenc_status_string(status), call.error.what);
-        return false;
-    }
-    bool good = true;
+    if (call_create(&call, p, &memory_plain) != POSENC_OK)
+        return disagree("%s: %s", name, call.error.what);
+    if (side == LIBRARY && call_run(&call, posenc_backend_find("scalar")) != POSENC_OK)
+        good = disagree("%s: the library refuses it", name);
     for (int o = 0; o < call.n_outputs && good; o++) {
         const int64_t n = call.outputs[o].rows * call.outputs[o].width;
         double *want = malloc((size_t)n * sizeof *want);
         if (!want)
             abort();
-        reference_output(&call, o, want);
-        good = check(&call, o, want, names[way]);
-        if (!good)
-            complain(spec, "these rows");
+        if (!known)
+            reference_output(&call, o, want);
+        good = same_rows(side, &call, o, known ? known[o] : want, name);
         free(want);
     }
     call_destroy(&call);
     return good;
 }
 
-bool check_rows(const struct posenc_freqs_spec *spec, uint64_t seed, check_output *check)
+/* A table of a spec at positions of all magnitudes, at times of most, or, where it has sections,
+ * at those of a picture: odd dims are those of sinusoidal. */
+static bool same_tables(enum side side, const struct posenc_freqs_spec *spec, uint64_t seed)
 {
-    return check_table(spec, seed, WHOLE, check) && check_table(spec, seed, TIMES, check) &&
-           (spec->mrope_section[0] == 0 || check_table(spec, seed, GRID, check));
+    static const char *const ways[] = { "positions", "times", "picture" };
+    enum { TIMES = 1, PICTURE };
+    bool good = true;
+    for (int way = 0; way <= (spec->mrope_section[0] != 0 ? PICTURE : TIMES) && good; way++) {
+        int64_t positions[ROWS];
+        struct problem p =
+            problem_blank(spec->dim % 2 ? POSENC_KERNEL_sinusoidal : POSENC_KERNEL_rope_table);
+        for (uint64_t k = 0; k < ROWS; k++)
+            positions[k] = any_position(seed + (uint64_t)way, k) / (way == TIMES ? 256 : 1);
+        p.freqs = *spec;
+        p.position_kind = way == TIMES ? POSENC_POSITIONS_F32 : POSENC_POSITIONS_I64;
+        p.positions = positions;
+        p.tokens = ROWS;
+        if (way == TIMES)
+            p.time_step = ldexp(1.0 / 3.0, -(int)(seed % 40));
+        if (way == PICTURE) {
+            p.first = positions[0] / 2;
+            p.mrope_grid = 5;
+        }
+        good = same_outputs(side, &p, ways[way], NULL);
+    }
+    return good;
 }
 
-int64_t for_specs(const struct vectors *cases, check_spec *check, void *user)
+/* ---- Plans ---- */
+
+/* How far a turn, in three words, is from MPFR's omega / (2 pi); and whether the f32 value and
+ * the axis of a pair are right. */
+static bool same_frequency(const struct reference_plan *plan, int64_t i, const uint64_t turn[3],
+                           double allowed, double f32, double want, int axis)
+{
+    const number exact = mp_div(plan->omega[i], mp_mul(mp_pi(), mp_of(2)));
+    const number off = mp_sub(mp_of_words(turn, 3), exact);
+    const double far =
+        fabs(mp_double(mp_sub(off, mp_round(off)))); /* whole turns do not count */
+    return (far <= allowed && same_f64(f32, want) && axis == reference_axis(plan->spec, i)) ||
+           disagree("pair %d on axis %d: f32 %a, MPFR %a;  turn off by %g (allowed %g)", (int)i,
+                    axis, f32, want, far, allowed);
+}
+
+static bool same_attention(const struct reference_plan *plan, int64_t pairs, double attention)
+{
+    return (pairs == plan->n_pairs && same_f64(attention, plan->attention_factor)) ||
+           disagree("%lld pairs, attention factor %a, MPFR %a", (long long)pairs, attention,
+                    plan->attention_factor);
+}
+
+/* A pair at one position. */
+static bool same_sincos(const struct reference_plan *plan, const uint64_t turn[3], int64_t pair,
+                        int64_t position)
+{
+    double s, c, sine, cosine;
+    points++;
+    reference_sincos(plan, pair, (double)position, 1, &sine, &cosine);
+    if (plan->spec->profile == POSENC_EXACT)
+        oracle_sincos_turn(turn, position, &s, &c);
+    else
+        oracle_sincos((double)((float)position * (float)plan->inv_freq[pair]), &s, &c);
+    return (same_f64(s, sine) && same_f64(c, cosine)) ||
+           disagree("pair %d position %lld:\n  sin %a, MPFR %a;  cos %a, MPFR %a", (int)pair,
+                    (long long)position, s, sine, c, cosine);
+}
+
+/* The frequencies of the oracle, and pairs at positions of all magnitudes and next to zeros.
+ * Those of ggml_f32 have none: tables have its angles. */
+static bool oracle_plan(const struct reference_plan *plan, uint64_t seed)
+{
+    static uint64_t turn[MOST_PAIRS][3];
+    static float inv_freq[MOST_PAIRS];
+    const struct posenc_freqs_spec *spec = plan->spec;
+    double attention;
+    const int64_t pairs = oracle_freqs(spec, MOST_PAIRS, turn, inv_freq, &attention);
+    bool good = same_attention(plan, pairs, attention);
+    for (int64_t i = 0; i < pairs && good && spec->profile != POSENC_GGML_F32; i++) {
+        const double omega = mpfr_get_d(plan->omega[i], MPFR_RNDU);
+        good = same_frequency(plan, i, turn[i], 0x1p-191 * fmax(1, omega), (double)inv_freq[i],
+                              plan->inv_freq[i], oracle_axis(spec, i));
+        for (uint64_t k = 0; k < 12 && good; k++)
+            good = same_sincos(plan, turn[i], i, any_position(seed + (uint64_t)i, k));
+        for (int kind = 0; kind < 2 && good && !mpfr_zero_p(plan->omega[i]); kind++) {
+            int64_t positions[64];
+            double distance[64];
+            const int64_t n = pair_convergents(plan, i, kind, 64, positions, distance);
+            for (int64_t k = n > 4 ? n - 4 : 0; k < n && good; k++)
+                good = same_sincos(plan, turn[i], i, k % 2 ? -positions[k] : positions[k]);
+        }
+    }
+    return good;
+}
+
+/* Turns of the library have 104 bits, and the last of the 128. */
+static bool library_plan(const struct reference_plan *plan)
+{
+    const struct posenc_freqs_spec *spec = plan->spec;
+    const bool framework =
+        spec->profile == POSENC_HF_F32 || spec->profile == POSENC_TORCH_EXP_F32;
+    struct posenc_freqs *freqs;
+    if (posenc_freqs_create(spec, &freqs, NULL) != POSENC_OK)
+        return disagree("the library refuses it");
+    const struct posenc_freqs_view view = posenc_freqs_view(freqs);
+    bool good = same_attention(plan, view.n_pairs, view.attention_factor);
+    for (int64_t i = 0; i < plan->n_pairs && good; i++) {
+        const double omega = mp_double(plan->omega[i]);
+        const uint64_t turn[3] = { view.turn_hi[i], view.turn_lo[i], 0 };
+        good = same_frequency(plan, i, turn, ldexp(omega, -102) + 0x1p-127,
+                              (double)view.omega_f32[i],
+                              framework ? plan->inv_freq[i] : (double)mp_float(plan->omega[i]),
+                              view.axis ? view.axis[i] : 0) &&
+               (view.omega[i] == omega ||
+                disagree("pair %d: omega %a, MPFR %a", (int)i, view.omega[i], omega));
+    }
+    posenc_freqs_destroy(freqs);
+    return good;
+}
+
+/* In an f32 profile the sine of an f32 angle is rounded once: of the library, a table with other
+ * bits has other angles. */
+static bool same_spec(enum side side, const struct posenc_freqs_spec *spec, uint64_t seed)
+{
+    struct reference_plan plan;
+    reference_plan_init(&plan, spec);
+    const bool good = side == ORACLE
+                          ? oracle_plan(&plan, seed) && same_tables(ORACLE, spec, seed)
+                          : library_plan(&plan) && (spec->profile == POSENC_EXACT ||
+                                                    same_tables(LIBRARY, spec, seed));
+    reference_plan_clear(&plan);
+    return good || disagree("that is dim %d theta %g scaling %s profile %s", (int)spec->dim,
+                            spec->rope_theta, scaling_names[spec->scaling],
+                            profile_names[spec->profile]);
+}
+
+/* Every certified spec in every profile that has it; how many, or -1 when one was not right. */
+static int64_t same_specs(enum side side, const struct vectors *cases)
 {
     struct posenc_freqs_spec specs[MOST_SPECS];
     const int64_t n = certified_specs(cases, specs, MOST_SPECS);
@@ -286,31 +220,62 @@ int64_t for_specs(const struct vectors *cases, check_spec *check, void *user)
             specs[k].profile = (enum posenc_profile)profile;
             if (!profile_applies(&specs[k]))
                 continue;
-            if (!check(&specs[k], (uint64_t)(1000 * k + profile), user))
+            if (!same_spec(side, &specs[k], (uint64_t)(1000 * k + profile)))
                 return -1;
             checked++;
         }
     return checked;
 }
 
-static bool certify_spec(const struct posenc_freqs_spec *spec, uint64_t seed, void *points)
+/* ---- Problems ---- */
+
+/* Of a kernel with parameters at random: types of storage, special values, windows of a head, axes, xPos,
+ * indices of every kind. */
+static struct problem any_problem(enum posenc_kernel kernel, struct draws *d)
 {
-    return certify_plan(spec, seed, points) && check_rows(spec, seed, certify_output);
+    struct problem p = problem_blank(kernel);
+    p.seed = d->seed;
+    p.dtype = (enum posenc_dtype)draw(d, POSENC_F32, POSENC_BF16);
+    p.values = (enum posenc_dtype)draw(d, POSENC_F32, POSENC_BF16);
+    p.special = draw(d, 0, 2) == 0;
+    p.x_scale = draw(d, 0, 1) ? 1.0f : 0.088388346f;
+    signature_of(kernel)->draw(d, &p);
+    if (kernel_takes_x(kernel) || p.slopes_by_batch)
+        p.batch = draw(d, 1, 3);
+    return p;
 }
 
-int certify_oracle(const struct vectors *vectors)
+static bool same_problems(void)
 {
-    uint64_t points = 0, values = 0;
-    const int64_t plans = for_specs(vectors, certify_spec, &points);
-    if (plans < 0 || !certify_big() || !certify_angles(&points))
-        return 1;
-    if (!certify_problems(&values))
-        return 1;
-    for (size_t i = 0; i < vectors->n; i++)
-        if (!certify_case(&vectors->cases[i], &values))
-            return 1;
-    printf("oracle = MPFR: %lld plans, %llu sines and cosines, %zu cases with %llu values\n",
-           (long long)plans, (unsigned long long)points, vectors->n,
-           (unsigned long long)values);
-    return 0;
+    for (int kernel = 0; kernel < POSENC_KERNEL_COUNT; kernel++)
+        for (uint64_t k = 0; k < PROBLEMS; k++) {
+            struct draws d = { .seed = mix64((uint64_t)kernel, k) >> 1 };
+            const struct problem p = any_problem((enum posenc_kernel)kernel, &d);
+            if (!same_outputs(ORACLE, &p, posenc_kernel_name(p.kernel), NULL))
+                return disagree("that is problem %d of the kernel", (int)k);
+        }
+    return true;
+}
+
+bool certify_library(const struct vectors *cases)
+{
+    const int64_t plans = same_specs(LIBRARY, cases);
+    if (plans >= 0)
+        printf("library's frequencies = MPFR: %lld plans\n", (long long)plans);
+    return plans >= 0;
+}
+
+bool certify_oracle(const struct vectors *vectors)
+{
+    const int64_t plans = same_specs(ORACLE, vectors);
+    bool good = plans >= 0 && same_problems();
+    for (size_t i = 0; i < vectors->n && good; i++)
+        good = same_outputs(ORACLE, &vectors->cases[i].problem, vectors->cases[i].id,
+                            vectors->cases[i].want);
+    if (good)
+        printf(
+            "oracle = MPFR: %lld plans, %llu sines and cosines, %zu cases with %llu values\n",
+            (long long)plans, (unsigned long long)points, vectors->n,
+            (unsigned long long)values);
+    return good;
 }

@@ -62,6 +62,8 @@ bool same_f64(double a, double b);
 double reference_nearest_f32(double odd);
 double reference_add_f32(double a, double b);
 double reference_sum_of_products(double a, double b, double c, double d);
+/* An f64 rounded to a 16-bit type in one direction. */
+double reference_rounded(enum posenc_dtype type, double value, mpfr_rnd_t direction);
 /* All of output o of a call, [rows, width]. */
 void reference_output(const struct call *call, int o, double *want);
 
@@ -112,9 +114,13 @@ bool profile_applies(const struct posenc_freqs_spec *spec);
 
 /* Tensors and SHA256SUMS into DIR/vectors, of the cases of `root`.  0, or 1 and a message. */
 int golden_write(const struct vectors *vectors, const char *root, const char *dir);
-/* Numbers of disagreements. */
-int certify_oracle(const struct vectors *vectors);
-int certify_library(const struct vectors *cases);
-int certify_known(const struct vectors *vectors); /* published figures, and the metrics */
+/* Whether all is as MPFR has it; each says what is not. */
+bool certify_published(const struct vectors *vectors); /* published figures */
+bool certify_flags(const struct vectors *vectors);
+bool certify_numbers(void); /* arithmetic and metrics of the suite */
+bool certify_oracle(const struct vectors *vectors);
+bool certify_library(const struct vectors *cases);
+/* Says a disagreement, after "golden: "; false. */
+bool disagree(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif
