@@ -10,22 +10,10 @@
  *   slopes     the slopes of 8 and 12 heads as Press et al. 2108.12409 print them; each head
  *              its own
  */
-#define _POSIX_C_SOURCE 200809L
 #include "laws.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static const float one = 1.0f; /* all of an add's x: the sum is a function of the bias */
-
-static void law_distance(struct tally *t, const struct problem *p)
-{
-    const struct call *out = tally_run(t, p, edit_x, &one);
-    for (int64_t r = 0; out && r < p->heads * p->queries; r++)
-        if (r % p->queries)
-            require_same_bits(t, call_row(out, 0, r) + 1, call_row(out, 0, r - 1), p->keys - 1,
-                              "one query and one key on");
-}
 
 /* ---- By hand ---- */
 
@@ -82,52 +70,39 @@ static float value_by_hand(const struct call *inputs, int64_t r, int64_t j)
 static const double slope_log2[12] = { -1, -2, -3, -4, -5, -6, -7, -8, -0.5, -1.5, -2.5, -3.5 };
 
 /* One key behind the query the bias is -slope: to 1 ulp of the power of two. */
-static void law_slopes(struct tally *t, const struct problem *p)
+static void holds_slopes(struct tally *t, const struct call *out)
 {
-    const struct call *out = tally_run(t, p, NULL, NULL);
-    for (int64_t h = 0; out && h < p->heads; h++) {
+    for (int64_t h = 0; h < out->problem.heads; h++) {
         const double want = -exp2(slope_log2[h]);
-        const float got = call_row(out, 0, h * p->queries)[p->query_offset - 1];
-        require_within(t, (double)got, want, -want * 0x1p-23,
+        const float *row = call_row(out, 0, h * out->problem.queries);
+        require_within(t, (double)row[out->problem.query_offset - 1], want, -want * 0x1p-23,
                        "bias one key behind, minus the slope");
     }
 }
 
-/* Batches of 3 heads are those of a call with all of them; an add's x is 1 everywhere. */
-static void law_by_batch(struct tally *t, const struct problem *of)
-{
-    struct problem batches = *of, heads = *of;
-    batches.batch = 4;
-    batches.heads = 3;
-    heads.heads = 12;
-    batches.slopes_by_batch = true;
-    const struct call *want = tally_run(t, &heads, edit_x, &one),
-                      *got = tally_run(t, &batches, edit_x, &one);
-    for (int64_t r = 0; want && got && r < want->outputs[0].rows; r++)
-        require_same_bits(t, call_row(got, 0, r), call_row(want, 0, r), of->keys,
-                          "slopes by batch");
-}
-
 /* Causal: -infinity exactly after the query, finite up to it. */
-static void law_causal(struct tally *t, const struct problem *p)
+static void holds_causal(struct tally *t, const struct call *out)
 {
-    const struct call *out = p->causal ? tally_run(t, p, NULL, NULL) : NULL;
-    for (int64_t r = 0; out && r < out->outputs[0].rows; r++)
-        for (int64_t j = 0; j < p->keys; j++) {
-            const float got = call_row(out, 0, r)[j];
-            require(t, ahead_of(p, r, j) > 0 ? got == -INFINITY : isfinite(got),
-                    "query %lld key %lld is %.9g", (long long)(r % p->queries), (long long)j,
-                    (double)got);
-        }
+    const struct problem *p = &out->problem;
+    for (EACH_ELEMENT(at, out))
+        require(t,
+                ahead_of(p, at.row, at.column) > 0 ? at.value == -INFINITY : isfinite(at.value),
+                "query %lld key %lld is %.9g", (long long)(at.row % p->queries),
+                (long long)at.column, (double)at.value);
 }
 
+/* An add's x is 1 everywhere: the sum is a function of the bias. */
 const struct law laws_bias[] = {
-    LAW("distance", law_distance, .problems = "biases"),
-    BY_HAND("by-hand", alibi_by_hand, .problems = "biases", .field = "causal"),
-    BY_HAND("by-hand", t5_by_hand, .problems = "biases", .field = "bidirectional"),
-    BY_HAND("by-hand", value_by_hand, .problems = "biases", .field = "distances"),
-    LAW("by-batch", law_by_batch, .problems = "biases", .field = "slopes_by_batch"),
-    LAW("slopes", law_slopes),
-    LAW("causal-mask", law_causal, .problems = "biases", .field = "causal"),
+    { "distance", .holds = holds_by_distance, .problems = "biases", .edit = edit_x,
+      .user = &one },
+    { "by-hand", .by_hand = alibi_by_hand, .problems = "biases", .field = "causal" },
+    { "by-hand", .by_hand = t5_by_hand, .problems = "biases", .field = "bidirectional" },
+    { "by-hand", .by_hand = value_by_hand, .problems = "biases", .field = "distances" },
+    { "by-batch", .twin = "batch=1 heads=12 slopes_by_batch=false", .problems = "biases",
+      .field = "slopes_by_batch", .with = "batch=4 heads=3 slopes_by_batch=true",
+      .edit = edit_x, .user = &one },
+    { "slopes", .holds = holds_slopes },
+    { "causal-mask", .holds = holds_causal, .problems = "biases", .field = "causal",
+      .with = "causal=true" },
     { 0 },
 };

@@ -12,10 +12,7 @@
  * Liu et al. 2103.14030; Bao et al. 2106.08254 with Hugging Face modeling_beit.py; He et al.
  * 2006.03654 with modeling_deberta_v2.py.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "laws.h"
-
-#include <stdlib.h>
 
 /* ---- Windows ---- */
 
@@ -53,56 +50,37 @@ static float two_by_two(const struct call *inputs, int64_t r, int64_t j)
     return in_row(inputs, r, printed[r % 4][j]);
 }
 
-/* The first bias seen with each displacement. */
-static void check_displacements(struct tally *t, const struct problem *p)
+/* Of each pair of tokens, and of the two one to the right, or one down; indices, and of the pair
+ * turned round. */
+static void holds_displacement(struct tally *t, const struct call *out)
 {
-    enum { MOST = 2 * 33 - 1 };
-    const struct call *out = tally_run(t, p, NULL, NULL);
-    const float *seen[MOST][MOST] = { { NULL } };
-    const int64_t w = p->window_width;
-    for (int64_t i = 0; out && i < p->queries; i++)
-        for (int64_t j = 0; j < p->keys; j++) {
-            const int64_t down = i / w - j / w, right = i % w - j % w;
-            const float **first = &seen[down + p->window_height - 1][right + w - 1];
-            const float *bias = call_row(out, 0, i) + j;
-            if (!*first)
-                *first = bias;
-            require_same_bits(t, bias, *first, 1, "the same displacement");
-        }
+    const struct problem *p = &out->problem;
+    const int32_t *index = out->args.window.index;
+    const int64_t w = p->window_width, n = p->keys;
+    for (EACH_ELEMENT(at, out)) {
+        const int64_t i = at.row % n, j = at.column;
+        if (i % w + 1 < w && j % w + 1 < w)
+            require_element(t, &at, call_row(out, 0, at.row + 1)[j + 1], "one to the right");
+        if (i + w < n && j + w < n)
+            require_element(t, &at, call_row(out, 0, at.row + w)[j + w], "one row down");
+        require(t, index[i * n + j] + index[j * n + i] == problem_extent(p, DIM_ROW) - 1,
+                "indices of %lld, %lld and of the pair turned round", (long long)i,
+                (long long)j);
+    }
 }
 
-/* Of each pair of tokens, and of the one turned round. */
-static void check_mirrored(struct tally *t, const struct problem *p)
+static void holds_class_token(struct tally *t, const struct call *out)
 {
-    const int64_t n = p->keys;
-    int32_t *index = malloc((size_t)(n * n) * sizeof *index);
-    const bool made = index && t->run->subject->swin_index(p->window_height, p->window_width,
-                                                           index) == POSENC_OK;
-    require(t, made, "posenc_swin_index");
-    for (int64_t e = 0; made && e < n * n; e++)
-        require(t, index[e] + index[e % n * n + e / n] == problem_extent(p, DIM_ROW) - 1,
-                "indices of %lld, %lld and of the pair turned round", (long long)(e / n),
-                (long long)(e % n));
-    free(index);
-}
-
-static void law_displacement(struct tally *t, const struct problem *p)
-{
-    check_displacements(t, p);
-    check_mirrored(t, p);
-}
-
-static void law_class_token(struct tally *t, const struct problem *p)
-{
-    const struct call *out = tally_run(t, p, NULL, NULL);
-    for (int64_t h = 0; out && h < p->heads; h++) {
-        const float *rows = call_row(out, 0, h * p->queries);
-        for (int64_t i = 1; i < p->queries; i++) {
-            require_same_bits(t, rows + i, rows + 1, 1, "keys of the class token");
-            require_same_bits(t, rows + i * p->keys, rows + p->keys, 1,
-                              "queries that meet the class token");
-        }
-        require(t, p->keys < 2 || (rows[0] != rows[1] && rows[1] != rows[p->keys]),
+    const int64_t n = out->problem.queries;
+    for (EACH_ELEMENT(at, out)) {
+        const int64_t i = at.row % n, head = at.row - i;
+        const float *row = call_row(out, 0, head),
+                    *next = n > 1 ? call_row(out, 0, head + 1) : row;
+        if (i == 0 && at.column > 0)
+            require_element(t, &at, row[1], "another key of the class token");
+        if (i > 0 && at.column == 0)
+            require_element(t, &at, next[0], "another query that meets the class token");
+        require(t, n < 2 || (row[0] != row[1] && row[1] != next[0]),
                 "the three rows of the class token are not apart");
     }
 }
@@ -110,50 +88,30 @@ static void law_class_token(struct tally *t, const struct problem *p)
 /* ---- Any index ---- */
 
 /* Two queries and more keys than kernels take at once. */
-enum { ANY_QUERIES = 2, ANY_KEYS = 4200, ANY_ROWS = 100, ANY_HEADS = 3 };
-
-static int32_t any_row(int64_t place)
-{
-    return (int32_t)(mix64(3, (uint64_t)place) % ANY_ROWS);
-}
-
-static float any_value(int64_t row, int64_t head)
-{
-    return (float)(row * ANY_HEADS + head) + 0.25f;
-}
-
-static void fill_any(struct posenc_window_args *args, int32_t *index, float *table, float *x,
-                     float *out, bool add)
-{
-    for (int64_t i = 0; i < ANY_QUERIES * ANY_KEYS; i++)
-        index[i] = any_row(i);
-    for (int64_t i = 0; i < ANY_ROWS * ANY_HEADS; i++)
-        table[i] = any_value(i / ANY_HEADS, i % ANY_HEADS);
-    for (int64_t i = 0; i < ANY_HEADS * ANY_QUERIES * ANY_KEYS; i++)
-        x[i] = (float)(i % 1000);
-    *args = posenc_window_args_init();
-    args->index = index;
-    args->table = posenc_const_dense(table, 2, ANY_ROWS, ANY_HEADS, 0, 0);
-    args->out = posenc_dense(out, 3, ANY_HEADS, ANY_QUERIES, ANY_KEYS, 0);
-    if (add)
-        args->x = posenc_const_dense(x, 3, ANY_HEADS, ANY_QUERIES, ANY_KEYS, 0);
-}
-
 static void law_any_index(struct tally *t, const struct problem *p)
 {
-    enum { N = ANY_HEADS * ANY_QUERIES * ANY_KEYS };
-    static int32_t index[ANY_QUERIES * ANY_KEYS];
-    static float table[ANY_ROWS * ANY_HEADS], x[N], out[N];
+    enum { QUERIES = 2, KEYS = 4200, PLACES = QUERIES * KEYS, ROWS = 100, HEADS = 3 };
+    static int32_t index[PLACES];
+    static float table[ROWS * HEADS], x[HEADS * PLACES], out[HEADS * PLACES];
     const bool add = kernel_takes_x(p->kernel);
     struct call call = { .problem = *p, .subject = t->run->subject };
-    fill_any(&call.args.window, index, table, x, out, add);
+    struct posenc_window_args *args = &call.args.window;
+    for (int i = 0; i < PLACES; i++)
+        index[i] = (int32_t)(mix64(3, (uint64_t)i) % ROWS);
+    for (int i = 0; i < ROWS * HEADS; i++)
+        table[i] = (float)i + 0.25f;
+    for (int i = 0; i < HEADS * PLACES; i++)
+        x[i] = add ? (float)(i % 1000) : 0.0f;
+    *args = posenc_window_args_init();
+    args->index = index;
+    args->table = posenc_const_dense(table, 2, ROWS, HEADS, 0, 0);
+    args->out = posenc_dense(out, 3, HEADS, QUERIES, KEYS, 0);
+    if (add)
+        args->x = posenc_const_dense(x, 3, HEADS, QUERIES, KEYS, 0);
     struct guarded g = guarded_run(&call, t->run->backend, NULL);
-    if (!require_clean(t, &g))
-        return;
-    for (int64_t i = 0; i < N; i++) {
-        const int64_t place = i % (ANY_QUERIES * ANY_KEYS);
-        const float want = any_value(any_row(place), i / (ANY_QUERIES * ANY_KEYS)) +
-                           (add ? (float)(i % 1000) : 0.0f);
+    const bool clean = require_clean(t, &g);
+    for (int i = 0; clean && i < HEADS * PLACES; i++) {
+        const float want = table[index[i % PLACES] * HEADS + i / PLACES] + x[i];
         require_same_bits(t, &out[i], &want, 1, "bias by any index");
     }
 }
@@ -162,35 +120,27 @@ static void law_any_index(struct tally *t, const struct problem *p)
 
 /* Its columns (256 buckets, 512 positions, span 256) at some distances: the bucket, plus the
  * span. */
-static void law_deberta(struct tally *t, const struct problem *p)
+static void holds_deberta(struct tally *t, const struct call *out)
 {
-    static const struct {
-        int64_t distance;
-        int32_t column;
-    } printed[] = { { -600, 0 },         { -512, 0 },         { -511, 256 - 255 },
-                    { -256, 256 - 192 }, { -128, 256 - 128 }, { -1, 256 - 1 },
-                    { 0, 256 },          { 128, 256 + 128 },  { 129, 256 + 129 },
-                    { 256, 256 + 192 },  { 510, 256 + 255 },  { 511, 256 + 255 },
-                    { 512, 511 },        { 600, 511 } };
-    static int32_t index[2 * 601 - 1];
-    const enum posenc_status status = t->run->subject->deberta_index(
-        p->queries, p->keys, p->query_offset, p->num_buckets, p->max_distance, index);
-    if (!require(t, status == POSENC_OK, "posenc_deberta_index: %s",
-                 posenc_status_string(status)))
-        return;
-    for (size_t i = 0; i < sizeof printed / sizeof printed[0]; i++) {
-        const int32_t column = index[printed[i].distance + p->keys - 1];
-        require(t, column == printed[i].column, "distance %lld has column %d, not %d",
-                (long long)printed[i].distance, (int)column, (int)printed[i].column);
+    static const int printed[][2] = {
+        { -600, 0 },         { -512, 0 },        { -511, 256 - 255 }, { -256, 256 - 192 },
+        { -128, 256 - 128 }, { -1, 256 - 1 },    { 0, 256 },          { 128, 256 + 128 },
+        { 129, 256 + 129 },  { 256, 256 + 192 }, { 510, 256 + 255 },  { 511, 256 + 255 },
+        { 512, 511 },        { 600, 511 }
+    };
+    for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
+        const int32_t column = out->args.relative.index[printed[i][0] + out->problem.keys - 1];
+        require(t, column == printed[i][1], "distance %d has column %d, not %d", printed[i][0],
+                (int)column, printed[i][1]);
     }
 }
 
 const struct law laws_index[] = {
-    BY_HAND("window-by-hand", window_by_hand, .problems = "windows"),
-    LAW("displacement", law_displacement),
-    LAW("class-token", law_class_token),
-    LAW("any-index", law_any_index, .problems = "any-index-in-window"),
-    BY_HAND("published", two_by_two),
-    LAW("published", law_deberta, .problems = "published-buckets"),
+    { "window-by-hand", .by_hand = window_by_hand, .problems = "windows" },
+    { "displacement", .holds = holds_displacement },
+    { "class-token", .holds = holds_class_token },
+    { "any-index", .check = law_any_index, .problems = "any-index-in-window" },
+    { "published", .by_hand = two_by_two },
+    { "published", .holds = holds_deberta, .problems = "published-buckets" },
     { 0 },
 };

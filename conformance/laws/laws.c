@@ -7,7 +7,9 @@
 #include "conformance/problem/fields.h"
 #include "conformance/problem/storage.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Which kernels ---- */
@@ -15,28 +17,12 @@
 bool any_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
 bool has_positions(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
 
-static bool counts(const struct tensor_row *row, enum dim dim)
-{
-    for (int d = 0; d < MOST_DIMS; d++)
-        if (row->dims[d] == dim)
-            return true;
-    return false;
-}
-
 bool kernel_counts(enum posenc_kernel kernel, enum dim dim)
 {
     for (EACH_TENSOR(row, signature_of(kernel)))
-        if (row->role == ROLE_OUTPUT)
-            return counts(row, dim);
-    return false;
-}
-
-bool problem_reads(const struct problem *p, enum dim dim)
-{
-    for (EACH_TENSOR(row, signature_of(p->kernel)))
-        if (row->role != ROLE_OUTPUT && tensor_present(p, row) && counts(row, dim) &&
-            !(row->shared && row->shared(p)))
-            return true;
+        for (int d = 0; d < MOST_DIMS && row->role == ROLE_OUTPUT; d++)
+            if (row->dims[d] == dim)
+                return true;
     return false;
 }
 
@@ -62,31 +48,190 @@ bool law_needs(struct tally *t, enum posenc_kernel other)
     return false;
 }
 
+/* ---- One problem of a law ---- */
+
+/* A problem with other fields, or of another kernel with the same ones.  A mistake there is one of
+ * whoever built this program, which ends here, told. */
+static struct problem with_fields(const struct law *law, struct problem p, const char *fields)
+{
+    char text[200], error[NOTATION_ERROR] = "expected a kernel or field=value", *rest = text;
+    snprintf(text, sizeof text, "%s", fields);
+    for (char *word; (word = strtok_r(rest, " ", &rest)) != NULL;) {
+        char *value = strchr(word, '=');
+        struct field field;
+        const enum posenc_kernel kernel = posenc_kernel_find(word);
+        if (kernel < POSENC_KERNEL_COUNT) {
+            p.kernel = kernel;
+            continue;
+        }
+        if (value)
+            *value++ = '\0';
+        if (value && kernel_field_find(p.kernel, word, &field) &&
+            field_read(&field, &p, value, NULL, error))
+            continue;
+        fprintf(stderr, "law %s: %s: %s\n", law->name, word, error);
+        abort();
+    }
+    problem_settle(&p);
+    return p;
+}
+
+static void require_by_hand(struct tally *t, by_hand *hand, const struct call *out)
+{
+    const struct call *inputs = tally_call(t, NULL, &out->problem);
+    for (EACH_ELEMENT(at, inputs ? out : NULL)) {
+        const float term = hand(inputs, at.row, at.column);
+        const float want = inputs->x ? fmaf(x_of(&at), out->problem.x_scale, term) : term;
+        require_element(t, &at, want, "by hand");
+    }
+}
+
+void law_check(struct tally *t, const struct law *law, const struct problem *of)
+{
+    const struct problem p = with_fields(law, *of, law->with ? law->with : "");
+    if (law->check) {
+        law->check(t, &p);
+        return;
+    }
+    const struct problem other = with_fields(law, p, law->twin ? law->twin : "");
+    if (!law_needs(t, other.kernel))
+        return;
+    const struct call *out = tally_run(t, &p, law->edit, law->user), *twin = NULL;
+    if (out && law->twin)
+        twin = law->twin_edit ? tally_run(t, &other, law->twin_edit, out)
+                              : tally_run(t, &other, law->edit, law->user);
+    if (!out || (law->twin && !twin))
+        return;
+    if (law->by_hand)
+        require_by_hand(t, law->by_hand, out);
+    else if (law->holds)
+        law->holds(t, out);
+    else if (law->compares)
+        law->compares(t, out, twin);
+    else
+        require_same_outputs(t, out, twin, law->name);
+}
+
+/* ---- Elements ---- */
+
+/* At a row and what follows, of that output and those behind it. */
+static void begin_row(struct element *at)
+{
+    while (at->output < at->call->n_outputs && at->row >= at->call->outputs[at->output].rows) {
+        at->output++;
+        at->row = 0;
+    }
+    if (at->output == at->call->n_outputs) {
+        at->call = NULL;
+        return;
+    }
+    at->column = 0;
+    at->values = call_row(at->call, at->output, at->row);
+    at->value = at->values[0];
+}
+
+struct element first_element(const struct call *call)
+{
+    struct element at = { .call = call };
+    if (call)
+        begin_row(&at);
+    return at;
+}
+
+void next_element(struct element *at)
+{
+    if (++at->column < at->call->outputs[at->output].width) {
+        at->value = at->values[at->column];
+        return;
+    }
+    at->row++;
+    begin_row(at);
+}
+
+float twin_of(const struct element *at, const struct call *twin)
+{
+    return call_row(twin, at->output, at->row)[at->column];
+}
+
+float x_of(const struct element *at)
+{
+    return at->call->x[at->row * at->call->outputs[at->output].width + at->column];
+}
+
+struct place place_at(const struct posenc_tensor *in, int64_t row, int64_t column)
+{
+    const int64_t width = in && in->data ? in->shape[in->rank - 1] : 0;
+    if (column == width)
+        return width && row + 1 < storage_rows(in) ? (struct place){ in, row + 1, 0 }
+                                                   : (struct place){ NULL, 0, 0 };
+    return (struct place){ in, row, column };
+}
+
+void place_put(struct place at, float value)
+{
+    storage_put(at.in->dtype, storage_row(at.in, at.row), at.column, value);
+}
+
+float place_get(struct place at)
+{
+    return storage_get(at.in->dtype, storage_row(at.in, at.row), at.column);
+}
+
 /* ---- Edits ---- */
+
+const float one = 1.0f, nothing = -0.0f;
 
 void edit_same_rows(struct call *call, const void *user)
 {
     (void)user;
-    const struct posenc_tensor *x = call_x(call);
-    for (int64_t r = 1, n = x->data ? storage_rows(x) : 0; r < n; r++)
-        memcpy(tensor_row(x, r), tensor_row(x, 0),
-               (size_t)x->shape[x->rank - 1] * sizeof(float));
+    for (EACH_PLACE(at, call_x(call)))
+        place_put(at, tensor_row(at.in, 0)[at.column]);
 }
 
 void edit_x(struct call *call, const void *value)
 {
-    const struct posenc_tensor *x = call_x(call);
-    for (int64_t r = 0, n = x->data ? storage_rows(x) : 0; r < n; r++)
-        for (int64_t c = 0; c < x->shape[x->rank - 1]; c++)
-            storage_put(x->dtype, storage_row(x, r), c, *(const float *)value);
+    for (EACH_PLACE(at, call_x(call)))
+        place_put(at, *(const float *)value);
 }
 
-static void take_rows(const struct posenc_tensor *to, const struct call *from)
+void edit_take(struct call *call, const void *from)
 {
-    for (int64_t r = 0; r < from->outputs[0].rows; r++)
-        memcpy(tensor_row(to, r), call_row(from, 0, r),
-               (size_t)from->outputs[0].width * sizeof(float));
+    for (EACH_PLACE(at, call_x(call)))
+        place_put(at, call_row(from, 0, at.row)[at.column]);
 }
 
-void edit_take(struct call *call, const void *from) { take_rows(call_x(call), from); }
-void edit_onto(struct call *call, const void *from) { take_rows(call_out(call), from); }
+void edit_onto(struct call *call, const void *from)
+{
+    for (EACH_PLACE(at, call_out(call)))
+        place_put(at, call_row(from, 0, at.row)[at.column]);
+}
+
+/* ---- What several files require ---- */
+
+void require_element(struct tally *t, const struct element *at, float want, const char *what)
+{
+    require(t, bits_of(at->value) == bits_of(want) || (isnan(at->value) && isnan(want)),
+            "row %lld element %lld is %.9g (%08x), %s %.9g (%08x)", (long long)at->row,
+            (long long)at->column, (double)at->value, bits_of(at->value), what, (double)want,
+            bits_of(want));
+}
+
+void holds_by_distance(struct tally *t, const struct call *out)
+{
+    for (EACH_ELEMENT(at, out))
+        if (at.row % out->problem.queries && at.column)
+            require_element(t, &at, call_row(out, 0, at.row - 1)[at.column - 1],
+                            "one query and one key before");
+}
+
+double product_of(const struct call *out, const float *by, double *mass)
+{
+    double sum = 0.0;
+    for (EACH_ELEMENT(at, out)) {
+        const double term =
+            (double)at.value * (double)by[at.row * out->outputs[0].width + at.column];
+        sum += term;
+        *mass += fabs(term);
+    }
+    return sum;
+}

@@ -3,8 +3,8 @@
  * backend of the tally; it needs no golden data.
  *
  * A law is about the problems of conformance/cases/laws.txt that have its name, and holds for
- * the kernels that these have.  Or it holds for every kernel of which something is true, and
- * gets problem_default() of each: a new kernel has such laws without a word.
+ * the kernels that these have.  Or it holds for every kernel of which something is true: each
+ * has to have such problems, or where the law names none the law makes its own.
  */
 #ifndef POSENC_LAWS_H
 #define POSENC_LAWS_H
@@ -16,33 +16,43 @@
  * the kernel takes x, what is added onto x times x_scale. */
 typedef float by_hand(const struct call *inputs, int64_t r, int64_t c);
 
+/*
+ * What a law asks is one of five things.  A check runs what it likes.  The others are about the
+ * output of a call, and perhaps about that of its twin, which differs in some fields or edits:
+ *
+ *     by_hand     every element is that, to the bit
+ *     holds       what it requires of the output
+ *     compares    of both outputs
+ *     none        the twin has the same bits
+ */
 struct law {
     const char *name;
     void (*check)(struct tally *t, const struct problem *p);
-    by_hand *by_hand; /* in the place of a check: every element is that, to the bit, */
-    call_edit *edit;  /* of a call that this has edited; NULL: of the call */
+    void (*holds)(struct tally *t, const struct call *out);
+    void (*compares)(struct tally *t, const struct call *out, const struct call *twin);
+    by_hand *by_hand;
+
+    const char *with; /* fields that problems have besides: "tokens=20 batch=1" */
+    call_edit *edit;  /* of both calls before they are run, with `user`, */
+    const void *user;
+    const char *twin;     /* fields of the other call, or its kernel; NULL: there is none */
+    call_edit *twin_edit; /* in the place of `edit`, with the first call */
 
     bool (*concerns)(enum posenc_kernel kernel); /* NULL: those that the problems have */
     const char *field;       /* of these, those whose problems have it; NULL: all */
     const char *problems;    /* their name, where it is not the law's */
     enum posenc_dtype dtype; /* of the case: what the law is about */
+    bool in_place;           /* its problems in place, too, where that can be */
     bool full;               /* in full runs only */
 };
 
-/* A law of a name, what it asks, and .member = value of all that is not 0. */
-#define LAW(law, ...)                                                                          \
-    {                                                                                          \
-        .name = (law), .check = __VA_ARGS__                                                    \
-    }
-#define BY_HAND(law, ...)                                                                      \
-    {                                                                                          \
-        .name = (law), .by_hand = __VA_ARGS__                                                  \
-    }
-
 /* Each ends with a law without a name. */
 extern const struct law laws_call[], laws_cut[], laws_layouts[], laws_storage[], laws_table[],
-    laws_scalings[], laws_positions[], laws_xpos[], laws_learned[], laws_rope[], laws_norm[],
-    laws_bias[], laws_index[], laws_relative[], laws_attention[], laws_words[], laws_text[];
+    laws_scalings[], laws_positions[], laws_learned[], laws_rope[], laws_norm[], laws_bias[],
+    laws_index[], laws_relative[], laws_attention[], laws_text[];
+
+/* A law of one of its problems. */
+void law_check(struct tally *t, const struct law *law, const struct problem *p);
 
 /*
  * How far a table entry of magnitude at most 1 may be from real mathematics at the positions
@@ -57,30 +67,48 @@ bool any_kernel(enum posenc_kernel kernel);
 bool has_positions(enum posenc_kernel kernel);
 /* A row of its output for each token or query, rather than sums over them. */
 bool encodes(enum posenc_kernel kernel);
-/* Whether its first output has this dimension; its inputs, in this problem. */
+/* Whether its first output has this dimension. */
 bool kernel_counts(enum posenc_kernel kernel, enum dim dim);
-bool problem_reads(const struct problem *p, enum dim dim);
 /* Whether its problems have a field of this name. */
 bool has_field(enum posenc_kernel kernel, const char *name);
 
 /* Whether the backend provides another kernel a law needs; if not, the tally is skipped. */
 bool law_needs(struct tally *t, enum posenc_kernel other);
 
-/* ---- Problems ---- */
+/* ---- Elements ---- */
 
-/* How the positions of a problem are given that laws cut or number in other ways. */
-enum given { GIVEN_OFFSET, GIVEN_ARRAY, GIVEN_PLACES, GIVENS };
+/* for (EACH_ELEMENT(at, call)): of all its outputs; none of a call that is NULL. */
+struct element {
+    const struct call *call;
+    int output;
+    int64_t row, column;
+    const float *values; /* of the row */
+    float value;
+};
+struct element first_element(const struct call *call);
+void next_element(struct element *at);
+#define EACH_ELEMENT(at, all_of)                                                               \
+    struct element at = first_element(all_of);                                                 \
+    at.call;                                                                                   \
+    next_element(&at)
 
-/* A problem with enough rows to cut, a tail in the last vector, and a block boundary of tables
- * (64) inside.  PLACES are times, or a picture's on three axes, of kernels that compute.  ARRAY
- * has the other setting of flags, too. */
-struct problem cut_problem(enum posenc_kernel kernel, enum given given);
+/* The same element of another call; of x as it was made, where that has the output's shape. */
+float twin_of(const struct element *at, const struct call *twin);
+float x_of(const struct element *at);
 
-/* Each way that cut_problem() can give the positions of a kernel, apart and then in place where
- * it can be. */
-void for_cut_problems(struct tally *t, enum posenc_kernel kernel,
-                      void (*check)(struct tally *t, const struct problem *p, void *user),
-                      void *user);
+/* for (EACH_PLACE(at, tensor)): every element's place in a tensor, where it has data; and what a
+ * value is there, as its type holds it. */
+struct place {
+    const struct posenc_tensor *in;
+    int64_t row, column;
+};
+struct place place_at(const struct posenc_tensor *in, int64_t row, int64_t column);
+void place_put(struct place at, float value);
+float place_get(struct place at);
+#define EACH_PLACE(at, all_of)                                                                 \
+    struct place at = place_at(all_of, 0, 0);                                                  \
+    at.in;                                                                                     \
+    at = place_at(at.in, at.row, at.column + 1)
 
 /* ---- Edits ---- */
 
@@ -88,8 +116,19 @@ void for_cut_problems(struct tally *t, enum posenc_kernel kernel,
 void edit_same_rows(struct call *call, const void *user);
 /* The value that user points to in all of x, where there is one. */
 void edit_x(struct call *call, const void *value);
+extern const float one, nothing; /* 1; -0, onto which a value is itself */
 /* Row r of x, or of the output, is row r of another call's output. */
 void edit_take(struct call *call, const void *from);
 void edit_onto(struct call *call, const void *from);
+
+/* ---- What several files require ---- */
+
+void require_element(struct tally *t, const struct element *at, float want, const char *what);
+
+/* Of an output of queries and keys: the bias of one query and one key further on is the same. */
+void holds_by_distance(struct tally *t, const struct call *out);
+
+/* That <A x, g> = <x, A^T g>, each a sum of all products of two arrays of f32. */
+double product_of(const struct call *out, const float *by, double *mass);
 
 #endif

@@ -6,7 +6,6 @@
  *               the bits of dense tensors
  *   repeats     inputs with strides of 0: the bits of dense tensors that hold the same
  */
-#define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/call_parts.h"
 #include "laws.h"
 
@@ -75,22 +74,16 @@ static void check_guarded(struct tally *t, const struct problem *p, enum guard_m
     call_destroy(&call);
 }
 
-static void check_layouts(struct tally *t, const struct problem *dense, void *guard)
+static void law_layouts(struct tally *t, const struct problem *dense)
 {
+    struct guard *guard = guard_create();
     const struct call *want = tally_run(t, dense, NULL, NULL);
-    for (int shift = 0; want && shift < ORDERS; shift++) {
+    if (!guard)
+        tally_skip(t, "this system has no memory that is guarded");
+    for (int shift = 0; guard && want && shift < ORDERS; shift++) {
         const struct problem p = with_layouts(dense, shift);
         check_guarded(t, &p, shift % 2 ? GUARD_START : GUARD_END, guard, want);
     }
-}
-
-static void law_layouts(struct tally *t, const struct problem *of)
-{
-    struct guard *guard = guard_create();
-    if (guard)
-        for_cut_problems(t, of->kernel, check_layouts, guard);
-    else
-        tally_skip(t, "this system has no memory that is guarded");
     guard_destroy(guard);
 }
 
@@ -112,15 +105,14 @@ static void edit_alike(struct call *call, const void *user)
             tensor_scatter(call_argument(call, row), pristine_of(user, row));
 }
 
-static void law_repeats(struct tally *t, const struct problem *of)
+static void law_repeats(struct tally *t, const struct problem *dense)
 {
-    const struct problem dense = cut_problem(of->kernel, GIVEN_OFFSET);
-    struct problem p = dense;
+    struct problem p = *dense;
     for (EACH_TENSOR(row, signature_of(p.kernel)))
         if (row->form == FORM_TENSOR && row->role != ROLE_OUTPUT)
             lay_out(&p, row, REPEATED, &p.layouts[row - signature_of(p.kernel)->tensors]);
     const struct call *got = tally_run(t, &p, NULL, NULL),
-                      *want = got ? tally_run(t, &dense, edit_alike, got) : NULL;
+                      *want = got ? tally_run(t, dense, edit_alike, got) : NULL;
     if (want)
         require_same_outputs(t, got, want, "inputs with strides of 0");
 }
@@ -135,7 +127,8 @@ static bool has_input(enum posenc_kernel kernel)
 }
 
 const struct law laws_layouts[] = {
-    LAW("layouts", law_layouts, .concerns = any_kernel),
-    LAW("repeats", law_repeats, .concerns = has_input),
+    { "layouts", .check = law_layouts, .concerns = any_kernel, .problems = "parts",
+      .in_place = true },
+    { "repeats", .check = law_repeats, .concerns = has_input, .problems = "parts" },
     { 0 },
 };

@@ -1,6 +1,8 @@
 /*
- * What the laws of tables share: a table of some positions, its pairs, and how far they may be
- * from a circle.
+ * Pairs of sines and cosines, or of channels that turn by them, as complex numbers: cos + i sin,
+ * x0 + i x1.  A rotation is a product of two, and the angle between a and b is that of b conj(a).
+ *
+ * How far tables may be from a circle:
  *
  * The f32 profiles turn by some frequency w' of their own, to which the laws of a turn apply, and
  * round the angle; with u = 2^-24 an entry is off by what the angle is, so E grows by
@@ -16,24 +18,41 @@
 
 #include "laws.h"
 
-/* The table of a problem at other positions, and so many; NULL where it could not be made. */
-const struct call *run_table_at(struct tally *t, const struct problem *p, int64_t first,
-                                int64_t tokens);
+#include <complex.h>
+
+double complex pair_with(double real, double imaginary);
+double complex pair_turned(double angle);
+
+/* Pair i of row r of a table, sinusoidal or rotary; of the channels that a rotation gave, or took. */
+double complex pair_of(const struct call *call, int64_t r, int64_t i);
+double complex x_pair_of(const struct call *call, int64_t r, int64_t i);
+
+/* How many a row has; where the two of one stand in it, but for those of rope_table. */
+int64_t n_pairs(const struct problem *p);
+struct pair_columns {
+    int64_t real, imaginary;
+} pair_columns(const struct problem *p, int64_t i);
+
+/* for (EACH_PAIR(at, call)): of all rows; none of a call that is NULL. */
+struct pair {
+    const struct call *call;
+    int64_t row, i;
+    double complex z;
+};
+struct pair pair_at(const struct call *call, int64_t row, int64_t i);
+#define EACH_PAIR(at, all_of)                                                                  \
+    struct pair at = pair_at(all_of, 0, 0);                                                    \
+    at.call;                                                                                   \
+    at = pair_at(at.call, at.row, at.i + 1)
+
+/* Both components are within the bound. */
+void require_near(struct tally *t, double complex got, double complex want, double bound,
+                  const char *what);
+
+/* Sum over the pairs of two rows of the cosine of the angle between them. */
+double row_product(const struct call *table, int64_t a, int64_t b);
 
 /* E of a problem's rows. */
 double table_error(const struct problem *p);
-
-/* Where sine and cosine of pair i stand in a row of the sinusoidal table. */
-int64_t sine_at(const struct problem *p, int64_t i);
-int64_t cosine_at(const struct problem *p, int64_t i);
-
-/* Sine and cosine of pair i in row r. */
-struct pair {
-    double s, c;
-};
-struct pair pair_at(const struct call *table, int64_t r, int64_t i);
-
-/* s s' + c c': the cosine of the angle between two pairs of a circle. */
-double pair_product(struct pair a, struct pair b);
 
 #endif

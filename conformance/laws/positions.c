@@ -15,37 +15,26 @@
  *
  * Su et al. 2104.09864; Wang et al. 2409.12191 (axes).
  */
-#define _POSIX_C_SOURCE 200809L
 #include "pairs.h"
+
+#include "conformance/problem/cut.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST_TOKENS = 37 }; /* of a picture */
-
-/* A plan without axes, of `dim` dimensions, with the positions that a problem has on one. */
-static struct problem plain_axis(const struct problem *of, int axis, int64_t dim,
-                                 int64_t positions[MOST_TOKENS])
+/* A plan without axes at the positions that a problem has on one of them; its call. */
+static const struct call *run_axis(struct tally *t, const struct problem *of, int axis,
+                                   call_edit *edit, const void *user)
 {
+    static int64_t positions[3][37]; /* of a picture; a failure prints them */
     struct problem p = *of;
     memset(p.freqs.mrope_section, 0, sizeof p.freqs.mrope_section);
     p.freqs.mrope_layout = POSENC_MROPE_CHUNKED;
-    p.freqs.dim = dim;
     p.mrope_grid = 0;
-    for (int64_t t = 0; t < of->tokens; t++)
-        positions[t] = problem_axis_position(of, 0, t, axis);
-    p.positions = positions;
-    return p;
-}
-
-/* Columns of all tables: of `got` [to, to + n), of `want` [from, from + n). */
-static void require_columns(struct tally *t, const struct call *got, int64_t to,
-                            const struct call *want, int64_t from, int64_t n, const char *what)
-{
-    for (int o = 0; o < got->n_outputs; o++)
-        for (int64_t r = 0; r < got->outputs[o].rows; r++)
-            require_same_bits(t, call_row(got, o, r) + to, call_row(want, o, r) + from, n,
-                              what);
+    for (int64_t token = 0; token < of->tokens; token++)
+        positions[axis][token] = problem_axis_position(of, 0, token, axis);
+    p.positions = positions[axis];
+    return tally_run(t, &p, edit, user);
 }
 
 /* ---- Axes ---- */
@@ -62,15 +51,14 @@ static void edit_same_axes(struct call *call, const void *user)
 
 static void law_text(struct tally *t, const struct problem *axes)
 {
-    int64_t positions[MOST_TOKENS];
-    struct problem plain = plain_axis(axes, 0, axes->freqs.dim, positions), text = *axes;
-    text.mrope_grid = 0;
-    text.positions = positions;
-    const struct call *want = tally_run(t, &plain, NULL, NULL),
-                      *one = tally_run(t, &text, NULL, NULL),
+    const struct call *want = run_axis(t, axes, 0, NULL, NULL),
                       *each = tally_run(t, axes, edit_same_axes, NULL);
-    if (want && one && each) {
-        require_same_outputs(t, one, want, "one position for all axes");
+    struct problem text = *axes;
+    text.mrope_grid = 0;
+    text.positions = want ? want->problem.positions : NULL;
+    const struct call *all = tally_run(t, &text, NULL, NULL);
+    if (want && all && each) {
+        require_same_outputs(t, all, want, "one position for all axes");
         require_same_outputs(t, each, want, "the same position on each axis");
     }
 }
@@ -85,81 +73,55 @@ static const struct {
     { 11, "thwthwthwthwthwthwthwthwthwthwth" },
 };
 
-static void law_apart(struct tally *t, const struct problem *axes)
+static void holds_apart(struct tally *t, const struct call *got)
 {
-    const struct call *got = tally_run(t, axes, NULL, NULL);
+    const struct problem *p = &got->problem;
     int model = 0;
-    while (models[model].temporal != axes->freqs.mrope_section[0])
+    while (models[model].temporal != p->freqs.mrope_section[0])
         model++;
-    for (int axis = 0; got && axis < 3; axis++) {
-        int64_t positions[MOST_TOKENS];
-        struct problem plain = plain_axis(axes, axis, axes->freqs.dim, positions);
-        const struct call *want = tally_run(t, &plain, NULL, NULL);
-        for (int64_t i = 0; want && i < axes->freqs.dim / 2; i++)
-            if (models[model].axis_of_pair[i] == "thw"[axis])
-                require_columns(t, got, i, want, i, 1, "a pair at its axis' position");
+    for (int axis = 0; axis < 3; axis++) {
+        const struct call *want = run_axis(t, p, axis, NULL, NULL);
+        for (EACH_ELEMENT(at, want ? got : NULL))
+            if (models[model].axis_of_pair[at.column] == "thw"[axis])
+                require_element(t, &at, twin_of(&at, want), "at its axis' position");
     }
 }
 
-/* Qwen2-VL's pictures, and sections of three sizes. */
-static void law_restarted(struct tally *t, const struct problem *axes)
-{
-    const int64_t *sections = axes->freqs.mrope_section;
-    const struct call *got = tally_run(t, axes, NULL, NULL);
-    for (int64_t axis = 0, column = 0; got && axis < 3 && sections[axis];
-         column += sections[axis++]) {
-        int64_t positions[MOST_TOKENS];
-        struct problem own = plain_axis(axes, (int)axis, 2 * sections[axis], positions);
-        const struct call *want = tally_run(t, &own, NULL, NULL);
-        if (want)
-            require_columns(t, got, column, want, 0, sections[axis],
-                            "a section as its own encoding");
-    }
-}
-
-/* The plan of one section in a call that has room for all of them. */
+/* The plan of one section, for some columns of a call that has room for all of them. */
 struct own_plan {
     struct posenc_freqs *freqs;
-    int64_t from;
+    int64_t from, columns;
 };
 
 static void edit_own_plan(struct call *call, const void *user)
 {
     const struct own_plan *own = user;
-    call->args.sinusoidal.freqs = own->freqs;
-    struct posenc_tensor *const tensors[] = { call_x(call), call_out(call) };
-    for (int k = 0; k < 2; k++)
-        if (tensors[k]->data) {
-            tensors[k]->data = (float *)tensors[k]->data + own->from;
-            tensors[k]->shape[tensors[k]->rank - 1] = posenc_freqs_view(own->freqs).dim;
-        }
+    const bool table = call->n_outputs == 2;
+    *call = call_cut(call, table ? DIM_PAIR : DIM_CHANNEL, own->from, own->columns);
+    *(table ? &call->args.rope_table.freqs : &call->args.sinusoidal.freqs) = own->freqs;
 }
 
-/* Columns [from, from + 2n) of an encoding against the plan of that axis alone. */
-static void check_section(struct tally *t, const struct call *got, int axis, int64_t from)
+/* The columns of each section against the plan of that axis alone. */
+static void holds_sections(struct tally *t, const struct call *got)
 {
     const struct problem *p = &got->problem;
-    int64_t positions[MOST_TOKENS], n = 2 * p->freqs.mrope_section[axis];
-    struct problem one = plain_axis(p, axis, p->freqs.dim, positions);
-    struct posenc_freqs_spec spec = one.freqs;
-    struct own_plan own = { NULL, from };
-    spec.dim = n;
-    if (!require(t, posenc_freqs_create(&spec, &own.freqs, NULL) == POSENC_OK,
-                 "no plan for a section"))
-        return;
-    const struct call *want = tally_run(t, &one, edit_own_plan, &own);
-    if (want)
-        require_columns(t, got, from, want, from, n, "a section as its own encoding");
-    posenc_freqs_destroy(own.freqs);
-}
-
-static void law_sections(struct tally *t, const struct problem *p)
-{
-    const int64_t *sections = p->freqs.mrope_section;
-    const struct call *got = tally_run(t, p, NULL, NULL);
-    for (int64_t axis = 0, from = 0; got && axis < 3 && sections[axis];
-         from += 2 * sections[axis++])
-        check_section(t, got, (int)axis, from);
+    const int64_t *sections = p->freqs.mrope_section, width = 3 - got->n_outputs;
+    struct own_plan own = { NULL, 0, 0 };
+    for (int axis = 0; axis < 3 && sections[axis]; axis++, own.from += own.columns) {
+        struct posenc_freqs_spec spec = p->freqs;
+        memset(spec.mrope_section, 0, sizeof spec.mrope_section);
+        spec.mrope_layout = POSENC_MROPE_CHUNKED;
+        spec.dim = 2 * sections[axis];
+        own.columns = width * sections[axis];
+        if (!require(t, posenc_freqs_create(&spec, &own.freqs, NULL) == POSENC_OK,
+                     "no plan for a section"))
+            return;
+        const struct call *want = run_axis(t, p, axis, edit_own_plan, &own);
+        for (EACH_ELEMENT(at, want ? got : NULL))
+            if (at.column >= own.from && at.column < own.from + own.columns)
+                require_element(t, &at, twin_of(&at, want), "as its own encoding");
+        posenc_freqs_destroy(own.freqs);
+    }
 }
 
 /* ---- Times ---- */
@@ -168,66 +130,54 @@ static void edit_negative_zero(struct call *call, const void *user)
 {
     (void)user;
     float *data = (float *)(uintptr_t)call_positions(call)->data;
+    data[call->problem.tokens - 1] = -0.0f; /* which was 0; another is among the others */
+}
+
+static void edit_negative(struct call *call, const void *user)
+{
+    (void)user;
+    float *data = (float *)(uintptr_t)call_positions(call)->data;
     for (int64_t i = 0; i < call->problem.tokens; i++)
-        data[i] = data[i] == 0.0f ? -0.0f : data[i];
+        data[i] = -data[i];
 }
 
-static void law_whole_times(struct tally *t, const struct problem *times)
+/* An interleaved odd dim ends in a sine without a cosine, the others in a zero. */
+static bool is_sine(const struct element *at)
 {
-    struct problem whole = *times;
-    whole.position_kind = POSENC_POSITIONS_I64;
-    const struct call *want = tally_run(t, &whole, NULL, NULL),
-                      *got = tally_run(t, times, NULL, NULL),
-                      *signed_zero = tally_run(t, times, edit_negative_zero, NULL);
-    if (want && got && signed_zero) {
-        require_same_outputs(t, got, want, "a whole time");
-        require_same_outputs(t, signed_zero, want, "time -0");
-    }
+    const struct problem *p = &at->call->problem;
+    const int64_t half = p->freqs.dim / 2;
+    return at->call->n_outputs == 2          ? at->output == 1
+           : p->layout == POSENC_INTERLEAVED ? at->column % 2 == 0
+           : p->layout == POSENC_SIN_COS     ? at->column < half
+                                             : at->column >= half && at->column < 2 * half;
 }
 
-/* An interleaved odd dim ends in a sine without a cosine. */
-static void law_times_mirror(struct tally *t, const struct problem *p)
+static void compare_mirror(struct tally *t, const struct call *right, const struct call *left)
 {
-    struct problem minus = *p;
-    minus.time_step = -p->time_step;
-    const struct call *right = tally_run(t, p, NULL, NULL),
-                      *left = tally_run(t, &minus, NULL, NULL);
-    for (int64_t r = 1; right && left && r < p->tokens; r++) {
-        for (int64_t i = 0; i < p->freqs.dim / 2; i++) {
-            const struct pair at = pair_at(right, r, i), other = pair_at(left, r, i);
-            const float got[2] = { (float)other.s, (float)other.c },
-                        want[2] = { -(float)at.s, (float)at.c };
-            require_same_bits(t, got, want, 2, "a negative time");
-        }
-        if (right->n_outputs == 1 && p->freqs.dim % 2) {
-            const int64_t last = p->freqs.dim - 1;
-            const float entry = call_row(right, 0, r)[last],
-                        want = p->layout == POSENC_INTERLEAVED ? -entry : entry;
-            require_same_bits(t, call_row(left, 0, r) + last, &want, 1,
-                              "a negative time, the odd column");
-        }
-    }
+    for (EACH_ELEMENT(at, left))
+        if (at.row > 0)
+            require_element(t, &at, is_sine(&at) ? -twin_of(&at, right) : twin_of(&at, right),
+                            "of the time without its sign");
 }
 
 /* Pair 0 turns by 1 a position, so by 1/4 from each of these times to the next: sines and
  * cosines within TABLE_ERROR of those. */
-static void law_times_between(struct tally *t, const struct problem *p)
+static void holds_between(struct tally *t, const struct call *table)
 {
-    const struct call *table = tally_run(t, p, NULL, NULL);
-    for (int64_t r = 0; table && r < p->tokens; r++) {
-        const struct pair at = pair_at(table, r, 0);
-        require_within(t, at.s, sin((double)r / 4.0), TABLE_ERROR, "sine at quarters");
-        require_within(t, at.c, cos((double)r / 4.0), TABLE_ERROR, "cosine at quarters");
-    }
+    for (EACH_PAIR(at, table))
+        if (at.i == 0)
+            require_near(t, at.z, pair_turned((double)at.row / 4.0), TABLE_ERROR,
+                         "at quarters");
 }
 
 const struct law laws_positions[] = {
-    LAW("axes-of-text", law_text, .problems = "pictures"),
-    LAW("axes-apart", law_apart, .problems = "pictures"),
-    LAW("axes-restarted", law_restarted),
-    LAW("sections", law_sections),
-    LAW("whole-times", law_whole_times),
-    LAW("times-mirror", law_times_mirror),
-    LAW("times-between", law_times_between),
+    { "axes-of-text", .check = law_text, .problems = "pictures" },
+    { "axes-apart", .holds = holds_apart, .problems = "pictures" },
+    { "axes-restarted", .holds = holds_sections },
+    { "sections", .holds = holds_sections },
+    { "whole-times", .twin = "position_kind=f32", .with = "position_kind=i64",
+      .twin_edit = edit_negative_zero },
+    { "times-mirror", .compares = compare_mirror, .twin = "", .twin_edit = edit_negative },
+    { "times-between", .holds = holds_between },
     { 0 },
 };

@@ -18,24 +18,19 @@
  * Shaw et al. 1803.02155; Dai et al. 1901.02860 with kimiyoung/transformer-xl,
  * mem_transformer.py; He et al. 2006.03654 with Hugging Face modeling_deberta_v2.py.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "laws.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- Columns ---- */
 
 static void edit_columns(struct call *call, const void *user)
 {
     (void)user;
-    struct posenc_tensor *const terms[] = { owned(&call->args.relative.c2p),
-                                            owned(&call->args.relative.p2c) };
-    for (int k = 0; k < 2; k++)
-        for (int64_t r = 0, n = terms[k]->data ? storage_rows(terms[k]) : 0; r < n; r++)
-            for (int64_t c = 0; c < call->columns; c++)
-                tensor_row(terms[k], r)[c] = (float)(k == 0 ? c : 1000 * c);
+    for (EACH_PLACE(at, owned(&call->args.relative.c2p)))
+        place_put(at, (float)at.column);
+    for (EACH_PLACE(at, owned(&call->args.relative.p2c)))
+        place_put(at, (float)(1000 * at.column));
 }
 
 static float column_by_hand(const struct call *inputs, int64_t r, int64_t j)
@@ -145,20 +140,18 @@ static float any_by_hand(const struct call *inputs, int64_t r, int64_t j)
 }
 
 /* One add after the other, in the order of the keys. */
-static void law_any_sums(struct tally *t, const struct problem *p)
+static void holds_any_sums(struct tally *t, const struct call *out)
 {
-    const struct call *out = tally_run(t, p, edit_any_index, NULL);
-    const int64_t columns = problem_extent(p, DIM_COLUMN);
-    float *sums = calloc((size_t)columns, sizeof *sums);
-    for (int64_t r = 0; sums && out && r < out->outputs[0].rows; r++) {
-        memset(sums, 0, (size_t)columns * sizeof *sums);
+    enum { MOST_COLUMNS = 1024 };
+    const struct problem *p = &out->problem;
+    for (int64_t r = 0; r < out->outputs[0].rows; r++) {
+        float sums[MOST_COLUMNS] = { 0.0f };
         for (int64_t j = 0; j < p->keys; j++)
-            sums[any_column(r % p->queries - j + p->keys - 1, columns)] +=
+            sums[any_column(r % p->queries - j + p->keys - 1, out->columns)] +=
                 out->x[r * p->keys + j];
-        require_same_bits(t, call_row(out, 0, r), sums, columns,
+        require_same_bits(t, call_row(out, 0, r), sums, out->columns,
                           "sums in the order of the keys");
     }
-    free(sums);
 }
 
 /* ---- By distance alone ---- */
@@ -166,78 +159,54 @@ static void law_any_sums(struct tally *t, const struct problem *p)
 /* Every query's and every key's terms are the first one's; an add's x is 1. */
 static void edit_no_content(struct call *call, const void *user)
 {
-    struct posenc_tensor *const terms[] = { owned(&call->args.relative.c2p),
-                                            owned(&call->args.relative.p2c) };
-    for (int k = 0; k < 2; k++)
-        for (int64_t r = 1, n = terms[k]->data ? storage_rows(terms[k]) : 0; r < n; r++)
-            memcpy(tensor_row(terms[k], r), tensor_row(terms[k], 0),
-                   (size_t)call->columns * sizeof(float));
-    edit_x(call, user);
-}
-
-static void law_distance(struct tally *t, const struct problem *p)
-{
-    static const float one = 1.0f;
-    const struct call *out = tally_run(t, p, edit_no_content, &one);
-    for (int64_t r = 1; out && r < out->outputs[0].rows; r++)
-        if (r % p->queries)
-            require_same_bits(t, call_row(out, 0, r) + 1, call_row(out, 0, r - 1), p->keys - 1,
-                              "one query and one key on");
+    (void)user;
+    for (EACH_PLACE(at, owned(&call->args.relative.c2p)))
+        place_put(at, tensor_row(at.in, 0)[at.column]);
+    for (EACH_PLACE(at, owned(&call->args.relative.p2c)))
+        place_put(at, tensor_row(at.in, 0)[at.column]);
+    edit_x(call, &one);
 }
 
 /* ---- Sums ---- */
 
-/* <bias, w> over scores, <terms, sums> over columns, and the magnitudes. */
-static void law_adjoint(struct tally *t, const struct problem *back)
+static void compare_adjoint(struct tally *t, const struct call *sums, const struct call *bias)
 {
-    struct problem p = *back;
-    p.kernel = POSENC_KERNEL_relative_bias;
-    if (!law_needs(t, p.kernel))
-        return;
-    const struct call *bias = tally_run(t, &p, NULL, NULL),
-                      *sums = tally_run(t, back, NULL, NULL);
-    double forward = 0.0, backward = 0.0, mass = 0.0;
-    if (!bias || !sums)
-        return;
-    for (int64_t r = 0; r < bias->outputs[0].rows; r++) {
-        for (int64_t j = 0; j < p.keys; j++) {
-            const double term =
-                (double)call_row(bias, 0, r)[j] * (double)sums->x[r * p.keys + j];
-            forward += term;
-            mass += fabs(term);
-        }
-        for (int64_t c = 0; c < bias->columns; c++)
-            backward +=
-                (double)bias->c2p[r * bias->columns + c] * (double)call_row(sums, 0, r)[c];
-    }
-    require_within(t, backward, forward, (double)p.keys * 0x1p-24 * mass,
+    double mass = 0.0, other = 0.0;
+    const double forward = product_of(bias, sums->x, &mass);
+    require_within(t, product_of(sums, bias->c2p, &other), forward,
+                   (double)sums->problem.keys * 0x1p-24 * mass,
                    "<A, relative_sum(W)> and <relative_bias(A), W>");
 }
 
-static void law_whole_row(struct tally *t, const struct problem *p)
+static void holds_whole_row(struct tally *t, const struct call *sums)
 {
-    const struct call *sums = tally_run(t, p, NULL, NULL);
-    for (int64_t r = 0; sums && r < sums->outputs[0].rows; r++) {
-        double got = 0.0, want = 0.0, mass = 0.0;
-        for (int64_t c = 0; c < sums->columns; c++)
-            got += (double)call_row(sums, 0, r)[c];
-        for (int64_t j = 0; j < p->keys; j++) {
-            want += (double)sums->x[r * p->keys + j];
-            mass += fabs((double)sums->x[r * p->keys + j]);
+    const int64_t keys = sums->problem.keys;
+    double got = 0.0, want = 0.0, mass = 0.0;
+    for (EACH_ELEMENT(at, sums)) {
+        got += (double)at.value;
+        if (at.column < sums->columns - 1)
+            continue;
+        for (int64_t j = 0; j < keys; j++) {
+            want += (double)sums->x[at.row * keys + j];
+            mass += fabs((double)sums->x[at.row * keys + j]);
         }
-        require_within(t, got, want, (double)p->keys * 0x1p-24 * mass, "sum of a row");
+        require_within(t, got, want, (double)keys * 0x1p-24 * mass, "sum of a row");
+        got = want = mass = 0.0;
     }
 }
 
 const struct law laws_relative[] = {
-    BY_HAND("columns", column_by_hand, .edit = edit_columns),
-    BY_HAND("shaw", shaw_by_hand),
-    BY_HAND("transformer-xl", shifted_by_hand),
-    BY_HAND("deberta", deberta_by_hand),
-    BY_HAND("any-index", any_by_hand, .edit = edit_any_index, .problems = "any-index-of-terms"),
-    LAW("any-index", law_any_sums, .problems = "any-index-of-sums"),
-    LAW("distance", law_distance, .problems = "relative-distance"),
-    LAW("adjoint", law_adjoint, .problems = "sums"),
-    LAW("whole-row", law_whole_row, .problems = "sums"),
+    { "columns", .by_hand = column_by_hand, .edit = edit_columns },
+    { "shaw", .by_hand = shaw_by_hand },
+    { "transformer-xl", .by_hand = shifted_by_hand },
+    { "deberta", .by_hand = deberta_by_hand },
+    { "any-index", .by_hand = any_by_hand, .edit = edit_any_index,
+      .problems = "any-index-of-terms" },
+    { "any-index", .holds = holds_any_sums, .problems = "any-index-of-sums",
+      .edit = edit_any_index },
+    { "distance", .holds = holds_by_distance, .problems = "relative-distance",
+      .edit = edit_no_content },
+    { "adjoint", .compares = compare_adjoint, .problems = "sums", .twin = "relative_bias" },
+    { "whole-row", .holds = holds_whole_row, .problems = "sums" },
     { 0 },
 };

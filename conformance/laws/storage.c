@@ -2,20 +2,19 @@
  * Laws of storage in 16 bits, all to the bit (a NaN for a NaN):
  *
  *   rounds-f32-result   what a call stores is what the same backend's f32 call on the same
- *                       values gives, rounded once more to nearest even
+ *                       values gives, rounded once more to nearest even; so it is
+ *   rounds-at-lengths   where a loop over vectors has its tails
  *   tables-widen        16-bit cosines and sines turn as what they are in f32
  *   every-value         every value of the type goes through loads and stores; every f32 half
  *                       way between two of them, or next to that, is rounded to the right one
  *                       (in quick runs one in sixteen)
  */
-#define _POSIX_C_SOURCE 200809L
 #include "conformance/engine/judge.h"
 #include "laws.h"
 #include "conformance/problem/lengths.h"
 #include "conformance/problem/storage.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- The f32 result, rounded ---- */
@@ -42,26 +41,20 @@ static bool same_value(float got, float want)
 static void require_rounded(struct tally *t, const struct call *got, const struct call *f32,
                             const char *what)
 {
-    const struct problem *p = &got->problem;
-    const enum posenc_dtype type = output_dtype(p);
-    for (int o = 0; o < got->n_outputs; o++)
-        for (int64_t r = 0; r < got->outputs[o].rows; r++) {
-            const float *row = call_row(f32, o, r), *stored = call_row(got, o, r);
-            for (int64_t c = 0; c < got->outputs[o].width; c++) {
-                if (same_value(stored[c], round_to(type, row[c])))
-                    continue;
-                const double within = apart(t, p, row, c);
-                const struct stored_error e =
-                    stored_error(type, stored[c], (double)row[c], within);
-                if (within > 0.0 && e.error <= e.limit)
-                    continue;
-                require(t, false,
-                        "%s: row %lld element %lld is %.9g, the f32 result %.9g rounds to %.9g",
-                        what, (long long)r, (long long)c, (double)stored[c], (double)row[c],
-                        (double)round_to(type, row[c]));
-                return;
-            }
-        }
+    const enum posenc_dtype type = output_dtype(&got->problem);
+    for (EACH_ELEMENT(at, got)) {
+        const float *row = call_row(f32, at.output, at.row), result = row[at.column],
+                    rounded = round_to(type, result);
+        if (same_value(at.value, rounded))
+            continue;
+        const double within = apart(t, &got->problem, row, at.column);
+        const struct stored_error e = stored_error(type, at.value, (double)result, within);
+        if (!require(t, within > 0.0 && e.error <= e.limit,
+                     "%s: row %lld element %lld is %.9g, the f32 result %.9g rounds to %.9g",
+                     what, (long long)at.row, (long long)at.column, (double)at.value,
+                     (double)result, (double)rounded))
+            return;
+    }
     require(t, true, "%s", what);
 }
 
@@ -88,50 +81,41 @@ static void edit_extremes(struct call *call, const void *user)
     static const float bf16[] = { 0x1.fep127f, 0x1.8p127f,  0x1p-126f,   0x1.02p-126f,
                                   0x1p-133f,   0x1.8p-131f, 0x1.fcp-127f };
     const enum posenc_dtype dtype = *(const enum posenc_dtype *)user;
-    struct posenc_tensor *x = call_x(call);
-    for (int64_t r = 0, n = x->data ? storage_rows(x) : 0; r < n; r++)
-        for (int64_t c = 0; c < x->shape[x->rank - 1]; c++) {
-            const uint64_t z = mix64((uint64_t)r, (uint64_t)c);
-            const float value = (dtype == POSENC_F16 ? f16 : bf16)[z % 7];
-            storage_put(x->dtype, storage_row(x, r), c, z >> 63 ? -value : value);
-        }
+    for (EACH_PLACE(at, call_x(call))) {
+        const uint64_t z = mix64((uint64_t)at.row, (uint64_t)at.column);
+        const float value = (dtype == POSENC_F16 ? f16 : bf16)[z % 7];
+        place_put(at, z >> 63 ? -value : value);
+    }
 }
 
-static void law_rounds(struct tally *t, const struct problem *of)
+static void law_rounds(struct tally *t, const struct problem *p)
 {
-    const enum posenc_kernel kernel = of->kernel;
-    const bool full = t->run->options->full;
+    const bool once = !kernel_in_place(p->kernel) || t->run->options->full;
+    struct problem extremes = *p;
+    extremes.x_scale = 1.5f;
+    check_rounded(t, *p, p->dtype, NULL, "stored in 16 bits");
+    if (kernel_takes_x(p->kernel) && (once || p->in_place))
+        check_rounded(t, extremes, p->dtype, edit_extremes, "stored in 16 bits, near the ends");
+}
+
+static void law_lengths(struct tally *t, const struct problem *of)
+{
     const int64_t lanes = memory_lanes(t->run->backend);
     const int64_t lengths[] = { 2 * lanes + 3, 1, lanes - 1, lanes + 1, 4 * lanes };
-    for (int i = 0; i < (full ? 5 : 1); i++)
-        for (int v = 0; v < MEMORY_VARIANTS; v++)
-            check_rounded(t, memory_problem(kernel, lengths[i], v), of->dtype, NULL,
-                          "stored in 16 bits");
-    for (int given = GIVEN_OFFSET; given < (kernel_has_plan(kernel) ? GIVENS : GIVEN_PLACES);
-         given++) {
-        struct problem p = cut_problem(kernel, (enum given)given);
-        check_rounded(t, p, of->dtype, NULL, "stored in 16 bits");
-        p.x_scale = 1.5f;
-        if (kernel_takes_x(kernel) && (full || !kernel_in_place(kernel)))
-            check_rounded(t, p, of->dtype, edit_extremes, "stored in 16 bits, near the ends");
-        p.in_place = kernel_in_place(kernel);
-        if (p.in_place)
-            check_rounded(t, p, of->dtype, edit_extremes, "stored in 16 bits, in place");
-    }
+    for (int i = 0; i < (t->run->options->full ? 5 : 1) * MEMORY_VARIANTS; i++)
+        check_rounded(
+            t, memory_problem(of->kernel, lengths[i / MEMORY_VARIANTS], i % MEMORY_VARIANTS),
+            of->dtype, NULL, "stored in 16 bits");
 }
 
 /* ---- 16-bit cosines and sines ---- */
 
 static void edit_rounded_tables(struct call *call, const void *user)
 {
-    const enum posenc_dtype dtype = *(const enum posenc_dtype *)user;
-    for (EACH_TENSOR(row, signature_of(call->problem.kernel))) {
-        const struct posenc_tensor *table = call_argument(call, row);
-        const bool rounds = row->form == FORM_TENSOR && row->type == TYPE_TABLE;
-        for (int64_t r = 0, n = rounds ? storage_rows(table) : 0; r < n; r++)
-            for (int64_t i = 0; i < table->shape[1]; i++)
-                tensor_row(table, r)[i] = round_to(dtype, tensor_row(table, r)[i]);
-    }
+    for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
+        if (row->form == FORM_TENSOR && row->type == TYPE_TABLE)
+            for (EACH_PLACE(at, call_argument(call, row)))
+                place_put(at, round_to(*(const enum posenc_dtype *)user, place_get(at)));
 }
 
 static void law_tables(struct tally *t, const struct problem *of)
@@ -154,18 +138,26 @@ static void law_tables(struct tally *t, const struct problem *of)
 /* ---- Every value ---- */
 
 /* What 16 bits say, by the definition of the formats: (-1)^s 2^(e - bias) 1.f, below the least
- * e 2^(1 - bias) 0.f, above the largest infinity or NaN. */
-static double value_of(enum posenc_dtype dtype, unsigned bits)
+ * e 2^(1 - bias) 0.f; as if that went on above the largest, where there are infinities and NaN. */
+static double grid_of(enum posenc_dtype dtype, unsigned bits)
 {
     const int fraction_bits = dtype == POSENC_F16 ? 10 : 7;
     const int bias = dtype == POSENC_F16 ? 15 : 127;
     const int exponent = (int)(bits >> fraction_bits) & (2 * bias + 1);
     const int fraction = (int)(bits & ((1u << fraction_bits) - 1));
-    const double sign = bits & 0x8000u ? -1.0 : 1.0;
-    if (exponent == 2 * bias + 1)
-        return fraction ? (double)NAN : sign * (double)INFINITY;
     const int whole = exponent ? fraction + (1 << fraction_bits) : fraction;
-    return sign * ldexp((double)whole, (exponent ? exponent : 1) - bias - fraction_bits);
+    return (bits & 0x8000u ? -1.0 : 1.0) *
+           ldexp((double)whole, (exponent ? exponent : 1) - bias - fraction_bits);
+}
+
+static double value_of(enum posenc_dtype dtype, unsigned bits)
+{
+    const unsigned infinity = dtype == POSENC_F16 ? 0x7c00u : 0x7f80u,
+                   magnitude = bits & 0x7fffu;
+    const double grid = grid_of(dtype, bits);
+    return magnitude > infinity    ? (double)NAN
+           : magnitude == infinity ? copysign((double)INFINITY, grid)
+                                   : grid;
 }
 
 /* What is stored for input i of INPUTS: a value of the type, the f32 half way to the next one,
@@ -179,24 +171,18 @@ struct input {
 static struct input input_of(enum posenc_dtype dtype, int64_t i)
 {
     const unsigned at = (unsigned)(i * 40503 % INPUTS), bits = at >> 2;
-    const unsigned last = dtype == POSENC_F16 ? 0x7bffu : 0x7f7fu; /* the largest finite one */
-    const double value = value_of(dtype, bits);
+    const float value = (float)value_of(dtype, bits), next = (float)value_of(dtype, bits + 1);
     if (isnan(value)) { /* a payload that a carry, or a cut, would make something else of */
         static const uint32_t nans[] = { 0x7f800001u, 0x7fffffffu, 0xff807fffu, 0xffffffffu };
         return (struct input){ of_bits(nans[at % 4]), NAN };
     }
     if (isinf(value) || at % 4 == 0)
-        return (struct input){ (float)value, (float)value };
-    const double step = (bits & 0x7fffu) == last
-                            ? fabs(value) - fabs(value_of(dtype, bits - 1))
-                            : fabs(value_of(dtype, bits + 1)) - fabs(value);
-    const float half = (float)copysign(fabs(value) + step / 2, value);
-    const float next = (float)((bits & 0x7fffu) == last ? copysign((double)INFINITY, value)
-                                                        : value_of(dtype, bits + 1));
+        return (struct input){ value, value };
+    const float half = (float)((grid_of(dtype, bits) + grid_of(dtype, bits + 1)) / 2);
     if (at % 4 == 1)
-        return (struct input){ nextafterf(half, 0.0f), (float)value };
+        return (struct input){ nextafterf(half, 0.0f), value };
     if (at % 4 == 2) /* a tie goes to the even one */
-        return (struct input){ half, bits % 2 ? next : (float)value };
+        return (struct input){ half, bits % 2 ? next : value };
     return (struct input){ nextafterf(half, copysignf(INFINITY, half)), next };
 }
 
@@ -209,85 +195,59 @@ static struct posenc_tensor *table_of(struct call *call)
     return NULL;
 }
 
-/* Inputs [0, n) into the rows of a table; x a zero that changes none of them. */
-static void edit_inputs(struct call *call, const void *user)
-{
-    static const float zero = -0.0f;
-    const enum posenc_dtype dtype = *(const enum posenc_dtype *)user;
-    struct posenc_tensor *table = table_of(call);
-    const int64_t width = table->shape[1];
-    for (int64_t i = 0; i < table->shape[0] * width; i++)
-        tensor_row(table, i / width)[i % width] = input_of(dtype, i).value;
-    edit_x(call, &zero);
-}
+/* Whether the problem is about what is loaded: x is every pattern.  Others are about what is stored
+ * of a table: a learned one, or values by distance, the last key's first. */
+static bool loads(const struct problem *p) { return p->dim * p->tokens == 1 << 16; }
 
-/* A learned table of the inputs onto zeros, or values by distance, the last key's first. */
-static void law_stores(struct tally *t, const struct problem *of)
+/* Patterns onto a table of zeros that change none of them; or inputs into a table, and x such a
+ * zero. */
+static void edit_every(struct call *call, const void *user)
 {
-    const bool by_key = kernel_on_scores(of->kernel);
-    const int64_t width = by_key ? of->keys : of->dim;
-    const int64_t inputs = t->run->options->full ? INPUTS : INPUTS / 16;
-    struct problem p = *of;
-    p.values = p.dtype;
-    p.tokens = p.rows = p.heads = inputs / width;
-    const struct call *got = tally_run(t, &p, edit_inputs, &p.dtype);
-    for (int64_t r = 0; got && r < inputs / width; r++) {
-        const float *row = call_row(got, 0, r);
-        for (int64_t c = 0; c < width; c++) {
-            const struct input input = input_of(p.dtype, r * width + c);
-            const float stored = row[by_key ? width - 1 - c : c];
-            require(t, same_value(stored, input.want), "%a (%08x) is stored as %a, not %a",
-                    (double)input.value, bits_of(input.value), (double)stored,
-                    (double)input.want);
-        }
-    }
-}
-
-/* x is every pattern of 16 bits; a table is -0, which changes no value. */
-static void edit_patterns(struct call *call, const void *user)
-{
-    (void)user;
     const struct posenc_tensor *x = call_x(call), *table = table_of(call);
-    const int64_t width = x->shape[x->rank - 1];
-    for (int64_t i = 0; i < 1 << 16; i++)
-        ((uint16_t *)storage_row(x, i / width))[i % width] = (uint16_t)i;
-    for (int64_t i = 0; table != call_out(call) && i < call->problem.rows * width; i++)
-        tensor_row(table, i / width)[i % width] = -0.0f;
+    const bool patterns = loads(&call->problem), is_out = table == call_out(call);
+    (void)user;
+    for (EACH_PLACE(at, patterns && is_out ? NULL : table))
+        place_put(
+            at,
+            patterns
+                ? nothing
+                : input_of(call->problem.dtype, at.row * table->shape[1] + at.column).value);
+    if (!patterns)
+        edit_x(call, &nothing);
+    for (EACH_PLACE(at, patterns ? x : NULL))
+        ((uint16_t *)storage_row(x, at.row))[at.column] =
+            (uint16_t)(at.row * x->shape[x->rank - 1] + at.column);
 }
 
 /* Onto -0 a value stays what it is; into a gradient it goes as f32, onto +0. */
-static void law_loads(struct tally *t, const struct problem *of)
+static void holds_every(struct tally *t, const struct call *got)
 {
-    struct problem p = *of;
-    p.values = p.dtype;
-    const struct call *got = tally_run(t, &p, edit_patterns, NULL);
-    for (int64_t r = 0; got && r < p.rows; r++) {
-        const float *row = call_row(got, 0, r);
-        for (int64_t c = 0; c < p.dim; c++) {
-            const unsigned bits = (unsigned)(r * p.dim + c);
-            const double value = value_of(p.dtype, bits);
-            const float want = value == 0 && !encodes(p.kernel) ? 0.0f : (float)value;
-            require(t, isnan(want) ? isnan(row[c]) : bits_of(row[c]) == bits_of(want),
-                    "the bits %04x became %a, not %a", bits, (double)row[c], (double)want);
-        }
+    const struct problem *p = &got->problem;
+    const int64_t width = got->outputs[0].width;
+    for (EACH_ELEMENT(at, got)) {
+        const int64_t column = kernel_on_scores(p->kernel) ? width - 1 - at.column : at.column,
+                      i = at.row * width + column;
+        const double loaded = value_of(p->dtype, (unsigned)i);
+        const float plus = loaded == 0 && !encodes(p->kernel) ? 0.0f : (float)loaded;
+        const struct input input =
+            loads(p) ? (struct input){ (float)loaded, plus } : input_of(p->dtype, i);
+        const bool loaded_nan = loads(p) && isnan(plus) && isnan(at.value);
+        require(t, loaded_nan || same_value(at.value, input.want),
+                "%a (%08x) became %a, not %a", (double)input.value, bits_of(input.value),
+                (double)at.value, (double)input.want);
     }
 }
 
-/* What is stored and what is loaded are problems of their own. */
-static void law_every(struct tally *t, const struct problem *p)
-{
-    const bool gathers = kernel_on_scores(p->kernel) || p->tokens == 0;
-    (gathers ? law_stores : law_loads)(t, p);
-}
+#define IN_16_BITS(...)                                                                        \
+    { __VA_ARGS__, .dtype = POSENC_F16 }, { __VA_ARGS__, .dtype = POSENC_BF16 }
 
 const struct law laws_storage[] = {
-    LAW("rounds-f32-result", law_rounds, .concerns = any_kernel, .dtype = POSENC_F16),
-    LAW("rounds-f32-result", law_rounds, .concerns = any_kernel, .dtype = POSENC_BF16),
-    LAW("tables-widen", law_tables, .concerns = any_kernel, .field = "table_dtype",
-        .dtype = POSENC_F16),
-    LAW("tables-widen", law_tables, .concerns = any_kernel, .field = "table_dtype",
-        .dtype = POSENC_BF16),
-    LAW("every-value", law_every, .dtype = POSENC_F16),
-    LAW("every-value", law_every, .dtype = POSENC_BF16),
+    IN_16_BITS("rounds-f32-result", .check = law_rounds, .concerns = any_kernel,
+               .problems = "parts", .in_place = true),
+    IN_16_BITS("rounds-at-lengths", .check = law_lengths, .concerns = any_kernel,
+               .problems = "default"),
+    IN_16_BITS("tables-widen", .check = law_tables, .concerns = any_kernel,
+               .field = "table_dtype", .problems = "default"),
+    IN_16_BITS("every-value", .holds = holds_every, .edit = edit_every),
     { 0 },
 };
