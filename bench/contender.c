@@ -35,10 +35,9 @@ static int other_streams(const struct call *call, struct stream *list)
     const struct problem *p = &call->problem;
     int n = 0;
     for (EACH_TENSOR(row, signature_of(p->kernel)))
-        if (row->role == ROLE_INPUT && row->form == FORM_TENSOR && row->moved &&
-            tensor_present(p, row))
+        if (row->role == ROLE_INPUT && row->form == FORM_TENSOR && tensor_moved(p, row) > 0)
             list[n++] = stream_of(call_argument((struct call *)(uintptr_t)call, row),
-                                  row->moved(p, row));
+                                  tensor_moved(p, row));
     return n;
 }
 

@@ -4,4 +4,4 @@
 #     sh shapes.sh QUOTE.SED CASES...
 quote=$1
 shift
-awk 'BEGIN { RS = ""; ORS = "\n\n" } /(^|\n)(default|realistic) /' "$@" | sed -f "$quote"
+awk 'BEGIN { RS = ""; ORS = "\n\n" } /(^|\n)(default|realistic|length[0-3]|random) /' "$@" | sed -f "$quote"

@@ -3,7 +3,7 @@
  * promise: frequencies of every certified spec and tables of them; of the oracle also problems of
  * every kernel at random, and every golden case.
  */
-#include "conformance/problem/signature.h"
+#include "conformance/problem/shapes.h"
 #include "golden.h"
 
 #include <math.h>
@@ -229,28 +229,14 @@ static int64_t same_specs(enum side side, const struct vectors *cases)
 
 /* ---- Problems ---- */
 
-/* Of a kernel with parameters at random: types of storage, special values, windows of a head, axes, xPos,
- * indices of every kind. */
-static struct problem any_problem(enum posenc_kernel kernel, struct draws *d)
-{
-    struct problem p = problem_blank(kernel);
-    p.seed = d->seed;
-    p.dtype = (enum posenc_dtype)draw(d, POSENC_F32, POSENC_BF16);
-    p.values = (enum posenc_dtype)draw(d, POSENC_F32, POSENC_BF16);
-    p.special = draw(d, 0, 2) == 0;
-    p.x_scale = draw(d, 0, 1) ? 1.0f : 0.088388346f;
-    signature_of(kernel)->draw(d, &p);
-    if (kernel_takes_x(kernel) || p.slopes_by_batch)
-        p.batch = draw(d, 1, 3);
-    return p;
-}
-
 static bool same_problems(void)
 {
     for (int kernel = 0; kernel < POSENC_KERNEL_COUNT; kernel++)
         for (uint64_t k = 0; k < PROBLEMS; k++) {
-            struct draws d = { .seed = mix64((uint64_t)kernel, k) >> 1 };
-            const struct problem p = any_problem((enum posenc_kernel)kernel, &d);
+            int64_t positions[MOST_RANDOM_TOKENS];
+            const uint64_t seed = mix64((uint64_t)kernel, k) >> 1;
+            const struct problem p =
+                problem_random((enum posenc_kernel)kernel, seed, positions);
             if (!same_outputs(ORACLE, &p, posenc_kernel_name(p.kernel), NULL))
                 return disagree("that is problem %d of the kernel", (int)k);
         }

@@ -11,7 +11,7 @@
  */
 #include "conformance/engine/judge.h"
 #include "laws.h"
-#include "conformance/problem/lengths.h"
+#include "conformance/problem/shapes.h"
 #include "conformance/problem/storage.h"
 
 #include <math.h>

@@ -20,18 +20,18 @@
 #endif
 
 /* What lies farther out than the red zone a page that faults guards, at the other end. */
-enum { SLOTS = 24, RED_ZONE = 1024 };
+enum { SLOTS = LAYOUTS, RED_ZONE = 1024 };
 
 /* A mapping [page that faults][capacity][page that faults], used again by call after call. */
 struct slot {
     char *map;
     size_t capacity;
-    char *data;
+    char *data; /* NULL: no buffer */
     size_t bytes;
-    size_t red_before, red_after;
-    unsigned char *shadow; /* [capacity]: what the buffer held before the call */
+    char *from, *to;       /* the buffer and the red zones around it */
+    unsigned char *shadow; /* what they held before the call */
     char role;
-    bool used, sealed;
+    bool sealed;
 };
 
 struct guard {
@@ -40,6 +40,12 @@ struct guard {
     unsigned char pattern[RED_ZONE];
     struct slot slots[SLOTS];
 };
+
+/* for (EACH_SLOT(s, guard)): none of them where there is no guard. */
+#define EACH_SLOT(s, guard)                                                                    \
+    struct slot *s = (guard) ? (guard)->slots : NULL;                                          \
+    s &&s < (guard)->slots + SLOTS;                                                            \
+    s++
 
 /* ---- Memory ---- */
 
@@ -64,10 +70,8 @@ static void slot_release(struct guard *g, struct slot *s)
 
 void guard_destroy(struct guard *g)
 {
-    if (!g)
-        return;
-    for (int i = 0; i < SLOTS; i++)
-        slot_release(g, &g->slots[i]);
+    for (EACH_SLOT(s, g))
+        slot_release(g, s);
     free(g);
 }
 
@@ -98,13 +102,11 @@ static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 /* Writes the pattern all over the buffer, which fills the gaps between rows, and around it. */
 static void slot_paint(const struct guard *g, struct slot *s)
 {
-    const char *start = s->map + g->page, *end = start + s->capacity;
-    s->red_before = smaller((size_t)(s->data - start), RED_ZONE);
-    s->red_after = smaller((size_t)(end - s->data) - s->bytes, RED_ZONE);
-    memcpy(s->data - s->red_before, g->pattern, s->red_before);
-    memcpy(s->data + s->bytes, g->pattern, s->red_after);
-    for (size_t done = 0; done < s->bytes; done += RED_ZONE)
-        memcpy(s->data + done, g->pattern, smaller(s->bytes - done, RED_ZONE));
+    char *start = s->map + g->page, *end = start + s->capacity, *after = s->data + s->bytes;
+    s->from = s->data - smaller((size_t)(s->data - start), RED_ZONE);
+    s->to = after + smaller((size_t)(end - after), RED_ZONE);
+    for (char *at = s->from; at < s->to; at += RED_ZONE)
+        memcpy(at, g->pattern, smaller((size_t)(s->to - at), RED_ZONE));
 }
 
 static void slot_protect(const struct guard *g, struct slot *s, bool sealed)
@@ -122,12 +124,10 @@ static void slot_protect(const struct guard *g, struct slot *s, bool sealed)
 static void *guard_get(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     struct guard *g = user;
-    struct slot *s = NULL;
-    for (int i = 0; i < SLOTS && !s; i++)
-        s = g->slots[i].used ? NULL : &g->slots[i];
-    if (!s)
-        return NULL;
-    if (s->capacity < bytes + 64 && !slot_map(g, s, bytes))
+    struct slot *s = g->slots;
+    while (s < g->slots + SLOTS && s->data)
+        s++;
+    if (s == g->slots + SLOTS || (s->capacity < bytes + 64 && !slot_map(g, s, bytes)))
         return NULL;
     char *start = s->map + g->page, *end = start + s->capacity;
     size_t offset = (size_t)offset_bytes & 63;
@@ -136,7 +136,6 @@ static void *guard_get(void *user, size_t bytes, int64_t offset_bytes, char role
         s->data -= ((uintptr_t)s->data - offset) & 63;
     s->bytes = bytes;
     s->role = role;
-    s->used = true;
     slot_paint(g, s);
     return s->data;
 }
@@ -144,22 +143,19 @@ static void *guard_get(void *user, size_t bytes, int64_t offset_bytes, char role
 static void guard_seal(void *user)
 {
     struct guard *g = user;
-    for (int i = 0; i < SLOTS; i++)
-        if (g->slots[i].used && g->slots[i].role == 'i')
-            slot_protect(g, &g->slots[i], true);
+    for (EACH_SLOT(s, g))
+        if (s->data && s->role == 'i')
+            slot_protect(g, s, true);
 }
 
 static void guard_free(void *user, void *data)
 {
     struct guard *g = user;
-    for (int i = 0; i < SLOTS; i++) {
-        struct slot *s = &g->slots[i];
-        if (!s->used || s->data != data)
-            continue;
-        slot_protect(g, s, false);
-        s->used = false;
-        return;
-    }
+    for (EACH_SLOT(s, g))
+        if (s->data == data) {
+            slot_protect(g, s, false);
+            s->data = NULL;
+        }
 }
 
 struct memory guard_memory(struct guard *g)
@@ -179,9 +175,6 @@ static bool slot_holds(const struct slot *s, const void *data)
 
 static const char *slot_name(const struct slot *s, const struct call *c)
 {
-    for (int o = 0; o < c->n_outputs; o++)
-        if (slot_holds(s, c->outputs[o].tensor.data))
-            return c->outputs[o].name;
     for (EACH_TENSOR(row, signature_of(c->problem.kernel)))
         if (slot_holds(s, call_data(c, row)))
             return row->name;
@@ -189,11 +182,12 @@ static const char *slot_name(const struct slot *s, const struct call *c)
 }
 
 /* "3 bytes past its end", "4 bytes before its start", "at byte 8". */
-static void describe_place(const struct slot *s, const struct call *c, const char *verb,
-                           const char *at, char *text, size_t size)
+static void describe_place(struct guarded *result, const struct slot *s, const struct call *c,
+                           const char *verb, const char *at)
 {
-    const char *end = s->data + s->bytes;
-    const char *name = slot_name(s, c);
+    const char *end = s->data + s->bytes, *name = slot_name(s, c);
+    char *text = result->reason;
+    const size_t size = sizeof result->reason;
     if (at >= end)
         snprintf(text, size, "%s %s, %td bytes past its end", verb, name, at - end);
     else if (at < s->data)
@@ -205,26 +199,37 @@ static void describe_place(const struct slot *s, const struct call *c, const cha
 /* ---- Faults ---- */
 
 /* SIGTRAP: what a compiler emits for code that cannot go on is a breakpoint on ARM. */
-static const int trapped[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
+static struct {
+    int number;
+    const char *text;
+    struct sigaction before; /* whoever was asked before us */
+} trapped[] = {
+    { .number = SIGSEGV, .text = "SIGSEGV" },
+    { .number = SIGBUS, .text = "SIGBUS" },
+    { .number = SIGILL, .text = "SIGILL (an instruction this CPU lacks?)" },
+    { .number = SIGFPE, .text = "SIGFPE" },
+    { .number = SIGTRAP, .text = "SIGTRAP (a breakpoint)" },
+};
 enum { TRAPPED = sizeof trapped / sizeof trapped[0] };
-static struct sigaction before[TRAPPED]; /* whoever was asked before us */
 
 static _Thread_local sigjmp_buf *landing;
-static _Thread_local volatile sig_atomic_t fault_signal;
+static _Thread_local const char *volatile fault_text;
 static _Thread_local const char *volatile fault_address;
 
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    if (landing) {
-        fault_signal = number;
-        fault_address = info->si_addr;
-        siglongjmp(*landing, 1);
+    for (int i = 0; i < TRAPPED; i++) {
+        if (trapped[i].number != number)
+            continue;
+        if (landing) {
+            fault_text = trapped[i].text;
+            fault_address = info->si_addr;
+            siglongjmp(*landing, 1);
+        }
+        /* Not during a guarded call: the fault happens again under its former handler. */
+        sigaction(number, &trapped[i].before, NULL);
     }
-    /* Not during a guarded call: the fault happens again under its former handler. */
-    for (int i = 0; i < TRAPPED; i++)
-        if (trapped[i] == number)
-            sigaction(number, &before[i], NULL);
 }
 
 /* Once per process, and so after a sanitizer has put its own handlers in place at start-up. */
@@ -241,7 +246,7 @@ static void trap_install(void)
                                 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < TRAPPED; i++)
-        sigaction(trapped[i], &action, &before[i]);
+        sigaction(trapped[i].number, &action, &trapped[i].before);
 }
 
 /* False when the call faulted. */
@@ -291,79 +296,42 @@ static void control_set(uint64_t control)
 
 /* ---- Guarded calls ---- */
 
-static const char *signal_text(int number)
-{
-    return number == SIGSEGV  ? "SIGSEGV"
-           : number == SIGBUS ? "SIGBUS"
-           : number == SIGILL ? "SIGILL (an instruction this CPU lacks?)"
-           : number == SIGFPE ? "SIGFPE"
-                              : "SIGTRAP (a breakpoint)";
-}
-
-static void describe_fault(struct guarded *result, const struct guard *g,
-                           const struct call *call)
+static void describe_fault(struct guarded *result, struct guard *g, const struct call *call)
 {
     const char *at = fault_address;
+    char verb[64];
     result->crashed = true;
-    snprintf(result->reason, sizeof result->reason, "%s at address %p",
-             signal_text(fault_signal), (const void *)at);
-    for (int i = 0; g && i < SLOTS; i++) {
-        const struct slot *s = &g->slots[i];
-        if (!s->used || at < s->map || at >= s->map + s->capacity + 2 * g->page)
+    snprintf(result->reason, sizeof result->reason, "%s at address %p", fault_text,
+             (const void *)at);
+    for (EACH_SLOT(s, g)) {
+        if (!s->data || at < s->map || at >= s->map + s->capacity + 2 * g->page)
             continue;
         result->input_written = s->sealed && at >= s->data && at < s->data + s->bytes;
-        char verb[64];
-        snprintf(verb, sizeof verb, "%s%s", signal_text(fault_signal),
+        snprintf(verb, sizeof verb, "%s%s", fault_text,
                  result->input_written ? ": wrote to the input" : " at");
-        describe_place(s, call, verb, at, result->reason, sizeof result->reason);
+        describe_place(result, s, call, verb, at);
     }
 }
 
-/* The first byte of [data, data+n) that differs from what it should be, or NULL. */
-static const char *first_difference(const void *data, const void *want, size_t n)
-{
-    if (n == 0 || memcmp(data, want, n) == 0)
-        return NULL;
-    const char *a = data, *b = want;
-    while (*a == *b)
-        a++, b++;
-    return a;
-}
-
-/* Rows of outputs may have changed; nothing else in any buffer may. */
-static const char *slot_damage(const struct guard *g, const struct slot *s,
-                               const struct call *call)
+/* Rows of outputs may have changed; nothing else in any buffer may, nor around it.  The first
+ * byte that did, in the buffer if there is one, else after it; NULL: none. */
+static const char *slot_damage(const struct slot *s, const struct call *call)
 {
     for (int o = 0; o < call->n_outputs; o++) {
         const struct output *out = &call->outputs[o];
-        if (!slot_holds(s, out->tensor.data))
-            continue;
-        for (int64_t r = 0; r < out->rows; r++) {
+        const size_t bytes = (size_t)out->width * storage_size(out->tensor.dtype);
+        for (int64_t r = 0; slot_holds(s, out->tensor.data) && r < out->rows; r++) {
             const char *row = storage_row(&out->tensor, r);
-            size_t bytes = (size_t)out->width * storage_size(out->tensor.dtype);
-            memcpy(s->shadow + (row - s->data), row, bytes);
+            memcpy(s->shadow + (row - s->from), row, bytes);
         }
     }
-    const char *at = first_difference(s->data, s->shadow, s->bytes);
-    if (!at)
-        at = first_difference(s->data + s->bytes, g->pattern, s->red_after);
-    if (!at)
-        at = first_difference(s->data - s->red_before, g->pattern, s->red_before);
-    return at;
-}
-
-static void check_patterns(struct guarded *result, struct guard *g, const struct call *call)
-{
-    for (int i = 0; i < SLOTS; i++) {
-        const struct slot *s = &g->slots[i];
-        const char *at = s->used ? slot_damage(g, s, call) : NULL;
-        if (!at)
-            continue;
-        result->overwritten = true;
-        if (!result->reason[0])
-            describe_place(s, call, "wrote outside the rows of", at, result->reason,
-                           sizeof result->reason);
-    }
+    const size_t n = (size_t)(s->to - s->from), before = (size_t)(s->data - s->from);
+    if (memcmp(s->from, s->shadow, n) == 0)
+        return NULL;
+    size_t i = before;
+    while (i < before + n && s->from[i % n] == (char)s->shadow[i % n])
+        i++;
+    return s->from + i % n;
 }
 
 struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
@@ -371,9 +339,9 @@ struct guarded guarded_run(struct call *call, const struct posenc_backend *backe
 {
     struct guarded result = { .status = POSENC_OK };
     trap_install();
-    for (int i = 0; g && i < SLOTS; i++)
-        if (g->slots[i].used)
-            memcpy(g->slots[i].shadow, g->slots[i].data, g->slots[i].bytes);
+    for (EACH_SLOT(s, g))
+        if (s->data)
+            memcpy(s->shadow, s->from, (size_t)(s->to - s->from));
     uint64_t control = control_get();
     bool returned = trap_run(call, backend, &result.status);
     uint64_t left = control_get();
@@ -386,7 +354,11 @@ struct guarded guarded_run(struct call *call, const struct posenc_backend *backe
                  "floating-point control was %#llx, is %#llx", (unsigned long long)control,
                  (unsigned long long)left);
     }
-    if (g)
-        check_patterns(&result, g, call);
+    for (EACH_SLOT(s, g)) {
+        const char *at = s->data ? slot_damage(s, call) : NULL;
+        result.overwritten = result.overwritten || at;
+        if (at && !result.reason[0])
+            describe_place(&result, s, call, "wrote outside the rows of", at);
+    }
     return result;
 }

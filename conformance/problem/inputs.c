@@ -49,50 +49,31 @@ uint64_t mix64(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
-/* The special value of a draw, on its way to a 16-bit type. */
-static float special_narrow(uint64_t z, enum posenc_dtype type)
+/* The special value of a draw, on its way to a type. */
+static float special(uint64_t z, enum posenc_dtype type)
 {
     static const struct {
-        uint16_t mantissa;
-        float over, largest, under;
+        uint32_t mantissa;
+        float least, under, over, largest;
     } of[] = {
-        [POSENC_F16] = { 0x3ff, 0x1.ffep15f, 0x1.ffcp15f, 0x1p-25f },
-        [POSENC_BF16] = { 0x7f, 0x1.ffp127f, 0x1.fep127f, 0x1p-134f },
+        [POSENC_F32] = { 0x7fffff, 0x1p-149f, 0.0f, INFINITY, INFINITY },
+        [POSENC_F16] = { 0x3ff, 0x1p-24f, 0x1p-25f, 0x1.ffep15f, 0x1.ffcp15f },
+        [POSENC_BF16] = { 0x7f, 0x1p-133f, 0x1p-134f, 0x1.ffp127f, 0x1.fep127f },
     };
-    const uint16_t mantissa = (uint16_t)((z & of[type].mantissa) | 1);
-    const float subnormal = storage_widen(type, mantissa), least = storage_widen(type, 1);
-    const float ends[8] = {
-        NAN, INFINITY, -INFINITY, 0.0f, -0.0f, subnormal, -subnormal, least
-    };
-    const float edges[8] = { NAN,
-                             of[type].over,
-                             -of[type].largest,
-                             of[type].under,
-                             -of[type].under,
-                             subnormal,
-                             -subnormal,
-                             least };
-    return (z >> 38 & 1 ? edges : ends)[z >> 35 & 7];
+    const bool edge = z >> 38 & 1;
+    const float under = edge ? of[type].under : 0.0f, over = edge ? of[type].over : INFINITY,
+                largest = edge ? of[type].largest : INFINITY, least = of[type].least;
+    const float subnormal = (float)(((uint32_t)z & of[type].mantissa) | 1) * least;
+    const float kinds[] = { NAN, over, -largest, under, -under, subnormal, -subnormal, least };
+    return kinds[z >> 35 & 7];
 }
 
-static float input(uint64_t z, bool special, enum posenc_dtype type)
+static float input(uint64_t z, bool specials, enum posenc_dtype type)
 {
     const uint32_t sign = (uint32_t)(z >> 63) << 31, mantissa = (uint32_t)z & 0x7fffffu;
-    uint32_t bits = sign | (123u + ((uint32_t)(z >> 60) & 7u)) << 23 | mantissa;
-    if (special && (z >> 32 & 7) == 0) {
-        const uint32_t kinds[8] = { 0x7fc00000u,
-                                    0x7f800000u,
-                                    0xff800000u,
-                                    0x00000000u,
-                                    0x80000000u,
-                                    mantissa | 1u,
-                                    0x80000001u | mantissa,
-                                    0x00000001u };
-        if (type != POSENC_F32)
-            return special_narrow(z, type);
-        bits = kinds[z >> 35 & 7];
-    }
-    return of_bits(bits);
+    return specials && (z >> 32 & 7) == 0
+               ? special(z, type)
+               : of_bits(sign | (123u + ((uint32_t)(z >> 60) & 7u)) << 23 | mantissa);
 }
 
 /* ---- The recipes of ONNX ---- */
@@ -182,57 +163,39 @@ static void draw_rotation(const struct problem *p, bool sines, float *to)
         to[i] = (float)twister_draw(&t);
 }
 
-void fill_inputs(float *to, int64_t n, const struct problem *p, uint64_t stream)
-{
-    const enum posenc_dtype narrow = p->values != POSENC_F32 ? p->values : p->dtype,
-                            type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
-    const uint64_t key = mix64(p->seed, stream);
-    const bool drawn = p->recipe != RECIPE_MIX && stream == STREAM_X;
-    if (drawn)
-        draw_x(to, p);
-    for (int64_t i = 0; i < n && !drawn; i++)
-        to[i] = input(mix64(key, (uint64_t)i), p->special, type);
-    for (int64_t i = 0; i < n && type != POSENC_F32; i++)
-        to[i] = round_to(p->values, to[i]);
-    for (int64_t i = 0; i < n && type != POSENC_F32 && p->dtype != p->values; i++)
-        to[i] = round_to(p->dtype, to[i]);
-}
-
 /* ---- cos and sin of base 10000 ---- */
 
 /* Rows of cos and sin already worked out for one rotary_dim. */
 struct kept {
     struct kept *next;
     int64_t half, rows;
-    uint64_t (*turn)[3];
     float *values[2]; /* cos and sin, [TABLE_ROWS, half] */
+    uint64_t turn[][3];
 };
 
 static struct kept *kept_create(int64_t half)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
-    const size_t n = (size_t)half, table = TABLE_ROWS * n * sizeof(float);
-    struct kept *k = calloc(1, sizeof *k);
-    uint64_t(*turn)[3] = malloc(n * sizeof *turn);
-    float *values = malloc(2 * table), *f32 = malloc(n * sizeof *f32);
-    const bool made = k && turn && values && f32;
+    const size_t n = (size_t)half;
+    struct kept *k = calloc(1, sizeof *k + n * sizeof *k->turn);
+    float *values = malloc(2 * TABLE_ROWS * n * sizeof *values);
     double factor;
-    spec.dim = 2 * half;
-    if (made) {
-        *k = (struct kept){ NULL, half, 0, turn, { values, values + TABLE_ROWS * n } };
-        oracle_freqs(&spec, half, turn, f32, &factor);
-    } else {
+    if (!k || !values) {
         free(k);
-        free(turn);
         free(values);
+        return NULL;
     }
-    free(f32);
-    return made ? k : NULL;
+    k->half = spec.dim = half;
+    spec.dim *= 2;
+    k->values[0] = values;
+    k->values[1] = values + TABLE_ROWS * n;
+    oracle_freqs(&spec, half, k->turn, NULL, &factor);
+    return k;
 }
 
 /* Copies the first rows of that rotary_dim's table, which is kept between calls and grows to
  * the most rows asked for: a bench or a suite asks for the same few again and again. */
-static bool rotation_rows(int64_t half, int64_t rows, bool sines, float *to)
+static bool copy_rotation(int64_t half, int64_t rows, bool sines, float *to)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct kept *all;
@@ -258,14 +221,33 @@ static bool rotation_rows(int64_t half, int64_t rows, bool sines, float *to)
     return k != NULL;
 }
 
-bool fill_rotation(const struct problem *problem, bool sines, float *to)
+/* Of a problem that turns, [rows, rotary_dim / 2]. */
+static bool fill_rotation(float *to, int64_t n, const struct problem *p, bool sines)
 {
-    const int64_t half = problem->rotary_dim / 2, n = problem->rows * half;
-    if (problem->recipe != RECIPE_MIX)
-        draw_rotation(problem, sines, to);
-    else if (!rotation_rows(half, problem->rows, sines, to))
+    if (p->recipe != RECIPE_MIX)
+        draw_rotation(p, sines, to);
+    else if (!copy_rotation(p->rotary_dim / 2, p->rows, sines, to))
         return false;
-    for (int64_t i = 0; i < n && problem->table_dtype != POSENC_F32; i++)
-        to[i] = round_to(problem->table_dtype, to[i]);
+    for (int64_t i = 0; i < n && p->table_dtype != POSENC_F32; i++)
+        to[i] = round_to(p->table_dtype, to[i]);
+    return true;
+}
+
+bool fill_inputs(float *to, int64_t n, const struct problem *p, enum stream_id stream)
+{
+    if (stream == STREAM_COS || stream == STREAM_SIN)
+        return fill_rotation(to, n, p, stream == STREAM_SIN);
+    const enum posenc_dtype narrow = p->values != POSENC_F32 ? p->values : p->dtype,
+                            type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
+    const uint64_t key = mix64(p->seed, stream);
+    const bool drawn = p->recipe != RECIPE_MIX && stream == STREAM_X;
+    if (drawn)
+        draw_x(to, p);
+    for (int64_t i = 0; i < n && !drawn; i++)
+        to[i] = input(mix64(key, (uint64_t)i), p->special, type);
+    for (int64_t i = 0; i < n && type != POSENC_F32; i++)
+        to[i] = round_to(p->values, to[i]);
+    for (int64_t i = 0; i < n && type != POSENC_F32 && p->dtype != p->values; i++)
+        to[i] = round_to(p->dtype, to[i]);
     return true;
 }

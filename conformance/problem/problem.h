@@ -7,8 +7,8 @@
 #ifndef POSENC_PROBLEM_H
 #define POSENC_PROBLEM_H
 
+#include "arena.h"
 #include "scalings.h"
-
 #include "storage.h"
 #include "subject.h"
 
@@ -114,8 +114,7 @@ struct problem {
     union own own[MOST_OWN];
 };
 
-/* A small valid problem of a kernel; a realistic one that fills about so many bytes
- * (shapes.c). */
+/* A small valid problem of a kernel; a realistic one that fills about so many bytes (shapes.h). */
 struct problem problem_default(enum posenc_kernel kernel);
 struct problem problem_realistic(enum posenc_kernel kernel, enum posenc_dtype dtype,
                                  size_t bytes);
@@ -143,6 +142,9 @@ struct turning {
     int64_t pair, partner;
 };
 struct turning problem_turning(const struct problem *problem, int64_t channel);
+
+/* Whether calls may have several batches: without x only where an input differs by batch. */
+bool kernel_has_batch(enum posenc_kernel kernel);
 
 /* Whether what it computes, rounded to f32, is added onto x times x_scale. */
 bool kernel_adds_onto_x(enum posenc_kernel kernel);
@@ -182,8 +184,8 @@ extern const struct memory memory_plain;
 /* One output of a call: rows of `width` elements, visited in the order batch, tokens, heads (or
  * batch, heads, queries). */
 struct output {
-    const char *name;            /* "out", "cos", "sin" */
-    struct posenc_tensor tensor; /* rank 4 */
+    const char *name; /* "out", "cos", "sin" */
+    struct posenc_tensor tensor;
     int64_t rows, width;
 };
 
@@ -211,8 +213,10 @@ struct call {
     const float *slopes;    /* [heads], or [batch, heads] with slopes_by_batch */
     int64_t columns;        /* relative, relative_sum, distance */
     struct memory memory;
-    void *owned[24]; /* freed by call_destroy */
-    float *wide[2];  /* what call_row shows of outputs that are not f32, [rows, width] */
+    int n_owned;
+    void *owned[LAYOUTS]; /* from that memory */
+    struct arena kept;    /* from our own */
+    float *wide[2];       /* what call_row shows of outputs that are not f32, [rows, width] */
 };
 
 /* Inputs are a function of seed and index; before rounding normal-range and, unless `special`,
@@ -236,8 +240,7 @@ struct posenc_tensor *call_x(struct call *call);
 struct posenc_tensor *call_out(struct call *call);
 struct posenc_positions *call_positions(struct call *call);
 
-/* Row r of output o as it is now: f16 and bf16 widened to f32 each time one asks, what is still
- * the canary to CALL_CANARY. */
+/* Row r of output o as it is now: f16 and bf16 widened to f32 each time one asks. */
 const float *call_row(const struct call *call, int o, int64_t r);
 
 /* Whether the recipe draws an array of positions, [batch, tokens]. */
@@ -255,10 +258,8 @@ double problem_time(const struct problem *problem, int64_t b, int64_t t, int axi
  * recipes of others. */
 uint64_t mix64(uint64_t seed, uint64_t index);
 
-/* What call_reset fills outputs with: a NaN that no kernel makes.  call_row() shows those of
- * 16-bit types as the first. */
-#define CALL_CANARY      0x7fc0deadu
-#define CALL_CANARY_F16  0x7eadu
-#define CALL_CANARY_BF16 0x7fedu
+/* What call_reset fills outputs with: a NaN that no kernel makes, and that each type of storage
+ * holds. */
+#define CALL_CANARY 0x7fed0000u
 
 #endif

@@ -96,11 +96,8 @@ int64_t tensor_elements(const struct problem *problem, const struct tensor_row *
 const struct tensor_layout *tensor_layout(const struct problem *p, const struct tensor_row *row)
 {
     const struct signature *s = signature_of(p->kernel);
-    if (row->role == ROLE_X && p->in_place && kernel_in_place(p->kernel))
-        for (EACH_TENSOR(out, s))
-            if (out->role == ROLE_OUTPUT)
-                return &p->layouts[out - s->tensors];
-    return &p->layouts[row - s->tensors];
+    const bool same = row->role == ROLE_X && p->in_place;
+    return &p->layouts[(same ? output_row(s, 0) : row) - s->tensors];
 }
 
 const struct tensor_row *output_row(const struct signature *signature, int o)
@@ -137,6 +134,7 @@ static size_t bytes_of(const struct problem *p, const struct tensor_row *row, in
 void problem_settle(struct problem *p)
 {
     const struct signature *s = signature_of(p->kernel);
+    p->in_place = p->in_place && kernel_in_place(p->kernel);
     if (s->settle)
         s->settle(p);
 }
@@ -147,9 +145,11 @@ static struct problem settled(struct problem p)
     return p;
 }
 
-static size_t bytes_moved(const struct problem *p, const struct tensor_row *row)
+int64_t tensor_moved(const struct problem *p, const struct tensor_row *row)
 {
-    return row->moved && tensor_present(p, row) ? bytes_of(p, row, row->moved(p, row)) : 0;
+    if (row->cached || !tensor_present(p, row))
+        return 0;
+    return row->moved ? row->moved(p) : tensor_elements(p, row);
 }
 
 size_t problem_bytes(const struct problem *problem)
@@ -157,7 +157,7 @@ size_t problem_bytes(const struct problem *problem)
     const struct problem p = settled(*problem);
     size_t bytes = 0;
     for (EACH_TENSOR(row, signature_of(p.kernel)))
-        bytes += bytes_moved(&p, row);
+        bytes += bytes_of(&p, row, tensor_moved(&p, row));
     return bytes;
 }
 
@@ -165,11 +165,11 @@ size_t problem_bytes(const struct problem *problem)
 size_t problem_working_set(const struct problem *problem)
 {
     const struct problem p = settled(*problem);
-    const bool same = p.in_place && kernel_in_place(p.kernel), onto = problem_accumulates(&p);
-    size_t bytes = problem_bytes(&p);
+    size_t bytes = 0;
     for (EACH_TENSOR(row, signature_of(p.kernel))) {
-        bytes -= row->role == ROLE_X && same ? bytes_moved(&p, row) : 0;
-        bytes -= row->role == ROLE_OUTPUT && onto ? bytes_moved(&p, row) / 2 : 0;
+        const size_t moved = bytes_of(&p, row, tensor_moved(&p, row));
+        if (row->role != ROLE_X || !p.in_place)
+            bytes += row->role == ROLE_OUTPUT && problem_accumulates(&p) ? moved / 2 : moved;
     }
     return bytes;
 }
@@ -177,11 +177,10 @@ size_t problem_working_set(const struct problem *problem)
 size_t problem_memory(const struct problem *problem)
 {
     const struct problem p = settled(*problem);
-    const bool same = p.in_place && kernel_in_place(p.kernel);
     size_t bytes = 0;
     for (EACH_TENSOR(row, signature_of(p.kernel)))
         if (tensor_present(&p, row) && row->form == FORM_TENSOR &&
-            !(same && row->role == ROLE_X))
+            (row->role != ROLE_X || !p.in_place))
             bytes += bytes_of(&p, row, tensor_elements(&p, row));
     return bytes;
 }
@@ -190,6 +189,14 @@ bool problem_accumulates(const struct problem *problem)
 {
     return problem->accumulate &&
            signature_argument(signature_of(problem->kernel), MEMBER(accumulate));
+}
+
+bool kernel_has_batch(enum posenc_kernel kernel)
+{
+    bool has = !kernel_on_scores(kernel) || kernel_takes_x(kernel);
+    for (EACH_TENSOR(row, signature_of(kernel)))
+        has = has || (row->role == ROLE_INPUT && row->dims[0] == DIM_BATCH);
+    return has;
 }
 
 bool kernel_adds_onto_x(enum posenc_kernel kernel)

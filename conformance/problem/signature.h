@@ -11,7 +11,6 @@
 #ifndef POSENC_SIGNATURE_H
 #define POSENC_SIGNATURE_H
 
-#include "draws.h"
 #include "fields.h"
 #include "inputs.h"
 #include "problem.h"
@@ -63,11 +62,13 @@ struct tensor_row {
     size_t stride_batch;
     /* Inputs: a stream of the recipe, or what fills n elements of it (dense, f32 but for
      * integers); where the call keeps the dense copy. */
-    uint64_t stream;
-    enum posenc_status (*fill)(struct call *call, void *to, int64_t n);
+    enum stream_id stream;
+    bool (*fill)(struct call *call, void *to, int64_t n);
     size_t pristine; /* in struct call */
-    /* Elements that a perfect kernel moves; NULL: what stays in the nearest cache. */
-    int64_t (*moved)(const struct problem *problem, const struct tensor_row *row);
+    /* Elements that a perfect kernel moves, where these are not all; whether they stay in the
+     * nearest cache. */
+    int64_t (*moved)(const struct problem *problem);
+    bool cached;
 };
 
 /* An argument that is a member of the problem, perhaps as f32: one that several signatures have,
@@ -114,15 +115,10 @@ struct signature {
     /* Names of the fields of its problems (fields.h), but for those that every problem has. */
     const char *fields;
 
-    /* Any valid problem; one of n units along the vectorised dimension, and the variant's of the
-     * other parameters (lengths.h).  They change a problem_default(). */
-    void (*draw)(struct draws *draws, struct problem *problem);
-    void (*length)(struct problem *problem, int64_t n, int variant);
-
     /* Where needed: members of the problem that follow from others; refusals before anything
      * is made; arguments that are neither tensors nor members of the problem. */
     void (*settle)(struct problem *problem);
-    enum posenc_status (*check)(struct call *call);
+    bool (*check)(struct call *call);
     void (*finish)(struct call *call);
 };
 
@@ -171,6 +167,9 @@ enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tenso
 int tensor_dims(const struct tensor_row *row);
 /* Elements of all its dimensions. */
 int64_t tensor_elements(const struct problem *problem, const struct tensor_row *row);
+
+/* Elements that a perfect kernel moves. */
+int64_t tensor_moved(const struct problem *problem, const struct tensor_row *row);
 
 /* Where arguments have it: the tensor, the positions or the pointer; its first element, NULL
  * where there is none.  The same of a call. */
@@ -225,7 +224,8 @@ int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim
 #define OUT(signature, member) TENSOR(signature, member), .role = ROLE_OUTPUT
 #define POSITIONS(signature)                                                                   \
     {                                                                                          \
-        TENSOR(signature, positions), .form = FORM_POSITIONS, .dims = { DIM_BATCH, DIM_TOKEN } \
+        TENSOR(signature, positions), .form = FORM_POSITIONS,                                  \
+                                      .dims = { DIM_BATCH, DIM_TOKEN }, .cached = true         \
     }
 #define TABLE(signature, member)                                                               \
     TENSOR(signature, member), .type = TYPE_F32, .stream = STREAM_TABLE,                       \

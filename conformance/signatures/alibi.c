@@ -5,28 +5,14 @@
 
 #include <math.h>
 
-static void draw_bias(struct draws *d, struct problem *p)
-{
-    scores_draw(d, p);
-    p->slopes_by_batch = draw(d, 0, 1) != 0;
-    p->causal = draw(d, 0, 1) != 0;
-}
-
 static bool slopes_shared(const struct problem *p) { return !p->slopes_by_batch; }
 
-static enum posenc_status fill_slopes(struct call *call, void *to, int64_t n)
+static bool fill_slopes(struct call *call, void *to, int64_t n)
 {
     const double most = call->problem.alibi_bias_max;
     const enum posenc_status status = call_subject(call)->alibi_slopes(n, most, to);
-    if (status != POSENC_OK)
-        call->error = (struct posenc_error){ status, "n_heads or alibi_bias_max", most, 0, 64 };
-    return status;
-}
-
-static void length(struct problem *p, int64_t n, int v)
-{
-    scores_length(p, n, v);
-    p->slopes_by_batch = v == 1;
+    call->error = (struct posenc_error){ status, "n_heads or alibi_bias_max", most, 0, 64 };
+    return status == POSENC_OK;
 }
 
 const struct signature signature_alibi = {
@@ -36,14 +22,12 @@ const struct signature signature_alibi = {
                  { TENSOR(alibi, slopes), .form = FORM_FLOATS, .type = TYPE_F32,
                    .dims = { DIM_BATCH, DIM_HEAD }, .shared = slopes_shared,
                    .stride_batch = ARGUMENT(alibi, slopes_stride_batch), .fill = fill_slopes,
-                   .pristine = PRISTINE(slopes) } },
+                   .cached = true, .pristine = PRISTINE(slopes) } },
     .parameters = { PARAMETER(alibi, causal), PARAMETER(alibi, query_offset),
                     PARAMETER(alibi, x_scale) },
     .fields = FIELDS_SCORES "x_scale alibi_bias_max slopes_by_batch causal",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .draw = draw_bias,
-    .length = length,
 };
 
 /* ---- What its rows should be ---- */

@@ -6,19 +6,10 @@
 /* Far beyond what kernels take: those refuse, and sums with it do not overflow here. */
 #define MOST_OFFSET (INT64_C(1) << 40)
 
-static void draw_bias(struct draws *d, struct problem *p)
+static bool check_offset(struct call *call)
 {
-    scores_draw(d, p);
-    p->distances = draw(d, 0, 1) * 60;
-}
-
-static enum posenc_status check_offset(struct call *call)
-{
-    const int64_t offset = call->problem.query_offset;
-    return offset < -MOST_OFFSET || offset > MOST_OFFSET
-               ? call_refuse(call, POSENC_ERR_SHAPE, "query_offset", offset, -MOST_OFFSET,
-                             MOST_OFFSET)
-               : POSENC_OK;
+    return call_within(call, POSENC_ERR_SHAPE, "query_offset", call->problem.query_offset,
+                       -MOST_OFFSET, MOST_OFFSET);
 }
 
 static int64_t columns(const struct problem *p)
@@ -34,16 +25,9 @@ static void finish(struct call *call)
     call->args.distance.first = p->query_offset - (p->keys - 1);
 }
 
-static int64_t values_moved(const struct problem *p, const struct tensor_row *row)
+static int64_t values_moved(const struct problem *p)
 {
-    (void)row;
     return p->heads * problem_distances(p->queries, p->keys);
-}
-
-static void length(struct problem *p, int64_t n, int v)
-{
-    scores_length(p, n, v);
-    p->distances = v == 3 ? problem_distances(p->queries, n) + 2 : 0;
 }
 
 const struct signature signature_distance = {
@@ -58,8 +42,6 @@ const struct signature signature_distance = {
     .fields = FIELDS_SCORES "x_scale distances",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .draw = draw_bias,
-    .length = length,
     .check = check_offset,
     .finish = finish,
 };

@@ -3,19 +3,9 @@
  */
 #include "shared.h"
 
-static void draw_table(struct draws *d, struct problem *p)
-{
-    p->dim = draw(d, 1, 9);
-    tokens_draw_rows(d, p, draw(d, 1, 5));
-}
+static int64_t rows_moved(const struct problem *p) { return tokens_rows_used(p) * p->dim; }
 
-static int64_t rows_moved(const struct problem *p, const struct tensor_row *row)
-{
-    (void)row;
-    return tokens_rows_used(p) * p->dim;
-}
-
-#define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL }, .moved = tensor_elements
+#define ACTIVATIONS .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL }
 
 const struct signature signature_learned = {
     BLANK(learned),
@@ -29,8 +19,6 @@ const struct signature signature_learned = {
     .fields = FIELDS_TOKENS "values_dtype dim rows x_scale",
     .cuts = { DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
-    .draw = draw_table,
-    .length = tokens_length,
 };
 
 /* ---- What its rows should be ---- */

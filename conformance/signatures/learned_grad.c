@@ -4,17 +4,9 @@
  */
 #include "shared.h"
 
-static void draw_gradient(struct draws *d, struct problem *p)
-{
-    p->accumulate = draw(d, 0, 1) != 0;
-    p->dim = draw(d, 1, 9);
-    tokens_draw_rows(d, p, draw(d, 1, 5));
-}
-
 /* Rows are read and written, or all of them written. */
-static int64_t out_moved(const struct problem *p, const struct tensor_row *row)
+static int64_t out_moved(const struct problem *p)
 {
-    (void)row;
     return (p->accumulate ? 2 * tokens_rows_used(p) : p->rows) * p->dim;
 }
 
@@ -22,16 +14,13 @@ const struct signature signature_learned_grad = {
     BLANK(learned_grad),
     .tensors = { { TABLE(learned_grad, out), .role = ROLE_OUTPUT,
                    .dims = { DIM_ROW, DIM_CHANNEL }, .moved = out_moved },
-                 { X(learned_grad), .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL },
-                   .moved = tensor_elements },
+                 { X(learned_grad), .dims = { DIM_BATCH, DIM_TOKEN, DIM_CHANNEL } },
                  POSITIONS(learned_grad) },
     .parameters = { PARAMETER(learned_grad, accumulate) },
     .channels = MEMBER(dim),
     .fields = FIELDS_TOKENS "values_dtype dim rows accumulate",
     .cuts = { DIM_CHANNEL }, /* tokens may share a row */
     .shares = { DIM_CHANNEL },
-    .draw = draw_gradient,
-    .length = tokens_length,
 };
 
 /* ---- What its rows should be ---- */

@@ -4,41 +4,18 @@
  */
 #include "shared.h"
 
-static void draw_terms(struct draws *d, struct problem *p)
-{
-    columns_draw(d, p);
-    p->with_p2c = draw(d, 0, 1) != 0;
-    p->without_c2p = p->with_p2c && draw(d, 0, 1) != 0;
-    p->scale = draw(d, 0, 1) ? 0x1p-20 : 0.0721687824;
-}
-
 static bool has_c2p(const struct problem *p) { return !p->without_c2p; }
 static bool has_p2c(const struct problem *p) { return p->with_p2c; }
 
 /* Of each row as many columns as it has scores. */
-static int64_t c2p_moved(const struct problem *p, const struct tensor_row *row)
+static int64_t c2p_moved(const struct problem *p)
 {
-    (void)row;
     return p->batch * p->heads * p->queries * lesser(p->keys, columns_of(p));
 }
 
-static int64_t p2c_moved(const struct problem *p, const struct tensor_row *row)
+static int64_t p2c_moved(const struct problem *p)
 {
-    (void)row;
     return p->batch * p->heads * p->keys * lesser(p->queries, columns_of(p));
-}
-
-/* Columns of DeBERTa, Shaw, Transformer-XL, DeBERTa for the keys alone. */
-static void length(struct problem *p, int64_t n, int v)
-{
-    scores_length(p, n, v);
-    p->relative = v == 1 ? RELATIVE_SHAW : v == 2 ? RELATIVE_TRANSFORMER_XL : RELATIVE_DEBERTA;
-    p->with_p2c = v == 0 || v == 3;
-    p->without_c2p = v == 3;
-    p->num_buckets = v == 0 ? 8 : 0;
-    p->max_distance = v == 3 ? 5 : 20;
-    p->scale = v == 2 ? 0.5 : 1.0;
-    p->query_offset = v == 2 ? n - p->queries : p->query_offset;
 }
 
 const struct signature signature_relative = {
@@ -58,8 +35,6 @@ const struct signature signature_relative = {
                             "with_p2c",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .draw = draw_terms,
-    .length = length,
 };
 
 /* ---- What its rows should be ---- */

@@ -3,31 +3,16 @@
  */
 #include "shared.h"
 
-/* Sums of n keys, or into n columns, or n + 1. */
-static void length(struct problem *p, int64_t n, int v)
-{
-    const bool square = v % 2 == 0;
-    scores_length(p, n, v);
-    p->keys = square ? n : 9;
-    p->relative = square ? RELATIVE_TRANSFORMER_XL : RELATIVE_SHAW;
-    p->max_distance = square || n < 2 ? 1 : n / 2;
-    p->query_offset = square ? n - p->queries : 3 - n / 4;
-}
-
 const struct signature signature_relative_sum = {
     BLANK(relative_sum),
     .tensors = { COLUMNS_INDEX(relative_sum),
                  { OUT(relative_sum, out),
-                   .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_COLUMN },
-                   .moved = tensor_elements },
-                 { X(relative_sum), .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY },
-                   .moved = tensor_elements } },
+                   .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_COLUMN } },
+                 { X(relative_sum), .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY } } },
     .columns = columns_of,
     .fields = FIELDS_SCORES "relative position_buckets max_distance",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .draw = columns_draw,
-    .length = length,
 };
 
 /* ---- What its rows should be ---- */

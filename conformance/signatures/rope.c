@@ -7,13 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static void draw_rotation(struct draws *d, struct problem *p)
-{
-    rotations_draw(d, p);
-    p->transpose = draw(d, 0, 1) != 0;
-    tokens_draw_rows(d, p, 50);
-}
-
 /* 0.5 of the product, as much of the fma or of the other product, and of the sum, which may be
  * twice as large. */
 static double most_error(const struct problem *p, bool fused)
@@ -23,9 +16,8 @@ static double most_error(const struct problem *p, bool fused)
 }
 
 /* In place the channels that do not turn need not be touched. */
-static int64_t turned(const struct problem *p, const struct tensor_row *row)
+static int64_t turned(const struct problem *p)
 {
-    (void)row;
     return p->batch * p->tokens * p->heads * (p->in_place ? p->rotary_dim : p->dim);
 }
 
@@ -33,8 +25,8 @@ static int64_t turned(const struct problem *p, const struct tensor_row *row)
 
 const struct signature signature_rope = {
     BLANK(rope),
-    .tensors = { ANGLES(rope, cos),
-                 ANGLES(rope, sin),
+    .tensors = { ANGLES(rope, cos, STREAM_COS),
+                 ANGLES(rope, sin, STREAM_SIN),
                  { OUT(rope, out), ACTIVATIONS },
                  { X(rope), ACTIVATIONS },
                  POSITIONS(rope) },
@@ -48,8 +40,6 @@ const struct signature signature_rope = {
                       "transpose recipe",
     .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN, DIM_HEAD },
-    .draw = draw_rotation,
-    .length = rotations_length,
     .check = rotations_check,
 };
 

@@ -9,17 +9,8 @@
 
 enum { EPSILON, WEIGHT_OFFSET, ACROSS_HEADS }; /* its own parameters */
 
-static void draw_norm(struct draws *d, struct problem *p)
-{
-    rotations_draw(d, p);
-    p->own[EPSILON].f32 = draw(d, 0, 1) ? 1e-5f : 0x1p-64f;
-    p->own[WEIGHT_OFFSET].f32 = draw(d, 0, 1) ? 1.0f : 0.0f;
-    p->own[ACROSS_HEADS].flag = draw(d, 0, 1) != 0;
-    tokens_draw_rows(d, p, 50);
-}
-
 /* Of both signs; where inputs are special the larger ones are zeros. */
-static enum posenc_status fill_weight(struct call *call, void *to, int64_t n)
+static bool fill_weight(struct call *call, void *to, int64_t n)
 {
     struct problem plain = call->problem;
     float *weight = to;
@@ -27,7 +18,7 @@ static enum posenc_status fill_weight(struct call *call, void *to, int64_t n)
     fill_inputs(weight, n, &plain, STREAM_TABLE);
     for (int64_t i = 0; call->problem.special && i < n; i++)
         weight[i] = fabsf(weight[i]) < 4.0f ? weight[i] : copysignf(0.0f, weight[i]);
-    return POSENC_OK;
+    return true;
 }
 
 /* ---- The most it may be off ---- */
@@ -50,13 +41,13 @@ static double most_error(const struct problem *p, bool fused)
 
 const struct signature signature_rope_qk_norm = {
     BLANK(rope_qk_norm),
-    .tensors = { ANGLES(rope_qk_norm, cos),
-                 ANGLES(rope_qk_norm, sin),
+    .tensors = { ANGLES(rope_qk_norm, cos, STREAM_COS),
+                 ANGLES(rope_qk_norm, sin, STREAM_SIN),
                  { TENSOR(rope_qk_norm, weight), .type = TYPE_F32,
                    .dims = { DIM_HEAD, DIM_CHANNEL }, .fill = fill_weight,
-                   .pristine = PRISTINE(table), .one_for_all = true },
-                 { OUT(rope_qk_norm, out), ACTIVATIONS, .moved = tensor_elements },
-                 { X(rope_qk_norm), ACTIVATIONS, .moved = tensor_elements },
+                   .pristine = PRISTINE(table), .one_for_all = true, .cached = true },
+                 { OUT(rope_qk_norm, out), ACTIVATIONS },
+                 { X(rope_qk_norm), ACTIVATIONS },
                  POSITIONS(rope_qk_norm) },
     .parameters = { PARAMETER(rope_qk_norm, rotary_offset),
                     OWN(rope_qk_norm, EPSILON, epsilon, .value = 1e-6, .least = 0x1p-64,
@@ -72,8 +63,6 @@ const struct signature signature_rope_qk_norm = {
         FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows",
     .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
-    .draw = draw_norm,
-    .length = rotations_length,
     .check = rotations_check,
 };
 

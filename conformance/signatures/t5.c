@@ -3,21 +3,10 @@
  */
 #include "shared.h"
 
-static void draw_buckets(struct draws *d, struct problem *p)
+static bool check_buckets(struct call *call)
 {
-    static const int64_t sizes[][2] = { { 32, 128 }, { 64, 128 }, { 320, 800 }, { 4, 9 } };
-    const int64_t *size = sizes[draw(d, 0, 3)];
-    scores_draw(d, p);
-    p->num_buckets = size[0];
-    p->max_distance = size[1];
-    p->bidirectional = draw(d, 0, 1) != 0;
-}
-
-static enum posenc_status check_buckets(struct call *call)
-{
-    const int64_t n = call->problem.num_buckets;
-    return n < 2 || n > 4096 ? call_refuse(call, POSENC_ERR_SHAPE, "num_buckets", n, 2, 4096)
-                             : POSENC_OK;
+    return call_within(call, POSENC_ERR_SHAPE, "num_buckets", call->problem.num_buckets, 2,
+                       4096);
 }
 
 static int64_t buckets(const struct problem *p) { return p->num_buckets; }
@@ -28,30 +17,28 @@ static int64_t n_thresholds(const struct problem *p)
     return p->bidirectional ? p->num_buckets / 2 : p->num_buckets;
 }
 
-static enum posenc_status fill_thresholds(struct call *call, void *to, int64_t n)
+static bool fill_thresholds(struct call *call, void *to, int64_t n)
 {
     const struct problem *p = &call->problem;
-    const enum posenc_status status = call_subject(call)->t5_thresholds(
-        p->num_buckets, p->max_distance, p->bidirectional, to);
-    return status == POSENC_OK ? status
-                               : call_refuse(call, status, "num_buckets or max_distance",
-                                             p->max_distance, n / 2, 1 << 24);
+    return call_check(call,
+                      call_subject(call)->t5_thresholds(p->num_buckets, p->max_distance,
+                                                        p->bidirectional, to),
+                      "num_buckets or max_distance", p->max_distance, n / 2, 1 << 24);
 }
 
 const struct signature signature_t5 = {
     BLANK(t5),
     .tensors = { { OUT(t5, out), SCORES },
                  { X(t5), SCORES },
-                 { TABLE(t5, table), .dims = { DIM_ROW, DIM_HEAD } },
-                 { INTEGERS(t5, thresholds), .size = n_thresholds, .fill = fill_thresholds } },
+                 { TABLE(t5, table), .dims = { DIM_ROW, DIM_HEAD }, .cached = true },
+                 { INTEGERS(t5, thresholds), .size = n_thresholds, .fill = fill_thresholds,
+                   .cached = true } },
     .parameters = { PARAMETER(t5, num_buckets), PARAMETER(t5, bidirectional),
                     PARAMETER(t5, query_offset), PARAMETER(t5, x_scale) },
     .rows = buckets,
     .fields = FIELDS_SCORES "x_scale num_buckets max_distance bidirectional",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .draw = draw_buckets,
-    .length = scores_length,
     .check = check_buckets,
 };
 

@@ -9,61 +9,37 @@ static int64_t differences(const struct problem *p)
     return (2 * p->window_height - 1) * (2 * p->window_width - 1) + (p->window_class ? 3 : 0);
 }
 
-static void draw_window(struct draws *d, struct problem *p)
-{
-    p->heads = draw(d, 1, 3);
-    p->window_height = draw(d, 1, 4);
-    p->window_width = draw(d, 1, 4);
-    p->window_class = draw(d, 0, 1) != 0;
-}
-
 static void settle(struct problem *p) { p->queries = p->keys = problem_window(p); }
 
-static enum posenc_status check_window(struct call *call)
+static bool check_window(struct call *call)
 {
-    const int64_t height = call->problem.window_height, width = call->problem.window_width;
-    return height < 1 || height > 256 || width < 1 || width > 256
-               ? call_refuse(call, POSENC_ERR_SHAPE, "window_height or window_width",
-                             height < 1 || height > 256 ? height : width, 1, 256)
-               : POSENC_OK;
+    const struct problem *p = &call->problem;
+    return call_within(call, POSENC_ERR_SHAPE, "window_height", p->window_height, 1, 256) &&
+           call_within(call, POSENC_ERR_SHAPE, "window_width", p->window_width, 1, 256);
 }
 
-static enum posenc_status fill_index(struct call *call, void *to, int64_t n)
+static bool fill_index(struct call *call, void *to, int64_t n)
 {
     const struct problem *p = &call->problem;
     const struct subject *by = call_subject(call);
-    const enum posenc_status status =
-        p->window_class ? by->beit_index(p->window_height, p->window_width, to)
-                        : by->swin_index(p->window_height, p->window_width, to);
-    (void)n;
-    return status == POSENC_OK ? status
-                               : call_refuse(call, status, "window_height or window_width",
-                                             p->window_height, 1, 256);
-}
-
-static void length(struct problem *p, int64_t n, int v)
-{
-    scores_length(p, n, v);
-    p->window_height = 1;
-    p->window_class = v == 1 && n > 1;
-    p->window_width = n - p->window_class;
+    return call_check(call,
+                      (p->window_class ? by->beit_index : by->swin_index)(p->window_height,
+                                                                          p->window_width, to),
+                      "tokens of a window by as many", n, 1, 65537LL * 65537);
 }
 
 const struct signature signature_window = {
     BLANK(window),
     .tensors = { { OUT(window, out), SCORES },
                  { X(window), SCORES },
-                 { TABLE(window, table), .dims = { DIM_ROW, DIM_HEAD },
-                   .moved = tensor_elements },
-                 { INTEGERS(window, index), .dims = { DIM_QUERY, DIM_KEY }, .fill = fill_index,
-                   .moved = tensor_elements } },
+                 { TABLE(window, table), .dims = { DIM_ROW, DIM_HEAD } },
+                 { INTEGERS(window, index), .dims = { DIM_QUERY, DIM_KEY },
+                   .fill = fill_index } },
     .parameters = { PARAMETER(window, x_scale) },
     .rows = differences,
     .fields = "values_dtype heads x_scale window_height window_width window_class",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .draw = draw_window,
-    .length = length,
     .settle = settle,
     .check = check_window,
 };

@@ -7,7 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "memory.h"
 
-#include "conformance/problem/lengths.h"
+#include "conformance/problem/shapes.h"
 #include "conformance/problem/signature.h"
 
 #include <math.h>

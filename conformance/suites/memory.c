@@ -20,7 +20,7 @@
 #include "suites.h"
 #include "conformance/engine/judge.h"
 #include "memory.h"
-#include "conformance/problem/lengths.h"
+#include "conformance/problem/shapes.h"
 #include "conformance/problem/signature.h"
 
 #include <math.h>

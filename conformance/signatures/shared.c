@@ -1,24 +1,25 @@
 /*
- * What relative and relative_sum share: columns by relative position, those of DeBERTa, Shaw and
- * Transformer-XL.
+ * What several signatures share: see shared.h.
  */
 #include "shared.h"
 
-void columns_draw(struct draws *d, struct problem *p)
+int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+
+int64_t tokens_rows_used(const struct problem *p)
 {
-    static const int64_t sizes[][2] = {
-        { 256, 512 }, { 32, 128 }, { 4, 6 }, { 8, 257 }, { 0, 20 }
-    };
-    const int64_t *size = sizes[draw(d, 0, 4)];
-    scores_draw(d, p);
-    p->relative = (enum relative)draw(d, RELATIVE_DEBERTA, RELATIVE_TRANSFORMER_XL);
-    p->num_buckets = p->relative == RELATIVE_DEBERTA ? size[0] : 0;
-    p->max_distance = p->relative == RELATIVE_DEBERTA ? size[1] : draw(d, 1, 20);
-    if (p->relative == RELATIVE_SHAW)
-        p->query_offset /= 40;
-    if (p->relative == RELATIVE_TRANSFORMER_XL)
-        p->query_offset = p->keys - p->queries;
+    bool shared = p->position_kind == POSENC_OFFSET || p->batch_shift == 0;
+    return lesser(shared ? p->tokens : p->batch * p->tokens, p->rows);
 }
+
+bool rotations_check(struct call *call)
+{
+    const struct problem *p = &call->problem;
+    const enum posenc_status odd = p->rotary_dim % 2 ? POSENC_ERR_ODD : POSENC_OK;
+    return call_check(call, odd, "rotary_dim", p->rotary_dim, 2, p->dim) &&
+           call_within(call, POSENC_ERR_ROTARY_DIM, "rotary_dim", p->rotary_dim, 2, p->dim);
+}
+
+/* ---- Columns by relative position ---- */
 
 int64_t columns_of(const struct problem *p)
 {
@@ -40,13 +41,12 @@ int64_t columns_index_size(const struct problem *p)
     return problem_distances(one_at_least(p->queries), one_at_least(p->keys));
 }
 
-int64_t columns_index_moved(const struct problem *p, const struct tensor_row *row)
+int64_t columns_index_moved(const struct problem *p)
 {
-    (void)row;
     return problem_distances(p->queries, p->keys);
 }
 
-enum posenc_status columns_fill_index(struct call *call, void *index, int64_t n)
+bool columns_fill_index(struct call *call, void *index, int64_t n)
 {
     const struct problem *p = &call->problem;
     const int64_t queries = one_at_least(p->queries), keys = one_at_least(p->keys);
@@ -63,14 +63,12 @@ enum posenc_status columns_fill_index(struct call *call, void *index, int64_t n)
         break;
     case RELATIVE_TRANSFORMER_XL:
         if (p->query_offset != p->keys - p->queries)
-            return call_refuse(call, POSENC_ERR_ARGUMENT, "query_offset of Transformer-XL",
-                               p->query_offset, p->keys - p->queries, p->keys - p->queries);
+            return call_check(call, POSENC_ERR_ARGUMENT, "query_offset of Transformer-XL",
+                              p->query_offset, p->keys - p->queries, p->keys - p->queries);
         status = call_subject(call)->transformer_xl_index(queries, keys, index);
         break;
     }
-    if (status != POSENC_OK)
-        return call_refuse(call, status, "max_distance, num_buckets or a distance",
-                           p->max_distance, 1, 1 << 20);
     call->columns = columns_of(p);
-    return POSENC_OK;
+    return call_check(call, status, "max_distance, num_buckets or a distance", p->max_distance,
+                      1, 1 << 20);
 }
