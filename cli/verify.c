@@ -68,8 +68,7 @@ int command_verify(struct cli *cli)
     narrow_to_models(&work);
     struct conf_options options = { .full = cli->full || cli->exhaustive,
                                     .exhaustive = cli->exhaustive,
-                                    .suite = cli->suite,
-                                    .budgets_path = cli->budgets };
+                                    .suite = cli->suite };
     int status = work_verify(&work, &options);
     if (status == EXIT_FINE && work.n_judged + work.n_skipped == 0 && cli->cases.n > 0) {
         status = cli_refuse(

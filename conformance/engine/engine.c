@@ -1,5 +1,5 @@
 /*
- * The engine: the suites it is handed, one after the other, on one subject.  What cannot run is
+ * The engine: of each kernel the suites it is handed, one after the other, on one subject.  What cannot run is
  * a visible result; a kernel that a backend provides and no case entered is a failure.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -36,54 +36,50 @@ static bool is_excepted(const struct conf_options *options, const char *id)
     return false;
 }
 
-bool suite_selected(const struct suite_run *run, enum posenc_kernel kernel, const char *id)
+bool suite_selected(const struct suite_run *run, const char *id)
 {
     const bool narrow = strstr(id, "/f16/") || strstr(id, "/bf16/");
-    return conf_selects(run->options, kernel) && posenc_provides(run->backend, kernel) &&
-           (!narrow || run->backend->f16_bf16) &&
+    return (!narrow || run->backend->f16_bf16) &&
            (!run->options->case_glob || fnmatch(run->options->case_glob, id, 0) == 0) &&
            !is_excepted(run->options, id);
 }
 
 void suite_report(struct suite_run *run, struct conf_result *result)
 {
+    const bool failed = result->status == CONF_FAIL || result->status == CONF_CRASH;
     result->backend = run->backend;
-    run->failed += result->status == CONF_FAIL || result->status == CONF_CRASH;
-    run->entered[result->kernel] += result->status == CONF_PASS ||
-                                    result->status == CONF_FAIL || result->status == CONF_CRASH;
+    run->failed += failed;
+    run->entered += failed || result->status == CONF_PASS;
     run->sink(run->user, result);
 }
 
-/* One result for each kernel that says why, so that nothing is missing from a report unseen. */
-static void report_each(struct suite_run *run, enum conf_status status, const char *reason,
-                        bool unentered_only)
+/* One result for a kernel that says why there is no other, so that nothing is missing from a report
+ * unseen. */
+static void report_kernel(struct suite_run *run, enum posenc_kernel kernel,
+                          enum conf_status status, const char *reason)
 {
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        enum posenc_kernel kernel = (enum posenc_kernel)k;
-        if (!conf_selects(run->options, kernel) || !posenc_provides(run->backend, kernel) ||
-            (unentered_only && run->entered[kernel]))
-            continue;
-        struct conf_result r = { .kernel = kernel,
-                                 .suite = run->options->suite ? run->options->suite : "all",
-                                 .profile = "given",
-                                 .status = status };
-        snprintf(r.id, sizeof r.id, "%s/f32/%s", posenc_kernel_name(kernel),
-                 status == CONF_UNSUPPORTED ? "unsupported" : "never-entered");
-        snprintf(r.reason, sizeof r.reason, "%s", reason);
-        suite_report(run, &r);
-    }
+    struct conf_result r = { .kernel = kernel,
+                             .suite = run->options->suite ? run->options->suite : "all",
+                             .profile = "given",
+                             .status = status };
+    snprintf(r.id, sizeof r.id, "%s/f32/%s", posenc_kernel_name(kernel),
+             status == CONF_UNSUPPORTED ? "unsupported" : "never-entered");
+    snprintf(r.reason, sizeof r.reason, "%s", reason);
+    suite_report(run, &r);
 }
 
-static void run_suites(struct suite_run *run, const struct suite *suites, size_t n)
+static void run_suites(struct suite_run *run, const struct suite *suites, size_t n,
+                       enum posenc_kernel kernel)
 {
     const struct conf_options *options = run->options;
+    run->entered = 0;
     for (size_t s = 0; s < n; s++) {
         bool asked = !options->suite || strcmp(options->suite, suites[s].name) == 0;
         if (asked && !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0))
-            suites[s].run(run);
+            suites[s].run(run, kernel);
     }
-    if (!options->suite && !options->case_glob)
-        report_each(run, CONF_FAIL, "no case entered this kernel", true);
+    if (!run->entered && !options->suite && !options->case_glob)
+        report_kernel(run, kernel, CONF_FAIL, "no case entered this kernel");
 }
 
 size_t engine_run(const struct suite *suites, size_t n, const struct subject *subject,
@@ -92,13 +88,17 @@ size_t engine_run(const struct suite *suites, size_t n, const struct subject *su
     struct suite_run run = { .options = options,
                              .subject = subject,
                              .backend = subject->backend,
-                             .vectors = options->vectors,
                              .sink = sink,
                              .user = user };
     const char *obstacle = posenc_backend_obstacle(subject->backend);
-    if (obstacle)
-        report_each(&run, CONF_UNSUPPORTED, obstacle, false);
-    else
-        run_suites(&run, suites, n);
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        const enum posenc_kernel kernel = (enum posenc_kernel)k;
+        if (!conf_selects(options, kernel) || !posenc_provides(subject->backend, kernel))
+            continue;
+        if (obstacle)
+            report_kernel(&run, kernel, CONF_UNSUPPORTED, obstacle);
+        else
+            run_suites(&run, suites, n, kernel);
+    }
     return run.failed;
 }

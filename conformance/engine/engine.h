@@ -55,7 +55,6 @@ struct conf_options {
     const struct problem *problem;     /* --model: check these problems too */
     size_t n_problems;
     const struct problem *only; /* --problem: suite "problem" checks this one */
-    const char *budgets_path;   /* budgets file to read; NULL: the built-in one */
     const struct vectors
         *vectors; /* golden vectors, loaded by the caller; NULL: that suite is skipped */
 };
@@ -64,8 +63,8 @@ bool conf_selects(const struct conf_options *options, enum posenc_kernel kernel)
 /* A problem as its line; "" where it does not fit. */
 void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem);
 
-/* Reads the limits from a file, or the built-in ones; 0, or -1 with a message in error (512
- * bytes). */
+/* The limits from now on: those of a file, or of NULL the built-in ones, which hold until then;
+ * 0, or -1 with a message in error (512 bytes). */
 int budgets_read(const char *path, char *error);
 
 /* Lowers the limits of a budgets file to the largest errors among these results (rounded up to

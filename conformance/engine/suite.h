@@ -13,16 +13,13 @@ struct suite_run {
     const struct conf_options *options;
     const struct subject *subject;
     const struct posenc_backend *backend; /* the subject's */
-    const struct vectors
-        *vectors; /* may be NULL: then suite_vectors reports one skipped result */
     conf_sink *sink;
     void *user;
-    size_t failed;
-    uint64_t entered[POSENC_KERNEL_COUNT]; /* results of each kernel that say something */
+    size_t failed, entered; /* results, and those of the kernel at hand that say something */
 };
 
-/* Whether a case is selected by the options (kernel, glob) and provided by the backend. */
-bool suite_selected(const struct suite_run *run, enum posenc_kernel kernel, const char *id);
+/* Whether the options ask for a case, and the backend has its type. */
+bool suite_selected(const struct suite_run *run, const char *id);
 /* Counts and forwards a result; fills the backend in. */
 void suite_report(struct suite_run *run, struct conf_result *result);
 
@@ -35,10 +32,11 @@ struct budget {
 const struct budget *budget_find(const char *kernel, const char *family, const char *profile,
                                  const char *range);
 
-/* A suite by its name; several of one name are its parts. */
+/* A suite by its name; several of one name are its parts.  It runs for each kernel that the options
+ * ask for and the backend provides. */
 struct suite {
     const char *name;
-    void (*run)(struct suite_run *run);
+    void (*run)(struct suite_run *run, enum posenc_kernel kernel);
 };
 /* Runs them on a subject; the number of failed or crashed results. */
 size_t engine_run(const struct suite *suites, size_t n, const struct subject *subject,

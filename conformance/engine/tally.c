@@ -30,7 +30,7 @@ bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kern
     va_start(list, name);
     vsnprintf(r->id + n, sizeof r->id - n, name, list);
     va_end(list);
-    return t->selected = suite_selected(run, kernel, r->id);
+    return t->selected = suite_selected(run, r->id);
 }
 
 bool require(struct tally *t, bool ok, const char *format, ...)

@@ -334,19 +334,14 @@ static void exhaustive(struct suite_run *run, enum posenc_kernel kernel)
     tally_end(&t);
 }
 
-void suite_accuracy(struct suite_run *run)
+void suite_accuracy(struct suite_run *run, enum posenc_kernel kernel)
 {
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        enum posenc_kernel kernel = (enum posenc_kernel)k;
-        variants(run, kernel);
-        if (!table_kernel(kernel))
-            continue;
-        for (int range = 0; range < N_RANGES; range++) {
-            for (int profile = 0; profile_names[profile]; profile++)
-                scan(run, kernel, (enum posenc_profile)profile, range);
-            search(run, kernel, range);
-        }
-        if (run->options->exhaustive)
-            exhaustive(run, kernel);
+    variants(run, kernel);
+    for (int range = 0; table_kernel(kernel) && range < N_RANGES; range++) {
+        for (int profile = 0; profile_names[profile]; profile++)
+            scan(run, kernel, (enum posenc_profile)profile, range);
+        search(run, kernel, range);
     }
+    if (table_kernel(kernel) && run->options->exhaustive)
+        exhaustive(run, kernel);
 }

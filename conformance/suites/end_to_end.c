@@ -88,13 +88,9 @@ static void end_to_end(struct suite_run *run, enum posenc_kernel kernel, bool sh
     tally_end(&t);
 }
 
-void suite_end_to_end(struct suite_run *run)
+void suite_end_to_end(struct suite_run *run, enum posenc_kernel kernel)
 {
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        for (int range = 0; range < N_RANGES; range++) {
-            if (kernel_signature((enum posenc_kernel)k) != SIGNATURE_rope)
-                continue;
-            end_to_end(run, (enum posenc_kernel)k, false, range);
-            end_to_end(run, (enum posenc_kernel)k, true, range);
-        }
+    for (int range = 0; kernel_signature(kernel) == SIGNATURE_rope && range < N_RANGES; range++)
+        for (int share = 0; share < 2; share++)
+            end_to_end(run, kernel, share, range);
 }

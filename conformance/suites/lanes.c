@@ -5,7 +5,8 @@
  * bits on both paths; one that blends by multiplication lets a neighbour's NaN in.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "memory.h"
+#include "suites.h"
+#include "conformance/engine/tally.h"
 
 #include "conformance/problem/shapes.h"
 #include "conformance/problem/signature.h"

@@ -19,7 +19,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/engine/judge.h"
-#include "memory.h"
 #include "conformance/problem/shapes.h"
 #include "conformance/problem/signature.h"
 
@@ -345,16 +344,13 @@ static void sweep_kernel(struct suite_run *run, struct guard *guard, enum posenc
         tally_end(&s.tally[k]);
 }
 
-void suite_memory(struct suite_run *run)
+void suite_memory(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct guard *guard = guard_create();
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        enum posenc_kernel kernel = (enum posenc_kernel)k;
-        for (int dtype = POSENC_F32; guard && dtype <= POSENC_BF16; dtype++)
-            sweep_kernel(run, guard, kernel, (enum posenc_dtype)dtype);
-        check_broadcast(run, kernel);
-        check_lanes(run, kernel);
-        check_refusals(run, kernel);
-    }
+    for (int dtype = POSENC_F32; guard && dtype <= POSENC_BF16; dtype++)
+        sweep_kernel(run, guard, kernel, (enum posenc_dtype)dtype);
     guard_destroy(guard);
+    check_broadcast(run, kernel);
+    check_lanes(run, kernel);
+    check_refusals(run, kernel);
 }

@@ -5,7 +5,6 @@
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
-#include "memory.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,12 +37,12 @@ static void compare_sample(struct comparison *c, const struct call *call)
     oracle_destroy(oracle);
 }
 
-void suite_problem(struct suite_run *run)
+void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
 {
     struct tally t;
     struct comparison c;
     const struct problem *p = run->options->only;
-    if (!p || !conf_selects(run->options, p->kernel))
+    if (!p || p->kernel != kernel)
         return;
     if (tally_begin(&t, run, p->kernel, p->dtype, "accuracy", profile_name(p), "problem")) {
         compare_begin(&c, &t);
@@ -77,8 +76,9 @@ static void check_shape(struct suite_run *run, const struct problem *p, size_t i
     tally_end(&t);
 }
 
-void suite_model(struct suite_run *run)
+void suite_model(struct suite_run *run, enum posenc_kernel kernel)
 {
     for (size_t i = 0; i < run->options->n_problems; i++)
-        check_shape(run, &run->options->problem[i], i);
+        if (run->options->problem[i].kernel == kernel)
+            check_shape(run, &run->options->problem[i], i);
 }

@@ -10,7 +10,8 @@
 #include "conformance/problem/cases.h"
 #include "conformance/problem/shapes.h"
 #include "conformance/problem/signature.h"
-#include "memory.h"
+#include "suites.h"
+#include "conformance/engine/tally.h"
 
 #include <math.h>
 #include <stdio.h>

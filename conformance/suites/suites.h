@@ -6,19 +6,22 @@
 
 #include "conformance/engine/suite.h"
 
-/* The suites by name, in the order in which they run. */
-extern const struct suite suites[];
-extern const size_t n_suites;
+/* The suites, in the order in which they run. */
+typedef void run_suite(struct suite_run *run, enum posenc_kernel kernel);
+run_suite suite_vectors;    /* golden vectors */
+run_suite suite_accuracy;   /* scans by the oracle, budgets with witnesses */
+run_suite suite_end_to_end; /* a backend's tables through its rotations */
+run_suite suite_model;      /* options->problem: rows of a model's own shapes */
+run_suite suite_digests;    /* family template: committed SHA-256 of outputs */
+run_suite
+    suite_memory; /* guard pages, canaries, read-only inputs, lengths, strides, aliasing */
+run_suite suite_properties; /* laws that need no golden data */
+run_suite suite_problem;    /* options->only: its values, and its memory */
 
-void suite_vectors(struct suite_run *run);    /* golden vectors */
-void suite_accuracy(struct suite_run *run);   /* scans by the oracle, budgets with witnesses */
-void suite_end_to_end(struct suite_run *run); /* a backend's tables through its rotations */
-void suite_model(struct suite_run *run);   /* options->problem: rows of a model's own shapes */
-void suite_problem(struct suite_run *run); /* options->only: its values, and its memory */
-void suite_digests(struct suite_run *run); /* family template: committed SHA-256 of outputs */
-void suite_memory(struct suite_run *run);  /* guard pages, canaries, read-only inputs, lengths,
-                                              strides, aliasing */
-void suite_properties(struct suite_run *run); /* laws that need no golden data */
+/* The parts of the memory suite that have a file of their own; one problem at every place of a
+ * page, in memory that is guarded. */
+run_suite check_lanes, check_refusals;
+void memory_sweep(struct suite_run *run, const struct problem *problem);
 
 /* Runs them on one subject; for one kernel of a backend with the library's functions; for each
  * kernel that the options ask for, on n such backends one after the other, for whom the oracle

@@ -68,24 +68,20 @@ static void run_case(struct suite_run *run, const struct vector_case *v)
 }
 
 /* What was not checked is a visible result. */
-static void report_none(struct suite_run *run)
+static void report_none(struct suite_run *run, enum posenc_kernel kernel)
 {
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        struct conf_result none = { .kernel = (enum posenc_kernel)k,
-                                    .suite = "vectors",
-                                    .profile = "given",
-                                    .status = CONF_SKIPPED,
-                                    .reason = "no golden vectors were given" };
-        snprintf(none.id, sizeof none.id, "%s/f32/none", posenc_kernel_name(none.kernel));
-        if (suite_selected(run, none.kernel, none.id))
-            suite_report(run, &none);
-    }
+    struct tally t;
+    tally_begin(&t, run, kernel, POSENC_F32, "vectors", NULL, "none");
+    tally_skip(&t, "no golden vectors were given");
+    tally_end(&t);
 }
 
-void suite_vectors(struct suite_run *run)
+void suite_vectors(struct suite_run *run, enum posenc_kernel kernel)
 {
-    if (!run->vectors)
-        report_none(run);
-    for (size_t i = 0; run->vectors && i < run->vectors->n; i++)
-        run_case(run, &run->vectors->cases[i]);
+    const struct vectors *vectors = run->options->vectors;
+    if (!vectors)
+        report_none(run, kernel);
+    for (size_t i = 0; vectors && i < vectors->n; i++)
+        if (vectors->cases[i].problem.kernel == kernel)
+            run_case(run, &vectors->cases[i]);
 }
