@@ -25,94 +25,80 @@ static const char *const builtin[] = {
 static struct budget table[MAX_BUDGETS];
 static size_t n_budgets;
 
-/* 1: a row, 0: a comment, -1: neither. */
-static int parse_line(const char *line, struct budget *b)
+enum kind { COMMENT, ROW, NEITHER };
+
+static enum kind parse_line(const char *line, struct budget *b)
 {
-    static const char *const metrics[] = { "ulp", "abs" };
     int witness = 0;
-    if (line[strspn(line, " \t\r\n")] == '\0' || line[0] == '#')
-        return 0;
+    if (line[strspn(line, " \t\r")] == '\0' || line[0] == '#')
+        return COMMENT;
     *b = (struct budget){ .limit = 0.0 };
     int fields = sscanf(line, "%31s %31s %15s %15s %11s %lf %n", b->kernel, b->family,
                         b->profile, b->range, b->metric, &b->limit, &witness);
     if (fields != 6 || !witness || !(b->limit > 0.0) || !isfinite(b->limit) ||
-        (strcmp(b->metric, metrics[0]) != 0 && strcmp(b->metric, metrics[1]) != 0) ||
+        (strcmp(b->metric, "ulp") != 0 && strcmp(b->metric, "abs") != 0) ||
         posenc_kernel_find(b->kernel) == POSENC_KERNEL_COUNT)
-        return -1;
+        return NEITHER;
     snprintf(b->witness, sizeof b->witness, "%s", line + witness);
-    b->witness[strcspn(b->witness, "\r\n")] = '\0';
-    return 1;
+    b->witness[strcspn(b->witness, "\r")] = '\0';
+    return ROW;
 }
 
-/* The next line without its end. */
-static bool next_line(const char **text, char *line)
+/* The next line without its end, where there is one; one that is too long, or holds a NUL, is neither. */
+static bool next_line(FILE *file, char line[MAX_LINE], struct budget *b, enum kind *kind)
 {
-    if (!**text)
+    if (!fgets(line, MAX_LINE, file))
         return false;
-    size_t n = strcspn(*text, "\n"), kept = n < MAX_LINE - 1 ? n : MAX_LINE - 1;
-    memcpy(line, *text, kept);
-    line[kept] = '\0';
-    *text += n + ((*text)[n] == '\n');
+    const size_t n = strcspn(line, "\n");
+    const bool whole = line[n] == '\n' || feof(file);
+    line[n] = '\0';
+    *kind = whole ? parse_line(line, b) : NEITHER;
     return true;
 }
 
-static int parse_all(const char *text, const char *name, char *error)
+/* Takes the place of the table where all of it is good. */
+static int read_all(FILE *file, const char *name, char *error)
 {
-    struct budget *rows = calloc(MAX_BUDGETS, sizeof *rows);
+    static struct budget rows[MAX_BUDGETS + 1];
     char line[MAX_LINE];
     size_t n = 0;
-    int number = 0, kind = rows ? 0 : -1;
-    while (rows && kind >= 0 && next_line(&text, line)) {
+    enum kind kind = COMMENT;
+    int number = 0;
+    while (kind != NEITHER && next_line(file, line, &rows[n], &kind)) {
         number++;
-        kind = n < MAX_BUDGETS && strlen(line) < MAX_LINE - 1 ? parse_line(line, rows + n) : -1;
-        n += kind == 1;
+        n += kind == ROW;
+        kind = n > MAX_BUDGETS ? NEITHER : kind;
     }
-    if (kind >= 0 && n > 0) {
-        memcpy(table, rows, n * sizeof *rows);
-        n_budgets = n;
-    } else if (!rows)
-        snprintf(error, MESSAGE, "%s: out of memory", name);
-    else if (kind >= 0)
-        snprintf(error, MESSAGE,
-                 "%s: holds no budget; expected a line for each: kernel family profile range "
-                 "ulp|abs limit witness",
-                 name);
-    else
+    if (ferror(file))
+        snprintf(error, MESSAGE, "%s: %s", name, strerror(errno));
+    else if (kind == NEITHER)
         snprintf(error, MESSAGE,
                  "%s: line %d: '%.80s' is no budget: kernel family profile range ulp|abs limit "
                  "witness",
                  name, number, line);
-    free(rows);
-    return kind >= 0 && n > 0 ? 0 : -1;
-}
-
-static char *read_text(const char *path, char *error)
-{
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        snprintf(error, MESSAGE, "%s: %s", path, strerror(errno));
-        return NULL;
-    }
-    enum { LIMIT = 1 << 20 };
-    char *text = malloc(LIMIT + 1);
-    size_t n = text ? fread(text, 1, LIMIT, file) : 0;
-    bool bad = !text || ferror(file) || n == LIMIT || memchr(text, '\0', n);
-    fclose(file);
-    if (bad) {
-        snprintf(error, MESSAGE, "%s: no readable text file under 1 MB", path);
-        free(text);
-        return NULL;
-    }
-    text[n] = '\0';
-    return text;
+    else if (n == 0)
+        snprintf(error, MESSAGE,
+                 "%s: holds no budget; expected a line for each: kernel family profile range "
+                 "ulp|abs limit witness",
+                 name);
+    if (ferror(file) || kind == NEITHER || n == 0)
+        return -1;
+    memcpy(table, rows, n * sizeof *rows);
+    n_budgets = n;
+    return 0;
 }
 
 int budgets_read(const char *path, char *error)
 {
-    snprintf(error, MESSAGE, "out of memory");
-    char *text =
-        path ? read_text(path, error) : lines_joined(builtin, sizeof builtin / sizeof *builtin);
-    int result = text ? parse_all(text, path ? path : "built-in budgets", error) : -1;
+    char *text = path ? NULL : lines_joined(builtin, sizeof builtin / sizeof *builtin);
+    FILE *file = path ? fopen(path, "r") : text ? fmemopen(text, strlen(text), "r") : NULL;
+    int result = -1;
+    if (file) {
+        result = read_all(file, path ? path : "built-in budgets", error);
+        fclose(file);
+    } else {
+        snprintf(error, MESSAGE, "%s: %s", path ? path : "built-in budgets", strerror(errno));
+    }
     free(text);
     return result;
 }
@@ -132,15 +118,14 @@ const struct budget *budget_find(const char *kernel, const char *family, const c
 
 /* ---- The ratchet ---- */
 
-/* The least number of three significant digits that is not below. */
+/* The least number of three significant digits that is not below: a thousandth of the value is
+ * at most one in the last of them. */
 static double round_up(double value)
 {
     char text[32];
-    snprintf(text, sizeof text, "%.2e", value);
-    double rounded = strtod(text, NULL);
-    if (rounded < value) {
-        double step = pow(10.0, floor(log10(value)) - 2.0);
-        snprintf(text, sizeof text, "%.2e", rounded + step);
+    double rounded = 0.0;
+    for (double above = value; rounded < value; above *= 1.001) {
+        snprintf(text, sizeof text, "%.2e", above);
         rounded = strtod(text, NULL);
     }
     return rounded;
@@ -164,15 +149,14 @@ static const struct conf_result *worst_of(const struct budget *b,
     return worst;
 }
 
-static int write_lowered(FILE *out, const char *text, const struct conf_result *results,
-                         size_t n)
+static int write_lowered(FILE *out, FILE *in, const struct conf_result *results, size_t n)
 {
     char line[MAX_LINE];
+    struct budget b;
+    enum kind kind;
     int lowered = 0;
-    while (next_line(&text, line)) {
-        struct budget b;
-        const struct conf_result *worst =
-            parse_line(line, &b) == 1 ? worst_of(&b, results, n) : NULL;
+    while (next_line(in, line, &b, &kind)) {
+        const struct conf_result *worst = kind == ROW ? worst_of(&b, results, n) : NULL;
         double limit = worst ? round_up(worst->max) : 0.0;
         if (worst && limit > 0.0 && limit < b.limit) {
             fprintf(out, "%-14s %-8s %-7s %-5s %-6s %-8.3g %s\n", b.kernel, b.family, b.profile,
@@ -187,27 +171,19 @@ static int write_lowered(FILE *out, const char *text, const struct conf_result *
 int budgets_update(const char *path, const struct conf_result *results, size_t n, char *error)
 {
     char temporary[4096];
-    char *text = read_text(path, error);
-    if (!text)
+    if (budgets_read(path, error) != 0)
         return -1;
-    int lowered = -1;
-    FILE *out = NULL;
-    if (parse_all(text, path, error) != 0)
-        goto done;
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s.new", path) >= sizeof temporary ||
-        !(out = fopen(temporary, "wb"))) {
-        snprintf(error, MESSAGE, "%s.new: %s", path, strerror(errno));
-        goto done;
-    }
-    lowered = write_lowered(out, text, results, n);
-    bool bad = ferror(out) != 0;
-    bad = fclose(out) != 0 || bad;
-    if (bad || rename(temporary, path) != 0) {
+    snprintf(temporary, sizeof temporary, "%s.new", path);
+    FILE *in = fopen(path, "r"), *out = in ? fopen(temporary, "w") : NULL;
+    int lowered = out ? write_lowered(out, in, results, n) : -1;
+    bool good = out && !ferror(out) && !ferror(in);
+    good = out && fclose(out) == 0 && good;
+    if (!good || rename(temporary, path) != 0) {
         snprintf(error, MESSAGE, "%s: %s", path, strerror(errno));
         remove(temporary);
         lowered = -1;
     }
-done:
-    free(text);
+    if (in)
+        fclose(in);
     return lowered;
 }
