@@ -5,7 +5,7 @@
  * for nothing there.  M is max_position_embeddings, L original_max_position_embeddings.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "config.h"
+#include "fields.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -28,51 +28,24 @@ struct rule {
     enum posenc_scaling scaling;
 };
 
-/* Members of the object: those that count with any rule, with the rules whose family has a parameter of
- * that name, and nowhere, because they change no rotation; and where a number goes. */
-#define NUMBER(name, least, most)                                                              \
-    {                                                                                          \
-#name, BY_RULE, least, most, offsetof(struct posenc_freqs_spec, name)                  \
-    }
-static const struct member {
-    const char *name;
-    enum { ANY, BY_RULE, NOWHERE } counts;
-    double least, most;
-    size_t offset;
-} members[] = {
-    { "rope_type", ANY, 0, 0, 0 },
-    { "type", ANY, 0, 0, 0 },
-    { "rope_theta", ANY, 0, 0, 0 },
-    { "partial_rotary_factor", ANY, 0, 0, 0 },
-    { "mrope_section", ANY, 0, 0, 0 },
-    { "mrope_interleaved", ANY, 0, 0, 0 },
-    NUMBER(factor, 1.0, 1e6),
-    NUMBER(original_max_position_embeddings, 1.0, 1e9),
-    NUMBER(low_freq_factor, 1e-6, 1e6),
-    NUMBER(high_freq_factor, 1e-6, 1e6),
-    NUMBER(attention_factor, 1e-6, 1e6),
-    NUMBER(beta_fast, 1e-3, 1e6),
-    NUMBER(beta_slow, 1e-3, 1e6),
-    NUMBER(mscale, 0.0, 1e6),
-    NUMBER(mscale_all_dim, 0.0, 1e6),
-    { "truncate", BY_RULE, 0, 0, 0 },
-    { "short_factor", BY_RULE, 0, 0, 0 },
-    { "long_factor", BY_RULE, 0, 0, 0 },
-    { "finetuned", NOWHERE, 0, 0, 0 },
-    { "llama_4_scaling_beta", NOWHERE, 0, 0, 0 }, /* scales queries by their position */
-};
-#undef NUMBER
-enum { N_MEMBERS = sizeof members / sizeof *members };
+/* Members of the object: those that count with any rule, with the rules whose family has a
+ * parameter of that name, and nowhere, because they change no rotation (the last scales queries by
+ * their position). */
+static const char any_rule[] = "rope_type type rope_theta partial_rotary_factor mrope_section "
+                               "mrope_interleaved";
+static const char by_rule[] = "factor original_max_position_embeddings low_freq_factor "
+                              "high_freq_factor attention_factor beta_fast beta_slow mscale "
+                              "mscale_all_dim truncate short_factor long_factor";
+static const char no_rule[] = "finetuned llama_4_scaling_beta";
 
 static bool takes(const struct rule *rule, const char *parameter)
 {
     return scaling_takes(rule->scaling, parameter, strlen(parameter));
 }
 
-static const json_t *member(const struct rope *rope, const char *name)
+static const json_t *member(const struct fields *f, const char *name)
 {
-    const json_t *j = json_object_get(rope->object, name);
-    return json_is_null(j) ? NULL : j;
+    return member_of(f->rope, name).value;
 }
 
 /* ---- the rule ---- */
@@ -109,171 +82,125 @@ static const char *known_rules(char text[256])
 }
 
 /* Under either spelling; without one, an object that scales nothing is the default. */
-static int find_rule(const struct fields *f, const struct rope *rope, struct rule *rule)
+static int find_rule(const struct fields *f, struct rule *rule)
 {
     static const char *const spellings[] = { "rope_type", "type" };
     char known[256];
     *rule = (struct rule){ NULL, POSENC_SCALING_NONE };
     for (int i = 0; i < 2; i++) {
-        const json_t *j = member(rope, spellings[i]);
+        const json_t *j = member(f, spellings[i]);
         const char *name = json_string_value(j);
         struct rule this;
         if (!j)
             continue;
         if (!name)
-            return refuse(f, "%s of %s is no text; known: %s", spellings[i], rope->name,
+            return refuse(f, "%s of %s is no text; known: %s", spellings[i], f->rope_name,
                           known_rules(known));
         if (!find_named(name, &this))
             return refuse(f, "%s '%.60s' of %s is unknown; known: %s", spellings[i], name,
-                          rope->name, known_rules(known));
+                          f->rope_name, known_rules(known));
         if (rule->name && rule->scaling != this.scaling)
-            return refuse(f, "%s has rope_type '%s' and type '%s': they must agree", rope->name,
-                          rule->name, this.name);
+            return refuse(f, "%s has rope_type '%s' and type '%s': they must agree",
+                          f->rope_name, rule->name, this.name);
         if (!rule->name || strcmp(this.name, "mrope") == 0)
             *rule = this;
     }
     if (rule->name)
         return 0;
     rule->name = scaling_rope_type(POSENC_SCALING_NONE);
-    for (int i = 0; i < N_MEMBERS; i++)
-        if (members[i].counts != ANY && member(rope, members[i].name))
-            return refuse(f, "%s has no rope_type; known: %s", rope->name, known_rules(known));
-    return 0;
+    return member_of(f->rope, by_rule).value || member_of(f->rope, no_rule).value
+               ? refuse(f, "%s has no rope_type; known: %s", f->rope_name, known_rules(known))
+               : 0;
 }
 
-bool rope_takes(const struct rope *rope, const char *parameter)
+bool rope_takes(const struct fields *f, const char *parameter)
 {
-    const char *type = json_string_value(member(rope, "rope_type"));
+    const char *type = json_string_value(member(f, "rope_type type"));
     struct rule rule;
-    if (!type)
-        type = json_string_value(member(rope, "type"));
     return type && find_named(type, &rule) && takes(&rule, parameter);
 }
 
-static int check_members(const struct fields *f, const struct rope *rope,
-                         const struct rule *rule)
+static int check_members(const struct fields *f, const struct rule *rule)
 {
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)rope->object, name, value)
+    json_object_foreach((json_t *)f->rope, name, value)
     {
-        int i = 0;
-        while (i < N_MEMBERS && strcmp(members[i].name, name) != 0)
-            i++;
-        if (json_is_null(value) ||
-            (i < N_MEMBERS &&
-             (members[i].counts == ANY || (members[i].counts == BY_RULE && takes(rule, name)))))
+        const bool counts =
+            has_word(any_rule, name) || (has_word(by_rule, name) && takes(rule, name));
+        if (counts || json_is_null(value))
             continue;
-        if (i == N_MEMBERS)
+        if (!has_word(by_rule, name) && !has_word(no_rule, name))
             return refuse(f,
                           "%s has '%.60s', which this loader does not know: it may change the "
                           "numbers; the rule is %s",
-                          rope->name, name, rule->name);
-        note(f, "%s of %s does not change a rotation of type %s", name, rope->name, rule->name);
+                          f->rope_name, name, rule->name);
+        note(f, "%s of %s does not change a rotation of type %s", name, f->rope_name,
+             rule->name);
     }
     return 0;
 }
 
 /* ---- its parameters ---- */
 
-/* Those of the rule that are plain numbers. */
-static int read_numbers(const struct fields *f, const struct rope *rope,
-                        const struct rule *rule, bool needed, struct posenc_freqs_spec *spec)
-{
-    for (const struct member *m = members; m < members + N_MEMBERS; m++) {
-        const json_t *j = member(rope, m->name);
-        if (m->most == 0 || !takes(rule, m->name))
-            continue;
-        if (!j && needed)
-            return refuse(f, "%s is missing: %s of type %s needs it, a number from %g to %g",
-                          m->name, rope->name, rule->name, m->least, m->most);
-        if (number_in(f, j, m->name, m->least, m->most, (double *)((char *)spec + m->offset)))
-            return -1;
-    }
-    return 0;
-}
-
-/* L: in the object or beside it (Phi 3), the same in both; else 0. */
-static int read_original(const struct fields *f, const struct rope *rope, double *original)
-{
-    static const char name[] = "original_max_position_embeddings";
-    *original = 0.0;
-    return rope_number(f, rope, name, NAMES(name), 1.0, 1e9, original);
-}
-
-static int read_yarn(const struct fields *f, const struct rope *rope, const struct rule *rule,
-                     struct part *p)
+static int fill_yarn(const struct fields *f, struct part *p)
 {
     struct posenc_freqs_spec *spec = &p->freqs;
-    double length = (double)p->length, original;
-    spec->factor = 0.0;
-    if (read_original(f, rope, &original) || read_numbers(f, rope, rule, false, spec))
-        return -1;
+    double length = (double)p->length, *original = &spec->original_max_position_embeddings;
     bool stated = spec->factor > 0.0;
-    if (!stated && original <= 0.0)
+    if (!stated && *original <= 0.0)
         return refuse(f,
-                      "factor is missing: %s of type %s needs it, or "
-                      "original_max_position_embeddings, to divide max_position_embeddings "
-                      "by",
-                      rope->name, rule->name);
-    spec->original_max_position_embeddings = original > 0.0 ? original : length;
+                      "factor is missing%s: a number, or original_max_position_embeddings, to "
+                      "divide max_position_embeddings by, is needed",
+                      f->whose);
     if (!stated)
-        spec->factor = fmax(1.0, length / original);
-    else if (original > 0.0 && fabs(spec->factor * original - length) > 0.5)
+        spec->factor = fmax(1.0, length / *original);
+    else if (*original > 0.0 && fabs(spec->factor * *original - length) > 0.5)
         note(f,
              "factor is %.9g where max_position_embeddings / "
              "original_max_position_embeddings is %.9g: the factor counts",
-             spec->factor, length / original);
-    const json_t *truncate = member(rope, "truncate");
-    if (truncate && !json_is_boolean(truncate))
-        return refuse(f, "truncate is neither true nor false: one of them is needed");
-    if (truncate)
-        spec->truncate = json_is_true(truncate);
+             spec->factor, length / *original);
+    if (*original <= 0.0)
+        *original = length;
     return 0;
 }
 
-/* An array of longrope: a factor for each pair. */
-static int read_factors(const struct fields *f, const struct rope *rope, const char *name,
-                        int64_t pairs, double *factors)
+/* An array of so many numbers; `needed` says what else of them. */
+static int read_array(const struct fields *f, const struct member *m, int64_t n,
+                      const char *needed, enum quantity_kind kind, const char *accepted,
+                      double *to)
 {
-    const json_t *array = member(rope, name);
-    if (!json_is_array(array))
-        return refuse(f,
-                      "%s is %s: %s of type longrope needs an array of %lld numbers, half of "
-                      "rotary_dim",
-                      name, array ? "no array" : "missing", rope->name, (long long)pairs);
-    if ((int64_t)json_array_size(array) != pairs)
-        return refuse(f, "%s has %zu numbers: %lld, half of rotary_dim, are needed", name,
-                      json_array_size(array), (long long)pairs);
-    for (int64_t i = 0; i < pairs; i++) {
-        char element[64];
-        const json_t *j = json_array_get(array, (size_t)i);
-        snprintf(element, sizeof element, "%s[%lld]", name, (long long)i);
-        factors[i] = 0.0;
-        if (number_in(f, j, element, 0x1p-10, 1e9, &factors[i]))
+    const json_t *element;
+    char words[128];
+    size_t i;
+    snprintf(words, sizeof words, "an array of %lld numbers%s is needed", (long long)n, needed);
+    if (!json_is_array(m->value))
+        return refuse(f, "%s is %s%s: %s", m->name, m->value ? "no array" : "missing", f->whose,
+                      words);
+    if ((int64_t)json_array_size(m->value) != n)
+        return refuse(f, "%s has %zu numbers: %s", m->name, json_array_size(m->value), words);
+    json_array_foreach(m->value, i, element)
+    {
+        struct member one = { .value = element };
+        snprintf(one.name, sizeof one.name, "%.40s[%zu]", m->name, i);
+        if (value_read(f, &one, kind, accepted, NULL, &to[i]))
             return -1;
-        if (factors[i] <= 0.0)
-            return refuse(f, "%s is null: a number is needed", element);
     }
     return 0;
 }
 
-static int read_longrope(const struct fields *f, const struct rope *rope,
-                         const struct rule *rule, struct part *p, struct model *m)
+static int fill_longrope(const struct fields *f, struct part *p, struct model *m)
 {
+    static const char *const names[] = { "short_factor", "long_factor" };
     struct posenc_freqs_spec *spec = &p->freqs;
     const int64_t pairs = p->rotary_dim / 2;
-    double *original = &spec->original_max_position_embeddings;
-    spec->factor = 0.0;
-    if (read_numbers(f, rope, rule, false, spec) || read_original(f, rope, original))
-        return -1;
-    const double given = spec->factor;
-    if (*original <= 0.0)
+    const double given = spec->factor, original = spec->original_max_position_embeddings;
+    if (original <= 0.0)
         return refuse(f,
-                      "original_max_position_embeddings is missing: %s of type longrope "
-                      "needs it",
-                      rope->name);
-    spec->factor = fmax(1.0, (double)p->length / *original);
+                      "original_max_position_embeddings is missing%s: a number from 1 to "
+                      "1e+09 is needed",
+                      f->whose);
+    spec->factor = fmax(1.0, (double)p->length / original);
     if (given > 0.0 && fabs(given - spec->factor) > 1e-6 * spec->factor)
         return refuse(f,
                       "factor is %.9g where max_position_embeddings / "
@@ -286,84 +213,70 @@ static int read_longrope(const struct fields *f, const struct rope *rope,
     m->owned[m->n_owned++] = factors;
     spec->short_factor = factors;
     spec->long_factor = factors + pairs;
-    return read_factors(f, rope, "short_factor", pairs, factors) ||
-                   read_factors(f, rope, "long_factor", pairs, factors + pairs)
-               ? -1
-               : 0;
-}
-
-/* Whether axes take pairs by turns: a member says so, unless the code of the type decides. */
-static int read_turns(const struct fields *f, const struct rope *rope, bool *turns)
-{
-    const json_t *given = member(rope, "mrope_interleaved"),
-                 *known = json_object_get(f->defaults, "mrope_interleaved");
-    if (given && !json_is_boolean(given))
-        return refuse(f, "mrope_interleaved is neither true nor false");
-    if (given && known && json_is_true(given) != json_is_true(known))
-        return refuse(f,
-                      "mrope_interleaved is %s: the code of this model_type takes %s sections, "
-                      "whatever it says",
-                      json_is_true(given) ? "true" : "false",
-                      json_is_true(known) ? "interleaved" : "chunked");
-    *turns = json_is_true(given ? given : known);
+    for (int i = 0; i < 2; i++) {
+        const struct member array = member_of(f->file, names[i]);
+        if (read_array(f, &array, pairs, ", half of rotary_dim,", IS_NUMBER, "0.0009765625 1e9",
+                       factors + i * pairs))
+            return -1;
+    }
     return 0;
 }
 
-/* Three axes, time, height and width, share the pairs of a head. */
-static int read_axes(const struct fields *f, const struct rope *rope, const struct rule *rule,
-                     struct part *p)
+/* Three axes, time, height and width, share the pairs of a head: by turns where a member says so,
+ * unless the code of the type decides. */
+static int read_axes(const struct fields *f, const struct rule *rule, struct part *p)
 {
-    const json_t *sections = member(rope, "mrope_section");
-    struct posenc_freqs_spec *spec = &p->freqs;
-    double sum = 0.0, count = 0.0;
-    bool turns = false;
-    if (read_turns(f, rope, &turns))
+    const struct member sections = member_find(f, "mrope_section"),
+                        by_turns = member_find(f, "mrope_interleaved");
+    const json_t *known = json_object_get(f->defaults, "mrope_interleaved");
+    double turns = 0.0, pairs[3];
+    if (by_turns.value && value_read(f, &by_turns, IS_TRUTH, "", p, &turns))
         return -1;
-    if (!sections)
-        sections = json_object_get(f->defaults, "mrope_section");
-    if (!sections && strcmp(rule->name, "mrope") != 0 && !member(rope, "mrope_interleaved"))
-        return 0;
-    if (json_array_size(sections) != 3)
+    if (known && json_is_true(known) != (turns > 0.0))
         return refuse(f,
-                      "mrope_section is %s: three numbers of pairs, such as [16, 24, 24], "
-                      "are needed",
-                      !sections ? "missing" : "no array of three");
-    for (size_t i = 0; i < 3; i++) {
-        char element[32];
-        snprintf(element, sizeof element, "mrope_section[%zu]", i);
-        count = 0.0;
-        if (number_in(f, json_array_get(sections, i), element, 0.0, (double)MOST, &count))
-            return -1;
-        if (count < 1.0 || count > floor(count))
-            return refuse(f, "%s is %.10g: a whole number from 1 is needed", element, count);
-        spec->mrope_section[i] = (int64_t)count;
-        sum += count;
-    }
+                      "mrope_interleaved is %s: the code of this model_type takes %s sections, "
+                      "whatever it says",
+                      turns > 0.0 ? "true" : "false",
+                      json_is_true(known) ? "interleaved" : "chunked");
+    if (!sections.value && strcmp(rule->name, "mrope") != 0 &&
+        !member_of(f->file, "mrope_interleaved").value)
+        return 0;
+    if (read_array(f, &sections, 3, " of pairs, such as [16, 24, 24],", IS_WHOLE, "1 16777216",
+                   pairs))
+        return -1;
+    const double sum = pairs[0] + pairs[1] + pairs[2];
     if (fabs(sum - (double)(p->rotary_dim / 2)) > 0.25)
         return refuse(f,
                       "mrope_section adds up to %.10g pairs: %lld, half of rotary_dim, are "
                       "needed",
                       sum, (long long)(p->rotary_dim / 2));
-    spec->mrope_layout = turns ? POSENC_MROPE_INTERLEAVED : POSENC_MROPE_CHUNKED;
+    for (int i = 0; i < 3; i++)
+        p->freqs.mrope_section[i] = (int64_t)pairs[i];
+    p->freqs.mrope_layout = turns > 0.0 ? POSENC_MROPE_INTERLEAVED : POSENC_MROPE_CHUNKED;
     p->picture = CONFIG_PICTURE;
     return 0;
 }
 
-int config_scaling(const struct fields *f, const struct rope *rope, struct part *p,
-                   struct model *m)
+int config_scaling(const struct fields *f, struct part *p, struct model *m)
 {
     struct rule rule;
     struct posenc_freqs_spec *spec = &p->freqs;
-    if (find_rule(f, rope, &rule) || check_members(f, rope, &rule) ||
-        read_axes(f, rope, &rule, p))
+    struct fields in = *f; /* the object alone */
+    char whose[96];
+    in.file = f->rope;
+    in.rope = NULL;
+    in.whose = whose;
+    if (find_rule(f, &rule) || check_members(f, &rule))
         return -1;
+    snprintf(whose, sizeof whose, " for %s of type %s", f->rope_name, rule.name);
+    const bool longrope = takes(&rule, "short_factor"), yarn = takes(&rule, "beta_fast");
     spec->scaling = rule.scaling;
-    if (takes(&rule, "short_factor"))
-        return read_longrope(f, rope, &rule, p, m);
-    if (takes(&rule, "beta_fast"))
-        return read_yarn(f, rope, &rule, p);
+    if (longrope || yarn)
+        spec->factor = 0.0;
+    if (read_axes(&in, &rule, p) || members_read(&in, scaling_names[rule.scaling], p) ||
+        members_read(f, longrope || yarn ? "original" : "", p))
+        return -1;
     if (takes(&rule, "max_position_embeddings"))
         spec->max_position_embeddings = (double)p->length;
-    /* A share of the pairs that turn may go without a factor. */
-    return read_numbers(f, rope, &rule, !takes(&rule, "partial_rotary_factor"), spec);
+    return longrope ? fill_longrope(&in, p, m) : yarn ? fill_yarn(&in, p) : 0;
 }

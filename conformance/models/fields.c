@@ -2,12 +2,23 @@
  * Members of a configuration, see fields.h.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/columns.h"
 #include "fields.h"
 
+#include <assert.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static const struct row {
+    const char *whose, *quantity, *spellings, *accepted, *otherwise;
+} rows[] = {
+#include "members.inc"
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
 
 int refuse(const struct fields *f, const char *format, ...)
 {
@@ -31,88 +42,205 @@ void note(const struct fields *f, const char *format, ...)
     va_end(list);
 }
 
-static const json_t *key(const json_t *object, const char *const *names, const char **found)
+static bool is_among(const char *words, const char *word, size_t n)
 {
-    for (; *names; names++) {
-        const json_t *value = json_object_get(object, *names);
-        if (value && !json_is_null(value)) {
-            *found = *names;
-            return value;
-        }
+    for (; *words; words += strspn(words, ", ")) {
+        const size_t length = strcspn(words, ", ");
+        if (length == n && strncmp(words, word, n) == 0)
+            return true;
+        words += length;
     }
-    return NULL;
+    return false;
 }
 
-const json_t *find_field_of_file(const struct fields *f, const char *const *names,
-                                 const char **found)
+bool has_word(const char *words, const char *word)
 {
-    const char *unused;
-    if (!found)
-        found = &unused;
-    *found = names[0];
-    return key(f->file, names, found);
+    return is_among(words, word, strlen(word));
 }
 
-const json_t *find_field(const struct fields *f, const char *const *names, const char **found)
+/* Whether two lists have a word in common. */
+static bool share_word(const char *words, const char *others)
 {
-    const char *unused;
-    if (!found)
-        found = &unused;
-    const json_t *value = find_field_of_file(f, names, found);
-    return value ? value : key(f->defaults, names, found);
+    for (; *words; words += strspn(words, " ")) {
+        const size_t n = strcspn(words, " ");
+        if (is_among(others, words, n))
+            return true;
+        words += n;
+    }
+    return false;
 }
 
-int field_whole(const struct fields *f, const char *const *names, int64_t most,
-                int64_t otherwise, int64_t *value)
+/* ---- members ---- */
+
+struct member member_of(const json_t *object, const char *spellings)
 {
-    const char *name;
-    const json_t *j = find_field(f, names, &name);
-    *value = otherwise;
-    if (!j)
-        return otherwise ? 0 : refuse(f, "%s is missing: a whole number is needed", name);
-    if (!json_is_number(j))
-        return refuse(f, "%s is no number: a whole number from 1 to %lld is needed", name,
-                      (long long)most);
-    double d = json_number_value(j);
-    if (!(d >= 1.0 && d <= (double)most) || d != floor(d))
-        return refuse(f, "%s is %.10g: a whole number from 1 to %lld is needed", name, d,
-                      (long long)most);
-    *value = (int64_t)d;
+    struct member first = { .value = NULL };
+    for (const char *at = spellings; *at; at += strspn(at, " ")) {
+        struct member one;
+        char key[sizeof one.name], *next = key;
+        const size_t n = strcspn(at, " ");
+        snprintf(one.name, sizeof one.name, "%.*s", (int)n, at);
+        strcpy(key, one.name);
+        one.value = object;
+        while (next) {
+            char *here = next, *dot = strchr(next, '.');
+            next = dot ? dot + 1 : NULL;
+            if (dot)
+                *dot = '\0';
+            one.value = json_object_get(one.value, here);
+        }
+        if (one.value && !json_is_null(one.value))
+            return one;
+        one.value = NULL;
+        if (at == spellings)
+            first = one;
+        at += n;
+    }
+    return first;
+}
+
+struct member member_find(const struct fields *f, const char *spellings)
+{
+    const struct member own = member_of(f->file, spellings);
+    const struct member usual = member_of(f->defaults, spellings);
+    return own.value || !usual.value ? own : usual;
+}
+
+const json_t *member_value(const struct fields *f, const char *spellings)
+{
+    return member_find(f, spellings).value;
+}
+
+/* ---- values ---- */
+
+/* A number, or a formula. */
+static double amount(const struct part *part, const char *text)
+{
+    return isalpha((unsigned char)*text) ? (double)part_formula(part, text)
+                                         : strtod(text, NULL);
+}
+
+struct range {
+    double least, most, step, divides; /* 0: it need not be a multiple, or a divisor */
+    char words[128];
+};
+
+static struct range range_of(enum quantity_kind kind, const char *accepted,
+                             const struct part *part)
+{
+    struct range r = { .step = kind == IS_WHOLE };
+    char first[32] = "", second[32] = "", third[32] = "";
+    sscanf(accepted, "%31s %31s %31s", first, second, third);
+    const bool even = strcmp(first, "even") == 0, divisor = strcmp(first, "divisor") == 0;
+    r.least = divisor ? 1.0 : amount(part, even ? second : first);
+    r.most = amount(part, even ? third : second);
+    r.divides = divisor ? r.most : 0.0;
+    r.step += even;
+    if (divisor)
+        snprintf(r.words, sizeof r.words, "a divisor of the %.10g %s", r.most, second);
+    else
+        snprintf(r.words, sizeof r.words,
+                 even         ? "an even number from %.10g to %.10g"
+                 : r.step > 0 ? "a whole number from %.10g to %.10g"
+                              : "a number from %g to %g",
+                 r.least, r.most);
+    return r;
+}
+
+static int check_range(const struct fields *f, const char *name, double d,
+                       const struct range *r)
+{
+    if (d >= r->least && d <= r->most && !(r->step > 0.0 && fmod(d, r->step) != 0.0) &&
+        !(r->divides > 0.0 && fmod(r->divides, d) != 0.0))
+        return 0;
+    return refuse(f, "%s is %.10g: %s is needed", name, d, r->words);
+}
+
+int value_read(const struct fields *f, const struct member *m, enum quantity_kind kind,
+               const char *accepted, const struct part *part, double *value)
+{
+    if (kind == IS_TRUTH) {
+        *value = json_is_true(m->value);
+        return json_is_boolean(m->value)
+                   ? 0
+                   : refuse(f, "%s is neither true nor false: one of them is needed", m->name);
+    }
+    const struct range range = range_of(kind, accepted, part);
+    *value = json_number_value(m->value);
+    if (!m->value)
+        return refuse(f, "%s is missing%s: %s is needed", m->name, f->whose ? f->whose : "",
+                      range.words);
+    if (!json_is_number(m->value))
+        return refuse(f, "%s is %s: %s is needed", m->name,
+                      json_is_null(m->value) ? "null" : "no number", range.words);
+    return check_range(f, m->name, *value, &range);
+}
+
+/* ---- rows ---- */
+
+/* A quantity that stands in the object for scaling and beside it is the same in both. */
+static int read_twice(const struct fields *f, const struct row *row, enum quantity_kind kind,
+                      const struct member *inner, const struct part *part, double *value)
+{
+    const struct member outer = member_of(f->file, row->spellings);
+    double beside;
+    if (value_read(f, inner, kind, row->accepted, part, value))
+        return -1;
+    if (!outer.value)
+        return 0;
+    if (value_read(f, &outer, kind, row->accepted, part, &beside))
+        return -1;
+    if (beside < *value || beside > *value)
+        return refuse(f, "%s is %.9g, and %s in %s is %.9g: they must agree", outer.name,
+                      beside, inner->name, f->rope_name, *value);
     return 0;
 }
 
-int number_in(const struct fields *f, const json_t *j, const char *name, double least,
-              double most, double *value)
+static int read_quantity(const struct fields *f, const struct row *row, struct part *part)
 {
-    if (!j || json_is_null(j))
+    const struct quantity *q = quantity_find(row->quantity, strlen(row->quantity));
+    const struct member inner = member_of(f->rope, row->quantity),
+                        found = member_find(f, row->spellings);
+    double value;
+    assert(q);
+    if (inner.value) {
+        if (read_twice(f, row, q->kind, &inner, part, &value))
+            return -1;
+    } else if (found.value || strcmp(row->otherwise, "needed") == 0) {
+        if (value_read(f, &found, q->kind, row->accepted, part, &value))
+            return -1;
+    } else if (*row->otherwise) {
+        value = amount(part, row->otherwise);
+        const struct range range = range_of(q->kind, row->accepted, part);
+        if (*row->accepted && strcmp(row->otherwise, "0") != 0 &&
+            check_range(f, found.name, value, &range))
+            return -1;
+    } else
         return 0;
-    if (!json_is_number(j))
-        return refuse(f, "%s is no number: a number from %g to %g is needed", name, least,
-                      most);
-    double d = json_number_value(j);
-    if (!(d >= least && d <= most))
-        return refuse(f, "%s is %.9g: a number from %g to %g is needed", name, d, least, most);
-    *value = d;
+    quantity_set(q, part, value);
     return 0;
 }
 
-int field_number(const struct fields *f, const char *const *names, double least, double most,
-                 double *value)
+int members_read(const struct fields *f, const char *words, struct part *part)
 {
-    const char *name;
-    const json_t *j = find_field(f, names, &name);
-    return number_in(f, j, name, least, most, value);
-}
-
-int field_truth(const struct fields *f, const char *const *names, bool *value)
-{
-    const char *name;
-    const json_t *j = find_field(f, names, &name);
-    if (!j)
-        return 0;
-    if (!json_is_boolean(j))
-        return refuse(f, "%s is neither true nor false: one of them is needed", name);
-    *value = json_is_true(j);
+    for (const struct row *row = rows; row < rows + N_ROWS; row++) {
+        char text[PART_TEXT];
+        const bool refuses = strcmp(row->quantity, "refuse") == 0,
+                   notes = strcmp(row->quantity, "note") == 0;
+        if (!share_word(row->whose, words))
+            continue;
+        if (!refuses && !notes) {
+            if (read_quantity(f, row, part))
+                return -1;
+            continue;
+        }
+        if (*row->spellings && part_formula(part, row->spellings) == 0)
+            continue;
+        part_text(part, row->accepted, text);
+        if (refuses)
+            return refuse(f, "%s", text);
+        note(f, "%s", text);
+    }
     return 0;
 }
 

@@ -2,17 +2,20 @@
 #ifndef POSENC_MODEL_FIELDS_H
 #define POSENC_MODEL_FIELDS_H
 
-#include "model.h"
+#include "config.h"
 
 #include <jansson.h>
 
 struct fields {
     const json_t *file;     /* a model's configuration, or the part of it about text */
     const json_t *defaults; /* of its model_type, where the file says nothing; or NULL */
-    char *error, *notes;    /* MODEL_ERROR and MODEL_NOTES bytes */
+    /* rope_scaling, or rope_parameters as later releases call it, or the object in it for one type
+     * of layers: a quantity may stand there, too, under its own name.  NULL: there is none. */
+    const json_t *rope;
+    const char *rope_name;
+    const char *whose;   /* what follows "is missing" in a refusal; or NULL */
+    char *error, *notes; /* MODEL_ERROR and MODEL_NOTES bytes */
 };
-
-#define NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /* Always -1. */
 __attribute__((format(printf, 2, 3))) int refuse(const struct fields *f, const char *format,
@@ -21,33 +24,30 @@ __attribute__((format(printf, 2, 3))) int refuse(const struct fields *f, const c
 __attribute__((format(printf, 2, 3))) void note(const struct fields *f, const char *format,
                                                 ...);
 
-/* The first of several spellings that is there and not null; NULL where none is.  The file comes
- * before the defaults whatever the spelling.  `found` (may be NULL) is the one met, or the
- * first. */
-const json_t *find_field(const struct fields *f, const char *const *names, const char **found);
-/* In the file alone. */
-const json_t *find_field_of_file(const struct fields *f, const char *const *names,
-                                 const char **found);
+/* Whether a list of words has this one. */
+bool has_word(const char *words, const char *word);
 
-/* A whole number from 1 to `most`; `otherwise` where absent, and 0 for `otherwise` makes it
- * required. */
-int field_whole(const struct fields *f, const char *const *names, int64_t most,
-                int64_t otherwise, int64_t *value);
-/* A number in [least, most]; `value` is unchanged where there is none. */
-int field_number(const struct fields *f, const char *const *names, double least, double most,
-                 double *value);
-/* true or false; `value` is unchanged where there is none. */
-int field_truth(const struct fields *f, const char *const *names, bool *value);
+struct member {
+    const json_t *value; /* NULL: there is none */
+    char name[64];       /* the spelling met, or the first */
+};
+/* The first of several spellings that is there and not null, with blanks between; "a.b" is the b of
+ * an object a.  The file comes before the defaults whatever the spelling. */
+struct member member_find(const struct fields *f, const char *spellings);
+const json_t *member_value(const struct fields *f, const char *spellings);
+/* The same of one object. */
+struct member member_of(const json_t *object, const char *spellings);
 
-/* As field_number(), of the value `j` (NULL or null: absent) called `name`. */
-int number_in(const struct fields *f, const json_t *j, const char *name, double least,
-              double most, double *value);
+/* The value of a member that is accepted, in the words of members.txt.  0, or -1: it is refused. */
+int value_read(const struct fields *f, const struct member *member, enum quantity_kind kind,
+               const char *accepted, const struct part *part, double *value);
+
+/* Reads the quantities of members.txt that belong to one of the words, refuses and notes what stands
+ * there. */
+int members_read(const struct fields *f, const char *words, struct part *part);
 
 /* A text that is there and not empty, on one line, cut between characters; else `otherwise`. */
 void field_text(const json_t *object, const char *name, const char *otherwise, char *into,
                 size_t bytes);
-
-/* No dimension or length of a model is larger; heads as far as the library takes them. */
-enum { MOST = 1 << 24, MOST_HEADS = 65536 };
 
 #endif
