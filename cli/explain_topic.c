@@ -189,7 +189,7 @@ static int print_users(const struct cli *cli, const struct topic *topic)
     puts("\nUsed by");
     for (size_t i = 0; model_name_at(i) && status == EXIT_FINE; i++) {
         char error[MODEL_ERROR] = "out of memory";
-        if (!model || model_by_name(model_name_at(i), model, error) != 0) {
+        if (!model || model_load(model_name_at(i), model, error) != 0) {
             status = cli_refuse(cli, "model", model_name_at(i), "%s", error);
             break;
         }

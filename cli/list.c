@@ -114,7 +114,7 @@ static int list_models(struct cli *cli)
     for (size_t i = 0; model_name_at(i); i++) {
         struct model model;
         char error[MODEL_ERROR];
-        if (model_by_name(model_name_at(i), &model, error) != 0)
+        if (model_load(model_name_at(i), &model, error) != 0)
             return cli_refuse(cli, "model", model_name_at(i), "%s", error);
         printf("%-18s %-17s %-9lld %s\n", model.name, model.encoding,
                (long long)model.max_position_embeddings, model.source);

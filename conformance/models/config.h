@@ -86,9 +86,7 @@ int config_vision(const struct fields *f, const json_t *json, struct config *con
 int config_deberta(const struct fields *f, struct part *part);
 int config_swin(const struct fields *f, const struct part *like, struct config *config);
 
-/* Whether a parameter counts for the rule that f->rope names. */
-bool rope_takes(const struct fields *f, const char *parameter);
-/* Fills part->freqs, which has rope_theta and dim already, with the rule and its parameters. */
+/* Fills rotary_dim and part->freqs, which has rope_theta already, by the rule that f->rope names. */
 int config_scaling(const struct fields *f, struct part *part, struct model *model);
 
 /* A plan is the last judge of its own parameters, at every length of sequence they are used. */

@@ -11,40 +11,34 @@
  *   beit                 a bias in one window of the whole picture (Bao et al. 2106.08254;
  *                        modeling_beit.py)
  */
+#define _POSIX_C_SOURCE 200809L
 #include "fields.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static int take_term(const struct fields *f, const char *name, size_t n, struct part *p)
-{
-    const bool c2p = n == 3 && strncmp(name, "c2p", 3) == 0;
-    const bool p2c = n == 3 && strncmp(name, "p2c", 3) == 0;
-    p->without_c2p &= !c2p;
-    p->with_p2c |= p2c;
-    return c2p || p2c
-               ? 0
-               : refuse(f, "pos_att_type '%.*s' is unknown; known: c2p, p2c", (int)n, name);
-}
-
 /* A list, or a text with bars between. */
 static int read_terms(const struct fields *f, struct part *p)
 {
     const json_t *types = member_value(f, "pos_att_type"), *type;
-    const char *text = json_string_value(types);
+    char terms[64] = "";
     size_t i;
-    p->without_c2p = true;
+    if (json_is_string(types))
+        snprintf(terms, sizeof terms, "%s", json_string_value(types));
     json_array_foreach(types, i, type)
     {
-        const char *one = json_is_string(type) ? json_string_value(type) : "(no text)";
-        if (take_term(f, one, strlen(one), p))
-            return -1;
+        const size_t n = strlen(terms);
+        snprintf(terms + n, sizeof terms - n, "%s|",
+                 json_is_string(type) ? json_string_value(type) : "(no text)");
     }
-    while (text && *text) {
-        const size_t n = strcspn(text, "|");
-        if (take_term(f, text, n, p))
-            return -1;
-        text += n + (text[n] == '|');
+    p->without_c2p = true;
+    for (char *rest, *term = strtok_r(terms, "|", &rest); term;
+         term = strtok_r(NULL, "|", &rest)) {
+        const bool c2p = strcmp(term, "c2p") == 0, p2c = strcmp(term, "p2c") == 0;
+        if (!c2p && !p2c)
+            return refuse(f, "pos_att_type '%s' is unknown; known: c2p, p2c", term);
+        p->without_c2p &= !c2p;
+        p->with_p2c |= p2c;
     }
     return p->without_c2p && !p->with_p2c
                ? refuse(f, "pos_att_type is missing or empty: c2p, p2c or both are needed")

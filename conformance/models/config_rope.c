@@ -61,16 +61,7 @@ static int add_part(const struct fields *f, const struct part *like, const struc
         p->head_dim = p->latent;
     if (p->latent || (p->single && !p->grouped))
         p->key_heads = 1;
-    const bool scaled = rope_takes(&own, "partial_rotary_factor");
-    double *share = &p->freqs.partial_rotary_factor;
-    if (members_read(&own, "share", p))
-        return -1;
-    p->rotary_dim = scaled ? p->head_dim : (int64_t)((double)p->head_dim * *share);
-    *share = scaled ? *share : 1.0;
-    if (members_read(&own, "turned", p))
-        return -1;
-    p->freqs.dim = p->rotary_dim;
-    return config_scaling(&own, p, m) || config_try_freqs(f, p) ? -1 : 0;
+    return config_scaling(&own, p, m);
 }
 
 /* ---- types of layers ---- */

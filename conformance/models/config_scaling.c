@@ -13,16 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names of a rule besides those of the list of families. */
-static const struct alias {
-    const char *name;
-    enum posenc_scaling scaling;
-} aliases[] = {
-    { "su", POSENC_SCALING_LONGROPE }, /* longrope in its first release */
-    { "mrope", POSENC_SCALING_NONE },  /* default, of positions with three axes */
-};
-enum { N_ALIASES = sizeof aliases / sizeof *aliases };
-
 struct rule {
     const char *name; /* NULL: none is said */
     enum posenc_scaling scaling;
@@ -50,20 +40,20 @@ static const json_t *member(const struct fields *f, const char *name)
 
 /* ---- the rule ---- */
 
+/* By what configurations call it; "su" is longrope in its first release, "mrope" the default of
+ * positions with three axes. */
 static bool find_named(const char *name, struct rule *rule)
 {
+    const char *called = strcmp(name, "su") == 0      ? "longrope"
+                         : strcmp(name, "mrope") == 0 ? "default"
+                                                      : name;
     for (int i = 0; scaling_names[i]; i++) {
         const char *type = scaling_rope_type((enum posenc_scaling)i);
-        if (type && strcmp(type, name) == 0) {
-            *rule = (struct rule){ type, (enum posenc_scaling)i };
+        if (type && strcmp(type, called) == 0) {
+            *rule = (struct rule){ name, (enum posenc_scaling)i };
             return true;
         }
     }
-    for (int i = 0; i < N_ALIASES; i++)
-        if (strcmp(aliases[i].name, name) == 0) {
-            *rule = (struct rule){ aliases[i].name, aliases[i].scaling };
-            return true;
-        }
     return false;
 }
 
@@ -74,10 +64,9 @@ static const char *known_rules(char text[256])
     for (int i = 0; scaling_names[i] && at < 256; i++) {
         const char *type = scaling_rope_type((enum posenc_scaling)i);
         if (type)
-            at += (size_t)snprintf(text + at, 256 - at, "%s%s", i ? ", " : "", type);
+            at += (size_t)snprintf(text + at, 256 - at, "%s, ", type);
     }
-    for (int i = 0; i < N_ALIASES && at < 256; i++)
-        at += (size_t)snprintf(text + at, 256 - at, ", %s", aliases[i].name);
+    snprintf(text + at, 256 - at, "su, mrope");
     return text;
 }
 
@@ -111,13 +100,6 @@ static int find_rule(const struct fields *f, struct rule *rule)
     return member_of(f->rope, by_rule).value || member_of(f->rope, no_rule).value
                ? refuse(f, "%s has no rope_type; known: %s", f->rope_name, known_rules(known))
                : 0;
-}
-
-bool rope_takes(const struct fields *f, const char *parameter)
-{
-    const char *type = json_string_value(member(f, "rope_type type"));
-    struct rule rule;
-    return type && find_named(type, &rule) && takes(&rule, parameter);
 }
 
 static int check_members(const struct fields *f, const struct rule *rule)
@@ -257,6 +239,20 @@ static int read_axes(const struct fields *f, const struct rule *rule, struct par
     return 0;
 }
 
+/* The rotated channels: a share of those of a head, unless the rule counts it. */
+static int read_share(const struct fields *f, const struct rule *rule, struct part *p)
+{
+    double *share = &p->freqs.partial_rotary_factor;
+    if (members_read(f, "share", p))
+        return -1;
+    const bool counted = takes(rule, "partial_rotary_factor");
+    p->rotary_dim = counted ? p->head_dim : (int64_t)((double)p->head_dim * *share);
+    *share = counted ? *share : 1.0;
+    const int status = members_read(f, "turned", p);
+    p->freqs.dim = p->rotary_dim;
+    return status;
+}
+
 int config_scaling(const struct fields *f, struct part *p, struct model *m)
 {
     struct rule rule;
@@ -266,7 +262,7 @@ int config_scaling(const struct fields *f, struct part *p, struct model *m)
     in.file = f->rope;
     in.rope = NULL;
     in.whose = whose;
-    if (find_rule(f, &rule) || check_members(f, &rule))
+    if (find_rule(f, &rule) || check_members(f, &rule) || read_share(f, &rule, p))
         return -1;
     snprintf(whose, sizeof whose, " for %s of type %s", f->rope_name, rule.name);
     const bool longrope = takes(&rule, "short_factor"), yarn = takes(&rule, "beta_fast");
@@ -278,5 +274,7 @@ int config_scaling(const struct fields *f, struct part *p, struct model *m)
         return -1;
     if (takes(&rule, "max_position_embeddings"))
         spec->max_position_embeddings = (double)p->length;
-    return longrope ? fill_longrope(&in, p, m) : yarn ? fill_yarn(&in, p) : 0;
+    if ((longrope && fill_longrope(&in, p, m)) || (yarn && fill_yarn(&in, p)))
+        return -1;
+    return config_try_freqs(f, p);
 }

@@ -178,45 +178,34 @@ int value_read(const struct fields *f, const struct member *m, enum quantity_kin
 
 /* ---- rows ---- */
 
-/* A quantity that stands in the object for scaling and beside it is the same in both. */
-static int read_twice(const struct fields *f, const struct row *row, enum quantity_kind kind,
-                      const struct member *inner, const struct part *part, double *value)
-{
-    const struct member outer = member_of(f->file, row->spellings);
-    double beside;
-    if (value_read(f, inner, kind, row->accepted, part, value))
-        return -1;
-    if (!outer.value)
-        return 0;
-    if (value_read(f, &outer, kind, row->accepted, part, &beside))
-        return -1;
-    if (beside < *value || beside > *value)
-        return refuse(f, "%s is %.9g, and %s in %s is %.9g: they must agree", outer.name,
-                      beside, inner->name, f->rope_name, *value);
-    return 0;
-}
-
+/* What stands in the object for scaling and beside it is the same in both. */
 static int read_quantity(const struct fields *f, const struct row *row, struct part *part)
 {
     const struct quantity *q = quantity_find(row->quantity, strlen(row->quantity));
     const struct member inner = member_of(f->rope, row->quantity),
-                        found = member_find(f, row->spellings);
-    double value;
+                        outer = member_of(f->file, row->spellings),
+                        found = inner.value ? inner : member_find(f, row->spellings);
+    double value, beside;
     assert(q);
-    if (inner.value) {
-        if (read_twice(f, row, q->kind, &inner, part, &value))
-            return -1;
-    } else if (found.value || strcmp(row->otherwise, "needed") == 0) {
+    if (!found.value && !*row->otherwise)
+        return 0;
+    if (found.value || strcmp(row->otherwise, "needed") == 0) {
         if (value_read(f, &found, q->kind, row->accepted, part, &value))
             return -1;
-    } else if (*row->otherwise) {
+    } else {
         value = amount(part, row->otherwise);
         const struct range range = range_of(q->kind, row->accepted, part);
         if (*row->accepted && strcmp(row->otherwise, "0") != 0 &&
             check_range(f, found.name, value, &range))
             return -1;
-    } else
-        return 0;
+    }
+    if (inner.value && outer.value) {
+        if (value_read(f, &outer, q->kind, row->accepted, part, &beside))
+            return -1;
+        if (beside < value || beside > value)
+            return refuse(f, "%s is %.9g, and %s in %s is %.9g: they must agree", outer.name,
+                          beside, inner.name, f->rope_name, value);
+    }
     quantity_set(q, part, value);
     return 0;
 }

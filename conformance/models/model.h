@@ -23,6 +23,8 @@
 
 #include "conformance/problem/problem.h"
 
+#include <stdio.h>
+
 enum { MODEL_ERROR = 2048, MODEL_NOTES = 1024, MODEL_MAX_PARTS = 4, MODEL_MAX_CASES = 48 };
 
 struct model_case {
@@ -53,16 +55,15 @@ struct model {
     void *owned[MODEL_MAX_PARTS]; /* factors that freqs and the problems point to */
 };
 
-/* A built-in model by name, or a config.json by path.  0, or -1 with a message: what, which
- * value, and what would be accepted (near names, the model and rope types known).  A
- * configuration with a shape that takes more than a sixteenth of this machine's memory is
- * refused. */
-int model_by_name(const char *name, struct model *model, char error[MODEL_ERROR]);
-int model_from_config(const char *path, struct model *model, char error[MODEL_ERROR]);
+/* A built-in model by name, or a config.json by its path, which contains a '/' or ends in ".json".
+ * 0, or -1 with a message: what, which value, and what would be accepted (near names, the model
+ * and rope types known).  A configuration with a shape that takes more than a sixteenth of this
+ * machine's memory is refused. */
+int model_load(const char *name_or_path, struct model *model, char error[MODEL_ERROR]);
+/* The same of an open file, which is called so. */
+int model_from_file(FILE *file, const char *path, struct model *model, char error[MODEL_ERROR]);
 /* Frees what a model that was loaded owns; its problems are then of no use. */
 void model_free(struct model *model);
-/* Either: what contains a '/' or ends in ".json" is a path. */
-int model_load(const char *name_or_path, struct model *model, char error[MODEL_ERROR]);
 
 /* Names of the built-in models; NULL past the end. */
 const char *model_name_at(size_t index);

@@ -4,33 +4,28 @@
  */
 #define _XOPEN_SOURCE 700
 #include "conformance/problem/notation.h"
+#include "conformance/suites/suites.h"
 #include "conformance/tap/tap.h"
 #include "model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { FILE_BYTES = 1 << 17, LINE = 4096, WORD = 128, MOST_NAMES = 16 };
+enum { FILE_BYTES = 1 << 17, LINE = 4096, WORD = 128, MOST_NAMES = 16, MOST_LINES = 2048 };
 
-static struct model m, other;
+static struct model m;
 static char error[MODEL_ERROR];
 static const char *refusal; /* words of a claim that refuses; else NULL */
 
 /* ---- loading ---- */
 
-/* Loads a text as a configuration, by way of a file; -2 where that cannot be written. */
-static int load_text(const char *text, struct model *model)
+static int load_bytes(const char *bytes, size_t n, const char *path, struct model *model)
 {
-    char path[] = "/tmp/posenc-config-XXXXXX";
-    int descriptor = mkstemp(path);
-    size_t n = strlen(text);
-    bool written = descriptor >= 0 && write(descriptor, text, n) == (ssize_t)n;
-    if (descriptor >= 0)
-        close(descriptor);
-    int status = written ? model_from_config(path, model, error) : -2;
-    unlink(path);
+    FILE *file = fmemopen((char *)bytes, n, "r");
+    const int status = file ? model_from_file(file, path, model, error) : -2;
+    if (file)
+        fclose(file);
     return status;
 }
 
@@ -49,10 +44,32 @@ static bool load(const char *name)
     return as_claimed(model_load(name, &m, error));
 }
 
-static bool config(const char *text)
+static bool loads(const char *bytes, size_t n, const char *path)
 {
     model_free(&m);
-    return as_claimed(load_text(text, &m));
+    return as_claimed(load_bytes(bytes, n, path, &m));
+}
+
+static bool config(const char *text) { return loads(text, strlen(text), "claim.json"); }
+static bool with_nul(const char *text) { return loads(text, strlen(text) + 1, "claim.json"); }
+
+static bool at_path(const char *arguments)
+{
+    char path[LINE];
+    const size_t n = strcspn(arguments, "{");
+    snprintf(path, sizeof path, "%.*s", (int)n - 1, arguments);
+    return loads(arguments + n, strlen(arguments + n), path);
+}
+
+/* A hundred thousand brackets after a text: the parser gives up, and does not run out of stack. */
+static bool deep(const char *text)
+{
+    enum { DEEP = 100000 };
+    static char whole[LINE + DEEP];
+    const size_t n = strlen(text);
+    memcpy(whole, text, n);
+    memset(whole + n, '[', DEEP);
+    return loads(whole, n + DEEP, "claim.json");
 }
 
 /* ---- cases ---- */
@@ -88,37 +105,29 @@ static const struct problem *take_case(const char **arguments)
     return find(id);
 }
 
-/* The value a field has, in the spelling of the value that is stated. */
-static bool has_value(const struct problem *p, const char *name, const char *value, bool tell)
-{
-    struct arena arena = { .last = NULL };
-    struct problem stated = *p;
-    struct field field;
-    char got[LINE], want[LINE], why[NOTATION_ERROR] = "it has no such field";
-    bool same = kernel_field_find(p->kernel, name, &field) &&
-                field_read(&field, &stated, value, &arena, why);
-    if (same) {
-        field_print(&field, p, got, sizeof got, 0);
-        field_print(&field, &stated, want, sizeof want, 0);
-        same = strcmp(got, want) == 0;
-        snprintf(why, sizeof why, "it is %.900s", got);
-    }
-    if (!same && tell)
-        printf("# %s=%s: %s\n", name, value, why);
-    arena_free(&arena);
-    return same;
-}
-
+/* Fields have the values stated, in the spelling that is stated. */
 static bool has_fields(const struct problem *p, const char *fields, bool tell)
 {
+    struct arena arena = { .last = NULL };
     char name[WORD], value[WORD];
     bool all = p != NULL;
-    for (int n; all && *fields; fields += n) {
-        n = 0;
-        all = sscanf(fields, "%127[^= ]=%127s %n", name, value, &n) == 2 &&
-              has_value(p, name, value, tell);
+    for (int n = 0; all && sscanf(fields, "%127[^= ]=%127s %n", name, value, &n) == 2;
+         fields += n) {
+        struct problem stated = *p;
+        struct field field;
+        char got[LINE] = "", want[LINE] = "", why[NOTATION_ERROR] = "it has no such field";
+        if (kernel_field_find(p->kernel, name, &field) &&
+            field_read(&field, &stated, value, &arena, why)) {
+            field_print(&field, p, got, sizeof got, 0);
+            field_print(&field, &stated, want, sizeof want, 0);
+            snprintf(why, sizeof why, "it is %.900s", got);
+        }
+        all = *got && strcmp(got, want) == 0;
+        if (!all && tell)
+            printf("# %s=%s: %s\n", name, value, why);
     }
-    return all;
+    arena_free(&arena);
+    return all && (!*fields || !p);
 }
 
 static bool has_case(const char *arguments)
@@ -132,10 +141,10 @@ static bool has_no_case(const char *id) { return strstr(id, "..") && !find(id); 
 
 static bool is_checked(const char *fields)
 {
-    bool any = false;
-    for (size_t i = 0; i < m.n_verify && !any; i++)
-        any = has_fields(&m.verify[i], fields, false);
-    return any;
+    for (size_t i = 0; i < m.n_verify; i++)
+        if (has_fields(&m.verify[i], fields, false))
+            return true;
+    return false;
 }
 
 static bool same_problem(const struct problem *p, const struct problem *q)
@@ -148,38 +157,53 @@ static bool same_problem(const struct problem *p, const struct problem *q)
 /* Both models make the same calls, whatever they are called. */
 static bool same(const char *text)
 {
-    bool loaded = load_text(text, &other) == 0;
-    bool alike = loaded && m.n_cases == other.n_cases && m.n_verify == other.n_verify;
+    static struct model other;
+    bool alike = load_bytes(text, strlen(text), "claim.json", &other) == 0;
+    if (!alike)
+        printf("# %s\n", error);
+    alike = alike && m.n_cases == other.n_cases && m.n_verify == other.n_verify;
     for (size_t i = 0; alike && i < m.n_cases; i++)
         alike = same_problem(&m.cases[i].problem, &other.cases[i].problem);
-    if (loaded)
-        model_free(&other);
-    else
-        printf("# %s\n", error);
+    model_free(&other);
     return alike;
+}
+
+/* Ids are of [a-z0-9_./-] and unlike each other. */
+static bool ids(const char *unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < m.n_cases; i++) {
+        const char *id = m.cases[i].id;
+        bool good = id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_./-")] == '\0';
+        for (size_t j = 0; j < i; j++)
+            good &= strcmp(id, m.cases[j].id) != 0;
+        if (!good)
+            return false;
+    }
+    return true;
 }
 
 /* ---- what plans and tables say ---- */
 
-/* Calls `check` with the plan of a problem. */
-typedef bool check_view(const struct posenc_freqs_view *view, const char *arguments);
-static bool with_view(const char *arguments, check_view *check)
+/* What the plan of a problem says, until the next is asked; NULL where it cannot be made. */
+static const struct posenc_freqs_view *plan_of(const struct problem *p)
 {
-    const struct problem *p = take_case(&arguments);
-    struct posenc_freqs *freqs;
-    if (!p || posenc_freqs_create(&p->freqs, &freqs, NULL) != POSENC_OK)
-        return false;
-    struct posenc_freqs_view view = posenc_freqs_view(freqs);
-    bool good = check(&view, arguments);
+    static struct posenc_freqs *freqs;
+    static struct posenc_freqs_view view;
     posenc_freqs_destroy(freqs);
-    return good;
+    freqs = NULL;
+    if (!p || posenc_freqs_create(&p->freqs, &freqs, NULL) != POSENC_OK)
+        return NULL;
+    view = posenc_freqs_view(freqs);
+    return &view;
 }
 
-static bool view_turns_by(const struct posenc_freqs_view *view, const char *arguments)
+static bool omega(const char *arguments)
 {
+    const struct posenc_freqs_view *view = plan_of(take_case(&arguments));
     double base, above, below, factor = 1.0;
     int pair, count = 1, n = 0;
-    if (sscanf(arguments, "%d%nx%d", &pair, &n, &count) < 1 ||
+    if (!view || sscanf(arguments, "%d%nx%d", &pair, &n, &count) < 1 ||
         sscanf(arguments + n + strcspn(arguments + n, " "), "%lf^-%lf/%lf/%lf", &base, &above,
                &below, &factor) < 3)
         return false;
@@ -194,88 +218,149 @@ static bool view_turns_by(const struct posenc_freqs_view *view, const char *argu
     return true;
 }
 
-static bool omega(const char *arguments) { return with_view(arguments, view_turns_by); }
-
-static bool view_has_factor(const struct posenc_freqs_view *view, const char *arguments)
+static bool attention(const char *arguments)
 {
+    const struct posenc_freqs_view *view = plan_of(take_case(&arguments));
     double value, within;
-    if (sscanf(arguments, "%lf %lf", &value, &within) != 2)
+    if (!view || sscanf(arguments, "%lf %lf", &value, &within) != 2)
         return false;
-    if (fabs(view->attention_factor - value) <= within)
-        return true;
     printf("# it is %.17g\n", view->attention_factor);
-    return false;
+    return fabs(view->attention_factor - value) <= within;
 }
 
-static bool attention(const char *arguments) { return with_view(arguments, view_has_factor); }
-
-static bool view_has_axes(const struct posenc_freqs_view *view, const char *axes)
+static bool axes(const char *arguments)
 {
-    bool alike = view->n_pairs == (int64_t)strlen(axes) && view->axis != NULL;
+    const struct posenc_freqs_view *view = plan_of(take_case(&arguments));
+    bool alike = view && view->axis && view->n_pairs == (int64_t)strlen(arguments);
     for (int64_t i = 0; alike && i < view->n_pairs; i++)
-        alike = view->axis[i] == axes[i] - '0';
+        alike = view->axis[i] == arguments[i] - '0';
     return alike;
 }
 
-static bool axes(const char *arguments) { return with_view(arguments, view_has_axes); }
-
-/* Runs a table; false where it cannot be made. */
-static bool run_table(const struct problem *p, struct call *call)
+/* A call that has run, until the next of the same place; NULL where the library does not take it. */
+static const struct call *run_call(const struct problem *p, int place)
 {
-    if (!p || call_create(call, p, &memory_plain) != POSENC_OK)
-        return false;
-    if (call_run(call, posenc_backend_find("scalar")) == POSENC_OK)
-        return true;
-    call_destroy(call);
-    return false;
+    static struct call calls[2];
+    static bool made[2];
+    struct call *call = &calls[place];
+    if (made[place])
+        call_destroy(call);
+    enum posenc_status status = p ? call_create(call, p, &memory_plain) : POSENC_ERR_ARGUMENT;
+    made[place] = status == POSENC_OK;
+    if (made[place])
+        status = call_run(call, posenc_backend_find("scalar"));
+    if (status != POSENC_OK)
+        printf("# %s: %s\n", p ? posenc_kernel_name(p->kernel) : "there is no such case",
+               posenc_status_string(status));
+    return status == POSENC_OK ? call : NULL;
 }
 
 static bool turned(const char *arguments)
 {
     const struct problem *p = take_case(&arguments);
-    struct posenc_freqs *freqs;
-    struct call call;
+    const struct posenc_freqs_view *view = plan_of(p);
+    const struct call *call = run_call(p, 0);
     long long token, pair;
     double position;
-    if (sscanf(arguments, "%lld %lld %lf", &token, &pair, &position) != 3 ||
-        !run_table(p, &call))
+    if (sscanf(arguments, "%lld %lld %lf", &token, &pair, &position) != 3 || !view || !call)
         return false;
-    bool good = posenc_freqs_create(&p->freqs, &freqs, NULL) == POSENC_OK;
-    if (good) {
-        double angle = position * posenc_freqs_view(freqs).omega[pair];
-        good = fabs((double)call_row(&call, 0, token)[pair] - cos(angle)) < 1e-6 &&
-               fabs((double)call_row(&call, 1, token)[pair] - sin(angle)) < 1e-6;
-        posenc_freqs_destroy(freqs);
-    }
-    call_destroy(&call);
-    return good;
+    const double angle = position * view->omega[pair];
+    return fabs((double)call_row(call, 0, token)[pair] - cos(angle)) < 1e-6 &&
+           fabs((double)call_row(call, 1, token)[pair] - sin(angle)) < 1e-6;
 }
 
 static bool one_axis(const char *id)
 {
     const struct problem *with = find(id);
-    struct call a, b;
-    if (!run_table(with, &a))
+    const struct call *a = run_call(with, 0);
+    if (!a)
         return false;
     struct problem without = *with;
     memset(without.freqs.mrope_section, 0, sizeof without.freqs.mrope_section);
-    bool alike = run_table(&without, &b);
-    if (alike) {
-        for (int o = 0; o < 2; o++)
-            for (int64_t r = 0; r < with->tokens; r++)
-                alike &= memcmp(call_row(&a, o, r), call_row(&b, o, r),
-                                (size_t)with->freqs.dim / 2 * sizeof(float)) == 0;
-        call_destroy(&b);
-    }
-    call_destroy(&a);
+    const struct call *b = run_call(&without, 1);
+    bool alike = b != NULL;
+    for (int o = 0; alike && o < 2; o++)
+        for (int64_t r = 0; r < with->tokens; r++)
+            alike &= memcmp(call_row(a, o, r), call_row(b, o, r),
+                            (size_t)with->freqs.dim / 2 * sizeof(float)) == 0;
     return alike;
+}
+
+/* ---- what the library makes of all calls ---- */
+
+/* A problem may be large (BLOOM's scores are 117 MB): few tokens or queries say as much. */
+static bool runs_small(struct problem p)
+{
+    p.tokens = p.tokens > 8 ? 8 : p.tokens;
+    p.queries = p.queries > 4 ? 4 : p.queries;
+    if (p.relative == RELATIVE_TRANSFORMER_XL) /* whose queries are the last of the keys */
+        p.query_offset = p.keys - p.queries;
+    return run_call(&p, 0) != NULL;
+}
+
+static bool works(const char *unused)
+{
+    (void)unused;
+    bool all = m.n_cases > 0 && m.n_verify > 0 && *m.source && *m.checked;
+    for (size_t i = 0; all && i < m.n_cases; i++)
+        all = runs_small(m.cases[i].problem) && *m.cases[i].label;
+    for (size_t i = 0; all && i < m.n_verify; i++)
+        all = runs_small(m.verify[i]);
+    return all;
+}
+
+static bool reaches_the_end(const char *unused)
+{
+    (void)unused;
+    for (const struct problem *p = m.verify; p < m.verify + m.n_verify; p++) {
+        const int64_t end =
+            p->kernel == POSENC_KERNEL_learned_add ? p->rows : m.max_position_embeddings;
+        if (p->first + p->tokens == end || p->keys == end)
+            return true;
+    }
+    return false;
+}
+
+static size_t n_judged, n_failed;
+
+static void on_result(void *unused, const struct conf_result *r)
+{
+    (void)unused;
+    const bool judges = r->status != CONF_UNSUPPORTED && r->status != CONF_SKIPPED;
+    n_judged += judges;
+    if (!judges || r->status == CONF_PASS)
+        return;
+    n_failed++;
+    printf("# %s %s: %s %s, %g %s where %g is the limit, at %s\n", r->backend->name, r->id,
+           conf_status_name[r->status], r->reason, r->max, r->metric ? r->metric : "", r->limit,
+           r->witness);
+}
+
+/* A few rows of each call on every backend that runs here, against the oracle.  The scalar backend
+ * provides everything, so that each problem has a result at least. */
+static bool conforms(const char *unused)
+{
+    (void)unused;
+    const struct conf_options options = { .suite = "accuracy",
+                                          .case_glob = "*/model*",
+                                          .problem = m.verify,
+                                          .n_problems = m.n_verify };
+    const struct posenc_backend *backend;
+    n_judged = n_failed = 0;
+    for (size_t i = 0; (backend = posenc_backend_at(i)); i++)
+        if (!posenc_backend_obstacle(backend))
+            conf_run(&backend, 1, &options, on_result, NULL);
+    return n_judged >= m.n_verify && m.n_verify > 0 && n_failed == 0;
 }
 
 /* ---- what a model says of itself ---- */
 
+static bool built_in(const char *n) { return model_name_at((size_t)atoll(n) - 1) != NULL; }
 static bool length(const char *n) { return m.max_position_embeddings == atoll(n); }
 static bool arrays(const char *n) { return m.n_owned == (size_t)atoll(n); }
-static bool encoding(const char *name) { return strcmp(m.encoding, name) == 0; }
+static bool title(const char *text) { return strcmp(m.title, text) == 0; }
+static bool name(const char *text) { return strcmp(m.name, text) == 0; }
+static bool encoding(const char *text) { return strcmp(m.encoding, text) == 0; }
 static bool notes(const char *words) { return strstr(m.notes, words) != NULL; }
 static bool silent(const char *words) { return !notes(words); }
 
@@ -290,6 +375,10 @@ static const struct {
     { "axes", axes },         { "attention", attention }, { "one_axis", one_axis },
     { "turned", turned },     { "length", length },       { "owned", arrays },
     { "encoding", encoding }, { "notes", notes },         { "silent", silent },
+    { "at", at_path },        { "nul", with_nul },        { "deep", deep },
+    { "title", title },       { "name", name },           { "built_in", built_in },
+    { "ids", ids },           { "works", works },         { "end", reaches_the_end },
+    { "conforms", conforms },
 };
 
 static bool holds(const char *line)
@@ -306,15 +395,15 @@ static bool holds(const char *line)
 
 static struct {
     char name[WORD], text[LINE];
-} names[MOST_NAMES]; /* the first is `each` */
-static int n_names = 1;
+} names[MOST_NAMES]; /* the first is `each`, the second `models`: those built in */
+static int n_names = 2;
 
-/* A line up to its end, with the text of names in their places. */
+/* A line with the text of names in their places. */
 static void expand(const char *line, char text[LINE])
 {
     size_t at = 0;
-    for (const char *end = line + strcspn(line, "\n"); line < end && at < LINE - 1;) {
-        const size_t n = strcspn(line + 1, " ,}]\"\n");
+    while (*line && at < LINE - 1) {
+        const size_t n = strcspn(line + 1, " ,}]\"");
         int k = 0;
         while (k < n_names && (*line != '$' || strlen(names[k].name) != n ||
                                strncmp(names[k].name, line + 1, n) != 0))
@@ -329,18 +418,12 @@ static void expand(const char *line, char text[LINE])
     text[at < LINE ? at : LINE - 1] = 0;
 }
 
-static const char *next(const char *line)
+static void claim(const char *sentence, char *const *lines, int n)
 {
-    line += strcspn(line, "\n");
-    return line + (*line == '\n');
-}
-
-static void claim(const char *sentence, const char *lines)
-{
-    bool all = *lines == ' ';
-    for (; *lines == ' '; lines = next(lines)) {
+    bool all = n > 0;
+    for (int i = 0; i < n; i++) {
         char text[LINE];
-        expand(lines + strspn(lines, " "), text);
+        expand(lines[i] + strspn(lines[i], " "), text);
         if (holds(text))
             continue;
         printf("# not so: %s\n", text);
@@ -349,53 +432,55 @@ static void claim(const char *sentence, const char *lines)
     require(all, sentence);
 }
 
-/* What begins at a line that is not indented. */
-static void take(const char *line)
+/* A line that is not indented, and the n after it that are. */
+static void take(const char *line, char *const *lines, int n)
 {
     char text[LINE], sentence[256];
     expand(line, text);
     refusal = NULL;
     if (*line == '$') {
         char *value = strstr(text, " = ");
-        if (value && n_names < MOST_NAMES) {
-            snprintf(names[n_names].name, WORD, "%.*s", (int)(value - text) - 1, text + 1);
-            snprintf(names[n_names++].text, LINE, "%s", value + 3);
-        } else
+        if (!value || n_names == MOST_NAMES || n > 0) {
             require(false, "names are few, and of the form $NAME = text");
+            return;
+        }
+        snprintf(names[n_names].name, WORD, "%.*s", (int)(value - text) - 1, text + 1);
+        snprintf(names[n_names++].text, LINE, "%s", value + 3);
     } else if (strncmp(text, "refused ", 8) == 0) {
         refusal = text + 8;
         snprintf(sentence, sizeof sentence, "refused, naming %.200s", refusal);
-        claim(sentence, next(line));
+        claim(sentence, lines, n);
     } else if (strncmp(text, "each ", 5) == 0) {
         for (char *rest, *name = strtok_r(text + 5, " ", &rest); name;
              name = strtok_r(NULL, " ", &rest)) {
             snprintf(names[0].text, LINE, "%s", name);
-            claim(name, next(line));
+            claim(name, lines, n);
         }
     } else
-        claim(text, next(line));
+        claim(text, lines, n);
 }
 
 static void run(const char *path)
 {
-    static char text[FILE_BYTES];
+    static char text[FILE_BYTES], *lines[MOST_LINES];
+    int n_lines = 0;
     FILE *file = fopen(path, "r");
-    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
     if (file)
         fclose(file);
-    require(n > 0 && n < sizeof text - 1, path);
-    snprintf(names[0].name, WORD, "each");
     for (char *go_on; (go_on = strstr(text, "\n        "));)
         *go_on = ' ';
-    bool under = false; /* a claim: whose lines it has read itself */
-    for (const char *line = text; *line; line = next(line)) {
-        if (*line == ' ' && !under)
-            require(false, "a line is under no claim");
-        if (*line == ' ')
-            continue;
-        under = *line != '#' && *line != '\n' && *line != '$';
-        if (under || *line == '$')
-            take(line);
+    for (char *rest, *line = strtok_r(text, "\n", &rest); line && n_lines < MOST_LINES;
+         line = strtok_r(NULL, "\n", &rest))
+        if (*line != '#')
+            lines[n_lines++] = line;
+    require(bytes > 0 && bytes < sizeof text - 1 && n_lines > 0 && n_lines < MOST_LINES &&
+                *lines[0] != ' ',
+            path);
+    for (int i = 0, n; i < n_lines; i += 1 + n) {
+        for (n = 0; i + 1 + n < n_lines && *lines[i + 1 + n] == ' ';)
+            n++;
+        take(lines[i], &lines[i + 1], n);
     }
     model_free(&m);
 }
@@ -406,6 +491,10 @@ int main(int argc, char **argv)
         fputs("usage: test_claims FILE\n", stderr);
         return 2;
     }
+    snprintf(names[0].name, WORD, "each");
+    snprintf(names[1].name, WORD, "models");
+    for (size_t i = 0, at = 0; model_name_at(i); i++)
+        at += (size_t)snprintf(names[1].text + at, LINE - at, "%s ", model_name_at(i));
     run(argv[1]);
     return tap_end();
 }
