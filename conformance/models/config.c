@@ -15,10 +15,10 @@
 
 /* "absolute" of rotations: of the class that ModernBERT's is made from, and read by neither. */
 const struct encoding_words encodings[N_ENCODINGS] = {
-    [SINUSOIDAL] = { "sinusoidal", "sinusoidal", "absolute, sinusoidal" },
-    [LEARNED] = { "learned", "learned", "absolute, learned" },
-    [ROPE_HALF] = { "rope_half", "rotation", "rope, rotary, absolute" },
-    [ROPE_INTERLEAVED] = { "rope_interleaved", "rotation", "rope, rotary, absolute" },
+    [SINUSOIDAL] = { "sinusoidal", "sinusoidal", "absolute sinusoidal" },
+    [LEARNED] = { "learned", "learned", "absolute learned" },
+    [ROPE_HALF] = { "rope_half", "rotation", "rope rotary absolute" },
+    [ROPE_INTERLEAVED] = { "rope_interleaved", "rotation", "rope rotary absolute" },
     [ALIBI] = { "alibi", "alibi", "alibi" },
     [T5] = { "t5", "t5", "relative" },
     [DEBERTA] = { "deberta", "relative", "relative" },
@@ -50,7 +50,7 @@ static int refuse_type(const struct fields *f, const char *name)
     char known[1536] = "";
     size_t at = 0;
     for (const struct model_type *t = types; t < types + N_TYPES && at < sizeof known; t++)
-        if (!has_word(t->flags, "unsupported"))
+        if (!lists(t->flags, "unsupported"))
             at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "",
                                    t->name);
     return refuse(f,
@@ -72,8 +72,8 @@ static bool find_encoding(const char *name, enum encoding *encoding)
  * has ALiBi, and no member says so. */
 static int encoding_of_type(const struct fields *f, const char *flags, struct part *p)
 {
-    const bool by_width = has_word(flags, "by_width"),
-               maybe_relative = has_word(flags, "maybe_relative");
+    const bool by_width = lists(flags, "by_width"),
+               maybe_relative = lists(flags, "maybe_relative");
     if (members_read(f, by_width ? "by_width" : maybe_relative ? "maybe_relative" : "", p))
         return -1;
     if (maybe_relative && !p->relative)
@@ -102,7 +102,7 @@ static int take_encoding(const struct fields *f, const json_t *ours,
                       named);
     if (!type)
         return refuse_type(f, name);
-    if (has_word(type->flags, "unsupported"))
+    if (lists(type->flags, "unsupported"))
         return refuse(f, "model_type '%s' is not supported yet: %s", type->name, type->note);
     bool known = find_encoding(type->encoding, &p->encoding);
     assert(known), (void)known;
@@ -149,7 +149,7 @@ static int check_embedding_type(const struct fields *f, enum encoding encoding)
 {
     const json_t *j = member_value(f, "position_embedding_type");
     const char *s = json_string_value(j), *fitting = encodings[encoding].embedding_types;
-    return !j || (s && has_word(fitting, s))
+    return !j || (s && lists(fitting, s))
                ? 0
                : refuse(f,
                         "position_embedding_type '%.60s' is not supported here; supported: %s",
@@ -207,7 +207,7 @@ static int add_speech(const struct fields *f, struct part *p, struct config *c)
 static int read_parts(const struct fields *f, const char *flags, struct part *like,
                       struct config *c, struct model *m)
 {
-    const bool speech = has_word(flags, "speech"), stages = has_word(flags, "stages");
+    const bool speech = lists(flags, "speech"), stages = lists(flags, "stages");
     char words[128];
     snprintf(words, sizeof words, "%s %s %s", flags, speech || stages ? "" : "sizes",
              speech || stages ? "" : encodings[like->encoding].name);

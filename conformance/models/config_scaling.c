@@ -109,10 +109,10 @@ static int check_members(const struct fields *f, const struct rule *rule)
     json_object_foreach((json_t *)f->rope, name, value)
     {
         const bool counts =
-            has_word(any_rule, name) || (has_word(by_rule, name) && takes(rule, name));
+            lists(any_rule, name) || (lists(by_rule, name) && takes(rule, name));
         if (counts || json_is_null(value))
             continue;
-        if (!has_word(by_rule, name) && !has_word(no_rule, name))
+        if (!lists(by_rule, name) && !lists(no_rule, name))
             return refuse(f,
                           "%s has '%.60s', which this loader does not know: it may change the "
                           "numbers; the rule is %s",

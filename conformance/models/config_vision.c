@@ -22,10 +22,9 @@ static const char *find_width(const json_t *json, const json_t *vision)
     char *end = strstr(type, "_vision");
     if (end && !end[strlen("_vision")])
         *end = '\0';
-    return strcmp(type, "qwen2_vl") == 0 ? "embed_dim"
-           : has_word("qwen2_5_vl qwen3_vl qwen3_vl_moe qwen3_5 qwen3_5_moe", type)
-               ? "hidden_size"
-               : NULL;
+    return strcmp(type, "qwen2_vl") == 0                                         ? "embed_dim"
+           : lists("qwen2_5_vl qwen3_vl qwen3_vl_moe qwen3_5 qwen3_5_moe", type) ? "hidden_size"
+                                                                                 : NULL;
 }
 
 static int read_tower(const struct fields *v, const char *width, struct part *p)

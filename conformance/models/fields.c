@@ -42,28 +42,12 @@ void note(const struct fields *f, const char *format, ...)
     va_end(list);
 }
 
-static bool is_among(const char *words, const char *word, size_t n)
-{
-    for (; *words; words += strspn(words, ", ")) {
-        const size_t length = strcspn(words, ", ");
-        if (length == n && strncmp(words, word, n) == 0)
-            return true;
-        words += length;
-    }
-    return false;
-}
-
-bool has_word(const char *words, const char *word)
-{
-    return is_among(words, word, strlen(word));
-}
-
 /* Whether two lists have a word in common. */
 static bool share_word(const char *words, const char *others)
 {
     for (; *words; words += strspn(words, " ")) {
         const size_t n = strcspn(words, " ");
-        if (is_among(others, words, n))
+        if (has_word(others, words, n))
             return true;
         words += n;
     }

@@ -2,9 +2,11 @@
 #ifndef POSENC_MODEL_FIELDS_H
 #define POSENC_MODEL_FIELDS_H
 
+#include "conformance/problem/spelling.h"
 #include "config.h"
 
 #include <jansson.h>
+#include <string.h>
 
 struct fields {
     const json_t *file;     /* a model's configuration, or the part of it about text */
@@ -24,8 +26,11 @@ __attribute__((format(printf, 2, 3))) int refuse(const struct fields *f, const c
 __attribute__((format(printf, 2, 3))) void note(const struct fields *f, const char *format,
                                                 ...);
 
-/* Whether a list of words has this one. */
-bool has_word(const char *words, const char *word);
+/* Whether words with blanks between have this one. */
+static inline bool lists(const char *words, const char *word)
+{
+    return has_word(words, word, strlen(word));
+}
 
 struct member {
     const json_t *value; /* NULL: there is none */
