@@ -3,6 +3,7 @@
  */
 #include "mistake.h"
 
+#include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 
 #include <math.h>
@@ -127,10 +128,13 @@ static void change_norm(struct entered *e)
 /* Those of one kind of call, and cosines and sines of two. */
 static void change_others(struct entered *e)
 {
-    struct posenc_tensor *const *tables = e->parts.terms; /* cos and sin */
     int64_t *batches = &e->args.learned_grad.x.shape[0];
-    if (SLIP(tables_read_as_x) && tables[0]->dtype != POSENC_F32 && e->stored != POSENC_F32)
-        tables[0]->dtype = tables[1]->dtype = e->stored;
+    for (EACH_TENSOR(row, signature_of(e->kernel))) {
+        struct posenc_tensor *table = row_argument(&e->args, row);
+        if (SLIP(tables_read_as_x) && row->type == TYPE_TABLE && table->dtype != POSENC_F32 &&
+            e->stored != POSENC_F32)
+            table->dtype = e->stored;
+    }
     if (SLIP(accumulate_ignored))
         e->args.learned_grad.accumulate = false;
     if (SLIP(first_batch_alone) && *batches > 1)

@@ -29,7 +29,6 @@ static struct parts parts_of(enum posenc_kernel kernel, union arguments *a)
     const struct signature *s = signature_of(kernel);
     const size_t x_scale = signature_argument(s, MEMBER(x_scale));
     struct parts parts = { .input = an_input(s, a) };
-    int n = 0;
     for (EACH_TENSOR(row, s)) {
         void *at = row_argument(a, row);
         if (row->role == ROLE_X)
@@ -40,8 +39,6 @@ static struct parts parts_of(enum posenc_kernel kernel, union arguments *a)
             parts.out = at;
         else if (row->form == FORM_POSITIONS)
             parts.positions = at;
-        else if (row->form == FORM_TENSOR && row->type != TYPE_F32)
-            parts.terms[n++] = at;
     }
     if (s->freqs)
         memcpy(&parts.freqs, (const char *)a + s->freqs, sizeof parts.freqs);
@@ -96,9 +93,9 @@ static void (*const enter_by[HOWS])(struct entered *) = {
     [HOW_sum] = enter_sum,
 };
 
-static enum posenc_status enter(enum posenc_kernel kernel, const union arguments *args)
+static enum posenc_status enter(enum posenc_kernel kernel, union arguments args)
 {
-    struct entered e = { .kernel = kernel, .args = *args };
+    struct entered e = { .kernel = kernel, .args = args };
     e.parts = parts_of(kernel, &e.args);
     e.stored = (e.parts.x && e.parts.x->data ? e.parts.x : e.parts.out)->dtype;
     mistake_made();
@@ -112,18 +109,16 @@ static enum posenc_status enter(enum posenc_kernel kernel, const union arguments
 #define POSENC_KERNEL(name, signature, ...)                                                    \
     static enum posenc_status mistaken_##name(const struct posenc_##signature##_args *args)    \
     {                                                                                          \
-        const union arguments given = { .signature = *args };                                  \
-        return enter(POSENC_KERNEL_##name, &given);                                            \
+        return enter(POSENC_KERNEL_##name, (union arguments){ .signature = *args });           \
     }
 #include <posenc_kernels.def>
 
 void take_kernels(struct posenc_backend *backend)
 {
-    const enum posenc_kernel only = mistake_now->kernel;
     if (!enter_by[mistake_now->how])
         return;
 #define POSENC_KERNEL(kernel_name, ...)                                                        \
-    if (only == POSENC_KERNEL_##kernel_name || only == POSENC_KERNEL_COUNT)                    \
+    if (mistake_concerns(mistake_now, POSENC_KERNEL_##kernel_name))                            \
         backend->kernel_name = mistaken_##kernel_name;
 #include <posenc_kernels.def>
 }

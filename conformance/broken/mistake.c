@@ -9,13 +9,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-const struct mistake mistakes[] = {
-#define MISTAKE(name, kernel, suite, way, place, what)                                         \
-    { #name, POSENC_KERNEL_##kernel, #suite, what, HOW_##way, .slip = SLIP_##place },
-#include "mistakes.inc"
-};
-const int n_mistakes = sizeof mistakes / sizeof mistakes[0];
-
 /* Which kernels a mistake in every kernel concerns, beside those that problem.h asks for. */
 static bool any_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
 static bool has_positions(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
@@ -46,13 +39,20 @@ static bool loads(enum posenc_kernel kernel)
     return kernel == POSENC_KERNEL_learned_grad || kernel == POSENC_KERNEL_learned_add;
 }
 
-const struct mistake mistakes_everywhere[] = {
+const struct mistake mistakes[] = {
+#define MISTAKE(name, kernel, suite, way, place, what)                                         \
+    { #name, POSENC_KERNEL_##kernel, #suite, HOW_##way, .slip = SLIP_##place },
 #define EVERYWHERE(name, suite, property, concerns, first, last, way, place)                   \
-    { name,     POSENC_KERNEL_COUNT, #suite,       NULL, HOW_##way, SLIP_##place, concerns,    \
+    { name,     POSENC_KERNEL_COUNT, #suite,       HOW_##way, SLIP_##place, concerns,          \
       property, POSENC_##first,      POSENC_##last },
 #include "mistakes.inc"
 };
-const int n_mistakes_everywhere = sizeof mistakes_everywhere / sizeof mistakes_everywhere[0];
+const int n_mistakes = sizeof mistakes / sizeof mistakes[0];
+
+bool mistake_concerns(const struct mistake *mistake, enum posenc_kernel kernel)
+{
+    return mistake->concerns ? mistake->concerns(kernel) : kernel == mistake->kernel;
+}
 
 const struct mistake *mistake_now;
 const struct posenc_backend *mistake_base;

@@ -20,20 +20,22 @@ enum how {
 enum slip {
 #define A_SLIP(name) SLIP_##name,
 #include "slips.inc"
+    SLIPS /* asked for nowhere */
 };
 
 struct mistake {
     const char *name;
     enum posenc_kernel kernel; /* POSENC_KERNEL_COUNT: every kernel that it concerns */
-    const char *suite, *what;
+    const char *suite;
     enum how how;
     enum slip slip;
     bool (*concerns)(enum posenc_kernel kernel);
     const char *property;          /* the case <kernel>/<dtype>/<suite>/<property> must fail */
     enum posenc_dtype dtype, last; /* in which types */
 };
-extern const struct mistake mistakes[], mistakes_everywhere[];
-extern const int n_mistakes, n_mistakes_everywhere;
+extern const struct mistake mistakes[];
+extern const int n_mistakes;
+bool mistake_concerns(const struct mistake *mistake, enum posenc_kernel kernel);
 
 /* The base with a mistake, to run suites on; one at a time.  How often it has been made since. */
 const struct subject *mistaken(const struct mistake *mistake,
@@ -52,7 +54,7 @@ extern const struct posenc_backend *mistake_base;
 /* The tensors of a call, whatever its signature; NULL where there is none. */
 struct parts {
     struct posenc_tensor *out, *second; /* second: sin */
-    struct posenc_tensor *x, *terms[2]; /* terms: cos and sin, or c2p and p2c */
+    struct posenc_tensor *x;
     struct posenc_positions *positions;
     const struct posenc_freqs *freqs;
     const void *input; /* something that must not be written */
