@@ -52,18 +52,6 @@ bool profile_applies(const struct posenc_freqs_spec *spec)
     return scaling_in_profile(spec->scaling, spec->profile);
 }
 
-static bool same_spec(const struct posenc_freqs_spec *a, const struct posenc_freqs_spec *b)
-{
-    enum { LINE = 1024 };
-    struct problem p = problem_blank(POSENC_KERNEL_rope_table);
-    char line_a[LINE], line_b[LINE];
-    p.freqs = *a;
-    notation_print(&p, NULL, line_a, sizeof line_a);
-    p.freqs = *b;
-    notation_print(&p, NULL, line_b, sizeof line_b);
-    return strcmp(line_a, line_b) == 0;
-}
-
 /* Uneven factors; the first below 1. */
 static void fill_factors(double *factors, int64_t n, double last)
 {
@@ -71,36 +59,41 @@ static void fill_factors(double *factors, int64_t n, double last)
         factors[i] = 0.9 + last * (double)(i * i) / (double)(n * n);
 }
 
+/* Adds a spec, with factors where it takes some, unless it is there; padding that differs makes it
+ * another one at worst. */
+static int64_t add_spec(struct posenc_freqs_spec *specs, int64_t n, int64_t most,
+                        const struct posenc_freqs_spec *spec)
+{
+    enum { MOST_PAIRS = 256 };
+    static double factors[2][MOST_PAIRS];
+    if (n == most)
+        end("certified.txt", "there are more specs than are certified");
+    specs[n] = *spec;
+    if (spec->scaling == POSENC_SCALING_LONGROPE) {
+        fill_factors(factors[0], MOST_PAIRS, 3.3);
+        fill_factors(factors[1], MOST_PAIRS, 64.1);
+        specs[n].short_factor = factors[0];
+        specs[n].long_factor = factors[1];
+    }
+    int64_t k = 0;
+    while (memcmp(&specs[k], &specs[n], sizeof *specs) != 0)
+        k++;
+    return k == n ? n + 1 : n;
+}
+
 int64_t certified_specs(const struct vectors *vectors, struct posenc_freqs_spec *specs,
                         int64_t most)
 {
-    enum { MOST_PAIRS = 256 };
-    static double short_factor[MOST_PAIRS], long_factor[MOST_PAIRS];
-    fill_factors(short_factor, MOST_PAIRS, 3.3);
-    fill_factors(long_factor, MOST_PAIRS, 64.1);
     const struct problem_list *more = cases(CASES_CERTIFIED);
     int64_t n = 0;
     for (size_t i = 0; i < more->n; i++)
-        specs[n++] = more->lines[i].problem.freqs;
+        n = add_spec(specs, n, most, &more->lines[i].problem.freqs);
     for (size_t i = 0; i < vectors->n; i++) {
         struct posenc_freqs_spec spec = vectors->cases[i].problem.freqs;
-        if (!kernel_has_plan(vectors->cases[i].problem.kernel) || spec.values ||
-            spec.xpos_scale_base != 0)
-            continue;
         spec.profile = POSENC_EXACT;
-        int64_t k = 0;
-        while (k < n && !same_spec(&specs[k], &spec))
-            k++;
-        if (k < n)
-            continue;
-        if (n == most)
-            end(vectors->cases[i].id, "there are more specs than are certified");
-        specs[n++] = spec;
+        if (kernel_has_plan(vectors->cases[i].problem.kernel) && !spec.values &&
+            spec.xpos_scale_base == 0)
+            n = add_spec(specs, n, most, &spec);
     }
-    for (int64_t k = 0; k < n; k++)
-        if (specs[k].scaling == POSENC_SCALING_LONGROPE) {
-            specs[k].short_factor = short_factor;
-            specs[k].long_factor = long_factor;
-        }
     return n;
 }

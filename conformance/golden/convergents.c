@@ -14,40 +14,29 @@
 int64_t pair_convergents(const struct reference_plan *plan, int64_t pair, int kind,
                          int64_t most, int64_t *positions, double *distance)
 {
-    mpfr_t x, rest, pi;
-    mpfr_inits2(PRECISION, x, rest, pi, (mpfr_ptr)0);
-    mpfr_const_pi(pi, MPFR_RNDN);
-    mpfr_div(x, plan->omega[pair], pi, MPFR_RNDN);
-    mpfr_mul_ui(x, x, kind ? 2 : 1, MPFR_RNDN);
-    mpfr_set(rest, x, MPFR_RNDN);
-    mpz_t h0, h1, k0, k1, a;
-    mpz_inits(h0, h1, k0, k1, a, (mpz_ptr)0);
-    mpz_set_ui(h1, 1);
-    mpz_set_ui(k0, 1);
+    const number x = mp_mul(mp_div(plan->omega[pair], mp_pi()), mp_of(kind ? 2 : 1));
+    number rest = x, h0 = mp_of(0), h1 = mp_of(1), k0 = mp_of(1), k1 = mp_of(0);
     int64_t n = 0;
     for (int term = 0; term < 64 && n < most; term++) {
-        mpfr_get_z(a, rest, MPFR_RNDD);
-        mpfr_sub_z(rest, rest, a, MPFR_RNDN);
-        mpz_addmul(h0, a, h1);
-        mpz_swap(h0, h1);
-        mpz_addmul(k0, a, k1);
-        mpz_swap(k0, k1);
-        if (mpz_cmp_ui(k1, 0x7fffffff) > 0 || mpfr_zero_p(rest))
+        const number a = mp_floor(rest);
+        const number h = mp_add(h0, mp_mul(a, h1)), k = mp_add(k0, mp_mul(a, k1));
+        rest = mp_sub(rest, a);
+        if (mpfr_cmp_d(k, 0x7fffffff) > 0)
             break;
-        const bool counts = kind == 0 ? mpz_sgn(h1) > 0 : mpz_odd_p(h1) != 0;
-        if (counts && mpz_cmp_ui(k1, 1) > 0) {
-            mpfr_t d;
-            mpfr_init2(d, PRECISION);
-            mpfr_mul_z(d, x, k1, MPFR_RNDN);
-            mpfr_sub_z(d, d, h1, MPFR_RNDN);
-            distance[n] = fabs(mpfr_get_d(d, MPFR_RNDN));
-            positions[n++] = (int64_t)mpz_get_ui(k1);
-            mpfr_clear(d);
+        const bool odd = !mpfr_integer_p(mp_div(h, mp_of(2)));
+        const bool counts = kind ? odd : mpfr_sgn(h) > 0;
+        if (counts && mpfr_cmp_d(k, 1) > 0) {
+            distance[n] = fabs(mp_double(mp_sub(mp_mul(x, k), h)));
+            positions[n++] = (int64_t)mp_double(k);
         }
-        mpfr_ui_div(rest, 1, rest, MPFR_RNDN);
+        if (mpfr_zero_p(rest))
+            break;
+        rest = mp_div(mp_of(1), rest);
+        h0 = h1;
+        h1 = h;
+        k0 = k1;
+        k1 = k;
     }
-    mpz_clears(h0, h1, k0, k1, a, (mpz_ptr)0);
-    mpfr_clears(x, rest, pi, (mpfr_ptr)0);
     return n;
 }
 
@@ -70,21 +59,24 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int64_t hard_positions(const struct reference_plan *plan, int kind, int64_t n,
-                       int64_t *positions)
+/* The n nearest of all pairs, of kinds from `kind` to `last`, the nearest first; of halves the odd
+ * ones below 2^24. */
+static int64_t nearest(const struct reference_plan *plan, int kind, int last, bool halves,
+                       int64_t n, int64_t *positions)
 {
     enum { MOST = 64 };
-    struct candidate *all = calloc((size_t)plan->n_pairs * MOST, sizeof *all);
+    struct candidate *all = calloc(2 * (size_t)plan->n_pairs * MOST, sizeof *all);
+    int64_t found = 0, taken = 0, p[MOST];
+    double distance[MOST];
     if (!all)
         abort();
-    int64_t found = 0, taken = 0;
-    for (int64_t i = 0; i < plan->n_pairs; i++) {
-        int64_t p[MOST];
-        double d[MOST];
-        const int64_t here = pair_convergents(plan, i, kind, MOST, p, d);
-        for (int64_t k = 0; k < here; k++)
-            all[found++] = (struct candidate){ d[k], p[k] };
-    }
+    for (; kind <= last; kind++)
+        for (int64_t i = 0; i < plan->n_pairs; i++) {
+            const int64_t here = pair_convergents(plan, i, kind, MOST, p, distance);
+            for (int64_t k = 0; k < here; k++)
+                if (!halves || (p[k] % 2 != 0 && p[k] < 1 << 24))
+                    all[found++] = (struct candidate){ distance[k], p[k] };
+        }
     qsort(all, (size_t)found, sizeof *all, by_distance);
     for (int64_t c = 0; c < found && taken < n; c++) {
         bool seen = false;
@@ -94,40 +86,24 @@ int64_t hard_positions(const struct reference_plan *plan, int kind, int64_t n,
             positions[taken++] = all[c].position;
     }
     free(all);
+    return taken;
+}
+
+int64_t hard_positions(const struct reference_plan *plan, int kind, int64_t n,
+                       int64_t *positions)
+{
+    const int64_t taken = nearest(plan, kind, kind, false, n, positions);
     qsort(positions, (size_t)taken, sizeof *positions, by_value);
     return taken;
 }
 
-struct hard {
-    int64_t numerator;
-    double distance;
-};
-
 int64_t hard_halves(const struct posenc_freqs_spec *spec, int64_t n, int64_t *numerators)
 {
-    enum { MOST = 64 };
-    struct hard best[MOST] = { { 0, 0 } };
     struct reference_plan plan;
-    int64_t found = 0, m[MOST];
-    double distance[MOST];
     reference_plan_init(&plan, spec);
     for (int64_t i = 0; i < plan.n_pairs; i++) /* steps of half a frequency */
         mpfr_div_ui(plan.omega[i], plan.omega[i], 2, MPFR_RNDN);
-    for (int64_t k = 0; k < 2 * plan.n_pairs; k++) {
-        const int64_t here = pair_convergents(&plan, k / 2, (int)(k % 2), MOST, m, distance);
-        for (int64_t j = 0; j < here; j++) {
-            if (m[j] % 2 == 0 || m[j] >= 1 << 24)
-                continue;
-            int64_t at = found < n ? found++ : n - 1;
-            if (at == n - 1 && best[at].numerator && best[at].distance <= distance[j])
-                continue;
-            for (; at > 0 && best[at - 1].distance > distance[j]; at--)
-                best[at] = best[at - 1];
-            best[at] = (struct hard){ m[j], distance[j] };
-        }
-    }
+    const int64_t taken = nearest(&plan, 0, 1, true, n, numerators);
     reference_plan_clear(&plan);
-    for (int64_t k = 0; k < found; k++)
-        numerators[k] = best[k].numerator;
-    return found;
+    return taken;
 }

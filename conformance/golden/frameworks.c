@@ -14,8 +14,6 @@
 #include "frameworks.h"
 #include "scalings.h"
 
-#include <stdlib.h>
-
 enum { F32 = 24, F64 = 53 };
 
 /* A function, or else an operation, on numbers of so many bits: operands rounded to them first,
@@ -86,16 +84,11 @@ double reference_inv_freq(const struct posenc_freqs_spec *spec, int64_t i)
 void reference_ggml_init(struct reference_plan *plan)
 {
     const struct posenc_freqs_spec *spec = plan->spec;
-    struct reference_ggml *ggml = &plan->ggml;
     const double power = step(mpfr_div, -2, (double)spec->dim);
-    ggml->theta_scale = step(mpfr_pow, python_theta(spec), power);
-    ggml->freq_scale = 1;
-    ggml->divisor = calloc((size_t)plan->n_pairs, sizeof *ggml->divisor);
-    ggml->kept = calloc((size_t)plan->n_pairs, sizeof *ggml->kept);
-    if (!ggml->divisor || !ggml->kept)
-        abort();
+    plan->ggml.theta_scale = step(mpfr_pow, python_theta(spec), power);
+    plan->ggml.freq_scale = 1;
     for (int64_t i = 0; i < plan->n_pairs; i++)
-        ggml->divisor[i] = 1;
+        plan->ggml.divisor[i] = 1;
     if (reference_scaling(spec)->ggml)
         reference_scaling(spec)->ggml(plan);
 }

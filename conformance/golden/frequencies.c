@@ -12,42 +12,36 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The section of pair i where sections follow each other; its place in it. */
-static int section_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t *place)
+struct section reference_section(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    int section = 0;
-    *place = i;
-    while (section < 2 && *place >= spec->mrope_section[section])
-        *place -= spec->mrope_section[section++];
+    struct section section = { 0, 0, spec->mrope_section[0] };
+    if (section.n == 0)
+        return (struct section){ 0, 0, spec->dim / 2 };
+    while (section.axis < 2 && i >= section.first + section.n) {
+        section.first += section.n;
+        section.n = spec->mrope_section[++section.axis];
+    }
     return section;
 }
 
 int reference_axis(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    int64_t place;
-    if (spec->mrope_section[0] == 0)
-        return 0;
-    if (spec->mrope_layout != POSENC_MROPE_INTERLEAVED)
-        return section_of(spec, i, &place);
     const int turn = (int)(i % 3);
+    if (spec->mrope_layout != POSENC_MROPE_INTERLEAVED || spec->mrope_section[0] == 0)
+        return reference_section(spec, i).axis;
     return i / 3 < spec->mrope_section[turn] ? turn : 0;
 }
 
-/* Exponent of 1/theta: numerator over denominator. */
 void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *numerator,
                         long *denominator)
 {
-    if (spec->mrope_section[0] != 0 && spec->mrope_layout == POSENC_MROPE_RESTARTED) {
-        int64_t place;
-        const int section = section_of(spec, i, &place);
-        *numerator = 2 * (long)place;
-        *denominator = 2 * (long)spec->mrope_section[section];
-        return;
-    }
-    *numerator = 2 * (long)i;
-    *denominator = (long)spec->dim;
-    if (spec->convention == POSENC_ENDPOINT) {
-        const long n = (long)spec->dim / 2;
+    const struct section section = reference_section(spec, i);
+    const bool restarts =
+        spec->mrope_layout == POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0;
+    const long n = (long)spec->dim / 2;
+    *numerator = 2 * (long)(restarts ? i - section.first : i);
+    *denominator = (long)(restarts ? 2 * section.n : spec->dim);
+    if (spec->convention == POSENC_ENDPOINT && !restarts) {
         *numerator = n > 1 ? (long)i : 0;
         *denominator = n > 1 ? n - 1 : 1;
     }
@@ -97,11 +91,13 @@ void reference_plan_init(struct reference_plan *plan, const struct posenc_freqs_
     const int64_t n = (spec->dim + 1) / 2;
     *plan = (struct reference_plan){ .spec = spec, .n_pairs = n };
     plan->omega = calloc((size_t)n, sizeof *plan->omega);
-    plan->inv_freq = calloc((size_t)n, sizeof *plan->inv_freq);
+    plan->inv_freq = calloc(3 * (size_t)n, sizeof *plan->inv_freq);
     if (!plan->omega || !plan->inv_freq)
         abort();
+    plan->ggml.divisor = plan->inv_freq + n;
+    plan->ggml.kept = plan->inv_freq + 2 * n;
     for (int64_t i = 0; i < n; i++) {
-        mpfr_init2(plan->omega[i], PRECISION);
+        mpfr_init2(plan->omega[i], MP_BITS);
         mpfr_set(plan->omega[i], reference_omega(spec, i), MPFR_RNDN);
         plan->inv_freq[i] = reference_inv_freq(spec, i);
     }
@@ -116,6 +112,4 @@ void reference_plan_clear(struct reference_plan *plan)
         mpfr_clear(plan->omega[i]);
     free(plan->omega);
     free(plan->inv_freq);
-    free(plan->ggml.divisor);
-    free(plan->ggml.kept);
 }

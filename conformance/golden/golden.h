@@ -9,8 +9,6 @@
 
 #include "mp.h"
 
-enum { PRECISION = MP_BITS }; /* of every transcendental step */
-
 /* ---- Reference values (reference.c, reference_scores.c, frequencies.c, frameworks.c) ---- */
 
 /* What the angles of profile ggml_f32 are made of. */
@@ -33,6 +31,14 @@ struct reference_plan {
 void reference_plan_init(struct reference_plan *plan, const struct posenc_freqs_spec *spec);
 void reference_plan_clear(struct reference_plan *plan);
 
+/* The pairs that the axis of pair i turns, where sections follow each other: n of them from pair `first`
+ * on; all of them where there is one axis. */
+struct section {
+    int axis;
+    int64_t first, n;
+};
+struct section reference_section(const struct posenc_freqs_spec *spec, int64_t i);
+
 /* Radians per position of a pair; which of a token's positions turns it; the exponent of
  * 1/theta as a fraction. */
 int reference_axis(const struct posenc_freqs_spec *spec, int64_t i);
@@ -50,7 +56,7 @@ double reference_angle(const struct reference_plan *plan, int64_t pair, double p
 void reference_ggml_init(struct reference_plan *plan);
 
 /* The f64 rounded to odd of a value whose further digits, if it is not exact, are unknown. */
-double round_to_odd(const mpfr_t value, bool exact);
+double round_to_odd(number value, bool exact);
 /* m sin and m cos of a pair at a position, in the plan's profile, rounded to odd. */
 void reference_sincos(const struct reference_plan *plan, int64_t pair, double position,
                       double m, double *sine, double *cosine);
@@ -112,8 +118,6 @@ bool profile_applies(const struct posenc_freqs_spec *spec);
 
 /* ---- Actions ---- */
 
-/* Tensors and SHA256SUMS into DIR/vectors, of the cases of `root`.  0, or 1 and a message. */
-int golden_write(const struct vectors *vectors, const char *root, const char *dir);
 /* Whether all is as MPFR has it; each says what is not. */
 bool certify_published(const struct vectors *vectors); /* published figures */
 bool certify_flags(const struct vectors *vectors);

@@ -52,6 +52,14 @@ number mp_pi(void)
     return x;
 }
 
+void mp_sin_cos(number a, number *sine, number *cosine)
+{
+    mpfr_ptr s = fresh(), c = fresh();
+    mpfr_sin_cos(s, c, a, MPFR_RNDN);
+    *sine = s;
+    *cosine = c;
+}
+
 number mp_clamp(number a, double least, double most)
 {
     return mpfr_cmp_d(a, least) < 0 ? mp_of(least) : mpfr_cmp_d(a, most) > 0 ? mp_of(most) : a;

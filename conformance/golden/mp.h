@@ -1,6 +1,6 @@
 /*
- * MPFR in expressions: each function gives a new number of MP_BITS bits, rounded to nearest.  It
- * lives for the next MP_LIVES of them, far longer than any formula here; what has to stay is
+ * MPFR in expressions: each function gives a new number of MP_BITS bits, rounded to nearest: enough for
+ * sums of two products of f32 values, which span 2^-298 to 2^256, to be exact.  It lives for the next MP_LIVES of them, far longer than any formula here; what has to stay is
  * copied into an mpfr_t.
  */
 #ifndef POSENC_GOLDEN_MP_H
@@ -9,7 +9,7 @@
 #include <mpfr.h>
 #include <stdint.h>
 
-enum { MP_BITS = 320, MP_LIVES = 4096 };
+enum { MP_BITS = 640, MP_LIVES = 4096 };
 typedef mpfr_srcptr number;
 
 number mp_of(double a);
@@ -39,6 +39,7 @@ static inline number mp_round(number a) { return mp_apply(mpfr_rint, a); }
 static inline number mp_floor(number a) { return mp_apply(mpfr_rint_floor, a); }
 static inline number mp_ceil(number a) { return mp_apply(mpfr_rint_ceil, a); }
 
+void mp_sin_cos(number a, number *sine, number *cosine);
 /* The nearest to `a` that is no less than `least` and no more than `most`. */
 number mp_clamp(number a, double least, double most);
 

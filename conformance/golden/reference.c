@@ -1,7 +1,7 @@
 /*
- * Reference outputs by MPFR: tables, rotations, what is added to tokens.  Sums of products of
- * f32 values are exact in 1200 bits; sines carry 320 and are irrational but at angle 0; cosines
- * twice as many, to be told from 1.  By queries and keys: reference_scores.c.
+ * Reference outputs by MPFR: tables, rotations, what is added to tokens.  The bits of mp.h hold sums
+ * of two products of f32 values whole; sines are irrational but at angle 0 and at some twelfths of
+ * a turn.  By queries and keys: reference_scores.c.
  *
  * With xPos a pair's sine and cosine are multiplied by zeta^((p - centre) / scale_base), zeta =
  * (2i + 0.4 d) / (1.4 d) = (10 i + 2 d) / (7 d), or by one over it (2212.10554, section 3.2).
@@ -11,104 +11,71 @@
 #include <math.h>
 #include <string.h>
 
-enum { EXACT_BITS = 1200 };
-
-double round_to_odd(const mpfr_t value, bool exact)
+double round_to_odd(number value, bool exact)
 {
-    double toward_zero = mpfr_get_d(value, MPFR_RNDZ);
-    if (!mpfr_number_p(value) || mpfr_zero_p(value) ||
-        (exact && mpfr_cmp_d(value, toward_zero) == 0))
+    const double toward_zero = mpfr_get_d(value, MPFR_RNDZ);
+    const bool cut = mpfr_cmp_d(value, toward_zero) != 0;
+    if (!mpfr_regular_p(value) || (exact && !cut))
         return toward_zero;
-    uint64_t bits;
-    memcpy(&bits, &toward_zero, sizeof bits);
-    if (!exact && mpfr_cmp_d(value, toward_zero) == 0 && fabs(toward_zero) == 1)
-        bits--; /* a cosine so near 1 that even 320 bits do not tell them apart is still
-                   below */
-    bits |= 1;
-    memcpy(&toward_zero, &bits, sizeof bits);
-    return toward_zero;
+    uint64_t bits = double_to_bits(toward_zero);
+    if (!cut && fabs(toward_zero) == 1)
+        bits--; /* a cosine so near 1 that its bits do not tell them apart is still below */
+    return bits_to_double(bits | 1);
 }
 
 void reference_sincos_angle(double angle, double *sine, double *cosine)
 {
-    mpfr_t x, s, c;
-    mpfr_inits2(PRECISION, x, s, c, (mpfr_ptr)0);
-    mpfr_set_d(x, angle, MPFR_RNDN);
-    mpfr_sin_cos(s, c, x, MPFR_RNDN);
+    number s, c;
+    mp_sin_cos(mp_of(angle), &s, &c);
     *sine = round_to_odd(s, angle == 0);
     *cosine = round_to_odd(c, angle == 0);
-    mpfr_clears(x, s, c, (mpfr_ptr)0);
 }
 
 /* By MPFR and not by a C cast. */
-double reference_nearest_f32(double odd)
+double reference_nearest_f32(double odd) { return (double)mp_float(mp_of(odd)); }
+
+/* What xPos multiplies by; MPFR's flag says whether that is inexact: a whole power of a zeta such as
+ * 3/8 is not. */
+static number xpos_scale(const struct posenc_freqs_spec *spec, int64_t pair, double position)
 {
-    mpfr_t x;
-    mpfr_init2(x, 53);
-    mpfr_set_d(x, odd, MPFR_RNDN);
-    const double nearest = (double)mpfr_get_flt(x, MPFR_RNDN);
-    mpfr_clear(x);
-    return nearest;
+    const number up = mp_of((double)(10 * pair + 2 * spec->dim)),
+                 down = mp_of((double)(7 * spec->dim));
+    const number distance = mp_sub(mp_of(position), mp_of(spec->xpos_centre));
+    const bool inverse = spec->xpos_inverse != (mpfr_sgn(distance) < 0);
+    number power = mp_div(distance, mp_of(spec->xpos_scale_base));
+    if (mpfr_zero_p(power))
+        return mp_of(1);
+    if (mpfr_sgn(power) < 0)
+        power = mp_neg(power);
+    return mp_pow(inverse ? mp_div(down, up) : mp_div(up, down), power);
 }
 
-/* What xPos multiplies by; whether that is exact: a whole power of a zeta such as 3/8 is. */
-static bool xpos_scale(mpfr_t scale, const struct posenc_freqs_spec *spec, int64_t pair,
-                       double position)
-{
-    const long up = 10 * (long)pair + 2 * (long)spec->dim, down = 7 * (long)spec->dim;
-    mpfr_t power;
-    mpfr_init2(power, 2 * PRECISION);
-    mpfr_set_d(power, position, MPFR_RNDN);
-    mpfr_sub_d(power, power, spec->xpos_centre, MPFR_RNDN);
-    if (spec->xpos_inverse)
-        mpfr_neg(power, power, MPFR_RNDN);
-    const bool inverse = mpfr_sgn(power) < 0;
-    mpfr_abs(power, power, MPFR_RNDN);
-    bool inexact = mpfr_div_d(power, power, spec->xpos_scale_base, MPFR_RNDN) != 0;
-    mpfr_set_si(scale, inverse ? down : up, MPFR_RNDN);
-    inexact = mpfr_div_si(scale, scale, inverse ? up : down, MPFR_RNDN) != 0 || inexact;
-    inexact = mpfr_pow(scale, scale, power, MPFR_RNDN) != 0 || inexact;
-    const bool one = mpfr_zero_p(power) != 0;
-    mpfr_clear(power);
-    return one || !inexact;
-}
-
-/* Sines of twelfths of a turn that are rational numbers: of 0, 1/12, 3/12, 5/12, ...; sets `sine` and says
- * so. */
-static bool rational_sine(mpfr_t sine, int twelfth, bool negative)
+/* The sine of so many twelfths of a turn where it is a rational number: of 0, 1/12, 3/12, 5/12, ... */
+static bool rational_sine(number *sine, int twelfth, bool negative)
 {
     static const int halves[12] = { 0, 1, 9, 2, 9, 1, 0, -1, 9, -2, 9, -1 };
     if (twelfth < 0 || halves[twelfth] == 9)
         return false;
-    mpfr_set_d(sine, halves[twelfth] / 2.0, MPFR_RNDN);
-    if (negative)
-        mpfr_neg(sine, sine, MPFR_RNDN);
+    *sine = mp_of(halves[twelfth] / (negative ? -2.0 : 2.0));
     return true;
 }
 
 static void exact_sincos(const struct reference_plan *plan, int64_t pair, double position,
                          double m, double *sine, double *cosine)
 {
-    mpfr_t x, s, c;
-    mpfr_inits2(2 * PRECISION, x, s, c, (mpfr_ptr)0);
-    mpfr_mul_d(x, plan->omega[pair], position, MPFR_RNDN);
-    mpfr_sin_cos(s, c, x, MPFR_RNDN);
-    const bool rests = mpfr_zero_p(x) != 0; /* with -0 before position 0 */
+    const number angle = mp_mul(plan->omega[pair], mp_of(position));
+    const bool rests = mpfr_zero_p(angle) != 0; /* with -0 before position 0 */
     const int twelfth = rests ? -1 : reference_twelfth(plan, pair, position);
-    bool exact_sine = rests || rational_sine(s, twelfth, position < 0);
-    bool exact = rests || rational_sine(c, twelfth < 0 ? -1 : (twelfth + 3) % 12, false);
-    if (plan->spec->xpos_scale_base != 0) {
-        const bool scaled = xpos_scale(x, plan->spec, pair, position);
-        exact = exact && (scaled || mpfr_zero_p(c));
-        exact_sine = exact_sine && (scaled || mpfr_zero_p(s));
-        mpfr_mul(s, s, x, MPFR_RNDN);
-        mpfr_mul(c, c, x, MPFR_RNDN);
-    }
-    mpfr_mul_d(s, s, m, MPFR_RNDN);
-    mpfr_mul_d(c, c, m, MPFR_RNDN);
-    *sine = round_to_odd(s, exact_sine);
-    *cosine = round_to_odd(c, exact);
-    mpfr_clears(x, s, c, (mpfr_ptr)0);
+    number s, c, scale = mp_of(m);
+    mp_sin_cos(angle, &s, &c);
+    const bool exact_sine = rational_sine(&s, twelfth, position < 0) || rests;
+    const bool exact = rational_sine(&c, twelfth < 0 ? -1 : (twelfth + 3) % 12, false) || rests;
+    mpfr_clear_inexflag();
+    if (plan->spec->xpos_scale_base != 0)
+        scale = mp_mul(scale, xpos_scale(plan->spec, pair, position));
+    const bool scaled = mpfr_inexflag_p() == 0;
+    *sine = round_to_odd(mp_mul(s, scale), exact_sine && scaled);
+    *cosine = round_to_odd(mp_mul(c, scale), exact && scaled);
 }
 
 void reference_sincos(const struct reference_plan *plan, int64_t pair, double position,
@@ -127,27 +94,13 @@ void reference_sincos(const struct reference_plan *plan, int64_t pair, double po
 
 double reference_sum_of_products(double a, double b, double c, double d)
 {
-    mpfr_t x, y;
-    mpfr_inits2(EXACT_BITS, x, y, (mpfr_ptr)0);
-    mpfr_set_d(x, a, MPFR_RNDN);
-    mpfr_mul_d(x, x, b, MPFR_RNDN);
-    mpfr_set_d(y, c, MPFR_RNDN);
-    mpfr_mul_d(y, y, d, MPFR_RNDN);
-    mpfr_add(x, x, y, MPFR_RNDN);
-    const double sum = round_to_odd(x, true);
-    mpfr_clears(x, y, (mpfr_ptr)0);
-    return sum;
+    const number ab = mp_mul(mp_of(a), mp_of(b)), cd = mp_mul(mp_of(c), mp_of(d));
+    return round_to_odd(mp_add(ab, cd), true);
 }
 
 double reference_add_f32(double a, double b)
 {
-    mpfr_t x;
-    mpfr_init2(x, EXACT_BITS);
-    mpfr_set_d(x, a, MPFR_RNDN);
-    mpfr_add_d(x, x, b, MPFR_RNDN);
-    const double sum = (double)mpfr_get_flt(x, MPFR_RNDN);
-    mpfr_clear(x);
-    return sum;
+    return (double)mp_float(mp_add(mp_of(a), mp_of(b)));
 }
 
 static int64_t position_of(const struct call *call, int64_t row, int64_t rows_per_token)
@@ -165,24 +118,6 @@ static double time_of(const struct call *call, int64_t row, int axis)
 
 /* ---- Outputs by signature ---- */
 
-/* Columns of one axis of a row: an encoding of its own, from pair first / 2 on. */
-struct part {
-    int64_t first, n;
-};
-
-static struct part part_of(const struct posenc_freqs_spec *spec, int64_t column)
-{
-    struct part part = { 0, spec->dim };
-    if (spec->mrope_section[0] == 0)
-        return part;
-    part.n = 2 * spec->mrope_section[0];
-    for (int axis = 1; column >= part.first + part.n; axis++) {
-        part.first += part.n;
-        part.n = 2 * spec->mrope_section[axis];
-    }
-    return part;
-}
-
 void output_sinusoidal(const struct reference *of, int o, int64_t r, double *want)
 {
     const struct call *call = of->call;
@@ -190,8 +125,8 @@ void output_sinusoidal(const struct reference *of, int o, int64_t r, double *wan
     const int64_t dim = call->outputs[o].width;
     const double scale = call->problem.scale;
     for (int64_t k = 0; k < dim; k++) {
-        const struct part part = part_of(plan->spec, k);
-        const int64_t half = part.n / 2, own = k - part.first;
+        const struct section section = reference_section(plan->spec, k / 2);
+        const int64_t half = section.n, own = k - 2 * section.first;
         double sine, cosine;
         int64_t pair = own / 2;
         bool is_sine = own % 2 == 0;
@@ -203,7 +138,7 @@ void output_sinusoidal(const struct reference *of, int o, int64_t r, double *wan
                 continue;
             }
         }
-        pair += part.first / 2;
+        pair += section.first;
         const double position = time_of(call, r, reference_axis(plan->spec, pair));
         reference_sincos(plan, pair, position, scale, &sine, &cosine);
         want[k] = is_sine ? sine : cosine;
@@ -251,38 +186,31 @@ void output_rope(const struct reference *of, int o, int64_t r, double *want)
 }
 
 /* What a row is multiplied by: one over the root of the mean square and epsilon, over a head or all
- * of a token.  Where a square is none of f32's, what IEEE arithmetic makes of it; says which. */
-static bool inverse_root(mpfr_t root, const struct call *call, int64_t r, double *otherwise)
+ * of a token.  Where a square is none of f32's, what IEEE arithmetic makes of it, which is exact. */
+static number inverse_root(const struct call *call, int64_t r, bool *exact)
 {
     const struct problem *p = &call->problem;
     const struct posenc_rope_qk_norm_args *args = &call->args.rope_qk_norm;
     const int64_t heads = args->across_heads ? p->heads : 1, n = heads * p->dim;
     const float *x = call->x + r / heads * heads * p->dim;
-    mpfr_t square;
-    mpfr_init2(square, EXACT_BITS);
-    mpfr_set_zero(root, 1);
-    for (int64_t i = 0; i < n; i++) {
-        mpfr_set_d(square, (double)x[i], MPFR_RNDN);
-        mpfr_sqr(square, square, MPFR_RNDN);
-        mpfr_add(root, root, square, MPFR_RNDN);
-    }
-    const bool known = !mpfr_nan_p(root), finite = known && mpfr_cmp_d(root, 0x1p128) < 0;
-    *otherwise = known ? 0.0 : (double)NAN;
-    mpfr_div_si(root, root, (long)n, MPFR_RNDN);
-    mpfr_add_d(root, root, (double)args->epsilon, MPFR_RNDN);
-    mpfr_rec_sqrt(root, root, MPFR_RNDN);
-    mpfr_clear(square);
-    return finite;
+    number sum = mp_of(0);
+    for (int64_t i = 0; i < n; i++)
+        sum = mp_add(sum, mp_mul(mp_of((double)x[i]), mp_of((double)x[i])));
+    *exact = mpfr_nan_p(sum) || mpfr_cmp_d(sum, 0x1p128) >= 0;
+    if (*exact)
+        return mp_of(mpfr_nan_p(sum) ? (double)NAN : 0.0);
+    const number mean = mp_div(sum, mp_of((double)n));
+    return mp_div(mp_of(1), mp_sqrt(mp_add(mean, mp_of((double)args->epsilon))));
 }
 
-/* x (weight + offset) times a cosine or sine. */
-static void weighted(mpfr_t to, const struct call *call, int64_t r, int64_t k, double turn)
+/* x (weight + offset) times the root and a cosine or sine. */
+static number weighted(const struct call *call, int64_t r, int64_t k, number root, double turn)
 {
     const struct problem *p = &call->problem;
-    mpfr_set_d(to, (double)call->table[r % p->heads * p->dim + k], MPFR_RNDN);
-    mpfr_add_d(to, to, (double)call->args.rope_qk_norm.weight_offset, MPFR_RNDN);
-    mpfr_mul_d(to, to, (double)call->x[r * p->dim + k], MPFR_RNDN);
-    mpfr_mul_d(to, to, turn, MPFR_RNDN);
+    const number weight = mp_of((double)call->table[r % p->heads * p->dim + k]);
+    const number factor = mp_add(weight, mp_of((double)call->args.rope_qk_norm.weight_offset));
+    const number own = mp_mul(factor, mp_of((double)call->x[r * p->dim + k]));
+    return mp_mul(mp_mul(own, mp_of(turn)), root);
 }
 
 void output_rope_qk_norm(const struct reference *of, int o, int64_t r, double *want)
@@ -290,26 +218,23 @@ void output_rope_qk_norm(const struct reference *of, int o, int64_t r, double *w
     const struct call *call = of->call;
     const int64_t dim = call->outputs[o].width, half = call->problem.rotary_dim / 2;
     const int64_t at = position_of(call, r, call->problem.heads) * half;
-    double otherwise;
-    mpfr_t root, own, other;
-    mpfr_inits2(EXACT_BITS, root, own, other, (mpfr_ptr)0);
-    const bool finite = inverse_root(root, call, r, &otherwise);
-    if (!finite)
-        mpfr_set_d(root, otherwise, MPFR_RNDN);
+    bool exact;
+    mpfr_t root;
+    mpfr_init2(root, MP_BITS);
+    mpfr_set(root, inverse_root(call, r, &exact), MPFR_RNDN);
     for (int64_t k = 0; k < dim; k++) {
         const int64_t turning = k - call->problem.rotary_offset;
         const bool turns = turning >= 0 && turning < 2 * half, second = turning >= half;
-        weighted(own, call, r, k, turns ? (double)call->cos[at + turning % half] : 1.0);
-        mpfr_mul(own, own, root, MPFR_RNDN);
+        const double cosine = turns ? (double)call->cos[at + turning % half] : 1.0;
+        number sum = weighted(call, r, k, root, cosine);
         if (turns) {
             const double sine = (double)call->sin[at + turning % half];
-            weighted(other, call, r, second ? k - half : k + half, second ? sine : -sine);
-            mpfr_mul(other, other, root, MPFR_RNDN);
-            mpfr_add(own, own, other, MPFR_RNDN);
+            const int64_t other = second ? k - half : k + half;
+            sum = mp_add(sum, weighted(call, r, other, root, second ? sine : -sine));
         }
-        want[k] = round_to_odd(own, !finite);
+        want[k] = round_to_odd(sum, exact);
     }
-    mpfr_clears(root, own, other, (mpfr_ptr)0);
+    mpfr_clear(root);
 }
 
 void output_learned(const struct reference *of, int o, int64_t r, double *want)

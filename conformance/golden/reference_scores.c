@@ -17,15 +17,9 @@ float reference_slope(int64_t heads, double bias_max, int64_t h)
     while (2 * power <= heads)
         power *= 2;
     const int64_t numerator = h < power ? h + 1 : 2 * (h - power) + 1;
-    mpfr_t exponent, slope;
-    mpfr_inits2(PRECISION, exponent, slope, (mpfr_ptr)0);
-    mpfr_set_d(exponent, -bias_max, MPFR_RNDN);
-    mpfr_mul_si(exponent, exponent, (long)numerator, MPFR_RNDN);
-    mpfr_div_si(exponent, exponent, (long)(h < power ? power : 2 * power), MPFR_RNDN);
-    mpfr_exp2(slope, exponent, MPFR_RNDN);
-    const float nearest = mpfr_get_flt(slope, MPFR_RNDN);
-    mpfr_clears(exponent, slope, (mpfr_ptr)0);
-    return nearest;
+    const number whole = mp_mul(mp_of(-bias_max), mp_of((double)numerator));
+    const number share = mp_of((double)(h < power ? power : 2 * power));
+    return mp_float(mp_pow(mp_of(2), mp_div(whole, share)));
 }
 
 void output_alibi(const struct reference *of, int o, int64_t r, double *want)
@@ -44,6 +38,20 @@ void output_alibi(const struct reference *of, int o, int64_t r, double *want)
 
 /* ---- T5 ---- */
 
+/* Sign of n^all - most^k least^(all - k). */
+static int compare_powers(int64_t n, int64_t all, int64_t most, int64_t k, int64_t least)
+{
+    mpz_t power, bound, factor;
+    mpz_inits(power, bound, factor, (mpz_ptr)0);
+    mpz_ui_pow_ui(power, (unsigned long)n, (unsigned long)all);
+    mpz_ui_pow_ui(bound, (unsigned long)most, (unsigned long)k);
+    mpz_ui_pow_ui(factor, (unsigned long)least, (unsigned long)(all - k));
+    mpz_mul(bound, bound, factor);
+    const int sign = mpz_cmp(power, bound);
+    mpz_clears(power, bound, factor, (mpz_ptr)0);
+    return sign;
+}
+
 /* The bucket by its definition in integers, with n distance, e exact buckets of N:
  * e + k for the greatest k < N - e with n^(N-e) >= M^k e^(N-e-k). */
 int64_t reference_bucket(int64_t distance, int64_t num_buckets, int64_t max_distance,
@@ -57,20 +65,10 @@ int64_t reference_bucket(int64_t distance, int64_t num_buckets, int64_t max_dist
     }
     if (n < exact)
         return base + n;
-    const unsigned long all = (unsigned long)(buckets - exact);
-    mpz_t power, bound, factor;
-    mpz_inits(power, bound, factor, (mpz_ptr)0);
-    mpz_ui_pow_ui(power, (unsigned long)n, all);
-    unsigned long k = all - 1;
-    for (;; k--) {
-        mpz_ui_pow_ui(bound, (unsigned long)max_distance, k);
-        mpz_ui_pow_ui(factor, (unsigned long)exact, all - k);
-        mpz_mul(bound, bound, factor);
-        if (k == 0 || mpz_cmp(power, bound) >= 0)
-            break;
-    }
-    mpz_clears(power, bound, factor, (mpz_ptr)0);
-    return base + exact + (int64_t)k;
+    int64_t k = buckets - exact - 1;
+    while (k > 0 && compare_powers(n, buckets - exact, max_distance, k, exact) < 0)
+        k--;
+    return base + exact + k;
 }
 
 void output_t5(const struct reference *of, int o, int64_t r, double *want)
@@ -132,17 +130,9 @@ void output_window(const struct reference *of, int o, int64_t r, double *want)
  * n^(m-1) <= most^k m^(m-1-k).  From 2m on, where the table ends, whatever it is. */
 static int64_t log_bucket(int64_t n, int64_t m, int64_t most)
 {
-    mpz_t power, bound;
-    mpz_inits(power, bound, (mpz_ptr)0);
-    mpz_ui_pow_ui(power, (unsigned long)n, (unsigned long)(m - 1));
-    mpz_ui_pow_ui(bound, (unsigned long)m, (unsigned long)(m - 1));
     int64_t k = 0;
-    for (; k < m - 1 && mpz_cmp(power, bound) > 0; k++) {
-        mpz_divexact_ui(bound, bound, (unsigned long)m);
-        mpz_mul_ui(bound, bound, (unsigned long)most);
-    }
-    k += k == m - 1 && mpz_cmp(power, bound) > 0;
-    mpz_clears(power, bound, (mpz_ptr)0);
+    while (k < m && compare_powers(n, m - 1, most, k, m) > 0)
+        k++;
     return m + k;
 }
 
