@@ -4,89 +4,80 @@
  *     log a = k log 2 + 2 atanh((m - 1)/(m + 1)),  a = 2^k m,  3/4 <= m < 3/2
  *     exp a = 2^k (exp(r / 2^8))^(2^8),            a = k log 2 + r
  *
- * Reference: Brent and Zimmermann, "Modern Computer Arithmetic", 4.4 (series), 4.3.
+ * Reference: Brent and Zimmermann, "Modern Computer Arithmetic", 4.4 (series), 4.3.  Rounding to odd
+ * (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008): cut, then set the last
+ * bit if anything was lost; rounding again to 51 bits or fewer is then right.
  */
 #include "fixed.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
+const struct big two_pi = { .exponent = 3,
+                            .m = { 0xc90fdaa22168c234, 0xc4c6628b80dc1cd1, 0x29024e088a67cc74,
+                                   0x020bbea63b139b22 } };
+static const struct big log_2 = { .exponent = 0,
+                                  .m = { 0xb17217f7d1cf79ab, 0xc9e3b39803f2f6af,
+                                         0x40f343267298b62d, 0x8a0d175b8baafa2b } };
+
+/* ---- Words ---- */
+
+static void words_negate(uint64_t *words, int n)
+{
+    bool carry = true;
+    for (int i = n - 1; i >= 0; i--) {
+        words[i] = ~words[i] + carry;
+        carry = carry && words[i] == 0;
+    }
+}
+
+static uint64_t word(const uint64_t m[4], int64_t i) { return i >= 0 && i < 4 ? m[i] : 0; }
+
+/* To the right, or by less than nothing to the left; of what is shifted out nothing is kept. */
+static void shift_right(uint64_t m[4], int64_t n)
+{
+    const uint64_t from[4] = { m[0], m[1], m[2], m[3] };
+    const int64_t bits = n & 63, words = (n - bits) / 64;
+    for (int i = 0; i < 4; i++) {
+        const u128 two = (u128)word(from, i - words - 1) << 64 | word(from, i - words);
+        m[i] = (uint64_t)(two >> bits);
+    }
+}
+
 static bool is_zero(struct big a) { return (a.m[0] | a.m[1] | a.m[2] | a.m[3]) == 0; }
 
-/* Of what is shifted out nothing is kept. */
-static void shift_left(uint64_t m[4], int64_t n)
+struct big big_normalized(struct big a)
 {
-    for (; n >= 64 && (m[0] | m[1] | m[2] | m[3]); n -= 64) {
-        memmove(m, m + 1, 3 * sizeof *m);
-        m[3] = 0;
-    }
-    for (int i = 0; n > 0 && n < 64 && i < 4; i++)
-        m[i] = (m[i] << n) | (i < 3 ? m[i + 1] >> (64 - n) : 0);
-}
-
-static int leading_zeros(const struct big *a)
-{
-    int word = 0;
-    while (a->m[word] == 0)
-        word++;
-    return 64 * word + __builtin_clzll(a->m[word]);
-}
-
-static struct big normalized(struct big a)
-{
-    if (is_zero(a))
+    int first = 0;
+    while (first < 4 && a.m[first] == 0)
+        first++;
+    if (first == 4)
         return (struct big){ .negative = false };
-    const int shift = leading_zeros(&a);
-    shift_left(a.m, shift);
-    a.exponent -= shift;
+    const int zeros = 64 * first + __builtin_clzll(a.m[first]);
+    if (zeros == 0)
+        return a;
+    shift_right(a.m, -zeros);
+    a.exponent -= zeros;
     return a;
 }
 
-static void shift_right(uint64_t m[4], int64_t n)
-{
-    for (; n >= 64; n -= 64) {
-        memmove(m + 1, m, 3 * sizeof *m);
-        m[0] = 0;
-        if ((m[1] | m[2] | m[3]) == 0)
-            return;
-    }
-    if (n == 0)
-        return;
-    for (int i = 3; i > 0; i--)
-        m[i] = (m[i] >> n) | (m[i - 1] << (64 - n));
-    m[0] >>= n;
-}
+/* ---- Arithmetic ---- */
 
 struct big big_integer(int64_t value)
 {
-    struct big a = { .negative = value < 0, .exponent = 64 };
-    a.m[0] = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    return normalized(a);
+    const uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    return big_normalized(
+        (struct big){ .negative = value < 0, .exponent = 64, .m = { magnitude } });
 }
 
 struct big big_double(double value)
 {
     int exponent;
-    const double fraction = frexp(fabs(value), &exponent);
-    struct big a = { .negative = value < 0, .exponent = exponent };
-    a.m[0] = (uint64_t)ldexp(fraction, 53) << 11;
-    return normalized(a);
-}
-
-struct big big_pi(void)
-{
-    return (struct big){ false,
-                         2,
-                         { 0xc90fdaa22168c234, 0xc4c6628b80dc1cd1, 0x29024e088a67cc74,
-                           0x020bbea63b139b22 } };
-}
-
-static struct big log_2(void)
-{
-    return (struct big){ false,
-                         0,
-                         { 0xb17217f7d1cf79ab, 0xc9e3b39803f2f6af, 0x40f343267298b62d,
-                           0x8a0d175b8baafa2b } };
+    const uint64_t fraction = (uint64_t)ldexp(frexp(fabs(value), &exponent), 64);
+    return (struct big){ .negative = value < 0,
+                         .exponent = fraction ? exponent : 0,
+                         .m = { fraction } };
 }
 
 struct big big_negate(struct big a)
@@ -121,21 +112,16 @@ static struct big combine(struct big a, struct big b, bool subtract)
     if (is_zero(b) || distance >= 256)
         return a;
     shift_right(b.m, distance);
-    if (subtract) {
-        uint64_t borrow = 0;
-        for (int i = 3; i >= 0; i--) {
-            const u128 d = (u128)a.m[i] - b.m[i] - borrow;
-            a.m[i] = (uint64_t)d;
-            borrow = (uint64_t)(d >> 64) & 1;
-        }
-        return normalized(a);
-    }
+    if (subtract)
+        words_negate(b.m, 4);
     u128 carry = 0;
     for (int i = 3; i >= 0; i--) {
         carry += (u128)a.m[i] + b.m[i];
         a.m[i] = (uint64_t)carry;
         carry >>= 64;
     }
+    if (subtract)
+        return big_normalized(a);
     if (carry) {
         shift_right(a.m, 1);
         a.m[0] |= (uint64_t)1 << 63;
@@ -164,60 +150,40 @@ struct big big_multiply(struct big a, struct big b)
         }
         product[i] = (uint64_t)carry;
     }
-    struct big c = { .negative = a.negative != b.negative,
-                     .exponent = a.exponent + b.exponent };
-    memcpy(c.m, product, sizeof c.m);
-    if (is_zero(c))
-        return (struct big){ .negative = false };
-    if (!(c.m[0] >> 63)) { /* one bit from the fifth word, so that nothing is lost */
-        c = normalized(c);
-        c.m[3] |= product[4] >> 63;
-    }
-    return c;
+    return big_normalized(
+        (struct big){ .negative = a.negative != b.negative,
+                      .inexact = a.inexact || b.inexact,
+                      .exponent = a.exponent + b.exponent,
+                      .m = { product[0], product[1], product[2], product[3] } });
 }
 
 /* a / n for a small integer. */
 static struct big divide_small(struct big a, uint64_t n)
 {
-    uint64_t remainder = 0;
-    uint64_t next = 0;
-    for (int i = 0; i < 5; i++) {
-        const u128 part = ((u128)remainder << 64) | (i < 4 ? a.m[i] : 0);
-        const uint64_t quotient = (uint64_t)(part / n);
-        remainder = (uint64_t)(part % n);
-        if (i < 4)
-            a.m[i] = quotient;
-        else
-            next = quotient;
+    u128 rest = 0;
+    for (int i = 0; i < 4; i++) {
+        rest = rest << 64 | a.m[i];
+        a.m[i] = (uint64_t)(rest / n);
+        rest %= n;
     }
-    if (is_zero(a))
-        return a;
-    const int shift = leading_zeros(&a);
-    a = normalized(a);
-    if (shift >= 64) {
-        a.m[3] = shift == 64 ? next : a.m[3] | next << (shift - 64);
-    } else if (shift) {
-        a.m[3] |= next >> (64 - shift);
-    }
-    return a;
+    return big_normalized(a);
 }
 
 /* Newton: q = q (2 - b q) from an f64 seed, then one correction with the remainder. */
 struct big big_divide(struct big a, struct big b)
 {
+    const int64_t exponent = a.exponent - b.exponent;
     const bool negative = a.negative != b.negative;
-    const struct big d = { .exponent = 0, .m = { b.m[0], b.m[1], b.m[2], b.m[3] } };
+    a.exponent = b.exponent = 0;
+    a.negative = b.negative = false;
     struct big q = big_double(0x1p64 / (double)b.m[0]);
     for (int k = 0; k < 3; k++)
-        q = big_multiply(q, big_subtract(big_integer(2), big_multiply(d, q)));
-    struct big scaled = a;
-    scaled.negative = false;
-    scaled.exponent = 0;
-    struct big c = big_multiply(scaled, q);
-    c = big_add(c, big_multiply(q, big_subtract(scaled, big_multiply(c, d))));
+        q = big_multiply(q, big_subtract(big_integer(2), big_multiply(b, q)));
+    struct big c = big_multiply(a, q);
+    c = big_add(c, big_multiply(q, big_subtract(a, big_multiply(c, b))));
     if (is_zero(c))
         return c;
-    c.exponent += a.exponent - b.exponent;
+    c.exponent += exponent;
     c.negative = negative;
     return c;
 }
@@ -240,14 +206,13 @@ struct big big_log(struct big a)
     }
     if (!is_zero(sum))
         sum.exponent++; /* 2 atanh */
-    return big_add(sum, big_multiply(big_integer(k), log_2()));
+    return big_add(sum, big_multiply(big_integer(k), log_2));
 }
 
 struct big big_exp(struct big a)
 {
-    struct big half = { .exponent = 0, .m = { (uint64_t)1 << 63 } };
-    const int64_t k = big_floor(big_add(big_divide(a, log_2()), half));
-    struct big r = big_subtract(a, big_multiply(big_integer(k), log_2()));
+    const int64_t k = big_floor(big_add(big_divide(a, log_2), big_double(0.5)));
+    struct big r = big_subtract(a, big_multiply(big_integer(k), log_2));
     r.exponent -= is_zero(r) ? 0 : 8;
     struct big term = big_integer(1), sum = term;
     for (uint64_t n = 1; !is_zero(term) && term.exponent > -264; n++) {
@@ -260,37 +225,56 @@ struct big big_exp(struct big a)
     return sum;
 }
 
-/* The first `bits` bits of the mantissa, rounded to nearest even. */
-static uint64_t leading(const struct big *a, int64_t bits)
-{
-    if (bits < 0)
-        return 0;
-    const uint64_t kept = bits ? a->m[0] >> (64 - bits) : 0;
-    const uint64_t rest = a->m[0] << bits;
-    const uint64_t half = (uint64_t)1 << 63;
-    const bool below = (a->m[1] | a->m[2] | a->m[3]) != 0;
-    const bool up = rest > half || (rest == half && (below || (kept & 1)));
-    return kept + up;
-}
+/* ---- Rounding ---- */
 
-static double rounded(struct big a, int precision, int64_t least_exponent)
+/* To so many bits, fewer below the least exponent of a normal value: to nearest even, or to odd. */
+static double rounded(struct big a, int precision, int64_t least_exponent, bool odd)
 {
-    if (is_zero(a))
-        return 0;
-    int64_t bits = precision;
-    if (a.exponent - 1 < least_exponent)
-        bits -= least_exponent - (a.exponent - 1);
-    if (a.exponent > 2000)
-        return a.negative ? -(double)INFINITY : (double)INFINITY;
-    if (bits < 0)
-        return a.negative ? -0.0 : 0.0;
-    const double magnitude = ldexp((double)leading(&a, bits), (int)(a.exponent - bits));
+    const int64_t lost = least_exponent - (a.exponent - 1),
+                  bits = precision - (lost > 0 ? lost : 0);
+    const uint64_t half = (uint64_t)1 << 63, rest = bits > 0 ? a.m[0] << bits : a.m[0];
+    const bool below = (a.m[1] | a.m[2] | a.m[3]) != 0 || a.inexact;
+    uint64_t kept = bits > 0 ? a.m[0] >> (64 - bits) : 0;
+    if (odd)
+        kept |= rest != 0 || below;
+    else if (bits >= 0)
+        kept += rest > half || (rest == half && (below || (kept & 1)));
+    double magnitude = odd ? DBL_MAX : (double)INFINITY;
+    if (a.exponent <= 1024)
+        magnitude = ldexp((double)kept, (int)(a.exponent - bits));
     return a.negative ? -magnitude : magnitude;
 }
 
-float big_to_float(struct big a) { return (float)rounded(a, 24, -126); }
+float big_to_float(struct big a) { return (float)rounded(a, 24, -126, false); }
 
-double big_to_double(struct big a) { return rounded(a, 53, -1022); }
+double big_to_double(struct big a) { return rounded(a, 53, -1022, false); }
+
+double big_times(struct big a, double factor)
+{
+    const bool negative = a.negative != (signbit(factor) != 0);
+    if (is_zero(a) || factor == 0)
+        return negative ? -0.0 : 0.0;
+    return rounded(factor == 1 ? a : big_multiply(a, big_double(factor)), 53, -1022, true);
+}
+
+double add_to_odd(double a, double b)
+{
+    const double sum = a + b;
+    if (!isfinite(sum))
+        return sum;
+    const double b_part = sum - a; /* the error of the sum is an f64 (Knuth's two-sum) */
+    const double rest = (a - (sum - b_part)) + (b - b_part);
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if (rest == 0 || (bits & 1))
+        return sum;
+    bits = (rest > 0) == (sum > 0) ? bits + 1 : bits - 1;
+    double odd;
+    memcpy(&odd, &bits, sizeof odd);
+    return odd;
+}
+
+/* ---- Whole numbers and fractions ---- */
 
 int64_t big_floor(struct big a)
 {
@@ -305,17 +289,8 @@ int64_t big_floor(struct big a)
 
 void big_fraction(struct big a, uint64_t fraction[3])
 {
-    memset(fraction, 0, 3 * sizeof *fraction);
-    uint64_t m[4];
-    memcpy(m, a.m, sizeof m);
-    if (a.exponent <= 0)
-        shift_right(m, -a.exponent);
-    else
-        shift_left(m, a.exponent);
-    memcpy(fraction, m, 3 * sizeof *fraction);
-    if (a.negative && (fraction[0] | fraction[1] | fraction[2])) {
-        fraction[2] = ~fraction[2] + 1;
-        fraction[1] = ~fraction[1] + (fraction[2] == 0);
-        fraction[0] = ~fraction[0] + (fraction[2] == 0 && fraction[1] == 0);
-    }
+    shift_right(a.m, -a.exponent);
+    memcpy(fraction, a.m, 3 * sizeof *fraction);
+    if (a.negative)
+        words_negate(fraction, 3);
 }

@@ -45,37 +45,18 @@ float odd_to_type(enum posenc_dtype type, double want)
     return (float)copysign(rounded, value);
 }
 
-/* Classes that need no distance: NaN, infinities, zeros.  True when *error is the verdict. */
-static bool class_verdict(float got, double want, double *error)
-{
-    const float nearest = odd_to_f32(want);
-    if (isnan(got) || isnan(want))
-        *error = isnan(got) && isnan(want) ? 0.0 : (double)INFINITY;
-    else if (isinf(want) || isinf(got))
-        *error = got == nearest ? 0.0 : (double)INFINITY;
-    else
-        return false;
-    return true;
-}
-
-double ulp_error(float got, double want)
-{
-    double error;
-    if (class_verdict(got, want, &error))
-        return error;
-    if (want == 0 && got == 0) /* an exact zero has a sign */
-        return (signbit(got) != 0) == (signbit(want) != 0) ? 0.0 : (double)INFINITY;
-    return fabs((double)got - want) / ulp_of(POSENC_F32, fabs(want));
-}
+double ulp_error(float got, double want) { return pair_ulp_error(got, want, want); }
 
 double pair_ulp_error(float got, double want, double mass)
 {
-    if (mass == 0)
-        return ulp_error(got, want);
-    double error;
-    if (class_verdict(got, want, &error))
-        return error;
-    return fabs((double)got - want) / ulp_of(POSENC_F32, fabs(mass));
+    const double wrong = (double)INFINITY;
+    if (isnan(got) || isnan(want))
+        return isnan(got) && isnan(want) ? 0.0 : wrong;
+    if (isinf(got) || isinf(want))
+        return got == odd_to_f32(want) ? 0.0 : wrong;
+    if (mass == 0 && want == 0 && got == 0) /* an exact zero has a sign */
+        return (signbit(got) != 0) == (signbit(want) != 0) ? 0.0 : wrong;
+    return fabs((double)got - want) / ulp_of(POSENC_F32, fabs(mass != 0 ? mass : want));
 }
 
 struct stored_error stored_error(enum posenc_dtype type, float got, double want, double within)

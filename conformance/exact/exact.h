@@ -21,6 +21,14 @@ double oracle_python_theta(const struct posenc_freqs_spec *spec);
 struct big;
 void oracle_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns);
 
+/* The pairs that turn with the axis of pair i where sections follow each other, an encoding of its own
+ * beside the others; all of them where there is one axis. */
+struct oracle_section {
+    int axis;
+    int64_t start, pairs;
+};
+struct oracle_section oracle_section(const struct posenc_freqs_spec *spec, int64_t i);
+
 /* Which of a token's positions turns pair i. */
 int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i);
 

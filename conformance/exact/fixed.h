@@ -1,6 +1,6 @@
 /*
- * Arithmetic of the oracle: floating numbers of 256 bits for frequencies, fixed point of 128
- * bits for sines.  Integers only, so that no libm and no rounding mode has a say.
+ * Arithmetic of the oracle: floating numbers of 256 bits, and sines of which 128 are worked out.  Integers
+ * only, so that no libm and no rounding mode has a say.
  */
 #ifndef POSENC_FIXED_H
 #define POSENC_FIXED_H
@@ -10,20 +10,19 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-/* ---- 256-bit floating numbers ---- */
-
 /* (-1)^negative 0.m[0]m[1]m[2]m[3] 2^exponent, m[0] most significant with its top bit set; zero
  * is all m zero.  Operations truncate: each is right to 2^-240 of its result (sums: of the
- * larger operand). */
+ * larger operand).  `inexact`: the true value lies beyond the last bit that is not zero, and is no f64. */
 struct big {
-    bool negative;
+    bool negative, inexact;
     int64_t exponent;
     uint64_t m[4];
 };
 
+extern const struct big two_pi;
 struct big big_integer(int64_t value);
-struct big big_double(double value); /* finite */
-struct big big_pi(void);
+struct big big_double(double value);     /* finite */
+struct big big_normalized(struct big a); /* of any mantissa */
 struct big big_negate(struct big a);
 struct big big_add(struct big a, struct big b);
 struct big big_subtract(struct big a, struct big b);
@@ -36,29 +35,18 @@ int big_compare(struct big a, struct big b);       /* < 0, 0, > 0 */
  * or f64 have them. */
 float big_to_float(struct big a);
 double big_to_double(struct big a);
+/* a x factor as f64 rounded to odd: cut, and made odd if anything was lost.  A zero has the sign of the
+ * product. */
+double big_times(struct big a, double factor);
 int64_t big_floor(struct big a); /* |a| below 2^62 */
 /* a mod 1 as a binary fraction of 192 bits, fraction[0] most significant. */
 void big_fraction(struct big a, uint64_t fraction[3]);
 
-/* ---- Sines and rounding to odd ---- */
+/* sin and cos to 2^-122 of them, at a time that may have a fraction, of what makes so many turns in 1;
+ * of an angle in radians, |angle| < 2^60. */
+void fixed_sincos_time(struct big turns, double time, struct big *sine, struct big *cosine);
+void fixed_sincos(double angle, struct big *sine, struct big *cosine);
 
-/* (-1)^negative mantissa 2^(exponent - 128), top bit set unless zero.  Unless `exact` the true
- * value differs, but by less than 2^-122 of it, and is no f64. */
-struct real {
-    bool negative, exact;
-    int64_t exponent;
-    u128 mantissa;
-};
-
-/* sin and cos of 2 pi phase / 2^192. */
-void fixed_sincos_phase(const uint64_t phase[3], struct real *sine, struct real *cosine);
-/* sin and cos of 0 < x <= pi/4, x with its top bit set. */
-void fixed_sincos_small(struct real x, struct real *sine, struct real *cosine);
-/* sin and cos of an angle in radians, |angle| < 2^60. */
-void fixed_sincos(double angle, struct real *sine, struct real *cosine);
-
-/* value x factor as f64 rounded to odd: truncated, and made odd unless exact. */
-double real_times(struct real value, double factor);
 /* a + b as f64 rounded to odd; NaN and infinities as in IEEE arithmetic. */
 double add_to_odd(double a, double b);
 

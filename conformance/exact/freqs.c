@@ -2,7 +2,9 @@
  * The frequencies of a plan, worked out for the oracle without the library: what they are
  * before scaling, and what scalings.c makes of them.
  *
- * Profile exact: real mathematics in 256 bits.  Profile ggml_f32 is in ggml.c.  Profile hf_f32:
+ * Profile exact: real mathematics in 256 bits.  Profile ggml_f32: ggml_rope_ext on a CPU, in the order
+ * of its source (ggml.c and ops.cpp: ggml_rope_cache_init); frequency factors are those of llama.cpp's
+ * converter, the ratio of the plain to the scaled frequency, or longrope's own.  Profile hf_f32:
  * Hugging Face's modeling_rope_utils.py as PyTorch evaluates it on a CPU: tensors are f32, each
  * operation on them rounds once, a Python number is rounded to f32 where it meets a tensor, and
  * number / tensor is reciprocal, then product.
@@ -12,23 +14,26 @@
  */
 #include "scalings.h"
 
+struct oracle_section oracle_section(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    struct oracle_section section = { 0, 0, spec->mrope_section[0] };
+    if (section.pairs == 0)
+        return (struct oracle_section){ 0, 0, spec->dim / 2 };
+    while (section.axis < 2 && i >= section.start + section.pairs) {
+        section.start += section.pairs;
+        section.pairs = spec->mrope_section[++section.axis];
+    }
+    return section;
+}
+
 /* Hugging Face: modeling_qwen2_vl.py splits the pairs into sections; modeling_qwen3_vl.py begins with
  * all on the first axis and gives pairs axis, axis + 3, ... below 3 section to the others. */
 int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    const int64_t *section = spec->mrope_section;
-    int axis = 0;
-    if (section[0] == 0)
-        return 0;
-    if (spec->mrope_layout == POSENC_MROPE_INTERLEAVED) {
-        for (int a = 1; a < 3; a++)
-            for (int64_t pair = a; pair < 3 * section[a]; pair += 3)
-                axis = pair == i ? a : axis;
-        return axis;
-    }
-    for (int64_t end = section[0]; i >= end && axis < 2; end += section[axis])
-        axis++;
-    return axis;
+    const int64_t turn = i % 3;
+    if (spec->mrope_layout != POSENC_MROPE_INTERLEAVED || spec->mrope_section[0] == 0)
+        return oracle_section(spec, i).axis;
+    return i < 3 * spec->mrope_section[turn] ? (int)turn : 0;
 }
 
 /* The exponent of 1/theta as a fraction.  With one frequency pair the endpoint convention
@@ -36,29 +41,18 @@ int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
 static void exponent_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t *numerator,
                         int64_t *denominator)
 {
-    if (spec->mrope_layout == POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0) {
-        const int axis = oracle_axis(spec, i);
-        int64_t start = 0;
-        for (int a = 0; a < axis; a++)
-            start += spec->mrope_section[a];
-        *numerator = 2 * (i - start);
-        *denominator = 2 * spec->mrope_section[axis];
-        return;
-    }
+    const struct oracle_section section = oracle_section(spec, i);
     const int64_t pairs = spec->dim / 2;
     const bool endpoint = spec->convention == POSENC_ENDPOINT;
     *numerator = !endpoint ? 2 * i : pairs > 1 ? i : 0;
     *denominator = !endpoint ? spec->dim : pairs > 1 ? pairs - 1 : 1;
+    if (spec->mrope_layout == POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0) {
+        *numerator = 2 * (i - section.start);
+        *denominator = 2 * section.pairs;
+    }
 }
 
 /* ---- Profile exact ---- */
-
-struct big two_pi(void)
-{
-    struct big turn = big_pi();
-    turn.exponent++;
-    return turn;
-}
 
 struct family family_of(const struct posenc_freqs_spec *spec)
 {
@@ -99,8 +93,8 @@ static struct big omega_exact(const struct family *family, int64_t i)
         omega = rule->omega(family, i, omega);
     if (rule->whole) {
         const struct big half = big_divide(big_integer(1), big_integer(2));
-        omega = big_divide(two_pi(),
-                           big_integer(big_floor(big_add(big_divide(two_pi(), omega), half))));
+        omega = big_divide(two_pi,
+                           big_integer(big_floor(big_add(big_divide(two_pi, omega), half))));
     }
     return omega;
 }
@@ -148,12 +142,40 @@ static float inv_freq_f32(const struct family *family, int64_t i)
     return rule->inv_freq ? rule->inv_freq(family, i, power) : 1.0f / power;
 }
 
+/* ---- Profile ggml_f32 ---- */
+
+void oracle_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
+{
+    const struct scaling_rule *rule = scaling_rule(spec);
+    const float base = (float)oracle_python_theta(spec);
+    const float exponent = -2.0f / (float)spec->dim;
+    const struct big power =
+        big_multiply(big_double((double)exponent), big_log(big_double((double)base)));
+    ggml->theta_scale = big_to_float(big_exp(power));
+    ggml->freq_scale = 1.0f;
+    for (int64_t i = 0; i < ggml->n; i++) {
+        ggml->divisor[i] = 1.0f;
+        ggml->kept[i] = 0.0f;
+    }
+    if (rule->ggml)
+        rule->ggml(spec, ggml);
+}
+
+/* ---- Plans ---- */
+
 static double attention_factor_of(const struct posenc_freqs_spec *spec)
 {
     const struct scaling_rule *rule = scaling_rule(spec);
     if (spec->attention_factor != 0)
         return spec->attention_factor;
     return rule->attention && !spec->values ? rule->attention(spec) : 1.0;
+}
+
+void oracle_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns)
+{
+    const struct family family = family_of(spec);
+    for (int64_t i = 0; i < n; i++)
+        turns[i] = big_divide(omega_exact(&family, i), two_pi);
 }
 
 int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
@@ -165,18 +187,11 @@ int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (
         family.log_theta_f32 = big_log(big_double((double)(float)oracle_python_theta(spec)));
     for (int64_t i = 0; i < pairs && i < n; i++) {
         if (turn)
-            big_fraction(big_divide(omega_exact(&family, i), two_pi()), turn[i]);
+            big_fraction(big_divide(omega_exact(&family, i), two_pi), turn[i]);
         if (inv_freq_f32_of)
             inv_freq_f32_of[i] = inv_freq_f32(&family, i);
     }
     if (attention_factor)
         *attention_factor = attention_factor_of(spec);
     return pairs < n ? pairs : n;
-}
-
-void oracle_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns)
-{
-    const struct family family = family_of(spec);
-    for (int64_t i = 0; i < n; i++)
-        turns[i] = big_divide(omega_exact(&family, i), two_pi());
 }

@@ -40,7 +40,7 @@ static struct big llama3_exact(const struct family *family, int64_t i, struct bi
     const struct big low = big_double(spec->low_freq_factor);
     const struct big high = big_double(spec->high_freq_factor);
     /* How often the original context holds the wavelength, L / lambda. */
-    const struct big turns = big_multiply(context, big_divide(omega, two_pi()));
+    const struct big turns = big_multiply(context, big_divide(omega, two_pi));
     const struct big scaled = big_divide(omega, big_double(spec->factor));
     if (big_compare(turns, low) < 0)
         return scaled;
@@ -92,7 +92,7 @@ static void llama3_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml
 static struct big yarn_pair(const struct family *family, double rotations)
 {
     const struct posenc_freqs_spec *spec = family->spec;
-    const struct big span = big_multiply(two_pi(), big_double(rotations));
+    const struct big span = big_multiply(two_pi, big_double(rotations));
     const struct big context = big_double(spec->original_max_position_embeddings);
     const struct big numerator =
         big_multiply(big_integer(spec->dim), big_log(big_divide(context, span)));

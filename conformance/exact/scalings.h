@@ -36,7 +36,6 @@ struct scaling_rule {
 };
 const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec);
 
-struct big two_pi(void);
 struct family family_of(const struct posenc_freqs_spec *spec);
 /* theta^(-2i/dim), in radians per position. */
 struct big plain_omega(const struct family *family, int64_t i);

@@ -10,19 +10,18 @@
 
 /* How far a value, a binary fraction of n words times a power of two, is from MPFR's, in shares
  * of it. */
-static double share_off(bool negative, const uint64_t *words, int n, int64_t exponent,
-                        number want)
+static double share_off(struct big value, number want)
 {
-    const number power = mp_pow(mp_of(2), mp_of((double)exponent));
-    const number got = mp_mul(mp_of_words(words, n), power);
-    const number off = mp_sub(negative ? mp_neg(got) : got, want);
+    const number power = mp_pow(mp_of(2), mp_of((double)value.exponent));
+    const number got = mp_mul(mp_of_words(value.m, 4), power);
+    const number off = mp_sub(value.negative ? mp_neg(got) : got, want);
     return fabs(mp_double(mpfr_zero_p(want) ? off : mp_div(off, want)));
 }
 
 /* Whether a big is MPFR's value to 2^-240 of it. */
 static bool near_big(struct big value, number want, const char *what, double of)
 {
-    const double off = share_off(value.negative, value.m, 4, value.exponent, want);
+    const double off = share_off(value, want);
     return off < 0x1p-240 || disagree("%s of %a wrong by %g of itself", what, of, off);
 }
 
@@ -44,10 +43,9 @@ static bool bigs(void)
 
 /* Whether a sine is right to 2^-122 of itself, as fixed.h says: far more than the rounding
  * shows. */
-static bool near_sine(struct real value, number want)
+static bool near_sine(struct big value, number want)
 {
-    const uint64_t words[2] = { (uint64_t)(value.mantissa >> 64), (uint64_t)value.mantissa };
-    return share_off(value.negative, words, 2, value.exponent, want) < 0x1p-122;
+    return share_off(value, want) < 0x1p-122;
 }
 
 /* Angles of every magnitude below 2^60, as f64 and as f32. */
@@ -60,7 +58,7 @@ static bool angles(void)
         angle = z & 512 ? -angle : angle;
         angle = z & 1024 ? (double)(float)angle : angle;
         double s, c, sine, cosine;
-        struct real sine_digits, cosine_digits;
+        struct big sine_digits, cosine_digits;
         fixed_sincos(angle, &sine_digits, &cosine_digits);
         oracle_sincos(angle, &s, &c);
         reference_sincos_angle(angle, &sine, &cosine);
@@ -85,11 +83,11 @@ static bool products(void)
         const double m =
             ldexp((double)(mix64(z, 1) >> 11) * (z & 64 ? 1 : -1), (int)(z >> 7 & 2047) - 1100);
         const bool exact = angle == 0 || m == 0;
-        struct real sine, cosine;
+        struct big sine, cosine;
         if (!isfinite(m))
             continue;
         fixed_sincos(angle, &sine, &cosine);
-        const double a = real_times(sine, m), b = real_times(cosine, m);
+        const double a = big_times(sine, m), b = big_times(cosine, m);
         good = (a == round_to_odd(mp_mul(mp_sin(mp_of(angle)), mp_of(m)), exact) &&
                 b == round_to_odd(mp_mul(mp_cos(mp_of(angle)), mp_of(m)), exact)) ||
                disagree("%a times sin, cos of %a: %a and %a", m, angle, a, b);

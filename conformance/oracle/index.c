@@ -10,36 +10,9 @@
 
 #include <stdlib.h>
 
-/* ---- Powers that may be integers ---- */
-
-static uint64_t power_mod(uint64_t base, int64_t exponent, uint64_t prime)
-{
-    uint64_t power = 1;
-    for (base %= prime; exponent > 0; exponent >>= 1) {
-        if (exponent & 1)
-            power = (uint64_t)((u128)power * base % prime);
-        base = (uint64_t)((u128)base * base % prime);
-    }
-    return power;
-}
-
-/* Whether n^all = most^k exact^(all - k), decided modulo two primes of 61 bits: asked only
- * where the logarithms agree to 2^-200. */
-static bool same_power(int64_t n, int64_t most, int64_t exact, int64_t k, int64_t all)
-{
-    static const uint64_t primes[] = { 2305843009213693951, 2305843009213693921 };
-    for (int i = 0; i < 2; i++) {
-        const uint64_t left = power_mod((uint64_t)n, all, primes[i]);
-        const uint64_t a = power_mod((uint64_t)most, k, primes[i]);
-        const uint64_t b = power_mod((uint64_t)exact, all - k, primes[i]);
-        if (left != (uint64_t)((u128)a * b % primes[i]))
-            return false;
-    }
-    return true;
-}
-
-/* exact (most/exact)^(k/all), 0 <= k <= all: the integer below it, and whether it is that
- * integer. */
+/* exact (most/exact)^(k/all), 0 <= k <= all: the integer below it, and whether it is that integer n, so
+ * that n^all = most^k exact^(all - k).  Closer than 2^-200 they are taken to be equal: two such powers
+ * that differ do so by at least 1/n^all of themselves, which is more up to all log2(n) = 190. */
 static int64_t floor_power(int64_t most, int64_t exact, int64_t k, int64_t all, bool *whole)
 {
     const struct big base = big_log(big_integer(exact));
@@ -48,9 +21,8 @@ static int64_t floor_power(int64_t most, int64_t exact, int64_t k, int64_t all, 
     const struct big value = big_exp(big_add(base, step));
     const struct big tiny = big_multiply(value, big_double(0x1p-200));
     const int64_t n = big_floor(big_add(value, tiny));
-    const bool tie = big_compare(big_subtract(value, big_integer(n)), tiny) < 0;
-    *whole = tie && same_power(n, most, exact, k, all);
-    return tie && !*whole && big_compare(value, big_integer(n)) < 0 ? n - 1 : n;
+    *whole = big_compare(big_subtract(value, big_integer(n)), tiny) < 0;
+    return n;
 }
 
 /* ---- T5 ---- */

@@ -64,7 +64,7 @@ void oracle_destroy(struct oracle *oracle)
 {
     if (!oracle)
         return;
-    destroy_plan(oracle);
+    destroy_frequencies(oracle);
     free(oracle->thresholds);
     free(oracle->columns);
     free(oracle);

@@ -6,27 +6,28 @@
 #define POSENC_ORACLE_ROWS_H
 
 #include "conformance/exact/fixed.h"
+#include "conformance/problem/arena.h"
 #include "oracle.h"
 
-/* Of a spec: a fraction of a turn for each pair, or the f32 frequency. */
+/* What a spec makes of pairs. */
 struct frequencies {
+    struct arena arena; /* where it lies */
     struct frequencies *next;
     struct posenc_freqs_spec spec;
-    uint64_t (*turn)[3];
-    float *inv_freq;
+    int64_t n_pairs;
+    struct big *turns;    /* a position, profile exact */
+    float *inv_freq;      /* the other profiles */
+    struct big *log_zeta; /* xPos */
+    struct oracle_ggml ggml;
     double attention_factor;
 };
 
 struct oracle {
     const struct call *call;
     const struct oracle_rows *rows;
-    int64_t n_pairs;
     const struct frequencies *frequencies;
     struct frequencies *own; /* freed with the oracle; the others are kept for the next one */
-    struct big *turns;       /* with whole ones, for times */
-    struct big *log_zeta;    /* xPos */
-    struct oracle_ggml ggml;
-    int32_t *thresholds; /* T5: least distance of each bucket of one direction */
+    int32_t *thresholds;     /* T5: least distance of each bucket of one direction */
     int64_t n_thresholds;
     int32_t *columns; /* relative: by query - key + keys - 1 */
 };
@@ -43,7 +44,7 @@ struct oracle_rows {
 #include <posenc_signatures.def>
 
 /* tables.c */
-void destroy_plan(struct oracle *oracle);
+void destroy_frequencies(struct oracle *oracle);
 
 /* index.c */
 bool create_thresholds(struct oracle *oracle);

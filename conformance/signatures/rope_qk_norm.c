@@ -131,11 +131,9 @@ static double turned(const struct norm *norm, struct channel a, double c, struct
         return value;
     const struct big sum =
         big_add(big_multiply(a.exact, big_double(c)), big_multiply(b.exact, big_double(s)));
-    const struct big all = big_multiply(sum, norm->root);
-    const struct real real = { .negative = all.negative,
-                               .exponent = all.exponent,
-                               .mantissa = (u128)all.m[0] << 64 | all.m[1] };
-    return real.mantissa ? real_times(real, 1.0) : value;
+    struct big all = big_multiply(sum, norm->root);
+    all.inexact = true;
+    return all.m[0] ? big_times(all, 1.0) : value;
 }
 
 static void row_norm(const struct oracle *oracle, int o, int64_t r, double *want)
