@@ -1,12 +1,10 @@
-/* Makes a folder for the time of a test, and removes it with what is inside (see
- * temporary.h). */
-#define _POSIX_C_SOURCE 200809L
+/* Makes a folder for the time of a test, and removes it with what is inside (see temporary.h). */
+#define _XOPEN_SOURCE 700
 #include "temporary.h"
 
-#include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 bool temporary_make(const char *name, char path[TEMPORARY_BYTES])
 {
@@ -18,16 +16,12 @@ bool temporary_make(const char *name, char path[TEMPORARY_BYTES])
     return false;
 }
 
-void temporary_remove(const char *path)
+static int remove_one(const char *path, const struct stat *facts, int type, struct FTW *place)
 {
-    DIR *dir = opendir(path);
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        char inside[TEMPORARY_BYTES];
-        snprintf(inside, sizeof inside, "%.600s/%.400s", path, entry->d_name);
-        if (entry->d_name[0] != '.' && unlink(inside) != 0)
-            temporary_remove(inside);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(path);
+    (void)facts;
+    (void)type;
+    (void)place;
+    return remove(path);
 }
+
+void temporary_remove(const char *path) { nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
