@@ -20,8 +20,7 @@ struct argument {
     int length;
     int64_t n;
     double real;
-    const float *floats; /* NULL, and bytes too, where the text is */
-    const uint8_t *bytes;
+    const float *floats; /* NULL where the text is */
 };
 
 /* A call of a builder; what it makes is [rows, columns]. */
@@ -58,15 +57,18 @@ static number whole(int64_t n) { return mp_of((double)n); }
 
 static enum posenc_status make_padding(struct making *m, const struct argument *a)
 {
-    return posenc_padding_positions(a[0].n, a[1].n, a[2].bytes, a[3].n,
+    uint8_t mask[LIST];
+    for (int k = 0; k < LIST && a[2].floats; k++)
+        mask[k] = (uint8_t)a[2].floats[k];
+    return posenc_padding_positions(a[0].n, a[1].n, a[2].floats ? mask : NULL, a[3].n,
                                     shaped(m, a[0].n, a[1].n));
 }
 
 static number padding(const struct argument *a, int64_t row, int64_t column)
 {
-    const uint8_t *mask = a[2].bytes + row * a[1].n;
+    const float *mask = a[2].floats + row * a[1].n;
     int64_t position = a[3].n;
-    for (int64_t t = 0; mask[column] && t <= column; t++)
+    for (int64_t t = 0; mask[column] != 0 && t <= column; t++)
         position += mask[t] != 0;
     return whole(position);
 }
@@ -364,19 +366,17 @@ static bool right_call(struct making *m, const struct row *row)
 /* ---- Rows ---- */
 
 /* A number, or a list of them, which begins again where it ends. */
-static void read_argument(struct argument *a, const char *text, float *floats, uint8_t *bytes)
+static void read_argument(struct argument *a, const char *text, float *floats)
 {
     const bool null = strncmp(text, "NULL", 4) == 0;
     *a = (struct argument){ .text = text,
                             .length = (int)strcspn(text, "/ "),
                             .n = (int64_t)strtoull(text, NULL, 0),
                             .real = strtod(text, NULL),
-                            .floats = null ? NULL : floats,
-                            .bytes = null ? NULL : bytes };
+                            .floats = null ? NULL : floats };
     const char *item = text;
     for (int k = 0; k < LIST; k++) {
         floats[k] = strtof(item, NULL);
-        bytes[k] = (uint8_t)strtoul(item, NULL, 0);
         item += strcspn(item, ",/ ");
         item = *item == ',' ? item + 1 : text;
     }
@@ -386,12 +386,11 @@ static void read_argument(struct argument *a, const char *text, float *floats, u
 static bool right_words(struct making *m, const struct row *row, const char *words, int k)
 {
     static float floats[ARGUMENTS][LIST];
-    static uint8_t bytes[ARGUMENTS][LIST];
     const char *rest = words + strcspn(words, " ");
     const char *next = rest + strspn(rest, " ");
     bool right = true;
     for (const char *text = words; right && text < rest; text += m->a[k].length + 1) {
-        read_argument(&m->a[k], text, floats[k], bytes[k]);
+        read_argument(&m->a[k], text, floats[k]);
         m->n = k + 1;
         right = *next ? right_words(m, row, next, k + 1) : right_call(m, row);
     }

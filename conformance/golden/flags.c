@@ -3,6 +3,7 @@
  * pass them: values that round as the flag says, sums that depend on their order, positions that
  * are the nearest to a zero (convergents, recomputed).
  */
+#include "conformance/problem/spelling.h"
 #include "golden.h"
 
 #include <math.h>
@@ -147,21 +148,13 @@ static const struct {
     { "Order", NULL, order_matters, 1 }, { "Convergent", NULL, lists_convergents, 11 },
 };
 
-static bool has_flag(const struct vector_case *c, const char *flag)
-{
-    char flags[160], word[80];
-    snprintf(flags, sizeof flags, " %s ", c->flags);
-    snprintf(word, sizeof word, " %s ", flag);
-    return strstr(flags, word) != NULL;
-}
-
 /* Whether a case makes a promise: one of values in 16 bits; one of convergents where positions
  * are searched for, not where whole wavelengths have zeros or one is needed for a value. */
 static bool promised(const struct vector_case *c, size_t f)
 {
     const bool searched = c->problem.position_kind == POSENC_POSITIONS_F32 ||
                           strcmp(c->group, "convergents") == 0;
-    return has_flag(c, promises[f].flag) &&
+    return has_word(c->flags, promises[f].flag, strlen(promises[f].flag)) &&
            (!promises[f].of_value || c->problem.dtype != POSENC_F32) &&
            (promises[f].of_case != lists_convergents || searched);
 }
@@ -178,24 +171,19 @@ static bool keeps(const struct vector_case *c, size_t f)
     return false;
 }
 
-/* Whether two are one problem in two types. */
-static bool same_but_type(const struct vector_case *a, const struct vector_case *b)
-{
-    return a->problem.kernel == b->problem.kernel &&
-           strcmp(strchr(strchr(a->id, '/') + 1, '/'), strchr(strchr(b->id, '/') + 1, '/')) ==
-               0;
-}
-
-/* A promise about values is kept by one type of those that share a problem. */
-static bool kept(const struct vectors *vectors, const struct vector_case *c, size_t f)
+/* A promise about values is kept by the case in one type of those that there are. */
+static bool kept(struct vectors *vectors, const struct vector_case *c, size_t f)
 {
     bool found = keeps(c, f);
-    for (size_t k = 0; k < vectors->n && !found && promises[f].of_value; k++)
-        found = same_but_type(c, &vectors->cases[k]) && keeps(&vectors->cases[k], f);
+    for (size_t k = 0; k < vectors->n && !found && promises[f].of_value; k++) {
+        const struct vector_case *other = &vectors->cases[k];
+        const char *id = vectors_id(vectors, c, other->problem.dtype);
+        found = id && strcmp(other->id, id) == 0 && keeps(other, f);
+    }
     return found || disagree("%s: the flag %s is not kept", c->id, promises[f].flag);
 }
 
-bool certify_flags(const struct vectors *vectors)
+bool certify_flags(struct vectors *vectors)
 {
     bool good = true;
     for (size_t f = 0; f < sizeof promises / sizeof *promises; f++) {

@@ -125,8 +125,7 @@ static double window_row_of(const struct asked *a)
 
 static double column(const struct asked *a)
 {
-    return (double)reference_deberta_column((int64_t)a->at[0], a->problem.num_buckets,
-                                            a->problem.max_distance);
+    return (double)reference_column(&a->problem, (int64_t)a->at[0], (int64_t)a->at[1]);
 }
 
 static double ulp(const struct asked *a) { return ulp_error((float)a->at[0], a->at[1]); }
