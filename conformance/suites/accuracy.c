@@ -23,30 +23,9 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-enum { N_SPECS = 11, MISROUNDED_IN = 10000 }; /* lines of cases/scans.txt; values */
+enum { MISROUNDED_IN = 10000 };
 
 static int64_t range_start(int range) { return range ? range_end(range - 1) : 0; }
-
-/* Frequencies that a scan visits: those of line i of cases/scans.txt. */
-static struct problem scan_problem(enum posenc_kernel kernel, int i,
-                                   enum posenc_profile profile)
-{
-    const struct problem *line = &cases(CASES_SCANS)->lines[i].problem;
-    struct problem p = problem_default(kernel);
-    p.freqs = line->freqs;
-    p.freqs.profile = profile;
-    p.short_factor_last = line->short_factor_last;
-    p.long_factor_last = line->long_factor_last;
-    return p;
-}
-
-/* ggml_f32 has no endpoint. */
-static bool has_spec(int i, enum posenc_profile profile)
-{
-    const struct problem p = scan_problem(POSENC_KERNEL_rope_table, i, profile);
-    return scaling_in_profile(p.freqs.scaling, profile) &&
-           (profile != POSENC_GGML_F32 || p.freqs.convention == POSENC_EXPONENT);
-}
 
 static bool table_kernel(enum posenc_kernel kernel)
 {
@@ -79,14 +58,14 @@ static void scan_positions(int64_t *to, int64_t n, int64_t lo, int64_t hi, uint6
 }
 
 /* Times with a fraction: f32 has none from 2^23 on.  A quick run takes every other set. */
-static void scan_times(struct comparison *c, struct problem p, int range, uint64_t seed)
+static void scan_times(struct comparison *c, struct problem p, int range)
 {
     const bool full = c->tally->run->options->full;
     int64_t times[48], hi = range_end(range) < 1 << 23 ? range_end(range) : 1 << 23;
     p.tokens = full ? 48 : 4;
-    if (range_start(range) >= hi || (!full && seed % 2))
+    if (range_start(range) >= hi || (!full && p.seed % 2))
         return;
-    scan_positions(times, p.tokens, range_start(range), hi - p.tokens, mix64(seed, 78));
+    scan_positions(times, p.tokens, range_start(range), hi - p.tokens, mix64(p.seed, 78));
     p.positions = times;
     p.position_kind = POSENC_POSITIONS_F32;
     p.time_step = 0.37;
@@ -95,8 +74,9 @@ static void scan_times(struct comparison *c, struct problem p, int range, uint64
 
 /* A scan of one set of frequencies: runs of consecutive positions, then an array of them, then
  * times. */
-static void scan_one(struct comparison *c, struct problem p, int range, uint64_t seed)
+static void scan_one(struct comparison *c, struct problem p, int range)
 {
+    const uint64_t seed = p.seed;
     enum { MOST = 256 };
     static int64_t positions[MOST];
     const bool full = c->tally->run->options->full;
@@ -118,24 +98,17 @@ static void scan_one(struct comparison *c, struct problem p, int range, uint64_t
     p.positions = positions;
     p.position_kind = POSENC_POSITIONS_I64;
     compare_problem(c, &p, range);
-    scan_times(c, p, range, seed);
+    scan_times(c, p, range);
 }
 
-/* A quick run takes one of the first seven sets in each range and one of the others; in the f32
- * profiles a fifth of those they have. */
-static bool scanned(const struct suite_run *run, int i, enum posenc_profile profile, int range)
+/* Of the sets of frequencies in a profile a quick run takes one of the first seven in each range and
+ * one of the others; in the f32 profiles a fifth of them. */
+static bool quick_takes(enum posenc_profile profile, int i, int sets, int range)
 {
     enum { FIRST = 7 };
-    int rank = 0, sets = 0;
-    if (!has_spec(i, profile) || run->options->full)
-        return has_spec(i, profile);
-    if (profile == POSENC_EXACT)
-        return i < FIRST ? i == range : i - FIRST == range % (N_SPECS - FIRST);
-    for (int k = 0; k < N_SPECS; k++) {
-        rank += k < i && has_spec(k, profile);
-        sets += has_spec(k, profile);
-    }
-    return rank % N_RANGES == range % sets;
+    if (profile != POSENC_EXACT)
+        return i % N_RANGES == range % sets;
+    return i < FIRST ? i == range : i - FIRST == range % (sets - FIRST);
 }
 
 static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_profile profile,
@@ -147,9 +120,16 @@ static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_p
                      range_id[range]))
         return;
     compare_begin(&c, &t);
-    for (int i = 0; i < N_SPECS; i++)
-        if (scanned(run, i, profile, range))
-            scan_one(&c, scan_problem(kernel, i, profile), range, (uint64_t)(i + 1));
+    int sets = 0, i = 0;
+    for (EACH_CASE(line, CASES_SCANS))
+        sets += line->problem.freqs.profile == profile;
+    for (EACH_CASE(line, CASES_SCANS)) {
+        struct problem p = line->problem;
+        p.kernel = kernel;
+        if (p.freqs.profile == profile &&
+            (quick_takes(profile, i++, sets, range) || run->options->full))
+            scan_one(&c, p, range);
+    }
     compare_end(&c);
     const struct conf_result *r = &t.result;
     if (strcmp(run->backend->family, "template") == 0 &&
@@ -258,9 +238,13 @@ static void search(struct suite_run *run, enum posenc_kernel kernel, int range)
     compare_begin(&c, &t);
     struct hard *h = malloc(sizeof *h);
     require(&t, h != NULL, "out of memory");
-    for (int i = 0; i < N_SPECS && h; i++)
-        if (run->options->full || i == 1)
-            search_one(&c, scan_problem(kernel, i, POSENC_EXACT), range, h);
+    for (EACH_CASE(line, CASES_SCANS)) {
+        struct problem p = line->problem;
+        p.kernel = kernel;
+        if (p.freqs.profile == POSENC_EXACT && h &&
+            (run->options->full || strcmp(line->name, "dim-128") == 0))
+            search_one(&c, p, range, h);
+    }
     free(h);
     compare_end(&c);
     tally_end(&t);

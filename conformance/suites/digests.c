@@ -16,7 +16,7 @@ static const char *const committed[] = {
 #include "digests.inc"
 };
 
-enum { HEX = 65, PART = 256 }; /* of a digest; elements hashed at once */
+enum { HEX = 65 }; /* of a digest */
 
 /* The digest of a case in digests.txt ("id sha256" a line); false when it has none. */
 static bool committed_digest(const char *id, char hex[HEX])
@@ -39,18 +39,13 @@ static void digest_call(const struct call *call, char hex[HEX])
     for (int o = 0; o < call->n_outputs; o++)
         for (int64_t r = 0; r < call->outputs[o].rows; r++) {
             const float *row = call_row(call, o, r);
-            unsigned char bytes[4 * PART];
-            for (int64_t c = 0, n = 0; c < call->outputs[o].width; c++) {
-                uint32_t bits;
-                memcpy(&bits, row + c, sizeof bits);
-                if (isnan(row[c]) && bits != CALL_CANARY)
-                    bits = 0x7fc00000u;
+            for (int64_t c = 0; c < call->outputs[o].width; c++) {
+                const uint32_t own = bits_of(row[c]),
+                               bits = isnan(row[c]) && own != CALL_CANARY ? 0x7fc00000u : own;
+                unsigned char bytes[4];
                 for (int k = 0; k < 4; k++)
-                    bytes[n++] = (unsigned char)(bits >> 8 * k);
-                if (n == 4 * PART || c + 1 == call->outputs[o].width) {
-                    sha256_update(&s, bytes, (size_t)n);
-                    n = 0;
-                }
+                    bytes[k] = (unsigned char)(bits >> 8 * k);
+                sha256_update(&s, bytes, sizeof bytes);
             }
         }
     sha256_final(&s, hex);

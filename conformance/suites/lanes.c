@@ -63,19 +63,6 @@ static int64_t unit_of_x(const struct call *call, int64_t row, int64_t column)
     return unit_of(p, column);
 }
 
-static void poison_x(struct call *call, int class)
-{
-    const struct posenc_tensor *t = call_x(call);
-    const bool whole = signature_of(call->problem.kernel)->gathers;
-    for (int64_t r = 0, n = storage_rows(t); r < n; r++) {
-        float *row = tensor_row(t, r);
-        for (int64_t c = 0; c < t->shape[t->rank - 1]; c++)
-            if (!row_kept(&call->problem, r, class) ||
-                (!whole && unit_of_x(call, r, c) % CLASSES != class))
-                row[c] = poison(r + c);
-    }
-}
-
 /* The head that an element of a tensor belongs to, by its place in dense rows; -1: to none, or
  * to one whose rows are not kept by it. */
 static int64_t head_of(const struct problem *p, const struct tensor_row *row, int64_t at)
@@ -90,12 +77,16 @@ static int64_t head_of(const struct problem *p, const struct tensor_row *row, in
     return -1;
 }
 
-/* Of a tensor whose heads are its own those of the other parity are poisoned, else every column
- * of another class: of a row of channels, those of their units. */
-static bool element_kept(const struct problem *p, const struct tensor_row *row, int64_t at,
-                         int64_t column, int class)
+/* Of x rows and units are kept.  Of a tensor whose heads are its own those of the other parity are
+ * poisoned, else every column of another class: of a row of channels, those of their units. */
+static bool element_kept(const struct call *call, const struct tensor_row *row, int64_t at,
+                         int64_t width, int class)
 {
-    const int64_t head = head_of(p, row, at);
+    const struct problem *p = &call->problem;
+    const int64_t r = at / width, column = at % width, head = head_of(p, row, at);
+    if (row->role == ROLE_X)
+        return row_kept(p, r, class) && (signature_of(p->kernel)->gathers ||
+                                         unit_of_x(call, r, column) % CLASSES == class);
     const bool channel = row->dims[tensor_dims(row) - 1] == DIM_CHANNEL;
     const int64_t unit = channel ? unit_of(p, column) : column;
     return head < 0 ? unit % CLASSES == class : head % 2 == class % 2;
@@ -107,7 +98,7 @@ static void poison_tensor(struct call *call, const struct tensor_row *row, int c
     const int64_t width = t->shape[t->rank - 1];
     for (int64_t r = 0, n = storage_rows(t); r < n; r++)
         for (int64_t c = 0; c < width; c++)
-            if (!element_kept(&call->problem, row, r * width + c, c, class))
+            if (!element_kept(call, row, r * width + c, width, class))
                 tensor_row(t, r)[c] = poison(r + c);
 }
 
@@ -115,8 +106,9 @@ static void poison_tensor(struct call *call, const struct tensor_row *row, int c
 static void poison_floats(struct call *call, const struct tensor_row *row, int class)
 {
     float *data = (float *)(uintptr_t)call_data(call, row);
-    for (int64_t i = 0; i < tensor_elements(&call->problem, row); i++)
-        if (!element_kept(&call->problem, row, i, i, class))
+    const int64_t n = tensor_elements(&call->problem, row);
+    for (int64_t i = 0; i < n; i++)
+        if (!element_kept(call, row, i, n, class))
             data[i] = 3e38f;
 }
 
@@ -124,11 +116,8 @@ static void edit_poison(struct call *call, const void *user)
 {
     const struct problem *p = &call->problem;
     const int class = *(const int *)user;
-    if (call_x(call)->data)
-        poison_x(call, class);
     for (EACH_TENSOR(row, signature_of(p->kernel))) {
-        const bool read =
-            row->role == ROLE_INPUT || (row->role == ROLE_OUTPUT && problem_accumulates(p));
+        const bool read = row->role != ROLE_OUTPUT || problem_accumulates(p);
         if (read && tensor_present(p, row) && row->form == FORM_TENSOR)
             poison_tensor(call, row, class);
         else if (read && row->form == FORM_FLOATS)
