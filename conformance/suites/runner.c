@@ -114,23 +114,26 @@ static void on_result(void *user, const struct conf_result *r)
     }
 }
 
-static void print_counts(const char *name, const struct counts *counts)
+static void print_counts(const struct counts *counts)
 {
-    printf("%s%lu passed, %lu failed, %lu skipped\n", name, counts->passed, counts->failed,
+    printf("%lu passed, %lu failed, %lu skipped\n", counts->passed, counts->failed,
            counts->skipped);
     fflush(stdout);
 }
 
-static void print_backend(const struct posenc_backend *backend, const struct counts *counts)
+/* And onto the sum. */
+static void print_backend(const struct posenc_backend *backend, const struct counts *counts,
+                          struct counts *sum)
 {
-    char name[64];
-    long lanes = backend->lanes ? backend->lanes() : 0;
+    const long lanes = backend->lanes ? backend->lanes() : 0;
+    printf("%s", backend->name);
     if (lanes)
-        snprintf(name, sizeof name, "%s (%ld %s): ", backend->name, lanes,
-                 lanes == 1 ? "lane" : "lanes");
-    else
-        snprintf(name, sizeof name, "%s: ", backend->name);
-    print_counts(name, counts);
+        printf(" (%ld lane%s)", lanes, lanes == 1 ? "" : "s");
+    printf(": ");
+    print_counts(counts);
+    sum->passed += counts->passed;
+    sum->failed += counts->failed;
+    sum->skipped += counts->skipped;
 }
 
 /* All that can run here; the number of those that cannot. */
@@ -167,14 +170,10 @@ int main(int argc, char **argv)
     if (wanted.n == 0)
         sum.skipped += take_all(&wanted);
     conf_run(wanted.backends, wanted.n, &wanted.options, on_result, &wanted);
-    for (size_t i = 0; i < wanted.n; i++) {
-        print_backend(wanted.backends[i], &wanted.counts[i]);
-        sum.passed += wanted.counts[i].passed;
-        sum.failed += wanted.counts[i].failed;
-        sum.skipped += wanted.counts[i].skipped;
-    }
+    for (size_t i = 0; i < wanted.n; i++)
+        print_backend(wanted.backends[i], &wanted.counts[i], &sum);
     if (wanted.pack)
         vectors_free(&vectors);
-    print_counts("", &sum);
+    print_counts(&sum);
     return sum.failed ? 1 : sum.passed ? 0 : NOTHING_RAN;
 }
