@@ -66,8 +66,8 @@ const struct budget *table_budget(const char *table, const struct posenc_backend
 
 void compare_begin(struct comparison *c, struct tally *t);
 /* The next call to compare: of the same kernel, profile and range.  `range` -1 is that of the
- * farthest position of its problem.  The one before is there until then, and the last until
- * compare_end(), or compare_forget(), which forgets the calls of the tally. */
+ * farthest position of its problem.  A call has to last until the next one, until compare_end(),
+ * or until compare_forget(), which makes the tally forget its calls. */
 void compare_next(struct comparison *c, const struct call *call,
                   const struct posenc_backend *backend, int range);
 void compare_forget(struct comparison *c);

@@ -13,7 +13,7 @@ struct tally {
     const struct problem *problem; /* that of a failure, to be noted; or NULL */
     struct conf_result result;
     bool selected, skipped;
-    struct kept_call *kept; /* the last of tally_run() and tally_inputs() */
+    struct kept_call *kept; /* the last of tally_run() and tally_call() */
 };
 
 /* The case "<kernel>/<dtype>/<profile>/<name>", or, without a profile, "<kernel>/<dtype>/<suite>/

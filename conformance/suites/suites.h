@@ -13,8 +13,7 @@ run_suite suite_accuracy;   /* scans by the oracle, budgets with witnesses */
 run_suite suite_end_to_end; /* a backend's tables through its rotations */
 run_suite suite_model;      /* options->problem: rows of a model's own shapes */
 run_suite suite_digests;    /* family template: committed SHA-256 of outputs */
-run_suite
-    suite_memory; /* guard pages, canaries, read-only inputs, lengths, strides, aliasing */
+run_suite suite_memory;     /* guard pages, canaries, lengths, strides, refusals */
 run_suite suite_properties; /* laws that need no golden data */
 run_suite suite_problem;    /* options->only: its values, and its memory */
 
