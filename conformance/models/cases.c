@@ -14,32 +14,26 @@
 #include <string.h>
 
 static const struct row {
-    const char *what, *where, *end, *label, *fields;
+    const char *what, *where, *line, *label, *unused;
 } rows[] = {
 #include "shapes.inc"
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/* The lines of what a part is, as a file of problems: a name is the end of a case's id, "-" of a
- * problem to verify, and the label stands where flags do. */
+/* The lines of what a part is, as a file of problems whose labels stand where flags do. */
 static void list_problems(const struct part *part, const char *what, struct problem_list *list)
 {
     char *text, error[NOTATION_ERROR];
     size_t n;
     FILE *file = open_memstream(&text, &n);
     for (const struct row *row = rows; row < rows + N_ROWS; row++) {
-        char fields[PART_TEXT], label[PART_TEXT];
+        char line[PART_TEXT], label[PART_TEXT];
         if (strcmp(row->what, what) != 0 ||
             (*row->where && part_formula(part, row->where) == 0))
             continue;
-        part_text(part, row->fields, fields);
+        part_text(part, row->line, line);
         part_text(part, row->label, label);
-        const int kernel = (int)strcspn(fields, " ");
-        if (strcmp(row->end, "with") == 0)
-            fprintf(file, "with %s\n", fields);
-        else
-            fprintf(file, "%.*s %s%s | %s\n", kernel, fields, *row->end ? row->end : "-",
-                    fields + kernel, label);
+        fprintf(file, "%s | %s\n", line, label);
     }
     fclose(file);
     const bool read = notation_read_file(text, "shapes.txt", list, error);

@@ -6,6 +6,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/columns.h"
+#include "conformance/problem/fields.h"
 #include "fields.h"
 
 #include <assert.h>
@@ -49,10 +50,9 @@ static int refuse_type(const struct fields *f, const char *name)
 {
     char known[1536] = "";
     size_t at = 0;
-    for (const struct model_type *t = types; t < types + N_TYPES && at < sizeof known; t++)
+    for (const struct model_type *t = types; t < types + N_TYPES; t++)
         if (!lists(t->flags, "unsupported"))
-            at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "",
-                                   t->name);
+            at = append(known, sizeof known, at, "%s%s", at ? ", " : "", t->name);
     return refuse(f,
                   "model_type '%.60s' is unknown; known: %s.  Or say how it encodes positions: "
                   "\"_posenc\": {\"encoding\": \"rope_half\"}",

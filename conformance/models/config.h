@@ -66,6 +66,8 @@ struct config {
  * two and two are merged. */
 enum { CONFIG_PICTURE = 32 };
 
+struct fields; /* what is being read: fields.h */
+
 /* Fills `config` and the facts of `model` (all but name and cases).  0, or -1 with
  * a message. */
 int config_read(const json_t *json, struct config *config, struct model *model,
@@ -73,7 +75,6 @@ int config_read(const json_t *json, struct config *config, struct model *model,
 
 /* The parts of a model that rotates: `like` with heads, lengths and frequencies, one for each
  * type of layers.  Arrays of factors are owned by `model`. */
-struct fields;
 int config_rope(const struct fields *f, struct part *like, struct config *config,
                 struct model *model);
 

@@ -64,15 +64,14 @@ static int read_stage(const struct fields *f, const json_t *heads, size_t stage,
 {
     static const char *const names[MODEL_MAX_PARTS] = { "stage1", "stage2", "stage3",
                                                         "stage4" };
-    const double number = json_number_value(json_array_get(heads, stage));
+    struct member own = { .value = json_array_get(heads, stage) };
+    double number;
     p->name = names[stage];
     p->width <<= stage;
     p->side = p->side >> stage ? p->side >> stage : 1;
-    if (!(number >= 1.0 && number <= (double)p->width) || number != (double)(int64_t)number ||
-        p->width % (int64_t)number)
-        return refuse(f,
-                      "num_heads of stage %d is %.10g: a divisor of its width, %lld, is needed",
-                      (int)stage + 1, number, (long long)p->width);
+    snprintf(own.name, sizeof own.name, "num_heads of stage %zu", stage + 1);
+    if (value_read(f, &own, IS_WHOLE, "divisor width", p, &number))
+        return -1;
     p->heads = (int64_t)number;
     p->head_dim = p->width / p->heads;
     return members_read(f, "stage", p);

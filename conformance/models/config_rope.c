@@ -10,17 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Types of layers whose rotations differ, as layer_types and rope_parameters call them. */
-static const struct layers {
-    const char *type, *name, *words;
-} kinds[] = {
-    { "", "", "every_layer" },
-    { "full_attention", "full", "full" },
-    { "sliding_attention", "sliding", "sliding" },
-    { "chunked_attention", "chunked", "chunked" },
-};
-enum { ALL_LAYERS, FULL, SLIDING, N_KINDS = sizeof kinds / sizeof *kinds };
-
 int config_try_freqs(const struct fields *f, const struct part *p)
 {
     struct posenc_freqs_spec spec = p->freqs;
@@ -43,19 +32,21 @@ int config_try_freqs(const struct fields *f, const struct part *p)
     return 0;
 }
 
-static int add_part(const struct fields *f, const struct part *like, const struct layers *kind,
+/* The rotation of all layers, "", or of those of a type: "full" of full_attention, as layer_types and
+ * rope_parameters call it. */
+static int add_part(const struct fields *f, const struct part *like, const char *layers,
                     const json_t *rope, struct config *c, struct model *m)
 {
-    char whose[64];
+    char whose[64] = "";
     struct part *p = &c->parts[c->n_parts++];
     struct fields own = *f;
     own.rope = rope;
     own.whose = whose;
-    snprintf(whose, sizeof whose, "%s%s", *kind->type ? " for layers of type " : "",
-             kind->type);
+    if (*layers)
+        snprintf(whose, sizeof whose, " for layers of type %s_attention", layers);
     *p = *like;
-    p->name = kind->name;
-    if (members_read(&own, kind->words, p))
+    p->name = layers;
+    if (members_read(&own, *layers ? layers : "every_layer", p))
         return -1;
     if (p->latent)
         p->head_dim = p->latent;
@@ -63,8 +54,6 @@ static int add_part(const struct fields *f, const struct part *like, const struc
         p->key_heads = 1;
     return config_scaling(&own, p, m);
 }
-
-/* ---- types of layers ---- */
 
 static int find_rope(const struct fields *f, struct fields *with)
 {
@@ -98,25 +87,25 @@ static bool by_layers(const json_t *rope)
     return json_object_size(rope) > 0;
 }
 
-static int each_kind(const struct fields *f, const struct part *like, struct config *c,
+static int each_type(const struct fields *f, const struct part *like, struct config *c,
                      struct model *m)
 {
+    static const char *const types[] = { "full", "sliding", "chunked" };
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)f->rope, key, value)
     {
-        int k = FULL;
-        while (k < N_KINDS && strcmp(kinds[k].type, key) != 0)
-            k++;
-        if (k == N_KINDS)
+        if (!lists("full_attention sliding_attention chunked_attention", key))
             return refuse(f,
                           "%s has layers of type '%.40s': known are full_attention, "
                           "sliding_attention and chunked_attention",
                           f->rope_name, key);
     }
-    for (int k = FULL; k < N_KINDS; k++) { /* in our order, whatever that of the file */
-        const json_t *rope = json_object_get(f->rope, kinds[k].type);
-        if (rope && add_part(f, like, &kinds[k], rope, c, m))
+    for (int i = 0; i < 3; i++) { /* in our order, whatever that of the file */
+        char type[32];
+        snprintf(type, sizeof type, "%s_attention", types[i]);
+        const json_t *rope = json_object_get(f->rope, type);
+        if (rope && add_part(f, like, types[i], rope, c, m))
             return -1;
     }
     return 0;
@@ -128,16 +117,15 @@ static void note_layers(const struct fields *f, const struct config *c, struct p
     const json_t *layers = member_of(f->file, "layer_types").value, *layer;
     const size_t of = json_array_size(layers);
     size_t left = of, at;
-    for (size_t i = 0; i < c->n_parts && of; i++)
-        for (int k = FULL; k < N_KINDS; k++) {
-            size_t n = 0;
-            if (strcmp(kinds[k].name, c->parts[i].name) != 0)
-                continue;
-            json_array_foreach(layers, at, layer) n +=
-                json_is_string(layer) && strcmp(json_string_value(layer), kinds[k].type) == 0;
-            left -= n;
-            note(f, "%s is the rotation of %zu of %zu layers", kinds[k].type, n, of);
-        }
+    for (size_t i = 0; i < c->n_parts && of; i++) {
+        char type[32];
+        size_t n = 0;
+        snprintf(type, sizeof type, "%s_attention", c->parts[i].name);
+        json_array_foreach(layers, at, layer) n +=
+            json_is_string(layer) && strcmp(json_string_value(layer), type) == 0;
+        left -= n;
+        note(f, "%s is the rotation of %zu of %zu layers", type, n, of);
+    }
     if (left)
         note(f, "%zu layers are of types without a rotation here", left);
     if (!of) /* of text, such as "LLLG", nothing is noted */
@@ -153,7 +141,7 @@ int config_rope(const struct fields *plain, struct part *like, struct config *c,
     if (find_rope(plain, &with))
         return -1;
     if (by_layers(f->rope)) {
-        if (each_kind(f, like, c, m))
+        if (each_type(f, like, c, m))
             return -1;
     } else if (local.value) {
         if (f->rope && strcmp(local.name, "local_rope_theta") == 0)
@@ -161,11 +149,11 @@ int config_rope(const struct fields *plain, struct part *like, struct config *c,
                           "%s beside local_rope_theta: releases of that library differ in "
                           "which layers it scales; an object for each type of layers is needed",
                           f->rope_name);
-        if (add_part(f, like, &kinds[FULL], f->rope, c, m) ||
-            add_part(f, like, &kinds[SLIDING], NULL, c, m))
+        if (add_part(f, like, "full", f->rope, c, m) ||
+            add_part(f, like, "sliding", NULL, c, m))
             return -1;
     } else
-        return add_part(f, like, &kinds[ALL_LAYERS], f->rope, c, m);
+        return add_part(f, like, "", f->rope, c, m);
     note_layers(f, c, like);
     return 0;
 }

@@ -5,10 +5,10 @@
  * for nothing there.  M is max_position_embeddings, L original_max_position_embeddings.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/fields.h"
 #include "fields.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,12 +61,11 @@ static bool find_named(const char *name, struct rule *rule)
 static const char *known_rules(char text[256])
 {
     size_t at = 0;
-    for (int i = 0; scaling_names[i] && at < 256; i++) {
+    for (int i = 0; scaling_names[i]; i++) {
         const char *type = scaling_rope_type((enum posenc_scaling)i);
-        if (type)
-            at += (size_t)snprintf(text + at, 256 - at, "%s, ", type);
+        at = append(text, 256, at, "%s%s", type ? type : "", type ? ", " : "");
     }
-    snprintf(text + at, 256 - at, "su, mrope");
+    append(text, 256, at, "su, mrope");
     return text;
 }
 
@@ -177,11 +176,6 @@ static int fill_longrope(const struct fields *f, struct part *p, struct model *m
     struct posenc_freqs_spec *spec = &p->freqs;
     const int64_t pairs = p->rotary_dim / 2;
     const double given = spec->factor, original = spec->original_max_position_embeddings;
-    if (original <= 0.0)
-        return refuse(f,
-                      "original_max_position_embeddings is missing%s: a number from 1 to "
-                      "1e+09 is needed",
-                      f->whose);
     spec->factor = fmax(1.0, (double)p->length / original);
     if (given > 0.0 && fabs(given - spec->factor) > 1e-6 * spec->factor)
         return refuse(f,
@@ -257,11 +251,11 @@ int config_scaling(const struct fields *f, struct part *p, struct model *m)
 {
     struct rule rule;
     struct posenc_freqs_spec *spec = &p->freqs;
-    struct fields in = *f; /* the object alone */
+    struct fields both = *f, in = *f; /* the object alone */
     char whose[96];
     in.file = f->rope;
     in.rope = NULL;
-    in.whose = whose;
+    in.whose = both.whose = whose;
     if (find_rule(f, &rule) || check_members(f, &rule) || read_share(f, &rule, p))
         return -1;
     snprintf(whose, sizeof whose, " for %s of type %s", f->rope_name, rule.name);
@@ -270,7 +264,11 @@ int config_scaling(const struct fields *f, struct part *p, struct model *m)
     if (longrope || yarn)
         spec->factor = 0.0;
     if (read_axes(&in, &rule, p) || members_read(&in, scaling_names[rule.scaling], p) ||
-        members_read(f, longrope || yarn ? "original" : "", p))
+        members_read(&both,
+                     longrope ? "longrope_length"
+                     : yarn   ? "yarn_length"
+                              : "",
+                     p))
         return -1;
     if (takes(&rule, "max_position_embeddings"))
         spec->max_position_embeddings = (double)p->length;

@@ -10,21 +10,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of these types, or of their towers' own, which are called so with "_vision" behind; the first has the size of all
- * heads in a member of its own. */
+/* The member with the size of all heads, by the tower's own type or that of the whole file: Qwen2-VL's
+ * hidden_size is another.  NULL: such a tower is not known. */
 static const char *find_width(const json_t *json, const json_t *vision)
 {
-    char type[64];
-    const char *name = json_string_value(json_object_get(vision, "model_type"));
-    if (!name)
-        name = json_string_value(json_object_get(json, "model_type"));
-    snprintf(type, sizeof type, "%s", name ? name : "");
-    char *end = strstr(type, "_vision");
-    if (end && !end[strlen("_vision")])
-        *end = '\0';
-    return strcmp(type, "qwen2_vl") == 0                                         ? "embed_dim"
-           : lists("qwen2_5_vl qwen3_vl qwen3_vl_moe qwen3_5 qwen3_5_moe", type) ? "hidden_size"
-                                                                                 : NULL;
+    const char *type = json_string_value(json_object_get(vision, "model_type"));
+    if (!type)
+        type = json_string_value(json_object_get(json, "model_type"));
+    if (type && lists("qwen2_vl qwen2_vl_vision", type))
+        return "embed_dim";
+    return type && lists("qwen2_5_vl qwen2_5_vl_vision qwen3_vl qwen3_vl_vision qwen3_vl_moe "
+                         "qwen3_vl_moe_vision qwen3_5 qwen3_5_vision qwen3_5_moe "
+                         "qwen3_5_moe_vision",
+                         type)
+               ? "hidden_size"
+               : NULL;
 }
 
 static int read_tower(const struct fields *v, const char *width, struct part *p)

@@ -121,7 +121,7 @@ static struct range range_of(enum quantity_kind kind, const char *accepted,
     r.divides = divisor ? r.most : 0.0;
     r.step += even;
     if (divisor)
-        snprintf(r.words, sizeof r.words, "a divisor of the %.10g %s", r.most, second);
+        snprintf(r.words, sizeof r.words, "a divisor of %s, %.10g,", second, r.most);
     else
         snprintf(r.words, sizeof r.words,
                  even         ? "an even number from %.10g to %.10g"

@@ -2,6 +2,7 @@
  * Finding a model: by the name of a preset compiled in, or by the path of a config.json.
  */
 #define _XOPEN_SOURCE 700
+#include "conformance/problem/fields.h"
 #include "conformance/problem/spelling.h"
 #include "config.h"
 
@@ -34,13 +35,13 @@ static int unknown(const char *name, char error[MODEL_ERROR])
     const char *near = NULL;
     char known[MODEL_ERROR / 2] = "";
     size_t best = 6, at = 0;
-    for (const struct source *s = sources; s < sources + N_SOURCES && at < sizeof known; s++) {
+    for (const struct source *s = sources; s < sources + N_SOURCES; s++) {
         /* A name that begins one is nearer than any misspelling. */
         const bool begins = strncmp(name, s->name, strlen(name)) == 0;
         const size_t d = begins ? 0 : edit_distance(name, s->name);
         near = d < best ? s->name : near;
         best = d < best ? d : best;
-        at += (size_t)snprintf(known + at, sizeof known - at, "%s %s", at ? "," : "", s->name);
+        at = append(known, sizeof known, at, "%s %s", at ? "," : "", s->name);
     }
     snprintf(error, MODEL_ERROR,
              "model '%.60s' is unknown%s%s%s  Known:%s; or the path of a config.json", name,
@@ -78,18 +79,18 @@ static void name_of_path(const char *path, struct model *m)
 {
     char copy[PATH_MAX], *full = NULL;
     snprintf(copy, sizeof copy, "%s", path);
-    const char *stem = basename(copy);
+    char *stem = basename(copy);
     const size_t n = strlen(stem);
     if (strcmp(stem, "config.json") == 0) {
         char *folder = dirname(copy);
         stem = basename(folder);
         if (*stem == '.' || *stem == '/') {
             full = realpath(folder, NULL);
-            stem = full ? strrchr(full, '/') + 1 : "";
+            stem = full ? strrchr(full, '/') + 1 : NULL;
         }
     } else if (n > 5 && strcmp(stem + n - 5, ".json") == 0)
-        copy[stem + n - 5 - copy] = '\0';
-    set_name(stem, m);
+        stem[n - 5] = '\0';
+    set_name(stem ? stem : "", m);
     free(full);
 }
 
