@@ -1,27 +1,31 @@
 /*
- * Answers what the list of scaling families, scalings.def, says of each: its name, its
+ * Answers what the list of scaling families, scalings.txt, says of each: its name, its
  * parameters, the profiles it exists in.
  */
 #include "scalings.h"
+#include "columns.h"
 #include "problem.h"
 #include "spelling.h"
 
 #include <string.h>
 
+static const struct listed {
+    const char *name, *profiles, *rope_type, *parameters, *none;
+} listed[] = {
+#include "scalings.inc"
+};
+
+#undef ROW
+#define ROW(name, ...) name,
 const char *const scaling_names[] = {
-#define SCALING(name, profiles, rope_type, parameters) #name,
-#include "scalings.def"
+#include "scalings.inc"
     NULL
 };
 
-static const struct listed {
-    const char *profiles, *rope_type, *parameters;
-} listed[] = {
-#define SCALING(name, profiles, rope_type, parameters) { profiles, rope_type, parameters },
-#include "scalings.def"
-};
-
-const char *scaling_rope_type(enum posenc_scaling scaling) { return listed[scaling].rope_type; }
+const char *scaling_rope_type(enum posenc_scaling scaling)
+{
+    return *listed[scaling].rope_type ? listed[scaling].rope_type : NULL;
+}
 
 bool scaling_takes(enum posenc_scaling scaling, const char *parameter, size_t length)
 {

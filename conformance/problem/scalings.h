@@ -1,5 +1,5 @@
 /*
- * What scalings.def says of each scaling family.
+ * What scalings.txt says of each scaling family.
  */
 #ifndef POSENC_PROBLEM_SCALINGS_H
 #define POSENC_PROBLEM_SCALINGS_H

@@ -52,11 +52,12 @@ static bool add_file(struct files *files, const char *name, char *data, size_t b
     return true;
 }
 
-static const struct file *find_file(const struct files *files, const char *name)
+static const struct file *need_file(const struct files *files, const char *name, char *error)
 {
     for (size_t i = 0; i < files->n; i++)
         if (strcmp(files->file[i].name, name) == 0)
             return &files->file[i];
+    tell_wrong(error, "%s: has no %s", files->path, name);
     return NULL;
 }
 
@@ -135,11 +136,11 @@ static bool read_pack(struct files *files, char *error)
 /* SHA256SUMS has a line for every other file, with the hash that it has. */
 static bool right_hashes(struct vectors *vectors, const struct files *files, char *error)
 {
-    const struct file *sums = find_file(files, SUMS);
+    const struct file *sums = need_file(files, SUMS, error);
     char said[65], hash[65], name[PATH_BYTES];
     size_t listed = 1;
     if (!sums)
-        return tell_wrong(error, "%s: has no %s", files->path, SUMS);
+        return false;
     sha256_hex(sums->data, sums->bytes, vectors->sha256);
     for (const char *line = sums->data; *line; line = strchr(line, '\n') + 1, listed++) {
         if (sscanf(line, "%64[0-9a-f]  %1000[^\n]", said, name) != 2 || strlen(said) != 64 ||
@@ -147,10 +148,9 @@ static bool right_hashes(struct vectors *vectors, const struct files *files, cha
             return tell_wrong(
                 error, "%s/%s: \"%.*s\" is cut short: expected a hash, two spaces, a name",
                 files->path, SUMS, (int)strcspn(line, "\n"), line);
-        const struct file *file = find_file(files, name);
+        const struct file *file = need_file(files, name, error);
         if (!file)
-            return tell_wrong(error, "%s: has no %s, which SHA256SUMS lists", files->path,
-                              name);
+            return false;
         sha256_hex(file->data, file->bytes, hash);
         if (strcmp(hash, said) != 0)
             return tell_wrong(
@@ -233,9 +233,9 @@ static bool read_tensors(struct vectors *vectors, const struct files *files, siz
     struct array *arrays;
     size_t n;
     snprintf(name, sizeof name, "vectors/%s.safetensors", vectors->cases[first].group);
-    const struct file *file = find_file(files, name);
+    const struct file *file = need_file(files, name, error);
     if (!file)
-        return tell_wrong(error, "%s: has no %s", files->path, name);
+        return false;
     if (!safetensors_read(&vectors->arena, file->data, file->bytes, &arrays, &n, why))
         return tell_wrong(error, "%s/%s: %s", files->path, name, why);
     for (size_t i = first; i < vectors->n; i++)
@@ -252,10 +252,10 @@ static bool take_cases(struct vectors *vectors, const struct files *files, bool 
 {
     static const char folder[] = "cases/golden/";
     char path[PATH_BYTES];
-    const struct file *flags = find_file(files, "cases/flags.txt");
+    const struct file *flags = need_file(files, "cases/flags.txt", error);
     size_t room = 0;
     if (!flags)
-        return tell_wrong(error, "%s: has no cases/flags.txt", files->path);
+        return false;
     snprintf(path, sizeof path, "%s/%s", files->path, flags->name);
     if (!vectors_read_flags(vectors, flags->data, path, error))
         return false;
@@ -263,8 +263,8 @@ static bool take_cases(struct vectors *vectors, const struct files *files, bool 
         const size_t first = vectors->n, n = strlen(folder);
         if (strncmp(file->name, folder, n) != 0)
             continue;
-        const char *group = arena_text(&vectors->arena, file->name + n,
-                                       strlen(file->name) - n - strlen(".txt"));
+        const char *group =
+            arena_text(&vectors->arena, file->name + n, strcspn(file->name + n, "."));
         snprintf(path, sizeof path, "%s/%s", files->path, file->name);
         if (!group || !read_group(vectors, group, file->data, path, &room, error) ||
             (tensors && vectors->n > first && !read_tensors(vectors, files, first, error)))
@@ -273,8 +273,20 @@ static bool take_cases(struct vectors *vectors, const struct files *files, bool 
     return true;
 }
 
-static bool kept(struct vectors *vectors, bool good)
+static bool read_folder(struct files *files, char *error)
 {
+    return read_cases(files, error) && read_one(files, SUMS, error) &&
+           read_some(files, "vectors", "*.safetensors", error);
+}
+
+static bool load(struct vectors *vectors, const char *path,
+                 bool read(struct files *files, char *error), bool tensors, char *error)
+{
+    *vectors = (struct vectors){ .n = 0 };
+    struct files files = { .path = path, .arena = &vectors->arena };
+    const bool good = read(&files, error) &&
+                      (!tensors || right_hashes(vectors, &files, error)) &&
+                      take_cases(vectors, &files, tensors, error);
     if (!good)
         vectors_free(vectors);
     return good;
@@ -282,29 +294,15 @@ static bool kept(struct vectors *vectors, bool good)
 
 bool vectors_load_cases(const char *root, struct vectors *vectors, char error[VECTORS_ERROR])
 {
-    *vectors = (struct vectors){ .n = 0 };
-    struct files files = { .path = root, .arena = &vectors->arena };
-    return kept(vectors,
-                read_cases(&files, error) && take_cases(vectors, &files, false, error));
-}
-
-static bool take_all(struct vectors *vectors, const struct files *files, char *error)
-{
-    return right_hashes(vectors, files, error) && take_cases(vectors, files, true, error);
+    return load(vectors, root, read_cases, false, error);
 }
 
 bool vectors_load_folder(const char *root, struct vectors *vectors, char error[VECTORS_ERROR])
 {
-    *vectors = (struct vectors){ .n = 0 };
-    struct files files = { .path = root, .arena = &vectors->arena };
-    return kept(vectors, read_cases(&files, error) && read_one(&files, SUMS, error) &&
-                             read_some(&files, "vectors", "*.safetensors", error) &&
-                             take_all(vectors, &files, error));
+    return load(vectors, root, read_folder, true, error);
 }
 
 bool vectors_load_pack(const char *path, struct vectors *vectors, char error[VECTORS_ERROR])
 {
-    *vectors = (struct vectors){ .n = 0 };
-    struct files files = { .path = path, .arena = &vectors->arena };
-    return kept(vectors, read_pack(&files, error) && take_all(vectors, &files, error));
+    return load(vectors, path, read_pack, true, error);
 }

@@ -3,6 +3,7 @@
  */
 #include "vectors.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Fractional parts of the cube roots of the first 64 primes (4.2.2). */
@@ -58,16 +59,11 @@ void sha256_init(struct sha256 *s)
 void sha256_update(struct sha256 *s, const void *data, size_t bytes)
 {
     const unsigned char *next = data;
-    while (bytes > 0) {
+    for (size_t n; bytes > 0; next += n, bytes -= n) {
         const size_t held = (size_t)(s->length % 64);
-        if (held == 0 && bytes >= 64) {
-            compress(s->state, next);
-            next += 64, bytes -= 64, s->length += 64;
-            continue;
-        }
-        const size_t n = bytes < 64 - held ? bytes : 64 - held;
+        n = bytes < 64 - held ? bytes : 64 - held;
         memcpy(s->block + held, next, n);
-        next += n, bytes -= n, s->length += n;
+        s->length += n;
         if (held + n == 64)
             compress(s->state, s->block);
     }
@@ -79,13 +75,10 @@ void sha256_final(struct sha256 *s, char hex[65])
     const uint64_t bits = s->length * 8;
     const size_t held = (size_t)(s->length % 64);
     sha256_update(s, padding, held < 56 ? 56 - held : 120 - held);
-    unsigned char length[8];
+    for (int shift = 56; shift >= 0; shift -= 8)
+        sha256_update(s, &(unsigned char){ (unsigned char)(bits >> shift) }, 1);
     for (int i = 0; i < 8; i++)
-        length[i] = (unsigned char)(bits >> (56 - 8 * i));
-    sha256_update(s, length, sizeof length);
-    for (int i = 0; i < 64; i++)
-        hex[i] = "0123456789abcdef"[s->state[i / 8] >> (28 - 4 * (i % 8)) & 15];
-    hex[64] = '\0';
+        snprintf(hex + 8 * i, 9, "%08x", s->state[i]);
 }
 
 void sha256_hex(const void *data, size_t bytes, char hex[65])
