@@ -20,6 +20,7 @@ enum { MAX_BUDGETS = 512, MAX_LINE = 1024, MESSAGE = 512 };
 
 static const char *const builtin[] = {
 #include "budgets.inc"
+    NULL
 };
 
 static struct budget table[MAX_BUDGETS];
@@ -90,7 +91,7 @@ static int read_all(FILE *file, const char *name, char *error)
 
 int budgets_read(const char *path, char *error)
 {
-    char *text = path ? NULL : lines_joined(builtin, sizeof builtin / sizeof *builtin);
+    char *text = path ? NULL : lines_joined(builtin);
     FILE *file = path ? fopen(path, "r") : text ? fmemopen(text, strlen(text), "r") : NULL;
     int result = -1;
     if (file) {

@@ -154,7 +154,7 @@ static bool promised(const struct vector_case *c, size_t f)
 {
     const bool searched = c->problem.position_kind == POSENC_POSITIONS_F32 ||
                           strcmp(c->group, "convergents") == 0;
-    return has_word(c->flags, promises[f].flag, strlen(promises[f].flag)) &&
+    return has_word(c->flags, ' ', promises[f].flag, strlen(promises[f].flag)) &&
            (!promises[f].of_value || c->problem.dtype != POSENC_F32) &&
            (promises[f].of_case != lists_convergents || searched);
 }

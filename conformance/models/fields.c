@@ -47,7 +47,7 @@ static bool share_word(const char *words, const char *others)
 {
     for (; *words; words += strspn(words, " ")) {
         const size_t n = strcspn(words, " ");
-        if (has_word(others, words, n))
+        if (has_word(others, ' ', words, n))
             return true;
         words += n;
     }

@@ -29,7 +29,7 @@ __attribute__((format(printf, 2, 3))) void note(const struct fields *f, const ch
 /* Whether words with blanks between have this one. */
 static inline bool lists(const char *words, const char *word)
 {
-    return has_word(words, word, strlen(word));
+    return has_word(words, ' ', word, strlen(word));
 }
 
 struct member {

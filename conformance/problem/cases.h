@@ -18,8 +18,8 @@ enum cases_file {
     CASES_FILES
 };
 
-/* The lines of a file as one text, to be freed; NULL without memory. */
-char *lines_joined(const char *const *lines, size_t n);
+/* The lines of a file, NULL past the last, as one text, to be freed; NULL without memory. */
+char *lines_joined(const char *const *lines);
 
 /* Read when it is first asked for, and kept. */
 const struct problem_list *cases(enum cases_file file);

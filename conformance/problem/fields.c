@@ -29,10 +29,10 @@ static bool words_apply(const struct field *field, enum posenc_kernel kernel)
 {
     static const char every[] = "dtype batch in_place pad offset_bytes seed special";
     const size_t n = strlen(field->name);
-    if (has_word(every, field->name, n))
+    if (has_word(every, ' ', field->name, n))
         return true;
-    const bool twin = has_word("dim rotary_dim", field->name, n);
-    return has_word(signature_of(kernel)->fields, field->name, n) &&
+    const bool twin = has_word("dim rotary_dim", ' ', field->name, n);
+    return has_word(signature_of(kernel)->fields, ' ', field->name, n) &&
            (!twin || of_plan(field) == kernel_has_plan(kernel));
 }
 

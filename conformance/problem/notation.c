@@ -269,17 +269,6 @@ static bool add_problem(struct reader *r)
     return true;
 }
 
-static bool has_alternative(const char *alternatives, const char *value)
-{
-    const size_t n = strlen(value);
-    for (; alternatives; alternatives = strchr(alternatives, '/')) {
-        alternatives += *alternatives == '/';
-        if (strncmp(alternatives, value, n) == 0 && strchr("/", alternatives[n]))
-            return true;
-    }
-    return false;
-}
-
 /* The problems of a line in this turn of its `with`: none where the line names a field with
  * alternatives and does not have this one. */
 static bool add_line(struct reader *r, struct statement *line)
@@ -290,7 +279,7 @@ static bool add_line(struct reader *r, struct statement *line)
         const int k = find_setting(line, r->turn.settings[i].field);
         if (k < 0 || !strchr(r->with.settings[i].value, '/'))
             continue;
-        if (!has_alternative(line->settings[k].value, value))
+        if (!has_word(line->settings[k].value, '/', value, strlen(value)))
             return true;
         r->line.settings[k].value = value;
     }

@@ -29,11 +29,12 @@ const char *scaling_rope_type(enum posenc_scaling scaling)
 
 bool scaling_takes(enum posenc_scaling scaling, const char *parameter, size_t length)
 {
-    return has_word(listed[scaling].parameters, parameter, length);
+    return has_word(listed[scaling].parameters, ' ', parameter, length);
 }
 
 bool scaling_in_profile(enum posenc_scaling scaling, enum posenc_profile profile)
 {
     const char *name = profile_names[profile];
-    return profile == POSENC_EXACT || has_word(listed[scaling].profiles, name, strlen(name));
+    return profile == POSENC_EXACT ||
+           has_word(listed[scaling].profiles, ' ', name, strlen(name));
 }

@@ -26,10 +26,11 @@ size_t edit_distance(const char *a, const char *b)
     return row[length];
 }
 
-bool has_word(const char *words, const char *word, size_t n)
+bool has_word(const char *words, char between, const char *word, size_t n)
 {
-    for (size_t length; *words; words += length + strspn(words + length, " ")) {
-        length = strcspn(words, " ");
+    for (const char *end; words; words = end ? end + 1 : NULL) {
+        end = strchr(words, between);
+        const size_t length = end ? (size_t)(end - words) : strlen(words);
         if (length == n && strncmp(words, word, n) == 0)
             return true;
     }

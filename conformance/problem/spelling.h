@@ -11,7 +11,7 @@
  * characters count. */
 size_t edit_distance(const char *a, const char *b);
 
-/* Whether a word of n characters is one of those in a text, between blanks. */
-bool has_word(const char *words, const char *word, size_t n);
+/* Whether a word of n characters is one of those in a text, which has a character between them. */
+bool has_word(const char *words, char between, const char *word, size_t n);
 
 #endif

@@ -100,7 +100,8 @@ static json_t *notes_of(const struct vectors *vectors, size_t first, size_t end)
     for (size_t k = 0; k < vectors->n_flags; k++) {
         const struct vector_flag *flag = &vectors->flags[k];
         size_t i = first;
-        while (i < end && !has_word(vectors->cases[i].flags, flag->name, strlen(flag->name)))
+        while (i < end &&
+               !has_word(vectors->cases[i].flags, ' ', flag->name, strlen(flag->name)))
             i++;
         if (i < end)
             json_object_set_new(notes, flag->name,

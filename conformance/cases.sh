@@ -1,0 +1,19 @@
+#!/bin/sh
+# The problems that are compiled in, as files[] of problem/cases.c: of the golden cases the paragraphs that say what
+# shapes kernels have, of other files all lines.
+#
+#     sh cases.sh QUOTE.SED CASES
+quote=$1 cases=$2
+
+file() {
+    printf '[%s] = { "%s", (const char *const[]){\n' "$1" "$2"
+    sed -f "$quote"
+    printf 'NULL } },\n'
+}
+
+awk 'BEGIN { RS = ""; ORS = "\n\n" } /(^|\n)(default|realistic|length[0-3]|random) /' "$cases"/golden/*.txt |
+    file CASES_SHAPES cases/golden
+for name in VARIANTS LAWS REFUSED SCANS CERTIFIED; do
+    text=$(printf %s.txt "$name" | tr '[:upper:]' '[:lower:]')
+    file CASES_$name "$text" <"$cases/$text"
+done
