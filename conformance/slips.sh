@@ -1,3 +1,4 @@
+#!/bin/sh
 # Each way of making a mistake and each slip that mistakes.inc names, once, as macros A_HOW(name) and A_SLIP(name).
 cat <<'END'
 #ifndef A_HOW

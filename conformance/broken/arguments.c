@@ -112,37 +112,31 @@ static void change_rotation(struct entered *e)
         __builtin_trap(); /* an instruction that no CPU has */
 }
 
-static void change_norm(struct entered *e)
-{
-    struct posenc_rope_qk_norm_args *a = &e->args.rope_qk_norm;
-    if (SLIP(each_head_alone))
-        a->across_heads = false;
-    if (SLIP(weight_offset_ignored))
-        a->weight_offset = 0.0f;
-    if (SLIP(weight_of_first_head))
-        a->weight.stride[0] = 0;
-    if (SLIP(usual_epsilon))
-        a->epsilon = fmaxf(a->epsilon, 1e-6f);
-}
-
-/* Those of one kind of call, and cosines and sines of two. */
 static void change_others(struct entered *e)
 {
-    int64_t *batches = &e->args.learned_grad.x.shape[0];
+    union arguments *a = &e->args;
     for (EACH_TENSOR(row, signature_of(e->kernel))) {
-        struct posenc_tensor *table = row_argument(&e->args, row);
+        struct posenc_tensor *table = row_argument(a, row); /* cosines, sines */
         if (SLIP(tables_read_as_x) && row->type == TYPE_TABLE && table->dtype != POSENC_F32 &&
             e->stored != POSENC_F32)
             table->dtype = e->stored;
     }
+    if (SLIP(each_head_alone))
+        a->rope_qk_norm.across_heads = false;
+    if (SLIP(weight_offset_ignored))
+        a->rope_qk_norm.weight_offset = 0.0f;
+    if (SLIP(weight_of_first_head))
+        a->rope_qk_norm.weight.stride[0] = 0;
+    if (SLIP(usual_epsilon))
+        a->rope_qk_norm.epsilon = fmaxf(a->rope_qk_norm.epsilon, 1e-6f);
     if (SLIP(accumulate_ignored))
-        e->args.learned_grad.accumulate = false;
-    if (SLIP(first_batch_alone) && *batches > 1)
-        *batches = 1;
+        a->learned_grad.accumulate = false;
+    if (SLIP(first_batch_alone) && a->learned_grad.x.shape[0] > 1)
+        a->learned_grad.x.shape[0] = 1;
     if (SLIP(slopes_of_first_batch))
-        e->args.alibi.slopes_stride_batch = 0;
+        a->alibi.slopes_stride_batch = 0;
     if (SLIP(term_scale_ignored))
-        e->args.relative.scale = 1.0f;
+        a->relative.scale = 1.0f;
 }
 
 static void copy_first_column_to_the_odd(const struct entered *e)
@@ -159,7 +153,6 @@ void enter_arguments(struct entered *e)
 {
     change_sinusoidal(e);
     change_rotation(e);
-    change_norm(e);
     change_others(e);
     enter_kernel(e);
     if (SLIP(copied_odd_column) && e->args.sinusoidal.layout != POSENC_INTERLEAVED)

@@ -76,25 +76,21 @@ static void take_base(struct posenc_freqs_spec *s, double times)
 
 /* ---- Specs ---- */
 
-static void change_base(struct posenc_freqs_spec *s)
+static void change_scaling(struct posenc_freqs_spec *s)
 {
     const double length = (double)s->seq_len, most = s->max_position_embeddings;
-    const double dim = (double)s->dim;
+    const double dim = (double)s->dim, *short_factor = s->short_factor;
+    const bool yarn = s->scaling == POSENC_SCALING_YARN;
+    if (SLIP(linear_twice) && s->scaling == POSENC_SCALING_LINEAR)
+        s->factor *= s->factor;
     if (SLIP(ntk_exponent) && s->scaling == POSENC_SCALING_NTK)
         take_base(s, pow(s->factor, dim / (dim - 1.0)));
     /* A negative base is one that no plan is made of. */
     if (SLIP(dynamic_unclamped) && s->scaling == POSENC_SCALING_DYNAMIC && length != 0.0 &&
         length < most)
         take_base(s, pow(s->factor * length / most - (s->factor - 1.0), dim / (dim - 2.0)));
-}
-
-static void change_factors(struct posenc_freqs_spec *s)
-{
-    const double *short_factor = s->short_factor;
-    if (SLIP(linear_twice) && s->scaling == POSENC_SCALING_LINEAR)
-        s->factor *= s->factor;
     if (SLIP(longrope_early) && s->scaling == POSENC_SCALING_LONGROPE)
-        s->seq_len += (double)s->seq_len == s->original_max_position_embeddings;
+        s->seq_len += length == s->original_max_position_embeddings;
     if (SLIP(longrope_swapped)) {
         s->short_factor = s->long_factor;
         s->long_factor = short_factor;
@@ -107,17 +103,10 @@ static void change_factors(struct posenc_freqs_spec *s)
         s->high_freq_factor = 4.0;
         s->original_max_position_embeddings = 8192.0;
     }
-}
-
-static void change_yarn(struct posenc_freqs_spec *s)
-{
-    if (s->scaling != POSENC_SCALING_YARN)
-        return;
-    if (SLIP(yarn_whole))
-        s->truncate = true;
-    if (SLIP(yarn_one_beta)) /* as ggml's test has it */
+    s->truncate = s->truncate || (SLIP(yarn_whole) && yarn);
+    if (SLIP(yarn_one_beta) && yarn) /* as ggml's test has it */
         s->beta_fast = s->beta_slow;
-    if (SLIP(yarn_mscale_alone) && s->attention_factor == 0.0 && s->mscale != 0.0 &&
+    if (SLIP(yarn_mscale_alone) && yarn && s->attention_factor == 0.0 && s->mscale != 0.0 &&
         s->mscale_all_dim != 0.0) /* as DeepSeek's models have them */
         s->attention_factor = 0.1 * s->mscale * log(s->factor) + 1.0;
 }
@@ -172,22 +161,15 @@ static void change_axes(struct posenc_freqs_spec *s)
         s->xpos_centre = 0.0;
 }
 
-static void change_spec(struct posenc_freqs_spec *s)
-{
-    change_base(s);
-    change_factors(s);
-    change_yarn(s);
-    change_frequencies(s);
-    change_profile(s);
-    change_axes(s);
-}
-
 /* A spec that stays as it is the mistake does not concern. */
 static enum posenc_status mistaken_plan(const struct posenc_freqs_spec *spec,
                                         struct posenc_freqs **freqs, struct posenc_error *error)
 {
     struct posenc_freqs_spec s = *spec;
-    change_spec(&s);
+    change_scaling(&s);
+    change_frequencies(&s);
+    change_profile(&s);
+    change_axes(&s);
     if (memcmp(&s, spec, sizeof s) != 0)
         mistake_made();
     return posenc_freqs_create(&s, freqs, error);

@@ -7,12 +7,12 @@
 
 #include <math.h>
 
-/* A pair of a row of a table, and the row. */
+/* A pair of a row of a table; pair 0 of that row. */
 struct pair {
     const struct entered *e;
     struct posenc_freqs_view view;
-    int64_t b, t, i;
-    double time;
+    int64_t i;
+    double time; /* its position on the axis that turns it */
     float *cosine, *sine, *cosines, *sines;
 };
 
@@ -87,7 +87,6 @@ static double amplitude(const struct pair *p)
 
 static void edit(const struct pair *p)
 {
-    const int64_t position = (int64_t)position_on(p->e->parts.positions, p->b, p->t, 0);
     const double by = amplitude(p);
     if (SLIP(f32_angle) || (SLIP(f32_angle_if_any_far) && any_is_far(p->e)))
         turn_in_f32(p);
@@ -97,7 +96,7 @@ static void edit(const struct pair *p)
         *p->cosine = with_error(*p->cosine);
         *p->sine = with_error(*p->sine);
     }
-    if (SLIP(last_bit_turned) && (position * 61 + p->i) % 8192 == 17)
+    if (SLIP(last_bit_turned) && ((int64_t)p->time * 61 + p->i) % 8192 == 17)
         *p->cosine = other_last_bit(*p->cosine);
     /* The sign of the integer, which a time between -1 and 0 does not have. */
     if (SLIP(sign_of_integer) && p->time < 0.0 && p->time > -1.0)
@@ -114,38 +113,29 @@ static void edit(const struct pair *p)
     *p->sine = (float)((double)*p->sine * by);
 }
 
-/* Where a row of sines and cosines has those of pair i. */
-static void find_sinusoidal(struct pair *p)
-{
-    const enum posenc_layout layout = p->e->args.sinusoidal.layout;
-    const bool interleaved = layout == POSENC_INTERLEAVED, swapped = layout == POSENC_COS_SIN;
-    float *first = p->cosines + (interleaved ? 2 * p->i : p->i);
-    float *second = first + (interleaved ? 1 : p->view.dim / 2);
-    p->cosine = swapped ? first : second;
-    p->sine = swapped ? second : first;
-}
-
-/* Of each row the last pair first: those after it are scaled by what pair 0 is. */
+/* Of each row the last pair first: those after it are scaled by what pair 0 is.  Cosines and
+ * sines are two tables, or lie in one row: one after the other by pairs or by halves. */
 void enter_pair(struct entered *e)
 {
-    const struct posenc_tensor *out = e->parts.out, *sines = e->parts.second;
+    const struct posenc_tensor *out = e->parts.out, *other = e->parts.second;
     struct pair p = { .e = e, .view = posenc_freqs_view(e->parts.freqs) };
-    const int64_t pairs = sines ? out->shape[3] : p.view.dim / 2;
+    const enum posenc_layout layout = other ? POSENC_COS_SIN : e->args.sinusoidal.layout;
+    const bool interleaved = layout == POSENC_INTERLEAVED;
+    const int64_t half = p.view.dim / 2, apart = interleaved ? 1 : half;
+    const int64_t pairs = other ? out->shape[3] : half, tokens = out->shape[1];
     in_f32_open(e);
     enter_kernel(e);
-    for (p.b = 0; p.b < out->shape[0]; p.b++)
-        for (p.t = 0; p.t < out->shape[1]; p.t++)
-            for (p.i = pairs - 1; p.i >= 0; p.i--) {
-                p.time = position_on(e->parts.positions, p.b, p.t,
-                                     p.view.axis && sines ? p.view.axis[p.i] : 0);
-                p.cosines = row_at(out, p.b, p.t, 0);
-                if (sines) {
-                    p.sines = row_at(sines, p.b, p.t, 0);
-                    p.cosine = p.cosines + p.i;
-                    p.sine = p.sines + p.i;
-                } else {
-                    find_sinusoidal(&p);
-                }
-                edit(&p);
-            }
+    for (int64_t r = 0; r < storage_rows(out); r++) {
+        float *first = storage_row(out, r),
+              *second = other ? storage_row(other, r) : first + apart;
+        p.cosines = layout == POSENC_COS_SIN ? first : second;
+        p.sines = layout == POSENC_COS_SIN ? second : first;
+        for (p.i = pairs - 1; p.i >= 0; p.i--) {
+            p.time = position_on(e->parts.positions, r / tokens, r % tokens,
+                                 p.view.axis && other ? p.view.axis[p.i] : 0);
+            p.cosine = p.cosines + (interleaved ? 2 : 1) * p.i;
+            p.sine = p.sines + (interleaved ? 2 : 1) * p.i;
+            edit(&p);
+        }
+    }
 }
