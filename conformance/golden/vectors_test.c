@@ -2,13 +2,13 @@
  * vectors_test ROOT PACK: both readers give the same cases, and each finds a file that was cut,
  * altered or is none.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "conformance/readers/vectors.h"
 #include "conformance/readers/safetensors.h"
 #include "conformance/tap/tap.h"
-#include "temporary.h"
 
 #include <fnmatch.h>
+#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +17,7 @@
 enum { PATH_BYTES = 1024 };
 
 static const char *root, *pack;
-static char folder[TEMPORARY_BYTES]; /* for what is damaged */
+static char folder[PATH_BYTES]; /* for what is damaged */
 
 /* ---- The same cases ---- */
 
@@ -196,22 +196,30 @@ static void require_arrays(void)
     free(file);
 }
 
+static int remove_one(const char *path, const struct stat *facts, int type, struct FTW *place)
+{
+    (void)facts;
+    (void)type;
+    (void)place;
+    return remove(path);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 3) {
-        fputs("usage: vectors_test ROOT PACK\n", stderr);
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%.400s/vectors_test-XXXXXX", base ? base : "/tmp");
+    if (argc != 3 || !mkdtemp(folder)) {
+        fprintf(stderr, "usage: vectors_test ROOT PACK; makes a folder like %s\n", folder);
         return 2;
     }
     root = argv[1];
     pack = argv[2];
-    if (!temporary_make("vectors_test", folder))
-        return 2;
     require_hashes();
     require_arrays();
     require_same_sets();
     require(copy_all(), "a folder is copied");
     for (size_t k = 0; k < sizeof damages / sizeof *damages; k++)
         require(is_found(&damages[k]), damages[k].says);
-    temporary_remove(folder);
+    require(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0, "the folder is removed");
     return tap_end();
 }
