@@ -45,7 +45,8 @@ static enum kind parse_line(const char *line, struct budget *b)
     return ROW;
 }
 
-/* The next line without its end, where there is one; one that is too long, or holds a NUL, is neither. */
+/* The next line without its end, where there is one; what is too long, or holds a NUL, is neither
+ * a row nor a comment. */
 static bool next_line(FILE *file, char line[MAX_LINE], struct budget *b, enum kind *kind)
 {
     if (!fgets(line, MAX_LINE, file))

@@ -1,6 +1,7 @@
 /*
- * The engine: of each kernel the suites it is handed, one after the other, on one subject.  What cannot run is
- * a visible result; a kernel that a backend provides and no case entered is a failure.
+ * The engine: for each kernel the suites it is handed, one after the other, on one subject.  What
+ * cannot run is a visible result; a kernel that a backend provides and no case entered is a
+ * failure.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suite.h"

@@ -101,8 +101,8 @@ static void scan_one(struct comparison *c, struct problem p, int range)
     scan_times(c, p, range);
 }
 
-/* Of the sets of frequencies in a profile a quick run takes one of the first seven in each range and
- * one of the others; in the f32 profiles a fifth of them. */
+/* Whether a quick run takes set i of the frequencies in a profile: one of the first seven in each
+ * range and one of the others; in the f32 profiles a fifth of them. */
 static bool quick_takes(enum posenc_profile profile, int i, int sets, int range)
 {
     enum { FIRST = 7 };
