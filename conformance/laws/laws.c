@@ -55,7 +55,7 @@ bool law_needs(struct tally *t, enum posenc_kernel other)
 static struct problem with_fields(const struct law *law, struct problem p, const char *fields)
 {
     char text[200], error[NOTATION_ERROR] = "expected a kernel or field=value", *rest = text;
-    snprintf(text, sizeof text, "%s", fields);
+    snprintf(text, sizeof text, "%s", fields ? fields : "");
     for (char *word; (word = strtok_r(rest, " ", &rest)) != NULL;) {
         char *value = strchr(word, '=');
         struct field field;
@@ -86,21 +86,16 @@ static void require_by_hand(struct tally *t, by_hand *hand, const struct call *o
     }
 }
 
-void law_check(struct tally *t, const struct law *law, const struct problem *of)
+static void check_calls(struct tally *t, const struct law *law, const struct problem *p)
 {
-    const struct problem p = with_fields(law, *of, law->with ? law->with : "");
-    if (law->check) {
-        law->check(t, &p);
-        return;
-    }
-    const struct problem other = with_fields(law, p, law->twin ? law->twin : "");
+    const struct problem other = with_fields(law, *p, law->twin);
     if (!law_needs(t, other.kernel))
         return;
-    const struct call *out = tally_run(t, &p, law->edit, law->user), *twin = NULL;
+    const struct call *out = tally_run(t, p, law->edit, law->user), *twin = out;
     if (out && law->twin)
         twin = law->twin_edit ? tally_run(t, &other, law->twin_edit, out)
                               : tally_run(t, &other, law->edit, law->user);
-    if (!out || (law->twin && !twin))
+    if (!out || !twin)
         return;
     if (law->by_hand)
         require_by_hand(t, law->by_hand, out);
@@ -110,6 +105,15 @@ void law_check(struct tally *t, const struct law *law, const struct problem *of)
         law->compares(t, out, twin);
     else
         require_same_outputs(t, out, twin, law->name);
+}
+
+void law_check(struct tally *t, const struct law *law, const struct problem *of)
+{
+    const struct problem p = with_fields(law, *of, law->with);
+    if (law->check)
+        law->check(t, &p);
+    else
+        check_calls(t, law, &p);
 }
 
 /* ---- Elements ---- */

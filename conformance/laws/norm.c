@@ -14,12 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Of a problem, as the call has it. */
-static const struct posenc_rope_qk_norm_args *args_of(const struct call *call)
-{
-    return &call->args.rope_qk_norm;
-}
-
 /* ---- The norm apart ---- */
 
 static float sum_of_squares(const float *x, int64_t n)
@@ -37,14 +31,13 @@ static float sum_of_squares(const float *x, int64_t n)
 static float inverse_root(const struct call *norm, int64_t r)
 {
     const struct problem *p = &norm->problem;
-    const bool across = args_of(norm)->across_heads;
-    const int64_t heads = across ? p->heads : 1;
+    const struct posenc_rope_qk_norm_args *args = &norm->args.rope_qk_norm;
+    const int64_t heads = args->across_heads ? p->heads : 1;
     const float *x = norm->x + r / heads * heads * p->dim;
     float sum = 0.0f;
     for (int64_t h = 0; h < heads; h++)
         sum += sum_of_squares(x + h * p->dim, p->dim);
-    const float mean = sum / (float)(heads * p->dim),
-                root = sqrtf(mean + args_of(norm)->epsilon);
+    const float mean = sum / (float)(heads * p->dim), root = sqrtf(mean + args->epsilon);
     return 1.0f / root;
 }
 

@@ -42,12 +42,27 @@ static float column_by_hand(const struct call *inputs, int64_t r, int64_t j)
 
 /* ---- Each encoding by hand ---- */
 
+/* Terms of the query's and of the key's content at columns. */
+static float gathered(const struct call *inputs, int64_t r, int64_t j, int64_t c2p_at,
+                      int64_t p2c_at)
+{
+    const struct problem *p = &inputs->problem;
+    const int64_t columns = inputs->columns, key = r / p->queries * p->keys + j;
+    const float scale = (float)p->scale, c2p = inputs->c2p[r * columns + c2p_at];
+    return inputs->p2c ? fmaf(scale, inputs->p2c[key * columns + p2c_at], scale * c2p)
+                       : scale * c2p;
+}
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
 static float shaw_by_hand(const struct call *inputs, int64_t r, int64_t j)
 {
     const struct problem *p = &inputs->problem;
     const int64_t i = r % p->queries + p->query_offset, most = p->max_distance;
-    const int64_t distance = j - i < -most ? -most : j - i > most ? most : j - i;
-    return (float)p->scale * inputs->c2p[r * (2 * most + 1) + distance + most];
+    return gathered(inputs, r, j, clamp(j - i, -most, most) + most, 0);
 }
 
 /* The terms of a head, [queries, keys], stand for distances keys - 1 ... 0.  After a zero
@@ -81,11 +96,6 @@ static int64_t log_bucket(int64_t relative, int64_t buckets, int64_t most)
     return (int64_t)log_position * sign;
 }
 
-static int64_t clamp(int64_t value, int64_t span)
-{
-    return value < 0 ? 0 : value > 2 * span - 1 ? 2 * span - 1 : value;
-}
-
 static int64_t deberta_bucket(const struct problem *p, int64_t relative)
 {
     return p->num_buckets ? log_bucket(relative, p->num_buckets, p->max_distance) : relative;
@@ -96,13 +106,10 @@ static int64_t deberta_bucket(const struct problem *p, int64_t relative)
 static float deberta_by_hand(const struct call *inputs, int64_t r, int64_t j)
 {
     const struct problem *p = &inputs->problem;
-    const int64_t i = r % p->queries, head = r / p->queries, offset = p->query_offset;
+    const int64_t i = r % p->queries + p->query_offset;
     const int64_t span = p->num_buckets ? p->num_buckets : p->max_distance;
-    const int64_t c2p_at = clamp(deberta_bucket(p, i + offset - j) + span, span);
-    const int64_t p2c_at = clamp(-deberta_bucket(p, j - (i + offset)) + span, span);
-    const float scale = (float)p->scale, c2p = inputs->c2p[r * 2 * span + c2p_at],
-                p2c = inputs->p2c[(head * p->keys + j) * 2 * span + p2c_at];
-    return fmaf(scale, p2c, scale * c2p);
+    return gathered(inputs, r, j, clamp(deberta_bucket(p, i - j) + span, 0, 2 * span - 1),
+                    clamp(-deberta_bucket(p, j - i) + span, 0, 2 * span - 1));
 }
 
 /* ---- Any index ---- */
@@ -130,13 +137,8 @@ static void edit_any_index(struct call *call, const void *user)
 static float any_by_hand(const struct call *inputs, int64_t r, int64_t j)
 {
     const struct problem *p = &inputs->problem;
-    const int64_t columns = inputs->columns,
-                  column = any_column(r % p->queries - j + p->keys - 1, columns);
-    const float scale = (float)p->scale, c2p = inputs->c2p[r * columns + column];
-    if (!inputs->p2c)
-        return scale * c2p;
-    return fmaf(scale, inputs->p2c[(r / p->queries * p->keys + j) * columns + column],
-                scale * c2p);
+    const int64_t column = any_column(r % p->queries - j + p->keys - 1, inputs->columns);
+    return gathered(inputs, r, j, column, column);
 }
 
 /* One add after the other, in the order of the keys. */
