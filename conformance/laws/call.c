@@ -15,7 +15,14 @@
 
 /* ---- Numbering ---- */
 
-/* Where positions are in no order, rows of x that are all the same. */
+/* Every row of x as its first, so that a row of the output is a function of position alone. */
+static void edit_same_rows(struct call *call, const void *user)
+{
+    (void)user;
+    repeat_rows(call_x(call), 1);
+}
+
+/* Where positions are in no order. */
 static void edit_numbered(struct call *call, const void *user)
 {
     if (call->problem.positions)

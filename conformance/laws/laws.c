@@ -118,38 +118,15 @@ void law_check(struct tally *t, const struct law *law, const struct problem *of)
 
 /* ---- Elements ---- */
 
-/* At a row and what follows, of that output and those behind it. */
-static void begin_row(struct element *at)
+struct element row_from(const struct call *call, int output, int64_t row)
 {
-    while (at->output < at->call->n_outputs && at->row >= at->call->outputs[at->output].rows) {
-        at->output++;
-        at->row = 0;
-    }
-    if (at->output == at->call->n_outputs) {
-        at->call = NULL;
-        return;
-    }
-    at->column = 0;
-    at->values = call_row(at->call, at->output, at->row);
-    at->value = at->values[0];
-}
-
-struct element first_element(const struct call *call)
-{
-    struct element at = { .call = call };
-    if (call)
-        begin_row(&at);
-    return at;
-}
-
-void next_element(struct element *at)
-{
-    if (++at->column < at->call->outputs[at->output].width) {
-        at->value = at->values[at->column];
-        return;
-    }
-    at->row++;
-    begin_row(at);
+    if (!call || output == call->n_outputs)
+        return (struct element){ .call = NULL };
+    if (row == call->outputs[output].rows)
+        return row_from(call, output + 1, 0);
+    const float *values = call_row(call, output, row);
+    return (
+        struct element){ call, output, row, 0, call->outputs[output].width, values, *values };
 }
 
 float twin_of(const struct element *at, const struct call *twin)
@@ -162,13 +139,12 @@ float x_of(const struct element *at)
     return at->call->x[at->row * at->call->outputs[at->output].width + at->column];
 }
 
-struct place place_at(const struct posenc_tensor *in, int64_t row, int64_t column)
+struct place place_from(const struct posenc_tensor *in, int64_t row, int64_t column)
 {
-    const int64_t width = in && in->data ? in->shape[in->rank - 1] : 0;
-    if (column == width)
-        return width && row + 1 < storage_rows(in) ? (struct place){ in, row + 1, 0 }
-                                                   : (struct place){ NULL, 0, 0 };
-    return (struct place){ in, row, column };
+    const bool next = in && in->data && column == in->shape[in->rank - 1];
+    if (next && row + 1 < storage_rows(in))
+        return (struct place){ in, row + 1, 0 };
+    return (struct place){ in && in->data && !next ? in : NULL, row, column };
 }
 
 void place_put(struct place at, float value)
@@ -185,29 +161,16 @@ float place_get(struct place at)
 
 const float one = 1.0f, nothing = -0.0f;
 
-void edit_same_rows(struct call *call, const void *user)
+void repeat_rows(const struct posenc_tensor *in, int64_t n)
 {
-    (void)user;
-    for (EACH_PLACE(at, call_x(call)))
-        place_put(at, tensor_row(at.in, 0)[at.column]);
+    for (EACH_PLACE(at, in))
+        place_put(at, tensor_row(in, at.row % n)[at.column]);
 }
 
 void edit_x(struct call *call, const void *value)
 {
     for (EACH_PLACE(at, call_x(call)))
         place_put(at, *(const float *)value);
-}
-
-void edit_take(struct call *call, const void *from)
-{
-    for (EACH_PLACE(at, call_x(call)))
-        place_put(at, call_row(from, 0, at.row)[at.column]);
-}
-
-void edit_onto(struct call *call, const void *from)
-{
-    for (EACH_PLACE(at, call_out(call)))
-        place_put(at, call_row(from, 0, at.row)[at.column]);
 }
 
 /* ---- What several files require ---- */

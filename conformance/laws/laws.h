@@ -49,7 +49,7 @@ struct law {
 /* Each ends with a law without a name. */
 extern const struct law laws_call[], laws_cut[], laws_layouts[], laws_storage[], laws_table[],
     laws_scalings[], laws_positions[], laws_learned[], laws_rope[], laws_norm[], laws_bias[],
-    laws_index[], laws_relative[], laws_attention[], laws_text[];
+    laws_relative[], laws_attention[], laws_text[];
 
 /* A law of one of its problems. */
 void law_check(struct tally *t, const struct law *law, const struct problem *p);
@@ -81,14 +81,21 @@ bool law_needs(struct tally *t, enum posenc_kernel other);
 struct element {
     const struct call *call;
     int output;
-    int64_t row, column;
+    int64_t row, column, width;
     const float *values; /* of the row */
     float value;
 };
-struct element first_element(const struct call *call);
-void next_element(struct element *at);
+/* The first of a row, or of what is behind that. */
+struct element row_from(const struct call *call, int output, int64_t row);
+static inline void next_element(struct element *at)
+{
+    if (++at->column < at->width)
+        at->value = at->values[at->column];
+    else
+        *at = row_from(at->call, at->output, at->row + 1);
+}
 #define EACH_ELEMENT(at, all_of)                                                               \
-    struct element at = first_element(all_of);                                                 \
+    struct element at = row_from(all_of, 0, 0);                                                \
     at.call;                                                                                   \
     next_element(&at)
 
@@ -102,24 +109,21 @@ struct place {
     const struct posenc_tensor *in;
     int64_t row, column;
 };
-struct place place_at(const struct posenc_tensor *in, int64_t row, int64_t column);
+struct place place_from(const struct posenc_tensor *in, int64_t row, int64_t column);
 void place_put(struct place at, float value);
 float place_get(struct place at);
 #define EACH_PLACE(at, all_of)                                                                 \
-    struct place at = place_at(all_of, 0, 0);                                                  \
+    struct place at = place_from(all_of, 0, 0);                                                \
     at.in;                                                                                     \
-    at = place_at(at.in, at.row, at.column + 1)
+    at = place_from(at.in, at.row, at.column + 1)
 
 /* ---- Edits ---- */
 
-/* Every row of x as its first row, so that an output row is a function of position alone. */
-void edit_same_rows(struct call *call, const void *user);
+/* Its first n rows of f32 again and again. */
+void repeat_rows(const struct posenc_tensor *in, int64_t n);
 /* The value that user points to in all of x, where there is one. */
 void edit_x(struct call *call, const void *value);
 extern const float one, nothing; /* 1; -0, onto which a value is itself */
-/* Row r of x, or of the output, is row r of another call's output. */
-void edit_take(struct call *call, const void *from);
-void edit_onto(struct call *call, const void *from);
 
 /* ---- What several files require ---- */
 

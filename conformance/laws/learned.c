@@ -64,6 +64,15 @@ static void edit_tokens(struct call *call, const void *user)
     run_parts(call, DIM_TOKEN, call->problem.tokens);
 }
 
+static void compare_parts(struct tally *t, const struct call *whole, const struct call *parts)
+{
+    bool alike = true;
+    for (EACH_ELEMENT(at, whole))
+        alike = alike && bits_of(at.value) == bits_of(call_row(whole, 0, 0)[at.column]);
+    require(t, !alike, "rows with tokens are as those without");
+    require_same_outputs(t, parts, whole, "one part after the other");
+}
+
 static bool sums_positions(enum posenc_kernel kernel)
 {
     return has_positions(kernel) && !encodes(kernel);
@@ -152,8 +161,9 @@ static void law_fairseq(struct tally *t, const struct problem *p)
 const struct law laws_learned[] = {
     { "adjoint", .compares = compare_adjoint, .problems = "adjoint-of-add",
       .twin = "learned_add", .twin_edit = edit_onto_nothing },
-    { "batches", .twin = "", .twin_edit = edit_batches, .concerns = sums_positions },
-    { "in-parts", .twin = "", .twin_edit = edit_tokens },
+    { "batches", .compares = compare_parts, .twin = "", .twin_edit = edit_batches,
+      .concerns = sums_positions },
+    { "in-parts", .compares = compare_parts, .twin = "", .twin_edit = edit_tokens },
     { "padding-positions", .by_hand = published_row, .edit = edit_padding,
       .user = &published_idx },
     { "fairseq", .check = law_fairseq },

@@ -3,6 +3,8 @@
  */
 #include "pairs.h"
 
+#include "conformance/problem/storage.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,22 +37,23 @@ struct pair_columns pair_columns(const struct problem *p, int64_t i)
                                            : (struct pair_columns){ i, half + i };
 }
 
-static double complex pair_in(const struct problem *p, const float *row, int64_t i)
-{
-    const struct pair_columns at = pair_columns(p, i);
-    return pair_with((double)row[at.real], (double)row[at.imaginary]);
-}
-
 double complex pair_of(const struct call *call, int64_t r, int64_t i)
 {
-    const float *first = call_row(call, 0, r);
-    return call->n_outputs == 2 ? pair_with((double)first[i], (double)call_row(call, 1, r)[i])
-                                : pair_in(&call->problem, first, i);
+    const struct pair_columns at = pair_columns(&call->problem, i);
+    const struct posenc_tensor *out = &call->outputs[0].tensor, *sin = &call->outputs[1].tensor;
+    const void *row = storage_row(out, r);
+    if (call->n_outputs == 2)
+        return pair_with((double)storage_get(out->dtype, row, i),
+                         (double)storage_get(sin->dtype, storage_row(sin, r), i));
+    return pair_with((double)storage_get(out->dtype, row, at.real),
+                     (double)storage_get(out->dtype, row, at.imaginary));
 }
 
 double complex x_pair_of(const struct call *call, int64_t r, int64_t i)
 {
-    return pair_in(&call->problem, call->x + r * call->problem.dim, i);
+    const struct pair_columns at = pair_columns(&call->problem, i);
+    const float *row = call->x + r * call->problem.dim;
+    return pair_with((double)row[at.real], (double)row[at.imaginary]);
 }
 
 struct pair pair_at(const struct call *call, int64_t row, int64_t i)
@@ -63,11 +66,14 @@ struct pair pair_at(const struct call *call, int64_t row, int64_t i)
                : (struct pair){ call, row, i, pair_of(call, row, i) };
 }
 
-void require_near(struct tally *t, double complex got, double complex want, double bound,
+void require_pair(struct tally *t, const struct pair *at, double complex want, double bound,
                   const char *what)
 {
-    require_within(t, creal(got), creal(want), bound, what);
-    require_within(t, cimag(got), cimag(want), bound, what);
+    const double complex off = at->z - want;
+    require(t, fabs(creal(off)) <= bound && fabs(cimag(off)) <= bound,
+            "%s: row %lld pair %lld is %.9g, %.9g, not within %.3g of %.9g, %.9g", what,
+            (long long)at->row, (long long)at->i, creal(at->z), cimag(at->z), bound,
+            creal(want), cimag(want));
 }
 
 double row_product(const struct call *table, int64_t a, int64_t b)

@@ -45,8 +45,8 @@ struct pair pair_at(const struct call *call, int64_t row, int64_t i);
     at.call;                                                                                   \
     at = pair_at(at.call, at.row, at.i + 1)
 
-/* Both components are within the bound. */
-void require_near(struct tally *t, double complex got, double complex want, double bound,
+/* Both components are within the bound of what is wanted. */
+void require_pair(struct tally *t, const struct pair *at, double complex want, double bound,
                   const char *what);
 
 /* Sum over the pairs of two rows of the cosine of the angle between them. */

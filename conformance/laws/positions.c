@@ -166,8 +166,7 @@ static void holds_between(struct tally *t, const struct call *table)
 {
     for (EACH_PAIR(at, table))
         if (at.i == 0)
-            require_near(t, at.z, pair_turned((double)at.row / 4.0), TABLE_ERROR,
-                         "at quarters");
+            require_pair(t, &at, pair_turned((double)at.row / 4.0), TABLE_ERROR, "at quarters");
 }
 
 const struct law laws_positions[] = {

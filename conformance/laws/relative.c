@@ -8,6 +8,7 @@
  *                    to the query
  *   deberta          c2p gathered by bucket(i - j); p2c gathered for keys by bucket(j - i),
  *                    negated, and transposed
+ *   published        DeBERTa-v3's buckets
  *   any-index        an index that no builder makes, in no order, is gathered and summed as it
  *                    is
  *   distance         without content, terms by column alone, the bias depends on i - j
@@ -112,6 +113,23 @@ static float deberta_by_hand(const struct call *inputs, int64_t r, int64_t j)
                     clamp(-deberta_bucket(p, j - i) + span, 0, 2 * span - 1));
 }
 
+/* DeBERTa-v3's columns (256 buckets, 512 positions, span 256) at some distances: the bucket, plus the
+ * span. */
+static void holds_deberta(struct tally *t, const struct call *out)
+{
+    static const int printed[][2] = {
+        { -600, 0 },         { -512, 0 },        { -511, 256 - 255 }, { -256, 256 - 192 },
+        { -128, 256 - 128 }, { -1, 256 - 1 },    { 0, 256 },          { 128, 256 + 128 },
+        { 129, 256 + 129 },  { 256, 256 + 192 }, { 510, 256 + 255 },  { 511, 256 + 255 },
+        { 512, 511 },        { 600, 511 }
+    };
+    for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
+        const int32_t column = out->args.relative.index[printed[i][0] + out->problem.keys - 1];
+        require(t, column == printed[i][1], "distance %d has column %d, not %d", printed[i][0],
+                (int)column, printed[i][1]);
+    }
+}
+
 /* ---- Any index ---- */
 
 /* Some of them the same column again and again, some one after the other, most anyhow. */
@@ -162,10 +180,8 @@ static void holds_any_sums(struct tally *t, const struct call *out)
 static void edit_no_content(struct call *call, const void *user)
 {
     (void)user;
-    for (EACH_PLACE(at, owned(&call->args.relative.c2p)))
-        place_put(at, tensor_row(at.in, 0)[at.column]);
-    for (EACH_PLACE(at, owned(&call->args.relative.p2c)))
-        place_put(at, tensor_row(at.in, 0)[at.column]);
+    repeat_rows(owned(&call->args.relative.c2p), 1);
+    repeat_rows(owned(&call->args.relative.p2c), 1);
     edit_x(call, &one);
 }
 
@@ -202,6 +218,7 @@ const struct law laws_relative[] = {
     { "shaw", .by_hand = shaw_by_hand },
     { "transformer-xl", .by_hand = shifted_by_hand },
     { "deberta", .by_hand = deberta_by_hand },
+    { "published", .holds = holds_deberta, .problems = "published-buckets" },
     { "any-index", .by_hand = any_by_hand, .edit = edit_any_index,
       .problems = "any-index-of-terms" },
     { "any-index", .holds = holds_any_sums, .problems = "any-index-of-sums",

@@ -43,8 +43,7 @@ static double dot_pairs(const struct call *y, int64_t q, int64_t k, double *mass
 static void edit_same_tokens(struct call *call, const void *user)
 {
     (void)user;
-    for (EACH_PLACE(at, call_x(call)))
-        place_put(at, tensor_row(at.in, at.row % call->problem.heads)[at.column]);
+    repeat_rows(call_x(call), call->problem.heads);
 }
 
 /* Head 0 is q, head 1 is k, the same at every token.  Each product of pairs is within
@@ -75,6 +74,13 @@ static void holds_norms(struct tally *t, const struct call *y)
     }
 }
 
+/* What another call gave. */
+static void edit_take(struct call *call, const void *from)
+{
+    for (EACH_PLACE(at, call_x(call)))
+        place_put(at, call_row(from, 0, at.row)[at.column]);
+}
+
 /* Token t at position a + t is rotated again by position b + t, against once by a + b + 2t, the
  * problem's.  Two rotations are within D + sqrt(2) D of the real one per component, the single one
  * within D: 4 D. */
@@ -83,8 +89,10 @@ static void compare_compose(struct tally *t, const struct call *once, const stru
     struct problem second = first->problem;
     second.first = once->problem.positions[0] - second.first;
     const struct call *twice = tally_run(t, &second, edit_take, first);
-    for (EACH_PAIR(at, twice ? once : NULL))
-        require_near(t, pair_of(twice, at.row, at.i), at.z, 4 * D * cabs(at.z), "R(a) R(b) x");
+    for (EACH_PAIR(at, twice)) {
+        const double complex want = pair_of(once, at.row, at.i);
+        require_pair(t, &at, want, 4 * D * cabs(want), "R(a) R(b) x");
+    }
 }
 
 /* Forward, then transpose: two rotations against the input itself, D + sqrt(2) D. */
@@ -93,7 +101,7 @@ static void compare_transpose(struct tally *t, const struct call *y, const struc
     const struct problem *p = &y->problem;
     for (EACH_PAIR(at, x)) {
         const double complex want = x_pair_of(y, at.row, at.i);
-        require_near(t, at.z, want, 3 * D * cabs(want), "transpose of the rotated");
+        require_pair(t, &at, want, 3 * D * cabs(want), "transpose of the rotated");
     }
     for (EACH_ELEMENT(at, x))
         if (at.column >= p->rotary_dim)
@@ -153,8 +161,8 @@ static void law_quarter_turns(struct tally *t, const struct problem *p)
         const double complex z = quarters[k];
         const struct call *y = tally_run(t, p, edit_angle, &z);
         for (EACH_PAIR(at, y))
-            require_near(t, at.z, x_pair_of(y, at.row, at.i) * (p->transpose ? conj(z) : z),
-                         0.0, "a pair by quarter turns");
+            require_pair(t, &at, x_pair_of(y, at.row, at.i) * (p->transpose ? conj(z) : z), 0.0,
+                         "a pair by quarter turns");
     }
 }
 
@@ -178,9 +186,10 @@ static void compare_pairings(struct tally *t, const struct call *inter, const st
 {
     const char *family = t->run->backend->family;
     const bool bits = family && strcmp(family, "template") == 0;
-    for (EACH_PAIR(at, half))
-        require_near(t, pair_of(inter, at.row, at.i), at.z, bits ? 0.0 : 2 * D * cabs(at.z),
-                     "a pair interleaved, and by half");
+    for (EACH_PAIR(at, inter)) {
+        const double complex want = pair_of(half, at.row, at.i);
+        require_pair(t, &at, want, bits ? 0.0 : 2 * D * cabs(want), "interleaved, and by half");
+    }
 }
 
 /* ---- NaN ---- */

@@ -39,13 +39,11 @@ static void compare_share(struct tally *t, const struct call *share, const struc
 {
     for (EACH_PAIR(at, share)) {
         const bool turns = at.i < 12;
-        const double complex as = turns ? pair_of(whole, at.row, at.i) : 1.0;
-        const int64_t position = share->problem.first + at.row;
-        const bool sign = turns || (signbit(cimag(at.z)) != 0) == (position < 0);
-        require(t, at.z == as && sign,
-                "position %lld pair %lld is (%.9g, %.9g), not (%.9g, %.9g)",
-                (long long)position, (long long)at.i, cimag(at.z), creal(at.z), cimag(as),
-                creal(as));
+        const bool minus = signbit(cimag(at.z)) != 0;
+        require_pair(t, &at, turns ? pair_of(whole, at.row, at.i) : 1.0, 0.0, "a share");
+        require(t, turns || minus == (share->problem.first + at.row < 0),
+                "row %lld pair %lld rests with the other sign of 0", (long long)at.row,
+                (long long)at.i);
     }
 }
 
@@ -60,13 +58,14 @@ static void law_period(struct tally *t, const struct problem *p)
         struct problem later = *p;
         later.first += lambda;
         const struct call *there = tally_run(t, &later, NULL, NULL);
-        for (int64_t r = 0; there && r < p->tokens; r++) {
-            const double complex z = pair_of(there, r, i);
-            const int64_t position = later.first + r;
-            require_near(t, z, pair_of(here, r, i), 2 * TABLE_ERROR, "a period later");
-            require(t, 2 * position % lambda != 0 || cimag(z) == 0.0,
+        for (EACH_PAIR(at, there)) {
+            const int64_t position = later.first + at.row;
+            if (at.i != i)
+                continue;
+            require_pair(t, &at, pair_of(here, at.row, i), 2 * TABLE_ERROR, "a period later");
+            require(t, 2 * position % lambda != 0 || cimag(at.z) == 0.0,
                     "position %lld pair %lld: sin is %.9g, not 0", (long long)position,
-                    (long long)i, cimag(z));
+                    (long long)i, cimag(at.z));
         }
     }
 }

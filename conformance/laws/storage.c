@@ -90,11 +90,12 @@ static void edit_extremes(struct call *call, const void *user)
 
 static void law_rounds(struct tally *t, const struct problem *p)
 {
-    const bool once = !kernel_in_place(p->kernel) || t->run->options->full;
     struct problem extremes = *p;
     extremes.x_scale = 1.5f;
-    check_rounded(t, *p, p->dtype, NULL, "stored in 16 bits");
-    if (kernel_takes_x(p->kernel) && (once || p->in_place))
+    if (!p->in_place)
+        check_rounded(t, *p, p->dtype, NULL, "stored in 16 bits");
+    if (kernel_takes_x(p->kernel) &&
+        (p->in_place || !kernel_in_place(p->kernel) || t->run->options->full))
         check_rounded(t, extremes, p->dtype, edit_extremes, "stored in 16 bits, near the ends");
 }
 

@@ -29,10 +29,12 @@ static double complex turn(const struct call *table, int64_t a, int64_t b, int64
 static void holds_linear_map(struct tally *t, const struct call *table)
 {
     for (EACH_PAIR(at, table))
-        if (at.row >= 1 && at.row <= 7)
-            require_near(t, turn(table, 12, 12 + at.row, at.i),
-                         turn(table, 5, 5 + at.row, at.i), 6 * table_error(&table->problem),
+        if (at.row >= 1 && at.row <= 7) {
+            at.z = turn(table, 12, 12 + at.row, at.i);
+            require_pair(t, &at, turn(table, 5, 5 + at.row, at.i),
+                         6 * table_error(&table->problem),
                          "the map from 12 to 12+k and from 5 to 5+k");
+        }
 }
 
 /* The law above holds for any rotation; this one names its angle: from p to p+1 the pair turns
@@ -49,11 +51,11 @@ static void holds_frequency(struct tally *t, const struct call *table)
     for (EACH_PAIR(at, table)) {
         const double steps = spec->convention == POSENC_ENDPOINT ? fmax(n - 1, 1) : n;
         const double omega = pow(spec->rope_theta, -(double)at.i / steps);
-        if (at.row == 4) {
-            require_near(t, turn(table, 3, 4, at.i), pair_turned(omega), bound,
-                         "the step from position 3 to 4");
-            require_near(t, at.z, pair_turned(4 * omega), 4 * bound, "position 4");
-        }
+        if (at.row < 4)
+            continue;
+        require_pair(t, &at, pair_turned(4 * omega), 4 * bound, "position 4");
+        at.z = turn(table, 3, 4, at.i);
+        require_pair(t, &at, pair_turned(omega), bound, "the step from position 3 to 4");
     }
 }
 
@@ -96,14 +98,14 @@ static void holds_origin(struct tally *t, const struct call *table)
 {
     for (EACH_PAIR(at, table))
         if (at.row == 0)
-            require_near(t, at.z, 1.0, 0.0, "position 0");
+            require_pair(t, &at, 1.0, 0.0, "position 0");
 }
 
 /* Positions -20 .. 20: the sine flips, the cosine stays, to the bit. */
 static void holds_mirror(struct tally *t, const struct call *table)
 {
     for (EACH_PAIR(at, table))
-        require_near(t, at.z, conj(pair_of(table, 40 - at.row, at.i)), 0.0,
+        require_pair(t, &at, conj(pair_of(table, 40 - at.row, at.i)), 0.0,
                      "the mirror image of a position");
 }
 
@@ -150,7 +152,7 @@ static void compare_layouts(struct tally *t, const struct call *halves,
                             const struct call *interleaved)
 {
     for (EACH_PAIR(at, halves))
-        require_near(t, at.z, pair_of(interleaved, at.row, at.i), 0.0, "in another layout");
+        require_pair(t, &at, pair_of(interleaved, at.row, at.i), 0.0, "in another layout");
 }
 
 static void holds_odd(struct tally *t, const struct call *table)

@@ -8,8 +8,7 @@
  *   table       sinusoidal, rope_table          positions   axes, times
  *   scalings    scaled frequencies, xPos        learned     learned tables, their gradient
  *   rope        rotations, parts of a head      norm        norms of heads
- *   bias        ALiBi, T5, by distance
- *   index       windows, published indices      relative    terms by distance
+ *   bias        ALiBi, T5, windows              relative    terms by distance
  *   attention   what they are for, and sentences of docs/encodings.md
  *   text        claims of that text
  */
@@ -23,9 +22,9 @@
 #include <string.h>
 
 static const struct law *const files[] = {
-    laws_call,     laws_cut,       laws_layouts,  laws_storage,   laws_table,
-    laws_scalings, laws_positions, laws_learned,  laws_rope,      laws_norm,
-    laws_bias,     laws_index,     laws_relative, laws_attention, laws_text,
+    laws_call,     laws_cut,       laws_layouts,   laws_storage, laws_table,
+    laws_scalings, laws_positions, laws_learned,   laws_rope,    laws_norm,
+    laws_bias,     laws_relative,  laws_attention, laws_text,
 };
 
 static const char *name_of_problems(const struct law *law)
