@@ -212,7 +212,8 @@ static struct gbench_sample sample_for(struct contender *c)
 /* Google Benchmark's count, confirmed by a second sample: had the machine stumbled during the
  * first, the count would be too small and every later sample too short.  The least time of all
  * is what a call takes, for a stumble during the last would make a fast contender pass for a
- * slow one, which takes part in fewer rounds. */
+ * slow one, which takes part in fewer rounds.  A call that takes long by the clock of the check
+ * and here again needs no more. */
 static bool calibrate_one(struct contender *c, double least)
 {
     enum { ATTEMPTS = 4 };
@@ -226,7 +227,7 @@ static bool calibrate_one(struct contender *c, double least)
         c->iterations = sample.iterations;
         if (c->seconds <= 0.0 || sample.seconds < c->seconds) /* roofs come without a time */
             c->seconds = sample.seconds;
-        if (confirmed)
+        if (confirmed || c->seconds > SLOW_S)
             break;
         if (i > 0)
             c->iterations = (int64_t)(1.25 * least / fmax(c->seconds, 1e-9)) + 1;
@@ -234,18 +235,14 @@ static bool calibrate_one(struct contender *c, double least)
     return true;
 }
 
-/* Fixes everybody's iterations.  One call that is long enough needs no calibration. */
+/* Fixes everybody's iterations. */
 static bool calibrate(struct race *race)
 {
     for (size_t i = 0; i < race->n; i++) {
         struct contender *c = &race->contenders[i];
         if (stopped(race->session))
             return false;
-        if (!is_timed(c))
-            continue;
-        if (c->seconds > SLOW_S) /* timed by the check */
-            c->iterations = 1;
-        else if (!calibrate_one(c, race->session->least_sample))
+        if (is_timed(c) && !calibrate_one(c, race->session->least_sample))
             return false;
     }
     return true;
