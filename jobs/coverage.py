@@ -1,24 +1,45 @@
 #!/usr/bin/env python3
-"""Lines and branches reached, folder by folder, of a summary that gcovr --json-summary wrote."""
-import json
+"""Lines and branches reached, folder by folder, of the library and the programs, from what lcov --capture wrote.
+
+    coverage.py INFO ROOT FILE-BY-FILE
+"""
 import os
+import re
 import sys
+
+LEFT_OUT = re.compile(r'build|\.\.|(.*/)?tests?[_/]|conformance/golden/')  # tests, generators, what others wrote
+TEMPLATES = re.compile(r'impl/(kernels|simd|backends)/')  # whose branches are mostly of constants, once for each kernel
 
 
 def main():
-    files = json.load(open(sys.argv[1], encoding='utf-8'))['files']
+    info, root, by_file = sys.argv[1:]
+    reached, name = {}, None  # of each file: whether a line, or a branch of one, was reached by anybody
+    for text in open(info, encoding='utf-8'):
+        key, _, value = text.strip().partition(':')
+        if key == 'SF':
+            name = os.path.relpath(value, root)
+        elif key in ('DA', 'BRDA') and not LEFT_OUT.match(name) and (key == 'DA' or not TEMPLATES.match(name)):
+            *place, count = value.split(',')
+            places = reached.setdefault(name, {'DA': {}, 'BRDA': {}})[key]
+            places[tuple(place)] = places.get(tuple(place), False) or count not in ('0', '-')
+    files = {name: [f(places[key].values()) for key in ('DA', 'BRDA') for f in (sum, len)]
+             for name, places in reached.items()}
     sums = {}
-    for file in files:
-        folder = os.path.dirname(file['filename'])
-        for name in {folder, folder.split('/')[0], 'all'}:
-            total = sums.setdefault(name, [0, 0, 0, 0])
-            for i, key in enumerate(('line_covered', 'line_total', 'branch_covered', 'branch_total')):
-                total[i] += file[key]
-    print(f"{'folder':24} {'lines':>16} {'branches':>18}")
-    for name in sorted(sums, key=lambda n: (n == 'all', n)):
-        lines, all_lines, branches, all_branches = sums[name]
-        print(f"{name:24} {lines:6}/{all_lines:<6} {percent(lines, all_lines)}"
-              f" {branches:7}/{all_branches:<7} {percent(branches, all_branches)}")
+    for name, counts in files.items():
+        folder = os.path.dirname(name)
+        for of in {folder, folder.split('/')[0], 'all'}:
+            sums[of] = [a + b for a, b in zip(sums.get(of, [0] * 4), counts)]
+    with open(by_file, 'w', encoding='utf-8') as out:
+        table(files, out)
+    table(sums, sys.stdout)
+
+
+def table(rows, out):
+    print(f"{'':40} {'lines':>16} {'branches':>18}", file=out)
+    for name in sorted(rows, key=lambda n: (n == 'all', n)):
+        lines, all_lines, branches, all_branches = rows[name]
+        print(f'{name:40} {lines:6}/{all_lines:<6} {percent(lines, all_lines)}'
+              f' {branches:7}/{all_branches:<7} {percent(branches, all_branches)}', file=out)
 
 
 def percent(part, whole):
