@@ -16,6 +16,7 @@ union args {
     struct posenc_sinusoidal_args sinusoidal;
     struct posenc_learned_args learned;
     struct posenc_rope_args rope;
+    struct posenc_rope_qk_norm_args rope_qk_norm;
 };
 
 /* Bytes before and from the first element on. */
@@ -33,7 +34,7 @@ struct posenc_prepared {
         struct posenc_positions *positions;
     } call_at, given_at;
     struct reach x, out;
-    struct span read[2]; /* what is read beside x: cos and sin, or a table */
+    struct span read[3]; /* what is read beside x: cos, sin and a weight, or a table */
     uintptr_t misaligned;
     int64_t least, most; /* offsets */
     int64_t batch, tokens;
@@ -103,6 +104,7 @@ PREPARES(sinusoidal_add, sinusoidal)
 PREPARES(learned_add, learned)
 PREPARES(rope_half, rope)
 PREPARES(rope_interleaved, rope)
+PREPARES(rope_qk_norm, rope_qk_norm)
 #undef PREPARES
 
 #define PLACE(args)                                                                            \
@@ -170,6 +172,26 @@ static enum posenc_status prepare_rope(struct posenc_prepared *p, const void *ar
     return POSENC_OK;
 }
 
+static enum posenc_status prepare_norm(struct posenc_prepared *p, const void *args, bool *empty)
+{
+    struct posenc_rope_qk_norm_args *call = &p->call.rope_qk_norm;
+    enum posenc_status status =
+        posenc_enter_rope_qk_norm(&p->backend, p->kernel, true, args, call, empty);
+    if (status)
+        return status;
+    (void)posenc_grow(&posenc_grown_rope_qk_norm_args, &p->given, args);
+    p->call_at = PLACE(*call);
+    p->given_at = PLACE(p->given.rope_qk_norm);
+    note_activations(p, &call->x, &call->out);
+    note_positions(p, 0, call->cos.shape[0] - 1);
+    p->read[0] = bytes_of(&call->cos);
+    p->read[1] = bytes_of(&call->sin);
+    p->read[2] = bytes_of(&call->weight);
+    p->run = run_rope_qk_norm;
+    p->front = front_rope_qk_norm;
+    return POSENC_OK;
+}
+
 static enum posenc_status prepare(struct posenc_prepared *p, const void *args, bool *empty)
 {
     switch ((int)p->kernel) {
@@ -181,6 +203,8 @@ static enum posenc_status prepare(struct posenc_prepared *p, const void *args, b
     case POSENC_KERNEL_rope_half:
     case POSENC_KERNEL_rope_interleaved:
         return prepare_rope(p, args, empty);
+    case POSENC_KERNEL_rope_qk_norm:
+        return prepare_norm(p, args, empty);
     }
     return POSENC_ERR_NOT_PROVIDED;
 }
@@ -224,7 +248,8 @@ static inline bool is_fine(const struct posenc_prepared *p, const void *x, const
     struct span written = { to - p->out.before, to + p->out.after };
     struct span taken = { from - p->x.before, from + p->x.after };
     if (to <= p->out.before || written.end <= to || meet(written, p->read[0]) ||
-        meet(written, p->read[1]) || ((to | from) & p->misaligned) != 0)
+        meet(written, p->read[1]) || meet(written, p->read[2]) ||
+        ((to | from) & p->misaligned) != 0)
         return false;
     if (!p->takes_x)
         return from == 0;

@@ -122,6 +122,130 @@ static void at_positions(void)
     posenc_prepared_destroy(prepared);
 }
 
+/* ---- Every kernel that can be prepared ---- */
+
+/* The arguments of a call, and where in them what changes from run to run stands. */
+struct prepares {
+    enum posenc_kernel kernel;
+    const void *args;
+    const void **x;
+    void **out;
+    struct posenc_positions *positions;
+    const void *read;    /* what else it reads, if anything */
+    int64_t least, most; /* offsets */
+    bool takes_x;
+};
+
+static enum posenc_status run_plain(const struct prepares *k)
+{
+    switch ((int)k->kernel) {
+    case POSENC_KERNEL_sinusoidal:
+        return posenc_sinusoidal(NULL, k->args);
+    case POSENC_KERNEL_sinusoidal_add:
+        return posenc_sinusoidal_add(NULL, k->args);
+    case POSENC_KERNEL_learned_add:
+        return posenc_learned_add(NULL, k->args);
+    case POSENC_KERNEL_rope_qk_norm:
+        return posenc_rope_qk_norm(NULL, k->args);
+    }
+    abort();
+}
+
+static void require_of(bool holds, const struct prepares *k, const char *what)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%s: %s", posenc_kernel_name(k->kernel), what);
+    require(holds, text);
+}
+
+static void as_plain(const struct prepares *k)
+{
+    float x[N], want[N], got[N];
+    struct posenc_prepared *prepared = NULL;
+    bool same = true;
+    if (posenc_prepare(NULL, k->kernel, k->args, &prepared))
+        abort();
+    for (int64_t i = 0; i < 8; i++) {
+        const int64_t offset = i < 4 ? k->least + i : k->most - (i - 4);
+        fill(x);
+        *k->x = k->takes_x ? x : NULL;
+        *k->out = want;
+        k->positions->offset = offset;
+        memset(got, 0, sizeof got);
+        same &= run_plain(k) == POSENC_OK &&
+                posenc_run(prepared, *k->x, got, offset) == POSENC_OK &&
+                memcmp(got, want, sizeof want) == 0;
+        same &= !k->takes_x || (posenc_run(prepared, x, x, offset) == POSENC_OK &&
+                                memcmp(x, want, sizeof want) == 0);
+    }
+    require_of(same, k, "the same bits, in place and apart");
+    fill(got);
+    memcpy(want, got, sizeof want);
+    const void *in = k->takes_x ? x : NULL;
+    require_of(posenc_run(prepared, in, got, k->least - 1) == POSENC_ERR_POSITION &&
+                   posenc_run(prepared, in, got, k->most + 1) == POSENC_ERR_POSITION,
+               k, "positions before the first and after the last");
+    require_of(posenc_run(prepared, k->takes_x ? NULL : x, got, k->least) ==
+                   POSENC_ERR_ARGUMENT,
+               k, k->takes_x ? "no x" : "an x where there is none");
+    require_of(!k->read || posenc_run(prepared, in, (void *)(uintptr_t)k->read, k->least) ==
+                               POSENC_ERR_OVERLAP,
+               k, "out in what it reads");
+    require_of(memcmp(got, want, sizeof got) == 0, k, "nothing has been written");
+    posenc_prepared_destroy(prepared);
+}
+
+static void every_kernel(void)
+{
+    static float x[N], out[N], table[ROWS * HEADS * DIM], weight[DIM];
+    const int64_t most = INT32_MAX - (TOKENS - 1);
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+    struct posenc_freqs *freqs = NULL;
+    spec.dim = HEADS * DIM;
+    if (posenc_freqs_create(&spec, &freqs, NULL))
+        abort();
+    for (int i = 0; i < ROWS * HEADS * DIM; i++)
+        table[i] = (float)(i % 29) * 0.125f;
+    for (int i = 0; i < DIM; i++)
+        weight[i] = 1.0f + (float)i * 0.25f;
+
+    struct posenc_sinusoidal_args sinusoidal = posenc_sinusoidal_args_init();
+    sinusoidal.error = &error;
+    sinusoidal.freqs = freqs;
+    sinusoidal.out = posenc_dense(out, 2, TOKENS, HEADS * DIM, 0, 0);
+    as_plain(&(struct prepares){ POSENC_KERNEL_sinusoidal, &sinusoidal, &sinusoidal.x.data,
+                                 &sinusoidal.out.data, &sinusoidal.positions, NULL, -INT32_MAX,
+                                 most, false });
+    sinusoidal.out.data = out;
+    sinusoidal.x = posenc_view(sinusoidal.out);
+    sinusoidal.x.data = x;
+    sinusoidal.positions.offset = 0;
+    as_plain(&(struct prepares){ POSENC_KERNEL_sinusoidal_add, &sinusoidal, &sinusoidal.x.data,
+                                 &sinusoidal.out.data, &sinusoidal.positions, NULL, -INT32_MAX,
+                                 most, true });
+
+    struct posenc_learned_args learned = posenc_learned_args_init();
+    learned.error = &error;
+    learned.table = posenc_const_dense(table, 2, ROWS, HEADS * DIM, 0, 0);
+    learned.out = posenc_dense(out, 2, TOKENS, HEADS * DIM, 0, 0);
+    learned.x = posenc_view(learned.out);
+    as_plain(&(struct prepares){ POSENC_KERNEL_learned_add, &learned, &learned.x.data,
+                                 &learned.out.data, &learned.positions, table, 0, ROWS - TOKENS,
+                                 true });
+
+    struct posenc_rope_qk_norm_args norm = posenc_rope_qk_norm_args_init();
+    norm.error = &error;
+    norm.cos = posenc_const_dense(cosines, 2, ROWS, HALF, 0, 0);
+    norm.sin = posenc_const_dense(sines, 2, ROWS, HALF, 0, 0);
+    norm.weight = posenc_const_dense(weight, 1, DIM, 0, 0, 0);
+    norm.out = posenc_dense(out, 3, TOKENS, HEADS, DIM, 0);
+    norm.x = posenc_view(norm.out);
+    as_plain(&(struct prepares){ POSENC_KERNEL_rope_qk_norm, &norm, &norm.x.data,
+                                 &norm.out.data, &norm.positions, weight, 0, ROWS - TOKENS,
+                                 true });
+    posenc_freqs_destroy(freqs);
+}
+
 int main(void)
 {
     for (int i = 0; i < ROWS * HALF; i++) {
@@ -132,6 +256,7 @@ int main(void)
     at_offsets(POSENC_KERNEL_rope_interleaved);
     refusals();
     at_positions();
+    every_kernel();
     printf("%d failed\n", failures);
     return failures != 0;
 }
