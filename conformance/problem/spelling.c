@@ -1,5 +1,6 @@
 /*
- * Edit distance by the rows of its table, one kept: Wagner and Fischer, J. ACM 21(1), 1974.
+ * Names and lists of them: see spelling.h.  The edit distance goes through the rows of its table, one
+ * kept: Wagner and Fischer, J. ACM 21(1), 1974.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "spelling.h"
