@@ -63,8 +63,7 @@ static void check_guarded(struct tally *t, const struct problem *p, enum guard_m
 {
     struct call call;
     t->problem = p;
-    guard_set_mode(guard, mode);
-    const struct memory memory = guard_memory(guard);
+    const struct memory memory = guard_memory(guard, mode);
     const enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory);
     if (!require(t, made == POSENC_OK, "the call was not made: %s", call.error.what))
         return;

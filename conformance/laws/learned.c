@@ -92,9 +92,9 @@ static const uint8_t mask[BATCH * TOKENS] = {
 static void edit_padding(struct call *call, const void *padding_idx)
 {
     int32_t *positions = (int32_t *)(uintptr_t)call_positions(call)->data;
-    memset(positions, 0, BATCH * TOKENS * sizeof *positions);
-    call->subject->padding_positions(BATCH, TOKENS, mask, *(const int64_t *)padding_idx,
-                                     positions);
+    if (call->subject->padding_positions(BATCH, TOKENS, mask, *(const int64_t *)padding_idx,
+                                         positions) != POSENC_OK)
+        memset(positions, 0, BATCH * TOKENS * sizeof *positions);
 }
 
 /* With padding_idx 1: RoBERTa's, and OPT's (a table with an offset of 2, less 1). */

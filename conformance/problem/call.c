@@ -2,7 +2,6 @@
  * Calls: made from a problem in the caller's kind of memory, run, reset, read, destroyed.
  */
 #include "call_parts.h"
-#include "plans.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +30,21 @@ static void plain_free(void *user, void *data)
 }
 
 const struct memory memory_plain = { .get = plain_get, .free = plain_free };
+
+const struct subject subject_library = {
+#define FUNCTION(name) .name = posenc_##name,
+    SUBJECT_BUILDERS(FUNCTION)
+#define POSENC_KERNEL(name, ...) FUNCTION(name)
+#include <posenc_kernels.def>
+#undef FUNCTION
+};
+
+struct subject subject_of(const struct posenc_backend *backend)
+{
+    struct subject subject = subject_library;
+    subject.backend = backend;
+    return subject;
+}
 
 const struct subject *call_subject(const struct call *call)
 {
@@ -147,7 +161,7 @@ void call_destroy(struct call *call)
     for (int i = 0; i < call->n_owned; i++)
         call->memory.free(call->memory.user, call->owned[i]);
     arena_free(&call->kept);
-    plan_give_back(call->freqs);
+    destroy_plan(call);
     *call = (struct call){ 0 };
 }
 

@@ -3,7 +3,6 @@
  * is taken over from the problem.
  */
 #include "call_parts.h"
-#include "plans.h"
 
 #include <string.h>
 
@@ -28,13 +27,49 @@ static bool make_factors(struct call *call)
     return factors;
 }
 
+/* Suites make the same call many times over, elsewhere in memory or by another backend, and a
+ * plan is most of what that costs.  The first plans that the library makes of specs that name no
+ * arrays are kept until the program ends. */
+enum { MOST_KEPT = 512 };
+static struct kept {
+    struct posenc_freqs_spec spec;
+    struct posenc_freqs *freqs;
+} kept[MOST_KEPT];
+static int n_kept;
+
+static enum posenc_status take_plan(struct call *call)
+{
+    const struct subject *subject = call_subject(call);
+    const struct posenc_freqs_spec *spec = &call->problem.freqs;
+    const bool shared = subject->freqs_create == posenc_freqs_create && !spec->short_factor &&
+                        !spec->long_factor && !spec->values;
+    for (int i = 0; shared && i < n_kept; i++)
+        if (memcmp(&kept[i].spec, spec, sizeof *spec) == 0) {
+            call->freqs = kept[i].freqs;
+            return POSENC_OK;
+        }
+    const enum posenc_status status = subject->freqs_create(spec, &call->freqs, &call->error);
+    if (shared && status == POSENC_OK && n_kept < MOST_KEPT) {
+        memcpy(&kept[n_kept].spec, spec, sizeof *spec);
+        kept[n_kept++].freqs = call->freqs;
+    }
+    return status;
+}
+
+void destroy_plan(struct call *call)
+{
+    for (int i = 0; i < n_kept; i++)
+        if (kept[i].freqs == call->freqs)
+            return;
+    posenc_freqs_destroy(call->freqs);
+}
+
 /* call->freqs, and the argument. */
 static bool make_plan(struct call *call, const struct signature *s)
 {
     if (!make_factors(call))
         return false;
-    call->error.status =
-        plan_take(call_subject(call), &call->problem.freqs, &call->freqs, &call->error);
+    call->error.status = take_plan(call);
     memcpy((char *)&call->args + s->freqs, &call->freqs, sizeof call->freqs);
     return call->error.status == POSENC_OK;
 }

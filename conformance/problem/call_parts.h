@@ -28,7 +28,8 @@ void tensor_scatter(const struct posenc_tensor *tensor, const float *dense);
 /* The argument of a row of the call's signature: memory for it, filled. */
 bool make_tensor(struct call *call, const struct tensor_row *row);
 
-/* All arguments. */
+/* All arguments; the plan among them, unless other calls have it, too. */
 bool make_arguments(struct call *call);
+void destroy_plan(struct call *call);
 
 #endif

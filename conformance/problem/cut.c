@@ -4,9 +4,6 @@
  */
 #include "cut.h"
 
-#include "signature.h"
-#include "storage.h"
-
 #include <string.h>
 
 struct range {
@@ -81,45 +78,31 @@ static void cut_offset(struct call *c, const struct range *part)
 
 struct call call_cut(const struct call *whole, enum dim dim, int64_t from, int64_t count)
 {
-    static void (*const cut[])(struct call *, const struct tensor_row *,
-                               const struct range *) = {
-        [FORM_TENSOR] = cut_tensor,
-        [FORM_POSITIONS] = cut_positions,
-        [FORM_FLOATS] = cut_pointer,
-        [FORM_INTEGERS] = cut_pointer,
-    };
     const struct range part = { dim, from, count };
     struct call c = *whole;
     for (EACH_TENSOR(row, signature_of(c.problem.kernel)))
-        cut[row->form](&c, row, &part);
+        if (row->form == FORM_TENSOR)
+            cut_tensor(&c, row, &part);
+        else if (row->form == FORM_POSITIONS)
+            cut_positions(&c, row, &part);
+        else
+            cut_pointer(&c, row, &part);
     cut_offset(&c, &part);
     return c;
 }
 
-/* The first output, and which of its dimensions that is; -1: none. */
-static const struct posenc_tensor *out_of(const struct call *call, enum dim dim, int *d)
+int call_from_last(const struct call *call, enum dim dim)
 {
-    struct call *c = (struct call *)(uintptr_t)call; /* whose arguments are only read */
-    for (EACH_TENSOR(row, signature_of(c->problem.kernel)))
-        if (row->role == ROLE_OUTPUT) {
-            *d = call_dim(c, row, dim);
-            return call_argument(c, row);
-        }
-    return NULL;
+    const struct posenc_tensor *out = call_out((struct call *)(uintptr_t)call);
+    const int d = call_dim(call, output_row(signature_of(call->problem.kernel), 0), dim);
+    return d < 0 ? -1 : out->rank - 1 - d;
 }
 
 int64_t call_extent(const struct call *call, enum dim dim)
 {
-    int d = -1;
-    const struct posenc_tensor *out = out_of(call, dim, &d);
-    return d < 0 ? 1 : out->shape[d];
-}
-
-int call_from_last(const struct call *call, enum dim dim)
-{
-    int d = -1;
-    const struct posenc_tensor *out = out_of(call, dim, &d);
-    return d < 0 ? -1 : out->rank - 1 - d;
+    const struct posenc_tensor *out = call_out((struct call *)(uintptr_t)call);
+    const int last = call_from_last(call, dim);
+    return last < 0 ? 1 : out->shape[out->rank - 1 - last];
 }
 
 enum dim call_shared_dim(const struct call *call, int64_t n)

@@ -44,7 +44,7 @@ struct guard {
 /* for (EACH_SLOT(s, guard)): none of them where there is no guard. */
 #define EACH_SLOT(s, guard)                                                                    \
     struct slot *s = (guard) ? (guard)->slots : NULL;                                          \
-    s &&s < (guard)->slots + SLOTS;                                                            \
+    s != NULL &&s < (guard)->slots + SLOTS;                                                    \
     s++
 
 /* ---- Memory ---- */
@@ -74,8 +74,6 @@ void guard_destroy(struct guard *g)
         slot_release(g, s);
     free(g);
 }
-
-void guard_set_mode(struct guard *g, enum guard_mode mode) { g->mode = mode; }
 
 static bool slot_map(struct guard *g, struct slot *s, size_t bytes)
 {
@@ -111,13 +109,8 @@ static void slot_paint(const struct guard *g, struct slot *s)
 
 static void slot_protect(const struct guard *g, struct slot *s, bool sealed)
 {
-    if (s->sealed == sealed)
-        return;
-    size_t first = (size_t)(s->data - s->map) / g->page * g->page;
-    size_t last =
-        (size_t)(s->data + (s->bytes ? s->bytes - 1 : 0) - s->map) / g->page * g->page;
-    int access = sealed ? PROT_READ : PROT_READ | PROT_WRITE;
-    if (s->bytes && mprotect(s->map + first, last - first + g->page, access) == 0)
+    const int access = sealed ? PROT_READ : PROT_READ | PROT_WRITE;
+    if (s->sealed != sealed && mprotect(s->map + g->page, s->capacity, access) == 0)
         s->sealed = sealed;
 }
 
@@ -158,10 +151,10 @@ static void guard_free(void *user, void *data)
         }
 }
 
-struct memory guard_memory(struct guard *g)
+struct memory guard_memory(struct guard *g, enum guard_mode mode)
 {
-    return (
-        struct memory){ .get = guard_get, .seal = guard_seal, .free = guard_free, .user = g };
+    g->mode = mode;
+    return (struct memory){ guard_get, guard_seal, guard_free, g };
 }
 
 /* ---- Which tensor ---- */

@@ -22,8 +22,7 @@ struct guard *guard_create(void); /* NULL: no memory, or no memory protection on
 void guard_destroy(struct guard *guard);
 /* For the buffers asked for from now on.  A tensor's `offset_bytes` of 0 means flush; any other
  * is kept, and the gap of less than 64 bytes that it leaves at the end holds the pattern. */
-void guard_set_mode(struct guard *guard, enum guard_mode mode);
-struct memory guard_memory(struct guard *guard);
+struct memory guard_memory(struct guard *guard, enum guard_mode mode);
 
 /* How a call went.  After `crashed` the status means nothing. */
 struct guarded {

@@ -30,7 +30,7 @@
  * (Matsumoto and Nishimura 1998, init_genrand and genrand_res53 of their 2002 version).
  */
 #define _POSIX_C_SOURCE 200809L
-#include "inputs.h"
+#include "signature.h"
 #include "conformance/exact/exact.h"
 #include "storage.h"
 
@@ -176,19 +176,15 @@ struct kept {
 static struct kept *kept_create(int64_t half)
 {
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
-    const size_t n = (size_t)half;
-    struct kept *k = calloc(1, sizeof *k + n * sizeof *k->turn);
-    float *values = malloc(2 * TABLE_ROWS * n * sizeof *values);
+    const size_t n = (size_t)half, table = TABLE_ROWS * n;
+    struct kept *k = calloc(1, sizeof *k + n * sizeof *k->turn + 2 * table * sizeof(float));
     double factor;
-    if (!k || !values) {
-        free(k);
-        free(values);
+    if (!k)
         return NULL;
-    }
-    k->half = spec.dim = half;
-    spec.dim *= 2;
-    k->values[0] = values;
-    k->values[1] = values + TABLE_ROWS * n;
+    spec.dim = 2 * half;
+    k->half = half;
+    k->values[0] = (float *)(k->turn + n);
+    k->values[1] = k->values[0] + table;
     oracle_freqs(&spec, half, k->turn, NULL, &factor);
     return k;
 }

@@ -46,18 +46,13 @@ static int64_t member(const struct problem *problem, size_t offset)
 
 int64_t problem_extent(const struct problem *p, enum dim dim)
 {
+    static const size_t members[] = { [DIM_BATCH] = MEMBER(batch),
+                                      [DIM_TOKEN] = MEMBER(tokens),
+                                      [DIM_HEAD] = MEMBER(heads),
+                                      [DIM_QUERY] = MEMBER(queries),
+                                      [DIM_KEY] = MEMBER(keys) };
     const struct signature *s = signature_of(p->kernel);
     switch (dim) {
-    case DIM_BATCH:
-        return p->batch;
-    case DIM_TOKEN:
-        return p->tokens;
-    case DIM_HEAD:
-        return p->heads;
-    case DIM_QUERY:
-        return p->queries;
-    case DIM_KEY:
-        return p->keys;
     case DIM_CHANNEL:
         return s->channels ? member(p, s->channels) : 0;
     case DIM_PAIR:
@@ -69,9 +64,10 @@ int64_t problem_extent(const struct problem *p, enum dim dim)
     case DIM_DISTANCE:
         return problem_distances(p->queries, p->keys);
     case DIM_NONE:
-        break;
+        return 1;
+    default:
+        return member(p, members[dim]);
     }
-    return 1;
 }
 
 int tensor_dims(const struct tensor_row *row)
@@ -244,31 +240,28 @@ int call_dim(const struct call *call, const struct tensor_row *row, enum dim dim
     return -1;
 }
 
-/* The first of a role. */
-static const struct tensor_row *row_of(const struct call *call, enum role role)
+/* The first of a role and form. */
+static void *first_argument(struct call *call, enum role role, enum form form)
 {
     for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
-        if (row->role == role && row->form == FORM_TENSOR)
-            return row;
+        if (row->role == role && row->form == form)
+            return call_argument(call, row);
     return NULL;
 }
 
 struct posenc_tensor *call_x(struct call *call)
 {
     static struct posenc_tensor none;
-    const struct tensor_row *row = row_of(call, ROLE_X);
-    return row ? call_argument(call, row) : &none;
+    struct posenc_tensor *x = first_argument(call, ROLE_X, FORM_TENSOR);
+    return x ? x : &none;
 }
 
 struct posenc_tensor *call_out(struct call *call)
 {
-    return call_argument(call, row_of(call, ROLE_OUTPUT));
+    return first_argument(call, ROLE_OUTPUT, FORM_TENSOR);
 }
 
 struct posenc_positions *call_positions(struct call *call)
 {
-    for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
-        if (row->form == FORM_POSITIONS)
-            return call_argument(call, row);
-    return NULL;
+    return first_argument(call, ROLE_INPUT, FORM_POSITIONS);
 }

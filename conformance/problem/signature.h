@@ -12,7 +12,6 @@
 #define POSENC_SIGNATURE_H
 
 #include "fields.h"
-#include "inputs.h"
 #include "problem.h"
 
 /* ---- Dimensions ---- */
@@ -34,6 +33,18 @@ enum dim {
 
 /* How many there are in a problem. */
 int64_t problem_extent(const struct problem *problem, enum dim dim);
+
+/* ---- Inputs ---- */
+
+/* Activations; tables that are f32 whatever the storage, and what learned_grad adds onto; terms
+ * of relative_bias; cos and sin of a problem that turns. */
+enum stream_id { STREAM_X, STREAM_TABLE, STREAM_C2P, STREAM_P2C, STREAM_COS, STREAM_SIN };
+
+/* n inputs of a stream, in the order of their index; false when memory runs out. */
+bool fill_inputs(float *to, int64_t n, const struct problem *problem, enum stream_id stream);
+
+/* Where problem_draws_positions(). */
+int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t);
 
 /* ---- Tensors ---- */
 

@@ -68,6 +68,19 @@ const struct signature signature_rope_qk_norm = {
 
 /* ---- The oracle: rows ---- */
 
+/* The channels whose squares are summed for a row: those of its token's heads, or of its own. */
+struct summed {
+    const float *x;
+    int64_t n;
+};
+
+static struct summed summed_of(const struct call *call, int64_t r)
+{
+    const struct problem *p = &call->problem;
+    const int64_t heads = p->own[ACROSS_HEADS].flag ? p->heads : 1;
+    return (struct summed){ call->x + (r - r % heads) * p->dim, heads * p->dim };
+}
+
 /* Of a row: what divides its channels, in 256 bits where all is finite; else the f32 value, 0 or
  * NaN, which is what there is to know. */
 struct norm {
@@ -76,27 +89,21 @@ struct norm {
     struct big root;
 };
 
-/* Heads whose squares are summed: those of the token, or one. */
 static struct norm norm_of(const struct call *call, int64_t r)
 {
-    const struct problem *p = &call->problem;
-    const bool across = p->own[ACROSS_HEADS].flag;
-    const int64_t heads = across ? p->heads : 1, n = heads * p->dim;
-    const float *x = call->x + (across ? r - r % heads : r) * p->dim;
+    const struct summed of = summed_of(call, r);
     struct big sum = big_integer(0);
     bool finite = true, number = true;
-    for (int64_t i = 0; i < n; i++) {
-        finite = finite && isfinite(x[i]);
-        number = number && !isnan(x[i]);
-        if (finite)
-            sum = big_add(sum, big_double((double)x[i] * (double)x[i]));
+    for (int64_t i = 0; i < of.n; i++) {
+        const double x = (double)of.x[i];
+        finite = finite && isfinite(x);
+        number = number && !isnan(x);
+        sum = finite ? big_add(sum, big_double(x * x)) : sum;
     }
-    if (!number)
-        return (struct norm){ false, (double)NAN, big_integer(0) };
     if (!finite || big_compare(sum, big_double(0x1p128)) >= 0)
-        return (struct norm){ false, 0.0, big_integer(0) };
-    const struct big square =
-        big_add(big_divide(sum, big_integer(n)), big_double((double)p->own[EPSILON].f32));
+        return (struct norm){ .scale = number ? 0.0 : (double)NAN };
+    const struct big square = big_add(big_divide(sum, big_integer(of.n)),
+                                      big_double((double)call->problem.own[EPSILON].f32));
     const struct big log = big_multiply(big_log(square), big_double(-0.5));
     return (struct norm){ true, 1.0, big_exp(log) };
 }
@@ -140,8 +147,8 @@ static void row_norm(const struct oracle *oracle, int o, int64_t r, double *want
 {
     const struct call *call = oracle->call;
     const struct problem *p = &call->problem;
-    const int64_t half = p->rotary_dim / 2, from = p->rotary_offset, token = r / p->heads;
-    const int64_t row = problem_position(p, token / p->tokens, token % p->tokens) * half;
+    const int64_t half = p->rotary_dim / 2, from = p->rotary_offset;
+    const int64_t row = token_position(p, r, p->heads) * half;
     const struct norm norm = norm_of(call, r);
     (void)o;
     for (int64_t k = 0; k < p->dim; k++)
@@ -179,15 +186,13 @@ static double mass_of(double a, double b, double weight_a, double weight_b)
 static void mass_norm(const struct call *call, int64_t r, double *mass)
 {
     const struct problem *p = &call->problem;
-    const bool across = p->own[ACROSS_HEADS].flag;
-    const int64_t half = p->rotary_dim / 2, from = p->rotary_offset, token = r / p->heads;
-    const int64_t row = problem_position(p, token / p->tokens, token % p->tokens) * half;
-    const int64_t n = (across ? p->heads : 1) * p->dim;
-    const float *x = call->x + (across ? r - r % p->heads : r) * p->dim;
+    const int64_t half = p->rotary_dim / 2, from = p->rotary_offset;
+    const int64_t row = token_position(p, r, p->heads) * half;
+    const struct summed of = summed_of(call, r);
     double sum = 0.0, weight[2];
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)x[i];
-    const double root = 1.0 / sqrt(sum / (double)n + (double)p->own[EPSILON].f32);
+    for (int64_t i = 0; i < of.n; i++)
+        sum += (double)of.x[i] * (double)of.x[i];
+    const double root = 1.0 / sqrt(sum / (double)of.n + (double)p->own[EPSILON].f32);
     for (int64_t k = 0; k < p->dim; k++) {
         const double own = magnitude(call, root, r, k, weight);
         mass[k] = mass_of(own, own, *weight, *weight);

@@ -181,8 +181,7 @@ static void sweep_problem(struct sweep *s, struct problem p, int at, bool with_o
         p.offset_bytes = places[i].offset == 4 && s->dtype != POSENC_F32 ? 2 : places[i].offset;
         for (int k = 0; k < PROPERTIES; k++)
             s->tally[k].problem = &p;
-        guard_set_mode(s->guard, places[i].mode);
-        struct memory memory = guard_memory(s->guard);
+        struct memory memory = guard_memory(s->guard, places[i].mode);
         if (i > 0 && !s->run->options->full)
             memory.seal = NULL; /* what is written to inputs then counts as a canary's */
         enum posenc_status made = call_create_by(s->run->subject, &call, &p, &memory);
