@@ -70,7 +70,7 @@ static struct answer *work_out(const struct call *call, const char *key)
  * do not. */
 static bool by_library(const struct call *call)
 {
-    struct subject subject = call->subject ? *call->subject : subject_library;
+    struct subject subject = *call->subject;
     subject.backend = subject_library.backend;
     return memcmp(&subject, &subject_library, sizeof subject) == 0;
 }

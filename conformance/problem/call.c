@@ -46,11 +46,6 @@ struct subject subject_of(const struct posenc_backend *backend)
     return subject;
 }
 
-const struct subject *call_subject(const struct call *call)
-{
-    return call->subject ? call->subject : &subject_library;
-}
-
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
                 int64_t least, int64_t most)
 {
@@ -97,7 +92,7 @@ enum posenc_status call_create_by(const struct subject *subject, struct call *ca
                                   const struct problem *problem, const struct memory *memory)
 {
     *call = (struct call){ .problem = *problem,
-                           .subject = subject,
+                           .subject = subject ? subject : &subject_library,
                            .memory = memory ? *memory : memory_plain };
     if (!check_problem(call) || !make_arguments(call)) {
         const struct posenc_error error = call->error;
@@ -124,7 +119,7 @@ enum posenc_status call_run(struct call *call, const struct posenc_backend *back
 #define POSENC_KERNEL(name, signature, ...)                                                    \
     case POSENC_KERNEL_##name:                                                                 \
         call->args.signature.error = &call->error;                                             \
-        return call_subject(call)->name(backend, &call->args.signature);
+        return call->subject->name(backend, &call->args.signature);
 #include "posenc_kernels.def"
     case POSENC_KERNEL_COUNT:
         break;

@@ -39,7 +39,7 @@ static int n_kept;
 
 static enum posenc_status take_plan(struct call *call)
 {
-    const struct subject *subject = call_subject(call);
+    const struct subject *subject = call->subject;
     const struct posenc_freqs_spec *spec = &call->problem.freqs;
     const bool shared = subject->freqs_create == posenc_freqs_create && !spec->short_factor &&
                         !spec->long_factor && !spec->values;

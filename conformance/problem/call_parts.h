@@ -9,9 +9,6 @@
 #include "signature.h"
 #include "storage.h"
 
-/* Whose functions the call is made with. */
-const struct subject *call_subject(const struct call *call);
-
 /* Whether the status is POSENC_OK; if not, notes that the call is refused for this value, where
  * others from `least` to `most` are accepted.  The same of a value that has to be among those. */
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,

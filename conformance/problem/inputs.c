@@ -132,16 +132,14 @@ static int64_t draws_of_x(const struct problem *p)
 /* In row order, whatever the order of the draws. */
 static void draw_x(float *to, const struct problem *p)
 {
-    bool heads_first = p->recipe != RECIPE_ONNX_3D;
-    int64_t outer = heads_first ? p->heads : p->tokens,
-            inner = heads_first ? p->tokens : p->heads;
-    struct twister t;
-    twister_begin(&t, p, 0);
-    for (int64_t r = 0; r < p->batch * outer * inner; r++) {
-        int64_t b = r / inner / outer, o = r / inner % outer, i = r % inner,
-                row = (b * inner + i) * outer + o;
-        for (int64_t c = 0; c < p->dim; c++)
-            to[(heads_first ? row : r) * p->dim + c] = (float)twister_draw(&t);
+    const int64_t heads = p->heads, tokens = p->tokens;
+    struct twister twister;
+    twister_begin(&twister, p, 0);
+    for (int64_t i = 0; i < draws_of_x(p); i++) {
+        const int64_t r = i / p->dim, b = r / tokens / heads, h = r / tokens % heads;
+        const int64_t row =
+            p->recipe == RECIPE_ONNX_3D ? r : (b * tokens + r % tokens) * heads + h;
+        to[row * p->dim + i % p->dim] = (float)twister_draw(&twister);
     }
 }
 
@@ -153,14 +151,13 @@ int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t)
 }
 
 /* Sines come before cosines. */
-static void draw_rotation(const struct problem *p, bool sines, float *to)
+static void draw_rotation(const struct problem *p, bool sines, float *to, int64_t n)
 {
-    int64_t n = p->rows * (p->rotary_dim / 2),
-            ids = problem_draws_positions(p) ? p->batch * p->tokens : 0;
-    struct twister t;
-    twister_begin(&t, p, draws_of_x(p) + ids + (sines ? 0 : n));
+    const int64_t ids = problem_draws_positions(p) ? p->batch * p->tokens : 0;
+    struct twister twister;
+    twister_begin(&twister, p, draws_of_x(p) + ids + (sines ? 0 : n));
     for (int64_t i = 0; i < n; i++)
-        to[i] = (float)twister_draw(&t);
+        to[i] = (float)twister_draw(&twister);
 }
 
 /* ---- cos and sin of base 10000 ---- */
@@ -221,7 +218,7 @@ static bool copy_rotation(int64_t half, int64_t rows, bool sines, float *to)
 static bool fill_rotation(float *to, int64_t n, const struct problem *p, bool sines)
 {
     if (p->recipe != RECIPE_MIX)
-        draw_rotation(p, sines, to);
+        draw_rotation(p, sines, to, n);
     else if (!copy_rotation(p->rotary_dim / 2, p->rows, sines, to))
         return false;
     for (int64_t i = 0; i < n && p->table_dtype != POSENC_F32; i++)

@@ -197,7 +197,7 @@ union arguments {
 
 struct call {
     struct problem problem;
-    const struct subject *subject; /* whose functions make and run it; NULL: the library's */
+    const struct subject *subject; /* whose functions make and run it */
     struct posenc_freqs *freqs;    /* or NULL */
     union arguments args;
     struct posenc_error error; /* what the last call or the making of it was refused for */

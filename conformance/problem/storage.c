@@ -58,28 +58,19 @@ uint16_t storage_narrow(enum posenc_dtype dtype, float value)
     return (uint16_t)(bits >> 31 << 15 | narrow);
 }
 
-static uint32_t f32_of_f16(uint16_t narrow)
+/* An integer below 2^11 times a power of two that an f32 holds: exact, whatever the rounding. */
+static float of_f16(uint16_t narrow)
 {
-    const struct format f = format_of(POSENC_F16);
-    const uint32_t sign = (uint32_t)(narrow >> 15) << 31, magnitude = narrow & 0x7fffu;
-    uint32_t fraction = magnitude << (23 - f.fraction) & 0x7fffffu;
-    int exponent = (int)(magnitude >> f.fraction) - f.bias + 127;
-    if (magnitude >= f.infinity) {
-        exponent = 255;
-    } else if (magnitude >> f.fraction == 0) {
-        /* A subnormal f16 is a normal f32. */
-        exponent = fraction ? exponent + 1 : 0;
-        while (fraction && !(fraction & 0x800000u)) {
-            fraction <<= 1;
-            exponent--;
-        }
-    }
-    return sign | (uint32_t)exponent << 23 | (fraction & 0x7fffffu);
+    const uint32_t exponent = narrow >> 10 & 31, fraction = narrow & 0x3ff;
+    const uint32_t n = exponent ? fraction | 0x400 : fraction, last = exponent ? exponent : 1;
+    const float finite = (float)n * of_bits((last + 127 - 25) << 23);
+    return of_bits((uint32_t)(narrow >> 15) << 31 |
+                   (exponent == 31 ? 0x7f800000 | fraction << 13 : bits_of(finite)));
 }
 
 float storage_widen(enum posenc_dtype dtype, uint16_t narrow)
 {
-    return of_bits(dtype == POSENC_BF16 ? (uint32_t)narrow << 16 : f32_of_f16(narrow));
+    return dtype == POSENC_BF16 ? of_bits((uint32_t)narrow << 16) : of_f16(narrow);
 }
 
 float round_to(enum posenc_dtype dtype, float value)

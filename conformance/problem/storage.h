@@ -1,7 +1,7 @@
 /*
  * How elements are stored, as conformance sees it: IEEE 754 binary16 and bfloat16 (the upper
- * half of a binary32) from integer arithmetic alone, so that neither the rounding mode nor a
- * CPU's flush-to-zero can change what a test expects.  Shares no code with impl.
+ * half of a binary32) from integer arithmetic and exact products, so that neither the rounding
+ * mode nor a CPU's flush-to-zero can change what a test expects.  Shares no code with impl.
  */
 #ifndef POSENC_STORAGE_H
 #define POSENC_STORAGE_H

@@ -10,7 +10,7 @@ static bool slopes_shared(const struct problem *p) { return !p->slopes_by_batch;
 static bool fill_slopes(struct call *call, void *to, int64_t n)
 {
     const double most = call->problem.alibi_bias_max;
-    const enum posenc_status status = call_subject(call)->alibi_slopes(n, most, to);
+    const enum posenc_status status = call->subject->alibi_slopes(n, most, to);
     call->error = (struct posenc_error){ status, "n_heads or alibi_bias_max", most, 0, 64 };
     return status == POSENC_OK;
 }

@@ -23,15 +23,10 @@ bool rotations_check(struct call *call)
 
 int64_t columns_of(const struct problem *p)
 {
-    switch (p->relative) {
-    case RELATIVE_DEBERTA:
-        return 2 * (p->num_buckets ? p->num_buckets : p->max_distance);
-    case RELATIVE_SHAW:
-        return 2 * p->max_distance + 1;
-    case RELATIVE_TRANSFORMER_XL:
-        break;
-    }
-    return p->keys;
+    return p->relative == RELATIVE_DEBERTA
+               ? 2 * (p->num_buckets ? p->num_buckets : p->max_distance)
+           : p->relative == RELATIVE_SHAW ? 2 * p->max_distance + 1
+                                          : p->keys;
 }
 
 static int64_t one_at_least(int64_t n) { return n > 0 ? n : 1; }
@@ -41,34 +36,23 @@ int64_t columns_index_size(const struct problem *p)
     return problem_distances(one_at_least(p->queries), one_at_least(p->keys));
 }
 
-int64_t columns_index_moved(const struct problem *p)
-{
-    return problem_distances(p->queries, p->keys);
-}
-
 bool columns_fill_index(struct call *call, void *index, int64_t n)
 {
     const struct problem *p = &call->problem;
-    const int64_t queries = one_at_least(p->queries), keys = one_at_least(p->keys);
-    enum posenc_status status = POSENC_OK;
+    const struct subject *by = call->subject;
+    const int64_t queries = one_at_least(p->queries), keys = one_at_least(p->keys),
+                  offset = p->query_offset, most = p->max_distance, end = p->keys - p->queries;
     (void)n;
-    switch (p->relative) {
-    case RELATIVE_DEBERTA:
-        status = call_subject(call)->deberta_index(queries, keys, p->query_offset,
-                                                   p->num_buckets, p->max_distance, index);
-        break;
-    case RELATIVE_SHAW:
-        status = call_subject(call)->shaw_index(queries, keys, p->query_offset, p->max_distance,
-                                                index);
-        break;
-    case RELATIVE_TRANSFORMER_XL:
-        if (p->query_offset != p->keys - p->queries)
-            return call_check(call, POSENC_ERR_ARGUMENT, "query_offset of Transformer-XL",
-                              p->query_offset, p->keys - p->queries, p->keys - p->queries);
-        status = call_subject(call)->transformer_xl_index(queries, keys, index);
-        break;
-    }
     call->columns = columns_of(p);
-    return call_check(call, status, "max_distance, num_buckets or a distance", p->max_distance,
-                      1, 1 << 20);
+    if (p->relative == RELATIVE_TRANSFORMER_XL &&
+        !call_within(call, POSENC_ERR_ARGUMENT, "query_offset of Transformer-XL", offset, end,
+                     end))
+        return false;
+    const enum posenc_status status =
+        p->relative == RELATIVE_DEBERTA
+            ? by->deberta_index(queries, keys, offset, p->num_buckets, most, index)
+        : p->relative == RELATIVE_SHAW ? by->shaw_index(queries, keys, offset, most, index)
+                                       : by->transformer_xl_index(queries, keys, index);
+    return call_check(call, status, "max_distance, num_buckets or a distance", most, 1,
+                      1 << 20);
 }

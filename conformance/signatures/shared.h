@@ -29,13 +29,12 @@ bool rotations_check(struct call *call);
  * key; an empty call has those of one query or one key. */
 int64_t columns_of(const struct problem *p);
 int64_t columns_index_size(const struct problem *p);
-int64_t columns_index_moved(const struct problem *p);
 bool columns_fill_index(struct call *call, void *index, int64_t n);
 
 #define COLUMNS_INDEX(signature)                                                               \
     {                                                                                          \
         INTEGERS(signature, index), .dims = { DIM_DISTANCE }, .size = columns_index_size,      \
-                                    .fill = columns_fill_index, .moved = columns_index_moved   \
+                                    .fill = columns_fill_index                                 \
     }
 
 #endif

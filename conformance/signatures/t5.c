@@ -20,10 +20,10 @@ static int64_t n_thresholds(const struct problem *p)
 static bool fill_thresholds(struct call *call, void *to, int64_t n)
 {
     const struct problem *p = &call->problem;
-    return call_check(call,
-                      call_subject(call)->t5_thresholds(p->num_buckets, p->max_distance,
-                                                        p->bidirectional, to),
-                      "num_buckets or max_distance", p->max_distance, n / 2, 1 << 24);
+    const enum posenc_status status =
+        call->subject->t5_thresholds(p->num_buckets, p->max_distance, p->bidirectional, to);
+    return call_check(call, status, "num_buckets or max_distance", p->max_distance, n / 2,
+                      1 << 24);
 }
 
 const struct signature signature_t5 = {

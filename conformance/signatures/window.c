@@ -21,11 +21,12 @@ static bool check_window(struct call *call)
 static bool fill_index(struct call *call, void *to, int64_t n)
 {
     const struct problem *p = &call->problem;
-    const struct subject *by = call_subject(call);
-    return call_check(call,
-                      (p->window_class ? by->beit_index : by->swin_index)(p->window_height,
-                                                                          p->window_width, to),
-                      "tokens of a window by as many", n, 1, 65537LL * 65537);
+    const struct subject *by = call->subject;
+    const enum posenc_status status =
+        p->window_class ? by->beit_index(p->window_height, p->window_width, to)
+                        : by->swin_index(p->window_height, p->window_width, to);
+    (void)n;
+    return call_check(call, status, "window_height or window_width", p->window_height, 1, 256);
 }
 
 const struct signature signature_window = {
