@@ -17,17 +17,11 @@ struct column {
 /* Sections of several axes lie side by side, each in the layout. */
 static struct column column_of(const struct problem *p, int64_t column)
 {
-    int64_t first = 0, half = p->freqs.dim / 2;
     if (p->layout == POSENC_INTERLEAVED)
         return (struct column){ column / 2, column % 2 == 1 };
-    for (int axis = 0; axis < 3 && p->freqs.mrope_section[0]; axis++) {
-        half = p->freqs.mrope_section[axis];
-        if (column < 2 * (first + half))
-            break;
-        first += half;
-    }
-    int64_t own = column - 2 * first;
-    return (struct column){ half ? first + own % half : 0, own >= half };
+    const struct oracle_section section = oracle_section(&p->freqs, column / 2);
+    const int64_t own = column - 2 * section.start, half = section.pairs;
+    return (struct column){ half ? section.start + own % half : 0, own >= half };
 }
 
 static void describe_angle(const struct problem *p, const struct tensor_row *row, int64_t b,

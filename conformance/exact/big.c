@@ -50,13 +50,13 @@ static bool is_zero(struct big a) { return (a.m[0] | a.m[1] | a.m[2] | a.m[3]) =
 struct big big_normalized(struct big a)
 {
     int first = 0;
+    if (a.m[0] >> 63)
+        return a;
     while (first < 4 && a.m[first] == 0)
         first++;
     if (first == 4)
         return (struct big){ .negative = false };
     const int zeros = 64 * first + __builtin_clzll(a.m[first]);
-    if (zeros == 0)
-        return a;
     shift_right(a.m, -zeros);
     a.exponent -= zeros;
     return a;

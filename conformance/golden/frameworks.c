@@ -11,7 +11,6 @@
  * Powers, logarithms and exponentials are correctly rounded like every other step.  What scaling
  * families do in these profiles: scalings.c.
  */
-#include "frameworks.h"
 #include "scalings.h"
 
 enum { F32 = 24, F64 = 53 };
@@ -100,8 +99,6 @@ static double ggml_angle(const struct reference_ggml *ggml, int64_t pair, double
         theta = step(mpfr_mul, theta, ggml->theta_scale);
     const double extrapolated = step(mpfr_div, theta, ggml->divisor[pair]);
     const double interpolated = step(mpfr_mul, ggml->freq_scale, extrapolated);
-    if (!ggml->blends)
-        return interpolated;
     const double kept = ggml->kept[pair];
     const double left = step(mpfr_mul, interpolated, step(mpfr_sub, 1, kept));
     return step(mpfr_add, left, step(mpfr_mul, extrapolated, kept));

@@ -11,12 +11,10 @@
 
 /* ---- Reference values (reference.c, reference_scores.c, frequencies.c, frameworks.c) ---- */
 
-/* What the angles of profile ggml_f32 are made of. */
+/* What the angles of profile ggml_f32 are made of; kept: 1 - the ramp between two angles. */
 struct reference_ggml {
     double theta_scale, freq_scale;
-    double *divisor,
-        *kept; /* [n_pairs]; kept: 1 - the ramp, where the two angles are blended */
-    bool blends;
+    double *divisor, *kept; /* [n_pairs] */
 };
 
 /* A plan by MPFR: omega in radians per position, and the f32 values of the f32 profiles. */

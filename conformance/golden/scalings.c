@@ -12,8 +12,6 @@
  *     resonance     2 pi over the whole number nearest to 2 pi/omega, or to 2 pi over yarn's omega
  */
 #include "scalings.h"
-#include "frameworks.h"
-#include "mp.h"
 
 #include <math.h>
 
@@ -163,7 +161,6 @@ static double ggml_kept(const struct posenc_freqs_spec *spec, int64_t i)
 
 static void ggml_yarn(struct reference_plan *plan)
 {
-    plan->ggml.blends = true;
     plan->ggml.freq_scale = step(mpfr_div, 1, plan->spec->factor);
     for (int64_t i = 0; i < plan->n_pairs; i++)
         plan->ggml.kept[i] = ggml_kept(plan->spec, i);

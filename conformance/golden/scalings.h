@@ -1,5 +1,6 @@
 /*
- * Scaling families by MPFR: a row of functions for each, in scalings.c.
+ * Scaling families by MPFR, a row of functions for each (scalings.c), and the single steps of which the
+ * f32 profiles are made, each rounded once (frameworks.c).
  */
 #ifndef POSENC_GOLDEN_SCALINGS_H
 #define POSENC_GOLDEN_SCALINGS_H
@@ -22,5 +23,16 @@ struct reference_scaling {
     double (*attention)(const struct posenc_freqs_spec *spec);
 };
 const struct reference_scaling *reference_scaling(const struct posenc_freqs_spec *spec);
+
+typedef int operation(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
+typedef int function(mpfr_t, const mpfr_t, mpfr_rnd_t);
+
+static const double pi_f64 = 3.141592653589793;
+
+/* To f32; one operation in f32, or in the f64 of Python's own numbers; one function in f32. */
+double f32(double a);
+double step(operation *op, double a, double b);
+double python(operation *op, double a, double b);
+double step_of(function *f, double a);
 
 #endif

@@ -8,8 +8,6 @@
  */
 #include "rows.h"
 
-#include <stdlib.h>
-
 /* exact (most/exact)^(k/all), 0 <= k <= all: the integer below it, and whether it is that integer n, so
  * that n^all = most^k exact^(all - k).  Closer than 2^-200 they are taken to be equal: two such powers
  * that differ do so by at least 1/n^all of themselves, which is more up to all log2(n) = 190. */
@@ -35,7 +33,8 @@ bool create_thresholds(struct oracle *oracle)
     const int64_t buckets = problem->num_buckets / (problem->bidirectional ? 2 : 1);
     const int64_t exact = buckets / 2, all = buckets - exact;
     oracle->n_thresholds = buckets;
-    oracle->thresholds = calloc((size_t)buckets, sizeof *oracle->thresholds);
+    oracle->thresholds =
+        arena_get(&oracle->arena, (size_t)buckets * sizeof *oracle->thresholds);
     if (!oracle->thresholds)
         return false;
     for (int64_t b = 0; b < buckets; b++) {
@@ -74,16 +73,12 @@ static int64_t clip(int64_t value, int64_t least, int64_t most)
 }
 
 /* Ends of the buckets beyond m = buckets/2: m + k holds |d| up to m ((max - 1)/m)^(k/(m - 1)),
- * k = 1 ... m - 1; the last of them is max - 1.  NULL when memory runs out. */
-static int64_t *deberta_ends(const struct problem *problem)
+ * k = 1 ... m - 1; the last of them is max - 1. */
+static void fill_ends(const struct problem *problem, int64_t m, int64_t *ends)
 {
-    const int64_t m = problem->num_buckets / 2;
-    int64_t *ends = calloc((size_t)m + 1, sizeof *ends);
-    for (int64_t k = 1; ends && k < m; k++) {
-        bool whole;
+    bool whole;
+    for (int64_t k = 1; k < m; k++)
         ends[k] = floor_power(problem->max_distance - 1, m, k, m - 1, &whole);
-    }
-    return ends;
 }
 
 /* What lies beyond the last end is clipped to the outermost column whatever its bucket. */
@@ -104,16 +99,18 @@ static int64_t deberta_column(const struct problem *problem, const int64_t *ends
 bool create_columns(struct oracle *oracle)
 {
     const struct problem *p = &oracle->call->problem;
-    const int64_t n = p->queries + p->keys - 1;
-    const bool deberta = p->relative == RELATIVE_DEBERTA;
-    int64_t *ends = deberta ? deberta_ends(p) : NULL;
-    oracle->columns = calloc((size_t)(n > 0 ? n : 1), sizeof *oracle->columns);
-    const bool made = oracle->columns && (!deberta || ends);
-    for (int64_t i = 0; made && i < n; i++) {
+    const int64_t n = p->queries + p->keys - 1, m = p->num_buckets / 2, most = p->max_distance;
+    int64_t *ends = arena_get(&oracle->arena, (size_t)(m + 1) * sizeof *ends);
+    oracle->columns = arena_get(&oracle->arena, (size_t)(n + 1) * sizeof *oracle->columns);
+    if (!ends || !oracle->columns)
+        return false;
+    if (p->relative == RELATIVE_DEBERTA)
+        fill_ends(p, m, ends);
+    for (int64_t i = 0; i < n; i++) {
         const int64_t apart = i - (p->keys - 1); /* query index - key index */
-        const int64_t most = p->max_distance, d = apart + p->query_offset;
+        const int64_t d = apart + p->query_offset;
         int64_t column;
-        if (deberta)
+        if (p->relative == RELATIVE_DEBERTA)
             column = deberta_column(p, ends, d);
         else if (p->relative == RELATIVE_SHAW)
             column = clip(-d, -most, most) + most;
@@ -121,6 +118,5 @@ bool create_columns(struct oracle *oracle)
             column = clip(p->keys - 1 - (apart + p->keys - p->queries), 0, p->keys - 1);
         oracle->columns[i] = (int32_t)column;
     }
-    free(ends);
-    return made;
+    return true;
 }

@@ -6,7 +6,6 @@
 #include "rows.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 float add_f32(float a, float b) { return (float)((double)a + (double)b); }
 
@@ -49,9 +48,11 @@ void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, dou
 
 struct oracle *oracle_create(const struct call *call)
 {
-    struct oracle *oracle = calloc(1, sizeof *oracle);
+    struct arena arena = { .last = NULL };
+    struct oracle *oracle = arena_get(&arena, sizeof *oracle);
     if (!oracle)
         return NULL;
+    oracle->arena = arena;
     oracle->call = call;
     oracle->rows = of_signature[kernel_signature(call->problem.kernel)];
     if (!oracle->rows->create || oracle->rows->create(oracle))
@@ -62,10 +63,8 @@ struct oracle *oracle_create(const struct call *call)
 
 void oracle_destroy(struct oracle *oracle)
 {
-    if (!oracle)
-        return;
-    destroy_frequencies(oracle);
-    free(oracle->thresholds);
-    free(oracle->columns);
-    free(oracle);
+    struct arena arena = { .last = NULL };
+    if (oracle)
+        arena = oracle->arena;
+    arena_free(&arena);
 }

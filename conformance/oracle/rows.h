@@ -9,25 +9,17 @@
 #include "conformance/problem/arena.h"
 #include "oracle.h"
 
-/* What a spec makes of pairs. */
-struct frequencies {
-    struct arena arena; /* where it lies */
-    struct frequencies *next;
-    struct posenc_freqs_spec spec;
-    int64_t n_pairs;
-    struct big *turns;    /* a position, profile exact */
-    float *inv_freq;      /* the other profiles */
-    struct big *log_zeta; /* xPos */
-    struct oracle_ggml ggml;
-    double attention_factor;
-};
-
 struct oracle {
+    struct arena arena; /* where it lies */
     const struct call *call;
     const struct oracle_rows *rows;
-    const struct frequencies *frequencies;
-    struct frequencies *own; /* freed with the oracle; the others are kept for the next one */
-    int32_t *thresholds;     /* T5: least distance of each bucket of one direction */
+    /* Of each pair: turns a position (profile exact), the f32 frequency (the others), log zeta (xPos). */
+    int64_t n_pairs;
+    struct big *turns, *log_zeta;
+    float *inv_freq;
+    struct oracle_ggml ggml;
+    double attention_factor;
+    int32_t *thresholds; /* T5: least distance of each bucket of one direction */
     int64_t n_thresholds;
     int32_t *columns; /* relative: by query - key + keys - 1 */
 };
@@ -42,9 +34,6 @@ struct oracle_rows {
 };
 #define POSENC_SIGNATURE(name) extern const struct oracle_rows oracle_##name;
 #include <posenc_signatures.def>
-
-/* tables.c */
-void destroy_frequencies(struct oracle *oracle);
 
 /* index.c */
 bool create_thresholds(struct oracle *oracle);

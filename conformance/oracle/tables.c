@@ -4,19 +4,16 @@
  * References: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et
  * al. 2212.10554 section 3.2 with torchscale, xpos_relative_position.py.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "rows.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <string.h>
 
 /* ---- Profile ggml_f32 ---- */
 
 /* The iterated product, from the position on. */
 static float ggml_angle(const struct oracle *oracle, int64_t pair, double position)
 {
-    const struct oracle_ggml *ggml = &oracle->frequencies->ggml;
+    const struct oracle_ggml *ggml = &oracle->ggml;
     float phi = (float)position;
     for (int64_t i = 0; i < pair; i++)
         phi = phi * ggml->theta_scale;
@@ -29,13 +26,13 @@ static float ggml_angle(const struct oracle *oracle, int64_t pair, double positi
 
 /* ---- xPos ---- */
 
-/* zeta_i^((position - centre) / scale_base), or one over it. */
+/* zeta_i^((position - centre) / scale_base), or one over it, zeta_i = (2i + 0.4 dim) / (1.4 dim). */
 static struct big zeta_power(const struct oracle *oracle, int64_t pair, double position)
 {
     const struct posenc_freqs_spec *spec = &oracle->call->problem.freqs;
     const struct big from = big_subtract(big_double(position), big_double(spec->xpos_centre));
     const struct big power = big_divide(from, big_double(spec->xpos_scale_base));
-    const struct big exponent = big_multiply(power, oracle->frequencies->log_zeta[pair]);
+    const struct big exponent = big_multiply(power, oracle->log_zeta[pair]);
     return big_exp(spec->xpos_inverse ? big_negate(exponent) : exponent);
 }
 
@@ -64,13 +61,12 @@ static void pair_values(const struct oracle *oracle, int64_t pair, int64_t r, do
                         double *sine, double *cosine)
 {
     const struct problem *p = &oracle->call->problem;
-    const struct frequencies *f = oracle->frequencies;
     const double position =
         problem_time(p, r / p->tokens, r % p->tokens, oracle_axis(&p->freqs, pair));
-    if (f->spec.profile == POSENC_EXACT) {
+    if (p->freqs.profile == POSENC_EXACT) {
         struct big s, c;
-        fixed_sincos_time(f->turns[pair], position, &s, &c);
-        if (f->log_zeta && position != f->spec.xpos_centre) {
+        fixed_sincos_time(oracle->turns[pair], position, &s, &c);
+        if (oracle->log_zeta && position != p->freqs.xpos_centre) {
             const struct big scale = zeta_power(oracle, pair, position);
             s = scaled(s, scale);
             c = scaled(c, scale);
@@ -79,9 +75,9 @@ static void pair_values(const struct oracle *oracle, int64_t pair, int64_t r, do
         *cosine = big_times(c, m);
         return;
     }
-    const float angle = f->spec.profile == POSENC_GGML_F32
+    const float angle = p->freqs.profile == POSENC_GGML_F32
                             ? ggml_angle(oracle, pair, position)
-                            : (float)position * f->inv_freq[pair];
+                            : (float)position * oracle->inv_freq[pair];
     oracle_sincos((double)angle, sine, cosine);
     if (m != 1.0) {
         *sine = (double)odd_to_f32(*sine) * (double)(float)m;
@@ -97,7 +93,7 @@ static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double
     const struct problem *problem = &oracle->call->problem;
     if (problem->layout != POSENC_INTERLEAVED && width % 2)
         want[width - 1] = 0.0;
-    for (int64_t i = 0; i < oracle->frequencies->n_pairs; i++) {
+    for (int64_t i = 0; i < oracle->n_pairs; i++) {
         double sine, cosine;
         pair_values(oracle, i, r, problem->scale, &sine, &cosine);
         const struct oracle_section section = oracle_section(&problem->freqs, i);
@@ -117,84 +113,42 @@ static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double
 
 static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double *want)
 {
-    for (int64_t i = 0; i < oracle->frequencies->n_pairs; i++) {
+    for (int64_t i = 0; i < oracle->n_pairs; i++) {
         double sine, cosine;
-        pair_values(oracle, i, r, oracle->frequencies->attention_factor, &sine, &cosine);
+        pair_values(oracle, i, r, oracle->attention_factor, &sine, &cosine);
         want[i] = o == 0 ? cosine : sine;
     }
 }
 
 /* ---- Creation ---- */
 
-static struct frequencies *frequencies_create(const struct posenc_freqs_spec *spec)
+static bool create_plan(struct oracle *oracle)
 {
-    const size_t n = ((size_t)spec->dim + 1) / 2;
-    struct arena arena = { .last = NULL };
-    struct frequencies *f = arena_get(&arena, sizeof *f);
-    struct big *numbers = arena_get(&arena, 2 * n * sizeof *numbers);
-    float *values = arena_get(&arena, 3 * n * sizeof *values);
-    if (!f || !numbers || !values) {
-        arena_free(&arena);
-        return NULL;
-    }
-    *f = (struct frequencies){ .arena = arena,
-                               .spec = *spec,
-                               .n_pairs = (int64_t)n,
-                               .turns = numbers,
-                               .inv_freq = values,
-                               .ggml = { (int64_t)n, values + n, values + 2 * n } };
-    if (spec->profile == POSENC_EXACT)
-        oracle_turns(spec, f->n_pairs, f->turns);
-    else
-        oracle_freqs(spec, f->n_pairs, NULL, f->inv_freq, NULL);
-    oracle_freqs(spec, 0, NULL, NULL, &f->attention_factor);
-    if (spec->profile == POSENC_GGML_F32)
-        oracle_ggml(spec, &f->ggml);
-    if (spec->xpos_scale_base != 0)
-        f->log_zeta = numbers + n;
-    for (int64_t i = 0; f->log_zeta && i < f->n_pairs; i++) /* (2i + 0.4 dim) / (1.4 dim) */
-        f->log_zeta[i] = big_log(
-            big_divide(big_integer(10 * i + 2 * spec->dim), big_integer(7 * spec->dim)));
-    return f;
-}
-
-/* The suites ask for the same few specs for each backend again, so they are kept, unless they
- * are made from arrays, which may change; padding that differs makes another one at worst. */
-static bool find_frequencies(struct oracle *oracle)
-{
-    enum { MOST_KEPT = 512 };
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct frequencies *all;
-    static int n_kept;
     const struct posenc_freqs_spec *spec = &oracle->call->problem.freqs;
-    const bool arrays = spec->values || spec->short_factor || spec->long_factor;
-    pthread_mutex_lock(&lock);
-    struct frequencies *f = arrays ? NULL : all;
-    while (f && memcmp(&f->spec, spec, sizeof *spec) != 0)
-        f = f->next;
-    if (!f && (f = frequencies_create(spec))) {
-        if (arrays || n_kept == MOST_KEPT) {
-            oracle->own = f;
-        } else {
-            f->next = all;
-            all = f;
-            n_kept++;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    oracle->frequencies = f;
-    return f != NULL;
+    const size_t n = ((size_t)spec->dim + 1) / 2;
+    struct big *numbers = arena_get(&oracle->arena, 2 * n * sizeof *numbers);
+    float *values = arena_get(&oracle->arena, 3 * n * sizeof *values);
+    if (!numbers || !values)
+        return false;
+    oracle->n_pairs = (int64_t)n;
+    oracle->turns = numbers;
+    oracle->inv_freq = values;
+    oracle->ggml =
+        (struct oracle_ggml){ .n = (int64_t)n, .divisor = values + n, .kept = values + 2 * n };
+    if (spec->profile == POSENC_EXACT)
+        oracle_turns(spec, oracle->n_pairs, oracle->turns);
+    else
+        oracle_freqs(spec, oracle->n_pairs, NULL, oracle->inv_freq, NULL);
+    oracle_freqs(spec, 0, NULL, NULL, &oracle->attention_factor);
+    if (spec->profile == POSENC_GGML_F32)
+        oracle_ggml(spec, &oracle->ggml);
+    if (spec->xpos_scale_base != 0)
+        oracle->log_zeta = numbers + n;
+    for (int64_t i = 0; oracle->log_zeta && i < oracle->n_pairs; i++)
+        oracle->log_zeta[i] = big_log(
+            big_divide(big_integer(10 * i + 2 * spec->dim), big_integer(7 * spec->dim)));
+    return true;
 }
 
-void destroy_frequencies(struct oracle *oracle)
-{
-    struct arena arena = { .last = NULL };
-    if (oracle->own)
-        arena = oracle->own->arena;
-    arena_free(&arena);
-}
-
-const struct oracle_rows oracle_sinusoidal = { .row = row_sinusoidal,
-                                               .create = find_frequencies };
-const struct oracle_rows oracle_rope_table = { .row = row_rope_table,
-                                               .create = find_frequencies };
+const struct oracle_rows oracle_sinusoidal = { .row = row_sinusoidal, .create = create_plan };
+const struct oracle_rows oracle_rope_table = { .row = row_rope_table, .create = create_plan };
