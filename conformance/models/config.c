@@ -7,7 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/columns.h"
 #include "conformance/problem/fields.h"
-#include "fields.h"
+#include "config.h"
 
 #include <assert.h>
 #include <math.h>

@@ -12,7 +12,7 @@
  *                        modeling_beit.py)
  */
 #define _POSIX_C_SOURCE 200809L
-#include "fields.h"
+#include "config.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * config_scaling.c.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "fields.h"
+#include "config.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/fields.h"
-#include "fields.h"
+#include "config.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,11 +31,6 @@ static const char no_rule[] = "finetuned llama_4_scaling_beta";
 static bool takes(const struct rule *rule, const char *parameter)
 {
     return scaling_takes(rule->scaling, parameter, strlen(parameter));
-}
-
-static const json_t *member(const struct fields *f, const char *name)
-{
-    return member_of(f->rope, name).value;
 }
 
 /* ---- the rule ---- */
@@ -76,7 +71,7 @@ static int find_rule(const struct fields *f, struct rule *rule)
     char known[256];
     *rule = (struct rule){ NULL, POSENC_SCALING_NONE };
     for (int i = 0; i < 2; i++) {
-        const json_t *j = member(f, spellings[i]);
+        const json_t *j = member_of(f->rope, spellings[i]).value;
         const char *name = json_string_value(j);
         struct rule this;
         if (!j)

@@ -5,7 +5,7 @@
  * huggingface/transformers, modeling_qwen2_vl.py, modeling_qwen2_5_vl.py,
  * modeling_qwen3_vl.py, modeling_qwen3_5.py).
  */
-#include "fields.h"
+#include "config.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  */
 #define _XOPEN_SOURCE 700
 #include "conformance/problem/fields.h"
-#include "conformance/problem/spelling.h"
 #include "config.h"
 
 #include <errno.h>

@@ -1,9 +1,10 @@
 /*
- * Members of a configuration, see fields.h.
+ * Members of a configuration: under any of their spellings, in range, or refused by name.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/columns.h"
-#include "fields.h"
+#include "conformance/problem/fields.h"
+#include "config.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -31,15 +32,12 @@ int refuse(const struct fields *f, const char *format, ...)
 
 void note(const struct fields *f, const char *format, ...)
 {
-    size_t at = strlen(f->notes);
-    if (at)
-        at += (size_t)snprintf(f->notes + at, MODEL_NOTES - at, ".  ");
-    if (at >= MODEL_NOTES)
-        return;
+    char sentence[MODEL_NOTES];
     va_list list;
     va_start(list, format);
-    vsnprintf(f->notes + at, MODEL_NOTES - at, format, list);
+    vsnprintf(sentence, sizeof sentence, format, list);
     va_end(list);
+    append(f->notes, MODEL_NOTES, strlen(f->notes), "%s%s", *f->notes ? ".  " : "", sentence);
 }
 
 /* Whether two lists have a word in common. */
@@ -60,24 +58,17 @@ struct member member_of(const json_t *object, const char *spellings)
 {
     struct member first = { .value = NULL };
     for (const char *at = spellings; *at; at += strspn(at, " ")) {
-        struct member one;
-        char key[sizeof one.name], *next = key;
+        struct member one = { .value = object };
+        char path[sizeof one.name], *rest;
         const size_t n = strcspn(at, " ");
         snprintf(one.name, sizeof one.name, "%.*s", (int)n, at);
-        strcpy(key, one.name);
-        one.value = object;
-        while (next) {
-            char *here = next, *dot = strchr(next, '.');
-            next = dot ? dot + 1 : NULL;
-            if (dot)
-                *dot = '\0';
-            one.value = json_object_get(one.value, here);
-        }
+        strcpy(path, one.name);
+        for (char *key = strtok_r(path, ".", &rest); key; key = strtok_r(NULL, ".", &rest))
+            one.value = json_object_get(one.value, key);
         if (one.value && !json_is_null(one.value))
             return one;
-        one.value = NULL;
         if (at == spellings)
-            first = one;
+            memcpy(first.name, one.name, sizeof first.name);
         at += n;
     }
     return first;
