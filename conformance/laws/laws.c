@@ -125,8 +125,8 @@ struct element row_from(const struct call *call, int output, int64_t row)
     if (row == call->outputs[output].rows)
         return row_from(call, output + 1, 0);
     const float *values = call_row(call, output, row);
-    return (
-        struct element){ call, output, row, 0, call->outputs[output].width, values, *values };
+    const int64_t width = call->outputs[output].width;
+    return (struct element){ call, output, row, 0, width, values, *values };
 }
 
 float twin_of(const struct element *at, const struct call *twin)
