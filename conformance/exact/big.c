@@ -268,10 +268,7 @@ double add_to_odd(double a, double b)
     memcpy(&bits, &sum, sizeof bits);
     if (rest == 0 || (bits & 1))
         return sum;
-    bits = (rest > 0) == (sum > 0) ? bits + 1 : bits - 1;
-    double odd;
-    memcpy(&odd, &bits, sizeof odd);
-    return odd;
+    return nextafter(sum, rest > 0 ? (double)INFINITY : -(double)INFINITY);
 }
 
 /* ---- Whole numbers and fractions ---- */

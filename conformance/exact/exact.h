@@ -13,10 +13,6 @@
 int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
                      float *inv_freq_f32, double *attention_factor);
 
-/* The base of the f32 profiles: rope_theta, or what dynamic or ntk scaling makes of it in
- * Python's floats. */
-double oracle_python_theta(const struct posenc_freqs_spec *spec);
-
 /* Turns a position of n pairs, whole ones included. */
 struct big;
 void oracle_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *turns);

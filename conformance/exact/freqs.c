@@ -101,19 +101,20 @@ static struct big omega_exact(const struct family *family, int64_t i)
 
 /* ---- Profile hf_f32 ---- */
 
-/* x ** y of Python's floats. */
-static double python_power(double x, double y)
+static struct big power_of(double x, double y)
 {
-    return big_to_double(big_exp(big_multiply(big_double(y), big_log(big_double(x)))));
+    return big_exp(big_multiply(big_double(y), big_log(big_double(x))));
 }
 
-double oracle_python_theta(const struct posenc_freqs_spec *spec)
+/* The base of the f32 profiles: rope_theta, or what dynamic or ntk scaling makes of it in Python's
+ * floats. */
+static double python_theta(const struct posenc_freqs_spec *spec)
 {
     const struct scaling_rule *rule = scaling_rule(spec);
     const double power = (double)spec->dim / ((double)spec->dim - 2.0);
     if (!rule->python_base)
         return spec->rope_theta;
-    return spec->rope_theta * python_power(rule->python_base(spec), power);
+    return spec->rope_theta * big_to_double(power_of(rule->python_base(spec), power));
 }
 
 /* Profile torch_exp_f32: torch.exp(torch.arange(0, d, 2).float() * (-math.log(base) / d)). */
@@ -147,11 +148,8 @@ static float inv_freq_f32(const struct family *family, int64_t i)
 void oracle_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
 {
     const struct scaling_rule *rule = scaling_rule(spec);
-    const float base = (float)oracle_python_theta(spec);
-    const float exponent = -2.0f / (float)spec->dim;
-    const struct big power =
-        big_multiply(big_double((double)exponent), big_log(big_double((double)base)));
-    ggml->theta_scale = big_to_float(big_exp(power));
+    const float base = (float)python_theta(spec), exponent = -2.0f / (float)spec->dim;
+    ggml->theta_scale = big_to_float(power_of((double)base, (double)exponent));
     ggml->freq_scale = 1.0f;
     for (int64_t i = 0; i < ggml->n; i++) {
         ggml->divisor[i] = 1.0f;
@@ -184,7 +182,7 @@ int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (
     struct family family = family_of(spec);
     const int64_t pairs = (spec->dim + 1) / 2;
     if (inv_freq_f32_of && !spec->values)
-        family.log_theta_f32 = big_log(big_double((double)(float)oracle_python_theta(spec)));
+        family.log_theta_f32 = big_log(big_double((double)(float)python_theta(spec)));
     for (int64_t i = 0; i < pairs && i < n; i++) {
         if (turn)
             big_fraction(big_divide(omega_exact(&family, i), two_pi), turn[i]);

@@ -41,15 +41,14 @@ static struct big zeta_power(const struct oracle *oracle, int64_t pair, double p
  * number of 64. */
 static struct big scaled(struct big value, struct big factor)
 {
-    const struct big product = big_multiply(value, factor);
+    struct big product = big_multiply(value, factor);
     const struct big above = big_add(product, big_multiply(product, big_double(0x1p-200)));
-    struct big whole = above;
-    whole.m[1] = whole.m[2] = whole.m[3] = 0;
-    if (!value.inexact && above.m[1] == 0 && above.m[2] == 0)
-        return whole;
-    whole = product;
-    whole.inexact = true;
-    return whole;
+    product.inexact = value.inexact || above.m[1] != 0 || above.m[2] != 0;
+    if (product.inexact)
+        return product;
+    return (struct big){ .negative = above.negative,
+                         .exponent = above.exponent,
+                         .m = { above.m[0] } };
 }
 
 /* ---- Angles ---- */
