@@ -29,7 +29,7 @@ static bool make_factors(struct call *call)
 
 /* Suites make the same call many times over, elsewhere in memory or by another backend, and a
  * plan is most of what that costs.  The first plans that the library makes of specs that name no
- * arrays are kept until the program ends. */
+ * arrays are kept until the program ends.  One thread at a time makes calls. */
 enum { MOST_KEPT = 512 };
 static struct kept {
     struct posenc_freqs_spec spec;

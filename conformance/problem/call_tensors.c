@@ -30,8 +30,8 @@ static bool stride_dense(struct call *call, struct posenc_tensor *t, int64_t pad
     for (int i = last - 1; i >= 0; i--) {
         const int64_t n = t->shape[i] ? t->shape[i] : 1;
         t->stride[i] = stride;
-        if (!call_within(call, POSENC_ERR_OVERFLOW, "elements of a tensor, by one dimension", n,
-                         0, MOST_ELEMENTS / (stride ? stride : 1)))
+        if (!call_within(call, POSENC_ERR_OVERFLOW, "a dimension, given those after it", n, 0,
+                         MOST_ELEMENTS / (stride ? stride : 1)))
             return false;
         stride *= n;
     }
