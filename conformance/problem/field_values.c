@@ -68,7 +68,7 @@ static const char *elements_of(const struct field *field, const struct problem *
 {
     const char *at = (const char *)problem + field->offset;
     if (field->list > LIST_STRIDES)
-        memcpy(&at, at, sizeof at);
+        memcpy(&at, (const void *)at, sizeof at);
     return field->list == LIST_STRIDES ? at + sizeof(int64_t) : at;
 }
 
