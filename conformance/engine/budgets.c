@@ -36,7 +36,7 @@ static enum kind parse_line(const char *line, struct budget *b)
     *b = (struct budget){ .limit = 0.0 };
     int fields = sscanf(line, "%31s %31s %15s %15s %11s %lf %n", b->kernel, b->family,
                         b->profile, b->range, b->metric, &b->limit, &witness);
-    if (fields != 6 || !witness || !(b->limit > 0.0) || !isfinite(b->limit) ||
+    if (fields != 6 || !witness || !line[witness] || !(b->limit > 0.0) || !isfinite(b->limit) ||
         (strcmp(b->metric, "ulp") != 0 && strcmp(b->metric, "abs") != 0) ||
         posenc_kernel_find(b->kernel) == POSENC_KERNEL_COUNT)
         return NEITHER;

@@ -1,0 +1,114 @@
+/*
+ * The ratchet of the budgets: limits come down to what was measured, rounded up, with their
+ * witness; they never go up, and what is no budget changes neither the file nor the table.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "conformance/tap/tap.h"
+#include "suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[] = "/tmp/posenc-budgets-XXXXXX";
+
+#define HEAD "# A comment.\n\n"
+#define KEPT "rope_table     libm     exact   2^17  abs    0.5      nobody\n"
+#define ROWS(limit, witness)                                                                   \
+    HEAD "sinusoidal     libm     exact   2^10  abs    " limit " " witness "\n" KEPT
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(text, file) < 0 || fclose(file) != 0)
+        abort();
+}
+
+static bool file_is(const char *text)
+{
+    char got[2048];
+    FILE *file = fopen(path, "r");
+    const size_t n = file ? fread(got, 1, sizeof got - 1, file) : 0;
+    got[n] = '\0';
+    if (file)
+        fclose(file);
+    if (strcmp(got, text) != 0)
+        printf("# the file is:\n%s", got);
+    return strcmp(got, text) == 0;
+}
+
+/* Of the row that can be lowered, measured at `max`. */
+static struct conf_result measured(double max)
+{
+    return (struct conf_result){ .kernel = POSENC_KERNEL_sinusoidal,
+                                 .profile = "exact",
+                                 .backend = posenc_backend_find("libm"),
+                                 .status = CONF_PASS,
+                                 .metric = "abs",
+                                 .max = max,
+                                 .witness = "position 7",
+                                 .range = "2^10" };
+}
+
+static void check_lowering(void)
+{
+    char error[512];
+    struct conf_result results[5] = { measured(1e-9), measured(0.12341), measured(0.4),
+                                      measured(0.4), measured(0.4) };
+    results[2].status = CONF_FAIL;
+    results[3].metric = "ulp";
+    results[4].range = "2^20";
+    write_file(ROWS("0.25    ", "somebody"));
+    require(budgets_update(path, results, 5, error) == 1 &&
+                file_is(ROWS("0.124   ", "position 7")),
+            "the largest error of the row's own passing results, rounded up");
+    require(budgets_update(path, results, 5, error) == 0 &&
+                file_is(ROWS("0.124   ", "position 7")),
+            "a second time nothing changes");
+    results[1].max = 0.2;
+    require(budgets_update(path, results, 5, error) == 0 &&
+                file_is(ROWS("0.124   ", "position 7")),
+            "a limit is never raised");
+    results[0].max = results[1].max = 0.0;
+    require(budgets_update(path, results, 5, error) == 0 &&
+                file_is(ROWS("0.124   ", "position 7")),
+            "nor is it lowered to zero");
+}
+
+static void check_refusals(void)
+{
+    static const char *const bad[] = {
+        "",
+        HEAD,
+        HEAD KEPT "rope_table libm exact 2^17 abs 0.5\n",
+        HEAD "rope_tables libm exact 2^17 abs 0.5 nobody\n",
+        HEAD "rope_table libm exact 2^17 rel 0.5 nobody\n",
+        HEAD "rope_table libm exact 2^17 abs -1 nobody\n",
+        HEAD "rope_table libm exact 2^17 abs inf nobody\n",
+    };
+    char error[512];
+    const struct conf_result result = measured(1e-9);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_file(bad[i]);
+        *error = '\0';
+        require(budgets_update(path, &result, 1, error) == -1 && strstr(error, path) &&
+                    file_is(bad[i]),
+                "what is no budget is refused, and stays");
+    }
+    const struct budget *kept = budget_find("rope_table", "libm", "exact", "2^17");
+    require(kept && kept->limit >= 0.5 && kept->limit <= 0.5, "the table is the last good one");
+    require(budgets_read("/nowhere/budgets", error) == -1 && strstr(error, "/nowhere/budgets"),
+            "a file that is not there");
+}
+
+int main(void)
+{
+    const int descriptor = mkstemp(path);
+    if (descriptor < 0)
+        abort();
+    close(descriptor);
+    check_lowering();
+    check_refusals();
+    unlink(path);
+    return tap_end();
+}
