@@ -52,7 +52,7 @@ extern const struct law laws_call[], laws_cut[], laws_layouts[], laws_storage[],
     laws_relative[], laws_attention[], laws_text[];
 
 /* A law of one of its problems. */
-void law_check(struct tally *t, const struct law *law, const struct problem *p);
+void law_check(struct tally *t, const struct law *law, const struct problem *of);
 
 /*
  * How far a table entry of magnitude at most 1 may be from real mathematics at the positions

@@ -51,8 +51,9 @@ const struct quantity *quantity_find(const char *name, size_t length); /* NULL: 
 double quantity_get(const struct quantity *quantity, const struct part *part);
 void quantity_set(const struct quantity *quantity, struct part *part, double value);
 
-/* A formula of whole numbers and quantities, up to its end or a '}' or '?', as shapes.txt says. */
-int64_t part_formula(const struct part *part, const char *formula);
+/* The formula of whole numbers and quantities that begins at `at`, up to its end or a '}' or '?', as
+ * shapes.txt says. */
+int64_t part_formula(const struct part *part, const char *at);
 /* A text with {formula} and [formula?text] in it. */
 enum { PART_TEXT = 512 };
 void part_text(const struct part *part, const char *from, char to[PART_TEXT]);
@@ -124,7 +125,7 @@ int config_read(const json_t *json, struct config *config, struct model *model,
 
 /* The parts of a model that rotates: `like` with heads, lengths and frequencies, one for each
  * type of layers.  Arrays of factors are owned by `model`. */
-int config_rope(const struct fields *f, struct part *like, struct config *config,
+int config_rope(const struct fields *plain, struct part *like, struct config *config,
                 struct model *model);
 
 /* The part of a model that rotates patches of pictures, after those for text; the notes say

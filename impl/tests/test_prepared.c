@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIM = 8, HEADS = 3, TOKENS = 2, ROWS = 16, N = TOKENS * HEADS * DIM, HALF = DIM / 2 };
+enum { DIM = 8, HEADS = 3, WIDTH = HEADS * DIM, TOKENS = 2, ROWS = 16 };
+enum { N = TOKENS * WIDTH, HALF = DIM / 2 };
 
 static int failures;
 static float cosines[ROWS * HALF], sines[ROWS * HALF];
@@ -197,14 +198,14 @@ static void as_plain(const struct prepares *k)
 
 static void every_kernel(void)
 {
-    static float x[N], out[N], table[ROWS * HEADS * DIM], weight[DIM];
+    static float x[N], out[N], table[ROWS * WIDTH], weight[DIM];
     const int64_t most = INT32_MAX - (TOKENS - 1);
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_freqs *freqs = NULL;
-    spec.dim = HEADS * DIM;
+    spec.dim = WIDTH;
     if (posenc_freqs_create(&spec, &freqs, NULL))
         abort();
-    for (int i = 0; i < ROWS * HEADS * DIM; i++)
+    for (int i = 0; i < ROWS * WIDTH; i++)
         table[i] = (float)(i % 29) * 0.125f;
     for (int i = 0; i < DIM; i++)
         weight[i] = 1.0f + (float)i * 0.25f;
@@ -212,7 +213,7 @@ static void every_kernel(void)
     struct posenc_sinusoidal_args sinusoidal = posenc_sinusoidal_args_init();
     sinusoidal.error = &error;
     sinusoidal.freqs = freqs;
-    sinusoidal.out = posenc_dense(out, 2, TOKENS, HEADS * DIM, 0, 0);
+    sinusoidal.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
     as_plain(&(struct prepares){ POSENC_KERNEL_sinusoidal, &sinusoidal, &sinusoidal.x.data,
                                  &sinusoidal.out.data, &sinusoidal.positions, NULL, -INT32_MAX,
                                  most, false });
@@ -226,8 +227,8 @@ static void every_kernel(void)
 
     struct posenc_learned_args learned = posenc_learned_args_init();
     learned.error = &error;
-    learned.table = posenc_const_dense(table, 2, ROWS, HEADS * DIM, 0, 0);
-    learned.out = posenc_dense(out, 2, TOKENS, HEADS * DIM, 0, 0);
+    learned.table = posenc_const_dense(table, 2, ROWS, WIDTH, 0, 0);
+    learned.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
     learned.x = posenc_view(learned.out);
     as_plain(&(struct prepares){ POSENC_KERNEL_learned_add, &learned, &learned.x.data,
                                  &learned.out.data, &learned.positions, table, 0, ROWS - TOKENS,
