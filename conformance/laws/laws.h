@@ -3,8 +3,9 @@
  * backend of the tally; it needs no golden data.
  *
  * A law is about the problems of conformance/cases/laws.txt that have its name, and holds for
- * the kernels that these have.  Or it holds for every kernel of which something is true: each
- * has to have such problems, or where the law names none the law makes its own.
+ * the kernels that these have.  Or it holds for every kernel of which something is true: of one
+ * that has no such problem it is about the default one, so that a new kernel is checked without
+ * another line.
  */
 #ifndef POSENC_LAWS_H
 #define POSENC_LAWS_H
