@@ -1,23 +1,23 @@
 /*
- * The f32 profiles by MPFR: the steps of each framework one by one, each rounded to 24 bits, or
- * to the 53 of Python's own numbers.
+ * The f32 profiles by MPFR: the steps that each framework takes, one by one, each rounded to 24
+ * bits, or to 53 where Python computes with its own floats.
  *
  *     hf_f32         Hugging Face transformers, modeling_rope_utils.py: inverse frequencies;
- *                    number / tensor is PyTorch's reciprocal and product
+ *                    PyTorch divides a number by a tensor as reciprocal times number
  *     torch_exp_f32  exp(arange(0, d, 2) * (-log(theta)/d)), the widespread PyTorch module
  *     ggml_f32       ggml.c ggml_rope_yarn_corr_dims; ggml-cpu/ops.cpp ggml_rope_cache_init,
  *                    rope_yarn, rope_yarn_ramp: angles by an iterated product
  *
- * Powers, logarithms and exponentials are correctly rounded like every other step.  What scaling
- * families do in these profiles: scalings.c.
+ * Powers, logarithms and exponentials are correctly rounded like every other step.  What the
+ * scaling families do in these profiles is in scalings.c.
  */
 #include "scalings.h"
 
 enum { F32 = 24, F64 = 53 };
 
-/* A function, or else an operation, on numbers of so many bits: operands rounded to them first,
- * the result once, with the gradual underflow of f32 (least exponent -148 as MPFR counts) or
- * f64. */
+/* A function of a, or an operation on a and b, in so many bits: the operands are rounded to
+ * them first, then the result, with the gradual underflow of f32 or f64 (whose least exponents
+ * are -148 and -1073 as MPFR counts). */
 static double rounded(int bits, function *f, operation *op, double a, double b)
 {
     const mpfr_exp_t least = mpfr_get_emin();
@@ -40,7 +40,7 @@ double python(operation *op, double a, double b) { return rounded(F64, NULL, op,
 double step_of(function *f, double a) { return rounded(F32, f, NULL, a, 0); }
 static double python_of(function *f, double a) { return rounded(F64, f, NULL, a, 0); }
 
-/* The base: a Python float until it meets a tensor. */
+/* The base, stretched by some families: a Python float until it meets a tensor. */
 static double python_theta(const struct posenc_freqs_spec *spec)
 {
     const struct reference_scaling *scaling = reference_scaling(spec);
@@ -54,8 +54,8 @@ static double python_theta(const struct posenc_freqs_spec *spec)
 
 /* ---- hf_f32 and torch_exp_f32 ---- */
 
-static double torch_inv_freq(const struct posenc_freqs_spec *spec, double numerator,
-                             double denominator)
+static double torch_exp_inv_freq(const struct posenc_freqs_spec *spec, double numerator,
+                                 double denominator)
 {
     const double log_theta = python_of(mpfr_log, spec->rope_theta);
     const double slope = python(mpfr_div, -log_theta, denominator);
@@ -70,7 +70,7 @@ double reference_inv_freq(const struct posenc_freqs_spec *spec, int64_t i)
     long numerator, denominator;
     reference_exponent(spec, i, &numerator, &denominator);
     if (spec->profile == POSENC_TORCH_EXP_F32)
-        return torch_inv_freq(spec, (double)numerator, (double)denominator);
+        return torch_exp_inv_freq(spec, (double)numerator, (double)denominator);
     if (scaling->rests && scaling->rests(spec, i))
         return 0;
     const double exponent = step(mpfr_div, (double)numerator, (double)denominator);
@@ -100,8 +100,8 @@ static double ggml_angle(const struct reference_ggml *ggml, int64_t pair, double
     const double extrapolated = step(mpfr_div, theta, ggml->divisor[pair]);
     const double interpolated = step(mpfr_mul, ggml->freq_scale, extrapolated);
     const double kept = ggml->kept[pair];
-    const double left = step(mpfr_mul, interpolated, step(mpfr_sub, 1, kept));
-    return step(mpfr_add, left, step(mpfr_mul, extrapolated, kept));
+    const double rest = step(mpfr_mul, interpolated, step(mpfr_sub, 1, kept));
+    return step(mpfr_add, rest, step(mpfr_mul, extrapolated, kept));
 }
 
 double reference_angle(const struct reference_plan *plan, int64_t pair, double position)

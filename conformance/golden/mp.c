@@ -1,33 +1,33 @@
-/* MPFR in expressions: the numbers that live for a while, and how they are made (see mp.h). */
+/* MPFR in expressions (see mp.h): a ring of numbers, of which each operation takes the next. */
 #include "mp.h"
 
-static mpfr_ptr fresh(void)
+static mpfr_ptr next_of_ring(void)
 {
-    static mpfr_t numbers[MP_LIVES];
+    static mpfr_t ring[MP_LIVES];
     static size_t made, next = MP_LIVES - 1; /* the first is 0 */
     next = (next + 1) % MP_LIVES;
     if (made <= next)
-        mpfr_init2(numbers[made++], MP_BITS);
-    return numbers[next];
+        mpfr_init2(ring[made++], MP_BITS);
+    return ring[next];
 }
 
 number mp_apply(int f(mpfr_t, const mpfr_t, mpfr_rnd_t), number a)
 {
-    mpfr_ptr x = fresh();
+    mpfr_ptr x = next_of_ring();
     f(x, a, MPFR_RNDN);
     return x;
 }
 
 number mp_combine(int f(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t), number a, number b)
 {
-    mpfr_ptr x = fresh();
+    mpfr_ptr x = next_of_ring();
     f(x, a, b, MPFR_RNDN);
     return x;
 }
 
 number mp_of(double a)
 {
-    mpfr_ptr x = fresh();
+    mpfr_ptr x = next_of_ring();
     mpfr_set_d(x, a, MPFR_RNDN);
     return x;
 }
@@ -47,14 +47,14 @@ number mp_of_words(const uint64_t *words, int n)
 
 number mp_pi(void)
 {
-    mpfr_ptr x = fresh();
+    mpfr_ptr x = next_of_ring();
     mpfr_const_pi(x, MPFR_RNDN);
     return x;
 }
 
 void mp_sin_cos(number a, number *sine, number *cosine)
 {
-    mpfr_ptr s = fresh(), c = fresh();
+    mpfr_ptr s = next_of_ring(), c = next_of_ring();
     mpfr_sin_cos(s, c, a, MPFR_RNDN);
     *sine = s;
     *cosine = c;

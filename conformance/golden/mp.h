@@ -1,7 +1,7 @@
 /*
- * MPFR in expressions: each function gives a new number of MP_BITS bits, rounded to nearest: enough for
- * sums of two products of f32 values, which span 2^-298 to 2^256, to be exact.  It lives for the next MP_LIVES of them, far longer than any formula here; what has to stay is
- * copied into an mpfr_t.
+ * MPFR in expressions: each function gives a new number of MP_BITS bits, rounded to nearest:
+ * exact for sums of two products of f32 values, which span 2^-298 to 2^256.  It lives until
+ * MP_LIVES more are made, longer than any formula takes; what has to stay goes into an mpfr_t.
  */
 #ifndef POSENC_GOLDEN_MP_H
 #define POSENC_GOLDEN_MP_H

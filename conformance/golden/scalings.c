@@ -1,15 +1,16 @@
 /*
- * Scaling families by MPFR: real mathematics straight from the formulas, then the steps that
- * frameworks take (frequencies.c, frameworks.c).
+ * Scaling families by MPFR: each straight from its formula (frequencies.c applies it), then in
+ * the steps that frameworks take (frameworks.c).  d is dim, theta rope_theta, omega a
+ * pair's frequency, f factor, M max_position_embeddings, L original_max_position_embeddings.
  *
  *     linear        omega/f
  *     llama3        by wavelength: above L/low omega/f, below L/high omega, between a blend
  *     yarn          a blend of omega/f and omega along a ramp over the pairs (2309.00071, 3.2)
  *     ntk           theta f^(d/(d-2)) for theta
- *     dynamic       theta (f s/M - (f-1))^(d/(d-2)), s the sequence and at least M
+ *     dynamic       theta (f s/M - (f-1))^(d/(d-2)), s the length of the sequence, at least M
  *     longrope      omega over the pair's long factor for sequences above L, else its short one
- *     proportional  omega/f for the first share of the d/2 pairs; the others rest
- *     resonance     2 pi over the whole number nearest to 2 pi/omega, or to 2 pi over yarn's omega
+ *     proportional  omega/f for the first share of the d/2 pairs; the others rest, at 0
+ *     resonance     2 pi over the whole number nearest to 2 pi/omega, omega plain or yarn's
  */
 #include "scalings.h"
 
@@ -68,12 +69,12 @@ static double hf_llama3(const struct posenc_freqs_spec *spec, int64_t i, double 
         return kept;
     double smooth = step(mpfr_mul, step(mpfr_div, 1, wavelength), context);
     smooth = step(mpfr_div, step(mpfr_sub, smooth, low), high - low);
-    double left = step(mpfr_mul, step(mpfr_sub, 1, smooth), kept);
-    left = step(mpfr_div, left, spec->factor);
-    return step(mpfr_add, left, step(mpfr_mul, smooth, kept));
+    double scaled = step(mpfr_mul, step(mpfr_sub, 1, smooth), kept);
+    scaled = step(mpfr_div, scaled, spec->factor);
+    return step(mpfr_add, scaled, step(mpfr_mul, smooth, kept));
 }
 
-/* The ratio of the plain to the scaled frequency. */
+/* The files that ggml's users convert hold divisors: the plain frequency by the scaled one. */
 static void ggml_llama3(struct reference_plan *plan)
 {
     struct posenc_freqs_spec plain = *plan->spec;
@@ -85,7 +86,7 @@ static void ggml_llama3(struct reference_plan *plan)
 
 /* ---- yarn ---- */
 
-/* d log(L / (2 pi rotations)) / (2 log theta) */
+/* The pair that turns so often in L positions: d log(L / (2 pi rotations)) / (2 log theta). */
 static number correction_dim(const struct posenc_freqs_spec *spec, double rotations)
 {
     const number context = mp_of(spec->original_max_position_embeddings);
@@ -120,6 +121,7 @@ static number yarn(number omega, const struct posenc_freqs_spec *spec, int64_t i
     return mp_add(mp_mul(omega, mp_sub(mp_of(1), ramp)), mp_mul(scaled, ramp));
 }
 
+/* The ends of the range are rounded once each, where Python rounds every step to them. */
 static double hf_yarn(const struct posenc_freqs_spec *spec, int64_t i, double power)
 {
     number range_low, range_high;
@@ -133,8 +135,8 @@ static double hf_yarn(const struct posenc_freqs_spec *spec, int64_t i, double po
     double ramp = step(mpfr_div, step(mpfr_sub, (double)i, low), high - low);
     ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
     const double keep = step(mpfr_sub, 1, ramp);
-    const double left = step(mpfr_mul, interpolation, step(mpfr_sub, 1, keep));
-    return step(mpfr_add, left, step(mpfr_mul, extrapolation, keep));
+    const double rest = step(mpfr_mul, interpolation, step(mpfr_sub, 1, keep));
+    return step(mpfr_add, rest, step(mpfr_mul, extrapolation, keep));
 }
 
 /* n_dims log(n_ctx_orig / (n_rot 2 pi)) / (2 log(base)), from the left as C reads it. */
@@ -146,7 +148,7 @@ static double ggml_corr_dim(const struct posenc_freqs_spec *spec, double rotatio
     return step(mpfr_div, above, step(mpfr_mul, 2, step_of(mpfr_log, spec->rope_theta)));
 }
 
-/* 1 - the ramp: the share of the angle that is not interpolated. */
+/* The share of the angle that is not interpolated: 1 - the ramp. */
 static double ggml_kept(const struct posenc_freqs_spec *spec, int64_t i)
 {
     double low = floor(ggml_corr_dim(spec, spec->beta_fast));
@@ -257,7 +259,7 @@ static double longrope_attention(const struct posenc_freqs_spec *spec)
 
 /* ---- proportional ---- */
 
-/* int(share * dim // 2) of Python: the product is a float. */
+/* int(share * dim // 2) pairs turn, and to Python the product is a float. */
 static bool beyond_share(const struct posenc_freqs_spec *spec, int64_t i)
 {
     const double turning = python(mpfr_mul, spec->partial_rotary_factor, (double)spec->dim);

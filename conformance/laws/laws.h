@@ -2,10 +2,9 @@
  * What the files of the property suite share.  A law checks one property of one kernel on the
  * backend of the tally; it needs no golden data.
  *
- * A law is about the problems of conformance/cases/laws.txt that have its name, and holds for
- * the kernels that these have.  Or it holds for every kernel of which something is true: of one
- * that has no such problem it is about the default one, so that a new kernel is checked without
- * another line.
+ * A law is checked on the problems of conformance/cases/laws.txt that have its name, so for the
+ * kernels of these.  If it says which kernels it concerns, one of them without such a problem
+ * is checked on its default problem: a new kernel needs no line there.
  */
 #ifndef POSENC_LAWS_H
 #define POSENC_LAWS_H
@@ -18,13 +17,13 @@
 typedef float by_hand(const struct call *inputs, int64_t r, int64_t c);
 
 /*
- * What a law asks is one of five things.  A check runs what it likes.  The others are about the
- * output of a call, and perhaps about that of its twin, which differs in some fields or edits:
+ * A law asks for what it wants in one of five ways.  `check` runs what it likes.  Without it
+ * the problem is run, and perhaps its twin, which differs in some fields or edits; then
  *
- *     by_hand     every element is that, to the bit
- *     holds       what it requires of the output
- *     compares    of both outputs
- *     none        the twin has the same bits
+ *     by_hand     gives what every element of the output is, to the bit
+ *     holds       requires what it likes of the output
+ *     compares    requires what it likes of both outputs
+ *     none        of these: the twin's output has the same bits
  */
 struct law {
     const char *name;
@@ -34,16 +33,16 @@ struct law {
     by_hand *by_hand;
 
     const char *with; /* fields that problems have besides: "tokens=20 batch=1" */
-    call_edit *edit;  /* of both calls before they are run, with `user`, */
+    call_edit *edit;  /* of both calls before they are run, given `user` */
     const void *user;
     const char *twin;     /* fields of the other call, or its kernel; NULL: there is none */
-    call_edit *twin_edit; /* in the place of `edit`, with the first call */
+    call_edit *twin_edit; /* of that one instead of `edit`, given the first call */
 
     bool (*concerns)(enum posenc_kernel kernel); /* NULL: those that the problems have */
     const char *field;       /* of these, those whose problems have it; NULL: all */
     const char *problems;    /* their name, where it is not the law's */
     enum posenc_dtype dtype; /* of the case: what the law is about */
-    bool in_place;           /* its problems in place, too, where that can be */
+    bool in_place;           /* its problems are run in place, too, where that can be */
     bool full;               /* in full runs only */
 };
 
@@ -57,8 +56,8 @@ void law_check(struct tally *t, const struct law *law, const struct problem *of)
 
 /*
  * How far a table entry of magnitude at most 1 may be from real mathematics at the positions
- * below 2^12 that the laws use: 4 ulp of the last binade below 1, 4 * 2^-24.  The backends here
- * are within 1 (2 for sleef); the laws' other bounds are multiples of it.
+ * that the laws use, in profile exact: 4 ulp of the last binade below 1, 4 * 2^-24.  The
+ * backends here are within 1 (2 for sleef); the laws' other bounds are multiples of it.
  */
 #define TABLE_ERROR 0x1p-22
 
@@ -66,7 +65,7 @@ void law_check(struct tally *t, const struct law *law, const struct problem *of)
 
 bool any_kernel(enum posenc_kernel kernel);
 bool has_positions(enum posenc_kernel kernel);
-/* A row of its output for each token or query, rather than sums over them. */
+/* Whether its output has a row for each token or query, rather than sums over them. */
 bool encodes(enum posenc_kernel kernel);
 /* Whether its first output has this dimension. */
 bool kernel_counts(enum posenc_kernel kernel, enum dim dim);
@@ -86,7 +85,7 @@ struct element {
     const float *values; /* of the row */
     float value;
 };
-/* The first of a row, or of what is behind that. */
+/* The first of a row; behind the last row, of the next output; without a call behind that. */
 struct element row_from(const struct call *call, int output, int64_t row);
 static inline void next_element(struct element *at)
 {
@@ -120,9 +119,9 @@ float place_get(struct place at);
 
 /* ---- Edits ---- */
 
-/* Its first n rows of f32 again and again. */
+/* Fills a tensor of f32 with its first n rows, again and again. */
 void repeat_rows(const struct posenc_tensor *in, int64_t n);
-/* The value that user points to in all of x, where there is one. */
+/* Fills x, where there is one, with the f32 that `value` points to. */
 void edit_x(struct call *call, const void *value);
 extern const float one, nothing; /* 1; -0, onto which a value is itself */
 
@@ -130,10 +129,11 @@ extern const float one, nothing; /* 1; -0, onto which a value is itself */
 
 void require_element(struct tally *t, const struct element *at, float want, const char *what);
 
-/* Of an output of queries and keys: the bias of one query and one key further on is the same. */
+/* Of biases of queries and keys: that of one query and one key further on is the same. */
 void holds_by_distance(struct tally *t, const struct call *out);
 
-/* That <A x, g> = <x, A^T g>, each a sum of all products of two arrays of f32. */
+/* The sum of all products of an output and as many f32, their magnitudes added to `mass`:
+ * either side of <A x, g> = <x, A^T g>, the law of gradients. */
 double product_of(const struct call *out, const float *by, double *mass);
 
 #endif

@@ -2,10 +2,9 @@
  * Pairs of sines and cosines, or of channels that turn by them, as complex numbers: cos + i sin,
  * x0 + i x1.  A rotation is a product of two, and the angle between a and b is that of b conj(a).
  *
- * How far tables may be from a circle:
- *
- * The f32 profiles turn by some frequency w' of their own, to which the laws of a turn apply, and
- * round the angle; with u = 2^-24 an entry is off by what the angle is, so E grows by
+ * How far tables may be from a circle, E, is TABLE_ERROR in profile exact.  The f32 profiles
+ * turn by some frequency w' of their own, to which the laws of a turn apply, and round the
+ * angle.  An entry is off by what the angle is, so with u = 2^-24 E at position p grows by
  *
  *     hf_f32, torch_exp_f32   p u             the product p w' is rounded once, and w' <= 1
  *     ggml_f32                p u (1 + d/50)  w' = s^i of the f32 scale s, and the product is rounded

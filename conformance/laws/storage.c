@@ -1,13 +1,13 @@
 /*
- * Laws of storage in 16 bits, all to the bit (a NaN for a NaN):
+ * Laws of storage in 16 bits, to the bit but for autovec's rotations (a NaN for a NaN):
  *
  *   rounds-f32-result   what a call stores is what the same backend's f32 call on the same
- *                       values gives, rounded once more to nearest even; so it is
- *   rounds-at-lengths   where a loop over vectors has its tails
- *   tables-widen        16-bit cosines and sines turn as what they are in f32
+ *                       values gives, rounded once more to nearest even
+ *   rounds-at-lengths   the same, at lengths where a loop over vectors has its tails
+ *   tables-widen        16-bit cosines and sines turn as the same values in f32 do
  *   every-value         every value of the type goes through loads and stores; every f32 half
  *                       way between two of them, or next to that, is rounded to the right one
- *                       (in quick runs one in sixteen)
+ *                       (in quick runs one in sixteen is stored)
  */
 #include "conformance/engine/judge.h"
 #include "laws.h"
@@ -22,8 +22,8 @@
 /* Which product of a rotation autovec contracts is the compiler's choice, loop by loop: there
  * the two calls are each within 2 pair ulp of the truth, so within 4 of the other.  The norm of
  * a pair is at least its larger product. */
-static double apart(const struct tally *t, const struct problem *p, const float *row,
-                    int64_t column)
+static double apart_at_most(const struct tally *t, const struct problem *p, const float *row,
+                            int64_t column)
 {
     const struct turning turning = problem_turning(p, column);
     if (strcmp(t->run->backend->family, "autovec") != 0 || !turning.turns)
@@ -31,14 +31,14 @@ static double apart(const struct tally *t, const struct problem *p, const float 
     return 4.0 * ulp_of(POSENC_F32, hypot((double)row[column], (double)row[turning.partner]));
 }
 
-/* Any NaN for a NaN, but what nobody wrote. */
+/* Any NaN for a NaN, but for the one that says that nobody wrote. */
 static bool same_value(float got, float want)
 {
     return bits_of(got) != CALL_CANARY &&
            (bits_of(got) == bits_of(want) || (isnan(got) && isnan(want)));
 }
 
-/* Rounds what an f32 call gave and compares what the other one stored. */
+/* Requires that a call stored what `f32` gave, rounded. */
 static void require_rounded(struct tally *t, const struct call *got, const struct call *f32,
                             const char *what)
 {
@@ -48,7 +48,7 @@ static void require_rounded(struct tally *t, const struct call *got, const struc
                     rounded = round_to(type, result);
         if (same_value(at.value, rounded))
             continue;
-        const double within = apart(t, &got->problem, row, at.column);
+        const double within = apart_at_most(t, &got->problem, row, at.column);
         const struct stored_error e = stored_error(type, at.value, (double)result, within);
         if (!require(t, within > 0.0 && e.error <= e.limit,
                      "%s: row %lld element %lld is %.9g, the f32 result %.9g rounds to %.9g",
@@ -73,7 +73,7 @@ static void check_rounded(struct tally *t, struct problem p, enum posenc_dtype d
     tally_forget(t);
 }
 
-/* Values at both ends of a type's range, which it has: multiplied and added they overflow,
+/* Makes x of values at both ends of the type's range: multiplied and added they overflow,
  * become subnormal and vanish. */
 static void edit_extremes(struct call *call, const void *user)
 {
@@ -95,7 +95,7 @@ static void law_rounds(struct tally *t, const struct problem *p)
     extremes.x_scale = 1.5f;
     if (!p->in_place)
         check_rounded(t, *p, p->dtype, NULL, "stored in 16 bits");
-    if (kernel_takes_x(p->kernel) &&
+    if (kernel_takes_x(p->kernel) && /* in quick runs once, in place where that can be */
         (p->in_place || !kernel_in_place(p->kernel) || t->run->options->full))
         check_rounded(t, extremes, p->dtype, edit_extremes, "stored in 16 bits, near the ends");
 }
@@ -139,8 +139,8 @@ static void law_tables(struct tally *t, const struct problem *of)
 
 /* ---- Every value ---- */
 
-/* What 16 bits say, by the definition of the formats: (-1)^s 2^(e - bias) 1.f, below the least
- * e 2^(1 - bias) 0.f; as if that went on above the largest, where there are infinities and NaN. */
+/* What 16 bits say by the definition of the formats: (-1)^s 2^(e - bias) 1.f, and for e = 0
+ * (-1)^s 2^(1 - bias) 0.f; as if there were no infinities and NaN above the largest. */
 static double grid_of(enum posenc_dtype dtype, unsigned bits)
 {
     const int fraction_bits = dtype == POSENC_F16 ? 10 : 7;
@@ -162,9 +162,9 @@ static double value_of(enum posenc_dtype dtype, unsigned bits)
                                    : grid;
 }
 
-/* What is stored for input i of INPUTS: a value of the type, the f32 half way to the next one,
- * or the f32 below or above that; a NaN; and what that should be.  A number of inputs in a row
- * are spread over all of them. */
+/* Input i of INPUTS, and what should be stored of it: a value of the type, the f32 half way to
+ * the next one, or the f32 nearer to 0 or farther than that; or a NaN.  Any run of inputs is
+ * spread over all of them. */
 enum { INPUTS = 4 << 16 };
 struct input {
     float value, want;
@@ -197,16 +197,16 @@ static struct posenc_tensor *table_of(struct call *call)
     return NULL;
 }
 
-/* Whether the problem is about what is loaded: x is every pattern.  Others are about what is stored
- * of a table: a learned one, or values by distance, the last key's first. */
-static bool loads(const struct problem *p) { return p->dim * p->tokens == 1 << 16; }
+/* Whether the problem is about loads, of every pattern in x.  The others are about stores, of
+ * what a table has: a learned one, or values by distance, the last key's first. */
+static bool is_about_loads(const struct problem *p) { return p->dim * p->tokens == 1 << 16; }
 
-/* Patterns onto a table of zeros that change none of them; or inputs into a table, and x such a
- * zero. */
+/* Loads: every pattern in x, onto a table of -0, which changes none of them.  Stores: the
+ * inputs in the table, and x is -0. */
 static void edit_every(struct call *call, const void *user)
 {
     const struct posenc_tensor *x = call_x(call), *table = table_of(call);
-    const bool patterns = loads(&call->problem), is_out = table == call_out(call);
+    const bool patterns = is_about_loads(&call->problem), is_out = table == call_out(call);
     (void)user;
     for (EACH_PLACE(at, patterns && is_out ? NULL : table))
         place_put(
@@ -232,8 +232,8 @@ static void holds_every(struct tally *t, const struct call *got)
         const double loaded = value_of(p->dtype, (unsigned)i);
         const float plus = loaded == 0 && !encodes(p->kernel) ? 0.0f : (float)loaded;
         const struct input input =
-            loads(p) ? (struct input){ (float)loaded, plus } : input_of(p->dtype, i);
-        const bool loaded_nan = loads(p) && isnan(plus) && isnan(at.value);
+            is_about_loads(p) ? (struct input){ (float)loaded, plus } : input_of(p->dtype, i);
+        const bool loaded_nan = is_about_loads(p) && isnan(plus) && isnan(at.value);
         require(t, loaded_nan || same_value(at.value, input.want),
                 "%a (%08x) became %a, not %a", (double)input.value, bits_of(input.value),
                 (double)at.value, (double)input.want);

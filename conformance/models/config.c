@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "absolute" of rotations: of the class that ModernBERT's is made from, and read by neither. */
+/* ModernBERT rotates, and says "absolute", a word from its parent class that nobody reads. */
 const struct encoding_words encodings[N_ENCODINGS] = {
     [SINUSOIDAL] = { "sinusoidal", "sinusoidal", "absolute sinusoidal" },
     [LEARNED] = { "learned", "learned", "absolute learned" },
@@ -88,7 +88,7 @@ static int encoding_of_type(const struct fields *f, const char *flags, struct pa
     return 0;
 }
 
-/* Our own word for it stands in for a model_type that is not known, or is more special. */
+/* "_posenc" of the file may name the encoding, which goes before that of its model_type. */
 static int take_encoding(const struct fields *f, const json_t *ours,
                          const struct model_type *type, const char *name, struct part *p)
 {
@@ -143,8 +143,7 @@ static int refine_encoding(const struct fields *f, const struct model_type *type
     return 0;
 }
 
-/* Relative positions of BERT and its like, and whatever else is not the encoding of the type.
- */
+/* Refuses relative positions of BERT and its like, and what else does not fit the encoding. */
 static int check_embedding_type(const struct fields *f, enum encoding encoding)
 {
     const json_t *j = member_value(f, "position_embedding_type");
@@ -167,7 +166,7 @@ static void note_others(const struct fields *f, const json_t *json)
                 "sequences");
 }
 
-/* Layers that do not rotate at all. */
+/* Layers that do not rotate at all: by a list of them, or every so many. */
 static int note_resting_layers(const struct fields *f, struct part *p)
 {
     const json_t *layers = member_value(f, "no_rope_layers"), *layer;

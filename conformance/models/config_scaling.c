@@ -1,8 +1,8 @@
 /*
- * The rules by which frequencies are scaled, as rope_scaling and rope_parameters state them
+ * Reads the rule by which frequencies are scaled, as rope_scaling or rope_parameters states it
  * (huggingface/transformers, modeling_rope_utils.py), into a struct posenc_freqs_spec.  A rule or
- * a member that is not known is refused by name; a member of another rule is noted: it counts
- * for nothing there.  M is max_position_embeddings, L original_max_position_embeddings.
+ * a member that is not known is refused by name.  A member that belongs to another rule counts
+ * for nothing, and a note says so.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/fields.h"
@@ -14,12 +14,12 @@
 #include <string.h>
 
 struct rule {
-    const char *name; /* NULL: none is said */
+    const char *name; /* as the configuration calls it */
     enum posenc_scaling scaling;
 };
 
-/* Members of the object: those that count with any rule, with the rules whose family has a
- * parameter of that name, and nowhere, because they change no rotation (the last scales queries by
+/* Members of the object that count with any rule; with rules whose family has a parameter of
+ * that name; and with none, as they change no rotation (llama_4_scaling_beta scales queries by
  * their position). */
 static const char any_rule[] = "rope_type type rope_theta partial_rotary_factor mrope_section "
                                "mrope_interleaved";
@@ -35,8 +35,8 @@ static bool takes(const struct rule *rule, const char *parameter)
 
 /* ---- the rule ---- */
 
-/* By what configurations call it; "su" is longrope in its first release, "mrope" the default of
- * positions with three axes. */
+/* Finds a rule by what configurations call it: "su" is longrope in its first release, "mrope"
+ * the default of positions with three axes. */
 static bool find_named(const char *name, struct rule *rule)
 {
     const char *called = strcmp(name, "su") == 0      ? "longrope"
@@ -52,7 +52,7 @@ static bool find_named(const char *name, struct rule *rule)
     return false;
 }
 
-/* "default, linear, ...": what may be said. */
+/* "default, linear, ...": the names that a configuration may give. */
 static const char *known_rules(char text[256])
 {
     size_t at = 0;
@@ -64,7 +64,7 @@ static const char *known_rules(char text[256])
     return text;
 }
 
-/* Under either spelling; without one, an object that scales nothing is the default. */
+/* Under either spelling, or both if they agree.  An object with neither must scale nothing. */
 static int find_rule(const struct fields *f, struct rule *rule)
 {
     static const char *const spellings[] = { "rope_type", "type" };
@@ -141,7 +141,7 @@ static int fill_yarn(const struct fields *f, struct part *p)
     return 0;
 }
 
-/* An array of so many numbers; `needed` says what else of them. */
+/* Reads an array of n numbers; in a refusal `needed` says more of what they are. */
 static int read_array(const struct fields *f, const struct member *m, int64_t n,
                       const char *needed, enum quantity_kind kind, const char *accepted,
                       double *to)
@@ -194,7 +194,7 @@ static int fill_longrope(const struct fields *f, struct part *p, struct model *m
 }
 
 /* Three axes, time, height and width, share the pairs of a head: by turns where a member says so,
- * unless the code of the type decides. */
+ * which the code of the type must not contradict. */
 static int read_axes(const struct fields *f, const struct rule *rule, struct part *p)
 {
     const struct member sections = member_find(f, "mrope_section"),
@@ -228,7 +228,7 @@ static int read_axes(const struct fields *f, const struct rule *rule, struct par
     return 0;
 }
 
-/* The rotated channels: a share of those of a head, unless the rule counts it. */
+/* The rotated channels: a share of those of a head, unless the rule makes use of the share. */
 static int read_share(const struct fields *f, const struct rule *rule, struct part *p)
 {
     double *share = &p->freqs.partial_rotary_factor;
@@ -246,7 +246,7 @@ int config_scaling(const struct fields *f, struct part *p, struct model *m)
 {
     struct rule rule;
     struct posenc_freqs_spec *spec = &p->freqs;
-    struct fields both = *f, in = *f; /* the object alone */
+    struct fields both = *f, in = *f; /* the file and the object; the object alone */
     char whose[96];
     in.file = f->rope;
     in.rope = NULL;

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of physical memory, what one shape may take: checking and timing a call takes up to seven times
- * its size, for copies, references and roofs, so that half of memory is enough. */
+/* One shape may take a sixteenth of physical memory: checking and timing a call takes up to
+ * seven times its size, for copies, references and roofs, so that half of memory is enough. */
 enum { MEMORY_SHARE = 16 };
 
 static const struct source {
@@ -29,7 +29,7 @@ const char *model_name_at(size_t index)
     return index < N_SOURCES ? sources[index].name : NULL;
 }
 
-static int unknown(const char *name, char error[MODEL_ERROR])
+static int refuse_name(const char *name, char error[MODEL_ERROR])
 {
     const char *near = NULL;
     char known[MODEL_ERROR / 2] = "";
@@ -54,8 +54,8 @@ void model_free(struct model *model)
         free(model->owned[--model->n_owned]);
 }
 
-/* The name has the characters of an id, the title those of printable ASCII. */
-static void set_name(const char *stem, struct model *m)
+/* From the stem of a path: the name in characters of an id, the title in printable ASCII. */
+static void set_names(const char *stem, struct model *m)
 {
     size_t i = 0;
     for (; stem[i] && i < 40; i++) {
@@ -73,7 +73,7 @@ static void set_name(const char *stem, struct model *m)
 }
 
 /* "path/Llama-3.1-8B/config.json" is Llama-3.1-8B, "mine.json" mine; of "config.json" and
- * "../config.json" the path does not spell the folder's name. */
+ * "../config.json" the folder's name is looked up, as the path does not spell it. */
 static void name_of_path(const char *path, struct model *m)
 {
     char copy[PATH_MAX], *full = NULL;
@@ -89,7 +89,7 @@ static void name_of_path(const char *path, struct model *m)
         }
     } else if (n > 5 && strcmp(stem + n - 5, ".json") == 0)
         stem[n - 5] = '\0';
-    set_name(stem ? stem : "", m);
+    set_names(stem ? stem : "", m);
     free(full);
 }
 
@@ -99,7 +99,7 @@ static json_t *parse(FILE *file, const char *path, char error[MODEL_ERROR])
     json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
     if (json)
         return json;
-    rewind(file);
+    rewind(file); /* what jansson says of a NUL is no help */
     int c;
     while ((c = getc(file)) != EOF && c != 0)
         ;
@@ -132,8 +132,8 @@ static int read_model(FILE *file, const char *path, struct model *model,
     return status;
 }
 
-/* A shape that cannot be held would end in swap or by the kernel's hand, after minutes. */
-static int fits(const struct model *m, const char *path, char error[MODEL_ERROR])
+/* A shape that cannot be held would end in swap, or killed by the system, after minutes. */
+static int check_memory(const struct model *m, const char *path, char error[MODEL_ERROR])
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     double limit = (double)pages * (double)page / (double)MEMORY_SHARE;
@@ -155,7 +155,7 @@ int model_from_file(FILE *file, const char *path, struct model *model, char erro
 {
     if (read_model(file, path, model, error))
         return -1;
-    if (fits(model, path, error) == 0)
+    if (check_memory(model, path, error) == 0)
         return 0;
     model_free(model);
     return -1;
@@ -171,7 +171,7 @@ int model_load(const char *name_or_path, struct model *model, char error[MODEL_E
         s++;
     memset(model, 0, sizeof *model);
     if (!path && s == sources + N_SOURCES)
-        return unknown(name_or_path, error);
+        return refuse_name(name_or_path, error);
     FILE *file =
         path ? fopen(name_or_path, "r") : fmemopen((char *)s->json, strlen(s->json), "r");
     if (!file) {
