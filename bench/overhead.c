@@ -70,7 +70,7 @@ static bool time_rounds(const struct rotation *r, double *samples)
     for (int round = 0; round < ROUNDS; round++)
         for (int k = 0; k < WAYS; k++) {
             int w = (round + k) % WAYS;
-            enum posenc_status status = ways[w](r); /* untimed: predictors forget */
+            enum posenc_status status = ways[w](r); /* untimed: predictors have forgotten it */
             double start = now_ns();
             for (int i = 0; i < CALLS; i++)
                 status |= ways[w](r);

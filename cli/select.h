@@ -21,7 +21,7 @@ struct selection {
 
 /* Whether the id of a case, kernel/dtype/..., is of a type that was named. */
 bool selects_dtype(const struct selection *selection, const char *id);
-/* What is timed: the types that were named, f32 where none was. */
+/* Whether a type is timed: those that were named are, f32 where none was. */
 bool times_dtype(const struct selection *selection, enum posenc_dtype dtype);
 /* The shape of a model's call, stored as that type, to be timed. */
 struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype dtype);
@@ -34,15 +34,16 @@ enum posenc_dtype case_dtype(const char *id);
  * named alone and not able to run here. */
 int select_all(struct cli *cli, struct selection *selection, bool plugins_alone);
 int select_dtypes(const struct cli *cli, struct selection *selection); /* --dtype alone */
+/* The kernel of that name; `what` gave it, an option or operand, for the message. */
 int select_kernel(const struct cli *cli, const char *what, const char *name,
                   enum posenc_kernel *kernel);
 
-/* The one backend of --backend (the first that runs here, of a family), or NULL when none is
- * named: the default.  It must provide `kernel`. */
+/* The one backend of --backend or --plugin (of a family, the first that runs here and provides
+ * `kernel`), or NULL, for the default, when neither is given.  It must provide `kernel`. */
 int select_one(struct cli *cli, enum posenc_kernel kernel,
                const struct posenc_backend **backend);
 
-/* EXIT_USAGE when POSENC_BACKEND or POSENC_MAX_ISA asks for what is not here. */
+/* Refuses what POSENC_BACKEND or POSENC_MAX_ISA ask for where it is not here: EXIT_USAGE. */
 int select_environment(const struct cli *cli);
 
 /* Loads the shared library at `path`; *backend is what it exports.  EXIT_FINE, or EXIT_USAGE

@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The status of a process that came to its end, where exit() has others; how long a signal may
- * go unseen. */
+/* With what a process exits that has checked everything, unlike one that a backend ends by an
+ * exit() of its own; how long an interruption may go unseen. */
 enum { ALL_DONE = 42, ASK_AGAIN_MS = 200 };
 
 /* What goes through the pipe: a backend that begins, or a result of it. */
@@ -33,13 +33,13 @@ struct message {
 struct job {
     enum posenc_kernel kernel;
     pid_t pid;
-    int from; /* the pipe's end */
+    int from; /* the end of its pipe that is read */
     bool begun, ended;
-    struct message part; /* of one that arrives in pieces */
+    struct message part; /* what has come of a message */
     size_t part_bytes;
-    struct conf_result *kept; /* until the kernels before are done */
+    struct conf_result *kept; /* results, until the kernels before are done */
     size_t n_kept, room;
-    size_t backend; /* that it is at */
+    size_t backend; /* which is being checked */
     char after[96]; /* the last case of that backend; "" where none was done */
     const char *suite;
 };
@@ -82,8 +82,8 @@ static void send_result(void *user, const struct conf_result *result)
     send_message(sender);
 }
 
-/* From job->backend on. */
-static void be_job(const struct jobs *jobs, const struct job *job, int to)
+/* All of a process: checks the backends from job->backend on. */
+static void run_job(const struct jobs *jobs, const struct job *job, int to)
 {
     struct sender sender = { .to = to };
     signal(SIGINT, SIG_IGN); /* the parent ends what is interrupted; then nobody reads */
@@ -154,7 +154,7 @@ static void report_end(struct jobs *jobs, struct job *job, int status)
     take_result(jobs, job, &r);
 }
 
-/* The kernel in a process of its own, from job->backend on; without one nothing can be said. */
+/* Starts a process for the kernel, from job->backend on; if there is none, the program ends. */
 static void begin_job(struct jobs *jobs, struct job *job)
 {
     int ends[2];
@@ -166,7 +166,7 @@ static void begin_job(struct jobs *jobs, struct job *job)
     job->pid = piped ? fork() : -1;
     if (job->pid == 0) {
         close(ends[0]);
-        be_job(jobs, job, ends[1]);
+        run_job(jobs, job, ends[1]);
     }
     if (piped) {
         close(ends[1]);
@@ -237,7 +237,7 @@ static struct job *next_job(struct jobs *jobs)
     return NULL;
 }
 
-/* Of what was interrupted: a kernel may never return. */
+/* Kills what was interrupted, rather than wait for it: a kernel may never return. */
 static void end_all(struct jobs *jobs)
 {
     for (size_t i = 0; i < jobs->n; i++) {
@@ -251,7 +251,7 @@ static void end_all(struct jobs *jobs)
     }
 }
 
-static size_t running(const struct jobs *jobs, struct pollfd *fds, size_t *job_of)
+static size_t list_running(const struct jobs *jobs, struct pollfd *fds, size_t *job_of)
 {
     size_t n = 0;
     for (size_t i = 0; i < jobs->n; i++) {
@@ -283,7 +283,7 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
         struct pollfd fds[POSENC_KERNEL_COUNT];
         size_t job_of[POSENC_KERNEL_COUNT], m;
         struct job *next;
-        while ((m = running(jobs, fds, job_of)) < most && (next = next_job(jobs)))
+        while ((m = list_running(jobs, fds, job_of)) < most && (next = next_job(jobs)))
             begin_job(jobs, next);
         const int ready = poll(fds, (nfds_t)m, ASK_AGAIN_MS);
         if (outputs_interrupted() != 0) {

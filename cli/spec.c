@@ -232,7 +232,7 @@ int spec_axes(const struct posenc_freqs_spec *freqs)
     return n;
 }
 
-/* The first option that needs another one which is not given. */
+/* Refuses the first option that has no effect, since one that it needs is not given. */
 static int refuse_idle(const struct cli *cli, const struct posenc_freqs_spec *freqs)
 {
     bool sections = freqs->mrope_section[0] != 0, grid = cli->grid != INT64_MIN;
@@ -257,7 +257,7 @@ static int refuse_idle(const struct cli *cli, const struct posenc_freqs_spec *fr
     return EXIT_FINE;
 }
 
-/* A sinusoidal encoding of several axes is one of each, side by side: nothing else is known. */
+/* A sinusoidal encoding of several axes is that of each, side by side; no other is known. */
 static int take_sections(const struct cli *cli, unsigned kind, struct posenc_freqs_spec *freqs)
 {
     int64_t *section = freqs->mrope_section;

@@ -14,8 +14,8 @@
 struct number_table {
     int64_t rows, width;
     int n_axes;         /* of positions: 1, or those of a picture */
-    int64_t *positions; /* [n_axes][rows], or NULL where there are */
-    float *times;       /* [n_axes][rows] */
+    int64_t *positions; /* [n_axes][rows]; NULL where rows have times */
+    float *times;       /* [n_axes][rows]; NULL where rows have positions */
     int n_arrays;
     const char *name[2];
     enum posenc_dtype dtype;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lines and branches reached, folder by folder, of the library and the programs, from what lcov --capture wrote.
+"""Prints lines and branches reached, folder by folder, from INFO of lcov --capture, and of each file into FILE-BY-FILE.
 
     coverage.py INFO ROOT FILE-BY-FILE
 """
@@ -30,11 +30,11 @@ def main():
         for of in {folder, folder.split('/')[0], 'all'}:
             sums[of] = [a + b for a, b in zip(sums.get(of, [0] * 4), counts)]
     with open(by_file, 'w', encoding='utf-8') as out:
-        table(files, out)
-    table(sums, sys.stdout)
+        print_table(files, out)
+    print_table(sums, sys.stdout)
 
 
-def table(rows, out):
+def print_table(rows, out):
     print(f"{'':40} {'lines':>16} {'branches':>18}", file=out)
     for name in sorted(rows, key=lambda n: (n == 'all', n)):
         lines, all_lines, branches, all_branches = rows[name]

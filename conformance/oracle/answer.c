@@ -1,7 +1,7 @@
 /*
- * What every value of a problem should be, kept for the next backend that is asked for the same:
- * it follows from the problem alone.  Answers of one kernel at a time are kept, as many as a
- * budget of memory holds.
+ * An answer is what every value of a call should be.  It follows from the problem alone, so it
+ * is kept for the next backend that is given the same problem: answers of one kernel at a time,
+ * as many as a budget of memory holds.
  */
 #define _GNU_SOURCE
 #include "conformance/problem/notation.h"
@@ -30,7 +30,7 @@ static void forget(void *answer)
     free(answer);
 }
 
-static int64_t values_of(const struct call *call)
+static int64_t count_values(const struct call *call)
 {
     int64_t n = 0;
     for (int o = 0; o < call->n_outputs; o++)
@@ -40,7 +40,7 @@ static int64_t values_of(const struct call *call)
 
 static struct answer *work_out(const struct call *call, const char *key)
 {
-    const int64_t n = values_of(call);
+    const int64_t n = count_values(call);
     struct oracle *oracle = oracle_create(call);
     struct answer *answer = calloc(1, sizeof *answer);
     double *values = malloc((size_t)(2 * n + 1) * sizeof *values);
@@ -66,9 +66,8 @@ static struct answer *work_out(const struct call *call, const char *key)
     return answer;
 }
 
-/* Whether the inputs of a call follow from its problem: those that a subject makes in another way
- * do not. */
-static bool by_library(const struct call *call)
+/* Whether its inputs follow from the problem: what a subject's own functions make need not. */
+static bool made_by_library(const struct call *call)
 {
     struct subject subject = *call->subject;
     subject.backend = subject_library.backend;
@@ -79,7 +78,7 @@ struct answer *answer_take(const struct call *call)
 {
     char key[LONGEST_KEY];
     const enum posenc_kernel kernel = call->problem.kernel;
-    if (!by_library(call) ||
+    if (!made_by_library(call) ||
         notation_print(&call->problem, NULL, key, sizeof key) >= sizeof key)
         return work_out(call, "");
     if (kernel != kernel_kept) {
@@ -92,10 +91,10 @@ struct answer *answer_take(const struct call *call)
     if (found)
         return *found;
     struct answer *answer = work_out(call, key);
-    if (answer && values_kept + values_of(call) <= most_values &&
+    if (answer && values_kept + count_values(call) <= most_values &&
         tsearch(answer, &kept, by_key)) {
         answer->kept = true;
-        values_kept += values_of(call);
+        values_kept += count_values(call);
     }
     return answer;
 }

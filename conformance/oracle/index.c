@@ -1,6 +1,6 @@
 /*
- * Which bucket, row or column belongs to a query and a key: worked out for the oracle in exact
- * integers, without the library's builders.
+ * Which bucket, row or column of a table belongs to a query and a key.  The oracle does without
+ * the library's builders: powers have 256 bits here, all else is integers.
  *
  * References: Raffel et al. 1910.10683 (T5); Liu et al. 2103.14030 (Swin); Bao et al.
  * 2106.08254 with Hugging Face modeling_beit.py; He et al. 2006.03654 with
@@ -8,9 +8,9 @@
  */
 #include "rows.h"
 
-/* exact (most/exact)^(k/all), 0 <= k <= all: the integer below it, and whether it is that integer n, so
- * that n^all = most^k exact^(all - k).  Closer than 2^-200 they are taken to be equal: two such powers
- * that differ do so by at least 1/n^all of themselves, which is more up to all log2(n) = 190. */
+/* The largest integer n up to exact (most/exact)^(k/all), 0 <= k <= all; `whole`: it is equal.
+ * What is closer than 2^-200 is: unless n^all = most^k exact^(all - k), these integers are at
+ * least 1/n^all of themselves apart, which is more up to all log2(n) = 190. */
 static int64_t floor_power(int64_t most, int64_t exact, int64_t k, int64_t all, bool *whole)
 {
     const struct big base = big_log(big_integer(exact));

@@ -1,5 +1,5 @@
 /*
- * Rows of tables: sines and cosines (fixed.c) in the plan's profile; scaled, with several axes, with xPos.
+ * Rows of the tables that a plan gives: sines and cosines, as its profile and xPos have them.
  *
  * References: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et
  * al. 2212.10554 section 3.2 with torchscale, xpos_relative_position.py.
@@ -10,7 +10,7 @@
 
 /* ---- Profile ggml_f32 ---- */
 
-/* The iterated product, from the position on. */
+/* ggml multiplies the position by theta_scale once for each pair before, rounding each time. */
 static float ggml_angle(const struct oracle *oracle, int64_t pair, double position)
 {
     const struct oracle_ggml *ggml = &oracle->ggml;
@@ -36,9 +36,9 @@ static struct big zeta_power(const struct oracle *oracle, int64_t pair, double p
     return big_exp(spec->xpos_inverse ? big_negate(exponent) : exponent);
 }
 
-/* A product with a sine.  The cosine of position 0, which is 1, leaves the factor, and a whole power of
- * a zeta such as 3/8 is an f64: it is one where its 256 bits, some 250 of them right, are those of a
- * number of 64. */
+/* A sine or cosine times a power of a zeta.  At position 0, whose cosine is 1, a whole power of
+ * a zeta such as 3/8 can be an f64, which must not count as inexact.  The product is right to
+ * 2^-200: it is taken to end after 64 bits where, with that much added, the next 128 are 0. */
 static struct big scaled(struct big value, struct big factor)
 {
     struct big product = big_multiply(value, factor);
@@ -53,9 +53,9 @@ static struct big scaled(struct big value, struct big factor)
 
 /* ---- Angles ---- */
 
-/* m times the sine and cosine of a pair in row r, in the plan's profile.  The f32 ones
- * round the sine to f32 and multiply by (float)m, which an f64 holds exactly; with m = 1 there
- * is no product and the sine itself is the truth. */
+/* m times the sine and cosine of a pair in row r, in the plan's profile.  Profiles in f32 round
+ * the sine to f32 before they multiply by (float)m, and an f64 holds that product exactly; with
+ * m = 1 there is no product, and the sine itself is the truth. */
 static void pair_values(const struct oracle *oracle, int64_t pair, int64_t r, double m,
                         double *sine, double *cosine)
 {

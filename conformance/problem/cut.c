@@ -35,10 +35,10 @@ static void cut_positions(struct call *c, const struct tensor_row *row,
         p->offset += part->from;
 }
 
-/* Elements from one of a dimension to the next.  An index by query - key + keys - 1 begins
- * further on for later queries, and for earlier keys. */
-static int64_t steps(const struct call *c, const struct tensor_row *row,
-                     const struct range *part)
+/* Elements of the whole before the first of the part.  An index by query - key + keys - 1
+ * begins further on for later queries, and for earlier keys. */
+static int64_t elements_before(const struct call *c, const struct tensor_row *row,
+                               const struct range *part)
 {
     const struct problem *p = &c->problem;
     int64_t stride = 1;
@@ -60,11 +60,11 @@ static int64_t steps(const struct call *c, const struct tensor_row *row,
 static void cut_pointer(struct call *c, const struct tensor_row *row, const struct range *part)
 {
     const char *data = call_data(c, row);
-    data += 4 * steps(c, row, part); /* of f32 and int32 alike */
+    data += 4 * elements_before(c, row, part); /* f32 and int32 alike */
     memcpy(call_argument(c, row), &data, sizeof data);
 }
 
-/* The position of query 0 minus that of key 0. */
+/* query_offset: the position of the part's query 0 minus that of its key 0. */
 static void cut_offset(struct call *c, const struct range *part)
 {
     const size_t at = signature_argument(signature_of(c->problem.kernel), MEMBER(query_offset));

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const struct listed {
-    const char *name, *profiles, *rope_type, *parameters, *none;
+    const char *name, *profiles, *rope_type, *parameters, *unused; /* a fifth column */
 } listed[] = {
 #include "scalings.inc"
 };

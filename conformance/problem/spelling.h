@@ -1,5 +1,5 @@
 /*
- * Names: how far apart two are, as people mistype them; whether a list has one.
+ * How far apart two names are, as people mistype them, and whether a list has a name.
  */
 #ifndef POSENC_SPELLING_H
 #define POSENC_SPELLING_H
@@ -11,7 +11,7 @@
  * characters count. */
 size_t edit_distance(const char *a, const char *b);
 
-/* Whether a word of n characters is one of those in a text, which has a character between them. */
+/* Whether a word of n characters is one of those in `words`, separated by `between`. */
 bool has_word(const char *words, char between, const char *word, size_t n);
 
 #endif

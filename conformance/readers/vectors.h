@@ -58,15 +58,16 @@ bool vectors_same_output(const struct vector_case *a, const struct vector_case *
 /* One past the last case of the group that begins at a case. */
 size_t vectors_group_end(const struct vectors *vectors, size_t first);
 
-/* For those who load: flags from their text, which is cut up; id, and the rest of what a line says of a case,
- * its seed too; the whole of a file, with a NUL after it. */
+/* For those who load vectors.  Flags from their text, which is cut up: */
 bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
                         char error[VECTORS_ERROR]);
+/* A case from its line, with its id, and the seed that follows from that: */
 bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char *group,
                       const struct problem_line *line, char error[VECTORS_ERROR]);
-/* The id of a case, were it stored in this type. */
+/* The id that a case would have, were it stored in this type; NULL where it is too long. */
 const char *vectors_id(struct vectors *vectors, const struct vector_case *c,
                        enum posenc_dtype dtype);
+/* The whole of a file, with a NUL after it: */
 void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
                         char error[VECTORS_ERROR]);
 
@@ -74,8 +75,8 @@ void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
 void sha256_hex(const void *data, size_t bytes, char hex[65]);
 struct sha256 {
     uint32_t state[8];
-    uint64_t length;
-    unsigned char block[64];
+    uint64_t length;         /* bytes so far */
+    unsigned char block[64]; /* those after the last whole block */
 };
 void sha256_init(struct sha256 *s);
 void sha256_update(struct sha256 *s, const void *data, size_t bytes);

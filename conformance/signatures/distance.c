@@ -3,7 +3,7 @@
  */
 #include "shared.h"
 
-/* Far beyond what kernels take: those refuse, and sums with it do not overflow here. */
+/* Far more than kernels take, so that it is they who refuse, and yet no sum here overflows. */
 #define MOST_OFFSET (INT64_C(1) << 40)
 
 static bool check_offset(struct call *call)
@@ -17,7 +17,7 @@ static int64_t columns(const struct problem *p)
     return p->distances ? p->distances : problem_distances(p->queries, p->keys);
 }
 
-/* The first is the distance of query 0 and the last key. */
+/* `first` is the least distance of the call, that of query 0 and the last key. */
 static void finish(struct call *call)
 {
     struct problem *p = &call->problem;
@@ -48,8 +48,7 @@ const struct signature signature_distance = {
 
 /* ---- What its rows should be ---- */
 
-/* The values of a head begin at the least distance of the call, that of query 0 and the last
- * key. */
+/* The values of a head begin at `first`; along the keys of a query the distance falls. */
 static void row_distance(const struct oracle *oracle, int o, int64_t r, double *want)
 {
     const int64_t width = oracle->call->outputs[o].width;

@@ -1,5 +1,5 @@
 /*
- * relative_sum: attention weights by relative position (Shaw's values, Shaw et al. 1803.02155).
+ * relative_sum: attention weights added up by relative position, for Shaw's values (1803.02155).
  */
 #include "shared.h"
 

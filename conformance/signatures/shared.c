@@ -39,7 +39,7 @@ int64_t columns_index_size(const struct problem *p)
 bool columns_fill_index(struct call *call, void *index, int64_t n)
 {
     const struct problem *p = &call->problem;
-    const struct subject *by = call->subject;
+    const struct subject *subject = call->subject;
     const int64_t queries = one_at_least(p->queries), keys = one_at_least(p->keys),
                   offset = p->query_offset, most = p->max_distance, end = p->keys - p->queries;
     (void)n;
@@ -50,9 +50,9 @@ bool columns_fill_index(struct call *call, void *index, int64_t n)
         return false;
     const enum posenc_status status =
         p->relative == RELATIVE_DEBERTA
-            ? by->deberta_index(queries, keys, offset, p->num_buckets, most, index)
-        : p->relative == RELATIVE_SHAW ? by->shaw_index(queries, keys, offset, most, index)
-                                       : by->transformer_xl_index(queries, keys, index);
+            ? subject->deberta_index(queries, keys, offset, p->num_buckets, most, index)
+        : p->relative == RELATIVE_SHAW ? subject->shaw_index(queries, keys, offset, most, index)
+                                       : subject->transformer_xl_index(queries, keys, index);
     return call_check(call, status, "max_distance, num_buckets or a distance", most, 1,
                       1 << 20);
 }

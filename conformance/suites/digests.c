@@ -1,7 +1,7 @@
 /*
  * Digests: SHA-256 of the outputs of every variant, every NaN made the same one.  Those of the
  * family "template" are committed in digests.txt, so machines that never meet are compared too.
- * Members of another family are compared with the first other member that runs here.
+ * A member of another family is compared with the first other built-in member that runs here.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -31,7 +31,7 @@ static bool committed_digest(const char *id, char hex[HEX])
     return false;
 }
 
-/* SHA-256 over the rows of all outputs, f32 (what 16 bits widen to) in little-endian order. */
+/* SHA-256 of all outputs, row by row, as little-endian f32; the canary stays, though a NaN. */
 static void digest_call(const struct call *call, char hex[HEX])
 {
     struct sha256 s;
@@ -65,16 +65,16 @@ static bool digest_problem(struct tally *t, const struct posenc_backend *backend
     return call != NULL;
 }
 
-/* What the builds of autovec contract is the compiler's choice for each ISA: they promise no
- * equal bits.  Everywhere else a family means just that. */
+/* Backends are of one family because they promise equal bits; but those of autovec do not: the
+ * compiler chooses for each ISA which products and sums it fuses. */
 static bool promises_bits(const struct posenc_backend *backend)
 {
     return strcmp(backend->family, "autovec") != 0;
 }
 
 /* Another built-in backend of the same family that provides a kernel and runs here, or NULL. */
-static const struct posenc_backend *relative(const struct posenc_backend *of,
-                                             enum posenc_kernel kernel)
+static const struct posenc_backend *other_member(const struct posenc_backend *of,
+                                                 enum posenc_kernel kernel)
 {
     const struct posenc_backend *other;
     for (size_t i = 0; promises_bits(of) && (other = posenc_backend_at(i)) != NULL; i++)
@@ -89,7 +89,7 @@ static void check_digest(struct suite_run *run, const struct problem_line *line)
     const struct problem *p = &line->problem;
     const bool committed_here = strcmp(run->backend->family, "template") == 0;
     const struct posenc_backend *other =
-        committed_here ? NULL : relative(run->backend, p->kernel);
+        committed_here ? NULL : other_member(run->backend, p->kernel);
     struct tally t;
     char want[HEX] = "", *got = t.result.witness;
     if ((!committed_here && !other) || !tally_begin(&t, run, p->kernel, p->dtype, "digests",

@@ -1,7 +1,7 @@
 /*
- * Problems that are given.  A model's own shapes: rows of each against the oracle, the first and the last, both
- * neighbours of the middle, random ones; the last are where positions are longest.
- * One problem alone: all of its values, and how it treats memory.
+ * The suites of problems that the options give.  Of each of a model's own shapes some rows are
+ * held against the oracle: the first, the last, where positions are largest, the two in the
+ * middle, and random ones.  Of one problem alone it is all values, and how it treats memory.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
@@ -11,7 +11,7 @@
 
 enum { SAMPLED_ROWS = 64 };
 
-/* Row i of so many that are looked at: all of them where they are no more. */
+/* The i-th row to be looked at: of few rows all are, of many four fixed and random ones. */
 static int64_t sampled_row(int64_t rows, int64_t i)
 {
     const int64_t fixed[] = { 0, rows - 1, rows / 2, rows / 2 - 1 };

@@ -7,10 +7,10 @@
  *            [PACK OF VECTORS]
  *
  * --no-accuracy leaves the scans out, which take too long in an emulator; --suite takes one suite
- * alone; --except leaves cases out that an emulator gets wrong.  Prints one line for each failure,
- * for each backend "NAME (L lanes): N passed, N failed, N skipped" or, when it cannot run here,
- * "off: NAME: reason", which is one that is skipped; last the sum of all.  A backend that is asked
- * for by name has to run.  Exit 1 on failures, 2 on bad input, 77 when nothing ran.
+ * alone; --except leaves cases out that an emulator gets wrong.  Prints each failure and how to
+ * repeat it; for each backend "NAME (L lanes): N passed, N failed, N skipped", or "off: NAME:
+ * reason" for one that cannot run here, which counts as one skipped; last the sum of all.  One
+ * that is asked for by name has to run.  Exit 1 on failures, 2 on bad input, 77: nothing ran.
  */
 #include "suites.h"
 #include "conformance/readers/vectors.h"
@@ -121,7 +121,7 @@ static void print_counts(const struct counts *counts)
     fflush(stdout);
 }
 
-/* And onto the sum. */
+/* Adds its counts to the sum, too. */
 static void print_backend(const struct posenc_backend *backend, const struct counts *counts,
                           struct counts *sum)
 {
@@ -136,7 +136,7 @@ static void print_backend(const struct posenc_backend *backend, const struct cou
     sum->skipped += counts->skipped;
 }
 
-/* All that can run here; the number of those that cannot. */
+/* Takes all that can run here; returns the number of those that cannot. */
 static unsigned long take_all(struct wanted *wanted)
 {
     const struct posenc_backend *b;

@@ -123,10 +123,10 @@ static void at_positions(void)
     posenc_prepared_destroy(prepared);
 }
 
-/* ---- Every kernel that can be prepared ---- */
+/* ---- The other kernels that can be prepared ---- */
 
 /* The arguments of a call, and where in them what changes from run to run stands. */
-struct prepares {
+struct preparable {
     enum posenc_kernel kernel;
     const void *args;
     const void **x;
@@ -137,7 +137,7 @@ struct prepares {
     bool takes_x;
 };
 
-static enum posenc_status run_plain(const struct prepares *k)
+static enum posenc_status run_plain(const struct preparable *k)
 {
     switch ((int)k->kernel) {
     case POSENC_KERNEL_sinusoidal:
@@ -152,14 +152,14 @@ static enum posenc_status run_plain(const struct prepares *k)
     abort();
 }
 
-static void require_of(bool holds, const struct prepares *k, const char *what)
+static void require_of(bool holds, const struct preparable *k, const char *what)
 {
     char text[128];
     snprintf(text, sizeof text, "%s: %s", posenc_kernel_name(k->kernel), what);
     require(holds, text);
 }
 
-static void as_plain(const struct prepares *k)
+static void require_as_plain(const struct preparable *k)
 {
     float x[N], want[N], got[N];
     struct posenc_prepared *prepared = NULL;
@@ -196,7 +196,7 @@ static void as_plain(const struct prepares *k)
     posenc_prepared_destroy(prepared);
 }
 
-static void every_kernel(void)
+static void other_kernels(void)
 {
     static float x[N], out[N], table[ROWS * WIDTH], weight[DIM];
     const int64_t most = INT32_MAX - (TOKENS - 1);
@@ -214,25 +214,25 @@ static void every_kernel(void)
     sinusoidal.error = &error;
     sinusoidal.freqs = freqs;
     sinusoidal.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
-    as_plain(&(struct prepares){ POSENC_KERNEL_sinusoidal, &sinusoidal, &sinusoidal.x.data,
-                                 &sinusoidal.out.data, &sinusoidal.positions, NULL, -INT32_MAX,
-                                 most, false });
+    require_as_plain(&(struct preparable){
+        POSENC_KERNEL_sinusoidal, &sinusoidal, &sinusoidal.x.data, &sinusoidal.out.data,
+        &sinusoidal.positions, NULL, -INT32_MAX, most, false });
     sinusoidal.out.data = out;
     sinusoidal.x = posenc_view(sinusoidal.out);
     sinusoidal.x.data = x;
     sinusoidal.positions.offset = 0;
-    as_plain(&(struct prepares){ POSENC_KERNEL_sinusoidal_add, &sinusoidal, &sinusoidal.x.data,
-                                 &sinusoidal.out.data, &sinusoidal.positions, NULL, -INT32_MAX,
-                                 most, true });
+    require_as_plain(&(struct preparable){
+        POSENC_KERNEL_sinusoidal_add, &sinusoidal, &sinusoidal.x.data, &sinusoidal.out.data,
+        &sinusoidal.positions, NULL, -INT32_MAX, most, true });
 
     struct posenc_learned_args learned = posenc_learned_args_init();
     learned.error = &error;
     learned.table = posenc_const_dense(table, 2, ROWS, WIDTH, 0, 0);
     learned.out = posenc_dense(out, 2, TOKENS, WIDTH, 0, 0);
     learned.x = posenc_view(learned.out);
-    as_plain(&(struct prepares){ POSENC_KERNEL_learned_add, &learned, &learned.x.data,
-                                 &learned.out.data, &learned.positions, table, 0, ROWS - TOKENS,
-                                 true });
+    require_as_plain(&(struct preparable){ POSENC_KERNEL_learned_add, &learned, &learned.x.data,
+                                           &learned.out.data, &learned.positions, table, 0,
+                                           ROWS - TOKENS, true });
 
     struct posenc_rope_qk_norm_args norm = posenc_rope_qk_norm_args_init();
     norm.error = &error;
@@ -241,9 +241,9 @@ static void every_kernel(void)
     norm.weight = posenc_const_dense(weight, 1, DIM, 0, 0, 0);
     norm.out = posenc_dense(out, 3, TOKENS, HEADS, DIM, 0);
     norm.x = posenc_view(norm.out);
-    as_plain(&(struct prepares){ POSENC_KERNEL_rope_qk_norm, &norm, &norm.x.data,
-                                 &norm.out.data, &norm.positions, weight, 0, ROWS - TOKENS,
-                                 true });
+    require_as_plain(&(struct preparable){ POSENC_KERNEL_rope_qk_norm, &norm, &norm.x.data,
+                                           &norm.out.data, &norm.positions, weight, 0,
+                                           ROWS - TOKENS, true });
     posenc_freqs_destroy(freqs);
 }
 
@@ -257,7 +257,7 @@ int main(void)
     at_offsets(POSENC_KERNEL_rope_interleaved);
     refusals();
     at_positions();
-    every_kernel();
+    other_kernels();
     printf("%d failed\n", failures);
     return failures != 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Who serves a call when no backend is given: by posenc_select(), by the environment, by the order
- * of features; what cannot be selected leaves the selection as it was.
+ * Who serves a call when no backend is given: whom posenc_select() or the environment names, or
+ * the first of the list that runs here.  A refused selection leaves the one before as it was.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <posenc.h>
@@ -23,7 +23,7 @@ static const char *server(enum posenc_kernel kernel)
     return selection.backend ? selection.backend->name : "nobody";
 }
 
-/* Whether every kernel that the backend has is served by it, and why. */
+/* Whether every kernel that the backend has is served by it, and for this reason. */
 static bool serves_all(const char *name, const char *reason)
 {
     const struct posenc_backend *backend = posenc_backend_find(name);
