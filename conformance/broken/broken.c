@@ -5,11 +5,10 @@
  *
  *     broken [--weak] [PACK OF VECTORS]
  *
- * Mistakes meant for the vectors are not judged without them.
- * Exit 1 when the unbroken original fails anything, or the loop that a mistake is made in
- * without it; when a mistake is not caught by the suite meant for it, when one was never made, or
- * when a kernel of the list has none.  Cases that are tried but failed with no mistake are counted
- * as weak, and listed with --weak.
+ * Mistakes meant for the vectors are not judged where no pack is given.  Exits 1 when the
+ * original fails a case, or a loop that stands in for a kernel does without its slip; when a
+ * mistake is never made, or not caught by the suite meant for it; or when a kernel has none.
+ * Cases that were tried but that no mistake made fail are counted as weak, listed with --weak.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "mistake.h"
@@ -24,6 +23,7 @@ static const char *const suite_names[] = { "vectors", "accuracy", "digests", "me
                                            "properties" };
 enum { SUITES = sizeof suite_names / sizeof suite_names[0] };
 
+/* The column of a suite; SUITES for a result of none of them. */
 static int suite_index(const char *name)
 {
     int s = 0;
@@ -34,7 +34,7 @@ static int suite_index(const char *name)
 
 /* ---- Cases ---- */
 
-/* What the original passed; whether it was tried with a mistake, and failed. */
+/* A case that the original passes; whether it was tried with a mistake, and failed with one. */
 struct passed_case {
     struct passed_case *next;
     char id[96];
@@ -49,8 +49,7 @@ struct broken {
     struct passed_case *cases;
 };
 
-/* One run: how many cases each suite failed, and for which kernels one of the suite that is
- * meant to. */
+/* A mistake's run: failed cases by suite, and kernels in which the meant suite caught it. */
 struct outcome {
     struct broken *broken;
     int meant;
@@ -117,8 +116,8 @@ enum verdict { CAUGHT, SURVIVES, NEVER_MADE, UNJUDGED, VERDICTS };
 static const char *const verdict_text[VERDICTS] = { "", "  SURVIVES", "  NEVER ENTERED",
                                                     "  no vectors were given" };
 
-/* The only suite that is run: with a plan, of which the kernels know nothing, and where a case
- * is named. */
+/* The only suite that is run, or NULL for all: kernels know nothing of a plan, and where a
+ * mistake names its case no other has to fail. */
 static const char *only_suite(const struct mistake *m)
 {
     return m->how == HOW_plan || m->property ? m->suite : NULL;
@@ -173,7 +172,7 @@ static enum verdict run_mistake(struct broken *b, const struct mistake *m, const
     return verdict;
 }
 
-/* A loop that stands in for a kernel is right but for the slip: what is caught is the slip. */
+/* Whether a loop in place of a kernel is right without the slip, so that the slip is caught. */
 static bool run_without_slip(struct broken *b, const struct mistake *m)
 {
     struct mistake right = *m;
@@ -215,8 +214,7 @@ static bool each_kernel_has_one(void)
     return all;
 }
 
-/* Refusals are the front-end's, before any kernel is entered: no mistake can fail those
- * cases. */
+/* Refusals are always among them: the front-end makes these before a kernel is entered. */
 static void print_weak(const struct broken *b, bool all)
 {
     for (int s = 0; s < SUITES; s++) {

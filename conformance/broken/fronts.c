@@ -1,5 +1,5 @@
 /*
- * The front-end of sinusoidal encodings of several axes, mistaken about which axis is where.
+ * The front-end of sinusoidal encodings of several axes, mistaken in their order or frequency.
  */
 #include "mistake.h"
 
@@ -10,15 +10,15 @@
 typedef enum posenc_status front_end(const struct posenc_backend *backend,
                                      const struct posenc_sinusoidal_args *args);
 
-/* Positions on an axis and those after it. */
+/* Where the positions on an axis begin. */
 static const void *from_axis(const struct posenc_positions *p, int64_t axis)
 {
     const int64_t size = p->kind == POSENC_POSITIONS_I64 ? 8 : 4;
     return (const char *)p->data + axis * p->stride_axis * size;
 }
 
-/* Each section by itself, with frequencies that go on from the one before: theta^(-2i/dim) of
- * the whole. */
+/* Encodes the section of each axis by itself; its frequencies go on where those of the section
+ * before ended, theta^(-2i/dim) over all pairs. */
 static enum posenc_status run_continued(front_end *real, const struct posenc_backend *backend,
                                         const struct posenc_sinusoidal_args *args)
 {
@@ -48,9 +48,9 @@ static enum posenc_status run_continued(front_end *real, const struct posenc_bac
     return status;
 }
 
-/* Where each axis has positions of its own. */
-static enum posenc_status front(front_end *real, const struct posenc_backend *backend,
-                                const struct posenc_sinusoidal_args *args)
+/* Mistaken only where each axis has positions of its own. */
+static enum posenc_status run_mistaken(front_end *real, const struct posenc_backend *backend,
+                                       const struct posenc_sinusoidal_args *args)
 {
     struct posenc_sinusoidal_args a = *args;
     const bool axes = a.freqs && posenc_freqs_view(a.freqs).n_axes > 1 &&
@@ -67,13 +67,13 @@ static enum posenc_status front(front_end *real, const struct posenc_backend *ba
 static enum posenc_status sinusoidal(const struct posenc_backend *backend,
                                      const struct posenc_sinusoidal_args *args)
 {
-    return front(posenc_sinusoidal, backend, args);
+    return run_mistaken(posenc_sinusoidal, backend, args);
 }
 
 static enum posenc_status sinusoidal_add(const struct posenc_backend *backend,
                                          const struct posenc_sinusoidal_args *args)
 {
-    return front(posenc_sinusoidal_add, backend, args);
+    return run_mistaken(posenc_sinusoidal_add, backend, args);
 }
 
 void take_fronts(struct subject *subject)

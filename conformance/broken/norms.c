@@ -1,6 +1,6 @@
 /*
- * Norms of heads, rope_qk_norm: a head is divided by the root of the mean of its squares,
- * weighted and turned.
+ * A plain loop in place of rope_qk_norm, with the slips that somebody may make in it: a head is
+ * divided by the root of the mean of its squares, weighted and turned.
  */
 #include "mistake.h"
 
@@ -9,18 +9,18 @@
 #include <math.h>
 #include <string.h>
 
-/* A head that is normalised and turned: the rows of its token from head to head, and its own. */
+/* The head that is being normalised and turned, and its token, whose heads it may depend on. */
 struct normed {
     const struct posenc_rope_qk_norm_args *args;
     enum posenc_dtype stored;
-    int64_t heads, head, dim;
-    int64_t from, half; /* the first channel that turns; how many pairs do */
-    float *token;       /* [heads, head_dim], as it was */
+    int64_t heads, head, dim; /* head: which of them */
+    int64_t from, half;       /* the first channel that turns; how many pairs do */
+    float *token;             /* [heads, dim], a copy of x */
     const float *cosines, *sines;
 };
 
-/* By channel i in partial sum i % parts. */
-static float squares(const struct normed *n, const float *x, int64_t channels)
+/* In the order that posenc.h promises: channel i to partial sum i % 64, then half onto half. */
+static float sum_of_squares(const struct normed *n, const float *x, int64_t channels)
 {
     const int64_t parts = SLIP(one_partial_sum) ? 1 : 64;
     const bool narrow = SLIP(squares_in_type_of_x) && n->stored != POSENC_F32;
@@ -36,7 +36,7 @@ static float squares(const struct normed *n, const float *x, int64_t channels)
     return sums[0];
 }
 
-/* What the head is multiplied by: over its channels, or those of all heads. */
+/* What the head is multiplied by: 1 / root of its mean square, or of that of all heads. */
 static float scale_of(const struct normed *n)
 {
     const bool across = n->args->across_heads, turning = SLIP(mean_of_turning) && !across;
@@ -45,7 +45,7 @@ static float scale_of(const struct normed *n)
     const float leak = n->token[(n->head + 1) % n->heads * n->dim];
     float sum = 0.0f;
     for (int64_t h = first; h < first + heads; h++)
-        sum += squares(n, n->token + h * n->dim + (turning ? n->from : 0), channels);
+        sum += sum_of_squares(n, n->token + h * n->dim + (turning ? n->from : 0), channels);
     const float mean = sum / (float)(heads * channels), epsilon = n->args->epsilon;
     const float scale =
         SLIP(epsilon_outside) ? 1.0f / (sqrtf(mean) + epsilon) : 1.0f / sqrtf(mean + epsilon);
@@ -84,7 +84,7 @@ static void normalise(const struct normed *n, float *out)
     }
 }
 
-/* As a layer norm does. */
+/* Subtracts the mean, as a layer norm does. */
 static void centre(float *x, int64_t n)
 {
     float mean = 0.0f;
@@ -94,7 +94,7 @@ static void centre(float *x, int64_t n)
         x[k] -= mean;
 }
 
-/* A token is read before any of it is written. */
+/* A token is copied before any of it is written: out may be x, and a head may need others. */
 void enter_norm(struct entered *e)
 {
     in_f32_open(e);

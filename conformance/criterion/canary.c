@@ -1,6 +1,6 @@
 /*
- * Deliberate errors, built only with sanitizers, as tests that should fail: they show that a
- * finding fails a test here, and is not printed and passed over.
+ * Deliberate errors, built only with sanitizers, as tests that should fail: they show that what
+ * a sanitizer finds fails a test here, and is not merely printed.
  *
  *     canary heap|signed|leak
  */
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* volatile, so that the compiler does not see an error coming and remove it. */
 static int past_the_end(volatile int *at, volatile int index) { return at[index]; }
 
 static int overflow(volatile int value) { return value + 1; }

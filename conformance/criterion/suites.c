@@ -4,7 +4,7 @@
  * backend, all of them inside the one test, for a test costs a process.  A backend that cannot
  * run here or lacks the kernel is a skipped test with the reason.
  *
- * POSENC_VECTORS names the pack of golden vectors.
+ * The environment variable POSENC_VECTORS names the pack of golden vectors.
  */
 #include "backends.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LISTED = 5 };
+enum { LISTED = 5 }; /* failures in the message of a test */
 
 struct failures {
     size_t n;
@@ -48,7 +48,7 @@ static struct subject find(const char *name)
 static struct subject find(const char *name) { return subject_of(posenc_backend_find(name)); }
 #endif
 
-static void check(enum posenc_kernel kernel, const char *name)
+static void check_kernel(enum posenc_kernel kernel, const char *name)
 {
     const struct subject subject = find(name);
     const struct posenc_backend *backend = subject.backend;
@@ -74,6 +74,6 @@ static void check(enum posenc_kernel kernel, const char *name)
 }
 
 #define SUITE(kernel, backend)                                                                 \
-    Test(kernel, backend, .timeout = 120) { check(POSENC_KERNEL_##kernel, #backend); }
+    Test(kernel, backend, .timeout = 120) { check_kernel(POSENC_KERNEL_##kernel, #backend); }
 #define POSENC_KERNEL(name, signature, ...) FOR_EACH_BACKEND(SUITE, name)
 #include <posenc_kernels.def>

@@ -1,7 +1,7 @@
 /*
- * The engine: for each kernel the suites it is handed, one after the other, on one subject.  What
- * cannot run is a visible result; a kernel that a backend provides and no case entered is a
- * failure.
+ * The engine runs the suites that it is handed on one subject, kernel by kernel.  If a backend
+ * cannot run here, each of its kernels has a result that says why; a kernel that a backend
+ * provides and no case entered is a failure.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suite.h"
@@ -54,8 +54,7 @@ void suite_report(struct suite_run *run, struct conf_result *result)
     run->sink(run->user, result);
 }
 
-/* One result for a kernel that says why there is no other, so that nothing is missing from a report
- * unseen. */
+/* A result that says why a kernel has no other, lest it be missing from a report unseen. */
 static void report_kernel(struct suite_run *run, enum posenc_kernel kernel,
                           enum conf_status status, const char *reason)
 {

@@ -15,7 +15,8 @@ struct suite_run {
     const struct posenc_backend *backend; /* the subject's */
     conf_sink *sink;
     void *user;
-    size_t failed, entered; /* results, and those of the kernel at hand that say something */
+    size_t failed;  /* failures and crashes, of all kernels */
+    size_t entered; /* failures, crashes and passes of the kernel at hand */
 };
 
 /* Whether the options ask for a case, and the backend has its type. */
@@ -23,22 +24,22 @@ bool suite_selected(const struct suite_run *run, const char *id);
 /* Counts and forwards a result; fills the backend in. */
 void suite_report(struct suite_run *run, struct conf_result *result);
 
-/* The limits of the accuracy suite, from the budgets file (one line a row, see budgets.txt). */
+/* A limit of the accuracy suite: a row of the budgets file (see budgets.txt). */
 struct budget {
     char kernel[32], family[32], profile[16], range[16], metric[12];
     double limit;
     char witness[96];
 };
+/* NULL where the file has no such row. */
 const struct budget *budget_find(const char *kernel, const char *family, const char *profile,
                                  const char *range);
 
-/* A suite by its name; several of one name are its parts.  It runs for each kernel that the options
- * ask for and the backend provides. */
+/* A suite, or a part of one, under its name; runs for each kernel asked for and provided. */
 struct suite {
     const char *name;
     void (*run)(struct suite_run *run, enum posenc_kernel kernel);
 };
-/* Runs them on a subject; the number of failed or crashed results. */
+/* Runs n suites on a subject; returns the number of failed or crashed results. */
 size_t engine_run(const struct suite *suites, size_t n, const struct subject *subject,
                   const struct conf_options *options, conf_sink *sink, void *user);
 

@@ -1,5 +1,5 @@
 /*
- * Where a value stands, in words a person can repeat it from: the witness of an error.
+ * The witness of an error: words that say where its value stands, for a person to repeat it.
  */
 #include "judge.h"
 
@@ -14,7 +14,7 @@ struct column {
     bool second;
 };
 
-/* Sections of several axes lie side by side, each in the layout. */
+/* With several axes the columns of each section lie together, in the layout. */
 static struct column column_of(const struct problem *p, int64_t column)
 {
     if (p->layout == POSENC_INTERLEAVED)
@@ -27,8 +27,9 @@ static struct column column_of(const struct problem *p, int64_t column)
 static void describe_angle(const struct problem *p, const struct tensor_row *row, int64_t b,
                            int64_t t, int64_t column, char *text, size_t size)
 {
-    const bool pairs = row->dims[tensor_dims(row) - 1] == DIM_PAIR, first = row->name[0] == 'c';
-    struct column at = pairs ? (struct column){ column, first } : column_of(p, column);
+    const bool pairs = row->dims[tensor_dims(row) - 1] == DIM_PAIR, /* of rope_table */
+        is_cos = row->name[0] == 'c';
+    struct column at = pairs ? (struct column){ column, is_cos } : column_of(p, column);
     bool cosine = pairs || p->layout != POSENC_COS_SIN ? at.second : !at.second;
     int64_t position = problem_axis_position(p, b, t, oracle_axis(&p->freqs, at.pair));
     snprintf(text, size, "position %" PRId64 " pair %" PRId64 " %s of dim %" PRId64 " theta %g",

@@ -1,12 +1,12 @@
 /*
- * Floating numbers of 256 bits: just what frequencies need.
+ * Arithmetic on floating-point numbers of 256 bits (see fixed.h), all that frequencies need.
  *
  *     log a = k log 2 + 2 atanh((m - 1)/(m + 1)),  a = 2^k m,  3/4 <= m < 3/2
  *     exp a = 2^k (exp(r / 2^8))^(2^8),            a = k log 2 + r
  *
- * Reference: Brent and Zimmermann, "Modern Computer Arithmetic", 4.4 (series), 4.3.  Rounding to odd
- * (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008): cut, then set the last
- * bit if anything was lost; rounding again to 51 bits or fewer is then right.
+ * (Brent and Zimmermann, "Modern Computer Arithmetic", 4.3, 4.4).  Rounding to odd (Boldo and
+ * Melquiond, "Emulation of FMA and correctly rounded sums", 2008) cuts, then sets the last bit
+ * if anything was lost; to round that to 51 bits or fewer gives what the exact number would.
  */
 #include "fixed.h"
 
@@ -34,7 +34,7 @@ static void words_negate(uint64_t *words, int n)
 
 static uint64_t word(const uint64_t m[4], int64_t i) { return i >= 0 && i < 4 ? m[i] : 0; }
 
-/* To the right, or by less than nothing to the left; of what is shifted out nothing is kept. */
+/* By n bits, to the left where n is negative; nothing is kept of what is shifted out. */
 static void shift_right(uint64_t m[4], int64_t n)
 {
     const uint64_t from[4] = { m[0], m[1], m[2], m[3] };
@@ -227,7 +227,7 @@ struct big big_exp(struct big a)
 
 /* ---- Rounding ---- */
 
-/* To so many bits, fewer below the least exponent of a normal value: to nearest even, or to odd. */
+/* To nearest even, or to odd, of so many bits, or as many as are left of a subnormal value. */
 static double rounded(struct big a, int precision, int64_t least_exponent, bool odd)
 {
     const int64_t lost = least_exponent - (a.exponent - 1),

@@ -1,7 +1,7 @@
 /*
- * Rounds a value that was rounded to odd to the type it is stored in, and measures errors in
- * units of the last place.  A 16-bit value is rounded here in f64, by the distance between its
- * neighbours; problem/storage.c does the same in integers.
+ * Values that were rounded to odd (see big.c) are rounded here to the type they are stored in,
+ * and errors are measured in units of the last place.  A 16-bit value is rounded in f64, by the
+ * distance between its neighbours; problem/storage.c does the same in integers.
  */
 #include "exact.h"
 
@@ -21,8 +21,8 @@ static struct range range_of(enum posenc_dtype type)
                                  : (struct range){ 23, -126, 128 };
 }
 
-/* Distance between neighbouring values of a type at a magnitude; below the normal ones that of
- * the least of them. */
+/* Subnormal values are as far apart as the least normal ones; beyond the largest value the
+ * distance is what it is just below. */
 double ulp_of(enum posenc_dtype type, double magnitude)
 {
     const struct range range = range_of(type);

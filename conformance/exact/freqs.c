@@ -1,13 +1,15 @@
 /*
  * The frequencies of a plan, worked out for the oracle without the library: what they are
- * before scaling, and what scalings.c makes of them.
+ * before scaling, and what scalings.c makes of them.  The profiles are
  *
- * Profile exact: real mathematics in 256 bits.  Profile ggml_f32: ggml_rope_ext on a CPU, in the order
- * of its source (ggml.c and ops.cpp: ggml_rope_cache_init); frequency factors are those of llama.cpp's
- * converter, the ratio of the plain to the scaled frequency, or longrope's own.  Profile hf_f32:
- * Hugging Face's modeling_rope_utils.py as PyTorch evaluates it on a CPU: tensors are f32, each
- * operation on them rounds once, a Python number is rounded to f32 where it meets a tensor, and
- * number / tensor is reciprocal, then product.
+ *   exact          real mathematics in 256 bits
+ *   hf_f32         Hugging Face's modeling_rope_utils.py as PyTorch evaluates it on a CPU: each
+ *                  operation on tensors, which are f32, rounds once; a Python number is rounded
+ *                  to f32 where it meets one; number / tensor is number times (1 / tensor)
+ *   torch_exp_f32  torch.exp(torch.arange(0, d, 2).float() * (-math.log(base) / d)), likewise
+ *   ggml_f32       ggml_rope_ext on a CPU, in the order of its source (ggml.c and ops.cpp:
+ *                  ggml_rope_cache_init); frequency factors are those of llama.cpp's converter,
+ *                  the ratio of the plain to the scaled frequency, or longrope's own
  *
  * References: Su et al. 2104.09864; Vaswani et al. 1706.03762 section 3.5; tensor2tensor
  * get_timing_signal_1d (endpoint).
@@ -26,8 +28,8 @@ struct oracle_section oracle_section(const struct posenc_freqs_spec *spec, int64
     return section;
 }
 
-/* Hugging Face: modeling_qwen2_vl.py splits the pairs into sections; modeling_qwen3_vl.py begins with
- * all on the first axis and gives pairs axis, axis + 3, ... below 3 section to the others. */
+/* Hugging Face: modeling_qwen2_vl.py splits the pairs into sections; modeling_qwen3_vl.py puts
+ * all on the first axis, then pairs axis, axis + 3, ... below 3 section on each other one. */
 int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
 {
     const int64_t turn = i % 3;
@@ -36,8 +38,8 @@ int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
     return i < 3 * spec->mrope_section[turn] ? (int)turn : 0;
 }
 
-/* The exponent of 1/theta as a fraction.  With one frequency pair the endpoint convention
- * has 1. */
+/* The exponent of 1/theta in the frequency of pair i, as a fraction.  It is 0 for the only pair
+ * of the endpoint convention, where i / (pairs - 1) would be 0 / 0. */
 static void exponent_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t *numerator,
                         int64_t *denominator)
 {
@@ -99,15 +101,14 @@ static struct big omega_exact(const struct family *family, int64_t i)
     return omega;
 }
 
-/* ---- Profile hf_f32 ---- */
+/* ---- Profiles hf_f32 and torch_exp_f32 ---- */
 
 static struct big power_of(double x, double y)
 {
     return big_exp(big_multiply(big_double(y), big_log(big_double(x))));
 }
 
-/* The base of the f32 profiles: rope_theta, or what dynamic or ntk scaling makes of it in Python's
- * floats. */
+/* The base of the f32 profiles: rope_theta, or what scaling makes of it in Python's floats. */
 static double python_theta(const struct posenc_freqs_spec *spec)
 {
     const struct scaling_rule *rule = scaling_rule(spec);
@@ -117,7 +118,6 @@ static double python_theta(const struct posenc_freqs_spec *spec)
     return spec->rope_theta * big_to_double(power_of(rule->python_base(spec), power));
 }
 
-/* Profile torch_exp_f32: torch.exp(torch.arange(0, d, 2).float() * (-math.log(base) / d)). */
 static float torch_exp_f32(const struct family *family, int64_t numerator, int64_t denominator)
 {
     const double step = -big_to_double(family->log_theta) / (double)denominator;
@@ -125,7 +125,7 @@ static float torch_exp_f32(const struct family *family, int64_t numerator, int64
     return big_to_float(big_exp(big_double((double)exponent)));
 }
 
-static float inv_freq_f32(const struct family *family, int64_t i)
+static float inv_freq_of_pair(const struct family *family, int64_t i)
 {
     const struct posenc_freqs_spec *spec = family->spec;
     const struct scaling_rule *rule = scaling_rule(spec);
@@ -177,17 +177,17 @@ void oracle_turns(const struct posenc_freqs_spec *spec, int64_t n, struct big *t
 }
 
 int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (*turn)[3],
-                     float *inv_freq_f32_of, double *attention_factor)
+                     float *inv_freq_f32, double *attention_factor)
 {
     struct family family = family_of(spec);
     const int64_t pairs = (spec->dim + 1) / 2;
-    if (inv_freq_f32_of && !spec->values)
+    if (inv_freq_f32 && !spec->values)
         family.log_theta_f32 = big_log(big_double((double)(float)python_theta(spec)));
     for (int64_t i = 0; i < pairs && i < n; i++) {
         if (turn)
             big_fraction(big_divide(omega_exact(&family, i), two_pi), turn[i]);
-        if (inv_freq_f32_of)
-            inv_freq_f32_of[i] = inv_freq_f32(&family, i);
+        if (inv_freq_f32)
+            inv_freq_f32[i] = inv_freq_of_pair(&family, i);
     }
     if (attention_factor)
         *attention_factor = attention_factor_of(spec);
