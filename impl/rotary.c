@@ -204,6 +204,8 @@ static enum posenc_status turn_once(struct turn *turn)
 /* By the rows that are kept, unless xPos or the distance make none for all positions up to it. */
 static enum posenc_status turn(struct turn *turn)
 {
+    if (turn->heads[0].n == 0 && turn->heads[1].n == 0)
+        return POSENC_OK;
     if (turn->least < 0 || turn->most >= MOST_ROWS)
         return turn_once(turn);
     enum posenc_status status = grow_to(turn->rotary, turn->most + 1);
