@@ -97,15 +97,34 @@ static void run_job(const struct jobs *jobs, const struct job *job, int to)
 
 /* ---- Their parent ---- */
 
-static void keep(struct job *job, const struct conf_result *result)
+/* Kills what was interrupted, rather than wait for it: a kernel may never return. */
+static void end_all(struct jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->n; i++) {
+        struct job *job = &jobs->job[i];
+        if (job->begun && !job->ended) {
+            kill(job->pid, SIGKILL);
+            close(job->from);
+            waitpid(job->pid, NULL, 0);
+        }
+        free(job->kept);
+    }
+}
+
+static void give_up(struct jobs *jobs, const char *what, const char *why)
+{
+    end_all(jobs);
+    fprintf(stderr, "posenc: %s: %s\n", what, why);
+    exit(EXIT_USAGE);
+}
+
+static void keep(struct jobs *jobs, struct job *job, const struct conf_result *result)
 {
     if (job->n_kept == job->room) {
         job->room = job->room > 0 ? 2 * job->room : 1024;
         struct conf_result *more = realloc(job->kept, job->room * sizeof *more);
-        if (!more) {
-            fputs("posenc: out of memory\n", stderr);
-            exit(EXIT_USAGE);
-        }
+        if (!more)
+            give_up(jobs, "results", "out of memory");
         job->kept = more;
     }
     job->kept[job->n_kept++] = *result;
@@ -118,7 +137,7 @@ static void take_result(struct jobs *jobs, struct job *job, const struct conf_re
     if (job == &jobs->job[jobs->first])
         jobs->sink(jobs->user, result);
     else
-        keep(job, result);
+        keep(jobs, job, result);
 }
 
 static void take_message(struct jobs *jobs, struct job *job)
@@ -166,6 +185,9 @@ static void begin_job(struct jobs *jobs, struct job *job)
     job->pid = piped ? fork() : -1;
     if (job->pid == 0) {
         close(ends[0]);
+        for (size_t i = 0; i < jobs->n; i++) /* or their processes would not see it broken */
+            if (jobs->job[i].begun && !jobs->job[i].ended && &jobs->job[i] != job)
+                close(jobs->job[i].from);
         run_job(jobs, job, ends[1]);
     }
     if (piped) {
@@ -173,9 +195,8 @@ static void begin_job(struct jobs *jobs, struct job *job)
         job->from = ends[0];
     }
     if (job->pid < 0) {
-        fprintf(stderr, "posenc: no process for %s: %s\n", posenc_kernel_name(job->kernel),
-                strerror(errno));
-        exit(EXIT_USAGE);
+        job->begun = false;
+        give_up(jobs, posenc_kernel_name(job->kernel), "no process can be made for it");
     }
 }
 
@@ -235,20 +256,6 @@ static struct job *next_job(struct jobs *jobs)
                 (!sines || kernel_has_plan(job->kernel) || kernel_turns(job->kernel)))
                 return job;
     return NULL;
-}
-
-/* Kills what was interrupted, rather than wait for it: a kernel may never return. */
-static void end_all(struct jobs *jobs)
-{
-    for (size_t i = 0; i < jobs->n; i++) {
-        struct job *job = &jobs->job[i];
-        if (job->begun && !job->ended) {
-            kill(job->pid, SIGKILL);
-            close(job->from);
-            waitpid(job->pid, NULL, 0);
-        }
-        free(job->kept);
-    }
 }
 
 static size_t list_running(const struct jobs *jobs, struct pollfd *fds, size_t *job_of)

@@ -62,13 +62,13 @@ double pair_ulp_error(float got, double want, double mass)
 struct stored_error stored_error(enum posenc_dtype type, float got, double want, double within)
 {
     struct stored_error e = { .error = (double)INFINITY, .limit = 0.5 };
-    const double ulp = ulp_of(type, fabs(want));
-    const float ends[2] = { odd_to_type(type, want - within),
-                            odd_to_type(type, want + within) };
     if (isnan(want) || isnan(got) || isinf(want)) {
         e.error = (isnan(want) && isnan(got)) || (double)got == want ? 0.0 : e.error;
         return e;
     }
+    const double ulp = ulp_of(type, fabs(want));
+    const float ends[2] = { odd_to_type(type, want - within),
+                            odd_to_type(type, want + within) };
     for (int i = 0; i < 2; i++)
         if (isfinite(ends[i]))
             e.limit = fmax(e.limit, fabs((double)ends[i] - want) / ulp);

@@ -1,6 +1,6 @@
 /*
  * Scaling families as the oracle sees them, each with its steps in the profiles that have it: exact in
- * 256 bits, hf_f32 and ggml_f32 one rounding after the other (freqs.c, ggml.c).
+ * 256 bits, hf_f32 and ggml_f32 one rounding after the other (freqs.c).
  *
  * References: Peng et al. 2309.00071 (YaRN) section 3.2 and appendix A; Hugging Face transformers,
  * modeling_rope_utils.py; ggml.c ggml_rope_yarn_corr_dims, ops.cpp rope_yarn; Ding et al. 2402.13753;

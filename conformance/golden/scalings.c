@@ -62,9 +62,8 @@ static double hf_llama3(const struct posenc_freqs_spec *spec, int64_t i, double 
     const double low = spec->low_freq_factor, high = spec->high_freq_factor;
     const double two_pi = 2 * pi_f64;
     const double wavelength = step(mpfr_mul, step(mpfr_div, 1, inv_freq), two_pi);
-    const double kept = wavelength > step(mpfr_div, context, low)
-                            ? step(mpfr_div, inv_freq, spec->factor)
-                            : inv_freq;
+    const double kept =
+        wavelength > f32(context / low) ? step(mpfr_div, inv_freq, spec->factor) : inv_freq;
     if (wavelength > f32(context / low) || wavelength < f32(context / high) || low == high)
         return kept;
     double smooth = step(mpfr_mul, step(mpfr_div, 1, wavelength), context);

@@ -42,8 +42,7 @@ bool create_thresholds(struct oracle *oracle)
         if (b <= exact)
             continue;
         bool whole;
-        const int64_t n =
-            floor_power(problem->max_distance, exact > 0 ? exact : 1, b - exact, all, &whole);
+        const int64_t n = floor_power(problem->max_distance, exact, b - exact, all, &whole);
         oracle->thresholds[b] = (int32_t)(whole ? n : n + 1);
     }
     return true;

@@ -25,12 +25,12 @@ static void compare_sample(struct comparison *c, const struct call *call)
     struct oracle *oracle = oracle_create(call);
     for (int o = 0; o < call->n_outputs; o++) {
         const int64_t rows = call->outputs[o].rows, width = call->outputs[o].width;
-        double *want = malloc((size_t)width * 2 * sizeof *want), *mass = want + width;
+        double *want = malloc((size_t)(2 * width + 1) * sizeof *want);
         const bool ready = require(c->tally, oracle && want, "out of memory");
         for (int64_t i = 0; ready && i < rows && i < SAMPLED_ROWS; i++) {
             const int64_t r = sampled_row(rows, i);
-            oracle_row(oracle, o, r, want, mass);
-            compare_values(c, o, r, 0, width, want, mass);
+            oracle_row(oracle, o, r, want, want + width);
+            compare_values(c, o, r, 0, width, want, want + width);
         }
         free(want);
     }
