@@ -89,6 +89,13 @@ static struct problem longer(struct problem p, const char *word, int64_t n)
     return p;
 }
 
+/* What a word says after a colon; `unsaid` where it has none. */
+static int64_t most_of(const char *word, int64_t unsaid)
+{
+    const char *colon = word + strcspn(word, ": ");
+    return *colon == ':' ? atoll(colon + 1) : unsaid;
+}
+
 /* for (EACH_WORD(word, text)) */
 #define EACH_WORD(word, text)                                                                  \
     const char *word = (text) + strspn(text, " ");                                             \
@@ -161,7 +168,7 @@ struct problem memory_problem(enum posenc_kernel kernel, int64_t n, int variant)
     const struct problem_line *line = line_of(kernel, name, (uint64_t)n);
     struct problem p = line->problem;
     for (EACH_WORD(word, line->flags))
-        p = longer(p, word, n);
+        p = longer(p, word, n < most_of(word, n) ? n : most_of(word, n));
     share_pairs(&p);
     p.batch = kernel_has_batch(kernel) ? p.batch : 1;
     problem_settle(&p);
@@ -195,7 +202,7 @@ struct problem problem_random(enum posenc_kernel kernel, uint64_t seed,
     const struct problem_line *line = line_of(kernel, "random", mix64(seed, d.next++));
     struct problem p = line->problem;
     for (EACH_WORD(word, line->flags))
-        p = longer(p, word, draw(&d, 0, atoi(strchr(word, ':') + 1)));
+        p = longer(p, word, draw(&d, 0, most_of(word, 0)));
     const int64_t reach = (int64_t)(40 * p.freqs.xpos_scale_base);
     const bool rows = p.position_kind != POSENC_OFFSET && !kernel_has_plan(kernel);
     for (int64_t t = 0; t < p.tokens && (rows || reach > 0); t++)
