@@ -940,7 +940,8 @@ POSENC_API struct posenc_selection posenc_selection(enum posenc_kernel kernel);
 /* A call that is checked once and run many times, by one thread at a time: decoding, where a
  * step has other activations and the next position.  A run costs a few comparisons more than
  * the kernel.  Of sinusoidal, sinusoidal_add (plans of one axis), learned_add, rope_half,
- * rope_interleaved and rope_qk_norm; what grows with the cache (scores) has another shape at each step. */
+ * rope_interleaved and rope_qk_norm; what grows with the cache (scores) has another shape at
+ * each step. */
 struct posenc_prepared;
 
 /* Checks a call as posenc_<kernel>() would, args the kernel's, and keeps all of it but its
