@@ -407,16 +407,6 @@ size_t rows_of_case(const struct results *r, const char *id, const struct bench_
     return found;
 }
 
-bool is_tie(const struct bench_row *fastest, const struct bench_row *row)
-{
-    if (row == fastest || *row->refused || *fastest->refused)
-        return false;
-    double low = row->lo > 0.0 ? row->lo : row->median,
-           high = fastest->hi > 0.0 ? fastest->hi : fastest->median;
-    double noise = row->null_pct > fastest->null_pct ? row->null_pct : fastest->null_pct;
-    return low <= high * (1.0 + noise / 100.0);
-}
-
 double median_null(const struct results *r)
 {
     double *values = malloc((r->n_bench + 1) * sizeof *values);

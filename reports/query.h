@@ -74,10 +74,6 @@ const char *default_backend(const struct results *results, const char *kernel);
 /* Rows of a case, fastest first; refused ones last.  Returns how many (at most n). */
 size_t rows_of_case(const struct results *results, const char *id,
                     const struct bench_row **rows, size_t n);
-/* Whether the clock cannot tell a row from the fastest: intervals that overlap within the
- * noise. */
-bool is_tie(const struct bench_row *fastest, const struct bench_row *row);
-
 /* Median over cases of how far a backend was from its own copy; -1 when nothing was timed. */
 double median_null(const struct results *results);
 

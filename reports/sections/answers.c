@@ -3,61 +3,42 @@
  * serves it by default; then what to do where the default is not the best choice.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "reports/ranking.h"
 #include "reports/report.h"
 #include "reports/show.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { MAX_ROWS = 32 };
-
-/* "avx2 = avx512" where the clock cannot tell them apart; rows are fastest first. */
-static void add_fastest(const struct bench_row *const *rows, size_t n, struct table *table)
+/* "avx2 = avx512" where the clock cannot tell them apart; and who might be as fast, for all that was
+ * measured of it. */
+static void add_fastest(const struct ranking *k, struct table *table)
 {
-    char text[160];
-    size_t tied = 0, at = (size_t)snprintf(text, sizeof text, "%s", rows[0]->backend),
-           first = at;
-    for (size_t i = 1; i < n; i++) {
-        if (!is_tie(rows[0], rows[i]))
-            continue;
-        tied++;
-        if (at < sizeof text)
-            at += (size_t)snprintf(text + at, sizeof text - at, " = %s", rows[i]->backend);
-    }
-    table_cell(table, "**%s**", text);
-    if (tied > 1)
-        table_cell(table, "%.*s + %zu tied", (int)first, text, tied);
+    char text[160] = "too noisy to tell", noisy[160] = "";
+    size_t at = 0, first = 0, after = 0;
+    for (size_t i = 0; i < k->n && at < sizeof text; i++)
+        if (k->standing[i] >= TIED) {
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", at ? " = " : "",
+                                   k->row[i]->backend);
+            first = first ? first : at;
+        }
+    for (size_t i = 0; k->best && i < k->n && after < sizeof noisy; i++)
+        if (k->standing[i] == NOISY && rows_meet(k->row[i], k->best))
+            after += (size_t)snprintf(noisy + after, sizeof noisy - after, "%s%s",
+                                      after ? ", " : "; noisy: ", k->row[i]->backend);
+    table_cell(table, "**%s**%s", text, noisy);
+    if (k->tied > 1)
+        table_cell(table, "%.*s + %zu tied", (int)first, text, k->tied);
     else
         table_cell(table, "%s", text);
 }
 
-static const struct bench_row *row_of(const struct bench_row *const *rows, size_t n,
-                                      const char *backend)
+/* Whoever is faster than the fastest and does not conform; NULL: nobody. */
+static const struct bench_row *faster_but_wrong(const struct ranking *k)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i]->backend, backend) == 0 && !*rows[i]->refused)
-            return rows[i];
+    for (size_t i = 0; i < k->n && k->row[i] != k->best; i++)
+        if (k->standing[i] == WRONG && !is_noisy(k->row[i]))
+            return k->row[i];
     return NULL;
-}
-
-/* The rows of a case whose backends conform, fastest first; `faster_but_wrong` the first one
- * that was passed over. */
-static size_t trusted_rows(const struct results *r, const char *id,
-                           const struct bench_row **rows,
-                           const struct bench_row **faster_but_wrong)
-{
-    size_t n = rows_of_case(r, id, rows, MAX_ROWS), kept = 0;
-    *faster_but_wrong = NULL;
-    for (size_t i = 0; i < n; i++) {
-        bool checked;
-        if (*rows[i]->refused)
-            continue;
-        if (conforms(r, rows[i]->kernel, rows[i]->backend, &checked))
-            rows[kept++] = rows[i];
-        else if (kept == 0 && !*faster_but_wrong)
-            *faster_but_wrong = rows[i];
-    }
-    return kept;
 }
 
 /* "error 0.50 ulp", "same bits". */
@@ -69,36 +50,26 @@ static const char *error_text(const struct results *r, const struct bench_row *b
     return text;
 }
 
-/* Who serves these rows by default, and by how much it is slower than the fastest; 0: it is not. */
-static const struct bench_row *default_row(const struct results *r,
-                                           const struct bench_row *const *rows, size_t n,
-                                           double *slower)
+static void add_default_cell(const struct results *r, const struct ranking *k,
+                             struct table *table)
 {
-    const struct bench_row *row = row_of(rows, n, default_backend(r, rows[0]->kernel));
-    *slower = 0.0;
-    if (row && row != rows[0] && !is_tie(rows[0], row))
-        *slower = row->median / rows[0]->median - 1.0;
-    return row;
-}
-
-static void add_default_cell(const struct results *r, const struct bench_row *const *rows,
-                             size_t n, struct table *table)
-{
-    double slower;
     char error[64];
-    const char *name = default_backend(r, rows[0]->kernel);
-    const struct bench_row *row = default_row(r, rows, n, &slower);
+    const char *name = default_backend(r, k->row[0]->kernel);
+    size_t at = rank_of(k, name);
+    enum standing standing = at < k->n ? k->standing[at] : NOT_TIMED;
     if (!*name)
         table_cell(table, "not recorded");
-    else if (!row)
-        table_cell(table, "%s (not timed)", name);
-    else if (row == rows[0])
-        table_cell(table, "%s", name);
-    else if (slower == 0.0)
-        table_cell(table, "%s (tie)", name);
+    else if (behind_best(k, at) > 0.0)
+        table_cell(table, "%s (%.0f %% slower, %s)", name, 100.0 * behind_best(k, at),
+                   error_text(r, k->row[at], error));
     else
-        table_cell(table, "%s (%.0f %% slower, %s)", name, 100.0 * slower,
-                   error_text(r, row, error));
+        table_cell(table, "%s%s", name,
+                   standing == NOT_TIMED ? " (not timed)"
+                   : standing == WRONG   ? " (does NOT conform)"
+                   : standing == NOISY   ? " (too noisy to tell)"
+                   : standing == TIED    ? " (tie)"
+                   : standing == SLOWER  ? " (within 3 %)"
+                                         : "");
 }
 
 static void add_error_cells(const struct results *r, const struct bench_row *b,
@@ -128,15 +99,15 @@ static void add_shape_cells(const struct bench_row *best, const json_t *one,
 static void add_answer(const struct results *r, const json_t *one, const json_t *model,
                        struct table *table)
 {
-    const struct bench_row *rows[MAX_ROWS], *wrong;
-    size_t n = trusted_rows(r, record_text(one, "case"), rows, &wrong);
-    if (n == 0)
+    struct ranking k;
+    rank_case(r, record_text(one, "case"), &k);
+    const struct bench_row *best = telling_row(r, &k), *wrong = faster_but_wrong(&k);
+    if (!best)
         return;
-    const struct bench_row *best = rows[0];
     bool checked;
     conforms(r, best->kernel, best->backend, &checked);
     add_shape_cells(best, one, model, table);
-    add_fastest(rows, n, table);
+    add_fastest(&k, table);
     table_cell(table, "%s", show_time(best->median));
     table_cell(table, "%s", show_rate(best->gbps));
     table_cell(table, "%s", show_percent(best->roof_ratio));
@@ -147,71 +118,31 @@ static void add_answer(const struct results *r, const json_t *one, const json_t 
         table_cell(table, "yes; %s is faster and does NOT", wrong->backend);
     else
         table_cell(table, "%s", checked ? "yes" : "not checked");
-    add_default_cell(r, rows, n, table);
+    add_default_cell(r, &k, table);
 }
 
 /* For a terminal, whose table has no room for it: where the default is not the fastest. */
 static void add_slower_default(struct node *section, const struct results *r, const json_t *one)
 {
-    const struct bench_row *rows[MAX_ROWS], *wrong;
-    size_t n = trusted_rows(r, record_text(one, "case"), rows, &wrong);
-    double slower = 0.0;
+    struct ranking k;
     char error[64];
-    const struct bench_row *row = n > 0 ? default_row(r, rows, n, &slower) : NULL;
-    if (row && slower > 0.0)
+    rank_case(r, record_text(one, "case"), &k);
+    size_t at = rank_of(&k, k.n ? default_backend(r, k.row[0]->kernel) : "");
+    if (behind_best(&k, at) > 0.0)
         add_text(section, ITEM, ON_TERMINAL, "%s: the default, %s, is %.0f %% slower (%s)",
-                 record_text(one, "case"), row->backend, 100.0 * slower,
-                 error_text(r, row, error));
+                 record_text(one, "case"), k.row[at]->backend, 100.0 * behind_best(&k, at),
+                 error_text(r, k.row[at], error));
 }
 
-/* Sum of the logarithms of a backend's times at the model's shapes of a kernel; infinite where
- * it lacks one or does not conform. */
-static double log_time(const struct results *r, const json_t *model, const char *kernel,
-                       const char *backend, int *shapes)
-{
-    const json_t *cases = json_object_get(model, "cases");
-    double sum = 0.0;
-    *shapes = 0;
-    for (size_t i = 0; i < json_array_size(cases); i++) {
-        const json_t *one = json_array_get(cases, i);
-        const struct bench_row *rows[MAX_ROWS], *wrong;
-        if (strcmp(record_text(one, "kernel"), kernel) != 0)
-            continue;
-        size_t n = trusted_rows(r, record_text(one, "case"), rows, &wrong);
-        const struct bench_row *row = row_of(rows, n, backend);
-        if (n == 0)
-            continue;
-        if (!row)
-            return HUGE_VAL;
-        sum += log(row->median);
-        ++*shapes;
-    }
-    return *shapes ? sum : HUGE_VAL;
-}
-
-/* What the fastest must gain over the default, on average, to be worth naming. */
-static const double worth_naming = 0.03;
-
+/* Lines "kernel backend" of whom to prefer to the default. */
 static bool find_better_choice(const struct results *r, const json_t *model, char *text,
                                size_t bytes)
 {
     size_t at = 0;
     text[0] = 0;
-    for (size_t k = 0; k < r->n_kernels; k++) {
-        int shapes;
-        const char *best = default_backend(r, r->kernels[k]);
-        double standard = log_time(r, model, r->kernels[k], best, &shapes), least = standard;
-        if (isinf(standard))
-            continue;
-        for (size_t b = 0; b < r->n_backends; b++) {
-            double time = log_time(r, model, r->kernels[k], r->backends[b].id, &shapes);
-            if (time < least - 1e-12) {
-                least = time;
-                best = r->backends[b].id;
-            }
-        }
-        log_time(r, model, r->kernels[k], best, &shapes);
-        if (standard - least > shapes * log1p(worth_naming) && at < bytes)
+    for (size_t k = 0; k < r->n_kernels && at < bytes; k++) {
+        const char *best = better_than_default(r, model, r->kernels[k]);
+        if (best)
             at += (size_t)snprintf(text + at, bytes - at, "%.60s %.60s\n", r->kernels[k], best);
     }
     return at > 0;
@@ -247,19 +178,19 @@ static void add_choice(struct node *section, const struct results *r, const json
 {
     char lines[512];
     if (find_better_choice(r, model, lines, sizeof lines)) {
-        add_text(
-            section, PARAGRAPH, EVERYWHERE,
-            "The default is not the fastest over these shapes.  To force one backend for all "
-            "kernels: `POSENC_BACKEND=NAME`.  The fastest, kernel by kernel, as text for "
-            "`posenc_select()`:");
+        add_text(section, PARAGRAPH, EVERYWHERE,
+                 "Over these shapes another than the default is faster, beyond doubt of the "
+                 "clock.  To force one backend for all "
+                 "kernels: `POSENC_BACKEND=NAME`.  The fastest, kernel by kernel, as text for "
+                 "`posenc_select()`:");
         add_text(section, CODE, EVERYWHERE, "%s", lines);
     } else {
-        add_text(
-            section, PARAGRAPH, ON_PAGE,
-            "Kernel by kernel, over these shapes together, no backend gains %.0f %% on the "
-            "default.  To force another: `POSENC_BACKEND=NAME`, or "
-            "`posenc_select(\"NAME\")`.",
-            100.0 * worth_naming);
+        add_text(section, PARAGRAPH, ON_PAGE,
+                 "The default stays: kernel by kernel, over these shapes, no backend was seen "
+                 "to beat "
+                 "it by more than both intervals and %.0f %%.  To force another: "
+                 "`POSENC_BACKEND=NAME`, or `posenc_select(\"NAME\")`.",
+                 100.0 * worth_naming);
     }
 }
 

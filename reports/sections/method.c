@@ -15,7 +15,14 @@ static const char *const points[] = {
     "pattern (store, in place, copy), whichever of plain, prefetched and non-temporal was "
     "best.",
     "Backends are called a tie where their intervals overlap within the distance of a backend "
-    "from its own copy.",
+    "from its own copy; whatever lies between two that tie is tied, too.  One is called faster "
+    "where the intervals are apart and the medians differ by more than 3 %; only then is it "
+    "named in place of the default.",
+    "A reading is noisy where its interval is wider than 10 % to either side, where a copy of "
+    "a "
+    "backend was further than that from itself, or where it is beyond its roof without being "
+    "settled.  It is shown and decides nothing: it is neither the fastest nor a tie, and a "
+    "default that is noisy stays.",
     "ulp is the distance to the real value in units of the last place of f32; pair ulp "
     "measures a "
     "rotation in the ulp of the larger of its two products, since their difference may cancel.",

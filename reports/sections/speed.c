@@ -1,19 +1,21 @@
 /*
  * The section "Speed": everything that was timed, a table for each kernel.
  */
+#include "reports/ranking.h"
 #include "reports/report.h"
 #include "reports/show.h"
 
 #include <string.h>
 
-enum { MAX_ROWS = 32 };
+static const char *const standing_words[] = {
+    [NOT_TIMED] = "", [WRONG] = "does not conform", [NOISY] = "noisy",
+    [SLOWER] = "",    [TIED] = "= fastest",         [FASTEST] = "fastest",
+};
 
-static void add_timing_cells(const struct bench_row *b, const struct bench_row *best,
-                             bool steps, struct table *table)
+static void add_timing_cells(const struct bench_row *b, enum standing standing, bool steps,
+                             struct table *table)
 {
-    double above = b->hi > 0.0 ? b->hi - b->median : 0.0,
-           below = b->lo > 0.0 ? b->median - b->lo : 0.0;
-    double half = above > below ? above : below;
+    double width = row_width(b);
     table_cell(table, "%s", b->backend);
     if (*b->refused) {
         for (int i = 0; i < 7 + steps; i++)
@@ -22,7 +24,10 @@ static void add_timing_cells(const struct bench_row *b, const struct bench_row *
         return;
     }
     table_cell(table, "%s", show_time(b->median));
-    table_cell(table, "%.1f %%", 100.0 * half / b->median);
+    if (width < 1e3)
+        table_cell(table, width < 9.995 ? "%.1f %%" : "%.0f %%", 100.0 * width);
+    else
+        table_cell(table, "-");
     table_cell(table, "%s", show_rate(b->gbps));
     table_cell(table, "%s", show_percent(b->roof_ratio));
     table_cell(table, "%.6f", b->roof_ratio);
@@ -30,7 +35,7 @@ static void add_timing_cells(const struct bench_row *b, const struct bench_row *
     table_cell(table, "%s", show_times(b->vs_autovec));
     if (steps)
         table_cell(table, "%s", show_times(b->vs_apart));
-    table_cell(table, "%s", b == best ? "fastest" : is_tie(best, b) ? "= fastest" : "");
+    table_cell(table, "%s", standing_words[standing]);
 }
 
 /* Shape, size and roof of a case: a line above its rows, or the cells that the first row carries. */
@@ -63,8 +68,8 @@ static bool has_steps(const struct results *r, const char *kernel)
 {
     bool has = false;
     for (size_t c = 0; c < r->n_cases; c++) {
-        const struct bench_row *rows[MAX_ROWS];
-        const size_t n = rows_of_case(r, r->cases[c], rows, MAX_ROWS);
+        const struct bench_row *rows[RANKED];
+        const size_t n = rows_of_case(r, r->cases[c], rows, RANKED);
         for (size_t i = 0; i < n && strcmp(rows[0]->kernel, kernel) == 0; i++)
             has = has || rows[i]->vs_apart > 0.0;
     }
@@ -82,17 +87,25 @@ static void add_kernel(struct node *into, const struct results *r, const char *k
               : "~shape|~size|~roof|backend|>time|>+-|>GB/s|>of roof;roof|=|>vs libm;libm|"
                 ">vs autovec;autovec|");
     for (size_t c = 0; c < r->n_cases; c++) {
-        const struct bench_row *rows[MAX_ROWS];
-        size_t n = rows_of_case(r, r->cases[c], rows, MAX_ROWS);
-        if (n == 0 || strcmp(rows[0]->kernel, kernel) != 0)
+        struct ranking k;
+        rank_case(r, r->cases[c], &k);
+        if (k.n == 0 || strcmp(k.row[0]->kernel, kernel) != 0)
             continue;
-        add_case_cells(r, rows[0], table);
-        for (size_t i = 0; i < n; i++) {
+        add_case_cells(r, k.row[0], table);
+        for (size_t i = 0; i < k.n; i++) {
             for (int empty = 0; i > 0 && empty < 3; empty++)
                 table_cell(table, "%s", "");
-            add_timing_cells(rows[i], rows[0], steps, table);
+            add_timing_cells(k.row[i], k.standing[i], steps, table);
         }
     }
+}
+
+static bool any_noisy(const struct results *r)
+{
+    for (size_t i = 0; i < r->n_bench; i++)
+        if (!*r->bench[i].refused && is_noisy(&r->bench[i]))
+            return true;
+    return false;
 }
 
 void section_speed(struct node *into, const struct results *r,
@@ -100,6 +113,12 @@ void section_speed(struct node *into, const struct results *r,
 {
     (void)options;
     struct node *section = add_section(into, EVERYWHERE, "Speed");
+    if (any_noisy(r))
+        add_text(
+            section, PARAGRAPH, EVERYWHERE,
+            "Noisy: the true time is known to 10 %% at best (its interval, or the distance "
+            "of a backend from its own copy, is wider), or is beyond the roof and not "
+            "settled.  Such a row decides nothing.");
     for (size_t k = 0; k < r->n_kernels; k++)
         add_kernel(section, r, r->kernels[k]);
 }

@@ -6,6 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "reports/env.h"
 #include "reports/formats/grid.h"
+#include "reports/ranking.h"
 #include "reports/report.h"
 #include "reports/show.h"
 #include "rendered.h"
@@ -102,7 +103,7 @@ static void test_query(const json_t *records)
     for (size_t i = 1; i < n; i++)
         ordered = ordered && rows[i - 1]->median <= rows[i]->median;
     require(ordered, "rows of a case come fastest first");
-    require(is_tie(rows[0], rows[1]) && !is_tie(rows[0], rows[2]),
+    require(rows_meet(rows[0], rows[1]) && !rows_meet(rows[0], rows[2]),
             "intervals that overlap are a tie, others are not");
     bool checked;
     require(!conforms(&r, "rope_half", "sleef_avx512", &checked) && checked &&
