@@ -7,13 +7,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What to exit with where nothing was timed: a wrong backend outweighs a refused shape, and that
- * outweighs a kernel nobody has. */
+/* A wrong output outweighs all that was timed; where nothing was, a refused shape outweighs a
+ * kernel nobody has. */
 static int exit_code(const struct work *work)
 {
-    if (work->timed)
-        return EXIT_FINE;
     return work->worst == BENCH_WRONG     ? EXIT_CONFORMANCE
+           : work->timed                  ? EXIT_FINE
            : work->worst == BENCH_REFUSED ? EXIT_USAGE
                                           : EXIT_NOTHING;
 }
@@ -34,11 +33,8 @@ int command_bench(struct cli *cli)
     free(cases);
     if (status == EXIT_FINE && !cli->problem && work.n_models == 0)
         work_overhead(&work);
-    if (status == EXIT_FINE && work.n_timed == 0 && cli->cases.n > 0) {
-        status = cli_refuse(
-            cli, "--case", cli->cases.item[0],
-            "matches nothing that was selected: expected a pattern such as 'rope_half/*'");
-    }
+    if (status == EXIT_FINE)
+        status = work_check_patterns(&work);
     if (status != EXIT_FINE) {
         outputs_discard(&work.outputs);
         work_free(&work);

@@ -32,9 +32,9 @@ static const struct command commands[] = {
       "Every output is checked before it is timed.  Without --model: one shape in each level "
       "of memory.\n"
       "Shapes are stored as f32 unless --dtype names other types: bytes and roofs are theirs.\n"
-      "Exit code 77 where nothing can be timed: under an emulator, whose times say nothing "
-      "about a CPU,\n"
-      "and where Google Benchmark is not built in.\n",
+      "Exit code 1 when an output is wrong; 77 where nothing can be timed: under an emulator, "
+      "whose times say\n"
+      "nothing about a CPU, and where Google Benchmark is not built in.\n",
       record_formats, BY_BENCH },
     { "report", FOR_REPORT, command_report, "[FILES]",
       "Which backend is fastest here, how near the roof, and is it right",
@@ -46,7 +46,8 @@ static const struct command commands[] = {
       "results (posenc.results/1, as --out jsonl writes them) again.  Under an emulator "
       "nothing "
       "is timed, and\n"
-      "the report says so.\n",
+      "the report says so.  Exit code 1 when a check fails or an output that is timed is "
+      "wrong.\n",
       record_formats, BY_REPORT },
     { "explain", FOR_EXPLAIN, command_explain, "THING",
       "A kernel, a profile, a scaling, a method, a parameter or one case in depth",

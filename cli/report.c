@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A scheme each: added sinusoids, learned rows, a rotation with scaled frequencies,
  * ALiBi, T5. */
@@ -28,6 +29,7 @@ static const double bench_seconds = 110.0;
 
 struct folder {
     const char *path;
+    bool made; /* by this run */
     char md[4096], html[4096], jsonl[4096];
     size_t n_pictures;
     struct report_picture pictures[MAX_PICTURES];
@@ -98,6 +100,7 @@ static int make_folder(const struct cli *cli, struct folder *folder)
     int why = strlen(folder->path) > 3900      ? ENAMETOOLONG
               : mkdir(folder->path, 0777) == 0 ? 0
                                                : errno;
+    folder->made = why == 0;
     if (why == EEXIST && stat(folder->path, &facts) == 0)
         why = S_ISDIR(facts.st_mode) ? 0 : ENOTDIR;
     if (why != 0)
@@ -196,17 +199,33 @@ static int check_and_time(struct work *work)
     int status = work_verify(work, &options);
     if (status != EXIT_FINE)
         return status;
+    struct bench_case *cases = NULL;
+    size_t n = gather_cases(work, &cases), wanted = work_count_wanted(work, cases, n);
+    double budget = !isnan(cli->budget) ? cli->budget : cli->full ? 0.0 : bench_seconds;
     if (work_no_timing()) {
         fprintf(stderr, "posenc report: nothing is timed here: %s\n", work_no_timing());
-        return EXIT_FINE;
+    } else {
+        fprintf(stderr, "Timing %zu shape%s ...\n", wanted, wanted == 1 ? "" : "s");
+        status = work_bench(work, cases, n, budget);
     }
-    struct bench_case *cases = NULL;
-    size_t n = gather_cases(work, &cases);
-    double budget = !isnan(cli->budget) ? cli->budget : cli->full ? 0.0 : bench_seconds;
-    fprintf(stderr, "Timing %zu shapes ...\n", n);
-    status = work_bench(work, cases, n, budget);
     free(cases);
-    return status;
+    return status == EXIT_FINE ? work_check_patterns(work) : status;
+}
+
+/* Of a run that ends without a report nothing is left in a folder that it made. */
+static void leave_no_folder(const struct folder *folder)
+{
+    if (!folder->made)
+        return;
+    unlink(folder->jsonl); /* grows in its place */
+    rmdir(folder->path);
+}
+
+static int exit_code(const struct work *work)
+{
+    return work->n_failed > 0 || work->worst == BENCH_WRONG ? EXIT_CONFORMANCE
+           : work->n_judged + work->n_timed == 0            ? EXIT_NOTHING
+                                                            : EXIT_FINE;
 }
 
 static bool console_on_stdout(const struct outputs *outputs)
@@ -241,17 +260,18 @@ int command_report(struct cli *cli)
     if (status != EXIT_FINE) {
         outputs_discard(&work.outputs);
         work_free(&work);
+        leave_no_folder(folder);
         free(folder);
         return status;
     }
     draw(&work, folder);
-    bool failed = work.n_failed > 0;
+    int verdict = exit_code(&work);
     FILE *talk = console_on_stdout(&work.outputs) ? stdout : stderr;
     status = work_end(&work, true);
     if (status == EXIT_FINE) {
         fprintf(talk, "\nWritten: %s, %s, %s and %zu pictures\n", folder->md, folder->html,
                 folder->jsonl, folder->n_pictures);
-        status = failed ? EXIT_CONFORMANCE : EXIT_FINE;
+        status = verdict;
     }
     free(folder);
     return status;

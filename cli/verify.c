@@ -70,11 +70,8 @@ int command_verify(struct cli *cli)
                                     .exhaustive = cli->exhaustive,
                                     .suite = cli->suite };
     int status = work_verify(&work, &options);
-    if (status == EXIT_FINE && work.n_judged + work.n_skipped == 0 && cli->cases.n > 0) {
-        status = cli_refuse(
-            cli, "--case", cli->cases.item[0],
-            "matches nothing that was selected: expected a pattern such as 'rope_table/*'");
-    }
+    if (status == EXIT_FINE)
+        status = work_check_patterns(&work);
     if (status != EXIT_FINE) {
         outputs_discard(&work.outputs);
         work_free(&work);

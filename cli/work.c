@@ -126,6 +126,7 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
     if ((cli->problem && problem_take(cli, &work->line, &work->arena) != EXIT_FINE) ||
         select_all(cli, &work->selected, plugins_alone) != EXIT_FINE ||
         (n_models == 0 && work_models(work, cli->model.item, cli->model.n) != EXIT_FINE) ||
+        work_check_kernels(work) != EXIT_FINE ||
         outputs_open(cli, &work->outputs, record_formats, command) != EXIT_FINE ||
         (work->md_path && add_report_file(work, "md", work->md_path) != EXIT_FINE) ||
         (work->html_path && add_report_file(work, "html", work->html_path) != EXIT_FINE) ||
@@ -207,6 +208,7 @@ static void on_conf(void *user, const struct conf_result *result)
 {
     struct work *work = user;
     bool unsupported = result->status == CONF_UNSUPPORTED; /* whatever the type */
+    work->matched[work->glob] |= !unsupported;
     for (size_t i = 0; i < work->glob; i++)
         if (unsupported || fnmatch(work->globs.item[i], result->id, 0) == 0)
             return; /* seen with an earlier pattern */
@@ -345,14 +347,6 @@ static bool is_interrupted(void *user)
     return outputs_interrupted() != 0;
 }
 
-static bool is_wanted(const struct cli *cli, const char *id)
-{
-    for (size_t i = 0; i < cli->cases.n; i++)
-        if (fnmatch(cli->cases.item[i], id, 0) == 0)
-            return true;
-    return cli->cases.n == 0;
-}
-
 int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s)
 {
     const struct cli *cli = work->cli;
@@ -373,7 +367,7 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
     if (!chosen)
         return refuse_memory(work);
     for (size_t i = 0; i < n; i++) {
-        if (is_wanted(cli, cases[i].id)) {
+        if (work_wants(work, cases[i].id)) {
             chosen[n_chosen] = cases[i];
             if (!chosen[n_chosen].footprint)
                 chosen[n_chosen].footprint =

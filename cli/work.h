@@ -38,7 +38,8 @@ struct work {
     struct conf_result *kept; /* verify --update-budgets needs them all */
     struct list globs;        /* the patterns of --case, or of --dtype where there is none */
     char dtype_glob[N_DTYPES][16];
-    size_t glob; /* which of them is running */
+    size_t glob;            /* which of them is running */
+    bool matched[LIST_MAX]; /* patterns of --case that an id matched */
 };
 
 /* Resolves everything the command line names and opens its outputs, in formats that `command`
@@ -52,6 +53,17 @@ int work_models(struct work *work, const char *const *names, size_t n);
 
 /* Runs the engine; EXIT_FINE also when something failed: see n_failed. */
 int work_verify(struct work *work, const struct conf_options *options);
+
+/* Refuses a kernel that was named and that no model named beside it calls, or no backend has. */
+int work_check_kernels(const struct work *work);
+
+/* Whether --case asks for the case of that id, and for how many of these. */
+bool work_wants(struct work *work, const char *id);
+size_t work_count_wanted(struct work *work, const struct bench_case *cases, size_t n);
+
+/* Refuses --case where no pattern matched anything that was selected, and says which one did not
+ * where others did; at the end, since only the engine knows its ids.  EXIT_FINE or EXIT_USAGE. */
+int work_check_patterns(const struct work *work);
 
 /* Times `n` cases on the backends that run here, those that match --case; told, EXIT_NOTHING
  * where nothing is timed. */

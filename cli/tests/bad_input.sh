@@ -36,6 +36,18 @@ refuses 'unknown profile' '--profile: exakt: did you mean exact' table sinusoida
 refuses 'unknown scaling' '--scaling: yam: .*yarn' table rope_table $table --scaling yam
 refuses 'unknown case' 'CASE: no/such/case: no case has this id' explain no/such/case
 refuses 'pattern without a match' '--case: nothing-at-all: matches nothing' verify --case nothing-at-all
+refuses 'pattern without a match in a report' '--case: zzz\*: matches nothing that was selected: expected a pattern' \
+    report --case 'zzz*' --kernel alibi --backend scalar
+refuses 'kernel that the model does not call' '--kernel: alibi: no model that was named calls it: expected one of learned_add$' \
+    verify --model gpt2 --kernel alibi
+refuses 'the same to bench' '--kernel: rope_half: no model that was named calls it: expected one of .*learned_add, alibi' \
+    bench --model gpt2 --model bloom-560m --kernel rope_half,alibi --out md:x.md
+run "$POSENC" verify --kernel alibi --backend scalar --suite digests --case 'alibi/*' --case 'alibbi/*'
+if [ $status = 0 ] && grep -q -- '--case: alibbi/\*: matches nothing' stderr && [ "$(grep -c matches stderr)" = 1 ]; then
+    pass 'one pattern of two without a match is said'
+else
+    fail 'one pattern of two without a match is said' "exit $status"
+fi
 refuses 'unknown kind' 'kind: backend: did you mean backends' list backend
 refuses 'quick and full' '--quick: expected without' verify --quick --full
 

@@ -139,5 +139,7 @@ refuses 'odd number of position buckets' '--position-buckets: expected 0 or an e
 refuses 'position buckets beyond the distance' '--max-distance: expected above 256' plot deberta --max-distance 256
 refuses 'a window of nothing' '--window-height: 0: expected an integer from 1 to 16' plot swin --window-height 0
 refuses 'a model of a picture without' 'unknown option|--model: has no effect here' plot swin --model llama-3.1-8b
+refuses 'errors of a backend without tables' '--backend: example: does not provide rope_table: expected one that does' \
+    plot error --plugin "$PLUGIN" --backend example --out svg:x.svg
 refuses 'a device' 'expected an ordinary file' plot t5 --out svg:/dev/null
 finish

@@ -53,6 +53,23 @@ for suite in vectors accuracy memory digests; do
     if [ $status = 1 ]; then pass "the problem of a failure in $suite fails"; else fail "the problem of a failure in $suite fails" "exit $status: $line"; fi
 done
 rm -f work/w.jsonl
+# A wrong output is a failure of a command that times, too, whatever else it times, and where nothing else finds it.
+fails() { # NAME ARGUMENTS...: the plug-in's output is found to be wrong, another backend is timed, exit 1
+    name=$1
+    shift
+    run "$POSENC" "$@" --plugin "$PLUGIN_WRONG" --backend scalar --backend example --budget 0.1 --out csv
+    if grep -q 'nothing is timed here' stderr; then
+        skip "$name" "$(cat stderr)"
+    else
+        same "$name" "$status $(grep -c ',bench,.*,scalar,.*wrong' stdout) $(grep -c ',bench,.*,example,.*wrong' stdout)" '1 0 1'
+    fi
+    rm -rf work/*
+}
+fails 'bench: one wrong output of two, exit 1' bench --problem 'alibi heads=3 queries=2 keys=5'
+fails 'report: a wrong output of a case that verify has not, exit 1' report --dir rep --model bloom-560m \
+    --case alibi/f32/given/bloom-560m-tensor
+refuses 'a kernel that no selected backend has' '--kernel: rope_half: no backend that was selected provides it: expected one of alibi$' \
+    verify --plugin "$PLUGIN" --kernel rope_half
 succeeds 'explain shows it' 'example' explain --plugin "$PLUGIN" \
     "$("$POSENC" list cases 2>stderr | awk '/^alibi\// { print $1; exit }')"
 refuses 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table sinusoidal --dim 8 \
