@@ -115,9 +115,13 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
             char label[80];
             snprintf(label, sizeof label, "%s%s%s", c->label, dtype > 0 ? ", " : "",
                      dtype > 0 ? dtype_names[dtype] : "");
-            json_array_append_new(cases,
-                                  json_pack("{s:s,s:s,s:s}", "case", one.id, "label", label,
-                                            "kernel", posenc_kernel_name(one.problem.kernel)));
+            json_t *entry = json_pack("{s:s,s:s,s:s}", "case", one.id, "label", label, "kernel",
+                                      posenc_kernel_name(one.problem.kernel));
+            if (*c->step) {
+                json_object_set_new(entry, "step", json_string(c->step));
+                json_object_set_new(entry, "times", json_integer((json_int_t)c->times));
+            }
+            json_array_append_new(cases, entry);
         }
     }
     return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o}", "t", "model", "name",

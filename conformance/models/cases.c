@@ -14,26 +14,29 @@
 #include <string.h>
 
 static const struct row {
-    const char *what, *where, *line, *label, *unused;
+    const char *what, *where, *line, *label, *times;
 } rows[] = {
 #include "shapes.inc"
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/* The lines of what a part is, as a file of problems whose labels stand where flags do. */
+/* The lines of what a part is, as a file of problems: labels stand where flags do, and how often a step
+ * makes the call where the note does. */
 static void list_problems(const struct part *part, const char *what, struct problem_list *list)
 {
     char *text, error[NOTATION_ERROR];
     size_t n;
     FILE *file = open_memstream(&text, &n);
     for (const struct row *row = rows; row < rows + N_ROWS; row++) {
-        char line[PART_TEXT], label[PART_TEXT];
+        char line[PART_TEXT], label[PART_TEXT], times[24] = "";
         if (strcmp(row->what, what) != 0 ||
             (*row->where && part_formula(part, row->where) == 0))
             continue;
         part_text(part, row->line, line);
         part_text(part, row->label, label);
-        fprintf(file, "%s | %s\n", line, label);
+        if (*row->times)
+            snprintf(times, sizeof times, "%lld", (long long)part_formula(part, row->times));
+        fprintf(file, "%s | %s | %s\n", line, label, times);
     }
     fclose(file);
     const bool read = notation_read_file(text, "shapes.txt", list, error);
@@ -54,6 +57,11 @@ static void add_case(struct model *m, const struct part *part, const struct prob
              name, *part->name ? "-" : "", part->name, line->name);
     snprintf(c->label, sizeof c->label, "%s%s%s", part->name, *part->name ? ": " : "",
              line->flags);
+    if (*line->note) {
+        snprintf(c->step, sizeof c->step, "%s%s%s", part->stack ? part->stack : "",
+                 part->stack ? "-" : "", line->name);
+        c->times = strtoll(line->note, NULL, 10);
+    }
     c->problem = *p;
 }
 
@@ -90,11 +98,16 @@ static bool rotates_alike(const struct part *a, const struct part *b)
 static void add_rope(const struct config *c, size_t at, struct part *part, struct model *m)
 {
     struct part whole = *part;
-    bool alike = !part->tower, again = false;
+    bool alike = !part->tower, again = false, known = true;
+    whole.layers = 0;
     for (size_t i = 0; i < c->n_parts; i++) {
-        alike &= rotates_alike(part, &c->parts[i]) || c->parts[i].tower;
-        again |= i < at && rotates_alike(part, &c->parts[i]);
+        const bool same = rotates_alike(part, &c->parts[i]);
+        alike &= same || c->parts[i].tower;
+        again |= i < at && same;
+        known &= !same || c->parts[i].layers > 0;
+        whole.layers += same ? c->parts[i].layers : 0;
     }
+    whole.layers = known ? whole.layers : 0;
     if (alike)
         whole.name = "";
     if (!again)

@@ -175,7 +175,15 @@ static int note_resting_layers(const struct fields *f, struct part *p)
     if (resting)
         note(f, "%zu of %zu layers do not rotate (no_rope_layers)", resting,
              json_array_size(layers));
-    return json_array_size(layers) ? 0 : members_read(f, "resting", p);
+    if (json_array_size(layers)) {
+        p->layers = (int64_t)(json_array_size(layers) - resting);
+        return 0;
+    }
+    if (members_read(f, "resting", p))
+        return -1;
+    if (p->every)
+        p->layers -= p->layers / p->every;
+    return 0;
 }
 
 /* ---- parts ---- */
@@ -191,10 +199,10 @@ static int add_sinusoid(const struct fields *f, struct part *p, struct config *c
 static int add_speech(const struct fields *f, struct part *p, struct config *c)
 {
     struct part decoder = *p;
-    p->name = "encoder";
+    p->name = p->stack = "encoder";
     p->freqs.convention = POSENC_ENDPOINT;
     p->decodes = false;
-    decoder.name = "decoder";
+    decoder.name = decoder.stack = "decoder";
     decoder.encoding = LEARNED;
     decoder.length = decoder.rows;
     if (add_sinusoid(f, p, c))

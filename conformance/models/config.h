@@ -30,7 +30,8 @@ extern const struct encoding_words {
  * or for encoder and decoder. */
 struct part {
     enum encoding encoding;
-    const char *name; /* in ids: "full", "sliding", "encoder"; "" where it is the only one */
+    const char *name;  /* in ids: "full", "sliding", "encoder"; "" where it is the only one */
+    const char *stack; /* layers whose steps are their own: "encoder", "vision"; or NULL */
     struct posenc_freqs_spec freqs;
 #define WHOLE(name)  int64_t name;
 #define NUMBER(name) double name;

@@ -73,6 +73,7 @@ static int read_stage(const struct fields *f, const json_t *heads, size_t stage,
     if (value_read(f, &own, IS_WHOLE, "divisor width", p, &number))
         return -1;
     p->heads = (int64_t)number;
+    p->layers = json_integer_value(json_array_get(member_value(f, "depths"), stage));
     p->head_dim = p->width / p->heads;
     return members_read(f, "stage", p);
 }

@@ -111,8 +111,20 @@ static int each_type(const struct fields *f, const struct part *like, struct con
     return 0;
 }
 
+/* Of Gemma's layers every sixth has full attention, of ModernBERT's the first of every three. */
+static void by_pattern(const struct fields *f, struct config *c, const struct part *like)
+{
+    const bool first = member_find(f, "global_attn_every_n_layers").value;
+    const int64_t full =
+        like->every ? (like->layers + first * (like->every - 1)) / like->every : 0;
+    for (size_t i = 0; i < c->n_parts; i++)
+        c->parts[i].layers = !full                                   ? 0
+                             : strcmp(c->parts[i].name, "full") == 0 ? full
+                                                                     : like->layers - full;
+}
+
 /* How many layers each part stands for, and those that none does. */
-static void note_layers(const struct fields *f, const struct config *c, struct part *like)
+static void note_layers(const struct fields *f, struct config *c, struct part *like)
 {
     const json_t *layers = member_of(f->file, "layer_types").value, *layer;
     const size_t of = json_array_size(layers);
@@ -124,12 +136,15 @@ static void note_layers(const struct fields *f, const struct config *c, struct p
         json_array_foreach(layers, at, layer) n +=
             json_is_string(layer) && strcmp(json_string_value(layer), type) == 0;
         left -= n;
+        c->parts[i].layers = (int64_t)n;
         note(f, "%s is the rotation of %zu of %zu layers", type, n, of);
     }
     if (left)
         note(f, "%zu layers are of types without a rotation here", left);
-    if (!of) /* of text, such as "LLLG", nothing is noted */
+    if (!of) { /* of text, such as "LLLG", nothing is noted */
         (void)members_read(f, "sliding_pattern", like);
+        by_pattern(f, c, like);
+    }
 }
 
 int config_rope(const struct fields *plain, struct part *like, struct config *c,

@@ -57,6 +57,7 @@ int config_vision(const struct fields *f, const json_t *json, struct config *c)
     struct part *p = &c->parts[c->n_parts++];
     *p = (struct part){ .encoding = ROPE_HALF,
                         .name = "vision",
+                        .stack = "vision",
                         .freqs = posenc_freqs_spec_init(),
                         .picture = CONFIG_PICTURE,
                         .tower = true };

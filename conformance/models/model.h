@@ -30,6 +30,10 @@ enum { MODEL_ERROR = 2048, MODEL_NOTES = 1024, MODEL_MAX_PARTS = 4, MODEL_MAX_CA
 struct model_case {
     char id[96];    /* "rope_half/f32/given/llama-3.1-8b-decode" */
     char label[64]; /* "decode, 1 token, 32 + 8 heads of 128" */
+    char step
+        [24]; /* what the model does when it makes this call: "decode", "vision-image"; "" where
+                       it makes another in its place */
+    int64_t times; /* how often, then; 0: the configuration does not say */
     struct problem problem;
 };
 
