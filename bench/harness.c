@@ -411,7 +411,7 @@ static void hold(struct race *race, double share)
     struct memory memory = bench_memory(&race->buffers);
     enum posenc_status status = call_create(&race->call, &race->bench_case->problem, &memory);
     if (status != POSENC_OK) {
-        snprintf(reason, sizeof reason, "%s", posenc_status_string(status));
+        posenc_error_text(&race->call.error, reason, sizeof reason);
         refuse_all(race, BENCH_REFUSED, reason);
         return;
     }

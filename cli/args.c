@@ -205,20 +205,16 @@ static int refuse_option_value(const struct cli *cli, const struct option_spec *
 int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
                       const struct posenc_error *error)
 {
-    const char *reason = posenc_status_string(status);
     if (!error || !error->what)
-        return cli_refuse(cli, what, NULL, "%s", reason);
+        return cli_refuse(cli, what, NULL, "%s", posenc_status_string(status));
     size_t length = strcspn(error->what, " ");
-    const struct option_spec *spec = option_of(error->what, length);
+    const struct option_spec *spec = cli->problem ? NULL : option_of(error->what, length);
     if (spec && error->least <= error->most)
         return refuse_option_value(
             cli, spec, error, strchr(error->what, '(') ? strchr(error->what, '(') - 1 : "");
-    char value[256];
-    snprintf(value, sizeof value, "%s: %.17g", error->what, error->value);
-    if (error->least > error->most)
-        return cli_refuse(cli, what, value, "%s", reason);
-    return cli_refuse(cli, what, value, "expected from %.17g to %.17g (%s)", error->least,
-                      error->most, reason);
+    char text[256];
+    posenc_error_text(error, text, sizeof text);
+    return cli_refuse(cli, what, NULL, "%s", text);
 }
 
 static int refuse_range(const struct cli *cli, const struct option_spec *spec, const char *what,

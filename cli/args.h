@@ -111,8 +111,8 @@ int cli_refuse(const struct cli *cli, const char *what, const char *value, const
 /* The same for a name that is none of `names`: with the nearest, or all when they are few. */
 int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
                     const char *const *names, size_t n);
-/* The same for a refusal of the library, in terms of the option where one sets what was
- * refused; `error` may be NULL. */
+/* The same for a refusal of the library, in terms of the option where one, and not --problem, sets
+ * what was refused; `error` may be NULL. */
 int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
                       const struct posenc_error *error);
 

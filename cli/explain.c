@@ -163,9 +163,11 @@ static void show_backend(struct shown *shown, const struct posenc_backend *backe
             shown->of[shown->n++].backend = backend;
             return;
         }
-        call_destroy(call);
     }
-    printf("  %s: %s\n", backend->name, posenc_status_string(status));
+    char text[256];
+    posenc_error_text(&call->error, text, sizeof text);
+    printf("  %s: %s\n", backend->name, text);
+    call_destroy(call);
 }
 
 struct verdicts {

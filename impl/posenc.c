@@ -11,45 +11,6 @@
 
 const char *posenc_version(void) { return POSENC_VERSION; }
 
-const char *posenc_status_string(enum posenc_status status)
-{
-    switch (status) {
-    case POSENC_OK:
-        return "fine";
-    case POSENC_ERR_ARGUMENT:
-        return "a required argument is missing or no member of its kind";
-    case POSENC_ERR_SHAPE:
-        return "a dimension is out of range or two tensors disagree";
-    case POSENC_ERR_STRIDE:
-        return "the last dimension is not contiguous, or an output overlaps itself";
-    case POSENC_ERR_DTYPE:
-        return "this kernel does not take this element type";
-    case POSENC_ERR_ODD:
-        return "a dimension that must be even is odd";
-    case POSENC_ERR_ROTARY_DIM:
-        return "rotary_dim exceeds head_dim";
-    case POSENC_ERR_THETA:
-        return "rope_theta is not finite and positive, or gives unusable frequencies";
-    case POSENC_ERR_PARAMETER:
-        return "a parameter is not finite or out of its range";
-    case POSENC_ERR_POSITION:
-        return "a position is out of range";
-    case POSENC_ERR_OVERLAP:
-        return "tensors overlap without being the same";
-    case POSENC_ERR_OVERFLOW:
-        return "the size of a tensor does not fit in memory";
-    case POSENC_ERR_UNKNOWN:
-        return "no backend of that name";
-    case POSENC_ERR_UNSUPPORTED:
-        return "this CPU cannot run that backend";
-    case POSENC_ERR_NOT_PROVIDED:
-        return "that backend lacks this kernel";
-    case POSENC_ERR_MEMORY:
-        return "out of memory";
-    }
-    return "no status of this library";
-}
-
 struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, int64_t d2,
                                   int64_t d3)
 {

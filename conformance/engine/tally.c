@@ -106,15 +106,13 @@ struct kept_call {
     struct call call;
 };
 
-/* The status, and the argument it is about where the library named one. */
+/* The status, and what the library says of a refusal. */
 static bool require_done(struct tally *t, const char *what, enum posenc_status status,
                          const struct posenc_error *error)
 {
-    char about[96] = "";
-    if (error->what)
-        snprintf(about, sizeof about, " (%s is %g)", error->what, error->value);
-    return require(t, status == POSENC_OK, "%s: %s%s", what, posenc_status_string(status),
-                   about);
+    char text[sizeof t->result.reason];
+    posenc_error_text(error, text, sizeof text);
+    return require(t, status == POSENC_OK, "%s: %s", what, text);
 }
 
 struct call *tally_call(struct tally *t, const struct subject *subject, const struct problem *p)

@@ -19,8 +19,11 @@ static void fill_case(struct vectors *vectors, struct vector_case *c)
 {
     struct call call;
     const enum posenc_status status = call_create(&call, &c->problem, &memory_plain);
-    if (status != POSENC_OK)
-        end(c->id, call.error.what ? call.error.what : posenc_status_string(status));
+    if (status != POSENC_OK) {
+        char text[256];
+        posenc_error_text(&call.error, text, sizeof text);
+        end(c->id, text);
+    }
     c->n_outputs = call.n_outputs;
     for (int o = 0; o < call.n_outputs; o++) {
         c->output_names[o] = call.outputs[o].name;

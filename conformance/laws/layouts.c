@@ -65,7 +65,9 @@ static void check_guarded(struct tally *t, const struct problem *p, enum guard_m
     t->problem = p;
     const struct memory memory = guard_memory(guard, mode);
     const enum posenc_status made = call_create_by(t->run->subject, &call, p, &memory);
-    if (!require(t, made == POSENC_OK, "the call was not made: %s", call.error.what))
+    char text[sizeof t->result.reason];
+    posenc_error_text(&call.error, text, sizeof text);
+    if (!require(t, made == POSENC_OK, "the call was not made: %s", text))
         return;
     struct guarded g = guarded_run(&call, t->run->backend, guard);
     if (require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason))

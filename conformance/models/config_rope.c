@@ -17,17 +17,13 @@ int config_try_freqs(const struct fields *f, const struct part *p)
         spec.seq_len = p->length << beyond;
         struct posenc_freqs *freqs;
         struct posenc_error why = { 0 };
-        enum posenc_status status = posenc_freqs_create(&spec, &freqs, &why);
-        if (status == POSENC_OK) {
+        if (posenc_freqs_create(&spec, &freqs, &why) == POSENC_OK) {
             posenc_freqs_destroy(freqs);
             continue;
         }
-        char range[64] = "";
-        if (why.least <= why.most)
-            snprintf(range, sizeof range, "; from %g to %g is possible", why.least, why.most);
-        return refuse(f, "its frequencies cannot be made: %s (%s is %.10g%s)",
-                      posenc_status_string(status), why.what ? why.what : "a parameter",
-                      why.value, range);
+        char text[256];
+        posenc_error_text(&why, text, sizeof text);
+        return refuse(f, "its frequencies cannot be made: %s", text);
     }
     return 0;
 }

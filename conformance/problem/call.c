@@ -112,9 +112,8 @@ enum posenc_status call_create(struct call *call, const struct problem *problem,
     return call_create_by(NULL, call, problem, memory);
 }
 
-enum posenc_status call_run(struct call *call, const struct posenc_backend *backend)
+static enum posenc_status run_kernel(struct call *call, const struct posenc_backend *backend)
 {
-    call->error = (struct posenc_error){ 0 };
     switch (call->problem.kernel) {
 #define POSENC_KERNEL(name, signature, ...)                                                    \
     case POSENC_KERNEL_##name:                                                                 \
@@ -125,6 +124,15 @@ enum posenc_status call_run(struct call *call, const struct posenc_backend *back
         break;
     }
     return POSENC_ERR_ARGUMENT;
+}
+
+enum posenc_status call_run(struct call *call, const struct posenc_backend *backend)
+{
+    call->error = (struct posenc_error){ 0 };
+    enum posenc_status status = run_kernel(call, backend);
+    if (!call->error.what) /* a kernel of somebody else may refuse without a word */
+        call->error.status = status;
+    return status;
 }
 
 static void fill_canary(const struct output *output)

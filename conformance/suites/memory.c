@@ -187,8 +187,9 @@ static void sweep_problem(struct sweep *s, struct problem p, int at, bool with_o
         enum posenc_status made = call_create_by(s->run->subject, &call, &p, &memory);
         if (made != POSENC_OK) {
             /* An empty dimension may be refused; anything else must be made. */
-            require(&s->tally[places[i].side], is_empty(&p), "the call was not made: %s",
-                    posenc_status_string(made));
+            char text[200];
+            posenc_error_text(&call.error, text, sizeof text);
+            require(&s->tally[places[i].side], is_empty(&p), "the call was not made: %s", text);
             break;
         }
         bool has_element = call.outputs[0].rows > 0 && call.outputs[0].width > 0;

@@ -1,6 +1,7 @@
 // The header from C++, any standard from 11 on: arguments are initialised and three kernels called.
 #include <posenc.h>
 
+#include <string>
 #include <vector>
 
 namespace
@@ -45,6 +46,20 @@ bool refusal()
            error.what != nullptr;
 }
 
+// As a sentence, in a string of just the length that it needs.
+bool sentence()
+{
+    posenc_error error = posenc_error();
+    posenc_freqs_spec spec = posenc_freqs_spec_init();
+    posenc_freqs *freqs = nullptr;
+    spec.dim = 0;
+    if (posenc_freqs_create(&spec, &freqs, &error) != POSENC_ERR_SHAPE)
+        return false;
+    std::vector<char> text(posenc_error_text(&error, nullptr, 0) + 1);
+    posenc_error_text(&error, text.data(), text.size());
+    return std::string(text.data()).find("dim is 0, expected from 1 to 65536: ") == 0;
+}
+
 } // namespace
 
 int main()
@@ -54,7 +69,8 @@ int main()
     spec.dim = 8;
     if (posenc_freqs_create(&spec, &freqs, nullptr) != POSENC_OK)
         return 1;
-    const bool works = sinusoids(freqs) && rotation(freqs) && refusal();
+    const bool works =
+        sinusoids(freqs) && rotation(freqs) && refusal() && sentence();
     posenc_freqs_destroy(freqs);
     return works ? 0 : 1;
 }
