@@ -127,6 +127,21 @@ POSENC_API size_t posenc_error_text(const struct posenc_error *error, char *text
  * have another; tables that are learned, slopes and what is computed from integers are f32. */
 enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16 };
 
+/* Arrays of n elements from one storage to another, as kernels read and write them: to 16 bits
+ * rounded to nearest even, subnormals included, infinity where f32 exceeds them by half of a last
+ * place or more; from 16 bits exact.  A NaN keeps its sign and the upper bits of its payload, and is
+ * quiet in 16 bits; there and back is thus the same 16 bits but of a signalling NaN.  The bits are
+ * the same on every platform.  `from` and `to` lie apart: not in place.
+ * Errors: ARGUMENT (NULL or not aligned, unless n is 0), SHAPE (n below 0), OVERLAP. */
+POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_f32_to_f16(int64_t n, const float *from,
+                                                                  uint16_t *to);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_f16_to_f32(int64_t n, const uint16_t *from, float *to);
+POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_f32_to_bf16(int64_t n, const float *from,
+                                                                   uint16_t *to);
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_bf16_to_f32(int64_t n, const uint16_t *from, float *to);
+
 /* Where a call writes: up to four dimensions, the last one contiguous (stride 1).  Strides are
  * in elements and may be negative; no two elements may share memory.  Any alignment of the
  * element type will do. */

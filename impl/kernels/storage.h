@@ -44,9 +44,9 @@ STORAGE_INLINE float posenc_get(enum posenc_dtype type, const void *row, int64_t
 {
     switch (type) {
     case POSENC_F16:
-        return posenc_f16_to_f32(((const uint16_t *)row)[i]);
+        return f32_from_f16(((const uint16_t *)row)[i]);
     case POSENC_BF16:
-        return posenc_bf16_to_f32(((const uint16_t *)row)[i]);
+        return f32_from_bf16(((const uint16_t *)row)[i]);
     case POSENC_F32:
         break;
     }
@@ -60,10 +60,10 @@ STORAGE_INLINE void posenc_put(enum posenc_dtype type, void *row, int64_t i, flo
         ((float *)row)[i] = value;
         break;
     case POSENC_F16:
-        ((uint16_t *)row)[i] = posenc_f32_to_f16(value);
+        ((uint16_t *)row)[i] = f16_from_f32(value);
         break;
     case POSENC_BF16:
-        ((uint16_t *)row)[i] = posenc_f32_to_bf16(value);
+        ((uint16_t *)row)[i] = bf16_from_f32(value);
         break;
     }
 }

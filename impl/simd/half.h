@@ -4,7 +4,7 @@
  * instructions behind the primitives of simd.h must give the same bits.
  *
  * Without branches or calls, so that compilers vectorise the loops they stand in.  A NaN
- * narrows to a quiet one.
+ * narrows to a quiet one with its sign and the upper bits of its payload.
  */
 #ifndef POSENC_SIMD_HALF_H
 #define POSENC_SIMD_HALF_H
@@ -29,7 +29,7 @@ static inline float posenc_f32_from_bits(uint32_t bits)
 /* Exponent and fraction where f32 has them: a number 2^112 too small, f16's bias being 112
  * less. The product is exact, subnormals included; infinity and NaN then lack an exponent of
  * all ones. */
-static inline float posenc_f16_to_f32(uint16_t h)
+static inline float f32_from_f16(uint16_t h)
 {
     uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13, sign = (uint32_t)(h & 0x8000) << 16;
     uint32_t bits = posenc_f32_bits(posenc_f32_from_bits(magnitude) * 0x1p112f);
@@ -41,7 +41,7 @@ static inline float posenc_f16_to_f32(uint16_t h)
  * sum's bits exceed the power's by counts such places: 1024 to 2048 of them, and below 2^-14,
  * where the last place stays 2^-24, 0 to 1024.  Carries, to infinity too, come right by
  * addition. */
-static inline uint16_t posenc_f32_to_f16(float x)
+static inline uint16_t f16_from_f32(float x)
 {
     uint32_t bits = posenc_f32_bits(x), magnitude = bits & 0x7fffffff;
     uint32_t capped = magnitude < 0x47800000 ? magnitude : 0x47800000; /* 2^16: infinity */
@@ -50,15 +50,17 @@ static inline uint16_t posenc_f32_to_f16(float x)
     uint32_t sum = posenc_f32_bits(posenc_f32_from_bits(capped) + posenc_f32_from_bits(power));
     uint32_t half = ((exponent - 113) << 10) + (sum - power);
 
-    return (uint16_t)((bits >> 16 & 0x8000) | half | (magnitude > 0x7f800000 ? 0x200 : 0));
+    uint32_t nan = magnitude > 0x7f800000 ? 0x200 | (bits >> 13 & 0x1ff) : 0;
+
+    return (uint16_t)((bits >> 16 & 0x8000) | half | nan);
 }
 
-static inline float posenc_bf16_to_f32(uint16_t h)
+static inline float f32_from_bf16(uint16_t h)
 {
     return posenc_f32_from_bits((uint32_t)h << 16);
 }
 
-static inline uint16_t posenc_f32_to_bf16(float x)
+static inline uint16_t bf16_from_f32(float x)
 {
     uint32_t bits = posenc_f32_bits(x), quiet = bits | 0x400000;
     uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);

@@ -115,7 +115,7 @@ SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half_load_n(p, n)), 16));
 }
 SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return vf_load_bf16_n(p, SIMD_LANES); }
-/* As posenc_f32_to_bf16(). */
+/* As bf16_from_f32(). */
 SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
 {
     __m256i bits = _mm256_castps_si256(v);

@@ -62,7 +62,7 @@ SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
 {
     return vf_from_upper(_mm256_maskz_loadu_epi16(vf_first(n), p));
 }
-/* As posenc_f32_to_bf16().  The instruction takes a subnormal for zero, the conversion does
+/* As bf16_from_f32().  The instruction takes a subnormal for zero, the conversion does
  * not. */
 SIMD_INLINE __m256i upper_from_vf(vf v)
 {

@@ -90,7 +90,7 @@ SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
     return vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(half_load_n(p, n)), 16));
 }
 SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return vf_load_bf16_n(p, SIMD_LANES); }
-/* As posenc_f32_to_bf16(). */
+/* As bf16_from_f32(). */
 SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
 {
     uint32x4_t bits = vreinterpretq_u32_f32(v);

@@ -23,29 +23,29 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     (void)n;
     *p = v;
 }
-SIMD_INLINE vf vf_load_f16(const uint16_t *p) { return posenc_f16_to_f32(*p); }
+SIMD_INLINE vf vf_load_f16(const uint16_t *p) { return f32_from_f16(*p); }
 SIMD_INLINE vf vf_load_f16_n(const uint16_t *p, int64_t n)
 {
     (void)n;
-    return posenc_f16_to_f32(*p);
+    return f32_from_f16(*p);
 }
-SIMD_INLINE void vf_store_f16(uint16_t *p, vf v) { *p = posenc_f32_to_f16(v); }
+SIMD_INLINE void vf_store_f16(uint16_t *p, vf v) { *p = f16_from_f32(v); }
 SIMD_INLINE void vf_store_f16_n(uint16_t *p, vf v, int64_t n)
 {
     (void)n;
-    *p = posenc_f32_to_f16(v);
+    *p = f16_from_f32(v);
 }
-SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return posenc_bf16_to_f32(*p); }
+SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return f32_from_bf16(*p); }
 SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
 {
     (void)n;
-    return posenc_bf16_to_f32(*p);
+    return f32_from_bf16(*p);
 }
-SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { *p = posenc_f32_to_bf16(v); }
+SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { *p = bf16_from_f32(v); }
 SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
 {
     (void)n;
-    *p = posenc_f32_to_bf16(v);
+    *p = bf16_from_f32(v);
 }
 SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
 {

@@ -52,7 +52,7 @@ SIMD_INLINE vf vf_from_bf16(svuint32_t half)
 {
     return svreinterpret_f32_u32(svlsl_n_u32_x(SIMD_ALL32, half, 16));
 }
-/* As posenc_f32_to_bf16(). */
+/* As bf16_from_f32(). */
 SIMD_INLINE svuint32_t bf16_from_vf(vf v)
 {
     svuint32_t bits = svreinterpret_u32_f32(v);

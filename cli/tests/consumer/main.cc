@@ -60,6 +60,19 @@ bool sentence()
     return std::string(text.data()).find("dim is 0, expected from 1 to 65536: ") == 0;
 }
 
+// 16 bits and back: what they hold, to the bit.
+bool storage()
+{
+    const std::vector<float> x = { 1.0f, -0.5f, 65504.0f, 5.9604644775390625e-8f };
+    std::vector<uint16_t> narrow(x.size());
+    std::vector<float> back(x.size());
+    const int64_t n = static_cast<int64_t>(x.size());
+    return posenc_f32_to_f16(n, x.data(), narrow.data()) == POSENC_OK &&
+           posenc_f16_to_f32(n, narrow.data(), back.data()) == POSENC_OK && back == x &&
+           posenc_f32_to_bf16(1, x.data(), narrow.data()) == POSENC_OK && narrow[0] == 0x3f80 &&
+           posenc_bf16_to_f32(1, narrow.data(), back.data()) == POSENC_OK && back[0] == 1.0f;
+}
+
 } // namespace
 
 int main()
@@ -70,7 +83,7 @@ int main()
     if (posenc_freqs_create(&spec, &freqs, nullptr) != POSENC_OK)
         return 1;
     const bool works =
-        sinusoids(freqs) && rotation(freqs) && refusal() && sentence();
+        sinusoids(freqs) && rotation(freqs) && refusal() && sentence() && storage();
     posenc_freqs_destroy(freqs);
     return works ? 0 : 1;
 }

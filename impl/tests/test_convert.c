@@ -1,0 +1,211 @@
+/*
+ * f32 to f16 and bf16 and back, each of the 65 536 values and every tie between two of them.
+ *
+ * What is right follows from the fields of the formats, in doubles, without any rounding: between two
+ * neighbours of 16 bits lies their middle, which an f32 holds; what is below it goes down, what is
+ * above it up, and the middle itself to the one whose last bit is 0.
+ */
+#include <posenc.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ALL = 1 << 16 };
+
+static int failures;
+
+static void require(bool holds, const char *what)
+{
+    failures += !holds;
+    printf("%s: %s\n", holds ? "ok" : "FAILED", what);
+}
+
+/* A format: its functions, the bits of its fraction and the bias of its exponent. */
+struct format {
+    const char *name;
+    enum posenc_status (*narrow)(int64_t n, const float *from, uint16_t *to);
+    enum posenc_status (*widen)(int64_t n, const uint16_t *from, float *to);
+    int fraction, bias;
+};
+static const struct format formats[] = {
+    { "f16", posenc_f32_to_f16, posenc_f16_to_f32, 10, 15 },
+    { "bf16", posenc_f32_to_bf16, posenc_bf16_to_f32, 7, 127 },
+};
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static int infinity_of(const struct format *f) { return 0x7fff >> f->fraction << f->fraction; }
+
+/* The value of a magnitude; that of infinity as if its exponent were one like the others: what is half
+ * a last place above the largest number is rounded to it. */
+static double magnitude_of(const struct format *f, int magnitude)
+{
+    const int exponent = magnitude >> f->fraction, one = 1 << f->fraction;
+    const int fraction = magnitude & (one - 1);
+    return ldexp(exponent ? one + fraction : fraction,
+                 (exponent ? exponent : 1) - f->bias - f->fraction);
+}
+
+static uint16_t narrowed(const struct format *f, float x)
+{
+    uint16_t narrow = 0x5555;
+    return f->narrow(1, &x, &narrow) == POSENC_OK ? narrow : 0x5555;
+}
+
+/* What each of the 16 bits means. */
+static void widening(const struct format *f)
+{
+    static uint16_t narrow[ALL];
+    static float wide[ALL];
+    int wrong = 0;
+    for (int i = 0; i < ALL; i++)
+        narrow[i] = (uint16_t)i;
+    require(f->widen(ALL, narrow, wide) == POSENC_OK, f->name);
+    for (int i = 0; i < ALL; i++) {
+        const int magnitude = i & 0x7fff;
+        const double want = magnitude_of(f, magnitude);
+        if (magnitude > infinity_of(f)) /* the payload moves to the top */
+            wrong += bits_of(wide[i]) != ((uint32_t)(i >> 15) << 31 | 0x7f800000u |
+                                          (uint32_t)magnitude << (23 - f->fraction));
+        else if (magnitude == infinity_of(f))
+            wrong += (double)wide[i] != (i >> 15 ? -(double)INFINITY : (double)INFINITY);
+        else
+            wrong += (double)fabsf(wide[i]) != want || !signbit(wide[i]) != !(i >> 15);
+    }
+    require(wrong == 0, "each value of 16 bits is what its fields say");
+
+    static uint16_t back[ALL];
+    wrong = f->narrow(ALL, wide, back) != POSENC_OK;
+    for (int i = 0; i < ALL; i++) {
+        const int quiet = (i & 0x7fff) > infinity_of(f) ? 1 << (f->fraction - 1) : 0;
+        wrong += back[i] != (i | quiet);
+    }
+    require(wrong == 0, "there and back changes nothing, but that a NaN is quiet");
+}
+
+/* A number from first to last - 1. */
+static uint32_t between(uint32_t first, uint32_t last, uint32_t *random)
+{
+    *random = *random * 1664525u + 1013904223u;
+    return first + (uint32_t)((uint64_t)(last - first) * (*random >> 16) >> 16);
+}
+
+/* Magnitudes low and low + 1, of both signs: the middle, what is next to it and next to the ends, and
+ * one on each side of it. */
+static int round_between(const struct format *f, int low, uint32_t *random)
+{
+    const double least = magnitude_of(f, low), most = magnitude_of(f, low + 1);
+    const uint32_t first = bits_of((float)least), middle = bits_of((float)((least + most) / 2)),
+                   last = bits_of((float)most);
+    const struct {
+        uint32_t bits;
+        int want;
+    } cases[] = { { first, low },          { between(first, middle, random), low },
+                  { middle - 1, low },     { middle, low + low % 2 },
+                  { middle + 1, low + 1 }, { between(middle + 1, last, random), low + 1 },
+                  { last - 1, low + 1 } };
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        wrong += narrowed(f, of_bits(cases[i].bits)) != cases[i].want;
+        wrong += narrowed(f, of_bits(0x80000000u | cases[i].bits)) != (0x8000 | cases[i].want);
+    }
+    return wrong;
+}
+
+static void narrowing(const struct format *f)
+{
+    uint32_t random = 1;
+    int wrong = 0;
+    for (int low = 0; low < infinity_of(f); low++)
+        wrong += round_between(f, low, &random);
+    require(wrong == 0, "ties go to even, all else to the nearer neighbour");
+    require(narrowed(f, of_bits(1)) == 0 && narrowed(f, of_bits(0x80000001)) == 0x8000,
+            "the least f32 is a zero of its sign");
+    require(narrowed(f, INFINITY) == infinity_of(f) &&
+                narrowed(f, -INFINITY) == (0x8000 | infinity_of(f)) &&
+                narrowed(f, of_bits(0x7f7fffff)) == infinity_of(f),
+            "infinity, and the largest f32");
+    require(narrowed(f, of_bits(0x7f800001)) == (infinity_of(f) | 1 << (f->fraction - 1)) &&
+                narrowed(f, of_bits(0xffffffff)) == 0xffff,
+            "a NaN whose payload is lost stays a NaN, and a sign stays");
+}
+
+/* Arrays of each small length that begin anywhere: every element is that of a call of its own, and
+ * nothing beside them is written. */
+static void lengths(const struct format *f)
+{
+    enum { MOST = 70 };
+    float from[MOST + 2], back[MOST + 2];
+    uint16_t to[MOST + 2];
+    int wrong = 0;
+    for (int i = 0; i < MOST + 2; i++)
+        from[i] = ldexpf(1.0f + (float)i / 61.0f, i - 30) * (i % 3 ? 1.0f : -1.0f);
+    for (int n = 0; n <= MOST; n++) {
+        for (int i = 0; i < MOST + 2; i++)
+            to[i] = 0x5555;
+        memset(back, 0x55, sizeof back);
+        wrong += f->narrow(n, from + 1, to + 1) != POSENC_OK;
+        wrong += f->widen(n, to + 1, back + 1) != POSENC_OK;
+        for (int i = 0; i < MOST + 2; i++) {
+            const bool inside = i > 0 && i <= n;
+            wrong += to[i] != (inside ? narrowed(f, from[i]) : 0x5555);
+            wrong += !inside && bits_of(back[i]) != 0x55555555;
+        }
+    }
+    require(wrong == 0, "every length, and nothing beside it");
+}
+
+static void refusals(const struct format *f)
+{
+    static union {
+        float wide[16];
+        uint16_t narrow[32];
+    } both;
+    uint16_t to[4] = { 7, 7, 7, 7 };
+    float from[4] = { 1, 2, 3, 4 };
+    require(f->narrow(0, NULL, NULL) == POSENC_OK && f->widen(0, NULL, NULL) == POSENC_OK,
+            "nothing to do");
+    require(f->narrow(1, NULL, to) == POSENC_ERR_ARGUMENT &&
+                f->narrow(1, from, NULL) == POSENC_ERR_ARGUMENT &&
+                f->widen(1, NULL, from) == POSENC_ERR_ARGUMENT &&
+                f->widen(1, to, NULL) == POSENC_ERR_ARGUMENT,
+            "NULL");
+    require(f->narrow(-1, from, to) == POSENC_ERR_SHAPE &&
+                f->widen(-1, to, from) == POSENC_ERR_SHAPE,
+            "fewer than none");
+    require(f->narrow(INT64_MAX / 2, from, to) == POSENC_ERR_ARGUMENT,
+            "more than an address space holds");
+    require(f->narrow(1, from, (uint16_t *)(void *)((char *)to + 1)) == POSENC_ERR_ARGUMENT,
+            "an array that is not aligned");
+    require(f->narrow(4, both.wide, both.narrow) == POSENC_ERR_OVERLAP &&
+                f->narrow(4, both.wide, both.narrow + 7) == POSENC_ERR_OVERLAP &&
+                f->narrow(4, both.wide, both.narrow + 8) == POSENC_OK &&
+                f->widen(4, both.narrow + 8, both.wide + 5) == POSENC_ERR_OVERLAP,
+            "in place");
+    require(to[0] == 7 && to[3] == 7, "and what was refused is untouched");
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        printf("%s\n", formats[i].name);
+        widening(&formats[i]);
+        narrowing(&formats[i]);
+        lengths(&formats[i]);
+        refusals(&formats[i]);
+    }
+    return failures != 0;
+}
