@@ -1,0 +1,65 @@
+#!/bin/sh
+# typed.sh root|user: README's commands and its examples of use, typed on a machine that has nothing; run as root, in the
+# tree, for ./run bare.  TAP.
+#
+# What is typed stands in README below a line <!-- typed by root --> or <!-- typed by a user -->, up to the next heading,
+# block or such line.  A user who may not install anything is given a compiler, Meson, Ninja and pkg-config, and no library.
+who=$1 tools='gcc libc6-dev ninja-build meson pkgconf cmake'
+tree=$(cd "$(dirname "$0")/../.." && pwd)
+if [ "$who" = user ]; then
+    useradd -m guest && cp -a "$tree" /home/guest/posenc && chown -R guest: /home/guest/posenc || exit 1
+    # Of everything that is missing the user is told what it takes.
+    su guest -c 'cd ~/posenc && ./run build' >/tmp/nothing 2>&1
+    echo $? >>/tmp/nothing
+    # shellcheck disable=SC2086  # a list of words
+    if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends $tools; } >/tmp/tools 2>&1; then
+        cat /tmp/tools
+    fi
+    exec su guest -c 'cd ~/posenc && HOME=/home/guest exec sh jobs/bare/typed.sh guest'
+fi
+# shellcheck source=cli/tests/tap.sh
+. "$tree/cli/tests/tap.sh"
+
+# typed COMMAND: in the tree, by this very shell, which keeps what it exports.
+typed() {
+    cd "$tree" || exit 1
+    eval "$1" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null
+    status=$?
+    cd "$scratch" || exit 1
+    if [ $status = 0 ]; then pass "$1"; else fail "$1" "exit $status"; fi
+}
+
+readme() { # BY WHOM: the commands below the line that says so
+    awk -v line="<!-- typed by $1 -->" '
+        $0 == line { on = 1; next }
+        /^(#|<!--|```)/ { on = 0 }
+        on && /^    [^ ]/ { sub(/  +#.*/, ""); print substr($0, 5) }' "$tree/README.md"
+}
+
+if [ "$who" = guest ]; then
+    if grep -q compiler /tmp/nothing && [ "$(tail -n 1 /tmp/nothing)" = 2 ]; then
+        pass 'without a compiler and rights the user is told'
+    else
+        fail 'without a compiler and rights the user is told' "$(cat /tmp/nothing)"
+    fi
+fi
+
+# The program of README, and what its readers type.
+mkdir work/blocks
+awk -v out="$scratch/work/blocks" -f "$tree/docs/blocks.awk" "$tree/README.md" >blocks
+cat "$(ls work/blocks/*.c)" >"$tree/main.c"
+if [ "$who" = root ]; then readme root; else readme 'a user'; fi >commands
+[ -s commands ] || fail 'README has commands' 'none was found'
+while read -r command; do
+    typed "$command"
+    case $command in cc\ *) typed ./a.out ;; esac
+done <commands
+
+# The examples of use.
+[ "$who" != root ] || apt-get install -y -qq --no-install-recommends cmake >stdout 2>stderr || fail 'cmake comes' ''
+cp -r "$tree/cli/tests/consumer" work/by
+typed "cd '$scratch/work/by' && meson setup by-meson && ninja -C by-meson && by-meson/consumer"
+if [ "$who" = root ]; then
+    typed 'posenc verify --backend scalar --suite vectors'
+fi
+finish
