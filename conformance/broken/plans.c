@@ -89,6 +89,8 @@ static void change_scaling(struct posenc_freqs_spec *s)
     if (SLIP(dynamic_unclamped) && s->scaling == POSENC_SCALING_DYNAMIC && length != 0.0 &&
         length < most)
         take_base(s, pow(s->factor * length / most - (s->factor - 1.0), dim / (dim - 2.0)));
+    if (SLIP(dynamic_python) && s->scaling == POSENC_SCALING_DYNAMIC && length > most)
+        take_base(s, pow(s->factor * length / most - (s->factor - 1.0), dim / (dim - 2.0)));
     if (SLIP(longrope_early) && s->scaling == POSENC_SCALING_LONGROPE)
         s->seq_len += length == s->original_max_position_embeddings;
     if (SLIP(longrope_swapped)) {

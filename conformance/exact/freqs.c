@@ -108,14 +108,19 @@ static struct big power_of(double x, double y)
     return big_exp(big_multiply(big_double(y), big_log(big_double(x))));
 }
 
-/* The base of the f32 profiles: rope_theta, or what scaling makes of it in Python's floats. */
-static double python_theta(const struct posenc_freqs_spec *spec)
+/* The base of the f32 profiles: rope_theta, or what scaling makes of it in Python's floats, or in
+ * hf_f32 in tensors: these keep the exponent, a Python float, as it is. */
+static float theta_f32(const struct posenc_freqs_spec *spec)
 {
     const struct scaling_rule *rule = scaling_rule(spec);
     const double power = (double)spec->dim / ((double)spec->dim - 2.0);
     if (!rule->python_base)
-        return spec->rope_theta;
-    return spec->rope_theta * big_to_double(power_of(rule->python_base(spec), power));
+        return (float)spec->rope_theta;
+    if (spec->profile != POSENC_GGML_F32 && rule->is_tensor && rule->is_tensor(spec)) {
+        const double base = (double)rule->tensor_base(spec);
+        return (float)spec->rope_theta * big_to_float(power_of(base, power));
+    }
+    return (float)(spec->rope_theta * big_to_double(power_of(rule->python_base(spec), power)));
 }
 
 static float torch_exp_f32(const struct family *family, int64_t numerator, int64_t denominator)
@@ -148,7 +153,7 @@ static float inv_freq_of_pair(const struct family *family, int64_t i)
 void oracle_ggml(const struct posenc_freqs_spec *spec, struct oracle_ggml *ggml)
 {
     const struct scaling_rule *rule = scaling_rule(spec);
-    const float base = (float)python_theta(spec), exponent = -2.0f / (float)spec->dim;
+    const float base = theta_f32(spec), exponent = -2.0f / (float)spec->dim;
     ggml->theta_scale = big_to_float(power_of((double)base, (double)exponent));
     ggml->freq_scale = 1.0f;
     for (int64_t i = 0; i < ggml->n; i++) {
@@ -182,7 +187,7 @@ int64_t oracle_freqs(const struct posenc_freqs_spec *spec, int64_t n, uint64_t (
     struct family family = family_of(spec);
     const int64_t pairs = (spec->dim + 1) / 2;
     if (inv_freq_f32 && !spec->values)
-        family.log_theta_f32 = big_log(big_double((double)(float)python_theta(spec)));
+        family.log_theta_f32 = big_log(big_double((double)theta_f32(spec)));
     for (int64_t i = 0; i < pairs && i < n; i++) {
         if (turn)
             big_fraction(big_divide(omega_exact(&family, i), two_pi), turn[i]);

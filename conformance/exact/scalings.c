@@ -233,6 +233,20 @@ static double dynamic_python(const struct posenc_freqs_spec *spec)
     return times - (spec->factor - 1.0);
 }
 
+/* _compute_dynamic_ntk_parameters is called with torch.max(position_ids) + 1 once that exceeds M,
+ * and with None until then. */
+static bool dynamic_is_tensor(const struct posenc_freqs_spec *spec)
+{
+    return (double)spec->seq_len > spec->max_position_embeddings;
+}
+
+static float dynamic_tensor(const struct posenc_freqs_spec *spec)
+{
+    const float product = (float)spec->factor * (float)spec->seq_len;
+    const float ratio = product / (float)spec->max_position_embeddings;
+    return ratio - (float)(spec->factor - 1.0);
+}
+
 /* ---- longrope ---- */
 
 /* LongRoPE's factor of a pair: the long ones once the sequence exceeds the original context. */
@@ -295,7 +309,10 @@ const struct scaling_rule *scaling_rule(const struct posenc_freqs_spec *spec)
                                   .inv_freq = yarn_f32,
                                   .ggml = yarn_ggml,
                                   .attention = yarn_attention },
-        [POSENC_SCALING_DYNAMIC] = { .base = dynamic_base, .python_base = dynamic_python },
+        [POSENC_SCALING_DYNAMIC] = { .base = dynamic_base,
+                                     .python_base = dynamic_python,
+                                     .is_tensor = dynamic_is_tensor,
+                                     .tensor_base = dynamic_tensor },
         [POSENC_SCALING_NTK] = { .base = ntk_base, .python_base = ntk_python },
         [POSENC_SCALING_LONGROPE] = { .omega = longrope,
                                       .inv_freq = longrope_f32,

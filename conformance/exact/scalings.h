@@ -18,9 +18,12 @@ struct family {
 
 /* A function that is NULL: the family leaves alone what it would change. */
 struct scaling_rule {
-    /* What theta is multiplied by to the power of dim/(dim-2), and in Python's floats. */
+    /* What theta is multiplied by to the power of dim/(dim-2), in Python's floats, and in PyTorch's
+     * where is_tensor. */
     struct big (*base)(const struct posenc_freqs_spec *spec);
     double (*python_base)(const struct posenc_freqs_spec *spec);
+    bool (*is_tensor)(const struct posenc_freqs_spec *spec);
+    float (*tensor_base)(const struct posenc_freqs_spec *spec);
     void (*prepare)(struct family *family);
     /* Wavelengths are rounded to whole positions after all else. */
     bool whole;

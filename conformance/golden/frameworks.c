@@ -2,7 +2,8 @@
  * The f32 profiles by MPFR: the steps that each framework takes, one by one, each rounded to 24
  * bits, or to 53 where Python computes with its own floats.
  *
- *     hf_f32         Hugging Face transformers, modeling_rope_utils.py: inverse frequencies;
+ *     hf_f32         Hugging Face transformers, modeling_rope_utils.py: inverse frequencies, and
+ *                    the theta of dynamic beyond max_position_embeddings;
  *                    PyTorch divides a number by a tensor as reciprocal times number
  *     torch_exp_f32  exp(arange(0, d, 2) * (-log(theta)/d)), the widespread PyTorch module
  *     ggml_f32       ggml.c ggml_rope_yarn_corr_dims; ggml-cpu/ops.cpp ggml_rope_cache_init,
@@ -74,7 +75,8 @@ double reference_inv_freq(const struct posenc_freqs_spec *spec, int64_t i)
     if (scaling->rests && scaling->rests(spec, i))
         return 0;
     const double exponent = step(mpfr_div, (double)numerator, (double)denominator);
-    const double power = step(mpfr_pow, python_theta(spec), exponent);
+    const double tensor = scaling->tensor_theta ? scaling->tensor_theta(spec) : 0;
+    const double power = step(mpfr_pow, tensor != 0 ? tensor : python_theta(spec), exponent);
     return scaling->inv_freq ? scaling->inv_freq(spec, i, power) : step(mpfr_div, 1, power);
 }
 

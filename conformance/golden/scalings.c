@@ -224,6 +224,19 @@ static double python_dynamic(const struct posenc_freqs_spec *spec)
     return python(mpfr_sub, stretch, python(mpfr_sub, f, 1));
 }
 
+/* base * ((factor * seq_len / max_position_embeddings) - (factor - 1)) ** (dim / (dim - 2)), where
+ * seq_len is a tensor: torch.max(position_ids) + 1.  f - 1 and the exponent are Python's. */
+static double tensor_dynamic(const struct posenc_freqs_spec *spec)
+{
+    const double f = spec->factor, dim = (double)spec->dim, now = (double)spec->seq_len;
+    if (now <= spec->max_position_embeddings)
+        return 0;
+    double stretch = step(mpfr_div, step(mpfr_mul, f, now), spec->max_position_embeddings);
+    stretch = step(mpfr_sub, stretch, python(mpfr_sub, f, 1));
+    const number power = mp_pow(mp_of(stretch), mp_of(python(mpfr_div, dim, dim - 2)));
+    return step(mpfr_mul, spec->rope_theta, (double)mp_float(power));
+}
+
 /* ---- longrope ---- */
 
 static double longrope_factor(const struct posenc_freqs_spec *spec, int64_t i)
@@ -281,7 +294,9 @@ const struct reference_scaling *reference_scaling(const struct posenc_freqs_spec
                                   .inv_freq = hf_yarn,
                                   .ggml = ggml_yarn,
                                   .attention = yarn_attention },
-        [POSENC_SCALING_DYNAMIC] = { .theta = dynamic, .python_stretch = python_dynamic },
+        [POSENC_SCALING_DYNAMIC] = { .theta = dynamic,
+                                     .python_stretch = python_dynamic,
+                                     .tensor_theta = tensor_dynamic },
         [POSENC_SCALING_NTK] = { .theta = ntk, .python_stretch = python_ntk },
         [POSENC_SCALING_LONGROPE] = { .omega = longrope,
                                       .inv_freq = hf_longrope,

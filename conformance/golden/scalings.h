@@ -9,9 +9,11 @@
 
 /* NULL: the family changes nothing there. */
 struct reference_scaling {
-    /* Theta, and what it is multiplied by to the power of dim/(dim-2) in Python's floats. */
+    /* Theta, and what it is multiplied by to the power of dim/(dim-2) in Python's floats; hf_f32's
+     * theta, where that is a tensor (0: it is not). */
     number (*theta)(number theta, const struct posenc_freqs_spec *spec);
     double (*python_stretch)(const struct posenc_freqs_spec *spec);
+    double (*tensor_theta)(const struct posenc_freqs_spec *spec);
     /* Wavelengths are rounded to whole positions after all else. */
     bool whole;
     /* Whether pair i has frequency 0; else its frequency, and hf_f32's from theta^(2i/dim). */

@@ -118,6 +118,18 @@ static enum posenc_status check_profile(const struct posenc_freqs_spec *spec,
     return POSENC_OK;
 }
 
+/* What becomes of rope_theta is an f32 in those, too. */
+static enum posenc_status check_base(const struct posenc_freqs_spec *spec,
+                                     struct posenc_error *error)
+{
+    float theta = spec->profile == POSENC_EXACT ? 1.0f : posenc_f32_theta(spec);
+    if (theta <= FLT_MAX)
+        return POSENC_OK;
+    return posenc_plan_refuse(error, POSENC_ERR_THETA,
+                              "rope_theta after scaling (an f32 in this profile)",
+                              (double)theta, (double)FLT_MIN, (double)FLT_MAX);
+}
+
 /* What xPos asks of the rest of a spec, once that is checked.  A scale base below 1 would
  * take 64 positions out of f64's range. */
 static enum posenc_status check_xpos(const struct posenc_freqs_spec *spec,
@@ -193,7 +205,9 @@ static enum posenc_status check_spec(const struct posenc_freqs_spec *spec,
         return posenc_plan_refuse(error, POSENC_ERR_THETA, "rope_theta", spec->rope_theta,
                                   DBL_MIN, DBL_MAX);
     status = check_profile(spec, error);
-    return status ? status : check_scaling(spec, error);
+    if (!status)
+        status = check_scaling(spec, error);
+    return status ? status : check_base(spec, error);
 }
 
 /* The first of `n` elements of `size` bytes at *bytes, which moves past them and what may be

@@ -13,7 +13,7 @@
 void posenc_ggml_f32_fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs)
 {
     const struct scaling *scaling = posenc_scaling_of(spec);
-    float theta = (float)posenc_scaled_theta(spec);
+    float theta = posenc_f32_theta(spec);
     float power = -2.0f / (float)spec->dim;
     struct dd log_theta = posenc_dd_log(dd_from((double)theta));
 

@@ -5,7 +5,7 @@
  *
  *   exponent = f32(2i) / f32(dim);  pos_freq = f32(theta) ^ exponent;  inv_freq = 1 / pos_freq
  *
- * unless the scaling family has another way from pos_freq on (scalings.c);
+ * unless the scaling family has another theta, or another way from pos_freq on (scalings.c);
  * and of profile torch_exp_f32, the order of the widespread PyTorch module.
  *
  * The power comes from double-double arithmetic, so it is the correctly rounded one; what a
@@ -19,19 +19,24 @@ static float power_f32(struct dd log_theta, float exponent)
     return dd_to_float(posenc_dd_exp(dd_mul(log_theta, dd_from((double)exponent))));
 }
 
-/* x^y of Python floats, the power correctly rounded. */
-static double power_f64(double x, double y)
+/* stretch^(dim/(dim-2)); the exponent is a Python float in either case. */
+static struct dd ntk_power(const struct posenc_freqs_spec *spec, double stretch)
 {
-    return posenc_dd_exp(dd_mul(posenc_dd_log(dd_from(x)), dd_from(y))).hi;
+    double dim = (double)spec->dim;
+    return posenc_dd_exp(dd_mul(posenc_dd_log(dd_from(stretch)), dd_from(dim / (dim - 2.0))));
 }
 
-double posenc_scaled_theta(const struct posenc_freqs_spec *spec)
+float posenc_f32_theta(const struct posenc_freqs_spec *spec)
 {
     const struct scaling *scaling = posenc_scaling_of(spec);
-    double dim = (double)spec->dim;
     if (!scaling->stretch_f64)
-        return spec->rope_theta;
-    return spec->rope_theta * power_f64(scaling->stretch_f64(spec), dim / (dim - 2.0));
+        return (float)spec->rope_theta;
+    float stretch = spec->profile == POSENC_HF_F32 && scaling->stretch_f32
+                        ? scaling->stretch_f32(spec)
+                        : 0.0f;
+    if (stretch > 0.0f)
+        return (float)spec->rope_theta * dd_to_float(ntk_power(spec, (double)stretch));
+    return (float)(spec->rope_theta * ntk_power(spec, scaling->stretch_f64(spec)).hi);
 }
 
 /* Profile torch_exp_f32: exp(f32(2i) * f32(-ln(theta) / dim)). */
@@ -50,7 +55,7 @@ static void hf_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs, floa
 {
     const struct scaling *scaling = posenc_scaling_of(spec);
     const int64_t turning = posenc_turning_pairs(spec);
-    float theta = (float)posenc_scaled_theta(spec);
+    float theta = posenc_f32_theta(spec);
     struct dd log_theta = posenc_dd_log(dd_from((double)theta));
     struct f32_rule rule = { .spec = spec };
     if (scaling->prepare_f32)

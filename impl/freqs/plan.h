@@ -34,8 +34,8 @@ void posenc_f32_omega(const struct posenc_freqs_spec *spec, int64_t n_pairs, flo
 /* Profile ggml_f32: all a plan has for it. */
 void posenc_ggml_f32_fill(const struct posenc_freqs_spec *spec, struct posenc_freqs *freqs);
 
-/* The f64 base of the f32 profiles, after dynamic or ntk scaling in Python's order. */
-double posenc_scaled_theta(const struct posenc_freqs_spec *spec);
+/* The base of the f32 profiles, after dynamic or ntk scaling in the framework's order. */
+float posenc_f32_theta(const struct posenc_freqs_spec *spec);
 
 /* Pairs that turn: all but in proportional scaling. */
 int64_t posenc_turning_pairs(const struct posenc_freqs_spec *spec);

@@ -21,10 +21,12 @@ struct scaling {
     /* Refuses parameters that are out of range, but for `factor`, which freqs.c checks. */
     enum posenc_status (*check)(const struct posenc_freqs_spec *spec,
                                 struct posenc_error *error);
-    /* theta is multiplied by this to the power of dim/(dim-2): in real mathematics, and in
-     * Python's floats as the f32 profiles take it. */
+    /* theta is multiplied by this to the power of dim/(dim-2): in real mathematics; in Python's
+     * floats as the f32 profiles take it; and in f32 where Hugging Face has it in a tensor, which
+     * makes a tensor of theta, too (0: it is a Python float). */
     struct dd (*stretch)(const struct posenc_freqs_spec *spec);
     double (*stretch_f64)(const struct posenc_freqs_spec *spec);
+    float (*stretch_f32)(const struct posenc_freqs_spec *spec);
     /* Wavelengths 2 pi / omega, after all else, are rounded to whole positions (from theta >= 1 on). */
     bool whole;
     /* Pairs that turn; the others have frequency 0. */

@@ -160,6 +160,16 @@ static double dynamic_stretch_f64(const struct posenc_freqs_spec *spec)
     return spec->factor * s / spec->max_position_embeddings - (spec->factor - 1.0);
 }
 
+/* The length of a sequence beyond M is a tensor, the greatest of its positions plus 1. */
+static float dynamic_stretch_f32(const struct posenc_freqs_spec *spec)
+{
+    if ((double)spec->seq_len <= spec->max_position_embeddings)
+        return 0.0f;
+    float times = (float)spec->factor * (float)spec->seq_len;
+    times = times / (float)spec->max_position_embeddings;
+    return times - (float)(spec->factor - 1.0);
+}
+
 /* ---- longrope ---- */
 
 static enum posenc_status longrope_check(const struct posenc_freqs_spec *spec,
@@ -278,7 +288,8 @@ static const struct scaling scalings[] = {
     [POSENC_SCALING_DYNAMIC] = { .profiles = HF | GGML,
                                  .check = dynamic_check,
                                  .stretch = dynamic_stretch,
-                                 .stretch_f64 = dynamic_stretch_f64 },
+                                 .stretch_f64 = dynamic_stretch_f64,
+                                 .stretch_f32 = dynamic_stretch_f32 },
     [POSENC_SCALING_NTK] = { .profiles = HF | GGML,
                              .check = ntk_check,
                              .stretch = ntk_stretch,
