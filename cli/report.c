@@ -33,7 +33,7 @@ struct folder {
     char md[4096], html[4096], jsonl[4096];
     size_t n_pictures;
     struct report_picture pictures[MAX_PICTURES];
-    char paths[MAX_PICTURES][4096], captions[MAX_PICTURES][96];
+    char paths[MAX_PICTURES][4096], captions[MAX_PICTURES][160];
 };
 
 /* Saved results are rendered as they are: nothing is selected, checked or timed. */
@@ -161,7 +161,7 @@ static void keep_picture(struct folder *folder, int drawn, const char *caption,
 
 static void draw(struct work *work, struct folder *folder)
 {
-    char error[PLOT_ERROR], caption[96];
+    char error[PLOT_ERROR], caption[160];
     if (!plot_available(error)) {
         fprintf(stderr, "posenc report: no pictures: %s\n", error);
         return;
@@ -173,7 +173,11 @@ static void draw(struct work *work, struct folder *folder)
         keep_picture(folder, plot_speed(work->records.list, kernel, &target, error), caption,
                      error);
         target = next_picture(folder, "tradeoff", kernel);
-        snprintf(caption, sizeof caption, "%s: error against speed", kernel);
+        snprintf(
+            caption, sizeof caption,
+            "%s: error against speed; better: in neither worse than the clock and the second "
+            "digit tell, and in one more so",
+            kernel);
         keep_picture(folder, plot_tradeoff(work->records.list, kernel, &target, error), caption,
                      error);
     }

@@ -6,6 +6,7 @@
 #include "gnuplot.h"
 #include "show.h"
 #include "query.h"
+#include "tradeoff.h"
 
 #include <math.h>
 #include <string.h>
@@ -178,54 +179,6 @@ int plot_speed(const json_t *records, const char *kernel, const struct plot_targ
 
 /* ---- Accuracy against speed ---- */
 
-struct point {
-    const struct bench_row *bench;
-    const struct conf_row *error;
-};
-
-/* Points of the case that most backends were timed in; only errors of one metric share
- * an axis. */
-static size_t points_of(const struct results *r, const char *kernel, struct point *points,
-                        size_t most)
-{
-    const char *cases[64];
-    size_t n_cases = cases_of(r, kernel, cases, 64), best = 0;
-    for (size_t c = 0; c < n_cases; c++) {
-        const struct bench_row *rows[MAX_ROWS];
-        size_t n = rows_of_case(r, cases[c], rows, MAX_ROWS), found = 0;
-        const char *metric = NULL;
-        struct point here[MAX_ROWS];
-        for (size_t i = 0; i < n; i++) {
-            const struct conf_row *e =
-                worst_error(r, kernel, rows[i]->dtype, rows[i]->backend, rows[i]->profile);
-            if (*rows[i]->refused || !e || strcmp(e->metric, "exact") == 0 ||
-                (metric && strcmp(metric, e->metric) != 0))
-                continue;
-            metric = e->metric;
-            here[found++] = (struct point){ rows[i], e };
-        }
-        if (found > best) {
-            best = found < most ? found : most;
-            memcpy(points, here, best * sizeof *points);
-        }
-    }
-    return best;
-}
-
-/* Nobody else is at least as fast and as right, and better in one of them. */
-static bool on_the_line(const struct point *points, size_t n, size_t at)
-{
-    for (size_t i = 0; i < n; i++) {
-        bool no_worse = points[i].bench->gbps >= points[at].bench->gbps &&
-                        points[i].error->max <= points[at].error->max;
-        bool better = points[i].bench->gbps > points[at].bench->gbps ||
-                      points[i].error->max < points[at].error->max;
-        if (i != at && no_worse && better)
-            return false;
-    }
-    return true;
-}
-
 /* A logarithmic axis has no zero: it is drawn at half of the least error. */
 static double error_of(const struct point *p, double least)
 {
@@ -239,6 +192,32 @@ static bool close_by(const struct point *a, const struct point *b, double fastes
            fabs(a->bench->gbps - b->bench->gbps) < 0.035 * fastest;
 }
 
+/* The backend; with a star where it errs in another metric than the axis's, too. */
+static void label_name(FILE *s, const struct point *p)
+{
+    fprintf(s, "%s%s", p->bench->backend, p->worst.n > 1 ? "*" : "");
+}
+
+/* What the star means: the worst of these errors. */
+static void star_note(const struct point *points, size_t n, char *text, size_t bytes)
+{
+    const struct point *worst = NULL;
+    size_t which = 0;
+    char error[WORST_TEXT];
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < points[i].worst.n; k++)
+            if (points[i].worst.of[k] != points[i].error &&
+                (!worst || points[i].worst.of[k]->max > worst->worst.of[which]->max)) {
+                worst = &points[i];
+                which = k;
+            }
+    *text = 0;
+    if (worst) {
+        one_worst_text(&worst->worst, which, false, error);
+        snprintf(text, bytes, "\n* and up to %s", error);
+    }
+}
+
 static void label_data(FILE *s, const struct point *points, size_t n, double fastest,
                        double least)
 {
@@ -247,11 +226,12 @@ static void label_data(FILE *s, const struct point *points, size_t n, double fas
     for (size_t i = 0; i < n; i++) {
         if (named[i])
             continue;
-        fprintf(s, "%.6g %.6g \"%s", error_of(&points[i], least), points[i].bench->gbps,
-                points[i].bench->backend);
+        fprintf(s, "%.6g %.6g \"", error_of(&points[i], least), points[i].bench->gbps);
+        label_name(s, &points[i]);
         for (size_t k = i + 1; k < n; k++)
             if (!named[k] && close_by(&points[i], &points[k], fastest, least)) {
-                fprintf(s, ", %s", points[k].bench->backend);
+                fputs(", ", s);
+                label_name(s, &points[k]);
                 named[k] = true;
             }
         fputs("\"\n", s);
@@ -260,24 +240,29 @@ static void label_data(FILE *s, const struct point *points, size_t n, double fas
 }
 
 static void tradeoff_axes(FILE *s, const struct results *r, const char *kernel,
-                          const struct point *first, double fastest, double least, double most)
+                          const struct point *points, size_t n, double fastest, double least,
+                          double most)
 {
-    char label[160], title[320];
-    case_label(first->bench, label, sizeof label);
+    char label[160], title[320], star[WORST_TEXT + 24], axis[WORST_TEXT + 96];
+    case_label(points->bench, label, sizeof label);
     *strchr(label, '\n') = ' ';
     snprintf(title, sizeof title, "%s: accuracy against speed\n%s, %s", kernel, label,
              record_text(r->env, "cpu.name"));
     fputs("set termoption noenhanced\nset title ", s);
     gnuplot_string(s, title);
-    const char *metric = first->error->metric;
+    const char *metric = points->error->metric;
+    star_note(points, n, star, sizeof star);
+    snprintf(axis, sizeof axis, "worst error met, %s (better to the left)%s",
+             strcmp(metric, "abs") == 0        ? "absolute"
+             : strcmp(metric, "pair_ulp") == 0 ? "ulp of the pair"
+                                               : "ulp",
+             star);
+    fputs(" font ',14'\nset xlabel ", s);
+    gnuplot_string(s, axis);
     fprintf(s,
-            " font ',14'\nset xlabel 'worst error met, %s (better to the left)'\n"
-            "set ylabel 'GB/s (better up)'\nset yrange [0:%g]\nset key below samplen 1\nset "
-            "bmargin 6\n",
-            strcmp(metric, "abs") == 0        ? "absolute"
-            : strcmp(metric, "pair_ulp") == 0 ? "ulp of the pair"
-                                              : "ulp",
-            1.12 * fastest);
+            "\nset ylabel 'GB/s (better up)'\nset yrange [0:%g]\nset key below maxrows 1 "
+            "samplen 1\nset bmargin %d\n",
+            1.12 * fastest, *star ? 7 : 6);
     if (most < 10.0 * least)
         fprintf(s, "set xrange [0:%g]\n", 1.35 * most);
     else
@@ -296,20 +281,21 @@ static void tradeoff_plot(FILE *s, const struct results *r, const char *kernel,
     }
     if (most <= 0.0)
         least = most = 1.0; /* all are right: any scale will do */
-    for (int line = 1; line >= 0; line--) {
-        fprintf(s, "$points%d << END\n", line);
+    for (int kind = BEATEN; kind <= UNSETTLED; kind++) {
+        fprintf(s, "$points%d << END\n", kind);
         for (size_t i = 0; i < n; i++)
-            if (on_the_line(points, n, i) == line)
+            if ((int)points[i].kind == kind)
                 fprintf(s, "%.6g %.6g\n", error_of(&points[i], least), points[i].bench->gbps);
         fputs("NaN NaN\nEND\n", s); /* a block without a point would end the drawing */
     }
     label_data(s, points, n, fastest, least);
-    tradeoff_axes(s, r, kernel, &points[0], fastest, least, most);
+    tradeoff_axes(s, r, kernel, points, n, fastest, least, most);
     fprintf(s,
             "plot $points0 using 1:2 with points pt 7 ps 1.6 lc rgb '#999999' title 'another "
-            "is faster and as right', "
-            "$points1 using 1:2 with points pt 7 ps 2 lc rgb '%s' title 'none is both faster "
-            "and as right', "
+            "is better', "
+            "$points1 using 1:2 with points pt 7 ps 2 lc rgb '%s' title 'none is better', "
+            "$points2 using 1:2 with points pt 6 ps 1.6 lc rgb '#999999' title 'too noisy to "
+            "tell', "
             "$labels using 1:2:3 with labels left offset 1.2,0 notitle\n",
             plot_colors[0]);
 }
@@ -322,8 +308,8 @@ int plot_tradeoff(const json_t *records, const char *kernel, const struct plot_t
         snprintf(error, PLOT_ERROR, "out of memory");
         return -1;
     }
-    struct point points[MAX_ROWS];
-    size_t n = points_of(&r, kernel, points, MAX_ROWS);
+    struct point points[RANKED];
+    size_t n = tradeoff_points(&r, kernel, points);
     int status = 1;
     if (n > 1) {
         FILE *s = gnuplot_begin(target, 1100, 700, error);

@@ -335,49 +335,7 @@ bool conforms(const struct results *r, const char *kernel, const char *backend, 
     return t.fail + t.crash == 0;
 }
 
-/* Errors of different metrics are not comparable; this one says how much of its limit each
- * used. */
-static double severity(const struct conf_row *c)
-{
-    return c->limit > 0.0 ? c->max / c->limit : c->max > 0.0 ? 1e300 : 0.0;
-}
-
 const char *narrow_name(const char *dtype) { return strcmp(dtype, "f32") == 0 ? "" : dtype; }
-
-size_t measured_rows(const struct results *r, const char *kernel, const struct conf_row **rows)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->n_conf; i++)
-        if (*r->conf[i].metric && matches(kernel, r->conf[i].kernel))
-            rows[n++] = &r->conf[i];
-    return n;
-}
-
-const struct conf_row *worst_of(const struct conf_row *const *rows, size_t n, const char *dtype,
-                                const char *backend, const char *profile)
-{
-    const struct conf_row *worst = NULL;
-    for (size_t i = 0; i < n; i++) {
-        const struct conf_row *c = rows[i];
-        if (!matches(dtype, c->dtype) || !matches(backend, c->backend) ||
-            !matches(profile, c->profile))
-            continue;
-        bool same = worst && strcmp(worst->metric, c->metric) == 0;
-        if (!worst || (same ? c->max > worst->max : severity(c) > severity(worst)))
-            worst = c;
-    }
-    return worst;
-}
-
-const struct conf_row *worst_error(const struct results *r, const char *kernel,
-                                   const char *dtype, const char *backend, const char *profile)
-{
-    const struct conf_row **rows = malloc((r->n_conf + 1) * sizeof *rows);
-    const struct conf_row *worst =
-        rows ? worst_of(rows, measured_rows(r, kernel, rows), dtype, backend, profile) : NULL;
-    free(rows);
-    return worst;
-}
 
 const char *default_backend(const struct results *r, const char *kernel)
 {
@@ -423,18 +381,6 @@ double median_null(const struct results *r)
     double median = n ? stats_median(values, n) : -1.0;
     free(values);
     return median;
-}
-
-const char *row_range(const struct conf_row *row)
-{
-    const char *last = strrchr(row->id, '/'), *range = last ? strstr(last, "p2e") : NULL;
-    return strcmp(row->suite, "accuracy") == 0 && range ? range : "";
-}
-
-bool row_is_exact(const struct conf_row *row)
-{
-    return (strcmp(row->metric, "ulp") == 0 && row->max <= 1.0) ||
-           (strcmp(row->metric, "exact") == 0 && row->max <= 0.0);
 }
 
 const json_t *model_case(const struct results *r, const char *id, const json_t **model)

@@ -55,16 +55,6 @@ struct counts count_conf(const struct results *results, const char *kernel, cons
 bool conforms(const struct results *results, const char *kernel, const char *backend,
               bool *checked);
 
-/* The row with the largest error of a kernel, type of storage, backend and profile (NULL: any);
- * NULL when none. */
-const struct conf_row *worst_error(const struct results *results, const char *kernel,
-                                   const char *dtype, const char *backend, const char *profile);
-/* For whoever asks that of many: the rows of a kernel with an error, n of them into an array with
- * room for all of the results; the one with the largest of these. */
-size_t measured_rows(const struct results *results, const char *kernel,
-                     const struct conf_row **rows);
-const struct conf_row *worst_of(const struct conf_row *const *rows, size_t n, const char *dtype,
-                                const char *backend, const char *profile);
 /* What a label says of a type: "" of f32, which nobody needs to be told, and of none. */
 const char *narrow_name(const char *dtype);
 
@@ -76,12 +66,6 @@ size_t rows_of_case(const struct results *results, const char *id,
                     const struct bench_row **rows, size_t n);
 /* Median over cases of how far a backend was from its own copy; -1 when nothing was timed. */
 double median_null(const struct results *results);
-
-/* The range of positions a row of the accuracy suite covers, from the end of its case id:
- * "p2e17", |position| below 2^17; "" where it is no such row. */
-const char *row_range(const struct conf_row *row);
-/* Whether that row's values are within 1 ulp of real mathematics. */
-bool row_is_exact(const struct conf_row *row);
 
 /* The title of a bench case within its models: "Llama 3.1 8B: decode, 1 token"; NULL where none
  * names it. */

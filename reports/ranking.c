@@ -56,6 +56,16 @@ static enum standing alone(const struct results *r, const struct bench_row *b)
     return is_noisy(b) ? NOISY : SLOWER;
 }
 
+/* Whether somebody's interval, wide as it is, ends before that of the fastest begins: then the fastest is
+ * not among those that decide. */
+static bool is_outrun(const struct ranking *k)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (k->standing[i] == NOISY && !reaches(k->best, k->row[i]))
+            return true;
+    return false;
+}
+
 void rank_case(const struct results *r, const char *id, struct ranking *k)
 {
     *k = (struct ranking){ 0 };
@@ -69,6 +79,10 @@ void rank_case(const struct results *r, const char *id, struct ranking *k)
             k->best = k->row[i];
         if (rows_meet(k->best, k->row[i]))
             end = i + 1;
+    }
+    if (k->best && is_outrun(k)) {
+        k->best = NULL;
+        end = 0;
     }
     for (size_t i = 0; i < end; i++) {
         if (k->standing[i] != SLOWER)
@@ -91,10 +105,11 @@ const struct bench_row *telling_row(const struct results *r, const struct rankin
     if (k->best || k->n == 0)
         return k->best;
     size_t at = rank_of(k, default_backend(r, k->row[0]->kernel));
-    for (size_t i = 0; (at == k->n || k->standing[at] != NOISY) && i < k->n; i++)
-        if (k->standing[i] == NOISY)
-            at = i;
-    return at < k->n && k->standing[at] == NOISY ? k->row[at] : NULL;
+    if (at < k->n && k->standing[at] >= NOISY)
+        return k->row[at];
+    for (at = 0; at < k->n && k->standing[at] < NOISY;)
+        at++;
+    return at < k->n ? k->row[at] : NULL;
 }
 
 double behind_best(const struct ranking *k, size_t place)

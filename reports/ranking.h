@@ -5,7 +5,8 @@
  *   - A reading is noisy where its interval is wider than 10 % to either side, where a copy of a backend
  *     was further than that from itself, where one sample was all there was, and where it lies above
  *     what the machine can do without being settled.  It is shown and decides nothing.
- *   - The fastest is the least median of what conforms and is not noisy.  Everything whose interval
+ *   - The fastest is the least median of what conforms and is not noisy, unless something noisy is
+ *     faster all the same: then nobody is called so.  Everything whose interval
  *     meets that one's is tied with it, and so is whatever lies between: no tie skips a faster row.
  *   - One backend is faster than another where their intervals are apart and the medians, too, by
  *     more than 3 %.  The default stays unless another is faster than it.

@@ -4,6 +4,7 @@
  */
 #include "reports/report.h"
 #include "reports/show.h"
+#include "reports/worst.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@ static bool is_of_interest(const struct results *r, const char *dtype)
     return plain || !other;
 }
 
-static void worst_error_cells(const struct conf_row *c, struct table *table)
+static void worst_error_cells(const struct conf_row *c, int since, struct table *table)
 {
     table_cell(table, "%s", c->kernel);
     table_cell(table, "%s", c->dtype);
@@ -27,15 +28,18 @@ static void worst_error_cells(const struct conf_row *c, struct table *table)
     table_cell(table, "%s", c->backend);
     table_cell(table, "%s", show_error(c->max, c->metric));
     table_cell(table, "%.3g", c->limit);
-    table_cell(table, "%s", c->witness);
+    if (since)
+        table_cell(table, "%s; judged so from 2^%d", c->witness, since);
+    else
+        table_cell(table, "%s", c->witness);
     if (c->checked > 0.0)
         table_cell(table, "%s, %s values", c->coverage, show_count(c->checked));
     else
         table_cell(table, "%s", c->coverage);
 }
 
-/* Worst error of each kernel, type and profile by backend. */
-static void worst_errors(struct node *into, const struct results *r)
+/* Worst errors of each kernel, type and profile by backend. */
+static void add_worst_errors(struct node *into, const struct results *r)
 {
     static const char *const profiles[] = { "exact", "hf_f32", "ggml_f32", "torch_exp_f32",
                                             "given" };
@@ -50,11 +54,13 @@ static void worst_errors(struct node *into, const struct results *r)
         size_t n = measured_rows(r, r->kernels[k], rows);
         for (int i = 0; i < ALL; i++)
             for (size_t b = 0; b < r->n_backends; b++) {
-                const char *dtype = dtypes[i / PROFILES];
-                const struct conf_row *c =
-                    worst_of(rows, n, dtype, r->backends[b].id, profiles[i % PROFILES]);
-                if (c && is_of_interest(r, dtype))
-                    worst_error_cells(c, table);
+                struct worst_of of = { .dtype = dtypes[i / PROFILES],
+                                       .profile = profiles[i % PROFILES],
+                                       .backend = r->backends[b].id };
+                struct worst worst;
+                worst_among(rows, is_of_interest(r, of.dtype) ? n : 0, &of, &worst);
+                for (size_t w = 0; w < worst.n; w++)
+                    worst_error_cells(worst.of[w], worst.since[w], table);
             }
     }
     free(rows);
@@ -79,42 +85,35 @@ static size_t ranges_of(const struct results *r, const char *kernel, const char 
     return n;
 }
 
-/* The worst row of a range: scans and searches cover it, and a backend judged by absolute error
- * is worse than any judged in ulp. */
-static const struct conf_row *range_row(const struct results *r, const char *kernel,
-                                        const char *profile, const char *backend,
-                                        const char *range)
-{
-    const struct conf_row *worst = NULL;
-    for (size_t i = 0; i < r->n_conf; i++) {
-        const struct conf_row *c = &r->conf[i];
-        if (strcmp(c->kernel, kernel) != 0 || strcmp(c->profile, profile) != 0 ||
-            strcmp(c->backend, backend) != 0 || strcmp(row_range(c), range) != 0 ||
-            !*c->metric || *narrow_name(c->dtype))
-            continue;
-        bool same = worst && strcmp(worst->metric, c->metric) == 0;
-        if (!worst || (same ? c->max > worst->max : strcmp(c->metric, "abs") == 0))
-            worst = c;
-    }
-    return worst;
-}
-
-/* "everywhere", "below 2^24", "nowhere": where a backend is within 1 ulp, of its rows by range. */
-static void reach_cell(const struct conf_row *const *row, const char *const *ranges, size_t n,
+/* "everywhere", "below 2^24", "nowhere": where a backend is within 1 ulp, of what its ranges say. */
+static void reach_cell(const struct worst *worst, const char *const *ranges, size_t n,
                        struct table *table)
 {
     const char *last_right = NULL;
     for (size_t i = 0; i < n; i++) {
-        if (row[i] && !row_is_exact(row[i])) {
+        if (!worst_is_exact(&worst[i])) {
             if (last_right)
                 table_cell(table, "below 2^%s", last_right + strlen("p2e"));
             else
                 table_cell(table, "nowhere");
             return;
         }
-        last_right = row[i] ? ranges[i] : last_right;
+        last_right = worst[i].n ? ranges[i] : last_right;
     }
     table_cell(table, "everywhere");
+}
+
+/* The errors of a backend, range by range; false where there is none. */
+static bool find_worst(const struct results *r, struct worst_of of, const char *const *ranges,
+                       size_t n, struct worst *worst)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        of.range = ranges[i];
+        worst_errors(r, &of, &worst[i]);
+        any = any || worst[i].n;
+    }
+    return any;
 }
 
 /* The tables of a kernel and profile. */
@@ -137,18 +136,15 @@ static void by_position(struct node *section, const struct results *r, enum medi
              "Largest error of `%s`, profile `%s`, by |position|:", kernel, profile);
     struct table *table = add_table(section, medium, head);
     for (size_t b = 0; b < r->n_backends; b++) {
-        const struct conf_row *row[MOST];
-        bool any = false;
-        for (size_t i = 0; i < n; i++) {
-            row[i] = range_row(r, kernel, profile, r->backends[b].id, ranges[i]);
-            any = any || row[i];
-        }
-        if (!any)
+        struct worst_of of = { kernel, "f32", r->backends[b].id, profile, NULL };
+        struct worst worst[MOST];
+        char text[WORST_TEXT];
+        if (!find_worst(r, of, ranges, n, worst))
             continue;
         table_cell(table, "%s", r->backends[b].id);
         for (size_t i = 0; i < n; i++)
-            table_cell(table, "%s", row[i] ? show_error(row[i]->max, row[i]->metric) : "-");
-        reach_cell(row, ranges, n, table);
+            table_cell(table, "%s", worst[i].n ? worst_text(&worst[i], false, text) : "-");
+        reach_cell(worst, ranges, n, table);
     }
 }
 
@@ -175,5 +171,5 @@ void section_accuracy(struct node *into, const struct results *r,
     by_position(section, r, EVERYWHERE, "rope_table", "exact");
     by_position(section, r, ON_PAGE, "sinusoidal", "hf_f32");
     by_position(section, r, ON_PAGE, "rope_table", "hf_f32");
-    worst_errors(section, r);
+    add_worst_errors(section, r);
 }

@@ -6,6 +6,7 @@
 #include "reports/ranking.h"
 #include "reports/report.h"
 #include "reports/show.h"
+#include "reports/worst.h"
 
 #include <string.h>
 
@@ -42,18 +43,21 @@ static const struct bench_row *faster_but_wrong(const struct ranking *k)
 }
 
 /* "error 0.50 ulp", "same bits". */
-static const char *error_text(const struct results *r, const struct bench_row *b, char text[64])
+static const char *error_text(const struct results *r, const struct bench_row *b,
+                              char text[WORST_TEXT])
 {
-    const struct conf_row *c = worst_error(r, b->kernel, b->dtype, b->backend, b->profile);
-    snprintf(text, 64, "%s%s", c && strcmp(c->metric, "exact") == 0 ? "" : "error ",
-             c ? show_error(c->max, c->metric) : "not measured");
+    struct worst worst;
+    char error[WORST_TEXT];
+    worst_of_row(r, b, &worst);
+    snprintf(text, WORST_TEXT, "%s%.140s", worst_in(&worst, "exact") ? "" : "error ",
+             worst_text(&worst, false, error));
     return text;
 }
 
 static void add_default_cell(const struct results *r, const struct ranking *k,
                              struct table *table)
 {
-    char error[64];
+    char error[WORST_TEXT];
     const char *name = default_backend(r, k->row[0]->kernel);
     size_t at = rank_of(k, name);
     enum standing standing = at < k->n ? k->standing[at] : NOT_TIMED;
@@ -68,6 +72,7 @@ static void add_default_cell(const struct results *r, const struct ranking *k,
                    : standing == WRONG   ? " (does NOT conform)"
                    : standing == NOISY   ? " (too noisy to tell)"
                    : standing == TIED    ? " (tie)"
+                   : !k->best            ? ""
                    : standing == SLOWER  ? " (within 3 %)"
                                          : "");
 }
@@ -75,12 +80,11 @@ static void add_default_cell(const struct results *r, const struct ranking *k,
 static void add_error_cells(const struct results *r, const struct bench_row *b,
                             struct table *table)
 {
-    const struct conf_row *c = worst_error(r, b->kernel, b->dtype, b->backend, b->profile);
-    table_cell(table, "%s", c ? show_error(c->max, c->metric) : "-");
-    if (c && strcmp(c->metric, "exact") != 0)
-        table_cell(table, "%s (limit %.3g)", show_error(c->max, c->metric), c->limit);
-    else
-        table_cell(table, "%s", c ? show_error(c->max, c->metric) : "not measured");
+    struct worst worst;
+    char text[WORST_TEXT];
+    worst_of_row(r, b, &worst);
+    table_cell(table, "%s", worst.n ? worst_text(&worst, false, text) : "-");
+    table_cell(table, "%s", worst_text(&worst, true, text));
 }
 
 /* A shape in words, and in a word for a terminal. */
@@ -125,7 +129,7 @@ static void add_answer(const struct results *r, const json_t *one, const json_t 
 static void add_slower_default(struct node *section, const struct results *r, const json_t *one)
 {
     struct ranking k;
-    char error[64];
+    char error[WORST_TEXT];
     rank_case(r, record_text(one, "case"), &k);
     size_t at = rank_of(&k, k.n ? default_backend(r, k.row[0]->kernel) : "");
     if (behind_best(&k, at) > 0.0)

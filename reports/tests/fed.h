@@ -71,4 +71,22 @@ static inline void feed_time(json_t *records, const char *kernel, const char *sh
         1);
 }
 
+/* A check that passed: the largest error it met. */
+struct fed_error {
+    const char *backend, *name, *metric;
+    double max, limit;
+};
+
+static inline void feed_error(json_t *records, const char *kernel, const char *profile,
+                              struct fed_error e)
+{
+    char id[96];
+    snprintf(id, sizeof id, "%s/f32/%s/%s", kernel, profile, e.name);
+    feed(records, "{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:{s:s,s:o,s:f,s:s,s:s,s:i}}", "t",
+         "conf", "case", id, "kernel", kernel, "dtype", "f32", "profile", profile, "backend",
+         e.backend, "family", e.backend, "suite", "accuracy", "status", "pass", "err", "metric",
+         e.metric, "max", record_number(e.max), "limit", e.limit, "witness", "position 7",
+         "coverage", "sampled", "n", 100);
+}
+
 #endif

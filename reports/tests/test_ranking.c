@@ -125,6 +125,19 @@ static void test_skipped(void)
     json_decref(records);
 }
 
+static void test_outrun(void)
+{
+    static const struct fed_time time[] = {
+        { "avx512", 30.0, 12.0, 0.4, 0 },
+        { "scalar", 900.0, 1.0, 0.4, 0 },
+    };
+    json_t *records = timed("alibi", one_shape, time, 2);
+    require(says(records, "md", "**too noisy to tell**") &&
+                !says(records, "console", " fastest\n") && is_praised(records),
+            "the one that is known well is not the fastest where a noisy one is beyond reach");
+    json_decref(records);
+}
+
 /* ---- The rule ---- */
 
 static void require_advice(const char *name, const char *line, const char *const *shapes,
@@ -205,6 +218,7 @@ int main(void)
     test_noisy_ties();
     test_wide();
     test_skipped();
+    test_outrun();
     test_advice();
     test_intervals();
     return tap_end();

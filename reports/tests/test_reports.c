@@ -9,6 +9,7 @@
 #include "reports/ranking.h"
 #include "reports/report.h"
 #include "reports/show.h"
+#include "reports/worst.h"
 #include "rendered.h"
 #include "conformance/tap/tap.h"
 
@@ -112,8 +113,10 @@ static void test_query(const json_t *records)
     require(!conforms(&r, "rope_half", "autovec_v4", &checked), "a crash does, too");
     require(conforms(&r, "rope_half", "neon", &checked) && !checked,
             "what was not checked is not called checked");
-    const struct conf_row *worst = worst_error(&r, "sinusoidal", "f32", "libm", "exact");
-    require(worst && worst->max == 19400.0, "the worst error of all ranges is found");
+    struct worst worst;
+    worst_errors(&r, &(struct worst_of){ "sinusoidal", "f32", "libm", "exact", NULL }, &worst);
+    require(worst.n == 1 && worst.of[0]->max == 19400.0,
+            "the worst error of all ranges is found");
     require(strcmp(default_backend(&r, "rope_half"), "avx512") == 0,
             "the default comes from what the library chose");
     results_free(&r);
