@@ -44,7 +44,7 @@ struct cli {
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
     bool quick, full, exhaustive, update_budgets, help;
-    const char *suite, *vectors, *budgets, *dir, *problem;
+    const char *suite, *vectors, *budgets, *dir, *problem, *layer_type;
     int64_t jobs, threads, seed;
     double budget;
 

@@ -26,6 +26,8 @@ struct errors {
     char left_out[256]; /* what does not take this scaling, and why; or empty */
 };
 
+static const int64_t errors_last_position = 2147483647;
+
 /* The largest |got - want| over all pairs, cosines and sines, in four bins per octave of
  * positions up to 2^31 - 1, for what the spec says in each profile.  Backends of a profile
  * whose curves nobody could tell apart share one, the larger.  On an error of the library

@@ -156,6 +156,7 @@ static int draw_error(struct cli *cli, const struct outputs *outputs)
     if (status == EXIT_FINE)
         status = refuse_without(cli, &selected, POSENC_KERNEL_rope_table);
     if (status == EXIT_FINE) {
+        spec_settle_length(cli, errors_last_position, &spec.freqs);
         enum posenc_status measured = errors_measure(&selected, &spec.freqs, &errors, &error);
         status = measured == POSENC_OK ? EXIT_FINE
                                        : cli_refuse_status(cli, "error", measured, &error);

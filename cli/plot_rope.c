@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const int64_t far_query = 1 << 20; /* beside one at the end of the picture */
+
 struct rope {
     const struct posenc_backend *backend;
     const struct posenc_freqs *freqs;
@@ -185,12 +187,13 @@ int command_plot_rope(struct cli *cli, const struct outputs *outputs)
     }
     int64_t offsets = plot_given(cli->tokens, 128);
     r.n = offsets > ROPE_TURNS ? offsets : ROPE_TURNS;
+    spec_settle_length(cli, far_query, &spec.freqs);
     spec_caption(&spec.freqs, freqs, sizeof freqs);
     snprintf(caption, sizeof caption, "rope_half, head_dim %lld, %s, %s",
              (long long)spec.freqs.dim, freqs, plot_served(r.backend, POSENC_KERNEL_rope_half));
     struct plot_rope plot = { .caption = caption,
                               .n_offsets = offsets,
-                              .query = { r.n - 1, 1 << 20 },
+                              .query = { r.n - 1, far_query },
                               .vectors = { "q = k = (1, 1, ...)", "q, k random" } };
     double *products = malloc((size_t)(2 * ROPE_VECTORS * r.n) * sizeof *products);
     int status = make_rope(cli, &spec.freqs, &r, products, &plot);

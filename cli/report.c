@@ -250,6 +250,8 @@ int command_report(struct cli *cli)
     if (!folder || make_folder(cli, folder) != EXIT_FINE ||
         (cli->model.n == 0 && work_models(&work, handful, N_HANDFUL) != EXIT_FINE)) {
         work_free(&work);
+        if (folder)
+            leave_no_folder(folder);
         free(folder);
         return EXIT_USAGE;
     }
@@ -257,6 +259,7 @@ int command_report(struct cli *cli)
     work.html_path = folder->html;
     work.jsonl_path = folder->jsonl;
     if (work_begin(&work, cli, BY_REPORT, true, false) != EXIT_FINE) {
+        leave_no_folder(folder);
         free(folder);
         return EXIT_USAGE;
     }

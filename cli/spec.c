@@ -18,35 +18,6 @@ static bool for_sinusoidal(unsigned kind)
     return (kind & (TABLE_SINUSOIDAL | PICTURE_SINUSOIDAL)) != 0;
 }
 
-/* ---- a model ---- */
-
-int spec_load_model(const struct cli *cli, struct model *model)
-{
-    char error[MODEL_ERROR];
-    if (cli->model.n > 1)
-        return cli_refuse(cli, "--model", cli->model.item[1], "expected one model");
-    if (model_load(cli->model.item[0], model, error) != 0)
-        return cli_refuse(cli, strchr(cli->model.item[0], '/') ? "--config" : "--model", NULL,
-                          "%s", error);
-    return EXIT_FINE;
-}
-
-static int take_model(const struct cli *cli, unsigned kind, struct cli_spec *spec)
-{
-    if (spec_load_model(cli, &spec->model) != EXIT_FINE)
-        return EXIT_USAGE;
-    const struct model *model = &spec->model;
-    bool sinusoidal = strcmp(model->encoding, "sinusoidal") == 0;
-    if (!model->has_freqs || sinusoidal != for_sinusoidal(kind))
-        return cli_refuse(cli, "--model", cli->model.item[0],
-                          "its encoding is %s: expected a model with %s", model->encoding,
-                          for_sinusoidal(kind) ? "sinusoidal" : "a rotation");
-    spec->freqs = model->freqs;
-    for (size_t i = 0; i < model->n_cases && sinusoidal; i++)
-        spec->layout = model->cases[i].problem.layout;
-    return EXIT_FINE;
-}
-
 /* ---- parameters: options override the model's ---- */
 
 static void take_parameters(const struct cli *cli, struct cli_spec *spec)
@@ -176,7 +147,8 @@ static int take_factors(const struct cli *cli, const char *option, const char *g
     return status;
 }
 
-static int take_longrope(const struct cli *cli, struct cli_spec *spec)
+/* `dim`: that of the factors that are there. */
+static int take_longrope(const struct cli *cli, int64_t dim, struct cli_spec *spec)
 {
     int64_t pairs = spec->freqs.dim / 2;
     const struct {
@@ -190,7 +162,7 @@ static int take_longrope(const struct cli *cli, struct cli_spec *spec)
                 EXIT_FINE)
                 return EXIT_USAGE;
             *lists[i].use = spec->factors[i];
-        } else if (!*lists[i].use || spec->freqs.dim != spec->model.freqs.dim) {
+        } else if (!*lists[i].use || spec->freqs.dim != dim) {
             return cli_refuse(cli, lists[i].option, NULL,
                               "expected %lld numbers, one for each pair, separated by commas, "
                               "or @FILE",
@@ -242,6 +214,7 @@ static int refuse_idle(const struct cli *cli, const struct posenc_freqs_spec *fr
         bool idle;
         const char *needs;
     } options[] = {
+        { "--layer-type", cli->layer_type && cli->model.n == 0, "--model or --config" },
         { "--grid", grid && !sections, "--mrope-section" },
         { "--mrope-layout", cli->mrope_layout >= 0 && !sections, "--mrope-section" },
         { "--grid-order", cli->grid_order >= 0 && !grid, "--grid" },
@@ -288,15 +261,35 @@ static int take_sections(const struct cli *cli, unsigned kind, struct posenc_fre
 int spec_take(const struct cli *cli, unsigned kind, int64_t otherwise, struct cli_spec *spec)
 {
     *spec = (struct cli_spec){ .freqs = posenc_freqs_spec_init(), .scale = 1.0 };
-    if (cli->model.n > 0 && take_model(cli, kind, spec) != EXIT_FINE)
+    enum posenc_kernel kernel =
+        for_sinusoidal(kind) ? POSENC_KERNEL_sinusoidal : POSENC_KERNEL_rope_table;
+    if (cli->model.n > 0 && spec_take_model(cli, kernel, spec) != EXIT_FINE)
         return EXIT_USAGE;
+    int64_t dim = spec->freqs.dim; /* of the model, and of its factors */
     take_parameters(cli, spec);
     if (cli_refuse_foreign(cli, kind) != EXIT_FINE ||
         cli_refuse_unscaled(cli, spec->freqs.scaling) != EXIT_FINE ||
         take_dim(cli, kind, otherwise, &spec->freqs) != EXIT_FINE ||
         take_sections(cli, kind, &spec->freqs) != EXIT_FINE)
         return EXIT_USAGE;
-    return take_longrope(cli, spec);
+    return take_longrope(cli, dim, spec);
+}
+
+void spec_settle_length(const struct cli *cli, int64_t largest, struct posenc_freqs_spec *freqs)
+{
+    const bool longrope = freqs->scaling == POSENC_SCALING_LONGROPE;
+    const double trained =
+        longrope ? freqs->original_max_position_embeddings : freqs->max_position_embeddings;
+    if (cli->seq_len != INT64_MIN || largest < 0 ||
+        (!longrope && freqs->scaling != POSENC_SCALING_DYNAMIC))
+        return;
+    freqs->seq_len = largest + 1;
+    if ((double)freqs->seq_len > trained)
+        fprintf(stderr,
+                "posenc %s: %s of %lld tokens, the largest position and 1, where %.10g were "
+                "trained on; --seq-len N takes another length\n",
+                cli->command, longrope ? "longrope: the long factors," : "dynamic: the base",
+                (long long)freqs->seq_len, trained);
 }
 
 void spec_free(struct cli_spec *spec)

@@ -22,6 +22,15 @@ struct cli_spec {
 int spec_take(const struct cli *cli, unsigned kind, int64_t otherwise, struct cli_spec *spec);
 void spec_free(struct cli_spec *spec);
 
+/* Where no option says how long the sequence is that a table is for, dynamic and longrope take its
+ * largest position and 1, as Hugging Face transformers do (modeling_rope_utils.py); what is then
+ * beyond what was trained on is said on stderr. */
+void spec_settle_length(const struct cli *cli, int64_t largest,
+                        struct posenc_freqs_spec *freqs);
+
+/* The frequencies and the layout of a call that the model makes of that kernel: of the layers of
+ * --layer-type, else its first, and those that differ are said. */
+int spec_take_model(const struct cli *cli, enum posenc_kernel kernel, struct cli_spec *spec);
 /* The one model of --model or --config; EXIT_FINE, or EXIT_USAGE after a message. */
 int spec_load_model(const struct cli *cli, struct model *model);
 

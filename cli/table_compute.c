@@ -9,6 +9,7 @@
 #include "spec.h"
 #include "table.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,16 @@ static int compute(const struct cli *cli, const struct request *request,
     return status == POSENC_OK ? EXIT_FINE : cli_refuse_status(cli, name, status, &error);
 }
 
+static int64_t largest_position(const struct number_table *table)
+{
+    int64_t largest = -1;
+    for (int64_t i = 0; i < table->rows * table->n_axes; i++) {
+        int64_t at = table->times ? (int64_t)floorf(table->times[i]) : table->positions[i];
+        largest = at > largest ? at : largest;
+    }
+    return largest;
+}
+
 static int compute_request(struct cli *cli, unsigned kind, struct request *request,
                            struct number_table *table)
 {
@@ -85,6 +96,7 @@ static int compute_request(struct cli *cli, unsigned kind, struct request *reque
         table_positions(cli, spec_axes(&request->spec.freqs), request->spec.freqs.dim, table) !=
             EXIT_FINE)
         return EXIT_USAGE;
+    spec_settle_length(cli, largest_position(table), &request->spec.freqs);
     table->dtype = cli->storage >= 0 ? (enum posenc_dtype)cli->storage : POSENC_F32;
     int status = compute(cli, request, table);
     const struct posenc_backend *served =

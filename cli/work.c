@@ -7,6 +7,7 @@
 #include "bench/emulation.h"
 #include "data.h"
 #include "emit.h"
+#include "models.h"
 #include "progress.h"
 #include "side_by_side.h"
 
@@ -41,13 +42,8 @@ int work_models(struct work *work, const char *const *names, size_t n)
     if (!work->models)
         return refuse_memory(work);
     for (size_t i = 0; i < n; i++) {
-        char error[MODEL_ERROR];
-        if (model_load(names[i], &work->models[work->n_models++], error) != 0)
-            return cli_refuse(work->cli, strchr(names[i], '/') ? "--config" : "--model", NULL,
-                              "%s", error);
-        const struct model *model = &work->models[i];
-        if (model->notes[0] != '\0')
-            fprintf(stderr, "%s: %s\n", model->name, model->notes);
+        if (models_read(work->cli, names[i], &work->models[work->n_models++]) != EXIT_FINE)
+            return EXIT_USAGE;
     }
     return EXIT_FINE;
 }

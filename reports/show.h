@@ -13,4 +13,8 @@ const char *show_error(double max, const char *metric); /* 0.500 ulp, 2.1e-02 ab
 const char *show_bytes(double bytes);                   /* 512 KiB */
 const char *show_count(double n);                       /* 2 400 000; 1e+15 and above so */
 
+/* A sentence: in which profile the code a model was published with forms its angles.  "" where its
+ * encoding has none. */
+const char *show_profile(const char *profile, const char *encoding);
+
 #endif

@@ -104,13 +104,16 @@ equals() { # NAME ARGUMENTS... = ARGUMENTS...: two rope tables with the same byt
 }
 dynamic='--dim 128 --scaling dynamic --factor 2 --max-position-embeddings 4096'
 equals 'dynamic up to its maximum is none' $dynamic --seq-len 4096 = --dim 128
-equals 'dynamic, no length given' $dynamic = --dim 128
+equals 'dynamic, told of no length' $dynamic --seq-len 0 = --dim 128
+equals 'dynamic, no length given: the largest position and 1' $dynamic = $dynamic --seq-len 1000001
 # 10000 (2 8192/4096 - 1)^(128/126)
 equals 'dynamic at twice its maximum' $dynamic --seq-len 8192 = --dim 128 --rope-theta 30527.736748806763
 equals 'ntk is dynamic at a fixed length' --dim 128 --scaling ntk --factor 2 = $dynamic --seq-len 6144
 longrope='--dim 8 --scaling longrope --factor 32 --original-max-position-embeddings 4096 --attention-factor 1'
 equals 'longrope up to its context' $longrope --short-factors 1,1,1,1 --long-factors 2,2,2,2 --seq-len 4096 = --dim 8
 equals 'longrope beyond it' $longrope --short-factors 1,1,1,1 --long-factors 2,2,2,2 --seq-len 4097 = \
+    --dim 8 --scaling linear --factor 2
+equals 'longrope, no length given: long factors beyond it' $longrope --short-factors 1,1,1,1 --long-factors 2,2,2,2 = \
     --dim 8 --scaling linear --factor 2
 printf '[1.0, 1.5,\n 2e0, 40]\n' >factors.json
 equals 'factors from a file' $longrope --short-factors "@$scratch/factors.json" --long-factors "@$scratch/factors.json" = \

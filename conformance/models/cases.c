@@ -62,6 +62,8 @@ static void add_case(struct model *m, const struct part *part, const struct prob
                  part->stack ? "-" : "", line->name);
         c->times = strtoll(line->note, NULL, 10);
     }
+    snprintf(c->layers, sizeof c->layers, "%s%s", part->name,
+             lists("full sliding chunked", part->name) ? "_attention" : "");
     c->problem = *p;
 }
 

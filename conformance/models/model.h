@@ -34,6 +34,8 @@ struct model_case {
         [24]; /* what the model does when it makes this call: "decode", "vision-image"; "" where
                        it makes another in its place */
     int64_t times; /* how often, then; 0: the configuration does not say */
+    /* "full_attention", as files call them, "vision", "encoder": whose it is, "" of all. */
+    char layers[24];
     struct problem problem;
 };
 

@@ -152,32 +152,6 @@ static bool find_better_choice(const struct results *r, const json_t *model, cha
     return at > 0;
 }
 
-/* One sentence on the profile the model's own code used. */
-static void add_profile_note(struct node *section, const json_t *model)
-{
-    const char *profile = record_text(model, "trained_profile"),
-               *encoding = record_text(model, "encoding");
-    bool angles = strncmp(encoding, "rope", 4) == 0 || strcmp(encoding, "sinusoidal") == 0;
-    if (strcmp(profile, "hf_f32") == 0)
-        add_text(
-            section, PARAGRAPH, ON_PAGE,
-            "The code it was published with forms its angles in f32: profile `hf_f32` gives "
-            "the numbers it was trained with, `exact` those of the formula.");
-    else if (strcmp(profile, "exact") == 0)
-        add_text(
-            section, PARAGRAPH, ON_PAGE,
-            "The code it was trained with forms its angles in f64: profile `exact` gives the "
-            "numbers it was trained with.");
-    else if (strcmp(profile, "torch_exp_f32") == 0)
-        add_text(section, PARAGRAPH, ON_PAGE,
-                 "The code it was published with forms its frequencies by exp in f32: profile "
-                 "`torch_exp_f32` gives the numbers it was trained with, `exact` those of the "
-                 "formula.");
-    else if (angles)
-        add_text(section, PARAGRAPH, ON_PAGE,
-                 "With which rounding of the angles it was trained is not known.");
-}
-
 static void add_choice(struct node *section, const struct results *r, const json_t *model)
 {
     char lines[512];
@@ -213,7 +187,10 @@ static void add_model(struct node *into, const struct results *r, const json_t *
     for (size_t i = 0; i < json_array_size(cases); i++)
         add_slower_default(section, r, json_array_get(cases, i));
     add_choice(section, r, model);
-    add_profile_note(section, model);
+    const char *angles =
+        show_profile(record_text(model, "trained_profile"), record_text(model, "encoding"));
+    if (*angles)
+        add_text(section, PARAGRAPH, ON_PAGE, "%s", angles);
     if (*record_text(model, "notes"))
         add_text(section, PARAGRAPH, ON_PAGE, "Not covered, or to be known of this model: %s.",
                  record_text(model, "notes"));

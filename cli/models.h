@@ -1,0 +1,15 @@
+/*
+ * Reading the models that a command line names: the one place that does, and says what is to be
+ * known of them.
+ */
+#ifndef POSENC_CLI_MODELS_H
+#define POSENC_CLI_MODELS_H
+
+#include "conformance/models/model.h"
+#include "args.h"
+
+/* A preset by name or a configuration by path, and the notes of it on stderr: what is not covered,
+ * and in which profile it was trained.  EXIT_FINE, or EXIT_USAGE after a message. */
+int models_read(const struct cli *cli, const char *name, struct model *model);
+
+#endif

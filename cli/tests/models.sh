@@ -1,0 +1,91 @@
+#!/bin/sh
+# What is taken of a model and said of it: the call that is meant, by kernel and by type of layers, at which length, and the
+# notes of its configuration, by every command that reads one.
+. "$(dirname "$0")/tap.sh"
+
+# takes NAME KERNEL MODEL... = ARGUMENTS...: a table of the model with the bytes of one by options
+takes() {
+    name=$1 kernel=$2
+    shift 2
+    model=
+    while [ "$1" != = ]; do
+        model="$model $1"
+        shift
+    done
+    shift
+    run "$POSENC" table "$kernel" "$@" --positions 0..7,4095
+    cp stdout wanted
+    # shellcheck disable=SC2086  # a list of words
+    run "$POSENC" table "$kernel" $model --positions 0..7,4095
+    if [ $status = 0 ] && [ -s wanted ] && cmp -s stdout wanted; then pass "$name"; else fail "$name" "exit $status or other bytes"; fi
+}
+# says NAME PATTERN, hushes NAME PATTERN: stderr has such a line, or none
+says() { if grep -Eq -e "$2" stderr; then pass "$1"; else fail "$1" "stderr does not match: $2"; fi; }
+hushes() { if grep -Eq -e "$2" stderr; then fail "$1" "stderr matches: $2"; else pass "$1"; fi; }
+
+takes 'whisper: the table of its encoder' sinusoidal --model whisper-large-v3 = --dim 1280 --layout sin_cos --convention endpoint
+
+# Types of layers that rotate differently: all are said, the first is taken unless another is named.
+two='^gemma-3-4b: .* 2 ways: full_attention \(256 channels, rope_theta 1000000, linear\), which is taken; sliding_attention \(256 channels, rope_theta 10000\)'
+takes 'gemma 3: the first type of layers' rope_table --model gemma-3-4b = --dim 256 --rope-theta 1e6 --scaling linear --factor 8
+says 'and both are said' "$two"
+takes 'gemma 3: layers that slide' rope_table --model gemma-3-4b --layer-type sliding_attention = --dim 256
+hushes 'which nobody is told who chose' ' ways: '
+takes 'gemma 3: layers of full attention' rope_table --model gemma-3-4b --layer-type full_attention = \
+    --dim 256 --rope-theta 1e6 --scaling linear --factor 8
+takes 'gemma 4: layers that slide' rope_table --model gemma-4-e2b --layer-type sliding_attention = --dim 256
+echo '{"model_type":"modernbert","hidden_size":768,"num_attention_heads":12,"max_position_embeddings":8192}' >modernbert.json
+takes 'ModernBERT: layers that slide' rope_table --config "$scratch/modernbert.json" --layer-type sliding_attention = --dim 64
+takes 'ModernBERT: layers of full attention' rope_table --config "$scratch/modernbert.json" = --dim 64 --rope-theta 160000
+says 'ModernBERT: both are said' '^modernbert: .*full_attention .*160000\), which is taken; sliding_attention .*10000\)'
+takes 'a tower beside text' rope_table --model qwen2-vl-7b --layer-type vision = --dim 80 --mrope-section 20,20 --mrope-layout restarted
+takes 'text beside a tower' rope_table --model qwen2-vl-7b --layer-type text = --dim 128 --rope-theta 1e6
+takes 'layers alike' rope_table --model llama-2-7b = --dim 128
+hushes 'of which nothing is said' ' ways: '
+refuses 'unknown type of layers' '--layer-type: sliding: did you mean sliding_attention.*expected one of full_attention, sliding_attention$' \
+    table rope_table --model gemma-3-4b --layer-type sliding --out csv:x.csv
+refuses 'a type of layers where all are alike' '--layer-type: full_attention: has no effect here: all layers of llama-2-7b rotate alike' \
+    table rope_table --model llama-2-7b --layer-type full_attention
+refuses 'a type of layers of no model' '--layer-type: has no effect here: it needs --model or --config' \
+    table rope_table --dim 8 --layer-type full_attention
+
+# longrope by the length of the sequence: the largest position and 1, unless it is given.
+long='^posenc table: longrope: the long factors, of 4097 tokens, the largest position and 1, where 4096 were trained on; --seq-len'
+for at in 4095 4096; do
+    run "$POSENC" table rope_table --model phi-4-mini --positions 4,$at --seq-len $((at + 1))
+    cp stdout wanted
+    hushes "longrope, $((at + 1)) tokens: told" 'longrope'
+    run "$POSENC" table rope_table --model phi-4-mini --positions 4,$at
+    if [ -s wanted ] && cmp -s stdout wanted; then pass "longrope, position $at"; else fail "longrope, position $at" 'other bytes'; fi
+done
+says 'longrope: long factors are said' "$long"
+run "$POSENC" table rope_table --model phi-4-mini --positions 4,4095
+hushes 'longrope: short ones are not' longrope
+run "$POSENC" table rope_table --model phi-4-mini --times 4,4095.5
+hushes 'longrope: a time is in the token before it' longrope
+run "$POSENC" table rope_table --model phi-4-mini --positions 4,4096 --seq-len 4096
+sed -n 2p stdout >short
+run "$POSENC" table rope_table --model phi-4-mini --positions 4,4096
+if [ -s short ] && sed -n 2p stdout | cmp -s - short; then fail 'longrope: a length that is given counts' 'the same'; else pass 'longrope: a length that is given counts'; fi
+
+# What a report says of a model, every command that reads one says.
+run "$POSENC" report --dir rep --model gemma-3-4b --kernel rope_half --backend scalar --case '*-decode' --budget 0.1
+if grep -q 'nothing is timed here' stderr; then
+    skip 'notes in a report' "$(cat stderr)"
+else
+    same 'notes in a report' "$(grep -c 'vision_config is not covered' work/rep/report.md).$(
+        grep -c 'forms its angles in f32' work/rep/report.md)" 1.1
+fi
+rm -rf work/*
+for command in 'table rope_table' 'plot rope --out svg:x.svg' 'bench --case none' 'verify --case none' 'report --case none'; do
+    # shellcheck disable=SC2086  # a list of words
+    run "$POSENC" $command --model gemma-3-4b
+    if grep -q gnuplot stderr; then
+        skip "notes of $command" "$(cat stderr)"
+        continue
+    fi
+    same "notes of $command" "$(grep -c '^gemma-3-4b: .*One layer in 6 has full attention.*vision_config is not covered' stderr) \
+$(grep -c '^gemma-3-4b: .*forms its angles in f32: profile .hf_f32' stderr)" '1 1'
+    rm -rf work/*
+done
+finish
