@@ -252,7 +252,7 @@ json_t *emit_overhead(const struct overhead *o)
     return record;
 }
 
-json_t *emit_footer(const struct records *records, bool complete, json_t *noise)
+json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise)
 {
     json_t *counts = json_object();
     size_t i;
@@ -269,7 +269,7 @@ json_t *emit_footer(const struct records *records, bool complete, json_t *noise)
     json_t *footer = json_pack("{s:s,s:b,s:o,s:s}", "t", "footer", "complete", complete,
                                "counts", counts, "finished", finished);
     if (footer && noise) {
-        set_number(footer, "wall_s", record_value(noise, "wall_s", 0.0));
+        set_number(footer, "wall_s", wall_s);
         json_object_set(footer, "noise", noise);
     }
     json_decref(noise);

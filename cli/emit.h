@@ -31,8 +31,8 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
 json_t *emit_conf(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
 json_t *emit_overhead(const struct overhead *overhead);
-/* Counts what `records` holds; `noise` from env_watch_stop (taken; may be NULL). */
-json_t *emit_footer(const struct records *records, bool complete, json_t *noise);
+/* Counts what `records` holds; `noise` from noise_watch_stop (taken; may be NULL). */
+json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise);
 
 /* Header, env, kernels, and the backends given, into `records`.  0 or -1. */
 int emit_start(struct records *records, const struct emit_run *run,

@@ -133,7 +133,7 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
         work_free(work);
         return EXIT_USAGE;
     }
-    work->watch = env_watch_start();
+    work->watch = work->timing = noise_watch_start();
     outputs_finish_on_signal();
     return EXIT_FINE;
 }
@@ -148,6 +148,7 @@ void work_free(struct work *work)
     vectors_free(&work->vectors);
     free_models(work);
     free(work->kept);
+    json_decref(work->noise);
     *work = (struct work){ 0 };
 }
 
@@ -155,8 +156,11 @@ int work_end(struct work *work, bool complete)
 {
     progress_clear();
     const struct cli *cli = work->cli;
-    records_append(&work->records,
-                   emit_footer(&work->records, complete, env_watch_stop(&work->watch)));
+    if (!work->noise)
+        work->noise = noise_watch_stop(&work->timing);
+    double seconds = noise_watch_start().wall_s - work->watch.wall_s;
+    records_append(&work->records, emit_footer(&work->records, complete, seconds, work->noise));
+    work->noise = NULL;
     int status = work->records.failed == 0 ? EXIT_FINE : refuse_records(work);
     for (size_t i = 0; i < work->outputs.n && status == EXIT_FINE; i++) {
         const struct out_file *output = &work->outputs.output[i];
@@ -343,6 +347,15 @@ static bool is_interrupted(void *user)
     return outputs_interrupted() != 0;
 }
 
+/* What was running when the program began is told before it takes anybody's time. */
+static void begin_timing(struct work *work)
+{
+    char words[96];
+    if (noise_of_others(json_array_get(work->records.list, 1), NULL, words, sizeof words))
+        fprintf(stderr, "posenc: %s: end other work, or the timings will tell little\n", words);
+    work->timing = noise_watch_start();
+}
+
 int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s)
 {
     const struct cli *cli = work->cli;
@@ -372,8 +385,10 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
         }
     }
     char error[256] = "";
+    begin_timing(work);
     int failed = n_chosen > 0 && bench_run(chosen, n_chosen, backends, n_backends, &options,
                                            on_bench, work, error) != 0;
+    work->noise = noise_watch_stop(&work->timing);
     free(chosen);
     progress_clear();
     end_if_interrupted(work);

@@ -8,7 +8,7 @@
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
-#include "reports/env.h"
+#include "reports/noise.h"
 #include "reports/records.h"
 #include "reports/formats.h"
 #include "outputs.h"
@@ -25,7 +25,8 @@ struct work {
     struct vectors vectors;
     size_t n_models;
     struct model *models;
-    struct env_watch watch;
+    struct noise_watch watch, timing; /* since the run began; since its timings did */
+    json_t *noise;                    /* of the timings, once they have ended */
     struct render_options render;
     char selection[512]; /* --plugin and --model as given, for lines that rerun a case */
     const char *md_path, *html_path, *jsonl_path; /* report: these files too */

@@ -5,12 +5,12 @@
 #define _GNU_SOURCE
 #include "env.h"
 #include "env_cpu.h"
+#include "noise.h"
 #include "records.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -175,46 +175,6 @@ json_t *env_record(const struct env_library *library)
     return env;
 }
 
-/* Ticks of all CPUs since boot, and those a hypervisor gave to others (proc(5), /proc/stat). */
-static void cpu_ticks(unsigned long long *steal, unsigned long long *all)
-{
-    unsigned long long tick[8] = { 0 };
-    FILE *file = fopen("/proc/stat", "r");
-    if (file) {
-        if (fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &tick[0], &tick[1],
-                   &tick[2], &tick[3], &tick[4], &tick[5], &tick[6], &tick[7]) < 4)
-            memset(tick, 0, sizeof tick);
-        fclose(file);
-    }
-    *steal = tick[7];
-    *all = 0;
-    for (int i = 0; i < 8; i++)
-        *all += tick[i];
-}
-
-struct env_watch env_watch_start(void)
-{
-    struct env_watch watch = { .wall_s = now_ns() * 1e-9 };
-    struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) == 0)
-        watch.involuntary_switches = usage.ru_nivcsw;
-    cpu_ticks(&watch.steal, &watch.ticks);
-    return watch;
-}
-
-json_t *env_watch_stop(const struct env_watch *start)
-{
-    struct env_watch stop = env_watch_start();
-    double ticks = (double)(stop.ticks - start->ticks), load[1] = { -1.0 };
-    if (getloadavg(load, 1) != 1)
-        load[0] = -1.0;
-    return json_pack("{s:f,s:f,s:I,s:f}", "wall_s", stop.wall_s - start->wall_s, "steal_pct",
-                     ticks > 0.0 ? 100.0 * (double)(stop.steal - start->steal) / ticks : 0.0,
-                     "involuntary_switches",
-                     (json_int_t)(stop.involuntary_switches - start->involuntary_switches),
-                     "load1", load[0]);
-}
-
 struct grading {
     char grade;
     json_t *reasons;
@@ -268,17 +228,13 @@ json_t *env_trust(const json_t *env, const json_t *noise, double null_pct)
                  null_pct);
         lower(&g, null_pct > 3.0 ? 'D' : null_pct > 1.5 ? 'C' : 'B', text);
     }
-    double steal = record_value(noise, "steal_pct", 0.0),
-           load = record_value(noise, "load1", -1.0);
+    double steal = record_value(noise, "steal_pct", 0.0);
     if (steal > 0.1) {
         snprintf(text, sizeof text, "%.1f %% of CPU time was stolen by the hypervisor", steal);
-        lower(&g, steal > 1.0 ? 'D' : 'C', text);
+        lower(&g, steal > STOLEN_PCT ? 'D' : 'C', text);
     }
-    double cpus = record_value(env, "cpus.online", 1.0);
-    if (load > cpus) {
-        snprintf(text, sizeof text, "the load was %.1f on %.0f CPUs", load, cpus);
-        lower(&g, 'C', text);
-    }
+    if (noise_of_others(env, noise, text, sizeof text))
+        lower(&g, 'D', text);
     char grade[2] = { g.grade, 0 };
     return json_pack("{s:s,s:o}", "grade", grade, "reasons", g.reasons);
 }

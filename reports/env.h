@@ -15,15 +15,6 @@ struct env_library {
 /* The "env" record; its trust is what the facts alone allow. */
 json_t *env_record(const struct env_library *library);
 
-/* What happened while measuring: {wall_s, steal_pct, involuntary_switches, load1}. */
-struct env_watch {
-    double wall_s;
-    long involuntary_switches;
-    unsigned long long steal, ticks;
-};
-struct env_watch env_watch_start(void);
-json_t *env_watch_stop(const struct env_watch *start);
-
 /* {grade: "A".."D", reasons: [..]} of an env record, with the noise of a run where known (NULL,
  * and a negative null_pct: not measured). */
 json_t *env_trust(const json_t *env, const json_t *noise, double null_pct);

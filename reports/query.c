@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "query.h"
 #include "estimate.h"
+#include "noise.h"
 #include "statistics/stats.h"
 
 #include <ctype.h>
@@ -226,6 +227,16 @@ static int keep_last_conf(struct results *r)
     return 0;
 }
 
+static void add_footer(struct results *r, const json_t *j)
+{
+    const json_t *noise = json_object_get(j, "noise");
+    char words[96];
+    r->footer = j;
+    if (noise && (!r->noise || noise_of_others(r->env, noise, words, sizeof words) ||
+                  !noise_of_others(r->env, r->noise, words, sizeof words)))
+        r->noise = noise;
+}
+
 /* Of records that one member tells apart, the last of each. */
 static void keep_last(const json_t **list, size_t *n, const json_t *record, const char *member)
 {
@@ -271,7 +282,7 @@ int results_make(const json_t *records, size_t machine, struct results *r)
         } else if (kind_is(j, "env")) {
             r->env = j;
         } else if (kind_is(j, "footer")) {
-            r->footer = j;
+            add_footer(r, j);
             r->finished += json_is_true(json_object_get(j, "complete"));
         } else if (kind_is(j, "backend")) {
             add_backend(r, j);

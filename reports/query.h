@@ -30,7 +30,10 @@ struct conf_row {
 /* The records of one machine.  Of several results of one case and backend, the last counts. */
 struct results {
     const json_t *header, *env, *footer; /* of the last run; each may be NULL */
-    int runs, finished;                  /* headers and complete footers met */
+    const json_t
+        *noise; /* of the footers: of the last run while which the machine was busy, else of
+                            the last; may be NULL */
+    int runs, finished; /* headers and complete footers met */
     size_t n_backends, n_bench, n_conf, n_models, n_overheads, n_kernels, n_cases;
     struct backend_row *backends;
     struct bench_row *bench;

@@ -55,19 +55,22 @@ static void add_caches(const json_t *env, struct table *table)
 
 static void add_noise_and_trust(const struct results *r, struct table *table)
 {
-    const json_t *noise = json_object_get(r->footer, "noise");
+    const json_t *noise = r->noise;
     double null_pct = median_null(r);
-    char stolen[40] = "", copies[80] = "", text[512];
+    char stolen[40] = "", copies[80] = "", others[64] = "", text[512];
+    double taken = record_value(noise, "others", -1.0);
     if (noise)
         snprintf(stolen, sizeof stolen, ", %.2f %% stolen",
                  record_value(noise, "steal_pct", 0.0));
     if (null_pct >= 0.0)
         snprintf(copies, sizeof copies, ", a copy of a backend %.1f %% from itself (median)",
                  null_pct);
-    add_fact(table, "noise", "load %.2f%s%s",
+    if (taken >= 0.0)
+        snprintf(others, sizeof others, ", other programs took %.2f CPUs", taken);
+    add_fact(table, "noise", "load %.2f%s%s%s",
              noise ? record_value(noise, "load1", 0.0)
                    : record_value(r->env, "noise.load1", 0.0),
-             stolen, copies);
+             others, stolen, copies);
     json_t *trust = env_trust(r->env, noise, null_pct);
     const json_t *reasons = json_object_get(trust, "reasons");
     size_t used = (size_t)snprintf(text, sizeof text, "%s", record_text(trust, "grade"));

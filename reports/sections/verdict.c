@@ -3,6 +3,7 @@
  * before reading on.
  */
 #include "reports/env.h"
+#include "reports/noise.h"
 #include "reports/report.h"
 
 #include <string.h>
@@ -39,10 +40,13 @@ void section_verdict(struct node *into, const struct results *r,
                      const struct render_options *options)
 {
     (void)options;
-    json_t *trust = env_trust(r->env, json_object_get(r->footer, "noise"), median_null(r));
+    json_t *trust = env_trust(r->env, r->noise, median_null(r));
     heading(into, r, record_text(trust, "grade"));
     sentences(into, r, record_text(trust, "grade"));
     json_decref(trust);
+    char noise[NOISE_TEXT];
+    if (noise_warning(r, noise))
+        add_text(into, NOTE, EVERYWHERE, "%s", noise);
     const char *emulator = record_text(r->env, "emulator");
     if (*emulator)
         add_text(into, NOTE, EVERYWHERE,
