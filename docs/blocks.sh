@@ -3,7 +3,7 @@
 #
 #     sh docs/blocks.sh POSENC LIBRARY      the program, and the folder with the shared library
 #
-# - A ```c block compiles without a warning; with a main it is a program that runs and returns 0, else a plug-in.
+# - A ```c block compiles without a warning; it is a program that runs and returns 0.
 # - A ```meson block stands in the meson.build of cli/tests/consumer, which consumer.sh builds.
 # - Other languages are refused; ``` without one is what a program prints.  A block that cannot run says why in a line
 #   above it: <!-- not run: why -->
@@ -26,13 +26,8 @@ c_block() { # NAME FILE
     flags="-std=c11 -Wall -Wextra -pedantic -Werror -I$root/impl/include"
     cp "$2" work/block.c
     # shellcheck disable=SC2086  # a list of words
-    if grep -q '^int main' "$2"; then
-        run ${CC:-cc} $flags block.c -o block "-L$library" -lposenc "-Wl,-rpath,$library" -lm
-        [ $status != 0 ] || run ./block
-    else
-        run ${CC:-cc} $flags -shared -fPIC block.c -o block.so
-        [ $status != 0 ] || run "$POSENC" list backends --plugin ./block.so
-    fi
+    run ${CC:-cc} $flags block.c -o block "-L$library" -lposenc "-Wl,-rpath,$library" -lm
+    [ $status != 0 ] || run ./block
     verdict "$1"
 }
 
@@ -82,7 +77,7 @@ typed() { # NAME COMMAND
     posenc\ * | build/posenc\ *) tried "$1" "${2#build/}" ;;
     ./run\ [a-z]*) job "$1" "$(echo "$2" | awk '{ print $2 }')" ;;
     *\ *) ;;
-    impl/* | conformance/* | bench/* | reports/* | cli/* | docs/* | jobs/* | cross/*) path "$1" "$2" ;;
+    impl/* | conformance/* | bench/* | reports/* | cli/* | docs/* | jobs/* | cross/* | examples/*) path "$1" "$2" ;;
     esac
 }
 

@@ -54,6 +54,14 @@ expect 'as a Meson dependency' "$meson" setup out
 expect 'it builds' "$meson" compile -C out
 expect 'it runs' out/consumer
 
+# Each example compiles by the line in its first comment, and runs.
+cp "$here"/../../examples/*.c work
+for example in decode_bf16 plugin threads; do
+    line=$(sed -n 's/^ \*     \(cc .*\)/\1/p' "work/$example.c")
+    expect "the line of examples/$example.c" sh -c "${line:-false}"
+    [ $example = plugin ] || expect 'it runs' "./$example"
+done
+
 # Only posenc_* leaves the library.
 if command -v nm >found; then
     if [ -f "$lib/libposenc.dylib" ]; then # where C's names begin with an underscore

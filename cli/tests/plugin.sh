@@ -70,6 +70,15 @@ fails 'report: a wrong output of a case that verify has not, exit 1' report --di
     --case alibi/f32/given/bloom-560m-tensor
 refuses 'a kernel that no selected backend has' '--kernel: rope_half: no backend that was selected provides it: expected one of alibi$' \
     verify --plugin "$PLUGIN" --kernel rope_half
+# The plug-in of the examples.
+run "$POSENC" bench --plugin "$EXAMPLE" --backend mine --problem 'rope_half head_dim=64 rotary_dim=64 heads=4 tokens=8 rows=8' \
+    --budget 0.1 --out csv
+if grep -q 'nothing is timed here' stderr; then
+    skip 'the plug-in of examples/ is timed' "$(cat stderr)"
+else
+    same 'the plug-in of examples/ is timed' "$status $(grep -c ',bench,rope_half,.*,mine,mine,.*,0\.99,[0-9.]*,' stdout)" '0 1'
+fi
+rm -f work/*
 succeeds 'explain shows it' 'example' explain --plugin "$PLUGIN" \
     "$("$POSENC" list cases 2>stderr | awk '/^alibi\// { print $1; exit }')"
 refuses 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table sinusoidal --dim 8 \

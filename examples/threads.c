@@ -1,0 +1,98 @@
+/*
+ * Several threads rotate one tensor, each a slice of its tokens.
+ *
+ *     cc -std=c11 -pthread threads.c $(pkg-config --cflags --libs posenc) -lm -o threads
+ *
+ * The library starts no threads; its kernels may run on any number of them at once.  A slice is a
+ * call like any other: the data begins later, there are fewer tokens, and the first of them has a
+ * later position.  The slices may be of any size, for the bits are the same: an element is
+ * computed from its own pair, position and row, by the same operations in whichever lane of a
+ * vector it comes to lie, and nothing is summed over tokens.
+ */
+#include <posenc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKENS = 1000, HEADS = 32, HEAD_DIM = 128, HALF = HEAD_DIM / 2, THREADS = 7 };
+
+static float x[TOKENS][HEADS][HEAD_DIM];
+static float together[TOKENS][HEADS][HEAD_DIM], alone[TOKENS][HEADS][HEAD_DIM];
+static float cosines[TOKENS][HALF], sines[TOKENS][HALF];
+
+struct slice {
+    const struct posenc_freqs *freqs; /* a plan is immutable: all threads read one */
+    int64_t first, tokens;
+    float (*out)[HEADS][HEAD_DIM];
+    enum posenc_status status;
+};
+
+/* Makes the rows of cosines and sines that its tokens need, and turns them: no thread needs what
+ * another one makes, so none has to wait. */
+static void *turn(void *user)
+{
+    struct slice *slice = user;
+    const int64_t first = slice->first, tokens = slice->tokens;
+    struct posenc_rope_table_args table = posenc_rope_table_args_init();
+    table.freqs = slice->freqs;
+    table.positions.offset = first;
+    table.cos = posenc_dense(cosines[first], 2, tokens, HALF, 0, 0);
+    table.sin = posenc_dense(sines[first], 2, tokens, HALF, 0, 0);
+    slice->status = posenc_rope_table(NULL, &table);
+    if (slice->status != POSENC_OK)
+        return NULL;
+
+    struct posenc_rope_args rope = posenc_rope_args_init();
+    rope.positions.offset = 0; /* rows of the slice's own part of the table */
+    rope.cos = posenc_view(table.cos);
+    rope.sin = posenc_view(table.sin);
+    rope.x = posenc_const_dense(x[first], 3, tokens, HEADS, HEAD_DIM, 0);
+    rope.out = posenc_dense(slice->out[first], 3, tokens, HEADS, HEAD_DIM, 0);
+    slice->status = posenc_rope_half(NULL, &rope);
+    return NULL;
+}
+
+static enum posenc_status turn_together(const struct posenc_freqs *freqs)
+{
+    pthread_t threads[THREADS];
+    struct slice slices[THREADS];
+    enum posenc_status status = POSENC_OK;
+    for (int i = 0; i < THREADS; i++) {
+        const int64_t first = TOKENS * i / THREADS, end = TOKENS * (i + 1) / THREADS;
+        slices[i] = (struct slice){ freqs, first, end - first, together, POSENC_OK };
+        if (pthread_create(&threads[i], NULL, turn, &slices[i]) != 0) {
+            fputs("threads: a thread could not be started\n", stderr);
+            exit(1);
+        }
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        status = status != POSENC_OK ? status : slices[i].status;
+    }
+    return status;
+}
+
+int main(void)
+{
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+    struct posenc_freqs *freqs = NULL;
+    float *element = &x[0][0][0];
+    for (int64_t i = 0; i < (int64_t)(sizeof x / sizeof *element); i++)
+        element[i] = (float)(i * 7919 % 2003) / 1001.0f - 1.0f;
+    spec.dim = HEAD_DIM;
+    enum posenc_status status = posenc_freqs_create(&spec, &freqs, NULL);
+    if (status == POSENC_OK)
+        status = turn_together(freqs);
+    struct slice whole = { freqs, 0, TOKENS, alone, status };
+    if (status == POSENC_OK)
+        turn(&whole);
+    posenc_freqs_destroy(freqs);
+    const bool same = memcmp(together, alone, sizeof alone) == 0;
+    if (whole.status != POSENC_OK)
+        fprintf(stderr, "threads: %s\n", posenc_status_string(whole.status));
+    else
+        printf("%d threads: %s\n", THREADS,
+               same ? "the same bits as one" : "not the bits of one thread");
+    return whole.status != POSENC_OK || !same;
+}
