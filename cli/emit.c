@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "emit.h"
+#include "models.h"
 #include "bench/emulation.h"
 #include "reports/env.h"
 #include "topics.h"
@@ -106,10 +107,14 @@ json_t *emit_kernel(enum posenc_kernel kernel)
 json_t *emit_model(const struct model *model, const struct selection *selection)
 {
     json_t *cases = json_array();
+    char storage[128], notes[sizeof storage + MODEL_NOTES + 2];
+    models_storage(model, selection, storage);
+    snprintf(notes, sizeof notes, "%s%s%s", storage, *storage && *model->notes ? ".  " : "",
+             model->notes);
     for (size_t i = 0; i < model->n_cases; i++) {
         for (int dtype = 0; dtype < N_DTYPES; dtype++) {
             const struct model_case *c = &model->cases[i];
-            if (!times_dtype(selection, (enum posenc_dtype)dtype))
+            if (!times_dtype(selection, model, (enum posenc_dtype)dtype))
                 continue;
             struct bench_case one = case_stored_as(c, (enum posenc_dtype)dtype);
             char label[80];
@@ -126,7 +131,7 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
     }
     return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o}", "t", "model", "name",
                      model->name, "title", model->title, "source", model->source, "checked",
-                     model->checked, "notes", model->notes, "encoding", model->encoding,
+                     model->checked, "notes", notes, "encoding", model->encoding,
                      "trained_profile", model->trained_profile, "max_position_embeddings",
                      (json_int_t)model->max_position_embeddings, "cases", cases);
 }

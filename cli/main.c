@@ -31,7 +31,9 @@ static const struct command commands[] = {
       "against autovec.\n"
       "Every output is checked before it is timed.  Without --model: one shape in each level "
       "of memory.\n"
-      "Shapes are stored as f32 unless --dtype names other types: bytes and roofs are theirs.\n"
+      "Shapes are stored as --dtype says, else as a config does (dtype, torch_dtype), else as "
+      "f32: bytes and\n"
+      "roofs are theirs.\n"
       "Exit code 1 when an output is wrong; 77 where nothing can be timed: under an emulator, "
       "whose times say\n"
       "nothing about a CPU, and where Google Benchmark is not built in.\n",

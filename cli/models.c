@@ -18,3 +18,22 @@ int models_read(const struct cli *cli, const char *name, struct model *model)
             fprintf(stderr, "%s: %s\n", model->name, notes[i]);
     return EXIT_FINE;
 }
+
+const char *models_storage(const struct model *model, const struct selection *selection,
+                           char text[128])
+{
+    const char *own = dtype_names[model->storage];
+    char named[32] = "";
+    for (int dtype = 0; dtype < N_DTYPES; dtype++)
+        if (selection->any_dtype && selection->dtypes[dtype])
+            snprintf(named + strlen(named), sizeof named - strlen(named), "%s%s",
+                     *named ? ", " : "", dtype_names[dtype]);
+    if (*model->storage_from == '\0')
+        *text = '\0';
+    else if (selection->any_dtype)
+        snprintf(text, 128, "storage %s, from --dtype, where the config's %s has %s", named,
+                 model->storage_from, own);
+    else
+        snprintf(text, 128, "storage %s, from the config's %s", own, model->storage_from);
+    return text;
+}

@@ -7,9 +7,15 @@
 
 #include "conformance/models/model.h"
 #include "args.h"
+#include "select.h"
 
 /* A preset by name or a configuration by path, and the notes of it on stderr: what is not covered,
  * and in which profile it was trained.  EXIT_FINE, or EXIT_USAGE after a message. */
 int models_read(const struct cli *cli, const char *name, struct model *model);
+
+/* "storage bf16, from the config's torch_dtype", or what --dtype has in its place; "" where the
+ * configuration does not say how its tensors are stored. */
+const char *models_storage(const struct model *model, const struct selection *selection,
+                           char text[128]);
 
 #endif

@@ -157,9 +157,11 @@ bool selects_dtype(const struct selection *selection, const char *id)
     return !selection->any_dtype || selection->dtypes[case_dtype(id)];
 }
 
-bool times_dtype(const struct selection *selection, enum posenc_dtype dtype)
+bool times_dtype(const struct selection *selection, const struct model *model,
+                 enum posenc_dtype dtype)
 {
-    return selection->any_dtype ? selection->dtypes[dtype] : dtype == POSENC_F32;
+    return selection->any_dtype ? selection->dtypes[dtype]
+                                : dtype == (model ? model->storage : POSENC_F32);
 }
 
 struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype dtype)

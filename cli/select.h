@@ -21,8 +21,10 @@ struct selection {
 
 /* Whether the id of a case, kernel/dtype/..., is of a type that was named. */
 bool selects_dtype(const struct selection *selection, const char *id);
-/* Whether a type is timed: those that were named are, f32 where none was. */
-bool times_dtype(const struct selection *selection, enum posenc_dtype dtype);
+/* Whether a type is timed: those that were named are; where none was, that of the model, or f32 of
+ * no model (NULL). */
+bool times_dtype(const struct selection *selection, const struct model *model,
+                 enum posenc_dtype dtype);
 /* The shape of a model's call, stored as that type, to be timed. */
 struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype dtype);
 /* The type that the id of a case names; f32 where it names none. */

@@ -42,8 +42,12 @@ int work_models(struct work *work, const char *const *names, size_t n)
     if (!work->models)
         return refuse_memory(work);
     for (size_t i = 0; i < n; i++) {
-        if (models_read(work->cli, names[i], &work->models[work->n_models++]) != EXIT_FINE)
+        struct model *model = &work->models[work->n_models++];
+        char storage[128];
+        if (models_read(work->cli, names[i], model) != EXIT_FINE)
             return EXIT_USAGE;
+        if (*models_storage(model, &work->selected, storage))
+            fprintf(stderr, "%s: %s\n", model->name, storage);
     }
     return EXIT_FINE;
 }
@@ -58,7 +62,7 @@ size_t work_model_cases(const struct work *work, struct bench_case **cases)
             bool wanted =
                 !work->selected.any_kernel || work->selected.kernels[one->problem.kernel];
             for (int dtype = 0; wanted && dtype < N_DTYPES; dtype++)
-                if (times_dtype(&work->selected, (enum posenc_dtype)dtype))
+                if (times_dtype(&work->selected, &work->models[m], (enum posenc_dtype)dtype))
                     (*cases)[n++] = case_stored_as(one, (enum posenc_dtype)dtype);
         }
     }
@@ -259,7 +263,7 @@ static size_t model_problems(const struct work *work, struct problem *problems)
     for (size_t m = 0; m < work->n_models; m++) {
         for (size_t i = 0; i < work->models[m].n_verify; i++) {
             for (int dtype = 0; dtype < N_DTYPES; dtype++) {
-                if (times_dtype(&work->selected, (enum posenc_dtype)dtype)) {
+                if (times_dtype(&work->selected, &work->models[m], (enum posenc_dtype)dtype)) {
                     problems[n] = work->models[m].verify[i];
                     problems[n++].dtype = (enum posenc_dtype)dtype;
                 }
@@ -326,7 +330,7 @@ size_t work_footprint_cases(const struct work *work, struct bench_case **cases)
 {
     bool dtypes[N_DTYPES];
     for (int dtype = 0; dtype < N_DTYPES; dtype++)
-        dtypes[dtype] = times_dtype(&work->selected, (enum posenc_dtype)dtype);
+        dtypes[dtype] = times_dtype(&work->selected, NULL, (enum posenc_dtype)dtype);
     return bench_footprint_cases(work->selected.kernels, dtypes, work->cli->full, cases);
 }
 
@@ -401,7 +405,7 @@ void work_overhead(struct work *work)
     bool chosen = false;
     for (size_t i = 0; i < work->selected.n; i++)
         chosen |= work->selected.backends[i] == backend;
-    if (!chosen || work->cli->cases.n > 0 || !times_dtype(&work->selected, POSENC_F32) ||
+    if (!chosen || work->cli->cases.n > 0 || !times_dtype(&work->selected, NULL, POSENC_F32) ||
         (work->selected.any_kernel && !work->selected.kernels[POSENC_KERNEL_rope_half]))
         return;
     for (int i = 0; i < OVERHEAD_ROWS; i++) {

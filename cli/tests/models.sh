@@ -88,4 +88,53 @@ for command in 'table rope_table' 'plot rope --out svg:x.svg' 'bench --case none
 $(grep -c '^gemma-3-4b: .*forms its angles in f32: profile .hf_f32' stderr)" '1 1'
     rm -rf work/*
 done
+
+# Storage: what a configuration says, unless --dtype does; f32 where neither does, and in tables.
+model='"model_type":"llama","hidden_size":64,"num_attention_heads":2,"max_position_embeddings":64'
+echo "{$model,\"torch_dtype\":\"bfloat16\"}" >stored.json
+echo "{$model}" >plain.json
+echo "{$model,\"torch_dtype\":\"float64\"}" >wide.json
+types() { grep -o ',rope_half/[a-z0-9]*/' stdout | sort -u | cut -d/ -f2 | tr '\n' ' '; }
+# stores NAME WANTED PATTERN COMMAND ARGUMENTS...: the types of what is checked or timed, and what stderr says of them
+stores() {
+    name=$1 wanted=$2 pattern=$3
+    shift 3
+    run "$POSENC" "$@" --kernel rope_half --backend scalar --out csv
+    if grep -q 'nothing is timed here' stderr; then
+        skip "$name" "$(cat stderr)"
+    elif [ $status = 0 ] && [ "$(types)" = "$wanted" ] && grep -Eq -e "$pattern" stderr; then
+        pass "$name"
+    else
+        fail "$name" "exit $status, types $(types)"
+    fi
+}
+from="^stored: storage bf16, from the config's torch_dtype\$"
+timed="--case *-decode --budget 0.05"
+for command in "bench $timed" 'verify --suite accuracy --case */model*'; do
+    set -f # patterns are no files
+    # shellcheck disable=SC2086  # a list of words
+    stores "storage of ${command%% *}" 'bf16 ' "$from" $command --config "$scratch/stored.json"
+    # shellcheck disable=SC2086
+    stores "storage of ${command%% *} with --dtype" 'f32 ' "^stored: storage f32, from --dtype, where the config's torch_dtype has bf16\$" \
+        $command --config "$scratch/stored.json" --dtype f32
+    # shellcheck disable=SC2086
+    stores "storage of ${command%% *}, two models" 'bf16 f32 ' "$from" \
+        $command --config "$scratch/stored.json" --config "$scratch/plain.json"
+    # shellcheck disable=SC2086
+    stores "storage of ${command%% *}, none of ours" 'f32 ' '^wide: .*torch_dtype is float64, .*: f32 is taken' \
+        $command --config "$scratch/wide.json"
+    set +f
+done
+stores 'storage of report' 'bf16 ' "$from" report --dir rep --case '*-decode' --budget 0.05 --config "$scratch/stored.json"
+if grep -q 'nothing is timed here' stderr; then
+    skip 'storage in a report' "$(cat stderr)"
+else
+    same 'storage in a report' "$(grep -c "storage bf16, from the config's torch_dtype" work/rep/report.md)" 1
+fi
+rm -rf work/*
+run "$POSENC" table rope_table --config "$scratch/plain.json"
+cp stdout wanted
+run "$POSENC" table rope_table --config "$scratch/stored.json"
+if [ -s wanted ] && cmp -s stdout wanted; then pass 'tables are f32'; else fail 'tables are f32' 'other bytes'; fi
+hushes 'of which no storage is said' storage
 finish

@@ -277,6 +277,7 @@ static int read_text(const struct fields *f, const json_t *json, const struct mo
     if (read_parts(f, flags, &like, c, m) || config_vision(f, json, c))
         return -1;
     note_others(f, json);
+    config_storage(f, json, m);
     m->max_position_embeddings = c->parts[0].length;
     m->has_freqs = rotates(like.encoding) || like.encoding == SINUSOIDAL;
     m->freqs = c->parts[0].freqs;

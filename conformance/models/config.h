@@ -141,6 +141,9 @@ int config_swin(const struct fields *f, const struct part *like, struct config *
 /* Fills rotary_dim and part->freqs, which has rope_theta already, by the rule that f->rope names. */
 int config_scaling(const struct fields *f, struct part *part, struct model *model);
 
+/* Fills what the model is stored as; notes what is no type of storage. */
+void config_storage(const struct fields *f, const json_t *json, struct model *model);
+
 /* A plan is the last judge of its own parameters, at every length of sequence they are used. */
 int config_try_freqs(const struct fields *f, const struct part *part);
 

@@ -50,6 +50,8 @@ struct model {
     char trained_profile[16]; /* how the code it was trained or published with forms its angles:
                                  a profile's name; "" where unknown or there are none */
     int64_t max_position_embeddings;
+    enum posenc_dtype storage; /* of its tensors: f32 where the configuration says nothing */
+    char storage_from[32];     /* the member that says so, "torch_dtype"; "" where none does */
     bool has_freqs;
     struct posenc_freqs_spec freqs; /* profile exact; of the first type of layers */
     size_t n_cases;

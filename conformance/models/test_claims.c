@@ -361,10 +361,10 @@ static bool arrays(const char *n) { return m.n_owned == (size_t)atoll(n); }
 static bool title(const char *text) { return strcmp(m.title, text) == 0; }
 static bool name(const char *text) { return strcmp(m.name, text) == 0; }
 static bool encoding(const char *text) { return strcmp(m.encoding, text) == 0; }
+static bool storage(const char *type) { return strcmp(dtype_names[m.storage], type) == 0; }
+static bool said_by(const char *member) { return strcmp(m.storage_from, member) == 0; }
 static bool notes(const char *words) { return strstr(m.notes, words) != NULL; }
 static bool silent(const char *words) { return !notes(words); }
-
-/* ---- files ---- */
 
 static const struct {
     const char *word;
@@ -378,7 +378,7 @@ static const struct {
     { "at", at_path },        { "nul", with_nul },        { "deep", deep },
     { "title", title },       { "name", name },           { "built_in", built_in },
     { "ids", ids },           { "works", works },         { "end", reaches_the_end },
-    { "conforms", conforms },
+    { "conforms", conforms }, { "storage", storage },     { "said_by", said_by },
 };
 
 static bool holds(const char *line)
