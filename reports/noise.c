@@ -113,37 +113,48 @@ FORMATTED(2, 3) static void say(struct sentence *s, const char *format, ...)
     va_end(list);
 }
 
+/* What is severe enough to be said first, and what to do. */
+static void say_disturbance(struct sentence *s, const struct results *r, bool many_noisy)
+{
+    char others[96];
+    double steal = record_value(r->noise, "steal_pct", 0.0), copies = median_null(r);
+    bool taken = noise_of_others(r->env, r->noise, others, sizeof others),
+         stolen = steal > STOLEN_PCT, apart = copies > far_from_itself;
+    if (!(taken || stolen || apart || many_noisy))
+        return;
+    say(s, "**%s.**", taken || stolen ? "The machine was busy" : "The machine was not quiet");
+    const char *begin = "  While it was measured ";
+    if (taken)
+        say(s, "%s%s", begin, others);
+    if (stolen)
+        say(s, "%sa hypervisor gave %.1f %% of its time to others", taken ? ", and " : begin,
+            steal);
+    if (taken || stolen)
+        say(s, ".");
+    if (apart)
+        say(s, "  A backend was %.1f %% from its own copy (median over cases).", copies);
+    say(s, "  %s, or give it more time with `--budget SECONDS`.  ",
+        taken ? "What runs beside it is shown by `top`: end that and run again"
+              : "Run again at a quieter time or on a machine of your own");
+}
+
 bool noise_warning(const struct results *r, char text[NOISE_TEXT])
 {
     struct sentence s = { text, 0 };
-    char others[96];
     size_t timed = 0, noisy = 0;
     for (size_t i = 0; i < r->n_bench; i++) {
         timed += !*r->bench[i].refused;
         noisy += !*r->bench[i].refused && is_noisy(&r->bench[i]);
     }
-    double steal = record_value(r->noise, "steal_pct", 0.0), copies = median_null(r);
-    bool taken = noise_of_others(r->env, r->noise, others, sizeof others),
-         stolen = steal > STOLEN_PCT, wide = 4 * noisy >= timed,
-         apart = copies > far_from_itself;
-    if (timed == 0 || !(taken || stolen || wide || apart))
-        return false;
-    say(&s, "**%s.**", taken || stolen ? "The machine was busy" : "The timings are noisy");
-    const char *comma = "  While it was measured ";
-    if (taken)
-        say(&s, "%s%s", comma, others);
-    if (stolen)
-        say(&s, "%sa hypervisor gave %.1f %% of its time to others", taken ? ", and " : comma,
-            steal);
-    if (taken || stolen)
-        say(&s, ".");
-    if (apart)
-        say(&s, "  A backend was %.1f %% from its own copy (median over cases).", copies);
-    if (noisy)
-        say(&s, "  %zu of %zu timings are known to 10 %% at best and decide nothing.", noisy,
-            timed);
-    say(&s, "  %s, or give it more time with `--budget SECONDS`.",
-        taken ? "What runs beside it is shown by `top`: end that and run again"
-              : "Run again at a quieter time or on a machine of your own");
-    return true;
+    if (timed > 0)
+        say_disturbance(&s, r, 4 * noisy >= timed);
+    if (noisy > 0)
+        say(&s,
+            "%zu of %zu timings are noisy: their interval is wider than 10 %%, or a copy of a "
+            "backend was further than that from itself, or they are beyond the roof without "
+            "being settled.  Such are shown and decide nothing.",
+            noisy, timed);
+    while (s.at > 0 && s.at < NOISE_TEXT && text[s.at - 1] == ' ')
+        text[--s.at] = 0;
+    return s.at > 0;
 }

@@ -28,9 +28,9 @@ enum { STOLEN_PCT = 1 };
  * load average above the number of CPUs where only that is known.  `noise` may be NULL. */
 bool noise_of_others(const json_t *env, const json_t *noise, char *words, size_t bytes);
 
-/* What makes the timings of these results unreliable, as sentences: what happened, then what to do.
- * false: nothing that is known, or nothing was timed. */
-enum { NOISE_TEXT = 640 };
+/* What makes the timings of these results unreliable, as sentences: what happened, what to do, and what
+ * noisy means where some are.  false: nothing that is known, or nothing was timed. */
+enum { NOISE_TEXT = 800 };
 bool noise_warning(const struct results *results, char text[NOISE_TEXT]);
 
 #endif

@@ -15,7 +15,8 @@
 static void add_fastest(const struct ranking *k, struct table *table)
 {
     char text[160] = "too noisy to tell", noisy[160] = "";
-    size_t at = 0, first = 0, after = 0;
+    char unsettled[32] = "";
+    size_t at = 0, first = 0, after = 0, n_noisy = 0;
     for (size_t i = 0; i < k->n && at < sizeof text; i++)
         if (k->standing[i] >= TIED) {
             at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", at ? " = " : "",
@@ -23,20 +24,24 @@ static void add_fastest(const struct ranking *k, struct table *table)
             first = first ? first : at;
         }
     for (size_t i = 0; k->best && i < k->n && after < sizeof noisy; i++)
-        if (k->standing[i] == NOISY && rows_meet(k->row[i], k->best))
+        if (k->standing[i] == NOISY && rows_meet(k->row[i], k->best)) {
             after += (size_t)snprintf(noisy + after, sizeof noisy - after, "%s%s",
                                       after ? ", " : "; noisy: ", k->row[i]->backend);
+            n_noisy++;
+        }
     table_cell(table, "**%s**%s", text, noisy);
+    if (n_noisy)
+        snprintf(unsettled, sizeof unsettled, " (%zu noisy)", n_noisy);
     if (k->tied > 1)
-        table_cell(table, "%.*s + %zu tied", (int)first, text, k->tied);
+        table_cell(table, "%.*s + %zu tied%s", (int)first, text, k->tied, unsettled);
     else
-        table_cell(table, "%s", text);
+        table_cell(table, "%s%s", text, unsettled);
 }
 
 /* Whoever is faster than the fastest and does not conform; NULL: nobody. */
 static const struct bench_row *faster_but_wrong(const struct ranking *k)
 {
-    for (size_t i = 0; i < k->n && k->row[i] != k->best; i++)
+    for (size_t i = 0; k->best && k->row[i] != k->best; i++)
         if (k->standing[i] == WRONG && !is_noisy(k->row[i]))
             return k->row[i];
     return NULL;

@@ -100,25 +100,11 @@ static void add_kernel(struct node *into, const struct results *r, const char *k
     }
 }
 
-static bool any_noisy(const struct results *r)
-{
-    for (size_t i = 0; i < r->n_bench; i++)
-        if (!*r->bench[i].refused && is_noisy(&r->bench[i]))
-            return true;
-    return false;
-}
-
 void section_speed(struct node *into, const struct results *r,
                    const struct render_options *options)
 {
     (void)options;
     struct node *section = add_section(into, EVERYWHERE, "Speed");
-    if (any_noisy(r))
-        add_text(
-            section, PARAGRAPH, EVERYWHERE,
-            "Noisy: the true time is known to 10 %% at best (its interval, or the distance "
-            "of a backend from its own copy, is wider), or is beyond the roof and not "
-            "settled.  Such a row decides nothing.");
     for (size_t k = 0; k < r->n_kernels; k++)
         add_kernel(section, r, r->kernels[k]);
 }

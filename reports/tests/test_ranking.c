@@ -87,7 +87,8 @@ static void test_noisy_ties(void)
                 says(records, "md", "too noisy to tell"),
             "four ties at 40 to 54 % recommend nobody (t5_bias, scalar)");
     require(!says(records, "console", "fastest\n") && says(records, "console", "noisy") &&
-                says(records, "html", "Noisy: ") && says(records, "console", "Noisy: "),
+                says(records, "html", "4 of 4 timings are noisy: ") &&
+                says(records, "console", "4 of 4 timings are noisy: "),
             "all of them are marked, and the mark is explained");
     json_decref(records);
 }
@@ -105,7 +106,8 @@ static void test_wide(void)
     require(wide && narrow && strstr(wide, "noisy") && strstr(wide, "noisy") < narrow &&
                 strstr(narrow, "fastest"),
             "172 us with an interval of 1024 % is not the fastest");
-    require(says(records, "md", "**avx2**; noisy: avx512") && is_praised(records),
+    require(says(records, "md", "**avx2**; noisy: avx512") &&
+                says(records, "console", "avx2 (1 noisy)") && is_praised(records),
             "but is named as one that might be");
     free(text);
     json_decref(records);
