@@ -36,8 +36,7 @@ int command_bench(struct cli *cli)
     if (status == EXIT_FINE)
         status = work_check_patterns(&work);
     if (status != EXIT_FINE) {
-        outputs_discard(&work.outputs);
-        work_free(&work);
+        work_give_up(&work);
         return status;
     }
     int verdict = exit_code(&work);

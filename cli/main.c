@@ -42,9 +42,10 @@ static const struct command commands[] = {
       "Which backend is fastest here, how near the roof, and is it right",
       "Without files: checks and times every backend on a handful of models, or on those of "
       "--model, and\n"
-      "writes report.md, report.html, results.jsonl and pictures into posenc-report (--dir).  "
-      "With files: "
-      "renders those\n"
+      "writes report.md, report.html, results.jsonl and pictures into posenc-report (--dir), "
+      "when "
+      "all is done;\n"
+      "the report that was there becomes posenc-report.previous.  With files: renders those\n"
       "results (posenc.results/1, as --out jsonl writes them) again.  Under an emulator "
       "nothing "
       "is timed, and\n"

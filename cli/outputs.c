@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 static struct outputs *volatile active; /* what a signal has to clean up */
+static const char *volatile doomed_file, *volatile doomed_folder;
 static volatile sig_atomic_t finish, interrupted;
 
 static void on_signal(int number)
@@ -25,13 +27,16 @@ static void on_signal(int number)
     for (size_t i = 0; outputs && i < outputs->n; i++)
         if (outputs->output[i].temporary)
             unlink(outputs->output[i].temporary);
+    if (doomed_file)
+        unlink(doomed_file);
+    if (doomed_folder)
+        rmdir(doomed_folder);
     signal(number, SIG_DFL);
     raise(number);
 }
 
-static void watch(struct outputs *outputs)
+static void watch(void)
 {
-    active = outputs;
     const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
@@ -42,7 +47,17 @@ static void watch(struct outputs *outputs)
     }
 }
 
-void outputs_finish_on_signal(void) { finish = 1; }
+void outputs_finish_on_signal(void)
+{
+    finish = 1;
+    watch();
+}
+
+void outputs_remove_too(const char *file, const char *folder)
+{
+    doomed_file = file;
+    doomed_folder = folder;
+}
 
 int outputs_interrupted(void) { return interrupted; }
 
@@ -89,21 +104,77 @@ static mode_t mode_for(const struct stat *old)
     return 0666 & ~mask;
 }
 
-static int open_file(const struct cli *cli, struct out_file *output)
+char *output_target(const char *path)
 {
-    struct stat old;
-    bool exists = stat(output->path, &old) == 0;
-    if (exists && S_ISDIR(old.st_mode))
-        return refuse_path(cli, output->path, "it is a folder");
-    if (exists && access(output->path, W_OK) != 0)
-        return refuse_path(cli, output->path, strerror(errno));
-    if (exists && !S_ISREG(old.st_mode)) {
-        output->stream = fopen(output->path, "w");
-        return output->stream ? EXIT_FINE : refuse_path(cli, output->path, strerror(errno));
-    }
-    output->target = exists ? realpath(output->path, NULL) : strdup(output->path);
+    char *target = realpath(path, NULL);
+    const char *slash = strrchr(path, '/');
+    struct stat link;
+    if (target || errno != ENOENT || lstat(path, &link) == 0)
+        return target;
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    char *whole = folder ? realpath(folder, NULL) : NULL;
+    if (whole &&
+        asprintf(&target, "%s/%s", whole[1] != '\0' ? whole : "", slash ? slash + 1 : path) < 0)
+        target = NULL;
+    free(whole);
+    free(folder);
+    return target;
+}
+
+bool output_is_own(const struct format *format, const char *path)
+{
+    char begin[513];
+    FILE *in = fopen(path, "rb");
+    if (!in)
+        return false;
+    size_t n = fread(begin, 1, sizeof begin - 1, in);
+    bool read = !ferror(in);
+    fclose(in);
+    for (size_t i = 0; i < n; i++)
+        begin[i] = begin[i] == '\0' ? ' ' : begin[i] < '\0' || begin[i] > '~' ? '?' : begin[i];
+    begin[n] = '\0';
+    return read && (n == 0 || fnmatch(format->begins, begin, 0) == 0);
+}
+
+static bool same_file(const struct out_file *a, const struct out_file *b)
+{
+    struct stat one, two;
+    return strcmp(a->target, b->target) == 0 ||
+           (stat(a->path, &one) == 0 && stat(b->path, &two) == 0 && one.st_dev == two.st_dev &&
+            one.st_ino == two.st_ino);
+}
+
+/* Says no to what would be lost: another output of this run, or a file that is none of ours. */
+static int check_target(const struct cli *cli, const struct outputs *outputs,
+                        struct out_file *output, const struct stat *old)
+{
+    struct stat link;
+    bool regular = old && S_ISREG(old->st_mode);
+    output->target = old && !regular ? strdup(output->path) : output_target(output->path);
+    if (!output->target)
+        return refuse_path(cli, output->path,
+                           errno == ENOENT && lstat(output->path, &link) == 0
+                               ? "it is a link to what is not there"
+                               : strerror(errno));
+    for (const struct out_file *other = outputs->output; other < output; other++)
+        if (other->target && same_file(output, other))
+            return cli_refuse(cli, "--out", output->path,
+                              "is written already%s%s: expected another path",
+                              strcmp(output->path, other->path) != 0 ? ", as " : "",
+                              strcmp(output->path, other->path) != 0 ? other->path : "");
+    if (regular && !cli->force && !output_is_own(output->format, output->path))
+        return cli_refuse(cli, "--out", output->path,
+                          "is there and no %s that posenc wrote: expected another path, or "
+                          "--force to write over it",
+                          output->format->name);
+    return EXIT_FINE;
+}
+
+static int open_temporary(const struct cli *cli, struct out_file *output,
+                          const struct stat *old)
+{
     char *temporary = NULL;
-    if (!output->target || asprintf(&temporary, "%s.XXXXXX", output->target) < 0)
+    if (asprintf(&temporary, "%s.XXXXXX", output->target) < 0)
         return refuse_path(cli, output->path, strerror(errno));
     output->temporary = temporary; /* before the file is there: a signal may come at any time */
     int file = mkstemp(temporary);
@@ -113,12 +184,28 @@ static int open_file(const struct cli *cli, struct out_file *output)
         free(temporary);
         return refuse_path(cli, output->path, strerror(why));
     }
-    if (fchmod(file, mode_for(exists ? &old : NULL)) != 0 ||
-        !(output->stream = fdopen(file, "w"))) {
+    if (fchmod(file, mode_for(old)) != 0 || !(output->stream = fdopen(file, "w"))) {
         close(file);
         return refuse_path(cli, output->path, strerror(errno));
     }
     return EXIT_FINE;
+}
+
+static int open_file(const struct cli *cli, const struct outputs *outputs,
+                     struct out_file *output)
+{
+    struct stat old;
+    bool exists = stat(output->path, &old) == 0;
+    if (exists && S_ISDIR(old.st_mode))
+        return refuse_path(cli, output->path, "it is a folder");
+    if (exists && access(output->path, W_OK) != 0)
+        return refuse_path(cli, output->path, strerror(errno));
+    if (check_target(cli, outputs, output, exists ? &old : NULL) != EXIT_FINE)
+        return EXIT_USAGE;
+    if (!exists || S_ISREG(old.st_mode))
+        return open_temporary(cli, output, exists ? &old : NULL);
+    output->stream = fopen(output->path, "w");
+    return output->stream ? EXIT_FINE : refuse_path(cli, output->path, strerror(errno));
 }
 
 int outputs_add(const struct cli *cli, struct outputs *outputs, const struct format *format,
@@ -132,8 +219,6 @@ int outputs_add(const struct cli *cli, struct outputs *outputs, const struct for
             return cli_refuse(cli, "--out", format->name,
                               "%s goes to stdout already: expected FORMAT:PATH",
                               outputs->output[i].format->name);
-        if (path && other && strcmp(path, other) == 0)
-            return cli_refuse(cli, "--out", path, "is written already: expected another path");
     }
     struct out_file *output = &outputs->output[outputs->n++];
     *output = (struct out_file){ .format = format, .path = path };
@@ -143,8 +228,9 @@ int outputs_add(const struct cli *cli, struct outputs *outputs, const struct for
         return mode < 0 || (mode & O_ACCMODE) == O_RDONLY ? outputs_refuse_stdout(cli, EBADF)
                                                           : EXIT_FINE;
     }
-    watch(outputs);
-    return open_file(cli, output);
+    active = outputs;
+    watch();
+    return open_file(cli, outputs, output);
 }
 
 static int add_request(const struct cli *cli, struct outputs *outputs,

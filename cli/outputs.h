@@ -14,7 +14,7 @@
 struct out_file {
     const struct format *format;
     const char *path; /* NULL: stdout */
-    char *target;     /* path with symbolic links resolved */
+    char *target;     /* path with symbolic links resolved; NULL: stdout */
     char *temporary;  /* NULL where it is written directly: stdout, a device, a pipe */
     FILE *stream;
 };
@@ -28,7 +28,8 @@ struct outputs {
  * on stdout.  EXIT_FINE, or EXIT_USAGE after a message. */
 int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *formats,
                  unsigned commands);
-/* One more file. */
+/* One more file.  What is there already is overwritten only where it is empty or begins as the
+ * format's own files do, unless --force is given; one file is written once. */
 int outputs_add(const struct cli *cli, struct outputs *outputs, const struct format *format,
                 const char *path);
 /* Flushes, checks and renames; on a failure, all that is not yet in place is removed. */
@@ -36,6 +37,12 @@ int outputs_commit(const struct cli *cli, struct outputs *outputs);
 void outputs_discard(struct outputs *outputs);
 /* Renames now; what is written later goes into the file in its place. */
 int outputs_publish(const struct cli *cli, struct out_file *output);
+
+/* A path that is there, or may be made in a folder that is there, with links resolved, malloc'ed;
+ * NULL with errno. */
+char *output_target(const char *path);
+/* Whether a file is empty or begins as those of the format do. */
+bool output_is_own(const struct format *format, const char *path);
 
 /* Makes the three standard streams open, so that no file takes their place: one that was closed
  * cannot be read or written.  First in main(). */
@@ -46,8 +53,9 @@ int outputs_refuse_stdout(const struct cli *cli, int why);
 
 /* SIGINT, SIGTERM, SIGHUP: remove the temporaries and die of it; after outputs_finish_on_signal
  * the first of them only makes outputs_interrupted() its number, so that a run can end with a
- * valid file. */
+ * valid file.  The second removes also what outputs_remove_too() named: a file, then its folder. */
 void outputs_finish_on_signal(void);
 int outputs_interrupted(void); /* 0: no */
+void outputs_remove_too(const char *file, const char *folder);
 
 #endif

@@ -14,8 +14,8 @@
 #include <string.h>
 
 const struct format picture_formats[] = {
-    { "png", "png", BY_ALL, false, "pixels", NULL },
-    { "svg", "svg", BY_ALL, false, "lines, for any size", NULL },
+    { "png", "png", BY_ALL, false, "pixels", "?PNG*", NULL },
+    { "svg", "svg", BY_ALL, false, "lines, for any size", "<?xml *<svg*GNUPLOT*", NULL },
     { .name = NULL },
 };
 

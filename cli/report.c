@@ -7,13 +7,10 @@
 #include "errors.h"
 #include "work.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* A scheme each: added sinusoids, learned rows, a rotation with scaled frequencies,
  * ALiBi, T5. */
@@ -27,13 +24,13 @@ enum {
 /* With verify and the pictures this stays under three minutes. */
 static const double bench_seconds = 110.0;
 
-struct folder {
-    const char *path;
-    bool made; /* by this run */
-    char md[4096], html[4096], jsonl[4096];
+/* The files of a report, in the folder where it is written. */
+struct pages {
+    struct folder folder;
+    char md[FOLDER_PATH], html[FOLDER_PATH], jsonl[FOLDER_PATH];
     size_t n_pictures;
     struct report_picture pictures[MAX_PICTURES];
-    char paths[MAX_PICTURES][4096], captions[MAX_PICTURES][160];
+    char paths[MAX_PICTURES][FOLDER_PATH], captions[MAX_PICTURES][160];
 };
 
 /* Saved results are rendered as they are: nothing is selected, checked or timed. */
@@ -93,22 +90,16 @@ static int render_files(struct cli *cli)
     return outputs_commit(cli, &outputs);
 }
 
-static int make_folder(const struct cli *cli, struct folder *folder)
+static int make_folder(const struct cli *cli, struct pages *pages)
 {
-    folder->path = cli->dir ? cli->dir : "posenc-report";
-    struct stat facts;
-    int why = strlen(folder->path) > 3900      ? ENAMETOOLONG
-              : mkdir(folder->path, 0777) == 0 ? 0
-                                               : errno;
-    folder->made = why == 0;
-    if (why == EEXIST && stat(folder->path, &facts) == 0)
-        why = S_ISDIR(facts.st_mode) ? 0 : ENOTDIR;
-    if (why != 0)
-        return cli_refuse(cli, "--dir", folder->path,
-                          "%s: expected a folder that exists or can be made", strerror(why));
-    snprintf(folder->md, sizeof folder->md, "%s/report.md", folder->path);
-    snprintf(folder->html, sizeof folder->html, "%s/report.html", folder->path);
-    snprintf(folder->jsonl, sizeof folder->jsonl, "%s/results.jsonl", folder->path);
+    outputs_finish_on_signal();
+    if (folder_begin(cli, cli->dir ? cli->dir : "posenc-report", &pages->folder) != EXIT_FINE)
+        return EXIT_USAGE;
+    const char *path = pages->folder.partial;
+    snprintf(pages->md, sizeof pages->md, "%.4000s/report.md", path);
+    snprintf(pages->html, sizeof pages->html, "%.4000s/report.html", path);
+    snprintf(pages->jsonl, sizeof pages->jsonl, "%.4000s/results.jsonl", path);
+    outputs_remove_too(pages->jsonl, path);
     return EXIT_FINE;
 }
 
@@ -135,31 +126,30 @@ static size_t gather_cases(struct work *work, struct bench_case **cases)
     return n;
 }
 
-static struct plot_target next_picture(struct folder *folder, const char *kind,
+static struct plot_target next_picture(struct pages *pages, const char *kind,
                                        const char *kernel)
 {
-    size_t i = folder->n_pictures;
-    snprintf(folder->paths[i], sizeof folder->paths[i], "%.3900s/%s%s%s.svg", folder->path,
-             kind, *kernel ? "-" : "", kernel);
-    return (struct plot_target){ "svg", folder->paths[i] };
+    size_t i = pages->n_pictures;
+    snprintf(pages->paths[i], sizeof pages->paths[i], "%.3900s/%s%s%s.svg",
+             pages->folder.partial, kind, *kernel ? "-" : "", kernel);
+    return (struct plot_target){ "svg", pages->paths[i] };
 }
 
-static void keep_picture(struct folder *folder, int drawn, const char *caption,
-                         const char *error)
+static void keep_picture(struct pages *pages, int drawn, const char *caption, const char *error)
 {
-    size_t i = folder->n_pictures;
-    const char *name = strrchr(folder->paths[i], '/') + 1;
+    size_t i = pages->n_pictures;
+    const char *name = strrchr(pages->paths[i], '/') + 1;
     if (drawn < 0) {
         fprintf(stderr, "posenc report: %s: not drawn: %s\n", name, error);
     } else if (drawn == 0) {
-        snprintf(folder->captions[i], sizeof folder->captions[i], "%s", caption);
-        folder->pictures[i] =
-            (struct report_picture){ name, folder->paths[i], folder->captions[i] };
-        folder->n_pictures++;
+        snprintf(pages->captions[i], sizeof pages->captions[i], "%s", caption);
+        pages->pictures[i] =
+            (struct report_picture){ name, pages->paths[i], pages->captions[i] };
+        pages->n_pictures++;
     }
 }
 
-static void draw(struct work *work, struct folder *folder)
+static void draw(struct work *work, struct pages *pages)
 {
     char error[PLOT_ERROR], caption[160];
     if (!plot_available(error)) {
@@ -168,31 +158,31 @@ static void draw(struct work *work, struct folder *folder)
     }
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const char *kernel = posenc_kernel_name((enum posenc_kernel)k);
-        struct plot_target target = next_picture(folder, "speed", kernel);
+        struct plot_target target = next_picture(pages, "speed", kernel);
         snprintf(caption, sizeof caption, "%s: GB/s by backend, and the roof", kernel);
-        keep_picture(folder, plot_speed(work->records.list, kernel, &target, error), caption,
+        keep_picture(pages, plot_speed(work->records.list, kernel, &target, error), caption,
                      error);
-        target = next_picture(folder, "tradeoff", kernel);
+        target = next_picture(pages, "tradeoff", kernel);
         snprintf(
             caption, sizeof caption,
             "%s: error against speed; better: in neither worse than the clock and the second "
             "digit tell, and in one more so",
             kernel);
-        keep_picture(folder, plot_tradeoff(work->records.list, kernel, &target, error), caption,
+        keep_picture(pages, plot_tradeoff(work->records.list, kernel, &target, error), caption,
                      error);
+        work_end_if_interrupted(work);
     }
     struct errors errors;
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     spec.dim = 128;
     if (errors_measure(&work->selected, &spec, &errors, NULL) == POSENC_OK) {
-        struct plot_target target = next_picture(folder, "error", "");
-        keep_picture(folder,
-                     plot_error(errors.curves, errors.n, errors.caption, &target, error),
+        struct plot_target target = next_picture(pages, "error", "");
+        keep_picture(pages, plot_error(errors.curves, errors.n, errors.caption, &target, error),
                      "rope_table: error against position", error);
         errors_free(&errors);
     }
-    work->render.pictures = folder->pictures;
-    work->render.n_pictures = folder->n_pictures;
+    work->render.pictures = pages->pictures;
+    work->render.n_pictures = pages->n_pictures;
 }
 
 static int check_and_time(struct work *work)
@@ -216,15 +206,6 @@ static int check_and_time(struct work *work)
     return status == EXIT_FINE ? work_check_patterns(work) : status;
 }
 
-/* Of a run that ends without a report nothing is left in a folder that it made. */
-static void leave_no_folder(const struct folder *folder)
-{
-    if (!folder->made)
-        return;
-    unlink(folder->jsonl); /* grows in its place */
-    rmdir(folder->path);
-}
-
 static int exit_code(const struct work *work)
 {
     return work->n_failed > 0 || work->worst == BENCH_WRONG ? EXIT_CONFORMANCE
@@ -240,46 +221,51 @@ static bool console_on_stdout(const struct outputs *outputs)
     return false;
 }
 
+/* Draws, writes and puts it in its place. */
+static int end_report(struct work *work, struct pages *pages)
+{
+    const char *name = pages->folder.name;
+    const bool replaces = pages->folder.replaces;
+    const int verdict = exit_code(work);
+    FILE *talk = console_on_stdout(&work->outputs) ? stdout : stderr;
+    draw(work, pages);
+    if (work_end(work, true) != EXIT_FINE)
+        return EXIT_USAGE;
+    fprintf(talk,
+            "\nWritten: %s/report.md, %s/report.html, %s/results.jsonl and %zu pictures\n",
+            name, name, name, pages->n_pictures);
+    if (replaces)
+        fprintf(talk, "The report before is in %s.previous\n", name);
+    return verdict;
+}
+
 int command_report(struct cli *cli)
 {
     if (cli->n_operands > 0)
         return render_files(cli);
-    struct work work = { 0 };
-    struct folder *folder = calloc(1, sizeof *folder);
-    work.cli = cli;
-    if (!folder || make_folder(cli, folder) != EXIT_FINE ||
-        (cli->model.n == 0 && work_models(&work, handful, N_HANDFUL) != EXIT_FINE)) {
-        work_free(&work);
-        if (folder)
-            leave_no_folder(folder);
-        free(folder);
+    struct work work = { .cli = cli };
+    struct pages *pages = calloc(1, sizeof *pages);
+    if (!pages || make_folder(cli, pages) != EXIT_FINE) {
+        free(pages);
         return EXIT_USAGE;
     }
-    work.md_path = folder->md;
-    work.html_path = folder->html;
-    work.jsonl_path = folder->jsonl;
-    if (work_begin(&work, cli, BY_REPORT, true, false) != EXIT_FINE) {
-        leave_no_folder(folder);
-        free(folder);
-        return EXIT_USAGE;
-    }
-    int status = check_and_time(&work);
-    if (status != EXIT_FINE) {
-        outputs_discard(&work.outputs);
-        work_free(&work);
-        leave_no_folder(folder);
-        free(folder);
-        return status;
-    }
-    draw(&work, folder);
-    int verdict = exit_code(&work);
-    FILE *talk = console_on_stdout(&work.outputs) ? stdout : stderr;
-    status = work_end(&work, true);
+    work.folder = &pages->folder;
+    work.md_path = pages->md;
+    work.html_path = pages->html;
+    work.jsonl_path = pages->jsonl;
+    int status = cli->model.n == 0 ? work_models(&work, handful, N_HANDFUL) : EXIT_FINE;
+    if (status != EXIT_FINE)
+        work_give_up(&work);
+    else
+        status = work_begin(&work, cli, BY_REPORT, true, false);
     if (status == EXIT_FINE) {
-        fprintf(talk, "\nWritten: %s, %s, %s and %zu pictures\n", folder->md, folder->html,
-                folder->jsonl, folder->n_pictures);
-        status = verdict;
+        status = check_and_time(&work);
+        if (status == EXIT_FINE)
+            status = end_report(&work, pages);
+        else
+            work_give_up(&work);
     }
-    free(folder);
+    outputs_remove_too(NULL, NULL);
+    free(pages);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "side_by_side.h"
 
 #include "args.h"
+#include "folder.h"
 #include "outputs.h"
 
 #include <errno.h>
@@ -86,6 +87,7 @@ static void send_result(void *user, const struct conf_result *result)
 static void run_job(const struct jobs *jobs, const struct job *job, int to)
 {
     struct sender sender = { .to = to };
+    folder_leave();
     signal(SIGINT, SIG_IGN); /* the parent ends what is interrupted; then nobody reads */
     for (size_t i = job->backend; i < jobs->n_backends; i++) {
         sender.message = (struct message){ .backend = i, .begins = true };

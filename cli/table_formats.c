@@ -10,9 +10,10 @@
 #include <string.h>
 
 const struct format table_formats[] = {
-    { "csv", "csv", BY_ALL, false, "a line a row, under a line of names", NULL },
-    { "npy", "npy", BY_ALL, false, "one array, no bf16", NULL },
-    { "safetensors", "safetensors", BY_ALL, false, "all arrays by name", NULL },
+    { "csv", "csv", BY_ALL, false, "a line a row, under a line of names", "position*,*", NULL },
+    { "npy", "npy", BY_ALL, false, "one array, no bf16", "?NUMPY*", NULL },
+    { "safetensors", "safetensors", BY_ALL, false, "all arrays by name",
+      "????????{\"*\":{\"dtype\":*", NULL },
     { .name = NULL },
 };
 

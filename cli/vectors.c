@@ -16,30 +16,33 @@
 enum { PATH_BYTES = 4096 };
 
 /* The folder that files go to, or are compared with. */
-struct folder {
+struct exported {
     const struct cli *cli;
     const char *path;
     size_t files, wrong;
 };
 
-static void path_of(const struct folder *folder, const char *name, char path[PATH_BYTES])
+static void path_of(const struct exported *folder, const char *name, char path[PATH_BYTES])
 {
     snprintf(path, PATH_BYTES, "%.3000s/%.200s", folder->path, name);
 }
 
+/* A file whole or not at all; the folder was found to be ours. */
 static bool write_file(const char *name, const void *data, size_t bytes, void *user)
 {
-    struct folder *folder = user;
+    static const struct format any = { .name = "vectors", .begins = "*" };
+    struct exported *folder = user;
+    struct outputs outputs = { 0 };
     char path[PATH_BYTES];
     path_of(folder, name, path);
-    FILE *file = fopen(path, "wb");
-    bool good = file && fwrite(data, 1, bytes, file) == bytes;
-    if (file && fclose(file) != 0)
-        good = false;
-    if (!good) {
-        cli_refuse(folder->cli, "export", path, "cannot be written: %s", strerror(errno));
-        folder->wrong++;
+    bool good = outputs_add(folder->cli, &outputs, &any, path) == EXIT_FINE;
+    if (good) {
+        fwrite(data, 1, bytes, outputs.output[0].stream);
+        good = outputs_commit(folder->cli, &outputs) == EXIT_FINE;
+    } else {
+        outputs_discard(&outputs);
     }
+    folder->wrong += !good;
     folder->files++;
     return good;
 }
@@ -47,7 +50,7 @@ static bool write_file(const char *name, const void *data, size_t bytes, void *u
 /* Says how a file differs from what the export would write; goes on with the others. */
 static bool compare_file(const char *name, const void *data, size_t bytes, void *user)
 {
-    struct folder *folder = user;
+    struct exported *folder = user;
     struct arena arena = { NULL };
     char path[PATH_BYTES], error[VECTORS_ERROR], hash[65], want[65];
     size_t there = 0;
@@ -71,12 +74,33 @@ static bool compare_file(const char *name, const void *data, size_t bytes, void 
     return true;
 }
 
+/* A folder with files of other people's is no place for fifty more. */
+static int check_place(const struct cli *cli, const char *path)
+{
+    static const struct format manifest = { .name = "manifest", .begins = "{\n \"cases\": *" };
+    char inside[PATH_BYTES];
+    bool empty = true;
+    DIR *list = opendir(path);
+    for (struct dirent *entry; list && (entry = readdir(list));)
+        empty = empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
+    if (list)
+        closedir(list);
+    snprintf(inside, sizeof inside, "%.3000s/MANIFEST.json", path);
+    return empty || cli->force || output_is_own(&manifest, inside)
+               ? EXIT_FINE
+               : cli_refuse(cli, "export", path,
+                            "holds other files and no export: expected a new or empty folder "
+                            "or one of an export, or --force to write into it");
+}
+
 static int export_to(const struct cli *cli, const struct vectors *vectors, const char *path)
 {
-    struct folder folder = { .cli = cli, .path = path };
+    struct exported folder = { .cli = cli, .path = path };
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return cli_refuse(cli, "export", path, "no such folder can be made: %s",
                           strerror(errno));
+    if (check_place(cli, path) != EXIT_FINE)
+        return EXIT_USAGE;
     if (!vectors_export(vectors, write_file, &folder))
         return folder.wrong > 0 ? EXIT_USAGE
                                 : cli_refuse_status(cli, "export", POSENC_ERR_MEMORY, NULL);
@@ -86,7 +110,7 @@ static int export_to(const struct cli *cli, const struct vectors *vectors, const
 
 static int check_folder(const struct cli *cli, const struct vectors *vectors, const char *path)
 {
-    struct folder folder = { .cli = cli, .path = path };
+    struct exported folder = { .cli = cli, .path = path };
     struct stat facts;
     if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode))
         return cli_refuse(cli, "check", path,

@@ -73,8 +73,7 @@ int command_verify(struct cli *cli)
     if (status == EXIT_FINE)
         status = work_check_patterns(&work);
     if (status != EXIT_FINE) {
-        outputs_discard(&work.outputs);
-        work_free(&work);
+        work_give_up(&work);
         return status;
     }
     size_t judged = work.n_judged, failed = work.n_failed;

@@ -128,18 +128,26 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
         (n_models == 0 && work_models(work, cli->model.item, cli->model.n) != EXIT_FINE) ||
         work_check_kernels(work) != EXIT_FINE ||
         outputs_open(cli, &work->outputs, record_formats, command) != EXIT_FINE ||
+        (work->folder && folder_refuse_inside(work->folder, &work->outputs) != EXIT_FINE) ||
         (work->md_path && add_report_file(work, "md", work->md_path) != EXIT_FINE) ||
         (work->html_path && add_report_file(work, "html", work->html_path) != EXIT_FINE) ||
         (work->jsonl_path && add_report_file(work, "jsonl", work->jsonl_path) != EXIT_FINE) ||
         (with_vectors && data_vectors(cli, &work->vectors) != EXIT_FINE) ||
         begin_records(work, with_vectors) != EXIT_FINE) {
-        outputs_discard(&work->outputs);
-        work_free(work);
+        work_give_up(work);
         return EXIT_USAGE;
     }
     work->watch = work->timing = noise_watch_start();
     outputs_finish_on_signal();
     return EXIT_FINE;
+}
+
+void work_give_up(struct work *work)
+{
+    outputs_discard(&work->outputs);
+    if (work->folder)
+        folder_discard(work->folder);
+    work_free(work);
 }
 
 void work_free(struct work *work)
@@ -177,17 +185,25 @@ int work_end(struct work *work, bool complete)
         status = outputs_commit(cli, &work->outputs);
     else
         outputs_discard(&work->outputs);
+    if (work->folder && status == EXIT_FINE && (complete || !work->folder->replaces))
+        status = folder_publish(work->folder);
+    else if (work->folder)
+        folder_discard(work->folder);
     work_free(work);
     return status;
 }
 
 /* After a signal what there is becomes a valid file that says it is not complete. */
-static void end_if_interrupted(struct work *work)
+void work_end_if_interrupted(struct work *work)
 {
     int number = outputs_interrupted();
     if (number != 0) {
         progress_clear();
-        fputs("posenc: interrupted: writing what there is\n", stderr);
+        if (work->folder && work->folder->replaces)
+            fprintf(stderr, "posenc: interrupted: the report in %s stays as it is\n",
+                    work->folder->name);
+        else
+            fputs("posenc: interrupted: writing what there is\n", stderr);
         work_end(work, false);
         exit(EXIT_SIGNAL + number);
     }
@@ -295,7 +311,7 @@ int work_verify(struct work *work, const struct conf_options *options)
         const int64_t jobs = work->cli->jobs;
         side_by_side(work->selected.backends, work->selected.n,
                      jobs != INT64_MIN ? (int)jobs : 0, &mine, on_conf, work);
-        end_if_interrupted(work);
+        work_end_if_interrupted(work);
     }
     free(problems);
     progress_clear();
@@ -342,7 +358,7 @@ static void on_bench(void *user, const struct bench_result *result)
     work->worst = result->outcome > work->worst ? result->outcome : work->worst;
     emit_bench_sink(&work->records, result);
     progress("bench", result->backend->name, result->bench_case->id, work->n_timed, 0);
-    end_if_interrupted(work);
+    work_end_if_interrupted(work);
 }
 
 static bool is_interrupted(void *user)
@@ -395,7 +411,7 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
     work->noise = noise_watch_stop(&work->timing);
     free(chosen);
     progress_clear();
-    end_if_interrupted(work);
+    work_end_if_interrupted(work);
     return failed ? cli_refuse(cli, "bench", NULL, "%s", error) : EXIT_FINE;
 }
 
@@ -412,7 +428,7 @@ void work_overhead(struct work *work)
         struct overhead overhead;
         if (overhead_measure(overhead_heads[i], &overhead))
             records_append(&work->records, emit_overhead(&overhead));
-        end_if_interrupted(work);
+        work_end_if_interrupted(work);
     }
 }
 

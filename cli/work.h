@@ -11,6 +11,7 @@
 #include "reports/noise.h"
 #include "reports/records.h"
 #include "reports/formats.h"
+#include "folder.h"
 #include "outputs.h"
 #include "problem.h"
 #include "select.h"
@@ -28,8 +29,9 @@ struct work {
     struct noise_watch watch, timing; /* since the run began; since its timings did */
     json_t *noise;                    /* of the timings, once they have ended */
     struct render_options render;
-    char selection[512]; /* --plugin and --model as given, for lines that rerun a case */
-    const char *md_path, *html_path, *jsonl_path; /* report: these files too */
+    char selection[512];   /* --plugin and --model as given, for lines that rerun a case */
+    struct folder *folder; /* of a report: these files in it, too */
+    const char *md_path, *html_path, *jsonl_path;
 
     size_t n_judged, n_failed, n_skipped; /* conformance results so far */
     size_t n_timed;                       /* or refused */
@@ -79,8 +81,13 @@ size_t work_model_cases(const struct work *work, struct bench_case **cases);
 /* One shape in each level of memory; malloc'ed. */
 size_t work_footprint_cases(const struct work *work, struct bench_case **cases);
 
-/* Footer, rendering, renaming; frees everything. */
+/* Footer, rendering, renaming; frees everything.  A report that is not complete takes no other's
+ * place. */
 int work_end(struct work *work, bool complete);
+/* After a signal: work_end(), and the program ends. */
+void work_end_if_interrupted(struct work *work);
+/* Ends without a result: what was begun is removed, everything freed. */
+void work_give_up(struct work *work);
 void work_free(struct work *work);
 
 /* NULL, or why nothing is timed here: it was not built in, or the CPU is emulated. */

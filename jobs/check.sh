@@ -51,7 +51,7 @@ need() {
 
 # sources REGEX: the files of the repository whose path it matches; what builds and reports leave lies elsewhere.
 sources() {
-    find . \( -path './build*' -o -path './posenc-report' -o -path ./.git \) -prune -o -type f -print |
+    find . \( -path './build*' -o -path './posenc-report*' -o -path ./.git \) -prune -o -type f -print |
         sed 's,^[.]/,,' | grep -E "$1" | sort
 }
 c_files='[.](c|h|cc)$'

@@ -6,8 +6,8 @@
 #include <string.h>
 
 const struct format record_formats[] = {
-#define RECORD_FORMAT(name, extension, commands, by_line, purpose)                             \
-    { #name, extension, commands, by_line, purpose, format_##name },
+#define RECORD_FORMAT(name, extension, commands, by_line, purpose, begins)                     \
+    { #name, extension, commands, by_line, purpose, begins, format_##name },
 #include "formats.def"
 #undef RECORD_FORMAT
     { .name = NULL },

@@ -29,6 +29,9 @@ struct format {
     unsigned commands; /* that may write it */
     bool by_line;      /* records may be written one by one, as they come */
     const char *purpose;
+    /* How its files begin, for fnmatch(), with a space for a zero byte and ? for what is not
+     * ASCII: what begins otherwise is not overwritten unasked. */
+    const char *begins;
     /* Of formats of records.  0, or -1: no memory, or a write error. */
     int (*write)(const json_t *records, FILE *out, const struct render_options *options);
 };
@@ -42,7 +45,7 @@ const struct format *format_find(const struct format *formats, unsigned commands
 int render(const struct format *format, const json_t *records, FILE *out,
            const struct render_options *options);
 
-#define RECORD_FORMAT(name, extension, commands, by_line, purpose)                             \
+#define RECORD_FORMAT(name, extension, commands, by_line, purpose, begins)                     \
     int format_##name(const json_t *records, FILE *out, const struct render_options *options);
 #include "formats.def"
 #undef RECORD_FORMAT

@@ -99,11 +99,12 @@ kill -TERM $pid
 wait $pid
 if [ -z "$(ls work)" ]; then pass 'killed: no file'; else fail 'killed: no file' "files: $(ls work)"; fi
 
+grows=''
 interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
     name="$1: a valid file" signal=$2 expected=$3 result=$4 lines=$5
     shift 5
     rm -rf work/*
-    start "$result*" $lines '"t": *"\(conf\|bench\)"' "$@"
+    start "${grows:-$result*}" $lines '"t": *"\(conf\|bench\)"' "$@"
     kill -$signal $pid
     wait $pid
     status=$?
@@ -119,8 +120,10 @@ if sh -c 'kill -HUP $$' 2>kill.log; then
     skip 'hung up in the folder of a report: a valid file' 'SIGHUP is ignored here, as nohup has it, and so by the program'
     skip 'and a report of it' 'SIGHUP is ignored here'
 else
+    grows='rep.partial-*/results.jsonl'
     interrupted 'hung up in the folder of a report' HUP 129 rep/results.jsonl 5 report --dir rep
     if [ -s work/rep/report.md ] && [ -s work/rep/report.html ]; then pass 'and a report of it'; else fail 'and a report of it' "$(ls work/rep)"; fi
+    grows=
 fi
 run "$POSENC" bench --case nope
 if [ $status = 77 ]; then

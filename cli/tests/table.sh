@@ -303,9 +303,9 @@ if [ -n "$(usable | grep '^autovec')" ]; then
 else
     same 'a family that cannot run' "$status" 2
 fi
-echo old >work/x.csv
+echo position,old >work/x.csv
 run "$POSENC" table sinusoidal --dim 8 --tokens 1 --out csv:x.csv
-same 'an old file is replaced' "$(head -c 8 work/x.csv)" position
+same 'an old file is replaced' "$(head -c 22 work/x.csv)" 'position,sinusoidal[0]'
 ln -s x.csv work/link.csv
 run "$POSENC" table sinusoidal --dim 2 --tokens 1 --out csv:link.csv
 same 'a link stays a link, its target is written' "$(test -L work/link.csv && head -n 1 work/x.csv)" 'position,sinusoidal[0],sinusoidal[1]'

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 2
 parts=${*:-format rooms signatures lengths spelling shell gcc clang tidy}
 copy=$(mktemp -d) || exit 2
 trap 'rm -rf "$copy"' EXIT
-tar -c --exclude='./build*' --exclude=./.git --exclude=./posenc-report . | tar -x -C "$copy" || exit 2
+tar -c --exclude='./build*' --exclude=./.git --exclude='./posenc-report*' . | tar -x -C "$copy" || exit 2
 cd "$copy" || exit 2
 : >verdicts
 

@@ -1,0 +1,140 @@
+#!/bin/sh
+# Nothing is lost: not a file of somebody else, not the report before, whatever ends a run.
+. "$(dirname "$0")/tap.sh"
+
+one='--kernel alibi --backend scalar --case alibi/f32/given/h1-symmetric'
+
+# keeps NAME PATTERN FILE ARGUMENTS...: exit 2, a message that matches, and the file is what it was.
+keeps() {
+    name=$1 pattern=$2 file=$3
+    shift 3
+    before=$(cd work && cksum "$file" && find . | sort)
+    run "$POSENC" "$@"
+    if [ $status != 2 ] || ! grep -Eq -e "$pattern" stderr; then
+        fail "$name" "exit $status, or the message does not match: $pattern"
+    else
+        same "$name" "$(cd work && cksum "$file" && find . | sort)" "$before"
+    fi
+}
+
+echo '<a/>' >work/verify.xml
+keeps 'records over an XML file' '--out: verify.xml: is there and no jsonl that posenc wrote: expected another path, or --force' \
+    verify.xml verify $one --out jsonl:verify.xml
+run "$POSENC" verify $one --force --out jsonl:verify.xml
+same '--force writes over it' "$status $(cut -c 1-13 work/verify.xml | head -n 1)" '0 {"t":"header"'
+keeps 'JUnit over records' 'verify.xml: is there and no junit' verify.xml verify $one --out junit:verify.xml
+rm -f work/*
+
+formats='console md html jsonl csv junit gha'
+for format in $formats; do
+    set -- "$@" --out "$format:r.$format"
+done
+run "$POSENC" verify $one "$@"
+run "$POSENC" verify $one "$@"
+same 'every format of records overwrites its own' "$status $(ls work | wc -l | tr -d ' ')" '0 7'
+echo 'buy milk' >work/notes.txt
+for format in $formats; do
+    keeps "$format over a text" "notes.txt: is there and no $format" notes.txt verify $one --out "$format:notes.txt"
+done
+keeps 'a table over a text' 'notes.txt: is there and no csv' notes.txt table sinusoidal --dim 4 --out csv:notes.txt
+rm -f work/*
+for format in csv npy safetensors; do
+    run "$POSENC" table sinusoidal --dim 4 --out "$format:t.$format"
+    run "$POSENC" table sinusoidal --dim 4 --out "$format:t.$format"
+    same "$format overwrites its own" $status 0
+done
+keeps 'an array over a table of text' 't.csv: is there and no npy' t.csv table sinusoidal --dim 4 --out npy:t.csv
+: >work/empty
+run "$POSENC" table sinusoidal --dim 4 --out csv:empty
+same 'an empty file is nothing to be lost' $status 0
+rm -f work/*
+
+echo 'position,x' >work/x
+ln work/x work/y
+ln -s x work/link
+keeps 'one file, spelled twice' '--out: ./x: is written already, as x: expected another path' x \
+    table sinusoidal --dim 4 --out csv:x --out csv:./x
+keeps 'one file, two hard links' '--out: y: is written already, as x' x table sinusoidal --dim 4 --out csv:x --out csv:y
+keeps 'a file and a link to it' '--out: link: is written already, as x' x table sinusoidal --dim 4 --out csv:x --out csv:link
+keeps 'one new file, spelled twice' '--out: ../work/z: is written already, as z' x \
+    table sinusoidal --dim 4 --out csv:z --out csv:../work/z
+ln -s nowhere work/dangling
+keeps 'a dangling link' '--out: dangling: .*it is a link to what is not there' x table sinusoidal --dim 4 --out csv:dangling
+run "$POSENC" table sinusoidal --dim 4 --out csv:link
+same 'a link is followed' "$status $(readlink work/link) $(grep -c . work/x)" '0 x 17'
+rm -f work/*
+
+echo 'mine' >work/rope.json
+keeps 'vectors into a folder of other files' 'holds other files and no export: expected a new or empty folder' rope.json vectors export .
+rm -f work/*
+run "$POSENC" vectors export x
+run "$POSENC" vectors export x
+same 'vectors are exported over an export' "$status $(find work/x -name '*.*.*' | wc -l | tr -d ' ')" '0 0'
+rm -rf work/*
+
+# ---- reports ----
+
+# shellcheck disable=SC2086  # a list of words
+report() { run "$POSENC" report $one "$@"; }
+id() { sed -n '1s/.*"run_id":"\([0-9a-f]*\)".*/\1/p' "work/$1/results.jsonl"; }
+report --dir rep
+first=$(id rep)
+same 'a report' "$status $(cd work && echo *) $(tail -n 1 work/rep/results.jsonl | grep -c '"complete":true')" '0 rep 1'
+if grep -Eq '^Written: rep/report.md, rep/report.html, rep/results.jsonl' stdout; then
+    pass 'it says where it is'
+else
+    fail 'it says where it is' 'it does not'
+fi
+report --dir rep/
+second=$(id rep)
+same 'the one before is kept' "$status $(cd work && echo *) $(id rep.previous)" "0 rep rep.previous $first"
+if grep -q '^The report before is in rep.previous$' stdout; then pass 'and it is said where'; else fail 'and it is said where' 'no such line'; fi
+report --dir rep
+same 'the last one alone' "$status $(cd work && echo *) $(id rep.previous)" "0 rep rep.previous $second"
+third=$(id rep)
+
+# begin FOLDER: a report that never ends, in the background, until it has begun to write.
+begin() {
+    (cd work && exec "$POSENC" report --plugin "$PLUGIN_HANG" --backend example --kernel alibi --dir "$1" \
+        >"$scratch/stdout" 2>"$scratch/stderr") &
+    pid=$!
+    while kill -0 $pid 2>kill.log && ! cat work/"$1".partial-*/results.jsonl 2>cat.log | grep -q backend; do :; done
+}
+begin rep
+kill -TERM $pid
+wait $pid
+same 'terminated, it leaves the report before' "$? $(cd work && echo *) $(id rep) $(id rep.previous)" \
+    "143 rep rep.previous $third $second"
+same 'and says so' "$(grep -c 'interrupted: the report in rep stays as it is' stderr)" 1
+begin new
+kill -TERM $pid
+wait $pid
+same 'where there was none, what there is becomes one' \
+    "$? $(cd work && echo *) $(tail -n 1 work/new/results.jsonl | grep -c '"complete":false')" '143 new rep rep.previous 1'
+rm -rf work/new
+begin rep
+kill -KILL $pid
+wait $pid 2>kill.log
+same 'killed: the report before is there' "$(id rep) $(cd work && ls | grep -c partial)" "$third 1"
+report --dir rep
+same 'and the next run clears what was left' "$status $(cd work && echo *) $(id rep.previous)" "0 rep rep.previous $third"
+
+keeps 'an output into the folder that is replaced' '--out: rep/x.csv: lies in the folder of the report' rep/report.md \
+    report $one --dir rep --out csv:rep/x.csv
+mkdir work/mine work/empty
+echo 'buy milk' >work/mine/notes.txt
+keeps 'a folder of other files' '--dir: mine: holds no report \(notes.txt is in it\): expected a new or empty folder' mine/notes.txt \
+    report $one --dir mine
+report --dir mine --force
+same '--force moves it' "$status $(cat work/mine.previous/notes.txt)" '0 buy milk'
+keeps 'and it is not lost to the next' '--dir: mine: mine.previous holds notes.txt, which no report wrote' mine.previous/notes.txt \
+    report $one --dir mine
+report --dir empty
+same 'an empty folder takes a report' "$status $(ls -d work/empty*)" '0 work/empty'
+keeps 'the folder one is in' '--dir: .: is the folder you are in' mine/report.md report $one --dir .
+echo 'buy milk' >work/file
+keeps 'a file in its place' '--dir: file: Not a directory: expected' file report $one --dir file
+ln -s nowhere work/link
+keeps 'a dangling link in its place' '--dir: link: is a link to what is not there' file report $one --dir link
+keeps 'no folder to be in' '--dir: no/such/rep: No such file or directory: expected' file report $one --dir no/such/rep
+finish
