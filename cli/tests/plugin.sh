@@ -1,5 +1,6 @@
 #!/bin/sh
 # Somebody else's backend through the same doors as our own.
+root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/tap.sh"
 
 succeeds 'list names it' '^. example +example' list backends --plugin "$PLUGIN"
@@ -79,6 +80,17 @@ else
     same 'the plug-in of examples/ is timed' "$status $(grep -c ',bench,rope_half,.*,mine,mine,.*,0\.99,[0-9.]*,' stdout)" '0 1'
 fi
 rm -f work/*
+# With the address of each of them; what is not there is missed when it is loaded.
+name='a plug-in may call every function of the library'
+if [ -n "${PROGRAM:-}" ] || [ "$(uname)" = Darwin ]; then
+    skip "$name" 'not here'
+else
+    awk '$1 == "symbol" { print "void " $2 "(void);"; all = all $2 ", " } END { print "void (*const all[])(void) = { " all "};" }' \
+        "$root/impl/abi.txt" >work/all.c
+    run ${CC:-cc} -shared -fPIC all.c "$root/examples/plugin.c" "-I$root/impl/include" -lm -o mine.so
+    succeeds "$name" '^. mine +mine' list backends --plugin ./mine.so
+    rm -f work/*
+fi
 succeeds 'explain shows it' 'example' explain --plugin "$PLUGIN" \
     "$("$POSENC" list cases 2>stderr | awk '/^alibi\// { print $1; exit }')"
 refuses 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table sinusoidal --dim 8 \
