@@ -29,10 +29,16 @@ awk '{
             print word[k]
     }
 }' "$work/line" | grep -vx -e law -e accuracy | sort -u > "$work/names"
+# All in one run, which costs less than a run for each: ids of cases, and how they ended.
+"$posenc" verify --backend scalar --out "csv:$work/all" > "$work/result" 2>&1 < /dev/null || true
+awk -F, '{ print $7, $11 }' "$work/all" > "$work/ended"
 while read -r name; do
-    case $name in */*) id=$name ;; *) id="*/properties/$name" ;; esac
-    "$posenc" verify --backend scalar --case "$id" > "$work/result" 2>&1 < /dev/null ||
-        complain "$name: not there, or it fails"
+    awk -v name="$name" '
+        $1 == name || substr($1, length($1) - length("/properties/" name) + 1) == "/properties/" name {
+            n++
+            bad += $2 != "pass"
+        }
+        END { exit !n || bad }' "$work/ended" || complain "$name: not there, or it fails"
 done < "$work/names"
 
 grep -o '`posenc explain [a-z0-9_]*`' "$work/line" | tr -d '`' | awk '{ print $3 }' | sort -u > "$work/topics"

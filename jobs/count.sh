@@ -93,11 +93,8 @@ meson_tests() {
     tally "$job: meson test in $folder" "$@"
 }
 
-# tap_script SCRIPT ARGUMENTS...: counts what a TAP script printed; one that ends early has failed.
-tap_script() {
-    log=build/meson-logs/$(basename "$1").log
-    sh "$@" >"$log" 2>&1
-    status=$?
+# tally_tap NAME LOG STATUS: what a TAP script printed, and how it exited; one that ended early has failed.
+tally_tap() {
     counts=$(awk '
         /^1\.\.[0-9]/ { plan = substr($1, 4) }
         /^ok .*# SKIP/ { skipped++; next }
@@ -106,11 +103,11 @@ tap_script() {
         END {
             if (plan == "" || passed + failed + skipped != plan || passed + failed == 0 && !skipped) failed++
             print passed + 0, failed + 0, skipped + 0
-        }' "$log")
-    name=$1
+        }' "$2")
+    name=$1 log=$2 status=$3
     # shellcheck disable=SC2086  # three numbers
     set -- $counts
-    [ $status = 0 ] || [ "$2" != 0 ] || set -- "$1" 1 "$3"
+    [ "$status" = 0 ] || [ "$2" != 0 ] || set -- "$1" 1 "$3"
     tally "$job: $name" "$1" "$2" "$3"
     [ "$2" = 0 ] || cat "$log"
 }

@@ -1,23 +1,40 @@
 # shellcheck shell=sh
-# ./run test: every test of what this machine can run, then all of them with sanitizers.  Sourced by run.
+# ./run test: every test of what this machine can run; ./run test-sanitizers: the same suites again under
+# AddressSanitizer and UndefinedBehaviorSanitizer, which takes a build of its own.  Sourced by run.
 
+# Meson's tests, and beside them, so that no core waits, what is counted line by line.
 test_native() {
+    meanwhile runner build/conformance/criterion/runner build/conformance/golden/vectors.pack
+    meanwhile consumer sh cli/tests/consumer.sh "$PWD/build"
     meson_tests build --no-suite runner
-    pack=build/conformance/golden/vectors.pack
-    build/conformance/criterion/runner $pack >build/runner.log 2>&1
+    wait
     tally_runner "$job" build/runner.log
-    tap_script cli/tests/consumer.sh "$PWD/build"
-    # The same suites again under AddressSanitizer and UndefinedBehaviorSanitizer: by the runner, which sees leaks
-    # where Criterion does not, and without the tests that would only repeat, at length, what these say of the same
-    # functions.
-    if configure build-asan --buildtype=debugoptimized -Db_sanitize=address,undefined \
-        -Ddefault_library=static && compile build-asan; then
-        # Meson 1.0 sets neither: without them UndefinedBehaviorSanitizer's findings pass unseen.
-        export ASAN_OPTIONS=halt_on_error=1:abort_on_error=1:detect_stack_use_after_return=1
-        export UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1
-        meson_tests build-asan --no-suite once --no-suite criterion
-        unset ASAN_OPTIONS UBSAN_OPTIONS
-    else
+    tally_tap cli/tests/consumer.sh build/consumer.log "$(cat build/consumer.status)"
+}
+
+# meanwhile NAME COMMAND...: what it says goes to build/NAME.log, how it ends to build/NAME.status.
+meanwhile() {
+    rm -f "build/$1.status"
+    {
+        name=$1
+        shift
+        status=0
+        "$@" >"build/$name.log" 2>&1 || status=$?
+        echo $status >"build/$name.status"
+    } &
+}
+
+# By the runner, which sees leaks where Criterion does not, and without the tests that would only repeat, at length,
+# what these say of the same functions.  Criterion's programs are not even built.
+test_sanitizers() {
+    configure build-asan -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Db_sanitize=address,undefined \
+        -Ddefault_library=static -Dtests=disabled && compile build-asan || {
         tally "$job: build with sanitizers" 0 1 0
-    fi
+        return
+    }
+    # Meson 1.0 sets neither: without them UndefinedBehaviorSanitizer's findings pass unseen.
+    export ASAN_OPTIONS=halt_on_error=1:abort_on_error=1:detect_stack_use_after_return=1
+    export UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1
+    meson_tests build-asan --no-suite once
+    unset ASAN_OPTIONS UBSAN_OPTIONS
 }

@@ -35,9 +35,12 @@ run sh -c '"$0" list profiles; "$0" list scalings; "$0" list methods' "$POSENC"
 if awk 'NF < 3 { bad = 1 } END { exit bad }' stdout; then pass 'each has a line'; else fail 'each has a line' 'one is empty'; fi
 
 # A case that is named exists; those of no vectors are run.
+# (In one run, for each costs more than its cases.)
+"$POSENC" verify --full --backend scalar --case '*/properties/*' --case '*/memory/*' --out csv:ended >verified 2>stderr
 missing=
 for id in $(sort -u named); do
-    grep -q "^$id " cases || "$POSENC" verify --full --backend scalar --case "$id" >verified 2>stderr || missing="$missing $id"
+    grep -q "^$id " cases ||
+        awk -F, -v id="$id" '$7 == id { n++; bad += $11 != "pass" } END { exit !n || bad }' ended || missing="$missing $id"
 done
 if [ -z "$missing" ]; then pass 'every case that is named exists'; else fail 'every case that is named exists' "$missing"; fi
 
