@@ -51,7 +51,7 @@ static bool is_of(const struct conf_row *c, const struct worst_of *of)
 {
     return matches(of->kernel, c->kernel) && matches(of->dtype, c->dtype) &&
            matches(of->backend, c->backend) && matches(of->profile, c->profile) &&
-           matches(of->range, row_range(c));
+           (!of->range || strcmp(of->range, row_range(c)) == 0);
 }
 
 /* The end of the last range before the first one with that metric. */
@@ -97,7 +97,7 @@ void worst_among(const struct conf_row *const *rows, size_t n, const struct wors
             w->of[slot] = rows[i];
     }
     close_up(w);
-    for (size_t i = 0; i < w->n; i++)
+    for (size_t i = 0; w->n > 1 && i < w->n; i++)
         w->since[i] = since(rows, n, of, w->of[i]->metric);
 }
 

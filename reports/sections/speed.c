@@ -87,10 +87,11 @@ static void add_kernel(struct node *into, const struct results *r, const char *k
               : "~shape|~size|~roof|backend|>time|>+-|>GB/s|>of roof;roof|=|>vs libm;libm|"
                 ">vs autovec;autovec|");
     for (size_t c = 0; c < r->n_cases; c++) {
+        const struct bench_row *one[1];
         struct ranking k;
-        rank_case(r, r->cases[c], &k);
-        if (k.n == 0 || strcmp(k.row[0]->kernel, kernel) != 0)
+        if (rows_of_case(r, r->cases[c], one, 1) == 0 || strcmp(one[0]->kernel, kernel) != 0)
             continue;
+        rank_case(r, r->cases[c], &k);
         add_case_cells(r, k.row[0], table);
         for (size_t i = 0; i < k.n; i++) {
             for (int empty = 0; i > 0 && empty < 3; empty++)
