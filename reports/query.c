@@ -296,6 +296,7 @@ int results_make(const json_t *records, size_t machine, struct results *r)
             keep_last(r->overheads, &r->n_overheads, j, "case");
         }
     }
+    divide_medians(r);
     if (keep_last_conf(r) == 0)
         return 0;
     results_free(r);

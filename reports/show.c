@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static char *buffer(void)
@@ -40,6 +41,17 @@ const char *show_rate(double gbps)
     three(text, 48, gbps);
     return text;
 }
+
+double shown_time(double ns)
+{
+    const char *text = show_time(ns), *unit = strchr(text, ' ') + 1;
+    return strtod(text, NULL) * (*unit == 's'   ? 1e9
+                                 : *unit == 'm' ? 1e6
+                                 : *unit == 'u' ? 1e3
+                                                : 1.0);
+}
+
+double shown_rate(double gbps) { return strtod(show_rate(gbps), NULL); }
 
 const char *show_times(double ratio)
 {

@@ -14,6 +14,10 @@ static const char *const points[] = {
     "The roof is the best this machine did in the same rounds with the same bytes and access "
     "pattern (store, in place, copy), whichever of plain, prefetched and non-temporal was "
     "best.",
+    "Shares of the roof and factors (vs libm, vs autovec) are quotients of the numbers "
+    "printed.  The "
+    "records have besides the medians of the quotients of each round (`roof.ratio`, `vs_libm`, "
+    "`vs_autovec`), which a disturbance of the machine moves less.",
     "Backends are called a tie where their intervals overlap within the distance of a backend "
     "from its own copy; whatever lies between two that tie is tied, too.  One is called faster "
     "where the intervals are apart and the medians differ by more than 3 %; only then is it "
