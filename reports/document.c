@@ -118,9 +118,10 @@ struct node *add_figure(struct node *into, const char *caption, const char *pict
 /* One column of the n bytes that state it. */
 static bool make_column(struct column *column, const char *text, size_t n)
 {
-    for (; n && strchr(">~!=", *text); text++, n--) {
+    for (; n && strchr(">~!=?", *text); text++, n--) {
         column->right = column->right || *text == '>';
         column->bar = column->bar || *text == '=';
+        column->spare = column->spare || *text == '?';
         column->medium = *text == '~' ? ON_PAGE : *text == '!' ? ON_TERMINAL : column->medium;
     }
     const char *half = memchr(text, ';', n);

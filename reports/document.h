@@ -57,6 +57,7 @@ struct column {
     enum medium medium;
     bool right; /* flushed */
     bool bar;   /* cells hold a ratio to be drawn as a bar; not told to those who cannot draw */
+    bool spare; /* left out where a terminal is too narrow, the leftmost first */
 };
 
 struct table {
@@ -71,7 +72,7 @@ struct table {
 };
 
 /* Columns "head" or "head;brief", separated by '|', each after marks: '>' flushed right, '~' on a
- * page only, '!' on a terminal only, '=' a bar. */
+ * page only, '!' on a terminal only, '=' a bar, '?' left out where a terminal is too narrow. */
 struct table *add_table(struct node *into, enum medium medium, const char *columns);
 /* The next cell; a new row begins when the last one is full. */
 FORMATTED(2, 3) void table_cell(struct table *table, const char *format, ...);

@@ -18,6 +18,8 @@ struct node *report_make(const json_t *records, const struct render_options *opt
                         const struct render_options *options);
 #include "sections.def"
 #undef SECTION_OF
+/* Within the answers, of one model. */
+void section_cost(struct node *into, const struct results *results, const json_t *model);
 /* Of all records: estimates are of no machine. */
 void section_estimates(struct node *into, const json_t *records);
 

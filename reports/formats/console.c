@@ -70,10 +70,7 @@ static const char *color_of(const struct console *c, enum tone tone)
 static const char *ascii_for(const char *text, size_t *bytes)
 {
     static const char *const words[][2] = {
-        { "●", "ok" },
-        { "✗", "FAIL" },
-        { "☠", "CRASH" },
-        { "·", "." },
+        { "●", "ok" }, { "✗", "FAIL" }, { "☠", "CRASH" }, { "·", "." }, { "±", "+-" },
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         *bytes = strlen(words[i][0]);
@@ -111,6 +108,8 @@ static void write_wrapped(struct console *c, const char *mark, const char *marke
     int indent = (int)strlen(mark), column = 0;
     for (const char *word = text; word && *word;) {
         int blanks = (int)strspn(word, " "), n = (int)strcspn(word + blanks, " ");
+        while (strncmp(word + blanks + n, " %", 2) == 0) /* stays with its number */
+            n += 2 + (int)strcspn(word + blanks + n + 2, " ");
         char *end = text + (word - text) + blanks + n;
         char after = *end;
         *end = 0;
@@ -159,19 +158,23 @@ static void bar_cell(const struct console *c, const char *ratio, int width, stru
     grid_cell(grid, "%s", text);
 }
 
-/* The columns and rows of a table that a terminal is shown, bars of that width (0: none). */
-static void make_grid(struct console *c, const struct table *t, int bar, struct grid *grid)
+/* The columns and rows of a table that a terminal is shown, bars of that width (0: none), without the
+ * first so many of the columns that can be spared. */
+static void make_grid(struct console *c, const struct table *t, int bar, int without,
+                      struct grid *grid)
 {
     char head[2048];
     size_t at = 0, rows = t->brief && !c->all ? t->brief : table_rows(t);
     bool seen[TABLE_COLUMNS];
     for (int i = 0, n = 0; i < t->n_columns; i++) {
-        seen[i] = is_seen(t->column[i].medium, true, c->all) && (bar || !t->column[i].bar);
+        seen[i] = is_seen(t->column[i].medium, true, c->all) && (bar || !t->column[i].bar) &&
+                  !(t->column[i].spare && without-- > 0);
         if (seen[i] && at < sizeof head)
             at += (size_t)snprintf(head + at, sizeof head - at, "%s%s%s", n++ ? "|" : "",
                                    t->column[i].right ? ">" : "", t->column[i].brief);
     }
     grid_begin(grid, head);
+    grid->room = c->width;
     for (size_t row = 0; row < table_rows(t) && row < rows; row++) {
         bool line = !table_at(t, row, 0);
         for (int i = line ? 1 : 0; i < (line ? 2 : t->n_columns); i++) {
@@ -203,6 +206,27 @@ static void write_grid(const struct console *c, struct grid *grid)
         grid_blocks(grid, "  ", c->width, c->out);
 }
 
+/* With one blank between columns and heads in two lines. */
+static int least_width(const struct grid *grid)
+{
+    struct grid tight = *grid;
+    tight.gap = 1;
+    tight.split = true;
+    return grid_width(&tight);
+}
+
+/* Which columns were spared. */
+static void tell_spared(const struct console *c, const struct table *t, int without)
+{
+    if (without == 0)
+        return;
+    fputs("  (no room for ", c->out);
+    for (int i = 0, n = 0; i < t->n_columns && n < without; i++)
+        if (t->column[i].spare)
+            fprintf(c->out, "%s%s", n++ ? ", " : "", t->column[i].brief);
+    fprintf(c->out, " in %d columns)\n", c->width);
+}
+
 /* Each row in some lines: what kind, whose and what, then all there is to say of it. */
 static void write_listed(const struct console *c, const struct grid *grid)
 {
@@ -221,19 +245,27 @@ static void write_listed(const struct console *c, const struct grid *grid)
 static void write_table(struct console *c, const struct table *t)
 {
     struct grid grid;
-    make_grid(c, t, 0, &grid);
     bool bars = false;
-    for (int i = 0; i < t->n_columns; i++)
+    int spare = 0, without = 0;
+    for (int i = 0; i < t->n_columns; i++) {
         bars = bars || t->column[i].bar;
+        spare += t->column[i].spare;
+    }
+    make_grid(c, t, 0, 0, &grid);
+    while (without < spare && least_width(&grid) + 2 > c->width) {
+        grid_end(&grid);
+        make_grid(c, t, 0, ++without, &grid);
+    }
     int space = c->width - grid_width(&grid) - 4;
     if (bars && space >= LEAST_BAR) { /* they take what is left */
         grid_end(&grid);
-        make_grid(c, t, space < WIDEST_BAR ? space : WIDEST_BAR, &grid);
+        make_grid(c, t, space < WIDEST_BAR ? space : WIDEST_BAR, without, &grid);
     }
     if (t->listed)
         write_listed(c, &grid);
     else
         write_grid(c, &grid);
+    tell_spared(c, t, without);
     grid_end(&grid);
 }
 

@@ -109,12 +109,17 @@ static int span_width(struct span s)
     return width;
 }
 
-/* A line of a cell.  A head in two lines is cut before or after an underscore, where its wider
- * line is the least wide. */
+/* A line of a cell.  A head in two lines is cut at its blank, else before or after an underscore, where
+ * its wider line is the least wide. */
 static struct span line_of(const struct grid *t, size_t cell, int line)
 {
     const char *text = t->cells[cell];
     size_t n = strlen(text), cut = n, least = n;
+    const char *blank = t->split && cell < (size_t)t->columns ? strchr(text, ' ') : NULL;
+    if (blank) {
+        cut = (size_t)(blank - text);
+        return line == 0 ? (struct span){ text, cut } : (struct span){ blank + 1, n - cut - 1 };
+    }
     for (size_t i = 1; t->split && cell < (size_t)t->columns && i < n; i++) {
         size_t wider = i > n - i ? i : n - i;
         if ((text[i] == '_' || text[i - 1] == '_') && wider < least) {
@@ -166,6 +171,25 @@ static void console_line(const struct grid *t, const char *indent, const int *wi
     fputc('\n', out);
 }
 
+/* Broken at blanks where it is too long, with more room before what is left of it. */
+static void write_line(const char *text, const char *indent, int room, FILE *out)
+{
+    int column = 0;
+    for (const char *word = text; *word;) {
+        int blanks = (int)strspn(word, " "), n = (int)strcspn(word + blanks, " ");
+        int takes = span_width((struct span){ word + blanks, (size_t)n });
+        if (column == 0 || (room && column + blanks + takes > room)) {
+            fprintf(out, "%s%s%s", column ? "\n" : "", indent, column ? "    " : "");
+            column = text_width(indent) + (column ? 4 : 0);
+            blanks = 0;
+        }
+        fprintf(out, "%*s%.*s", blanks, "", n, word + strspn(word, " "));
+        column += blanks + takes;
+        word += strspn(word, " ") + (size_t)n;
+    }
+    fputc('\n', out);
+}
+
 void grid_console(const struct grid *t, const char *indent, FILE *out)
 {
     size_t columns = (size_t)t->columns;
@@ -173,7 +197,7 @@ void grid_console(const struct grid *t, const char *indent, FILE *out)
     widths(t, width);
     for (size_t row = 0; row + columns <= t->cells_used; row += columns) {
         if (t->cells[row][0] == LINE_MARK)
-            fprintf(out, "%s%s\n", indent, t->cells[row] + 1);
+            write_line(t->cells[row] + 1, indent, t->room, out);
         else
             console_line(t, indent, width, row, 0, out);
         if (row == 0 && t->split)
@@ -186,14 +210,14 @@ void grid_blocks(const struct grid *t, const char *indent, int width, FILE *out)
     size_t columns = (size_t)t->columns;
     for (size_t row = columns; row + columns <= t->cells_used; row += columns) {
         int at = 0;
+        if (t->cells[row][0] == LINE_MARK) {
+            write_line(t->cells[row] + 1, indent, width, out);
+            continue;
+        }
         for (size_t c = 0; c < columns; c++) {
             const char *head = t->cells[c], *text = t->cells[row + c];
             if (!*text)
                 continue;
-            if (*text == LINE_MARK) {
-                fprintf(out, "%s%s", indent, text + 1);
-                break;
-            }
             bool named = c > 0 && *head; /* the first column names the row itself */
             int takes = text_width(text) + (named ? text_width(head) + 1 : 0);
             if (at == 0 || at + 2 + takes > width) {

@@ -17,6 +17,7 @@ struct grid {
     char **cells; /* row after row; the first is the head */
     int gap;      /* blanks between columns on the console */
     bool split;   /* heads in two lines, cut at an underscore */
+    int room;     /* columns for a line of its own; 0: any number */
     bool failed;  /* memory ran out */
 };
 

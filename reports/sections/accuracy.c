@@ -131,7 +131,7 @@ static void by_position(struct node *section, const struct results *r, enum medi
         at +=
             (size_t)snprintf(head + at, sizeof head - at, "|><2^%s", ranges[i] + strlen("p2e"));
     if (at < sizeof head)
-        snprintf(head + at, sizeof head - at, "|within 1 ulp");
+        snprintf(head + at, sizeof head - at, "|?within 1 ulp");
     add_text(section, PARAGRAPH, medium,
              "Largest error of `%s`, profile `%s`, by |position|:", kernel, profile);
     struct table *table = add_table(section, medium, head);

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { LONGEST_TIE = 20 }; /* "avx512 = avx512_bf16" */
+
 /* "avx2 = avx512" where the clock cannot tell them apart; and who might be as fast, for all that was
  * measured of it. */
 static void add_fastest(const struct ranking *k, struct table *table)
@@ -32,7 +34,7 @@ static void add_fastest(const struct ranking *k, struct table *table)
     table_cell(table, "**%s**%s", text, noisy);
     if (n_noisy)
         snprintf(unsettled, sizeof unsettled, " (%zu noisy)", n_noisy);
-    if (k->tied > 1)
+    if (k->tied > 1 || at > LONGEST_TIE)
         table_cell(table, "%.*s + %zu tied%s", (int)first, text, k->tied, unsettled);
     else
         table_cell(table, "%s%s", text, unsettled);
@@ -100,13 +102,13 @@ static void add_shape_cells(const struct bench_row *best, const json_t *one,
     const char *dtype = narrow_name(best->dtype);
     table_cell(table, "`%s`", best->kernel);
     table_cell(table, "%s%s%s", record_text(one, "label"), *profile ? ", " : "", profile);
-    table_cell(table, "%s %s%s%s%s%s", best->kernel,
-               short_shape(record_text(one, "case"), model), *dtype ? " " : "", dtype,
-               *profile ? " " : "", profile);
+    table_cell(table, "  %s%s%s%s%s", short_shape(record_text(one, "case"), model),
+               *dtype ? " " : "", dtype, *profile ? " " : "", profile);
 }
 
+/* `kernel` is that of the row before; a terminal has a line above the rows of each. */
 static void add_answer(const struct results *r, const json_t *one, const json_t *model,
-                       struct table *table)
+                       const char **kernel, struct table *table)
 {
     struct ranking k;
     rank_case(r, record_text(one, "case"), &k);
@@ -115,6 +117,9 @@ static void add_answer(const struct results *r, const json_t *one, const json_t 
         return;
     bool checked;
     conforms(r, best->kernel, best->backend, &checked);
+    if (strcmp(*kernel, best->kernel) != 0)
+        table_line(table, "%s", best->kernel);
+    *kernel = best->kernel;
     add_shape_cells(best, one, model, table);
     add_fastest(&k, table);
     table_cell(table, "%s", show_time(best->median));
@@ -130,12 +135,17 @@ static void add_answer(const struct results *r, const json_t *one, const json_t 
     add_default_cell(r, &k, table);
 }
 
-/* For a terminal, whose table has no room for it: where the default is not the fastest. */
-static void add_slower_default(struct node *section, const struct results *r, const json_t *one)
+/* For a terminal, whose table has no room for it: where the default is not the fastest, and who would
+ * be and is wrong. */
+static void add_exceptions(struct node *section, const struct results *r, const json_t *one)
 {
     struct ranking k;
     char error[WORST_TEXT];
     rank_case(r, record_text(one, "case"), &k);
+    const struct bench_row *wrong = faster_but_wrong(&k);
+    if (wrong)
+        add_text(section, ITEM, ON_TERMINAL, "%s: %s is faster and does NOT conform",
+                 record_text(one, "case"), wrong->backend);
     size_t at = rank_of(&k, k.n ? default_backend(r, k.row[0]->kernel) : "");
     if (behind_best(&k, at) > 0.0)
         add_text(section, ITEM, ON_TERMINAL, "%s: the default, %s, is %.0f %% slower (%s)",
@@ -163,16 +173,12 @@ static void add_choice(struct node *section, const struct results *r, const json
     if (find_better_choice(r, model, lines, sizeof lines)) {
         add_text(section, PARAGRAPH, EVERYWHERE,
                  "Over these shapes another than the default is faster, beyond doubt of the "
-                 "clock.  To force one backend for all "
-                 "kernels: `POSENC_BACKEND=NAME`.  The fastest, kernel by kernel, as text for "
-                 "`posenc_select()`:");
+                 "clock.  The fastest, kernel by kernel, as text for `posenc_select()`:");
         add_text(section, CODE, EVERYWHERE, "%s", lines);
     } else {
         add_text(section, PARAGRAPH, ON_PAGE,
                  "The default stays: kernel by kernel, over these shapes, no backend was seen "
-                 "to beat "
-                 "it by more than both intervals and %.0f %%.  To force another: "
-                 "`POSENC_BACKEND=NAME`, or `posenc_select(\"NAME\")`.",
+                 "to beat it by more than both intervals and %.0f %%.",
                  100.0 * worth_naming);
     }
 }
@@ -182,15 +188,16 @@ static void add_model(struct node *into, const struct results *r, const json_t *
     struct node *section = add_section(into, EVERYWHERE, "%s", record_text(model, "title"));
     struct table *table = add_table(
         section, EVERYWHERE,
-        "~kernel|~shape|!shape|~fastest|!fastest|~>time|>GB/s|>of roof;roof|>vs libm;libm|"
-        ">vs autovec;autovec|!>error|~>worst error|conforms|~default here");
+        "~kernel|~shape|!shape|~fastest|!fastest|>time|>GB/s|>of roof;roof|?>vs libm;libm|"
+        "?>vs autovec;autovec|!>error|~>worst error|~conforms|~default here");
     const json_t *cases = json_object_get(model, "cases");
+    const char *kernel = "";
     for (size_t i = 0; i < json_array_size(cases); i++)
-        add_answer(r, json_array_get(cases, i), model, table);
+        add_answer(r, json_array_get(cases, i), model, &kernel, table);
     if (table_rows(table) == 0)
         return;
     for (size_t i = 0; i < json_array_size(cases); i++)
-        add_slower_default(section, r, json_array_get(cases, i));
+        add_exceptions(section, r, json_array_get(cases, i));
     add_choice(section, r, model);
     const char *angles =
         show_profile(record_text(model, "trained_profile"), record_text(model, "encoding"));
@@ -203,6 +210,7 @@ static void add_model(struct node *into, const struct results *r, const json_t *
     add_text(section, PARAGRAPH, ON_PAGE, "Numbers of the model: %s.%s%s%s",
              record_text(model, "source"), *checked ? "  Checked against: " : "", checked,
              *checked ? "." : "");
+    section_cost(section, r, model);
 }
 
 void section_answers(struct node *into, const struct results *r,

@@ -104,6 +104,126 @@ static void test_quotients(const json_t *records)
     free(text);
 }
 
+/* ---- What a token costs ---- */
+
+/* The record of the model with another number for how often its rotation is called; to be freed. */
+static json_t *with_times(const json_t *records, int times)
+{
+    json_t *copy = json_deep_copy(records), *record, *one;
+    size_t i, k;
+    json_array_foreach(copy, i, record)
+    {
+        json_array_foreach(json_object_get(record, "cases"), k, one)
+        {
+            if (strcmp(record_text(one, "kernel"), "rope_half") == 0)
+                json_object_set_new(one, "times", json_integer(times));
+        }
+    }
+    return copy;
+}
+
+static void test_cost(const json_t *records)
+{
+    char *text = rendered("md", records, 0);
+    require(contains(text, "- decode = 32 x 177 ns (`rope_half`)") &&
+                contains(text, "- prefill exact = 32 x 135 us (`rope_half`) + ") &&
+                contains(text, "us (`rope_table`)"),
+            "what a token costs is told as the sum of the model's calls, each as often as it "
+            "is made");
+    require(contains(text, "| avx512 (default) | 5.66 us ±1 % | "),
+            "by backend, the default named, with an interval"); /* 32 x 176.86 ns */
+    require(contains(text, "takes **5.66 us**, with `libm` "), "and among the first lines");
+    require(!contains(text, "| autovec_v4 | 7.3"), "a backend that is wrong has no cost");
+    free(text);
+    json_t *unknown = with_times(records, 0);
+    text = rendered("console", unknown, 80);
+    require(
+        contains(text, "does not say in how many layers") && !contains(text, "decode ="),
+        "nothing is added up where the configuration does not say how many layers there are");
+    free(text);
+    json_decref(unknown);
+}
+
+/* ---- The first screen ---- */
+
+/* How many lines of a text come before the first with these words; -1: none has them. */
+static int lines_before(const char *text, const char *what)
+{
+    const char *at = text ? strstr(text, what) : NULL;
+    int n = 0;
+    for (const char *p = text; at && p < at; p++)
+        n += *p == '\n';
+    return at ? n : -1;
+}
+
+static void test_first_screen(const json_t *records)
+{
+    static const char *const formats[] = { "console", "md", "html" };
+    for (int i = 0; i < 3; i++) {
+        char *text = rendered(formats[i], records, 80), sentence[96];
+        const char *answer = text ? strstr(text, ": the default, ") : NULL,
+                   *force = text ? strstr(text, "To force another backend: ") : NULL,
+                   *machine = text ? strstr(text, "AMD EPYC") : NULL;
+        snprintf(
+            sentence, sizeof sentence,
+            "%s: which backend, whether it is right and how to force another come before the "
+            "machine",
+            formats[i]);
+        require(answer && force && machine && answer < force && force < machine &&
+                    strstr(answer, "right in all of its ") < force,
+                sentence);
+        if (i < 2)
+            require(lines_before(text, "To force another backend: ") < 24,
+                    "on the first screen");
+        free(text);
+    }
+}
+
+/* Both words stand in one line. */
+static bool side_by_side(const char *text, const char *left, const char *right)
+{
+    for (const char *line = text; line && *line;) {
+        size_t n = strcspn(line, "\n");
+        const char *a = strstr(line, left), *b = a ? strstr(a, right) : NULL;
+        if (b && b < line + n)
+            return true;
+        line += n + (line[n] != 0);
+    }
+    return false;
+}
+
+static void test_columns(const json_t *records)
+{
+    static const int widths[] = { 80, 100 };
+    for (int i = 0; i < 2; i++) {
+        char *text = rendered("console", records, widths[i]), sentence[96];
+        const char *answers = text ? strstr(text, "\nLlama 3.1 8B\n") : NULL;
+        snprintf(sentence, sizeof sentence, "the answers have time beside GB/s in %d columns",
+                 widths[i]);
+        require(side_by_side(answers, " time ", " GB/s ") &&
+                    side_by_side(answers, " 135 us ", " 155 "),
+                sentence);
+        size_t longest = 0;
+        for (const char *line = text; line && *line; line += strcspn(line, "\n") + 1) {
+            size_t columns = 0;
+            for (const char *p = line; *p && *p != '\n'; p++)
+                columns += ((unsigned char)*p & 0xc0) != 0x80;
+            bool command =
+                strncmp(line, "    posenc", 10) == 0 || strstr(line, "posenc verify");
+            longest = columns > longest && !command ? columns : longest;
+        }
+        snprintf(sentence, sizeof sentence, "no line is wider than %d columns", widths[i]);
+        if (longest > (size_t)widths[i])
+            printf("# %zu columns\n", longest);
+        require(longest <= (size_t)widths[i], sentence);
+        free(text);
+    }
+    char *narrow = rendered("console", records, 60);
+    require(contains(narrow, "(no room for libm") && contains(narrow, " in 60 columns)"),
+            "columns that a window has no room for are named");
+    free(narrow);
+}
+
 int main(int argc, char **argv)
 {
     char error[RECORDS_ERROR];
@@ -113,6 +233,9 @@ int main(int argc, char **argv)
         return 2;
     }
     test_quotients(records);
+    test_cost(records);
+    test_first_screen(records);
+    test_columns(records);
     json_decref(records);
     return tap_end();
 }

@@ -101,8 +101,9 @@ static void test_wide(void)
     };
     json_t *records = timed("alibi", one_shape, time, 2);
     char *text = rendered("console", records, 100);
-    const char *wide = text ? strstr(text, "172 us") : NULL,
-               *narrow = text ? strstr(text, "180 us") : NULL;
+    const char *table = text ? strstr(text, "+-") : NULL,
+               *wide = table ? strstr(table, "172 us") : NULL,
+               *narrow = table ? strstr(table, "180 us") : NULL;
     require(wide && narrow && strstr(wide, "noisy") && strstr(wide, "noisy") < narrow &&
                 strstr(narrow, "fastest"),
             "172 us with an interval of 1024 % is not the fastest");

@@ -1,0 +1,45 @@
+/*
+ * What a report is of: the machine in a line, and how much was checked and timed.
+ */
+#include "reports/env.h"
+#include "reports/report.h"
+
+#include <string.h>
+
+/* One line for a terminal. */
+static void heading(struct node *into, const struct results *r, const char *grade)
+{
+    const char *virt = record_text(r->env, "virt.kind");
+    add_text(into, PARAGRAPH, ON_TERMINAL, "posenc %s  %s  %s%s%s  trust %s  %s run",
+             record_text(r->header, "tool.version"), record_text(r->env, "cpu.name"),
+             record_text(r->env, "cpu.key"), *virt ? "/" : "", virt, r->env ? grade : "-",
+             record_text(r->header, "mode"));
+}
+
+static void sentences(struct node *into, const struct results *r, const char *grade)
+{
+    struct counts t = count_conf(r, NULL, NULL, NULL);
+    char checked[160] = "not checked in this run", timed[80] = "none in this run";
+    size_t here = 0;
+    for (size_t b = 0; b < r->n_backends; b++)
+        here += r->backends[b].available;
+    if (t.total)
+        snprintf(checked, sizeof checked, "**%d failed**, %d passed, %d skipped",
+                 t.fail + t.crash, t.pass, t.skipped + t.unsupported);
+    if (r->n_bench)
+        snprintf(timed, sizeof timed, "%zu cases, trust %.8s", r->n_cases, grade);
+    add_text(into, PARAGRAPH, ON_PAGE,
+             "**%s** (%s), %zu backends run here.  Conformance: %s.  Timing: %s.",
+             record_text(r->env, "cpu.name"), record_text(r->env, "cpu.key"), here, checked,
+             timed);
+}
+
+void section_about(struct node *into, const struct results *r,
+                   const struct render_options *options)
+{
+    (void)options;
+    json_t *trust = env_trust(r->env, r->noise, median_null(r));
+    heading(into, r, record_text(trust, "grade"));
+    sentences(into, r, record_text(trust, "grade"));
+    json_decref(trust);
+}
