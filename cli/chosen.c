@@ -27,33 +27,64 @@ static bool is_provided(const struct work *work, enum posenc_kernel kernel)
     return false;
 }
 
-/* Refuses a kernel for which the test does not hold, with those for which it does. */
-static int check_kernels(const struct work *work,
-                         bool (*holds)(const struct work *, enum posenc_kernel),
-                         const char *why)
+/* Of a problem its own, of models theirs, of those that were named none but these. */
+static bool is_wanted(const struct work *work, enum posenc_kernel kernel)
 {
-    char good[512] = "";
+    if (work->cli->problem)
+        return work->line.problem.kernel == kernel;
+    return (!work->selected.any_kernel || work->selected.kernels[kernel]) &&
+           (work->cli->model.n == 0 || is_called(work, kernel));
+}
+
+/* "alibi, alibi_add": the kernels for which the test holds. */
+static void list_kernels(const struct work *work,
+                         bool (*holds)(const struct work *, enum posenc_kernel), char text[512])
+{
     size_t at = 0;
-    int bad = POSENC_KERNEL_COUNT;
-    for (int k = POSENC_KERNEL_COUNT - 1; k >= 0; k--)
-        if (work->selected.kernels[k] && !holds(work, (enum posenc_kernel)k))
-            bad = k;
-    if (bad == POSENC_KERNEL_COUNT)
-        return EXIT_FINE;
-    for (int k = 0; k < POSENC_KERNEL_COUNT && at < sizeof good; k++)
+    text[0] = '\0';
+    for (int k = 0; k < POSENC_KERNEL_COUNT && at < 512; k++)
         if (holds(work, (enum posenc_kernel)k))
-            at += (size_t)snprintf(good + at, sizeof good - at, "%s%s", at > 0 ? ", " : "",
+            at += (size_t)snprintf(text + at, 512 - at, "%s%s", at > 0 ? ", " : "",
                                    posenc_kernel_name((enum posenc_kernel)k));
-    return cli_refuse(work->cli, "--kernel", posenc_kernel_name((enum posenc_kernel)bad),
-                      "%s: expected one of %s", why, good);
+}
+
+/* Refuses a kernel that was named and for which the test does not hold. */
+static int check_named(const struct work *work,
+                       bool (*holds)(const struct work *, enum posenc_kernel), const char *why)
+{
+    char good[512];
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        enum posenc_kernel kernel = (enum posenc_kernel)k;
+        if (!work->selected.kernels[k] || holds(work, kernel))
+            continue;
+        list_kernels(work, holds, good);
+        return cli_refuse(work->cli, "--kernel", posenc_kernel_name(kernel),
+                          "%s: expected one of %s", why, good);
+    }
+    return EXIT_FINE;
+}
+
+/* Refuses backends of which none has any kernel that is wanted. */
+static int check_backends(const struct work *work)
+{
+    const struct cli *cli = work->cli;
+    char wanted[512];
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        if (is_wanted(work, (enum posenc_kernel)k) && is_provided(work, (enum posenc_kernel)k))
+            return EXIT_FINE;
+    list_kernels(work, is_wanted, wanted);
+    return cli_refuse(cli, cli->backend.n > 0 ? "--backend" : "--plugin",
+                      work->selected.n > 0 ? work->selected.backends[0]->name : NULL,
+                      "does not provide what was selected: expected a backend with %s", wanted);
 }
 
 int work_check_kernels(const struct work *work)
 {
-    if (work->cli->model.n > 0 &&
-        check_kernels(work, is_called, "no model that was named calls it") != EXIT_FINE)
+    if ((work->cli->model.n > 0 &&
+         check_named(work, is_called, "no model that was named calls it") != EXIT_FINE) ||
+        check_named(work, is_provided, "no backend that was selected provides it") != EXIT_FINE)
         return EXIT_USAGE;
-    return check_kernels(work, is_provided, "no backend that was selected provides it");
+    return check_backends(work);
 }
 
 /* ---- patterns of ids ---- */

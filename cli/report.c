@@ -209,7 +209,7 @@ static int check_and_time(struct work *work)
 static int exit_code(const struct work *work)
 {
     return work->n_failed > 0 || work->worst == BENCH_WRONG ? EXIT_CONFORMANCE
-           : work->n_judged + work->n_timed == 0            ? EXIT_NOTHING
+           : work->n_judged == 0 && !work->timed            ? EXIT_NOTHING
                                                             : EXIT_FINE;
 }
 

@@ -284,7 +284,7 @@ void spec_settle_length(const struct cli *cli, int64_t largest, struct posenc_fr
         (!longrope && freqs->scaling != POSENC_SCALING_DYNAMIC))
         return;
     freqs->seq_len = largest + 1;
-    if ((double)freqs->seq_len > trained)
+    if (trained > 0.0 && (double)freqs->seq_len > trained)
         fprintf(stderr,
                 "posenc %s: %s of %lld tokens, the largest position and 1, where %.10g were "
                 "trained on; --seq-len N takes another length\n",

@@ -404,10 +404,14 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
             n_chosen++;
         }
     }
+    if (n_chosen == 0) {
+        free(chosen);
+        return EXIT_FINE;
+    }
     char error[256] = "";
     begin_timing(work);
-    int failed = n_chosen > 0 && bench_run(chosen, n_chosen, backends, n_backends, &options,
-                                           on_bench, work, error) != 0;
+    int failed =
+        bench_run(chosen, n_chosen, backends, n_backends, &options, on_bench, work, error) != 0;
     work->noise = noise_watch_stop(&work->timing);
     free(chosen);
     progress_clear();

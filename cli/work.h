@@ -57,7 +57,8 @@ int work_models(struct work *work, const char *const *names, size_t n);
 /* Runs the engine; EXIT_FINE also when something failed: see n_failed. */
 int work_verify(struct work *work, const struct conf_options *options);
 
-/* Refuses a kernel that was named and that no model named beside it calls, or no backend has. */
+/* Refuses a kernel that was named and that no model named beside it calls, or no backend has; and
+ * backends that have none of what a problem or models call. */
 int work_check_kernels(const struct work *work);
 
 /* Whether --case asks for the case of that id, and for how many of these. */

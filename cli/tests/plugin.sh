@@ -91,6 +91,13 @@ else
     succeeds "$name" '^. mine +mine' list backends --plugin ./mine.so
     rm -f work/*
 fi
+for arguments in 'verify --model gpt2' 'bench --model gpt2 --backend example' 'report --model gpt2 --backend example'; do
+    # shellcheck disable=SC2086  # a list of words
+    refuses "$arguments: a plug-in without its kernels" '--(plugin|backend): example: does not provide .* a backend with learned_add$' \
+        $arguments --plugin "$PLUGIN"
+done
+refuses 'a problem of another kernel' '--plugin: example: does not provide .* with rope_half$' verify --plugin "$PLUGIN" \
+    --problem 'rope_half heads=1 tokens=1 rows=1 head_dim=4 rotary_dim=4'
 succeeds 'explain shows it' 'example' explain --plugin "$PLUGIN" \
     "$("$POSENC" list cases 2>stderr | awk '/^alibi\// { print $1; exit }')"
 refuses 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table sinusoidal --dim 8 \
