@@ -1,8 +1,9 @@
 /*
- * Finding the golden vectors, see data.h.
+ * Finding what lies beside the program, golden vectors and plug-ins: see data.h.
  */
 #define _GNU_SOURCE
 #include "data.h"
+#include "conformance/engine/plugin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,19 @@ static bool join(char out[PATH_BYTES], const char *folder, const char *name)
     return length > 0 && length < PATH_BYTES && access(out, F_OK) == 0;
 }
 
+/* What lies in one of these places of the program's folder, or is this path. */
+static bool beside(const char *in_build, const char *installed, const char *path,
+                   char found[PATH_BYTES])
+{
+    char folder[PATH_BYTES];
+    /* the build tree first: a program run from there must not pick up an older installation */
+    if (program_folder(folder) &&
+        (join(found, folder, in_build) || join(found, folder, installed)))
+        return true;
+    snprintf(found, PATH_BYTES, "%s", path);
+    return access(found, F_OK) == 0;
+}
+
 static bool find(const struct cli *cli, char path[PATH_BYTES])
 {
     const char *named = cli->vectors ? cli->vectors : getenv("POSENC_VECTORS");
@@ -48,16 +62,8 @@ static bool find(const struct cli *cli, char path[PATH_BYTES])
         snprintf(path, PATH_BYTES, "%s", named);
         return true;
     }
-    char folder[PATH_BYTES];
-    if (program_folder(folder)) {
-        /* the build tree first: a program run from there must not pick up an
-         * older installation */
-        static const char *const places[] = { POSENC_PACK_IN_BUILD, POSENC_PACK_INSTALLED };
-        for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-            if (join(path, folder, places[i]))
-                return true;
-    }
-    return join(path, POSENC_DATADIR, "vectors.pack");
+    return beside(POSENC_PACK_IN_BUILD, POSENC_PACK_INSTALLED, POSENC_DATADIR "/vectors.pack",
+                  path);
 }
 
 int data_vectors(const struct cli *cli, struct vectors *vectors)
@@ -74,4 +80,20 @@ int data_vectors(const struct cli *cli, struct vectors *vectors)
     fprintf(stderr, "vectors: %s, %zu cases, SHA-256 %.16s\n", path, vectors->n,
             vectors->sha256);
     return EXIT_FINE;
+}
+
+static void tell_plugin(const char *path, const char *error)
+{
+    fprintf(stderr, "posenc: left out: %s: %s\n", path, error);
+}
+
+void data_plugins(void)
+{
+    char path[PATH_BYTES];
+    const char *named = getenv("POSENC_PLUGINS");
+    if (named)
+        plugins_add(named, tell_plugin);
+    else if (beside(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
+                    path))
+        plugins_add(path, tell_plugin);
 }

@@ -1,5 +1,5 @@
 /*
- * Where the program's data is: --vectors, POSENC_VECTORS, beside the program (build tree,
+ * Where the program's data is: --vectors, the environment, beside the program (build tree,
  * installed), then the places known when it was built.
  */
 #ifndef POSENC_CLI_DATA_H
@@ -11,5 +11,9 @@
 /* Loads the golden vectors and says on stderr which.  EXIT_FINE, or EXIT_USAGE after a
  * message. */
 int data_vectors(const struct cli *cli, struct vectors *vectors);
+
+/* Adds to the library's list the backends of all plug-ins in POSENC_PLUGINS or, where that is
+ * not set, in the folder beside the program; says on stderr which could not be loaded. */
+void data_plugins(void);
 
 #endif

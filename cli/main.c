@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "args.h"
+#include "data.h"
 #include "outputs.h"
 #include "plot.h"
 #include "select.h"
@@ -122,8 +123,10 @@ static void help(FILE *out)
           "128 and the signal's number (130: SIGINT) interrupted; what there was is written.\n"
           "Environment: POSENC_BACKEND forces a backend, POSENC_MAX_ISA is a ceiling, "
           "POSENC_VERBOSE=1 tells\n"
-          "who serves each kernel, POSENC_VECTORS names other golden vectors, NO_COLOR is "
-          "respected.\n",
+          "who serves each kernel, POSENC_VECTORS names other golden vectors, POSENC_PLUGINS "
+          "another "
+          "folder of\n"
+          "plug-ins (empty: none), NO_COLOR is respected.\n",
           out);
 }
 
@@ -164,6 +167,7 @@ static int run(const struct command *command, struct cli *cli)
     }
     if (cli->quick && (cli->full || cli->exhaustive))
         return cli_refuse(cli, "--quick", NULL, "expected without --full and --exhaustive");
+    data_plugins();
     if (select_environment(cli) != EXIT_FINE)
         return EXIT_USAGE;
     tell_selection();

@@ -3,17 +3,46 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "select.h"
+#include "conformance/engine/plugin.h"
 #include "conformance/problem/problem.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The built-in backends, then the plug-ins. */
+/* The library's list, then the plug-ins of --plugin that are not on it. */
 struct candidates {
-    size_t n, n_builtin;
+    size_t n;
     const struct posenc_backend *backend[BACKENDS_MAX];
+    bool named[BACKENDS_MAX]; /* by --plugin */
 };
+
+static size_t place(const struct candidates *all, const struct posenc_backend *backend)
+{
+    size_t i = 0;
+    while (i < all->n && all->backend[i] != backend)
+        i++;
+    return i;
+}
+
+static int gather_plugin(const struct cli *cli, const char *path, struct candidates *all)
+{
+    char error[PLUGIN_ERROR];
+    const struct posenc_backend *backend = plugin_open(path, error);
+    if (!backend)
+        return cli_refuse(cli, "--plugin", path, "%s", error);
+    const size_t i = place(all, backend);
+    if (i == BACKENDS_MAX)
+        return cli_refuse(cli, "--plugin", path, "expected at most %d backends", BACKENDS_MAX);
+    for (size_t j = 0; j < all->n; j++)
+        if ((j != i || all->named[i]) && strcmp(all->backend[j]->name, backend->name) == 0)
+            return cli_refuse(cli, "--plugin", path, "is named %s, as one before it",
+                              backend->name);
+    all->n += i == all->n;
+    all->backend[i] = backend;
+    all->named[i] = true;
+    return EXIT_FINE;
+}
 
 static int gather(const struct cli *cli, struct candidates *all)
 {
@@ -22,20 +51,9 @@ static int gather(const struct cli *cli, struct candidates *all)
         all->backend[all->n] = posenc_backend_at(all->n);
         all->n++;
     }
-    all->n_builtin = all->n;
-    for (size_t i = 0; i < cli->plugin.n; i++) {
-        if (all->n == BACKENDS_MAX)
-            return cli_refuse(cli, "--plugin", cli->plugin.item[i],
-                              "expected at most %d backends", BACKENDS_MAX);
-        if (plugin_load(cli, cli->plugin.item[i], &all->backend[all->n]) != EXIT_FINE)
+    for (size_t i = 0; i < cli->plugin.n; i++)
+        if (gather_plugin(cli, cli->plugin.item[i], all) != EXIT_FINE)
             return EXIT_USAGE;
-        for (size_t j = 0; j < all->n; j++) {
-            if (strcmp(all->backend[j]->name, all->backend[all->n]->name) == 0)
-                return cli_refuse(cli, "--plugin", cli->plugin.item[i],
-                                  "is named %s, as one before it", all->backend[j]->name);
-        }
-        all->n++;
-    }
     return EXIT_FINE;
 }
 
@@ -110,7 +128,7 @@ static int choose(struct cli *cli, struct candidates *all, bool *chosen, bool pl
         if (mark(cli, all, cli->backend.item[i], chosen) != EXIT_FINE)
             return EXIT_USAGE;
     for (size_t i = 0; i < all->n && cli->backend.n == 0; i++)
-        chosen[i] = i >= all->n_builtin || !plugins_alone || cli->plugin.n == 0;
+        chosen[i] = all->named[i] || !plugins_alone || cli->plugin.n == 0;
     return EXIT_FINE;
 }
 

@@ -48,8 +48,4 @@ int select_one(struct cli *cli, enum posenc_kernel kernel,
 /* Refuses what POSENC_BACKEND or POSENC_MAX_ISA ask for where it is not here: EXIT_USAGE. */
 int select_environment(const struct cli *cli);
 
-/* Loads the shared library at `path`; *backend is what it exports.  EXIT_FINE, or EXIT_USAGE
- * after a message. */
-int plugin_load(const struct cli *cli, const char *path, const struct posenc_backend **backend);
-
 #endif

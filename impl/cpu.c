@@ -75,19 +75,28 @@ static void detect_once(void)
         ;
 }
 
-/* The feature that is the first word of *text, which moves past it; -1 for an unknown one, -2
- * at the end. */
+enum { AT_END = -1, UNKNOWN = -2, THIS_LIBRARY = -3, OTHER_LIBRARY = -4 }; /* no features */
+
+static bool is_word(const char *word, size_t length, const char *name)
+{
+    return strlen(name) == length && memcmp(name, word, length) == 0;
+}
+
+/* The feature that is the first word of *text, which moves past it, or one of the above. */
 static int next_feature(const char **text)
 {
+    static const char library[] = "posenc-";
     const char *word = *text + strspn(*text, " ");
     size_t length = strcspn(word, " ");
     *text = word + length;
     if (length == 0)
-        return -2;
+        return AT_END;
     for (int i = 0; i < FEATURE_COUNT; i++)
-        if (strlen(features[i].name) == length && memcmp(features[i].name, word, length) == 0)
+        if (is_word(word, length, features[i].name))
             return i;
-    return -1;
+    if (strncmp(word, library, strlen(library)) != 0)
+        return UNKNOWN;
+    return is_word(word, length, "posenc-" POSENC_VERSION) ? THIS_LIBRARY : OTHER_LIBRARY;
 }
 
 const char *posenc_cpu_obstacle(const char *needs)
@@ -97,11 +106,13 @@ const char *posenc_cpu_obstacle(const char *needs)
     detect_once();
     for (;;) {
         int i = next_feature(&needs);
-        if (i == -2)
+        if (i == AT_END)
             return NULL;
-        if (i == -1)
+        if (i == OTHER_LIBRARY)
+            return "made with another version of posenc";
+        if (i == UNKNOWN)
             return "needs a CPU feature this library does not know";
-        if (!cpu.has[i])
+        if (i >= 0 && !cpu.has[i])
             return features[i].lacking;
     }
 }
@@ -113,7 +124,7 @@ int posenc_cpu_level(const char *needs)
         return level;
     for (;;) {
         int i = next_feature(&needs);
-        if (i == -2)
+        if (i == AT_END)
             return level;
         if (i >= 0 && features[i].level > level)
             level = features[i].level;

@@ -61,7 +61,9 @@ static const struct posenc_backend *const backends[] = {
 #define POSENC_BACKEND(name) &posenc_backend_##name,
 #include "backends.def"
 };
-enum { BACKEND_COUNT = sizeof backends / sizeof backends[0] };
+enum { BUILT_IN = sizeof backends / sizeof backends[0], ADDED_MOST = 16 };
+
+static _Atomic(const struct posenc_backend *) added[ADDED_MOST]; /* NULL after the last */
 
 static bool is_kernel(enum posenc_kernel kernel)
 {
@@ -111,20 +113,40 @@ bool posenc_provides(const struct posenc_backend *backend, enum posenc_kernel ke
 
 const struct posenc_backend *posenc_backend_at(size_t index)
 {
-    return index < BACKEND_COUNT ? backends[index] : NULL;
+    if (index < BUILT_IN)
+        return backends[index];
+    return index < BUILT_IN + ADDED_MOST ? atomic_load(&added[index - BUILT_IN]) : NULL;
 }
 
 static const struct posenc_backend *find_backend(const char *name, size_t length)
 {
-    for (int i = 0; i < BACKEND_COUNT; i++)
-        if (strlen(backends[i]->name) == length && memcmp(backends[i]->name, name, length) == 0)
-            return backends[i];
+    const struct posenc_backend *b;
+    for (size_t i = 0; (b = posenc_backend_at(i)) != NULL; i++)
+        if (strlen(b->name) == length && memcmp(b->name, name, length) == 0)
+            return b;
     return NULL;
 }
 
 const struct posenc_backend *posenc_backend_find(const char *name)
 {
     return name ? find_backend(name, strlen(name)) : NULL;
+}
+
+enum posenc_status posenc_backend_add(const struct posenc_backend *backend)
+{
+    if (!is_compatible(backend) || !backend->name || !backend->name[0])
+        return POSENC_ERR_ARGUMENT;
+    for (int i = 0; i < BUILT_IN; i++)
+        if (strcmp(backends[i]->name, backend->name) == 0)
+            return POSENC_ERR_ARGUMENT;
+    for (int i = 0; i < ADDED_MOST; i++) {
+        const struct posenc_backend *there = NULL;
+        if (atomic_compare_exchange_strong(&added[i], &there, backend) || there == backend)
+            return POSENC_OK;
+        if (strcmp(there->name, backend->name) == 0)
+            return POSENC_ERR_ARGUMENT;
+    }
+    return POSENC_ERR_MEMORY;
 }
 
 const char *posenc_backend_obstacle(const struct posenc_backend *backend)
@@ -136,13 +158,14 @@ const char *posenc_backend_obstacle(const struct posenc_backend *backend)
     return posenc_cpu_obstacle(backend->needs);
 }
 
-/* Whether a backend runs here; remembered for the built-in ones, since calls ask. */
+/* Whether a backend runs here; remembered for those of the list, since calls ask. */
 static bool runs_here(const struct posenc_backend *backend)
 {
     enum { UNKNOWN, YES, NO };
-    static _Atomic unsigned char known[BACKEND_COUNT];
-    for (int i = 0; i < BACKEND_COUNT; i++) {
-        if (backends[i] != backend)
+    static _Atomic unsigned char known[BUILT_IN + ADDED_MOST];
+    const struct posenc_backend *listed;
+    for (size_t i = 0; (listed = posenc_backend_at(i)) != NULL; i++) {
+        if (listed != backend)
             continue;
         unsigned char answer = atomic_load_explicit(&known[i], memory_order_relaxed);
         if (answer == UNKNOWN) {
@@ -175,13 +198,14 @@ static void serve_by(struct table *table, const struct posenc_backend *backend)
     }
 }
 
-/* The first of the list that runs here, provides the kernel and is not above the ceiling. */
+/* The first of the built-in ones that runs here, provides the kernel and is not above the
+ * ceiling. */
 static void serve_in_order(struct table *table, int ceiling)
 {
     serve_all(table,
               (struct posenc_selection){ NULL, POSENC_ERR_NOT_PROVIDED, table->lacking });
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        for (int i = 0; i < BACKEND_COUNT; i++) {
+        for (int i = 0; i < BUILT_IN; i++) {
             const struct posenc_backend *b = backends[i];
             if (posenc_cpu_level(b->needs) > ceiling || !runs_here(b) ||
                 !posenc_provides(b, (enum posenc_kernel)k))
@@ -200,11 +224,12 @@ static void serve_nobody(struct table *table, const char *variable, const char *
     size_t size = sizeof table->reason;
     int n = snprintf(text, size, "%s=%.100s: %s; usable here:", variable, name, why);
     size_t length = n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
-    for (int i = 0; i < BACKEND_COUNT; i++) {
-        size_t room = strlen(backends[i]->name) + 2;
-        if (!runs_here(backends[i]) || length + room > size)
+    const struct posenc_backend *b;
+    for (size_t i = 0; (b = posenc_backend_at(i)) != NULL; i++) {
+        size_t room = strlen(b->name) + 2;
+        if (!runs_here(b) || length + room > size)
             continue;
-        length += (size_t)snprintf(text + length, size - length, " %s", backends[i]->name);
+        length += (size_t)snprintf(text + length, size - length, " %s", b->name);
     }
     serve_all(table, (struct posenc_selection){ NULL, status, text });
 }

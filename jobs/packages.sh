@@ -14,7 +14,7 @@ meson            meson            meson                  meson             build
 library:jansson  libjansson-dev   jansson-devel          jansson           the posenc program (records)
 library:criterion libcriterion-dev -                     criterion         the Criterion suites
 library:benchmark libbenchmark-dev google-benchmark-devel google-benchmark timing
-library:sleef    libsleef-dev     sleef-devel            sleef             the backends over SLEEF
+library:sleef    libsleef-dev     sleef-devel            sleef             the plug-ins over SLEEF
 library:mpfr     libmpfr-dev      mpfr-devel             mpfr              certifying the golden vectors
 command:gnuplot  gnuplot-nox      gnuplot-minimal        gnuplot           pictures
 LIST

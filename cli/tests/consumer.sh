@@ -46,6 +46,15 @@ cp "$here/consumer/main.c" "$here/consumer/main.cc" work
     if [ -f "$lib/libposenc.a" ]; then
         expect 'C, static' $cc main.c -o static $(flags --cflags) "$lib/libposenc.a" $(flags --static --libs-only-l | sed 's/-lposenc//') -lm
         expect 'it runs' ./static
+        # README's line, where no other library has a .pc file.
+        echo 'int main(void) { return 0; }' >work/empty.c
+        if (cd work && $cc -static empty.c -o empty) 2>version; then
+            expect 'C, linked statically' env PKG_CONFIG_LIBDIR="$lib/pkgconfig" sh -c \
+                "$cc -static main.c -o static \$(pkg-config --static --cflags --libs posenc)"
+            expect 'it runs' ./static
+        else
+            skip 'C, linked statically' 'the compiler finds no static C library'
+        fi
     fi
 }
 

@@ -98,6 +98,31 @@ for arguments in 'verify --model gpt2' 'bench --model gpt2 --backend example' 'r
 done
 refuses 'a problem of another kernel' '--plugin: example: does not provide .* with rope_half$' verify --plugin "$PLUGIN" \
     --problem 'rope_half heads=1 tokens=1 rows=1 head_dim=4 rotary_dim=4'
+# Those that come by themselves: the folder beside the program, or POSENC_PLUGINS.
+mkdir work/folder
+cp "$PLUGIN" work/folder/example.so
+export POSENC_PLUGINS=folder
+succeeds 'what lies in POSENC_PLUGINS is listed' '^. example +example' list backends
+succeeds 'and verified, beside the others' ',scalar,' verify --kernel alibi --out csv
+same 'as are the others' "$(grep -q ',example,' stdout && echo yes)" yes
+run env POSENC_BACKEND=example "$POSENC" list kernels
+same 'POSENC_BACKEND forces it' "$(awk '$1 == "alibi" { print $3 }' stdout)" example
+run "$POSENC" verify --kernel alibi --plugin folder/example.so --out csv
+same 'and named by --plugin it is the selection' "$status $(grep -c ',scalar,' stdout)" '0 0'
+printf no >work/folder/broken.so
+run "$POSENC" list backends
+same 'one that is none is left out, and that is said' \
+    "$status $(grep -c '^. example' stdout) $(grep -c '^posenc: left out: folder/broken.so: cannot be loaded' stderr)" '0 1 1'
+POSENC_PLUGINS=
+run "$POSENC" list backends
+same 'an empty POSENC_PLUGINS has none' "$status $(grep -cE '^. (example|sleef)' stdout)" '0 0'
+unset POSENC_PLUGINS
+rm -rf work/folder
+if [ -n "${SLEEF:-}" ]; then
+    for name in $SLEEF; do
+        succeeds "$name lies beside the program" "^. $name +sleef" list backends
+    done
+fi
 succeeds 'explain shows it' 'example' explain --plugin "$PLUGIN" \
     "$("$POSENC" list cases 2>stderr | awk '/^alibi\// { print $1; exit }')"
 refuses 'a kernel it lacks' '--plugin|example.*does not provide sinusoidal' table sinusoidal --dim 8 \

@@ -8,6 +8,7 @@
  */
 #include "backends.h"
 
+#include "conformance/engine/plugin.h"
 #include "conformance/suites/suites.h"
 #include "conformance/readers/vectors.h"
 
@@ -45,7 +46,11 @@ static struct subject find(const char *name)
     return base ? *mistaken(mistake_find("rope_half_clobber"), base) : subject_library;
 }
 #else
-static struct subject find(const char *name) { return subject_of(posenc_backend_find(name)); }
+static struct subject find(const char *name)
+{
+    cr_assert(plugins_of_build() == 0, "a plug-in of this build cannot be loaded");
+    return subject_of(posenc_backend_find(name));
+}
 #endif
 
 static void check_kernel(enum posenc_kernel kernel, const char *name)

@@ -1,8 +1,8 @@
 /*
- * test_claims FILE: claims about models, what a configuration becomes or why it is refused, as
- * claims/README.md has them.
+ * test_claims FILE: what configurations become or why they are refused (claims/README.md).
  */
 #define _XOPEN_SOURCE 700
+#include "conformance/engine/plugin.h"
 #include "conformance/problem/notation.h"
 #include "conformance/suites/suites.h"
 #include "conformance/tap/tap.h"
@@ -487,8 +487,8 @@ static void run(const char *path)
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) {
-        fputs("usage: test_claims FILE\n", stderr);
+    if (argc != 2 || plugins_of_build()) {
+        fputs("usage: test_claims FILE, and every plug-in of the build loads\n", stderr);
         return 2;
     }
     snprintf(names[0].name, WORD, "each");

@@ -1,7 +1,7 @@
 /*
  * Digests: SHA-256 of the outputs of every variant, every NaN made the same one.  Those of the
  * family "template" are committed in digests.txt, so machines that never meet are compared too.
- * A member of another family is compared with the first other built-in member that runs here.
+ * A member of another family is compared with the first other member of the library's list that runs here.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -72,7 +72,7 @@ static bool promises_bits(const struct posenc_backend *backend)
     return strcmp(backend->family, "autovec") != 0;
 }
 
-/* Another built-in backend of the same family that provides a kernel and runs here, or NULL. */
+/* Another backend of the list, of the same family, that provides a kernel and runs here, or NULL. */
 static const struct posenc_backend *other_member(const struct posenc_backend *of,
                                                  enum posenc_kernel kernel)
 {

@@ -13,6 +13,7 @@
  * that is asked for by name has to run.  Exit 1 on failures, 2 on bad input, 77: nothing ran.
  */
 #include "suites.h"
+#include "conformance/engine/plugin.h"
 #include "conformance/readers/vectors.h"
 
 #include <stdio.h>
@@ -159,6 +160,8 @@ int main(int argc, char **argv)
     struct vectors vectors;
     struct counts sum = { 0, 0, 0 };
     char error[VECTORS_ERROR];
+    if (plugins_of_build())
+        return BAD_INPUT;
     int bad = take_arguments(argc, argv, &wanted);
     if (bad)
         return bad;

@@ -872,7 +872,8 @@ enum posenc_kernel {
     POSENC_KERNEL_COUNT /* of this header: a later one may have more */
 };
 
-/* A backend: a named set of kernels.  Also what a plug-in exports, as
+/* A backend: a named set of kernels.  Also what a plug-in exports, a shared object that a program
+ * opens (dlopen(), dlsym()) to name it in its calls or to add it to the list, as
  *     const struct posenc_backend posenc_plugin;
  * A kernel it lacks is NULL.  The library calls a kernel with arguments it has validated and
  * brought to one form: positions checked, all activations rank 4 ([batch, tokens, heads, dim];
@@ -890,7 +891,8 @@ struct posenc_backend {
     const char *family; /* backends of one family share their limits; those of template and of
                                 sleef also give the same bits */
     const char *description; /* one line */
-    const char *needs; /* CPU features, space separated, as posenc_cpu_features names them */
+    const char *needs; /* CPU features, space separated, as posenc_cpu_features names them; and
+                          "posenc-0.1.0" of one that runs with that version alone */
     int32_t (*lanes)(void); /* f32 lanes of its widest vector; NULL for plain C */
     bool fused;             /* contracts one product of a rotation into an fma */
     bool f16_bf16;          /* takes those types, too; one that does not is never handed them */
@@ -925,10 +927,16 @@ POSENC_API enum posenc_kernel posenc_kernel_find(const char *name);
 POSENC_API bool posenc_provides(const struct posenc_backend *backend,
                                 enum posenc_kernel kernel);
 
-/* The backends built into this library, whether or not this CPU runs them; NULL past the end.
- */
+/* The backends built into this library, whether or not this CPU runs them, then those that were
+ * added; NULL past the end. */
 POSENC_API const struct posenc_backend *posenc_backend_at(size_t index);
 POSENC_API const struct posenc_backend *posenc_backend_find(const char *name);
+/* Adds a backend to the list, a plug-in's say, which has to live until the process ends.  It
+ * serves calls that name it, and those that posenc_select() or, when it was added before the
+ * first call, POSENC_BACKEND gives it; it is never a default.  Any thread may.  Errors: ARGUMENT
+ * (another ABI, or a name that another one has), MEMORY (after 16 of them). */
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_backend_add(const struct posenc_backend *backend);
 /* NULL when the backend can run here; else the first thing that is missing, e.g. "CPU lacks
  * avx512f". */
 POSENC_API const char *posenc_backend_obstacle(const struct posenc_backend *backend);

@@ -18,14 +18,7 @@ const struct posenc_backend KERNEL_SYMBOL(backend, POSENC_ISA) = {
     .lanes = lanes,
     .fused = true,
     .f16_bf16 = true,
-#ifdef POSENC_SINCOS
-    .family = "sleef",
-    .sinusoidal = KERNEL(sinusoidal),
-    .sinusoidal_add = KERNEL(sinusoidal_add),
-    .rope_table = KERNEL(rope_table),
-#else
     .family = "template",
 #define POSENC_KERNEL(name, ...) .name = KERNEL(name),
 #include <posenc_kernels.def>
-#endif
 };

@@ -3,7 +3,7 @@
  * (sincos.h) go to the output or to a tile, as a sink says.  Negative positions are walked from
  * the small end, their rows in reverse and the sine's sign flipped.
  *
- * The build names the header of a backend with an evaluator of its own (SLEEF): POSENC_SINCOS.
+ * The build names the header of a plug-in with an evaluator of its own (SLEEF): POSENC_SINCOS.
  * It defines POSENC_SINCOS_F32(angles, scale, &cos, &sin) for the f32 profiles and
  * POSENC_SINCOS_REDUCED(r, q, scale, &cos, &sin), of r radians, q quarter turns and a vector of
  * scales.

@@ -1,6 +1,7 @@
 /*
  * Who serves a call when no backend is given: whom posenc_select() or the environment names, or
- * the first of the list that runs here.  A refused selection leaves the one before as it was.
+ * the first of the list that runs here.  A refused selection leaves the one before as it was.  Backends
+ * come to the list by posenc_backend_add(), too.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <posenc.h>
@@ -119,11 +120,95 @@ static void by_environment(void)
             "no such kernel");
 }
 
+static enum posenc_status no_alibi(const struct posenc_alibi_args *args)
+{
+    (void)args;
+    return POSENC_OK;
+}
+
+static struct posenc_backend plugin(const char *name, const char *needs)
+{
+    return (struct posenc_backend){ .size = sizeof(struct posenc_backend),
+                                    .abi = POSENC_ABI,
+                                    .name = name,
+                                    .family = "mine",
+                                    .description = "of this test",
+                                    .needs = needs,
+                                    .alibi = no_alibi };
+}
+
+/* A backend that is added is found, selected and forced by name; nobody gets it unasked. */
+static void by_adding(void)
+{
+    static struct posenc_backend mine;
+    mine = plugin("mine", "posenc-" POSENC_VERSION);
+    require(posenc_select("mine") == POSENC_ERR_UNKNOWN, "nobody knows it before");
+    require(posenc_backend_add(&mine) == POSENC_OK && posenc_backend_find("mine") == &mine,
+            "it is found by name");
+    const struct posenc_backend *last = NULL, *backend;
+    for (size_t i = 0; (backend = posenc_backend_at(i)) != NULL; i++)
+        last = backend;
+    require(last == &mine, "it is the last of the list");
+    require(posenc_select(NULL) == POSENC_OK &&
+                strcmp(server(POSENC_KERNEL_alibi), "mine") != 0,
+            "it is no default");
+    require(posenc_select("mine") == POSENC_OK && serves_all("mine", "selected by the program"),
+            "it is selected");
+    select_in("POSENC_BACKEND", "mine");
+    require(serves_all("mine", "POSENC_BACKEND=mine") &&
+                posenc_selection(POSENC_KERNEL_t5_bias).status == POSENC_ERR_NOT_PROVIDED,
+            "it is forced, and lacks what it lacks");
+    select_in(NULL, NULL);
+    struct posenc_backend other = mine, scalar = plugin("scalar", ""), old = mine;
+    old.abi = POSENC_ABI - 1;
+    require(posenc_backend_add(&mine) == POSENC_OK, "twice is once");
+    require(posenc_backend_add(&other) == POSENC_ERR_ARGUMENT &&
+                posenc_backend_add(&scalar) == POSENC_ERR_ARGUMENT,
+            "a name is one backend's");
+    require(posenc_backend_add(&old) == POSENC_ERR_ARGUMENT &&
+                posenc_backend_add(NULL) == POSENC_ERR_ARGUMENT,
+            "another ABI is refused");
+}
+
+/* What reads the inside of plans was made with this very library. */
+static void of_another_version(void)
+{
+    static struct posenc_backend older;
+    older = plugin("older", "posenc-0.0.1");
+    struct posenc_alibi_args args = posenc_alibi_args_init();
+    float slope = 1.0f, out[1];
+    args.slopes = &slope;
+    args.out = posenc_dense(out, 3, 1, 1, 1, 0);
+    require(posenc_backend_obstacle(&older) &&
+                strstr(posenc_backend_obstacle(&older), "another version of posenc"),
+            "one of another version says so");
+    require(posenc_alibi(&older, &args) == POSENC_ERR_UNSUPPORTED &&
+                posenc_backend_add(&older) == POSENC_OK &&
+                posenc_select("older") == POSENC_ERR_UNSUPPORTED,
+            "and runs nothing");
+}
+
+static void too_many(void)
+{
+    static struct posenc_backend many[17];
+    static char names[17][8];
+    enum posenc_status status = POSENC_OK;
+    for (int i = 0; i < 17 && !status; i++) {
+        snprintf(names[i], sizeof names[i], "many%d", i);
+        many[i] = plugin(names[i], "");
+        status = posenc_backend_add(&many[i]);
+    }
+    require(status == POSENC_ERR_MEMORY, "a list of plug-ins ends");
+}
+
 int main(void)
 {
     by_text();
     refusals();
     by_environment();
+    by_adding();
+    of_another_version();
+    too_many();
     printf("%d failed\n", failures);
     return failures != 0;
 }

@@ -37,7 +37,7 @@ readme() { # BY WHOM: the commands below the line that says so
 }
 
 if [ "$who" = guest ]; then
-    if grep -q compiler /tmp/nothing && [ "$(tail -n 1 /tmp/nothing)" = 2 ]; then
+    if grep -q gcc /tmp/nothing && [ "$(tail -n 1 /tmp/nothing)" = 2 ]; then
         pass 'without a compiler and rights the user is told'
     else
         fail 'without a compiler and rights the user is told' "$(cat /tmp/nothing)"

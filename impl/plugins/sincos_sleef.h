@@ -5,12 +5,12 @@
  *
  * SLEEF: Shibata and Petrogalli, IEEE TPDS 31(6), 2020.
  */
-#ifndef POSENC_KERNELS_SLEEF_H
-#define POSENC_KERNELS_SLEEF_H
+#ifndef POSENC_PLUGINS_SINCOS_SLEEF_H
+#define POSENC_PLUGINS_SINCOS_SLEEF_H
 
 #include <sleef.h>
 
-#include "sincos.h"
+#include "impl/kernels/sincos.h"
 
 SIMD_INLINE void sleef_sincos(vf angle, vf *cosine, vf *sine)
 {

@@ -1,0 +1,160 @@
+/*
+ * Loading plug-ins, see plugin.h.
+ */
+#define _GNU_SOURCE
+#include "plugin.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#ifdef __ELF__
+#include <link.h>
+#endif
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPECTED                                                                               \
+    "expected a shared library that exports \"const struct posenc_backend posenc_plugin\""
+
+#if defined(__GNUC__)
+__attribute__((__format__(__printf__, 2, 3)))
+#endif
+static bool
+refuse(char error[PLUGIN_ERROR], const char *form, ...)
+{
+    va_list arguments;
+    va_start(arguments, form);
+    vsnprintf(error, PLUGIN_ERROR, form, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static bool is_name(const char *name)
+{
+    return name && *name != '\0' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
+}
+
+static bool refuse_layout(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
+{
+    return refuse(error,
+                  "was built for another posenc.h: its struct posenc_backend has %zu bytes and "
+                  "ABI %u; expected %zu bytes and ABI %u",
+                  backend->size, backend->abi, sizeof *backend, POSENC_ABI);
+}
+
+static bool check(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
+{
+    if (backend->abi != POSENC_ABI)
+        return refuse_layout(backend, error);
+    if (!is_name(backend->name) || !is_name(backend->family))
+        return refuse(error,
+                      "has no usable name or family: expected letters a-z, digits and _");
+    if (!backend->description)
+        return refuse(error, "has no description: expected one line");
+    const struct posenc_backend *other = posenc_backend_find(backend->name);
+    if (other && other != backend)
+        return refuse(error, "is named %s, as a backend of this library: expected another name",
+                      backend->name);
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        if (posenc_provides(backend, (enum posenc_kernel)k))
+            return true;
+    if (backend->size != sizeof *backend) /* a newer one, with kernels that are unknown here */
+        return refuse_layout(backend, error);
+    return refuse(error, "provides no kernel: expected at least one");
+}
+
+/* Whether a file holds all that its headers say.  Loading one that was cut short dies of SIGBUS.
+ * What is no ELF file of this machine is left to dlopen, which says so. */
+static bool is_whole(const char *path)
+{
+    bool whole = true;
+#ifdef __ELF__
+    ElfW(Ehdr) header;
+    ElfW(Phdr) segment;
+    FILE *file = fopen(path, "rb");
+    if (!file || fread(&header, sizeof header, 1, file) != 1 ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment ||
+        fseek(file, 0, SEEK_END) != 0) {
+        whole = !file || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0;
+    } else {
+        uint64_t size = (uint64_t)ftell(file);
+        for (unsigned i = 0; i < header.e_phnum && whole; i++) {
+            uint64_t at = header.e_phoff + (uint64_t)i * sizeof segment;
+            whole = at <= size && fseek(file, (long)at, SEEK_SET) == 0 &&
+                    fread(&segment, sizeof segment, 1, file) == 1 && segment.p_offset <= size &&
+                    segment.p_filesz <= size - segment.p_offset;
+        }
+    }
+    if (file)
+        fclose(file);
+#else
+    (void)path;
+#endif
+    return whole;
+}
+
+const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERROR])
+{
+    char local[4096];
+    if (!strchr(path, '/') && access(path, F_OK) == 0) /* dlopen would look elsewhere */
+        snprintf(local, sizeof local, "./%s", path);
+    else
+        snprintf(local, sizeof local, "%s", path);
+    if (!is_whole(local)) {
+        refuse(
+            error,
+            "cannot be loaded (it ends before its last segment does: cut short?); " EXPECTED);
+        return NULL;
+    }
+    void *library = dlopen(local, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        refuse(error, "cannot be loaded (%s); " EXPECTED, dlerror());
+        return NULL;
+    }
+    const struct posenc_backend *found = dlsym(library, "posenc_plugin");
+    if (!found)
+        refuse(error, "exports no posenc_plugin; " EXPECTED);
+    if (found && check(found, error))
+        return found;
+    dlclose(library);
+    return NULL;
+}
+
+void plugin_tell(const char *path, const char *error)
+{
+    fprintf(stderr, "%s: %s\n", path, error);
+}
+
+static int is_object(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0;
+}
+
+size_t plugins_add(const char *folder, void (*refused)(const char *path, const char *error))
+{
+    struct dirent **names;
+    int n = scandir(folder, &names, is_object, alphasort);
+    size_t n_refused = 0;
+    for (int i = 0; i < n; i++) {
+        char path[4096], error[PLUGIN_ERROR];
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
+        const struct posenc_backend *backend = plugin_open(path, error);
+        if (backend && posenc_backend_add(backend)) {
+            refuse(error, "there are too many of them");
+            backend = NULL;
+        }
+        if (!backend) {
+            refused(path, error);
+            n_refused++;
+        }
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+    return n_refused;
+}

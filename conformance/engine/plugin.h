@@ -1,0 +1,31 @@
+/*
+ * Plug-ins: backends in shared objects, each of which exports
+ * `const struct posenc_backend posenc_plugin`.
+ */
+#ifndef POSENC_PLUGIN_H
+#define POSENC_PLUGIN_H
+
+#include "conformance/problem/subject.h"
+
+enum { PLUGIN_ERROR = 1024 };
+
+/* Opens the shared object at `path`, for as long as the process lives: what it exports, or NULL
+ * and why not, in words that follow the path and a colon. */
+const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERROR]);
+
+/* Opens each *.so of a folder, in the order of their names, and adds it to the library's list.
+ * What could not be is told; returns how many.  A folder that is not there has none. */
+size_t plugins_add(const char *folder, void (*refused)(const char *path, const char *error));
+void plugin_tell(const char *path, const char *error); /* "path: error" on stderr */
+
+/* The same for the folder of this build's, where it has any; what could not be is on stderr. */
+static inline size_t plugins_of_build(void)
+{
+#ifdef POSENC_PLUGINS
+    return plugins_add(POSENC_PLUGINS, plugin_tell);
+#else
+    return 0;
+#endif
+}
+
+#endif

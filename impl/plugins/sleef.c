@@ -1,0 +1,38 @@
+/*
+ * The backends sleef_*, plug-ins: the kernels of table.c over SLEEF's f32 sine and cosine, a shared object for each
+ * instruction set.  They read the inside of plans, which no header says, so each needs the very posenc that it was
+ * made with.
+ */
+#include "impl/kernels/kernel.h"
+
+#if defined(__AVX512F__)
+#define SLEEF_NEEDS "avx512f avx512bw avx512dq avx512vl avx2 fma f16c"
+#define SLEEF_LANES "16"
+#elif defined(__AVX2__)
+#define SLEEF_NEEDS "avx2 fma f16c"
+#define SLEEF_LANES "8"
+#else
+#define SLEEF_NEEDS "neon"
+#define SLEEF_LANES "4"
+#endif
+
+#define SLEEF_TEXT(name)   #name
+#define SLEEF_STRING(name) SLEEF_TEXT(name)
+
+static int32_t lanes(void) { return (int32_t)vf_lanes(); }
+
+extern POSENC_API const struct posenc_backend posenc_plugin;
+const struct posenc_backend posenc_plugin = {
+    .size = sizeof(struct posenc_backend),
+    .abi = POSENC_ABI,
+    .name = SLEEF_STRING(POSENC_ISA),
+    .family = "sleef",
+    .description = "SLEEF f32 sine and cosine on a reduced phase, " SLEEF_LANES " lanes",
+    .needs = SLEEF_NEEDS " posenc-" POSENC_VERSION,
+    .lanes = lanes,
+    .fused = true,
+    .f16_bf16 = true,
+    .sinusoidal = KERNEL(sinusoidal),
+    .sinusoidal_add = KERNEL(sinusoidal_add),
+    .rope_table = KERNEL(rope_table),
+};
