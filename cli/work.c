@@ -372,7 +372,9 @@ static void begin_timing(struct work *work)
 {
     char words[96];
     if (noise_of_others(json_array_get(work->records.list, 1), NULL, words, sizeof words))
-        fprintf(stderr, "posenc: %s: end other work, or the timings will tell little\n", words);
+        fprintf(stderr,
+                "The machine is busy: %s.  End other work, or the timings will tell little.\n",
+                words);
     work->timing = noise_watch_start();
 }
 
