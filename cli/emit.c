@@ -44,10 +44,10 @@ json_t *emit_header(const struct emit_run *run)
             json_string(i == 0 ? "posenc" : run->argv[i]); /* NULL where it is not UTF-8 */
         json_array_append_new(argv, word ? word : json_string("?"));
     }
-    return json_pack("{s:s,s:s,s:s,s:s,s:{s:s},s:{s:s?},s:s,s:o,s:s}", "t", "header", "schema",
-                     RECORDS_SCHEMA, "run_id", id, "started", started, "tool", "version",
-                     posenc_version(), "vectors", "sha256", run->vectors_sha256, "mode",
-                     run->mode, "argv", argv, "seed", seed);
+    return json_pack("{s:s,s:s,s:s,s:s,s:{s:s},s:{s:s?},s:s,s:o,s:s,s:b}", "t", "header",
+                     "schema", RECORDS_SCHEMA, "run_id", id, "started", started, "tool",
+                     "version", posenc_version(), "vectors", "sha256", run->vectors_sha256,
+                     "mode", run->mode, "argv", argv, "seed", seed, "by_model", run->by_model);
 }
 
 json_t *emit_env(void)

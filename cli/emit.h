@@ -18,6 +18,7 @@ struct emit_run {
     char **argv;
     uint64_t seed;
     const char *vectors_sha256; /* NULL: none loaded */
+    bool by_model;              /* a report of models, which shows their kernels alone */
 };
 
 /* One record each; NULL when memory runs out (records_append then fails). */

@@ -149,6 +149,25 @@ static void keep_picture(struct pages *pages, int drawn, const char *caption, co
     }
 }
 
+/* Of a report by model only where one of them makes tables of angles. */
+static void draw_errors(struct work *work, struct pages *pages)
+{
+    bool wanted = !work->by_model;
+    for (size_t m = 0; m < work->n_models; m++)
+        for (size_t i = 0; i < work->models[m].n_cases; i++)
+            wanted |= work->models[m].cases[i].problem.kernel == POSENC_KERNEL_rope_table;
+    char error[PLOT_ERROR];
+    struct errors errors;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+    spec.dim = 128;
+    if (wanted && errors_measure(&work->selected, &spec, &errors, NULL) == POSENC_OK) {
+        struct plot_target target = next_picture(pages, "error", "");
+        keep_picture(pages, plot_error(errors.curves, errors.n, errors.caption, &target, error),
+                     "rope_table: error against position", error);
+        errors_free(&errors);
+    }
+}
+
 static void draw(struct work *work, struct pages *pages)
 {
     char error[PLOT_ERROR], caption[160];
@@ -172,15 +191,7 @@ static void draw(struct work *work, struct pages *pages)
                      error);
         work_end_if_interrupted(work);
     }
-    struct errors errors;
-    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
-    spec.dim = 128;
-    if (errors_measure(&work->selected, &spec, &errors, NULL) == POSENC_OK) {
-        struct plot_target target = next_picture(pages, "error", "");
-        keep_picture(pages, plot_error(errors.curves, errors.n, errors.caption, &target, error),
-                     "rope_table: error against position", error);
-        errors_free(&errors);
-    }
+    draw_errors(work, pages);
     work->render.pictures = pages->pictures;
     work->render.n_pictures = pages->n_pictures;
 }
@@ -243,7 +254,7 @@ int command_report(struct cli *cli)
 {
     if (cli->n_operands > 0)
         return render_files(cli);
-    struct work work = { .cli = cli };
+    struct work work = { .cli = cli, .by_model = cli->model.n > 0 && cli->kernel.n == 0 };
     struct pages *pages = calloc(1, sizeof *pages);
     if (!pages || make_folder(cli, pages) != EXIT_FINE) {
         free(pages);

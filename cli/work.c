@@ -101,7 +101,8 @@ static int begin_records(struct work *work, bool with_vectors)
                             .argc = cli->argc,
                             .argv = cli->argv,
                             .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
-                            .vectors_sha256 = with_vectors ? work->vectors.sha256 : NULL };
+                            .vectors_sha256 = with_vectors ? work->vectors.sha256 : NULL,
+                            .by_model = work->by_model };
     int failed = emit_start(&work->records, &run, work->selected.backends, work->selected.n);
     for (size_t i = 0; i < work->n_models; i++)
         failed |= records_append(&work->records, emit_model(&work->models[i], &work->selected));

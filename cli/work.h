@@ -29,6 +29,7 @@ struct work {
     struct noise_watch watch, timing; /* since the run began; since its timings did */
     json_t *noise;                    /* of the timings, once they have ended */
     struct render_options render;
+    bool by_model;         /* a report of models alone: what is not theirs is not shown */
     char selection[512];   /* --plugin and --model as given, for lines that rerun a case */
     struct folder *folder; /* of a report: these files in it, too */
     const char *md_path, *html_path, *jsonl_path;

@@ -279,6 +279,7 @@ int results_make(const json_t *records, size_t machine, struct results *r)
         if (kind_is(j, "header")) {
             r->header = j;
             r->runs++;
+            r->by_model += json_is_true(json_object_get(j, "by_model"));
         } else if (kind_is(j, "env")) {
             r->env = j;
         } else if (kind_is(j, "footer")) {

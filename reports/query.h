@@ -34,6 +34,7 @@ struct results {
         *noise; /* of the footers: of the last run while which the machine was busy, else of
                             the last; may be NULL */
     int runs, finished; /* headers and complete footers met */
+    int by_model;       /* headers of reports by model */
     size_t n_backends, n_bench, n_conf, n_models, n_overheads, n_kernels, n_cases;
     struct backend_row *backends;
     struct bench_row *bench;
@@ -41,6 +42,7 @@ struct results {
     const json_t **models, **overheads;
     const char **kernels; /* in order of appearance */
     const char **cases;   /* of bench, likewise */
+    size_t n_others;      /* checks of other kernels after those, once narrowed */
 };
 
 /* Machines (by env_id) in an array of records, at least 1; and the results of one.  -1: no
@@ -63,6 +65,15 @@ struct counts count_conf(const struct results *results, const char *kernel, cons
                          const char *suite);
 bool conforms(const struct results *results, const char *kernel, const char *backend,
               bool *checked);
+
+/* Where all runs are reports by model: leaves the kernels that the models use; the checks of others lie
+ * behind those of theirs, for these: how many of the others ended how, how many of all, and the names
+ * of the others' kernels (with a failure, or all). */
+void results_narrow(struct results *results);
+struct counts count_others(const struct results *results);
+struct counts count_all(const struct results *results);
+size_t other_kernels(const struct results *results, bool failed, const char **names,
+                     size_t most);
 
 /* What a label says of a type: "" of f32, which nobody needs to be told, and of none. */
 const char *narrow_name(const char *dtype);

@@ -17,6 +17,7 @@ static bool add_machine(struct node *into, const json_t *records, size_t machine
     struct results r;
     if (results_make(records, machine, &r))
         return false;
+    results_narrow(&r);
     if (machines > 1)
         into = add_section(into, EVERYWHERE, "Machine %zu: %s", machine + 1,
                            record_text(r.env, "env_id"));

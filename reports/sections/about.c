@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { NAMED = 64 };
+
 /* One line for a terminal. */
 static void heading(struct node *into, const struct results *r, const char *grade)
 {
@@ -18,7 +20,7 @@ static void heading(struct node *into, const struct results *r, const char *grad
 
 static void sentences(struct node *into, const struct results *r, const char *grade)
 {
-    struct counts t = count_conf(r, NULL, NULL, NULL);
+    struct counts t = count_all(r);
     char checked[160] = "not checked in this run", timed[80] = "none in this run";
     size_t here = 0;
     for (size_t b = 0; b < r->n_backends; b++)
@@ -32,6 +34,14 @@ static void sentences(struct node *into, const struct results *r, const char *gr
              "**%s** (%s), %zu backends run here.  Conformance: %s.  Timing: %s.",
              record_text(r->env, "cpu.name"), record_text(r->env, "cpu.key"), here, checked,
              timed);
+    const char *names[NAMED];
+    if (r->n_others)
+        add_text(
+            into, PARAGRAPH, ON_PAGE,
+            "%zu of these checks are of kernels (%zu) that the %s shown here %s not use: they "
+            "are counted, and not shown.",
+            r->n_others, other_kernels(r, false, names, NAMED),
+            r->n_models == 1 ? "model" : "models", r->n_models == 1 ? "does" : "do");
 }
 
 void section_about(struct node *into, const struct results *r,

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { LISTED = 50, BRIEF = 20 };
+enum { LISTED = 50, BRIEF = 20, NAMED = 32 };
 
 static bool failed(const struct conf_row *c)
 {
@@ -58,11 +58,28 @@ static void describe(const struct conf_row *c, const char *backends, struct tabl
     table_cell(table, "%s%s%s", *c->repro ? "`" : "", c->repro, *c->repro ? "`" : "");
 }
 
+/* A report by model lists the failures of its kernels, and says where else there are some. */
+static void add_elsewhere(struct node *section, const struct results *r)
+{
+    const char *names[NAMED];
+    size_t n = other_kernels(r, true, names, NAMED), at = 0;
+    struct counts t = count_others(r);
+    char list[NAMED * 32] = "";
+    for (size_t i = 0; i < n && at < sizeof list; i++)
+        at +=
+            (size_t)snprintf(list + at, sizeof list - at, "%s`%.24s`", i ? ", " : "", names[i]);
+    if (n)
+        add_text(section, PARAGRAPH, EVERYWHERE,
+                 "%d %s of kernels that are not used here: %s.  `posenc verify --kernel NAME` "
+                 "shows them.",
+                 t.fail + t.crash, t.fail + t.crash == 1 ? "is" : "are", list);
+}
+
 void section_failures(struct node *into, const struct results *r,
                       const struct render_options *options)
 {
     (void)options;
-    struct counts t = count_conf(r, NULL, NULL, NULL);
+    struct counts t = count_all(r);
     struct node *section = add_section(into, EVERYWHERE, "%d failed", t.fail + t.crash);
     struct table *table =
         add_table(section, EVERYWHERE, "|backend|case|what|where|repeat with");
@@ -81,4 +98,5 @@ void section_failures(struct node *into, const struct results *r,
     if (told > BRIEF)
         add_text(section, PARAGRAPH, told > LISTED ? EVERYWHERE : ON_TERMINAL,
                  "The others are in the records (`--out jsonl`).");
+    add_elsewhere(section, r);
 }

@@ -224,6 +224,54 @@ static void test_columns(const json_t *records)
     free(narrow);
 }
 
+/* ---- A report by model ---- */
+
+/* The run as a report by model would have it, with a check of a kernel that fails; to be freed. */
+static json_t *by_model(const json_t *records, const char *kernel)
+{
+    json_t *copy = json_deep_copy(records), *header = json_array_get(copy, 0);
+    json_object_set_new(header, "by_model", json_true());
+    json_array_append_new(copy, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "t", "conf",
+                                          "case", "other/f32/given/broken", "kernel", kernel,
+                                          "profile", "given", "backend", "avx2", "suite",
+                                          "memory", "status", "fail", "reason",
+                                          "wrote too much", "dtype", "f32"));
+    return copy;
+}
+
+static void test_by_model(const json_t *records)
+{
+    json_t *narrow = by_model(records, "alibi");
+    char *md = rendered("md", narrow, 0), *console = rendered("console", narrow, 100),
+         *junit = rendered("junit", narrow, 0), *whole = rendered("md", records, 0);
+    require(contains(whole, "\n| sinusoidal |") &&
+                contains(whole, "Largest error of `sinusoidal`"),
+            "a report of everything shows every kernel");
+    require(md && !contains(md, "| sinusoidal |") && !contains(md, "`sinusoidal`") &&
+                contains(md, "| rope_half |") && contains(md, "Largest error of `rope_table`"),
+            "one by model its kernels alone, in matrix and errors");
+    require(contains(md, "## 3 failed") && !contains(md, "wrote too much") &&
+                contains(md, "1 is of kernels that are not used here: `alibi`."),
+            "a failure elsewhere is counted and named");
+    require(contains(console, "3 failed\n") && contains(console, "2 failed, ") &&
+                contains(console, " of them are of kernels (2) that are not used here") &&
+                contains(md, "of these checks are of kernels (2) that the model shown"),
+            "and how many checks of how many kernels are not shown");
+    require(contains(junit, "other/f32/given/broken"), "records for programs have them all");
+    free(md);
+    free(console);
+    free(junit);
+    free(whole);
+    json_t *twice = json_deep_copy(narrow); /* and a run of everything on the same machine */
+    json_array_extend(twice, (json_t *)records);
+    md = rendered("md", twice, 0);
+    require(contains(md, "| sinusoidal |"),
+            "with a run of everything beside it nothing is left out");
+    free(md);
+    json_decref(twice);
+    json_decref(narrow);
+}
+
 int main(int argc, char **argv)
 {
     char error[RECORDS_ERROR];
@@ -236,6 +284,7 @@ int main(int argc, char **argv)
     test_cost(records);
     test_first_screen(records);
     test_columns(records);
+    test_by_model(records);
     json_decref(records);
     return tap_end();
 }
