@@ -263,6 +263,7 @@ static int explain_problem(struct cli *cli)
     struct verdicts verdicts = { 0 };
     if (problem_take(cli, &line, &arena) != EXIT_FINE ||
         select_all(cli, &selected, true) != EXIT_FINE ||
+        select_require(cli, &selected, line.problem.kernel) != EXIT_FINE ||
         call_create(&call, &line.problem, &memory_plain) != POSENC_OK) {
         arena_free(&arena);
         return EXIT_USAGE;
@@ -281,14 +282,25 @@ static int explain_problem(struct cli *cli)
     return good ? EXIT_FINE : cli_refuse_status(cli, "--problem", POSENC_ERR_MEMORY, NULL);
 }
 
+/* The kernel that the id of a case begins with, where it is one. */
+static int require_kernel_of(const struct cli *cli, const struct selection *selected,
+                             const char *id)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(id, "/"), id);
+    enum posenc_kernel kernel = posenc_kernel_find(name);
+    return kernel == POSENC_KERNEL_COUNT ? EXIT_FINE : select_require(cli, selected, kernel);
+}
+
 static int explain_case(struct cli *cli)
 {
     struct selection selected;
     struct vectors vectors;
+    const char *id = cli->operands[0];
     if (select_all(cli, &selected, true) != EXIT_FINE ||
+        require_kernel_of(cli, &selected, id) != EXIT_FINE ||
         data_vectors(cli, &vectors) != EXIT_FINE)
         return EXIT_USAGE;
-    const char *id = cli->operands[0];
     const struct vector_case *c = find_case(&vectors, id);
     bool literal =
         id[strcspn(id, "*?[\\")] == '\0' && strlen(id) < sizeof((struct conf_result *)0)->id;
@@ -312,6 +324,18 @@ static int explain_case(struct cli *cli)
     return status;
 }
 
+/* What is known without running anything has no use for what runs a case. */
+static int refuse_idle(const struct cli *cli)
+{
+    const char *option = cli->backend.n > 0  ? "--backend"
+                         : cli->plugin.n > 0 ? "--plugin"
+                         : cli->vectors      ? "--vectors"
+                                             : NULL;
+    return !option ? EXIT_FINE
+                   : cli_refuse(cli, option, NULL,
+                                "has no effect here: it is for the id of a case or --problem");
+}
+
 int command_explain(struct cli *cli)
 {
     struct topic topic;
@@ -327,5 +351,7 @@ int command_explain(struct cli *cli)
     const char *name = cli->operands[0];
     if (strchr(name, '/'))
         return explain_case(cli);
-    return explain_find(name, &topic) ? explain_topic(cli, &topic) : explain_refuse(cli, name);
+    if (!explain_find(name, &topic))
+        return explain_refuse(cli, name);
+    return refuse_idle(cli) == EXIT_FINE ? explain_topic(cli, &topic) : EXIT_USAGE;
 }

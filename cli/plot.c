@@ -131,19 +131,6 @@ static int draw_curves(const void *data, const struct plot_target *target,
     return plot_error(errors->curves, errors->n, errors->caption, target, error);
 }
 
-/* Refuses backends of which none that runs here has the kernel. */
-static int refuse_without(const struct cli *cli, const struct selection *selected,
-                          enum posenc_kernel kernel)
-{
-    for (size_t i = 0; i < selected->n; i++)
-        if (posenc_provides(selected->backends[i], kernel) &&
-            !posenc_backend_obstacle(selected->backends[i]))
-            return EXIT_FINE;
-    return cli_refuse(cli, "--backend", selected->n > 0 ? selected->backends[0]->name : NULL,
-                      "does not provide %s: expected one that does (posenc list backends)",
-                      posenc_kernel_name(kernel));
-}
-
 static int draw_error(struct cli *cli, const struct outputs *outputs)
 {
     struct selection selected;
@@ -154,7 +141,7 @@ static int draw_error(struct cli *cli, const struct outputs *outputs)
     if (status == EXIT_FINE)
         status = select_all(cli, &selected, false);
     if (status == EXIT_FINE)
-        status = refuse_without(cli, &selected, POSENC_KERNEL_rope_table);
+        status = select_require(cli, &selected, POSENC_KERNEL_rope_table);
     if (status == EXIT_FINE) {
         spec_settle_length(cli, errors_last_position, &spec.freqs);
         enum posenc_status measured = errors_measure(&selected, &spec.freqs, &errors, &error);

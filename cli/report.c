@@ -209,7 +209,7 @@ static int check_and_time(struct work *work)
     double budget = !isnan(cli->budget) ? cli->budget : cli->full ? 0.0 : bench_seconds;
     if (work_no_timing()) {
         fprintf(stderr, "posenc report: nothing is timed here: %s\n", work_no_timing());
-    } else {
+    } else if (wanted > 0) {
         fprintf(stderr, "Timing %zu shape%s ...\n", wanted, wanted == 1 ? "" : "s");
         status = work_bench(work, cases, n, budget);
     }

@@ -212,6 +212,19 @@ int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
     return select_dtypes(cli, selection);
 }
 
+int select_require(const struct cli *cli, const struct selection *selection,
+                   enum posenc_kernel kernel)
+{
+    for (size_t i = 0; i < selection->n; i++)
+        if (posenc_provides(selection->backends[i], kernel) &&
+            !posenc_backend_obstacle(selection->backends[i]))
+            return EXIT_FINE;
+    return cli_refuse(cli, cli->backend.n > 0 ? "--backend" : "--plugin",
+                      selection->n > 0 ? selection->backends[0]->name : NULL,
+                      "does not provide %s: expected one that does (posenc list backends)",
+                      posenc_kernel_name(kernel));
+}
+
 int select_one(struct cli *cli, enum posenc_kernel kernel,
                const struct posenc_backend **backend)
 {

@@ -36,6 +36,9 @@ enum posenc_dtype case_dtype(const char *id);
  * named alone and not able to run here. */
 int select_all(struct cli *cli, struct selection *selection, bool plugins_alone);
 int select_dtypes(const struct cli *cli, struct selection *selection); /* --dtype alone */
+/* Refuses backends of which none that runs here has the kernel. */
+int select_require(const struct cli *cli, const struct selection *selection,
+                   enum posenc_kernel kernel);
 /* The kernel of that name; `what` gave it, an option or operand, for the message. */
 int select_kernel(const struct cli *cli, const char *what, const char *name,
                   enum posenc_kernel *kernel);

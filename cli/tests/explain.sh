@@ -99,6 +99,12 @@ succeeds 'a broken kernel that no trap names' 'rope_half_lane_leak, memory' expl
 refuses 'unknown thing' 'THING: yam: did you mean yarn' explain yam
 refuses 'nothing to explain' 'THING: expected one kernel, profile, scaling, method or parameter' explain
 refuses 'two things' 'THING: yarn: expected one' explain rope_half yarn
+refuses 'a backend of what runs nothing' '--backend: has no effect here: it is for the id of a case' explain rope_half --backend scalar
+refuses 'a plug-in of what runs nothing' '--plugin: has no effect here' explain yarn --plugin "$PLUGIN"
+refuses 'a case of a kernel that the plug-in lacks' '--plugin: example: does not provide rope_half: expected one that does' \
+    explain rope_half/f32/given/onnx-rotary-embedding --plugin "$PLUGIN"
+refuses 'a problem of a kernel that the plug-in lacks' '--plugin: example: does not provide rope_half' \
+    explain --plugin "$PLUGIN" --problem 'rope_half heads=1 tokens=1 rows=1 head_dim=4 rotary_dim=4'
 
 # What a list or a picture can be of is told by --help, too.
 run "$POSENC" list nothing-like-it
