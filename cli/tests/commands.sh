@@ -76,6 +76,14 @@ elif [ $status = 0 ] && [ "$(grep -c '"t": *"bench".*"dtype": *"f16".*rope_half/
 else
     fail 'bench of two types' "exit $status"
 fi
+# What other programs took while it was timed is measured where the system tells it (proc(5), /proc/stat).
+if [ $status = 77 ] || ! grep -q '^cpu ' /proc/stat 2>/dev/null; then
+    skip 'the footer tells what others took' 'no timing, or no /proc/stat'
+elif grep -q '"t": *"footer".*"noise":.*"steal_pct": *[0-9].*"load1": *[0-9].*"others": *[0-9]' work/r.jsonl; then
+    pass 'the footer tells what others took'
+else
+    fail 'the footer tells what others took' "$(tail -n 1 work/r.jsonl)"
+fi
 rm -f work/*
 
 case_id=$("$POSENC" list cases 2>stderr | awk 'NR == 3 { print $1 }')
