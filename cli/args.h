@@ -48,7 +48,7 @@ struct cli {
     int64_t jobs, threads, seed;
     double budget;
 
-    const char *positions, *times, *mrope_section;
+    const char *positions, *times, *mrope_section, *dims, *rows;
     const char *short_factors, *long_factors;
     int64_t tokens, first, grid, dim, rotary_dim, seq_len, heads, num_buckets, max_distance;
     int64_t position_buckets, window_height, window_width;

@@ -98,9 +98,31 @@ int plot_refuse_tokens(const struct cli *cli, int64_t most)
 static int draw_table(const void *data, const struct plot_target *target,
                       char error[PLOT_ERROR])
 {
-    const struct number_table *table = data;
-    return plot_sinusoidal(table->array[0], table->rows, table->width, table->positions[0],
-                           table->caption, target, error);
+    return plot_sinusoidal(data, target, error);
+}
+
+/* The curves: those of --dims, or what suits the number of positions. */
+static int take_dims(const struct cli *cli, const struct number_table *table,
+                     struct plot_sinusoidal *plot)
+{
+    const char *at = cli->dims;
+    if (!at)
+        plot_choose_curves(plot, table->wavelength);
+    while (at) {
+        char text[32];
+        size_t length = strcspn(at, ",");
+        int64_t d = -1;
+        snprintf(text, sizeof text, "%.*s", (int)(length < 31 ? length : 31), at);
+        if (plot->n_curves == PLOT_CURVES || !parse_integer(text, 0, table->width - 1, &d))
+            return cli_refuse(
+                cli, "--dims", cli->dims,
+                "expected up to %d dimensions from 0 to %lld, separated by commas", PLOT_CURVES,
+                (long long)(table->width - 1));
+        plot->wavelength[plot->n_curves] = table->wavelength[d];
+        plot->curve[plot->n_curves++] = d;
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    return EXIT_FINE;
 }
 
 static int draw_sinusoidal(struct cli *cli, const struct outputs *outputs)
@@ -115,7 +137,14 @@ static int draw_sinusoidal(struct cli *cli, const struct outputs *outputs)
         return cli_refuse(cli, "--dim", NULL, "expected at most 4096 for a picture");
     if (table_compute(cli, PICTURE_SINUSOIDAL, &table) != EXIT_FINE)
         return EXIT_USAGE;
-    int status = plot_draw(cli, outputs, draw_table, &table);
+    struct plot_sinusoidal plot = { .caption = table.caption,
+                                    .tokens = table.rows,
+                                    .dim = table.width,
+                                    .first = table.positions[0],
+                                    .table = table.array[0] };
+    int status = take_dims(cli, &table, &plot);
+    if (status == EXIT_FINE)
+        status = plot_draw(cli, outputs, draw_table, &plot);
     if (status == EXIT_FINE)
         plot_sinusoidal_facts(table.array[0], table.rows, table.width, plot_facts(outputs));
     table_free(&table);

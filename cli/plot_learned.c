@@ -16,19 +16,21 @@
 #include <stdlib.h>
 
 static const double table_deviation = 0.02;
+enum { LAST_ROW = 2147483646 };
 
 struct learned {
     const struct posenc_backend *backend;
-    int64_t tokens, dim;
+    int64_t first, tokens, dim;          /* rows of the table, from the first on */
     float *x, *table, *sinusoidal, *sum; /* [tokens, dim] each */
     struct posenc_error error;
 };
 
 static enum posenc_status draw_tables(struct learned *l, uint64_t seed)
 {
-    enum posenc_status status = posenc_normal(mix64(seed, 1), 0, l->tokens, l->dim, 1.0, l->x);
+    enum posenc_status status =
+        posenc_normal(mix64(seed, 1), l->first, l->tokens, l->dim, 1.0, l->x);
     return status == POSENC_OK
-               ? posenc_normal(seed, 0, l->tokens, l->dim, table_deviation, l->table)
+               ? posenc_normal(seed, l->first, l->tokens, l->dim, table_deviation, l->table)
                : status;
 }
 
@@ -51,6 +53,7 @@ static enum posenc_status add_sinusoidal(struct learned *l, const struct posenc_
     struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
     args.error = &l->error;
     args.freqs = freqs;
+    args.positions.offset = l->first;
     args.out = posenc_dense(l->sinusoidal, 2, l->tokens, l->dim, 0, 0);
     enum posenc_status status = posenc_sinusoidal(l->backend, &args);
     if (status == POSENC_OK) {
@@ -111,8 +114,8 @@ static void learned_facts(const struct learned *l, const struct plot_learned *pl
             "correlation of tokens and learned table: %.4f (1 where both are drawn from one "
             "seed)\n"
             "parameters: learned %lld x %lld = %lld, sinusoidal 0\n",
-            correlation(l), (long long)l->tokens, (long long)l->dim,
-            (long long)(l->tokens * l->dim));
+            correlation(l), (long long)(l->first + l->tokens), (long long)l->dim,
+            (long long)((l->first + l->tokens) * l->dim));
 }
 
 static int draw_learned(const void *data, const struct plot_target *target,
@@ -121,12 +124,35 @@ static int draw_learned(const void *data, const struct plot_target *target,
     return plot_learned(data, target, error);
 }
 
+/* --rows A..B, or the first rows: as many as --tokens says. */
+static int take_rows(const struct cli *cli, struct learned *l)
+{
+    enum { MOST = 1024 };
+    int64_t last = -1;
+    char first[32];
+    const char *dots = cli->rows ? strstr(cli->rows, "..") : NULL;
+    if (!cli->rows)
+        return plot_refuse_tokens(cli, MOST);
+    if (cli->tokens != INT64_MIN)
+        return cli_refuse(cli, "--rows", cli->rows, "expected without --tokens");
+    size_t length = dots ? (size_t)(dots - cli->rows) : 0;
+    snprintf(first, sizeof first, "%.*s", (int)(length < 31 ? length : 31), cli->rows);
+    if (!dots || !parse_integer(first, 0, LAST_ROW, &l->first) ||
+        !parse_integer(dots + 2, 0, LAST_ROW, &last) || last <= l->first ||
+        last - l->first >= MOST)
+        return cli_refuse(cli, "--rows", cli->rows,
+                          "expected A..B: 2 to %d rows of the table, from 0 to %d", MOST,
+                          LAST_ROW);
+    l->tokens = last - l->first + 1;
+    return EXIT_FINE;
+}
+
 int command_plot_learned(struct cli *cli, const struct outputs *outputs)
 {
     struct learned l = { .tokens = plot_given(cli->tokens, 64),
                          .dim = plot_given(cli->dim, 128) };
     long long seed = (long long)plot_given(cli->seed, 1);
-    if (plot_refuse_tokens(cli, 1024) != EXIT_FINE ||
+    if (take_rows(cli, &l) != EXIT_FINE ||
         select_one(cli, POSENC_KERNEL_sinusoidal, &l.backend) != EXIT_FINE ||
         select_one(cli, POSENC_KERNEL_sinusoidal_add, &l.backend) != EXIT_FINE ||
         select_one(cli, POSENC_KERNEL_learned_add, &l.backend) != EXIT_FINE)
@@ -141,17 +167,20 @@ int command_plot_learned(struct cli *cli, const struct outputs *outputs)
     l.sum = memory + 3 * n;
     char caption[192];
     snprintf(caption, sizeof caption,
-             "learned_add, %lld positions, %lld dimensions, tokens N(0, 1), table N(0, %g²), "
+             "learned_add, positions %lld to %lld, %lld dimensions, tokens N(0, 1), table N(0, "
+             "%g²), "
              "seed %lld, %s",
-             (long long)l.tokens, (long long)l.dim, table_deviation, seed,
-             plot_served(l.backend, POSENC_KERNEL_learned_add));
-    struct plot_learned plot = { caption,
-                                 l.tokens,
-                                 l.dim,
-                                 l.table,
-                                 { "tokens", "sinusoidal", "learned", "tokens + sinusoidal",
-                                   "tokens + learned" },
-                                 { 0 } };
+             (long long)l.first, (long long)(l.first + l.tokens - 1), (long long)l.dim,
+             table_deviation, seed, plot_served(l.backend, POSENC_KERNEL_learned_add));
+    struct plot_learned plot = {
+        caption,
+        l.tokens,
+        l.dim,
+        l.first,
+        l.table,
+        { "tokens", "sinusoidal", "learned", "tokens + sinusoidal", "tokens + learned" },
+        { 0 }
+    };
     enum posenc_status made =
         memory ? compute_learned(&l, (uint64_t)seed, &plot) : POSENC_ERR_MEMORY;
     int status = made == POSENC_OK ? plot_draw(cli, outputs, draw_learned, &plot)

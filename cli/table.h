@@ -20,6 +20,8 @@ struct number_table {
     const char *name[2];
     enum posenc_dtype dtype;
     void *array[2];
+    double
+        *wavelength; /* of a picture, [width]: positions in which a number repeats; 0: never */
     char caption[128]; /* parameters and the backend that computed it */
 };
 

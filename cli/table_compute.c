@@ -55,6 +55,24 @@ static enum posenc_status run_kernel(const struct request *request, struct numbe
     return posenc_rope_table(request->backend, &args);
 }
 
+/* The pair of a dimension says in how many positions it comes back. */
+static enum posenc_status take_wavelengths(const struct request *request,
+                                           const struct posenc_freqs *freqs,
+                                           struct number_table *table)
+{
+    const struct posenc_freqs_view view = posenc_freqs_view(freqs);
+    const int64_t half = table->width / 2;
+    table->wavelength = calloc((size_t)table->width, sizeof *table->wavelength);
+    for (int64_t d = 0; table->wavelength && d < table->width; d++) {
+        const int64_t pair = request->spec.layout == POSENC_INTERLEAVED ? d / 2
+                             : d < 2 * half                             ? d % half
+                                                                        : view.n_pairs;
+        if (pair < view.n_pairs && view.omega[pair] > 0.0)
+            table->wavelength[d] = 6.283185307179586 / view.omega[pair];
+    }
+    return table->wavelength ? POSENC_OK : POSENC_ERR_MEMORY;
+}
+
 static int compute(const struct cli *cli, const struct request *request,
                    struct number_table *table)
 {
@@ -74,6 +92,8 @@ static int compute(const struct cli *cli, const struct request *request,
     }
     if (status == POSENC_OK)
         status = run_kernel(request, table, freqs, &error);
+    if (status == POSENC_OK && sinusoidal)
+        status = take_wavelengths(request, freqs, table);
     posenc_freqs_destroy(freqs);
     return status == POSENC_OK ? EXIT_FINE : cli_refuse_status(cli, name, status, &error);
 }
@@ -207,5 +227,6 @@ void table_free(struct number_table *table)
     free(table->array[1]);
     free(table->positions);
     free(table->times);
+    free(table->wavelength);
     *table = (struct number_table){ 0 };
 }

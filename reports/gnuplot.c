@@ -6,6 +6,7 @@
 #include "gnuplot.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -125,7 +126,61 @@ static void viridis(FILE *script, double most)
     fputs(")\n", script);
 }
 
-void gnuplot_viridis(FILE *script) { viridis(script, 1.0); }
+/* Blue below zero, orange above, as bright on either side: plot_colors[0] and [1] half way. */
+static void diverging(FILE *script)
+{
+    fputs("set palette defined (0 '#002a44', 0.25 '#0072b2', 0.4 '#8cc3e0', 0.5 '#ffffff', "
+          "0.6 '#f2b48a', 0.75 '#d55e00', 1 '#4f2200')\n",
+          script);
+}
+
+void gnuplot_scale(FILE *script, double least, double most)
+{
+    double reach = fmax(-least, most);
+    if (least < 0.0)
+        diverging(script);
+    else
+        viridis(script, 1.0);
+    fprintf(script, "set cbrange [%.6g:%.6g]\n", least < 0.0 ? -reach : least,
+            least < 0.0    ? reach
+            : most > least ? most
+                           : least + 1.0);
+}
+
+/* How often a cell is repeated in both directions: viewers that smooth in spite of
+ * image-rendering smooth only this fraction of it. */
+static int64_t repeats(const struct gnuplot_map *map)
+{
+    enum { PIXELS = 400000, MOST = 8 };
+    double fit = floor(sqrt(PIXELS / ((double)map->rows * (double)map->columns)));
+    return fit < 1.0 ? 1 : fit > MOST ? MOST : (int64_t)fit;
+}
+
+void gnuplot_map(FILE *script, const struct gnuplot_map *map, const char *more)
+{
+    const int64_t k = repeats(map);
+    const double first = 0.5 / (double)k - 0.5; /* centre of the first repetition, in cells */
+    fprintf(script,
+            "plot '-' binary array=(%lld,%lld) origin=(%.9g,%.9g) dx=%.9g dy=%.9g "
+            "format='%%float' with image notitle%s\n",
+            (long long)(map->columns * k), (long long)(map->rows * k),
+            map->left + first * map->dx, map->bottom + first * map->dy, map->dx / (double)k,
+            map->dy / (double)k, more);
+    for (int64_t r = 0; r < map->rows * k; r++)
+        for (int64_t c = 0; c < map->columns * k; c++)
+            fwrite(&map->cells[r / k * map->columns + c / k], sizeof *map->cells, 1, script);
+}
+
+void gnuplot_map_scaled(FILE *script, const struct gnuplot_map *map)
+{
+    float least = map->cells[0], most = map->cells[0];
+    for (int64_t i = 1; i < map->rows * map->columns; i++) {
+        least = fminf(least, map->cells[i]);
+        most = fmaxf(most, map->cells[i]);
+    }
+    gnuplot_scale(script, (double)least, (double)most);
+    gnuplot_map(script, map, "");
+}
 
 void gnuplot_viridis_lines(FILE *script) { viridis(script, 0.75); }
 
@@ -141,9 +196,26 @@ static int copy(FILE *from, FILE *to)
     return ferror(from) || fflush(to) ? -1 : 0;
 }
 
-/* Beside the target, so that renaming does not cross file systems. */
-static int place(FILE *picture, const char *path, char error[PLOT_ERROR])
+/* Of an SVG: its maps are to keep their cells, where viewers would smooth them. */
+static int copy_svg(FILE *from, FILE *to)
 {
+    static const char begin[] = "<image ";
+    char *line = NULL;
+    size_t room = 0;
+    rewind(from);
+    while (getline(&line, &room, from) >= 0) {
+        const bool image = strncmp(line, begin, sizeof begin - 1) == 0;
+        fprintf(to, "%s%s", image ? "<image style='image-rendering:pixelated' " : "",
+                line + (image ? sizeof begin - 1 : 0));
+    }
+    free(line);
+    return ferror(from) || ferror(to) || fflush(to) ? -1 : 0;
+}
+
+/* Beside the target, so that renaming does not cross file systems. */
+static int place(FILE *picture, const struct plot_target *target, char error[PLOT_ERROR])
+{
+    const char *path = target->path;
     size_t n = strlen(path);
     char *temporary = malloc(n + 8);
     if (!temporary) {
@@ -156,7 +228,9 @@ static int place(FILE *picture, const char *path, char error[PLOT_ERROR])
     FILE *to = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
     mode_t mask = umask(0);
     umask(mask);
-    bool good = to && copy(picture, to) == 0 && fchmod(descriptor, 0666 & ~mask) == 0;
+    bool svg = strcmp(target->format, "svg") == 0;
+    bool good = to && (svg ? copy_svg : copy)(picture, to) == 0 &&
+                fchmod(descriptor, 0666 & ~mask) == 0;
     if (to && fclose(to))
         good = false;
     good = good && rename(temporary, path) == 0;
@@ -193,8 +267,9 @@ int gnuplot_end(FILE *script, const struct plot_target *target, char error[PLOT_
         if (exit_status != 0 || fstat(fileno(picture), &made) || made.st_size == 0)
             complaint(err, error);
         else if (target->path && strcmp(target->path, "-") != 0)
-            status = place(picture, target->path, error);
-        else if ((status = copy(picture, stdout)))
+            status = place(picture, target, error);
+        else if ((status =
+                      (strcmp(target->format, "svg") == 0 ? copy_svg : copy)(picture, stdout)))
             snprintf(error, PLOT_ERROR, "standard output: %s", strerror(errno));
     } else {
         snprintf(error, PLOT_ERROR, "no temporary file: %s", strerror(errno));

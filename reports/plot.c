@@ -5,12 +5,15 @@
 #include "gnuplot.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Cells of a map beyond what a screen shows are left out evenly. */
 enum { MAP_CELLS = 800, SIMILAR_CELLS = 256 };
 
 static int64_t stride_for(int64_t n, int64_t cells) { return (n + cells - 1) / cells; }
+
+static int64_t stride_count(int64_t n, int64_t every) { return (n + every - 1) / every; }
 
 /* ---- Similarity ---- */
 
@@ -55,125 +58,155 @@ void plot_sinusoidal_facts(const float *table, int64_t tokens, int64_t dim, FILE
 
 /* ---- The table ---- */
 
-static void map_data(FILE *s, const float *table, int64_t tokens, int64_t dim, int64_t every_t,
-                     int64_t every_d)
+/* Those of plot_colors that are seen as lines on white: yellow is not. */
+static const char *const line_colors[] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                           "#E69F00", "#56B4E9", "#999999", "#000000" };
+enum { N_LINE_COLORS = sizeof line_colors / sizeof *line_colors };
+
+/* The dimension not yet chosen whose wavelength is nearest to `wanted`, by their ratio; -1: none. */
+static int64_t nearest(const struct plot_sinusoidal *plot, const double *wavelength,
+                       double wanted)
 {
-    fputs("$map << END\n", s);
-    for (int64_t t = 0; t < tokens; t += every_t) {
-        for (int64_t d = 0; d < dim; d += every_d)
-            fprintf(s, "%.4g ", (double)table[t * dim + d]);
-        fputc('\n', s);
+    int64_t best = -1;
+    double least = HUGE_VAL;
+    for (int64_t d = 0; d < plot->dim; d++) {
+        bool known = !(wavelength[d] > 0.0);
+        for (int k = 0; k < plot->n_curves; k++)
+            known = known || wavelength[d] == plot->wavelength[k];
+        double apart = known ? HUGE_VAL : fabs(log(wavelength[d] / wanted));
+        if (apart < least) {
+            least = apart;
+            best = d;
+        }
     }
-    fputs("END\n$similar << END\n", s);
-    int64_t every = stride_for(tokens, SIMILAR_CELLS);
-    for (int64_t a = 0; a < tokens; a += every) {
-        for (int64_t b = 0; b < tokens; b += every)
-            fprintf(s, "%.4g ", plot_cosine(table, dim, a, b));
-        fputc('\n', s);
-    }
-    fputs("END\n", s);
+    return best;
 }
 
-static const int64_t curve_dims[] = { 0, 2, 10, 30 };
-enum { N_CURVES = 4 };
+void plot_choose_curves(struct plot_sinusoidal *plot, const double *wavelength)
+{
+    enum { CHOSEN = 4 };
+    const double n = (double)plot->tokens, last = 3.0 * fmax(n, 8.0);
+    const double from = fmax(n / 8.0, 8.0), ratio = pow(last / from, 1.0 / (CHOSEN - 1));
+    plot->n_curves = 0;
+    for (int k = 0; k < CHOSEN; k++) {
+        int64_t d = nearest(plot, wavelength, from * pow(ratio, k));
+        if (d < 0)
+            break;
+        plot->wavelength[plot->n_curves] = wavelength[d];
+        plot->curve[plot->n_curves++] = d;
+    }
+}
 
-static void curve_data(FILE *s, const float *table, int64_t tokens, int64_t dim, int64_t first)
+/* Every `every_r`-th row and every `every_c`-th column. */
+static float *thinned(const float *cells, int64_t rows, int64_t columns, int64_t every_r,
+                      int64_t every_c)
+{
+    int64_t r = stride_count(rows, every_r), c = stride_count(columns, every_c);
+    float *few = malloc((size_t)(r * c) * sizeof *few);
+    for (int64_t i = 0; few && i < r * c; i++)
+        few[i] = cells[i / c * every_r * columns + i % c * every_c];
+    return few;
+}
+
+void plot_table_map(FILE *s, const float *table, int64_t rows, int64_t dim, int64_t first)
+{
+    int64_t every_r = stride_for(rows, MAP_CELLS), every_d = stride_for(dim, MAP_CELLS);
+    float *cells = thinned(table, rows, dim, every_r, every_d);
+    gnuplot_panel(s, 0.07, 0.89, 0.56, 0.885);
+    fprintf(s,
+            "unset key\nset xlabel 'dimension'\nset ylabel 'position'\nset cblabel 'value' "
+            "offset -0.5,0\nset xrange [-0.5:%g]\nset yrange [%g:%g]\n",
+            (double)dim - 0.5, (double)first - 0.5, (double)(first + rows) - 0.5);
+    if (cells)
+        gnuplot_map_scaled(s, &(struct gnuplot_map){ cells, stride_count(rows, every_r),
+                                                     stride_count(dim, every_d), 0.0,
+                                                     (double)first, (double)every_d,
+                                                     (double)every_r });
+    free(cells);
+}
+
+void plot_similarity_map(FILE *s, const float *table, int64_t rows, int64_t dim, int64_t first)
+{
+    int64_t every = stride_for(rows, SIMILAR_CELLS), n = stride_count(rows, every);
+    double end = (double)(first + rows) - 0.5;
+    float *cells = malloc((size_t)(n * n) * sizeof *cells);
+    for (int64_t i = 0; cells && i < n * n; i++)
+        cells[i] = (float)plot_cosine(table, dim, i / n * every, i % n * every);
+    gnuplot_panel(s, 0.64, 0.90, 0.08, 0.44);
+    fprintf(s,
+            "set colorbox\nset offsets 0, 0, 0, 0\nset xlabel 'position'\nset ylabel "
+            "'position'\nset cblabel 'cosine similarity' offset 1.5,0\nset xtics autofreq\nset "
+            "ytics autofreq\nunset key\nset xrange [%g:%g]\nset yrange [%g:%g]\n",
+            (double)first - 0.5, end, (double)first - 0.5, end);
+    if (cells)
+        gnuplot_map_scaled(s, &(struct gnuplot_map){ cells, n, n, (double)first, (double)first,
+                                                     (double)every, (double)every });
+    free(cells);
+}
+
+static void curve_data(FILE *s, const struct plot_sinusoidal *p)
 {
     fputs("$curves << END\n", s);
-    for (int64_t t = 0; t < tokens; t++) {
-        fprintf(s, "%lld", (long long)(first + t));
-        for (int k = 0; k < N_CURVES; k++)
-            fprintf(s, " %.6g",
-                    curve_dims[k] < dim ? (double)table[t * dim + curve_dims[k]] : 0.0);
+    for (int64_t t = 0; t < p->tokens; t++) {
+        fprintf(s, "%lld", (long long)(p->first + t));
+        for (int k = 0; k < p->n_curves; k++)
+            fprintf(s, " %.6g", (double)p->table[t * p->dim + p->curve[k]]);
         fputc('\n', s);
     }
     fputs("END\n", s);
-}
-
-static void draw_map(FILE *s, int64_t tokens, int64_t dim, int64_t first, int64_t every_t,
-                     int64_t every_d)
-{
-    fprintf(
-        s,
-        "set lmargin at screen 0.07\nset rmargin at screen 0.90\nset tmargin at screen 0.885\n"
-        "set bmargin at screen 0.56\nset title 'Encoding: value of each dimension at each "
-        "position'\n"
-        "set xlabel 'dimension'\nset ylabel 'position'\nset cblabel 'value'\nunset key\n"
-        "set xrange [-0.5:%g]\nset yrange [%g:%g]\nset autoscale cb\n"
-        "plot $map matrix using ($1*%lld):(%lld+$2*%lld):3 with image\n",
-        (double)dim - 0.5, (double)first - 0.5, (double)(first + tokens) - 0.5,
-        (long long)every_d, (long long)first, (long long)every_t);
 }
 
 /* Room above the curves for their key. */
-static double most_of(const float *table, int64_t tokens, int64_t dim)
+static double most_of(const struct plot_sinusoidal *p)
 {
     double most = 0.0;
-    for (int64_t t = 0; t < tokens; t++)
-        for (int k = 0; k < N_CURVES && curve_dims[k] < dim; k++) {
-            double value = fabs((double)table[t * dim + curve_dims[k]]);
-            most = value > most ? value : most;
-        }
+    for (int64_t t = 0; t < p->tokens; t++)
+        for (int k = 0; k < p->n_curves; k++)
+            most = fmax(most, fabs((double)p->table[t * p->dim + p->curve[k]]));
     return most > 0.0 ? ceil(most * 50.0) / 50.0 : 1.0; /* so that the tics are short numbers */
 }
 
-static void draw_curves(FILE *s, double most, int64_t tokens, int64_t dim, int64_t first)
+static void draw_curves(FILE *s, const struct plot_sinusoidal *p)
 {
+    double most = most_of(p);
+    gnuplot_panel(s, 0.07, 0.53, 0.08, 0.44);
     fprintf(s,
-            "unset colorbox\nset lmargin at screen 0.07\nset rmargin at screen 0.53\nset "
-            "tmargin at screen 0.44\n"
-            "set bmargin at screen 0.08\nset title 'Single dimensions along the positions'\n"
+            "unset colorbox\nset title 'Single dimensions along the positions, and their "
+            "wavelengths in positions'\n"
             "set xlabel 'position'\nset ylabel 'value'\nset xrange [%lld:%lld]\nset yrange "
-            "[%g:%g]\n"
-            "set key top center horizontal samplen 3.5 width 1\nset ytics %g, %g, %g\nplot ",
-            (long long)first, (long long)(first + tokens - 1), -1.08 * most, 1.3 * most, -most,
-            0.5 * most, most);
-    for (int k = 0; k < N_CURVES && curve_dims[k] < dim; k++)
-        fprintf(s,
-                "%s$curves using 1:%d with lines lw 2 dt %d lc rgb '%s' title 'dimension %lld'",
-                k ? ", " : "", k + 2, k + 1, plot_colors[k], (long long)curve_dims[k]);
+            "[%g:%g]\nset key top center maxrows %d samplen 2 width 1\nset ytics %g, %g, "
+            "%g\nplot ",
+            (long long)p->first, (long long)(p->first + p->tokens - 1), -1.08 * most,
+            (p->n_curves > 4 ? 1.75 : 1.4) * most, p->n_curves > 4 ? 4 : 2, -most, 0.5 * most,
+            most);
+    for (int k = 0; k < p->n_curves; k++) {
+        fprintf(s, "%s$curves using 1:%d with lines lw 2 lc rgb '%s' title 'dimension %lld",
+                k ? ", " : "", k + 2, line_colors[k], (long long)p->curve[k]);
+        if (p->wavelength[k] > 0.0)
+            fprintf(s, ": %.4g", p->wavelength[k]);
+        fputc('\'', s);
+    }
     fputc('\n', s);
 }
 
-static void draw_similarity(FILE *s, int64_t tokens, int64_t first)
-{
-    long long every = (long long)stride_for(tokens, SIMILAR_CELLS);
-    double end = (double)(first + tokens) - 0.5;
-    fprintf(s,
-            "set offsets 0, 0, 0, 0\nset colorbox\nset lmargin at screen 0.64\nset rmargin at "
-            "screen 0.90\n"
-            "set tmargin at screen 0.44\nset bmargin at screen 0.08\n"
-            "set title 'Cosine similarity of positions'\nset xlabel 'position'\nset ylabel "
-            "'position'\n"
-            "set cblabel 'cosine similarity' offset 1.5,0\nset ytics autofreq\nunset key\nset "
-            "xrange [%g:%g]\nset yrange [%g:%g]\n"
-            "set autoscale cb\nplot $similar matrix using (%lld+$1*%lld):(%lld+$2*%lld):3 with "
-            "image\n",
-            (double)first - 0.5, end, (double)first - 0.5, end, (long long)first, every,
-            (long long)first, every);
-}
-
-int plot_sinusoidal(const float *table, int64_t tokens, int64_t dim, int64_t first,
-                    const char *caption, const struct plot_target *target,
+int plot_sinusoidal(const struct plot_sinusoidal *plot, const struct plot_target *target,
                     char error[PLOT_ERROR])
 {
     FILE *s = gnuplot_begin(target, 1500, 1200, error);
     if (!s)
         return -1;
-    int64_t every_t = stride_for(tokens, MAP_CELLS), every_d = stride_for(dim, MAP_CELLS);
-    map_data(s, table, tokens, dim, every_t, every_d);
-    curve_data(s, table, tokens, dim, first);
-    gnuplot_viridis(s);
     char title[512];
+    curve_data(s, plot);
     snprintf(title, sizeof title,
-             "Sinusoidal encoding, %lld positions from %lld, %lld dimensions\n%s",
-             (long long)tokens, (long long)first, (long long)dim, caption);
-    fputs("set multiplot title ", s);
-    gnuplot_string(s, title);
-    fputs(" noenhanced font ',15'\n", s);
-    draw_map(s, tokens, dim, first, every_t, every_d);
-    draw_curves(s, most_of(table, tokens, dim), tokens, dim, first);
-    draw_similarity(s, tokens, first);
+             "Sinusoidal encoding, %lld positions from %lld, %lld dimensions",
+             (long long)plot->tokens, (long long)plot->first, (long long)plot->dim);
+    gnuplot_title(s, "multiplot title", title, plot->caption);
+    fputs("set title 'Encoding: value of each dimension at each position'\n", s);
+    plot_table_map(s, plot->table, plot->tokens, plot->dim, plot->first);
+    if (plot->n_curves > 0)
+        draw_curves(s, plot);
+    fputs("set title 'Cosine similarity of positions'\n", s);
+    plot_similarity_map(s, plot->table, plot->tokens, plot->dim, plot->first);
     fputs("unset multiplot\n", s);
     return gnuplot_end(s, target, error);
 }
@@ -194,11 +227,6 @@ static double least_error(const struct plot_curve *curves, size_t n)
 /* Long enough to be told apart: a line, dashes, long dashes, dashes and dots. */
 static const char *const dashes[] = { "1", "'-'", "'_'", "'_.'", "'_..'" };
 enum { N_DASHES = sizeof dashes / sizeof *dashes };
-
-/* Those of plot_colors that are seen as lines on white: yellow is not. */
-static const char *const line_colors[] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                           "#E69F00", "#56B4E9", "#999999", "#000000" };
-enum { N_LINE_COLORS = sizeof line_colors / sizeof *line_colors };
 
 /* Curves of a profile share a dash: the k-th profile met gets the k-th. */
 static int dash_of(const struct plot_curve *curves, size_t at)

@@ -21,11 +21,22 @@ struct plot_target {
 /* Whether gnuplot can be run and has the terminals; else `error` says what to install. */
 bool plot_available(char error[PLOT_ERROR]);
 
-/* One figure of a table [tokens, dim], dense f32: heat map, dimensions 0, 2, 10 and 30 as
- * curves, cosine similarity of positions.  `first` is the position of row 0; `caption` says
- * what it is, e.g. "rope_theta 10000, interleaved, exact, avx2". */
-int plot_sinusoidal(const float *table, int64_t tokens, int64_t dim, int64_t first,
-                    const char *caption, const struct plot_target *target,
+/* One figure of a table [tokens, dim], dense f32: heat map, some dimensions as curves, cosine
+ * similarity of positions. */
+enum { PLOT_CURVES = 8 };
+struct plot_sinusoidal {
+    const char *caption;        /* "rope_theta 10000, interleaved, exact, avx2" */
+    int64_t tokens, dim, first; /* first: the position of row 0 */
+    const float *table;
+    int n_curves;
+    int64_t curve[PLOT_CURVES];     /* dimensions */
+    double wavelength[PLOT_CURVES]; /* of each, in positions; 0: not known */
+};
+/* Chooses curves that can be read: their wavelengths grow evenly from an eighth of the positions
+ * to three times as many, and have eight of them at least.  `wavelength` is that of each
+ * dimension; 0: never. */
+void plot_choose_curves(struct plot_sinusoidal *plot, const double *wavelength);
+int plot_sinusoidal(const struct plot_sinusoidal *plot, const struct plot_target *target,
                     char error[PLOT_ERROR]);
 /* Its figures as text: shape, min, max, average cosine similarity at offsets 1, 4, 16
  * and 32. */
@@ -83,7 +94,7 @@ int plot_t5(const struct plot_t5 *t5, const struct plot_target *target, char err
 enum { LEARNED_BARS = 5 };
 struct plot_learned {
     const char *caption;
-    int64_t tokens, dim;
+    int64_t tokens, dim, first; /* first: the row of the table at the bottom */
     const float *table;
     const char *names[LEARNED_BARS];
     double deviation[LEARNED_BARS];

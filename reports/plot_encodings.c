@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-enum { SIMILAR_CELLS = 256 };
-
 /* ---- rope ---- */
 
 /* Arrows from the centre to where (1, 0) is at each position; the first and the last have their
@@ -198,20 +196,7 @@ int plot_t5(const struct plot_t5 *t5, const struct plot_target *target, char err
 
 static void learned_data(FILE *s, const struct plot_learned *learned)
 {
-    fputs("$table << END\n", s);
-    for (int64_t t = 0; t < learned->tokens; t++) {
-        for (int64_t d = 0; d < learned->dim; d++)
-            fprintf(s, "%.4g ", (double)learned->table[t * learned->dim + d]);
-        fputc('\n', s);
-    }
-    fputs("END\n$similar << END\n", s);
-    int64_t every = (learned->tokens + SIMILAR_CELLS - 1) / SIMILAR_CELLS;
-    for (int64_t a = 0; a < learned->tokens; a += every) {
-        for (int64_t b = 0; b < learned->tokens; b += every)
-            fprintf(s, "%.4g ", plot_cosine(learned->table, learned->dim, a, b));
-        fputc('\n', s);
-    }
-    fputs("END\n$deviations << END\n", s);
+    fputs("$deviations << END\n", s);
     for (int i = 0; i < LEARNED_BARS; i++) {
         fprintf(s, "%d %.6g ", i, learned->deviation[i]);
         gnuplot_string(s, learned->names[i]);
@@ -226,19 +211,12 @@ int plot_learned(const struct plot_learned *learned, const struct plot_target *t
     FILE *s = gnuplot_begin(target, 1500, 1200, error);
     if (!s)
         return -1;
-    int64_t every = (learned->tokens + SIMILAR_CELLS - 1) / SIMILAR_CELLS;
     learned_data(s, learned);
-    gnuplot_viridis(s);
     gnuplot_title(s, "multiplot title",
                   "Learned encoding before training: a table drawn at random",
                   learned->caption);
-    gnuplot_panel(s, 0.07, 0.90, 0.56, 0.885);
-    fprintf(
-        s,
-        "unset key\nset title 'Learned table: value of each dimension at each position'\nset "
-        "xlabel 'dimension'\nset ylabel 'position'\nset cblabel 'value'\nset xrange "
-        "[-0.5:%g]\nset yrange [-0.5:%g]\nplot $table matrix with image\n",
-        (double)learned->dim - 0.5, (double)learned->tokens - 0.5);
+    fputs("set title 'Learned table: value of each dimension at each position'\n", s);
+    plot_table_map(s, learned->table, learned->tokens, learned->dim, learned->first);
     gnuplot_panel(s, 0.18, 0.53, 0.08, 0.44);
     fprintf(
         s,
@@ -250,15 +228,8 @@ int plot_learned(const struct plot_learned *learned, const struct plot_target *t
         "'%s', "
         "$deviations using 2:1:4 with labels left offset 0.6,0\n",
         LEARNED_BARS - 0.4, plot_colors[0]);
-    gnuplot_panel(s, 0.64, 0.90, 0.08, 0.44);
-    fprintf(
-        s,
-        "set colorbox\nset offsets 0, 0, 0, 0\nset title 'Cosine similarity of its positions'\n"
-        "set xlabel 'position'\nset ylabel 'position'\nset cblabel 'cosine similarity'\nset "
-        "ytics "
-        "autofreq\nset xrange [-0.5:%g]\nset yrange [-0.5:%g]\nset autoscale cb\n"
-        "plot $similar matrix using ($1*%lld):($2*%lld):3 with image\nunset multiplot\n",
-        (double)learned->tokens - 0.5, (double)learned->tokens - 0.5, (long long)every,
-        (long long)every);
+    fputs("set title 'Cosine similarity of its positions'\n", s);
+    plot_similarity_map(s, learned->table, learned->tokens, learned->dim, learned->first);
+    fputs("unset multiplot\n", s);
     return gnuplot_end(s, target, error);
 }

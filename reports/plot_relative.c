@@ -151,16 +151,22 @@ static void swin_from(FILE *s, const struct plot_swin *swin, int64_t query)
 
 static void draw_from(FILE *s, const struct plot_swin *swin, int64_t query, const char *where)
 {
-    fprintf(
-        s,
-        "set title 'seen from the query %s'\nset xrange [-0.5:%g]\nset yrange [%g:-0.5]\n"
-        "set xtics 1\nset ytics 1\n"
-        "plot $from%lld using 1:2:3 with image, $from%lld using 1:2:(sprintf('%%d', $3)) with "
-        "labels font ',%d' textcolor rgb 'white', "
-        "'+' using (%lld):(%lld) every ::0::0 with points pt 4 ps 4 lw 2 lc rgb 'red'\n",
-        where, (double)swin->width - 0.5, (double)swin->height - 0.5, (long long)query,
-        (long long)query, swin->width > 10 ? 7 : 9, (long long)(query % swin->width),
-        (long long)(query / swin->width));
+    const int64_t n = swin->height * swin->width;
+    const struct gnuplot_map map = {
+        swin->row + query * n, swin->height, swin->width, 0.0, 0.0, 1.0, 1.0
+    };
+    char more[400];
+    snprintf(more, sizeof more,
+             ", $from%lld using 1:2:(sprintf('%%d', $3)) with labels font ',%d' textcolor rgb "
+             "'white', '+' using (%lld):(%lld) every ::0::0 with points pt 4 ps 4 lw 2 lc rgb "
+             "'red'",
+             (long long)query, swin->width > 10 ? 7 : 9, (long long)(query % swin->width),
+             (long long)(query / swin->width));
+    fprintf(s,
+            "set title 'seen from the query %s'\nset xrange [-0.5:%g]\nset yrange [%g:-0.5]\n"
+            "set xtics 1\nset ytics 1\n",
+            where, (double)swin->width - 0.5, (double)swin->height - 0.5);
+    gnuplot_map(s, &map, more);
 }
 
 int plot_swin(const struct plot_swin *swin, const struct plot_target *target,
@@ -171,13 +177,6 @@ int plot_swin(const struct plot_swin *swin, const struct plot_target *target,
         return -1;
     int64_t n = swin->height * swin->width;
     int64_t middle = swin->height / 2 * swin->width + swin->width / 2;
-    fputs("$rows << END\n", s);
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < n; j++)
-            fprintf(s, "%g ", (double)swin->row[i * n + j]);
-        fputc('\n', s);
-    }
-    fputs("END\n", s);
     swin_from(s, swin, 0);
     swin_from(s, swin, middle);
     gnuplot_viridis_lines(s);
@@ -189,10 +188,10 @@ int plot_swin(const struct plot_swin *swin, const struct plot_target *target,
         s,
         "unset key\nset size ratio 1\nset cbrange [0:%lld]\nunset colorbox\nset title 'all "
         "queries and keys, row by row of the window'\nset xlabel 'key'\nset ylabel 'query'\n"
-        "set xrange [-0.5:%g]\nset yrange [%g:-0.5]\nset xtics %lld\nset ytics %lld\n"
-        "plot $rows matrix with image\n",
+        "set xrange [-0.5:%g]\nset yrange [%g:-0.5]\nset xtics %lld\nset ytics %lld\n",
         (long long)(swin->rows - 1), (double)n - 0.5, (double)n - 0.5, (long long)swin->width,
         (long long)swin->width);
+    gnuplot_map(s, &(struct gnuplot_map){ swin->row, n, n, 0.0, 0.0, 1.0, 1.0 }, "");
     fputs("set size noratio\nset xlabel ''\nset ylabel ''\n", s);
     gnuplot_panel(s, 0.60, 0.90, 0.53, 0.84);
     fputs("set colorbox user origin 0.925,0.09 size 0.015,0.75\nset cblabel 'row of the table' "

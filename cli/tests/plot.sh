@@ -80,6 +80,26 @@ else
     fail 'xpos: products' 'other numbers'
 fi
 rm -f work/*
+run "$POSENC" plot sinusoidal --tokens 512 --out svg:p.svg
+if [ "$(grep -o '>dimension [0-9]*: [0-9.]*<' work/p.svg | sort -u | grep -c .)" = 4 ] && grep -q '>dimension 32: 62.83<' work/p.svg; then
+    pass 'sinusoidal: curves by wavelength'
+else
+    fail 'sinusoidal: curves by wavelength' "$(grep -o '>dimension .*<' work/p.svg)"
+fi
+run "$POSENC" plot sinusoidal --dims 0,127 --layout sin_cos --out svg:p.svg
+if [ "$(grep -o '>dimension .*:.*[0-9]<' work/p.svg | sort -u | tr -d '\n')" = '>dimension 0: 6.283<>dimension 127: 5.441e+04<' ]; then
+    pass 'sinusoidal: curves by name'
+else
+    fail 'sinusoidal: curves by name' "$(grep -o '>dimension .*<' work/p.svg)"
+fi
+rm -f work/*
+prints 'learned: rows of a table' 'positions 5000 to 5063,.*' plot learned --rows 5000..5063
+prints 'learned: all rows up to them count' 'learned 5064 x 32 = 162048' plot learned --dim 32 --rows 5000..5063
+run "$POSENC" plot learned --tokens 9 --out svg:p.svg
+cp work/p.svg nine.svg
+run "$POSENC" plot learned --rows 0..8 --out svg:p.svg
+if cmp -s work/p.svg nine.svg; then pass 'learned: the first rows are --tokens'; else fail 'learned: the first rows are --tokens' 'other pictures'; fi
+rm -f work/*
 prints 'learned: parameters' 'learned 100 x 32 = 3200, sinusoidal 0' plot learned --tokens 100 --dim 32
 run "$POSENC" plot learned --tokens 512 --dim 256 --out svg:p.svg
 # 131072 draws: a standard deviation is known to 1/sqrt(2n) = 0.2 %, a correlation to 1/sqrt(n) = 0.0028.
@@ -141,5 +161,13 @@ refuses 'a window of nothing' '--window-height: 0: expected an integer from 1 to
 refuses 'a model of a picture without' 'unknown option|--model: has no effect here' plot swin --model llama-3.1-8b
 refuses 'errors of a backend without tables' '--backend: example: does not provide rope_table: expected one that does' \
     plot error --plugin "$PLUGIN" --backend example --out svg:x.svg
+for dims in 128 -1 x '0,,1' '' 0,1,2,3,4,5,6,7,8; do
+    refuses "curves '$dims'" '--dims: .*expected (up to 8 dimensions from 0 to 127, separated by commas|LIST)' plot sinusoidal --dims "$dims"
+done
+for rows in 7 5..5 9..2 -4..4 0..1024 a..b 0.. ..9 0:9 0..2147483647; do
+    refuses "rows '$rows'" '--rows: .*expected A..B: 2 to 1024 rows of the table, from 0 to 2147483646' plot learned --rows "$rows"
+done
+refuses 'rows and tokens' '--rows: 0..9: expected without --tokens' plot learned --rows 0..9 --tokens 10
+refuses 'curves of another picture' '--dims: has no effect here: it is for sinusoidal' plot learned --dims 1
 refuses 'a device' 'expected an ordinary file' plot t5 --out svg:/dev/null
 finish

@@ -2,7 +2,7 @@
  * Pictures: whole or not there at all, and what is printed beside them.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "reports/plot.h"
+#include "reports/gnuplot.h"
 #include "reports/records.h"
 #include "conformance/tap/tap.h"
 
@@ -43,6 +43,61 @@ static void test_facts(void)
     free(text);
 }
 
+static bool scale_says(double least, double most, const char *what)
+{
+    char text[1024] = "";
+    FILE *script = fmemopen(text, sizeof text, "w");
+    gnuplot_scale(script, least, most);
+    fclose(script);
+    return strstr(text, what);
+}
+
+static void test_scale(void)
+{
+    require(scale_says(-0.5, 0.07, "cbrange [-0.5:0.5]") &&
+                scale_says(-0.5, 0.07, "0.5 '#ffffff'"),
+            "signed values have a white zero in the middle of their range");
+    require(scale_says(0.4, 1.0, "cbrange [0.4:1]") && !scale_says(0.4, 1.0, "#ffffff"),
+            "values above zero have a scale from dark to bright");
+}
+
+/* At any number of positions each curve has eight of them a wavelength at least, none has more than
+ * eleven of its own across the picture, and all differ. */
+static void test_curves(void)
+{
+    enum { MANY = 1024 };
+    static double wavelength[MANY];
+    bool readable = true;
+    for (int d = 0; d < MANY; d++)
+        wavelength[d] = 6.283185307179586 * pow(10000.0, (d / 2) / (MANY / 2.0));
+    for (int64_t tokens = 2; tokens <= 4096; tokens *= 2) {
+        struct plot_sinusoidal plot = { .tokens = tokens, .dim = MANY };
+        plot_choose_curves(&plot, wavelength);
+        readable = readable && plot.n_curves == 4;
+        for (int k = 0; k < plot.n_curves; k++)
+            readable = readable && plot.wavelength[k] > 7.5 &&
+                       plot.wavelength[k] > (double)tokens / 11.0 &&
+                       plot.wavelength[k] == wavelength[plot.curve[k]] &&
+                       (k == 0 || plot.wavelength[k] > plot.wavelength[k - 1]);
+    }
+    require(readable, "curves are chosen that can be read");
+    struct plot_sinusoidal few = { .tokens = 512, .dim = 3 };
+    plot_choose_curves(&few, (const double[]){ 6.28, 6.28, 0.0 });
+    require(few.n_curves == 1 && few.curve[0] == 0,
+            "each wavelength once, and no more than there are");
+}
+
+/* Whether a file holds a text. */
+static bool holds(const char *path, const char *text)
+{
+    static char all[1 << 20];
+    FILE *in = fopen(path, "rb");
+    all[in ? fread(all, 1, sizeof all - 1, in) : 0] = 0;
+    if (in)
+        fclose(in);
+    return strstr(all, text);
+}
+
 /* The first bytes of a PNG file (RFC 2083, section 3.1), and its last chunk. */
 static bool is_png(const char *path)
 {
@@ -75,12 +130,19 @@ static void test_pictures(const json_t *records, const char *path)
                         some[] = { 1e-8, 1e-5, 1e-2 };
     const struct plot_curve curves[] = { { "a_b (exact)", "exact", 3, position, none },
                                          { "c \"d\" 'e'", "hf_f32", 3, position, some } };
-    require(plot_sinusoidal(table, TOKENS, DIM, -5, "a caption_with 'marks\" \\", &png,
-                            error) == 0 &&
-                is_png(path),
+    struct plot_sinusoidal sinusoidal = { .caption = "a caption_with 'marks\" \\",
+                                          .tokens = TOKENS,
+                                          .dim = DIM,
+                                          .first = -5,
+                                          .table = table,
+                                          .n_curves = 1,
+                                          .curve = { 2 } };
+    require(plot_sinusoidal(&sinusoidal, &png, error) == 0 && is_png(path),
             "a table becomes a PNG");
-    require(plot_sinusoidal(table, TOKENS, DIM, 0, "", &svg, error) == 0 && ends_svg(path),
-            "or an SVG");
+    sinusoidal.n_curves = 0;
+    require(plot_sinusoidal(&sinusoidal, &svg, error) == 0 && ends_svg(path), "or an SVG");
+    require(holds(path, "<image style='image-rendering:pixelated' "),
+            "whose cells no viewer is to smooth");
     require(plot_error(curves, 2, "caption", &png, error) == 0 && is_png(path),
             "errors become a PNG, zeros included");
     require(plot_speed(records, "rope_half", &png, error) == 0 && is_png(path),
@@ -152,6 +214,7 @@ static int draw_learned(const char *format, const char *path, char error[PLOT_ER
     struct plot_learned learned = { "caption",
                                     TOKENS,
                                     DIM,
+                                    0,
                                     table,
                                     { "a", "b_c", "d", "e", "f" },
                                     { 1.0, 0.7, 0.02, 1.2, 1.0 } };
@@ -170,6 +233,8 @@ int main(int argc, char **argv)
     close(descriptor);
     fill();
     test_facts();
+    test_scale();
+    test_curves();
     if (plot_available(error)) {
         test_pictures(records, path);
         require_picture("a rotation", draw_rope, path);
