@@ -151,8 +151,8 @@ bool noise_warning(const struct results *r, char text[NOISE_TEXT])
     if (noisy > 0)
         say(&s,
             "%zu of %zu timings are noisy: their interval is wider than 10 %%, or a copy of a "
-            "backend was further than that from itself, or they are beyond the roof without "
-            "being settled.  Such are shown and decide nothing.",
+            "backend was further than that from itself, or they are a fifth above the roof and "
+            "not known to 3 %%.  Such are shown and decide nothing.",
             noisy, timed);
     while (s.at > 0 && s.at < NOISE_TEXT && text[s.at - 1] == ' ')
         text[--s.at] = 0;

@@ -9,9 +9,8 @@
 
 const double worth_naming = 0.03;
 
-/* An interval wider than this to either side decides nothing; of a reading this much above the roof
- * only one that is settled is believed. */
-static const double widest = 0.10, above_roof = 1.2, settled = 0.03;
+/* Of an interval to either side: what decides, and what is believed of a reading that is as many roofs. */
+static const double widest = 0.10, beyond_roof = 1.2, widest_beyond = 0.03;
 
 double row_width(const struct bench_row *b)
 {
@@ -24,7 +23,7 @@ bool is_noisy(const struct bench_row *b)
 {
     double width = row_width(b);
     return !(width <= widest) || b->null_pct > 100.0 * widest ||
-           (b->roof_ratio > above_roof && width > settled);
+           (b->roof_ratio > beyond_roof && width > widest_beyond);
 }
 
 /* Whether the interval of a begins before that of b ends. */

@@ -3,11 +3,11 @@
  * the default.  The one rule for answers, tables, pictures and advice:
  *
  *   - A reading is noisy where its interval is wider than 10 % to either side, where a copy of a backend
- *     was further than that from itself, where one sample was all there was, and where it lies above
- *     what the machine can do without being settled.  It is shown and decides nothing.
- *   - The fastest is the least median of what conforms and is not noisy, unless something noisy is
- *     faster all the same: then nobody is called so.  Everything whose interval
- *     meets that one's is tied with it, and so is whatever lies between: no tie skips a faster row.
+ *     was further than that from itself, where one sample was all there was, and where it is a fifth
+ *     above the roof and its interval wider than 3 %.  It is shown and decides nothing.
+ *   - The fastest is the least median of what conforms and is not noisy, unless all of the interval of
+ *     something noisy lies before its own: then nobody is called so.  Everything whose interval meets
+ *     that of the fastest is tied with it, and so is whatever lies between: no tie skips a faster row.
  *   - One backend is faster than another where their intervals are apart and the medians, too, by
  *     more than 3 %.  The default stays unless another is faster than it.
  */

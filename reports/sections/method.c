@@ -23,9 +23,10 @@ static const char *const points[] = {
     "where the intervals are apart and the medians differ by more than 3 %; only then is it "
     "named in place of the default.",
     "A reading is noisy where its interval is wider than 10 % to either side, where a copy of "
+    "a backend was further than that from itself, or where it is a fifth above its roof and "
+    "not "
+    "known to 3 %.  It is shown and decides nothing: it is neither the fastest nor a tie, and "
     "a "
-    "backend was further than that from itself, or where it is beyond its roof without being "
-    "settled.  It is shown and decides nothing: it is neither the fastest nor a tie, and a "
     "default that is noisy stays.",
     "ulp is the distance to the real value in units of the last place of f32; pair ulp "
     "measures a "
