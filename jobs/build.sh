@@ -1,11 +1,15 @@
 # shellcheck shell=sh
 # Setting up and compiling the folders of a build.  Sourced by run; prepare has set $meson.
 
-# configure FOLDER OPTIONS...: sets up once; again when a library came or went since.
+# configure FOLDER OPTIONS...: sets up once; again when a library came or went since, or CC or CXX names another compiler.
 configure() {
     folder=$1
     shift
-    look 2 2>/dev/null
+    look 3>/dev/null
+    case "$*" in
+    *--cross-file*) ;;
+    *) [ ! -f "$folder/build.ninja" ] || same_compilers || "$meson" setup --wipe "$folder" >&2 || return 1 ;;
+    esac
     stamp="$("$meson" --version) without:$missing"
     if [ -f "$folder/build.ninja" ] && [ "$(cat "$folder/run-stamp" 2>/dev/null)" = "$stamp" ]; then
         return 0
@@ -15,6 +19,32 @@ configure() {
     fi
     [ -f "$folder/build.ninja" ] || "$meson" setup "$@" "$folder" >&2 || return 1
     printf '%s' "$stamp" >"$folder/run-stamp"
+}
+
+# Whether $folder was set up with the compilers of now.  One that CC or CXX does not name is not asked for: then what is
+# there stays, and what it is is said.
+same_compilers() {
+    for language in c cpp; do
+        case $language in c) named=${CC:-} now=${CC:-cc} ;; *) named=${CXX:-} now=${CXX:-c++} ;; esac
+        was=$(compiler_of $language)
+        now=$($now --version 2>/dev/null | sed -n '1s/^[^ ]* //p') # its own name apart: cc is gcc
+        [ -n "$was" ] && [ -n "$now" ] && [ "${was#* }" != "$now" ] || continue
+        if [ -n "$named" ]; then
+            say "$folder was made with $was; all of it is made again with $named"
+            return 1
+        fi
+        say "$folder is made with $was, and stays so until CC or CXX names another compiler"
+    done
+    return 0
+}
+
+# compiler_of LANGUAGE: the first line that $folder's compiler says of itself, as Meson wrote it down.
+compiler_of() {
+    awk -v language="\"$1\":" '
+        $1 == "\"build\":" { exit }
+        $1 ~ /^"(c|cpp)":/ { here = $1 == language }
+        here && $1 == "\"full_version\":" { sub(/^ *"full_version": "/, ""); sub(/",?$/, ""); print; exit }
+        ' "$folder/meson-info/intro-compilers.json" 2>/dev/null
 }
 
 # compile FOLDER TARGETS...: everything when none is named.

@@ -40,20 +40,21 @@ find_meson() {
 have() {
     case $1 in
     meson) find_meson ;;
-    compiler:cc) echo '#include <stdio.h>' | "${CC:-cc}" -E - >/dev/null 2>&1 ;;
-    compiler:c++) echo '#include <string>' | "${CXX:-c++}" -E -x c++ - >/dev/null 2>&1 ;;
+    compiler:cc) echo '#include <stdio.h>' | ${CC:-cc} -E - >/dev/null 2>&1 ;;
+    compiler:c++) echo '#include <string>' | ${CXX:-c++} -E -x c++ - >/dev/null 2>&1 ;;
     command:*) [ -n "$(version_of "${1#*:}")" ] ;;
     library:*) pkg-config --exists "${1#*:}" 2>/dev/null ;;
     esac
 }
 
-# Sets $missing (things) and, for the package manager in column $1 of the list, $packages.
+# Sets $missing (things) and $packages, as the package manager here calls them; of the things named, or of all.
 look() {
     missing='' packages=''
     while read -r thing debian fedora brew what; do
+        case " ${*:-$thing} " in *" $thing "*) ;; *) continue ;; esac
         have "$thing" && continue
         missing="$missing ${thing#*:}"
-        case $1 in 2) package=$debian ;; 3) package=$fedora ;; *) package=$brew ;; esac
+        case $manager in dnf) package=$fedora ;; brew) package=$brew ;; *) package=$debian ;; esac
         if [ "$package" = - ]; then
             say "no package here brings ${thing#*:} ($what)"
         else
@@ -64,15 +65,39 @@ $(needs)
 LIST
 }
 
-# Sets $manager, and $root, which goes before it; $install becomes no where it cannot be used.
+# Sets $manager, and $root, which goes before it; $install becomes no where it cannot be used, for the reason in $why.
 find_manager() {
     for manager in apt-get dnf brew none; do
         command -v $manager >/dev/null && break
     done
-    root=
-    [ "$manager" != none ] || install=no
-    if [ "$(id -u)" != 0 ] && [ "$manager" != brew ]; then
-        if sudo -n true 2>/dev/null; then root='sudo -n'; else install=no; fi
+    root='' why='--no-install'
+    [ $install = yes ] || return 0
+    if [ "$manager" = none ]; then
+        install=no why='neither apt-get nor dnf nor brew is here'
+    elif [ "$(id -u)" = 0 ] || [ "$manager" = brew ]; then
+        :
+    elif sudo -n true 2>/dev/null; then
+        root='sudo -n'
+    elif command -v sudo >/dev/null; then
+        install=no why='sudo wants a password, and nothing is asked here'
+    else
+        install=no why='that takes root, or sudo'
+    fi
+}
+
+# install_line PACKAGES...: what a person types to have them.
+install_line() {
+    case $manager in
+    none) echo "install $*" && return ;;
+    brew) line="brew install $*" ;;
+    *) line="$manager install $*" ;;
+    esac
+    if [ "$manager" = brew ] || [ "$(id -u)" = 0 ]; then
+        echo "$line"
+    elif command -v sudo >/dev/null; then
+        echo "sudo $line"
+    else
+        echo "su -c '$line'"
     fi
 }
 
@@ -95,7 +120,8 @@ apt_install() {
 
 install_packages() {
     if [ $install = no ]; then
-        say "not installed: $*"
+        say "not installed, $why: $*"
+        say "to install them: $(install_line "$@")"
         return 0
     fi
     say "installing $*"
@@ -120,24 +146,24 @@ meson_of_our_own() {
 
 prepare() {
     find_manager
-    case $manager in dnf) look 3 ;; brew) look 4 ;; *) look 2 ;; esac
+    look
     # shellcheck disable=SC2086  # a list of words
     [ -z "$packages" ] || install_packages $packages
-    find_meson || meson_of_our_own || {
-        say 'Meson 1.0 or newer is needed to build: install meson (Debian 12, Fedora, Homebrew) and run this again'
+    find_meson || meson_of_our_own
+    look compiler:cc command:ninja meson
+    [ -z "$missing" ] || {
+        say "a C compiler, ninja and Meson 1.0 or newer are needed to build; missing:$missing"
+        # shellcheck disable=SC2086  # a list of words
+        [ -z "$packages" ] || say "to install them: $(install_line $packages)"
         exit 2
     }
-    if ! have compiler:cc || ! have command:ninja; then
-        say 'a C compiler and ninja are needed to build'
-        exit 2
-    fi
     export MESON="$meson"
 }
 
 # bring COMMAND:PACKAGE...: the Debian packages of commands, or of files (/...), that are missing.
 bring() {
     absent "$@" || return 0
-    [ "$manager" = apt-get ] || install=no # what others call these packages was not tried
+    [ "$manager" = apt-get ] || install=no why='what this system calls them was not tried'
     # shellcheck disable=SC2086  # a list of words
     install_packages $packages
     absent "$@" || return 0

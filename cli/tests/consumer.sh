@@ -25,51 +25,54 @@ flags() {
 }
 cc=${CC:-cc} cxx=${CXX:-c++}
 
-cp "$here/consumer/main.c" "$here/consumer/main.cc" work
-# shellcheck disable=SC2046  # lists of words
-{
-    expect 'C, shared' $cc -std=c11 -Wall -Wextra -Werror -pedantic main.c -o shared $(flags --cflags --libs) -lm
-    expect 'it runs' ./shared
-    if grep -q 'serves rope_half' stdout; then pass 'it names a backend'; else fail 'it names a backend' ''; fi
-    if $cxx --version >version 2>&1; then
-        for year in 11 14 17 20 23; do
-            if $cxx -std=c++$year -x c++ -fsyntax-only /dev/null 2>version; then
-                expect "C++$year" $cxx -std=c++$year -Wall -Wextra -Werror -pedantic main.cc -o shared_cc $(flags --cflags --libs)
-                expect 'it runs' ./shared_cc
-            else
-                skip "C++$year" 'the compiler does not know it'
-            fi
-        done
-    else
-        skip 'C++' 'no C++ compiler'
-    fi
-    if [ -f "$lib/libposenc.a" ]; then
-        expect 'C, static' $cc main.c -o static $(flags --cflags) "$lib/libposenc.a" $(flags --static --libs-only-l | sed 's/-lposenc//') -lm
-        expect 'it runs' ./static
-        # README's line, where no other library has a .pc file.
-        echo 'int main(void) { return 0; }' >work/empty.c
-        if (cd work && $cc -static empty.c -o empty) 2>version; then
-            expect 'C, linked statically' env PKG_CONFIG_LIBDIR="$lib/pkgconfig" sh -c \
-                "$cc -static main.c -o static \$(pkg-config --static --cflags --libs posenc)"
-            expect 'it runs' ./static
+by_pkg_config() {
+    cp "$here/consumer/main.c" "$here/consumer/main.cc" work
+    # shellcheck disable=SC2046  # lists of words
+    {
+        expect 'C, shared' $cc -std=c11 -Wall -Wextra -Werror -pedantic main.c -o shared $(flags --cflags --libs) -lm
+        expect 'it runs' ./shared
+        if grep -q 'serves rope_half' stdout; then pass 'it names a backend'; else fail 'it names a backend' ''; fi
+        if $cxx --version >version 2>&1; then
+            for year in 11 14 17 20 23; do
+                if $cxx -std=c++$year -x c++ -fsyntax-only /dev/null 2>version; then
+                    expect "C++$year" $cxx -std=c++$year -Wall -Wextra -Werror -pedantic main.cc -o shared_cc $(flags --cflags --libs)
+                    expect 'it runs' ./shared_cc
+                else
+                    skip "C++$year" 'the compiler does not know it'
+                fi
+            done
         else
-            skip 'C, linked statically' 'the compiler finds no static C library'
+            skip 'C++' 'no C++ compiler'
         fi
-    fi
+        if [ -f "$lib/libposenc.a" ]; then
+            expect 'C, static' $cc main.c -o static $(flags --cflags) "$lib/libposenc.a" $(flags --static --libs-only-l | sed 's/-lposenc//') -lm
+            expect 'it runs' ./static
+            # README's line, where no other library has a .pc file.
+            echo 'int main(void) { return 0; }' >work/empty.c
+            if (cd work && $cc -static empty.c -o empty) 2>version; then
+                expect 'C, linked statically' env PKG_CONFIG_LIBDIR="$lib/pkgconfig" sh -c \
+                    "$cc -static main.c -o static \$(pkg-config --static --cflags --libs posenc)"
+                expect 'it runs' ./static
+            else
+                skip 'C, linked statically' 'the compiler finds no static C library'
+            fi
+        fi
+    }
+
+    cp "$here/consumer/meson.build" work
+    expect 'as a Meson dependency' "$meson" setup out
+    expect 'it builds' "$meson" compile -C out
+    expect 'it runs' out/consumer
+
+    # Each example compiles by the line in its first comment, and runs.
+    cp "$here"/../../examples/*.c work
+    for example in decode_bf16 plugin threads; do
+        line=$(sed -n 's/^ \*     \(cc .*\)/\1/p' "work/$example.c")
+        expect "the line of examples/$example.c" sh -c "${line:-false}"
+        [ $example = plugin ] || expect 'it runs' "./$example"
+    done
 }
-
-cp "$here/consumer/meson.build" work
-expect 'as a Meson dependency' "$meson" setup out
-expect 'it builds' "$meson" compile -C out
-expect 'it runs' out/consumer
-
-# Each example compiles by the line in its first comment, and runs.
-cp "$here"/../../examples/*.c work
-for example in decode_bf16 plugin threads; do
-    line=$(sed -n 's/^ \*     \(cc .*\)/\1/p' "work/$example.c")
-    expect "the line of examples/$example.c" sh -c "${line:-false}"
-    [ $example = plugin ] || expect 'it runs' "./$example"
-done
+if pkg-config --version >found 2>&1; then by_pkg_config; else skip 'by pkg-config, from C, C++ and Meson' 'no pkg-config'; fi
 
 # Only posenc_* leaves the library.
 if command -v nm >found; then

@@ -1,0 +1,166 @@
+#!/bin/sh
+# ./run on machines that lack something: a copy of its scripts, with a PATH of stubs for whatever installs or builds, so
+# that nothing is installed or built.  TAP.
+#
+#     sh jobs/test.sh [BUILD]      BUILD, where one is named, is installed and used without pkg-config
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${1:+$(cd "$1" && pwd)}
+. "$root/cli/tests/tap.sh"
+mkdir -p work/cli bin
+cp -R "$root/run" "$root/jobs" "$root/cross" work
+cp "$root/cli/main.c" work/cli
+
+# What a shell script takes, and nothing else of this machine.
+for tool in awk basename cat chmod cksum cp cut date dirname env find getconf grep head ln ls mkdir mktemp mv nm rm sed sh sort tail \
+    touch tr uname wc xargs; do
+    path=$(command -v $tool) && ln -s "$path" "bin/$tool"
+done
+stub() { # NAME: its script is on stdin; what it was called with goes to the file calls
+    { printf '#!/bin/sh\necho "${0##*/} $*" >>"%s/calls"\n' "$scratch" && cat; } >"bin/$1"
+    chmod +x "bin/$1"
+}
+stub meson <<'STUB'
+case $1 in
+--version) echo 1.0.1 ;;
+setup)
+    for folder; do :; done
+    mkdir -p "$folder/meson-info"
+    touch "$folder/build.ninja"
+    printf '"c": {\n"full_version": "%s",\n"build": {\n' "$(${CC:-cc} --version)" >"$folder/meson-info/intro-compilers.json" ;;
+compile) [ -z "$MAKES" ] || { printf '#!/bin/sh\necho "the program: $*"\n' >build/posenc && chmod +x build/posenc; } ;;
+esac
+STUB
+for compiler in cc c++ gcc clang; do
+    case $compiler in clang) words='Debian clang version 14.0.6' ;; *) words="$compiler (Debian) 12.2.0" ;; esac
+    echo "[ \"\$1\" = -E ] || echo '$words'" | stub $compiler
+done
+echo 'echo 1.11' | stub ninja
+echo 'echo 6.0' | stub gnuplot
+echo 'case " $HAS " in *" $2 "*) ;; *) exit 1 ;; esac' >packages # --exists NAME
+{ echo '[ "$1" != --version ] || { echo 1.8; exit; }' && cat packages; } | stub pkg-config
+echo 'exit 0' | stub true
+echo 'exit 0' | stub apt-get
+echo 'exit 0' | stub apt-cache
+echo 'echo ${WHO:-1000}' | stub id
+
+everything='jansson criterion benchmark sleef mpfr'
+# at NAME=VALUE... ARGUMENTS: ./run there; WHO is its user, HAS its libraries, MAKES: building brings the program.
+at() {
+    : >calls
+    run env -i PATH="$scratch/bin" HOME="$scratch" MESON=meson HAS="$everything" MAKES=yes "$@"
+}
+
+# says NAME STATUS WORDS...: how the last one ended, and what a person saw of it.
+says() {
+    name=$1
+    if [ $status != "$2" ]; then
+        fail "$name" "exit $status instead of $2"
+        return
+    fi
+    shift 2
+    for words; do
+        if ! grep -qF -e "$words" stderr stdout; then
+            fail "$name" "not said: $words"
+            return
+        fi
+    done
+    pass "$name"
+}
+
+called() { # NAME PATTERN: by the last run
+    if grep -q -e "$2" calls; then pass "$1"; else fail "$1" "not called: $2; called: $(cat calls)"; fi
+}
+uncalled() {
+    if grep -q -e "$2" calls; then fail "$1" "called: $(grep -e "$2" calls)"; else pass "$1"; fi
+}
+bare() {
+    rm -rf work/build
+}
+
+# ---- Words that are no job ----
+
+at ./run nonsense
+says 'a word that is no job is refused, with those that are' 2 "no job and no command 'nonsense'" test-sanitizers verify
+uncalled 'at once' 'meson\|apt-get'
+at ./run --no-install nonsense
+says 'also after --no-install' 2 "'nonsense'"
+for word in $(sed -n 's/^    { "\([a-z]*\)", FOR_.*/\1/p' work/cli/main.c); do
+    bare
+    at ./run "$word" --help
+    says "$word goes to the program" 0 "the program: $word --help"
+done
+for word in $(sed -n '/^case .job in$/,$s/^\([a-z][a-z0-9 |-]*\))$/\1/p' "$root/run" | tr -d '|'); do
+    at ./run nonsense
+    says "$word is named where a job is not known" 2 " $word"
+done
+
+# ---- Without jansson ----
+
+for word in report bench estimate; do
+    bare
+    at HAS='criterion benchmark' ./run $word
+    says "$word without jansson is refused" 2 "$word: it takes the program, and that takes jansson" \
+        "to install it: su -c 'apt-get install libjansson-dev'"
+    uncalled 'before anything is built' '^meson [a-z]'
+done
+at HAS='criterion benchmark' MAKES= ./run build
+says 'the library is built without it' 0 'the program is not'
+
+# ---- Without rights ----
+
+line='apt-get install libjansson-dev libcriterion-dev libsleef-dev libmpfr-dev'
+at HAS=benchmark ./run build
+says 'without rights: why, and the line to copy' 0 'not installed, that takes root, or sudo' "to install them: su -c '$line'"
+uncalled 'and nothing is installed' '^apt-get install'
+at HAS=benchmark WHO=0 ./run --no-install build
+says 'with --no-install, too' 0 'not installed, --no-install' "to install them: $line"
+at HAS=benchmark WHO=0 ./run build
+called 'root installs' '^apt-get install .* libjansson-dev libcriterion-dev libsleef-dev libmpfr-dev'
+echo 'echo "sudo: a password is required" >&2; exit 1' | stub sudo
+at HAS=benchmark ./run build
+says 'a sudo that wants a password is said to want one' 0 'sudo wants a password' "to install them: sudo $line"
+uncalled 'and nothing is asked' '^sudo [^-]\|^apt-get'
+echo '[ "$1" = -n ] && shift && exec "$@"' | stub sudo
+at HAS=benchmark ./run build
+called 'a sudo that wants none installs' '^apt-get install .* libjansson-dev'
+rm bin/sudo
+mv bin/ninja ninja
+at ./run build
+says 'without ninja there is no build' 2 'missing: ninja' "to install them: su -c 'apt-get install ninja-build'"
+mv ninja bin
+
+# ---- Another compiler ----
+
+bare
+at ./run build
+called 'a build is set up' '^meson setup build$'
+at ./run build
+uncalled 'once' '^meson setup'
+at CC=gcc ./run build
+uncalled 'the same compiler by another name changes nothing' '^meson setup'
+at CC=clang ./run build
+says 'another compiler is said' 0 'was made with cc (Debian) 12.2.0; all of it is made again with clang'
+called 'and makes everything again' '^meson setup --wipe build$'
+at ./run build
+says 'afterwards, without CC, it stays' 0 'build is made with Debian clang version 14.0.6, and stays so until CC'
+uncalled 'as it is' '^meson setup'
+
+# ---- Without pkg-config ----
+
+bare
+mv bin/pkg-config .
+at ./run build
+says 'pkg-config is named where it is missing' 0 'pkgconf'
+bare
+at ./run report
+says 'what takes it is refused' 2 "to install it: su -c 'apt-get install pkgconf libjansson-dev'"
+if [ -n "$build" ]; then
+    printf '#!/bin/sh\nexit 127\n' >pkg-config
+    run env PATH="$scratch:$PATH" sh "$root/cli/tests/consumer.sh" "$build"
+    if [ $status = 0 ] && grep -q '^ok .* # SKIP no pkg-config' stdout && ! grep -q '^not ok' stdout; then
+        pass 'what an installed library is found by is skipped by name'
+    else
+        fail 'what an installed library is found by is skipped by name' "exit $status"
+    fi
+fi
+finish
