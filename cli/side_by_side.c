@@ -19,6 +19,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 /* With what a process exits that has checked everything, unlike one that a backend ends by an
  * exit() of its own; how long an interruption may go unseen. */
@@ -53,6 +56,7 @@ struct jobs {
     const struct conf_options *options;
     conf_sink *sink;
     void *user;
+    pid_t parent;
 };
 
 /* ---- The process of a kernel ---- */
@@ -83,11 +87,23 @@ static void send_result(void *user, const struct conf_result *result)
     send_message(sender);
 }
 
+/* Linux ends this process together with its parent, however that ends: a kernel that never returns would
+ * run on for nobody.  On other systems the next message ends it. */
+static void end_with(pid_t parent)
+{
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    if (getppid() != parent)
+        _exit(1); /* it had gone before */
+}
+
 /* All of a process: checks the backends from job->backend on. */
 static void run_job(const struct jobs *jobs, const struct job *job, int to)
 {
     struct sender sender = { .to = to };
     folder_leave();
+    end_with(jobs->parent);
     signal(SIGINT, SIG_IGN); /* the parent ends what is interrupted; then nobody reads */
     for (size_t i = job->backend; i < jobs->n_backends; i++) {
         sender.message = (struct message){ .backend = i, .begins = true };
@@ -282,9 +298,12 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
         conf_run(backends, n, options, sink, user);
         return;
     }
-    *jobs = (struct jobs){
-        .backends = backends, .n_backends = n, .options = options, .sink = sink, .user = user
-    };
+    *jobs = (struct jobs){ .backends = backends,
+                           .n_backends = n,
+                           .options = options,
+                           .sink = sink,
+                           .user = user,
+                           .parent = getpid() };
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (n > 0 && conf_selects(options, (enum posenc_kernel)k))
             jobs->job[jobs->n++].kernel = (enum posenc_kernel)k;

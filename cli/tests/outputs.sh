@@ -26,6 +26,7 @@ keeps 'JUnit over records' 'verify.xml: is there and no junit' verify.xml verify
 rm -f work/*
 
 formats='console md html jsonl csv junit gha'
+set --
 for format in $formats; do
     set -- "$@" --out "$format:r.$format"
 done
@@ -113,9 +114,20 @@ same 'where there was none, what there is becomes one' \
     "$? $(cd work && echo *) $(tail -n 1 work/new/results.jsonl | grep -c '"complete":false')" '143 new rep rep.previous 1'
 rm -rf work/new
 begin rep
+children=$(cat /proc/$pid/task/$pid/children 2>cat.log)
 kill -KILL $pid
 wait $pid 2>kill.log
 same 'killed: the report before is there' "$(id rep) $(cd work && ls | grep -c partial)" "$third 1"
+for turn in 1 2 3 4 5 6 7 8 9 10; do
+    alive=$(for child in $children; do cat "/proc/$child/cmdline" 2>cat.log; done | tr -d '\0')
+    [ "$alive" ] || break # empty, too, of a process that has ended and was not waited for yet
+    sleep 0.1
+done
+if [ "$children" ]; then
+    same 'killed, it takes its processes along' "$alive" ''
+else
+    skip 'killed, it takes its processes along' 'this system does not tell the children of a process'
+fi
 report --dir rep
 same 'and the next run clears what was left' "$status $(cd work && echo *) $(id rep.previous)" "0 rep rep.previous $third"
 
