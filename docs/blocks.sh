@@ -4,7 +4,7 @@
 #     sh docs/blocks.sh POSENC LIBRARY      the program, and the folder with the shared library
 #
 # - A ```c block compiles without a warning; it is a program that runs and returns 0.
-# - A ```meson block stands in the meson.build of cli/tests/consumer, which consumer.sh builds.
+# - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds.
 # - Other languages are refused; ``` without one is what a program prints.  A block that cannot run says why in a line
 #   above it: <!-- not run: why -->
 # - posenc list, explain, table and plot run as they stand; of commands that take longer, or with a NAME to be filled
@@ -31,15 +31,18 @@ c_block() { # NAME FILE
     verdict "$1"
 }
 
+lines() { # NAME BLOCK FILE
+    run grep -vxF -f "$3" "$2" # what is not there
+    if [ $status = 1 ]; then pass "$1"; else fail "$1" "not in $3"; fi
+}
+
 block() { # NAME LANGUAGE FILE
     case $2 in
     c) c_block "$1" "$3" ;;
     text) ;;
-    meson)
-        run grep -qF -f "$3" "$root/cli/tests/consumer/meson.build"
-        verdict "$1"
-        ;;
-    *) fail "$1" "no test for blocks of $2: c, meson, or none" ;;
+    meson) lines "$1" "$3" "$root/cli/tests/consumer/meson.build" ;;
+    cmake) lines "$1" "$3" "$root/cli/tests/consumer/CMakeLists.txt" ;;
+    *) fail "$1" "no test for blocks of $2: c, meson, cmake, or none" ;;
     esac
 }
 

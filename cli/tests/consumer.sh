@@ -1,7 +1,7 @@
 #!/bin/sh
 # consumer.sh BUILD: installs a build into a fresh prefix, then uses it from outside of the tree: by
-# pkg-config from C and C++, shared and static, as a Meson dependency, and through the installed program,
-# which has to find its golden vectors.  MESON names the meson to use.
+# pkg-config from C and C++, shared and static, as a dependency and a subproject of Meson, by CMake, and through the
+# installed program, which has to find its golden vectors and plug-ins.  MESON names the meson to use.
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd) || exit 1
 meson=${MESON:-meson}
@@ -17,7 +17,7 @@ expect() { # NAME COMMAND...
 prefix=$scratch/prefix
 expect 'meson install' env DESTDIR="$prefix" "$meson" install -C "$build" --no-rebuild --quiet
 config=$(find "$prefix" -name posenc.pc)
-lib=$(dirname "$(dirname "$config")")
+lib=$(dirname "$(dirname "$config")") header=$(find "$prefix" -name posenc.h)
 if [ -n "$config" ]; then pass 'posenc.pc is installed'; else fail 'posenc.pc is installed' "$prefix"; fi
 export PKG_CONFIG_PATH="$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$prefix" LD_LIBRARY_PATH="$lib" DYLD_LIBRARY_PATH="$lib"
 flags() {
@@ -74,6 +74,56 @@ by_pkg_config() {
 }
 if pkg-config --version >found 2>&1; then by_pkg_config; else skip 'by pkg-config, from C, C++ and Meson' 'no pkg-config'; fi
 
+# As a subproject: the targets of the outer project's build are its own and the library.
+mkdir work/subprojects
+ln -s "$(dirname "$(dirname "$here")")" work/subprojects/posenc
+expect 'as a subproject' "$meson" setup --wrap-mode=forcefallback within
+run "$meson" introspect --targets within
+if python3 -c '
+import json, os, sys
+for target in json.load(sys.stdin):
+    place = os.path.dirname(os.path.realpath(target["defined_in"]))
+    name = target["name"]
+    if os.path.basename(place) in ("impl", "cmake") and (name.startswith("backend_") or name == "posenc"):
+        continue
+    if name != "consumer":
+        sys.exit(f"{name} of {place}")' <stdout 2>stderr; then
+    pass 'the library alone is built'
+else
+    fail 'the library alone is built' "$(cat stderr)"
+fi
+# What options ask for comes, too.
+run "$meson" setup --wrap-mode=forcefallback -Dposenc:program=enabled whole
+if grep -q 'Dependency "jansson" not found' stdout; then
+    skip 'a subproject with the program' 'no jansson'
+else
+    run "$meson" introspect --targets whole
+    same 'a subproject with the program' "$(grep -o '"name": "posenc", "id": "[^"]*", "type": "exe' stdout | wc -l)" 1
+fi
+
+# By CMake, which reads files that were written without it.
+if cmake --version >version 2>&1; then
+    cp "$here/consumer/CMakeLists.txt" work
+    expect 'by find_package of CMake' cmake -S . -B by-cmake "-DCMAKE_PREFIX_PATH=${header%/include/posenc.h}"
+    expect 'it builds' cmake --build by-cmake
+    expect 'it runs' by-cmake/consumer
+    expect 'with the static library, too' by-cmake/consumer_static
+    cat >work/asks.cmake <<'END'
+set(PACKAGE_FIND_VERSION ${ASKED})
+string(REPLACE "." ";" parts ${ASKED})
+list(GET parts 0 PACKAGE_FIND_VERSION_MAJOR)
+list(GET parts 1 PACKAGE_FIND_VERSION_MINOR)
+include(${FILE})
+message(${PACKAGE_VERSION_COMPATIBLE})
+END
+    for asked in 0.1:TRUE 0.1.0:TRUE 0.1.9:FALSE 0.0:FALSE 0.2:FALSE 1.0:FALSE; do
+        run cmake "-DASKED=${asked%:*}" "-DFILE=$lib/cmake/posenc/posenc-config-version.cmake" -P asks.cmake
+        same "CMake asks for posenc ${asked%:*}" "$(cat stderr)" "${asked#*:}"
+    done
+else
+    skip 'by find_package of CMake' 'no cmake'
+fi
+
 # Only posenc_* leaves the library.
 if command -v nm >found; then
     if [ -f "$lib/libposenc.dylib" ]; then # where C's names begin with an underscore
@@ -97,6 +147,9 @@ if [ -n "$program" ]; then
     "$(cd "$prefix" && pwd -P)"/*) pass 'with the installed vectors' ;;
     *) fail 'with the installed vectors' "used $pack" ;;
     esac
+    for plugin in "$lib"/posenc/*.so; do
+        [ ! -e "$plugin" ] || succeeds "it has $(basename "$plugin" .so)" "^. $(basename "$plugin" .so) " list backends
+    done
     mv "$prefix" "$scratch/moved"
     POSENC=$scratch/moved${program#"$prefix"}
     succeeds 'also after the tree was moved' 'passed' verify --backend scalar --suite vectors

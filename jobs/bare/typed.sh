@@ -20,12 +20,10 @@ fi
 # shellcheck source=cli/tests/tap.sh
 . "$tree/cli/tests/tap.sh"
 
-# typed COMMAND: in the tree, by this very shell, which keeps what it exports.
+# typed COMMAND: by this very shell, which keeps what it exports.
 typed() {
-    cd "$tree" || exit 1
     eval "$1" >"$scratch/stdout" 2>"$scratch/stderr" </dev/null
     status=$?
-    cd "$scratch" || exit 1
     if [ $status = 0 ]; then pass "$1"; else fail "$1" "exit $status"; fi
 }
 
@@ -49,17 +47,28 @@ mkdir work/blocks
 awk -v out="$scratch/work/blocks" -f "$tree/docs/blocks.awk" "$tree/README.md" >blocks
 cat "$(ls work/blocks/*.c)" >"$tree/main.c"
 if [ "$who" = root ]; then readme root; else readme 'a user'; fi >commands
-[ -s commands ] || fail 'README has commands' 'none was found'
+[ -s "$scratch/commands" ] || fail 'README has commands' 'none was found'
+cd "$tree" || exit 1
 while read -r command; do
     typed "$command"
-    case $command in cc\ *) typed ./a.out ;; esac
-done <commands
+    case $command in
+    *-o\ *) ;;
+    cc\ *) typed ./a.out ;;
+    esac
+done <"$scratch/commands"
+cd "$scratch" || exit 1
 
-# The examples of use.
+# The examples of use: what is installed, by Meson and CMake; the tree as a subproject; the program.
 [ "$who" != root ] || apt-get install -y -qq --no-install-recommends cmake >stdout 2>stderr || fail 'cmake comes' ''
 cp -r "$tree/cli/tests/consumer" work/by
-typed "cd '$scratch/work/by' && meson setup by-meson && ninja -C by-meson && by-meson/consumer"
+cd work/by || exit 1
+typed "meson setup by-meson && ninja -C by-meson && by-meson/consumer"
+home=$([ "$who" = root ] || echo "-DCMAKE_PREFIX_PATH=$HOME/.local")
+typed "cmake $home -S . -B by-cmake && cmake --build by-cmake && by-cmake/consumer && by-cmake/consumer_static"
+mkdir subprojects && ln -s "$tree" subprojects/posenc
+typed "meson setup --wrap-mode=forcefallback within && ninja -C within && within/consumer"
 if [ "$who" = root ]; then
     typed 'posenc verify --backend scalar --suite vectors'
+    typed 'posenc verify --backend sleef --kernel rope_table'
 fi
 finish
