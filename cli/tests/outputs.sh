@@ -117,7 +117,7 @@ begin rep
 children=$(cat /proc/$pid/task/$pid/children 2>cat.log)
 kill -KILL $pid
 wait $pid 2>kill.log
-same 'killed: the report before is there' "$(id rep) $(cd work && ls | grep -c partial)" "$third 1"
+same 'killed: the report before is there' "$(id rep) $(cd work && find . -maxdepth 1 -name '*partial*' | wc -l | tr -d ' ')" "$third 1"
 for turn in 1 2 3 4 5 6 7 8 9 10; do
     alive=$(for child in $children; do cat "/proc/$child/cmdline" 2>cat.log; done | tr -d '\0')
     [ "$alive" ] || break # empty, too, of a process that has ended and was not waited for yet
