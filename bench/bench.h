@@ -67,6 +67,9 @@ struct bench_caches {
 };
 struct bench_caches bench_caches(void);
 
+/* Seconds after which a run adds no more rounds: those of the options, or of the mode. */
+double bench_budget(const struct bench_options *options);
+
 /* 0, or -1 with a reason in `error` (256 bytes).  Nothing is timed under an emulator
  * (emulation.h): that is a reason, too. */
 int bench_run(const struct bench_case *cases, size_t n_cases,

@@ -37,7 +37,6 @@
 static const double SLOW_S = 50e-3, WARM_S = 1e-3;
 static const double LEAST_SHARE_S = 0.1; /* for the rounds: cases in cache get all they want */
 enum { LEAST_ROUNDS = 3, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
-static const double QUICK_BUDGET_S = 90.0, FULL_BUDGET_S = 300.0;
 
 /* ---- One case ---- */
 
@@ -469,14 +468,11 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
         snprintf(error, 256, "emulated: %.240s", emulator);
         return -1;
     }
-    double budget = options->budget_s;
-    if (budget <= 0.0)
-        budget = options->full ? FULL_BUDGET_S : QUICK_BUDGET_S;
     struct session session = {
         .options = options,
         .team = team_create(options->threads > 1 ? options->threads : 1),
         .least_sample = clock_least_sample(),
-        .deadline = clock_now() + budget,
+        .deadline = clock_now() + bench_budget(options),
         .most_rounds = options->full ? FULL_ROUNDS : QUICK_ROUNDS,
         .sink = sink,
         .user = user,

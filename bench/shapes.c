@@ -221,3 +221,8 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                     kernel_cases((enum posenc_kernel)k, (enum posenc_dtype)d, full, *cases + n);
     return n;
 }
+
+double bench_budget(const struct bench_options *options)
+{
+    return options->budget_s > 0.0 ? options->budget_s : options->full ? 300.0 : 90.0;
+}

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "outputs.h"
+#include "progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,7 @@ static void on_signal(int number)
         unlink(doomed_file);
     if (doomed_folder)
         rmdir(doomed_folder);
+    progress_abandon();
     signal(number, SIG_DFL);
     raise(number);
 }

@@ -1,14 +1,24 @@
 /*
  * The progress line, see progress.h.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE
 #include "progress.h"
 
+#include <math.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-static double last; /* seconds; of the last drawing */
+enum { LINE = 512, STANDARD_WIDTH = 80 };
+
+static const char erase[] = "\r\033[K";
+static const char *current;           /* what the time is of */
+static double begun, last;            /* seconds; of it, of the last drawing */
+static volatile sig_atomic_t visible; /* a line is there */
 
 static double seconds(void)
 {
@@ -17,24 +27,86 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void progress(const char *what, const char *where, const char *case_id, size_t done,
-              size_t failed)
+static bool can_erase(void)
 {
-    double now = seconds();
-    if (!isatty(STDERR_FILENO) || now - last < 0.1)
+    const char *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+/* A line as long as the terminal is wide wraps on some: it gets a column less. */
+static size_t line_width(void)
+{
+    struct winsize size;
+    size_t columns = STANDARD_WIDTH;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        columns = size.ws_col;
+    return (columns < LINE ? columns : LINE) - 1;
+}
+
+/* ", about 5 s left", by the time that the part done took; "" while nothing can be said. */
+static void time_left(const struct progress *now, double spent, char text[48])
+{
+    double rest = now->done > 0.0     ? spent * ((double)now->total - now->done) / now->done
+                  : now->most_s > 0.0 ? fmax(now->most_s - spent, 0.0)
+                                      : -1.0;
+    if (rest < 0.0 || (now->done > 0.0 && spent < 0.5))
+        text[0] = '\0';
+    else if (rest < 90.0)
+        snprintf(text, 48, ", about %.0f s left", ceil(rest));
+    else
+        snprintf(text, 48, ", about %.0f min left", fmin(rest / 60.0, 99999.0));
+}
+
+/* Appends "  where" with its middle left out as far as the width asks; in few columns, nothing. */
+static void append_where(char line[LINE], size_t width, const char *where)
+{
+    enum { LEAST = 8 };
+    const size_t at = strlen(line), n = strlen(where);
+    if (n == 0 || at + 2 + (n < LEAST ? n : LEAST) > width)
         return;
-    last = now;
-    fprintf(stderr, "\r\033[K%s %zu done", what, done);
-    if (failed > 0)
-        fprintf(stderr, ", %zu FAILED", failed);
-    fprintf(stderr, "  %s  %.60s", where, case_id);
+    const size_t room = width - at - 2;
+    const size_t head = n <= room ? n : (room - 3) / 2, tail = n <= room ? 0 : room - 3 - head;
+    snprintf(line + at, LINE - at, "  %.*s%s%s", (int)head, where, n <= room ? "" : "...",
+             where + n - tail);
+}
+
+void progress(const struct progress *now)
+{
+    const double time = seconds();
+    if (!current || strcmp(current, now->what) != 0) {
+        current = now->what;
+        begun = time;
+        last = 0.0;
+    }
+    if (time - last < 0.1 || !can_erase())
+        return;
+    last = time;
+    char line[LINE], left[48];
+    const size_t width = line_width();
+    time_left(now, time - begun, left);
+    snprintf(line, sizeof line, "%s %.0f/%zu %s%s%s", now->what, floor(now->done), now->total,
+             now->unit, now->notes, left);
+    if (strlen(line) > width)
+        snprintf(line, sizeof line, "%s %.0f/%zu%s", now->what, floor(now->done), now->total,
+                 left);
+    append_where(line, width, now->where);
+    visible = 1;
+    fprintf(stderr, "%s%.*s", erase, (int)width, line);
     fflush(stderr);
 }
 
 void progress_clear(void)
 {
-    if (isatty(STDERR_FILENO)) {
-        fputs("\r\033[K", stderr);
-        fflush(stderr);
-    }
+    current = NULL;
+    if (!visible)
+        return;
+    visible = 0;
+    fputs(erase, stderr);
+    fflush(stderr);
+}
+
+void progress_abandon(void)
+{
+    if (visible && write(STDERR_FILENO, erase, sizeof erase - 1) < 0)
+        visible = 0;
 }

@@ -1,13 +1,28 @@
 /*
- * One line on stderr that says what is going on; nothing where stderr is no terminal.
+ * One line on stderr that says what is going on, how much of it is done and how long the rest may
+ * take.  It is never wider than the terminal and leaves nothing behind; where stderr is no
+ * terminal, or one that cannot erase (TERM=dumb), there is none.
  */
 #ifndef POSENC_CLI_PROGRESS_H
 #define POSENC_CLI_PROGRESS_H
 
 #include "args.h"
 
-void progress(const char *what, const char *where, const char *case_id, size_t done,
-              size_t failed);
+struct progress {
+    const char *what; /* "verify" */
+    const char *unit; /* "shapes": what is counted */
+    double done;      /* of `total`; a fraction where parts of one are known */
+    size_t total;
+    double most_s;     /* seconds that it may take in all; 0: not known */
+    const char *notes; /* ", 2 FAILED"; or "" */
+    const char *where; /* what is being done; its middle is left out where it is too long */
+};
+
+/* Draws the line, ten times a second at most; the time begins with the first of `what`. */
+void progress(const struct progress *now);
+/* Erases it. */
 void progress_clear(void);
+/* The same in a handler of signals. */
+void progress_abandon(void);
 
 #endif

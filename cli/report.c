@@ -140,6 +140,7 @@ static void keep_picture(struct pages *pages, int drawn, const char *caption, co
     size_t i = pages->n_pictures;
     const char *name = strrchr(pages->paths[i], '/') + 1;
     if (drawn < 0) {
+        progress_clear();
         fprintf(stderr, "posenc report: %s: not drawn: %s\n", name, error);
     } else if (drawn == 0) {
         snprintf(pages->captions[i], sizeof pages->captions[i], "%s", caption);
@@ -177,6 +178,12 @@ static void draw(struct work *work, struct pages *pages)
     }
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const char *kernel = posenc_kernel_name((enum posenc_kernel)k);
+        progress(&(struct progress){ .what = "report: pictures of",
+                                     .unit = "kernels",
+                                     .done = k,
+                                     .total = POSENC_KERNEL_COUNT,
+                                     .notes = "",
+                                     .where = kernel });
         struct plot_target target = next_picture(pages, "speed", kernel);
         snprintf(caption, sizeof caption, "%s: GB/s by backend, and the roof", kernel);
         keep_picture(pages, plot_speed(work->records.list, kernel, &target, error), caption,

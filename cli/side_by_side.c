@@ -10,6 +10,7 @@
 #include "args.h"
 #include "folder.h"
 #include "outputs.h"
+#include "progress.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -43,8 +44,9 @@ struct job {
     size_t part_bytes;
     struct conf_result *kept; /* results, until the kernels before are done */
     size_t n_kept, room;
-    size_t backend; /* which is being checked */
-    char after[96]; /* the last case of that backend; "" where none was done */
+    size_t backend;         /* which is being checked */
+    size_t results, before; /* of it so far; of the one before: so many are expected */
+    char after[96];         /* the last case of that backend; "" where none was done */
     const char *suite;
 };
 
@@ -132,6 +134,7 @@ static void end_all(struct jobs *jobs)
 static void give_up(struct jobs *jobs, const char *what, const char *why)
 {
     end_all(jobs);
+    progress_clear();
     fprintf(stderr, "posenc: %s: %s\n", what, why);
     exit(EXIT_USAGE);
 }
@@ -152,6 +155,7 @@ static void take_result(struct jobs *jobs, struct job *job, const struct conf_re
 {
     snprintf(job->after, sizeof job->after, "%s", result->id);
     job->suite = result->suite;
+    job->results++;
     if (job == &jobs->job[jobs->first])
         jobs->sink(jobs->user, result);
     else
@@ -166,6 +170,9 @@ static void take_message(struct jobs *jobs, struct job *job)
         take_result(jobs, job, &message->result);
         return;
     }
+    if (job->results > 0)
+        job->before = job->results;
+    job->results = 0;
     job->backend = message->backend;
     job->after[0] = '\0';
     job->suite = "all";
@@ -288,8 +295,26 @@ static size_t list_running(const struct jobs *jobs, struct pollfd *fds, size_t *
     return n;
 }
 
+static double part_done(const struct jobs *jobs, const struct job *job)
+{
+    const double n = (double)jobs->n_backends;
+    if (!job->begun || job->ended)
+        return job->ended ? n : 0.0;
+    double part = job->before > 0 ? (double)job->results / (double)job->before : 0.0;
+    return (double)job->backend + (part < 1.0 ? part : 1.0);
+}
+
+static void tell_progress(const struct jobs *jobs, side_progress *tell)
+{
+    double done = 0.0;
+    for (size_t i = 0; i < jobs->n; i++)
+        done += part_done(jobs, &jobs->job[i]);
+    tell(jobs->user, done, jobs->n * jobs->n_backends);
+}
+
 void side_by_side(const struct posenc_backend *const *backends, size_t n, int jobs_at_once,
-                  const struct conf_options *options, conf_sink *sink, void *user)
+                  const struct conf_options *options, conf_sink *sink, side_progress *tell,
+                  void *user)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const size_t most = jobs_at_once > 0 ? (size_t)jobs_at_once : cpus > 0 ? (size_t)cpus : 1;
@@ -318,6 +343,7 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
             end_all(jobs);
             break;
         }
+        tell_progress(jobs, tell);
         if (ready <= 0)
             continue;
         for (size_t i = 0; i < m; i++)

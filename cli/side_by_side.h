@@ -6,6 +6,10 @@
 
 #include "conformance/suites/suites.h"
 
+/* How far it is: so many of `total` pairs of a kernel and a backend, with the part of those that
+ * run now, as far as another backend tells how many results there will be. */
+typedef void side_progress(void *user, double done, size_t total);
+
 /*
  * conf_run() of the backends, `jobs` kernels at once (0: one a CPU).  The sink gets the results here,
  * one kernel after the other in their order, as if they had run so.  A backend that ends the process
@@ -14,6 +18,7 @@
  * leaves no process behind.
  */
 void side_by_side(const struct posenc_backend *const *backends, size_t n, int jobs,
-                  const struct conf_options *options, conf_sink *sink, void *user);
+                  const struct conf_options *options, conf_sink *sink, side_progress *tell,
+                  void *user);
 
 #endif

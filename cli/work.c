@@ -243,8 +243,24 @@ static void on_conf(void *user, const struct conf_result *result)
     work->n_skipped += !judged;
     records_append(&work->records, emit_conf(result, work->selection));
     keep_for_budgets(work, result);
-    progress("verify", result->backend ? result->backend->name : "", result->id, work->n_judged,
-             work->n_failed);
+    snprintf(work->doing, sizeof work->doing, "%s %s",
+             result->backend ? result->backend->name : "", result->id);
+}
+
+/* One pattern after the other is run, each on all kernels and backends. */
+static void on_progress(void *user, double done, size_t total)
+{
+    struct work *work = user;
+    const size_t globs = work->globs.n > 0 ? work->globs.n : 1;
+    const struct progress now = { .what = "verify",
+                                  .unit = "kernels on backends",
+                                  .done = (double)(work->glob * total) + done,
+                                  .total = globs * total,
+                                  .notes = work->notes,
+                                  .where = work->doing };
+    if (work->n_failed > 0)
+        snprintf(work->notes, sizeof work->notes, ", %zu FAILED", work->n_failed);
+    progress(&now);
 }
 
 /* Notes the options that a case's own name does not say, for the lines that rerun it. */
@@ -311,7 +327,7 @@ int work_verify(struct work *work, const struct conf_options *options)
         mine.case_glob = work->globs.n > 0 ? work->globs.item[work->glob] : NULL;
         const int64_t jobs = work->cli->jobs;
         side_by_side(work->selected.backends, work->selected.n,
-                     jobs != INT64_MIN ? (int)jobs : 0, &mine, on_conf, work);
+                     jobs != INT64_MIN ? (int)jobs : 0, &mine, on_conf, on_progress, work);
         work_end_if_interrupted(work);
     }
     free(problems);
@@ -358,13 +374,16 @@ static void on_bench(void *user, const struct bench_result *result)
     work->timed = work->timed || result->outcome == BENCH_TIMED;
     work->worst = result->outcome > work->worst ? result->outcome : work->worst;
     emit_bench_sink(&work->records, result);
-    progress("bench", result->backend->name, result->bench_case->id, work->n_timed, 0);
+    work->progress.done = (double)(++work->progress_results) / (double)work->n_contenders;
     work_end_if_interrupted(work);
 }
 
 static bool is_interrupted(void *user)
 {
-    (void)user;
+    struct work *work = user;
+    const size_t at = (size_t)work->progress.done;
+    work->progress.where = at < work->progress.total ? work->timing_cases[at].id : "";
+    progress(&work->progress);
     return outputs_interrupted() != 0;
 }
 
@@ -413,6 +432,14 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
     }
     char error[256] = "";
     begin_timing(work);
+    work->n_contenders = n_backends;
+    work->progress_results = 0;
+    work->timing_cases = chosen;
+    work->progress = (struct progress){ .what = "bench",
+                                        .unit = "shapes",
+                                        .total = n_chosen,
+                                        .most_s = bench_budget(&options),
+                                        .notes = "" };
     int failed =
         bench_run(chosen, n_chosen, backends, n_backends, &options, on_bench, work, error) != 0;
     work->noise = noise_watch_stop(&work->timing);

@@ -13,6 +13,7 @@
 #include "reports/formats.h"
 #include "folder.h"
 #include "outputs.h"
+#include "progress.h"
 #include "problem.h"
 #include "select.h"
 
@@ -36,7 +37,11 @@ struct work {
 
     size_t n_judged, n_failed, n_skipped; /* conformance results so far */
     size_t n_timed;                       /* or refused */
-    bool timed;                           /* at least one */
+    struct progress progress;             /* of a timing: these shapes */
+    const struct bench_case *timing_cases;
+    size_t n_contenders, progress_results; /* backends timed on each; results so far */
+    char doing[160], notes[64];            /* in the progress of checks */
+    bool timed;                            /* at least one */
     enum bench_outcome worst;
     size_t n_kept;
     struct conf_result *kept; /* verify --update-budgets needs them all */
