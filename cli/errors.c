@@ -165,6 +165,19 @@ static uint32_t family_of(const struct selection *selected, size_t i)
     return family;
 }
 
+/* Whether a profile has this curve alone: it says more of the profile than of a backend, unless exact of
+ * one. */
+static bool all_share(const struct errors *errors, size_t at)
+{
+    const uint32_t members = errors->members[at];
+    bool alone =
+        (members & (members - 1)) != 0 || strcmp(errors->curves[at].profile, "exact") != 0;
+    for (size_t c = 0; c < errors->n; c++)
+        alone &= c == at || errors->members[c] == 0 ||
+                 strcmp(errors->curves[c].profile, errors->curves[at].profile) != 0;
+    return alone;
+}
+
 /* "exact: template, libm": a family by name where all of it is in the curve, else backends. */
 static void name_curves(struct errors *errors, const struct selection *selected)
 {
@@ -172,6 +185,9 @@ static void name_curves(struct errors *errors, const struct selection *selected)
         char *label = errors->labels[c];
         size_t at = (size_t)snprintf(label, LABEL_BYTES, "%s", errors->curves[c].profile);
         uint32_t left = errors->members[c];
+        for (size_t i = 0; i < selected->n && !all_share(errors, c); i++)
+            if (left >> i & 1u && !errors->curves[c].backend)
+                errors->curves[c].backend = selected->backends[i]->name;
         for (size_t i = 0; i < selected->n && at < LABEL_BYTES; i++) {
             if (!(left >> i & 1u))
                 continue;

@@ -2,6 +2,7 @@
  * Pictures of an encoding: a sinusoidal table, and errors against position.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "colors.h"
 #include "gnuplot.h"
 
 #include <math.h>
@@ -228,6 +229,11 @@ static double least_error(const struct plot_curve *curves, size_t n)
 static const char *const dashes[] = { "1", "'-'", "'_'", "'_.'", "'_..'" };
 enum { N_DASHES = sizeof dashes / sizeof *dashes };
 
+/* Of curves that are of no backend: colours that none of them has. */
+static const char *const common_colors[] = { "#009999", "#D4213D", "#7B5FD9", "#8A8A00",
+                                             "#000000", "#6E6E6E", "#B5651D", "#3D7A00" };
+enum { N_COMMON_COLORS = sizeof common_colors / sizeof *common_colors };
+
 /* Curves of a profile share a dash: the k-th profile met gets the k-th. */
 static int dash_of(const struct plot_curve *curves, size_t at)
 {
@@ -277,12 +283,14 @@ int plot_error(const struct plot_curve *curves, size_t n, const char *caption,
         "textcolor rgb '#666666'\n"
         "plot ",
         bottom / 2.0);
+    size_t of_none = 0;
     for (size_t c = 0; c < n; c++) {
         fprintf(s,
                 "%s$curve%zu using 1:2 with linespoints lw 2 dt %s pt %d ps 0.7 pointinterval "
                 "-%zu lc rgb '%s' title ",
                 c ? ", " : "", c, dashes[dash_of(curves, c) % N_DASHES], 4 + (int)c, 10 + 3 * c,
-                line_colors[c % N_LINE_COLORS]);
+                curves[c].backend ? backend_color(NULL, curves[c].backend)
+                                  : common_colors[of_none++ % N_COMMON_COLORS]);
         gnuplot_string(s, curves[c].label);
     }
     fputc('\n', s);

@@ -47,6 +47,7 @@ void plot_sinusoidal_facts(const float *table, int64_t tokens, int64_t dim, FILE
 struct plot_curve {
     const char *label;   /* "template (scalar, avx2, avx512)  exact" */
     const char *profile; /* chooses the line style */
+    const char *backend; /* whose colour it has; NULL: it is not of some backends alone */
     size_t n;
     const double *position, *error;
 };

@@ -3,6 +3,7 @@
  * costs.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "colors.h"
 #include "gnuplot.h"
 #include "show.h"
 #include "query.h"
@@ -62,6 +63,17 @@ static size_t backends_of(const struct results *r, const char *const *cases, siz
     return found;
 }
 
+/* GB/s at the ends of the interval of the time. */
+static double slowest(const struct bench_row *b)
+{
+    return b->hi > 0.0 ? b->gbps * b->median / b->hi : b->gbps;
+}
+
+static double quickest(const struct bench_row *b)
+{
+    return b->lo > 0.0 ? b->gbps * b->median / b->lo : b->gbps;
+}
+
 /* Case c has its bars around x = c; the roof is a line over all of them. */
 static void speed_data(FILE *s, const struct results *r, const char *const *cases, size_t n,
                        const size_t *which, size_t n_which)
@@ -72,10 +84,10 @@ static void speed_data(FILE *s, const struct results *r, const char *const *case
         for (size_t c = 0; c < n; c++) {
             const struct bench_row *b = find(r, cases[c], r->backends[which[k]].id);
             if (b)
-                fprintf(s, "%g %g %g\n", (double)c - 0.4 + width * ((double)k + 0.5), b->gbps,
-                        width * 0.92);
+                fprintf(s, "%g %g %g %g %g\n", (double)c - 0.4 + width * ((double)k + 0.5),
+                        b->gbps, width * 0.92, slowest(b), quickest(b));
         }
-        fputs("-100 0 0.1\nEND\n", s);
+        fputs("-100 0 0.1 0 0\nEND\n", s);
     }
     fputs("$roof << END\n", s);
     for (size_t c = 0; c < n; c++) {
@@ -112,14 +124,15 @@ static void speed_axis(FILE *s, const struct results *r, const char *const *case
         fprintf(s, "set ylabel 'GB/s (logarithmic)'\nset logscale y\nset yrange [%g:%g]\n",
                 0.5 * least, 1.6 * most);
     else
-        fputs("set ylabel 'GB/s'\nset yrange [0:*]\n", s);
+        fprintf(s, "set ylabel 'GB/s'\nset yrange [0:%g]\n", 1.15 * most);
 }
 
 static void speed_plot(FILE *s, const struct results *r, const char *kernel,
                        const char *const *cases, size_t n, const size_t *which, size_t n_which)
 {
     char title[200];
-    snprintf(title, sizeof title, "%s: useful bytes per second, and the roof\n%s, threads: %d",
+    snprintf(title, sizeof title,
+             "%s: useful bytes per second with their intervals, and the roof\n%s, threads: %d",
              kernel, record_text(r->env, "cpu.name"), rows_threads(r, cases[0]));
     fputs("set title ", s);
     gnuplot_string(s, title);
@@ -145,10 +158,15 @@ static void speed_plot(FILE *s, const struct results *r, const char *kernel,
     fputs("plot ", s);
     for (size_t k = 0; k < n_which; k++) {
         fprintf(s, "$backend%zu using 1:2:3 with boxes lc rgb '%s' title ", k,
-                plot_colors[k % (PLOT_COLORS - 1)]);
+                backend_color(r, r->backends[which[k]].id));
         gnuplot_string(s, r->backends[which[k]].id);
         fputs(", ", s);
     }
+    for (size_t k = 0; k < n_which; k++)
+        fprintf(s,
+                "$backend%zu using 1:4:(0):($5-$4) with vectors heads size screen 0.004,90 lc "
+                "rgb '#222222' notitle, ",
+                k);
     fputs("$roof using 1:2:3:4 with vectors nohead lw 2.5 lc rgb 'black' title 'roof'\n", s);
 }
 
@@ -272,6 +290,10 @@ static void tradeoff_axes(FILE *s, const struct results *r, const char *kernel,
 static void tradeoff_plot(FILE *s, const struct results *r, const char *kernel,
                           const struct point *points, size_t n)
 {
+    static const int shape[] = { 7, 7, 6 };
+    static const double size[] = { 1.0, 2.2, 1.6 };
+    static const char *const meaning[] = { "another is better", "none is better",
+                                           "too noisy to tell" };
     double least = HUGE_VAL, most = 0.0, fastest = 0.0;
     for (size_t i = 0; i < n; i++) {
         double e = points[i].error->max;
@@ -285,19 +307,24 @@ static void tradeoff_plot(FILE *s, const struct results *r, const char *kernel,
         fprintf(s, "$points%d << END\n", kind);
         for (size_t i = 0; i < n; i++)
             if ((int)points[i].kind == kind)
-                fprintf(s, "%.6g %.6g\n", error_of(&points[i], least), points[i].bench->gbps);
-        fputs("NaN NaN\nEND\n", s); /* a block without a point would end the drawing */
+                fprintf(s, "%.6g %.6g %.6g %.6g 0x%s\n", error_of(&points[i], least),
+                        points[i].bench->gbps, slowest(points[i].bench),
+                        quickest(points[i].bench),
+                        backend_color(r, points[i].bench->backend) + 1);
+        fputs("NaN NaN NaN NaN 0\nEND\n",
+              s); /* a block without a point would end the drawing */
     }
     label_data(s, points, n, fastest, least);
     tradeoff_axes(s, r, kernel, points, n, fastest, least, most);
-    fprintf(s,
-            "plot $points0 using 1:2 with points pt 7 ps 1.6 lc rgb '#999999' title 'another "
-            "is better', "
-            "$points1 using 1:2 with points pt 7 ps 2 lc rgb '%s' title 'none is better', "
-            "$points2 using 1:2 with points pt 6 ps 1.6 lc rgb '#999999' title 'too noisy to "
-            "tell', "
-            "$labels using 1:2:3 with labels left offset 1.2,0 notitle\n",
-            plot_colors[0]);
+    fputs("plot ", s);
+    for (int kind = BEATEN; kind <= UNSETTLED; kind++)
+        fprintf(s,
+                "$points%d using 1:3:(0):($4-$3):5 with vectors heads size screen 0.004,90 lc "
+                "rgb variable notitle, "
+                "$points%d using 1:2:5 with points pt %d ps %g lc rgb variable notitle, "
+                "NaN with points pt %d ps %g lc rgb '#444444' title '%s', ",
+                kind, kind, shape[kind], size[kind], shape[kind], size[kind], meaning[kind]);
+    fputs("$labels using 1:2:3 with labels left offset 1.2,0 notitle\n", s);
 }
 
 int plot_tradeoff(const json_t *records, const char *kernel, const struct plot_target *target,

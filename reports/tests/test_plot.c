@@ -2,6 +2,7 @@
  * Pictures: whole or not there at all, and what is printed beside them.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "reports/colors.h"
 #include "reports/gnuplot.h"
 #include "reports/records.h"
 #include "conformance/tap/tap.h"
@@ -122,14 +123,69 @@ static bool ends_svg(const char *path)
     return strstr(last, "</svg>");
 }
 
+static size_t read_whole(const char *path, char *text, size_t bytes)
+{
+    FILE *in = fopen(path, "r");
+    size_t n = in ? fread(text, 1, bytes - 1, in) : 0;
+    text[n] = 0;
+    if (in)
+        fclose(in);
+    return n;
+}
+
+/* How often a picture has a colour, as gnuplot writes it. */
+static int count_color(const char *svg, const char *color)
+{
+    unsigned red, green, blue;
+    char words[2][32];
+    int n = 0;
+    if (sscanf(color, "#%2x%2x%2x", &red, &green, &blue) != 3)
+        return 0;
+    snprintf(words[0], sizeof words[0], "rgb(%3u, %3u, %3u)", red, green, blue);
+    snprintf(words[1], sizeof words[1], "#%02X%02X%02X", red, green, blue);
+    for (int i = 0; i < 2; i++)
+        for (const char *p = svg; (p = strstr(p, words[i])); p++)
+            n++;
+    return n;
+}
+
+/* A backend has the same colour in each picture, and every number its interval. */
+static void test_colors(const json_t *records, const char *path)
+{
+    static char speed[1 << 20], tradeoff[1 << 20], curve[1 << 20];
+    static const char *const backends[] = { "avx512", "scalar", "sleef_avx512", "libm" };
+    static const double position[] = { 1.0, 1e3 }, some[] = { 1e-8, 1e-5 };
+    const struct plot_curve curves[] = { { "exact: avx2", "exact", "avx2", 2, position,
+                                           some } };
+    struct plot_target svg = { "svg", path };
+    char error[PLOT_ERROR] = "";
+    bool all = plot_speed(records, "rope_table", &svg, error) == 0 &&
+               read_whole(path, speed, sizeof speed) > 0 &&
+               plot_tradeoff(records, "rope_table", &svg, error) == 0 &&
+               read_whole(path, tradeoff, sizeof tradeoff) > 0 &&
+               plot_error(curves, 1, "caption", &svg, error) == 0 &&
+               read_whole(path, curve, sizeof curve) > 0;
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        const char *color = backend_color(NULL, backends[i]);
+        if (!count_color(speed, color) || !count_color(tradeoff, color))
+            printf("# %s: %d bars, %d points\n", backends[i], count_color(speed, color),
+                   count_color(tradeoff, color));
+        all = all && count_color(speed, color) && count_color(tradeoff, color);
+    }
+    require(all && count_color(curve, backend_color(NULL, "avx2")) &&
+                !count_color(curve, backend_color(NULL, "avx512")),
+            "each backend has its own colour in every picture");
+    require(count_color(speed, "#222222") >= 6, "bars have the intervals of their numbers");
+}
+
 static void test_pictures(const json_t *records, const char *path)
 {
     char error[PLOT_ERROR] = "";
     struct plot_target png = { "png", path }, svg = { "svg", path };
     static const double position[] = { 1.0, 1e3, 1e6 }, none[] = { 0.0, 0.0, 0.0 },
                         some[] = { 1e-8, 1e-5, 1e-2 };
-    const struct plot_curve curves[] = { { "a_b (exact)", "exact", 3, position, none },
-                                         { "c \"d\" 'e'", "hf_f32", 3, position, some } };
+    const struct plot_curve curves[] = { { "a_b (exact)", "exact", "avx2", 3, position, none },
+                                         { "c \"d\" 'e'", "hf_f32", NULL, 3, position, some } };
     struct plot_sinusoidal sinusoidal = { .caption = "a caption_with 'marks\" \\",
                                           .tokens = TOKENS,
                                           .dim = DIM,
@@ -237,6 +293,7 @@ int main(int argc, char **argv)
     test_curves();
     if (plot_available(error)) {
         test_pictures(records, path);
+        test_colors(records, path);
         require_picture("a rotation", draw_rope, path);
         require_picture("alibi", draw_alibi, path);
         require_picture("alibi with one head", draw_one_head, path);
