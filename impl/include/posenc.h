@@ -892,7 +892,7 @@ struct posenc_backend {
                                 sleef also give the same bits */
     const char *description; /* one line */
     const char *needs; /* CPU features, space separated, as posenc_cpu_features names them; and
-                          "posenc-0.1.0" of one that runs with that version alone */
+                          "posenc-" POSENC_VERSION of one for that version alone */
     int32_t (*lanes)(void); /* f32 lanes of its widest vector; NULL for plain C */
     bool fused;             /* contracts one product of a rotation into an fma */
     bool f16_bf16;          /* takes those types, too; one that does not is never handed them */
