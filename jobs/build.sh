@@ -51,10 +51,40 @@ compiler_of() {
 compile() {
     folder=$1
     shift
-    "$meson" compile -C "$folder" "$@" >"$folder/run-build.log" 2>&1 && return 0
+    : >"$folder/run-build.log"
+    follow "$folder" </dev/null >/dev/null 2>&1 &
+    follower=$!
+    "$meson" compile -C "$folder" "$@" >"$folder/run-build.log" 2>&1
+    compiled=$?
+    kill $follower 2>/dev/null
+    wait $follower 2>/dev/null
+    [ ! -t 3 ] || printf '\r\033[K' >&3
+    [ ! -f "$folder/run-told" ] || say "compiled $folder in $(($(date +%s) - $(cat "$folder/run-told"))) s"
+    rm -f "$folder/run-told"
+    [ $compiled != 0 ] || return 0
     tail -n 40 "$folder/run-build.log" >&2
     say "the build in $folder failed"
     return 1
+}
+
+# follow FOLDER: what its build is doing, from what Ninja writes: a line that changes on a terminal; elsewhere one of a
+# build that takes more than two seconds, which the end of it then answers.
+follow() {
+    begun=$(date +%s)
+    rm -f "$1/run-told"
+    while sleep 1 3>&- && kill -0 $$; do
+        step=$(tail -c 4000 "$1/run-build.log" | tr '\r' '\n' | sed -n 's|^\[\([0-9]*\)/\([0-9]*\)\].*|\1 \2|p' | tail -n 1)
+        spent=$(($(date +%s) - begun))
+        at=${step% *} steps=${step#* }
+        if [ "${at:-0}" = 0 ] || [ $spent -lt 2 ]; then
+            continue
+        elif [ -t 3 ]; then
+            printf '\r\033[K./run: compiling %d of %d, about %d s left' $at $steps $((spent * (steps - at) / at)) >&3
+        elif [ ! -f "$1/run-told" ]; then
+            say "compiling $1: $steps steps, written to $1/run-build.log"
+            echo $begun >"$1/run-told"
+        fi
+    done
 }
 
 build() {

@@ -11,7 +11,7 @@ cp -R "$root/run" "$root/jobs" "$root/cross" work
 cp "$root/cli/main.c" work/cli
 
 # What a shell script takes, and nothing else of this machine.
-for tool in awk basename cat chmod cksum cp cut date dirname env find getconf grep head ln ls mkdir mktemp mv nm rm sed sh sort tail \
+for tool in awk basename cat chmod cksum cp cut date dirname env find getconf grep head ln ls mkdir mktemp mv nm rm sed sh sleep sort tail \
     touch tr uname wc xargs; do
     path=$(command -v $tool) && ln -s "$path" "bin/$tool"
 done
@@ -27,7 +27,9 @@ setup)
     mkdir -p "$folder/meson-info"
     touch "$folder/build.ninja"
     printf '"c": {\n"full_version": "%s",\n"build": {\n' "$(${CC:-cc} --version)" >"$folder/meson-info/intro-compilers.json" ;;
-compile) [ -z "$MAKES" ] || { printf '#!/bin/sh\necho "the program: $*"\n' >build/posenc && chmod +x build/posenc; } ;;
+compile)
+    [ -z "$SLOW" ] || { echo '[0/40] Regenerating' && echo '[10/40] Compiling x.c' && sleep "$SLOW"; }
+    [ -z "$MAKES" ] || { printf '#!/bin/sh\necho "the program: $*"\n' >build/posenc && chmod +x build/posenc; } ;;
 esac
 STUB
 for compiler in cc c++ gcc clang; do
@@ -128,6 +130,26 @@ mv bin/ninja ninja
 at ./run build
 says 'without ninja there is no build' 2 'missing: ninja' "to install them: su -c 'apt-get install ninja-build'"
 mv ninja bin
+
+# ---- A build that takes long ----
+
+at SLOW=3.5 ./run build
+says 'a long build says what it does' 0 './run: compiling build: 40 steps, written to build/run-build.log' './run: compiled build in '
+same 'once each' "$(cat stdout stderr | grep -c compil)" 2
+at ./run build
+if grep -q compil stderr stdout; then fail 'and a short one nothing' 'it does'; else pass 'and a short one nothing'; fi
+if script --version 2>&1 | grep -q util-linux; then
+    (cd work && script -qefc "env -i PATH=$scratch/bin HOME=$scratch MESON=meson HAS='$everything' MAKES=yes SLOW=3.5 ./run build" \
+        "$scratch/screen") >script.log 2>&1 </dev/null
+    if tr '\r' '\n' <screen | grep -Eq 'compiling 10 of 40, about [0-9]+ s left$' &&
+        tr '\r' '\n' <screen | grep "^$(printf '\033')" | tail -n 1 | grep -Eq 'ready|K$'; then
+        pass 'on a terminal, how much, and how long'
+    else
+        fail 'on a terminal, how much, and how long' "$(tail -n 5 screen)"
+    fi
+else
+    skip 'on a terminal, how much, and how long' 'there is no script(1) of util-linux (Debian: bsdutils)'
+fi
 
 # ---- Another compiler ----
 
