@@ -27,6 +27,7 @@
 #include "contender.h"
 #include "emulation.h"
 #include "gbench.h"
+#include "conformance/problem/signature.h"
 #include "reports/statistics/stats.h"
 
 #include <math.h>
@@ -173,7 +174,7 @@ static void enter_backends(struct race *race, const struct posenc_backend *const
             refuse(c, BENCH_REFUSED, obstacle);
         else if (!posenc_provides(backends[i], kernel))
             refuse(c, BENCH_LACKS_IT, "not provided");
-        else if (race->bench_case->problem.dtype != POSENC_F32 && !backends[i]->f16_bf16)
+        else if (!backends[i]->f16_bf16 && !problem_is_f32(&race->bench_case->problem))
             refuse(c, BENCH_REFUSED, "takes f32 alone");
     }
 }

@@ -17,6 +17,27 @@ if [ $status = 1 ] && grep -q 'alibi/' stdout; then
 else
     fail 'a wrong one fails, exit 1' "exit $status"
 fi
+# The plain loops as somebody else might build them: all that is right passes.
+if [ -n "$PLUGIN_F32" ]; then
+    succeeds 'one for f32 alone is handed nothing else, tables neither, and passes all cases' '^0 failed' \
+        verify --plugin "$PLUGIN_F32" --jobs 2
+    run "$POSENC" bench --plugin "$PLUGIN_F32" --backend right --budget 0.01 --out csv \
+        --problem 'rope_half table_dtype=bf16 heads=2 tokens=3 head_dim=64 rotary_dim=64 rows=4'
+    same 'nor when it is timed' "$(grep -c 'takes f32 alone' stdout)" 1
+    rotations='rope_half,rope_interleaved,rope_qk_norm'
+    succeeds 'one whose compiler contracts passes where it says so' '^0 failed' \
+        verify --plugin "$PLUGIN_CONTRACTS" --kernel $rotations --jobs 2
+    run "$POSENC" verify --plugin "$PLUGIN_UNDECLARED" --kernel $rotations --jobs 2
+    if [ $status = 0 ]; then
+        skip 'and where it does not, the failure says what to say' 'nothing was contracted'
+    else
+        same 'and where it does not, the failure says what to say' \
+            "$(grep -c 'FAIL' stdout) $(grep -c 'says it by .contracts' stdout)" \
+            "$(grep -c 'FAIL' stdout) $(grep -c 'FAIL' stdout)"
+    fi
+else
+    skip 'right plug-ins of other compilers pass' 'of a machine that is emulated'
+fi
 run "$POSENC" verify --plugin "$PLUGIN_EXIT"
 if [ $status = 1 ] && grep -q 'the process was ended by exit(0)' stdout; then
     pass 'one that calls exit(0) has crashed, exit 1'

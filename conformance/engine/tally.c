@@ -4,6 +4,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "tally.h"
 
+#include "conformance/problem/signature.h"
+#include "judge.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,11 +18,10 @@ static const char *profile_of(enum posenc_kernel kernel)
     return kernel_has_plan(kernel) ? "exact" : "given";
 }
 
-bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
-                 enum posenc_dtype dtype, const char *suite, const char *profile,
-                 const char *name, ...)
+static bool begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
+                  enum posenc_dtype dtype, const char *suite, const char *profile,
+                  const char *name, va_list list)
 {
-    va_list list;
     struct conf_result *r = &t->result;
     *t = (struct tally){ .run = run };
     *r = (struct conf_result){ .kernel = kernel, .suite = suite, .coverage = "sampled" };
@@ -27,10 +29,30 @@ bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kern
     r->metric = profile ? NULL : "exact";
     size_t n = (size_t)snprintf(r->id, sizeof r->id, "%s/%s/%s/", posenc_kernel_name(kernel),
                                 dtype_names[dtype], profile ? profile : suite);
-    va_start(list, name);
     vsnprintf(r->id + n, sizeof r->id - n, name, list);
-    va_end(list);
     return t->selected = suite_selected(run, r->id);
+}
+
+bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
+                 enum posenc_dtype dtype, const char *suite, const char *profile,
+                 const char *name, ...)
+{
+    va_list list;
+    va_start(list, name);
+    const bool selected = begin(t, run, kernel, dtype, suite, profile, name, list);
+    va_end(list);
+    return selected;
+}
+
+bool tally_begin_problem(struct tally *t, struct suite_run *run, const struct problem *p,
+                         const char *suite, const char *name, ...)
+{
+    va_list list;
+    va_start(list, name);
+    const bool selected =
+        begin(t, run, p->kernel, p->dtype, suite, profile_name(p), name, list);
+    va_end(list);
+    return t->selected = selected && (run->backend->f16_bf16 || problem_is_f32(p));
 }
 
 bool require(struct tally *t, bool ok, const char *format, ...)

@@ -23,6 +23,11 @@ __attribute__((format(printf, 7, 8))) bool tally_begin(struct tally *t, struct s
                                                        enum posenc_dtype dtype,
                                                        const char *suite, const char *profile,
                                                        const char *name, ...);
+/* The same of one problem, under its profile; false, too, where it stores a tensor in 16 bits and
+ * the backend takes f32 alone. */
+__attribute__((format(printf, 5, 6))) bool
+tally_begin_problem(struct tally *t, struct suite_run *run, const struct problem *p,
+                    const char *suite, const char *name, ...);
 /* Counts a check; returns `ok`.  The first that is not keeps its reason. */
 __attribute__((format(printf, 3, 4))) bool require(struct tally *t, bool ok, const char *format,
                                                    ...);

@@ -1,5 +1,6 @@
 /*
- * Laws of storage in 16 bits, to the bit but for autovec's rotations (a NaN for a NaN):
+ * Laws of storage in 16 bits, to the bit (a NaN for a NaN) but for rotations of backends that
+ * say that their compiler contracts:
  *
  *   rounds-f32-result   what a call stores is what the same backend's f32 call on the same
  *                       values gives, rounded once more to nearest even
@@ -19,14 +20,13 @@
 
 /* ---- The f32 result, rounded ---- */
 
-/* Which product of a rotation autovec contracts is the compiler's choice, loop by loop: there
- * the two calls are each within 2 pair ulp of the truth, so within 4 of the other.  The norm of
- * a pair is at least its larger product. */
-static double apart_at_most(const struct tally *t, const struct problem *p, const float *row,
-                            int64_t column)
+/* Which product of a rotation is contracted is the compiler's choice, loop by loop: there the two
+ * calls are each within 2 pair ulp of the truth, so within 4 of the other.  The norm of a pair is
+ * at least its larger product. */
+static double apart_by_contraction(const struct problem *p, const float *row, int64_t column)
 {
     const struct turning turning = problem_turning(p, column);
-    if (strcmp(t->run->backend->family, "autovec") != 0 || !turning.turns)
+    if (!turning.turns)
         return 0.0;
     return 4.0 * ulp_of(POSENC_F32, hypot((double)row[column], (double)row[turning.partner]));
 }
@@ -48,12 +48,16 @@ static void require_rounded(struct tally *t, const struct call *got, const struc
                     rounded = round_to(type, result);
         if (same_value(at.value, rounded))
             continue;
-        const double within = apart_at_most(t, &got->problem, row, at.column);
+        const double within = apart_by_contraction(&got->problem, row, at.column);
         const struct stored_error e = stored_error(type, at.value, (double)result, within);
-        if (!require(t, within > 0.0 && e.error <= e.limit,
-                     "%s: row %lld element %lld is %.9g, the f32 result %.9g rounds to %.9g",
+        const bool contracted = within > 0.0 && e.error <= e.limit;
+        if (!require(t, contracted && backend_contracts(t->run->backend),
+                     "%s: row %lld element %lld is %.9g, the f32 result %.9g rounds to %.9g%s",
                      what, (long long)at.row, (long long)at.column, (double)at.value,
-                     (double)result, (double)rounded))
+                     (double)result, (double)rounded,
+                     contracted ? " (a compiler that contracts may do so: a backend says it by "
+                                  ".contracts, or is built with -ffp-contract=off)"
+                                : ""))
             return;
     }
     require(t, true, "%s", what);

@@ -118,6 +118,14 @@ enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tenso
                                      : POSENC_F32;
 }
 
+bool problem_is_f32(const struct problem *problem)
+{
+    for (EACH_TENSOR(row, signature_of(problem->kernel)))
+        if (tensor_present(problem, row) && tensor_dtype(problem, row) != POSENC_F32)
+            return false;
+    return true;
+}
+
 static size_t bytes_of(const struct problem *p, const struct tensor_row *row, int64_t elements)
 {
     const size_t item =

@@ -175,6 +175,8 @@ const struct tensor_layout *tensor_layout(const struct problem *problem,
                                           const struct tensor_row *row);
 bool tensor_present(const struct problem *problem, const struct tensor_row *row);
 enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tensor_row *row);
+/* Whether no tensor of its call is stored in 16 bits. */
+bool problem_is_f32(const struct problem *problem);
 int tensor_dims(const struct tensor_row *row);
 /* Elements of all its dimensions. */
 int64_t tensor_elements(const struct problem *problem, const struct tensor_row *row);

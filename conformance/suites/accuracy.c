@@ -263,8 +263,7 @@ static void check_variant(struct suite_run *run, struct problem p, const char *n
 {
     struct tally t;
     struct comparison c;
-    if (!tally_begin(&t, run, p.kernel, p.dtype, "accuracy", profile_name(&p), "random-%s",
-                     name))
+    if (!tally_begin_problem(&t, run, &p, "accuracy", "random-%s", name))
         return;
     compare_begin(&c, &t);
     uint64_t seeds = run->options->full && !table_kernel(p.kernel) ? 8 : 1;

@@ -65,19 +65,14 @@ static bool digest_problem(struct tally *t, const struct posenc_backend *backend
     return call != NULL;
 }
 
-/* Backends are of one family because they promise equal bits; but those of autovec do not: the
- * compiler chooses for each ISA which products and sums it fuses. */
-static bool promises_bits(const struct posenc_backend *backend)
-{
-    return strcmp(backend->family, "autovec") != 0;
-}
-
-/* Another backend of the list, of the same family, that provides a kernel and runs here, or NULL. */
+/* Another backend of the list, of the same family, that provides a kernel and runs here, or NULL.  They
+ * are of one family because they promise equal bits; where a compiler contracts they do not, for it
+ * chooses for each ISA. */
 static const struct posenc_backend *other_member(const struct posenc_backend *of,
                                                  enum posenc_kernel kernel)
 {
     const struct posenc_backend *other;
-    for (size_t i = 0; promises_bits(of) && (other = posenc_backend_at(i)) != NULL; i++)
+    for (size_t i = 0; !backend_contracts(of) && (other = posenc_backend_at(i)) != NULL; i++)
         if (strcmp(other->name, of->name) != 0 && strcmp(other->family, of->family) == 0 &&
             posenc_provides(other, kernel) && !posenc_backend_obstacle(other))
             return other;
@@ -92,8 +87,8 @@ static void check_digest(struct suite_run *run, const struct problem_line *line)
         committed_here ? NULL : other_member(run->backend, p->kernel);
     struct tally t;
     char want[HEX] = "", *got = t.result.witness;
-    if ((!committed_here && !other) || !tally_begin(&t, run, p->kernel, p->dtype, "digests",
-                                                    profile_name(p), "digest-%s", line->name))
+    if ((!committed_here && !other) ||
+        !tally_begin_problem(&t, run, p, "digests", "digest-%s", line->name))
         return;
     if ((committed_here || digest_problem(&t, other, p, want)) &&
         digest_problem(&t, run->backend, p, got) &&

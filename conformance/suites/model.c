@@ -44,7 +44,7 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
     const struct problem *p = run->options->only;
     if (!p || p->kernel != kernel)
         return;
-    if (tally_begin(&t, run, p->kernel, p->dtype, "accuracy", profile_name(p), "problem")) {
+    if (tally_begin_problem(&t, run, p, "accuracy", "problem")) {
         compare_begin(&c, &t);
         compare_problem(&c, p, -1);
         compare_end(&c);
@@ -58,13 +58,13 @@ static void check_shape(struct suite_run *run, const struct problem *p, size_t i
     const bool scores = kernel_on_scores(p->kernel), planned = kernel_has_plan(p->kernel);
     struct tally t;
     struct comparison c;
-    if (!tally_begin(&t, run, p->kernel, p->dtype, "accuracy", profile_name(p),
-                     "model%zu-%s%" PRId64 "-%s%" PRId64 "-d%" PRId64, i, scores ? "q" : "b",
-                     scores ? p->queries : p->batch, scores ? "k" : "t",
-                     scores ? p->keys : p->tokens,
-                     scores    ? p->heads
-                     : planned ? p->freqs.dim
-                               : p->dim))
+    if (!tally_begin_problem(&t, run, p, "accuracy",
+                             "model%zu-%s%" PRId64 "-%s%" PRId64 "-d%" PRId64, i,
+                             scores ? "q" : "b", scores ? p->queries : p->batch,
+                             scores ? "k" : "t", scores ? p->keys : p->tokens,
+                             scores    ? p->heads
+                             : planned ? p->freqs.dim
+                                       : p->dim))
         return;
     const struct call *call = tally_run(&t, p, NULL, NULL);
     compare_begin(&c, &t);

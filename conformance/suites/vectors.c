@@ -48,7 +48,7 @@ static void run_case(struct suite_run *run, const struct vector_case *v)
     struct tally t;
     struct comparison c;
     const struct problem *p = &v->problem;
-    if (!tally_begin(&t, run, p->kernel, p->dtype, "vectors", profile_name(p), "%s", v->name))
+    if (!tally_begin_problem(&t, run, p, "vectors", "%s", v->name))
         return;
     const struct call *call = tally_run(&t, p, NULL, NULL);
     compare_begin(&c, &t);

@@ -15,6 +15,7 @@
 #define PLAIN_FAMILY      "libm"
 #define PLAIN_NEEDS       ""
 #define PLAIN_DESCRIPTION "plain loops over the C library's sin, cos and fma"
+#define PLAIN_CONTRACTS   false
 #endif
 
 #define PLAIN_GLUE(a, b)   a##b
@@ -30,6 +31,7 @@ const struct posenc_backend PLAIN_SYMBOL(PLAIN_NAME) = {
     .description = PLAIN_DESCRIPTION,
     .needs = PLAIN_NEEDS,
     .f16_bf16 = true,
+    .contracts = PLAIN_CONTRACTS,
 #define POSENC_KERNEL(name, ...) .name = plain_##name,
 #include <posenc_kernels.def>
 };

@@ -209,7 +209,8 @@ struct posenc_positions {
 enum posenc_profile {
     POSENC_EXACT = 0,     /* real mathematics, rounded once */
     POSENC_HF_F32,        /* Hugging Face: f32 inverse frequency times f32 position */
-    POSENC_GGML_F32,      /* ggml: position times theta^(-2/dim), i times over, in f32 */
+    POSENC_GGML_F32,      /* ggml: position times theta^(-2/dim), i times over, in f32; a ggml
+                             built for FMA rounds once less where yarn blends */
     POSENC_TORCH_EXP_F32, /* exp of f32 2i times f32 -ln(theta)/dim, times f32 position */
 };
 
@@ -226,7 +227,7 @@ enum posenc_convention {
  *   yarn          L, beta_fast, beta_slow, truncate, attention_factor, mscale, mscale_all_dim
  *                 (Peng et al. 2309.00071)
  *   dynamic       M, seq_len: theta (factor s/M - (factor - 1))^(dim/(dim-2)), s the larger of
- *                 seq_len and M
+ *                 seq_len and M; in profile hf_f32 beyond M in f32, as there s is a tensor
  *   ntk           theta factor^(dim/(dim-2)), at any length
  *   longrope      L, seq_len, short_factor, long_factor: omega / long_factor[i] where seq_len >
  *                 L, else / short_factor[i]; `factor` (M/L) only makes the attention factor
@@ -615,7 +616,8 @@ posenc_alibi_add(const struct posenc_backend *backend, const struct posenc_alibi
  * `thresholds` come from posenc_t5_thresholds with the same num_buckets, bidirectional: the
  * first is 0, the others are above it and never fall.  Keys after the query use the upper half
  * of the buckets (bidirectional) or bucket 0 (not).
- * Shapes: as alibi; table [num_buckets, heads].  Errors as alibi. */
+ * Shapes: t5_bias has one bias for all batches, out [heads, queries, keys]; t5_bias_add as
+ * alibi_add; table [num_buckets, heads].  Errors as alibi. */
 struct posenc_t5_args {
     size_t size;
     struct posenc_error *error;
@@ -643,8 +645,8 @@ posenc_t5_bias_add(const struct posenc_backend *backend, const struct posenc_t5_
 /* distance_bias:     out[h,i,j] = values[h, i + query_offset - j - first]
  * distance_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that)
  * Any bias that depends on the distance alone: posenc_kerple_log() and the like.
- * Shapes: as alibi; values f32 [heads, n]; every distance of the call in [first, first + n)
- * (SHAPE). Errors as alibi. */
+ * Shapes: as t5_bias and t5_bias_add; values f32 [heads, n]; every distance of the call in
+ * [first, first + n) (SHAPE).  Errors as alibi. */
 struct posenc_distance_args {
     size_t size;
     struct posenc_error *error;
@@ -670,9 +672,9 @@ posenc_distance_bias_add(const struct posenc_backend *backend,
 
 /* window_bias:     out[h,i,j] = table[index[i, j], h]
  * window_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, that); b counts windows
- * Shapes: as alibi; index int32 [queries, keys], dense, from posenc_swin_index() or of any
- * origin, each in [0, rows) (POSITION: the index and rows - 1 are in `error`); table f32 [rows,
- * heads]. Errors as alibi, and POSITION. */
+ * Shapes: as t5_bias and t5_bias_add; index int32 [queries, keys], dense, from
+ * posenc_swin_index() or of any origin, each in [0, rows) (POSITION: the index and rows - 1 are
+ * in `error`); table f32 [rows, heads].  Errors as alibi, and POSITION. */
 struct posenc_window_args {
     size_t size;
     struct posenc_error *error;
@@ -701,7 +703,9 @@ posenc_window_bias_add(const struct posenc_backend *backend,
  * relative_bias_add: out[b,h,i,j] = fma(x[b,h,i,j], x_scale, bias(b,h,i,j))
  * c2p: products of the queries with what is learned for each column (DeBERTa's
  * content-to-position, Shaw's q a^K, Transformer-XL's (q + v) R, before its shift); p2c: of the
- * keys (DeBERTa).  Either may be absent (data NULL): bias is then fl(scale times the other).
+ * keys (DeBERTa; its paper writes delta(j,i) there, the column of j - i; its code reads that of
+ * i - j, as for c2p, and models were trained with the code, so that is done here).  Either may be
+ * absent (data NULL): bias is then fl(scale times the other).
  * Shapes: x, out [batch, heads, queries, keys]; c2p [batch, heads, queries, columns]; p2c
  * [batch, heads, keys, columns]; all without batch, or all with; one type.  index int32
  * [queries + keys - 1], dense, from posenc_deberta_index() or the like, each in [0, columns)
@@ -888,14 +892,15 @@ struct posenc_backend {
     size_t size;
     uint32_t abi;
     const char *name;   /* [a-z0-9_]+ */
-    const char *family; /* backends of one family share their limits; those of template and of
-                                sleef also give the same bits */
+    const char *family; /* backends of one family share their limits and, unless their compiler
+                           contracts, their bits */
     const char *description; /* one line */
     const char *needs; /* CPU features, space separated, as posenc_cpu_features names them; and
                           "posenc-" POSENC_VERSION of one for that version alone */
     int32_t (*lanes)(void); /* f32 lanes of its widest vector; NULL for plain C */
     bool fused;             /* contracts one product of a rotation into an fma */
-    bool f16_bf16;          /* takes those types, too; one that does not is never handed them */
+    bool f16_bf16; /* takes those types, too; one that does not is never handed them, not even
+                      as cosines and sines */
     enum posenc_status (*sinusoidal)(const struct posenc_sinusoidal_args *args);
     enum posenc_status (*sinusoidal_add)(const struct posenc_sinusoidal_args *args);
     enum posenc_status (*learned_add)(const struct posenc_learned_args *args);
@@ -915,6 +920,10 @@ struct posenc_backend {
     enum posenc_status (*relative_bias_add)(const struct posenc_relative_args *args);
     enum posenc_status (*relative_sum)(const struct posenc_relative_sum_args *args);
     enum posenc_status (*rope_qk_norm)(const struct posenc_rope_qk_norm_args *args);
+    bool contracts; /* its compiler makes an fma of products and sums where it likes (as gcc
+                       does for a CPU that has it, unless told -ffp-contract=off): its rotations
+                       in 16 bits need not be those in f32, rounded, nor members of its family
+                       give the same bits */
 };
 
 /* Name of a kernel ("rope_half"), its summary, and the id of a name (POSENC_KERNEL_COUNT:

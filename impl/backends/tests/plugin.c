@@ -1,0 +1,24 @@
+/*
+ * Backends of somebody else who does everything right, for the tests: the plain loops as a plug-in.
+ * PLUGIN_F32 takes f32 alone; PLUGIN_CONTRACTS says that its compiler contracts.
+ */
+#include "impl/backends/plain_scores.h"
+#include "impl/backends/plain_tokens.h"
+
+extern POSENC_API const struct posenc_backend posenc_plugin;
+const struct posenc_backend posenc_plugin = {
+    .size = sizeof(struct posenc_backend),
+    .abi = POSENC_ABI,
+    .name = "right",
+    .family = "right",
+    .description = "the plain loops as a plug-in",
+    .needs = "",
+#ifndef PLUGIN_F32
+    .f16_bf16 = true,
+#endif
+#ifdef PLUGIN_CONTRACTS
+    .contracts = true,
+#endif
+#define POSENC_KERNEL(name, ...) .name = plain_##name,
+#include <posenc_kernels.def>
+};
