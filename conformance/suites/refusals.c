@@ -51,6 +51,15 @@ static void drop_dimension(struct posenc_tensor *t)
     memmove(t->stride, t->stride + 1, sizeof t->stride - sizeof *t->stride);
 }
 
+/* Another one before it, of one element. */
+static void add_dimension(struct posenc_tensor *t)
+{
+    memmove(t->shape + 1, t->shape, sizeof t->shape - sizeof *t->shape);
+    memmove(t->stride + 1, t->stride, sizeof t->stride - sizeof *t->stride);
+    t->stride[0] *= t->shape[0] = 1;
+    t->rank++;
+}
+
 /* All that have their type from the same place. */
 static void retype_all(struct call *c, const struct tensor_row *like)
 {
@@ -76,6 +85,7 @@ BAD_TENSOR(other_dtype, "another dtype", "DTYPE", t->dtype = POSENC_BF16)
 BAD_TENSOR(rank_0, "rank 0", "SHAPE", t->rank = 0)
 BAD_TENSOR(rank_5, "rank 5", "SHAPE", t->rank = 5)
 BAD_TENSOR(rank_less, "a dimension less", "SHAPE", drop_dimension(t))
+BAD_TENSOR(rank_more, "a batch of one", "SHAPE", add_dimension(t))
 BAD_TENSOR(negative, "a negative size", "SHAPE", t->shape[0] = -1)
 BAD_TENSOR(huge, "2^62 rows", "SHAPE OVERFLOW", t->shape[0] = INT64_MAX / 2)
 BAD_TENSOR(wider, "wider than the rest", "SHAPE STRIDE", t->shape[t->rank - 1] += 2)
@@ -256,6 +266,8 @@ static void check_tensor(struct tally *t, const struct problem *p, const struct 
     if (row->role == ROLE_OUTPUT) {
         CHECK(overlaps_itself, .row = row);
         CHECK(stride_zero, .row = row);
+        if (!kernel_has_batch(p->kernel)) /* one bias for all batches */
+            CHECK(rank_more, .row = row);
     } else if (!row->one_for_all && (tensor_dims(row) == 2 || has_dim(p, row, row->dims[0]))) {
         CHECK(rank_less, .row = row);
     }
