@@ -34,7 +34,8 @@ static const struct command commands[] = {
       "of memory.\n"
       "Shapes are stored as --dtype says, else as a config does (dtype, torch_dtype), else as "
       "f32: bytes and\n"
-      "roofs are theirs.\n"
+      "roofs are theirs.  With --plugin: kernels that it has, unless --kernel or --case says "
+      "more.\n"
       "Exit code 1 when an output is wrong; 77 where nothing can be timed: under an emulator, "
       "whose times say\n"
       "nothing about a CPU, and where Google Benchmark is not built in.\n",

@@ -201,8 +201,10 @@ int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
     if (choose(cli, &all, chosen, plugins_alone) != EXIT_FINE)
         return EXIT_USAGE;
     for (size_t i = 0; i < all.n; i++)
-        if (chosen[i])
+        if (chosen[i]) {
+            selection->is_plugin[selection->n] = all.named[i];
             selection->backends[selection->n++] = all.backend[i];
+        }
     for (size_t i = 0; i < cli->kernel.n; i++) {
         enum posenc_kernel kernel;
         if (select_kernel(cli, "--kernel", cli->kernel.item[i], &kernel) != EXIT_FINE)

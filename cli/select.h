@@ -13,7 +13,8 @@ enum { N_DTYPES = BENCH_DTYPES };
 struct selection {
     size_t n; /* backends, in the order of the lists, each once */
     const struct posenc_backend *backends[BACKENDS_MAX];
-    bool any_kernel; /* some were named; otherwise none is set */
+    bool is_plugin[BACKENDS_MAX]; /* named by --plugin */
+    bool any_kernel;              /* some were named; otherwise none is set */
     bool kernels[POSENC_KERNEL_COUNT];
     bool any_dtype; /* likewise */
     bool dtypes[N_DTYPES];

@@ -90,6 +90,17 @@ fails() { # NAME ARGUMENTS...: the plug-in's output is found to be wrong, anothe
 fails 'bench: one wrong output of two, exit 1' bench --problem 'alibi heads=3 queries=2 keys=5'
 fails 'report: a wrong output of a case that verify has not, exit 1' report --dir rep --model bloom-560m \
     --case alibi/f32/given/bloom-560m-tensor
+run "$POSENC" bench --plugin "$PLUGIN" --model bloom-560m --budget 0.01 --out csv
+timed() {
+    grep ',bench,' stdout | grep -Eo '[a-z0-9_]+/f32/given/[a-z0-9-]+' | sed 's,/.*,,' | LC_ALL=C sort -u | tr '\n' ' '
+}
+if grep -q 'nothing is timed here' stderr; then
+    skip 'bench --plugin times the kernels that it has' "$(cat stderr)"
+else
+    same 'bench --plugin times the kernels that it has' "$(timed)" 'alibi '
+    run "$POSENC" bench --plugin "$PLUGIN" --kernel alibi,alibi_add --model bloom-560m --budget 0.01 --out csv
+    same 'and more where --kernel says so' "$(timed)" 'alibi alibi_add '
+fi
 refuses 'a kernel that no selected backend has' '--kernel: rope_half: no backend that was selected provides it: expected one of alibi$' \
     verify --plugin "$PLUGIN" --kernel rope_half
 # The plug-in of the examples.
