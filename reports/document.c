@@ -102,6 +102,23 @@ struct node *add_text(struct node *into, enum node_kind kind, enum medium medium
     return node;
 }
 
+struct node *insert_text(struct node *into, struct node *after, enum node_kind kind,
+                         const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    struct node *last = into->last,
+                *node = add(into, kind, EVERYWHERE, formatted(format, list));
+    va_end(list);
+    if (!node || after == last)
+        return node;
+    last->next = NULL; /* from the end to its place */
+    into->last = last;
+    node->next = after->next;
+    after->next = node;
+    return node;
+}
+
 struct node *add_figure(struct node *into, const char *caption, const char *picture,
                         const char *file)
 {

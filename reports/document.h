@@ -16,7 +16,7 @@
  * Details are folded away on a page and shown on a terminal only where all is wanted. */
 enum medium { EVERYWHERE, ON_TERMINAL, ON_PAGE, DETAIL };
 
-enum node_kind { SECTION, PARAGRAPH, NOTE, ITEM, CODE, TABLE, FIGURE };
+enum node_kind { SECTION, PARAGRAPH, NOTE, ITEM, TERM, CODE, TABLE, FIGURE };
 enum tone { PLAIN, GOOD, BAD };
 
 struct node {
@@ -40,11 +40,15 @@ bool document_failed(const struct node *root);
 
 FORMATTED(3, 4)
 struct node *add_section(struct node *into, enum medium medium, const char *title, ...);
-/* A paragraph, a note (something to know before reading on), an item of a list, or a block of
- * code, whose lines stay as they are. */
+/* A paragraph, a note (something to know before reading on), an item of a list, a word and what it
+ * means, or a block of code, whose lines stay as they are. */
 FORMATTED(4, 5)
 struct node *add_text(struct node *into, enum node_kind kind, enum medium medium,
                       const char *format, ...);
+/* The same behind one of its children. */
+FORMATTED(4, 5)
+struct node *insert_text(struct node *into, struct node *after, enum node_kind kind,
+                         const char *format, ...);
 struct node *add_figure(struct node *into, const char *caption, const char *picture,
                         const char *file);
 

@@ -4,6 +4,7 @@
  */
 #define _DEFAULT_SOURCE
 #include "grid.h"
+#include "reports/glossary.h"
 #include "reports/report.h"
 
 #include <stdlib.h>
@@ -316,6 +317,7 @@ static void write_node(struct console *c, const struct node *node, int depth)
         break;
     case NOTE:
     case ITEM:
+    case TERM:
         write_wrapped(c, "  ", node->text);
         break;
     case CODE:
@@ -337,8 +339,10 @@ int format_console(const json_t *records, FILE *out, const struct render_options
 {
     struct console c = console_of(out, options);
     struct node *root = report_make(records, options);
-    if (!root)
+    if (!root || !glossary_explain(root, true, c.all)) {
+        document_free(root);
         return -1;
+    }
     write_section(&c, root, 0);
     document_free(root);
     return c.failed ? -1 : 0;

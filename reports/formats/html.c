@@ -2,6 +2,7 @@
  * One file for a browser: nothing is loaded from elsewhere, pictures lie in it, and colours follow the
  * reader's choice of light or dark.
  */
+#include "reports/glossary.h"
 #include "reports/report.h"
 
 #include <stdlib.h>
@@ -19,6 +20,7 @@ static const char style[] =
     "p,li{max-width:50rem}code,pre{font-family:ui-monospace,monospace;font-size:.9em}"
     "pre{background:var(--tint);padding:.7rem 1rem;overflow-x:auto}"
     ".note{border-left:.25rem solid var(--bar);padding:.1rem 1rem;color:var(--soft)}"
+    ".terms{list-style:none;padding-left:1rem;color:var(--soft);font-size:.875rem}"
     ".wide{overflow-x:auto;margin:1rem 0}"
     "table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}"
     "th,td{padding:.25rem .6rem;text-align:left;border-bottom:1px solid var(--line);"
@@ -154,15 +156,18 @@ static void write_node(const struct node *node, int level, FILE *out);
 
 static void write_children(const struct node *node, int level, FILE *out)
 {
-    bool list = false;
+    enum node_kind list = SECTION; /* which is none */
     for (const struct node *child = node->first; child; child = child->next) {
-        bool item = child->kind == ITEM && node_is_seen(child, false, true);
-        if (item != list)
-            fputs(item ? "<ul>\n" : "</ul>\n", out);
-        list = item;
+        bool item = child->kind == ITEM || child->kind == TERM;
+        enum node_kind now = item && node_is_seen(child, false, true) ? child->kind : SECTION;
+        if (now != list) {
+            fputs(list == SECTION ? "" : "</ul>\n", out);
+            fputs(now == ITEM ? "<ul>\n" : now == TERM ? "<ul class=\"terms\">\n" : "", out);
+        }
+        list = now;
         write_node(child, level, out);
     }
-    fputs(list ? "</ul>\n" : "", out);
+    fputs(list == SECTION ? "" : "</ul>\n", out);
 }
 
 static void write_section(const struct node *node, int level, FILE *out)
@@ -203,6 +208,7 @@ static void write_node(const struct node *node, int level, FILE *out)
         write_text("<p class=\"note\">", node->text, "</p>\n", out);
         break;
     case ITEM:
+    case TERM:
         write_text("<li>", node->text, "</li>\n", out);
         break;
     case CODE:
@@ -222,8 +228,10 @@ static void write_node(const struct node *node, int level, FILE *out)
 int format_html(const json_t *records, FILE *out, const struct render_options *options)
 {
     struct node *root = report_make(records, options);
-    if (!root)
+    if (!root || !glossary_explain(root, false, true)) {
+        document_free(root);
         return -1;
+    }
     fprintf(out,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
             "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"

@@ -1,6 +1,7 @@
 /*
  * Markdown: reads well on a forge and as plain text.
  */
+#include "reports/glossary.h"
 #include "reports/report.h"
 
 #include <string.h>
@@ -80,8 +81,9 @@ static void write_node(const struct node *node, int level, FILE *out)
         fprintf(out, "> %s\n\n", node->text);
         break;
     case ITEM:
+    case TERM:
         fprintf(out, "- %s\n%s", node->text,
-                node->next && node->next->kind == ITEM ? "" : "\n");
+                node->next && node->next->kind == node->kind ? "" : "\n");
         break;
     case CODE:
         fprintf(out, "```\n%s```\n\n", node->text);
@@ -98,8 +100,10 @@ static void write_node(const struct node *node, int level, FILE *out)
 int format_md(const json_t *records, FILE *out, const struct render_options *options)
 {
     struct node *root = report_make(records, options);
-    if (!root)
+    if (!root || !glossary_explain(root, false, true)) {
+        document_free(root);
         return -1;
+    }
     write_section(root, 1, out);
     document_free(root);
     return 0;

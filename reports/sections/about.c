@@ -18,6 +18,19 @@ static void heading(struct node *into, const struct results *r, const char *grad
              record_text(r->header, "mode"));
 }
 
+/* For a terminal, which has no facts of the machine: why that grade. */
+static void reasons(struct node *into, const json_t *trust)
+{
+    const json_t *list = json_object_get(trust, "reasons");
+    char text[512] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < json_array_size(list) && at < sizeof text; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? "; " : "",
+                               json_string_value(json_array_get(list, i)));
+    if (*text)
+        add_text(into, NOTE, ON_TERMINAL, "trust %s: %s", record_text(trust, "grade"), text);
+}
+
 static void sentences(struct node *into, const struct results *r, const char *grade)
 {
     struct counts t = count_all(r);
@@ -50,6 +63,8 @@ void section_about(struct node *into, const struct results *r,
     (void)options;
     json_t *trust = env_trust(r->env, r->noise, median_null(r));
     heading(into, r, record_text(trust, "grade"));
+    if (r->env)
+        reasons(into, trust);
     sentences(into, r, record_text(trust, "grade"));
     json_decref(trust);
 }

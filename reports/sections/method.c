@@ -1,19 +1,18 @@
 /*
- * What the words and numbers of a report mean, and how to get them again.
+ * How numbers come about, and how to get them again; what words mean is in glossary.c.
  */
 #include "reports/report.h"
 
 static const char *const points[] = {
-    "Time is the median over rounds of one call; +- is the wider half of its distribution-free "
-    "confidence interval.  In each round every backend of a case, a second copy of one of "
+    "Time is the median over rounds of one call.  In each round every backend of a case, a "
+    "second copy of one of "
     "them, "
     "and the roofs run in random order, so that what disturbs one disturbs all.",
-    "GB/s counts useful bytes: inputs read once, outputs written once; tables of angles are "
-    "not "
-    "counted for rotations.  1 GB is 10^9 bytes.",
-    "The roof is the best this machine did in the same rounds with the same bytes and access "
-    "pattern (store, in place, copy), whichever of plain, prefetched and non-temporal was "
-    "best.",
+    "Tables of angles are not counted as bytes of a rotation; 1 GB is 10^9 bytes.  The roof is "
+    "of the "
+    "same rounds and the same access pattern (store, in place, copy), whichever of plain, "
+    "prefetched "
+    "and non-temporal was best.",
     "Shares of the roof and factors (vs libm, vs autovec) are quotients of the numbers "
     "printed.  The "
     "records have besides the medians of the quotients of each round (`roof.ratio`, `vs_libm`, "
@@ -28,9 +27,6 @@ static const char *const points[] = {
     "known to 3 %.  It is shown and decides nothing: it is neither the fastest nor a tie, and "
     "a "
     "default that is noisy stays.",
-    "ulp is the distance to the real value in units of the last place of f32; pair ulp "
-    "measures a "
-    "rotation in the ulp of the larger of its two products, since their difference may cancel.",
     "Before a case is timed its output is compared with the verified scalar backend in full, "
     "and "
     "some of its rows with the reference, by the limits that `posenc verify` has.",

@@ -13,10 +13,13 @@ void section_totals(struct node *into, const struct results *r,
     struct counts t = count_all(r);
     if (t.total == 0)
         return;
+    char weak[32] = "";
+    if (t.weak)
+        snprintf(weak, sizeof weak, ", %d weak", t.weak);
     struct node *line =
         add_text(into, PARAGRAPH, ON_TERMINAL,
-                 "%d failed, %d passed, %d crashed, %d skipped, %d cannot run here, %d weak",
-                 t.fail, t.pass, t.crash, t.skipped, t.unsupported, t.weak);
+                 "%d failed, %d passed, %d crashed, %d skipped, %d cannot run here%s", t.fail,
+                 t.pass, t.crash, t.skipped, t.unsupported, weak);
     if (r->n_others)
         add_text(into, NOTE, ON_TERMINAL,
                  "%zu of them are of kernels (%zu) that are not used here, and not shown",

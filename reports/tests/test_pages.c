@@ -272,6 +272,64 @@ static void test_by_model(const json_t *records)
     json_decref(narrow);
 }
 
+/* ---- Words ---- */
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (; text && (text = strstr(text, what)); text += strlen(what))
+        n++;
+    return n;
+}
+
+/* What is explained is explained once, on the screen where it is met first. */
+static void test_words(const json_t *records)
+{
+    static const struct {
+        const char *word, *begins; /* and how its explanation does */
+    } words[] = {
+        { "roof", "the most GB/s" },        { "pair ulp", "ulp of the larger" },
+        { "prefill", "a step that takes" }, { "decode", "a step that makes" },
+        { "trust", "how far times" },       { "interval, ±", "where the median" },
+        { "libm", "plain loops" },          { "autovec", "those loops" },
+        { "default", "the backend that" },  { "evidence", "vectors are" },
+    };
+    static const char *const formats[] = { "console", "md", "html" };
+    static const char *const shape[] = { "%s: %s", "- **%s**: %s", "<strong>%s</strong>: %s" };
+    json_t *noisy = json_deep_copy(records);
+    json_array_append_new(noisy, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "t", "conf", "case",
+                                           "rope_half/f32/given/thin", "kernel", "rope_half",
+                                           "profile", "given", "backend", "avx2", "suite",
+                                           "accuracy", "status", "weak"));
+    for (int f = 0; f < 3; f++) {
+        char *text = rendered(formats[f], noisy, 200), explained[96], sentence[128];
+        bool all = text != NULL;
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+            snprintf(explained, sizeof explained, shape[f], words[w].word, words[w].begins);
+            const char *at = text ? strstr(text, explained) : NULL,
+                       *met = text ? strstr(text, words[w].word) : NULL;
+            const bool good = at && count(text, explained) == 1 && met <= at + 12;
+            if (!good)
+                printf("# %s: %s %d times\n", formats[f], words[w].word,
+                       count(text, explained));
+            all = all && good;
+        }
+        snprintf(sentence, sizeof sentence,
+                 "%s: words are explained once, not before they are met", formats[f]);
+        require(all, sentence);
+        require(lines_before(text, "ulp of the larger") < lines_before(text, "Conformance") ||
+                    f == 2,
+                "near where they are met");
+        require(contains(text, "passed on less than it takes"),
+                "weak, too, where there is one");
+        free(text);
+    }
+    char *text = rendered("console", records, 100);
+    require(!contains(text, "weak"), "and not where there is none");
+    free(text);
+    json_decref(noisy);
+}
+
 int main(int argc, char **argv)
 {
     char error[RECORDS_ERROR];
@@ -285,6 +343,7 @@ int main(int argc, char **argv)
     test_first_screen(records);
     test_columns(records);
     test_by_model(records);
+    test_words(records);
     json_decref(records);
     return tap_end();
 }
