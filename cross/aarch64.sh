@@ -24,19 +24,21 @@ test_aarch64() {
         tally "$job: cross build" 0 1 0
         return
     }
-    emulated_runner neoverse-n1 neoverse-n1 neon scalar sleef_neon autovec_neon libm
-    for bits in 128 256 512 2048; do
-        plain= # autovec_sve: its source names no lanes, so that one length is enough
-        [ $bits != 256 ] || plain=autovec_sve
-        emulated_runner sve-$bits "$(sve_cpu $bits)" sve $plain
+    for backend in neon scalar sleef_neon autovec_neon libm; do
+        emulated_runner neoverse-n1-$backend neoverse-n1 $backend
     done
-    emulated_count
-    emulated_meson max
-    emulated_default neoverse-n1 neon sve 'CPU lacks sve'
+    emulated_primitives neoverse-n1 neoverse-n1
     emulated_tables neoverse-n1 neoverse-n1 neon
     for bits in 128 256 512 2048; do
+        emulated_runner sve-$bits "$(sve_cpu $bits)" sve
+        emulated_primitives sve-$bits "$(sve_cpu $bits)"
         emulated_tables sve-$bits "$(sve_cpu $bits)" sve
     done
+    # Its source names no lanes, so that one length is enough.
+    emulated_runner sve-256-autovec_sve "$(sve_cpu 256)" autovec_sve
+    emulated_meson max
+    emulated_default neoverse-n1 neon sve 'CPU lacks sve'
+    emulated_count
 }
 
 # A Linux CPU has the lengths up to its longest; left alone, a program gets 512 bits of them at most.

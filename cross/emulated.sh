@@ -26,36 +26,54 @@ emulated() {
     QEMU_CPU=$cpu "qemu-$machine" -L "$sysroot" "$@"
 }
 
-# emulated_runner NAME CPU BACKENDS...: starts the tests of the primitives, then conformance/runner, without
-# its scans of accuracy.
-runners=
+# What takes long is started, all of it at once, and counted at the end, so that no core waits for a last one.
+#
+# emulated_start KIND-NAME CPU PROGRAM ARGUMENTS...: what it says goes to build-MACHINE/KIND-NAME.log.
+started=
+emulated_start() {
+    start=$1
+    shift
+    emulated "$@" >"$cross/$start.log" 2>&1 &
+    started="$started $start"
+}
+
+emulated_primitives() { # NAME CPU
+    emulated_start "primitives-$1" "$2" "$cross/impl/simd/tests/primitives"
+}
+
+# emulated_runner NAME CPU BACKENDS...: conformance/runner, without its scans of accuracy.
 emulated_runner() {
     name=$1 cpu=$2
     shift 2
-    set -- "$(printf ' --backend %s' "$@")"
-    {
-        emulated "$cpu" "$cross/impl/simd/tests/primitives" >"$cross/primitives-$name.log" 2>&1
-        # shellcheck disable=SC2086  # a list of words
-        emulated "$cpu" "$cross/conformance/criterion/runner" --no-accuracy $1 \
-            "$cross/conformance/golden/vectors.pack" >"$cross/runner-$name.log" 2>&1
-    } &
-    runners="$runners $name"
+    # shellcheck disable=SC2046  # a list of words
+    emulated_start "runner-$name" "$cpu" "$cross/conformance/criterion/runner" --no-accuracy $(printf ' --backend %s' "$@") \
+        "$cross/conformance/golden/vectors.pack"
 }
 
-# Waits for the runners and counts, in the order of their start.
+# emulated_tables NAME CPU BACKEND: posenc table prints there what avx2 prints here, byte for byte.
+emulated_tables() {
+    compare_tables "$@" >"$cross/tables-$1.log" 2>&1 &
+    started="$started tables-$1"
+}
+
+# Waits for all of them and counts, in the order of their start.
 emulated_count() {
     wait
-    for runner in $runners; do
-        tally_runner "$job: $runner, primitives" "$cross/primitives-$runner.log"
-        tally_runner "$job: $runner" "$cross/runner-$runner.log"
+    for start in $started; do
+        log=$cross/$start.log
+        case $start in
+        primitives-*) tally_runner "$job: ${start#*-}, primitives" "$log" ;;
+        runner-*) tally_runner "$job: ${start#*-}" "$log" ;;
+        tables-*) tally_tables "$log" ;;
+        esac
     done
-    runners=
+    started=
 }
 
 # emulated_meson CPU: runs the meson tests for which the CPU can matter, but for the runner's.
 emulated_meson() {
     export QEMU_CPU="$1"
-    meson_tests "$cross" --no-suite runner --no-suite once --no-suite text --timeout-multiplier 4
+    meson_tests "$cross" --no-suite runner --no-suite once --no-suite text --timeout-multiplier 10
     unset QEMU_CPU
 }
 
@@ -74,33 +92,38 @@ emulated_default() {
     [ $right = 2 ] || cat "$log"
 }
 
-# emulated_tables NAME CPU BACKEND: posenc table prints there what avx2 prints here, byte for byte.
-emulated_tables() {
-    log=$cross/tables.log right=0 wrong=0 reference=scalar
+# compare_tables NAME CPU BACKEND: the last line is "RIGHT WRONG tables of ...".
+compare_tables() {
+    name=$1 cpu=$2 backend=$3 right=0 wrong=0 reference=scalar
     ! build/posenc list backends | grep -q '^[*+ ] avx2 .* yes ' || reference=avx2
-    : >"$log"
     for kernel in 'sinusoidal --out npy' 'rope_table --out safetensors'; do
         for dim in 128 512; do
             for first in 0 1000000 2147482648; do
                 # shellcheck disable=SC2086  # a list of words
-                if same_table "$2" "$3" $kernel --dim $dim --first $first >>"$log" 2>&1; then
+                if same_table $kernel --dim $dim --first $first; then
                     right=$((right + 1))
                 else
                     wrong=$((wrong + 1))
-                    echo "$kernel --dim $dim --first $first: $3 differs from $reference" >>"$log"
+                    echo "$kernel --dim $dim --first $first: $backend differs from $reference"
                 fi
             done
         done
     done
-    tally "$job: $1: tables of $3 and of $reference here are the same bytes" $right $wrong 0
-    [ $wrong = 0 ] || cat "$log"
+    echo "$right $wrong $name: tables of $backend and of $reference here are the same bytes"
 }
 
-same_table() { # CPU BACKEND ARGUMENTS...
-    cpu=$1 backend=$2
-    shift 2
+tally_tables() { # LOG
+    before=$failed
+    read -r right wrong what <<LAST
+$(tail -n 1 "$1")
+LAST
+    tally "$job: $what" "$right" "$wrong" 0
+    [ "$failed" = "$before" ] || cat "$1"
+}
+
+same_table() { # ARGUMENTS...
     set -- table "$@" --tokens 64 --profile exact --backend
-    build/posenc "$@" "$reference" >"$cross/table-here" &&
-        emulated "$cpu" "$cross/posenc" "$@" "$backend" >"$cross/table-there" &&
-        cmp "$cross/table-here" "$cross/table-there"
+    build/posenc "$@" "$reference" >"$cross/table-$name-here" &&
+        emulated "$cpu" "$cross/posenc" "$@" "$backend" >"$cross/table-$name-there" &&
+        cmp "$cross/table-$name-here" "$cross/table-$name-there"
 }

@@ -20,18 +20,19 @@ test_riscv64() {
         tally "$job: cross build" 0 1 0
         return
     }
-    emulated_runner no-vectors rv64 scalar libm
+    emulated_runner no-vectors-scalar rv64 scalar
+    emulated_runner no-vectors-libm rv64 libm
+    emulated_primitives no-vectors rv64
     for bits in 128 256 512 1024; do
-        plain= # loops that no lane is written in: at one length
-        [ $bits != 256 ] || plain=autovec_rvv
-        emulated_runner rvv-$bits "$(rvv_cpu $bits)" rvv $plain
-    done
-    emulated_count
-    emulated_meson "$(rvv_cpu 256)"
-    emulated_default rv64 scalar rvv 'CPU lacks v'
-    for bits in 128 256 512 1024; do
+        emulated_runner rvv-$bits "$(rvv_cpu $bits)" rvv
+        emulated_primitives rvv-$bits "$(rvv_cpu $bits)"
         emulated_tables rvv-$bits "$(rvv_cpu $bits)" rvv
     done
+    # Loops that no lane is written in: at one length.
+    emulated_runner rvv-256-autovec_rvv "$(rvv_cpu 256)" autovec_rvv
+    emulated_meson "$(rvv_cpu 256)"
+    emulated_default rv64 scalar rvv 'CPU lacks v'
+    emulated_count
 }
 
 rvv_cpu() {

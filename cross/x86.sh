@@ -172,18 +172,19 @@ test_baseline() {
         return
     }
     names=$(build/posenc list backends | baseline_list | cut -d' ' -f1)
-    for level in sse2 avx2; do
-        baseline_runner $level & # they take the time; both at once, and the rest meanwhile
-    done
+    # What takes the time: all at once, and the rest meanwhile.
+    baseline_runners
     for level in sse2 avx2; do
         baseline_program $level
     done
     wait
-    for level in sse2 avx2; do
-        tally_runner "$job: $level, primitives" "$baseline/primitives-$level.log"
-        tally_runner "$job: $level" "$baseline/$level.log"
-        status=$(cat "$baseline/$level.status")
-        [ "$status" -le 1 ] || tally "$job: $level: the runner ended with $status" 0 1 0
+    for started in $runners; do
+        case $started in
+        *-primitives) tally_runner "$job: ${started%-*}, primitives" "$baseline/$started.log" ;;
+        *) tally_runner "$job: ${started%%-*}" "$baseline/$started.log" ;;
+        esac
+        status=$(cat "$baseline/$started.status")
+        [ "$status" -le 1 ] || tally "$job: $started: the runner ended with $status" 0 1 0
     done
 }
 
@@ -194,23 +195,43 @@ on() {
     QEMU_CPU=$cpu qemu-x86_64 "$@"
 }
 
-baseline_runner() {
-    usable='' folding='' status=0
-    for name in $names; do
-        [ -z "$(baseline_lacks "$1" "$name")" ] || continue
-        case $name in
-        autovec_v3) folding="$folding --backend $name" ;;
-        *) usable="$usable --backend $name" ;;
-        esac
+# On each level primitives, and a runner for each backend.  scalar and libm have every suite without AVX: on a CPU with it
+# they are the code that ./run test has on this one, so that vectors and digests are enough.
+baseline_runners() {
+    runners=''
+    for level in sse2 avx2; do
+        baseline_start $level-primitives build/impl/simd/tests/primitives
+        for name in $names; do
+            [ -z "$(baseline_lacks $level "$name")" ] || continue
+            case $level-$name in
+            avx2-scalar | avx2-libm) # digests are of the templates
+                baseline_suites $level "$name" --suite vectors
+                [ "$name" = libm ] || baseline_suites $level "$name" --suite digests
+                ;;
+            *-autovec_v3) baseline_suites $level "$name" --no-accuracy --except '*/memory/guard-end' --except '*/properties/layouts' ;;
+            *) baseline_suites $level "$name" --no-accuracy ;;
+            esac
+        done
     done
-    pack=build/conformance/golden/vectors.pack
-    on "$1" build/impl/simd/tests/primitives >"$baseline/primitives-$1.log" 2>&1
-    # shellcheck disable=SC2086  # lists of words
-    on "$1" build/conformance/criterion/runner --no-accuracy $usable $pack >"$baseline/$1.log" 2>&1 || status=$?
-    # shellcheck disable=SC2086
-    [ -z "$folding" ] || on "$1" build/conformance/criterion/runner --no-accuracy $folding \
-        --except '*/memory/guard-end' --except '*/properties/layouts' $pack >>"$baseline/$1.log" 2>&1 || status=$?
-    echo $status >"$baseline/$1.status"
+}
+
+baseline_suites() { # LEVEL BACKEND ARGUMENTS...
+    level=$1 name=$2
+    shift 2
+    suites=$(printf %s "$*" | tr -cd 'a-z')
+    baseline_start "$level-$name-$suites" build/conformance/criterion/runner --backend "$name" "$@" \
+        build/conformance/golden/vectors.pack
+}
+
+# baseline_start LEVEL-NAME PROGRAM ARGUMENTS...: in a process of its own.
+baseline_start() {
+    runners="$runners $1"
+    {
+        start=$1 status=0
+        shift
+        on "${start%%-*}" "$@" >"$baseline/$start.log" 2>&1 || status=$?
+        echo $status >"$baseline/$start.status"
+    } &
 }
 
 # From posenc list backends: "NAME runs", "NAME serves" (the default) or "NAME off: REASON" each.
