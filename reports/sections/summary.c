@@ -78,6 +78,9 @@ static void speed_words(const struct standing_of *s, char *text, size_t bytes)
         snprintf(noisy, sizeof noisy, " (%zu too noisy to tell)", s->noisy);
     if (s->shapes == 0)
         snprintf(text, bytes, "was not timed");
+    else if (s->noisy == s->shapes)
+        snprintf(text, bytes, "was timed at %zu shapes, all too noisy to tell who is fastest",
+                 s->shapes);
     else if (s->fastest == s->shapes)
         snprintf(text, bytes, "is the fastest, or tied with it, at each of %zu shapes",
                  s->shapes);

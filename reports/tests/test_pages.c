@@ -179,6 +179,27 @@ static void test_first_screen(const json_t *records)
     }
 }
 
+/* Readings of 30 % to either side. */
+static void test_noise_answer(const json_t *records)
+{
+    json_t *noisy = json_deep_copy(records), *record;
+    size_t i;
+    json_array_foreach(noisy, i, record)
+    {
+        double median = record_value(record, "median_ns", 0.0);
+        json_object_set_new(json_object_get(record, "ci"), "lo", json_real(0.7 * median));
+        json_object_set_new(json_object_get(record, "ci"), "hi", json_real(1.3 * median));
+    }
+    char *text = rendered("md", noisy, 0);
+    require(
+        contains(text,
+                 "was timed at 4 shapes, all too noisy to tell who is fastest, and right") &&
+            !contains(text, "at 0 of 4"),
+        "the answer of a busy machine says that it is none, and that outputs are right");
+    free(text);
+    json_decref(noisy);
+}
+
 /* Both words stand in one line. */
 static bool side_by_side(const char *text, const char *left, const char *right)
 {
@@ -341,6 +362,7 @@ int main(int argc, char **argv)
     test_quotients(records);
     test_cost(records);
     test_first_screen(records);
+    test_noise_answer(records);
     test_columns(records);
     test_by_model(records);
     test_words(records);
