@@ -164,18 +164,18 @@ static int check_target(struct folder *folder)
         return refuse(folder, folder->name,
                       same_file(&here, &target) ? "is the folder you are in, and would be moved"
                                                 : "is a file system of its own, and stays");
-    folder->replaces = first_entry(folder->target, is_any, name);
-    if (folder->replaces && !folder->cli->force && !holds_report(folder->target))
+    const bool taken = first_entry(folder->target, is_any, name);
+    if (taken && !folder->cli->force && !holds_report(folder->target))
         return cli_refuse(folder->cli, "--dir", folder->name,
                           "holds no report (%s is in it): expected a new or empty folder or "
                           "one of a report, or --force to move it to %s.previous",
                           name, folder->name);
-    if (folder->replaces && lstat(folder->previous, &parent) == 0 && !S_ISDIR(parent.st_mode))
+    if (taken && lstat(folder->previous, &parent) == 0 && !S_ISDIR(parent.st_mode))
         return cli_refuse(folder->cli, "--dir", folder->name,
                           "%s.previous is no folder: expected it elsewhere, since the report "
                           "before takes this place",
                           folder->name);
-    if (folder->replaces && first_entry(folder->previous, is_foreign, name))
+    if (taken && first_entry(folder->previous, is_foreign, name))
         return cli_refuse(folder->cli, "--dir", folder->name,
                           "%s.previous holds %s, which no report wrote: expected it "
                           "elsewhere, since the report before takes this place",
@@ -229,11 +229,18 @@ void folder_discard(struct folder *folder)
     folder_leave();
 }
 
+bool folder_is_taken(const struct folder *folder)
+{
+    char name[256];
+    return first_entry(folder->target, is_any, name);
+}
+
 int folder_publish(struct folder *folder)
 {
-    bool moved = folder->replaces && remove_folder(folder->previous) &&
-                 rename(folder->target, folder->previous) == 0;
-    if ((folder->replaces && !moved) || rename(folder->partial, folder->target) != 0) {
+    const bool taken = folder_is_taken(folder);
+    const bool moved = taken && remove_folder(folder->previous) &&
+                       rename(folder->target, folder->previous) == 0;
+    if ((taken && !moved) || rename(folder->partial, folder->target) != 0) {
         int why = errno;
         if (moved)
             rename(folder->previous, folder->target);
@@ -242,6 +249,7 @@ int folder_publish(struct folder *folder)
                           folder->partial);
     }
     folder->partial[0] = '\0';
+    folder->replaced = moved;
     folder_leave();
     return EXIT_FINE;
 }

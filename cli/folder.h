@@ -16,7 +16,7 @@ struct folder {
     char target[FOLDER_PATH];   /* the same with links resolved */
     char previous[FOLDER_PATH]; /* where the report before goes */
     char partial[FOLDER_PATH];  /* where this one is written: beside the target */
-    bool replaces;              /* there is a report before */
+    bool replaced;              /* by folder_publish(): there was a report before */
 };
 
 /* Names the folder and makes the partial one; what earlier runs left beside it that were killed
@@ -25,6 +25,8 @@ struct folder {
 int folder_begin(const struct cli *cli, const char *name, struct folder *folder);
 /* Refuses an output of `outputs` that lies in the folder: it would go away with it. */
 int folder_refuse_inside(const struct folder *folder, const struct outputs *outputs);
+/* Whether a report is there now: another process may have written it. */
+bool folder_is_taken(const struct folder *folder);
 /* Puts the report in its place.  EXIT_FINE, or EXIT_USAGE after a message. */
 int folder_publish(struct folder *folder);
 /* Removes what there is of the report; the one before stays as it is. */

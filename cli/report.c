@@ -243,7 +243,6 @@ static bool console_on_stdout(const struct outputs *outputs)
 static int end_report(struct work *work, struct pages *pages)
 {
     const char *name = pages->folder.name;
-    const bool replaces = pages->folder.replaces;
     const int verdict = exit_code(work);
     FILE *talk = console_on_stdout(&work->outputs) ? stdout : stderr;
     draw(work, pages);
@@ -252,7 +251,7 @@ static int end_report(struct work *work, struct pages *pages)
     fprintf(talk,
             "\nWritten: %s/report.md, %s/report.html, %s/results.jsonl and %zu pictures\n",
             name, name, name, pages->n_pictures);
-    if (replaces)
+    if (pages->folder.replaced)
         fprintf(talk, "The report before is in %s.previous\n", name);
     return verdict;
 }

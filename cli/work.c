@@ -186,7 +186,7 @@ int work_end(struct work *work, bool complete)
         status = outputs_commit(cli, &work->outputs);
     else
         outputs_discard(&work->outputs);
-    if (work->folder && status == EXIT_FINE && (complete || !work->folder->replaces))
+    if (work->folder && status == EXIT_FINE && (complete || !folder_is_taken(work->folder)))
         status = folder_publish(work->folder);
     else if (work->folder)
         folder_discard(work->folder);
@@ -200,7 +200,7 @@ void work_end_if_interrupted(struct work *work)
     int number = outputs_interrupted();
     if (number != 0) {
         progress_clear();
-        if (work->folder && work->folder->replaces)
+        if (work->folder && folder_is_taken(work->folder))
             fprintf(stderr, "posenc: interrupted: the report in %s stays as it is\n",
                     work->folder->name);
         else

@@ -113,6 +113,13 @@ wait $pid
 same 'where there was none, what there is becomes one' \
     "$? $(cd work && echo *) $(tail -n 1 work/new/results.jsonl | grep -c '"complete":false')" '143 new rep rep.previous 1'
 rm -rf work/new
+begin new
+report --dir new
+fourth=$(id new)
+kill -TERM $pid
+wait $pid
+same 'where another run wrote one meanwhile, that stays' "$? $(cd work && echo *) $(id new)" "143 new rep rep.previous $fourth"
+rm -rf work/new
 begin rep
 children=$(cat /proc/$pid/task/$pid/children 2>cat.log)
 kill -KILL $pid
