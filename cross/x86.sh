@@ -350,6 +350,7 @@ baseline_objects() {
         echo "$leaked"
     fi
     for folder in build/impl/libbackend_*.a.p; do
+        [ -n "$(find "$folder" -name '*.o')" ] || continue # what an earlier build left
         name=${folder#*/libbackend_} name=${name%.a.p}
         # The table of the backend, and kernels that bear its name.
         exported=$(nm -g --defined-only "$folder"/*.o | awk -v isa="$name" '

@@ -104,7 +104,7 @@ fi
 # By CMake, which reads files that were written without it.
 if cmake --version >version 2>&1; then
     cp "$here/consumer/CMakeLists.txt" work
-    expect 'by find_package of CMake' cmake -S . -B by-cmake "-DCMAKE_PREFIX_PATH=${header%/include/posenc.h}"
+    expect 'by find_package of CMake' cmake -G Ninja -S . -B by-cmake "-DCMAKE_PREFIX_PATH=${header%/include/posenc.h}"
     expect 'it builds' cmake --build by-cmake
     expect 'it runs' by-cmake/consumer
     expect 'with the static library, too' by-cmake/consumer_static

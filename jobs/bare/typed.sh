@@ -64,7 +64,7 @@ cp -r "$tree/cli/tests/consumer" work/by
 cd work/by || exit 1
 typed "meson setup by-meson && ninja -C by-meson && by-meson/consumer"
 home=$([ "$who" = root ] || echo "-DCMAKE_PREFIX_PATH=$HOME/.local")
-typed "cmake $home -S . -B by-cmake && cmake --build by-cmake && by-cmake/consumer && by-cmake/consumer_static"
+typed "cmake -G Ninja $home -S . -B by-cmake && cmake --build by-cmake && by-cmake/consumer && by-cmake/consumer_static"
 mkdir subprojects && ln -s "$tree" subprojects/posenc
 typed "meson setup --wrap-mode=forcefallback within && ninja -C within && within/consumer"
 if [ "$who" = root ]; then
