@@ -22,6 +22,7 @@ struct learned {
     const struct posenc_backend *backend;
     int64_t first, tokens, dim;          /* rows of the table, from the first on */
     float *x, *table, *sinusoidal, *sum; /* [tokens, dim] each */
+    double rms[LEARNED_BARS];            /* beside the deviations of the picture */
     struct posenc_error error;
 };
 
@@ -45,6 +46,21 @@ static double deviation(const struct learned *l, const float *of)
         squares += d * d;
     }
     return sqrt(squares / n);
+}
+
+static double root_mean_square(const struct learned *l, const float *of)
+{
+    double squares = 0.0, n = (double)(l->tokens * l->dim);
+    for (int64_t i = 0; i < l->tokens * l->dim; i++)
+        squares += (double)of[i] * (double)of[i];
+    return sqrt(squares / n);
+}
+
+/* The i-th of what the picture compares. */
+static void measure(struct learned *l, struct plot_learned *plot, int i, const float *of)
+{
+    plot->deviation[i] = deviation(l, of);
+    l->rms[i] = root_mean_square(l, of);
 }
 
 /* sum = x + the sinusoidal encoding, or the encoding alone, without x. */
@@ -88,12 +104,12 @@ static enum posenc_status compute_learned(struct learned *l, uint64_t seed,
     posenc_freqs_destroy(freqs);
     if (status != POSENC_OK)
         return status;
-    plot->deviation[0] = deviation(l, l->x);
-    plot->deviation[1] = deviation(l, l->sinusoidal);
-    plot->deviation[2] = deviation(l, l->table);
-    plot->deviation[3] = deviation(l, l->sum);
+    measure(l, plot, 0, l->x);
+    measure(l, plot, 1, l->sinusoidal);
+    measure(l, plot, 2, l->table);
+    measure(l, plot, 3, l->sum);
     status = add_learned(l);
-    plot->deviation[4] = deviation(l, l->sum);
+    measure(l, plot, 4, l->sum);
     return status;
 }
 
@@ -107,9 +123,9 @@ static double correlation(const struct learned *l)
 
 static void learned_facts(const struct learned *l, const struct plot_learned *plot, FILE *out)
 {
-    fprintf(out, "%s\nstandard deviations\n", plot->caption);
+    fprintf(out, "%s\nstandard deviations, and root mean squares\n", plot->caption);
     for (int i = 0; i < LEARNED_BARS; i++)
-        fprintf(out, "  %-20s %.4f\n", plot->names[i], plot->deviation[i]);
+        fprintf(out, "  %-20s %.4f %.4f\n", plot->names[i], plot->deviation[i], l->rms[i]);
     fprintf(out,
             "correlation of tokens and learned table: %.4f (1 where both are drawn from one "
             "seed)\n"

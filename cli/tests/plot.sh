@@ -112,6 +112,8 @@ if awk '/^  tokens  / { tokens = $2 } /^  sinusoidal/ { sinusoidal = $2 } /^  le
 else
     fail 'learned: independent parts add their variances' 'they do not'
 fi
+# docs/encodings.md says these.
+prints 'learned: how loud a sinusoidal table is' '^  sinusoidal +0\.5756 0\.7071$' plot learned --dim 64 --tokens 32
 rm -f work/*
 run "$POSENC" plot learned --seed 7 --out svg:p.svg
 cp stdout seven

@@ -5,6 +5,7 @@
  *   one-product-is-not-enough     sin p sin (p+1) depends on p; the sum over the pair does not
  *   nearer-is-not-always-alike    128 dimensions: offset 12 is more similar than offset 11
  *   low-pairs-are-fast            each slower than the last; pair 63 turns in 54 410.14 positions
+ *   loudness                      mean square 1/2, which is not the variance: the mean is not 0
  *   sandwich-is-a-product         Sandwich is the product of two sinusoidal encodings
  *   kerple-has-alibi              KERPLE's power 1 is ALiBi
  *   rotates-nothing-into-nothing  a rotation adds nothing to a zero vector
@@ -51,6 +52,21 @@ static void holds_low_pairs(struct tally *t, const struct call *table)
                 (long long)table->problem.positions[at.row]);
         require(t, at.i < 63 || at.row < 5 || sine > 0.8, "2 pi 10000 is a turn of pair 63");
     }
+}
+
+/* sin^2 + cos^2 = 1 in each pair; slow cosines stay near 1, so the mean is above 0. */
+static void holds_loudness(struct tally *t, const struct call *table)
+{
+    double sum = 0.0, squares = 0.0, n = 0.0;
+    for (EACH_ELEMENT(at, table)) {
+        sum += (double)at.value;
+        squares += (double)at.value * (double)at.value;
+        n += 1.0;
+    }
+    const double mean = sum / n, square = squares / n;
+    require_within(t, square, 0.5, 2 * TABLE_ERROR, "mean square");
+    require_within(t, mean, 0.411, 0.5e-3, "mean");
+    require_within(t, sqrt(square - mean * mean), 0.576, 0.5e-3, "standard deviation");
 }
 
 /* A product of n pairs within 3 E n of the real one, as in table.c; Sandwich is rounded
@@ -169,6 +185,7 @@ const struct law laws_text[] = {
     { "one-product-is-not-enough", .holds = holds_one_product },
     { "nearer-is-not-always-alike", .holds = holds_nearer },
     { "low-pairs-are-fast", .holds = holds_low_pairs },
+    { "loudness", .holds = holds_loudness },
     { "sandwich-is-a-product", .holds = holds_sandwich },
     { "kerple-has-alibi", .holds = holds_kerple },
     { "rotates-nothing-into-nothing", .holds = holds_nothing, .edit = edit_x, .user = &zero },
