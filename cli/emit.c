@@ -147,6 +147,13 @@ static json_t *result(const char *kind, enum posenc_kernel kernel, enum posenc_d
                      backend ? backend->family : "none");
 }
 
+/* What multiplies a table, where it is not 1: then an error in ulp is that of the product, too. */
+static void set_scale(json_t *record, double scale)
+{
+    if (scale != 0.0 && scale != 1.0)
+        json_object_set_new(record, "scale", record_number(scale));
+}
+
 json_t *emit_conf(const struct conf_result *r, const char *selection)
 {
     json_t *record = result("conf", r->kernel, case_dtype(r->id),
@@ -159,6 +166,7 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
         json_object_set_new(record, "reason", json_string(r->reason));
     if (r->problem[0])
         json_object_set_new(record, "problem", json_string(r->problem));
+    set_scale(record, r->scale);
     if (r->metric) {
         json_t *err =
             json_pack("{s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:I,s:I}", "metric", r->metric, "max",
@@ -200,6 +208,7 @@ json_t *emit_bench(const struct bench_result *r)
                             bench_profile(&c->problem), c->id, r->backend);
     if (!record)
         return NULL;
+    set_scale(record, kernel_has_plan(c->problem.kernel) ? c->problem.scale : 1.0);
     json_object_set_new(record, "footprint",
                         json_pack("{s:s?,s:I}", "name", c->footprint, "bytes",
                                   (json_int_t)problem_working_set(&c->problem)));

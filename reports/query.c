@@ -135,6 +135,7 @@ static void add_bench(struct results *r, const json_t *j)
         .vs_libm = record_value(j, "vs_libm", 0.0),
         .vs_autovec = record_value(j, "vs_autovec", 0.0),
         .vs_apart = record_value(j, "vs_apart", 0.0),
+        .scale = record_value(j, "scale", 1.0),
         .null_pct = fabs(record_value(j, "null_pct", 0.0)),
         .threads = count_of(j, "threads", 1),
         .rounds = count_of(j, "rounds", 0),
@@ -176,6 +177,7 @@ static void add_conf(struct results *r, const json_t *j)
         .limit = record_value(j, "err.limit", 0.0),
         .checked = record_value(j, "err.n", 0.0),
         .misrounded = record_value(j, "err.misrounded", 0.0),
+        .scale = record_value(j, "scale", 1.0),
     };
     need_backend(r, row.backend, row.family);
     need_name(r->kernels, &r->n_kernels, row.kernel);

@@ -17,14 +17,14 @@ struct bench_row {
     const char *id, *kernel, *dtype, *profile, *backend, *family, *footprint, *refused,
         *roof_kind, *roof_variant;
     double median, min, lo, hi, level, bytes, gbps, roof_gbps, roof_ratio, vs_libm, vs_autovec,
-        vs_apart, null_pct;
+        vs_apart, null_pct, scale; /* what multiplies a table: 1 of most */
     int threads, rounds;
 };
 
 struct conf_row {
     const char *id, *kernel, *dtype, *profile, *backend, *family, *suite, *status, *reason,
         *metric, *witness, *coverage, *repro, *got, *want;
-    double max, limit, checked, misrounded;
+    double max, limit, checked, misrounded, scale;
 };
 
 /* The records of one machine.  Of several results of one case and backend, the last counts. */

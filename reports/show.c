@@ -71,6 +71,11 @@ const char *show_percent(double ratio)
     return text;
 }
 
+static const char *unit_of(const char *metric)
+{
+    return strcmp(metric, "pair_ulp") == 0 ? "pair ulp" : metric;
+}
+
 const char *show_error(double max, const char *metric)
 {
     char *text = buffer();
@@ -85,7 +90,7 @@ const char *show_error(double max, const char *metric)
         return text;
     }
     bool ulp = strcmp(metric, "abs") != 0;
-    const char *unit = strcmp(metric, "pair_ulp") == 0 ? "pair ulp" : metric;
+    const char *unit = unit_of(metric);
     if (isinf(max) || isnan(max))
         snprintf(text, 48, "%s %s", isnan(max) ? "NaN" : "infinite", unit);
     else if (max == 0.0)
@@ -99,6 +104,22 @@ const char *show_error(double max, const char *metric)
     else
         snprintf(text, 48, "%.1e %s", max, unit);
     return text;
+}
+
+struct shown_error show_judged(double max, double limit, const char *metric)
+{
+    enum { DIGITS = 17 }; /* tell any two f64 apart */
+    char *error = buffer(), *most = buffer();
+    const bool is_number = *metric && strcmp(metric, "exact") != 0 && isfinite(max);
+    snprintf(error, 48, "%s", show_error(max, metric));
+    snprintf(most, 48, "%.3g", limit);
+    for (int digits = 3; is_number && digits <= DIGITS; digits++) {
+        if ((strtod(error, NULL) <= strtod(most, NULL)) == (max <= limit))
+            break;
+        snprintf(error, 48, "%.*g %s", digits, max, unit_of(metric));
+        snprintf(most, 48, "%.*g", digits, limit);
+    }
+    return (struct shown_error){ error, most };
 }
 
 const char *show_bytes(double bytes)

@@ -51,7 +51,8 @@ static bool is_of(const struct conf_row *c, const struct worst_of *of)
 {
     return matches(of->kernel, c->kernel) && matches(of->dtype, c->dtype) &&
            matches(of->backend, c->backend) && matches(of->profile, c->profile) &&
-           (!of->range || strcmp(of->range, row_range(c)) == 0);
+           (!of->range || strcmp(of->range, row_range(c)) == 0) &&
+           (of->scale == 0.0 || c->scale == 1.0 || c->scale == of->scale);
 }
 
 /* The end of the last range before the first one with that metric. */
@@ -121,7 +122,12 @@ void worst_errors(const struct results *r, const struct worst_of *of, struct wor
 
 void worst_of_row(const struct results *r, const struct bench_row *b, struct worst *w)
 {
-    worst_errors(r, &(struct worst_of){ b->kernel, b->dtype, b->backend, b->profile, NULL }, w);
+    const struct worst_of of = { .kernel = b->kernel,
+                                 .dtype = b->dtype,
+                                 .backend = b->backend,
+                                 .profile = b->profile,
+                                 .scale = b->scale };
+    worst_errors(r, &of, w);
 }
 
 /* ---- What they say ---- */
@@ -129,12 +135,15 @@ void worst_of_row(const struct results *r, const struct bench_row *b, struct wor
 void one_worst_text(const struct worst *w, size_t i, bool limits, char text[WORST_TEXT])
 {
     const struct conf_row *c = w->of[i];
-    char limit[48] = "", from[24] = "";
-    if (limits && strcmp(c->metric, "exact") != 0)
-        snprintf(limit, sizeof limit, " (limit %.3g)", c->limit);
+    char limit[64] = "", from[24] = "";
+    const bool with_limit = limits && strcmp(c->metric, "exact") != 0;
+    const struct shown_error shown = show_judged(c->max, c->limit, c->metric);
+    if (with_limit)
+        snprintf(limit, sizeof limit, " (limit %s)", shown.limit);
     if (w->since[i])
         snprintf(from, sizeof from, " from 2^%d", w->since[i]);
-    snprintf(text, WORST_TEXT, "%s%s%s", show_error(c->max, c->metric), limit, from);
+    snprintf(text, WORST_TEXT, "%s%s%s",
+             with_limit ? shown.error : show_error(c->max, c->metric), limit, from);
 }
 
 const char *worst_text(const struct worst *w, bool limits, char text[WORST_TEXT])

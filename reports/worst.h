@@ -20,6 +20,7 @@ struct worst {
 /* What to look at; NULL: any.  Ranges are those of row_range(). */
 struct worst_of {
     const char *kernel, *dtype, *backend, *profile, *range;
+    double scale; /* of the table; what has another one, but 1, is left out; 0: any */
 };
 void worst_errors(const struct results *results, const struct worst_of *of,
                   struct worst *worst);

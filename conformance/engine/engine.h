@@ -34,6 +34,8 @@ struct conf_result {
     char problem[PROBLEM_LINE];
     const char *metric; /* exact, ulp, pair_ulp, abs; NULL when the case has no error */
     double max, limit;
+    double
+        scale; /* what multiplies the table of the case's problem; 0: not known, or no table */
     char witness[96]; /* "position 497577 pair 317" */
     float got;
     double want;

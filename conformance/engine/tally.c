@@ -52,6 +52,7 @@ bool tally_begin_problem(struct tally *t, struct suite_run *run, const struct pr
     const bool selected =
         begin(t, run, p->kernel, p->dtype, suite, profile_name(p), name, list);
     va_end(list);
+    t->result.scale = kernel_has_plan(p->kernel) ? p->scale : 0.0;
     return t->selected = selected && (run->backend->f16_bf16 || problem_is_f32(p));
 }
 

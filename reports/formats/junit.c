@@ -56,9 +56,9 @@ static void verdict(const struct conf_row *c, FILE *out)
         return;
     }
     char what[256] = "";
+    const struct shown_error shown = show_judged(c->max, c->limit, c->metric);
     if (*c->metric)
-        snprintf(what, sizeof what, "%s, limit %.4g, %s", show_error(c->max, c->metric),
-                 c->limit, c->witness);
+        snprintf(what, sizeof what, "%s, limit %s, %s", shown.error, shown.limit, c->witness);
     fprintf(out, "\n      <%s", crash ? "error" : "failure");
     attribute("message", *c->reason ? c->reason : what, out);
     attribute("type",

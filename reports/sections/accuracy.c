@@ -26,8 +26,9 @@ static void worst_error_cells(const struct conf_row *c, int since, struct table 
     table_cell(table, "%s", c->dtype);
     table_cell(table, "%s", c->profile);
     table_cell(table, "%s", c->backend);
-    table_cell(table, "%s", show_error(c->max, c->metric));
-    table_cell(table, "%.3g", c->limit);
+    const struct shown_error shown = show_judged(c->max, c->limit, c->metric);
+    table_cell(table, "%s", shown.error);
+    table_cell(table, "%s", shown.limit);
     if (since)
         table_cell(table, "%s; judged so from 2^%d", c->witness, since);
     else
@@ -136,7 +137,7 @@ static void by_position(struct node *section, const struct results *r, enum medi
              "Largest error of `%s`, profile `%s`, by |position|:", kernel, profile);
     struct table *table = add_table(section, medium, head);
     for (size_t b = 0; b < r->n_backends; b++) {
-        struct worst_of of = { kernel, "f32", r->backends[b].id, profile, NULL };
+        struct worst_of of = { kernel, "f32", r->backends[b].id, profile, NULL, 0.0 };
         struct worst worst[MOST];
         char text[WORST_TEXT];
         if (!find_worst(r, of, ranges, n, worst))

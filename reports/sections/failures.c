@@ -41,14 +41,15 @@ static bool name_alike(const struct results *r, size_t at, char *text, size_t by
 static void describe(const struct conf_row *c, const char *backends, struct table *table)
 {
     bool crash = strcmp(c->status, "crash") == 0;
+    const struct shown_error shown = show_judged(c->max, c->limit, c->metric);
     const char *more =
         strncmp(c->reason, "got ", 4) == 0 ? "" : c->reason; /* told apart, next */
     table_cell(table, "%s", crash ? "CRASH" : "FAIL");
     table_cell(table, "%s", backends);
     table_cell(table, "%s", c->id);
     if (*c->metric && !crash)
-        table_cell(table, "%s, limit %.4g%s%s", show_error(c->max, c->metric), c->limit,
-                   *more ? "; " : "", more);
+        table_cell(table, "%s, limit %s%s%s", shown.error, shown.limit, *more ? "; " : "",
+                   more);
     else
         table_cell(table, "%s", c->reason);
     if (*c->metric && *c->got && *c->witness && !crash)

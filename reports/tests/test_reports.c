@@ -114,7 +114,8 @@ static void test_query(const json_t *records)
     require(conforms(&r, "rope_half", "neon", &checked) && !checked,
             "what was not checked is not called checked");
     struct worst worst;
-    worst_errors(&r, &(struct worst_of){ "sinusoidal", "f32", "libm", "exact", NULL }, &worst);
+    worst_errors(&r, &(struct worst_of){ "sinusoidal", "f32", "libm", "exact", NULL, 0.0 },
+                 &worst);
     require(worst.n == 1 && worst.of[0]->max == 19400.0,
             "the worst error of all ranges is found");
     require(strcmp(default_backend(&r, "rope_half"), "avx512") == 0,

@@ -3,6 +3,7 @@
  * that is none.  All records are made up.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "reports/show.h"
 #include "reports/tradeoff.h"
 #include "conformance/tap/tap.h"
 #include "fed.h"
@@ -77,6 +78,65 @@ static struct worst worst_of_three(const struct fed_error *errors)
     results_make(records, 0, &r);
     worst_errors(&r, &(struct worst_of){ .kernel = "alibi" }, &worst);
     return worst;
+}
+
+/* A golden case of a table times 3, and one of the model's own scale. */
+static void test_scale(void)
+{
+    static const char *const backends[] = { "libm", NULL };
+    static const double scales[] = { 1.0, 3.0, 0.5 };
+    static const double errors[] = { 0.8, 2.0, 1.2 };
+    json_t *records = fed_run("sinusoidal", backends);
+    struct results r;
+    struct worst worst;
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "d64-%d", i);
+        feed_error(records, "sinusoidal", "exact",
+                   (struct fed_error){ "libm", name, "ulp", errors[i], 2.5 });
+        json_object_set_new(json_array_get(records, json_array_size(records) - 1), "scale",
+                            json_real(scales[i]));
+    }
+    struct bench_row timed = { .kernel = "sinusoidal",
+                               .dtype = "f32",
+                               .profile = "exact",
+                               .backend = "libm",
+                               .scale = 1 };
+    results_make(records, 0, &r);
+    worst_of_row(&r, &timed, &worst);
+    require(worst.n == 1 && worst.of[0]->max == 0.8,
+            "the error of a table times 3 is none of a model's without a scale");
+    timed.scale = 0.5;
+    worst_of_row(&r, &timed, &worst);
+    require(worst.n == 1 && worst.of[0]->max == 1.2, "but that of its own scale is");
+    worst_errors(&r, &(struct worst_of){ .kernel = "sinusoidal" }, &worst);
+    require(worst.n == 1 && worst.of[0]->max == 2.0, "and among all errors it is listed");
+    results_free(&r);
+    json_decref(records);
+}
+
+/* Whatever is printed, what passed reads as what passed, and what failed as what failed. */
+static void test_judged(void)
+{
+    static const struct {
+        double max, limit;
+        const char *metric, *error, *shown;
+    } all[] = {
+        { 2.9802325e-08, 2.99e-08, "abs", "2.98e-08 abs", "2.99e-08" },
+        { 2.06e-07, 5.07e-07, "abs", "2.1e-07 abs", "5.07e-07" },
+        { 1.9999, 2.0, "ulp", "2.00 ulp", "2" },
+        { 2.0000001, 2.0, "ulp", "2.0000001 ulp", "2" },
+        { 1.4999999, 1.49999995, "pair_ulp", "1.4999999 pair ulp", "1.5" },
+        { 0.0, 0.0, "exact", "same bits", "0" },
+        { 3.0, 0.0, "exact", "3 differ", "0" },
+        { INFINITY, 1.0, "ulp", "infinite ulp", "1" },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const struct shown_error shown = show_judged(all[i].max, all[i].limit, all[i].metric);
+        require(strcmp(shown.error, all[i].error) == 0 &&
+                    strcmp(shown.limit, all[i].shown) == 0,
+                all[i].error);
+    }
 }
 
 static void test_metrics(void)
@@ -162,6 +222,8 @@ int main(void)
 {
     test_both();
     test_metrics();
+    test_scale();
+    test_judged();
     test_tradeoff();
     return tap_end();
 }
