@@ -7,6 +7,7 @@
 #include "conformance/tap/tap.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +57,28 @@ static double distance(const char *a, const char *b, const double m[3][3])
     return hypot(hypot(p[0] - q[0], p[1] - q[1]), p[2] - q[2]);
 }
 
-int main(void)
+/* Each backend of the library's list has a colour of its own, and none a plug-in's. */
+static void test_list(const char *path)
+{
+    char line[160], name[64];
+    bool all = true;
+    int n = 0;
+    FILE *in = fopen(path, "r");
+    while (in && fgets(line, sizeof line, in)) {
+        if (sscanf(line, "POSENC_BACKEND(%63[a-z0-9_])", name) != 1)
+            continue;
+        const bool known = strcmp(backend_color(NULL, name), backend_color(NULL, "mine")) != 0;
+        if (!known)
+            printf("# %s\n", name);
+        all = all && known;
+        n++;
+    }
+    if (in)
+        fclose(in);
+    require(all && n > 10, "every backend of the list has a colour in reports/colors.c");
+}
+
+int main(int argc, char **argv)
 {
     static struct backend_row rows[] = {
         { .id = "avx512_bf16" }, { .id = "avx512" },     { .id = "avx2" },
@@ -85,5 +107,6 @@ int main(void)
             "plug-ins have those that are left, in order");
     require(distance("#999999", "#CC79A7", vision[2]) < 10.0,
             "and the measure tells what looks alike");
+    test_list(argc == 2 ? argv[1] : "");
     return tap_end();
 }
