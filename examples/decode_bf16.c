@@ -4,11 +4,11 @@
  *     cc -std=c11 decode_bf16.c $(pkg-config --cflags --libs posenc) -lm -o decode_bf16
  *
  * A model that writes text takes one token a step.  Each layer projects it to queries and keys,
- * turns both by the token's position, which is the number of tokens in the cache so far, appends
- * the key to the cache and compares the query with every key that is there.
+ * turns both by the token's position, which is the number of tokens in the cache so far,
+ * appends the key to the cache and compares the query with every key that is there.
  *
- * A cached key is never turned again: a query at position m times a key at position n depends on
- * m - n alone.  Everything is done a second time in f32, to see what 16 bits cost.
+ * A cached key is never turned again: a query at position m times a key at position n depends
+ * on m - n alone.  Everything is done a second time in f32, to see what 16 bits cost.
  */
 #include <math.h>
 #include <posenc.h>
@@ -76,8 +76,8 @@ static double compare(int64_t n, int h, const uint16_t *q, const float *q_f32)
 
 int main(void)
 {
-    /* bf16 rounds by at most 2^-9 of a number.  Queries and keys are rounded twice, when they come
-     * and when they have been turned: four roundings, and a little for their products. */
+    /* bf16 rounds by at most 2^-9 of a number.  Queries and keys are rounded as they come and
+     * when they have been turned: four roundings, and a little for their products. */
     double allowed = 1.01 * 4 * 0x1p-9, largest = 0.0;
     struct posenc_freqs_spec spec = posenc_freqs_spec_init();
     struct posenc_rotary *rope;

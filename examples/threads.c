@@ -3,11 +3,11 @@
  *
  *     cc -std=c11 -pthread threads.c $(pkg-config --cflags --libs posenc) -lm -o threads
  *
- * The library starts no threads; its kernels may run on any number of them at once.  A slice is a
- * call like any other: the data begins later, there are fewer tokens, and the first of them has a
- * later position.  The slices may be of any size, for the bits are the same: an element is
- * computed from its own pair, position and row, by the same operations in whichever lane of a
- * vector it comes to lie, and nothing is summed over tokens.
+ * The library starts no threads; its kernels may run on any number of them at once.  A slice is
+ * a call like any other: the data begins later, there are fewer tokens, and the first of them
+ * has a later position.  The slices may be of any size, for the bits are the same: an element
+ * is computed from its own pair, position and row, by the same operations in whichever lane of
+ * a vector it comes to lie, and nothing is summed over tokens.
  */
 #include <posenc.h>
 #include <pthread.h>
@@ -28,8 +28,8 @@ struct slice {
     enum posenc_status status;
 };
 
-/* Makes the rows of cosines and sines that its tokens need, and turns them: no thread needs what
- * another one makes, so none has to wait. */
+/* Makes the rows of cosines and sines that its tokens need, and turns them: no thread needs
+ * what another one makes, so none has to wait. */
 static void *turn(void *user)
 {
     struct slice *slice = user;

@@ -103,7 +103,21 @@ else
 fi
 refuses 'a kernel that no selected backend has' '--kernel: rope_half: no backend that was selected provides it: expected one of alibi$' \
     verify --plugin "$PLUGIN" --kernel rope_half
-# The plug-in of the examples.
+# The plug-in of the examples, as it is built here and as its first comment says to build it.
+right() { # NAME LIBRARY
+    succeeds "$1" '^0 failed, [0-9]* passed' verify --quick --plugin "$2" --kernel rope_half
+}
+right 'the one of examples/ is right' "$EXAMPLE"
+for compiler in "${CC:-cc}" clang; do
+    name="and built for this CPU by $compiler"
+    if [ -n "${PROGRAM:-}" ] || ! command -v "$compiler" >/dev/null; then
+        skip "$name" 'not here'
+        continue
+    fi
+    run "$compiler" -std=c11 -O3 -march=native -shared -fPIC "$root/examples/plugin.c" "-I$root/impl/include" -lm -o mine.so
+    [ $status = 0 ] || fail "$name" 'it does not compile'
+    right "$name" ./mine.so
+done
 run "$POSENC" bench --plugin "$EXAMPLE" --backend mine --problem 'rope_half head_dim=64 rotary_dim=64 heads=4 tokens=8 rows=8' \
     --budget 0.1 --out csv
 if grep -q 'nothing is timed here' stderr; then

@@ -1,6 +1,6 @@
 /*
- * Arrays between f32 and 16 bits, for callers.  The loops are those that compilers vectorise; what an
- * element becomes is said once, in half.h.
+ * Arrays between f32 and 16 bits, for callers.  The loops are those that compilers vectorise;
+ * what an element becomes is said once, in half.h.
  */
 #include "half.h"
 #include "impl/validate.h"

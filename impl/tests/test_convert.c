@@ -1,9 +1,9 @@
 /*
  * f32 to f16 and bf16 and back, each of the 65 536 values and every tie between two of them.
  *
- * What is right follows from the fields of the formats, in doubles, without any rounding: between two
- * neighbours of 16 bits lies their middle, which an f32 holds; what is below it goes down, what is
- * above it up, and the middle itself to the one whose last bit is 0.
+ * What is right follows from the fields of the formats, in doubles, without any rounding:
+ * between two neighbours of 16 bits lies their middle, which an f32 holds; what is below it
+ * goes down, what is above it up, and the middle itself to the one whose last bit is 0.
  */
 #include <posenc.h>
 
@@ -49,8 +49,8 @@ static float of_bits(uint32_t bits)
 
 static int infinity_of(const struct format *f) { return 0x7fff >> f->fraction << f->fraction; }
 
-/* The value of a magnitude; that of infinity as if its exponent were one like the others: what is half
- * a last place above the largest number is rounded to it. */
+/* The value of a magnitude; that of infinity as if its exponent were one like the others:
+ * what is half a last place above the largest number is rounded to it. */
 static double magnitude_of(const struct format *f, int magnitude)
 {
     const int exponent = magnitude >> f->fraction, one = 1 << f->fraction;
@@ -103,8 +103,8 @@ static uint32_t between(uint32_t first, uint32_t last, uint32_t *random)
     return first + (uint32_t)((uint64_t)(last - first) * (*random >> 16) >> 16);
 }
 
-/* Magnitudes low and low + 1, of both signs: the middle, what is next to it and next to the ends, and
- * one on each side of it. */
+/* Magnitudes low and low + 1, of both signs: the middle, what is next to it and next to the
+ * ends, and one on each side of it. */
 static int round_between(const struct format *f, int low, uint32_t *random)
 {
     const double least = magnitude_of(f, low), most = magnitude_of(f, low + 1);
@@ -143,8 +143,8 @@ static void narrowing(const struct format *f)
             "a NaN whose payload is lost stays a NaN, and a sign stays");
 }
 
-/* Arrays of each small length that begin anywhere: every element is that of a call of its own, and
- * nothing beside them is written. */
+/* Arrays of each small length that begin anywhere: every element is that of a call of its
+ * own, and nothing beside them is written. */
 static void lengths(const struct format *f)
 {
     enum { MOST = 70 };
