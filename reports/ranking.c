@@ -34,6 +34,8 @@ static bool reaches(const struct bench_row *a, const struct bench_row *b)
     return low <= high * (1.0 + noise);
 }
 
+bool is_wrong(const struct bench_row *b) { return strncmp(b->refused, "wrong: ", 7) == 0; }
+
 bool rows_meet(const struct bench_row *a, const struct bench_row *b)
 {
     return reaches(a, b) && reaches(b, a);
@@ -48,10 +50,10 @@ bool is_faster(const struct bench_row *a, const struct bench_row *b)
 static enum standing alone(const struct results *r, const struct bench_row *b)
 {
     bool checked;
+    if (is_wrong(b) || (!*b->refused && !conforms(r, b->kernel, b->backend, &checked)))
+        return WRONG;
     if (*b->refused)
         return NOT_TIMED;
-    if (!conforms(r, b->kernel, b->backend, &checked))
-        return WRONG;
     return is_noisy(b) ? NOISY : SLOWER;
 }
 

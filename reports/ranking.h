@@ -38,6 +38,8 @@ size_t rank_of(const struct ranking *ranking, const char *backend);
  * tell no interval. */
 double row_width(const struct bench_row *row);
 bool is_noisy(const struct bench_row *row);
+/* Whether its output was found to be wrong, and therefore not timed. */
+bool is_wrong(const struct bench_row *row);
 /* Whether two rows' intervals meet, within the distance of a backend from its own copy. */
 bool rows_meet(const struct bench_row *a, const struct bench_row *b);
 bool is_faster(const struct bench_row *a, const struct bench_row *b);

@@ -167,15 +167,44 @@ static bool find_better_choice(const struct results *r, const json_t *model, cha
     return at > 0;
 }
 
+/* The kernels of the model whose default is wrong, `learned_add`, `alibi`; 0: none of them is. */
+static size_t find_wrong_defaults(const struct results *r, const json_t *model, char *text,
+                                  size_t bytes)
+{
+    size_t found = 0, at = 0;
+    for (size_t k = 0; k < r->n_kernels && at < bytes; k++) {
+        const char *name = default_backend(r, r->kernels[k]);
+        bool wrong = false;
+        for (size_t i = 0; i < r->n_bench; i++) {
+            const struct bench_row *b = &r->bench[i];
+            const json_t *of = NULL;
+            bool checked;
+            if (strcmp(b->kernel, r->kernels[k]) == 0 && strcmp(b->backend, name) == 0 &&
+                model_case(r, b->id, &of) && of == model)
+                wrong |= is_wrong(b) || !conforms(r, b->kernel, name, &checked);
+        }
+        if (wrong)
+            at += (size_t)snprintf(text + at, bytes - at, "%s`%.60s` (%.60s)",
+                                   found++ ? ", " : "", r->kernels[k], name);
+    }
+    return found;
+}
+
 static void add_choice(struct node *section, const struct results *r, const json_t *model)
 {
     char lines[512];
+    size_t wrong = find_wrong_defaults(r, model, lines, sizeof lines);
+    if (wrong > 0)
+        add_text(section, PARAGRAPH, EVERYWHERE,
+                 "**The default is wrong** for %s: force another, which the checks found to be "
+                 "right.",
+                 lines);
     if (find_better_choice(r, model, lines, sizeof lines)) {
         add_text(section, PARAGRAPH, EVERYWHERE,
                  "Over these shapes another than the default is faster, beyond doubt of the "
                  "clock.  The fastest, kernel by kernel, as text for `posenc_select()`:");
         add_text(section, CODE, EVERYWHERE, "%s", lines);
-    } else {
+    } else if (wrong == 0) {
         add_text(section, PARAGRAPH, ON_PAGE,
                  "The default stays: kernel by kernel, over these shapes, no backend was seen "
                  "to beat it by more than both intervals and %.0f %%.",

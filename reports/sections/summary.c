@@ -14,7 +14,8 @@
 struct standing_of {
     char names[128];  /* of the default, or those of several kernels */
     char better[160]; /* "sleef_avx512 for rope_table" */
-    size_t shapes, fastest, noisy, checked, failed;
+    size_t shapes, fastest, noisy, wrong, checked,
+        failed; /* wrong: outputs that were not timed */
 };
 
 static void append_name(char *text, size_t bytes, const char *name, const char *after)
@@ -65,6 +66,7 @@ static void count_shapes(const struct results *r, const json_t *model, struct st
         if (k.n == 0 || *k.row[0]->refused)
             continue;
         s->shapes++;
+        s->wrong += at < k.n && is_wrong(k.row[at]);
         s->noisy += !k.best || (at < k.n && k.standing[at] == NOISY);
         s->fastest += at < k.n && (k.standing[at] == FASTEST || k.standing[at] == TIED);
     }
@@ -77,13 +79,18 @@ static void speed_words(const struct standing_of *s, char *text, size_t bytes)
     if (s->noisy)
         snprintf(noisy, sizeof noisy, " (%zu too noisy to tell)", s->noisy);
     if (s->shapes == 0)
-        snprintf(text, bytes, "was not timed");
+        snprintf(text, bytes, "is not timed here");
     else if (s->noisy == s->shapes)
         snprintf(text, bytes, "was timed at %zu shapes, all too noisy to tell who is fastest",
                  s->shapes);
+    else if (s->fastest == s->shapes && s->shapes == 1)
+        snprintf(text, bytes, "is the fastest, or tied with it, at the one shape");
     else if (s->fastest == s->shapes)
         snprintf(text, bytes, "is the fastest, or tied with it, at each of %zu shapes",
                  s->shapes);
+    else if (s->fastest == 0)
+        snprintf(text, bytes, "is not the fastest at any of %zu shape%s%s", s->shapes,
+                 s->shapes == 1 ? "" : "s", noisy);
     else
         snprintf(text, bytes, "is the fastest, or tied with it, at %zu of %zu shapes%s",
                  s->fastest, s->shapes, noisy);
@@ -117,6 +124,20 @@ static void cost_words(const struct results *r, const json_t *model, char *text,
         snprintf(text + at, bytes - at, ".");
 }
 
+/* "and right in all of its 96 checks": what verify checked, and bench before it timed. */
+static void right_words(const struct standing_of *s, char *text, size_t bytes)
+{
+    if (s->failed)
+        snprintf(text, bytes, "and **wrong**: %zu of its %zu checks failed", s->failed,
+                 s->checked);
+    else if (s->wrong)
+        snprintf(text, bytes, "and **wrong**: its output at %zu of them", s->wrong);
+    else if (s->checked)
+        snprintf(text, bytes, "and right in all of its %zu checks", s->checked);
+    else
+        snprintf(text, bytes, "and right wherever it was timed; `posenc verify` checks more");
+}
+
 static bool add_summary(struct node *into, const struct results *r, const json_t *model)
 {
     struct standing_of s = { .shapes = 0 };
@@ -127,13 +148,7 @@ static bool add_summary(struct node *into, const struct results *r, const json_t
         return false;
     speed_words(&s, speed, sizeof speed);
     cost_words(r, model, cost, sizeof cost);
-    if (s.failed)
-        snprintf(right, sizeof right, "and **wrong**: %zu of its %zu checks failed", s.failed,
-                 s.checked);
-    else if (s.checked)
-        snprintf(right, sizeof right, "and right in all of its %zu checks", s.checked);
-    else
-        snprintf(right, sizeof right, "and was not checked in this run");
+    right_words(&s, right, sizeof right);
     add_text(into, PARAGRAPH, EVERYWHERE, "**%s**: the default, **%s**, %s, %s.%s%s%s%s",
              record_text(model, "title"), s.names, speed, right,
              *s.better ? "  Faster beyond doubt: " : "", s.better, *s.better ? "." : "", cost);

@@ -195,6 +195,60 @@ static void test_advice(void)
                    "alibi avx512", one_shape, three, 3);
 }
 
+/* ---- Who is wrong ---- */
+
+static void feed_wrong(json_t *records, const char *backend, const char *shape)
+{
+    char id[96];
+    snprintf(id, sizeof id, "alibi/f32/given/%s", shape);
+    feed(records, "{s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "t", "bench", "case", id, "kernel", "alibi",
+         "profile", "given", "backend", backend, "family", backend, "refused",
+         "wrong: got 1 want 2, not the same bits, at head 3");
+}
+
+static void test_wrong_output(void)
+{
+    static const struct fed_time time[] = {
+        { "avx512", 110.0, 1.0, 0.2, 0 }, { "avx2", 100.0, 1.0, 0.2, 0 },
+        { "scalar", 900.0, 1.0, 0.2, 0 }, { "avx512", 99.0, 1.0, 0.2, 0 },
+        { "avx2", 100.0, 1.0, 0.2, 0 },   { "scalar", 900.0, 1.0, 0.2, 0 }
+    };
+    json_t *records = timed("alibi", two_shapes, time, 3);
+    require(says(records, "md", "and right wherever it was timed") &&
+                !says(records, "md", "not timed**"),
+            "outputs that bench compared are not called unchecked");
+    feed_wrong(records, "avx2", "paper-decode");
+    require(says(records, "console", "1 output was wrong, and not timed: avx2 at") &&
+                says(records, "md", "avx2` at alibi/f32/given/paper-decode: got 1 want 2") &&
+                says(records, "html", "at head 3") && says(records, "md", "The default stays"),
+            "an output that bench found wrong is said on the first screen");
+    feed_wrong(records, "avx512", "paper-decode");
+    require(says(records, "console", "2 outputs were wrong, and not timed; the first:") &&
+                says(records, "md", "avx512 (does NOT conform)") &&
+                says(records, "md", "**wrong**: its output at 1 of them") &&
+                says(records, "md", "**The default is wrong** for `alibi` (avx512)") &&
+                !says(records, "md", "The default stays"),
+            "a default whose output is wrong does not stay");
+    json_decref(records);
+}
+
+static void test_wrong_default(void)
+{
+    static const struct fed_time time[] = { { "avx512", 110.0, 1.0, 0.2, 0 },
+                                            { "avx2", 100.0, 1.0, 0.2, 0 } };
+    json_t *records = timed("alibi", one_shape, time, 2);
+    feed(records, "{s:s,s:s,s:s,s:s,s:s,s:s}", "t", "conf", "case", "alibi/f32/given/odd",
+         "kernel", "alibi", "backend", "avx512", "suite", "vectors", "status", "fail");
+    require(says(records, "console", "The default is wrong for alibi (avx512)") &&
+                !says(records, "md", "The default stays"),
+            "nor does one that fails a check");
+    require(says(records, "md", "is not the fastest at any of 1 shape,"),
+            "a default that is nowhere the fastest is not praised for none of them");
+    json_decref(records);
+}
+
+/* ---- Intervals ---- */
+
 static void test_intervals(void)
 {
     struct bench_row a = { .refused = "",
@@ -223,6 +277,8 @@ int main(void)
     test_skipped();
     test_outrun();
     test_advice();
+    test_wrong_output();
+    test_wrong_default();
     test_intervals();
     return tap_end();
 }
