@@ -199,9 +199,8 @@ static void enter_yardsticks(struct race *race)
  * before, and what has been called for WARM_S is as warm as it gets. */
 static int warm_calls(const struct contender *c)
 {
-    enum { MOST = 8 };
-    double calls = ceil(WARM_S / fmax(c->seconds, 1e-9));
-    return c->seconds >= WARM_S ? 0 : calls < MOST ? (int)calls : MOST;
+    const double most = 8.0, calls = ceil(WARM_S / fmax(c->seconds, 1e-9));
+    return c->seconds >= WARM_S ? 0 : (int)fmin(calls, most);
 }
 
 static struct gbench_sample sample_for(struct contender *c)

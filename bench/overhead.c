@@ -74,7 +74,7 @@ static bool time_rounds(const struct rotation *r, double *samples)
             double start = now_ns();
             for (int i = 0; i < CALLS; i++)
                 status |= ways[w](r);
-            samples[w * ROUNDS + round] = (now_ns() - start) / CALLS;
+            samples[w * ROUNDS + round] = (now_ns() - start) / (double)CALLS;
             if (status)
                 return false;
         }

@@ -96,6 +96,17 @@ for word in $(sed -n '/^case .job in$/,$s/^\([a-z][a-z0-9 |-]*\))$/\1/p' "$root/
     says "$word is named where a job is not known" 2 " $word"
 done
 
+# ---- The workflow ----
+
+for word in $(sed -n 's/^    tests \(check test .*\)/\1/p' "$root/run"); do
+    grep -q "run: ./run $word\$\|command: .*[[ ]$word[],]" "$root/.github/workflows/ci.yml"
+    same "continuous integration runs $word" $? 0
+done
+for release in 12 13; do
+    grep -q "system: 'debian:$release'" "$root/.github/workflows/ci.yml"
+    same "and tests on a bare Debian $release" $? 0
+done
+
 # ---- Without jansson ----
 
 for word in report bench estimate; do

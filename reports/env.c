@@ -231,7 +231,7 @@ json_t *env_trust(const json_t *env, const json_t *noise, double null_pct)
     double steal = record_value(noise, "steal_pct", 0.0);
     if (steal > 0.1) {
         snprintf(text, sizeof text, "%.1f %% of CPU time was stolen by the hypervisor", steal);
-        lower(&g, steal > STOLEN_PCT ? 'D' : 'C', text);
+        lower(&g, steal > stolen_pct ? 'D' : 'C', text);
     }
     if (noise_of_others(env, noise, text, sizeof text))
         lower(&g, 'D', text);

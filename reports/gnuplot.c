@@ -151,9 +151,9 @@ void gnuplot_scale(FILE *script, double least, double most)
  * image-rendering smooth only this fraction of it. */
 static int64_t repeats(const struct gnuplot_map *map)
 {
-    enum { PIXELS = 400000, MOST = 8 };
-    double fit = floor(sqrt(PIXELS / ((double)map->rows * (double)map->columns)));
-    return fit < 1.0 ? 1 : fit > MOST ? MOST : (int64_t)fit;
+    const double pixels = 400000.0, most = 8.0;
+    double fit = floor(sqrt(pixels / ((double)map->rows * (double)map->columns)));
+    return (int64_t)fmin(fmax(fit, 1.0), most);
 }
 
 void gnuplot_map(FILE *script, const struct gnuplot_map *map, const char *more)

@@ -119,7 +119,7 @@ static void say_disturbance(struct sentence *s, const struct results *r, bool ma
     char others[96];
     double steal = record_value(r->noise, "steal_pct", 0.0), copies = median_null(r);
     bool taken = noise_of_others(r->env, r->noise, others, sizeof others),
-         stolen = steal > STOLEN_PCT, apart = copies > far_from_itself;
+         stolen = steal > stolen_pct, apart = copies > far_from_itself;
     if (!(taken || stolen || apart || many_noisy))
         return;
     say(s, "**%s.**", taken || stolen ? "The machine was busy" : "The machine was not quiet");

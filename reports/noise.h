@@ -23,7 +23,7 @@ json_t *noise_between(const struct noise_watch *start, const struct noise_watch 
                       double load1);
 
 /* More time than this stolen by a hypervisor is too much. */
-enum { STOLEN_PCT = 1 };
+static const double stolen_pct = 1.0;
 /* Whether other programs took enough of a machine to be felt, told in words: more than a tenth of it; a
  * load average above the number of CPUs where only that is known.  `noise` may be NULL. */
 bool noise_of_others(const json_t *env, const json_t *noise, char *words, size_t bytes);

@@ -227,7 +227,7 @@ int plot_learned(const struct plot_learned *learned, const struct plot_target *t
         "plot $deviations using (0.5*$2):1:(0.5*$2):(0.35):ytic(3) with boxxyerror lc rgb "
         "'%s', "
         "$deviations using 2:1:4 with labels left offset 0.6,0\n",
-        LEARNED_BARS - 0.4, plot_colors[0]);
+        (double)LEARNED_BARS - 0.4, plot_colors[0]);
     fputs("set title 'Cosine similarity of its positions'\n", s);
     plot_similarity_map(s, learned->table, learned->tokens, learned->dim, learned->first);
     fputs("unset multiplot\n", s);

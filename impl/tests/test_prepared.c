@@ -77,7 +77,7 @@ static void refusals(void)
     if (posenc_prepare(NULL, POSENC_KERNEL_rope_half, &args, &prepared))
         abort();
     require(posenc_run(prepared, x, x, ROWS - 1) == POSENC_ERR_POSITION &&
-                error.value == ROWS && error.most == ROWS - 1,
+                error.value == (double)ROWS && error.most == ROWS - 1,
             "a position beyond the table");
     require(posenc_run(prepared, x, x, -1) == POSENC_ERR_POSITION, "a negative one");
     require(posenc_run(prepared, x, x, INT64_MAX) == POSENC_ERR_POSITION, "the largest one");

@@ -178,7 +178,7 @@ static void refusals(void)
             "an odd dim");
     require(posenc_rotary_create(&spec, 6, POSENC_PAIRS_HALF, &none, &error) ==
                     POSENC_ERR_ROTARY_DIM &&
-                error.least == DIM,
+                error.least == (double)DIM,
             "a head that is too small");
     require(posenc_rotary_turn(rotary, POSENC_F32, TOKENS, most, q, Q_HEADS, NULL, 0) ==
                 POSENC_ERR_POSITION,

@@ -70,7 +70,7 @@ static void test_curves(void)
     static double wavelength[MANY];
     bool readable = true;
     for (int d = 0; d < MANY; d++)
-        wavelength[d] = 6.283185307179586 * pow(10000.0, (d / 2) / (MANY / 2.0));
+        wavelength[d] = 6.283185307179586 * pow(10000.0, d / 2 / (double)(MANY / 2));
     for (int64_t tokens = 2; tokens <= 4096; tokens *= 2) {
         struct plot_sinusoidal plot = { .tokens = tokens, .dim = MANY };
         plot_choose_curves(&plot, wavelength);

@@ -150,7 +150,7 @@ static void test_metrics(void)
                                    "0.60 ulp, 1.40 pair ulp, 1.0e-09 abs") == 0,
             "no metric hides another, however much of its limit was used");
     static const struct fed_error none[] = { { "x", "a", "ulp", 0.2, 1.0 },
-                                             { "x", "b", "ulp", NAN, 1.0 },
+                                             { "x", "b", "ulp", (double)NAN, 1.0 },
                                              { "x", "c", "ulp", 0.6, 1.0 } };
     worst = worst_of_three(none);
     require(worst.n == 1 && isnan(worst.of[0]->max), "a value that is none is the worst");
