@@ -163,16 +163,21 @@ int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling)
 
 /* ---- refusals of the library, in terms of options ---- */
 
-/* The option of a parameter: "low_freq_factor", "short_factor of a pair (...)"; NULL: none. */
+/* The option of a parameter: "low_freq_factor", "short_factor of a pair (...)"; NULL: none.  Its name
+ * is the parameter's, or that of many of them: --short-factors; --dims are not the dim. */
 static const struct option_spec *option_of(const char *parameter, size_t length)
 {
-    for (size_t i = 0; i < N_SPECS; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "%.*s", (int)length, specs[i].name);
-        char wanted[64];
-        snprintf(wanted, sizeof wanted, "%.*s", (int)length, parameter);
-        if ((specs[i].commands & TABLES) && specs[i].kind != LIST && same_name(name, wanted))
-            return &specs[i];
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "%.*s", (int)length, parameter);
+    for (int many = 0; many <= 1; many++) {
+        for (size_t i = 0; i < N_SPECS; i++) {
+            char name[64];
+            const int most = many ? (int)length : (int)sizeof name - 1;
+            snprintf(name, sizeof name, "%.*s", most, specs[i].name);
+            if ((specs[i].commands & TABLES) && specs[i].kind != LIST &&
+                same_name(name, wanted))
+                return &specs[i];
+        }
     }
     return NULL;
 }
