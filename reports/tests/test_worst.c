@@ -126,7 +126,7 @@ static void test_judged(void)
         { 2.06e-07, 5.07e-07, "abs", "2.1e-07 abs", "5.07e-07" },
         { 1.9999, 2.0, "ulp", "2.00 ulp", "2" },
         { 2.0000001, 2.0, "ulp", "2.0000001 ulp", "2" },
-        { 1.4999999, 1.49999995, "pair_ulp", "1.4999999 pair ulp", "1.5" },
+        { 1.4999999, 1.49999995, "pair_ulp", "1.50 pair ulp", "1.5" },
         { 0.0, 0.0, "exact", "same bits", "0" },
         { 3.0, 0.0, "exact", "3 differ", "0" },
         { INFINITY, 1.0, "ulp", "infinite ulp", "1" },
