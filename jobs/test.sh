@@ -86,6 +86,11 @@ says 'a word that is no job is refused, with those that are' 2 "no job and no co
 uncalled 'at once' 'meson\|apt-get'
 at ./run --no-install nonsense
 says 'also after --no-install' 2 "'nonsense'"
+for word in test test-all test-aarch64 build coverage estimate; do
+    at ./run $word nonsense
+    says "$word takes no words" 2 "$word takes no words; there are: nonsense"
+    uncalled 'at once' 'meson\|apt-get'
+done
 for word in $(sed -n 's/^    { "\([a-z]*\)", FOR_.*/\1/p' work/cli/main.c); do
     bare
     at ./run "$word" --help
