@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A scheme each: added sinusoids, learned rows, a rotation with scaled frequencies,
  * ALiBi, T5. */
@@ -244,15 +245,18 @@ static int end_report(struct work *work, struct pages *pages)
 {
     const char *name = pages->folder.name;
     const int verdict = exit_code(work);
+    struct stat link;
     FILE *talk = console_on_stdout(&work->outputs) ? stdout : stderr;
     draw(work, pages);
     if (work_end(work, true) != EXIT_FINE)
         return EXIT_USAGE;
     fprintf(talk,
-            "\nWritten: %s/report.md, %s/report.html, %s/results.jsonl and %zu pictures\n",
-            name, name, name, pages->n_pictures);
-    if (pages->folder.replaced)
-        fprintf(talk, "The report before is in %s.previous\n", name);
+            "\nWritten: %s/report.md, %s/report.html, %s/results.jsonl and %zu picture%s\n",
+            name, name, name, pages->n_pictures, pages->n_pictures == 1 ? "" : "s");
+    const bool linked = lstat(name, &link) == 0 && S_ISLNK(link.st_mode);
+    if (pages->folder.replaced) /* beside what a link names, not beside the link */
+        fprintf(talk, "The report before is in %s%s\n", linked ? pages->folder.previous : name,
+                linked ? "" : ".previous");
     return verdict;
 }
 

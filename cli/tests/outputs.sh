@@ -153,6 +153,13 @@ same 'an empty folder takes a report' "$status $(ls -d work/empty*)" '0 work/emp
 keeps 'the folder one is in' '--dir: .: is the folder you are in' mine/report.md report $one --dir .
 echo 'buy milk' >work/file
 keeps 'a file in its place' '--dir: file: Not a directory: expected' file report $one --dir file
+ln -s rep work/to
+report --dir to
+if grep -q "^The report before is in /.*/rep.previous$" stdout; then
+    pass 'through a link, it is said where the one before is'
+else
+    fail 'through a link, it is said where the one before is' "$(grep previous stdout)"
+fi
 ln -s nowhere work/link
 keeps 'a dangling link in its place' '--dir: link: is a link to what is not there' file report $one --dir link
 keeps 'no folder to be in' '--dir: no/such/rep: No such file or directory: expected' file report $one --dir no/such/rep
