@@ -5,6 +5,7 @@
 #include "ranking.h"
 #include "show.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The first row of a case that was timed, or the one of a backend; NULL: there is none. */
@@ -119,7 +120,7 @@ struct cost cost_of(const struct results *r, const json_t *model, const struct s
         }
         cost.ns += times * shown_time(row->median); /* as whoever adds up what is printed */
         cost.lo += times * (row->lo > 0.0 ? row->lo : row->median);
-        cost.hi += times * (row->hi > 0.0 ? row->hi : row->median);
+        cost.hi += isinf(row_width(row)) ? HUGE_VAL : times * row->hi;
         cost.noisy |= is_noisy(row);
         cost.backend = !cost.backend                             ? row->backend
                        : strcmp(cost.backend, row->backend) == 0 ? row->backend

@@ -74,6 +74,9 @@ static double quickest(const struct bench_row *b)
     return b->lo > 0.0 ? b->gbps * b->median / b->lo : b->gbps;
 }
 
+/* As far up as a picture reaches for a row: to the end of its interval, unless that is far off. */
+static double top_of(const struct bench_row *b) { return fmin(quickest(b), 1.5 * b->gbps); }
+
 /* Case c has its bars around x = c; the roof is a line over all of them. */
 static void speed_data(FILE *s, const struct results *r, const char *const *cases, size_t n,
                        const size_t *which, size_t n_which)
@@ -117,7 +120,7 @@ static void speed_axis(FILE *s, const struct results *r, const char *const *case
             if (!(rows[i]->gbps > 0.0))
                 continue;
             least = fmin(least, rows[i]->gbps);
-            most = fmax(most, fmax(rows[i]->gbps, rows[i]->roof_gbps));
+            most = fmax(most, fmax(top_of(rows[i]), rows[i]->roof_gbps));
         }
     }
     if (most > 100.0 * least)
@@ -299,7 +302,7 @@ static void tradeoff_plot(FILE *s, const struct results *r, const char *kernel,
         double e = points[i].error->max;
         least = e > 0.0 && e < least ? e : least;
         most = fmax(most, e);
-        fastest = fmax(fastest, points[i].bench->gbps);
+        fastest = fmax(fastest, top_of(points[i].bench));
     }
     if (most <= 0.0)
         least = most = 1.0; /* all are right: any scale will do */

@@ -6,6 +6,7 @@
 #include "reports/gnuplot.h"
 #include "reports/records.h"
 #include "conformance/tap/tap.h"
+#include "fed.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -178,6 +179,19 @@ static void test_colors(const json_t *records, const char *path)
     require(count_color(speed, "#222222") >= 6, "bars have the intervals of their numbers");
 }
 
+static void test_top(const char *path)
+{
+    static const char *const backends[] = { "avx512", NULL };
+    json_t *records = fed_run("alibi", backends);
+    struct plot_target svg = { "svg", path };
+    char error[PLOT_ERROR] = "";
+    feed_time(records, "alibi", "paper", (struct fed_time){ "avx512", 100.0, 30.0, 0.4, 1.0 });
+    require(plot_speed(records, "alibi", &svg, error) == 0 && holds(path, "> 10<") &&
+                holds(path, "> 14<"),
+            "an interval ends inside the picture: 10 GB/s, at the best 14.3");
+    json_decref(records);
+}
+
 static void test_pictures(const json_t *records, const char *path)
 {
     char error[PLOT_ERROR] = "";
@@ -294,6 +308,7 @@ int main(int argc, char **argv)
     if (plot_available(error)) {
         test_pictures(records, path);
         test_colors(records, path);
+        test_top(path);
         require_picture("a rotation", draw_rope, path);
         require_picture("alibi", draw_alibi, path);
         require_picture("alibi with one head", draw_one_head, path);
