@@ -173,6 +173,19 @@ static int make_rope(struct cli *cli, const struct posenc_freqs_spec *spec, stru
     return status == POSENC_OK ? EXIT_FINE : cli_refuse_status(cli, "rope", status, &r->error);
 }
 
+/* A position far out at which the same frequencies hold: those of longrope and dynamic are of a length. */
+static int64_t far_from(int64_t near, const struct posenc_freqs_spec *freqs)
+{
+    double last = (double)far_query;
+    if (freqs->scaling == POSENC_SCALING_LONGROPE)
+        last = (double)freqs->original_max_position_embeddings - 1.0;
+    else if (freqs->scaling == POSENC_SCALING_DYNAMIC)
+        last = (double)freqs->max_position_embeddings - 1.0;
+    if (last < (double)far_query)
+        last = fmin(fmax(last, (double)freqs->seq_len - 1.0), (double)far_query);
+    return last > (double)near ? (int64_t)last : near;
+}
+
 int command_plot_rope(struct cli *cli, const struct outputs *outputs)
 {
     struct rope r = { 0 };
@@ -187,13 +200,13 @@ int command_plot_rope(struct cli *cli, const struct outputs *outputs)
     }
     int64_t offsets = plot_given(cli->tokens, 128);
     r.n = offsets > ROPE_TURNS ? offsets : ROPE_TURNS;
-    spec_settle_length(cli, far_query, &spec.freqs);
+    spec_settle_length(cli, r.n - 1, &spec.freqs);
     spec_caption(&spec.freqs, freqs, sizeof freqs);
     snprintf(caption, sizeof caption, "rope_half, head_dim %lld, %s, %s",
              (long long)spec.freqs.dim, freqs, plot_served(r.backend, POSENC_KERNEL_rope_half));
     struct plot_rope plot = { .caption = caption,
                               .n_offsets = offsets,
-                              .query = { r.n - 1, far_query },
+                              .query = { r.n - 1, far_from(r.n - 1, &spec.freqs) },
                               .vectors = { "q = k = (1, 1, ...)", "q, k random" } };
     double *products = malloc((size_t)(2 * ROPE_VECTORS * r.n) * sizeof *products);
     int status = make_rope(cli, &spec.freqs, &r, products, &plot);

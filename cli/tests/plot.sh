@@ -146,6 +146,13 @@ rm -f work/*
 prints 'error of a scaling, and who has none' 'not applicable: torch_exp_f32' plot error --scaling linear --factor 4 --dim 16
 prints 'error with an attention factor' 'exact: template +1?[.0-9e-]*' plot error --model gpt-oss-20b
 
+# Turns of pair 8: of 128 tokens those that were trained, of 8192 those of the greater base.
+dynamic='--dim 64 --scaling dynamic --factor 2 --max-position-embeddings 2048'
+prints 'rope: dynamic has the base of the tokens in the picture' 'pair 8: 0[.]1 rad' plot rope $dynamic
+prints 'and a far query to which it holds' 'm = 127 and m = 2047 differ' plot rope $dynamic
+prints 'or of the length that is given' 'm = 127 and m = 8191 differ' plot rope $dynamic --seq-len 8192
+prints 'without a length, one far out' 'm = 127 and m = 1048576 differ' plot rope --dim 64
+
 refuses 'unknown picture' 'KIND: alibbi: did you mean alibi' plot alibbi
 refuses 'no picture' 'KIND: .*expected one of' plot
 refuses 'two pictures' 'unexpected argument: rope' plot alibi rope
