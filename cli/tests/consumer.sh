@@ -92,6 +92,17 @@ for target in json.load(sys.stdin):
 else
     fail 'the library alone is built' "$(cat stderr)"
 fi
+# CMake's files say where the library lies relative to themselves: none, or beside it.
+run "$meson" introspect --installed within
+if python3 -c '
+import json, os, sys
+paths = json.load(sys.stdin).values()
+lib = next(os.path.dirname(path) for path in paths if path.endswith("libposenc.so") or path.endswith(".dylib"))
+sys.exit(any(path.endswith(".cmake") and not path.startswith(lib + "/") for path in paths))' <stdout 2>stderr; then
+    pass 'and of CMake files none that lie elsewhere than it'
+else
+    fail 'and of CMake files none that lie elsewhere than it' "$(cat stderr)"
+fi
 # What options ask for comes, too.
 run "$meson" setup --wrap-mode=forcefallback -Dposenc:program=enabled whole
 if grep -q 'Dependency "jansson" not found' stdout; then
