@@ -5,6 +5,7 @@
 #include "data.h"
 #include "conformance/engine/plugin.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,12 +88,23 @@ static void tell_plugin(const char *path, const char *error)
     fprintf(stderr, "posenc: left out: %s: %s\n", path, error);
 }
 
+/* The folder that somebody named: one that is not there is a slip, and an empty name says none. */
+static void add_named(const char *folder)
+{
+    DIR *found = opendir(folder);
+    if (found)
+        closedir(found);
+    else if (folder[0] != '\0')
+        fprintf(stderr, "posenc: POSENC_PLUGINS: %s: expected a folder of plug-ins\n", folder);
+    plugins_add(folder, tell_plugin);
+}
+
 void data_plugins(void)
 {
     char path[PATH_BYTES];
     const char *named = getenv("POSENC_PLUGINS");
     if (named)
-        plugins_add(named, tell_plugin);
+        add_named(named);
     else if (beside(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
                     path))
         plugins_add(path, tell_plugin);

@@ -159,6 +159,11 @@ printf no >work/folder/broken.so
 run "$POSENC" list backends
 same 'one that is none is left out, and that is said' \
     "$status $(grep -c '^. example' stdout) $(grep -c '^posenc: left out: folder/broken.so: cannot be loaded' stderr)" '0 1 1'
+for named in nowhere folder/broken.so; do
+    run env POSENC_PLUGINS=$named "$POSENC" list backends
+    same 'a POSENC_PLUGINS that is no folder is said to be none' "$status $(cat stderr)" \
+        "0 posenc: POSENC_PLUGINS: $named: expected a folder of plug-ins"
+done
 POSENC_PLUGINS=
 run "$POSENC" list backends
 same 'an empty POSENC_PLUGINS has none' "$status $(grep -cE '^. (example|sleef)' stdout)" '0 0'
