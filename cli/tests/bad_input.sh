@@ -17,7 +17,7 @@ refuses 'unknown kernel to verify' '--kernel: rope_halv: did you mean rope_half'
 refuses 'unknown backend' '--backend: avx3: .*expected one of.*scalar' table sinusoidal $table --backend avx3
 refuses 'unknown backend to verify' '--backend: nope: expected one of.*libm' verify --backend nope --out md:x.md
 refuses 'unknown model' 'llama-3.1-9b.*llama-3.1-8b' table rope_table --model llama-3.1-9b --out csv:x.csv
-refuses 'unknown model to bench' 'no-such-model' bench --model no-such-model --out md:x.md
+refuses 'unknown model to bench' "'no-such-model' is unknown[.]  Known: " bench --model no-such-model --out md:x.md
 refuses 'config that is not there' '--config: foo: No such file' bench --config foo --out md:x.md
 refuses 'model of another encoding' 'gpt2: its encoding is learned' table rope_table --model gpt2 --out csv:x.csv
 refuses 'unknown format' '--out: cvs: did you mean csv' table sinusoidal --dim 8 --out cvs:x.csv

@@ -44,7 +44,7 @@ static int refuse_name(const char *name, char error[MODEL_ERROR])
     }
     snprintf(error, MODEL_ERROR,
              "model '%.60s' is unknown%s%s%s  Known:%s; or the path of a config.json", name,
-             near ? "; did you mean " : "", near ? near : "", near ? "?" : "", known);
+             near ? "; did you mean " : "", near ? near : "", near ? "?" : ".", known);
     return -1;
 }
 

@@ -90,7 +90,8 @@ void section_cost(struct node *into, const struct results *r, const json_t *mode
     for (size_t b = 0; b < r->n_backends; b++)
         add_costs(r, model, steps, n, r->backends[b].id, table);
     for (size_t i = 0; i < n; i++)
-        add_sum(section, r, model, &steps[i], cost_step_name(&steps[i], steps, n, name));
+        if (!cost_of(r, model, &steps[i], NULL).missing) /* the default is wrong there */
+            add_sum(section, r, model, &steps[i], cost_step_name(&steps[i], steps, n, name));
     add_text(section, PARAGRAPH, EVERYWHERE,
              "Assumed: one thread, one call after the other, each as fast as when it is timed "
              "alone; tables of angles made once a step and shared by all layers.  A model that "

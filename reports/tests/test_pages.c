@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "reports/report.h"
 #include "reports/show.h"
+#include "fed.h"
 #include "rendered.h"
 #include "conformance/tap/tap.h"
 
@@ -156,6 +157,14 @@ static void test_cost(const json_t *records)
             "a sum of which one timing has no interval is not called exact");
     free(text);
     json_decref(bare);
+    json_t *wrong = json_deep_copy(records);
+    feed(wrong, "{s:s,s:s,s:s,s:s,s:s,s:s}", "t", "conf", "case", "rope_half/f32/given/odd",
+         "kernel", "rope_half", "backend", "avx512", "suite", "vectors", "status", "fail");
+    text = rendered("md", wrong, 0);
+    require(contains(text, "### What a token") && !contains(text, "- decode = "),
+            "nor is the sum told of a default that is wrong");
+    free(text);
+    json_decref(wrong);
     json_t *unknown = with_times(records, 0);
     text = rendered("console", unknown, 80);
     require(
