@@ -10,6 +10,7 @@
 #include "data.h"
 #include "explain.h"
 #include "problem.h"
+#include "reports/show.h"
 #include "select.h"
 
 #include <math.h>
@@ -181,7 +182,8 @@ static void print_verdict(void *user, const struct conf_result *r)
     printf("  %-13s %-11s %s", r->backend ? r->backend->name : "", r->suite,
            conf_status_name[r->status]);
     if (r->metric) {
-        printf("  %s %.6g (limit %.6g)", r->metric, r->max, r->limit);
+        struct shown_error shown = show_judged(r->max, r->limit, r->metric);
+        printf("  %s (limit %s)", shown.error, shown.limit);
         if (r->witness[0] != '\0')
             printf(" at %s: got %a, want %.17g", r->witness, (double)r->got, r->want);
         printf(", %llu values, %llu not correctly rounded", (unsigned long long)r->checked,
