@@ -104,7 +104,7 @@ done
 # ---- The workflow ----
 
 for word in $(sed -n 's/^    tests \(check test .*\)/\1/p' "$root/run"); do
-    grep -q "run: ./run $word\$\|command: .*[[ ]$word[],]" "$root/.github/workflows/ci.yml"
+    grep -q "run: ./run ${word}\$\|command: .*[[ ]${word}[],]" "$root/.github/workflows/ci.yml"
     same "continuous integration runs $word" $? 0
 done
 for release in 12 13; do

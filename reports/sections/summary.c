@@ -141,7 +141,7 @@ static void right_words(const struct standing_of *s, char *text, size_t bytes)
 static bool add_summary(struct node *into, const struct results *r, const json_t *model)
 {
     struct standing_of s = { .shapes = 0 };
-    char speed[128], cost[200], right[96];
+    char speed[160], cost[200], right[96];
     count_kernels(r, model, &s);
     count_shapes(r, model, &s);
     if (!*s.names || (s.shapes == 0 && s.checked == 0))

@@ -129,7 +129,7 @@ static void test_judged(void)
         { 1.4999999, 1.49999995, "pair_ulp", "1.50 pair ulp", "1.5" },
         { 0.0, 0.0, "exact", "same bits", "0" },
         { 3.0, 0.0, "exact", "3 differ", "0" },
-        { INFINITY, 1.0, "ulp", "infinite ulp", "1" },
+        { HUGE_VAL, 1.0, "ulp", "infinite ulp", "1" },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const struct shown_error shown = show_judged(all[i].max, all[i].limit, all[i].metric);
