@@ -12,18 +12,18 @@ const double worth_naming = 0.03;
 /* Of an interval to either side: what decides, and what is believed of a reading that is as many roofs. */
 static const double widest = 0.10, beyond_roof = 1.2, widest_beyond = 0.03;
 
-double row_width(const struct bench_row *b)
+double row_width(const struct bench_row *row)
 {
-    if (!(b->level > 0.0) || !(b->lo > 0.0) || !(b->hi > 0.0))
+    if (!(row->level > 0.0) || !(row->lo > 0.0) || !(row->hi > 0.0))
         return HUGE_VAL;
-    return fmax(b->hi - b->median, b->median - b->lo) / b->median;
+    return fmax(row->hi - row->median, row->median - row->lo) / row->median;
 }
 
-bool is_noisy(const struct bench_row *b)
+bool is_noisy(const struct bench_row *row)
 {
-    double width = row_width(b);
-    return !(width <= widest) || b->null_pct > 100.0 * widest ||
-           (b->roof_ratio > beyond_roof && width > widest_beyond);
+    double width = row_width(row);
+    return !(width <= widest) || row->null_pct > 100.0 * widest ||
+           (row->roof_ratio > beyond_roof && width > widest_beyond);
 }
 
 /* Whether the interval of a begins before that of b ends. */
@@ -59,66 +59,66 @@ static enum standing alone(const struct results *r, const struct bench_row *b)
 
 /* Whether somebody's interval, wide as it is, ends before that of the fastest begins: then the fastest is
  * not among those that decide. */
-static bool is_outrun(const struct ranking *k)
+static bool is_outrun(const struct ranking *ranking)
 {
-    for (size_t i = 0; i < k->n; i++)
-        if (k->standing[i] == NOISY && !reaches(k->best, k->row[i]))
+    for (size_t i = 0; i < ranking->n; i++)
+        if (ranking->standing[i] == NOISY && !reaches(ranking->best, ranking->row[i]))
             return true;
     return false;
 }
 
-void rank_case(const struct results *r, const char *id, struct ranking *k)
+void rank_case(const struct results *r, const char *id, struct ranking *ranking)
 {
-    *k = (struct ranking){ 0 };
-    k->n = rows_of_case(r, id, k->row, RANKED);
+    *ranking = (struct ranking){ 0 };
+    ranking->n = rows_of_case(r, id, ranking->row, RANKED);
     size_t end = 0; /* after the last that ties */
-    for (size_t i = 0; i < k->n; i++) {
-        k->standing[i] = alone(r, k->row[i]);
-        if (k->standing[i] != SLOWER)
+    for (size_t i = 0; i < ranking->n; i++) {
+        ranking->standing[i] = alone(r, ranking->row[i]);
+        if (ranking->standing[i] != SLOWER)
             continue;
-        if (!k->best)
-            k->best = k->row[i];
-        if (rows_meet(k->best, k->row[i]))
+        if (!ranking->best)
+            ranking->best = ranking->row[i];
+        if (rows_meet(ranking->best, ranking->row[i]))
             end = i + 1;
     }
-    if (k->best && is_outrun(k)) {
-        k->best = NULL;
+    if (ranking->best && is_outrun(ranking)) {
+        ranking->best = NULL;
         end = 0;
     }
     for (size_t i = 0; i < end; i++) {
-        if (k->standing[i] != SLOWER)
+        if (ranking->standing[i] != SLOWER)
             continue;
-        k->standing[i] = k->row[i] == k->best ? FASTEST : TIED;
-        k->tied += k->standing[i] == TIED;
+        ranking->standing[i] = ranking->row[i] == ranking->best ? FASTEST : TIED;
+        ranking->tied += ranking->standing[i] == TIED;
     }
 }
 
-size_t rank_of(const struct ranking *k, const char *backend)
+size_t rank_of(const struct ranking *ranking, const char *backend)
 {
     size_t i = 0;
-    while (i < k->n && strcmp(k->row[i]->backend, backend) != 0)
+    while (i < ranking->n && strcmp(ranking->row[i]->backend, backend) != 0)
         i++;
     return i;
 }
 
-const struct bench_row *telling_row(const struct results *r, const struct ranking *k)
+const struct bench_row *telling_row(const struct results *r, const struct ranking *ranking)
 {
-    if (k->best || k->n == 0)
-        return k->best;
-    size_t at = rank_of(k, default_backend(r, k->row[0]->kernel));
-    if (at < k->n && k->standing[at] >= NOISY)
-        return k->row[at];
-    for (at = 0; at < k->n && k->standing[at] < NOISY;)
+    if (ranking->best || ranking->n == 0)
+        return ranking->best;
+    size_t at = rank_of(ranking, default_backend(r, ranking->row[0]->kernel));
+    if (at < ranking->n && ranking->standing[at] >= NOISY)
+        return ranking->row[at];
+    for (at = 0; at < ranking->n && ranking->standing[at] < NOISY;)
         at++;
-    return at < k->n ? k->row[at] : NULL;
+    return at < ranking->n ? ranking->row[at] : NULL;
 }
 
-double behind_best(const struct ranking *k, size_t place)
+double behind_best(const struct ranking *ranking, size_t place)
 {
-    if (place >= k->n || k->standing[place] != SLOWER || !k->best ||
-        !is_faster(k->best, k->row[place]))
+    if (place >= ranking->n || ranking->standing[place] != SLOWER || !ranking->best ||
+        !is_faster(ranking->best, ranking->row[place]))
         return 0.0;
-    return k->row[place]->median / k->best->median - 1.0;
+    return ranking->row[place]->median / ranking->best->median - 1.0;
 }
 
 /* ---- Advice ---- */
@@ -130,13 +130,13 @@ static double gain_of(const struct ranking *shapes, size_t n, const char *standa
 {
     double gain = 0.0;
     for (size_t i = 0; i < n; i++) {
-        const struct ranking *k = &shapes[i];
-        size_t a = rank_of(k, standard), b = rank_of(k, backend);
-        if (a == k->n || b == k->n || k->standing[a] < SLOWER || k->standing[b] < SLOWER ||
-            is_faster(k->row[a], k->row[b]))
+        const struct ranking *ranking = &shapes[i];
+        size_t a = rank_of(ranking, standard), b = rank_of(ranking, backend);
+        if (a == ranking->n || b == ranking->n || ranking->standing[a] < SLOWER ||
+            ranking->standing[b] < SLOWER || is_faster(ranking->row[a], ranking->row[b]))
             return 0.0;
-        if (k->standing[a] == SLOWER && is_faster(k->row[b], k->row[a]))
-            gain += log(k->row[a]->median / k->row[b]->median);
+        if (ranking->standing[a] == SLOWER && is_faster(ranking->row[b], ranking->row[a]))
+            gain += log(ranking->row[a]->median / ranking->row[b]->median);
     }
     return gain;
 }

@@ -120,13 +120,13 @@ void worst_errors(const struct results *r, const struct worst_of *of, struct wor
     free(rows);
 }
 
-void worst_of_row(const struct results *r, const struct bench_row *b, struct worst *w)
+void worst_of_row(const struct results *r, const struct bench_row *row, struct worst *w)
 {
-    const struct worst_of of = { .kernel = b->kernel,
-                                 .dtype = b->dtype,
-                                 .backend = b->backend,
-                                 .profile = b->profile,
-                                 .scale = b->scale };
+    const struct worst_of of = { .kernel = row->kernel,
+                                 .dtype = row->dtype,
+                                 .backend = row->backend,
+                                 .profile = row->profile,
+                                 .scale = row->scale };
     worst_errors(r, &of, w);
 }
 
