@@ -14,10 +14,10 @@ static void add_cost_cell(const struct cost *cost, struct table *table)
     double width = fmax(cost->hi - cost->ns, cost->ns - cost->lo) / cost->ns;
     if (cost->missing)
         table_cell(table, "-");
-    else if (width < 0.995)
-        table_cell(table, "%s ±%.0f %%", show_time(cost->ns), 100.0 * width);
-    else
+    else if (cost->noisy)
         table_cell(table, "%s noisy", show_time(cost->ns));
+    else
+        table_cell(table, "%s ±%.0f %%", show_time(cost->ns), 100.0 * width);
 }
 
 /* A row, where a backend served one of the steps at least.  Where the default is one backend for all
