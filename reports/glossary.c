@@ -103,9 +103,11 @@ static struct node *tell(struct reader *reader, struct node *into, struct node *
     return after;
 }
 
-/* Words of paragraphs are told behind the table that follows them, or at the end. */
+/* Words are told behind a table and what is said of it, before whatever comes next, or at the end; those
+ * of paragraphs before a table together with the table's. */
 static void read_node(struct reader *reader, struct node *node)
 {
+    bool after_table = false;
     read_text(reader, node->text);
     for (struct node *child = node->first; child; child = child->next) {
         if (!node_is_seen(child, reader->terminal, reader->all))
@@ -121,8 +123,11 @@ static void read_node(struct reader *reader, struct node *node)
         const struct node *next = child->next;
         while (next && !node_is_seen(next, reader->terminal, reader->all))
             next = next->next;
-        if (child->kind == TABLE || !next)
+        after_table |= child->kind == TABLE;
+        if (!next || (after_table && (next->kind == TABLE || next->kind == SECTION))) {
             child = tell(reader, node, child);
+            after_table = false;
+        }
     }
 }
 
