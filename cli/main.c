@@ -52,7 +52,8 @@ static const struct command commands[] = {
       "nothing "
       "is timed, and\n"
       "the report says so.  Exit code 1 when a check fails or an output that is timed is "
-      "wrong.\n",
+      "wrong; files that\n"
+      "tell of such are rendered, with 0.\n",
       record_formats, BY_REPORT },
     { "explain", FOR_EXPLAIN, command_explain, "THING",
       "A kernel, a profile, a scaling, a method, a parameter or one case in depth",
