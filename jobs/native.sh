@@ -1,12 +1,13 @@
 # shellcheck shell=sh
-# ./run test: every test of what this machine can run; ./run test-sanitizers: the same suites again under
-# AddressSanitizer and UndefinedBehaviorSanitizer, which takes a build of its own.  Sourced by run.
+# ./run test: every test of what this machine can run; ./run test-certify: what the tests rely on, by MPFR;
+# ./run test-sanitizers: the same suites again under AddressSanitizer and UndefinedBehaviorSanitizer, which takes a build
+# of its own.  Sourced by run.
 
 # Meson's tests, and beside them, so that no core waits, what is counted line by line.
 test_native() {
     meanwhile runner build/conformance/criterion/runner build/conformance/golden/vectors.pack
     meanwhile consumer sh cli/tests/consumer.sh "$PWD/build"
-    meson_tests build --no-suite runner
+    meson_tests build --no-suite runner --no-suite certify
     wait
     tally_runner "$job" build/runner.log
     tally_tap cli/tests/consumer.sh build/consumer.log "$(cat build/consumer.status)"
@@ -22,6 +23,13 @@ meanwhile() {
         "$@" >"build/$name.log" 2>&1 || status=$?
         echo $status >"build/$name.status"
     } &
+}
+
+test_certify() {
+    case "$missing " in
+    *' mpfr '*) cannot "$job: MPFR" ;;
+    *) meson_tests build --suite certify ;;
+    esac
 }
 
 # By the runner, which sees leaks where Criterion does not, and without the tests that would only repeat, at length,

@@ -25,8 +25,8 @@ flags() {
 }
 cc=${CC:-cc} cxx=${CXX:-c++}
 
+cp "$here/consumer/main.c" "$here/consumer/main.cc" "$here/consumer/meson.build" work
 by_pkg_config() {
-    cp "$here/consumer/main.c" "$here/consumer/main.cc" work
     # shellcheck disable=SC2046  # lists of words
     {
         expect 'C, shared' $cc -std=c11 -Wall -Wextra -Werror -pedantic main.c -o shared $(flags --cflags --libs) -lm
@@ -59,7 +59,6 @@ by_pkg_config() {
         fi
     }
 
-    cp "$here/consumer/meson.build" work
     expect 'as a Meson dependency' "$meson" setup out
     expect 'it builds' "$meson" compile -C out
     expect 'it runs' out/consumer
