@@ -173,7 +173,8 @@ static int make_rope(struct cli *cli, const struct posenc_freqs_spec *spec, stru
     return status == POSENC_OK ? EXIT_FINE : cli_refuse_status(cli, "rope", status, &r->error);
 }
 
-/* A position far out at which the same frequencies hold: those of longrope and dynamic are of a length. */
+/* A position far out at which the same frequencies hold: those of longrope and dynamic are of a length.  Where the
+ * picture has all of that length, one beyond it, which the same rotation serves as well. */
 static int64_t far_from(int64_t near, const struct posenc_freqs_spec *freqs)
 {
     double last = (double)far_query;
@@ -183,7 +184,7 @@ static int64_t far_from(int64_t near, const struct posenc_freqs_spec *freqs)
         last = (double)freqs->max_position_embeddings - 1.0;
     if (last < (double)far_query)
         last = fmin(fmax(last, (double)freqs->seq_len - 1.0), (double)far_query);
-    return last > (double)near ? (int64_t)last : near;
+    return last > (double)near ? (int64_t)last : far_query;
 }
 
 int command_plot_rope(struct cli *cli, const struct outputs *outputs)

@@ -151,6 +151,7 @@ dynamic='--dim 64 --scaling dynamic --factor 2 --max-position-embeddings 2048'
 prints 'rope: dynamic has the base of the tokens in the picture' 'pair 8: 0[.]1 rad' plot rope $dynamic
 prints 'and a far query to which it holds' 'm = 127 and m = 2047 differ' plot rope $dynamic
 prints 'or of the length that is given' 'm = 127 and m = 8191 differ' plot rope $dynamic --seq-len 8192
+prints 'where the picture has all of it, one far out' 'm = 2999 and m = 1048576 differ' plot rope --tokens 3000 $dynamic
 prints 'without a length, one far out' 'm = 127 and m = 1048576 differ' plot rope --dim 64
 
 refuses 'unknown picture' 'KIND: alibbi: did you mean alibi' plot alibbi
