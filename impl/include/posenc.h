@@ -114,9 +114,9 @@ struct posenc_error {
 };
 
 /* The refusal as a sentence without a full stop: "WHAT is VALUE, expected from LEAST to MOST: " and
- * posenc_status_string(), without the range where there is none.  As snprintf() writes: `size` bytes at most, cut where they do not
- * hold it and always ended by a 0; with size 0 none, and text may be NULL.  Returns the length of
- * the whole, without the 0.  `error` was filled, and is not NULL. */
+ * posenc_status_string(), without the range where there is none.  As snprintf() writes: `size` bytes
+ * at most, cut where they do not hold it and always ended by a 0; with size 0 none, and text may be
+ * NULL.  Returns the length of the whole, without the 0.  `error` was filled, and is not NULL. */
 POSENC_API size_t posenc_error_text(const struct posenc_error *error, char *text, size_t size);
 
 /* ---- Tensors and positions ---- */
