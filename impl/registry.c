@@ -33,13 +33,11 @@ enum place {
 #include "posenc_kernels.def"
     PLACES
 };
-/* Kernels that are newer than `contracts` lie behind it. */
-#define OFFSET_OF_PLACE(place)                                                                 \
-    (offsetof(struct posenc_backend, sinusoidal) +                                             \
-     ((place) + ((int)(place) > PLACE_rope_qk_norm)) * sizeof(void (*)(void)))
 #define POSENC_KERNEL(name, signature, ...)                                                    \
     _Static_assert((int)POSENC_KERNEL_##name == (int)PLACE_##name, "the id of " #name);        \
-    _Static_assert(offsetof(struct posenc_backend, name) == OFFSET_OF_PLACE(PLACE_##name),     \
+    _Static_assert(offsetof(struct posenc_backend, name) ==                                    \
+                       offsetof(struct posenc_backend, sinusoidal) +                           \
+                           PLACE_##name * sizeof(void (*)(void)),                              \
                    "the place of " #name " in struct posenc_backend");                         \
     _Static_assert(                                                                            \
         _Generic(((struct posenc_backend *)0)->name,                                           \
@@ -55,7 +53,8 @@ enum place {
 #include "posenc_kernels.def"
 _Static_assert((int)POSENC_KERNEL_COUNT == (int)PLACES,
                "enum posenc_kernel has as many as the list");
-_Static_assert(sizeof(struct posenc_backend) == OFFSET_OF_PLACE(PLACES),
+_Static_assert(sizeof(struct posenc_backend) == offsetof(struct posenc_backend, sinusoidal) +
+                                                    PLACES * sizeof(void (*)(void)),
                "struct posenc_backend has as many as the list");
 
 static const struct posenc_backend *const backends[] = {

@@ -27,12 +27,6 @@ struct subject {
 #undef FUNCTION
 };
 
-/* Whether a compiler contracts in it; a plug-in of an older header cannot say so. */
-static inline bool backend_contracts(const struct posenc_backend *backend)
-{
-    return backend->size > offsetof(struct posenc_backend, contracts) && backend->contracts;
-}
-
 /* The functions of the library, without a backend; with one. */
 extern const struct subject subject_library;
 struct subject subject_of(const struct posenc_backend *backend);

@@ -72,7 +72,7 @@ static const struct posenc_backend *other_member(const struct posenc_backend *of
                                                  enum posenc_kernel kernel)
 {
     const struct posenc_backend *other;
-    for (size_t i = 0; !backend_contracts(of) && (other = posenc_backend_at(i)) != NULL; i++)
+    for (size_t i = 0; !of->contracts && (other = posenc_backend_at(i)) != NULL; i++)
         if (strcmp(other->name, of->name) != 0 && strcmp(other->family, of->family) == 0 &&
             posenc_provides(other, kernel) && !posenc_backend_obstacle(other))
             return other;

@@ -899,8 +899,12 @@ struct posenc_backend {
                           "posenc-" POSENC_VERSION of one for that version alone */
     int32_t (*lanes)(void); /* f32 lanes of its widest vector; NULL for plain C */
     bool fused;             /* contracts one product of a rotation into an fma */
-    bool f16_bf16; /* takes those types, too; one that does not is never handed them, not even
+    bool f16_bf16;  /* takes those types, too; one that does not is never handed them, not even
                       as cosines and sines */
+    bool contracts; /* its compiler makes an fma of products and sums where it likes (as gcc
+                       does for a CPU that has it, unless told -ffp-contract=off): its rotations
+                       in 16 bits need not be those in f32, rounded, nor members of its family
+                       give the same bits.  Where older headers had padding: 0 */
     enum posenc_status (*sinusoidal)(const struct posenc_sinusoidal_args *args);
     enum posenc_status (*sinusoidal_add)(const struct posenc_sinusoidal_args *args);
     enum posenc_status (*learned_add)(const struct posenc_learned_args *args);
@@ -920,10 +924,6 @@ struct posenc_backend {
     enum posenc_status (*relative_bias_add)(const struct posenc_relative_args *args);
     enum posenc_status (*relative_sum)(const struct posenc_relative_sum_args *args);
     enum posenc_status (*rope_qk_norm)(const struct posenc_rope_qk_norm_args *args);
-    bool contracts; /* its compiler makes an fma of products and sums where it likes (as gcc
-                       does for a CPU that has it, unless told -ffp-contract=off): its rotations
-                       in 16 bits need not be those in f32, rounded, nor members of its family
-                       give the same bits */
 };
 
 /* Name of a kernel ("rope_half"), its summary, and the id of a name (POSENC_KERNEL_COUNT:
