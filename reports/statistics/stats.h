@@ -31,6 +31,13 @@ double stats_median(const double *samples, size_t n);
  * is none.  Drift of the machine moves both samples of a round and leaves their ratio alone. */
 double stats_median_ratio(const double *over, const double *under, size_t n);
 
+/* The narrowest pair of order statistics, as far from either end, that covers the median of what was sampled
+ * with at least that level; the whole range and what it covers where they are too few. */
+struct stats_interval stats_interval(const double *samples, size_t n, double level);
+
+/* Student's t: |t| stays below it with that probability (0.99), by degrees of freedom, 1 or more. */
+double stats_student(double level, int degrees);
+
 /* Coverage of [k-th smallest, k-th largest] of n samples for the median:
  * 1 - 2 sum_{i<k} C(n,i) / 2^n, for 1 <= k <= (n + 1) / 2. */
 double stats_coverage(size_t n, size_t k);
