@@ -46,7 +46,7 @@ static bool refuse_layout(const struct posenc_backend *backend, char error[PLUGI
                   backend->size, backend->abi, sizeof *backend, POSENC_ABI);
 }
 
-static bool check(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
+bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
 {
     if (backend->abi != POSENC_ABI)
         return refuse_layout(backend, error);
@@ -55,10 +55,6 @@ static bool check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]
                       "has no usable name or family: expected letters a-z, digits and _");
     if (!backend->description)
         return refuse(error, "has no description: expected one line");
-    const struct posenc_backend *other = posenc_backend_find(backend->name);
-    if (other && other != backend)
-        return refuse(error, "is named %s, as a backend of this library: expected another name",
-                      backend->name);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (posenc_provides(backend, (enum posenc_kernel)k))
             return true;
@@ -67,9 +63,16 @@ static bool check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]
     return refuse(error, "provides no kernel: expected at least one");
 }
 
-/* Whether a file holds all that its headers say.  Loading one that was cut short dies of SIGBUS.
- * What is no ELF file of this machine is left to dlopen, which says so. */
-static bool is_whole(const char *path)
+static bool has_free_name(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
+{
+    const struct posenc_backend *other = posenc_backend_find(backend->name);
+    if (!other || other == backend)
+        return true;
+    return refuse(error, "is named %s, as a backend of this library: expected another name",
+                  backend->name);
+}
+
+bool plugin_is_whole(const char *path)
 {
     bool whole = true;
 #ifdef __ELF__
@@ -104,7 +107,7 @@ const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERR
         snprintf(local, sizeof local, "./%s", path);
     else
         snprintf(local, sizeof local, "%s", path);
-    if (!is_whole(local)) {
+    if (!plugin_is_whole(local)) {
         refuse(
             error,
             "cannot be loaded (it ends before its last segment does: cut short?); " EXPECTED);
@@ -118,7 +121,7 @@ const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERR
     const struct posenc_backend *found = dlsym(library, "posenc_plugin");
     if (!found)
         refuse(error, "exports no posenc_plugin; " EXPECTED);
-    if (found && check(found, error))
+    if (found && plugin_check(found, error) && has_free_name(found, error))
         return found;
     dlclose(library);
     return NULL;

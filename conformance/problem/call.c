@@ -106,6 +106,22 @@ enum posenc_status call_create_by(const struct subject *subject, struct call *ca
     return POSENC_OK;
 }
 
+enum posenc_status call_share(const struct call *call, const struct subject *subject,
+                              struct call *copy)
+{
+    const struct signature *s = signature_of(call->problem.kernel);
+    *copy = *call;
+    copy->subject = subject;
+    copy->freqs = NULL;
+    return !s->freqs || make_plan(copy, s) ? POSENC_OK : copy->error.status;
+}
+
+void call_unshare(struct call *copy)
+{
+    destroy_plan(copy);
+    *copy = (struct call){ 0 };
+}
+
 enum posenc_status call_create(struct call *call, const struct problem *problem,
                                const struct memory *memory)
 {

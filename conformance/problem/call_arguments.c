@@ -61,11 +61,11 @@ void destroy_plan(struct call *call)
     for (int i = 0; i < n_kept; i++)
         if (kept[i].freqs == call->freqs)
             return;
-    posenc_freqs_destroy(call->freqs);
+    if (call->freqs)
+        call->subject->freqs_destroy(call->freqs);
 }
 
-/* call->freqs, and the argument. */
-static bool make_plan(struct call *call, const struct signature *s)
+bool make_plan(struct call *call, const struct signature *s)
 {
     if (!make_factors(call))
         return false;

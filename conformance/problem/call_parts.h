@@ -25,6 +25,9 @@ void tensor_scatter(const struct posenc_tensor *tensor, const float *dense);
 /* The argument of a row of the call's signature: memory for it, filled. */
 bool make_tensor(struct call *call, const struct tensor_row *row);
 
+/* call->freqs, and the argument. */
+bool make_plan(struct call *call, const struct signature *s);
+
 /* All arguments; the plan among them, unless other calls have it, too. */
 bool make_arguments(struct call *call);
 void destroy_plan(struct call *call);

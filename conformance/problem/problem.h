@@ -234,6 +234,12 @@ void call_reset(struct call *call); /* inputs of an in-place call as they were; 
                                        with a NaN canary */
 void call_destroy(struct call *call);
 
+/* The same call, on the same tensors, by the functions of another subject, with a plan of its own.
+ * To be ended before that call is. */
+enum posenc_status call_share(const struct call *call, const struct subject *subject,
+                              struct call *copy);
+void call_unshare(struct call *copy);
+
 /* Its x (without data where the kernel takes none), the first of its outputs, its positions
  * (NULL where it has none). */
 struct posenc_tensor *call_x(struct call *call);

@@ -10,6 +10,7 @@
 
 #define SUBJECT_BUILDERS(ONE)                                                                  \
     ONE(freqs_create)                                                                          \
+    ONE(freqs_destroy)                                                                         \
     ONE(alibi_slopes)                                                                          \
     ONE(t5_thresholds)                                                                         \
     ONE(padding_positions)                                                                     \
@@ -18,8 +19,8 @@
 struct subject {
     const struct posenc_backend *backend;
 
-    /* What makes plans, and the integers and slopes that kernels are given; the front-end of each
-     * kernel. */
+    /* What makes plans and destroys them, and makes the integers and slopes that kernels are
+     * given; the front-end of each kernel. */
 #define FUNCTION(name) __typeof__(posenc_##name) *name;
     SUBJECT_BUILDERS(FUNCTION)
 #define POSENC_KERNEL(name, ...) FUNCTION(name)

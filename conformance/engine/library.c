@@ -1,0 +1,324 @@
+/*
+ * Opening builds of the library as copies of their own, see library.h.
+ *
+ * The dynamic linker takes two files of one inode for one object, so a file that is to be there twice
+ * is copied into memory (memfd) or into a temporary file that has no name any more once it is loaded.
+ * The file itself is loaded, too, and stays: that tells what it is, and brings what it needs from
+ * folders beside it, which a copy elsewhere would not find.
+ *
+ * Symbols: a program that exports its own (for plug-ins) comes first wherever a library looks for a
+ * function, and posenc_backend_find() of a build would search the list of the program.  RTLD_DEEPBIND
+ * (glibc, FreeBSD) has a library look in itself first; on macOS libraries always do.  Where neither is
+ * so, builds linked with -Bsymbolic-functions work, and others are refused.
+ */
+#define _GNU_SOURCE
+#include "library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#ifdef __ELF__
+#include <link.h>
+#endif
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Sanitizers end a process that asks for it. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED
+#endif
+#endif
+#if defined(RTLD_DEEPBIND) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
+enum { OWN_FIRST = RTLD_DEEPBIND };
+#else
+enum { OWN_FIRST = 0 };
+#endif
+
+#define EXPECTED "expected a build of libposenc, or a plug-in"
+
+/* ---- A copy of a file ---- */
+
+/* A new file without a name, and the path by which it can be opened; -1: none. */
+static int nameless(char path[PATH_MAX], bool *has_name)
+{
+    int file = -1;
+    *has_name = false;
+#ifdef MFD_CLOEXEC
+    file = memfd_create("libposenc", MFD_CLOEXEC);
+    snprintf(path, PATH_MAX, "/proc/self/fd/%d", file);
+    if (file >= 0 && access(path, R_OK) == 0)
+        return file;
+    if (file >= 0)
+        close(file);
+#endif
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, PATH_MAX, "%.3000s/libposenc.XXXXXX", folder && *folder ? folder : "/tmp");
+    file = mkstemp(path);
+    *has_name = file >= 0;
+    return file;
+}
+
+static bool copy_all(int from, int to)
+{
+    char block[1 << 16];
+    ssize_t n;
+    while ((n = read(from, block, sizeof block)) != 0) {
+        if (n < 0 && errno != EINTR)
+            return false;
+        for (ssize_t done = 0, m; done < n; done += m)
+            if ((m = write(to, block + done, (size_t)(n - done))) <= 0)
+                return false;
+    }
+    return true;
+}
+
+/* Loads a copy.  Its file stays open as long as it is there: the next copy's name has to differ. */
+static void *load_copy(const char *path, int mode, int *file, char error[PLUGIN_ERROR])
+{
+    char name[PATH_MAX] = "";
+    bool has_name = false;
+    const int from = open(path, O_RDONLY | O_CLOEXEC);
+    *file = from >= 0 ? nameless(name, &has_name) : -1;
+    const bool copied = *file >= 0 && copy_all(from, *file);
+    void *handle = copied ? dlopen(name, RTLD_NOW | RTLD_LOCAL | mode) : NULL;
+    if (!copied)
+        snprintf(error, PLUGIN_ERROR, "cannot be copied (%s)", strerror(errno));
+    else if (!handle)
+        snprintf(error, PLUGIN_ERROR, "cannot be loaded (%.900s)", dlerror());
+    if (has_name)
+        unlink(name);
+    if (from >= 0)
+        close(from);
+    if (!handle && *file >= 0) {
+        close(*file);
+        *file = -1;
+    }
+    return handle;
+}
+
+/* ---- What it has ---- */
+
+/* Fills a pointer with the symbol of that name; false, and nothing filled, where there is none. */
+static bool take(void *handle, const char *name, void *function)
+{
+    void *found = dlsym(handle, name);
+    if (found)
+        memcpy(function, &found, sizeof found);
+    return found;
+}
+
+#ifdef __ELF__
+struct place {
+    uintptr_t within, begin, end;
+};
+
+/* Of the object that holds an address: from the first of its code to the last. */
+static int find_text(struct dl_phdr_info *info, size_t size, void *user)
+{
+    struct place *place = user;
+    bool holds = false;
+    uintptr_t begin = UINTPTR_MAX, end = 0;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        const uintptr_t from = info->dlpi_addr + segment->p_vaddr;
+        const uintptr_t to = from + segment->p_memsz;
+        if (segment->p_type != PT_LOAD)
+            continue;
+        holds = holds || (place->within >= from && place->within < to);
+        if (segment->p_flags & PF_X) {
+            begin = from < begin ? from : begin;
+            end = to > end ? to : end;
+        }
+    }
+    if (!holds || begin > end)
+        return 0;
+    place->begin = begin;
+    place->end = end;
+    return 1;
+}
+#endif
+
+static void note_text(struct library *library, const void *within)
+{
+#ifdef __ELF__
+    struct place place = { (uintptr_t)within, 0, 0 };
+    if (dl_iterate_phdr(find_text, &place)) {
+        const char *base = within;
+        library->text_begin = base + (place.begin - place.within);
+        library->text_end = base + (place.end - place.within);
+    }
+#else
+    (void)library, (void)within;
+#endif
+}
+
+/* The functions of a build.  Builders it lacks, which only fill tensors with integers and slopes, are
+ * the program's; a kernel it lacks cannot be called. */
+static bool take_functions(void *handle, struct subject *subject)
+{
+    *subject = subject_library;
+    bool plans = dlsym(handle, "posenc_freqs_create") && dlsym(handle, "posenc_freqs_destroy");
+#define FUNCTION(name) take(handle, "posenc_" #name, &subject->name);
+    SUBJECT_BUILDERS(FUNCTION)
+#define POSENC_KERNEL(name, ...)                                                               \
+    subject->name = NULL;                                                                      \
+    FUNCTION(name)
+#include <posenc_kernels.def>
+#undef FUNCTION
+    return plans;
+}
+
+static bool add_subject(struct library *library, const struct subject *functions,
+                        const struct posenc_backend *backend)
+{
+    struct subject *more =
+        realloc(library->subjects, (library->n + 1) * sizeof *library->subjects);
+    if (!more)
+        return false;
+    library->subjects = more;
+    more[library->n] = *functions;
+    more[library->n++].backend = backend;
+    return true;
+}
+
+/* ---- Plug-ins and builds ---- */
+
+static bool use_plugin(struct library *library, char error[PLUGIN_ERROR])
+{
+    const struct posenc_backend *backend = dlsym(library->handle, "posenc_plugin");
+    library->abi = backend->abi;
+    library->obstacle = posenc_backend_obstacle;
+    note_text(library, backend);
+    if (backend->abi != POSENC_ABI)
+        return true;
+    return plugin_check(backend, error) &&
+           add_subject(library, &subject_library, backend); /* or there is no memory */
+}
+
+static bool use_build(struct library *library, char error[PLUGIN_ERROR])
+{
+    __typeof__(posenc_backend_at) *at = NULL;
+    __typeof__(posenc_backend_find) *find = NULL;
+    __typeof__(posenc_version) *version = NULL;
+    struct subject functions = subject_library;
+    const bool whole = take(library->handle, "posenc_backend_at", &at) &&
+                       take(library->handle, "posenc_backend_find", &find) &&
+                       take(library->handle, "posenc_version", &version) &&
+                       take(library->handle, "posenc_backend_obstacle", &library->obstacle) &&
+                       take_functions(library->handle, &functions);
+    const struct posenc_backend *backend = whole ? at(0) : NULL;
+    if (!backend) {
+        snprintf(error, PLUGIN_ERROR, "lacks %s; " EXPECTED,
+                 whole ? "backends" : "functions of libposenc");
+        return false;
+    }
+    snprintf(library->version, sizeof library->version, "%s", version());
+    library->abi = backend->abi;
+    note_text(library, backend);
+    if (backend->abi != POSENC_ABI)
+        return true;
+    if (find(backend->name) != backend) {
+        snprintf(error, PLUGIN_ERROR,
+                 "calls this program's functions in place of its own; expected one that was "
+                 "linked with -Wl,-Bsymbolic-functions, or a system with RTLD_DEEPBIND");
+        return false;
+    }
+    for (size_t i = 0; (backend = at(i)) != NULL; i++)
+        if (!add_subject(library, &functions, backend))
+            return false;
+    return true;
+}
+
+/* Loads the file itself, for good: what it exports tells what it is.  dlopen would look elsewhere for
+ * a name without a slash. */
+static void *load_original(const char *path, char error[PLUGIN_ERROR])
+{
+    char local[PATH_MAX];
+    snprintf(local, sizeof local, "%s%s", strchr(path, '/') ? "" : "./", path);
+    if (access(local, R_OK) != 0) {
+        snprintf(error, PLUGIN_ERROR, "%s; " EXPECTED, strerror(errno));
+        return NULL;
+    }
+    if (!plugin_is_whole(local)) {
+        snprintf(error, PLUGIN_ERROR,
+                 "ends before its last segment does (cut short?); " EXPECTED);
+        return NULL;
+    }
+    void *original = dlopen(local, RTLD_NOW | RTLD_LOCAL);
+    if (!original)
+        snprintf(error, PLUGIN_ERROR, "cannot be loaded (%.900s); " EXPECTED, dlerror());
+    return original;
+}
+
+struct library *library_open(const char *path, char error[PLUGIN_ERROR])
+{
+    snprintf(error, PLUGIN_ERROR, "no memory");
+    void *original = load_original(path, error);
+    struct library *library = original ? calloc(1, sizeof *library) : NULL;
+    if (!library || !(library->path = strdup(path))) {
+        free(library);
+        return NULL;
+    }
+    library->is_plugin = dlsym(original, "posenc_plugin");
+    library->handle =
+        load_copy(path, library->is_plugin ? 0 : OWN_FIRST, &library->file, error);
+    if (library->handle &&
+        (library->is_plugin ? use_plugin(library, error) : use_build(library, error)))
+        return library;
+    library_close(library);
+    return NULL;
+}
+
+/* A file whose library could not be unloaded keeps its number, and so its name. */
+static void close_copy(int file)
+{
+    char name[PATH_MAX];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    void *still = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (still)
+        dlclose(still);
+    else
+        close(file);
+}
+
+void library_close(struct library *library)
+{
+    if (!library)
+        return;
+    if (library->handle) {
+        dlclose(library->handle);
+        close_copy(library->file);
+    }
+    free(library->subjects);
+    free(library->path);
+    free(library);
+}
+
+const struct subject *library_subject(const struct library *library, const char *backend)
+{
+    for (size_t i = 0; i < library->n; i++)
+        if (strcmp(library->subjects[i].backend->name, backend) == 0)
+            return &library->subjects[i];
+    return NULL;
+}
+
+bool subject_provides(const struct subject *subject, enum posenc_kernel kernel)
+{
+    if (!subject || !posenc_provides(subject->backend, kernel))
+        return false;
+    switch (kernel) {
+#define POSENC_KERNEL(name, ...)                                                               \
+    case POSENC_KERNEL_##name:                                                                 \
+        return subject->name;
+#include <posenc_kernels.def>
+    case POSENC_KERNEL_COUNT:
+        break;
+    }
+    return false;
+}

@@ -1,0 +1,197 @@
+/*
+ * test_library BUILD OTHER-ABI PLUGIN: a build that is opened twice is there twice, calls its own
+ * functions alone, and computes what this program's library does.
+ */
+#define _GNU_SOURCE
+#include "library.h"
+#include "conformance/problem/problem.h"
+#include "conformance/tap/tap.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct posenc_backend stranger = { .size = sizeof stranger,
+                                          .abi = POSENC_ABI,
+                                          .name = "stranger",
+                                          .family = "stranger",
+                                          .description = "of this test",
+                                          .needs = "" };
+static const void *caller; /* of the stranger's kernel */
+
+static enum posenc_status note_caller(const struct posenc_rope_args *args)
+{
+    (void)args;
+    caller = __builtin_return_address(0);
+    return POSENC_OK;
+}
+
+static bool is_within(const struct library *library, const void *address)
+{
+    return (const char *)address >= library->text_begin &&
+           (const char *)address < library->text_end;
+}
+
+/* Whether all functions of a subject lie in the library's own code. */
+static bool has_own_functions(const struct library *library, const struct subject *subject)
+{
+    bool own = true;
+    const void *address;
+#define FUNCTION(name)                                                                         \
+    memcpy(&address, &subject->name, sizeof address);                                          \
+    own = own && is_within(library, address);
+    SUBJECT_BUILDERS(FUNCTION)
+#define POSENC_KERNEL(name, ...) FUNCTION(name)
+#include <posenc_kernels.def>
+#undef FUNCTION
+    return own;
+}
+
+static void function_of(const struct library *library, const char *name, void *function)
+{
+    void *found = dlsym(library->handle, name);
+    memcpy(function, &found, sizeof found);
+}
+
+/* Adds a backend to the list of one copy: its own list, which it searches by functions that this
+ * program has, too. */
+static void has_own_list(const struct library *one, const struct library *two)
+{
+    __typeof__(posenc_backend_add) *add;
+    __typeof__(posenc_backend_find) *find[2];
+    function_of(one, "posenc_backend_add", &add);
+    function_of(one, "posenc_backend_find", &find[0]);
+    function_of(two, "posenc_backend_find", &find[1]);
+    stranger.rope_half = note_caller;
+    require(add(&stranger) == POSENC_OK && find[0]("stranger") == &stranger,
+            "a backend added to a copy is found in its list");
+    require(!find[1]("stranger") && !posenc_backend_find("stranger"),
+            "and in no other copy's, nor this program's");
+}
+
+/* Runs a small call of each kernel by both, each with its own plan, and compares all bits. */
+static bool same_results(const struct subject *one, const struct subject *two)
+{
+    bool same = true;
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
+        const struct problem problem = problem_default((enum posenc_kernel)k);
+        struct call a, b;
+        bool ran = call_create_by(one, &a, &problem, NULL) == POSENC_OK &
+                   call_create_by(two, &b, &problem, NULL) == POSENC_OK;
+        ran = ran && call_run(&a, one->backend) == POSENC_OK &&
+              call_run(&b, two->backend) == POSENC_OK;
+        for (int o = 0; ran && o < a.n_outputs; o++)
+            for (int64_t r = 0; r < a.outputs[o].rows; r++)
+                same = same && memcmp(call_row(&a, o, r), call_row(&b, o, r),
+                                      (size_t)a.outputs[o].width * sizeof(float)) == 0;
+        same = same && ran;
+        call_destroy(&a);
+        call_destroy(&b);
+    }
+    return same;
+}
+
+static void runs_its_front_end(const struct library *library)
+{
+    struct subject subject = *library_subject(library, "scalar");
+    const struct problem problem = problem_default(POSENC_KERNEL_rope_half);
+    struct call call;
+    subject.backend = &stranger;
+    require(call_create_by(&subject, &call, &problem, NULL) == POSENC_OK &&
+                call_run(&call, &stranger) == POSENC_OK && is_within(library, caller),
+            "a kernel is called by the front-end of the copy");
+    call_destroy(&call);
+}
+
+static void two_copies(const char *path)
+{
+    char error[PLUGIN_ERROR] = "";
+    struct library *one = library_open(path, error), *two = library_open(path, error);
+    require(one && two, "a build opens twice");
+    if (!one || !two) {
+        printf("# %s\n", error);
+        return;
+    }
+    const struct subject *a = library_subject(one, "scalar"),
+                         *b = library_subject(two, "scalar");
+    require(a && b && a->backend != b->backend && a->backend != posenc_backend_find("scalar") &&
+                (one->text_end <= two->text_begin || two->text_end <= one->text_begin),
+            "each time as a copy of its own, data and code");
+    require(has_own_functions(one, a) && has_own_functions(two, b),
+            "each subject has the functions of its copy, plans' among them");
+    has_own_list(one, two);
+    runs_its_front_end(one);
+    runs_its_front_end(two);
+    const struct subject mine = subject_of(posenc_backend_find("scalar"));
+    require(same_results(&mine, a) && same_results(a, b), "all give the same bits");
+    require(!library_subject(one, "nobody") && subject_provides(a, POSENC_KERNEL_alibi) &&
+                !subject_provides(a, POSENC_KERNEL_COUNT) &&
+                !subject_provides(NULL, POSENC_KERNEL_alibi),
+            "what is not there is told so");
+    library_close(one);
+    struct library *three = library_open(path, error);
+    require(three && library_subject(three, "scalar") && same_results(&mine, b),
+            "one closed, another opened: the rest go on");
+    library_close(three);
+    library_close(two);
+}
+
+static void plugin(const char *path)
+{
+    char error[PLUGIN_ERROR] = "";
+    struct library *one = library_open(path, error), *two = library_open(path, error);
+    require(one && two && one->is_plugin && one->n == 1 && two->n == 1 &&
+                one->subjects->backend != two->subjects->backend,
+            "a plug-in opens twice, with one backend each");
+    require(one && one->subjects->rope_half == posenc_rope_half &&
+                one->subjects->freqs_create == posenc_freqs_create,
+            "on the functions of this program");
+    library_close(one);
+    library_close(two);
+}
+
+static void refuse(const char *path, const char *why, const char *sentence)
+{
+    char error[PLUGIN_ERROR] = "";
+    struct library *library = library_open(path, error);
+    require(!library && strstr(error, why), sentence);
+    printf("# %s: %s\n", path, error);
+    library_close(library);
+}
+
+/* A file that begins like a library and ends in the middle of it. */
+static void cut_short(const char *path)
+{
+    enum { SOME = 20000 };
+    static char bytes[SOME];
+    FILE *whole = fopen(path, "rb"), *part = fopen("cut-short.so", "wb");
+    const bool cut = whole && part && fread(bytes, 1, SOME, whole) == SOME &&
+                     fwrite(bytes, 1, SOME, part) == SOME;
+    if (whole)
+        fclose(whole);
+    if (part)
+        fclose(part);
+    require(cut, "a file can be written");
+    refuse("./cut-short.so", "cut short", "one that was cut short is refused");
+    unlink("cut-short.so");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 1;
+    setenv("POSENC_BACKEND", "nobody", 1); /* has no say: backends are named */
+    two_copies(argv[1]);
+    char error[PLUGIN_ERROR] = "";
+    struct library *other = library_open(argv[2], error);
+    require(other && other->abi == POSENC_ABI + 5 && other->n == 0,
+            "one of another ABI says which, and has nothing to run");
+    library_close(other);
+    if (argc > 3)
+        plugin(argv[3]);
+    refuse("/nowhere/libposenc.so", "No such file", "one that is not there is refused");
+    refuse(argv[0], "expected a build of libposenc", "a program is refused");
+    cut_short(argv[1]);
+    return tap_end();
+}

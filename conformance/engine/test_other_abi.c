@@ -1,0 +1,33 @@
+/*
+ * A build of a libposenc with another binary interface, as far as one can tell before one calls it.
+ */
+#include <posenc.h>
+
+const char *posenc_version(void) { return "9.9.9"; }
+
+const struct posenc_backend *posenc_backend_at(size_t index)
+{
+    static const struct posenc_backend only = { .size = 1,
+                                                .abi = POSENC_ABI + 5,
+                                                .name = "scalar" };
+    return index == 0 ? &only : NULL;
+}
+
+const struct posenc_backend *posenc_backend_find(const char *name)
+{
+    return name ? posenc_backend_at(0) : NULL;
+}
+
+const char *posenc_backend_obstacle(const struct posenc_backend *backend)
+{
+    return backend ? NULL : "none";
+}
+
+enum posenc_status posenc_freqs_create(const struct posenc_freqs_spec *spec,
+                                       struct posenc_freqs **freqs, struct posenc_error *error)
+{
+    (void)spec, (void)freqs, (void)error;
+    return POSENC_ERR_MEMORY;
+}
+
+void posenc_freqs_destroy(struct posenc_freqs *freqs) { (void)freqs; }
