@@ -190,6 +190,77 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
     return record;
 }
 
+/* One side of a change. */
+static json_t *change_side(const struct change *c, const struct conf_result *r)
+{
+    if (c->what == CHANGE_STATUS)
+        return r->reason[0] ? json_pack("{s:s,s:s}", "status", conf_status_name[r->status],
+                                        "reason", r->reason)
+                            : json_pack("{s:s}", "status", conf_status_name[r->status]);
+    return json_pack("{s:o,s:o}", "max", record_number(r->max), "value",
+                     record_hex((double)r->got));
+}
+
+/* The value that is worst; of moved bits, how many moved, the first, and what came of them. */
+static void set_value(json_t *record, const struct change *c)
+{
+    if (c->what == CHANGE_STATUS || !c->head.metric)
+        return;
+    json_object_set_new(record, "metric", json_string(c->head.metric));
+    json_object_set_new(record, "limit", record_number(c->head.limit));
+    json_object_set_new(record, "witness", json_string(c->head.witness));
+    json_object_set_new(record, "want", record_hex(c->head.want));
+}
+
+static void set_moved(json_t *record, const struct change *c)
+{
+    json_object_set_new(record, "moved", json_integer((json_int_t)c->moved));
+    json_object_set_new(record, "of", json_integer((json_int_t)c->of));
+    json_object_set_new(record, "judged", json_integer((json_int_t)c->judged));
+    json_object_set_new(record, "nearer", json_integer((json_int_t)c->nearer));
+    json_object_set_new(record, "farther", json_integer((json_int_t)c->farther));
+    json_object_set_new(record, "first",
+                        json_pack("{s:s,s:o,s:o}", "witness", c->first, "base",
+                                  record_hex((double)c->first_base), "head",
+                                  record_hex((double)c->first_head)));
+}
+
+json_t *emit_change(const struct change *c)
+{
+    const struct conf_result *r = &c->head;
+    json_t *record =
+        result("change", r->kernel, case_dtype(r->id), r->profile, r->id, r->backend);
+    if (!record)
+        return NULL;
+    json_object_set_new(record, "suite", json_string(r->suite));
+    json_object_set_new(record, "what", json_string(change_what_name[c->what]));
+    json_object_set_new(record, "worse",
+                        c->way == CHANGE_ONLY ? json_null()
+                                              : json_boolean(c->way == CHANGE_WORSE));
+    json_object_set_new(record, "base", change_side(c, &c->base));
+    json_object_set_new(record, "head", change_side(c, &c->head));
+    set_value(record, c);
+    if (c->what == CHANGE_BITS)
+        set_moved(record, c);
+    const char *problem = r->problem[0] ? r->problem : c->base.problem;
+    if (problem[0])
+        json_object_set_new(record, "problem", json_string(problem));
+    return record;
+}
+
+json_t *emit_agreement(enum posenc_kernel kernel, const struct posenc_backend *head,
+                       const struct accuracy *found)
+{
+    return json_pack("{s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "t", "agreement",
+                     "kernel", posenc_kernel_name(kernel), "backend", head->name, "family",
+                     head->family, "problems", (json_int_t)found->seen.problems, "values",
+                     (json_int_t)found->seen.values, "moved", (json_int_t)found->seen.moved,
+                     "cases", (json_int_t)found->cases, "failed", (json_int_t)found->failed,
+                     "worse", (json_int_t)found->changes[CHANGE_WORSE], "better",
+                     (json_int_t)found->changes[CHANGE_BETTER], "other",
+                     (json_int_t)found->changes[CHANGE_ONLY]);
+}
+
 /* The profile of a bench case: of its frequencies where it has some, else tables are given. */
 static const char *bench_profile(const struct problem *p)
 {

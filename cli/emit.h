@@ -10,6 +10,7 @@
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "reports/records.h"
+#include "accuracy.h"
 #include "select.h"
 
 struct emit_run {
@@ -31,6 +32,10 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
 /* `selection`: options that the line to rerun it needs besides, e.g. " --plugin mine.so". */
 json_t *emit_conf(const struct conf_result *result, const char *selection);
 json_t *emit_bench(const struct bench_result *result);
+/* Of two builds: what differs in results; what of a kernel was compared, and how many of those. */
+json_t *emit_change(const struct change *change);
+json_t *emit_agreement(enum posenc_kernel kernel, const struct posenc_backend *head,
+                       const struct accuracy *found);
 json_t *emit_overhead(const struct overhead *overhead);
 /* Counts what `records` holds; `noise` from noise_watch_stop (taken; may be NULL). */
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise);

@@ -89,9 +89,8 @@ static void send_result(void *user, const struct conf_result *result)
     send_message(sender);
 }
 
-/* Linux ends this process together with its parent, however that ends: a kernel that never returns would
- * run on for nobody.  On other systems the next message ends it. */
-static void end_with(pid_t parent)
+/* On other systems than Linux the next message ends it. */
+void end_with(pid_t parent)
 {
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -6,6 +6,8 @@
 
 #include "conformance/suites/suites.h"
 
+#include <sys/types.h>
+
 /* How far it is: so many of `total` pairs of a kernel and a backend, with the part of those that
  * run now, as far as another backend tells how many results there will be. */
 typedef void side_progress(void *user, double done, size_t total);
@@ -20,5 +22,9 @@ typedef void side_progress(void *user, double done, size_t total);
 void side_by_side(const struct posenc_backend *const *backends, size_t n, int jobs,
                   const struct conf_options *options, conf_sink *sink, side_progress *tell,
                   void *user);
+
+/* Linux ends this process together with its parent, however that ends: a kernel that never returns would
+ * run on for nobody. */
+void end_with(pid_t parent);
 
 #endif

@@ -219,10 +219,9 @@ static bool is_copied(const struct comparison *c, int64_t column)
            !problem_turning(p, column).turns;
 }
 
-/* Error and limit of one value; *right: whether it is the correctly rounded one.  A type's own
- * overflow is no difference of classes. */
-static struct stored_error judge(const struct comparison *c, int64_t r, int64_t column,
-                                 float got, double want, double mass, bool *right)
+/* A type's own overflow is no difference of classes. */
+struct stored_error judge_value(const struct comparison *c, int64_t r, int64_t column,
+                                float got, double want, double mass, bool *right)
 {
     struct stored_error e = { class_error(c, got, want, mass), c->limit };
     *right =
@@ -271,7 +270,7 @@ void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int6
     for (int64_t i = 0; i < n; i++) {
         bool right;
         double weight = mass ? mass[i] : fabs(want[i]);
-        struct stored_error e = judge(c, r, column + i, got[i], want[i], weight, &right);
+        struct stored_error e = judge_value(c, r, column + i, got[i], want[i], weight, &right);
         count_value(c, o, r, column + i, got[i], want[i], e, right);
     }
 }
@@ -365,9 +364,14 @@ void compare_forget(struct comparison *c)
     tally_forget(c->tally);
 }
 
-void compare_end(struct comparison *c)
+const char *compare_metric(const struct comparison *c)
 {
     static const char *const metric[] = { "exact", "ulp", "abs", "pair_ulp", "pair_ulp" };
+    return c->stored != POSENC_F32 && c->how != COMPARE_EXACT ? "ulp" : metric[c->how];
+}
+
+void compare_end(struct comparison *c)
+{
     struct tally *t = c->tally;
     struct conf_result *r = &t->result;
     bool narrow = c->stored != POSENC_F32,
@@ -375,7 +379,7 @@ void compare_end(struct comparison *c)
     if (r->status != CONF_PASS) /* a call was not made */
         return;
     settle(c);
-    r->metric = narrow && c->how != COMPARE_EXACT ? "ulp" : metric[c->how];
+    r->metric = compare_metric(c);
     r->range = table && !narrow ? c->range : NULL; /* a budget is of f32 results */
     if (c->no_budget)
         require(t, false, "no budget for %s %s %s", posenc_kernel_name(r->kernel), r->profile,

@@ -76,6 +76,12 @@ void compare_forget(struct comparison *c);
 void compare_values(struct comparison *c, int o, int64_t r, int64_t column, int64_t n,
                     const double *want, const double *mass);
 
+/* Error and limit of one value, which is no more counted than kept; *right: whether it is the
+ * correctly rounded one.  The name of the metric. */
+struct stored_error judge_value(const struct comparison *c, int64_t r, int64_t column,
+                                float got, double want, double mass, bool *right);
+const char *compare_metric(const struct comparison *c);
+
 /* A call of `backend`, to be held against what `other` made of it, row by row; `peer` keeps
  * the limits of the latter. */
 void compare_peers(struct comparison *c, struct comparison *peer, const struct call *call,

@@ -37,6 +37,8 @@ bool require_same_bits(struct tally *t, const float *got, const float *want, int
                        const char *what);
 bool require_within(struct tally *t, double got, double want, double bound, const char *what);
 void tally_skip(struct tally *t, const char *reason);
+/* The bits of a value, those of every NaN the same ones; but what nobody wrote stays the canary. */
+uint32_t value_bits(float value);
 /* Reports the result.  A tally without a single check has failed: it was meant to check
  * something. */
 void tally_end(struct tally *t);
