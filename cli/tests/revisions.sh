@@ -1,0 +1,153 @@
+#!/bin/sh
+# Builds of git revisions: made once, whole, and without a trace in the repository.
+. "$(dirname "$0")/tap.sh"
+
+if ! command -v git >/dev/null || [ -n "${PROGRAM:-}" ]; then
+    echo '1..0 # SKIP no git here, or a program that is emulated'
+    exit
+fi
+export HOME="$scratch" XDG_CACHE_HOME="$scratch/cache" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE CC CFLAGS LDFLAGS
+builds=$XDG_CACHE_HOME/posenc/builds
+repository="$scratch/work/it's a \$(repository)"
+commit() { # TEXT: what the next commit's file holds
+    printf '%s\n' "$1" >part.c
+    git add part.c && git commit -q -m "$1"
+}
+mkdir -p "$repository/sub" && cd "$repository" && git init -q -b main . || exit 1
+commit one
+git tag first
+commit two
+commit three
+cd "$scratch" || exit 1
+command='echo x >>"$HOME/count"; mkdir out && cp part.c out/mine.so'
+
+# Runs the program in a folder of the repository; its words are in $commit, $way, $state and $path.
+revision_in() {
+    folder=$1
+    shift
+    (cd "$repository/$folder" && "$REVISION" "$@") >stdout 2>stderr
+    status=$?
+    # shellcheck disable=SC2046  # words
+    IFS=' ' read -r commit way state path <stdout || commit='' way='' state='' path=''
+}
+takes() { # NAME WANT REVISION: status, built or cached, clean or dirty, what the object holds
+    name=$1 want=$2
+    shift 2
+    revision_in . --build "$command" out/mine.so "$@"
+    same "$name" "$status $way $state $([ -z "$path" ] || cat "$path")" "$want"
+}
+is_refused() { # NAME PATTERN ARGUMENTS
+    name=$1 pattern=$2
+    shift 2
+    revision_in . "$@"
+    if [ $status = 2 ] && grep -Eq -e "$pattern" stderr && [ "$(grep -c '^posenc' stderr)" -le 2 ]; then
+        pass "$name"
+    else
+        fail "$name" "exit $status, or not: $pattern"
+    fi
+}
+traces() { # what is left in the repository and in the cache
+    (cd "$repository" && git worktree list | wc -l && git status --short | wc -l && git branch | wc -l) | tr '\n' ' '
+    find "$builds" -name '.making-*' 2>/dev/null | wc -l
+}
+
+takes 'a tag is built' '0 built clean one' first
+same 'its commit is told in full' "$commit" "$(cd "$repository" && git rev-parse first)"
+case $path in "$builds/$commit-"*/mine.so) pass 'and names its place in the cache' ;; *) fail 'and names its place in the cache' "$path" ;; esac
+takes 'HEAD~1 is built' '0 built clean two' HEAD~1
+takes 'a tag is there the second time' '0 cached clean one' first
+takes 'so is another name of that commit' '0 cached clean one' HEAD~2
+same 'each was built once' "$(wc -l <count | tr -d ' ')" 2
+revision_in . --build "$command # otherwise" out/mine.so first
+same 'another command is another build' "$status $way" '0 built'
+CFLAGS=-O1
+export CFLAGS
+takes 'so are other flags of the compiler' '0 built clean one' first
+unset CFLAGS
+revision_in sub --build "$command" out/mine.so HEAD~1
+same 'a folder of the repository will do' "$status $way $(cat "$path")" '0 cached two'
+
+takes 'the work tree without changes is HEAD' '0 built clean three'
+same 'by its commit' "$commit" "$(cd "$repository" && git rev-parse HEAD)"
+printf 'four\n' >"$repository/part.c"
+printf 'new\n' >"$repository/untracked.c"
+before=$(cd "$repository" && git status --short && git rev-parse HEAD && git stash list && ls)
+takes 'with changes it is built with them' '0 built dirty four'
+same 'which is said, and what is left out' \
+    "$(grep -c 'changes that are not committed' stderr) $(grep -c '1 file that git does not track: left out' stderr)" '1 1'
+takes 'and is there the second time' '0 cached dirty four'
+same 'the work tree is as it was' "$(cd "$repository" && git status --short && git rev-parse HEAD && git stash list && ls)" "$before"
+(cd "$repository" && git add part.c)
+takes 'staged or not is the same' '0 cached dirty four'
+(cd "$repository" && git reset -q --hard && rm untracked.c)
+same 'nothing is left behind' "$(traces)" '1 0 1 0'
+
+# What git tells its hooks is not what is built.
+(cd "$repository" && GIT_DIR=.git GIT_INDEX_FILE=.git/index GIT_PREFIX='' "$REVISION" --build 'cp part.c mine.so' mine.so first) >stdout 2>stderr
+same 'from a hook as well' "$? $(cut -d' ' -f2 stdout) $(traces)" '0 built 1 0 1 0'
+
+is_refused 'an unknown revision, with the nearest' '^posenc compare: --rev: mian: did you mean main\?' --build true mine.so mian
+is_refused 'an option' '^posenc compare: --rev: --all: ' --build true mine.so --all
+is_refused 'a shell command' '^posenc compare: --rev: main; touch hacked: ' --build true mine.so 'main; touch hacked'
+is_refused 'a tree' '^posenc compare: --rev: HEAD:sub' --build true mine.so 'HEAD:sub'
+is_refused 'a build that fails' 'main: the build ended with exit code 3; the log is .*/builds/[0-9a-f-]*\.log$' \
+    --build 'i=0; while [ $i -lt 30 ]; do i=$((i + 1)); echo "line $i"; done; exit 3' mine.so main
+same 'shows the last of its log' "$(grep -c '^| line' stderr) $(sed -n 's/^| //p' stderr | sed -n '1p;$p' | tr '\n' ' ')" '20 line 11 line 30 '
+log=$(sed -n 's/.*the log is //p' stderr)
+same 'and keeps it' "$(grep -c line "$log")" 30
+is_refused 'a library that is not made' 'main: the build makes no file out/other\.so; the log is ' --build 'mkdir out' out/other.so main
+is_refused 'a repository of somebody else, without --build' '^posenc compare: --build: not given: .* expected a command' main
+repository_kept=$repository repository=$scratch
+is_refused 'a folder that is no repository' 'this folder is in no git repository' --build true mine.so main
+mkdir empty && (cd empty && git init -q .)
+repository=$scratch/empty
+is_refused 'a repository without a commit' 'has no commit yet' --build true mine.so
+repository=$repository_kept
+(cd "$repository" && env -u XDG_CACHE_HOME HOME= "$REVISION" --build true mine.so main) >stdout 2>stderr
+same 'nowhere to keep it' "$? $(grep -c 'expected XDG_CACHE_HOME or HOME' stderr)" '2 1'
+same 'nor do refusals leave anything' "$(traces)" '1 0 1 0'
+
+# Two at once; one that is interrupted; one that was killed.
+slow='sleep 1; cp part.c mine.so'
+(cd "$repository" && "$REVISION" --build "$slow" mine.so main) >other 2>/dev/null &
+revision_in . --build "$slow" mine.so main
+wait $!
+same 'two at once are both served' "$? $status $(cut -d' ' -f4 other) $(cat "$path")" "0 0 $path three"
+same 'and leave nothing' "$(traces)" '1 0 1 0'
+(cd "$repository" && exec "$REVISION" --build 'echo $$ >"$HOME/pid"; sleep 1000 & wait' mine.so first) >stdout 2>stderr &
+i=0
+while [ ! -s pid ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i + 1)); done
+kill -TERM $!
+wait $!
+same 'one that is interrupted dies of it' "$?" 143
+kill -0 "$(cat pid)" 2>/dev/null
+same 'with its build' "$?" 1
+same 'and leaves nothing' "$(traces)" '1 0 1 0'
+mkdir "$builds/.making-killed" "$builds/.making-young"
+touch -d '2001-01-01' "$builds/.making-killed" 2>/dev/null || touch -t 200101010000 "$builds/.making-killed"
+takes 'what a killed one left' '0 cached clean one' first
+same 'goes away, what another is at stays' "$(cd "$builds" && echo .making-*)" '.making-young'
+rmdir "$builds/.making-young"
+
+# This library's own revisions: options that they do not have are not given.
+mkdir bin
+cat >bin/meson <<'MESON'
+#!/bin/sh
+echo "meson $*"
+[ "$1" != compile ] || { mkdir -p "$3/impl" && cp meson.build "$3/impl/libposenc.so" && cp meson.build "$3/impl/libposenc.dylib"; }
+MESON
+chmod +x bin/meson
+mkdir -p own/impl/include && cd own && git init -q -b main . && echo own >meson.build && : >impl/include/posenc.h &&
+    printf "option('program', type: 'feature')\noption('tests', type: 'feature')\n" >meson_options.txt &&
+    git add . && git commit -q -m own
+cd "$scratch" || exit 1
+PATH="$scratch/bin:$PATH"
+repository=$scratch/own
+revision_in . main
+same 'a revision of this library needs no --build' "$status $way $(cat "$path")" '0 built own'
+same 'and is built with the options that it has' "$(sed -n '1p' "$(dirname "$path")/build.log")" \
+    'meson setup revision-build --buildtype=release -Ddefault_library=shared -Dprogram=disabled -Dtests=disabled'
+
+cd "$scratch" && rm -rf work/* && finish
