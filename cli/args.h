@@ -43,8 +43,8 @@ struct cli {
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
-    bool quick, full, exhaustive, update_budgets, force, help;
-    const char *suite, *vectors, *budgets, *dir, *problem, *layer_type;
+    bool quick, full, exhaustive, update_budgets, force, help, all;
+    const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain;
     int64_t jobs, threads, seed;
     double budget;
 

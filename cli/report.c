@@ -55,8 +55,9 @@ static int refuse_idle(const struct cli *cli)
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         if (checks[i].given)
-            return cli_refuse(cli, checks[i].option, NULL,
-                              "has no effect here: with files, only --out has");
+            return cli_refuse(
+                cli, checks[i].option, NULL,
+                "has no effect here: with files, --out, --all and --explain have");
     }
     return EXIT_FINE;
 }
@@ -74,7 +75,7 @@ static int render_files(struct cli *cli)
         if (records_load(cli->operands[i], records, error) != 0)
             status = cli_refuse(cli, "results", NULL, "%s", error);
     }
-    struct render_options options = { .color = -1 };
+    struct render_options options = { .color = -1, .all = cli->all, .explain = cli->explain };
     for (size_t i = 0; i < outputs.n && status == EXIT_FINE; i++) {
         if (render(outputs.output[i].format, records, outputs.output[i].stream, &options) !=
                 0 &&

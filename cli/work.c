@@ -124,6 +124,8 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
     size_t n_models = work->n_models;
     work->cli = cli;
     work->render.color = -1;
+    work->render.all = cli->all;
+    work->render.explain = cli->explain;
     if ((cli->problem && problem_take(cli, &work->line, &work->arena) != EXIT_FINE) ||
         select_all(cli, &work->selected, plugins_alone) != EXIT_FINE ||
         (n_models == 0 && work_models(work, cli->model.item, cli->model.n) != EXIT_FINE) ||

@@ -70,6 +70,8 @@ void document_free(struct node *node)
         document_free(node->first);
         table_free(node->table);
         free(node->text);
+        free(node->drawing);
+        free(node->plain);
         free(node);
         node = next;
     }
@@ -126,6 +128,19 @@ struct node *add_figure(struct node *into, const char *caption, const char *pict
     if (node) {
         node->picture = picture;
         node->file = file;
+    }
+    return node;
+}
+
+struct node *add_drawing(struct node *into, const char *caption, char *drawing, char *plain)
+{
+    struct node *node = drawing ? add(into, FIGURE, ON_PAGE, strdup(caption)) : NULL;
+    if (node) {
+        node->drawing = drawing;
+        node->plain = plain;
+    } else {
+        free(drawing);
+        free(plain);
     }
     return node;
 }

@@ -26,6 +26,9 @@ struct node {
     char *text;          /* of a section its title, of a figure its caption */
     const char *picture; /* figure: path relative to the report, and where it can be read */
     const char *file;
+    char *
+        drawing; /* figure: itself, SVG, in place of a file; and as text, where only text goes */
+    char *plain;
     struct table *table;
     struct node *first, *last, *next; /* children, and the next of the same parent */
     bool failed;
@@ -51,6 +54,9 @@ struct node *insert_text(struct node *into, struct node *after, enum node_kind k
                          const char *format, ...);
 struct node *add_figure(struct node *into, const char *caption, const char *picture,
                         const char *file);
+/* A picture that was drawn here, as SVG; `plain` is what it looks like in characters, or NULL.  Takes both;
+ * without a drawing there is no figure. */
+struct node *add_drawing(struct node *into, const char *caption, char *drawing, char *plain);
 
 /* ---- Tables ---- */
 

@@ -17,6 +17,7 @@ struct render_options {
     int color; /* console: 1 yes, 0 no, -1: when it is a terminal and NO_COLOR is unset */
     bool all;  /* console: details, too */
     const char *command; /* what to run to get this again; NULL: from the header's argv */
+    const char *explain; /* the evidence of the verdicts on these cases, a pattern; or NULL */
     size_t n_pictures;
     const struct report_picture {
         const char *path, *file; /* relative to the report, and where to read it; SVG */

@@ -49,6 +49,9 @@ struct reader {
 
 static bool is_letter(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
+/* What a word is only a part of: an id such as rope_half/f32/exact/gpt2-prefill has none. */
+static bool is_inside(char c) { return is_letter(c) || c == '/' || c == '-'; }
+
 /* Whether a text has the word of n bytes; with a '*' at its end that, or a longer one. */
 static bool has_word(const char *text, const char *word, size_t n)
 {
@@ -57,8 +60,8 @@ static bool has_word(const char *text, const char *word, size_t n)
     for (const char *p = text; *p; p++) {
         if (strncmp(p, word, n) != 0)
             continue;
-        const bool before = p > text && is_letter(p[-1]) && is_letter(*word);
-        if (!before && (begins || !is_letter(p[n]) || !is_letter(word[n - 1])))
+        const bool before = p > text && is_inside(p[-1]) && is_letter(*word);
+        if (!before && (begins || !is_inside(p[n]) || !is_letter(word[n - 1])))
             return true;
     }
     return false;

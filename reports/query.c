@@ -173,6 +173,7 @@ static void add_conf(struct results *r, const json_t *j)
         .coverage = record_text(j, "err.coverage"),
         .got = record_text(j, "err.got"),
         .want = record_text(j, "err.want"),
+        .digest = record_text(j, "digest"),
         .max = record_value(j, "err.max", 0.0),
         .limit = record_value(j, "err.limit", 0.0),
         .checked = record_value(j, "err.n", 0.0),
@@ -249,19 +250,46 @@ static void keep_last(const json_t **list, size_t *n, const json_t *record, cons
     *n += k == *n;
 }
 
-int results_make(const json_t *records, size_t machine, struct results *r)
+/* Room for n of each kind. */
+static bool make_room(struct results *r, size_t n)
 {
-    size_t n = json_array_size(records) + 1;
-    *r = (struct results){ 0 };
     r->backends = calloc(n, sizeof *r->backends);
     r->bench = calloc(n, sizeof *r->bench);
     r->conf = calloc(n, sizeof *r->conf);
     r->models = calloc(n, sizeof *r->models);
     r->overheads = calloc(n, sizeof *r->overheads);
+    r->pairs = calloc(n, sizeof *r->pairs);
+    r->changes = calloc(n, sizeof *r->changes);
+    r->counts = calloc(n, sizeof *r->counts);
+    r->trends = calloc(n, sizeof *r->trends);
     r->kernels = calloc(n, sizeof *r->kernels);
     r->cases = calloc(n, sizeof *r->cases);
-    if (!r->backends || !r->bench || !r->conf || !r->models || !r->overheads || !r->kernels ||
-        !r->cases) {
+    return r->backends && r->bench && r->conf && r->models && r->overheads && r->pairs &&
+           r->changes && r->counts && r->trends && r->kernels && r->cases;
+}
+
+/* What no row is made of here. */
+static void add_record(struct results *r, const json_t *j)
+{
+    if (kind_is(j, "model"))
+        keep_last(r->models, &r->n_models, j, "name");
+    else if (kind_is(j, "overhead"))
+        keep_last(r->overheads, &r->n_overheads, j, "case");
+    else if (kind_is(j, "pair"))
+        r->pairs[r->n_pairs++] = j;
+    else if (kind_is(j, "change"))
+        r->changes[r->n_changes++] = j;
+    else if (kind_is(j, "count"))
+        r->counts[r->n_counts++] = j;
+    else if (kind_is(j, "trend"))
+        r->trends[r->n_trends++] = j;
+}
+
+int results_make(const json_t *records, size_t machine, struct results *r)
+{
+    size_t n = json_array_size(records) + 1;
+    *r = (struct results){ 0 };
+    if (!make_room(r, n)) {
         results_free(r);
         return -1;
     }
@@ -293,10 +321,8 @@ int results_make(const json_t *records, size_t machine, struct results *r)
             add_bench(r, j);
         } else if (kind_is(j, "conf")) {
             add_conf(r, j);
-        } else if (kind_is(j, "model")) {
-            keep_last(r->models, &r->n_models, j, "name");
-        } else if (kind_is(j, "overhead")) {
-            keep_last(r->overheads, &r->n_overheads, j, "case");
+        } else {
+            add_record(r, j);
         }
     }
     divide_medians(r);
@@ -313,6 +339,10 @@ void results_free(struct results *r)
     free(r->conf);
     free(r->models);
     free(r->overheads);
+    free(r->pairs);
+    free(r->changes);
+    free(r->counts);
+    free(r->trends);
     free(r->kernels);
     free(r->cases);
     *r = (struct results){ 0 };

@@ -23,7 +23,7 @@ struct bench_row {
 
 struct conf_row {
     const char *id, *kernel, *dtype, *profile, *backend, *family, *suite, *status, *reason,
-        *metric, *witness, *coverage, *repro, *got, *want;
+        *metric, *witness, *coverage, *repro, *got, *want, *digest;
     double max, limit, checked, misrounded, scale;
 };
 
@@ -39,10 +39,12 @@ struct results {
     struct backend_row *backends;
     struct bench_row *bench;
     struct conf_row *conf;
+    size_t n_pairs, n_changes, n_counts, n_trends;
     const json_t **models, **overheads;
-    const char **kernels; /* in order of appearance */
-    const char **cases;   /* of bench, likewise */
-    size_t n_others;      /* checks of other kernels after those, once narrowed */
+    const json_t **pairs, **changes, **counts, **trends; /* of what was compared, and counted */
+    const char **kernels;                                /* in order of appearance */
+    const char **cases;                                  /* of bench, likewise */
+    size_t n_others; /* checks of other kernels after those, once narrowed */
 };
 
 /* Machines (by env_id) in an array of records, at least 1; and the results of one.  -1: no

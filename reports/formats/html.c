@@ -84,11 +84,15 @@ static void write_bar(const char *ratio, FILE *out)
 /* What a cell says of right and wrong, by how it begins. */
 static const char *tone_of(const char *cell)
 {
-    static const char *const bad[] = { "✗", "☠", "FAIL", "CRASH" };
+    static const char *const bad[] = { "✗", "☠", "FAIL", "CRASH", "SLOWER", "worse" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (strncmp(cell, bad[i], strlen(bad[i])) == 0)
             return "bad";
-    return strncmp(cell, "●", strlen("●")) == 0 ? "good" : "";
+    static const char *const good[] = { "●", "FASTER", "better" };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (strncmp(cell, good[i], strlen(good[i])) == 0)
+            return "good";
+    return "";
 }
 
 static void write_cell(const struct column *column, const char *cell, FILE *out)
@@ -139,6 +143,7 @@ static void write_figure(const struct node *node, FILE *out)
     char line[4096];
     bool inside = false;
     fputs("<figure>\n", out);
+    fputs(node->drawing ? node->drawing : "", out);
     while (in && fgets(line, sizeof line, in)) {
         const char *begin = inside ? line : strstr(line, "<svg");
         inside = begin != NULL;

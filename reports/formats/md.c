@@ -92,7 +92,10 @@ static void write_node(const struct node *node, int level, FILE *out)
         write_table(node->table, out);
         break;
     case FIGURE:
-        fprintf(out, "![%s](%s)\n\n", node->text, node->picture);
+        if (node->picture)
+            fprintf(out, "![%s](%s)\n\n", node->text, node->picture);
+        else if (node->plain)
+            fprintf(out, "```\n%s```\n\n%s\n\n", node->plain, node->text);
         break;
     }
 }

@@ -2,6 +2,7 @@
  * What a report is of: the machine in a line, and how much was checked and timed.
  */
 #include "reports/env.h"
+#include "reports/comparison.h"
 #include "reports/report.h"
 
 #include <string.h>
@@ -65,6 +66,7 @@ void section_about(struct node *into, const struct results *r,
     heading(into, r, record_text(trust, "grade"));
     if (r->env)
         reasons(into, trust);
-    sentences(into, r, record_text(trust, "grade"));
+    if (!has_comparison(r))
+        sentences(into, r, record_text(trust, "grade"));
     json_decref(trust);
 }

@@ -32,12 +32,40 @@ static const char *const points[] = {
     "some of its rows with the reference, by the limits that `posenc verify` has.",
 };
 
+static const char *const of_pairs[] = {
+    "In each round of each launch (a fresh process) head, base and base again, from a second "
+    "copy of its "
+    "file, run in random order: what disturbs one disturbs all.  What is sampled are launches: "
+    "each "
+    "gives one number for head and one for how far base is from itself.",
+    "The floor is the largest of 1 %, twice the median distance of base from its copy, and "
+    "what four in "
+    "five launches stay below.  SLOWER, or FASTER: all of the interval lies beyond the floor, "
+    "and in every "
+    "launch (of five or more in 80 %) head is beyond both copies of base; two further "
+    "launches, each "
+    "alone, have to confirm it.  SAME: all of the interval lies within the budget.  UNCLEAR: "
+    "all "
+    "else; more launches would tell.",
+    "Identical code: machine code and constants of a kernel are the same in both builds, and "
+    "no clock can "
+    "make that a change.  Changes of results are exact and know no statistics.",
+};
+
+static void add_points(struct node *section, const char *const *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        add_text(section, ITEM, EVERYWHERE, "%s", text[i]);
+}
+
 void section_method(struct node *into, const struct results *r,
                     const struct render_options *options)
 {
     struct node *section = add_section(into, ON_PAGE, "Method");
-    for (size_t i = 0; i < sizeof points / sizeof *points; i++)
-        add_text(section, ITEM, EVERYWHERE, "%s", points[i]);
+    if (r->n_pairs)
+        add_points(section, of_pairs, sizeof of_pairs / sizeof *of_pairs);
+    if (r->n_bench || !r->n_pairs)
+        add_points(section, points, sizeof points / sizeof *points);
     if (r->n_bench) {
         const char *vectors = record_text(r->header, "vectors.sha256");
         add_text(section, PARAGRAPH, EVERYWHERE,
