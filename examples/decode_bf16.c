@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STEPS = 256, DIM = 64, HEADS = 8, K_HEADS = 2, Q = HEADS * DIM, K = K_HEADS * DIM };
+enum { STEPS = 128, DIM = 64, HEADS = 8, K_HEADS = 2, Q = HEADS * DIM, K = K_HEADS * DIM };
 
 static uint16_t cache[STEPS][K]; /* bf16 */
 static float cache_f32[STEPS][K];

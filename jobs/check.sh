@@ -110,9 +110,19 @@ strict() {
     echo "$("$1" --version | head -n 1), warnings are errors"
 }
 
+# Where a build for the tests comes next, and is the first in this tree, it is this one.
 check_gcc() {
     need gcc:gcc g++:g++ || return
-    strict gcc g++ 1
+    if [ "${tests_follow:-}" = yes ] && [ ! -f build/build.ninja ] && is_gcc; then
+        configure build --werror && compile build || return
+        echo "$(cc --version | head -n 1), warnings are errors, the build of the tests"
+    else
+        strict gcc g++ 1
+    fi
+}
+
+is_gcc() {
+    [ -z "${CC:-}${CXX:-}" ] && cc --version 2>/dev/null | grep -q 'Free Software Foundation'
 }
 
 check_clang() {
