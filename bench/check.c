@@ -88,8 +88,8 @@ static bool is_right(struct comparison *c, const char *beside, char *reason, siz
     return false;
 }
 
-static bool oracle_check(const struct check *check, const struct posenc_backend *backend,
-                         char *reason, size_t size)
+bool check_rows(const struct check *check, const struct posenc_backend *backend, char *reason,
+                size_t size)
 {
     struct comparison c;
     struct tally t = tally_of(check->call);
@@ -128,11 +128,12 @@ bool check_reference(struct check *check, const struct posenc_backend *scalar, c
                      size_t size)
 {
     check->scalar = scalar;
-    if (!oracle_check(check, scalar, reason, size))
+    if (!check_rows(check, scalar, reason, size))
         return false;
     for (int o = 0; o < check->call->n_outputs; o++) {
         const struct output *out = &check->call->outputs[o];
         size_t row = (size_t)out->width * sizeof(float);
+        free(check->reference[o]);
         check->reference[o] = malloc((size_t)out->rows * row + 1);
         if (!check->reference[o]) {
             snprintf(reason, size, "no memory for the reference output");
@@ -147,6 +148,5 @@ bool check_reference(struct check *check, const struct posenc_backend *scalar, c
 bool check_output(const struct check *check, const struct posenc_backend *backend, char *reason,
                   size_t size)
 {
-    return oracle_check(check, backend, reason, size) &&
-           full_check(check, backend, reason, size);
+    return check_rows(check, backend, reason, size) && full_check(check, backend, reason, size);
 }

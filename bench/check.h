@@ -14,12 +14,16 @@ struct check;
 struct check *check_create(const struct call *call, uint64_t seed);
 void check_destroy(struct check *check);
 
-/* Takes the call's outputs as those of `scalar`: verifies their 64 rows and keeps a copy. */
+/* Takes the call's outputs as those of `scalar`: verifies their 64 rows and keeps a copy, in the
+ * place of one before. */
 bool check_reference(struct check *check, const struct posenc_backend *scalar, char *reason,
                      size_t size);
 
 /* Compares the call's outputs, as `backend` left them. */
 bool check_output(const struct check *check, const struct posenc_backend *backend, char *reason,
                   size_t size);
+/* The 64 rows alone. */
+bool check_rows(const struct check *check, const struct posenc_backend *backend, char *reason,
+                size_t size);
 
 #endif

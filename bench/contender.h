@@ -66,6 +66,13 @@ struct contender contender_of_steps(const struct timed_call *timed, apart_steps 
 struct contender contender_of_roof(const struct timed_call *timed,
                                    const struct roof_variant *roof);
 
+static inline bool contender_is_timed(const struct contender *c)
+{
+    return c->outcome == BENCH_TIMED;
+}
+/* A call that takes longer is one sample, and needs no second one to be believed. */
+#define CONTENDER_SLOW_S 50e-3
+
 /* One call of a struct contender; a gbench_sample's function. */
 void contender_call(void *contender);
 

@@ -24,9 +24,8 @@
 #include "buffers.h"
 #include "check.h"
 #include "clock.h"
-#include "contender.h"
 #include "emulation.h"
-#include "gbench.h"
+#include "turns.h"
 #include "conformance/problem/signature.h"
 #include "reports/statistics/stats.h"
 
@@ -35,7 +34,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double SLOW_S = 50e-3, WARM_S = 1e-3;
 static const double LEAST_SHARE_S = 0.1; /* for the rounds: cases in cache get all they want */
 enum { LEAST_ROUNDS = 3, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
 
@@ -60,10 +58,7 @@ struct race {
     struct timed_call timed; /* the call, cut for the team */
     size_t n_backends;       /* contenders[0 .. n_backends) report */
     struct contender *null, *twin, *apart;
-    struct contender *contenders;
-    size_t n;
-    size_t rounds;
-    double *samples; /* [n, rounds] seconds of one call; NaN: not taken */
+    struct turns turns;
 };
 
 /* Whether the caller wants no more. */
@@ -74,10 +69,8 @@ static bool stopped(const struct session *session)
 
 static double *samples_of(const struct race *race, const struct contender *c)
 {
-    return race->samples + (size_t)(c - race->contenders) * race->rounds;
+    return turns_samples(&race->turns, c);
 }
-
-static bool is_timed(const struct contender *c) { return c->outcome == BENCH_TIMED; }
 
 static void refuse(struct contender *c, enum bench_outcome outcome, const char *reason)
 {
@@ -88,8 +81,8 @@ static void refuse(struct contender *c, enum bench_outcome outcome, const char *
 static void refuse_all(struct race *race, enum bench_outcome outcome, const char *reason)
 {
     for (size_t i = 0; i < race->n_backends; i++)
-        if (is_timed(&race->contenders[i]))
-            refuse(&race->contenders[i], outcome, reason);
+        if (contender_is_timed(&race->turns.contenders[i]))
+            refuse(&race->turns.contenders[i], outcome, reason);
 }
 
 /* One call from pristine inputs, timed roughly. */
@@ -112,8 +105,8 @@ static struct contender *quickest(const struct race *race)
 {
     struct contender *best = NULL;
     for (size_t i = 0; i < race->n_backends; i++) {
-        struct contender *c = &race->contenders[i];
-        if (is_timed(c) && (!best || c->seconds < best->seconds))
+        struct contender *c = &race->turns.contenders[i];
+        if (contender_is_timed(c) && (!best || c->seconds < best->seconds))
             best = c;
     }
     return best;
@@ -127,7 +120,7 @@ static void check_apart(struct race *race, const struct check *check)
     apart_steps *steps = apart_of(&race->call.problem);
     if (!best || !steps || !libm)
         return;
-    struct contender *c = &race->contenders[race->n++];
+    struct contender *c = &race->turns.contenders[race->turns.n++];
     *c = contender_of_steps(&race->timed, steps, best->backend);
     if (try_once(race, c) && !check_output(check, libm, c->refused, REASON_SIZE))
         c->outcome = BENCH_WRONG;
@@ -151,10 +144,10 @@ static void check_everybody(struct race *race)
         refuse_all(race, BENCH_WRONG, reason);
     } else {
         for (size_t i = 0; i < race->n_backends; i++) {
-            struct contender *c = &race->contenders[i];
+            struct contender *c = &race->turns.contenders[i];
             if (stopped(race->session))
                 break;
-            if (is_timed(c) && try_once(race, c) &&
+            if (contender_is_timed(c) && try_once(race, c) &&
                 !check_output(check, c->backend, c->refused, REASON_SIZE))
                 c->outcome = BENCH_WRONG;
         }
@@ -167,7 +160,7 @@ static void enter_backends(struct race *race, const struct posenc_backend *const
 {
     enum posenc_kernel kernel = race->bench_case->problem.kernel;
     for (size_t i = 0; i < race->n_backends; i++) {
-        struct contender *c = &race->contenders[race->n++];
+        struct contender *c = &race->turns.contenders[race->turns.n++];
         *c = contender_of_backend(&race->timed, backends[i]);
         const char *obstacle = posenc_backend_obstacle(backends[i]);
         if (obstacle)
@@ -185,84 +178,26 @@ static void enter_yardsticks(struct race *race)
     race->twin = quickest(race);
     if (!race->twin)
         return;
-    race->null = &race->contenders[race->n++];
+    race->null = &race->turns.contenders[race->turns.n++];
     *race->null = *race->twin;
     for (size_t i = 0; roof_variant_at(i); i++) {
         const struct roof_variant *variant = roof_variant_at(i);
         if (variant->kind == race->timed.roof && (!variant->runs || variant->runs()))
-            race->contenders[race->n++] = contender_of_roof(&race->timed, variant);
+            race->turns.contenders[race->turns.n++] = contender_of_roof(&race->timed, variant);
     }
-}
-
-/* Untimed calls that bring back what the contender before has driven out of the caches.  One is
- * not enough: on Zen 4 a call in L3 that follows stores past the caches takes 8 to be as fast as
- * before, and what has been called for WARM_S is as warm as it gets. */
-static int warm_calls(const struct contender *c)
-{
-    const double most = 8.0, calls = ceil(WARM_S / fmax(c->seconds, 1e-9));
-    return c->seconds >= WARM_S ? 0 : (int)fmin(calls, most);
-}
-
-static struct gbench_sample sample_for(struct contender *c)
-{
-    return (struct gbench_sample){ contender_call, c, warm_calls(c), c->iterations, 0.0 };
-}
-
-/* Google Benchmark's count, confirmed by a second sample: had the machine stumbled during the
- * first, the count would be too small and every later sample too short.  The least time of all
- * is what a call takes, for a stumble during the last would make a fast contender pass for a
- * slow one, which takes part in fewer rounds.  A call that takes long by the clock of the check
- * and here again needs no more. */
-static bool calibrate_one(struct contender *c, double least)
-{
-    enum { ATTEMPTS = 4 };
-    c->iterations = 0;
-    for (int i = 0; i < ATTEMPTS; i++) {
-        struct gbench_sample sample = sample_for(c);
-        if (gbench_time(&sample, 1, least) != 0)
-            return false;
-        bool confirmed =
-            c->iterations > 0 && sample.seconds * (double)sample.iterations >= least;
-        c->iterations = sample.iterations;
-        if (c->seconds <= 0.0 || sample.seconds < c->seconds) /* roofs come without a time */
-            c->seconds = sample.seconds;
-        if (confirmed || c->seconds > SLOW_S)
-            break;
-        if (i > 0)
-            c->iterations = (int64_t)(1.25 * least / fmax(c->seconds, 1e-9)) + 1;
-    }
-    return true;
-}
-
-/* Fixes everybody's iterations. */
-static bool calibrate(struct race *race)
-{
-    for (size_t i = 0; i < race->n; i++) {
-        struct contender *c = &race->contenders[i];
-        if (stopped(race->session))
-            return false;
-        if (is_timed(c) && !calibrate_one(c, race->session->least_sample))
-            return false;
-    }
-    return true;
-}
-
-static double sample_seconds(const struct contender *c)
-{
-    return c->seconds * (double)(c->iterations + warm_calls(c));
 }
 
 /* How many rounds fit into `share` seconds, and in how many each contender takes part. */
 static void plan_rounds(struct race *race, double share)
 {
     double round = 0.0, slow = 0.0;
-    for (size_t i = 0; i < race->n; i++) {
-        struct contender *c = &race->contenders[i];
-        double s = sample_seconds(c);
-        if (!is_timed(c))
+    for (size_t i = 0; i < race->turns.n; i++) {
+        struct contender *c = &race->turns.contenders[i];
+        double s = contender_sample_seconds(c);
+        if (!contender_is_timed(c))
             continue;
         c->rounds = race->session->most_rounds;
-        if (s > SLOW_S) {
+        if (s > CONTENDER_SLOW_S) {
             c->rounds = (size_t)fmin(fmax(0.25 * share / s, LEAST_ROUNDS), (double)c->rounds);
             slow += s * (double)c->rounds;
         } else {
@@ -270,45 +205,11 @@ static void plan_rounds(struct race *race, double share)
         }
     }
     double fit = (share - slow) / fmax(round, 1e-9);
-    race->rounds = (size_t)fmin(fmax(fit, GOOD_ROUNDS), (double)race->session->most_rounds);
-    for (size_t i = 0; i < race->n; i++)
-        if (race->contenders[i].rounds > race->rounds)
-            race->contenders[i].rounds = race->rounds;
-}
-
-/* Whether a contender with `mine` of `all` rounds takes part in round r: evenly spread. */
-static bool takes_part(size_t r, size_t mine, size_t all)
-{
-    return (r + 1) * mine / all > r * mine / all;
-}
-
-static bool run_rounds(struct race *race)
-{
-    uint64_t state = mix64(race->session->options->seed, race->bytes), draws = 0;
-    struct gbench_sample *line = calloc(race->n, sizeof *line);
-    if (!line)
-        return false;
-    bool fine = true;
-    for (size_t r = 0; fine && r < race->rounds && !stopped(race->session); r++) {
-        size_t m = 0;
-        for (size_t i = 0; i < race->n; i++) {
-            struct contender *c = &race->contenders[i];
-            samples_of(race, c)[r] = (double)NAN;
-            if (is_timed(c) && takes_part(r, c->rounds, race->rounds))
-                line[m++] = sample_for(c);
-        }
-        for (size_t i = m; i > 1; i--) {
-            size_t j = (size_t)(mix64(state, draws++) % i);
-            struct gbench_sample other = line[j];
-            line[j] = line[i - 1];
-            line[i - 1] = other;
-        }
-        fine = gbench_time(line, m, race->session->least_sample) == 0;
-        for (size_t i = 0; fine && i < m; i++)
-            samples_of(race, line[i].user)[r] = line[i].seconds;
-    }
-    free(line);
-    return fine;
+    race->turns.rounds =
+        (size_t)fmin(fmax(fit, GOOD_ROUNDS), (double)race->session->most_rounds);
+    for (size_t i = 0; i < race->turns.n; i++)
+        if (race->turns.contenders[i].rounds > race->turns.rounds)
+            race->turns.contenders[i].rounds = race->turns.rounds;
 }
 
 /* ---- Results ---- */
@@ -319,11 +220,11 @@ static const struct contender *fastest(const struct race *race,
 {
     const struct contender *best = NULL;
     double least = (double)INFINITY;
-    for (size_t i = 0; i < race->n; i++) {
-        const struct contender *c = &race->contenders[i];
-        if (!is_timed(c) || c == race->null || c->steps || !of(c))
+    for (size_t i = 0; i < race->turns.n; i++) {
+        const struct contender *c = &race->turns.contenders[i];
+        if (!contender_is_timed(c) || c == race->null || c->steps || !of(c))
             continue;
-        double median = stats_median(samples_of(race, c), race->rounds);
+        double median = stats_median(samples_of(race, c), race->turns.rounds);
         if (median < least) {
             least = median;
             best = c;
@@ -348,16 +249,17 @@ static bool is_autovec(const struct contender *c)
 static double speed(const struct race *race, const struct contender *c,
                     const struct contender *other)
 {
-    if (!other || !is_timed(other))
+    if (!other || !contender_is_timed(other))
         return 0.0;
-    double r = stats_median_ratio(samples_of(race, other), samples_of(race, c), race->rounds);
+    double r =
+        stats_median_ratio(samples_of(race, other), samples_of(race, c), race->turns.rounds);
     return isfinite(r) ? r : 0.0;
 }
 
 static void fill_numbers(const struct race *race, const struct contender *c,
                          struct bench_result *result)
 {
-    struct stats_summary s = stats_summarise(samples_of(race, c), race->rounds);
+    struct stats_summary s = stats_summarise(samples_of(race, c), race->turns.rounds);
     const struct contender *roof = fastest(race, is_roof), *autovec = fastest(race, is_autovec);
     result->rounds = (int)s.n;
     result->median_ns = 1e9 * s.median;
@@ -367,7 +269,7 @@ static void fill_numbers(const struct race *race, const struct contender *c,
     result->ci_high = 1e9 * s.interval.high;
     result->gbps = 1e-9 * (double)race->bytes / s.median;
     if (roof) {
-        double median = stats_median(samples_of(race, roof), race->rounds);
+        double median = stats_median(samples_of(race, roof), race->turns.rounds);
         result->roof_kind = roof_kind_name[roof->roof->kind];
         result->roof_variant = roof->roof->name;
         result->roof_gbps = 1e-9 * (double)race->bytes / median;
@@ -383,7 +285,7 @@ static void fill_numbers(const struct race *race, const struct contender *c,
 static void report(const struct race *race)
 {
     for (size_t i = 0; i < race->n_backends; i++) {
-        const struct contender *c = &race->contenders[i];
+        const struct contender *c = &race->turns.contenders[i];
         struct bench_result result = {
             .bench_case = race->bench_case,
             .backend = c->backend,
@@ -392,7 +294,7 @@ static void report(const struct race *race)
             .bytes = race->bytes,
         };
         result.outcome = c->outcome;
-        if (!is_timed(c))
+        if (!contender_is_timed(c))
             result.refused = c->refused;
         else
             fill_numbers(race, c, &result);
@@ -423,10 +325,11 @@ static void hold(struct race *race, double share)
         timed_call_cut(&race->timed);
         enter_yardsticks(race);
         if (race->twin && !stopped(race->session)) {
-            bool fine = calibrate(race);
+            bool fine = turns_calibrate(&race->turns);
             plan_rounds(race, fmax(share - (clock_now() - begin), LEAST_SHARE_S));
-            race->samples = malloc(race->n * race->rounds * sizeof *race->samples);
-            if (!race->samples || !fine || !run_rounds(race))
+            race->turns.samples =
+                malloc(race->turns.n * race->turns.rounds * sizeof *race->turns.samples);
+            if (!race->turns.samples || !fine || !turns_run(&race->turns))
                 refuse_all(race, BENCH_REFUSED, "Google Benchmark could not time it");
         }
     }
@@ -444,18 +347,22 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
         .bench_case = bench_case,
         .bytes = problem_bytes(&bench_case->problem),
         .n_backends = n_backends,
-        .contenders = calloc(n_backends + 2 + roofs, sizeof(struct contender)),
+        .turns = { .contenders = calloc(n_backends + 2 + roofs, sizeof(struct contender)),
+                   .least_sample = session->least_sample,
+                   .order = mix64(session->options->seed, problem_bytes(&bench_case->problem)),
+                   .stop = session->options->stop,
+                   .user = session->user },
     };
-    if (!race.contenders)
+    if (!race.turns.contenders)
         return false;
     enter_backends(&race, backends);
     hold(&race, share);
     if (!stopped(session))
         report(&race);
-    free(race.samples);
+    free(race.turns.samples);
     timed_call_close(&race.timed);
     call_destroy(&race.call);
-    free(race.contenders);
+    free(race.turns.contenders);
     return true;
 }
 

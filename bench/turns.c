@@ -1,0 +1,112 @@
+/*
+ * Calibration and rounds, see turns.h.
+ */
+#include "turns.h"
+#include "gbench.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double WARM_S = 1e-3;
+
+static bool stopped(const struct turns *turns)
+{
+    return turns->stop && turns->stop(turns->user);
+}
+
+double *turns_samples(const struct turns *turns, const struct contender *c)
+{
+    return turns->samples + (size_t)(c - turns->contenders) * turns->rounds;
+}
+
+/* Untimed calls that bring back what the contender before has driven out of the caches.  One is
+ * not enough: on Zen 4 a call in L3 that follows stores past the caches takes 8 to be as fast as
+ * before, and what has been called for WARM_S is as warm as it gets. */
+static int warm_calls(const struct contender *c)
+{
+    const double most = 8.0, calls = ceil(WARM_S / fmax(c->seconds, 1e-9));
+    return c->seconds >= WARM_S ? 0 : (int)fmin(calls, most);
+}
+
+static struct gbench_sample sample_for(struct contender *c)
+{
+    return (struct gbench_sample){ contender_call, c, warm_calls(c), c->iterations, 0.0 };
+}
+
+/* Google Benchmark's count, confirmed by a second sample: had the machine stumbled during the
+ * first, the count would be too small and every later sample too short.  The least time of all
+ * is what a call takes, for a stumble during the last would make a fast contender pass for a
+ * slow one, which takes part in fewer rounds.  A call that takes long by the clock of the check
+ * and here again needs no more. */
+bool contender_calibrate(struct contender *c, double least)
+{
+    enum { ATTEMPTS = 4 };
+    c->iterations = 0;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        struct gbench_sample sample = sample_for(c);
+        if (gbench_time(&sample, 1, least) != 0)
+            return false;
+        bool confirmed =
+            c->iterations > 0 && sample.seconds * (double)sample.iterations >= least;
+        c->iterations = sample.iterations;
+        if (c->seconds <= 0.0 || sample.seconds < c->seconds) /* roofs come without a time */
+            c->seconds = sample.seconds;
+        if (confirmed || c->seconds > CONTENDER_SLOW_S)
+            break;
+        if (i > 0)
+            c->iterations = (int64_t)(1.25 * least / fmax(c->seconds, 1e-9)) + 1;
+    }
+    return true;
+}
+
+bool turns_calibrate(struct turns *turns)
+{
+    for (size_t i = 0; i < turns->n; i++) {
+        struct contender *c = &turns->contenders[i];
+        if (stopped(turns))
+            return false;
+        if (contender_is_timed(c) && !contender_calibrate(c, turns->least_sample))
+            return false;
+    }
+    return true;
+}
+
+double contender_sample_seconds(const struct contender *c)
+{
+    return c->seconds * (double)(c->iterations + warm_calls(c));
+}
+
+/* Whether a contender with `mine` of `all` rounds takes part in round r: evenly spread. */
+static bool takes_part(size_t r, size_t mine, size_t all)
+{
+    return (r + 1) * mine / all > r * mine / all;
+}
+
+bool turns_run(struct turns *turns)
+{
+    uint64_t draws = 0;
+    struct gbench_sample *line = calloc(turns->n, sizeof *line);
+    if (!line)
+        return false;
+    bool fine = true;
+    for (size_t r = 0; fine && r < turns->rounds && !stopped(turns); r++) {
+        size_t m = 0;
+        for (size_t i = 0; i < turns->n; i++) {
+            struct contender *c = &turns->contenders[i];
+            turns_samples(turns, c)[r] = (double)NAN;
+            if (contender_is_timed(c) && takes_part(r, c->rounds, turns->rounds))
+                line[m++] = sample_for(c);
+        }
+        for (size_t i = m; i > 1; i--) {
+            size_t j = (size_t)(mix64(turns->order, draws++) % i);
+            struct gbench_sample other = line[j];
+            line[j] = line[i - 1];
+            line[i - 1] = other;
+        }
+        fine = gbench_time(line, m, turns->least_sample) == 0;
+        for (size_t i = 0; fine && i < m; i++)
+            turns_samples(turns, line[i].user)[r] = line[i].seconds;
+    }
+    free(line);
+    return fine;
+}
