@@ -22,6 +22,7 @@
 const char *const pair_side_name[PAIR_SIDES] = { "base", "head", "base again" };
 
 enum { CONTENDERS = PAIR_SIDES + 1 }; /* and a roof */
+static const double LONG_S = 10e-3;
 
 /* One side of a pair: its call on the tensors of all, and how it is timed. */
 struct side {
@@ -195,9 +196,14 @@ static void choose_roof(struct contest *all)
         if (variant->kind != all->timed.roof || (variant->runs && !variant->runs()))
             continue;
         struct contender c = contender_of_roof(&all->timed, variant);
-        char reason[REASON_SIZE];
-        contender_call(&c);
-        if (try_once(all, &c, reason) && (!all->roof.roof || c.seconds < all->roof.seconds))
+        for (int warm = 1; warm >= 0; warm--) { /* once more, unless that takes long */
+            const double begin = clock_now();
+            contender_call(&c);
+            c.seconds = clock_now() - begin;
+            if (c.seconds > LONG_S)
+                break;
+        }
+        if (!all->roof.roof || c.seconds < all->roof.seconds)
             all->roof = c;
     }
     if (all->roof.roof && !contender_calibrate(&all->roof, all->least_sample))

@@ -20,7 +20,10 @@
 enum exit_code {
     EXIT_FINE = 0,
     EXIT_CONFORMANCE = 1,
-    EXIT_USAGE = 2, /* bad usage, bad input, or an output that cannot be written */
+    EXIT_USAGE = 2,        /* bad usage, bad input, or an output that cannot be written */
+    EXIT_SLOWER = 3,       /* compare --gate: a regression that was confirmed */
+    EXIT_UNCLEAR = 4,      /* compare --strict */
+    EXIT_INCOMPARABLE = 5, /* builds or results that have nothing to compare */
     EXIT_NOTHING = 77,
 };
 
@@ -43,10 +46,10 @@ struct cli {
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
-    bool quick, full, exhaustive, update_budgets, force, help, all;
+    bool quick, full, exhaustive, update_budgets, force, help, all, gate, strict;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain;
-    int64_t jobs, threads, seed;
-    double budget;
+    int64_t jobs, threads, seed, launches;
+    double budget, threshold;
 
     const char *positions, *times, *mrope_section, *dims, *rows;
     const char *short_factors, *long_factors;
@@ -94,6 +97,7 @@ enum {
     PICTURE_SWIN = 65536,
     FOR_VECTORS = 131072,
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
+    FOR_COMPARE = 524288,
     FOR_PLOT = PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5 |
                PICTURE_LEARNED | PICTURE_XPOS | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN,
 };
@@ -140,5 +144,7 @@ int command_explain(struct cli *cli);
 int command_table(struct cli *cli);
 int command_plot(struct cli *cli);
 int command_vectors(struct cli *cli);
+int command_compare(struct cli *cli);
+int command_launch(struct cli *cli); /* started by compare */
 
 #endif

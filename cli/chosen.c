@@ -1,12 +1,14 @@
 /*
- * What a command line chooses among what there is: kernels that its models call and its backends
- * have, and cases by pattern (see work.h).  A choice of nothing is refused.
+ * What a command line chooses among what there is: models and their cases, kernels that its models
+ * call and its backends have, and cases by pattern (see work.h).  A choice of nothing is refused.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "work.h"
+#include "models.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- kernels ---- */
 
@@ -85,6 +87,51 @@ int work_check_kernels(const struct work *work)
         check_named(work, is_provided, "no backend that was selected provides it") != EXIT_FINE)
         return EXIT_USAGE;
     return check_backends(work);
+}
+
+/* ---- models ---- */
+
+void work_free_models(struct work *work)
+{
+    for (size_t i = 0; i < work->n_models; i++)
+        model_free(&work->models[i]);
+    free(work->models);
+    work->models = NULL;
+    work->n_models = 0;
+}
+
+int work_models(struct work *work, const char *const *names, size_t n)
+{
+    work_free_models(work);
+    work->models = calloc(n > 0 ? n : 1, sizeof *work->models);
+    if (!work->models)
+        return cli_refuse(work->cli, "memory", NULL, "none left");
+    for (size_t i = 0; i < n; i++) {
+        struct model *model = &work->models[work->n_models++];
+        char storage[128];
+        if (models_read(work->cli, names[i], model) != EXIT_FINE)
+            return EXIT_USAGE;
+        if (*models_storage(model, &work->selected, storage))
+            fprintf(stderr, "%s: %s\n", model->name, storage);
+    }
+    return EXIT_FINE;
+}
+
+size_t work_model_cases(const struct work *work, struct bench_case **cases)
+{
+    size_t n = 0;
+    *cases = calloc(work->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof **cases);
+    for (size_t m = 0; m < work->n_models && *cases; m++) {
+        for (size_t i = 0; i < work->models[m].n_cases; i++) {
+            const struct model_case *one = &work->models[m].cases[i];
+            bool wanted =
+                !work->selected.any_kernel || work->selected.kernels[one->problem.kernel];
+            for (int dtype = 0; wanted && dtype < N_DTYPES; dtype++)
+                if (times_dtype(&work->selected, &work->models[m], (enum posenc_dtype)dtype))
+                    (*cases)[n++] = case_stored_as(one, (enum posenc_dtype)dtype);
+        }
+    }
+    return n;
 }
 
 /* ---- patterns of ids ---- */

@@ -44,10 +44,14 @@ json_t *emit_header(const struct emit_run *run)
             json_string(i == 0 ? "posenc" : run->argv[i]); /* NULL where it is not UTF-8 */
         json_array_append_new(argv, word ? word : json_string("?"));
     }
-    return json_pack("{s:s,s:s,s:s,s:s,s:{s:s},s:{s:s?},s:s,s:o,s:s,s:b}", "t", "header",
-                     "schema", RECORDS_SCHEMA, "run_id", id, "started", started, "tool",
-                     "version", posenc_version(), "vectors", "sha256", run->vectors_sha256,
-                     "mode", run->mode, "argv", argv, "seed", seed, "by_model", run->by_model);
+    json_t *header =
+        json_pack("{s:s,s:s,s:s,s:s,s:{s:s},s:{s:s?},s:s,s:o,s:s,s:b}", "t", "header", "schema",
+                  RECORDS_SCHEMA, "run_id", id, "started", started, "tool", "version",
+                  posenc_version(), "vectors", "sha256", run->vectors_sha256, "mode", run->mode,
+                  "argv", argv, "seed", seed, "by_model", run->by_model);
+    if (header && run->compare)
+        json_object_set(header, "compare", run->compare);
+    return header;
 }
 
 json_t *emit_env(void)
@@ -137,8 +141,8 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
 }
 
 /* What every result carries. */
-static json_t *result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
-                      const char *profile, const char *id, const struct posenc_backend *backend)
+json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
+                    const char *profile, const char *id, const struct posenc_backend *backend)
 {
     return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "t", kind, "kernel",
                      posenc_kernel_name(kernel), "dtype", dtype_names[dtype], "profile",
@@ -156,8 +160,8 @@ static void set_scale(json_t *record, double scale)
 
 json_t *emit_conf(const struct conf_result *r, const char *selection)
 {
-    json_t *record = result("conf", r->kernel, case_dtype(r->id),
-                            r->profile ? r->profile : "given", r->id, r->backend);
+    json_t *record = emit_result("conf", r->kernel, case_dtype(r->id),
+                                 r->profile ? r->profile : "given", r->id, r->backend);
     if (!record)
         return NULL;
     json_object_set_new(record, "suite", json_string(r->suite));
@@ -229,7 +233,7 @@ json_t *emit_change(const struct change *c)
 {
     const struct conf_result *r = &c->head;
     json_t *record =
-        result("change", r->kernel, case_dtype(r->id), r->profile, r->id, r->backend);
+        emit_result("change", r->kernel, case_dtype(r->id), r->profile, r->id, r->backend);
     if (!record)
         return NULL;
     json_object_set_new(record, "suite", json_string(r->suite));
@@ -262,7 +266,7 @@ json_t *emit_agreement(enum posenc_kernel kernel, const struct posenc_backend *h
 }
 
 /* The profile of a bench case: of its frequencies where it has some, else tables are given. */
-static const char *bench_profile(const struct problem *p)
+const char *emit_profile(const struct problem *p)
 {
     return kernel_has_plan(p->kernel) ? profile_names[p->freqs.profile] : "given";
 }
@@ -275,8 +279,8 @@ static void set_number(json_t *record, const char *name, double value)
 json_t *emit_bench(const struct bench_result *r)
 {
     const struct bench_case *c = r->bench_case;
-    json_t *record = result("bench", c->problem.kernel, c->problem.dtype,
-                            bench_profile(&c->problem), c->id, r->backend);
+    json_t *record = emit_result("bench", c->problem.kernel, c->problem.dtype,
+                                 emit_profile(&c->problem), c->id, r->backend);
     if (!record)
         return NULL;
     set_scale(record, kernel_has_plan(c->problem.kernel) ? c->problem.scale : 1.0);
@@ -323,7 +327,7 @@ json_t *emit_overhead(const struct overhead *o)
     char id[96];
     snprintf(id, sizeof id, "%s/f32/given/overhead-%d", posenc_kernel_name(o->kernel),
              (int)o->heads);
-    json_t *record = result("overhead", o->kernel, POSENC_F32, "given", id, o->backend);
+    json_t *record = emit_result("overhead", o->kernel, POSENC_F32, "given", id, o->backend);
     if (!record)
         return NULL;
     json_object_set_new(record, "heads", json_integer((json_int_t)o->heads));

@@ -20,6 +20,7 @@ struct emit_run {
     uint64_t seed;
     const char *vectors_sha256; /* NULL: none loaded */
     bool by_model;              /* a report of models, which shows their kernels alone */
+    json_t *compare;            /* the two builds that are compared, or NULL */
 };
 
 /* One record each; NULL when memory runs out (records_append then fails). */
@@ -37,6 +38,10 @@ json_t *emit_change(const struct change *change);
 json_t *emit_agreement(enum posenc_kernel kernel, const struct posenc_backend *head,
                        const struct accuracy *found);
 json_t *emit_overhead(const struct overhead *overhead);
+/* What every result carries; the profile of a case that is timed, of its frequencies or "given". */
+json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
+                    const char *profile, const char *id, const struct posenc_backend *backend);
+const char *emit_profile(const struct problem *problem);
 /* Counts what `records` holds; `noise` from noise_watch_stop (taken; may be NULL). */
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise);
 

@@ -55,6 +55,22 @@ static const struct command commands[] = {
       "wrong; files that\n"
       "tell of such are rendered, with 0.\n",
       record_formats, BY_REPORT },
+    { "compare", FOR_COMPARE, command_compare, "BASE HEAD",
+      "Whether a change made a kernel slower or faster, between two builds",
+      "BASE and HEAD are builds of the library (libposenc.so) or plug-ins.  Each backend that "
+      "both have is timed\n"
+      "on the same tensors in several fresh processes, with a second copy of BASE as the "
+      "control; what is called\n"
+      "slower or faster is confirmed by further ones.  Outputs are checked before they are "
+      "timed.\n"
+      "Without --model or --problem: f32, a shape in L2 on every backend, and one in memory on "
+      "the backend that\n"
+      "serves by default; --backend and --full time that on every one.  About four minutes "
+      "(--budget).\n"
+      "Exit code 1 when HEAD is wrong, refuses or crashes where BASE does not; 3 with --gate; "
+      "4 with --strict;\n"
+      "5 when the two have nothing to compare; 77 where nothing can be timed.\n",
+      record_formats, BY_COMPARE },
     { "explain", FOR_EXPLAIN, command_explain, "THING",
       "A kernel, a profile, a scaling, a method, a parameter or one case in depth",
       "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "
@@ -108,6 +124,8 @@ static const struct command commands[] = {
       "posenc-KIND.png or\n"
       ".svg.\n",
       picture_formats, BY_ALL },
+    { "launch", FOR_COMPARE, command_launch, "BASE HEAD", NULL, "", record_formats,
+      BY_COMPARE },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -118,10 +136,12 @@ static void help(FILE *out)
           "is fastest?\n\n",
           out);
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-9s%s\n", commands[i].name, commands[i].summary);
+        if (commands[i].summary)
+            fprintf(out, "  %-9s%s\n", commands[i].name, commands[i].summary);
     fputs("\nposenc COMMAND --help tells more.  Results go to stdout, the rest to stderr.\n"
-          "Exit codes: 0 fine, 1 conformance failure, 2 usage or bad input, 77 nothing to run "
-          "here,\n"
+          "Exit codes: 0 fine, 1 conformance failure, 2 usage or bad input, 3 slower (compare "
+          "--gate),\n"
+          "4 unclear (compare --strict), 5 nothing to compare, 77 nothing to run here,\n"
           "128 and the signal's number (130: SIGINT) interrupted; what there was is written.\n"
           "Environment: POSENC_BACKEND forces a backend, POSENC_MAX_ISA is a ceiling, "
           "POSENC_VERBOSE=1 tells\n"
@@ -143,9 +163,11 @@ static const struct command *find_command(const char *name)
 static int refuse_command(const char *name)
 {
     const char *names[N_COMMANDS];
+    size_t n = 0;
     for (size_t i = 0; i < N_COMMANDS; i++)
-        names[i] = commands[i].name;
-    return cli_refuse_name(&(struct cli){ 0 }, "command", name, names, N_COMMANDS);
+        if (commands[i].summary)
+            names[n++] = commands[i].name;
+    return cli_refuse_name(&(struct cli){ 0 }, "command", name, names, n);
 }
 
 static void tell_selection(void)

@@ -193,6 +193,17 @@ struct bench_case case_stored_as(const struct model_case *one, enum posenc_dtype
     return stored;
 }
 
+int select_shapes(const struct cli *cli, struct selection *selection)
+{
+    for (size_t i = 0; i < cli->kernel.n; i++) {
+        enum posenc_kernel kernel;
+        if (select_kernel(cli, "--kernel", cli->kernel.item[i], &kernel) != EXIT_FINE)
+            return EXIT_USAGE;
+        selection->kernels[kernel] = selection->any_kernel = true;
+    }
+    return select_dtypes(cli, selection);
+}
+
 int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
 {
     *selection = (struct selection){ 0 };
@@ -205,13 +216,7 @@ int select_all(struct cli *cli, struct selection *selection, bool plugins_alone)
             selection->is_plugin[selection->n] = all.named[i];
             selection->backends[selection->n++] = all.backend[i];
         }
-    for (size_t i = 0; i < cli->kernel.n; i++) {
-        enum posenc_kernel kernel;
-        if (select_kernel(cli, "--kernel", cli->kernel.item[i], &kernel) != EXIT_FINE)
-            return EXIT_USAGE;
-        selection->kernels[kernel] = selection->any_kernel = true;
-    }
-    return select_dtypes(cli, selection);
+    return select_shapes(cli, selection);
 }
 
 int select_require(const struct cli *cli, const struct selection *selection,

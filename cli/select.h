@@ -36,6 +36,7 @@ enum posenc_dtype case_dtype(const char *id);
  * --backend, plug-ins are the selection.  EXIT_FINE, or EXIT_USAGE after a message: unknown, or
  * named alone and not able to run here. */
 int select_all(struct cli *cli, struct selection *selection, bool plugins_alone);
+int select_shapes(const struct cli *cli, struct selection *selection); /* --kernel, --dtype */
 int select_dtypes(const struct cli *cli, struct selection *selection); /* --dtype alone */
 /* Refuses backends of which none that runs here has the kernel. */
 int select_require(const struct cli *cli, const struct selection *selection,

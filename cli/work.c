@@ -24,51 +24,6 @@ static int refuse_memory(const struct work *work)
     return cli_refuse(work->cli, "memory", NULL, "none left");
 }
 
-/* ---- models ---- */
-
-static void free_models(struct work *work)
-{
-    for (size_t i = 0; i < work->n_models; i++)
-        model_free(&work->models[i]);
-    free(work->models);
-    work->models = NULL;
-    work->n_models = 0;
-}
-
-int work_models(struct work *work, const char *const *names, size_t n)
-{
-    free_models(work);
-    work->models = calloc(n > 0 ? n : 1, sizeof *work->models);
-    if (!work->models)
-        return refuse_memory(work);
-    for (size_t i = 0; i < n; i++) {
-        struct model *model = &work->models[work->n_models++];
-        char storage[128];
-        if (models_read(work->cli, names[i], model) != EXIT_FINE)
-            return EXIT_USAGE;
-        if (*models_storage(model, &work->selected, storage))
-            fprintf(stderr, "%s: %s\n", model->name, storage);
-    }
-    return EXIT_FINE;
-}
-
-size_t work_model_cases(const struct work *work, struct bench_case **cases)
-{
-    size_t n = 0;
-    *cases = calloc(work->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof **cases);
-    for (size_t m = 0; m < work->n_models && *cases; m++) {
-        for (size_t i = 0; i < work->models[m].n_cases; i++) {
-            const struct model_case *one = &work->models[m].cases[i];
-            bool wanted =
-                !work->selected.any_kernel || work->selected.kernels[one->problem.kernel];
-            for (int dtype = 0; wanted && dtype < N_DTYPES; dtype++)
-                if (times_dtype(&work->selected, &work->models[m], (enum posenc_dtype)dtype))
-                    (*cases)[n++] = case_stored_as(one, (enum posenc_dtype)dtype);
-        }
-    }
-    return n;
-}
-
 /* ---- records ---- */
 
 static int refuse_records(const struct work *work)
@@ -102,7 +57,8 @@ static int begin_records(struct work *work, bool with_vectors)
                             .argv = cli->argv,
                             .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
                             .vectors_sha256 = with_vectors ? work->vectors.sha256 : NULL,
-                            .by_model = work->by_model };
+                            .by_model = work->by_model,
+                            .compare = work->compare };
     int failed = emit_start(&work->records, &run, work->selected.backends, work->selected.n);
     for (size_t i = 0; i < work->n_models; i++)
         failed |= records_append(&work->records, emit_model(&work->models[i], &work->selected));
@@ -130,16 +86,24 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
         select_all(cli, &work->selected, plugins_alone) != EXIT_FINE ||
         (n_models == 0 && work_models(work, cli->model.item, cli->model.n) != EXIT_FINE) ||
         work_check_kernels(work) != EXIT_FINE ||
-        outputs_open(cli, &work->outputs, record_formats, command) != EXIT_FINE ||
+        work_open(work, command, with_vectors) != EXIT_FINE) {
+        work_give_up(work);
+        return EXIT_USAGE;
+    }
+    return EXIT_FINE;
+}
+
+int work_open(struct work *work, unsigned command, bool with_vectors)
+{
+    struct cli *cli = work->cli;
+    if (outputs_open(cli, &work->outputs, record_formats, command) != EXIT_FINE ||
         (work->folder && folder_refuse_inside(work->folder, &work->outputs) != EXIT_FINE) ||
         (work->md_path && add_report_file(work, "md", work->md_path) != EXIT_FINE) ||
         (work->html_path && add_report_file(work, "html", work->html_path) != EXIT_FINE) ||
         (work->jsonl_path && add_report_file(work, "jsonl", work->jsonl_path) != EXIT_FINE) ||
         (with_vectors && data_vectors(cli, &work->vectors) != EXIT_FINE) ||
-        begin_records(work, with_vectors) != EXIT_FINE) {
-        work_give_up(work);
+        begin_records(work, with_vectors) != EXIT_FINE)
         return EXIT_USAGE;
-    }
     work->watch = work->timing = noise_watch_start();
     outputs_finish_on_signal();
     return EXIT_FINE;
@@ -161,9 +125,10 @@ void work_free(struct work *work)
     if (work->records.list)
         (void)records_close(&work->records, error);
     vectors_free(&work->vectors);
-    free_models(work);
+    work_free_models(work);
     free(work->kept);
     json_decref(work->noise);
+    json_decref(work->compare);
     *work = (struct work){ 0 };
 }
 
@@ -496,5 +461,8 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
 }
 
 void work_overhead(struct work *work) { (void)work; }
+
+int command_compare(struct cli *cli) { return refuse_timing(cli); }
+int command_launch(struct cli *cli) { return refuse_timing(cli); }
 
 #endif

@@ -29,6 +29,7 @@ struct work {
     struct model *models;
     struct noise_watch watch, timing; /* since the run began; since its timings did */
     json_t *noise;                    /* of the timings, once they have ended */
+    json_t *compare; /* the two builds that are compared, for the header; or NULL */
     struct render_options render;
     bool by_model;         /* a report of models alone: what is not theirs is not shown */
     char selection[512];   /* --plugin and --model as given, for lines that rerun a case */
@@ -57,8 +58,13 @@ struct work {
 int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_vectors,
                bool plugins_alone);
 
+/* The second half of it, for who has resolved by other means: outputs, vectors, records.  EXIT_FINE;
+ * EXIT_USAGE after a message: to be given up. */
+int work_open(struct work *work, unsigned command, bool with_vectors);
+
 /* Models by name, in place of those of --model. */
 int work_models(struct work *work, const char *const *names, size_t n);
+void work_free_models(struct work *work);
 
 /* Runs the engine; EXIT_FINE also when something failed: see n_failed. */
 int work_verify(struct work *work, const struct conf_options *options);

@@ -3,7 +3,8 @@
  *     out[b,h,i,j] = -slopes[b,h] |i + query_offset - j|, -infinity for later keys when causal
  * (Press et al. 2108.12409), in f32 alone.  PLUGIN_WRONG is off by one position, PLUGIN_ABI
  * claims another header, PLUGIN_NONE exports nothing of the right name, PLUGIN_EXIT ends its caller's
- * process as if all were well, PLUGIN_HANG never returns.
+ * process as if all were well, PLUGIN_CRASH by a fault, PLUGIN_HANG never returns, PLUGIN_MORE has one
+ * kernel more, which computes nothing, PLUGIN_TWICE does all its work twice.
  */
 #include <math.h>
 #include <posenc.h>
@@ -28,6 +29,9 @@ static void alibi_row(const struct posenc_alibi_args *args, int64_t b, int64_t h
 
 static enum posenc_status alibi(const struct posenc_alibi_args *args)
 {
+#ifdef PLUGIN_CRASH
+    abort();
+#endif
 #ifdef PLUGIN_EXIT
     exit(0);
 #endif
@@ -35,12 +39,26 @@ static enum posenc_status alibi(const struct posenc_alibi_args *args)
     for (volatile int forever = 1; forever;)
         ;
 #endif
-    for (int64_t b = 0; b < args->out.shape[0]; b++)
-        for (int64_t h = 0; h < args->out.shape[1]; h++)
-            for (int64_t i = 0; i < args->out.shape[2]; i++)
-                alibi_row(args, b, h, i);
+#ifdef PLUGIN_TWICE
+    const int times = 2;
+#else
+    const int times = 1;
+#endif
+    for (int time = 0; time < times; time++)
+        for (int64_t b = 0; b < args->out.shape[0]; b++)
+            for (int64_t h = 0; h < args->out.shape[1]; h++)
+                for (int64_t i = 0; i < args->out.shape[2]; i++)
+                    alibi_row(args, b, h, i);
     return POSENC_OK;
 }
+
+#ifdef PLUGIN_MORE
+static enum posenc_status nothing(const struct posenc_alibi_args *args)
+{
+    (void)args;
+    return POSENC_ERR_PARAMETER;
+}
+#endif
 
 #ifdef PLUGIN_ABI
 #define ABI 999u
@@ -62,4 +80,7 @@ const struct posenc_backend posenc_plugin = {
 #endif
     .needs = "",
     .alibi = alibi,
+#ifdef PLUGIN_MORE
+    .alibi_add = nothing,
+#endif
 };

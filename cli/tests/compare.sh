@@ -1,0 +1,122 @@
+#!/bin/sh
+# Two builds side by side: what does not depend on the clock.  LIBRARY is the libposenc.so of this build.
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$(dirname "$0")/tap.sh"
+
+# A small shape of the plug-ins' kernel, and of the library's.
+small='alibi heads=2 queries=16 keys=16'
+short='--budget 0.2 --launches 1'
+
+# What a record of a pair says: member_of FILE MEMBER [BACKEND]
+member_of() {
+    grep '"t":"pair"' "$1" | grep "\"backend\":\"${3-}" | sed -n "s/.*\"$2\":\"\{0,1\}\([^\",}]*\).*/\1/p" | tr '\n' ' '
+}
+
+# compares NAME EXIT VERDICTS ARGUMENTS...: exit code and the verdicts of the records, in order.
+compares() {
+    name=$1 want=$2 verdicts=$3
+    shift 3
+    run "$POSENC" compare "$@" --out jsonl
+    got=$(member_of stdout verdict)
+    if [ $status = "$want" ] && [ "$got" = "$verdicts" ]; then
+        pass "$name"
+    else
+        fail "$name" "exit $status, want $want; verdicts: $got, want: $verdicts"
+    fi
+}
+
+refuses 'two builds are needed' 'expected two builds' compare "$PLUGIN"
+refuses 'no more than two' 'expected two builds' compare "$PLUGIN" "$PLUGIN" "$PLUGIN"
+refuses 'what is not there is refused by name' 'nowhere.so: No such file' compare "$PLUGIN" ./nowhere.so
+refuses 'so is what is no build' 'plugin.c.*expected a build of libposenc' compare "$PLUGIN" "$root/cli/tests/plugin.c"
+refuses 'and what exports nothing' 'expected a build of libposenc' compare "$PLUGIN_NONE" "$PLUGIN"
+refuses 'a backend of neither' 'expected one of example' compare "$PLUGIN" "$PLUGIN" --backend avx9
+refuses 'a kernel of neither' 'neither build has' compare "$PLUGIN" "$PLUGIN" --kernel rope_half
+refuses 'a threshold of nothing' 'threshold: 0: expected' compare "$PLUGIN" "$PLUGIN" --threshold 0
+refuses 'the launch itself is no command' 'started by posenc compare' launch "$PLUGIN" "$PLUGIN"
+run "$POSENC" compare "$PLUGIN" "$PLUGIN_ABI"
+if [ $status = 5 ] && grep -q 'ABI 999' stderr && grep -q "this program of ABI $(sed -n 's/^#define POSENC_ABI \([0-9]*\)u/\1/p' "$root/impl/include/posenc.h")" stderr; then
+    pass 'another ABI is incomparable, exit 5, with both numbers'
+else
+    fail 'another ABI is incomparable, exit 5, with both numbers' "exit $status"
+fi
+run "$POSENC" compare --help
+same 'help tells of exit codes' "$(grep -c 'Exit code 1' stdout)" 1
+same 'no help of the program names the launch' "$("$POSENC" --help | grep -c launch)" 0
+
+# Verdicts on time depend on the machine, and one launch is too few for any but these.
+run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" --budget 2 --out jsonl
+if [ $status = 0 ] && [ "$(member_of stdout backend)" = 'example ' ] && [ "$(member_of stdout launches)" -ge 3 ]; then
+    pass 'a plug-in beside itself is timed in three launches'
+else
+    fail 'a plug-in beside itself is timed in three launches' "exit $status"
+fi
+cp stdout itself.jsonl
+same 'header, samples, null control and roof are in the records' \
+    "$(grep -c '"t":"header".*"compare":{"base":{"path":".*"sha256":"[0-9a-f]\{64\}"' itself.jsonl) \
+$(grep -c '"t":"pair".*"samples":{"head":\[\[[-0-9.e,]*\],\[[-0-9.e,]*\],\[[-0-9.e,]*\].*"null":\[\[' itself.jsonl) \
+$(grep -c '"launch_ratios":\[[0-9.]*,[0-9.]*,[0-9.]*.*"null_ratio":[0-9.]' itself.jsonl) $(grep -c '"roof":{"kind":"store"' itself.jsonl)" '1 1 1 1'
+same 'a footer ends them' "$(tail -n 1 itself.jsonl | grep -c '"t":"footer","complete":true')" 1
+
+# shellcheck disable=SC2086
+compares 'a wrong head: exit 1, no number' 1 'incomparable ' "$PLUGIN" "$PLUGIN_WRONG" --problem "$small" $short
+same 'with its reason' "$(grep -c '"reason":"head: wrong: .*"failed":{"who":"head","how":"wrong"}' stdout) $(grep -c '"ratio"' stdout)" '1 0'
+# shellcheck disable=SC2086
+compares 'a wrong base is no fault of head' 0 'incomparable ' "$PLUGIN_WRONG" "$PLUGIN" --problem "$small" $short
+same 'and is said' "$(grep -c '"failed":{"who":"base","how":"wrong"}' stdout)" 1
+# shellcheck disable=SC2086
+compares 'a head that crashes: exit 1' 1 'incomparable ' "$PLUGIN" "$PLUGIN_CRASH" --problem "$small" $short
+same 'the signal and the side are said' "$(grep -c '"reason":"head: the process ended by signal 6' stdout)" 1
+# shellcheck disable=SC2086
+compares 'one that exits, as if all were well' 1 'incomparable ' "$PLUGIN" "$PLUGIN_EXIT" --problem "$small" $short
+same 'likewise' "$(grep -c '"reason":"head: the process was ended by exit(0)' stdout)" 1
+# shellcheck disable=SC2086
+compares 'a crash in each of several cases is not the end' 1 'incomparable incomparable ' "$PLUGIN" "$PLUGIN_CRASH" \
+    --case 'alibi/*/l[12]' --full $short
+
+# shellcheck disable=SC2086
+compares 'a kernel of head alone is new; nothing in common is incomparable' 5 'new ' "$PLUGIN" "$PLUGIN_MORE" --problem "alibi_add ${small#alibi}" $short
+# shellcheck disable=SC2086
+compares 'and one of base alone is removed' 5 'removed ' "$PLUGIN_MORE" "$PLUGIN" --problem \
+    "alibi_add ${small#alibi}" $short
+
+if [ -n "${LIBRARY-}" ] && [ -f "$LIBRARY" ]; then
+    # shellcheck disable=SC2086
+    run "$POSENC" compare "$LIBRARY" "$LIBRARY" --kernel rope_half --case '*/l2' $short --out jsonl:out.jsonl
+    same 'every backend of a build that runs here is compared with itself' \
+        "$status $(member_of work/out.jsonl backend | xargs -n 1 | sort | tr '\n' ' ')" \
+        "0 $(usable | grep -v sleef | sort | tr '\n' ' ')"
+    # shellcheck disable=SC2086
+    run env POSENC_BACKEND=libm "$POSENC" compare "$LIBRARY" "$LIBRARY" --problem "rope_half head_dim=64 rotary_dim=64 heads=2 tokens=16 rows=16" \
+        --backend scalar $short --out jsonl:forced.jsonl
+    same 'a backend that the environment forces has no say' "$status $(member_of work/forced.jsonl backend)" '0 scalar '
+    # shellcheck disable=SC2086
+    run "$POSENC" compare "$LIBRARY" "$PLUGIN" --problem "$small" --backend scalar,example $short --out jsonl:mixed.jsonl
+    same 'a build beside a plug-in has backends of one side alone' "$status $(member_of work/mixed.jsonl verdict)" '5 new removed '
+    rm -rf work/*
+
+    # Ended in the middle: a valid file, or none.
+    (cd work && exec "$POSENC" compare "$LIBRARY" "$LIBRARY" --kernel rope_half --budget 60 --out jsonl:ended.jsonl) 2>ended.stderr &
+    sleep 2
+    kill -TERM $!
+    wait $!
+    same 'SIGTERM ends it, and what there is is written' \
+        "$? $(tail -n 1 work/ended.jsonl | grep -c '"t":"footer","complete":false') $(ls work)" '143 1 ended.jsonl'
+    succeeds 'which report reads' 'posenc' report ended.jsonl
+    rm -rf work/*
+    (cd work && exec "$POSENC" compare "$LIBRARY" "$LIBRARY" --kernel rope_half --budget 60 --out md:ended.md) 2>/dev/null &
+    sleep 1
+    kill -KILL $!
+    wait $!
+    if command -v ps >/dev/null; then
+        sleep 0.3
+        same 'SIGKILL leaves no file of that name, and no process' \
+            "$? $(ls work | grep -cx 'ended.md') $(ps -e -o args | grep -c '[l]aunch .*--out md:ended.md')" '0 0 0'
+    else
+        skip 'SIGKILL leaves no file of that name, and no process' 'no ps'
+    fi
+    rm -rf work/*
+else
+    skip 'a build of the library beside itself' 'this build has no shared library'
+fi
+finish
