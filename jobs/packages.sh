@@ -16,6 +16,7 @@ library:criterion libcriterion-dev -                     criterion         the C
 library:benchmark libbenchmark-dev google-benchmark-devel google-benchmark timing
 library:sleef    libsleef-dev     sleef-devel            sleef             the plug-ins over SLEEF
 library:mpfr     libmpfr-dev      mpfr-devel             mpfr              certifying the golden vectors
+header:Zydis/Zydis.h libzydis-dev zydis-devel    zydis             which instructions load and store, and code compared
 command:gnuplot  gnuplot-nox      gnuplot-minimal        gnuplot           pictures
 LIST
 }
@@ -43,6 +44,9 @@ have() {
     compiler:cc) echo '#include <stdio.h>' | ${CC:-cc} -E - >/dev/null 2>&1 ;;
     compiler:c++) echo '#include <string>' | ${CXX:-c++} -E -x c++ - >/dev/null 2>&1 ;;
     command:*) [ -n "$(version_of "${1#*:}")" ] ;;
+    header:*) # of x86-64's instructions: nothing elsewhere
+        [ "$(uname -sm)" != 'Linux x86_64' ] || echo "#include <${1#*:}>" | ${CC:-cc} -E - >/dev/null 2>&1
+        ;;
     library:*) pkg-config --exists "${1#*:}" 2>/dev/null ;;
     esac
 }
