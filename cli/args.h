@@ -98,6 +98,7 @@ enum {
     FOR_VECTORS = 131072,
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
     FOR_COMPARE = 524288,
+    FOR_COUNT = 1048576,
     FOR_PLOT = PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5 |
                PICTURE_LEARNED | PICTURE_XPOS | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN,
 };
@@ -139,6 +140,7 @@ bool parse_real(const char *text, double *value); /* finite ones only */
 int command_list(struct cli *cli);
 int command_verify(struct cli *cli);
 int command_bench(struct cli *cli);
+int command_count(struct cli *cli);
 int command_report(struct cli *cli);
 int command_explain(struct cli *cli);
 int command_table(struct cli *cli);

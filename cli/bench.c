@@ -17,19 +17,6 @@ static int exit_code(const struct work *work)
                                           : EXIT_NOTHING;
 }
 
-/* Where nothing says which kernels, those of the plug-ins: a backend of theirs is timed with all
- * others, and a kernel that they lack says nothing about them. */
-static void keep_to_plugins(const struct cli *cli, struct selection *selected)
-{
-    bool named = selected->any_kernel || cli->cases.n > 0 || cli->problem;
-    for (size_t i = 0; i < selected->n && !named; i++) {
-        const struct posenc_backend *backend = selected->backends[i];
-        for (int k = 0; k < POSENC_KERNEL_COUNT && selected->is_plugin[i]; k++)
-            if (posenc_provides(backend, (enum posenc_kernel)k))
-                selected->kernels[k] = selected->any_kernel = true;
-    }
-}
-
 int command_bench(struct cli *cli)
 {
     struct work work = { 0 };
@@ -38,7 +25,7 @@ int command_bench(struct cli *cli)
                           "expected options only");
     if (work_begin(&work, cli, BY_BENCH, false, false) != EXIT_FINE)
         return EXIT_USAGE;
-    keep_to_plugins(cli, &work.selected);
+    work_keep_to_plugins(&work);
     struct bench_case *cases = NULL;
     size_t n = cli->problem        ? work_problem_case(&work, &cases)
                : work.n_models > 0 ? work_model_cases(&work, &cases)

@@ -136,6 +136,19 @@ size_t work_model_cases(const struct work *work, struct bench_case **cases)
 
 /* ---- patterns of ids ---- */
 
+void work_keep_to_plugins(struct work *work)
+{
+    const struct cli *cli = work->cli;
+    struct selection *selected = &work->selected;
+    bool named = selected->any_kernel || cli->cases.n > 0 || cli->problem;
+    for (size_t i = 0; i < selected->n && !named; i++) {
+        const struct posenc_backend *backend = selected->backends[i];
+        for (int k = 0; k < POSENC_KERNEL_COUNT && selected->is_plugin[i]; k++)
+            if (posenc_provides(backend, (enum posenc_kernel)k))
+                selected->kernels[k] = selected->any_kernel = true;
+    }
+}
+
 bool work_wants(struct work *work, const char *id)
 {
     const struct list *globs = &work->cli->cases;

@@ -40,6 +40,17 @@ static const struct command commands[] = {
       "whose times say\n"
       "nothing about a CPU, and where Google Benchmark is not built in.\n",
       record_formats, BY_BENCH },
+    { "count", FOR_COUNT, command_count, "", "Counts the instructions of a call",
+      "Instructions, loads, stores, branches and those with vectors for each element, and what "
+      "a "
+      "call takes\n"
+      "besides: counted one by one on two small calls, exactly and the same each time, on a "
+      "busy "
+      "machine as on\n"
+      "a quiet one.  They explain times, and are none.  With --plugin: kernels that it has, "
+      "unless --kernel or\n"
+      "--case says more.  Exit code 77 where nothing can be counted.\n",
+      record_formats, BY_BENCH },
     { "report", FOR_REPORT, command_report, "[FILES]",
       "Which backend is fastest here, how near the roof, and is it right",
       "Without files: checks and times every backend on a handful of models, or on those of "

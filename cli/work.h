@@ -73,6 +73,10 @@ int work_verify(struct work *work, const struct conf_options *options);
  * backends that have none of what a problem or models call. */
 int work_check_kernels(const struct work *work);
 
+/* Where nothing says which kernels, those of the plug-ins: a backend of theirs is timed with all
+ * others, and a kernel that they lack says nothing about them. */
+void work_keep_to_plugins(struct work *work);
+
 /* Whether --case asks for the case of that id, and for how many of these. */
 bool work_wants(struct work *work, const char *id);
 size_t work_count_wanted(struct work *work, const struct bench_case *cases, size_t n);

@@ -268,6 +268,25 @@ static bool make_room(struct results *r, size_t n)
            r->changes && r->counts && r->trends && r->kernels && r->cases;
 }
 
+static bool same_count(const json_t *a, const json_t *b)
+{
+    static const char *const members[] = { "case", "backend", "build" };
+    bool same = record_value(a, "lanes", 0.0) == record_value(b, "lanes", 0.0);
+    for (int i = 0; i < 3; i++)
+        same = same && strcmp(record_text(a, members[i]), record_text(b, members[i])) == 0;
+    return same;
+}
+
+/* Of counts of a case on a backend with as many lanes, and of one of two builds, the last. */
+static void add_count(struct results *r, const json_t *record)
+{
+    size_t k = 0;
+    while (k < r->n_counts && !same_count(r->counts[k], record))
+        k++;
+    r->counts[k] = record;
+    r->n_counts += k == r->n_counts;
+}
+
 /* What no row is made of here. */
 static void add_record(struct results *r, const json_t *j)
 {
@@ -280,7 +299,7 @@ static void add_record(struct results *r, const json_t *j)
     else if (kind_is(j, "change"))
         r->changes[r->n_changes++] = j;
     else if (kind_is(j, "count"))
-        r->counts[r->n_counts++] = j;
+        add_count(r, j);
     else if (kind_is(j, "trend"))
         r->trends[r->n_trends++] = j;
 }

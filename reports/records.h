@@ -1,6 +1,6 @@
 /*
  * Records, schema posenc.results/1: one JSON object a line, its member "t" saying which kind
- * (header, env, kernel, backend, model, conf, bench, overhead, pair, estimate, footer).  Lines
+ * (header, env, kernel, backend, model, conf, bench, overhead, count, pair, estimate, footer).  Lines
  * are flushed as they come, so a run that dies leaves a readable file, recognised by its
  * missing footer.  No NaN or infinity: those are the strings "nan", "inf", "-inf".  Members and
  * kinds a reader does not know are ignored.

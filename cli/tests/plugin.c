@@ -4,7 +4,8 @@
  * (Press et al. 2108.12409), in f32 alone.  PLUGIN_WRONG is off by one position, PLUGIN_ABI
  * claims another header, PLUGIN_NONE exports nothing of the right name, PLUGIN_EXIT ends its caller's
  * process as if all were well, PLUGIN_CRASH by a fault, PLUGIN_HANG never returns, PLUGIN_MORE has one
- * kernel more, which computes nothing, PLUGIN_TWICE does all its work twice.
+ * kernel more, which computes nothing, PLUGIN_TWICE does all its work twice; PLUGIN_COUNTED has an instruction of
+ * assembler, or none, for each element, PLUGIN_COUNTED_ROW for each row.
  */
 #include <math.h>
 #include <posenc.h>
@@ -16,10 +17,16 @@ static void alibi_row(const struct posenc_alibi_args *args, int64_t b, int64_t h
     const float slope = args->slopes[b * args->slopes_stride_batch + h];
     float *row =
         (float *)out->data + b * out->stride[0] + h * out->stride[1] + i * out->stride[2];
+#ifdef PLUGIN_COUNTED_ROW
+    __asm__ volatile(PLUGIN_COUNTED_ROW);
+#endif
     for (int64_t j = 0; j < out->shape[3]; j++) {
         int64_t distance = i + args->query_offset - j;
 #ifdef PLUGIN_WRONG
         distance++;
+#endif
+#ifdef PLUGIN_COUNTED
+        __asm__ volatile(PLUGIN_COUNTED);
 #endif
         row[j] = args->causal && distance < 0
                      ? -(float)INFINITY
