@@ -185,7 +185,7 @@ char *evidence_strip(const struct pair_row *row)
 
 static const char *const head_color = "#D55E00", *const base_color = "#0072B2";
 
-enum { LEFT = 400, PLOT = 560, RIGHT = 110, ROW = 22, TOP = 34 };
+enum { LEFT = 380, PLOT = 560, RIGHT = 140, ROW = 22, TOP = 34 };
 
 static double x_of(struct axis a, double x) { return LEFT + PLOT * place(a, x); }
 

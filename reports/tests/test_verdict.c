@@ -123,6 +123,50 @@ static void test_unclear(void)
     require(says(&p, VERDICT_UNCLEAR, "no launch has timed both"), "nothing is unclear");
 }
 
+/* Student's interval by hand: y is 4, 5 and 6 less half of z, which is 0.3, -0.6 and 0.3, in per cent of a
+ * logarithm; the variance of one copy is (sum (y - mean)^2 / 1.5 + sum z^2 / 2) / 5. */
+static void test_interval(void)
+{
+    static const double head[] = { 0.04, 0.05, 0.06 }, null[] = { 0.003, -0.006, 0.003 };
+    struct verdict_pair p = pair_of(&fed, 3, MOST_ROUNDS);
+    for (int l = 0; l < 3; l++)
+        for (int r = 0; r < MOST_ROUNDS; r++) {
+            fed.head[l][r] = head[l];
+            fed.null[l][r] = null[l];
+        }
+    const double y[] = { 0.0385, 0.053, 0.0585 }, mean = 0.05,
+                 squares = (y[0] - mean) * (y[0] - mean) + (y[1] - mean) * (y[1] - mean) +
+                           (y[2] - mean) * (y[2] - mean),
+                 variance = (squares / 1.5 + (9e-6 + 36e-6 + 9e-6) / 2.0) / 5.0,
+                 half = 4.0321 * sqrt(1.5 * variance / 3.0);
+    const struct verdict v = verdict_of(&p);
+    require(fabs(log(v.ratio) - mean) < 1e-12 && fabs(log(v.hi) - mean - half) < 1e-6 &&
+                fabs(mean - log(v.lo) - half) < 1e-6,
+            "the interval is Student's, with the null control's share in the variance");
+    for (int l = 0; l < 3; l++)
+        for (int r = 0; r < MOST_ROUNDS; r++)
+            fed.head[l][r] = 0.05 + 0.02 * ((r * 7) % MOST_ROUNDS - MOST_ROUNDS / 2);
+    require(says(&p, VERDICT_UNCLEAR, "noisy"),
+            "and never narrower than what the rounds tell of their median");
+    const double steady[] = { 1.5, 1.5, 1.5 }, up[] = { 4.0, 4.0, 4.0 };
+    p = feed(&fed, 3, up, steady);
+    require(fabs(verdict_of(&p).floor - 0.0302) < 1e-3,
+            "a copy that is always 1.5 % off doubles the floor");
+}
+
+/* Seven launches for it, three that one copy of base denies. */
+static void test_agreement(void)
+{
+    const double head[] = { 6.0, 6.0, 6.1, 5.9, 6.0, 6.1, 6.0, 0.5, 0.5, 0.5 },
+                 null[] = { 0.0, 0.1, -0.1, 0.1, 0.0, 0.0, 0.1, 1.5, 1.5, 1.5 },
+                 wide[] = { -4.5, 0.5, -1.5 }, none[] = { 0.0, 0.1, -0.1 };
+    struct verdict_pair p = feed(&fed, 10, head, null);
+    require(says(&p, VERDICT_UNCLEAR, "launches disagree: slower than both copies in 7/10"),
+            "an interval above the floor is not enough: both copies, in 80 % of the launches");
+    p = feed(&fed, 3, wide, none);
+    require(says(&p, VERDICT_UNCLEAR, "noisy"), "the same has to be so to both sides");
+}
+
 /* The second look is wider; rounds that were not taken, and launches without any, are left out. */
 static void test_looks_and_gaps(void)
 {
@@ -153,6 +197,8 @@ static void test_shift(void)
     require(shift.machine && shift.moved == 3 && strstr(shift.reason, "3 of 7 rows"),
             "rows that move with their roofs are the machine's");
     require(!verdict_shift_of(rows, without, 7).machine, "rows that move alone are the code's");
+    const double against[] = { -0.10, -0.09, -0.07, 0.0, 0.00, 0.0, -0.1 };
+    require(!verdict_shift_of(rows, against, 7).machine, "or against their roofs");
     require(!verdict_shift_of(rows, with, 2).machine, "two rows are too few to say so");
 }
 
@@ -362,6 +408,8 @@ int main(int argc, char **argv)
         return print_table((size_t)strtoul(argv[1], NULL, 10));
     test_beyond();
     test_unclear();
+    test_interval();
+    test_agreement();
     test_looks_and_gaps();
     test_shift();
     test_identical(300);
