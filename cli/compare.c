@@ -11,6 +11,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "compare.h"
+#include "compare_files.h"
 #include "emit.h"
 #include "launches.h"
 
@@ -388,7 +389,10 @@ int command_compare(struct cli *cli)
 {
     if (cli->n_operands != 2)
         return cli_refuse(cli, "operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
-                          "expected two builds of the library or two plug-ins: BASE HEAD");
+                          "expected two builds of the library, two plug-ins, or two files of "
+                          "results: BASE HEAD");
+    if (is_result_file(cli->operands[0]) && is_result_file(cli->operands[1]))
+        return compare_result_files(cli);
     if (work_no_timing()) {
         cli_refuse(cli, "nothing is timed here", NULL, "%s", work_no_timing());
         return EXIT_NOTHING;

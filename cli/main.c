@@ -80,7 +80,14 @@ static const struct command commands[] = {
       "(--budget).\n"
       "Exit code 1 when HEAD is wrong, refuses or crashes where BASE does not; 3 with --gate; "
       "4 with --strict;\n"
-      "5 when the two have nothing to compare; 77 where nothing can be timed.\n",
+      "5 when the two have nothing to compare; 77 where nothing can be timed.\n"
+      "Two files of results (--out jsonl) are compared in what was checked, exactly, and in "
+      "time "
+      "as a trend, which\n"
+      "is no verdict: 1 when HEAD fails what BASE does not, 3 with --gate when an error grew, "
+      "5 "
+      "when they are of\n"
+      "another CPU, another type of build, or other vectors.\n",
       record_formats, BY_COMPARE },
     { "explain", FOR_EXPLAIN, command_explain, "THING",
       "A kernel, a profile, a scaling, a method, a parameter or one case in depth",

@@ -201,6 +201,8 @@ int pairing_open(struct pairing *p, struct work *work, struct cli *cli, bool wit
     work->render.color = -1;
     work->render.all = cli->all;
     work->render.explain = cli->explain;
+    if (cli->explain && cli->cases.n == 0 && !cli->problem) /* nothing else is shown */
+        cli->cases.item[cli->cases.n++] = cli->explain;
     int status = select_shapes(cli, &work->selected);
     if (status == EXIT_FINE && cli->problem)
         status = problem_take(cli, &work->line, &work->arena);

@@ -4,6 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "work.h"
+#include "compare_files.h"
 #include "bench/emulation.h"
 #include "data.h"
 #include "emit.h"
@@ -462,7 +463,12 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
 
 void work_overhead(struct work *work) { (void)work; }
 
-int command_compare(struct cli *cli) { return refuse_timing(cli); }
+int command_compare(struct cli *cli)
+{
+    const bool files = cli->n_operands == 2 && is_result_file(cli->operands[0]) &&
+                       is_result_file(cli->operands[1]);
+    return files ? compare_result_files(cli) : refuse_timing(cli);
+}
 int command_launch(struct cli *cli) { return refuse_timing(cli); }
 
 #endif

@@ -354,7 +354,7 @@ char *evidence_forest(const struct comparison *c)
     char *text = NULL;
     size_t size, shown = 0;
     for (size_t i = 0; i < c->n && shown < FOREST; i++)
-        shown += !isnan(c->rows[i].ratio);
+        shown += isnan(c->rows[i].ratio) ? 0 : 1;
     FILE *out = shown ? open_memstream(&text, &size) : NULL;
     if (!out)
         return NULL;

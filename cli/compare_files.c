@@ -1,0 +1,125 @@
+/*
+ * posenc compare of two files of results (reports/compare_files.h): nothing runs, so that nothing is selected or timed.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "reports/compare_files.h"
+#include "compare_files.h"
+#include "emit.h"
+#include "outputs.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A file of records begins with an object; a library does not. */
+bool is_result_file(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    const int first = file ? fgetc(file) : EOF;
+    if (file)
+        fclose(file);
+    return first == '{';
+}
+
+static int refuse_idle(const struct cli *cli)
+{
+    const struct {
+        const char *option;
+        bool given;
+    } checks[] = {
+        { "--kernel", cli->kernel.n > 0 },
+        { "--backend", cli->backend.n > 0 },
+        { "--dtype", cli->dtype.n > 0 },
+        { "--model or --config", cli->model.n > 0 },
+        { "--case", cli->cases.n > 0 },
+        { "--problem", cli->problem != NULL },
+        { "--quick", cli->quick },
+        { "--full", cli->full },
+        { "--budget", !isnan(cli->budget) },
+        { "--seed", cli->seed != INT64_MIN },
+        { "--launches", cli->launches != INT64_MIN },
+        { "--threshold", !isnan(cli->threshold) },
+        { "--strict", cli->strict },
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        if (checks[i].given)
+            return cli_refuse(cli, checks[i].option, NULL,
+                              "has no effect here: two files of results are compared as they "
+                              "are, and nothing is timed");
+    return EXIT_FINE;
+}
+
+static json_t *load(const struct cli *cli, const char *path)
+{
+    char error[RECORDS_ERROR];
+    json_t *list = json_array();
+    if (list && records_load(path, list, error) == 0)
+        return list;
+    cli_refuse(cli, "results", NULL, "%s", list ? error : "no memory");
+    json_decref(list);
+    return NULL;
+}
+
+/* The records of the comparison: a header, what was found, a footer. */
+static json_t *records_of(const struct cli *cli, const struct files_compared *found)
+{
+    const struct emit_run run = {
+        .mode = "files", .argc = cli->argc, .argv = cli->argv, .compare = found->compare
+    };
+    struct records all = { .list = json_array() };
+    if (all.list && records_append(&all, emit_header(&run)) == 0 &&
+        json_array_extend(all.list, found->records) == 0 &&
+        records_append(&all, emit_footer(&all, true, 0.0, NULL)) == 0)
+        return all.list;
+    json_decref(all.list);
+    return NULL;
+}
+
+static int write_out(struct cli *cli, const json_t *records)
+{
+    struct outputs outputs;
+    struct render_options options = { .color = -1, .all = cli->all };
+    if (outputs_open(cli, &outputs, record_formats, BY_COMPARE) != EXIT_FINE)
+        return EXIT_USAGE;
+    for (size_t i = 0; i < outputs.n; i++) {
+        const struct out_file *output = &outputs.output[i];
+        if (render(output->format, records, output->stream, &options) != 0 &&
+            !ferror(output->stream)) {
+            outputs_discard(&outputs);
+            return cli_refuse(cli, "--out", output->format->name, "could not be rendered");
+        }
+    }
+    return outputs_commit(cli, &outputs);
+}
+
+/* What got worse fails a gate without statistics. */
+static int exit_code(const struct cli *cli, const struct files_compared *found)
+{
+    return found->failed               ? EXIT_CONFORMANCE
+           : found->obstacles          ? EXIT_INCOMPARABLE
+           : found->worse && cli->gate ? EXIT_SLOWER
+                                       : EXIT_FINE;
+}
+
+int compare_result_files(struct cli *cli)
+{
+    if (refuse_idle(cli) != EXIT_FINE)
+        return EXIT_USAGE;
+    json_t *base = load(cli, cli->operands[0]),
+           *head = base ? load(cli, cli->operands[1]) : NULL, *records = NULL;
+    struct files_compared found = { 0 };
+    const struct result_file b = { cli->operands[0], base }, h = { cli->operands[1], head };
+    int status = EXIT_USAGE;
+    if (head && compare_files(&b, &h, &found) == 0)
+        records = records_of(cli, &found);
+    if (records)
+        status = write_out(cli, records);
+    else if (head)
+        cli_refuse(cli, "memory", NULL, "none left");
+    if (status == EXIT_FINE)
+        status = exit_code(cli, &found);
+    json_decref(records);
+    files_compared_free(&found);
+    json_decref(base);
+    json_decref(head);
+    return status;
+}
