@@ -332,7 +332,7 @@ static bool is_worse(const struct compare_row *row)
 static int exit_code(const struct compare *all)
 {
     const struct cli *cli = all->work.cli;
-    size_t worse = 0, slower = 0, unclear = 0, common = 0;
+    size_t worse = all->failing, slower = 0, unclear = 0, common = 0;
     for (size_t i = 0; i < all->n; i++) {
         const struct compare_row *row = &all->rows[i];
         common += row->kind == PAIRING_BOTH;
@@ -352,7 +352,10 @@ static int measure(struct compare *all)
     const struct cli *cli = all->work.cli;
     const size_t launches =
         cli->launches != INT64_MIN ? (size_t)cli->launches : VERDICT_LEAST_LAUNCHES;
-    int status = run_first(all, launches);
+    int status = compare_results(all);
+    all->begun = now_s();
+    if (status == EXIT_FINE)
+        status = run_first(all, launches);
     if (status == EXIT_FINE)
         status = run_further(all);
     if (status == EXIT_FINE)
@@ -374,7 +377,7 @@ static int compare_builds(struct compare *all, struct cli *cli)
                   build_record(all->pairing.head, all->sha256[1]));
     if (!make_rows(all))
         return cli_refuse(cli, "memory", NULL, "none left");
-    status = work_open(&all->work, BY_COMPARE, false);
+    status = work_open(&all->work, BY_COMPARE, true);
     if (status == EXIT_FINE)
         status = measure(all);
     if (status == EXIT_FINE) {

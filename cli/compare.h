@@ -5,6 +5,7 @@
 #define POSENC_CLI_COMPARE_H
 
 #include "bench/pairs.h"
+#include "conformance/engine/changes.h"
 #include "reports/statistics/verdict.h"
 #include "pairing.h"
 
@@ -43,7 +44,11 @@ struct compare {
     struct compare_row *rows, **todo; /* todo: of the launch that runs */
     struct launch_item *items;
     char notes[32];
+    size_t changes[CHANGE_WAYS], failing; /* in results; cases that fail as they did not */
 };
+
+/* Compares results, and makes their records.  EXIT_FINE, or EXIT_USAGE after a message. */
+int compare_results(struct compare *all);
 
 /* The record of a row, by what was measured and judged. */
 json_t *emit_pair(const struct compare *all, const struct compare_row *row);

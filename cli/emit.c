@@ -205,9 +205,12 @@ static json_t *change_side(const struct change *c, const struct conf_result *r)
                      record_hex((double)r->got));
 }
 
-/* The value that is worst; of moved bits, how many moved, the first, and what came of them. */
+/* Of a status, what went wrong; else the value that is worst. */
 static void set_value(json_t *record, const struct change *c)
 {
+    const char *wrong = c->head.reason[0] ? c->head.reason : c->base.reason;
+    if (c->what == CHANGE_STATUS && *wrong)
+        json_object_set_new(record, "witness", json_string(wrong));
     if (c->what == CHANGE_STATUS || !c->head.metric)
         return;
     json_object_set_new(record, "metric", json_string(c->head.metric));
@@ -216,6 +219,7 @@ static void set_value(json_t *record, const struct change *c)
     json_object_set_new(record, "want", record_hex(c->head.want));
 }
 
+/* How many moved, what came of them, the first. */
 static void set_moved(json_t *record, const struct change *c)
 {
     json_object_set_new(record, "moved", json_integer((json_int_t)c->moved));

@@ -44,6 +44,27 @@ run "$POSENC" compare --help
 same 'help tells of exit codes' "$(grep -c 'Exit code 1' stdout)" 1
 same 'no help of the program names the launch' "$("$POSENC" --help | grep -c launch)" 0
 
+# Results: bits, statuses and errors, on the problems of the suites, whatever is timed.
+changes() { # FILE: how many there are of what, worse or not
+    grep '"t":"change"' "$1" | sed 's/.*"what":"\([a-z]*\)","worse":\([a-z]*\).*/\1 \2/' | LC_ALL=C sort | uniq -c | awk '{ print ($1 > 1 ? "many" : 1), $2, $3 }' | tr '\n' ' '
+}
+# shellcheck disable=SC2086
+run "$POSENC" compare "$PLUGIN" "$PLUGIN_WRONG" --problem "$small" $short --out jsonl
+same 'a wrong head: bits and statuses, all worse' "$status $(changes stdout)" '1 many bits true many status true '
+same 'with kernel, place, values of both, the truth, errors and limit' "$(grep '"case":"alibi/f32/given/digest-h4".*"what":"bits"' stdout |
+    grep -c '"base":{"max":0.0,"value":"0x0p+0"},"head":{"max":"inf","value":"-0x1p-2"},"metric":"exact","limit":0.0,"witness":"batch 0 head 0 query 0 key 4","want":"0x0p+0","moved":180,"of":180.*"first":{"witness":"batch 0 head 0 query 0 key 0","base":"-0x1p+0","head":"-0x1.4p+0"}')" 1
+# shellcheck disable=SC2086
+run "$POSENC" compare "$PLUGIN_WRONG" "$PLUGIN" --problem "$small" $short --out jsonl
+same 'mended: the same, all better' "$status $(changes stdout)" '0 many bits false many status false '
+# shellcheck disable=SC2086
+run "$POSENC" compare "$PLUGIN" "$PLUGIN_TWICE" --problem "$small" $short --out jsonl
+same 'the same results: no change, and what was compared is said' \
+    "$(changes stdout)$(grep '"t":"agreement"' stdout | grep -c '"kernel":"alibi","backend":"example".*"problems":[1-9][0-9]*,"values":[1-9][0-9]*,"moved":0,"cases":[1-9][0-9]*,"failed":0,')" 1
+# shellcheck disable=SC2086
+run "$POSENC" compare "$PLUGIN" "$PLUGIN_CRASH" --problem "$small" $short --out jsonl
+same 'a head that ends the process is a change, too' \
+    "$status $(grep '"t":"change"' stdout | grep -c '"what":"status","worse":true,"base":{"status":"pass"},"head":{"status":"crash","reason":"the process ended by signal 6')" '1 1'
+
 # Verdicts on time depend on the machine, and one launch is too few for any but these.
 run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" --budget 2 --out jsonl
 if [ $status = 0 ] && [ "$(member_of stdout backend)" = 'example ' ] && [ "$(member_of stdout launches)" -ge 3 ]; then
@@ -75,9 +96,9 @@ compares 'a crash in each of several cases is not the end' 1 'incomparable incom
     --case 'alibi/*/l[12]' --full $short
 
 # shellcheck disable=SC2086
-compares 'a kernel of head alone is new; nothing in common is incomparable' 5 'new ' "$PLUGIN" "$PLUGIN_MORE" --problem "alibi_add ${small#alibi}" $short
+compares 'a kernel of head alone is new, and one that is wrong: exit 1' 1 'new ' "$PLUGIN" "$PLUGIN_MORE" --problem "alibi_add ${small#alibi}" $short
 # shellcheck disable=SC2086
-compares 'and one of base alone is removed' 5 'removed ' "$PLUGIN_MORE" "$PLUGIN" --problem \
+compares 'one of base alone is removed; nothing in common is incomparable' 5 'removed ' "$PLUGIN_MORE" "$PLUGIN" --problem \
     "alibi_add ${small#alibi}" $short
 
 if [ -n "${LIBRARY-}" ] && [ -f "$LIBRARY" ]; then
