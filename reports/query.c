@@ -5,9 +5,7 @@
 #include "query.h"
 #include "estimate.h"
 #include "noise.h"
-#include "statistics/stats.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,31 +31,39 @@ static const json_t *env_at(const json_t *records, size_t at)
     return NULL;
 }
 
-/* The id of machine number `machine` in order of appearance; NULL past the end. */
-static const char *machine_id(const json_t *records, size_t machine)
+/* The ids of the machines in order of appearance, malloc'ed; NULL: no memory. */
+static const char **machine_ids(const json_t *records, size_t *machines)
 {
-    size_t n = json_array_size(records), seen = 0;
-    for (size_t i = 0; i < n; i++) {
+    const size_t n = json_array_size(records);
+    const char **ids = calloc(n + 1, sizeof *ids);
+    *machines = 0;
+    for (size_t i = 0; ids && i < n; i++) {
         const json_t *record = json_array_get(records, i);
+        size_t k = 0;
         if (!kind_is(record, "env"))
             continue;
-        const char *id = record_text(record, "env_id");
-        bool known = false;
-        for (size_t j = 0; j < i && !known; j++) {
-            const json_t *other = json_array_get(records, j);
-            known = kind_is(other, "env") && strcmp(record_text(other, "env_id"), id) == 0;
-        }
-        if (!known && seen++ == machine)
-            return id;
+        while (k < *machines && strcmp(ids[k], record_text(record, "env_id")) != 0)
+            k++;
+        ids[k] = record_text(record, "env_id");
+        *machines += k == *machines;
     }
-    return NULL;
+    return ids;
+}
+
+/* The id of machine number `machine`, NULL past the end.  False: no memory. */
+static bool machine_at(const json_t *records, size_t machine, const char **id)
+{
+    size_t n;
+    const char **ids = machine_ids(records, &n);
+    *id = ids && machine < n ? ids[machine] : NULL;
+    free(ids);
+    return ids != NULL;
 }
 
 size_t results_machines(const json_t *records)
 {
-    size_t n = 0;
-    while (machine_id(records, n))
-        n++;
+    size_t n;
+    free(machine_ids(records, &n));
     return n ? n : 1;
 }
 
@@ -139,6 +145,7 @@ static void add_bench(struct results *r, const json_t *j)
         .null_pct = fabs(record_value(j, "null_pct", 0.0)),
         .threads = count_of(j, "threads", 1),
         .rounds = count_of(j, "rounds", 0),
+        .json = j,
     };
     if (!*row.refused && !(row.median > 0.0))
         row.refused = "no time recorded";
@@ -240,11 +247,21 @@ static void add_footer(struct results *r, const json_t *j)
         r->noise = noise;
 }
 
-/* Of records that one member tells apart, the last of each. */
-static void keep_last(const json_t **list, size_t *n, const json_t *record, const char *member)
+/* Whether these members, a NULL behind them, are equal in both. */
+static bool alike(const json_t *a, const json_t *b, const char *const *members)
+{
+    for (; *members; members++)
+        if (strcmp(record_text(a, *members), record_text(b, *members)) != 0)
+            return false;
+    return true;
+}
+
+/* Of records that these members tell apart, the last of each. */
+static void keep_last(const json_t **list, size_t *n, const json_t *record,
+                      const char *const *members)
 {
     size_t k = 0;
-    while (k < *n && strcmp(record_text(list[k], member), record_text(record, member)) != 0)
+    while (k < *n && !alike(list[k], record, members))
         k++;
     list[k] = record;
     *n += k == *n;
@@ -268,51 +285,52 @@ static bool make_room(struct results *r, size_t n)
            r->changes && r->counts && r->trends && r->kernels && r->cases;
 }
 
-static bool same_count(const json_t *a, const json_t *b)
-{
-    static const char *const members[] = { "case", "backend", "build" };
-    bool same = record_value(a, "lanes", 0.0) == record_value(b, "lanes", 0.0);
-    for (int i = 0; i < 3; i++)
-        same = same && strcmp(record_text(a, members[i]), record_text(b, members[i])) == 0;
-    return same;
-}
-
 /* Of counts of a case on a backend with as many lanes, and of one of two builds, the last. */
 static void add_count(struct results *r, const json_t *record)
 {
+    static const char *const members[] = { "case", "backend", "build", NULL };
+    const double lanes = record_value(record, "lanes", 0.0);
     size_t k = 0;
-    while (k < r->n_counts && !same_count(r->counts[k], record))
+    while (k < r->n_counts && (!alike(r->counts[k], record, members) ||
+                               record_value(r->counts[k], "lanes", 0.0) != lanes))
         k++;
     r->counts[k] = record;
     r->n_counts += k == r->n_counts;
 }
 
-/* What no row is made of here. */
+/* What only its kind tells apart from the others. */
 static void add_record(struct results *r, const json_t *j)
 {
+    static const char *const name[] = { "name", NULL }, *const id[] = { "case", NULL };
+    static const char *const pair[] = { "case", "backend", NULL };
+    static const char *const change[] = { "case", "backend", "what", "suite", NULL };
+    if (kind_is(j, "pair") || kind_is(j, "change"))
+        need_backend(r, record_text(j, "backend"), record_text(j, "family"));
     if (kind_is(j, "model"))
-        keep_last(r->models, &r->n_models, j, "name");
+        keep_last(r->models, &r->n_models, j, name);
     else if (kind_is(j, "overhead"))
-        keep_last(r->overheads, &r->n_overheads, j, "case");
+        keep_last(r->overheads, &r->n_overheads, j, id);
     else if (kind_is(j, "pair"))
-        r->pairs[r->n_pairs++] = j;
+        keep_last(r->pairs, &r->n_pairs, j, pair);
     else if (kind_is(j, "change"))
-        r->changes[r->n_changes++] = j;
+        keep_last(r->changes, &r->n_changes, j, change);
     else if (kind_is(j, "count"))
         add_count(r, j);
     else if (kind_is(j, "trend"))
         r->trends[r->n_trends++] = j;
+    else if (kind_is(j, "machine"))
+        r->machine = j;
 }
 
 int results_make(const json_t *records, size_t machine, struct results *r)
 {
     size_t n = json_array_size(records) + 1;
     *r = (struct results){ 0 };
-    if (!make_room(r, n)) {
+    const char *wanted;
+    if (!make_room(r, n) || !machine_at(records, machine, &wanted)) {
         results_free(r);
         return -1;
     }
-    const char *wanted = machine_id(records, machine);
     const json_t *env = NULL;
     bool aside = false; /* estimates are of no machine */
     for (size_t i = 0; i + 1 < n; i++) {
@@ -397,95 +415,4 @@ bool conforms(const struct results *r, const char *kernel, const char *backend, 
     struct counts t = count_conf(r, kernel, backend, NULL);
     *checked = t.pass + t.fail + t.crash + t.weak > 0;
     return t.fail + t.crash == 0;
-}
-
-const char *narrow_name(const char *dtype) { return strcmp(dtype, "f32") == 0 ? "" : dtype; }
-
-const char *default_backend(const struct results *r, const char *kernel)
-{
-    for (size_t i = 0; i < r->n_backends; i++)
-        if (json_object_get(json_object_get(r->backends[i].json, "serves"), kernel))
-            return r->backends[i].id;
-    return "";
-}
-
-static int faster_first(const void *a, const void *b)
-{
-    const struct bench_row *x = *(const struct bench_row *const *)a,
-                           *y = *(const struct bench_row *const *)b;
-    if (!*x->refused != !*y->refused)
-        return *x->refused ? 1 : -1;
-    return (x->median > y->median) - (x->median < y->median);
-}
-
-size_t rows_of_case(const struct results *r, const char *id, const struct bench_row **rows,
-                    size_t n)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < r->n_bench && found < n; i++)
-        if (strcmp(r->bench[i].id, id) == 0)
-            rows[found++] = &r->bench[i];
-    qsort(rows, found, sizeof *rows, faster_first);
-    return found;
-}
-
-double median_null(const struct results *r)
-{
-    double *values = malloc((r->n_bench + 1) * sizeof *values);
-    size_t n = 0;
-    if (!values)
-        return -1.0;
-    for (size_t c = 0; c < r->n_cases; c++)
-        for (size_t i = 0; i < r->n_bench; i++)
-            if (strcmp(r->bench[i].id, r->cases[c]) == 0 && !*r->bench[i].refused) {
-                values[n++] =
-                    r->bench[i].null_pct; /* one value a case: all of its rows share it */
-                break;
-            }
-    double median = n ? stats_median(values, n) : -1.0;
-    free(values);
-    return median;
-}
-
-const json_t *model_case(const struct results *r, const char *id, const json_t **model)
-{
-    for (size_t m = 0; m < r->n_models; m++) {
-        const json_t *cases = json_object_get(r->models[m], "cases");
-        for (size_t i = 0; i < json_array_size(cases); i++)
-            if (strcmp(record_text(json_array_get(cases, i), "case"), id) == 0) {
-                if (model)
-                    *model = r->models[m];
-                return json_array_get(cases, i);
-            }
-    }
-    return NULL;
-}
-
-const char *short_shape(const char *id, const json_t *model)
-{
-    const char *slash = strrchr(id, '/'), *last = slash ? slash + 1 : id;
-    const char *name = record_text(model, "name");
-    size_t n = strlen(name);
-    if (n && strncmp(last, name, n) == 0 && last[n] == '-')
-        return last + n + 1;
-    return last;
-}
-
-void command_of(const json_t *header, char *text, size_t bytes)
-{
-    const json_t *argv = json_object_get(header, "argv");
-    size_t at = 0;
-    text[0] = 0;
-    for (size_t i = 0; i < json_array_size(argv); i++) {
-        const char *word = json_string_value(json_array_get(argv, i));
-        if (!word)
-            continue;
-        bool plain = *word != 0;
-        for (const char *p = word; *p; p++)
-            plain = plain && (isalnum((unsigned char)*p) || strchr("-_./:=,+@%", *p));
-        int n = snprintf(text + at, bytes - at, plain ? "%s%s" : "%s'%s'", i ? " " : "", word);
-        if (n < 0 || (size_t)n >= bytes - at)
-            return;
-        at += (size_t)n;
-    }
 }

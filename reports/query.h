@@ -19,6 +19,7 @@ struct bench_row {
     double median, min, lo, hi, level, bytes, gbps, roof_gbps, roof_ratio, vs_libm, vs_autovec,
         vs_apart, null_pct, scale; /* what multiplies a table: 1 of most */
     int threads, rounds;
+    const json_t *json;
 };
 
 struct conf_row {
@@ -42,6 +43,7 @@ struct results {
     size_t n_pairs, n_changes, n_counts, n_trends;
     const json_t **models, **overheads;
     const json_t **pairs, **changes, **counts, **trends; /* of what was compared, and counted */
+    const json_t *machine;                               /* as a doctor found it; may be NULL */
     const char **kernels;                                /* in order of appearance */
     const char **cases;                                  /* of bench, likewise */
     size_t n_others; /* checks of other kernels after those, once narrowed */

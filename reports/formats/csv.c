@@ -1,6 +1,7 @@
 /*
- * CSV: a line for each result, with RFC 4180 quoting.  Its columns are those of both kinds of
- * records, conf and bench; what a record has not is empty.
+ * CSV as RFC 4180 has it: a line for each check, timing, pair, change and count, and one for each finding of
+ * posenc doctor.  Its columns are the members of all of them, by the names they have in the records; what a
+ * record has not is empty.
  */
 #include "reports/formats.h"
 #include "reports/records.h"
@@ -48,6 +49,49 @@ static const char *const columns[] = {
     "vs_apart",
     "null_pct",
     "refused",
+    "base.ns",
+    "head.ns",
+    "ratio",
+    "verdict",
+    "floor",
+    "budget",
+    "confirmed",
+    "launches",
+    "failed.who",
+    "failed.how",
+    "null_ratio",
+    "base.code",
+    "head.code",
+    "what",
+    "worse",
+    "metric",
+    "base.status",
+    "head.status",
+    "base.max",
+    "head.max",
+    "base.value",
+    "head.value",
+    "limit",
+    "witness",
+    "want",
+    "moved",
+    "of",
+    "problem",
+    "build",
+    "instructions",
+    "loads",
+    "stores",
+    "branches",
+    "vector",
+    "elements",
+    "per_element",
+    "per_call",
+    "by",
+    "grade",
+    "cost_pct",
+    "evidence",
+    "fix",
+    "command",
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
@@ -67,18 +111,48 @@ static void csv_field(const char *text, FILE *out)
     fputc('"', out);
 }
 
+/* A text, a number, or true or false. */
 static void csv_value(const json_t *record, const char *path, FILE *out)
 {
     const char *text = record_text(record, path);
+    const json_t *member = json_object_get(record, path);
     double missing = -1.5e300, value = record_value(record, path, missing);
     if (*text)
         csv_field(text, out);
+    else if (json_is_boolean(member))
+        fputs(json_is_true(member) ? "true" : "false", out);
     else if (value > missing)
         fprintf(out, "%.10g", value);
 }
 
+static void csv_line(const json_t *env, const json_t *record, FILE *out)
+{
+    csv_field(record_text(env, "env_id"), out);
+    for (int c = 0; c < N_COLUMNS; c++) {
+        fputc(',', out);
+        csv_value(record, columns[c], out);
+    }
+    fputs("\r\n", out);
+}
+
+/* What doctor found: a line each, with the kind and the grade of the whole; nothing is a line, too. */
+static void csv_findings(const json_t *env, const json_t *machine, FILE *out)
+{
+    const json_t *list = json_object_get(machine, "findings");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *finding = json_copy(json_array_get(list, i));
+        json_object_set(finding, "t", json_object_get(machine, "t"));
+        json_object_set(finding, "grade", json_object_get(machine, "grade"));
+        csv_line(env, finding, out);
+        json_decref(finding);
+    }
+    if (json_array_size(list) == 0)
+        csv_line(env, machine, out);
+}
+
 int format_csv(const json_t *records, FILE *out, const struct render_options *options)
 {
+    static const char *const shown[] = { "conf", "bench", "pair", "change", "count" };
     (void)options;
     fputs("cpu", out);
     for (int c = 0; c < N_COLUMNS; c++)
@@ -90,14 +164,11 @@ int format_csv(const json_t *records, FILE *out, const struct render_options *op
         const char *kind = record_text(record, "t");
         if (strcmp(kind, "env") == 0)
             env = record;
-        if (strcmp(kind, "conf") != 0 && strcmp(kind, "bench") != 0)
-            continue;
-        csv_field(record_text(env, "env_id"), out);
-        for (int c = 0; c < N_COLUMNS; c++) {
-            fputc(',', out);
-            csv_value(record, columns[c], out);
-        }
-        fputs("\r\n", out);
+        if (strcmp(kind, "machine") == 0)
+            csv_findings(env, record, out);
+        for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
+            if (strcmp(kind, shown[k]) == 0)
+                csv_line(env, record, out);
     }
     return 0;
 }

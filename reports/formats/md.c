@@ -1,9 +1,11 @@
 /*
  * Markdown: reads well on a forge and as plain text.
  */
+#include "md.h"
 #include "reports/glossary.h"
 #include "reports/report.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /* Cells are one line each and hold no bar of their own. */
@@ -34,8 +36,9 @@ static void write_row(const struct table *t, size_t row, FILE *out)
     fputs(" |\n", out);
 }
 
-static void write_table(const struct table *t, FILE *out)
+static void write_table(const struct table *t, size_t rows, FILE *out)
 {
+    const size_t all = table_rows(t);
     for (int c = 0, n = 0; c < t->n_columns; c++) {
         if (!is_shown(&t->column[c]))
             continue;
@@ -47,32 +50,32 @@ static void write_table(const struct table *t, FILE *out)
         if (is_shown(&t->column[c]))
             fputs(t->column[c].right ? "|---:" : "|---", out);
     fputs("|\n", out);
-    for (size_t row = 0; row < table_rows(t); row++)
+    for (size_t row = 0; row < all && row < rows; row++)
         write_row(t, row, out);
     fputc('\n', out);
+    if (all > rows)
+        fprintf(out, "%zu more.\n\n", all - rows);
 }
 
-static void write_node(const struct node *node, int level, FILE *out);
-
-static void write_section(const struct node *node, int level, FILE *out)
+static void write_section(const struct node *node, int level, size_t rows, FILE *out)
 {
     if (node->medium == DETAIL)
         fprintf(out, "<details><summary>%s</summary>\n\n", node->text);
     else
         fprintf(out, "%.*s %s\n\n", level, "######", node->text);
     for (const struct node *child = node->first; child; child = child->next)
-        write_node(child, level + 1, out);
+        md_node(child, level + 1, rows, out);
     if (node->medium == DETAIL)
         fputs("</details>\n\n", out);
 }
 
-static void write_node(const struct node *node, int level, FILE *out)
+void md_node(const struct node *node, int level, size_t rows, FILE *out)
 {
     if (!node_is_seen(node, false, true))
         return;
     switch (node->kind) {
     case SECTION:
-        write_section(node, level, out);
+        write_section(node, level, rows, out);
         break;
     case PARAGRAPH:
         fprintf(out, "%s\n\n", node->text);
@@ -89,7 +92,7 @@ static void write_node(const struct node *node, int level, FILE *out)
         fprintf(out, "```\n%s```\n\n", node->text);
         break;
     case TABLE:
-        write_table(node->table, out);
+        write_table(node->table, rows, out);
         break;
     case FIGURE:
         if (node->picture)
@@ -107,7 +110,7 @@ int format_md(const json_t *records, FILE *out, const struct render_options *opt
         document_free(root);
         return -1;
     }
-    write_section(root, 1, out);
+    write_section(root, 1, SIZE_MAX, out);
     document_free(root);
     return 0;
 }

@@ -89,7 +89,7 @@ void section_failures(struct node *into, const struct results *r,
         table->listed = true;
         table->brief = BRIEF;
     }
-    for (size_t i = 0; i < r->n_conf; i++) {
+    for (size_t i = 0; i < r->n_conf && told <= LISTED; i++) {
         char backends[256];
         if (!failed(&r->conf[i]) || !name_alike(r, i, backends, sizeof backends))
             continue;

@@ -1,0 +1,15 @@
+/*
+ * The Markdown of parts of a document, for formats that are made of such.
+ */
+#ifndef POSENC_MD_H
+#define POSENC_MD_H
+
+#include "reports/document.h"
+
+#include <stdio.h>
+
+/* A node as a page shows it, a section with a title of that level (1: #); of a table that many rows, and how
+ * many more there are. */
+void md_node(const struct node *node, int level, size_t rows, FILE *out);
+
+#endif
