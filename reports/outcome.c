@@ -160,7 +160,7 @@ void outcome_words(const struct outcome *o, char text[OUTCOME_TEXT])
     if (!failed && t->pass)
         say(&w, ", ", "%s check%s passed", show_count(t->pass), t->pass == 1 ? "" : "s");
     if (o->pairs && !o->slower)
-        say(&w, ", ", "none of %s slower", show_count((double)o->pairs));
+        say(&w, ", ", "%s compared, none slower", show_count((double)o->pairs));
     if (o->faster)
         say(&w, ", ", "%zu faster", o->faster);
     if (o->unclear)

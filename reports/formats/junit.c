@@ -196,7 +196,7 @@ static void write_pair(struct junit *j, const struct pair_row *row)
 
 static void write_change(struct junit *j, const struct change_row *change)
 {
-    char kind[48], words[CHANGE_TEXT], repro[512] = "";
+    char kind[64], words[CHANGE_TEXT], repro[512] = "";
     struct test t = test_of(change->json, kind);
     const char *problem = record_text(change->json, "problem");
     snprintf(kind, sizeof kind, "%.20s, change of %.20s", change->suite, change->what);
