@@ -241,7 +241,6 @@ static void add_footer(struct results *r, const json_t *j)
 {
     const json_t *noise = json_object_get(j, "noise");
     char words[96];
-    r->footer = j;
     if (noise && (!r->noise || noise_of_others(r->env, noise, words, sizeof words) ||
                   !noise_of_others(r->env, r->noise, words, sizeof words)))
         r->noise = noise;
@@ -279,10 +278,11 @@ static bool make_room(struct results *r, size_t n)
     r->changes = calloc(n, sizeof *r->changes);
     r->counts = calloc(n, sizeof *r->counts);
     r->trends = calloc(n, sizeof *r->trends);
+    r->headers = calloc(n, sizeof *r->headers);
     r->kernels = calloc(n, sizeof *r->kernels);
     r->cases = calloc(n, sizeof *r->cases);
     return r->backends && r->bench && r->conf && r->models && r->overheads && r->pairs &&
-           r->changes && r->counts && r->trends && r->kernels && r->cases;
+           r->changes && r->counts && r->trends && r->headers && r->kernels && r->cases;
 }
 
 /* Of counts of a case on a backend with as many lanes, and of one of two builds, the last. */
@@ -332,24 +332,34 @@ int results_make(const json_t *records, size_t machine, struct results *r)
         return -1;
     }
     const json_t *env = NULL;
-    bool aside = false; /* estimates are of no machine */
+    bool aside = false;  /* estimates are of no machine */
+    bool merged = false; /* a header and a footer are of all machines between them */
     for (size_t i = 0; i + 1 < n; i++) {
         const json_t *j = json_array_get(records, i);
-        if (kind_is(j, "header"))
+        if (kind_is(j, "header")) {
             aside = estimate_header(j);
+            merged = json_is_array(json_object_get(j, "merged"));
+        }
         if (aside)
             continue;
         if (i == 0 || kind_is(j, "header") || kind_is(j, "env"))
             env = env_at(records, i);
-        if (wanted && env && strcmp(record_text(env, "env_id"), wanted) != 0)
+        const bool of_all = merged && (kind_is(j, "header") || kind_is(j, "footer"));
+        if (!of_all && wanted && env && strcmp(record_text(env, "env_id"), wanted) != 0)
             continue;
         if (kind_is(j, "header")) {
             r->header = j;
             r->runs++;
+            if (!merged)
+                r->headers[r->n_headers++] = j;
             r->by_model += json_is_true(json_object_get(j, "by_model"));
         } else if (kind_is(j, "env")) {
             r->env = j;
+        } else if (kind_is(j, "part")) {
+            add_footer(r, json_object_get(j, "footer"));
+            r->headers[r->n_headers++] = json_object_get(j, "header");
         } else if (kind_is(j, "footer")) {
+            r->footer = j;
             add_footer(r, j);
             r->finished += json_is_true(json_object_get(j, "complete"));
         } else if (kind_is(j, "backend")) {
@@ -380,6 +390,7 @@ void results_free(struct results *r)
     free(r->changes);
     free(r->counts);
     free(r->trends);
+    free(r->headers);
     free(r->kernels);
     free(r->cases);
     *r = (struct results){ 0 };

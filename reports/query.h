@@ -35,7 +35,9 @@ struct results {
         *noise; /* of the footers: of the last run while which the machine was busy, else of
                             the last; may be NULL */
     int runs, finished; /* headers and complete footers met */
-    int by_model;       /* headers of reports by model */
+    size_t n_headers;   /* of every run: also of those that a file was merged of */
+    const json_t **headers;
+    int by_model; /* headers of reports by model */
     size_t n_backends, n_bench, n_conf, n_models, n_overheads, n_kernels, n_cases;
     struct backend_row *backends;
     struct bench_row *bench;

@@ -33,10 +33,19 @@ int records_open(struct records *records, const char *path, char error[RECORDS_E
 
 int records_append(struct records *records, json_t *record)
 {
-    if (!record || json_array_append_new(records->list, record)) {
-        records->failed = ENOMEM;
-        return -1;
-    }
+    return records_keep(records, record) == 0 ? records_write(records, record) : -1;
+}
+
+int records_keep(struct records *records, json_t *record)
+{
+    if (record && json_array_append_new(records->list, record) == 0)
+        return 0;
+    records->failed = ENOMEM;
+    return -1;
+}
+
+int records_write(struct records *records, const json_t *record)
+{
     if (!records->stream)
         return 0;
     errno = 0;
@@ -62,14 +71,19 @@ int records_close(struct records *records, char error[RECORDS_ERROR])
     return -1;
 }
 
-/* One line, without its newline.  Blank lines are passed over. */
-static int read_line(const char *line, const char *name, size_t number, json_t *list,
+/* One line, without its newline.  Blank lines are passed over, and so is one that its writer did not
+ * come to the end of. */
+static int read_line(const char *line, const char *name, struct records_end *end, json_t *list,
                      char error[RECORDS_ERROR])
 {
+    const size_t number = end->lines;
     if (line[strspn(line, " \t\r")] == 0)
         return 0;
     json_error_t where;
     json_t *record = json_loads(line, JSON_REJECT_DUPLICATES, &where);
+    if (!record && end->cut)
+        return 0;
+    end->cut = false;
     if (!record) {
         snprintf(error, RECORDS_ERROR,
                  "%.200s: line %zu, column %d: %.120s; one JSON object a line "
@@ -97,18 +111,24 @@ static int read_line(const char *line, const char *name, size_t number, json_t *
     return 0;
 }
 
-int records_read(FILE *in, const char *name, json_t *list, char error[RECORDS_ERROR])
+int records_read(FILE *in, const char *name, json_t *list, struct records_end *end,
+                 char error[RECORDS_ERROR])
 {
     char *line = NULL;
-    size_t size = 0, number = 0, before = json_array_size(list);
+    struct records_end at = { 0 };
+    size_t size = 0, before = json_array_size(list);
     int status = 0;
     ssize_t n;
     while (status == 0 && (n = getline(&line, &size, in)) >= 0) {
-        if (n && line[n - 1] == '\n')
+        at.lines++;
+        at.cut = n > 0 && line[n - 1] != '\n';
+        if (n && !at.cut)
             line[n - 1] = 0;
-        status = read_line(line, name, ++number, list, error);
+        status = read_line(line, name, &at, list, error);
     }
     free(line);
+    if (end)
+        *end = at;
     if (status == 0 && ferror(in)) {
         snprintf(error, RECORDS_ERROR, "%.300s: %s", name, strerror(errno));
         status = -1;
@@ -124,6 +144,12 @@ int records_read(FILE *in, const char *name, json_t *list, char error[RECORDS_ER
 
 int records_load(const char *path, json_t *list, char error[RECORDS_ERROR])
 {
+    return records_load_end(path, list, NULL, error);
+}
+
+int records_load_end(const char *path, json_t *list, struct records_end *end,
+                     char error[RECORDS_ERROR])
+{
     FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
     if (!in) {
         snprintf(error, RECORDS_ERROR,
@@ -131,7 +157,7 @@ int records_load(const char *path, json_t *list, char error[RECORDS_ERROR])
                  strerror(errno));
         return -1;
     }
-    int status = records_read(in, path, list, error);
+    int status = records_read(in, path, list, end, error);
     if (in != stdin)
         fclose(in);
     return status;

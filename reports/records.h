@@ -1,8 +1,9 @@
 /*
  * Records, schema posenc.results/1: one JSON object a line, its member "t" saying which kind
- * (header, env, kernel, backend, model, conf, bench, overhead, count, pair, estimate, footer).  Lines
- * are flushed as they come, so a run that dies leaves a readable file, recognised by its
- * missing footer.  No NaN or infinity: those are the strings "nan", "inf", "-inf".  Members and
+ * (header, env, kernel, backend, model, conf, bench, overhead, count, pair, estimate, part, footer).
+ * Lines are flushed as they come, so a run that dies leaves a readable file, recognised by its
+ * missing footer; one that was interrupted has a footer that says it is not complete.  No NaN or
+ * infinity: those are the strings "nan", "inf", "-inf".  Members and
  * kinds a reader does not know are ignored.
  */
 #ifndef POSENC_RECORDS_H
@@ -33,13 +34,26 @@ struct records {
 int records_open(struct records *records, const char *path, char error[RECORDS_ERROR]);
 /* Takes the reference; NULL (a record that could not be made) is an error.  0 or -1. */
 int records_append(struct records *records, json_t *record);
+/* Its two halves: into the list; to the stream, where there is one. */
+int records_keep(struct records *records, json_t *record);
+int records_write(struct records *records, const json_t *record);
 /* 0, or -1 with a message when something could not be written. */
 int records_close(struct records *records, char error[RECORDS_ERROR]);
 
-/* Appends the records of a JSON Lines file to `list`.  0, or -1 with a message naming the line,
- * what is wrong and what would be accepted. */
+/* How a file of records ends: so many lines; whether the last is part of one, as a run that was
+ * killed leaves it. */
+struct records_end {
+    size_t lines;
+    bool cut;
+};
+
+/* Appends the records of a JSON Lines file to `list`, but for a last line that is cut.  0, or -1 with
+ * a message naming the line, what is wrong and what would be accepted.  `end` may be NULL. */
 int records_load(const char *path, json_t *list, char error[RECORDS_ERROR]);
-int records_read(FILE *in, const char *name, json_t *list, char error[RECORDS_ERROR]);
+int records_load_end(const char *path, json_t *list, struct records_end *end,
+                     char error[RECORDS_ERROR]);
+int records_read(FILE *in, const char *name, json_t *list, struct records_end *end,
+                 char error[RECORDS_ERROR]);
 
 /* A number as a record holds it: json_real, or a string where it is not finite. */
 json_t *record_number(double value);

@@ -33,6 +33,8 @@ struct node *report_make(const json_t *records, const struct render_options *opt
     struct node *root = document_make("posenc report");
     size_t machines = estimates_only(records) ? 0 : results_machines(records);
     bool fine = root != NULL;
+    if (fine && machines > 1)
+        section_across(root, records);
     for (size_t m = 0; fine && m < machines; m++)
         fine = add_machine(root, records, m, machines, options ? options : &none);
     if (fine)

@@ -24,7 +24,11 @@ void section_cost(struct node *into, const struct results *results, const json_t
 struct comparison;
 void explain_pairs(struct node *into, const struct comparison *comparison, const char *wanted);
 void section_trends(struct node *into, const struct results *results);
-/* Of all records: estimates are of no machine. */
+/* Of all records: estimates are of no machine; several machines are set side by side first. */
 void section_estimates(struct node *into, const json_t *records);
+void section_across(struct node *into, const json_t *records);
+
+/* Checks in a cell: "● 12", "✗ 1/12", "☠ 1/12", "·". */
+void add_tally_cell(struct counts counts, struct table *table);
 
 #endif

@@ -7,8 +7,7 @@
 
 enum { MAX_SUITES = 16 };
 
-/* "● 12", "✗ 1/12", "☠ 1/12", "·". */
-static void tally_cell(struct counts t, struct table *table)
+void add_tally_cell(struct counts t, struct table *table)
 {
     int ran = t.pass + t.fail + t.crash + t.weak;
     if (t.total == 0)
@@ -40,7 +39,7 @@ static void row(const struct results *r, const char *kernel, const char *suite,
 {
     table_cell(table, "%s", kernel ? kernel : suite);
     for (size_t b = 0; table && b < r->n_backends && (int)b + 1 < table->n_columns; b++)
-        tally_cell(count_conf(r, kernel, r->backends[b].id, suite), table);
+        add_tally_cell(count_conf(r, kernel, r->backends[b].id, suite), table);
 }
 
 /* The kinds of evidence in order of appearance. */

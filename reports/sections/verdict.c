@@ -24,6 +24,40 @@ static void add_wrong_outputs(struct node *into, const struct results *r)
                  first->id, first->refused + strlen("wrong: "));
 }
 
+/* The shares of a run that are here, where some of it are not: "0, 2 of 4". */
+static bool list_shards(const struct results *r, char *text, size_t bytes)
+{
+    size_t at = 0, n = 0;
+    const int shards = (int)record_value(r->headers[0], "shard.n", 0.0);
+    for (int i = 0; i < shards; i++) {
+        bool here = false;
+        for (size_t k = 0; k < r->n_headers; k++)
+            here |= (int)record_value(r->headers[k], "shard.i", -1.0) == i &&
+                    (int)record_value(r->headers[k], "shard.n", 0.0) == shards;
+        if (here && at < bytes)
+            at += (size_t)snprintf(text + at, bytes - at, "%s%d", n ? ", " : "", i);
+        n += here;
+    }
+    return n > 0 && n < (size_t)shards;
+}
+
+/* What is not all of it. */
+static void add_partial(struct node *into, const struct results *r)
+{
+    char shards[256];
+    const int open = r->runs - r->finished;
+    if (open > 0)
+        add_text(into, NOTE, EVERYWHERE,
+                 "**Partial**: %d of %d run%s did not finish; what %s had is shown.", open,
+                 r->runs, r->runs == 1 ? "" : "s", open == 1 ? "it" : "they");
+    if (r->n_headers > 0 && list_shards(r, shards, sizeof shards))
+        add_text(into, NOTE, EVERYWHERE,
+                 "**A share**: shard%s %s of %.0f, counted from 0; the other cases are in the "
+                 "other shards (`posenc merge`).",
+                 strchr(shards, ',') ? "s" : "", shards,
+                 record_value(r->headers[0], "shard.n", 0.0));
+}
+
 void section_verdict(struct node *into, const struct results *r,
                      const struct render_options *options)
 {
@@ -37,10 +71,7 @@ void section_verdict(struct node *into, const struct results *r,
         add_text(into, NOTE, EVERYWHERE,
                  "Nothing was timed: %s, and times under an emulator say nothing about a CPU.",
                  emulator);
-    if (r->finished < r->runs)
-        add_text(into, NOTE, EVERYWHERE,
-                 "Incomplete: %d of %d runs did not finish; what they had is shown.",
-                 r->runs - r->finished, r->runs);
+    add_partial(into, r);
     if (strcmp(record_text(r->header, "mode"), "quick") == 0)
         add_text(into, NOTE, ON_PAGE,
                  "A quick run: a smaller set of checks and fewer rounds than `--full`.");

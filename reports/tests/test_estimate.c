@@ -105,7 +105,7 @@ static bool refused(const json_t *record, const char *named)
     json_t *list = json_array();
     FILE *in = tmpfile();
     bool no = in && line && fprintf(in, "\n%s\n", line) > 0 && fseek(in, 0, SEEK_SET) == 0 &&
-              records_read(in, "text", list, error) != 0 && contains(error, "line 2") &&
+              records_read(in, "text", list, NULL, error) != 0 && contains(error, "line 2") &&
               contains(error, named);
     if (!no)
         printf("# %s: %s\n", line, error);

@@ -30,7 +30,7 @@ static json_t *reread(const char *text, char error[RECORDS_ERROR])
     json_t *list = json_array();
     FILE *in = tmpfile();
     bool good = in && fputs(text, in) >= 0 && fseek(in, 0, SEEK_SET) == 0 &&
-                records_read(in, "text", list, error) == 0;
+                records_read(in, "text", list, NULL, error) == 0;
     if (in)
         fclose(in);
     if (good)
