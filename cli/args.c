@@ -93,6 +93,54 @@ static bool is_given(const struct cli *cli, const struct option_spec *spec)
     return false;
 }
 
+/* ---- options as a record ---- */
+
+/* Of how a run goes, where it writes, or told apart in its header. */
+static bool is_beside(const struct option_spec *spec)
+{
+    static const size_t beside[] = { AT(out),    AT(all),   AT(explain), AT(force),
+                                     AT(jobs),   AT(dir),   AT(shard),   AT(resume),
+                                     AT(help),   AT(quick), AT(full),    AT(exhaustive),
+                                     AT(vectors) };
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if (spec->offset == beside[i])
+            return true;
+    return false;
+}
+
+static json_t *value_of(const struct cli *cli, const struct option_spec *spec)
+{
+    const void *member = (const char *)cli + spec->offset;
+    const struct list *list = member;
+    switch (spec->kind) {
+    case FLAG:
+        return json_true();
+    case INTEGER:
+        return json_integer(*(const int64_t *)member);
+    case REAL:
+        return json_real(*(const double *)member);
+    case TEXT:
+        return json_string(*(const char *const *)member);
+    case CHOICE:
+        return json_string(spec->names[*(const int *)member]);
+    case LIST:
+        break;
+    }
+    json_t *items = json_array();
+    for (size_t i = 0; i < list->n; i++)
+        json_array_append_new(items, json_string(list->item[i]));
+    return items;
+}
+
+json_t *cli_options(const struct cli *cli)
+{
+    json_t *options = json_object();
+    for (size_t i = 0; i < N_SPECS; i++)
+        if (is_given(cli, &specs[i]) && !is_beside(&specs[i]))
+            json_object_set_new(options, specs[i].name, value_of(cli, &specs[i]));
+    return options;
+}
+
 /* ---- options that would change nothing ---- */
 
 /* Whether an option is a parameter of a family of scaling, by its name: --short-factors is the array

@@ -24,6 +24,7 @@ enum exit_code {
     EXIT_SLOWER = 3,       /* compare --gate: a regression that was confirmed */
     EXIT_UNCLEAR = 4,      /* compare --strict */
     EXIT_INCOMPARABLE = 5, /* builds or results that have nothing to compare */
+    EXIT_MISSING = 6,      /* shards of a run that are to be merged */
     EXIT_NOTHING = 77,
 };
 
@@ -46,8 +47,9 @@ struct cli {
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
-    bool quick, full, exhaustive, update_budgets, force, help, all, gate, strict;
-    const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain;
+    bool quick, full, exhaustive, update_budgets, force, mixed, help, all, gate, strict;
+    const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
+        *resume;
     int64_t jobs, threads, seed, launches;
     double budget, threshold;
 
@@ -99,6 +101,7 @@ enum {
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
     FOR_COMPARE = 524288,
     FOR_COUNT = 1048576,
+    FOR_MERGE = 2097152,
     FOR_PLOT = PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5 |
                PICTURE_LEARNED | PICTURE_XPOS | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN,
 };
@@ -132,6 +135,10 @@ const char *cli_kind_name(unsigned kind);
 /* "rope, alibi": the kinds among `bits`. */
 void cli_list_kinds(unsigned bits, char *text, size_t size);
 
+/* The options given that decide what a run finds: {"kernel": ["alibi"], "seed": 7}; not those that
+ * say how it runs and where its result goes. */
+json_t *cli_options(const struct cli *cli);
+
 /* Whole-string conversions; false when `text` is no such number or out of range. */
 bool parse_integer(const char *text, int64_t least, int64_t most, int64_t *value);
 bool parse_real(const char *text, double *value); /* finite ones only */
@@ -148,5 +155,6 @@ int command_plot(struct cli *cli);
 int command_vectors(struct cli *cli);
 int command_compare(struct cli *cli);
 int command_launch(struct cli *cli); /* started by compare */
+int command_merge(struct cli *cli);
 
 #endif

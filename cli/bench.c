@@ -8,13 +8,14 @@
 #include <stdlib.h>
 
 /* A wrong output outweighs all that was timed; where nothing was, a refused shape outweighs a
- * kernel nobody has. */
+ * kernel nobody has; what a shard has nothing of, the others have. */
 static int exit_code(const struct work *work)
 {
-    return work->worst == BENCH_WRONG     ? EXIT_CONFORMANCE
-           : work->timed                  ? EXIT_FINE
-           : work->worst == BENCH_REFUSED ? EXIT_USAGE
-                                          : EXIT_NOTHING;
+    return work->worst == BENCH_WRONG              ? EXIT_CONFORMANCE
+           : work->timed                           ? EXIT_FINE
+           : work->n_timed == 0 && work->elsewhere ? EXIT_FINE
+           : work->worst == BENCH_REFUSED          ? EXIT_USAGE
+                                                   : EXIT_NOTHING;
 }
 
 int command_bench(struct cli *cli)

@@ -62,9 +62,7 @@ static json_t *load(const struct cli *cli, const char *path)
 /* The records of the comparison: a header, what was found, a footer. */
 static json_t *records_of(const struct cli *cli, const struct files_compared *found)
 {
-    const struct emit_run run = {
-        .mode = "files", .argc = cli->argc, .argv = cli->argv, .compare = found->compare
-    };
+    const struct emit_run run = { .cli = cli, .mode = "files", .compare = found->compare };
     struct records all = { .list = json_array() };
     if (all.list && records_append(&all, emit_header(&run)) == 0 &&
         json_array_extend(all.list, found->records) == 0 &&

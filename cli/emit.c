@@ -6,6 +6,7 @@
 #include "models.h"
 #include "bench/emulation.h"
 #include "reports/env.h"
+#include "tool.h"
 #include "topics.h"
 
 #include <math.h>
@@ -38,19 +39,23 @@ json_t *emit_header(const struct emit_run *run)
     run_id(id);
     now(started);
     snprintf(seed, sizeof seed, "0x%llx", (unsigned long long)run->seed);
+    const struct cli *cli = run->cli;
     json_t *argv = json_array();
-    for (int i = 0; i < run->argc; i++) {
+    for (int i = 0; i < cli->argc; i++) {
         json_t *word =
-            json_string(i == 0 ? "posenc" : run->argv[i]); /* NULL where it is not UTF-8 */
+            json_string(i == 0 ? "posenc" : cli->argv[i]); /* NULL where it is not UTF-8 */
         json_array_append_new(argv, word ? word : json_string("?"));
     }
-    json_t *header =
-        json_pack("{s:s,s:s,s:s,s:s,s:{s:s},s:{s:s?},s:s,s:o,s:s,s:b}", "t", "header", "schema",
-                  RECORDS_SCHEMA, "run_id", id, "started", started, "tool", "version",
-                  posenc_version(), "vectors", "sha256", run->vectors_sha256, "mode", run->mode,
-                  "argv", argv, "seed", seed, "by_model", run->by_model);
+    json_t *header = json_pack(
+        "{s:s,s:s,s:s,s:s,s:o,s:{s:s?},s:s,s:s,s:o,s:o,s:s,s:b}", "t", "header", "schema",
+        RECORDS_SCHEMA, "run_id", id, "started", started, "tool", tool_record(), "vectors",
+        "sha256", run->vectors_sha256, "mode", run->mode, "command", cli->command, "options",
+        cli_options(cli), "argv", argv, "seed", seed, "by_model", run->by_model);
     if (header && run->compare)
         json_object_set(header, "compare", run->compare);
+    if (header && run->shard.n > 0)
+        json_object_set_new(header, "shard",
+                            json_pack("{s:i,s:i}", "i", run->shard.i, "n", run->shard.n));
     return header;
 }
 
@@ -326,11 +331,15 @@ static json_t *overhead_of(const struct overhead_ns *ns)
                      record_number(ns->high));
 }
 
+void emit_overhead_id(enum posenc_kernel kernel, int64_t heads, char id[EMIT_ID])
+{
+    snprintf(id, EMIT_ID, "%s/f32/given/overhead-%d", posenc_kernel_name(kernel), (int)heads);
+}
+
 json_t *emit_overhead(const struct overhead *o)
 {
-    char id[96];
-    snprintf(id, sizeof id, "%s/f32/given/overhead-%d", posenc_kernel_name(o->kernel),
-             (int)o->heads);
+    char id[EMIT_ID];
+    emit_overhead_id(o->kernel, o->heads, id);
     json_t *record = emit_result("overhead", o->kernel, POSENC_F32, "given", id, o->backend);
     if (!record)
         return NULL;
@@ -372,16 +381,11 @@ json_t *emit_footer(const struct records *records, bool complete, double wall_s,
 int emit_start(struct records *records, const struct emit_run *run,
                const struct posenc_backend *const *backends, size_t n)
 {
-    int status = records_append(records, emit_header(run));
-    status |= records_append(records, emit_env());
+    int status = records_keep(records, emit_header(run));
+    status |= records_keep(records, emit_env());
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
-        status |= records_append(records, emit_kernel((enum posenc_kernel)k));
+        status |= records_keep(records, emit_kernel((enum posenc_kernel)k));
     for (size_t i = 0; i < n; i++)
-        status |= records_append(records, emit_backend(backends[i]));
+        status |= records_keep(records, emit_backend(backends[i]));
     return status;
-}
-
-void emit_bench_sink(void *records, const struct bench_result *measured)
-{
-    records_append(records, emit_bench(measured));
 }

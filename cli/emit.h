@@ -12,15 +12,16 @@
 #include "reports/records.h"
 #include "accuracy.h"
 #include "select.h"
+#include "shard.h"
 
 struct emit_run {
+    const struct cli *cli;
     const char *mode; /* quick, full, exhaustive */
-    int argc;
-    char **argv;
     uint64_t seed;
     const char *vectors_sha256; /* NULL: none loaded */
     bool by_model;              /* a report of models, which shows their kernels alone */
     json_t *compare;            /* the two builds that are compared, or NULL */
+    struct shard shard;
 };
 
 /* One record each; NULL when memory runs out (records_append then fails). */
@@ -42,14 +43,14 @@ json_t *emit_overhead(const struct overhead *overhead);
 json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dtype dtype,
                     const char *profile, const char *id, const struct posenc_backend *backend);
 const char *emit_profile(const struct problem *problem);
+/* The id of its record, by the heads of a call. */
+enum { EMIT_ID = 96 };
+void emit_overhead_id(enum posenc_kernel kernel, int64_t heads, char id[EMIT_ID]);
 /* Counts what `records` holds; `noise` from noise_watch_stop (taken; may be NULL). */
 json_t *emit_footer(const struct records *records, bool complete, double wall_s, json_t *noise);
 
-/* Header, env, kernels, and the backends given, into `records`.  0 or -1. */
+/* Header, env, kernels, and the backends given, into the list of `records`.  0 or -1. */
 int emit_start(struct records *records, const struct emit_run *run,
                const struct posenc_backend *const *backends, size_t n);
-
-/* Sink for bench_run; user is a struct records. */
-void emit_bench_sink(void *records, const struct bench_result *measured);
 
 #endif

@@ -124,7 +124,8 @@ static void sweep(const struct folder *folder)
 
 static int make_partial(struct folder *folder)
 {
-    sweep(folder);
+    if (!folder->cli->resume) /* it may be what is gone on with */
+        sweep(folder);
     snprintf(folder->partial, sizeof folder->partial, "%.4000s%sXXXXXX", folder->target,
              partial_suffix);
     if (!mkdtemp(folder->partial)) {
@@ -251,5 +252,6 @@ int folder_publish(struct folder *folder)
     folder->partial[0] = '\0';
     folder->replaced = moved;
     folder_leave();
+    sweep(folder);
     return EXIT_FINE;
 }

@@ -92,6 +92,20 @@ static const struct command commands[] = {
       "when they are of\n"
       "another CPU, another type of build, or other vectors.\n",
       record_formats, BY_COMPARE },
+    { "merge", FOR_MERGE, command_merge, "FILES",
+      "Shards of a run, or runs on several machines, as one file",
+      "Puts files of records (--out jsonl) together: the shards of verify or bench (--shard) "
+      "become that run,\n"
+      "runs of several machines a file whose report has a column for each.  Files that do not "
+      "belong together\n"
+      "are refused by name: of other golden vectors, a version, an option or a set of shards "
+      "that differs, a\n"
+      "shard or a run that is there twice, one that did not finish, a result that two of them "
+      "tell otherwise.\n"
+      "Of a shard that did not finish in one file and did in another the latter is taken.\n"
+      "Exit code 6 where shards are missing.\n"
+      "Example: posenc merge r-*.jsonl --out jsonl:whole.jsonl\n",
+      record_formats, BY_REPORT },
     { "explain", FOR_EXPLAIN, command_explain, "THING",
       "A kernel, a profile, a scaling, a method, a parameter or one case in depth",
       "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "
@@ -159,18 +173,20 @@ static void help(FILE *out)
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (commands[i].summary)
             fprintf(out, "  %-9s%s\n", commands[i].name, commands[i].summary);
-    fputs("\nposenc COMMAND --help tells more.  Results go to stdout, the rest to stderr.\n"
-          "Exit codes: 0 fine, 1 conformance failure, 2 usage or bad input, 3 slower (compare "
-          "--gate),\n"
-          "4 unclear (compare --strict), 5 nothing to compare, 77 nothing to run here,\n"
-          "128 and the signal's number (130: SIGINT) interrupted; what there was is written.\n"
-          "Environment: POSENC_BACKEND forces a backend, POSENC_MAX_ISA is a ceiling, "
-          "POSENC_VERBOSE=1 tells\n"
-          "who serves each kernel, POSENC_VECTORS names other golden vectors, POSENC_PLUGINS "
-          "another "
-          "folder of\n"
-          "plug-ins (empty: none), NO_COLOR is respected.\n",
-          out);
+    fputs(
+        "\nposenc COMMAND --help tells more.  Results go to stdout, the rest to stderr.\n"
+        "Exit codes: 0 fine, 1 conformance failure, 2 usage or bad input, 3 slower (compare "
+        "--gate),\n"
+        "4 unclear (compare --strict), 5 nothing to compare, 6 shards are missing, 77 nothing "
+        "to run here,\n"
+        "128 and the signal's number (130: SIGINT) interrupted; what there was is written.\n"
+        "Environment: POSENC_BACKEND forces a backend, POSENC_MAX_ISA is a ceiling, "
+        "POSENC_VERBOSE=1 tells\n"
+        "who serves each kernel, POSENC_VECTORS names other golden vectors, POSENC_PLUGINS "
+        "another "
+        "folder of\n"
+        "plug-ins (empty: none), NO_COLOR is respected.\n",
+        out);
 }
 
 static const struct command *find_command(const char *name)

@@ -294,7 +294,7 @@ static int finish_stream(struct out_file *output)
     return why;
 }
 
-int outputs_publish(const struct cli *cli, struct out_file *output)
+static int publish(const struct cli *cli, struct out_file *output)
 {
     if (!output->temporary)
         return EXIT_FINE;
@@ -317,7 +317,7 @@ int outputs_commit(const struct cli *cli, struct outputs *outputs)
                                    : refuse_path(cli, output->path, strerror(why));
     }
     for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++)
-        status = outputs_publish(cli, &outputs->output[i]);
+        status = publish(cli, &outputs->output[i]);
     outputs_discard(outputs);
     return status;
 }

@@ -2,7 +2,7 @@
  * Where results go: --out FORMAT[:PATH].  A file is written under a temporary name beside the
  * target, opened before any long work so that a path that cannot be written is refused at once,
  * and renamed when it is complete; a failure or a signal removes it.  Records that come line by
- * line may be published before: then the file grows in its place.
+ * line go besides into a journal (journal.h).
  */
 #ifndef POSENC_CLI_OUTPUTS_H
 #define POSENC_CLI_OUTPUTS_H
@@ -35,8 +35,6 @@ int outputs_add(const struct cli *cli, struct outputs *outputs, const struct for
 /* Flushes, checks and renames; on a failure, all that is not yet in place is removed. */
 int outputs_commit(const struct cli *cli, struct outputs *outputs);
 void outputs_discard(struct outputs *outputs);
-/* Renames now; what is written later goes into the file in its place. */
-int outputs_publish(const struct cli *cli, struct out_file *output);
 
 /* A path that is there, or may be made in a folder that is there, with links resolved, malloc'ed;
  * NULL with errno. */

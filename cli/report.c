@@ -52,6 +52,7 @@ static int refuse_idle(const struct cli *cli)
         { "--vectors", cli->vectors != NULL },
         { "--budget", !isnan(cli->budget) },
         { "--dir", cli->dir != NULL },
+        { "--resume", cli->resume != NULL },
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         if (checks[i].given)
@@ -267,7 +268,9 @@ int command_report(struct cli *cli)
         return render_files(cli);
     struct work work = { .cli = cli, .by_model = cli->model.n > 0 && cli->kernel.n == 0 };
     struct pages *pages = calloc(1, sizeof *pages);
-    if (!pages || make_folder(cli, pages) != EXIT_FINE) {
+    if (!pages || resume_read(cli, &work.resume) != EXIT_FINE ||
+        make_folder(cli, pages) != EXIT_FINE) {
+        resume_free(&work.resume);
         free(pages);
         return EXIT_USAGE;
     }

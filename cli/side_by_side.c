@@ -9,6 +9,7 @@
 
 #include "args.h"
 #include "folder.h"
+#include "journal.h"
 #include "outputs.h"
 #include "progress.h"
 
@@ -104,6 +105,7 @@ static void run_job(const struct jobs *jobs, const struct job *job, int to)
 {
     struct sender sender = { .to = to };
     folder_leave();
+    journal_leave();
     end_with(jobs->parent);
     signal(SIGINT, SIG_IGN); /* the parent ends what is interrupted; then nobody reads */
     for (size_t i = job->backend; i < jobs->n_backends; i++) {
@@ -115,6 +117,14 @@ static void run_job(const struct jobs *jobs, const struct job *job, int to)
 }
 
 /* ---- Their parent ---- */
+
+/* Hands on all that was found before an interruption, by kernels whose turn had not come, too. */
+static void hand_on_all(struct jobs *jobs)
+{
+    for (size_t k = jobs->first + 1; k < jobs->n; k++)
+        for (size_t i = 0; i < jobs->job[k].n_kept; i++)
+            jobs->sink(jobs->user, &jobs->job[k].kept[i]);
+}
 
 /* Kills what was interrupted, rather than wait for it: a kernel may never return. */
 static void end_all(struct jobs *jobs)
@@ -152,8 +162,10 @@ static void keep(struct jobs *jobs, struct job *job, const struct conf_result *r
 
 static void take_result(struct jobs *jobs, struct job *job, const struct conf_result *result)
 {
-    snprintf(job->after, sizeof job->after, "%s", result->id);
-    job->suite = result->suite;
+    if (result->status != CONF_ELSEWHERE) {
+        snprintf(job->after, sizeof job->after, "%s", result->id);
+        job->suite = result->suite;
+    }
     job->results++;
     if (job == &jobs->job[jobs->first])
         jobs->sink(jobs->user, result);
@@ -339,6 +351,7 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
             begin_job(jobs, next);
         const int ready = poll(fds, (nfds_t)m, ASK_AGAIN_MS);
         if (outputs_interrupted() != 0) {
+            hand_on_all(jobs);
             end_all(jobs);
             break;
         }

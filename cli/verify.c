@@ -27,9 +27,10 @@ static int check_arguments(const struct cli *cli)
         return cli_refuse(cli, "--update-budgets", NULL,
                           "expected --budgets FILE beside it: the file to write");
     /* Limits lowered from some of the cases would make the others fail. */
-    if (cli->update_budgets && (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0))
+    if (cli->update_budgets &&
+        (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0 || cli->shard || cli->resume))
         return cli_refuse(cli, "--update-budgets", NULL,
-                          "expected --full beside it, and every kernel and case");
+                          "expected --full beside it, and every kernel and case in one run");
     if (cli->budgets && access(cli->budgets, cli->update_budgets ? R_OK | W_OK : R_OK) != 0)
         return cli_refuse(cli, "--budgets", cli->budgets, "%s: expected a budgets file",
                           strerror(errno));
@@ -76,7 +77,7 @@ int command_verify(struct cli *cli)
         work_give_up(&work);
         return status;
     }
-    size_t judged = work.n_judged, failed = work.n_failed;
+    const size_t judged = work.n_judged + work.elsewhere, failed = work.n_failed;
     if (cli->update_budgets && failed == 0)
         status = lower_budgets(&work);
     int ended = work_end(&work, true);

@@ -12,16 +12,22 @@
 #include "reports/records.h"
 #include "reports/formats.h"
 #include "folder.h"
+#include "journal.h"
 #include "outputs.h"
 #include "progress.h"
 #include "problem.h"
+#include "resume.h"
 #include "select.h"
+#include "shard.h"
 
 struct work {
     struct cli *cli;
     struct selection selected;
     struct outputs outputs;
     struct records records;
+    struct journal journal;   /* where they go as they come, while an output is jsonl */
+    struct resume resume;     /* what an earlier run found */
+    struct shard shard;       /* the share that is this run's */
     struct problem_line line; /* of --problem */
     struct arena arena;
     struct vectors vectors;
@@ -40,12 +46,15 @@ struct work {
     size_t n_timed;                       /* or refused */
     struct progress progress;             /* of a timing: these shapes */
     const struct bench_case *timing_cases;
+    size_t *timing_places;                 /* of these among the cases of all shards */
     size_t n_contenders, progress_results; /* backends timed on each; results so far */
     char doing[160], notes[64];            /* in the progress of checks */
     bool timed;                            /* at least one */
     enum bench_outcome worst;
     size_t n_kept;
     struct conf_result *kept; /* verify --update-budgets needs them all */
+    uint64_t place;           /* of the last check among all those of all shards */
+    bool elsewhere;           /* some are another shard's */
     struct list globs;        /* the patterns of --case, or of --dtype where there is none */
     char dtype_glob[N_DTYPES][16];
     size_t glob;            /* which of them is running */
@@ -98,11 +107,18 @@ size_t work_model_cases(const struct work *work, struct bench_case **cases);
 /* One shape in each level of memory; malloc'ed. */
 size_t work_footprint_cases(const struct work *work, struct bench_case **cases);
 
+/* A result into the records, by its place among those of all shards. */
+void work_append(struct work *work, json_t *record, uint64_t place);
+/* The same of one that an earlier run found; false: it found none. */
+bool work_keep(struct work *work, const char *kind, const char *id, const char *backend,
+               uint64_t place);
+
 /* Footer, rendering, renaming; frees everything.  A report that is not complete takes no other's
  * place. */
 int work_end(struct work *work, bool complete);
 /* After a signal: work_end(), and the program ends. */
 void work_end_if_interrupted(struct work *work);
+int work_refuse_memory(const struct work *work);
 /* Ends without a result: what was begun is removed, everything freed. */
 void work_give_up(struct work *work);
 void work_free(struct work *work);

@@ -278,7 +278,10 @@ refuses 'library without the symbol' 'exports no posenc_plugin' verify --plugin 
 
 echo '{"t":"header","schema":"posenc.results/1"}' >cut.jsonl
 printf '{"t":"conf","case":' >>cut.jsonl
-refuses 'truncated results' 'cut.jsonl' report "$scratch/cut.jsonl"
+succeeds 'truncated results are those of a run that was killed' '^  Partial: 1 of 1 run did not finish' report "$scratch/cut.jsonl"
+refuses 'and are not merged' 'cut.jsonl: line 2: ends before it says which machine' merge "$scratch/cut.jsonl"
+echo >>cut.jsonl
+refuses 'damaged results' 'cut.jsonl: line 2, column' report "$scratch/cut.jsonl"
 for option in '--dir x' '--full' '--model gpt2' '--case x' '--kernel alibi' '--budget 1'; do
     # shellcheck disable=SC2086  # a list of words
     refuses "saved results with $option" 'has no effect here' report r.jsonl $option

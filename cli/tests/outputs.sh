@@ -104,9 +104,11 @@ begin() {
 begin rep
 kill -TERM $pid
 wait $pid
-same 'terminated, it leaves the report before' "$? $(cd work && echo *) $(id rep) $(id rep.previous)" \
-    "143 rep rep.previous $third $second"
+same 'terminated, it leaves the report before' "$? $(cd work && echo * | sed 's/partial-[^ ]*/partial/') $(id rep) $(id rep.previous)" \
+    "143 rep rep.partial rep.previous $third $second"
+same 'and what there is of the new one beside it' "$(tail -n 1 work/rep.partial-*/results.jsonl | grep -c '"complete":false')" 1
 same 'and says so' "$(grep -c 'interrupted: the report in rep stays as it is' stderr)" 1
+rm -rf work/rep.partial-*
 begin new
 kill -TERM $pid
 wait $pid
@@ -118,8 +120,9 @@ report --dir new
 fourth=$(id new)
 kill -TERM $pid
 wait $pid
-same 'where another run wrote one meanwhile, that stays' "$? $(cd work && echo *) $(id new)" "143 new rep rep.previous $fourth"
-rm -rf work/new
+same 'where another run wrote one meanwhile, that stays' "$? $(cd work && echo * | sed 's/partial-[^ ]*/partial/') $(id new)" \
+    "143 new new.partial rep rep.previous $fourth"
+rm -rf work/new*
 begin rep
 children=$(cat /proc/$pid/task/$pid/children 2>cat.log)
 kill -KILL $pid

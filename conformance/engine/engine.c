@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const conf_status_name[] = { "pass",        "fail",    "crash",
-                                         "unsupported", "skipped", "weak" };
+const char *const conf_status_name[] = { "pass",    "fail", "crash",    "unsupported",
+                                         "skipped", "weak", "elsewhere" };
 
 void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem)
 {
@@ -37,12 +37,27 @@ static bool is_excepted(const struct conf_options *options, const char *id)
     return false;
 }
 
-bool suite_selected(const struct suite_run *run, const char *id)
+/* What is left to another run is told, so that whoever counts ids knows all of them. */
+static bool is_wanted_here(struct suite_run *run, const char *id)
+{
+    const struct conf_options *options = run->options;
+    if (!options->wants || options->wants(options->asked, run->backend, id))
+        return true;
+    struct conf_result r = {
+        .kernel = run->kernel, .suite = "all", .backend = run->backend, .status = CONF_ELSEWHERE
+    };
+    snprintf(r.id, sizeof r.id, "%s", id);
+    run->elsewhere++;
+    run->sink(run->user, &r);
+    return false;
+}
+
+bool suite_selected(struct suite_run *run, const char *id)
 {
     const bool narrow = strstr(id, "/f16/") || strstr(id, "/bf16/");
     return (!narrow || run->backend->f16_bf16) &&
            (!run->options->case_glob || fnmatch(run->options->case_glob, id, 0) == 0) &&
-           !is_excepted(run->options, id);
+           !is_excepted(run->options, id) && is_wanted_here(run, id);
 }
 
 void suite_report(struct suite_run *run, struct conf_result *result)
@@ -65,20 +80,22 @@ static void report_kernel(struct suite_run *run, enum posenc_kernel kernel,
     snprintf(r.id, sizeof r.id, "%s/f32/%s", posenc_kernel_name(kernel),
              status == CONF_UNSUPPORTED ? "unsupported" : "never-entered");
     snprintf(r.reason, sizeof r.reason, "%s", reason);
-    suite_report(run, &r);
+    if (is_wanted_here(run, r.id))
+        suite_report(run, &r);
 }
 
 static void run_suites(struct suite_run *run, const struct suite *suites, size_t n,
                        enum posenc_kernel kernel)
 {
     const struct conf_options *options = run->options;
-    run->entered = 0;
+    run->kernel = kernel;
+    run->entered = run->elsewhere = 0;
     for (size_t s = 0; s < n; s++) {
         bool asked = !options->suite || strcmp(options->suite, suites[s].name) == 0;
         if (asked && !(options->no_accuracy && strcmp(suites[s].name, "accuracy") == 0))
             suites[s].run(run, kernel);
     }
-    if (!run->entered && !options->suite && !options->case_glob)
+    if (!run->entered && !run->elsewhere && !options->suite && !options->case_glob)
         report_kernel(run, kernel, CONF_FAIL, "no case entered this kernel");
 }
 
@@ -95,6 +112,7 @@ size_t engine_run(const struct suite *suites, size_t n, const struct subject *su
         const enum posenc_kernel kernel = (enum posenc_kernel)k;
         if (!conf_selects(options, kernel) || !posenc_provides(subject->backend, kernel))
             continue;
+        run.kernel = kernel;
         if (obstacle)
             report_kernel(&run, kernel, CONF_UNSUPPORTED, obstacle);
         else

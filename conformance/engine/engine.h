@@ -15,7 +15,8 @@ enum conf_status {
     CONF_CRASH,
     CONF_UNSUPPORTED,
     CONF_SKIPPED,
-    CONF_WEAK
+    CONF_WEAK,
+    CONF_ELSEWHERE /* not run: options->wants left it to another run; no result of this one */
 };
 extern const char *const conf_status_name[];
 
@@ -57,6 +58,10 @@ struct conf_options {
     const struct problem *problem;     /* --model: check these problems too */
     size_t n_problems;
     const struct problem *only; /* --problem: suite "problem" checks this one */
+    /* NULL, or asked before any work is done for a check: one that is not wanted is told to the
+     * sink as CONF_ELSEWHERE, with nothing but its id, its kernel and its backend. */
+    bool (*wants)(const void *asked, const struct posenc_backend *backend, const char *id);
+    const void *asked;
     const struct vectors
         *vectors; /* golden vectors, loaded by the caller; NULL: that suite is skipped */
 };

@@ -15,12 +15,14 @@ struct suite_run {
     const struct posenc_backend *backend; /* the subject's */
     conf_sink *sink;
     void *user;
-    size_t failed;  /* failures and crashes, of all kernels */
-    size_t entered; /* failures, crashes and passes of the kernel at hand */
+    size_t failed;             /* failures and crashes, of all kernels */
+    enum posenc_kernel kernel; /* the one at hand, */
+    size_t entered;            /* its failures, crashes and passes, */
+    size_t elsewhere;          /* its checks that are left to another run */
 };
 
 /* Whether the options ask for a case, and the backend has its type. */
-bool suite_selected(const struct suite_run *run, const char *id);
+bool suite_selected(struct suite_run *run, const char *id);
 /* Counts and forwards a result; fills the backend in. */
 void suite_report(struct suite_run *run, struct conf_result *result);
 

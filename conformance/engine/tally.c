@@ -18,9 +18,10 @@ static const char *profile_of(enum posenc_kernel kernel)
     return kernel_has_plan(kernel) ? "exact" : "given";
 }
 
+/* `possible`: the backend has what the case takes. */
 static bool begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
                   enum posenc_dtype dtype, const char *suite, const char *profile,
-                  const char *name, va_list list)
+                  bool possible, const char *name, va_list list)
 {
     struct conf_result *r = &t->result;
     *t = (struct tally){ .run = run };
@@ -30,7 +31,7 @@ static bool begin(struct tally *t, struct suite_run *run, enum posenc_kernel ker
     size_t n = (size_t)snprintf(r->id, sizeof r->id, "%s/%s/%s/", posenc_kernel_name(kernel),
                                 dtype_names[dtype], profile ? profile : suite);
     vsnprintf(r->id + n, sizeof r->id - n, name, list);
-    return t->selected = suite_selected(run, r->id);
+    return t->selected = possible && suite_selected(run, r->id);
 }
 
 bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kernel,
@@ -39,7 +40,7 @@ bool tally_begin(struct tally *t, struct suite_run *run, enum posenc_kernel kern
 {
     va_list list;
     va_start(list, name);
-    const bool selected = begin(t, run, kernel, dtype, suite, profile, name, list);
+    const bool selected = begin(t, run, kernel, dtype, suite, profile, true, name, list);
     va_end(list);
     return selected;
 }
@@ -49,11 +50,11 @@ bool tally_begin_problem(struct tally *t, struct suite_run *run, const struct pr
 {
     va_list list;
     va_start(list, name);
-    const bool selected =
-        begin(t, run, p->kernel, p->dtype, suite, profile_name(p), name, list);
+    const bool selected = begin(t, run, p->kernel, p->dtype, suite, profile_name(p),
+                                run->backend->f16_bf16 || problem_is_f32(p), name, list);
     va_end(list);
     t->result.scale = kernel_has_plan(p->kernel) ? p->scale : 0.0;
-    return t->selected = selected && (run->backend->f16_bf16 || problem_is_f32(p));
+    return selected;
 }
 
 bool require(struct tally *t, bool ok, const char *format, ...)

@@ -1,0 +1,288 @@
+#!/bin/sh
+# Shards of a run, merged, are that run; what does not belong together is refused by name; a run that was stopped goes on.
+. "$(dirname "$0")/tap.sh"
+
+checks='--kernel alibi,learned_add --backend scalar,libm --suite memory'
+
+# conf FILE: its checks as they were written, in their order.
+conf() { grep '"t":"conf"' "work/$1"; }
+# told NAME STATUS PATTERN ARGUMENTS...: that exit code, a message that matches, and nothing written.
+told() {
+    name=$1 want=$2 pattern=$3
+    shift 3
+    before=$(cd work && find . | sort)
+    run "$POSENC" "$@"
+    if [ $status != "$want" ] || ! grep -Eq -e "$pattern" stderr; then
+        fail "$name" "exit $status, or the message does not match: $pattern"
+    else
+        same "$name" "$(cd work && find . | sort)" "$before"
+    fi
+}
+
+# ---- shards ----
+
+# shellcheck disable=SC2086  # a list of words
+whole() { run "$POSENC" verify $checks "$@"; }
+whole --out jsonl:whole.jsonl
+conf whole.jsonl >whole
+same 'a whole run' "$status $(grep -c shard work/whole.jsonl)" '0 0'
+for i in 0 1 2; do
+    whole --shard $i/3 --out jsonl:r$i.jsonl
+    same "shard $i of 3" "$status $(sed -n '1s/.*"shard":\({[^}]*}\).*/\1/p' work/r$i.jsonl)" "0 {\"i\":$i,\"n\":3}"
+done
+cat work/r?.jsonl | grep '"t":"conf"' | sed 's/,"place":[0-9]*//' | sort >shares
+sort whole | diff - shares >difference
+same 'together they are the checks of the whole run, each once, with the same values' "$? $(cat difference)" '0 '
+at_most=$(($(grep -c . whole) * 2 / 3))
+for i in 0 1 2; do
+    n=$(conf r$i.jsonl | grep -c .)
+    if [ "$n" -gt 0 ] && [ "$n" -lt $at_most ]; then pass "shard $i has a share"; else fail "shard $i has a share" "$n checks"; fi
+done
+cut -d, -f 7,8 whole | sort -u >competitors # "case" and "backend"
+for i in 0 1 2; do
+    conf r$i.jsonl | sed 's/.*"case":"\([^"]*\)".*/\1/' | sort -u
+done | sort | uniq -d >twice
+same 'all backends of a case are in one shard' "$(cat twice)" ''
+
+run "$POSENC" merge r2.jsonl r0.jsonl r1.jsonl --out jsonl:merged.jsonl
+conf merged.jsonl | diff whole - >difference
+same 'merged, they are that run to the letter' "$status $(cat difference)" '0 '
+same 'with one header and one footer, of whole runs' "$(grep -c '^{"t":"header"' work/merged.jsonl) \
+$(head -n 1 work/merged.jsonl | grep -c '"merged":\[') $(tail -n 1 work/merged.jsonl | grep -c '"t":"footer","complete":true')" '1 1 1'
+for format in csv junit; do
+    run "$POSENC" report whole.jsonl --out $format
+    sed 's/ time="[^"]*"//g; s/timestamp="[^"]*"//' stdout >one
+    run "$POSENC" report merged.jsonl --out $format
+    sed 's/ time="[^"]*"//g; s/timestamp="[^"]*"//' stdout | diff one - >difference
+    same "its $format is that of the whole run" "$status $(head -n 4 difference)" '0 '
+done
+run "$POSENC" merge merged.jsonl --out jsonl:again.jsonl
+conf again.jsonl | diff whole - >difference
+same 'what was merged can be merged again' "$status $(cat difference)" '0 '
+succeeds 'a report of it tells no share and nothing partial' ' passed' report merged.jsonl
+if grep -Eq 'Partial|A share' stdout; then fail 'it is whole' "$(grep -E 'Partial|A share' stdout)"; else pass 'it is whole'; fi
+succeeds 'a report of a shard says so' 'A share: shard 1 of 3, counted from 0' report r1.jsonl
+
+for wrong in 3/3 -1/3 1 a/b 0/0 1/3x 1/5000; do
+    rm -rf empty && mkdir empty && mv work kept && mv empty work
+    # shellcheck disable=SC2086
+    refuses "--shard '$wrong'" '[-]-shard: .*expected I/N, share I of N with I from 0 to N - 1' verify $checks --shard "$wrong"
+    rm -rf work && mv kept work
+done
+one=$(sed -n '1s/.*"case":"\([^"]*\)".*/\1/p' whole)
+empty=0
+for i in 0 1 2 3; do
+    run "$POSENC" verify --kernel alibi,learned_add --backend scalar --case "$one" --shard $i/4 --out jsonl:e$i.jsonl
+    [ $status = 0 ] && empty=$((empty + $(conf e$i.jsonl | grep -c .)))
+done
+same 'a shard that nothing falls into is fine' "$status $empty" '0 1'
+run "$POSENC" verify --kernel alibi --backend scalar --case 'alibi/no/such' --shard 1/4 --out jsonl:none.jsonl
+same 'a pattern that matches nothing in any shard is refused' "$status $(ls work/none.jsonl 2>&1 | grep -c 'No such')" '2 1'
+
+# ---- what is not merged ----
+
+told 'a missing shard' 6 'missing: shard 1 of 3 of verify on [^ ]+: expected 0 to 2' merge r0.jsonl r2.jsonl --out jsonl:bad.jsonl
+told 'missing shards' 6 'missing: shards 0, 2 of 3' merge r1.jsonl --out jsonl:bad.jsonl
+whole --shard 1/3 --out jsonl:double.jsonl
+told 'a doubled shard' 2 'shard 1/3 of verify on .* is in r1.jsonl and in double.jsonl' merge r0.jsonl r1.jsonl r2.jsonl double.jsonl --out jsonl:bad.jsonl
+cp work/r1.jsonl work/copy.jsonl
+told 'a file twice' 2 'hold the same run' merge r0.jsonl r1.jsonl r2.jsonl copy.jsonl --out jsonl:bad.jsonl
+rm work/double.jsonl work/copy.jsonl
+lines=$(grep -c . work/r1.jsonl)
+sed '20s/,/;/' work/r1.jsonl >work/damaged.jsonl
+told 'a damaged line' 2 'damaged.jsonl: line 20, column' merge r0.jsonl damaged.jsonl r2.jsonl --out jsonl:bad.jsonl
+sed '$d' work/r1.jsonl >work/early.jsonl
+told 'no footer' 2 "early.jsonl: line $((lines - 1)): ends early" merge r0.jsonl early.jsonl r2.jsonl --out jsonl:bad.jsonl
+head -c $(($(wc -c <work/early.jsonl) - 30)) work/early.jsonl >work/cut.jsonl
+told 'a line that is cut' 2 "cut.jsonl: line $((lines - 1)): ends early, within that line" merge r0.jsonl cut.jsonl r2.jsonl --out jsonl:bad.jsonl
+sed '$s/"complete":true/"complete":false/' work/r1.jsonl >work/partial.jsonl
+told 'a shard that was interrupted' 2 'partial.jsonl: is partial: its run was interrupted' merge r0.jsonl partial.jsonl r2.jsonl --out jsonl:bad.jsonl
+run "$POSENC" merge r0.jsonl partial.jsonl r2.jsonl r1.jsonl --out jsonl:bad.jsonl
+same 'beside one that finished it is passed over, and that is said' \
+    "$status $(grep -c 'partial.jsonl is passed over: shard 1/3 did not finish there; r1.jsonl has it' stderr)" '2 0'
+sed 's/"run_id":"[0-9a-f]*"/"run_id":"other"/' work/partial.jsonl >work/attempt.jsonl
+rm work/bad.jsonl 2>rm.log
+run "$POSENC" merge r0.jsonl attempt.jsonl r2.jsonl r1.jsonl --out jsonl:good.jsonl
+conf good.jsonl | diff whole - >difference
+same 'an earlier attempt is passed over, and that is said' \
+    "$status $(grep -c 'attempt.jsonl is passed over: shard 1/3 did not finish there; r1.jsonl has it' stderr) $(cat difference)" '0 1 '
+sed '1s/"sha256":"[0-9a-f]*"/"sha256":"77aa"/' work/r1.jsonl >work/vectors.jsonl
+told 'other vectors' 2 'vectors.jsonl: its vectors are 77aa, those of r0.jsonl' merge r0.jsonl vectors.jsonl r2.jsonl --out jsonl:bad.jsonl
+sed '1s/"mode":"quick"/"mode":"full"/' work/r1.jsonl >work/mode.jsonl
+told 'another mode' 2 'mode.jsonl: its mode is "full"' merge r0.jsonl mode.jsonl r2.jsonl --out jsonl:bad.jsonl
+sed '1s/"suite":"memory"/"suite":"vectors"/' work/r1.jsonl >work/suite.jsonl
+told 'another option' 2 'suite.jsonl: its --suite is "vectors", that of r0.jsonl "memory"' merge r0.jsonl suite.jsonl r2.jsonl --out jsonl:bad.jsonl
+sed '1s/"version":"[^"]*"/"version":"9.9.9"/' work/r1.jsonl >work/version.jsonl
+told 'another version' 2 'version.jsonl: its tool.version is "9.9.9"' merge r0.jsonl version.jsonl r2.jsonl --out jsonl:bad.jsonl
+sed 's/"env_id":"[^"]*"/"env_id":"arm-41-d4f-r0p1"/; s/"cpu":{"key":"[^"]*"/"cpu":{"key":"arm-41-d4f-r0p1"/' work/r1.jsonl >work/arm.jsonl
+told 'shards of two CPUs' 6 'missing: shard 1 of 3 .*--mixed' merge r0.jsonl arm.jsonl r2.jsonl --out jsonl:bad.jsonl
+run "$POSENC" merge --mixed r0.jsonl arm.jsonl r2.jsonl --out jsonl:mixed.jsonl
+same '--mixed takes them' "$status $(grep -c '"t":"env"' work/mixed.jsonl)" '0 2'
+succeeds 'their report names both machines first' '^2 machines' report mixed.jsonl
+sed 's/"env_id":"[^"]*"/"env_id":"arm-41-d4f-r0p1"/; s/"cpu":{"key":"[^"]*"/"cpu":{"key":"arm-41-d4f-r0p1"/; s/"run_id":"/&a/' work/whole.jsonl >work/other.jsonl
+succeeds 'runs of several machines' '^2 machines' merge other.jsonl r0.jsonl r1.jsonl r2.jsonl
+told 'nothing to merge' 2 'expected files of records' merge
+told 'a file that is not there' 2 'nowhere.jsonl: No such file' merge nowhere.jsonl --out jsonl:bad.jsonl
+rm -f work/*
+
+# ---- going on ----
+
+# resumes NAME FILE ARGUMENTS...: the checks of the whole run, to the letter.
+resumes() {
+    name=$1 file=$2
+    shift 2
+    whole --resume "$file" "$@"
+    conf again.jsonl | diff whole - >difference
+    same "$name" "$status $(head -n 4 difference) $(tail -n 1 work/again.jsonl | grep -c '"complete":true')" '0  1'
+}
+whole --out jsonl:full.jsonl
+before=$(grep -n '"t":"conf"' work/full.jsonl | sed -n '1s/:.*//p')
+for n in 1 2 7 20; do
+    head -n $((before + n)) work/full.jsonl >work/stopped.jsonl
+    resumes "it goes on after $((n + 1)) checks" stopped.jsonl --out jsonl:again.jsonl
+    same 'and says how many it keeps' "$(sed -n 's/.*verify: \([0-9]*\) results of stopped.jsonl are kept/\1/p' stderr)" $((n + 1))
+done
+head -c $(($(wc -c <work/stopped.jsonl) - 20)) work/stopped.jsonl >work/cut.jsonl
+resumes 'a line that was cut is run again' cut.jsonl --out jsonl:again.jsonl
+succeeds 'a report of it says that it is partial' 'Partial: 1 of 1 run did not finish' report cut.jsonl
+same 'before all else' "$(sed -n 1p stdout | cut -c 1-9)" '  Partial'
+resumes 'of a whole run nothing is left to do' full.jsonl --out jsonl:again.jsonl
+resumes 'where there is none yet all is run' nowhere.jsonl --out jsonl:again.jsonl
+same 'and it says so' "$(grep -c 'nowhere.jsonl is not there yet: everything is run' stderr)" 1
+sed "$((before + 2))s/\"status\":\"pass\"/\"status\":\"pass\",\"mark\":1/" work/stopped.jsonl >work/marked.jsonl
+whole --resume marked.jsonl --out jsonl:again.jsonl
+same 'what is kept is not run again' "$(grep -c '"mark":1' work/again.jsonl)" 1
+same 'the header names the run that it goes on with' "$(sed -n '1s/.*"resumed":\[{"run_id":"\([0-9a-f]*\)".*/\1/p' work/again.jsonl)" \
+    "$(sed -n '1s/.*"run_id":"\([0-9a-f]*\)".*/\1/p' work/stopped.jsonl)"
+whole --resume stopped.jsonl --out jsonl
+grep '"t":"conf"' stdout | diff whole - >difference
+same 'it goes on to stdout' "$status $(cat difference)" '0 '
+
+# shellcheck disable=SC2086
+goes_not() {
+    name=$1 pattern=$2
+    shift 2
+    told "$name" 2 "$pattern" verify "$@"
+}
+goes_not 'other backends' '[-]-resume: stopped.jsonl: its --backend is .*"libm".*, that of this run \["scalar"\]' --kernel alibi,learned_add \
+    --backend scalar --suite memory --resume stopped.jsonl --out jsonl:x.jsonl
+# shellcheck disable=SC2086
+goes_not 'another mode' 'its mode is "quick", that of this run "full"' $checks --full --resume stopped.jsonl --out jsonl:x.jsonl
+# shellcheck disable=SC2086
+goes_not 'a shard of it' 'its --shard is none, that of this run {"i":0,"n":2}' $checks --shard 0/2 --resume stopped.jsonl --out jsonl:x.jsonl
+for change in 'version of posenc/"version":"[^"]*"/"version":"0.0.0"' 'vectors/"sha256":"[0-9a-f]*"/"sha256":"77"' \
+    'CPU/"env_id":"[^"]*"/"env_id":"z80"' 'list of CPU features/"features":\[/"features":["mmx",' 'build/"cc":"[^"]*"/"cc":"tcc"'; do
+    sed "1,2s/${change#*/}/" work/stopped.jsonl >work/altered.jsonl
+    # shellcheck disable=SC2086
+    goes_not "another ${change%%/*}" "altered.jsonl: its ${change%%/*} is " $checks --resume altered.jsonl --out jsonl:x.jsonl
+done
+cat work/stopped.jsonl work/stopped.jsonl >work/two.jsonl
+# shellcheck disable=SC2086
+goes_not 'two runs in one file' 'two.jsonl: holds 2 runs' $checks --resume two.jsonl --out jsonl:x.jsonl
+rm -f work/*
+
+# ---- killed, interrupted ----
+
+# At any moment: what there is is a file of records, and the run goes on from it.
+moment=0
+for part in 0.01 0.05 0.1 0.2; do
+    rm -f work/*
+    for turn in 1 2 3; do
+        # shellcheck disable=SC2086
+        (cd work && exec "$POSENC" verify $checks --jobs 1 --resume again.jsonl --out jsonl:again.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
+        pid=$!
+        sleep $part
+        kill -KILL $pid 2>kill.log
+        wait $pid 2>kill.log
+    done
+    [ ! -f work/again.jsonl.partial ] || moment=$((moment + 1))
+    resumes "killed three times, each after $part s, it goes on" again.jsonl --out jsonl:again.jsonl
+    same 'and its journal is gone' "$(find work -name '*.partial')" ''
+done
+rm -f work/*
+
+# begin FILE: checks that never end, in the background, until some are written.
+begin() {
+    (cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --suite memory \
+        --out "jsonl:$1" >"$scratch/stdout" 2>"$scratch/stderr") &
+    pid=$!
+    while kill -0 $pid 2>kill.log && ! grep -q '"t":"conf"' "work/$1.partial" 2>grep.log; do :; done
+}
+begin slow.jsonl
+run "$POSENC" verify --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --suite memory --resume slow.jsonl
+same 'what another run is writing is left to it' "$status $(grep -c 'slow.jsonl.partial: a run is writing it now' stderr)" '2 1'
+kill -TERM $pid
+wait $pid
+same 'terminated, it leaves a file that is not complete' \
+    "$? $(ls work) $(tail -n 1 work/slow.jsonl | grep -c '"complete":false')" '143 slow.jsonl 1'
+succeeds 'which report names as partial' '^  Partial: 1 of 1 run did not finish' report slow.jsonl
+told 'and merge refuses' 2 'slow.jsonl: is partial' merge slow.jsonl --out jsonl:bad.jsonl
+rm -f work/*
+begin slow.jsonl
+kill -KILL $pid
+wait $pid 2>kill.log
+same 'killed, it leaves a journal' "$(find work -name 'slow.jsonl.partial')" work/slow.jsonl.partial
+succeeds 'which report names as partial, too' '^  Partial: 1 of 1 run did not finish' report slow.jsonl.partial
+(cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --suite memory \
+    --out jsonl:slow.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
+pid=$!
+while kill -0 $pid 2>kill.log && ! grep -q 'is replaced' stderr; do :; done
+kill -TERM $pid
+wait $pid
+same 'the same command again replaces it, and says so' "$(grep -c 'slow.jsonl.partial, which a killed run left, is replaced' stderr) $(find work -name '*.partial')" '1 '
+echo mine >work/theirs.jsonl.partial
+(cd work && "$POSENC" verify --kernel alibi --backend scalar --suite memory --out jsonl:theirs.jsonl >"$scratch/stdout" 2>"$scratch/stderr")
+same 'a file of that name that is none of ours stays' "$? $(cat work/theirs.jsonl.partial) $(tail -n 1 work/theirs.jsonl | grep -c '"complete":true')" '0 mine 1'
+rm -f work/*
+
+# ---- timings ----
+
+times='--model transformer-base,llama-3.1-8b,bloom-176b --case *-decode --backend scalar,libm --budget 0.4'
+ids() { grep '"t":"bench"' "work/$1" | sed 's/.*"case":"\([^"]*\)","backend":"\([^"]*\)".*/\1 \2/'; }
+# shellcheck disable=SC2086
+run "$POSENC" bench $times --out jsonl:whole.jsonl
+if [ $status = 77 ]; then
+    skip 'bench' "$(cat stderr)"
+else
+    ids whole.jsonl >whole
+    for i in 0 1; do
+        # shellcheck disable=SC2086
+        run "$POSENC" bench $times --shard $i/2 --out jsonl:b$i.jsonl
+        same "bench, shard $i" "$status" 0
+    done
+    run "$POSENC" merge b1.jsonl b0.jsonl --out jsonl:merged.jsonl
+    ids merged.jsonl | diff whole - >difference
+    same 'shards of bench have each case once, with all of its backends, in order' "$status $(cat difference)" '0 '
+    one=$(sed -n '1s/ .*//p' whole)
+    grep -v "\"case\":\"$one\".*\"libm\"" work/whole.jsonl | sed '$d' >work/stopped.jsonl
+    # shellcheck disable=SC2086
+    run "$POSENC" bench $times --resume stopped.jsonl --out jsonl:again.jsonl
+    sort whole >whole.sorted
+    ids again.jsonl | sort | diff - whole.sorted >difference
+    same 'a case that lacks a backend is timed again, and none is there twice' "$status $(cat difference)" '0 '
+    grep '"t":"bench"' work/stopped.jsonl | grep -v "\"case\":\"$one\"" | sort >kept
+    grep '"t":"bench"' work/again.jsonl | grep -v "\"case\":\"$one\"" | sort | diff kept - >difference
+    same 'the others keep their times' "$(cat difference)" ''
+fi
+rm -f work/*
+
+# ---- reports ----
+
+begin_report() {
+    (cd work && exec "$POSENC" report --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --dir rep \
+        >"$scratch/stdout" 2>"$scratch/stderr") &
+    pid=$!
+    while kill -0 $pid 2>kill.log && ! cat work/rep.partial-*/results.jsonl 2>cat.log | grep -q '"t":"conf"'; do :; done
+}
+begin_report
+kill -KILL $pid
+wait $pid 2>kill.log
+had=$(cat work/rep.partial-*/results.jsonl | grep -c '"t":"conf"')
+(cd work && exec "$POSENC" report --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --dir rep --resume rep \
+    >"$scratch/stdout" 2>"$scratch/stderr") &
+pid=$!
+while kill -0 $pid 2>kill.log && ! grep -q 'are kept' stderr 2>grep.log; do :; done
+kill -TERM $pid
+wait $pid
+same 'a report that was killed goes on, too' "$? $(sed -n 's/.*report: \([0-9]*\) results of rep.partial-.*are kept/\1/p' stderr)" "143 $had"
+finish
