@@ -46,7 +46,7 @@ static double counted(const struct results *r, const struct pair_row *row, const
                      instructions = record_value(j, "instructions", 0.0);
         if (is(j, "case", row->id) && is(j, "backend", row->backend) && is(j, "build", build) &&
             elements > 0.0 && instructions > 0.0)
-            value = instructions / elements;
+            value = record_value(j, "per_element", instructions / elements);
     }
     return value;
 }

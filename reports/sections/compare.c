@@ -258,10 +258,33 @@ static void add_changes(struct node *into, const struct comparison *c, bool all)
 
 /* ---- What to type next ---- */
 
+/* The words of the command that say what is compared: not which rows, nor where the result goes. */
+static json_t *words_kept(const json_t *argv)
+{
+    static const char *const with_value[] = { "--out", "--case", "--backend", "--explain" },
+                             *const flags[] = { "--force", "--gate", "--strict", "--all" };
+    json_t *kept = json_array();
+    for (size_t i = 0; i < json_array_size(argv); i++) {
+        const char *word = json_string_value(json_array_get(argv, i));
+        bool keep = word != NULL;
+        for (int k = 0; keep && k < 4; k++) {
+            const size_t n = strlen(with_value[k]);
+            keep = strcmp(word, flags[k]) != 0 &&
+                   !(strncmp(word, with_value[k], n) == 0 && (!word[n] || word[n] == '='));
+            i += !keep && strcmp(word, with_value[k]) == 0; /* its value, too */
+        }
+        if (keep)
+            json_array_append_new(kept, json_string(word));
+    }
+    return kept;
+}
+
 static void add_next(struct node *into, const struct results *r, const struct comparison *c)
 {
     char command[1024];
-    command_of(r->header, command, sizeof command);
+    json_t *header = json_pack("{s:o}", "argv", words_kept(json_object_get(r->header, "argv")));
+    command_of(header, command, sizeof command);
+    json_decref(header);
     if (!*command || c->n == 0 || is_folded(&c->rows[0]) || isnan(c->rows[0].ratio))
         return;
     const struct pair_row *row = &c->rows[0];

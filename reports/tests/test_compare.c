@@ -24,9 +24,10 @@ static json_t *fed_compare(void)
                         json_pack("{s:{s:s,s:s},s:{s:s,s:s,s:s}}", "base", "path",
                                   "base/libposenc.so", "version", "0.1.0", "head", "path",
                                   "head/libposenc.so", "rev", "9d0e771", "version", "0.2.0"));
-    json_object_set_new(
-        header, "argv",
-        json_pack("[s,s,s,s]", "posenc", "compare", "base/libposenc.so", "head/libposenc.so"));
+    json_object_set_new(header, "argv",
+                        json_pack("[s,s,s,s,s,s,s,s]", "posenc", "compare", "--gate", "--out",
+                                  "md:p.md", "--case=rope*", "base/libposenc.so",
+                                  "head/libposenc.so"));
     return records;
 }
 
@@ -173,7 +174,8 @@ static void test_console(const json_t *records)
             "results that changed stand beside the times");
     require(contains(text, "token 3 head 0 channel 17") && contains(text, "8 of 4 096"),
             "with their witness, and how many bits moved");
-    require(contains(text, "--case rope_half/f32/given/l2-512k --backend avx2"),
+    require(contains(text, "posenc compare base/libposenc.so head/libposenc.so \\\n") &&
+                contains(text, "--case rope_half/f32/given/l2-512k --backend avx2"),
             "what to type next is there");
     require(contains(text, "base base/libposenc.so (0.1.0), head 9d0e771"),
             "both builds are named");

@@ -1,0 +1,54 @@
+/*
+ * A plug-in that is slower by a known amount of work: it calls the kernel that serves here and then goes through so
+ * many steps that do nothing.  With no steps it is that kernel behind one call more.  ./run verdicts compares such
+ * plug-ins, to see whether posenc compare calls a slower one slower, and an equal one nothing.
+ *
+ *     cc -std=c11 -O3 -shared -fPIC -DSLOWED_STEPS=1000 slowed.c $(pkg-config --cflags posenc) -o slowed.so
+ *
+ * A step waits for the one before it, and takes as many cycles wherever it runs: the delay is counted in work and
+ * not by a clock, whose readings a neighbour would disturb.
+ *
+ * SLOWED_TAG differs between files that are to be timed although they do the same: equal machine code is never
+ * called slower or faster.
+ */
+#include <posenc.h>
+#include <stdint.h>
+
+#ifndef SLOWED_STEPS
+#define SLOWED_STEPS 0
+#endif
+#ifndef SLOWED_TAG
+#define SLOWED_TAG 1
+#endif
+
+/* Kept where a compiler cannot foresee it. */
+static volatile uint64_t kept = SLOWED_TAG;
+
+static void delay(uint64_t steps)
+{
+    uint64_t state = kept;
+    for (uint64_t i = 0; i < steps; i++)
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    kept = state + SLOWED_TAG;
+}
+
+static enum posenc_status rope_half(const struct posenc_rope_args *args)
+{
+    const enum posenc_status status =
+        posenc_selection(POSENC_KERNEL_rope_half).backend->rope_half(args);
+    delay(SLOWED_STEPS);
+    return status;
+}
+
+extern POSENC_API const struct posenc_backend posenc_plugin;
+const struct posenc_backend posenc_plugin = {
+    .size = sizeof(struct posenc_backend),
+    .abi = POSENC_ABI,
+    .name = "slowed",
+    .family = "template", /* its results are those of the kernel that it calls */
+    .description = "the kernel that serves here, and a delay",
+    .needs = "",
+    .fused = true,
+    .f16_bf16 = true,
+    .rope_half = rope_half,
+};
