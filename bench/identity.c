@@ -27,7 +27,7 @@ static void hash_reference(struct sha256 *to, const struct walk *walk, uintptr_t
 {
     const struct segment *segment = object_segment(&walk->object, address);
     if (segment && segment->holds == HOLDS_CODE) {
-        hash_number(to, 'c', walk_number(walk, address));
+        hash_number(to, 'c', walk_rank(walk, address));
     } else {
         const size_t i = walk_datum(walk, address);
         hash_number(to, 'd', i);
@@ -92,18 +92,20 @@ static unsigned opcode_of(const struct decoded *d)
 static bool hash_line(struct sha256 *to, const struct walk *walk, const struct line *line)
 {
     struct decoded d;
+    if (line->aligns)
+        return true;
     if (line->kind == LINE_JOIN) {
-        hash_number(to, 'j', walk_number(walk, line->target));
+        hash_number(to, 'j', walk_rank(walk, line->target));
         return true;
     }
     if (!walk_decode(walk, line->at, &d))
         return false;
     if (line->kind == LINE_GOES) {
         hash_number(to, 'g', opcode_of(&d));
-        hash_number(to, 't', walk_number(walk, line->target));
+        hash_number(to, 't', walk_rank(walk, line->target));
         return true;
     }
-    hash_bytes(to, &d, line->at, line->kind != LINE_PLAIN);
+    hash_bytes(to, &d, line->at, line->kind != LINE_PLAIN && line->kind != LINE_NOP);
     if (line->kind == LINE_CONSTANT)
         sha256_update(to, (const void *)line->target, line->bytes);
     else if (line->kind == LINE_ADDRESS)

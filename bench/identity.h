@@ -5,8 +5,8 @@
  *
  * Code is walked from the entry: an instruction counts by its bytes, without those that say where
  * something lies; a jump or a call by which instruction it leads to; a constant by what it is; a
- * function of another library by its name.  What merely aligns code (NOPs, padding, short jumps or
- * long ones) does not count.  A variable counts by its name.
+ * function of another library by its name.  What merely aligns code does not count: padding, NOPs before the head of a loop, short jumps
+ * or long ones.  A variable counts by its name.
  *
  * Calls that are computed go to code whose address the walked code or data has, which is walked,
  * too; those of a backend's table go to the kernel.  Where a jump cannot be followed, where data has

@@ -12,8 +12,9 @@
 #include <string.h>
 
 static const char *const same[] = { "again", "functions", "loops", "order", "pushed", "both" };
-static const char *const differs[] = { "added",   "immediate", "constant", "table", "callee",
-                                       "pointed", "other",     "variable", "text",  "branch" };
+static const char *const differs[] = { "added",    "nop",    "immediate", "constant",
+                                       "table",    "callee", "pointed",   "other",
+                                       "variable", "text",   "branch" };
 
 static bool digest_of(const char *folder, const char *name, char digest[CODE_DIGEST],
                       char why[CODE_WHY])

@@ -46,8 +46,10 @@ static void add_pending(struct walk *walk, uintptr_t at)
 {
     walk->pending =
         grow(walk, walk->pending, walk->n_pending, &walk->most_pending, sizeof *walk->pending);
-    if (!walk->failed)
+    if (!walk->failed) {
         walk->pending[walk->n_pending++] = at;
+        walk->met[at - walk->object.text.begin] = true;
+    }
 }
 
 static void add_line(struct walk *walk, struct line line)
@@ -68,29 +70,38 @@ bool walk_decode(const struct walk *walk, uintptr_t at, struct decoded *decoded)
                                                &decoded->instruction, decoded->operands));
 }
 
-/* Decodes the first instruction from an address on that is no NOP; moves the address to it. */
-static bool decode_next(const struct walk *walk, uintptr_t *at, struct decoded *decoded)
-{
-    while (walk_decode(walk, *at, decoded)) {
-        if (decoded->instruction.mnemonic != ZYDIS_MNEMONIC_NOP)
-            return true;
-        *at += decoded->instruction.length;
-    }
-    return false;
-}
-
-/* That of exactly this one. */
+/* 1 + the line of the instruction at an address. */
 static uint32_t number_at(const struct walk *walk, uintptr_t at)
 {
     return is_within(&walk->object.text, at) ? walk->number[at - walk->object.text.begin] : 0;
 }
 
-uint32_t walk_number(const struct walk *walk, uintptr_t at)
+uint32_t walk_rank(const struct walk *walk, uintptr_t at)
 {
-    struct decoded decoded;
-    if (number_at(walk, at) == 0)
-        (void)decode_next(walk, &at, &decoded);
-    return number_at(walk, at);
+    const uint32_t number = number_at(walk, at);
+    return number ? walk->lines[number - 1].rank : 0;
+}
+
+/* What stands before the head of a loop, or another place that jumps lead to, so that it begins at a
+ * multiple of 8 or more.  A NOP anywhere else is an instruction like others, and takes its time. */
+static void rank_lines(struct walk *walk)
+{
+    enum { LEAST_ALIGNED = 8 };
+    uint32_t rank = 0;
+    for (size_t i = walk->n_lines; i-- > 0;) {
+        struct line *line = &walk->lines[i];
+        const uintptr_t next = line->at + line->bytes;
+        const bool follows = i + 1 < walk->n_lines && line[1].at == next;
+        if (line->kind == LINE_NOP && follows)
+            line->aligns =
+                line[1].kind == LINE_NOP
+                    ? line[1].aligns
+                    : next % LEAST_ALIGNED == 0 && walk->met[next - walk->object.text.begin];
+    }
+    for (size_t i = 0; i < walk->n_lines; i++) {
+        walk->lines[i].rank = rank + 1;
+        rank += !walk->lines[i].aligns;
+    }
 }
 
 uintptr_t walk_word(uintptr_t at)
@@ -353,6 +364,9 @@ static struct line make_line(struct walk *walk, const struct decoded *d, uintptr
         add_pending(walk, target);
     } else if (is_jump(d)) {
         check_computed(walk, d, at, first);
+    } else if (d->instruction.mnemonic == ZYDIS_MNEMONIC_NOP) {
+        line.kind = LINE_NOP;
+        line.bytes = d->instruction.length;
     }
     return line;
 }
@@ -366,7 +380,7 @@ static void walk_stretch(struct walk *walk, uintptr_t at)
         symbol ? symbol->range.end + walk->object.bias : walk->object.text.end;
     struct decoded decoded;
     for (bool more = true; more && !walk->failed;) {
-        const bool fine = decode_next(walk, &at, &decoded);
+        const bool fine = walk_decode(walk, at, &decoded);
         const uint32_t number = number_at(walk, at);
         if (number || at >= end) { /* behind a function that never returns */
             if (number && walk->n_lines > first)
@@ -396,7 +410,8 @@ bool walk_from(struct walk *walk, const uintptr_t *entries, size_t n, const char
         return fail(walk, "its segment of code holds constants, too");
     walk->symbols = symbols_read(file ? file : walk->object.file);
     walk->number = calloc(text->end - text->begin, sizeof *walk->number);
-    if (!walk->number)
+    walk->met = calloc(text->end - text->begin, sizeof *walk->met);
+    if (!walk->number || !walk->met)
         return fail(walk, "no memory");
     ZydisDecoderInit(&walk->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     for (size_t i = n; i-- > 0;)
@@ -407,6 +422,8 @@ bool walk_from(struct walk *walk, const uintptr_t *entries, size_t n, const char
         else
             scan(walk, &walk->data[walk->n_scanned++]);
     }
+    if (!walk->failed)
+        rank_lines(walk);
     return !walk->failed;
 }
 
@@ -414,6 +431,7 @@ void walk_free(struct walk *walk)
 {
     symbols_free(&walk->symbols);
     free(walk->number);
+    free(walk->met);
     free(walk->lines);
     free(walk->pending);
     free(walk->data);

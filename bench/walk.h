@@ -25,12 +25,15 @@ enum line_kind {
     LINE_ADDRESS,  /* what is at `target` */
     LINE_SLOT,     /* what that is whose address is at `target` */
     LINE_JOIN,     /* no instruction: what follows is the line of `target` */
+    LINE_NOP,
 };
 
 struct line {
     uintptr_t at, target;
     enum line_kind kind;
     unsigned bytes;
+    bool aligns;   /* a NOP that stands there to align what follows: it does not count */
+    uint32_t rank; /* 1 for the first that counts; of one that does not, that of the next */
 };
 
 /* What an address may lie in: an array, a string, a variable. */
@@ -46,6 +49,7 @@ struct walk {
     struct symbols symbols;
     ZydisDecoder decoder;
     uint32_t *number; /* for each byte of text 1 + the line of the instruction there; 0: none */
+    bool *met;        /* whether something leads to it that is not before it */
     size_t n_lines, n_pending, n_data, n_scanned;
     size_t most_lines, most_pending, most_data;
     struct line *lines;
@@ -62,8 +66,8 @@ void walk_free(struct walk *walk);
 
 bool walk_decode(const struct walk *walk, uintptr_t at, struct decoded *decoded);
 
-/* 1 + the line of the first instruction from an address of code on that is no NOP. */
-uint32_t walk_number(const struct walk *walk, uintptr_t at);
+/* The rank of the instruction at an address of code; 0: none was walked. */
+uint32_t walk_rank(const struct walk *walk, uintptr_t at);
 
 /* 1 + the place in `data` of what an address lies in; 0: none. */
 size_t walk_datum(const struct walk *walk, uintptr_t address);

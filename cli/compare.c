@@ -73,7 +73,8 @@ static void judge(const struct compare *all, struct compare_row *row)
                                        .null = (const double *const *)row->null,
                                        .confirming = row->confirming,
                                        .look = row->look,
-                                       .budget = all->threshold };
+                                       .budget = all->threshold,
+                                       .same_code = row->same_code };
     row->verdict = verdict_of(&pair);
 }
 
@@ -347,19 +348,32 @@ static int exit_code(const struct compare *all)
                                         : EXIT_FINE;
 }
 
+/* Counts take a tenth of the budget at most, and not more than this. */
+static const double COUNTS_PART = 0.1, COUNTS_S = 15.0;
+
+static bool counts_stop(void *user)
+{
+    const struct compare *all = user;
+    return outputs_interrupted() != 0 || now_s() > all->stop_at;
+}
+
 static int measure(struct compare *all)
 {
     const struct cli *cli = all->work.cli;
     const size_t launches =
         cli->launches != INT64_MIN ? (size_t)cli->launches : VERDICT_LEAST_LAUNCHES;
     int status = compare_results(all);
+    compare_code(all);
     all->begun = now_s();
     if (status == EXIT_FINE)
         status = run_first(all, launches);
     if (status == EXIT_FINE)
         status = run_further(all);
-    if (status == EXIT_FINE)
+    if (status == EXIT_FINE) {
+        all->stop_at = now_s() + fmin(COUNTS_PART * all->budget_s, COUNTS_S);
+        compare_counts(all, counts_stop, all);
         emit_rows(all);
+    }
     if (status == EXIT_FINE)
         work_end_if_interrupted(&all->work);
     return status;

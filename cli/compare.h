@@ -4,6 +4,7 @@
 #ifndef POSENC_CLI_COMPARE_H
 #define POSENC_CLI_COMPARE_H
 
+#include "bench/identity.h"
 #include "bench/pairs.h"
 #include "conformance/engine/changes.h"
 #include "reports/statistics/verdict.h"
@@ -29,6 +30,9 @@ struct compare_row {
     json_t *roof;   /* of the last launch, or NULL */
     double spent_s; /* on its launches */
     struct verdict verdict;
+    char code[2][CODE_DIGEST]; /* of base and head; "": not known */
+    bool same_code;            /* known, and the same */
+    bool counted;              /* its instructions were, and so those of rows like it */
 };
 
 struct compare {
@@ -49,6 +53,11 @@ struct compare {
 
 /* Compares results, and makes their records.  EXIT_FINE, or EXIT_USAGE after a message. */
 int compare_results(struct compare *all);
+/* Whether each row has the same machine code in both builds (compare_code.c). */
+void compare_code(struct compare *all);
+/* Records of the instructions in base and in head of what was timed and is not the same, what has a
+ * verdict first, one at least, until it is to stop. */
+void compare_counts(struct compare *all, bool (*stop)(void *user), void *user);
 
 /* The record of a row, by what was measured and judged. */
 json_t *emit_pair(const struct compare *all, const struct compare_row *row);

@@ -47,6 +47,15 @@ static void say_untimed(json_t *record, const struct compare_row *row)
     json_object_set_new(record, "failed", json_pack("{s:s,s:s}", "who", who, "how", what));
 }
 
+/* What was measured of one of the builds, and the digest of its code where that is known. */
+static json_t *side_of(const struct compare_row *row, const double *ns, const char *code)
+{
+    json_t *side = json_pack("{s:o}", "ns", record_number(stats_median(ns, row->launches)));
+    if (*code)
+        json_object_set_new(side, "code", json_string(code));
+    return side;
+}
+
 static void say_verdict(json_t *record, const struct compare *all,
                         const struct compare_row *row)
 {
@@ -55,12 +64,8 @@ static void say_verdict(json_t *record, const struct compare *all,
     size_t rounds = 0;
     for (size_t l = 0; l < row->launches; l++)
         rounds += row->rounds[l];
-    json_object_set_new(
-        record, "base",
-        json_pack("{s:o}", "ns", record_number(stats_median(row->base_ns, row->launches))));
-    json_object_set_new(
-        record, "head",
-        json_pack("{s:o}", "ns", record_number(stats_median(row->head_ns, row->launches))));
+    json_object_set_new(record, "base", side_of(row, row->base_ns, row->code[0]));
+    json_object_set_new(record, "head", side_of(row, row->head_ns, row->code[1]));
     json_object_set_new(record, "ratio", record_number(v->ratio));
     json_object_set_new(record, "ci",
                         json_pack("{s:o,s:o,s:o}", "level", record_number(v->level), "lo",

@@ -3,6 +3,7 @@
  * nothing but where code and data lie; each of the others changes one thing:
  *
  *     CODED_ADDED      an instruction more
+ *     CODED_NOP        an instruction more that does nothing
  *     CODED_IMMEDIATE  a number in an instruction
  *     CODED_CONSTANT   a constant that an instruction reads
  *     CODED_TABLE      the last number of a table that a register leads to
@@ -113,6 +114,9 @@ __attribute__((noinline)) static long each(const float *x, long n, long (*of)(lo
     for (long i = 0; i < n; i++) {
         const float value = x[i] * table[(i * STEP) & 15] + FACTOR;
         sum += of((long)value);
+#ifdef CODED_NOP
+        __asm__ volatile("nop");
+#endif
 #ifdef CODED_ADDED
         __asm__ volatile("addq $1, %0" : "+r"(sum));
 #endif

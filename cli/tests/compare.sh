@@ -65,6 +65,26 @@ run "$POSENC" compare "$PLUGIN" "$PLUGIN_CRASH" --problem "$small" $short --out 
 same 'a head that ends the process is a change, too' \
     "$status $(grep '"t":"change"' stdout | grep -c '"what":"status","worse":true,"base":{"status":"pass"},"head":{"status":"crash","reason":"the process ended by signal 6')" '1 1'
 
+# Code that is the same has one verdict whatever the clock says; where it is not, its instructions are counted.
+run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" $short --out jsonl
+if [ "$(member_of stdout verdict)" = 'identical ' ]; then
+    same 'a plug-in beside itself has the same code, and nothing is counted' "$(grep -c '"t":"count"' stdout)" 0
+    for more in element row; do
+        eval "head=\$PLUGIN_$(echo $more | tr a-z A-Z)"
+        run "$POSENC" compare "$PLUGIN_COUNTED" "$head" --problem "$small" $short --out jsonl
+        same "an instruction more for each $more is not the same code, and is counted" \
+            "$(member_of stdout verdict)$(grep -c '"t":"count".*"build":"\(base\|head\)"' stdout)" 'unclear 2'
+        instructions=$(sed -n '/"t":"count"/s/.*"outside":.*"smaller".*"instructions":\([0-9]*\).*/\1/p' stdout | tr '\n' ' ')
+        if [ "${instructions% * }" -lt "$(echo $instructions | cut -d' ' -f2)" ]; then
+            pass 'and head takes more of them'
+        else
+            fail 'and head takes more of them' "$instructions"
+        fi
+    done
+else
+    skip 'code compared' 'built without Zydis'
+fi
+
 # Verdicts on time depend on the machine, and one launch is too few for any but these.
 run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" --budget 2 --out jsonl
 if [ $status = 0 ] && [ "$(member_of stdout backend)" = 'example ' ] && [ "$(member_of stdout launches)" -ge 3 ]; then
