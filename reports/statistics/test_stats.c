@@ -1,6 +1,7 @@
 /*
  * The statistics against cases that can be worked out by hand.
  */
+#include "reports/statistics/floor.h"
 #include "reports/statistics/stats.h"
 
 #include <math.h>
@@ -102,6 +103,59 @@ static void ratios(void)
     require(isnan(stats_median_ratio(a + 3, b + 3, 2)), "rounds must have both");
 }
 
+/* A kernel against its own copies: rounds are taken as comparisons of 93. */
+static void floors(void)
+{
+    enum { N = 93 * 200 };
+    static double head[N], null[N];
+    struct floor_summary f = floor_summarise(head, null, N);
+    require(f.rounds == N && f.comparisons == 200 && f.median == 0.0 && f.largest == 0.0 &&
+                near(f.apart, 0.01),
+            "a machine without noise tells apart what the rule lets it, 1 %");
+    for (int i = 0; i < N; i++) /* of each pair of rounds one is 3 % more, one 3 % less */
+        head[i] = i % 2 ? -0.03 : 0.03;
+    f = floor_summarise(head, null, N);
+    require(near(f.median, 0.03) && near(f.launch, 0.03) && f.apart > 0.03,
+            "even noise is not told apart");
+    for (int i = 0; i < N; i++) /* two comparisons in 200 are off by 20 % */
+        head[i] = i / 93 % 100 == 7 ? 0.2 : 0.0;
+    f = floor_summarise(head, null, N);
+    require(near(f.apart, 0.01) && near(f.largest, 0.2), "99 of 100 comparisons count");
+    for (int i = 0; i < N; i++) /* six are */
+        head[i] = i / 93 % 33 == 7 ? 0.2 : 0.0;
+    f = floor_summarise(head, null, N);
+    require(f.apart > expm1(0.2) && f.apart < 1.0, "what disturbs more of them does, too");
+    for (int i = 0; i < N; i++)
+        head[i] = i / 93 % 33 == 7 ? -0.2 : 0.0;
+    require(near(floor_summarise(head, null, N).apart, f.apart), "to either side alike");
+    for (int i = 0; i < N; i++) /* one launch of each comparison */
+        head[i] = i / 31 % 3 == 1 ? 0.05 : 0.0;
+    f = floor_summarise(head, null, N);
+    require(f.apart > 0.05 && f.launch == 0.0,
+            "a launch that is off counts, though the median of all is not");
+    for (int i = 0; i < N; i++) { /* the third copy alone tells that the machine is unsteady */
+        head[i] = 0.0;
+        null[i] = i / 31 % 2 ? 0.08 : -0.08;
+    }
+    require(floor_summarise(head, null, N).apart > 0.08, "the null control counts as well");
+}
+
+static void few_rounds(void)
+{
+    double head[100] = { 0.0 }, null[100] = { 0.0 };
+    head[0] = (double)NAN;
+    null[1] = (double)INFINITY;
+    struct floor_summary f = floor_summarise(head, null, 93);
+    require(f.rounds == 91 && f.comparisons == 0 && near(f.apart, 0.01),
+            "rounds that were not taken are left out of floors");
+    f = floor_summarise(head, null, 2);
+    require(f.rounds == 0 && isnan(f.apart) && isnan(f.median), "no round has no floor");
+    head[0] = 0.1;
+    f = floor_summarise(head, null, 1);
+    require(f.rounds == 1 && near(f.median, 0.1) && isnan(f.apart),
+            "one round tells nothing apart");
+}
+
 int main(void)
 {
     medians();
@@ -110,6 +164,8 @@ int main(void)
     levels();
     student();
     ratios();
+    floors();
+    few_rounds();
     printf("%d failed\n", failures);
     return failures != 0;
 }
