@@ -63,7 +63,7 @@ json_t *emit_env(void)
 {
     struct env_library library = { posenc_version(), posenc_cpu_key(), posenc_cpu_features(),
                                    bench_emulator() };
-    return env_record(&library);
+    return env_record(&library, "");
 }
 
 json_t *emit_backend(const struct posenc_backend *backend)

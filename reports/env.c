@@ -1,14 +1,13 @@
 /*
- * The machine and the build, as far as a Linux or another POSIX system tells; and what of it
- * makes a timing less believable.
+ * The machine and the build, as far as a Linux or another POSIX system tells.
  */
 #define _GNU_SOURCE
 #include "env.h"
 #include "env_cpu.h"
-#include "noise.h"
-#include "records.h"
+#include "env_host.h"
+#include "sysfs.h"
+#include "trust.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -20,6 +19,9 @@
 
 #ifndef POSENC_BUILD_TYPE
 #define POSENC_BUILD_TYPE "unknown"
+#endif
+#ifndef POSENC_BUILD_SANITIZER
+#define POSENC_BUILD_SANITIZER ""
 #endif
 #ifndef POSENC_BUILD_FLAGS
 #define POSENC_BUILD_FLAGS ""
@@ -41,49 +43,13 @@ static json_t *words(const char *text)
     return array;
 }
 
-static int cpus_allowed(void)
-{
-#ifdef CPU_COUNT
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
-#endif
-    return (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-static json_t *frequency(void)
-{
-    const char *folder = "/sys/devices/system/cpu/cpu0/cpufreq/";
-    char path[96], governor[64], driver[64], boost[16];
-    snprintf(path, sizeof path, "%sscaling_governor", folder);
-    bool has_governor = env_first_line(path, governor, sizeof governor);
-    snprintf(path, sizeof path, "%sscaling_driver", folder);
-    bool has_driver = env_first_line(path, driver, sizeof driver);
-    bool has_boost =
-        env_first_line("/sys/devices/system/cpu/cpufreq/boost", boost, sizeof boost);
-    return json_pack("{s:o,s:o,s:o}", "governor", text_or(has_governor, governor), "driver",
-                     text_or(has_driver, driver), "boost", text_or(has_boost, boost));
-}
-
-/* "always [madvise] never" -> "madvise" */
-static json_t *huge_pages(void)
-{
-    char line[128];
-    if (!env_first_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line))
-        return json_string(NOT_EXPOSED);
-    char *open = strchr(line, '['), *close = open ? strchr(open, ']') : NULL;
-    if (!close)
-        return json_string(line);
-    *close = 0;
-    return json_string(open + 1);
-}
-
-static json_t *system_facts(void)
+static json_t *system_facts(const char *root)
 {
     struct utsname name;
     char distro[128];
     bool named = uname(&name) == 0;
-    bool has_distro = env_value_of("/etc/os-release", "PRETTY_NAME", distro, sizeof distro);
+    bool has_distro =
+        sysfs_value(root, "/etc/os-release", "PRETTY_NAME", distro, sizeof distro);
     char release[64];
     if (env_sysctl_text("kern.osproductversion", release, sizeof release))
         has_distro = snprintf(distro, sizeof distro, "macOS %s", release) > 0;
@@ -116,9 +82,9 @@ static json_t *build(const char *library)
 #else
     bool optimised = false;
 #endif
-    return json_pack("{s:s,s:s,s:s,s:s,s:b,s:s}", "cc", cc, "version", __VERSION__, "flags",
+    return json_pack("{s:s,s:s,s:s,s:s,s:b,s:s,s:s}", "cc", cc, "version", __VERSION__, "flags",
                      POSENC_BUILD_FLAGS, "type", POSENC_BUILD_TYPE, "optimised", optimised,
-                     "library", library);
+                     "sanitizer", POSENC_BUILD_SANITIZER, "library", library);
 }
 
 static double now_ns(void)
@@ -129,112 +95,41 @@ static double now_ns(void)
 }
 
 /* The least step seen between two readings is what a reading costs at best. */
-static json_t *timer(void)
+static json_t *timer(const char *root)
 {
-    char source[64];
-    bool known =
-        env_first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-                       source, sizeof source);
-    struct timespec resolution = { 0 };
-    clock_getres(CLOCK_MONOTONIC, &resolution);
+    json_t *timer = host_timer(root);
     double step = 1e9;
     for (int i = 0; i < 1000; i++) {
         double a = now_ns(), b = now_ns();
         if (b > a && b - a < step)
             step = b - a;
     }
-    return json_pack("{s:s,s:o,s:f,s:f}", "clock", "CLOCK_MONOTONIC", "source",
-                     text_or(known, source), "resolution_ns", (double)resolution.tv_nsec,
-                     "overhead_ns", step);
+    json_object_set_new(timer, "overhead_ns", json_real(step));
+    return timer;
 }
 
 /* What /proc and /sys tell under an emulator is about the host: no name, no hypervisor. */
-json_t *env_record(const struct env_library *library)
+json_t *env_record(const struct env_library *library, const char *root)
 {
     char name[128], id[160];
     bool emulated = library->emulator != NULL;
-    bool named = !emulated && env_cpu_name(name, sizeof name);
-    json_t *virt = emulated ? json_null() : env_hypervisor();
+    bool named = !emulated && env_cpu_name(root, name, sizeof name);
+    json_t *virt = emulated ? json_null() : env_hypervisor(root);
     const char *under = emulated ? "emulated" : json_string_value(virt);
     snprintf(id, sizeof id, "%s%s%s", library->cpu_key, under ? "/" : "", under ? under : "");
     double load[1] = { -1.0 };
     if (getloadavg(load, 1) != 1)
         load[0] = -1.0;
     json_t *env = json_pack(
-        "{s:s,s:s,s:{s:s,s:o,s:o},s:{s:o},s:s?,s:{s:i,s:i},s:o,s:o,s:{s:i,s:o},s:o,s:o,s:o,s:{s"
-        ":f}}",
-        "t", "env", "env_id", id, "cpu", "key", library->cpu_key, "name",
+        "{s:s,s:s,s:{s:s,s:o,s:o},s:{s:o},s:s?,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:f}}", "t",
+        "env", "env_id", id, "cpu", "key", library->cpu_key, "name",
         emulated ? json_string("emulated CPU") : text_or(named, name), "features",
         words(library->cpu_features), "virt", "kind", virt, "emulator", library->emulator,
-        "cpus", "online", (int)sysconf(_SC_NPROCESSORS_ONLN), "allowed", cpus_allowed(),
-        "caches", emulated ? json_array() : env_caches(), "freq", frequency(), "mem", "page",
-        (int)sysconf(_SC_PAGESIZE), "thp", huge_pages(), "os", system_facts(), "build",
-        build(library->version), "timer", timer(), "noise", "load1", load[0]);
+        "cpus", host_cpus(root), "caches", emulated ? json_array() : env_caches(root), "freq",
+        host_frequency(root), "mem", host_memory(root), "limits", host_limits(root), "os",
+        system_facts(root), "build", build(library->version), "timer", timer(root), "noise",
+        "load1", load[0]);
     if (env)
         json_object_set_new(env, "trust", env_trust(env, NULL, -1.0));
     return env;
-}
-
-struct grading {
-    char grade;
-    json_t *reasons;
-};
-
-static void lower(struct grading *g, char grade, const char *reason)
-{
-    if (grade > g->grade)
-        g->grade = grade;
-    json_array_append_new(g->reasons, json_string(reason));
-}
-
-static void grade_facts(struct grading *g, const json_t *env)
-{
-    const json_t *optimised = json_object_get(json_object_get(env, "build"), "optimised");
-    const char *type = record_text(env, "build.type");
-    if (json_is_false(optimised) || strcmp(type, "debug") == 0)
-        lower(g, 'D', "the build is not optimised");
-    if (*record_text(env, "emulator"))
-        lower(g, 'D', "the CPU is emulated: no time says anything");
-    char text[128];
-    const char *virt = record_text(env, "virt.kind");
-    if (*virt && strcmp(virt, NOT_EXPOSED) != 0) {
-        snprintf(text, sizeof text, "virtual machine (%s): its neighbours cannot be seen",
-                 virt);
-        lower(g, 'C', text);
-    }
-    const char *governor = record_text(env, "freq.governor");
-    if (strcmp(governor, NOT_EXPOSED) == 0)
-        lower(g, 'B', "the CPU's clock is not exposed");
-    else if (*governor && strcmp(governor, "performance") != 0) {
-        snprintf(text, sizeof text, "the frequency governor is %s, not performance", governor);
-        lower(g, 'B', text);
-    }
-    const char *source = record_text(env, "timer.source");
-    if (*source && strcmp(source, "tsc") != 0 && strcmp(source, "arch_sys_counter") != 0 &&
-        strcmp(source, NOT_EXPOSED) != 0) {
-        snprintf(text, sizeof text, "the clock source is %s", source);
-        lower(g, 'B', text);
-    }
-}
-
-json_t *env_trust(const json_t *env, const json_t *noise, double null_pct)
-{
-    struct grading g = { 'A', json_array() };
-    char text[128];
-    grade_facts(&g, env);
-    if (null_pct > 0.5) {
-        snprintf(text, sizeof text,
-                 "a backend differs from its own copy by %.1f %% (median over cases)",
-                 null_pct);
-        lower(&g, null_pct > 3.0 ? 'D' : null_pct > 1.5 ? 'C' : 'B', text);
-    }
-    double steal = record_value(noise, "steal_pct", 0.0);
-    if (steal > 0.1) {
-        snprintf(text, sizeof text, "%.1f %% of CPU time was stolen by the hypervisor", steal);
-        lower(&g, steal > stolen_pct ? 'D' : 'C', text);
-    }
-    if (noise_of_others(env, noise, text, sizeof text))
-        lower(&g, 'D', text);
-    char grade[2] = { g.grade, 0 };
-    return json_pack("{s:s,s:o}", "grade", grade, "reasons", g.reasons);
 }

@@ -1,6 +1,6 @@
 /*
- * Facts about the machine and the build that a figure depends on, and a grade of trust with its
- * reasons.  What cannot be learnt is said to be "not exposed", never guessed.
+ * Facts about the machine and the build that a figure depends on.  What cannot be learnt is said to
+ * be "not exposed" or left out, never guessed.
  */
 #ifndef POSENC_ENV_H
 #define POSENC_ENV_H
@@ -12,11 +12,8 @@ struct env_library {
     const char *version, *cpu_key, *cpu_features, *emulator;
 };
 
-/* The "env" record; its trust is what the facts alone allow. */
-json_t *env_record(const struct env_library *library);
-
-/* {grade: "A".."D", reasons: [..]} of an env record, with the noise of a run where known (NULL,
- * and a negative null_pct: not measured). */
-json_t *env_trust(const json_t *env, const json_t *noise, double null_pct);
+/* The "env" record; its trust (trust.h) is what the facts alone allow.  `root`: where /proc and /sys
+ * are, "" for this machine (sysfs.h). */
+json_t *env_record(const struct env_library *library, const char *root);
 
 #endif

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include "env_cpu.h"
+#include "sysfs.h"
 
 #include <ctype.h>
 #include <stdint.h>
@@ -24,44 +25,6 @@
 #endif
 
 /* ---- Asking ---- */
-
-bool env_first_line(const char *path, char *line, int bytes)
-{
-    FILE *file = fopen(path, "r");
-    bool read = file && fgets(line, bytes, file);
-    if (file)
-        fclose(file);
-    if (read)
-        line[strcspn(line, "\n")] = 0;
-    return read;
-}
-
-/* The value in a line "key : value" or key="value"; NULL where it has another key. */
-static char *value_in(char *line, const char *key)
-{
-    size_t n = strlen(key);
-    if (strncmp(line, key, n) != 0)
-        return NULL;
-    char *value = line + n + strspn(line + n, " \t:=\"");
-    value[strcspn(value, "\"\n")] = 0;
-    return value;
-}
-
-bool env_value_of(const char *path, const char *key, char *value, size_t bytes)
-{
-    FILE *file = fopen(path, "r");
-    char line[4096];
-    bool found = false;
-    while (file && !found && fgets(line, sizeof line, file)) {
-        const char *text = value_in(line, key);
-        found = text != NULL;
-        if (found)
-            snprintf(value, bytes, "%s", text);
-    }
-    if (file)
-        fclose(file);
-    return found;
-}
 
 bool env_sysctl_text(const char *name, char *text, size_t bytes)
 {
@@ -141,22 +104,28 @@ static void name_core(unsigned implementer, unsigned part, char *name, size_t by
     snprintf(name, bytes, "ARM implementer 0x%02x, part 0x%03x", implementer, part);
 }
 
-/* Every kind of core once, in the order of the CPUs: "Cortex-A55 + Cortex-A76". */
-static bool arm_name(char *text, size_t bytes)
+/* The number after a colon in a line "CPU part : 0xd0c" of that key. */
+static bool hex_of(const char *line, const char *key, unsigned *value)
 {
-    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (strncmp(line, key, strlen(key)) != 0 || !strchr(line, ':'))
+        return false;
+    *value = (unsigned)strtoul(strchr(line, ':') + 1, NULL, 16);
+    return true;
+}
+
+/* Every kind of core once, in the order of the CPUs: "Cortex-A55 + Cortex-A76". */
+static bool arm_name(const char *root, char *text, size_t bytes)
+{
+    FILE *file = sysfs_open(root, "/proc/cpuinfo");
     char line[4096], name[64];
-    unsigned implementer = 0;
+    unsigned implementer = 0, part;
     size_t at = 0;
     text[0] = 0;
     while (file && at < bytes && fgets(line, sizeof line, file)) {
-        const char *value = value_in(line, "CPU implementer");
-        if (value)
-            implementer = (unsigned)strtoul(value, NULL, 16);
-        value = value_in(line, "CPU part");
-        if (!value)
+        hex_of(line, "CPU implementer", &implementer);
+        if (!hex_of(line, "CPU part", &part))
             continue;
-        name_core(implementer, (unsigned)strtoul(value, NULL, 16), name, sizeof name);
+        name_core(implementer, part, name, sizeof name);
         if (!strstr(text, name))
             at += (size_t)snprintf(text + at, bytes - at, "%s%s", at ? " + " : "", name);
     }
@@ -165,19 +134,20 @@ static bool arm_name(char *text, size_t bytes)
     return at > 0;
 }
 
-static bool core_name(char *text, size_t bytes)
+static bool core_name(const char *root, char *text, size_t bytes)
 {
-    return env_sysctl_text("machdep.cpu.brand_string", text, bytes) || arm_name(text, bytes) ||
-           env_value_of("/proc/cpuinfo", "model name", text, bytes) ||
-           env_value_of("/proc/cpuinfo", "uarch", text, bytes);
+    return env_sysctl_text("machdep.cpu.brand_string", text, bytes) ||
+           arm_name(root, text, bytes) ||
+           sysfs_value(root, "/proc/cpuinfo", "model name", text, bytes) ||
+           sysfs_value(root, "/proc/cpuinfo", "uarch", text, bytes);
 }
 
-bool env_cpu_name(char *text, size_t bytes)
+bool env_cpu_name(const char *root, char *text, size_t bytes)
 {
     char board[96]; /* ends in a NUL, not in a newline */
-    bool has_board = env_first_line("/proc/device-tree/model", board, sizeof board);
-    if (!core_name(text, bytes)) {
-        snprintf(text, bytes, "%s", has_board ? board : "");
+    bool has_board = sysfs_line(root, board, sizeof board, "/proc/device-tree/model");
+    if (!core_name(root, text, bytes)) {
+        snprintf(text, bytes, "%s", board);
         return has_board;
     }
     size_t n = strlen(text);
@@ -205,8 +175,9 @@ static void add_cache(json_t *array, int level, const char *type, const char *na
                                                "", "source", "sysctl"));
 }
 
-json_t *env_caches(void)
+json_t *env_caches(const char *root)
 {
+    (void)root;
     json_t *array = json_array();
     add_cache(array, 1, "Data", "l1dcachesize");
     add_cache(array, 1, "Instruction", "l1icachesize");
@@ -217,21 +188,17 @@ json_t *env_caches(void)
 
 #else
 
-json_t *env_caches(void)
+json_t *env_caches(const char *root)
 {
     json_t *array = json_array();
     for (int i = 0; i < 8; i++) {
-        char path[96], level[16], type[32], size[32], shared[64] = "";
+        char level[16], type[32], size[32], shared[64];
         const char *folder = "/sys/devices/system/cpu/cpu0/cache/index";
-        snprintf(path, sizeof path, "%s%d/level", folder, i);
-        if (!env_first_line(path, level, sizeof level))
+        if (!sysfs_line(root, level, sizeof level, "%s%d/level", folder, i))
             break;
-        snprintf(path, sizeof path, "%s%d/type", folder, i);
-        bool known = env_first_line(path, type, sizeof type);
-        snprintf(path, sizeof path, "%s%d/size", folder, i);
-        known = known && env_first_line(path, size, sizeof size);
-        snprintf(path, sizeof path, "%s%d/shared_cpu_list", folder, i);
-        env_first_line(path, shared, sizeof shared);
+        bool known = sysfs_line(root, type, sizeof type, "%s%d/type", folder, i) &&
+                     sysfs_line(root, size, sizeof size, "%s%d/size", folder, i);
+        sysfs_line(root, shared, sizeof shared, "%s%d/shared_cpu_list", folder, i);
         if (!known)
             continue;
         char *unit;
@@ -251,8 +218,9 @@ json_t *env_caches(void)
 #if defined(__x86_64__) || defined(__i386__)
 
 /* "KVMKVMKVM" and such: its own name where it gives one. */
-json_t *env_hypervisor(void)
+json_t *env_hypervisor(const char *root)
 {
+    (void)root;
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d))
         return json_string(NOT_EXPOSED);
@@ -271,8 +239,9 @@ json_t *env_hypervisor(void)
 
 #elif defined(__APPLE__)
 
-json_t *env_hypervisor(void)
+json_t *env_hypervisor(const char *root)
 {
+    (void)root;
     return sysctl_number("kern.hv_vmm_present") != 0 ? json_string("unnamed") : json_null();
 }
 
@@ -280,17 +249,17 @@ json_t *env_hypervisor(void)
 
 /* No instruction tells.  A device tree may name the hypervisor; where there are the tables of a
  * PC, a virtual machine is called one.  Amazon's machines of metal say so. */
-json_t *env_hypervisor(void)
+json_t *env_hypervisor(const char *root)
 {
     static const char *const words[] = { "Virtual", "QEMU", "Compute Engine", "VMware",
                                          "Amazon EC2" };
-    char name[96], product[96] = "", both[200];
-    if (env_first_line("/proc/device-tree/hypervisor/compatible", name, sizeof name) ||
-        env_first_line("/sys/hypervisor/type", name, sizeof name))
+    char name[96], product[96], both[200];
+    if (sysfs_line(root, name, sizeof name, "/proc/device-tree/hypervisor/compatible") ||
+        sysfs_line(root, name, sizeof name, "/sys/hypervisor/type"))
         return json_string(strcmp(name, "linux,kvm") == 0 ? "KVM" : name);
-    if (!env_first_line("/sys/class/dmi/id/sys_vendor", name, sizeof name))
+    if (!sysfs_line(root, name, sizeof name, "/sys/class/dmi/id/sys_vendor"))
         return json_string(NOT_EXPOSED);
-    env_first_line("/sys/class/dmi/id/product_name", product, sizeof product);
+    sysfs_line(root, product, sizeof product, "/sys/class/dmi/id/product_name");
     snprintf(both, sizeof both, "%s %s", name, product);
     for (size_t i = 0; i < sizeof words / sizeof *words && !strstr(both, ".metal"); i++)
         if (strstr(both, words[i]))

@@ -8,21 +8,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define NOT_EXPOSED "not exposed"
-
-/* As a person would call it: "AMD EPYC", "Neoverse N1", "Apple M1".  False: not told. */
-bool env_cpu_name(char *text, size_t bytes);
+/* As a person would call it: "AMD EPYC", "Neoverse N1", "Apple M1".  False: not told.  `root`: where
+ * /proc and /sys are (sysfs.h). */
+bool env_cpu_name(const char *root, char *text, size_t bytes);
 
 /* An array of {level, type, bytes, shared_by, source}. */
-json_t *env_caches(void);
+json_t *env_caches(const char *root);
 
-/* The hypervisor's name, "unnamed" or NOT_EXPOSED as text, or null where there is none. */
-json_t *env_hypervisor(void);
+/* The hypervisor's name, "unnamed" or NOT_EXPOSED as text, or null where there is none.  An x86 CPU
+ * says it itself, whatever the root. */
+json_t *env_hypervisor(const char *root);
 
-/* First line of a file without its newline; false where there is none. */
-bool env_first_line(const char *path, char *line, int bytes);
-/* The value of the first line "key : value" or key="value" of a file. */
-bool env_value_of(const char *path, const char *key, char *value, size_t bytes);
 /* sysctlbyname() of macOS: a text; false elsewhere. */
 bool env_sysctl_text(const char *name, char *text, size_t bytes);
 

@@ -1,87 +1,12 @@
 /*
- * Watches what else a machine does, and says so; see noise.h.
+ * Says what else a machine did; see noise.h.
  */
-#define _DEFAULT_SOURCE
 #include "noise.h"
 #include "document.h"
 #include "ranking.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
-
-/* ---- While measuring ---- */
-
-/* Ticks of all CPUs since boot (proc(5), /proc/stat): those a hypervisor gave to others, all of them,
- * and those in which something ran here. */
-static void cpu_ticks(struct noise_watch *watch)
-{
-    enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, KINDS };
-    unsigned long long tick[KINDS] = { 0 };
-    FILE *file = fopen("/proc/stat", "r");
-    if (!file)
-        return;
-    if (fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &tick[USER], &tick[NICE],
-               &tick[SYSTEM], &tick[IDLE], &tick[IOWAIT], &tick[IRQ], &tick[SOFTIRQ],
-               &tick[STEAL]) < 4)
-        memset(tick, 0, sizeof tick);
-    fclose(file);
-    for (int i = 0; i < KINDS; i++)
-        watch->ticks += tick[i];
-    watch->steal = tick[STEAL];
-    watch->busy_s = (double)(watch->ticks - tick[STEAL] - tick[IDLE] - tick[IOWAIT]) /
-                    (double)sysconf(_SC_CLK_TCK);
-}
-
-static double seconds_of(struct timeval t)
-{
-    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
-}
-
-struct noise_watch noise_watch_start(void)
-{
-    struct noise_watch watch = { 0 };
-    struct rusage own, children;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    watch.wall_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-    if (getrusage(RUSAGE_SELF, &own) == 0 && getrusage(RUSAGE_CHILDREN, &children) == 0) {
-        watch.involuntary_switches = own.ru_nivcsw;
-        watch.own_s = seconds_of(own.ru_utime) + seconds_of(own.ru_stime) +
-                      seconds_of(children.ru_utime) + seconds_of(children.ru_stime);
-    }
-    cpu_ticks(&watch);
-    return watch;
-}
-
-json_t *noise_between(const struct noise_watch *start, const struct noise_watch *stop,
-                      double load1)
-{
-    double ticks = (double)(stop->ticks - start->ticks), wall = stop->wall_s - start->wall_s;
-    double others = (stop->busy_s - start->busy_s) - (stop->own_s - start->own_s);
-    json_t *noise = json_pack(
-        "{s:f,s:f,s:I,s:f}", "wall_s", wall, "steal_pct",
-        ticks > 0.0 ? 100.0 * (double)(stop->steal - start->steal) / ticks : 0.0,
-        "involuntary_switches",
-        (json_int_t)(stop->involuntary_switches - start->involuntary_switches), "load1", load1);
-    if (noise && ticks > 0.0 && wall > 0.0)
-        json_object_set_new(noise, "others", json_real(others > 0.0 ? others / wall : 0.0));
-    return noise;
-}
-
-json_t *noise_watch_stop(const struct noise_watch *start)
-{
-    struct noise_watch stop = noise_watch_start();
-    double load[1] = { -1.0 };
-    if (getloadavg(load, 1) != 1)
-        load[0] = -1.0;
-    return noise_between(start, &stop, load[0]);
-}
-
-/* ---- What the records say of it ---- */
 
 static const double felt = 0.1;            /* share of a machine */
 static const double far_from_itself = 3.0; /* a copy of a backend, in % */
@@ -133,7 +58,9 @@ static void say_disturbance(struct sentence *s, const struct results *r, bool ma
         say(s, ".");
     if (apart)
         say(s, "  A backend was %.1f %% from its own copy (median over cases).", copies);
-    say(s, "  %s, or give it more time with `--budget SECONDS`.  ",
+    say(s,
+        "  %s, or give it more time with `--budget SECONDS`; `posenc doctor` says what each "
+        "disturbance costs here.  ",
         taken ? "What runs beside it is shown by `top`: end that and run again"
               : "Run again at a quieter time or on a machine of your own");
 }

@@ -1,8 +1,8 @@
 /*
  * What a report is of: the machine in a line, and how much was checked and timed.
  */
-#include "reports/env.h"
 #include "reports/comparison.h"
+#include "reports/trust.h"
 #include "reports/report.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * The sections "Backends", which says of each that cannot run here why, and "Machine and
  * build".
  */
-#include "reports/env.h"
+#include "reports/trust.h"
 #include "reports/report.h"
 #include "reports/show.h"
 

@@ -2,8 +2,8 @@
  * A busy machine is named on the first screen of a report, from records alone, and a quiet one is not.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "reports/env.h"
 #include "reports/noise.h"
+#include "reports/trust.h"
 #include "conformance/tap/tap.h"
 #include "fed.h"
 #include "rendered.h"

@@ -5,6 +5,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "reports/env.h"
+#include "reports/trust.h"
 #include "reports/formats/grid.h"
 #include "reports/ranking.h"
 #include "reports/report.h"
@@ -438,7 +439,7 @@ static void test_trust(void)
     json_decref(good);
     json_decref(noisy);
     struct env_library library = { "1.2.3", "key", "one two", NULL };
-    env = env_record(&library);
+    env = env_record(&library, "");
     require(env && strcmp(record_text(env, "build.library"), "1.2.3") == 0 &&
                 json_array_size(json_object_get(json_object_get(env, "cpu"), "features")) ==
                     2 &&
@@ -451,7 +452,7 @@ static void test_emulation(void)
 {
     struct env_library library = { "1.2.3", "key", "", "a machine of paper runs this program" };
     json_t *records =
-        json_pack("[{s:s,s:s},o]", "t", "header", "mode", "full", env_record(&library));
+        json_pack("[{s:s,s:s},o]", "t", "header", "mode", "full", env_record(&library, ""));
     const json_t *env = json_array_get(records, 1);
     require(
         strcmp(record_text(env, "emulator"), library.emulator) == 0 &&

@@ -1,0 +1,147 @@
+/*
+ * Reads /proc/stat and /proc/PID/stat (proc(5)); see neighbours.h.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "neighbours.h"
+#include "sysfs.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAMED = 4 };
+static const double least_cpus = 0.02;
+
+static double tick_s(void) { return 1.0 / (double)sysconf(_SC_CLK_TCK); }
+
+static void look_at_cpus(const char *root, struct neighbours *seen)
+{
+    FILE *file = sysfs_open(root, "/proc/stat");
+    char line[1024];
+    while (file && fgets(line, sizeof line, file)) {
+        int cpu;
+        unsigned long long t[8] = { 0 };
+        if (strncmp(line, "cpu ", 4) == 0 || /* all of them */
+            sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &t[0], &t[1],
+                   &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) < 5 ||
+            cpu < 0 || cpu >= NEIGHBOUR_CPUS)
+            continue;
+        seen->busy_s[cpu] = tick_s() * (double)(t[0] + t[1] + t[2] + t[5] + t[6] + t[7]);
+        seen->n_cpus = cpu >= seen->n_cpus ? cpu + 1 : seen->n_cpus;
+    }
+    if (file)
+        fclose(file);
+}
+
+/* "123 (name) S ppid ...": the name may have blanks and brackets; the 12th and 13th fields behind it
+ * are the ticks in which it ran. */
+static bool parse_process(char *line, struct neighbour *process)
+{
+    char *open = strchr(line, '('), *close = strrchr(line, ')');
+    unsigned long long user, system;
+    if (!open || !close || close < open ||
+        sscanf(close + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu", &user,
+               &system) != 2)
+        return false;
+    *close = 0;
+    process->pid = strtol(line, NULL, 10);
+    process->cpu_s = tick_s() * (double)(user + system);
+    snprintf(process->name, sizeof process->name, "%.20s", open + 1);
+    return true;
+}
+
+static void look_at_processes(const char *root, struct neighbours *seen)
+{
+    char folder[SYSFS_PATH], line[1024];
+    size_t capacity = 0;
+    snprintf(folder, sizeof folder, "%.200s/proc", root);
+    DIR *all = opendir(folder);
+    for (struct dirent *entry; all && (entry = readdir(all));) {
+        if (strspn(entry->d_name, "0123456789") != strlen(entry->d_name) ||
+            !sysfs_line(root, line, sizeof line, "/proc/%.16s/stat", entry->d_name))
+            continue;
+        if (seen->n == capacity) {
+            capacity = 2 * capacity + 64;
+            struct neighbour *more = realloc(seen->process, capacity * sizeof *more);
+            if (!more)
+                break;
+            seen->process = more;
+        }
+        seen->n += parse_process(line, &seen->process[seen->n]);
+    }
+    if (all)
+        closedir(all);
+}
+
+void neighbours_look(const char *root, double wall_s, struct neighbours *seen)
+{
+    *seen = (struct neighbours){ .wall_s = wall_s };
+    look_at_cpus(root, seen);
+    look_at_processes(root, seen);
+}
+
+void neighbours_free(struct neighbours *seen)
+{
+    free(seen->process);
+    *seen = (struct neighbours){ 0 };
+}
+
+static double before(const struct neighbours *start, long pid)
+{
+    for (size_t i = 0; i < start->n; i++)
+        if (start->process[i].pid == pid)
+            return start->process[i].cpu_s;
+    return 0.0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double x = ((const struct neighbour *)a)->cpu_s, y = ((const struct neighbour *)b)->cpu_s;
+    return (x < y) - (x > y);
+}
+
+/* Of each name what all processes of it took since; returns how many names. */
+static size_t add_up(const struct neighbours *start, const struct neighbours *stop, long self,
+                     struct neighbour *names)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < stop->n; i++) {
+        const struct neighbour *process = &stop->process[i];
+        double took = process->cpu_s - before(start, process->pid);
+        size_t at = 0;
+        if (process->pid == self || took <= 0.0)
+            continue;
+        while (at < n && strcmp(names[at].name, process->name) != 0)
+            at++;
+        if (at == n) {
+            names[n] = *process;
+            names[n++].cpu_s = 0.0;
+        }
+        names[at].cpu_s += took;
+    }
+    qsort(names, n, sizeof *names, by_time);
+    return n;
+}
+
+json_t *neighbours_between(const struct neighbours *start, const struct neighbours *stop,
+                           long self)
+{
+    double wall = stop->wall_s - start->wall_s;
+    json_t *busy = json_array(), *taken = json_array();
+    struct neighbour *names = calloc(stop->n + 1, sizeof *names);
+    size_t n = names && wall > 0.0 ? add_up(start, stop, self, names) : 0;
+    for (int cpu = 0; cpu < stop->n_cpus && wall > 0.0; cpu++) {
+        double share = (stop->busy_s[cpu] - start->busy_s[cpu]) / wall;
+        json_array_append_new(busy, json_real(share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share));
+    }
+    for (size_t i = 0; i < n && i < NAMED && names[i].cpu_s >= least_cpus * wall; i++) {
+        /* A name is bytes: NULL where they are no UTF-8. */
+        json_t *name = json_string(names[i].name);
+        json_array_append_new(taken,
+                              json_pack("{s:o,s:f}", "name", name ? name : json_string("?"),
+                                        "cpus", names[i].cpu_s / wall));
+    }
+    free(names);
+    return json_pack("{s:o,s:o}", "busy", busy, "taken", taken);
+}

@@ -1,0 +1,132 @@
+/*
+ * Counts what else a machine does; see watch.h.  proc(5): /proc/stat, /proc/vmstat; the kernel's
+ * documentation: accounting/psi, cgroup-v2.
+ */
+#define _DEFAULT_SOURCE
+#include "watch.h"
+#include "cgroup.h"
+#include "sysfs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Ticks of all CPUs since boot: those a hypervisor gave to others, all of them, and those in which
+ * something ran here. */
+static void cpu_ticks(const char *root, struct noise_watch *watch)
+{
+    enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, KINDS };
+    unsigned long long tick[KINDS] = { 0 };
+    FILE *file = sysfs_open(root, "/proc/stat");
+    if (!file)
+        return;
+    if (fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &tick[USER], &tick[NICE],
+               &tick[SYSTEM], &tick[IDLE], &tick[IOWAIT], &tick[IRQ], &tick[SOFTIRQ],
+               &tick[STEAL]) < 4)
+        memset(tick, 0, sizeof tick);
+    fclose(file);
+    for (int i = 0; i < KINDS; i++)
+        watch->ticks += tick[i];
+    watch->steal = tick[STEAL];
+    watch->busy_s = (double)(watch->ticks - tick[STEAL] - tick[IDLE] - tick[IOWAIT]) /
+                    (double)sysconf(_SC_CLK_TCK);
+}
+
+static struct watched told_if(bool told, double count)
+{
+    return (struct watched){ told, told ? count : 0.0 };
+}
+
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds. */
+static struct watched pressure(const char *root, const char *of)
+{
+    char line[128];
+    sysfs_line(root, line, sizeof line, "/proc/pressure/%s", of);
+    const char *total = strncmp(line, "some ", 5) == 0 ? strstr(line, "total=") : NULL;
+    return told_if(total != NULL, total ? 1e-6 * strtod(total + strlen("total="), NULL) : 0.0);
+}
+
+static void system_counts(const char *root, struct noise_watch *watch)
+{
+    const char *vmstat = "/proc/vmstat";
+    double throttled = cgroup_cpu(root).throttled_s,
+           in = sysfs_value_number(root, vmstat, "pswpin", -1.0),
+           out = sysfs_value_number(root, vmstat, "pswpout", 0.0);
+    /* All CPUs of a package are slowed alike: the first one's count is theirs. */
+    double heat = (double)sysfs_number(
+        root, -1, "/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count");
+    watch->throttled_s = told_if(throttled >= 0.0, throttled);
+    watch->swapped = told_if(in >= 0.0, in + out);
+    watch->heat = told_if(heat >= 0.0, heat);
+    watch->wait_cpu_s = pressure(root, "cpu");
+    watch->wait_io_s = pressure(root, "io");
+    watch->wait_mem_s = pressure(root, "memory");
+}
+
+static double seconds_of(struct timeval t)
+{
+    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
+}
+
+struct noise_watch noise_watch_at(const char *root)
+{
+    struct noise_watch watch = { 0 };
+    struct rusage own, children;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    watch.wall_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    if (getrusage(RUSAGE_SELF, &own) == 0 && getrusage(RUSAGE_CHILDREN, &children) == 0) {
+        watch.involuntary_switches = own.ru_nivcsw;
+        watch.own_s = seconds_of(own.ru_utime) + seconds_of(own.ru_stime) +
+                      seconds_of(children.ru_utime) + seconds_of(children.ru_stime);
+    }
+    cpu_ticks(root, &watch);
+    system_counts(root, &watch);
+    return watch;
+}
+
+struct noise_watch noise_watch_start(void) { return noise_watch_at(""); }
+
+/* How much a count grew, times `scale`. */
+static void set_growth(json_t *noise, const char *name, struct watched start,
+                       struct watched stop, double scale)
+{
+    double growth = stop.count - start.count;
+    if (start.told && stop.told)
+        json_object_set_new(noise, name, json_real(growth > 0.0 ? scale * growth : 0.0));
+}
+
+json_t *noise_between(const struct noise_watch *start, const struct noise_watch *stop,
+                      double load1)
+{
+    double ticks = (double)(stop->ticks - start->ticks), wall = stop->wall_s - start->wall_s,
+           per_cent = wall > 0.0 ? 100.0 / wall : 0.0;
+    double others = (stop->busy_s - start->busy_s) - (stop->own_s - start->own_s);
+    json_t *noise = json_pack(
+        "{s:f,s:f,s:I,s:f}", "wall_s", wall, "steal_pct",
+        ticks > 0.0 ? 100.0 * (double)(stop->steal - start->steal) / ticks : 0.0,
+        "involuntary_switches",
+        (json_int_t)(stop->involuntary_switches - start->involuntary_switches), "load1", load1);
+    if (!noise)
+        return NULL;
+    if (ticks > 0.0 && wall > 0.0)
+        json_object_set_new(noise, "others", json_real(others > 0.0 ? others / wall : 0.0));
+    set_growth(noise, "throttled_pct", start->throttled_s, stop->throttled_s, per_cent);
+    set_growth(noise, "wait_cpu_pct", start->wait_cpu_s, stop->wait_cpu_s, per_cent);
+    set_growth(noise, "wait_io_pct", start->wait_io_s, stop->wait_io_s, per_cent);
+    set_growth(noise, "wait_mem_pct", start->wait_mem_s, stop->wait_mem_s, per_cent);
+    set_growth(noise, "swapped", start->swapped, stop->swapped, 1.0);
+    set_growth(noise, "heat", start->heat, stop->heat, 1.0);
+    return noise;
+}
+
+json_t *noise_watch_stop(const struct noise_watch *start)
+{
+    struct noise_watch stop = noise_watch_start();
+    double load[1] = { -1.0 };
+    if (getloadavg(load, 1) != 1)
+        load[0] = -1.0;
+    return noise_between(start, &stop, load[0]);
+}
