@@ -5,6 +5,7 @@
 #ifndef POSENC_BENCH_H
 #define POSENC_BENCH_H
 
+#include "caches.h"
 #include "conformance/problem/problem.h"
 
 struct bench_case {
@@ -60,12 +61,6 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                              const bool dtypes[BENCH_DTYPES], bool full,
                              struct bench_case **cases);
 const char *bench_footprint(size_t bytes);
-
-/* Sizes of the data caches one core sees; 0 where unknown. */
-struct bench_caches {
-    size_t l1, l2, l3;
-};
-struct bench_caches bench_caches(void);
 
 /* Seconds after which a run adds no more rounds: those of the options, or of the mode. */
 double bench_budget(const struct bench_options *options);

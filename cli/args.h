@@ -102,6 +102,7 @@ enum {
     FOR_COMPARE = 524288,
     FOR_COUNT = 1048576,
     FOR_MERGE = 2097152,
+    FOR_DOCTOR = 4194304,
     FOR_PLOT = PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5 |
                PICTURE_LEARNED | PICTURE_XPOS | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN,
 };
@@ -145,6 +146,7 @@ bool parse_real(const char *text, double *value); /* finite ones only */
 
 /* The subcommands. */
 int command_list(struct cli *cli);
+int command_doctor(struct cli *cli);
 int command_verify(struct cli *cli);
 int command_bench(struct cli *cli);
 int command_count(struct cli *cli);

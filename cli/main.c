@@ -106,6 +106,19 @@ static const struct command commands[] = {
       "Exit code 6 where shards are missing.\n"
       "Example: posenc merge r-*.jsonl --out jsonl:whole.jsonl\n",
       record_formats, BY_REPORT },
+    { "doctor", FOR_DOCTOR, command_doctor, "",
+      "Whether this machine can be trusted to measure, and what to do",
+      "Times a kernel against its own copy, in cache and in memory, and what may disturb it: "
+      "other programs,\n"
+      "quotas, frequency, interrupts, a neighbour on the core.  Says which differences timings "
+      "tell apart here,\n"
+      "from which `posenc compare` calls a change UNCLEAR, and what to type against each "
+      "disturbance.  It changes\n"
+      "nothing of the machine.  Thirteen seconds, --quick: three.  Run it where nothing else "
+      "runs, and keep it\n"
+      "to a CPU as you keep what you measure (taskset -c 1 posenc doctor).\n"
+      "Exit code 77 under an emulator, whose times say nothing about a CPU.\n",
+      record_formats, BY_DOCTOR },
     { "explain", FOR_EXPLAIN, command_explain, "THING",
       "A kernel, a profile, a scaling, a method, a parameter or one case in depth",
       "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "

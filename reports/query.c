@@ -396,6 +396,12 @@ void results_free(struct results *r)
     *r = (struct results){ 0 };
 }
 
+bool results_of_doctor(const struct results *r)
+{
+    return r->machine && r->n_bench == 0 && r->n_conf == 0 && r->n_pairs == 0 &&
+           r->n_models == 0;
+}
+
 static bool matches(const char *wanted, const char *value)
 {
     return !wanted || strcmp(wanted, value) == 0;

@@ -57,6 +57,9 @@ size_t results_machines(const json_t *records);
 int results_make(const json_t *records, size_t machine, struct results *results);
 void results_free(struct results *results);
 
+/* Whether all there is is what a doctor found. */
+bool results_of_doctor(const struct results *results);
+
 /* Makes shares of the roof and speeds relative to libm and autovec the quotients of the numbers that
  * are printed: results_make does.  The medians of the quotients of each round, which records hold
  * as well (roof.ratio, vs_libm, vs_autovec), may differ from them where the machine was disturbed.

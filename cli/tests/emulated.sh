@@ -1,5 +1,5 @@
 #!/bin/sh
-# Nothing is timed where something emulates the CPU: bench says so, with the emulator's name, and exits 77;
+# Nothing is timed where something emulates the CPU: bench and doctor say so, with the emulator's name, and exit 77;
 # report has everything but times.
 . "$(dirname "$0")/tap.sh"
 
@@ -15,6 +15,21 @@ untimed() {
         pass "bench under $name"
     else
         fail "bench under $name" "exit $status, files: $(ls work)"
+    fi
+    rm -rf work/*
+}
+
+undoctored() {
+    name=${1:-the emulator of a cross build}
+    if [ $# != 0 ] && ! command -v "$1" >found; then
+        skip "doctor under $name" "no $1"
+        return
+    fi
+    run "$@" "$POSENC" doctor --quick --out jsonl:r.jsonl
+    if [ $status = 77 ] && grep -q "nothing is measured here: .*${1:-qemu}" stderr && [ ! -s stdout ] && [ -z "$(ls work)" ]; then
+        pass "doctor under $name"
+    else
+        fail "doctor under $name" "exit $status, files: $(ls work)"
     fi
     rm -rf work/*
 }
@@ -36,6 +51,7 @@ untimed_report() {
 
 if [ -n "${MESON_EXE_WRAPPER:-}" ]; then
     untimed
+    undoctored
     untimed_report
 else
     case $(uname -sm) in
@@ -46,6 +62,7 @@ else
     # shellcheck disable=SC2086  # a list of words
     {
         untimed $emulator
+        undoctored $emulator
         untimed_report $emulator
     }
     untimed valgrind

@@ -63,10 +63,12 @@ void section_about(struct node *into, const struct results *r,
 {
     (void)options;
     json_t *trust = env_trust(r->env, r->noise, median_null(r));
-    heading(into, r, record_text(trust, "grade"));
-    if (r->env)
-        reasons(into, trust);
-    if (!has_comparison(r))
+    if (!results_of_doctor(r)) {
+        heading(into, r, record_text(trust, "grade"));
+        if (r->env)
+            reasons(into, trust);
+    }
+    if (!has_comparison(r) && !results_of_doctor(r))
         sentences(into, r, record_text(trust, "grade"));
     json_decref(trust);
 }

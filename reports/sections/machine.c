@@ -109,13 +109,17 @@ static void add_environment(struct node *into, const struct results *r)
     add_fact(table, "timer", "%s (%s), overhead %s", record_text(env, "timer.clock"),
              record_text(env, "timer.source"),
              show_time(record_value(env, "timer.overhead_ns", 0.0)));
-    add_noise_and_trust(r, table);
+    if (results_of_doctor(r)) /* which measured more, and graded it */
+        add_fact(table, "trust", "%s", record_text(r->machine, "grade"));
+    else
+        add_noise_and_trust(r, table);
 }
 
 void section_machine(struct node *into, const struct results *r,
                      const struct render_options *options)
 {
     (void)options;
-    add_backends(into, r);
+    if (r->n_backends > 0)
+        add_backends(into, r);
     add_environment(into, r);
 }

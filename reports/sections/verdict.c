@@ -72,7 +72,7 @@ void section_verdict(struct node *into, const struct results *r,
                  "Nothing was timed: %s, and times under an emulator say nothing about a CPU.",
                  emulator);
     add_partial(into, r);
-    if (strcmp(record_text(r->header, "mode"), "quick") == 0)
+    if (strcmp(record_text(r->header, "mode"), "quick") == 0 && !results_of_doctor(r))
         add_text(into, NOTE, ON_PAGE,
                  "A quick run: a smaller set of checks and fewer rounds than `--full`.");
 }
