@@ -45,11 +45,12 @@ struct cli {
     char **operands;
     size_t n_copies;
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
+    const char *builds[2];  /* of --rev, in the place of the operands; or NULL */
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
-    bool quick, full, exhaustive, update_budgets, force, mixed, help, all, gate, strict;
+    bool quick, full, exhaustive, update_budgets, force, mixed, help, all, gate, strict, rev;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
-        *resume;
+        *resume, *build, *library;
     int64_t jobs, threads, seed, launches;
     double budget, threshold;
 

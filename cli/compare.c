@@ -306,11 +306,18 @@ static int run_further(struct compare *all)
 
 /* ---- What is said ---- */
 
-static json_t *build_record(const struct library *library, const char *sha256)
+static json_t *build_record(const struct library *library, const char *sha256,
+                            const struct revision *revision)
 {
-    return json_pack("{s:s,s:s,s:I,s:s,s:b}", "path", library->path, "version",
-                     library->version, "abi", (json_int_t)library->abi, "sha256", sha256,
-                     "plugin", library->is_plugin);
+    json_t *record = json_pack("{s:s,s:s,s:I,s:s,s:b}", "path", library->path, "version",
+                               library->version, "abi", (json_int_t)library->abi, "sha256",
+                               sha256, "plugin", library->is_plugin);
+    if (record && revision->commit[0]) {
+        json_object_set_new(record, "rev", json_string(revision->name));
+        json_object_set_new(record, "commit", json_string(revision->commit));
+        json_object_set_new(record, "dirty", json_boolean(revision->dirty));
+    }
+    return record;
 }
 
 static void emit_rows(struct compare *all)
@@ -341,11 +348,11 @@ static int exit_code(const struct compare *all)
         slower += is_timed(row) && row->verdict.fails;
         unclear += is_timed(row) && row->verdict.kind == VERDICT_UNCLEAR;
     }
-    return worse > 0                    ? EXIT_CONFORMANCE
-           : common == 0                ? EXIT_INCOMPARABLE
-           : cli->gate && slower > 0    ? EXIT_SLOWER
-           : cli->strict && unclear > 0 ? EXIT_UNCLEAR
-                                        : EXIT_FINE;
+    return worse > 0                              ? EXIT_CONFORMANCE
+           : common == 0                          ? EXIT_INCOMPARABLE
+           : cli->gate && slower + all->grown > 0 ? EXIT_SLOWER
+           : cli->strict && unclear > 0           ? EXIT_UNCLEAR
+                                                  : EXIT_FINE;
 }
 
 /* Counts take a tenth of the budget at most, and not more than this. */
@@ -387,8 +394,9 @@ static int compare_builds(struct compare *all, struct cli *cli)
     pairing_sha256(all->pairing.base, all->sha256[0]);
     pairing_sha256(all->pairing.head, all->sha256[1]);
     all->work.compare =
-        json_pack("{s:o,s:o}", "base", build_record(all->pairing.base, all->sha256[0]), "head",
-                  build_record(all->pairing.head, all->sha256[1]));
+        json_pack("{s:o,s:o}", "base",
+                  build_record(all->pairing.base, all->sha256[0], &all->revisions[0]), "head",
+                  build_record(all->pairing.head, all->sha256[1], &all->revisions[1]));
     if (!make_rows(all))
         return cli_refuse(cli, "memory", NULL, "none left");
     status = work_open(&all->work, BY_COMPARE, true);
@@ -402,13 +410,43 @@ static int compare_builds(struct compare *all, struct cli *cli)
     return status;
 }
 
-int command_compare(struct cli *cli)
+static int check_operands(const struct cli *cli)
 {
-    if (cli->n_operands != 2)
-        return cli_refuse(cli, "operands", cli->n_operands > 2 ? cli->operands[2] : NULL,
+    const char *third = cli->n_operands > 2 ? cli->operands[2] : NULL;
+    if (!cli->rev && cli->n_operands != 2)
+        return cli_refuse(cli, "operands", third,
                           "expected two builds of the library, two plug-ins, or two files of "
                           "results: BASE HEAD");
-    if (is_result_file(cli->operands[0]) && is_result_file(cli->operands[1]))
+    if (cli->rev && (cli->n_operands < 1 || third))
+        return cli_refuse(cli, "operands", third,
+                          "expected one or two git revisions beside --rev: BASE [HEAD]");
+    if (!cli->rev && (cli->build || cli->library))
+        return cli_refuse(cli, cli->build ? "--build" : "--library", NULL,
+                          "has no effect here: it needs --rev");
+    if (!cli->build != !cli->library)
+        return cli_refuse(cli, cli->build ? "--library" : "--build", "not given",
+                          "expected both: a command, and the path of what it makes");
+    return EXIT_FINE;
+}
+
+/* Builds of the revisions that the operands name; the second one, without a name, of the work tree. */
+static int take_revisions(struct compare *all, struct cli *cli)
+{
+    const struct revision_build how = { cli->build, cli->library };
+    for (int i = 0; i < 2; i++) {
+        const char *name = i < cli->n_operands ? cli->operands[i] : NULL;
+        if (revision_take(cli, &how, name, &all->revisions[i]) != EXIT_FINE)
+            return EXIT_USAGE;
+        cli->builds[i] = all->revisions[i].path;
+    }
+    return EXIT_FINE;
+}
+
+int command_compare(struct cli *cli)
+{
+    if (check_operands(cli) != EXIT_FINE)
+        return EXIT_USAGE;
+    if (!cli->rev && is_result_file(cli->operands[0]) && is_result_file(cli->operands[1]))
         return compare_result_files(cli);
     if (work_no_timing()) {
         cli_refuse(cli, "nothing is timed here", NULL, "%s", work_no_timing());
@@ -417,6 +455,10 @@ int command_compare(struct cli *cli)
     struct compare *all = calloc(1, sizeof *all);
     if (!all)
         return cli_refuse(cli, "memory", NULL, "none left");
+    if (cli->rev && take_revisions(all, cli) != EXIT_FINE) {
+        free(all);
+        return EXIT_USAGE;
+    }
     all->begun = now_s();
     all->budget_s = isnan(cli->budget) ? BUDGET_S : cli->budget;
     all->threshold = isnan(cli->threshold) ? 0.0 : cli->threshold / 100.0;

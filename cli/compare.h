@@ -9,6 +9,7 @@
 #include "conformance/engine/changes.h"
 #include "reports/statistics/verdict.h"
 #include "pairing.h"
+#include "revisions.h"
 
 struct launch_item;
 
@@ -38,7 +39,8 @@ struct compare_row {
 struct compare {
     struct work work;
     struct pairing pairing;
-    char sha256[2][65]; /* of base and head */
+    char sha256[2][65];           /* of base and head */
+    struct revision revisions[2]; /* that they were built of; or blank */
     double budget_s, begun, stop_at, threshold;
     uint64_t seed;
     unsigned number;   /* launches so far */
@@ -48,7 +50,7 @@ struct compare {
     struct compare_row *rows, **todo; /* todo: of the launch that runs */
     struct launch_item *items;
     char notes[32];
-    size_t changes[CHANGE_WAYS], failing; /* in results; cases that fail as they did not */
+    size_t failing, grown; /* cases that fail as they did not; whose largest error is larger */
 };
 
 /* Compares results, and makes their records.  EXIT_FINE, or EXIT_USAGE after a message. */

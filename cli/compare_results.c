@@ -27,9 +27,9 @@ static void on_change(void *user, const struct change *change)
     struct work *work = &c->all->work;
     if (!selects_dtype(&work->selected, change->head.id))
         return;
-    c->all->changes[change->way]++;
     c->all->failing += change->what == CHANGE_STATUS && change->way == CHANGE_WORSE &&
                        change->head.status != CONF_UNSUPPORTED;
+    c->all->grown += change->what == CHANGE_ERROR && change->way == CHANGE_WORSE;
     records_append(&work->records, emit_change(change));
 }
 

@@ -55,10 +55,11 @@ static json_t *orders_of(const struct launch *launch, const bool *done)
                      items);
 }
 
-/* In the new process: the program again, with the command line of this one. */
+/* In the new process: the program again, with the command line of this one, where operands that are
+ * revisions are what was built of them. */
 static void become_launch(const struct cli *cli, const int orders[2], const int results[2])
 {
-    char **argv = calloc((size_t)cli->argc + 1, sizeof *argv);
+    char **argv = calloc((size_t)cli->argc + 2, sizeof *argv);
     static char command[] = "launch";
     if (!argv || dup2(orders[0], STDIN_FILENO) < 0 || dup2(results[1], LAUNCH_RESULTS) < 0 ||
         !freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
@@ -68,6 +69,8 @@ static void become_launch(const struct cli *cli, const int orders[2], const int 
         close(file);
     for (int i = 0; i < cli->argc; i++)
         argv[i] = i == 1 ? command : cli->argv[i];
+    for (int i = 0; i < 2 && cli->builds[i]; i++)
+        argv[cli->operands - cli->argv + i] = (char *)(uintptr_t)cli->builds[i];
     execv("/proc/self/exe", argv);
     execvp(argv[0], argv);
     _exit(EXIT_USAGE);

@@ -32,11 +32,13 @@ static int open_build(const struct cli *cli, const char *path, struct library **
 
 static int open_builds(struct pairing *p, const struct cli *cli, bool with_null)
 {
-    int status = open_build(cli, cli->operands[0], &p->base);
+    const char *base = cli->builds[0] ? cli->builds[0] : cli->operands[0],
+               *head = cli->builds[1] ? cli->builds[1] : cli->operands[1];
+    int status = open_build(cli, base, &p->base);
     if (status == EXIT_FINE)
-        status = open_build(cli, cli->operands[1], &p->head);
+        status = open_build(cli, head, &p->head);
     if (status == EXIT_FINE && with_null)
-        status = open_build(cli, cli->operands[0], &p->again);
+        status = open_build(cli, base, &p->again);
     return status;
 }
 

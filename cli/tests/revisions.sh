@@ -1,5 +1,6 @@
 #!/bin/sh
 # Builds of git revisions: made once, whole, and without a trace in the repository.
+root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/tap.sh"
 
 if ! command -v git >/dev/null || [ -n "${PROGRAM:-}" ]; then
@@ -150,4 +151,35 @@ same 'a revision of this library needs no --build' "$status $way $(cat "$path")"
 same 'and is built with the options that it has' "$(sed -n '1p' "$(dirname "$path")/build.log")" \
     'meson setup revision-build --buildtype=release -Ddefault_library=shared -Dprogram=disabled -Dtests=disabled'
 
-cd "$scratch" && rm -rf work/* && finish
+# compare: a plug-in of somebody else's repository; then its work tree, where it is mended.
+mkdir mine && cd mine && git init -q -b main . && cp "$root/cli/tests/plugin.c" . && git add . && git commit -q -m right &&
+    { echo '#define PLUGIN_WRONG' && cat "$root/cli/tests/plugin.c"; } >plugin.c && git commit -q -a -m wrong
+builds_of() { # what the header says of base and head
+    sed -n '1s/.*"compare":{//p' ../stdout | grep -o '"rev":"[^"]*","commit":"[0-9a-f]\{40\}","dirty":[a-z]*' |
+        sed 's/"rev":"\(.*\)","commit":"\(.*\)","dirty":\(.*\)/\1 \2 \3/' | tr '\n' ' '
+}
+moved() { # worse or better: whether there is any of these
+    grep -q "\"t\":\"change\".*\"what\":\"bits\",\"worse\":$1" ../stdout && echo "$2"
+}
+compares() { # WANT ARGUMENTS...: exit code, what bits have moved to, base and head
+    want=$1
+    shift
+    "$POSENC" compare --rev "$@" --build "${CC:-cc} -shared -fPIC -I'$root/impl/include' plugin.c -o mine.so" --library mine.so \
+        --problem 'alibi heads=2 queries=16 keys=16' --budget 0.2 --launches 1 --out jsonl >../stdout 2>../stderr
+    status=$?
+    if [ $status = 77 ]; then
+        skip "compare --rev $*" "$(cat ../stderr)"
+    else
+        same "compare --rev $*" "$status $(moved true worse)$(moved false better) $(builds_of | sed 's/work tree [0-9a-f]*/work tree/')" "$want"
+    fi
+}
+first=$(git rev-parse HEAD~1) last=$(git rev-parse HEAD)
+compares "1 worse HEAD~1 $first false HEAD $last false " HEAD~1 HEAD
+git show HEAD~1:plugin.c >plugin.c
+compares "0 better main $last false work tree true " main
+cd "$scratch" && rm -rf work/*
+refuses 'compare --rev without a revision' 'operands: expected one or two git revisions' compare --rev
+refuses '--build alone' '--library: not given: expected both' compare --rev main --build true
+refuses '--build without --rev' '--build: has no effect here: it needs --rev' compare a b --build true --library x
+
+finish

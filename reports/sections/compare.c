@@ -24,13 +24,16 @@ __attribute__((format(printf, 3, 4))) static void append(char *text, size_t byte
 
 /* ---- What was compared ---- */
 
-/* "1f3c2ab", "base/libposenc.so (0.1.0)". */
+/* "main (1f3c2abdef)", "base/libposenc.so (0.1.0)". */
 static void side_name(const json_t *side, char *text, size_t bytes)
 {
     const char *rev = record_text(side, "rev"), *path = record_text(side, "path"),
-               *version = record_text(side, "version");
-    if (*rev)
-        snprintf(text, bytes, "%.40s", rev);
+               *version = record_text(side, "version"), *commit = record_text(side, "commit");
+    if (json_is_true(json_object_get(side, "dirty")))
+        snprintf(text, bytes, "%.40s with changes that are not committed", rev);
+    else if (*rev)
+        snprintf(text, bytes, "%.40s%s%.10s%s", rev, *commit ? " (" : "", commit,
+                 *commit ? ")" : "");
     else
         snprintf(text, bytes, "%.120s%s%.24s%s", *path ? path : "?", *version ? " (" : "",
                  version, *version ? ")" : "");
