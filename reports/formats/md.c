@@ -8,11 +8,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Cells are one line each and hold no bar of their own. */
+/* Cells are one line each and hold no bar of their own, nor what a forge would take for HTML; between
+ * backticks that stands for itself. */
 static void write_cell(const char *text, FILE *out)
 {
-    for (; *text; text++) {
-        if (*text == '|')
+    for (bool code = false; *text; text++) {
+        code = code != (*text == '`');
+        if (*text == '|' || (*text == '<' && !code))
             fputc('\\', out);
         fputc(*text == '\n' ? ' ' : *text, out);
     }

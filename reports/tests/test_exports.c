@@ -17,7 +17,8 @@ static const char *const nobody[] = { NULL };
 static json_t *results(void)
 {
     json_t *records = fed_run("alibi", nobody);
-    feed_time(records, "alibi", "prefill", (struct fed_time){ "avx2", 100.0, 1.0, 0.2, 0.8 });
+    feed_time(records, "alibi", "prefill",
+              (struct fed_time){ "avx2", 123.4567, 1.0, 0.2, 0.8 });
     feed_time(records, "alibi", "prefill", (struct fed_time){ "libm", 400.0, 2.0, 0.2, 0.2 });
     feed(records, "{s:s,s:s,s:s,s:s,s:s}", "t", "bench", "case", "alibi/f32/given/prefill",
          "kernel", "alibi", "backend", "neon", "refused", "not provided");
@@ -161,9 +162,9 @@ static void test_bmf(void)
     json_t *not_one = json_pack("{s:{s:{s:s}}}", "x", "y", "value", "1");
     require(!is_bmf(not_one), "and the check for that can fail");
     json_decref(not_one);
-    require(near(metric_of(all, prefill, "latency", "value"), 100e3) &&
-                near(metric_of(all, prefill, "latency", "lower_value"), 99e3) &&
-                near(metric_of(all, prefill, "latency", "upper_value"), 101e3),
+    require(near(metric_of(all, prefill, "latency", "value"), 123456.7) &&
+                near(metric_of(all, prefill, "latency", "lower_value"), 0.99 * 123456.7) &&
+                near(metric_of(all, prefill, "latency", "upper_value"), 1.01 * 123456.7),
             "bmf: latency is ns, with its interval");
     require(near(metric_of(all, prefill, "roof-share", "value"), 0.8),
             "bmf: and the share of the roof");
@@ -217,7 +218,7 @@ static void test_gbench(void)
             "gbench: the context has caches, which Bencher asks for");
     const json_t *avx2 = named(list, "alibi/f32/given/prefill/avx2"),
                  *libm = named(list, "alibi/f32/given/prefill/libm");
-    require(near(record_value(avx2, "real_time", 0.0), 100e3) &&
+    require(near(record_value(avx2, "real_time", 0.0), 123456.7) &&
                 strcmp(record_text(avx2, "time_unit"), "ns") == 0,
             "gbench: the time is the median, in ns");
     require(record_value(avx2, "family_index", -1.0) ==
@@ -225,7 +226,7 @@ static void test_gbench(void)
                 record_value(libm, "per_family_instance_index", 0.0) == 1.0,
             "gbench: the backends of a case are a family");
     require(record_value(avx2, "instructions_per_element", 0.0) == 5.0 &&
-                near(record_value(avx2, "bytes_per_second", 0.0), 1e10),
+                near(record_value(avx2, "bytes_per_second", 0.0), 1e15 / 123456.7),
             "gbench: counters, flat: bytes a second, and instructions");
     require(
         near(record_value(named(list, "alibi/f32/given/decode/avx2/base"), "real_time", 0.0),
@@ -235,6 +236,35 @@ static void test_gbench(void)
                 53.75),
         "gbench: a pair is two entries, base and head");
     json_decref(file);
+    json_decref(records);
+}
+
+/* What else tells results apart. */
+static void test_names(void)
+{
+    json_t *records = results();
+    feed(records, "{s:s,s:s,s:s,s:s,s:f,s:i,s:{s:f}}", "t", "bench", "case",
+         "alibi/f32/given/prefill", "kernel", "alibi", "backend", "avx2", "median_ns", 30.0,
+         "threads", 4, "roof", "ratio", 0.5);
+    for (int lanes = 4; lanes <= 8; lanes += 4)
+        feed(records, "{s:s,s:s,s:s,s:s,s:f,s:i}", "t", "count", "case",
+             "alibi/f32/given/count", "kernel", "alibi", "backend", "sve", "per_element",
+             8.0 / lanes, "lanes", lanes);
+    json_t *gha = parsed("gha", records), *gbench = parsed("gbench", records);
+    require(named(gha, "alibi/f32/given/prefill/avx2/threads:4") &&
+                named(gha, "alibi/f32/given/prefill/avx2") &&
+                named(json_object_get(gbench, "benchmarks"),
+                      "alibi/f32/given/prefill/avx2/threads:4"),
+            "names: threads, where there are several");
+    require(near(record_value(named(gha, "alibi/f32/given/count/sve/lanes:4 instructions"),
+                              "value", 0.0),
+                 2.0) &&
+                near(record_value(named(gha, "alibi/f32/given/count/sve/lanes:8 instructions"),
+                                  "value", 0.0),
+                     1.0),
+            "names: lanes of what was counted");
+    json_decref(gha);
+    json_decref(gbench);
     json_decref(records);
 }
 
@@ -339,6 +369,7 @@ int main(void)
     test_gha();
     test_bmf();
     test_gbench();
+    test_names();
     test_machines();
     test_odd();
     test_badge();

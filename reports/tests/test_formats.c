@@ -26,7 +26,7 @@ static json_t *ends(bool finished)
     feed_check(records, (struct fed_check){ "h2", "avx2", "fail",
                                             "wrote past <out>, \"here\"\n\xef\xbf\xbf",
                                             "posenc verify --backend avx2 --case h2" });
-    feed_check(records, (struct fed_check){ "h3", "avx2", "crash", "SIGILL",
+    feed_check(records, (struct fed_check){ "h3", "avx2", "crash", "SIGILL </details> | `<x>`",
                                             "posenc verify --case h3" });
     feed_check(records, (struct fed_check){ "h4", "neon", "unsupported", "needs neon", "" });
     feed(records, "{s:s,s:s,s:s,s:s,s:s}", "t", "bench", "case", "alibi/f32/given/prefill",
@@ -72,7 +72,7 @@ static void test_junit(void)
                      "repeat with: posenc verify --backend avx2 --case h2"),
             "junit: the line to repeat a failure stands in its text");
     require(contains(test_case(text, "h2 [vectors]"),
-                     "wrote past &lt;out&gt;, &quot;here&quot;&#10;?"),
+                     "wrote past &lt;out&gt;, &quot;here&quot;&#10;?\" type"),
             "junit: what XML cannot hold does not stand there");
     require(contains(test_case(text, "slow [compare]"), "<failure ") &&
                 contains(test_case(text, "slow [compare]"), "+7.5 %"),
@@ -95,7 +95,8 @@ static void test_junit(void)
     require(contains(text,
                      "<testsuites name=\"posenc\" tests=\"13\" failures=\"4\" errors=\"1\">") &&
                 count(text, "<testcase ") == 13 && count(text, "<failure ") == 4 &&
-                count(text, "<error ") == 1 && count(text, "<skipped ") == 2,
+                count(text, "<error ") == 1 && count(text, "<skipped ") == 2 &&
+                count(text, " skipped=\"1\"") == 2 && count(text, " skipped=\"0\"") == 1,
             "junit: the totals are those of what stands there");
     require(contains(text, "name=\"doctor\" value=\"C\""),
             "junit: and what doctor thinks of the machine");
@@ -272,7 +273,8 @@ static bool is_whole(const char *text)
 {
     size_t n = text ? strlen(text) : 0;
     return n > 0 && text[n - 1] == '\n' &&
-           count(text, "<details>") == count(text, "</details>") &&
+           count(text, "<details>") + count(text, "\\</details>") ==
+               count(text, "</details>") &&
            count(text, "<summary>") == count(text, "</summary>") && count(text, "```") % 2 == 0;
 }
 
@@ -309,6 +311,10 @@ static void test_much(void)
         feed_machine(records, name, true);
         feed_check(records, (struct fed_check){ "h1", "avx2", m == 11 ? "fail" : "pass", "no",
                                                 "again" });
+        for (int i = 0; m == 0 && i < 60; i++) { /* the first has much to say */
+            snprintf(name, sizeof name, "broken-%d", i);
+            feed_check(records, (struct fed_check){ name, "avx2", "fail", much, "again" });
+        }
         for (int i = 0; i < 100; i++) {
             snprintf(name, sizeof name, "backend-%d", i);
             feed(records, "{s:s,s:s,s:s,s:s,s:b}", "t", "backend", "id", name, "family", "own",
@@ -338,6 +344,8 @@ static void test_little(void)
 {
     json_t *records = ends(true);
     char *page = rendered("summary", records, 0);
+    require(contains(page, "| SIGILL \\</details> \\| `<x>` |"),
+            "summary: what a check says opens and closes nothing");
     require(is_whole(page) && !contains(page, "Left out") && contains(page, "wrote past") &&
                 contains(page, "<details><summary>Machine and build</summary>"),
             "summary: where all fits nothing is left out");
