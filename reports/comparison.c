@@ -128,9 +128,13 @@ static void sum_up(struct comparison *c, double *moved, double *null)
             continue;
         moved[c->timed] = log(row->ratio);
         null[c->timed] = row->null_ratio > 0.0 ? log(row->null_ratio) : 0.0;
-        sum += moved[c->timed++];
+        if (row->kind != VERDICT_UNCLEAR) {
+            sum += moved[c->timed];
+            c->known++;
+        }
+        c->timed++;
     }
-    c->geomean = c->timed ? exp(sum / (double)c->timed) : (double)NAN;
+    c->geomean = c->known ? exp(sum / (double)c->known) : (double)NAN;
     c->shift = verdict_shift_of(moved, null, c->timed);
     for (size_t i = 0; i < c->timed; i++)
         null[i] = expm1(fabs(null[i]));

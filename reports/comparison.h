@@ -38,9 +38,9 @@ struct comparison {
     size_t broken;
     size_t failing;              /* rows that fail a gate */
     size_t worse, better, moved; /* changes; moved: neither worse nor better */
-    size_t timed;
+    size_t timed, known;         /* known: timed, and not unclear */
     double geomean, null_median,
-        null_most; /* of head / base; how far base is from itself, as shares */
+        null_most; /* of head / base where known; how far base is from itself, as shares */
     struct verdict_shift shift;
 };
 

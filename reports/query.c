@@ -266,6 +266,50 @@ static void keep_last(const json_t **list, size_t *n, const json_t *record,
     *n += k == *n;
 }
 
+/* A change, and where it stood. */
+struct standing_change {
+    const json_t *record;
+    size_t at;
+};
+
+static int change_order(const void *a, const void *b)
+{
+    static const char *const members[] = { "case", "backend", "what", "suite" };
+    const struct standing_change *x = a, *y = b;
+    int d = 0;
+    for (int i = 0; i < 4 && d == 0; i++)
+        d = strcmp(record_text(x->record, members[i]), record_text(y->record, members[i]));
+    return d;
+}
+
+static int change_then_place(const void *a, const void *b)
+{
+    const struct standing_change *x = a, *y = b;
+    const int d = change_order(a, b);
+    return d ? d : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Of equal changes the last one counts; the order of the others stays.  There may be as many as checks. */
+static int keep_last_changes(struct results *r)
+{
+    struct standing_change *sorted = calloc(r->n_changes + 1, sizeof *sorted);
+    size_t kept = 0;
+    if (!sorted)
+        return -1;
+    for (size_t i = 0; i < r->n_changes; i++)
+        sorted[i] = (struct standing_change){ r->changes[i], i };
+    qsort(sorted, r->n_changes, sizeof *sorted, change_then_place);
+    for (size_t i = 0; i + 1 < r->n_changes; i++)
+        if (change_order(&sorted[i], &sorted[i + 1]) == 0)
+            r->changes[sorted[i].at] = NULL;
+    for (size_t i = 0; i < r->n_changes; i++)
+        if (r->changes[i])
+            r->changes[kept++] = r->changes[i];
+    r->n_changes = kept;
+    free(sorted);
+    return 0;
+}
+
 /* Room for n of each kind. */
 static bool make_room(struct results *r, size_t n)
 {
@@ -278,11 +322,13 @@ static bool make_room(struct results *r, size_t n)
     r->changes = calloc(n, sizeof *r->changes);
     r->counts = calloc(n, sizeof *r->counts);
     r->trends = calloc(n, sizeof *r->trends);
+    r->agreements = calloc(n, sizeof *r->agreements);
     r->headers = calloc(n, sizeof *r->headers);
     r->kernels = calloc(n, sizeof *r->kernels);
     r->cases = calloc(n, sizeof *r->cases);
     return r->backends && r->bench && r->conf && r->models && r->overheads && r->pairs &&
-           r->changes && r->counts && r->trends && r->headers && r->kernels && r->cases;
+           r->changes && r->counts && r->trends && r->agreements && r->headers && r->kernels &&
+           r->cases;
 }
 
 /* Of counts of a case on a backend with as many lanes, and of one of two builds, the last. */
@@ -303,7 +349,6 @@ static void add_record(struct results *r, const json_t *j)
 {
     static const char *const name[] = { "name", NULL }, *const id[] = { "case", NULL };
     static const char *const pair[] = { "case", "backend", NULL };
-    static const char *const change[] = { "case", "backend", "what", "suite", NULL };
     if (kind_is(j, "pair") || kind_is(j, "change"))
         need_backend(r, record_text(j, "backend"), record_text(j, "family"));
     if (kind_is(j, "model"))
@@ -313,9 +358,11 @@ static void add_record(struct results *r, const json_t *j)
     else if (kind_is(j, "pair"))
         keep_last(r->pairs, &r->n_pairs, j, pair);
     else if (kind_is(j, "change"))
-        keep_last(r->changes, &r->n_changes, j, change);
+        r->changes[r->n_changes++] = j;
     else if (kind_is(j, "count"))
         add_count(r, j);
+    else if (kind_is(j, "agreement"))
+        r->agreements[r->n_agreements++] = j;
     else if (kind_is(j, "trend"))
         r->trends[r->n_trends++] = j;
     else if (kind_is(j, "machine"))
@@ -373,7 +420,7 @@ int results_make(const json_t *records, size_t machine, struct results *r)
         }
     }
     divide_medians(r);
-    if (keep_last_conf(r) == 0)
+    if (keep_last_conf(r) == 0 && keep_last_changes(r) == 0)
         return 0;
     results_free(r);
     return -1;
@@ -390,6 +437,7 @@ void results_free(struct results *r)
     free(r->changes);
     free(r->counts);
     free(r->trends);
+    free(r->agreements);
     free(r->headers);
     free(r->kernels);
     free(r->cases);

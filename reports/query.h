@@ -42,13 +42,14 @@ struct results {
     struct backend_row *backends;
     struct bench_row *bench;
     struct conf_row *conf;
-    size_t n_pairs, n_changes, n_counts, n_trends;
+    size_t n_pairs, n_changes, n_counts, n_trends, n_agreements;
     const json_t **models, **overheads;
     const json_t **pairs, **changes, **counts, **trends; /* of what was compared, and counted */
-    const json_t *machine;                               /* as a doctor found it; may be NULL */
-    const char **kernels;                                /* in order of appearance */
-    const char **cases;                                  /* of bench, likewise */
-    size_t n_others; /* checks of other kernels after those, once narrowed */
+    const json_t **agreements; /* how many results of a kernel's backend were compared */
+    const json_t *machine;     /* as a doctor found it; may be NULL */
+    const char **kernels;      /* in order of appearance */
+    const char **cases;        /* of bench, likewise */
+    size_t n_others;           /* checks of other kernels after those, once narrowed */
 };
 
 /* Machines (by env_id) in an array of records, at least 1; and the results of one.  -1: no

@@ -101,23 +101,44 @@ static void add_measured(struct node *section, const struct comparison *c)
         launches = row->launches > launches ? row->launches : launches;
         rounds = each > rounds ? each : rounds;
     }
-    add_text(section, NOTE, EVERYWHERE,
-             "%zu pair%s timed, in up to %d launches of up to %d rounds: %+.1f %% by the "
-             "geometric mean.  Base was %.1f %% from its own copy (median; at most %.1f %%).",
-             c->timed, c->timed == 1 ? "" : "s", launches, rounds, 100.0 * (c->geomean - 1.0),
-             100.0 * c->null_median, 100.0 * c->null_most);
+    char mean[64] = "";
+    if (c->known > 0)
+        snprintf(mean, sizeof mean, ": %+.1f %% by the geometric mean of what is known",
+                 100.0 * (c->geomean - 1.0));
+    add_text(
+        section, NOTE, EVERYWHERE,
+        "%zu pair%s timed, in up to %d launches of up to %d rounds%s.  Base was %.1f %% from "
+        "its own copy (median; at most %.1f %%).",
+        c->timed, c->timed == 1 ? "" : "s", launches, rounds, mean, 100.0 * c->null_median,
+        100.0 * c->null_most);
+}
+
+/* "1 204 checks", "46 problems of 214 259 values and 100 cases": how much was compared; false: nothing was. */
+static bool compared_words(const struct results *r, char text[WORDS])
+{
+    const json_t *compare = json_object_get(r->header, "compare");
+    const double checks = record_value(compare, "results", -1.0);
+    double problems = 0.0, values = 0.0, cases = 0.0;
+    for (size_t i = 0; i < r->n_agreements; i++) {
+        problems += record_value(r->agreements[i], "problems", 0.0);
+        values += record_value(r->agreements[i], "values", 0.0);
+        cases += record_value(r->agreements[i], "cases", 0.0);
+    }
+    *text = 0;
+    if (r->n_agreements > 0)
+        snprintf(text, WORDS, " of %s cases, and %s values of %s problems", show_count(cases),
+                 show_count(values), show_count(problems));
+    else if (checks >= 0.0)
+        snprintf(text, WORDS, " of %s checks", show_count(checks));
+    return *text || r->n_changes > 0;
 }
 
 static void add_results_line(struct node *section, const struct results *r,
                              const struct comparison *c)
 {
-    const json_t *compare = json_object_get(r->header, "compare");
-    const double compared = record_value(compare, "results", -1.0);
-    if (c->n_changes == 0 && compared < 0.0)
+    char of[WORDS];
+    if (!compared_words(r, of))
         return;
-    char of[64] = "";
-    if (compared >= 0.0)
-        snprintf(of, sizeof of, " of %s", show_count(compared));
     struct node *line = add_text(section, PARAGRAPH, EVERYWHERE,
                                  "Results%s: **%zu worse**, %zu better, %zu otherwise changed.",
                                  of, c->worse, c->better, c->moved);

@@ -220,12 +220,18 @@ static void say_beyond(struct verdict *v, double budget)
 /* Why the interval does not settle it, and how much more would. */
 static void say_noisy(struct verdict *v, const struct bounds *b, double budget)
 {
-    const double half = 100.0 * expm1(fmax(b->hi - b->mean, b->mean - b->lo));
-    char enough[64] = "time alone would not settle it";
-    if (!isnan(v->more))
-        snprintf(enough, sizeof enough, "%.1f times as many launches would settle %.3g %%",
-                 1.0 + v->more, 100.0 * budget);
-    snprintf(v->reason, sizeof v->reason, "noisy: ±%.1f %%; %s", half, enough);
+    const double half = 100.0 * expm1(fmax(b->hi - b->mean, b->mean - b->lo)),
+                 times = 1.0 + v->more;
+    char wide[40] = "wider than the time itself", enough[96];
+    if (half < 100.0)
+        snprintf(wide, sizeof wide, "±%.1f %%", half);
+    if (isnan(times))
+        snprintf(enough, sizeof enough, "it takes a quieter machine to settle %.3g %%",
+                 100.0 * budget);
+    else
+        snprintf(enough, sizeof enough, "%.*f times as many launches would settle %.3g %%",
+                 times < 10.0, times, 100.0 * budget);
+    snprintf(v->reason, sizeof v->reason, "noisy: %s; %s", wide, enough);
 }
 
 static void say_unclear(struct verdict *v, const struct evidence *e, const struct bounds *b,

@@ -236,6 +236,23 @@ static void test_numbers(const json_t *records)
     results_free(&r);
 }
 
+/* The same comparison twice: what was said last counts; how much was compared is said. */
+static void test_again(void)
+{
+    json_t *records = fed_pairs(), *again = fed_pairs();
+    json_array_extend(records, again);
+    json_decref(again);
+    feed(records, "{s:s,s:s,s:s,s:i,s:i,s:i}", "t", "agreement", "kernel", "rope_half",
+         "backend", "avx2", "problems", 46, "values", 214259, "cases", 100);
+    char *text = shown(records, 80, false, NULL);
+    require(contains(text, "SLOWER 1 ") && contains(text, "SAME 12 "), "pairs are not doubled");
+    require(
+        contains(text, "Results of 100 cases, and 214 259 values of 46 problems: 1 worse, 0"),
+        "nor are changes, and of how many is said");
+    free(text);
+    json_decref(records);
+}
+
 /* ---- Files ---- */
 
 static json_t *fed_file(double error, double us, const char *cpu)
@@ -372,6 +389,7 @@ int main(int argc, char **argv)
     test_pages(records);
     test_explain(records);
     json_decref(records);
+    test_again();
     test_files();
     test_failures();
     test_obstacles();
