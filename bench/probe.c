@@ -141,17 +141,21 @@ struct probe_speed probe_speed(int times)
 
 struct probe_clock probe_clock(void)
 {
-    enum { READINGS = 20000 };
+    enum { BATCHES = 201, READINGS = 100 };
     struct probe_clock clock = { 1e9, 0.0, false };
-    double begin = clock_now(), last = begin;
-    for (int i = 0; i < READINGS; i++) {
-        double now = clock_now();
-        clock.backwards |= now < last;
-        if (now > last)
-            clock.step_ns = fmin(clock.step_ns, 1e9 * (now - last));
-        last = now;
+    double batch[BATCHES], last = clock_now();
+    for (int i = 0; i < BATCHES; i++) {
+        const double begin = last;
+        for (int k = 0; k < READINGS; k++) {
+            double now = clock_now();
+            clock.backwards |= now < last;
+            if (now > last)
+                clock.step_ns = fmin(clock.step_ns, 1e9 * (now - last));
+            last = now;
+        }
+        batch[i] = 1e9 * (last - begin) / READINGS;
     }
-    clock.reading_ns = 1e9 * (last - begin) / READINGS;
+    clock.reading_ns = stats_median(batch, BATCHES); /* some batches are interrupted */
     return clock;
 }
 

@@ -74,7 +74,9 @@ static double times_words(const json_t *beside, char *text, size_t bytes)
     double cache = record_value(beside, "cache", -1.0),
            dram = record_value(beside, "dram", -1.0);
     text[0] = 0;
-    if (cache > 0.0 && dram > 0.0)
+    if (fmax(cache, dram) == 1.0)
+        snprintf(text, bytes, "no longer, as far as it can be told");
+    else if (cache > 0.0 && dram > 0.0)
         snprintf(text, bytes, "%.2f times as long in cache and %.2f times in DRAM", cache,
                  dram);
     else if (cache > 0.0 || dram > 0.0)

@@ -205,8 +205,10 @@ static void pages(struct diagnosis *d)
     double times = measured_number(d, "pages.small_over_huge"),
            cost = times > 0.0 ? 100.0 * (times > 1.0 ? times - 1.0 : 0.0) : COST_UNKNOWN;
     char words[80] = "";
-    if (times > 0.0)
-        snprintf(words, sizeof words, ": in DRAM a call takes %.2f times as long in small ones",
+    if (times == 1.0)
+        snprintf(words, sizeof words, "; in DRAM no difference between small and huge is told");
+    else if (times > 0.0)
+        snprintf(words, sizeof words, "; in DRAM a call takes %.2f times as long in small ones",
                  times);
     if (!*thp || strcmp(thp, NOT_EXPOSED) == 0)
         found_hidden(d, "huge pages", "/sys/kernel/mm/transparent_hugepage/enabled");
@@ -215,7 +217,7 @@ static void pages(struct diagnosis *d)
               "always: whether a buffer gets them is chance%s", words);
     else
         found(d, FINDING_FINE, "huge pages", cost, NULL,
-              "%s: the same for all that is measured%s", thp, words);
+              "%s, the same for all that is measured%s", thp, words);
 }
 
 static void nodes(struct diagnosis *d)

@@ -50,15 +50,26 @@ wide=$(grep -v '^    ' stdout | awk 'length($0) > 80' | wc -l)
 same '80 columns hold all but commands' "$wide" 0
 rm -rf work/*
 
-# Killed: what there is, and it says so.
-(cd work && exec "$POSENC" doctor --out jsonl:r.jsonl) >stdout 2>stderr &
+# Killed: what there is, and it says so; on a terminal, how far it was.
+if script --version 2>&1 | grep -q util-linux; then
+    TERM=xterm script -qefc "stty cols 80 rows 24; echo \$\$ >pid; exec $POSENC doctor --out jsonl:work/r.jsonl" screen >script.log 2>&1 </dev/null &
+else
+    sh -c "echo \$\$ >pid; exec $POSENC doctor --out jsonl:work/r.jsonl" >stdout 2>stderr &
+fi
 doctor=$!
-sleep 1.5
-kill -TERM $doctor
+sleep 2
+kill -TERM "$(cat pid)"
 wait $doctor
 same 'a signal ends it' $? 143
+if [ ! -f screen ]; then
+    skip 'how far it is, and how long it takes' 'there is no script(1) of util-linux (Debian: bsdutils)'
+elif tr '\r' '\n' <screen | grep -Eq 'doctor [0-9]+/13 seconds, about [0-9]+ s left'; then
+    pass 'how far it is, and how long it takes'
+else
+    fail 'how far it is, and how long it takes' "$(tr '\r' '\n' <screen)"
+fi
 run "$POSENC" report r.jsonl
-if grep -q '"complete":false' work/r.jsonl && [ $status = 0 ] && grep -q 'Incomplete: 1 of 1 runs' stdout; then
+if grep -q '"complete":false' work/r.jsonl && [ $status = 0 ] && grep -Eq '(Partial|Incomplete): 1 of 1 run' stdout; then
     pass 'with a file that says what is missing'
 else
     fail 'with a file that says what is missing' "exit $status: $(cut -c1-200 work/r.jsonl)"

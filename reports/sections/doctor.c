@@ -21,6 +21,19 @@ static const char *per_cent(double pct, char text[24])
     return text;
 }
 
+/* Which machine, where and for how long. */
+static void add_machine(struct node *into, const struct results *r)
+{
+    char where[32] = "any CPU";
+    int cpu = (int)record_value(r->machine, "cpu", -1.0);
+    if (cpu >= 0)
+        snprintf(where, sizeof where, "CPU %d", cpu);
+    add_text(into, NOTE, EVERYWHERE, "%s (%s), %.0f CPUs; measured on %s for %.0f s.",
+             record_text(r->env, "cpu.name"), record_text(r->env, "env_id"),
+             record_value(r->env, "cpus.online", 0.0), where,
+             record_value(r->machine, "seconds", 0.0));
+}
+
 static void add_answer(struct node *into, const json_t *machine)
 {
     char cache[24], dram[24], reasons[600] = "";
@@ -150,6 +163,8 @@ void section_doctor(struct node *into, const struct results *r,
         return;
     struct node *section =
         add_section(into, EVERYWHERE, "Can this machine be trusted to measure?");
+    if (r->env)
+        add_machine(section, r);
     add_answer(section, r->machine);
     add_floors(section, r->machine);
     add_chapter(section, findings, "costs", "What disturbs it");
