@@ -21,10 +21,12 @@ static void test_cgroups(void)
     require(cpu.quota == 0.5 && cpu.throttled_s == 0.25,
             "the least quota of a group and those above it counts");
     begin_machine();
-    put("/proc/self/cgroup", "5:cpuacct:/wrong\n4:cpu,cpuset:/docker/123\n0::/x\n");
+    put("/proc/self/cgroup", "4:cpu,cpuset:/docker/123\n3:cpuacct:/wrong\n0::/x\n");
     put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
         "200000\n"); /* mounted is the container's own group */
     put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    put("/sys/fs/cgroup/cpu/wrong/cpu.cfs_quota_us", "1000\n"); /* of another controller */
+    put("/sys/fs/cgroup/cpu/wrong/cpu.cfs_period_us", "100000\n");
     put("/sys/fs/cgroup/cpu/cpu.stat", "nr_throttled 2\nthrottled_time 3000000000\n");
     cpu = cgroup_cpu(root);
     require(cpu.quota == 2.0 && cpu.throttled_s == 3.0,
@@ -97,6 +99,12 @@ static void test_reading(void)
                 cpu_list_count("0-2,7") == 4 && cpu_list_count("") == 0,
             "lists of CPUs");
     put_cpus("0-3", "3", 3);
+    put(CPU "/isolated", "1-2\n");
+    json_t *free = env_of_machine(NULL);
+    require(record_value(free, "cpus.best", -1.0) == 2.0,
+            "a CPU that the kernel keeps free is measured on");
+    json_decref(free);
+    put(CPU "/isolated", "\n");
     put("/sys/devices/cpu_core/cpus", "0-1\n");
     put("/sys/devices/cpu_atom/cpus", "2-3\n");
     json_t *env = env_of_machine(NULL);
