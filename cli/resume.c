@@ -208,15 +208,12 @@ static void key_of(const char *kind, const char *id, const char *backend, char k
     snprintf(key, 256, "%.16s %.128s %.96s", kind, id, backend);
 }
 
-/* A process that ended is checked again, and so is what it did not come to. */
+/* A bench case is kept whole. */
 static bool is_finished(const json_t *records, const json_t *record, size_t backends)
 {
     const char *kind = record_text(record, "t"), *id = record_text(record, "case");
-    const size_t n = strlen(id), tail = strlen("/ended");
-    if (strcmp(kind, "conf") == 0)
-        return n < tail || strcmp(id + n - tail, "/ended") != 0;
     if (strcmp(kind, "bench") != 0)
-        return strcmp(kind, "overhead") == 0;
+        return strcmp(kind, "conf") == 0 || strcmp(kind, "overhead") == 0;
     size_t rows = 0;
     for (size_t i = 0; i < json_array_size(records); i++) {
         const json_t *other = json_array_get(records, i);

@@ -38,11 +38,14 @@ for i in 0 1 2; do
     n=$(conf r$i.jsonl | grep -c .)
     if [ "$n" -gt 0 ] && [ "$n" -lt $at_most ]; then pass "shard $i has a share"; else fail "shard $i has a share" "$n checks"; fi
 done
-cut -d, -f 7,8 whole | sort -u >competitors # "case" and "backend"
 for i in 0 1 2; do
     conf r$i.jsonl | sed 's/.*"case":"\([^"]*\)".*/\1/' | sort -u
 done | sort | uniq -d >twice
 same 'all backends of a case are in one shard' "$(cat twice)" ''
+for i in 0 1 2; do
+    conf r$i.jsonl | sed -n 's/.*"case":"\([^"]*\/memory\)\/.*/\1/p' | sort -u
+done | sort | uniq -d >twice
+same 'and so are the checks of memory that are made in one sweep' "$(cat twice)" ''
 
 run "$POSENC" merge r2.jsonl r0.jsonl r1.jsonl --out jsonl:merged.jsonl
 conf merged.jsonl | diff whole - >difference
@@ -176,15 +179,30 @@ for change in 'version of posenc/"version":"[^"]*"/"version":"0.0.0"' 'vectors/"
     # shellcheck disable=SC2086
     goes_not "another ${change%%/*}" "altered.jsonl: its ${change%%/*} is " $checks --resume altered.jsonl --out jsonl:x.jsonl
 done
+if grep -q '"code":' work/stopped.jsonl; then
+    sed '1s/"code":"[^"]*"/"code":"00"/' work/stopped.jsonl >work/altered.jsonl
+    # shellcheck disable=SC2086
+    goes_not 'another build of the same version' 'its machine code is "00"' $checks --resume altered.jsonl --out jsonl:x.jsonl
+else
+    skip 'another build of the same version' 'this linker leaves no build ids'
+fi
 cat work/stopped.jsonl work/stopped.jsonl >work/two.jsonl
 # shellcheck disable=SC2086
 goes_not 'two runs in one file' 'two.jsonl: holds 2 runs' $checks --resume two.jsonl --out jsonl:x.jsonl
 rm -f work/*
 
+# A backend that ends its process is met again, and told once.
+run "$POSENC" verify --plugin "$PLUGIN_EXIT" --kernel alibi --suite memory --out jsonl:ends.jsonl
+sed '$d' work/ends.jsonl >work/stopped.jsonl
+run "$POSENC" verify --plugin "$PLUGIN_EXIT" --kernel alibi --suite memory --resume stopped.jsonl --out jsonl:again.jsonl
+conf again.jsonl >again
+conf ends.jsonl | diff - again >difference
+same 'a process that was ended is checked again' "$status $(grep -c '/ended"' again) $(cat difference)" '1 1 '
+rm -f work/*
+
 # ---- killed, interrupted ----
 
 # At any moment: what there is is a file of records, and the run goes on from it.
-moment=0
 for part in 0.01 0.05 0.1 0.2; do
     rm -f work/*
     for turn in 1 2 3; do
@@ -195,7 +213,6 @@ for part in 0.01 0.05 0.1 0.2; do
         kill -KILL $pid 2>kill.log
         wait $pid 2>kill.log
     done
-    [ ! -f work/again.jsonl.partial ] || moment=$((moment + 1))
     resumes "killed three times, each after $part s, it goes on" again.jsonl --out jsonl:again.jsonl
     same 'and its journal is gone' "$(find work -name '*.partial')" ''
 done
@@ -223,10 +240,19 @@ kill -KILL $pid
 wait $pid 2>kill.log
 same 'killed, it leaves a journal' "$(find work -name 'slow.jsonl.partial')" work/slow.jsonl.partial
 succeeds 'which report names as partial, too' '^  Partial: 1 of 1 run did not finish' report slow.jsonl.partial
+had=$(conf slow.jsonl.partial | grep -c .)
+(cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --suite memory --resume slow.jsonl \
+    --out jsonl:slow.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
+pid=$!
+while kill -0 $pid 2>kill.log && ! grep -q 'are kept' stderr; do :; done
+kill -KILL $pid
+wait $pid 2>kill.log
+same 'and --resume goes on from, whatever ends it again' \
+    "$(sed -n 's/.*verify: \([0-9]*\) results of slow.jsonl.partial are kept/\1/p' stderr) $(conf slow.jsonl.partial | grep -c .)" "$had $had"
 (cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --suite memory \
     --out jsonl:slow.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
 pid=$!
-while kill -0 $pid 2>kill.log && ! grep -q 'is replaced' stderr; do :; done
+while kill -0 $pid 2>kill.log && ! { grep -q 'is replaced' stderr && conf slow.jsonl.partial >conf.log; }; do :; done
 kill -TERM $pid
 wait $pid
 same 'the same command again replaces it, and says so' "$(grep -c 'slow.jsonl.partial, which a killed run left, is replaced' stderr) $(find work -name '*.partial')" '1 '
