@@ -193,15 +193,14 @@ static enum merge_status write_results(struct writer *w, const struct run *first
 
 /* ---- Sections ---- */
 
-/* Env records differ in what is measured at the beginning of each run, too: the same machine is told
- * once. */
-static json_t *without_measurements(const json_t *env)
+/* What of an env record tells machines apart; the rest is measured at the beginning of each run, too. */
+static json_t *identity_of(const json_t *env)
 {
-    json_t *copy = json_copy((json_t *)env);
-    static const char *const measured[] = { "noise", "timer", "trust", "freq" };
-    for (size_t i = 0; copy && i < sizeof measured / sizeof *measured; i++)
-        json_object_del(copy, measured[i]);
-    return copy;
+    static const char *const members[] = { "env_id", "cpu", "virt", "os", "build" };
+    json_t *identity = json_object();
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        json_object_set(identity, members[i], json_object_get(env, members[i]));
+    return identity;
 }
 
 static bool is_told(const struct writer *w, json_t *fact)
@@ -221,8 +220,7 @@ static enum merge_status write_facts(struct writer *w, const struct run *first,
         json_t *record = json_array_get(run->input->records, i);
         if (!is(record, kind))
             continue;
-        json_t *fact =
-            strcmp(kind, "env") == 0 ? without_measurements(record) : json_incref(record);
+        json_t *fact = strcmp(kind, "env") == 0 ? identity_of(record) : json_incref(record);
         const bool told = is_told(w, fact);
         json_decref(fact);
         if (!told && run != first && strcmp(kind, "backend") == 0)

@@ -2,11 +2,11 @@
  * What several machines have in common and what not, before each of them is told by itself: a column
  * for each CPU.
  */
-#include "reports/env.h"
 #include "reports/machines.h"
 #include "reports/ranking.h"
 #include "reports/report.h"
 #include "reports/show.h"
+#include "reports/trust.h"
 
 #include <stdlib.h>
 #include <string.h>
