@@ -1,11 +1,11 @@
 /*
- * Google Benchmark (1.6 and later) behind gbench.h.  One benchmark is registered for each
+ * Google Benchmark (1.5 and later) behind gbench.h.  One benchmark is registered for each
  * sample, named by its index; a reporter that prints nothing hands the times back.
  *
  * Traps: every flag can come from the environment (BENCHMARK_OUT, BENCHMARK_LIST_TESTS, ...),
  * so the ones that would change a run are set explicitly; RegisterBenchmark's type moved
  * between releases, hence auto; errors and skips changed their names, hence a sample counts
- * when it was reported.
+ * when it was reported; 1.5 neither interleaves nor knows the flag for it, and leaves that alone.
  */
 #include "gbench.h"
 

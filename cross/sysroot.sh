@@ -76,6 +76,8 @@ for package in "$apt"/archives/*.deb; do
     dpkg-deb --fsys-tarfile "$package" >"$apt/tar"
     tar -x -f "$apt/tar" -C "$root" --keep-directory-symlink --no-same-owner \
         --exclude='./usr/share/doc/*' --exclude='./usr/share/man/*'
+    # Licences, for what is handed on to others.
+    tar -x -f "$apt/tar" -C "$root" --no-same-owner --wildcards './usr/share/doc/*/copyright' 2>/dev/null || true
 done
 # An absolute link means the root of the other system, which is this folder.
 find "$root" -type l -lname '/*' >"$apt/links"

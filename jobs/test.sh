@@ -101,6 +101,17 @@ for word in $(sed -n '/^case .job in$/,$s/^\([a-z][a-z0-9 |-]*\))$/\1/p' "$root/
     says "$word is named where a job is not known" 2 " $word"
 done
 
+at ./run bundle one.tar.gz two.tar.gz
+says 'a bundle has one name' 2 'bundle takes one file; there are: two.tar.gz'
+for name in x.zip x.tgz x.tar.xz; do
+    at ./run bundle $name
+    says "which is not $name" 1 "bundle: $name: expected NAME.tar.gz, or a folder"
+done
+at ./run bundle cli
+says 'nor a folder that is there' 1 'bundle: cli is there: expected NAME.tar.gz, or a folder that is not there yet'
+at BUNDLE_SUITE=buster ./run bundle
+says 'nor built on a release that nobody tried' 1 'BUNDLE_SUITE'
+
 # ---- The workflow ----
 
 for word in $(sed -n 's/^    tests \(check test .*\)/\1/p' "$root/run"); do

@@ -1,0 +1,141 @@
+# shellcheck shell=sh disable=SC2154
+# ./run bundle [FILE]: the program and all it needs in one folder that runs from anywhere.  Sourced by run.
+#
+# FILE is NAME.tar.gz, or a folder that is not there yet; build-bundle/posenc-VERSION-linux-MACHINE.tar.gz where none is
+# named.  Inside are the program, the library, the plug-ins, the golden vectors and licences.  The compiler
+# is this system's; the C library is that of an older Debian (BUNDLE_SUITE=bullseye: 11), so that systems of that age run
+# the result; everything else is inside.  Before it is packed it is asked which glibc is the oldest that will do, and
+# whether a path of this machine is in it.  The same commit gives the same bytes: files are sorted, and as old as the
+# commit (SOURCE_DATE_EPOCH: as that).
+#
+# It takes Linux and Debian's packages (apt-get, dpkg-deb); DEBIAN_MIRROR=URI names a mirror, archive.debian.org when the
+# release has moved there.
+
+bundle() { # FILE
+    bundle_folders "$1" && bundle_ready && bundle_build && bundle_fill && bundle_check && bundle_write
+}
+
+# What was asked for: sets $bundle_file, $bundle_runtime, and what is named by version and machine.
+bundle_folders() {
+    # Each with the release of gcc whose libraries it has.
+    case ${BUNDLE_SUITE:=bullseye} in
+    bullseye) bundle_runtime=10 ;;
+    bookworm) bundle_runtime=12 ;;
+    trixie) bundle_runtime=14 ;;
+    *)
+        say "bundle: BUNDLE_SUITE: $BUNDLE_SUITE: expected bullseye, bookworm or trixie"
+        return 1
+        ;;
+    esac
+    bundle_version=$(sed -n "s/^ *version: '\([0-9.]*\)',\$/\1/p" meson.build)
+    bundle_name=posenc-$bundle_version-linux-$(uname -m)
+    bundle_file=${1:-build-bundle/$bundle_name.tar.gz}
+    bundle_stage=build-bundle/stage
+    case $bundle_file in
+    *.tar.gz) ;;
+    *.tar.* | *.tgz | *.zip)
+        say "bundle: $bundle_file: expected NAME.tar.gz, or a folder"
+        return 1
+        ;;
+    *) [ ! -e "$bundle_file" ] || {
+        say "bundle: $bundle_file is there: expected NAME.tar.gz, or a folder that is not there yet"
+        return 1
+    } ;;
+    esac
+    [ -d "$(dirname "$bundle_file")" ] || mkdir build-bundle
+}
+
+# The compiler, and the sysroot: sets $bundle_sysroot and $bundle_tuple.
+bundle_ready() {
+    [ "$(uname -s)" = Linux ] || {
+        say "bundle: it takes Linux, this is $(uname -s)"
+        return 1
+    }
+    bring apt-get:apt dpkg-deb:dpkg gcc:gcc g++:g++ objdump:binutils readelf:binutils \
+        /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring || return 1
+    bundle_tuple=$(gcc -dumpmachine) bundle_arch=$(dpkg --print-architecture)
+    bundle_sysroot=$PWD/build-sysroot/$BUNDLE_SUITE-$bundle_arch
+    sh cross/sysroot.sh "$bundle_arch" "$BUNDLE_SUITE" "$bundle_sysroot" libc6-dev "libstdc++-$bundle_runtime-dev" \
+        libjansson-dev libbenchmark-dev libsleef-dev
+}
+
+bundle_build() {
+    description=build-bundle/older-glibc.ini
+    [ -d build-bundle ] || mkdir build-bundle || return 1
+    sed "s,@SYSROOT@,$bundle_sysroot,; s,@TREE@,$PWD,; s,@TUPLE@,$bundle_tuple,; s,@RUNTIME@,$bundle_runtime,; s,@CC@,gcc,
+        s,@CXX@,g++,; s,@MACHINE@,$(uname -m)," jobs/bundle/older-glibc.ini.in >$description
+    # Meson reads the description once.
+    wanted=$(cksum <$description)
+    [ "$(cat build-bundle/cross-stamp 2>/dev/null)" = "$wanted" ] || rm -rf build-bundle/build
+    configure build-bundle/build --cross-file $description -Dprogram=enabled -Dbench=enabled -Dtests=disabled \
+        -Dgolden=disabled || return 1
+    echo "$wanted" >build-bundle/cross-stamp
+    # Of what is built, what is installed.
+    installed=$(tr , '\n' <build-bundle/build/meson-info/intro-installed.json |
+        sed -n "s,^[ {]*\"$PWD/build-bundle/build/\([^\"]*\)\": .*,\1,p" | grep -v '[.]\(a\|pc\|cmake\)$' | paste -sd , -)
+    compile build-bundle/build "--ninja-args=$installed"
+}
+
+bundle_fill() {
+    top=$bundle_stage/$bundle_name
+    rm -rf $bundle_stage && mkdir -p "$top/licences" &&
+        DESTDIR=$PWD/$bundle_stage/installed "$meson" install -C build-bundle/build --no-rebuild --quiet --tags runtime &&
+        mv $bundle_stage/installed/usr/local/* "$top" && rm -r $bundle_stage/installed || return 1
+    bundle_libraries || return 1
+    cp LICENSE "$top" || return 1
+    for package in libjansson4 libbenchmark1 libsleef3 gcc-$bundle_runtime-base; do
+        cp -L "$bundle_sysroot/usr/share/doc/$package/copyright" "$top/licences/$package" || return 1
+    done
+    find "$top" -type f -exec chmod u=rw,go=r {} + && chmod 755 "$top"/bin/*
+}
+
+# What the program and the plug-ins need is copied, and what that needs, but for glibc.
+bundle_libraries() {
+    while missing=$(bundle_needs | grep -v "$bundle_glibc_names") && [ -n "$missing" ]; do
+        for library in $missing; do
+            cp "$bundle_sysroot/usr/lib/$bundle_tuple/$library" "$top/lib" || {
+                say "bundle: $library is needed, and not in $bundle_sysroot"
+                return 1
+            }
+        done
+    done
+}
+
+# The names of libraries that are needed and not inside.
+bundle_needs() {
+    find "$top/bin" "$top/lib" -type f -exec readelf -d {} + | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u |
+        while read -r needed; do [ -e "$top/lib/$needed" ] || echo "$needed"; done
+}
+bundle_glibc_names='^\(lib\(c\|m\|dl\|pthread\|rt\)[.]so[.][0-9]\|ld-linux.*\)$'
+
+# Sets $bundle_glibc, the oldest that has every symbol.
+bundle_check() {
+    top=$bundle_stage/$bundle_name
+    bundle_objects=$(find "$top/bin" "$top/lib" -type f)
+    # shellcheck disable=SC2086  # a list of words
+    bundle_glibc=$(objdump -T $bundle_objects | sed -n 's/.*[ (]GLIBC_\([0-9][0-9.]*\)[) ].*/\1/p' | sort -uV | tail -n 1)
+    if grep -rlF -e "$PWD" "$top" >&2; then
+        say "bundle: these files name $PWD"
+        return 1
+    fi
+}
+
+bundle_write() {
+    top=$bundle_stage/$bundle_name
+    commit=$(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')
+    [ -z "$(git status --porcelain 2>/dev/null)" ] || commit="$commit, with changes"
+    sed "s/@VERSION@/$bundle_version/g; s/@COMMIT@/$commit/g; s/@MACHINE@/$(uname -m)/g; s/@GLIBC@/$bundle_glibc/g
+        s/@COMPILER@/$(gcc --version | sed -n '1s,[/&],\\&,g;1p')/g" jobs/bundle/README.in >"$top/README" || return 1
+    chmod 644 "$top/README"
+    when=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md +%s)}
+    find "$top" -exec touch -h -d "@$when" {} +
+    case $bundle_file in
+    *.tar.gz)
+        tar -c --sort=name --owner=0 --group=0 --numeric-owner --mode=go-w --format=ustar -C $bundle_stage "$bundle_name" |
+            gzip -9n >"$bundle_file.partial" && mv "$bundle_file.partial" "$bundle_file" || return 1
+        say "bundle: $bundle_file, $(wc -c <"$bundle_file") bytes, SHA-256 $(sha256sum <"$bundle_file" | cut -c 1-16)"
+        ;;
+    *) cp -a "$top" "$bundle_file" && say "bundle: $bundle_file" || return 1 ;;
+    esac
+    say "bundle: glibc $bundle_glibc or newer, $(uname -m), nothing else"
+}
