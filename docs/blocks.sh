@@ -85,7 +85,7 @@ typed() { # NAME COMMAND
 }
 
 named=0
-for text in README.md CONTRIBUTING.md docs/architecture.md docs/adding.md docs/accuracy.md docs/encodings.md docs/exports.md; do
+for text in README.md CONTRIBUTING.md docs/architecture.md docs/adding.md docs/accuracy.md docs/encodings.md docs/exports.md docs/fleets.md; do
     [ -f "$root/$text" ] || continue
     awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found || fail "$text was read" "awk ended with $?"
     [ -s found ] || fail "$text has commands or blocks" 'none was found'

@@ -1,0 +1,80 @@
+#!/bin/sh
+# Checks and times posenc on many machines over ssh, by GNU parallel, and makes one report of what they say.
+#
+#     fleet/parallel.sh HOSTS BUNDLE...
+#
+# HOSTS is a file of logins, one a line, as ssh takes them: a name of ~/.ssh/config, or user@machine.  They need sshd, tar,
+# gzip and perl (parallel's); here it takes parallel.  BUNDLE is what ./run bundle wrote; where there are several, each host gets the one for
+# its architecture.  Results come into the folder fleet-results; run again, the script goes on with what is missing.
+#
+# Machines with the same CPU share the checks, a shard at a time; then one of each kind times, the first in HOSTS, and does
+# nothing else meanwhile.  Nothing stays on the hosts but the folder posenc-fleet in the home directory.
+set -eu
+
+# ---- To be adapted ----
+out=${OUT:-fleet-results}          # where results are gathered, here
+there=${THERE:-posenc-fleet}       # where the bundle lies, on each host, from the home directory on
+shards=${SHARDS:-8}                # of the checks of one kind of CPU: a few for each machine
+jobs=${JOBS:-1}                    # shards at a time on one machine; 100%: one for each of its CPUs
+verify=${VERIFY-verify --full}     # what is checked
+bench=${BENCH-bench --quick}       # what is timed; empty: nothing
+ssh=${PARALLEL_SSH:-ssh}           # e.g. "ssh -F config"; parallel itself reads PARALLEL_SSH
+
+[ $# -ge 2 ] && [ -r "$1" ] || {
+    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+hosts=$1
+shift
+mkdir -p "$out"
+trap 'kill $pids 2>/dev/null; exit 130' HUP INT TERM
+pids=
+
+# bundle_for MACHINE BUNDLE...: the one whose name says so.
+bundle_for() {
+    machine=$1
+    shift
+    for bundle; do
+        case $bundle in *-"$machine".tar.gz) echo "$bundle" && return ;; esac
+    done
+    echo "parallel.sh: no bundle for $machine among: $*" >&2
+    return 1
+}
+
+# The bundle, on each host and here; then the kinds of machines, as the program's records name them: "KIND HOST" a line.
+unpack="rm -rf '$there' && mkdir '$there' && tar -xzf - -C '$there' --strip-components=1"
+grep -v '^ *\(#\|$\)' "$hosts" >"$out/hosts"
+: >"$out/kinds"
+while read -r host; do
+    bundle=$(bundle_for "$($ssh -n "$host" uname -m)" "$@")
+    $ssh "$host" "$unpack" <"$bundle"
+    kind=$($ssh -n "$host" "$there/bin/posenc" verify --quick --kernel alibi --backend scalar --out jsonl 2>&1 |
+        sed -n 's/.*"env_id": *"\([^"]*\)".*/\1/p' | head -n 1 | tr / -)
+    echo "${kind:?the program does not run on $host} $host" >>"$out/kinds"
+    echo "$host: $kind, $(basename "$bundle")" >&2
+done <"$out/hosts"
+rm -rf "$out/posenc" && mkdir "$out/posenc"
+tar -xzf "$(bundle_for "$(uname -m)" "$@")" -C "$out/posenc" --strip-components=1
+
+# The shards of each kind, on its machines.  A check that fails (exit code 1) is a result; whatever else ends a shard
+# early is not, and is run again the next time.
+for kind in $(cut -d ' ' -f 1 "$out/kinds" | sort -u); do
+    logins=$(sed -n "s/^$kind //p" "$out/kinds" | paste -sd , -)
+    # shellcheck disable=SC2016  # for the shell there
+    parallel --sshlogin "$logins" --jobs "$jobs" --joblog "$out/$kind.jobs" --resume-failed \
+        --results "$out/$kind-{}of$shards.jsonl" "$there/bin/posenc $verify --shard {}/$shards --out jsonl" '; [ $? -le 1 ]' \
+        ::: $(seq 0 $((shards - 1))) >/dev/null &
+    pids="$pids $!"
+done
+for pid in $pids; do wait "$pid" || :; done # merge says what is missing
+
+# One machine of each kind, all at once.
+awk '!timed[$1]++ { print $2 }' "$out/kinds" >"$out/timed"
+[ -z "$bench" ] || parallel --jobs 0 --joblog "$out/bench.jobs" --resume-failed --results "$out/bench-{}.jsonl" \
+    "$ssh -n {} $there/bin/posenc $bench --out jsonl" :::: "$out/timed" >/dev/null || :
+find "$out" -maxdepth 1 -name '*.jsonl' -empty -delete # of what did not begin
+
+# One file, which refuses shards that are missing, and what it says of every CPU.
+mkdir -p "$out/all"
+"$out/posenc/bin/posenc" merge "$out"/*.jsonl --out "jsonl:$out/all/results.jsonl"
+"$out/posenc/bin/posenc" report "$out/all/results.jsonl" --out console --out "html:$out/all/report.html"

@@ -1,0 +1,60 @@
+#!/bin/sh
+# Checks and times posenc on a partition of a Slurm cluster: an array of shards, a timing, then a job that merges them.
+#
+#     fleet/slurm.sh [OPTIONS OF SBATCH...]          e.g. --partition=zen5 --account=me
+#
+# It lies in a bundle (./run bundle) that is unpacked where every node sees it, and is started where results shall come:
+# in the folder posenc-slurm.  The nodes that the options ask for should have one kind of CPU; start it once for each kind,
+# each time in a folder of its own, and "posenc merge */posenc-slurm/results.jsonl" makes one file of all.
+#
+# ---- To be adapted ----
+# SHARDS=8 sets how many jobs share the checks, VERIFY and BENCH what is run; an empty BENCH times nothing.
+# What every job gets, before the options of the command line, stands in the next lines.
+#SBATCH --job-name=posenc
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task=1
+#SBATCH --time=00:30:00
+##SBATCH --partition=zen5
+##SBATCH --constraint=zen5
+set -eu
+shards=${SHARDS:-8}
+verify=${VERIFY-verify --full}
+bench=${BENCH-bench --quick}
+
+# Slurm runs copies of this script, which ask ROLE what they are for.  A check that fails (exit code 1) is a result, and
+# the job has done its work.  One that is requeued goes on where it was stopped.
+case ${ROLE:-} in
+shard)
+    file=$OUT/$SLURM_ARRAY_TASK_ID.jsonl
+    "$POSENC" $verify --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" --resume "$file" --out "jsonl:$file" || [ $? = 1 ]
+    exit
+    ;;
+bench)
+    exec "$POSENC" $bench --out "jsonl:$OUT/bench.jsonl"
+    ;;
+merge) # refuses, with exit code 6, where a shard is missing
+    "$POSENC" merge "$OUT"/[0-9]*.jsonl ${bench:+"$OUT/bench.jsonl"} --out "jsonl:$OUT/results.jsonl"
+    exec "$POSENC" report "$OUT/results.jsonl" --out "md:$OUT/report.md" --out "html:$OUT/report.html"
+    ;;
+esac
+
+POSENC=${POSENC:-$(cd "$(dirname "$0")/.." && pwd)/bin/posenc} OUT=$PWD/posenc-slurm
+[ -x "$POSENC" ] || {
+    echo "slurm.sh: $POSENC is not there: expected this script in an unpacked bundle, or POSENC=PATH" >&2
+    exit 2
+}
+export POSENC OUT
+mkdir "$OUT" # one that is there has other results
+
+# submit ROLE OPTIONS...: prints the number of the job.
+submit() {
+    role=$1
+    shift
+    ROLE=$role sbatch --parsable --export=ALL --output="$OUT/$role-%j.log" "$@" "$0"
+}
+array=$(submit shard --array="0-$((shards - 1))" "$@")
+# Timed alone on a node, when no shard of ours runs.
+timing=
+[ -z "$bench" ] || timing=:$(submit bench --exclusive --dependency="afterany:$array" "$@")
+merge=$(submit merge --dependency="afterany:$array$timing" "$@")
+echo "shards: job $array${timing:+, timing: job ${timing#:}}, report: job $merge; results come into $OUT"
