@@ -20,8 +20,9 @@
 #include <string.h>
 #include <time.h>
 
-/* Parts of the budget: for the launches that all have, and of these for what lies in caches. */
-static const double BUDGET_S = 240.0, FIRST_PART = 0.7, IN_CACHES = 0.5;
+/* For everything; for a kernel that was named.  Parts of it: for the launches that all have, and of
+ * these for what lies in caches. */
+static const double BUDGET_S = 240.0, KERNEL_S = 15.0, FIRST_PART = 0.7, IN_CACHES = 0.5;
 
 /* ---- Rows ---- */
 
@@ -410,6 +411,13 @@ static int compare_builds(struct compare *all, struct cli *cli)
     return status;
 }
 
+static double budget_of(const struct cli *cli)
+{
+    if (!isnan(cli->budget))
+        return cli->budget;
+    return cli->kernel.n > 0 ? fmin(KERNEL_S * (double)cli->kernel.n, BUDGET_S) : BUDGET_S;
+}
+
 static int check_operands(const struct cli *cli)
 {
     const char *third = cli->n_operands > 2 ? cli->operands[2] : NULL;
@@ -460,7 +468,7 @@ int command_compare(struct cli *cli)
         return EXIT_USAGE;
     }
     all->begun = now_s();
-    all->budget_s = isnan(cli->budget) ? BUDGET_S : cli->budget;
+    all->budget_s = budget_of(cli);
     all->threshold = isnan(cli->threshold) ? 0.0 : cli->threshold / 100.0;
     all->seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0;
     const int status = compare_builds(all, cli);

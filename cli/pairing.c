@@ -1,9 +1,9 @@
 /*
  * Chooses what is compared of two builds, see pairing.h.
  *
- * The quick set, where the command line names no shapes: f32, one shape in L2 on every backend, one in
- * memory (DRAM) on the backend that serves the kernel where nobody is named.  There backends differ
- * little, and each would take as long as all of L2.  Named backends, and --full, are timed on all.
+ * The quick set, where the command line names no shapes: f32, one shape in L2 on every backend; of kernels
+ * that it names, one in memory (DRAM), too, on the backend that serves by default.  That one takes as
+ * long as twenty in L2, by any backend.  Named backends, and --full, are timed on all.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "pairing.h"
@@ -166,6 +166,9 @@ static int choose_cases(struct pairing *p, struct work *work)
     const size_t n = work->cli->problem   ? work_problem_case(work, &cases)
                      : work->n_models > 0 ? work_model_cases(work, &cases)
                                           : work_footprint_cases(work, &cases);
+    const struct cli *cli = work->cli;
+    const bool in_memory = cli->full || cli->kernel.n > 0 || cli->cases.n > 0 || cli->problem ||
+                           work->n_models > 0;
     p->cases = cases;
     p->all_alike =
         work->cli->full || work->cli->problem || work->n_models > 0 || work->cli->backend.n > 0;
@@ -175,7 +178,7 @@ static int choose_cases(struct pairing *p, struct work *work)
             cases[i].footprint = bench_footprint(problem_working_set(&cases[i].problem));
         for (size_t j = 0; j < p->n_names; j++)
             any = any || kind_of(&p->names[j], cases[i].problem.kernel) != PAIRING_NONE;
-        if (any && work_wants(work, cases[i].id))
+        if (any && (in_memory || !is_in_memory(&cases[i])) && work_wants(work, cases[i].id))
             cases[p->n_cases++] = cases[i];
     }
     if (p->n_cases > 0)
