@@ -48,7 +48,8 @@ struct cli {
     const char *builds[2];  /* of --rev, in the place of the operands; or NULL */
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
-    bool quick, full, exhaustive, update_budgets, force, mixed, help, all, gate, strict, rev;
+    bool quick, full, exhaustive, update_budgets, force, mixed, help, all, gate, strict, rev,
+        identical;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
         *resume, *build, *library;
     int64_t jobs, threads, seed, launches;

@@ -66,6 +66,13 @@ static bool is_timed(const struct compare_row *row)
     return row->kind == PAIRING_BOTH && row->outcome == BENCH_TIMED;
 }
 
+/* What has the same machine code takes the same time, and is timed where that is asked for. */
+static bool wants_launches(const struct compare *all, const struct compare_row *row)
+{
+    return row->kind == PAIRING_BOTH &&
+           (!row->same_code || all->work.cli->identical || all->work.cli->full);
+}
+
 static void judge(const struct compare *all, struct compare_row *row)
 {
     const struct verdict_pair pair = { .launches = row->launches,
@@ -204,7 +211,7 @@ static int run_group(struct compare *all, size_t launches, bool in_memory, doubl
     all->n_todo = 0;
     all->overhead_s = 0.0;
     for (size_t i = 0; i < all->n; i++)
-        if (all->rows[i].kind == PAIRING_BOTH && is_in_memory(all, &all->rows[i]) == in_memory)
+        if (wants_launches(all, &all->rows[i]) && is_in_memory(all, &all->rows[i]) == in_memory)
             all->todo[all->n_todo++] = &all->rows[i];
     all->checked = false;
     for (size_t l = 0; l < launches && status == EXIT_FINE && !on_tick(all, all->n); l++)
@@ -218,7 +225,7 @@ static int run_first(struct compare *all, size_t launches)
 {
     size_t n[2] = { 0, 0 };
     for (size_t i = 0; i < all->n; i++)
-        if (all->rows[i].kind == PAIRING_BOTH)
+        if (wants_launches(all, &all->rows[i]))
             n[is_in_memory(all, &all->rows[i])]++;
     all->total = launches * (n[0] + n[1]);
     all->stop_at = all->begun + all->budget_s;

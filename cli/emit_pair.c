@@ -66,6 +66,11 @@ static void say_verdict(json_t *record, const struct compare *all,
         rounds += row->rounds[l];
     json_object_set_new(record, "base", side_of(row, row->base_ns, row->code[0]));
     json_object_set_new(record, "head", side_of(row, row->head_ns, row->code[1]));
+    json_object_set_new(record, "verdict", json_string(verdict_name[v->kind]));
+    json_object_set_new(record, "reason", json_string(v->reason));
+    json_object_set_new(record, "launches", json_integer((json_int_t)row->launches));
+    if (row->launches == 0)
+        return;
     json_object_set_new(record, "ratio", record_number(v->ratio));
     json_object_set_new(record, "ci",
                         json_pack("{s:o,s:o,s:o}", "level", record_number(v->level), "lo",
@@ -74,12 +79,9 @@ static void say_verdict(json_t *record, const struct compare *all,
     json_object_set_new(record, "floor", record_number(v->floor));
     json_object_set_new(record, "budget",
                         record_number(all->threshold > 0.0 ? all->threshold : 0.03));
-    json_object_set_new(record, "verdict", json_string(verdict_name[v->kind]));
-    json_object_set_new(record, "reason", json_string(v->reason));
     json_object_set_new(record, "confirmed", json_boolean(v->confirmed));
     json_object_set_new(record, "confirming", json_integer((json_int_t)row->confirming));
     json_object_set_new(record, "look", json_integer(row->look));
-    json_object_set_new(record, "launches", json_integer((json_int_t)row->launches));
     json_object_set_new(record, "rounds", json_integer((json_int_t)rounds));
     json_object_set_new(record, "null_ratio", record_number(v->null_ratio));
     if (isfinite(v->more))

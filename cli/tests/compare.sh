@@ -68,7 +68,8 @@ same 'a head that ends the process is a change, too' \
 # Code that is the same has one verdict whatever the clock says; where it is not, its instructions are counted.
 run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" $short --out jsonl
 if [ "$(member_of stdout verdict)" = 'identical ' ]; then
-    same 'a plug-in beside itself has the same code, and nothing is counted' "$(grep -c '"t":"count"' stdout)" 0
+    same 'a plug-in beside itself has the same code, and is neither timed nor counted' \
+        "$(grep -c '"ratio"' stdout) $(grep -c '"t":"count"' stdout)" '0 0'
     for more in element row; do
         eval "head=\$PLUGIN_$(echo $more | tr a-z A-Z)"
         run "$POSENC" compare "$PLUGIN_COUNTED" "$head" --problem "$small" $short --out jsonl
@@ -86,7 +87,7 @@ else
 fi
 
 # Verdicts on time depend on the machine, and one launch is too few for any but these.
-run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" --budget 2 --out jsonl
+run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" --budget 2 --identical --out jsonl
 if [ $status = 0 ] && [ "$(member_of stdout backend)" = 'example ' ] && [ "$(member_of stdout launches)" -ge 3 ]; then
     pass 'a plug-in beside itself is timed in three launches'
 else
@@ -137,7 +138,7 @@ if [ -n "${LIBRARY-}" ] && [ -f "$LIBRARY" ]; then
     rm -rf work/*
 
     # Ended in the middle: a valid file, or none.
-    (cd work && exec "$POSENC" compare "$LIBRARY" "$LIBRARY" --kernel rope_half --budget 60 --out jsonl:ended.jsonl) 2>ended.stderr &
+    (cd work && exec "$POSENC" compare "$LIBRARY" "$LIBRARY" --identical --kernel rope_half --budget 60 --out jsonl:ended.jsonl) 2>ended.stderr &
     sleep 2
     kill -TERM $!
     wait $!
@@ -145,7 +146,7 @@ if [ -n "${LIBRARY-}" ] && [ -f "$LIBRARY" ]; then
         "$? $(tail -n 1 work/ended.jsonl | grep -c '"t":"footer","complete":false') $(ls work)" '143 1 ended.jsonl'
     succeeds 'which report reads' 'posenc' report ended.jsonl
     rm -rf work/*
-    (cd work && exec "$POSENC" compare "$LIBRARY" "$LIBRARY" --kernel rope_half --budget 60 --out md:ended.md) 2>/dev/null &
+    (cd work && exec "$POSENC" compare "$LIBRARY" "$LIBRARY" --identical --kernel rope_half --budget 60 --out md:ended.md) 2>/dev/null &
     sleep 1
     kill -KILL $!
     wait $!
