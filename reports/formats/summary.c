@@ -30,8 +30,8 @@ static const struct {
 
 enum place { OPEN, FOLDED, NOWHERE };
 
-/* A section that is not named here is evidence. */
-static enum place place_of(const char *section)
+/* A section that is not named here is evidence; what is the same of all machines is told of the first. */
+static enum place place_of(const char *section, size_t machine)
 {
     static const char *const open[] = { "verdict",  "doctor",  "compare",
                                         "failures", "summary", "about" };
@@ -39,7 +39,9 @@ static enum place place_of(const char *section)
         if (strcmp(section, open[i]) == 0)
             return OPEN;
     /* Pictures are files, which stay on the machine. */
-    return strcmp(section, "pictures") == 0 ? NOWHERE : FOLDED;
+    return strcmp(section, "pictures") == 0 || (machine > 0 && strcmp(section, "method") == 0)
+               ? NOWHERE
+               : FOLDED;
 }
 
 struct page {
@@ -149,7 +151,7 @@ static bool make_machine(struct machine *m, const json_t *records, size_t at, si
     m->open = document_make("");
     m->folded = document_make("");
     for (size_t i = 0; m->open && m->folded && i < sizeof sections / sizeof *sections; i++) {
-        enum place place = place_of(sections[i].name);
+        enum place place = place_of(sections[i].name, at);
         if (place != NOWHERE)
             sections[i].make(place == OPEN ? m->open : m->folded, &m->results, &none);
     }

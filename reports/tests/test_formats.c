@@ -311,7 +311,7 @@ static void test_much(void)
         feed_machine(records, name, true);
         feed_check(records, (struct fed_check){ "h1", "avx2", m == 11 ? "fail" : "pass", "no",
                                                 "again" });
-        for (int i = 0; m == 0 && i < 60; i++) { /* the first has much to say */
+        for (int i = 0; m < 4 && i < 60; i++) { /* some have much to say */
             snprintf(name, sizeof name, "broken-%d", i);
             feed_check(records, (struct fed_check){ name, "avx2", "fail", much, "again" });
         }
@@ -332,7 +332,7 @@ static void test_much(void)
                 contains(page, "Backends, machine-11 (12"),
             "summary: what is left out is named");
     require(is_whole(comment) && strlen(comment) <= 64 * 1024 &&
-                contains(comment, "machine-11") &&
+                contains(comment, "### machine-11") &&
                 contains(comment, "> Left out, to stay within 64 KiB: "),
             "comment: likewise, of every machine something");
     free(page);
