@@ -49,11 +49,8 @@ static void add_machine_row(const struct machines *m, size_t i, struct table *ta
     for (size_t b = 0; b < r->n_backends; b++)
         here += r->backends[b].available;
     conformance_words(r, checked);
-    const char *virt = record_text(r->env, "virt.kind"),
-               *emulator = record_text(r->env, "emulator");
     table_cell(table, "%s", m->name[i]);
-    table_cell(table, "%s%s%s%s", record_text(r->env, "cpu.name"), *virt ? ", " : "", virt,
-               *emulator ? ", emulated" : "");
+    table_cell(table, "%s", record_text(r->env, "cpu.name"));
     table_cell(table, "%zu", here);
     table_cell(table, "%s", checked);
     if (r->n_bench)
@@ -68,7 +65,7 @@ static void add_machines(struct node *into, const struct machines *m)
 {
     struct node *section = add_section(into, EVERYWHERE, "%zu machines", m->n);
     struct table *table = add_table(section, EVERYWHERE,
-                                    "machine|CPU|>backends here;backends|checks passed;passed|"
+                                    "machine|CPU|?>backends here;backends|checks passed;passed|"
                                     "cases timed;timed|run");
     for (size_t i = 0; i < m->n; i++)
         add_machine_row(m, i, table);
