@@ -36,7 +36,20 @@ static bool is(const json_t *record, const char *path, const char *text)
 
 /* ---- Pairs ---- */
 
-/* Instructions an element of the row's kernel in a build, or of a count that names no build. */
+/* Whether a count is of the row's case; or of its kernel in that form, on a shape of its own. */
+static bool is_count_of(const json_t *count, const struct pair_row *row)
+{
+    static const char *const members[] = { "kernel", "dtype", "profile", "backend" };
+    const char *last = strrchr(record_text(count, "case"), '/');
+    if (!last || strcmp(last, "/count") != 0)
+        return is(count, "case", row->id) && is(count, "backend", row->backend);
+    bool same = true;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        same = same && is(count, members[i], record_text(row->json, members[i]));
+    return same;
+}
+
+/* Instructions an element of the row's kernel in a build, what a call takes besides included. */
 static double counted(const struct results *r, const struct pair_row *row, const char *build)
 {
     double value = (double)NAN;
@@ -44,9 +57,9 @@ static double counted(const struct results *r, const struct pair_row *row, const
         const json_t *j = r->counts[i];
         const double elements = record_value(j, "elements", 0.0),
                      instructions = record_value(j, "instructions", 0.0);
-        if (is(j, "case", row->id) && is(j, "backend", row->backend) && is(j, "build", build) &&
-            elements > 0.0 && instructions > 0.0)
-            value = record_value(j, "per_element", instructions / elements);
+        if (is_count_of(j, row) && is(j, "build", build) && elements > 0.0 &&
+            instructions > 0.0)
+            value = instructions / elements;
     }
     return value;
 }

@@ -38,11 +38,26 @@ static void name_form(const json_t *record, char *text, size_t size)
              *dtype ? ", " : "", dtype, *profile ? ", " : "", profile);
 }
 
-static void add_row(const json_t *record, struct table *table)
+/* Whether a backend was counted with other lanes, too, as SVE is on other CPUs. */
+static bool has_lengths(const struct results *r, const json_t *record)
+{
+    bool has = false;
+    for (size_t i = 0; i < r->n_counts; i++)
+        has |=
+            strcmp(record_text(r->counts[i], "backend"), record_text(record, "backend")) == 0 &&
+            record_value(r->counts[i], "lanes", 0.0) != record_value(record, "lanes", 0.0);
+    return has;
+}
+
+static void add_row(const struct results *r, const json_t *record, struct table *table)
 {
     static const char *const names[] = { "instructions", "loads",  "stores",
                                          "branches",     "vector", "outside" };
-    table_cell(table, "%s", record_text(record, "backend"));
+    if (has_lengths(r, record))
+        table_cell(table, "%s, %.0f lanes", record_text(record, "backend"),
+                   record_value(record, "lanes", 0.0));
+    else
+        table_cell(table, "%s", record_text(record, "backend"));
     for (int i = 0; i < 6; i++)
         add_rate(record, names[i], table);
     if (is_counted(record))
@@ -184,7 +199,7 @@ void section_counts(struct node *into, const struct results *r,
             table_line(table, "%s", name);
         table_cell(table, "%s", strcmp(name, last) != 0 ? name : "");
         memcpy(last, name, sizeof last);
-        add_row(r->counts[i], table);
+        add_row(r, r->counts[i], table);
     }
     add_refused(section, r);
     add_words(section, r);
