@@ -10,17 +10,11 @@ test_aarch64() {
         return
         ;;
     esac
-    bring aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
-        qemu-aarch64:qemu-user /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring || {
+    bring_aarch64 || {
         cannot "$job: cross build"
         return
     }
-    # The release whose C++ library is that of the compiler.
-    # shellcheck disable=SC1091
-    suite=$(. /etc/os-release && [ "$ID" = debian ] && echo "$VERSION_CODENAME")
-    libraries=libstdc++-$(aarch64-linux-gnu-g++ -dumpversion | cut -d. -f1)-dev
-    emulated_build aarch64 arm64 "${suite:-bookworm}" libc6-dev "$libraries" libcriterion-dev \
-        libjansson-dev libbenchmark-dev libsleef-dev || {
+    build_aarch64 || {
         tally "$job: cross build" 0 1 0
         return
     }
@@ -39,6 +33,20 @@ test_aarch64() {
     emulated_meson max
     emulated_default neoverse-n1 neon sve 'CPU lacks sve'
     emulated_count
+}
+
+bring_aarch64() {
+    bring aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
+        qemu-aarch64:qemu-user /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+}
+
+build_aarch64() {
+    # The release whose C++ library is that of the compiler.
+    # shellcheck disable=SC1091
+    suite=$(. /etc/os-release && [ "$ID" = debian ] && echo "$VERSION_CODENAME")
+    libraries=libstdc++-$(aarch64-linux-gnu-g++ -dumpversion | cut -d. -f1)-dev
+    emulated_build aarch64 arm64 "${suite:-bookworm}" libc6-dev "$libraries" libcriterion-dev \
+        libjansson-dev libbenchmark-dev libsleef-dev
 }
 
 # A Linux CPU has the lengths up to its longest; left alone, a program gets 512 bits of them at most.

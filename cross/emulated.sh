@@ -4,7 +4,9 @@
 # emulated_build sets $machine, the architecture as uname -m names it, $sysroot, and $cross, the folder of
 # the build.  A CPU is what QEMU_CPU takes.
 
-# emulated_build MACHINE DEBIAN-NAME SUITE PACKAGES...: builds in build-MACHINE, against a sysroot of packages.
+# emulated_build MACHINE DEBIAN-NAME SUITE PACKAGES...: builds in build-MACHINE, against a sysroot of packages; of what
+# is built $emulated_targets alone, where that names some.
+emulated_targets=
 emulated_build() {
     machine=$1 cross=build-$1 sysroot=$PWD/build-sysroot/$2 suite=$3
     shift 3
@@ -16,7 +18,8 @@ emulated_build() {
     [ "$(cat "$cross/cross-stamp" 2>/dev/null)" = "$wanted" ] || rm -rf "$cross"
     configure "$cross" --cross-file "$description" || return 1
     echo "$wanted" >"$cross/cross-stamp"
-    compile "$cross"
+    # shellcheck disable=SC2086  # a list of words
+    compile "$cross" $emulated_targets
 }
 
 # emulated CPU PROGRAM ARGUMENTS...: runs the program under qemu-user.

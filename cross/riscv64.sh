@@ -10,13 +10,11 @@ test_riscv64() {
         tally "$job: an emulation of this machine" 0 0 1
         return
     fi
-    bring clang-19:clang-19 ld.lld-19:lld-19 llvm-ar-19:llvm-19 qemu-riscv64:qemu-user \
-        /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring || {
+    bring_riscv64 || {
         cannot "$job: cross build"
         return
     }
-    emulated_build riscv64 riscv64 trixie libc6-dev libgcc-14-dev libstdc++-14-dev libjansson-dev \
-        libbenchmark-dev libsleef-dev || {
+    build_riscv64 || {
         tally "$job: cross build" 0 1 0
         return
     }
@@ -33,6 +31,16 @@ test_riscv64() {
     emulated_meson "$(rvv_cpu 256)"
     emulated_default rv64 scalar rvv 'CPU lacks v'
     emulated_count
+}
+
+bring_riscv64() {
+    bring clang-19:clang-19 ld.lld-19:lld-19 llvm-ar-19:llvm-19 qemu-riscv64:qemu-user \
+        /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+}
+
+build_riscv64() {
+    emulated_build riscv64 riscv64 trixie libc6-dev libgcc-14-dev libstdc++-14-dev libjansson-dev \
+        libbenchmark-dev libsleef-dev
 }
 
 rvv_cpu() {
