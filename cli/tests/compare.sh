@@ -58,8 +58,12 @@ run "$POSENC" compare "$PLUGIN_WRONG" "$PLUGIN" --problem "$small" $short --out 
 same 'mended: the same, all better' "$status $(changes stdout)" '0 many bits false many status false '
 # shellcheck disable=SC2086
 run "$POSENC" compare "$PLUGIN" "$PLUGIN_TWICE" --problem "$small" $short --out jsonl
+cp stdout work/same.jsonl
 same 'the same results: no change, and what was compared is said' \
     "$(changes stdout)$(grep '"t":"agreement"' stdout | grep -c '"kernel":"alibi","backend":"example".*"problems":[1-9][0-9]*,"values":[1-9][0-9]*,"moved":0,"cases":[1-9][0-9]*,"failed":0,')" 1
+run "$POSENC" report same.jsonl --out console
+same 'and in words' "$(tr -d '\n' <stdout | grep -c 'Results of [0-9 ]* cases, and [0-9 ]* values of [0-9 ]* *problems: 0 worse, 0 better, 0 otherwise changed\.')" 1
+rm -f work/same.jsonl
 # shellcheck disable=SC2086
 run "$POSENC" compare "$PLUGIN" "$PLUGIN_CRASH" --problem "$small" $short --out jsonl
 same 'a head that ends the process is a change, too' \

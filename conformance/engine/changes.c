@@ -195,8 +195,12 @@ struct changes_seen changes_find(const struct changes_ask *ask, enum posenc_kern
                                  change_sink *sink, void *user)
 {
     struct finding f = { .ask = ask, .kernel = kernel, .sink = sink, .user = user };
-    f.base = (struct suite_run){ ask->options, ask->base, ask->base->backend };
-    f.head = (struct suite_run){ ask->options, ask->head, ask->head->backend };
+    f.base = (struct suite_run){ .options = ask->options,
+                                 .subject = ask->base,
+                                 .backend = ask->base->backend };
+    f.head = (struct suite_run){ .options = ask->options,
+                                 .subject = ask->head,
+                                 .backend = ask->head->backend };
     const struct vectors *vectors = ask->options->vectors;
     for (EACH_CASE(line, CASES_VARIANTS))
         compare_runs(&f, &line->problem, "digests", "digest-", line->name);
