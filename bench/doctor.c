@@ -260,7 +260,10 @@ static double beside(struct course *c, const struct rotation *mine,
     if (pthread_create(&thread, NULL, neighbour_main, &n) != 0)
         return (double)NAN;
     if (run_on(thread, cpu)) {
-        for (; turns < BESIDE_TURNS && !stopped(c, "beside a neighbour"); turns++) {
+        const double begin = clock_now();
+        for (; turns < BESIDE_TURNS && clock_now() - begin < 2.0 * seconds &&
+               !stopped(c, "beside a neighbour");
+             turns++) {
             for (int busy = 0; busy < 2; busy++) {
                 double sample[256], end = clock_now() + seconds / (2 * BESIDE_TURNS);
                 size_t k = 0;

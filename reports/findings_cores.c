@@ -12,11 +12,14 @@
 /* Differences of what is told apart, and loads, that are felt. */
 static const double felt_pct = 0.5, felt_busy = 0.05;
 
+/* What more the one cannot tell apart; NaN where either had no time for a whole comparison. */
 static double worse_than(const json_t *a, const json_t *b)
 {
-    double x = record_value(a, "apart_pct", (double)NAN),
-           y = record_value(b, "apart_pct", (double)NAN);
-    return x - y; /* NaN where either was not measured */
+    bool whole = record_value(a, "comparisons", 0.0) >= 1.0 &&
+                 record_value(b, "comparisons", 0.0) >= 1.0;
+    return whole ? record_value(a, "apart_pct", (double)NAN) -
+                       record_value(b, "apart_pct", (double)NAN)
+                 : (double)NAN;
 }
 
 /* What the system's choice of a CPU costs, against one CPU. */

@@ -71,18 +71,22 @@ static void grade_host(struct grading *g, const json_t *env)
 
 /* ---- What a run saw ---- */
 
-static void grade_noise(struct grading *g, const json_t *env, const json_t *noise,
-                        double null_pct)
+/* How far a kernel was from its own copy, in the middle `of` what was measured. */
+static void grade_copies(struct grading *g, double null_pct, const char *of)
 {
-    char others[96];
-    double steal = record_value(noise, "steal_pct", 0.0),
-           throttled = record_value(noise, "throttled_pct", 0.0);
     if (null_pct > 0.5)
         lower(g,
               null_pct > 3.0   ? 'D'
               : null_pct > 1.5 ? 'C'
                                : 'B',
-              "a backend differs from its own copy by %.1f %% (median over cases)", null_pct);
+              "a backend differs from its own copy by %.1f %% (median over %s)", null_pct, of);
+}
+
+static void grade_noise(struct grading *g, const json_t *env, const json_t *noise)
+{
+    char others[96];
+    double steal = record_value(noise, "steal_pct", 0.0),
+           throttled = record_value(noise, "throttled_pct", 0.0);
     if (steal > 0.1)
         lower(g, steal > stolen_pct ? 'D' : 'C',
               "%.1f %% of CPU time was stolen by the hypervisor", steal);
@@ -97,7 +101,8 @@ json_t *env_trust(const json_t *env, const json_t *noise, double null_pct)
     struct grading g = { 'A', json_array() };
     grade_build(&g, env);
     grade_host(&g, env);
-    grade_noise(&g, env, noise, null_pct);
+    grade_copies(&g, null_pct, "cases");
+    grade_noise(&g, env, noise);
     return graded(&g);
 }
 
@@ -119,7 +124,8 @@ json_t *machine_trust(const json_t *env, const json_t *noise, const json_t *meas
     struct grading g = { 'A', json_array() };
     grade_build(&g, env);
     grade_host(&g, env);
-    grade_noise(&g, env, noise, record_value(measured, "null_pct", -1.0));
+    grade_copies(&g, record_value(measured, "null_pct", -1.0), "launches");
+    grade_noise(&g, env, noise);
     for (size_t i = 0; i < sizeof ladders / sizeof *ladders; i++) {
         double pct = record_value(measured, ladders[i].path, -1.0);
         int step = 0;

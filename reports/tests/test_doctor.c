@@ -41,18 +41,18 @@ static void put_quiet_server(void)
 
 static json_t *measured_as(int cpu, double cache_pct, double dram_pct)
 {
-    return json_pack("{s:s,s:i,s:f,s:{s:f,s:f},s:f,s:{s:[{s:s,s:b,s:i,s:i,s:f,s:f,s:f,s:f}],s:{"
-                     "s:f,s:f,s:b},s:{s:f,"
-                     "s:f,s:f,s:f,s:f},s:{s:f,s:f,s:f,s:i},s:{s:b,s:f}},s:{s:[f,f],s:[]}}",
-                     "t", "machine", "cpu", cpu, "seconds", 13.0, "tells_apart", "cache_pct",
-                     cache_pct, "dram_pct", dram_pct, "null_pct", 0.1, "measured", "floors",
-                     "place", "cache", "pinned", 1, "bytes", 262144, "rounds", 9300, "call_ns",
-                     5e3, "typical_pct", 0.1, "largest_pct", 20.0, "apart_pct", cache_pct,
-                     "clock", "step_ns", 1.0, "reading_ns", 24.0, "backwards", 0, "frequency",
-                     "ghz", 3.0, "low", 2.99, "high", 3.0, "after_sleep", 0.999, "settled_ms",
-                     0.0, "gaps", "seconds", 1.0, "lost_pct", 0.05, "longest_us", 30.0,
-                     "over_100us", 0, "denormals", "flushed", 0, "times", 12.0, "neighbours",
-                     "busy", 0.0, 0.0, "taken");
+    return json_pack(
+        "{s:s,s:i,s:f,s:{s:f,s:f},s:f,s:{s:[{s:s,s:b,s:i,s:i,s:i,s:f,s:f,s:f,s:f}],s:{"
+        "s:f,s:f,s:b},s:{s:f,"
+        "s:f,s:f,s:f,s:f},s:{s:f,s:f,s:f,s:i},s:{s:b,s:f}},s:{s:[f,f],s:[]}}",
+        "t", "machine", "cpu", cpu, "seconds", 13.0, "tells_apart", "cache_pct", cache_pct,
+        "dram_pct", dram_pct, "null_pct", 0.1, "measured", "floors", "place", "cache", "pinned",
+        1, "bytes", 262144, "rounds", 9300, "comparisons", 100, "call_ns", 5e3, "typical_pct",
+        0.1, "largest_pct", 20.0, "apart_pct", cache_pct, "clock", "step_ns", 1.0, "reading_ns",
+        24.0, "backwards", 0, "frequency", "ghz", 3.0, "low", 2.99, "high", 3.0, "after_sleep",
+        0.999, "settled_ms", 0.0, "gaps", "seconds", 1.0, "lost_pct", 0.05, "longest_us", 30.0,
+        "over_100us", 0, "denormals", "flushed", 0, "times", 12.0, "neighbours", "busy", 0.0,
+        0.0, "taken");
 }
 
 static void measure(json_t *machine, const char *path, const char *name, json_t *value)
@@ -403,6 +403,12 @@ static void test_pinning(void)
                 says(findings, "pinning", "command", "taskset -c 3 "),
             "what the system's choice of a CPU costs is what more cannot be told apart");
     json_decref(findings);
+    json_object_set_new(free, "comparisons", json_integer(0));
+    findings = findings_of(env, noise, machine);
+    require(!finding_of(findings, "pinning"),
+            "and nothing is said of it where there was no time for a comparison");
+    json_decref(findings);
+    json_object_set_new(free, "comparisons", json_integer(100));
     put("/proc/self/status", "Cpus_allowed_list:\t3\n");
     json_decref(env);
     env = env_of_machine(NULL);
