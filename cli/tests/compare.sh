@@ -104,6 +104,15 @@ $(grep -c '"t":"pair".*"samples":{"head":\[\[[-0-9.e,]*\],\[[-0-9.e,]*\],\[[-0-9
 $(grep -c '"launch_ratios":\[[0-9.]*,[0-9.]*,[0-9.]*.*"null_ratio":[0-9.]' itself.jsonl) $(grep -c '"roof":{"kind":"store"' itself.jsonl)" '1 1 1 1'
 same 'a footer ends them' "$(tail -n 1 itself.jsonl | grep -c '"t":"footer","complete":true')" 1
 
+# One launch is no verdict: unclear, which --strict alone minds.
+compares 'one launch settles nothing' 0 'unclear ' "$PLUGIN_COUNTED" "$PLUGIN_ELEMENT" --problem "$small" --budget 0.01 \
+    --launches 1 --gate
+compares 'and --strict says so: exit 4' 4 'unclear ' "$PLUGIN_COUNTED" "$PLUGIN_ELEMENT" --problem "$small" --budget 0.01 \
+    --launches 1 --gate --strict
+# Whether the machine is quiet enough to tell is its own affair; that the gate follows the verdict is not.
+run "$POSENC" compare "$PLUGIN" "$PLUGIN_TWICE" --problem "$small" --budget 2 --gate --out jsonl
+fails=$(grep -c '"verdict":"slower".*"confirmed":true' stdout)
+same 'a gate fails by what was slower and was confirmed, and by nothing else' $status $((3 * fails))
 # shellcheck disable=SC2086
 compares 'a wrong head: exit 1, no number' 1 'incomparable ' "$PLUGIN" "$PLUGIN_WRONG" --problem "$small" $short
 same 'with its reason' "$(grep -c '"reason":"head: wrong: .*"failed":{"who":"head","how":"wrong"}' stdout) $(grep -c '"ratio"' stdout)" '1 0'
