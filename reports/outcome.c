@@ -121,6 +121,8 @@ int outcome_of(const json_t *records, struct outcome *o)
             o->wrong += is_wrong(&r.bench[i]);
             o->timed += !*r.bench[i].refused;
         }
+        const char grade = *record_text(r.machine, "grade");
+        o->grade = grade > o->grade ? grade : o->grade;
         o->quick |= strcmp(record_text(r.header, "mode"), "quick") == 0;
         o->partial |= r.finished < r.runs;
         results_free(&r);
@@ -171,6 +173,8 @@ void outcome_words(const struct outcome *o, char text[OUTCOME_TEXT])
         say(&w, ", ", "%zu moved", o->moved);
     if (!t->total && !o->pairs && o->timed)
         say(&w, ", ", "%s timings", show_count((double)o->timed));
+    if (o->grade)
+        say(&w, ", ", "grade %c to measure", o->grade);
     if (!w.at)
         say(&w, ", ", "nothing was checked");
 }

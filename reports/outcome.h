@@ -12,6 +12,7 @@ struct outcome {
     size_t pairs, slower, faster, unclear;
     size_t failing, broken; /* of these, what a gate fails on; and where head does not work */
     size_t worse, better, moved; /* results that changed; moved: nobody knows which */
+    char grade;                  /* of the worst machine that a doctor saw; 0: none */
     bool quick, partial;         /* one run at least; partial: it did not finish */
 };
 

@@ -126,6 +126,25 @@ static void add_noise(struct annotations *a, const struct results *r)
     fputc('\n', a->out);
 }
 
+/* What a doctor found to disturb timings now, and what to type against it. */
+static void add_findings(struct annotations *a, const struct results *r)
+{
+    const json_t *list = json_object_get(r->machine, "findings");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *f = json_array_get(list, i);
+        if (strcmp(record_text(f, "level"), "costs") != 0 ||
+            !begin(a, false, "doctor", record_text(f, "what")))
+            continue;
+        escaped(record_text(f, "evidence"), false, a->out);
+        fputs("%0A", a->out);
+        escaped(record_text(f, "fix"), false, a->out);
+        if (*record_text(f, "command"))
+            fputs("%0A", a->out);
+        escaped(record_text(f, "command"), false, a->out);
+        fputc('\n', a->out);
+    }
+}
+
 static int add_machine(struct annotations *a, const json_t *records, size_t machine)
 {
     struct results r;
@@ -138,6 +157,7 @@ static int add_machine(struct annotations *a, const json_t *records, size_t mach
         add_wrong(a, &r.bench[i]);
     const int status = add_comparison(a, &r);
     add_noise(a, &r);
+    add_findings(a, &r);
     results_free(&r);
     return status;
 }

@@ -13,7 +13,13 @@ static const char *color_of(const struct outcome *o)
         return "red";
     if (o->checks.pass > 0)
         return o->quick ? "green" : "brightgreen";
-    return o->pairs > 0 ? (o->slower > 0 ? "orange" : "brightgreen") : "lightgrey";
+    if (o->pairs > 0)
+        return o->slower > 0 ? "orange" : "brightgreen";
+    return o->grade == 'A'   ? "brightgreen"
+           : o->grade == 'B' ? "green"
+           : o->grade == 'C' ? "yellow"
+           : o->grade        ? "orange"
+                             : "lightgrey";
 }
 
 int format_badge(const json_t *records, FILE *out, const struct render_options *options)

@@ -88,6 +88,7 @@ static const char *const columns[] = {
     "per_call",
     "by",
     "grade",
+    "level",
     "cost_pct",
     "evidence",
     "fix",

@@ -362,6 +362,14 @@ static void test_badge(void)
     feed_check(records, check);
     require(badge_is(records, "red", "1 of 1 checks failed"), "badge: a crash");
     json_decref(records);
+    records = json_array();
+    feed_machine(records, "paper", true);
+    feed(records, "{s:s,s:s}", "t", "machine", "grade", "C");
+    feed_machine(records, "stone", true);
+    feed(records, "{s:s,s:s}", "t", "machine", "grade", "B");
+    require(badge_is(records, "yellow", "grade C to measure"),
+            "badge: the worst of two machines");
+    json_decref(records);
 }
 
 int main(void)

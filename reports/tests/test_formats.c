@@ -40,9 +40,11 @@ static json_t *ends(bool finished)
     feed_change(records, "h2", 0.94, 0.5, 0);
     feed_change(records, "h3", 0.5, 0.5, -1);
     feed_count(records, "slow", "base", 4000);
-    feed(records, "{s:s,s:s,s:[{s:s,s:f,s:s,s:s,s:s}]}", "t", "machine", "grade", "C",
-         "findings", "what", "governor", "cost_pct", 4.0, "evidence", "powersave", "fix",
-         "performance", "command", "cpupower frequency-set -g performance");
+    feed(records, "{s:s,s:s,s:[{s:s,s:s,s:f,s:s,s:s,s:s},{s:s,s:s,s:s}]}", "t", "machine",
+         "grade", "C", "findings", "what", "governor", "level", "costs", "cost_pct", 4.0,
+         "evidence", "powersave", "fix", "performance", "command",
+         "cpupower frequency-set -g performance", "what", "swap", "level", "fine", "evidence",
+         "none");
     return records;
 }
 
@@ -221,9 +223,10 @@ static void test_csv(void)
     require(csv_is(text, "count", "slow", "instructions", "4000") &&
                 csv_is(text, "count", "slow", "build", "base") &&
                 csv_is(text, "machine", "", "cost_pct", "4") &&
-                csv_is(text, "machine", "", "grade", "C"),
+                csv_is(text, "machine", "", "grade", "C") &&
+                csv_is(text, "machine", "", "level", "costs"),
             "csv: a count, and what doctor found");
-    require(count(text, "\r\n") == 16, "csv: a line a result");
+    require(count(text, "\r\n") == 17, "csv: a line a result");
     free(text);
     json_decref(records);
 }
@@ -246,7 +249,12 @@ static void test_annotations(void)
     require(contains(text, "::error title=avx2%3A alibi/f32/given/h1::0.94 ulp, was 0.5") &&
                 contains(text, "::error title=libm%3A alibi/f32/given/prefill::wrong: 3 of 64"),
             "annotations: results that got worse, and outputs that are wrong");
-    require(count(text, "::error ") == 6 && count(text, "\n") == 9,
+    require(
+        contains(text,
+                 "::warning title=doctor%3A governor::powersave%0Aperformance%0Acpupower ") &&
+            !contains(text, "swap"),
+        "annotations: what disturbs the machine, with what to type");
+    require(count(text, "::error ") == 6 && count(text, "\n") == 10,
             "annotations: a line each, and one of counts");
     free(text);
     json_decref(records);
