@@ -24,7 +24,7 @@ struct files_compared {
 
 /* 0, or -1: no memory. */
 int compare_files(const struct result_file *base, const struct result_file *head,
-                  struct files_compared *compared);
-void files_compared_free(struct files_compared *compared);
+                  struct files_compared *out);
+void files_compared_free(struct files_compared *out);
 
 #endif

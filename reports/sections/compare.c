@@ -77,7 +77,8 @@ static void add_verdicts(struct node *section, const struct comparison *c)
     for (int k = 0; k < VERDICT_KINDS; k++)
         if (k <= VERDICT_SAME || c->of[k] > 0)
             append(text, sizeof text, "%s%s%s %zu%s", k ? "    " : "",
-                   c->of[k] && k <= VERDICT_FASTER ? "**" : "", verdict_word(k), c->of[k],
+                   c->of[k] && k <= VERDICT_FASTER ? "**" : "",
+                   verdict_word((enum verdict_kind)k), c->of[k],
                    c->of[k] && k <= VERDICT_FASTER ? "**" : "");
     struct node *strip = add_text(section, PARAGRAPH, EVERYWHERE, "%s", text);
     if (strip)
