@@ -16,7 +16,7 @@ verdicts() {
     verdicts_dir=$PWD/build/verdicts
     mkdir -p "$verdicts_dir"
     build || return 1
-    echo '| comparison | rows | slower | faster | same | unclear | other | seconds each |'
+    echo '| comparison | rows | slower | faster | same | unclear | identical code | seconds each |'
     echo '|---|---:|---:|---:|---:|---:|---:|---:|'
     # shellcheck disable=SC2048,SC2086  # a list of words
     for part in ${*:-$verdicts_parts}; do
@@ -70,9 +70,8 @@ verdicts_row() {
     awk -v label="$label" -v seconds=$((took / times)) '
         { n[$1]++ }
         END {
-            known = n["slower"] + n["faster"] + n["same"] + n["unclear"]
             printf "| %s | %d | %d | %d | %d | %d | %d | %d |\n", label, NR, n["slower"], n["faster"], n["same"],
-                n["unclear"], NR - known, seconds
+                n["unclear"], n["identical"], seconds
         }' "$verdicts_dir/said"
 }
 
