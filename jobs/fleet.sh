@@ -69,6 +69,6 @@ fleet_services() {
 # fleet_roots SUITE...: of those that can be had; without root of none, which is no failure of the bundle.
 fleet_roots() {
     for bare_suite in "$@"; do
-        ! bare_ready || fleet_words="$fleet_words $bare_root"
+        ! bare_ready || fleet_words="$fleet_words $(cd "$bare_root" && pwd -P)"
     done
 }
