@@ -166,7 +166,7 @@ if [ -n "${LIBRARY-}" ] && [ -f "$LIBRARY" ]; then
     if command -v ps >/dev/null; then
         sleep 0.3
         same 'SIGKILL leaves no file of that name, and no process' \
-            "$? $(ls work | grep -cx 'ended.md') $(ps -e -o args | grep -c '[l]aunch .*--out md:ended.md')" '0 0 0'
+            "$? $(find work -name ended.md | wc -l | tr -d ' ') $(ps -e -o args | grep -c '[l]aunch .*--out md:ended.md')" '0 0 0'
     else
         skip 'SIGKILL leaves no file of that name, and no process' 'no ps'
     fi

@@ -77,10 +77,10 @@ static bool same_results(const struct subject *one, const struct subject *two)
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         const struct problem problem = problem_default((enum posenc_kernel)k);
         struct call a, b;
-        bool ran = call_create_by(one, &a, &problem, NULL) == POSENC_OK &
-                   call_create_by(two, &b, &problem, NULL) == POSENC_OK;
-        ran = ran && call_run(&a, one->backend) == POSENC_OK &&
-              call_run(&b, two->backend) == POSENC_OK;
+        const bool made = call_create_by(one, &a, &problem, NULL) == POSENC_OK,
+                   made_too = call_create_by(two, &b, &problem, NULL) == POSENC_OK;
+        bool ran = made && made_too && call_run(&a, one->backend) == POSENC_OK &&
+                   call_run(&b, two->backend) == POSENC_OK;
         for (int o = 0; ran && o < a.n_outputs; o++)
             for (int64_t r = 0; r < a.outputs[o].rows; r++)
                 same = same && memcmp(call_row(&a, o, r), call_row(&b, o, r),

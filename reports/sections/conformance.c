@@ -7,21 +7,21 @@
 
 enum { MAX_SUITES = 16 };
 
-void add_tally_cell(struct counts t, struct table *table)
+void add_tally_cell(struct counts counts, struct table *table)
 {
-    int ran = t.pass + t.fail + t.crash + t.weak;
-    if (t.total == 0)
+    int ran = counts.pass + counts.fail + counts.crash + counts.weak;
+    if (counts.total == 0)
         table_cell(table, "·");
     else if (ran == 0)
-        table_cell(table, "%s", t.unsupported ? "cannot run" : "skipped");
-    else if (t.crash)
-        table_cell(table, "☠ %d/%d", t.crash, ran);
-    else if (t.fail)
-        table_cell(table, "✗ %d/%d", t.fail, ran);
-    else if (t.weak)
-        table_cell(table, "● %d, %d weak", t.pass, t.weak);
+        table_cell(table, "%s", counts.unsupported ? "cannot run" : "skipped");
+    else if (counts.crash)
+        table_cell(table, "☠ %d/%d", counts.crash, ran);
+    else if (counts.fail)
+        table_cell(table, "✗ %d/%d", counts.fail, ran);
+    else if (counts.weak)
+        table_cell(table, "● %d, %d weak", counts.pass, counts.weak);
     else
-        table_cell(table, "● %d", t.pass);
+        table_cell(table, "● %d", counts.pass);
 }
 
 static struct table *by_backend(struct node *section, const struct results *r,
