@@ -4,7 +4,7 @@
 
 refuses 'an argument' 'doctor: unexpected argument: now: expected options only' doctor now
 refuses 'an option of others' 'doctor: unknown option: kernel: expected one of quick, out, force, help' doctor --kernel alibi
-refuses 'a format without machines' 'doctor: --out: csv: expected' doctor --quick --out csv
+refuses 'a format without machines' 'doctor: --out: junit: expected' doctor --quick --out junit
 refuses 'a folder that is not there' 'doctor: --out: none/r.md: cannot be written' doctor --quick --out md:none/r.md
 
 run "$POSENC" doctor --quick --out console --out jsonl:r.jsonl --out md:r.md --out html:r.html
