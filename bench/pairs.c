@@ -167,8 +167,10 @@ static void open_sides(struct contest *all)
     for (size_t i = 0; i < all->n; i++)
         for (int s = 0; s < PAIR_SIDES; s++) {
             doing(all, &all->matches[i], (enum pair_side)s);
-            if (!open_side(all, &all->matches[i].side[s], reason))
+            if (!open_side(all, &all->matches[i].side[s], reason)) {
                 refuse(&all->matches[i], (enum pair_side)s, BENCH_REFUSED, reason);
+                break; /* the first is who is to be named */
+            }
         }
 }
 

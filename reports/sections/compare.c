@@ -191,7 +191,11 @@ static void add_row(struct table *t, const struct pair_row *row, bool counted)
         table_cell(t, "-");
     } else {
         table_cell(t, "%+.1f %%", 100.0 * (row->ratio - 1.0));
-        table_cell(t, "[%+.1f, %+.1f] %%", 100.0 * (row->lo - 1.0), 100.0 * (row->hi - 1.0));
+        if (row->launches > 1)
+            table_cell(t, "[%+.1f, %+.1f] %%", 100.0 * (row->lo - 1.0),
+                       100.0 * (row->hi - 1.0));
+        else
+            table_cell(t, "one launch"); /* whose rounds are one sample */
     }
     if (counted)
         counted_cell(t, row);
