@@ -18,7 +18,7 @@ else
     fail 'a wrong one fails, exit 1' "exit $status"
 fi
 # The plain loops as somebody else might build them: all that is right passes.
-if [ -n "$PLUGIN_F32" ]; then
+if [ -n "${PLUGIN_F32:-}" ]; then
     succeeds 'one for f32 alone is handed nothing else, tables neither, and passes all cases' '^0 failed' \
         verify --plugin "$PLUGIN_F32" --jobs 2
     run "$POSENC" bench --plugin "$PLUGIN_F32" --backend right --budget 0.01 --out csv \
