@@ -94,7 +94,8 @@ static const struct command commands[] = {
       "is no verdict: 1 when HEAD fails what BASE does not, 3 with --gate when an error grew, "
       "5 "
       "when they are of\n"
-      "another CPU, another type of build, or other vectors.\n",
+      "another CPU, another type of build, or other vectors, where one ended early, or has "
+      "nothing of the other.\n",
       record_formats, BY_COMPARE },
     { "merge", FOR_MERGE, command_merge, "FILES",
       "Shards of a run, or runs on several machines, as one file",

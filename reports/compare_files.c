@@ -61,8 +61,15 @@ static bool same_features(struct comparing *c)
     return false;
 }
 
+static const char *how_it_ended(const struct results *r)
+{
+    return r->finished < r->runs ? "ended early" : "whole";
+}
+
 static void find_obstacles(struct comparing *c)
 {
+    if (c->base->finished < c->base->runs || c->head->finished < c->head->runs)
+        obstacle(c, "run", how_it_ended(c->base), how_it_ended(c->head));
     const json_t *base = c->base->env, *head = c->head->env;
     const bool cpu = agree(c, "CPU", base, head, "cpu.key");
     c->times = cpu;
@@ -303,6 +310,7 @@ static void compare_times(struct comparing *c)
         if (!c->times || !base || *base->refused || *head->refused)
             continue;
         add_trend(c, base, head);
+        c->out->times++;
         if (base->roof_gbps > 0.0 && head->roof_gbps > 0.0) {
             logs[n] = log(head->median / base->median);
             logs[c->head->n_bench + n++] = log(base->roof_gbps / head->roof_gbps);
@@ -386,6 +394,8 @@ int compare_files(const struct result_file *base, const struct result_file *head
     struct comparing c = { .out = out, .fine = out->compare && out->records };
     for (size_t m = 0; c.fine && m < results_machines(base->records); m++)
         compare_machines(&c, base, head, m);
+    if (c.fine && out->results + out->times + out->obstacles == 0)
+        obstacle(&c, "results", "none that head has", "none that base has");
     if (c.fine)
         json_object_set_new(out->compare, "results", json_integer((json_int_t)out->results));
     if (c.fine)

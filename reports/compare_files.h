@@ -16,10 +16,11 @@ struct result_file {
  * header: the machine (head's, or base's where head has none), then changes and trends. */
 struct files_compared {
     json_t *compare, *records;
-    size_t results;              /* in both */
+    size_t results, times;       /* checks, and timings, in both */
     size_t failed;               /* of head, which did not fail in base: exit 1 */
     size_t worse, better, moved; /* changes, those that failed among the worse */
-    size_t obstacles;            /* other CPU, build, vectors: exit 5 */
+    size_t
+        obstacles; /* other CPU, build, vectors; a run that ended early; nothing in common: exit 5 */
 };
 
 /* 0, or -1: no memory. */

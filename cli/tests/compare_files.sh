@@ -48,7 +48,10 @@ edited 2d # env
 compares 'what no machine is told of is compared as it is' 0 '0 worse'
 
 edited '$d'
-compares 'a file without its end loses nothing that was not asked for' 0 '0 worse'
+compares 'a run that ended early is no whole one: exit 5, by name' 5 'Not comparable, run: whole in base, ended early in head' --gate
+compares 'and loses nothing that was not asked for' 5 '0 worse'
+edited '/"t":"conf"/d'
+compares 'nothing in common is not the same: exit 5' 5 'Not comparable, results: none that head has in base' --gate
 
 edited ''
 run "$POSENC" compare ../base.jsonl ../head.jsonl --out jsonl:c.jsonl --out md:c.md --out html:c.html
