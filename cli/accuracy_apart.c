@@ -7,6 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "accuracy.h"
 
+#include "child.h"
 #include "folder.h"
 #include "outputs.h"
 #include "side_by_side.h"
@@ -31,23 +32,10 @@ struct message {
     struct change change;
 };
 
-static void send_message(int to, const struct message *message)
-{
-    const char *at = (const char *)message;
-    size_t left = sizeof *message;
-    while (left > 0) {
-        const ssize_t n = write(to, at, left);
-        if (n < 0 && errno != EINTR)
-            _exit(1); /* nobody reads any more */
-        at += n > 0 ? n : 0;
-        left -= n > 0 ? (size_t)n : 0;
-    }
-}
-
 static void send_change(void *user, const struct change *change)
 {
     const int *to = user;
-    send_message(*to, &(struct message){ .change = *change });
+    child_tell(*to, &(struct message){ .change = *change }, sizeof(struct message));
 }
 
 /* All of the process. */
@@ -58,7 +46,7 @@ static void run_apart(const struct changes_ask *ask, enum posenc_kernel kernel, 
     end_with(parent);
     signal(SIGINT, SIG_IGN); /* the parent ends what is interrupted */
     const struct accuracy found = accuracy_compare(ask, kernel, send_change, &to);
-    send_message(to, &(struct message){ .last = true, .found = found });
+    child_tell(to, &(struct message){ .last = true, .found = found }, sizeof(struct message));
     exit(0); /* not _exit(): sanitizers and coverage report at the end */
 }
 

@@ -127,6 +127,15 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
 int cli_refuse_status(const struct cli *cli, const char *what, enum posenc_status status,
                       const struct posenc_error *error);
 
+/* Where files are taken as they are and nothing runs: refuses an option that selects what is run, and
+ * the first given of n others; `why` follows "has no effect here: ".  EXIT_FINE where there is none. */
+struct idle_option {
+    const char *name;
+    bool given;
+};
+int cli_refuse_idle(const struct cli *cli, const struct idle_option *others, size_t n,
+                    const char *why);
+
 /* Refuses the first option given that this kind of table or picture has no use for, or the
  * first parameter of other scalings than this one; EXIT_FINE where there is none. */
 int cli_refuse_foreign(const struct cli *cli, unsigned kind);

@@ -22,30 +22,16 @@ bool is_result_file(const char *path)
 
 static int refuse_idle(const struct cli *cli)
 {
-    const struct {
-        const char *option;
-        bool given;
-    } checks[] = {
-        { "--kernel", cli->kernel.n > 0 },
-        { "--backend", cli->backend.n > 0 },
-        { "--dtype", cli->dtype.n > 0 },
-        { "--model or --config", cli->model.n > 0 },
-        { "--case", cli->cases.n > 0 },
+    const struct idle_option others[] = {
         { "--problem", cli->problem != NULL },
-        { "--quick", cli->quick },
-        { "--full", cli->full },
-        { "--budget", !isnan(cli->budget) },
         { "--seed", cli->seed != INT64_MIN },
         { "--launches", cli->launches != INT64_MIN },
         { "--threshold", !isnan(cli->threshold) },
         { "--strict", cli->strict },
     };
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
-        if (checks[i].given)
-            return cli_refuse(cli, checks[i].option, NULL,
-                              "has no effect here: two files of results are compared as they "
-                              "are, and nothing is timed");
-    return EXIT_FINE;
+    return cli_refuse_idle(
+        cli, others, sizeof others / sizeof *others,
+        "two files of results are compared as they are, and nothing is timed");
 }
 
 static json_t *load(const struct cli *cli, const char *path)

@@ -37,30 +37,13 @@ struct pages {
 /* Saved results are rendered as they are: nothing is selected, checked or timed. */
 static int refuse_idle(const struct cli *cli)
 {
-    const struct {
-        const char *option;
-        bool given;
-    } checks[] = {
-        { "--kernel", cli->kernel.n > 0 },
-        { "--backend", cli->backend.n > 0 },
-        { "--dtype", cli->dtype.n > 0 },
-        { "--model or --config", cli->model.n > 0 },
-        { "--case", cli->cases.n > 0 },
-        { "--plugin", cli->plugin.n > 0 },
-        { "--quick", cli->quick },
-        { "--full", cli->full },
+    const struct idle_option others[] = {
         { "--vectors", cli->vectors != NULL },
-        { "--budget", !isnan(cli->budget) },
         { "--dir", cli->dir != NULL },
         { "--resume", cli->resume != NULL },
     };
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        if (checks[i].given)
-            return cli_refuse(
-                cli, checks[i].option, NULL,
-                "has no effect here: with files, --out, --all and --explain have");
-    }
-    return EXIT_FINE;
+    return cli_refuse_idle(cli, others, sizeof others / sizeof *others,
+                           "with files, --out, --all and --explain have");
 }
 
 static int render_files(struct cli *cli)

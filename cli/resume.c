@@ -91,25 +91,12 @@ void resume_free(struct resume *resume)
 
 /* ---- Whether it is of this run ---- */
 
-static void show(const json_t *value, char text[128])
-{
-    char *dump = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    snprintf(text, 128, "%.120s", dump ? dump : "none");
-    free(dump);
-}
-
-static bool differ(const json_t *a, const json_t *b)
-{
-    const bool none = (!a || json_is_null(a)) && (!b || json_is_null(b));
-    return !none && (!a || !b || !json_equal(a, b));
-}
-
 static int refuse(const struct cli *cli, const struct resume *resume, const char *what,
                   const json_t *there, const json_t *here)
 {
     char then[128], now[128];
-    show(there, then);
-    show(here, now);
+    record_show(there, then, sizeof then);
+    record_show(here, now, sizeof now);
     return cli_refuse(
         cli, "--resume", resume->path,
         "its %s is %s, that of this run %s: expected the same command on the same "
@@ -130,7 +117,7 @@ static int check_options(const struct cli *cli, const struct resume *resume,
         json_object_foreach((json_t *)sets[s], name, value)
         {
             snprintf(what, sizeof what, "--%s", name);
-            if (differ(json_object_get(sets[0], name), json_object_get(sets[1], name)))
+            if (records_differ(json_object_get(sets[0], name), json_object_get(sets[1], name)))
                 return refuse(cli, resume, what, json_object_get(sets[0], name),
                               json_object_get(sets[1], name));
         }
@@ -155,7 +142,7 @@ static int check_facts(const struct cli *cli, const struct resume *resume, const
     for (size_t i = 0; i < n; i++) {
         const json_t *a = fact_of(then, &facts[i]), *b = fact_of(now, &facts[i]);
         const bool known = strcmp(facts[i].inner, "code") != 0 || (a && b);
-        if (known && differ(a, b))
+        if (known && records_differ(a, b))
             return refuse(cli, resume, facts[i].name, a, b);
     }
     return EXIT_FINE;

@@ -8,6 +8,7 @@
 #include "side_by_side.h"
 
 #include "args.h"
+#include "child.h"
 #include "folder.h"
 #include "journal.h"
 #include "outputs.h"
@@ -71,15 +72,7 @@ struct sender {
 
 static void send_message(const struct sender *sender)
 {
-    const char *at = (const char *)&sender->message;
-    size_t left = sizeof sender->message;
-    while (left > 0) {
-        ssize_t n = write(sender->to, at, left);
-        if (n < 0 && errno != EINTR)
-            _exit(1); /* nobody reads any more */
-        at += n > 0 ? n : 0;
-        left -= n > 0 ? (size_t)n : 0;
-    }
+    child_tell(sender->to, &sender->message, sizeof sender->message);
 }
 
 static void send_result(void *user, const struct conf_result *result)

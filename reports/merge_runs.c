@@ -164,28 +164,15 @@ static bool same_run(const struct runs *runs, const struct run *a, const struct 
            (runs->mixed || strcmp(run_machine(a), run_machine(b)) == 0);
 }
 
-static void show(const json_t *value, char text[96])
-{
-    char *dump = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    snprintf(text, 96, "%.90s", dump ? dump : "none");
-    free(dump);
-}
-
-static bool differ(const json_t *a, const json_t *b)
-{
-    const bool none = (!a || json_is_null(a)) && (!b || json_is_null(b));
-    return !none && (!a || !b || !json_equal(a, b));
-}
-
 static enum merge_status check_member(const struct runs *runs, const struct run *a,
                                       const struct run *b, const char *name, const json_t *of_a,
                                       const json_t *of_b)
 {
     char there[96], here[96];
-    if (!differ(of_a, of_b))
+    if (!records_differ(of_a, of_b))
         return MERGE_FINE;
-    show(of_a, there);
-    show(of_b, here);
+    record_show(of_a, there, sizeof there);
+    record_show(of_b, here, sizeof here);
     return merge_refuse(runs,
                         "%s: its %s is %s, that of %s %s: expected shards of one run on %s",
                         b->input->name, name, here, a->input->name, there, run_machine(b));

@@ -191,6 +191,19 @@ double record_double(const json_t *value, double otherwise)
     return end == text || *end ? otherwise : number;
 }
 
+void record_show(const json_t *value, char *text, size_t bytes)
+{
+    char *dump = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    snprintf(text, bytes, "%s", dump ? dump : "none");
+    free(dump);
+}
+
+bool records_differ(const json_t *a, const json_t *b)
+{
+    const bool none = (!a || json_is_null(a)) && (!b || json_is_null(b));
+    return !none && (!a || !b || !json_equal(a, b));
+}
+
 /* The member at a path of names joined by dots. */
 static const json_t *member(const json_t *record, const char *path)
 {

@@ -61,6 +61,10 @@ json_t *record_number(double value);
 json_t *record_hex(double value);
 /* The way back, of both; `otherwise` where there is nothing. */
 double record_double(const json_t *value, double otherwise);
+/* A value as it stands in a record, for messages, cut at `bytes`; "none" where there is none. */
+void record_show(const json_t *value, char *text, size_t bytes);
+/* Whether two values are unlike each other; null and absent are alike. */
+bool records_differ(const json_t *a, const json_t *b);
 /* Members by path ("cpu.key"), "" or `otherwise` where absent. */
 const char *record_text(const json_t *record, const char *path);
 double record_value(const json_t *record, const char *path, double otherwise);
