@@ -1,0 +1,215 @@
+#!/bin/sh
+# examples/ci, which people copy into projects of their own: what its script does with changes of a plug-in, in a
+# repository made for it, as GitHub and GitLab call it.
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$(dirname "$0")/tap.sh"
+ci=$root/examples/ci
+
+if ! command -v git >/dev/null || ! command -v "${CC:-cc}" >/dev/null || [ -n "${PROGRAM:-}" ]; then
+    echo '1..0 # SKIP no git or no compiler here, or a program that is emulated'
+    exit
+fi
+for name in $(env | sed -n 's/^\(GITHUB_[A-Z_0-9]*\|CI_[A-Z_0-9]*\|GIT_[A-Z_]*\|POSENC_[A-Z_0-9]*\)=.*/\1/p'); do unset "$name"; done
+export HOME="$scratch" XDG_CACHE_HOME="$scratch/cache" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+unset CFLAGS LDFLAGS
+
+# The project: a base, and a change on a branch each.
+# Without the CPU's own fmaf() a call is hundreds of instructions, which are all counted.
+native=$(! "${CC:-cc}" -march=native -E -x c /dev/null >/dev/null 2>&1 || echo ' -march=native')
+# shellcheck disable=SC2016  # for the shell of the build
+build='${CC:-cc} -std=c11 -O3'$native' -shared -fPIC plugin.c -I"$POSENC_INCLUDE" -lm -o "mine.so"'
+project="$scratch/a project"
+change() { # BRANCH EXPRESSION: of sed, on the plug-in of main
+    git checkout -q -b "$1" main && sed "$2" plugin.c >changed && mv changed plugin.c && git commit -q -a -m "$1" || exit 1
+    ! git diff --quiet main || fail "the change called $1 is one" "$2"
+}
+mkdir "$project" && cd "$project" && git init -q -b main . && git commit -q --allow-empty -m empty && cp "$root/examples/plugin.c" . &&
+    git add . && git commit -q -m base || exit 1
+change same 's|^/\* One head|/* A single head|'
+change slower '/^static enum posenc_status rope_half/,/^}/s|^{|{ for (volatile int i = 0; i < 1500; i++) {}|'
+change wrong 's|y\[i\] = fmaf(x0, c, -(x1 \* s));|y[i] = x0 * c - x1 * s;|'
+change broken 's|^#include <math.h>|#include <maths.h>|'
+git checkout -q --orphan stranger && git commit -q -m stranger || exit 1
+git checkout -q main
+cd "$scratch" || exit 1
+
+# What GitHub does with action.yml: its inputs become these variables, and what it runs is this line.
+# shellcheck disable=SC2016
+line='"$GITHUB_ACTION_PATH/compare.sh"'
+small="--problem 'rope_half heads=4 tokens=4 rows=4 head_dim=64 rotary_dim=64' --launches 1 --budget 0.2"
+
+# step FOLDER VARIABLE=VALUE...: the step of a job in that clone.  Its code is $status; what it says is in stdout and
+# stderr, the page in summary, what later steps can ask for in output.
+step() {
+    folder=$1
+    shift
+    : >summary
+    : >output
+    (cd "$folder" && env GITHUB_ACTIONS=true GITHUB_ACTION_PATH="$ci" GITHUB_STEP_SUMMARY="$scratch/summary" \
+        GITHUB_OUTPUT="$scratch/output" POSENC_PROGRAM="$POSENC" POSENC_BUILD="$build" POSENC_LIBRARY=mine.so \
+        POSENC_VERIFY='--suite vectors' POSENC_ARGUMENTS="$small" "$@" sh -e -c "$line") >stdout 2>stderr
+    status=$?
+}
+on() { # BRANCH VARIABLE=VALUE...: of the project
+    branch=$1
+    shift
+    (cd "$project" && git checkout -q --detach "$branch")
+    step "$project" "$@"
+}
+says() { # NAME PATTERN [FILE]: a line of the page
+    if grep -Eq -e "$2" "${3:-summary}"; then pass "$1"; else fail "$1" "${3:-summary} does not match: $2; it begins $(head -n 3 "${3:-summary}")"; fi
+}
+same_outputs() { # NAME: what later steps are told is what the step ended with
+    same "$1" "$(sed -n 's/^exit-code=//p' output)" "$status"
+}
+
+# A right change: the same code, or the same results where code cannot be compared.
+on same POSENC_BASE=main
+if [ $status = 77 ]; then
+    says 'where nothing can be timed HEAD is verified, and the reason is said' 'HEAD is verified alone'
+    finish
+    exit
+fi
+same 'a comment: exit 0' $status 0
+same_outputs 'an output says so'
+same 'the page begins with the heading' "$(sed -n '1s/^## posenc: .*checks passed.*/heading/p' summary)" heading
+says 'names base by its commit' "^Base is $(cd "$project" && git rev-parse --short main), the last commit that HEAD and main have in common\.\$"
+says 'says that results are the same' '\*\*0 worse\*\*, 0 better, 0 otherwise changed'
+same 'no error is annotated' "$(grep -c '^::error' stdout)" 0
+same 'what is kept' "$(cd "$project/posenc-ci" && echo *)" 'compare.jsonl junit.xml log.txt report.html summary.md verify.jsonl'
+same 'both files of records are whole' "$(tail -q -n 1 "$project"/posenc-ci/*.jsonl | grep -c '"t":"footer","complete":true')" 2
+same 'the kept page is that of the job' "$(cmp "$project/posenc-ci/summary.md" summary && echo yes)" yes
+same 'nothing of git is left changed' "$(cd "$project" && git worktree list | wc -l | tr -d ' ')$(cd "$project" && git status --short | tr -d '\n')" '1?? posenc-ci/'
+
+# A slower one, told, and failing where there is a gate.  It takes several times as long, so that it is told on any machine.
+slow="${small%--launches*}--budget 0.3"
+on slower POSENC_BASE=main POSENC_ARGUMENTS="$slow" POSENC_GATE=yes
+same 'a slower one, with a gate: exit 3' $status 3
+same_outputs 'an output says so, too'
+says 'the page says which kernel, and what it rests on' '^\| rope_half/f32/given/problem \| mine \| SLOWER \| .*launches; confirmed \|$'
+says 'and in its beginning which code the job ends with' '^Exit code 3: a kernel became slower by 3 % or more, which was confirmed'
+says 'an error is annotated' '^::error title=mine.*::SLOWER ' stdout
+says 'as is the outcome' '^::error title=posenc::a kernel became slower' stdout
+on slower POSENC_BASE=main POSENC_ARGUMENTS="$slow"
+same 'without a gate: exit 0' $status 0
+says 'it is told' '^Exit code 0: nothing that fails the job; a kernel became slower, which is told'
+same 'as a warning, and no error' "$(grep -c '^::warning title=mine.*::SLOWER ' stdout)$(grep -c '^::error' stdout)" 10
+
+# A wrong one fails always: one product is rounded that was not.
+on wrong POSENC_BASE=main POSENC_VERIFY=--quick
+same 'one rounding more: exit 1, without a gate' $status 1
+says 'the page counts what got worse' '\*\*[1-9][0-9]* worse\*\*'
+says 'and names kernel and case of a change of results' 'rope_half/f32/given/[a-z0-9-]* .*(ulp|moved)'
+says 'verify says so, too' '^::error title=mine.*rope_half' stdout
+same 'its outcome is an output' "$(sed -n 's/^outcome=//p' output)" 'results are wrong, or HEAD fails where its base does not'
+
+(cd "$project" && git checkout -q wrong && git checkout -q -b still && echo >>plugin.c && git commit -q -a -m still)
+on still POSENC_BASE=wrong POSENC_VERIFY='--suite accuracy'
+same 'what was wrong before is wrong: exit 1' "$status $(grep -c '\*\*0 worse\*\*' summary)" '1 1'
+
+# What cannot be built.
+on broken POSENC_BASE=main
+same 'a HEAD that does not build: exit 2' $status 2
+says 'the page says so' '^HEAD: the build ended with exit code 1$'
+says 'with the compiler'"'"'s words' 'maths\.h.*No such file|maths\.h.*not found'
+same_outputs 'and so does an output'
+(cd "$project" && git checkout -q --detach broken && git checkout -q main plugin.c && git commit -q -m mended && git branch mended)
+on mended POSENC_BASE=broken
+same 'a base that does not build: exit 5' $status 5
+says 'HEAD is verified all the same' '^## posenc: [0-9]* checks passed'
+says 'and told why it is alone' 'does not build, so that there is nothing to compare with: HEAD is verified alone\.$'
+on main POSENC_LIBRARY=other.so POSENC_BASE=same
+same 'a library that is not made: exit 2' "$status $(grep -c 'makes no file other.so' summary)" '2 1'
+
+# Which base it is.
+on main
+same 'no base: HEAD is verified alone, exit 0' "$status $(grep -c '^No base is known here' summary)" '0 1'
+same 'a comparison of another run is no result of this one' "$(cd "$project/posenc-ci" && echo *.jsonl)" verify.jsonl
+on main POSENC_BASE=0000000000000000000000000000000000000000
+same 'a first push has none' "$status $(grep -c '^No base is known here' summary)" '0 1'
+on main POSENC_BASE=same
+same 'nor has what is older than its base' "$status $(grep -c '^HEAD has nothing that same has not' summary)" '0 1'
+on same POSENC_BASE=stranger
+same 'no commit in common: exit 2' "$status $(grep -c 'HEAD and stranger have no commit in common' summary)" '2 1'
+on same POSENC_BASE=nowhere
+same 'no such base: exit 2' "$status $(grep -c 'nowhere, is no commit of this clone' summary)" '2 1'
+on same CI_MERGE_REQUEST_DIFF_BASE_SHA="$(cd "$project" && git rev-parse main)" GITHUB_ACTIONS='' GITHUB_STEP_SUMMARY='' GITHUB_OUTPUT=''
+same 'a merge request of GitLab names its own' "$status $(grep -c '^Base is' "$project/posenc-ci/summary.md") $(grep -c '^::' stdout)" '0 1 0'
+
+# As actions/checkout leaves it of a pull request: a merge, alone or with its parents.
+(cd "$project" && git checkout -q main && git commit -q --allow-empty -m later && git checkout -q -b merged main && git merge -q --no-edit same)
+pull="GITHUB_EVENT_NAME=pull_request GITHUB_BASE_REF=main GITHUB_SHA=$(cd "$project" && git rev-parse merged)"
+git clone -q --depth 1 --branch merged "file://$project" shallow
+# shellcheck disable=SC2086  # words
+step shallow $pull
+same 'a shallow clone: exit 2' $status 2
+says 'and what to write into the workflow' 'the base, origin/main, is not here, and this clone is shallow: expected fetch-depth: 0'
+git clone -q --depth 2 --branch merged "file://$project" parents
+# shellcheck disable=SC2086
+step parents $pull
+same 'one with the parents of the merge will do' "$status $(grep -c "^Base is $(cd "$project" && git rev-parse --short main), of main, into which" summary)" '0 1'
+git clone -q --branch same "file://$project" branch
+# shellcheck disable=SC2086
+step branch $pull
+same 'what is no merge has the base that it has in common with the branch' "$status $(grep -c "^Base is $(cd "$project" && git rev-parse --short broken^), .*origin/main" summary)" '0 1'
+
+# What is asked for.
+on same POSENC_BUILD=
+same 'no build: exit 2, in words' "$status $(grep -c 'POSENC_BUILD (build:) is not given' summary)" '2 1'
+on same POSENC_GATE=maybe
+same 'a gate that is neither' "$status $(grep -c 'is maybe: expected yes or no' summary)" '2 1'
+on same POSENC_ARGUMENTS="--case 'x"
+same 'a quotation without an end' "$status $(grep -c 'expected arguments as a shell reads them' summary)" '2 1'
+on same POSENC_THRESHOLD=0 POSENC_BASE=main
+same 'a threshold of nothing, as posenc says it' "$status $(grep -c '^posenc compare: --threshold: 0: expected' output summary | tr '\n' ' ')" '2 output:0 summary:2 '
+on same POSENC_PROGRAM= POSENC_BUNDLE=https://localhost/x.tar.gz
+same 'a bundle from elsewhere needs its sum' "$status $(grep -c 'expected POSENC_BUNDLE_SHA256' summary)" '2 1'
+mkdir -p bundle/posenc/bin && printf '#!/bin/sh\necho "a bundle, $1"; exit 1\n' >bundle/posenc/bin/posenc && chmod +x bundle/posenc/bin/posenc
+tar -czf bundle.tar.gz -C bundle posenc
+on same POSENC_PROGRAM= POSENC_BUNDLE="$scratch/bundle.tar.gz" POSENC_BUNDLE_SHA256=12
+same 'and the right one' "$status $(grep -c 'its SHA-256 is [0-9a-f]\{64\}, expected 12' summary)" '2 1'
+on same POSENC_PROGRAM= POSENC_BUNDLE="$scratch/bundle.tar.gz"
+same 'one that is here is unpacked and run' "$status $(grep -c 'bin/posenc does not run' summary)" '2 1'
+
+# The files around it: YAML that says what its script takes, and whose only shell is a call of it.
+for python in /usr/bin/python3 python3 ''; do ! "$python" -c 'import yaml' 2>/dev/null || break; done
+if [ -n "$python" ]; then
+    "$python" - "$ci" "$line" >found 2>&1 <<'PYTHON'
+import re, sys, yaml
+folder, line = sys.argv[1:]
+read = lambda name: open(f"{folder}/{name}", encoding="utf-8").read()
+action, workflow, gitlab = (yaml.safe_load(read(name)) for name in ("action.yml", "workflow.yml", "gitlab.yml"))
+takes = set(re.findall(r"^#     (POSENC_[A-Z0-9_]+)", read("compare.sh"), re.M)) | {"POSENC_BUNDLE_SHA256"}
+inputs, (step, upload) = action["inputs"], action["runs"]["steps"]
+job = workflow["jobs"]["kernel"]
+checkout, use = job["steps"]
+lab = gitlab["posenc"]
+
+def check(right, name):
+    print("yes" if right else "no", name)
+
+check(action["runs"]["using"] == "composite" and action["name"] and action["description"], "action.yml is a composite action")
+check(step["run"] == line and step["shell"] == "sh" and "run" not in upload, "its only shell is a call of the script")
+used = set(re.findall(r"inputs\.([a-z0-9-]+)", str(action["runs"])))
+check(used == set(inputs), f"each input is used, and no other {used ^ set(inputs)}")
+check(set(step["env"]) == takes, f"it hands on what the script takes {set(step['env']) ^ takes}")
+check(all(f"steps.{step['id']}.outputs.{name} " in out["value"] for name, out in action["outputs"].items()), "outputs are the script's")
+check(all(f"{name}=%s" in read("compare.sh") for name in action["outputs"]), "which writes them")
+check(all(item.get("required") or isinstance(item["default"], str) for item in inputs.values()), "defaults are texts: yes and no are none in YAML")
+check(upload["with"]["path"] == step["env"]["POSENC_OUT"] + "/" and "!cancelled()" in upload["if"], "what failed is kept, too")
+check(set(workflow[True]) == {"pull_request"} and workflow["permissions"] == {"contents": "read"}, "the workflow may read, for pull requests")
+check(set(use["with"]) <= set(inputs) and {n for n in inputs if inputs[n].get("required")} <= set(use["with"]), "and gives inputs that there are")
+check(all(isinstance(value, str) for value in use["with"].values()), "as texts")
+check(checkout["with"]["fetch-depth"] == 0 and use["uses"].split("@")[0].endswith("/posenc/examples/ci"), "of a whole clone, from this folder")
+check({n for n in lab["variables"] if n.startswith("POSENC_")} - takes == {"POSENC_URL", "POSENC_TAG"}, "gitlab.yml sets what the script takes")
+check(lab["script"] == ["/tmp/posenc/examples/ci/compare.sh"] and lab["variables"]["GIT_DEPTH"] == 0, "and calls it, in a whole clone")
+check(lab["artifacts"]["paths"] == ["posenc-ci/"] and lab["artifacts"]["when"] == "always", "what failed is kept there, too")
+check(all(isinstance(value, (str, int)) and not isinstance(value, bool) for value in lab["variables"].values()), "its variables are texts")
+PYTHON
+    [ $? = 0 ] || fail 'the YAML can be read' "$(tail -n 1 found)"
+    while read -r right name; do same "$name" "$right" yes; done <found
+else
+    skip 'the YAML says what the script takes' 'no python3-yaml'
+fi
+finish

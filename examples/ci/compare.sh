@@ -1,0 +1,293 @@
+#!/bin/sh
+# Checks a change of a plug-in: builds it at its base and at HEAD, compares the two, verifies the one of HEAD, and says
+# so where people look.  action.yml and gitlab.yml call this script; a clone of one's own will do as well:
+#
+#     POSENC_BUILD='make mine.so' POSENC_LIBRARY=mine.so POSENC_BASE=main .../posenc/examples/ci/compare.sh
+#
+# It is run in the project that has the plug-in, and reads the environment:
+#
+#     POSENC_BUILD      a shell command that builds the plug-in, run in the top folder of a fresh checkout of each commit;
+#                       posenc.h is in the folder $POSENC_INCLUDE
+#     POSENC_LIBRARY    the shared object that it makes, a path in that folder
+#     POSENC_BASE       a branch, tag or commit: HEAD is compared with the last commit that both have.  Not given: what the
+#                       pull request, the merge request or the push says; where that is nothing, HEAD is verified alone
+#     POSENC_GATE       yes: what became slower fails (3), and so does an error that grew.  no, the default: it is told
+#     POSENC_THRESHOLD  per cent that a gate lets pass (3)
+#     POSENC_ARGUMENTS  of compare, as a shell reads them: --kernel rope_half --model llama-3.1-8b --strict
+#     POSENC_VERIFY     arguments of verify: --quick, the default, or --full
+#     POSENC_OUT        the folder for what is kept (posenc-ci): *.jsonl, report.html, summary.md, junit.xml, log.txt
+#
+# and where posenc is: by default the sources that this script lies in, which are built, or the unpacked bundle;
+#
+#     POSENC_PROGRAM    one that is installed
+#     POSENC_BUNDLE     what ./run bundle wrote, a file or an address, with POSENC_BUNDLE_SHA256 (an address needs it)
+#
+# Exit code: 0 fine, 1 wrong, 2 could not be built or asked for, 3 slower, 4 unclear with --strict, 5 nothing to compare
+# with, 77 nothing can be timed here.  The first of 1, 2, 3, 4, 5 that applies.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+out=${POSENC_OUT:-posenc-ci}
+work=$(mktemp -d)
+trap 'clean' EXIT
+trap 'exit 130' HUP INT TERM
+
+clean() {
+    [ ! -e "$work/head" ] || git worktree remove --force "$work/head" >/dev/null 2>&1 || :
+    rm -rf "$work"
+}
+
+note() { # WHAT...: into the page
+    printf '%s\n\n' "$*" >>"$work/notes"
+}
+
+say() {
+    echo "compare.sh: $*"
+    note "$@"
+}
+
+# ---- What was asked for ----
+
+refuse() { # WHAT...: ends the job, in words, also where nobody reads the log
+    echo "compare.sh: $*" >&2
+    [ -z "${GITHUB_ACTIONS:-}" ] || echo "::error title=posenc::$*"
+    { echo '## posenc: nothing was compared' && echo && echo "$*"; } >"$work/page"
+    [ ! -s "$work/told" ] || { echo && echo '```' && cat "$work/told" && echo '```'; } >>"$work/page"
+    publish 2 "$*"
+    exit 2
+}
+
+# The page for the job's summary, and what later steps of the job can ask for.
+publish() { # CODE OUTCOME
+    mkdir -p "$out" && cp "$work/page" "$out/summary.md"
+    [ -z "${GITHUB_STEP_SUMMARY:-}" ] || cat "$work/page" >>"$GITHUB_STEP_SUMMARY"
+    [ -z "${GITHUB_OUTPUT:-}" ] || printf 'exit-code=%s\noutcome=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"
+}
+
+check_inputs() {
+    [ -n "${POSENC_BUILD:-}" ] || refuse 'POSENC_BUILD (build:) is not given: expected a command that builds the plug-in'
+    [ -n "${POSENC_LIBRARY:-}" ] || refuse 'POSENC_LIBRARY (library:) is not given: expected the path of what that makes'
+    case ${POSENC_GATE:-no} in
+    yes | true) gate=--gate ;;
+    no | false) gate= ;;
+    *) refuse "POSENC_GATE (gate:) is $POSENC_GATE: expected yes or no" ;;
+    esac
+    for words in "${POSENC_ARGUMENTS:-}" "${POSENC_VERIFY:-}"; do
+        (eval "set -- $words") 2>/dev/null || refuse "$words: expected arguments as a shell reads them"
+    done
+    git rev-parse --verify 'HEAD^{commit}' >"$work/told" 2>&1 || {
+        cat "$work/told" # who owns the folder, perhaps
+        refuse "$PWD is no git repository with a commit: expected a checkout (actions/checkout)"
+    }
+    : >"$work/told"
+}
+
+# ---- posenc ----
+
+find_posenc() { # sets $posenc, and $POSENC_INCLUDE where there is a header
+    if [ -n "${POSENC_PROGRAM:-}" ]; then
+        posenc=$POSENC_PROGRAM
+    elif [ -n "${POSENC_BUNDLE:-}" ]; then
+        unpack_bundle
+        posenc=$work/posenc/bin/posenc
+    elif [ -x "$here/../bin/posenc" ]; then
+        posenc=$here/../bin/posenc
+    elif [ -x "$here/../../run" ]; then
+        echo "compare.sh: posenc is built, in $(cd "$here/../.." && pwd)"
+        (cd "$here/../.." && ./run build) || refuse 'posenc itself could not be built: the log says what is missing'
+        posenc=$here/../../build/posenc
+    else
+        refuse "no posenc: expected $here in its sources or its bundle, or POSENC_PROGRAM, or POSENC_BUNDLE"
+    fi
+    version=$("$posenc" --version) || refuse "$posenc does not run: expected the program posenc"
+    program=$(command -v "$posenc")
+    for include in "${POSENC_INCLUDE:-}" "$(cd "$(dirname "$program")" && pwd)/../include" "$here/../../impl/include"; do
+        [ ! -r "$include/posenc.h" ] || break
+    done
+    export POSENC_INCLUDE="$include"
+}
+
+unpack_bundle() {
+    bundle=$POSENC_BUNDLE
+    case $bundle in
+    *://*)
+        [ -n "${POSENC_BUNDLE_SHA256:-}" ] || refuse "$bundle: expected POSENC_BUNDLE_SHA256 (bundle-sha256:) beside an address"
+        curl --fail --silent --show-error --location --output "$work/bundle" "$bundle" || refuse "$bundle: not to be had"
+        bundle=$work/bundle
+        ;;
+    esac
+    [ -r "$bundle" ] || refuse "$bundle: no such file"
+    [ -z "${POSENC_BUNDLE_SHA256:-}" ] || [ "$(sha256sum <"$bundle" | cut -d ' ' -f 1)" = "$POSENC_BUNDLE_SHA256" ] ||
+        refuse "$POSENC_BUNDLE: its SHA-256 is $(sha256sum <"$bundle" | cut -d ' ' -f 1), expected $POSENC_BUNDLE_SHA256"
+    mkdir "$work/posenc" && tar -xzf "$bundle" -C "$work/posenc" --strip-components=1 ||
+        refuse "$POSENC_BUNDLE: expected the archive that ./run bundle writes"
+}
+
+# ---- The base ----
+
+# What HEAD is a change of, as this service names it; nothing on a first push or by schedule.
+base_name() {
+    merged=
+    # What GitHub checks out of a pull request is a merge of it into its base, which is the first of two parents.
+    if [ "${GITHUB_EVENT_NAME:-}" = pull_request ] && [ "$(git rev-parse HEAD)" = "${GITHUB_SHA:-}" ] &&
+        git rev-parse --quiet --verify 'HEAD^2' >/dev/null; then
+        merged='HEAD^1'
+    fi
+    for name in "${POSENC_BASE:-}" "$merged" "${GITHUB_BASE_REF:+origin/$GITHUB_BASE_REF}" \
+        "${CI_MERGE_REQUEST_DIFF_BASE_SHA:-}" "${CI_COMMIT_BEFORE_SHA:-}"; do
+        case $name in *[!0]*) echo "$name" && return ;; esac # only zeros: there was none
+    done
+}
+
+cut_off='this clone is shallow: expected fetch-depth: 0 (actions/checkout), GIT_DEPTH: 0 (GitLab), or git fetch --unshallow'
+
+find_base() { # sets $base, a commit, or nothing where HEAD is to be verified alone
+    base='' name=$(base_name)
+    if [ -z "$name" ]; then
+        say 'No base is known here: HEAD is verified alone.'
+        return
+    fi
+    shallow=$(git rev-parse --is-shallow-repository)
+    commit=$(git rev-parse --quiet --verify "$name^{commit}") ||
+        if [ "$shallow" = true ]; then
+            refuse "the base, $name, is not here, and $cut_off"
+        else
+            refuse "the base, $name, is no commit of this clone: expected a branch (origin/main), a tag or a commit"
+        fi
+    base=$(git merge-base HEAD "$commit") ||
+        if [ "$shallow" = true ]; then
+            refuse "no common commit of HEAD and $name is here, and $cut_off"
+        else
+            refuse "HEAD and $name have no commit in common: expected a base that HEAD comes from"
+        fi
+    if [ "$base" = "$(git rev-parse HEAD)" ]; then
+        say "HEAD has nothing that $name has not: it is verified alone."
+        base=
+    else
+        base=$(git rev-parse --short "$base")
+        case $name in
+        HEAD^1) note "Base is $base, of $GITHUB_BASE_REF, into which HEAD merges the pull request." ;;
+        *) note "Base is $base, the last commit that HEAD and $name have in common." ;;
+        esac
+    fi
+}
+
+# ---- Build, compare, verify ----
+
+# shown COMMAND...: what it prints is seen at once, and kept.
+shown() {
+    { "$@" 2>&1 && code=0 || code=$? && echo "$code" >"$work/code"; } | tee "$work/told"
+    cat "$work/told" >>"$out/log.txt"
+    return "$(cat "$work/code")"
+}
+
+# The build in a checkout of its own, where compare did not come to it: sets $library.
+build_head() {
+    git -c core.hooksPath=/dev/null worktree add --quiet --detach "$work/head" HEAD || refuse 'git cannot check HEAD out'
+    built=0
+    (cd "$work/head" && sh -c "$POSENC_BUILD") >"$work/build" 2>&1 || built=$?
+    tail -n 20 "$work/build" | tee "$work/told"
+    [ $built = 0 ] || refuse "HEAD: the build ended with exit code $built"
+    library=$work/head/$POSENC_LIBRARY
+    [ -f "$library" ] || refuse "HEAD: the build makes no file $POSENC_LIBRARY"
+}
+
+compare() { # ARGUMENTS...: sets $compared, and $library, which is kept with other builds
+    # Kept builds are found by this text: another header is another build.
+    build="$POSENC_BUILD # posenc.h: $(cat "$POSENC_INCLUDE/posenc.h" 2>/dev/null | cksum)"
+    shown "$posenc" compare --rev "$base" HEAD --build "$build" --library "$POSENC_LIBRARY" $gate \
+        --threshold "${POSENC_THRESHOLD:-3}" "$@" --out console --out "jsonl:$out/compare.jsonl" --force || compared=$?
+    if [ -s "$out/compare.jsonl" ]; then
+        library=$(sed -n '1s/.*"compare":{"base":{[^}]*},"head":{"path":"\([^"]*\)".*/\1/p' "$out/compare.jsonl")
+        return
+    fi
+    why=$(sed -n 's/^posenc compare: //p' "$work/told" | tail -n 1)
+    case "$compared $why" in
+    "2 --rev: $base: the build "*)
+        compared=5
+        say "The base, $base, does not build, so that there is nothing to compare with: HEAD is verified alone."
+        ;;
+    '2 --rev: HEAD: the build '*)
+        why=${why#--rev: }
+        refuse "${why%; the log is *}"
+        ;;
+    5\ * | 77\ *) say "Nothing was compared, HEAD is verified alone: $why" ;;
+    *) refuse "posenc compare: ${why:-exit code $compared}" ;;
+    esac
+}
+
+verify() { # ARGUMENTS...: sets $verified
+    shown "$posenc" verify --plugin "$library" "$@" --out console --out "jsonl:$out/verify.jsonl" --force || verified=$?
+    [ -s "$out/verify.jsonl" ] || refuse "posenc verify: exit code $verified: $(tail -n 1 "$work/told")"
+}
+
+# ---- What is said ----
+
+outcome() { # CODE
+    case $1 in
+    0)
+        ! grep -qs '"t":"pair".*"verdict":"slower"' "$out/compare.jsonl" || slower='; a kernel became slower, which is told and no failure here'
+        echo "nothing that fails the job${slower:-}"
+        ;;
+    1) echo 'results are wrong, or HEAD fails where its base does not' ;;
+    3) echo "a kernel became slower by ${POSENC_THRESHOLD:-3} % or more, which was confirmed, or an error grew" ;;
+    4) echo 'a verdict stayed unclear (--strict)' ;;
+    5) echo 'there is nothing to compare with' ;;
+    77) echo 'nothing can be timed on this machine' ;;
+    *) echo "posenc ended with exit code $1" ;;
+    esac
+}
+
+# Without a gate what is slower is no error.
+annotations() { # RESULTS...
+    "$posenc" report "$@" --out annotations | case $gate in
+    '') sed 's/^::error\(.*::SLOWER \)/::warning\1/' ;;
+    *) cat ;;
+    esac
+    [ "$code" = 0 ] || echo "::error title=posenc::$text"
+}
+
+# The heading first, then what only this script knows, then the rest.
+page() {
+    sed -n 1p "$work/summary"
+    echo
+    cat "$work/notes"
+    sed 1,2d "$work/summary"
+}
+
+report() { # CODE: of the job
+    code=$1
+    text=$(outcome "$code")
+    set -- "$out/verify.jsonl"
+    [ ! -s "$out/compare.jsonl" ] || set -- "$@" "$out/compare.jsonl" # the last one's command is shown
+    "$posenc" report "$@" --force --out "summary:$work/summary" --out "html:$out/report.html" --out "junit:$out/junit.xml" ||
+        refuse 'the results cannot be rendered: the log says why'
+    [ -z "${GITHUB_ACTIONS:-}" ] || annotations "$@"
+    note "Exit code $code: $text."
+    page >"$work/page"
+    publish "$code" "$text"
+    echo "compare.sh: exit code $code: $text; $out has the records, report.html and log.txt"
+}
+
+: >"$work/notes"
+check_inputs
+case $out in /*) ;; *) out=$PWD/$out ;; esac
+mkdir -p "$out"
+rm -f "$out/compare.jsonl" "$out/verify.jsonl" "$out/log.txt"
+find_base
+find_posenc
+echo "compare.sh: $version"
+compared=0 verified=0 library=
+eval "set -- ${POSENC_ARGUMENTS:-}"
+[ -z "$base" ] || compare "$@"
+[ -n "$library" ] || build_head
+eval "set -- ${POSENC_VERIFY:---quick}"
+verify "$@"
+code=0
+for each in 1 2 3 4 5 77 "$compared" "$verified"; do
+    if [ "$each" != 0 ] && { [ "$each" = "$compared" ] || [ "$each" = "$verified" ]; }; then
+        code=$each
+        break
+    fi
+done
+report "$code"
+exit "$code"
