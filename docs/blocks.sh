@@ -4,7 +4,8 @@
 #     sh docs/blocks.sh POSENC LIBRARY      the program, and the folder with the shared library
 #
 # - A ```c block compiles without a warning; it is a program that runs and returns 0.
-# - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds.
+# - A ```meson or ```cmake block stands, line for line, in the project of cli/tests/consumer, which consumer.sh builds; a
+#   ```yaml block in examples/ci/workflow.yml, which cli/tests/action.sh reads.
 # - Other languages are refused; ``` without one is what a program prints.  A block that cannot run says why in a line
 #   above it: <!-- not run: why -->
 # - posenc list, explain, table and plot run as they stand; of commands that take longer, or with a NAME to be filled
@@ -41,8 +42,9 @@ block() { # NAME LANGUAGE FILE
     c) c_block "$1" "$3" ;;
     text) ;;
     meson) lines "$1" "$3" "$root/cli/tests/consumer/meson.build" ;;
+    yaml) lines "$1" "$3" "$root/examples/ci/workflow.yml" ;;
     cmake) lines "$1" "$3" "$root/cli/tests/consumer/CMakeLists.txt" ;;
-    *) fail "$1" "no test for blocks of $2: c, meson, cmake, or none" ;;
+    *) fail "$1" "no test for blocks of $2: c, meson, cmake, yaml, or none" ;;
     esac
 }
 
@@ -85,7 +87,7 @@ typed() { # NAME COMMAND
 }
 
 named=0
-for text in README.md CONTRIBUTING.md docs/architecture.md docs/adding.md docs/accuracy.md docs/encodings.md docs/exports.md docs/fleets.md; do
+for text in README.md CONTRIBUTING.md docs/architecture.md docs/adding.md docs/accuracy.md docs/encodings.md docs/exports.md docs/fleets.md docs/ci.md; do
     [ -f "$root/$text" ] || continue
     awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found || fail "$text was read" "awk ended with $?"
     [ -s found ] || fail "$text has commands or blocks" 'none was found'

@@ -222,14 +222,31 @@ verify() { # ARGUMENTS...: sets $verified
 
 # ---- What is said ----
 
+found() { # PATTERN: whether compare has such a record
+    grep -qs "$1" "$out/compare.jsonl"
+}
+
+# What a gate fails on.
+gated() {
+    slower="a kernel became slower by ${POSENC_THRESHOLD:-3} % or more, which was confirmed"
+    grown='the largest error of a case grew'
+    if ! found '"verdict":"slower","reason":"over the budget'; then
+        echo "$grown"
+    elif found '"t":"change".*"what":"error","worse":true'; then
+        echo "$slower, and $grown"
+    else
+        echo "$slower"
+    fi
+}
+
 outcome() { # CODE
     case $1 in
     0)
-        ! grep -qs '"t":"pair".*"verdict":"slower"' "$out/compare.jsonl" || slower='; a kernel became slower, which is told and no failure here'
+        ! found '"t":"pair".*"verdict":"slower"' || slower='; a kernel became slower, which is told and no failure here'
         echo "nothing that fails the job${slower:-}"
         ;;
     1) echo 'results are wrong, or HEAD fails where its base does not' ;;
-    3) echo "a kernel became slower by ${POSENC_THRESHOLD:-3} % or more, which was confirmed, or an error grew" ;;
+    3) gated ;;
     4) echo 'a verdict stayed unclear (--strict)' ;;
     5) echo 'there is nothing to compare with' ;;
     77) echo 'nothing can be timed on this machine' ;;

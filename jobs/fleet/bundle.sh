@@ -15,7 +15,7 @@ here="$scratch/work/a folder, with spaces"
 mkdir "$here" && tar -xzf "$bundle" -C "$here"
 same 'it has one folder, named like it' "$(ls "$here")" "$name"
 POSENC="$here/$name/bin/posenc"
-for file in README LICENSE fleet/parallel.sh fleet/slurm.sh lib/posenc/ share/posenc/vectors.pack licences/; do
+for file in README LICENSE include/posenc.h ci/compare.sh fleet/parallel.sh fleet/slurm.sh lib/posenc/ share/posenc/vectors.pack licences/; do
     if [ -e "$here/$name/$file" ]; then pass "$file is inside"; else fail "$file is inside" ''; fi
 done
 
