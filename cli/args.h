@@ -51,7 +51,7 @@ struct cli {
     bool quick, full, exhaustive, update_budgets, force, mixed, help, all, gate, strict, rev,
         identical;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
-        *resume, *build, *library;
+        *resume, *build, *library, *commits;
     int64_t jobs, threads, seed, launches;
     double budget, threshold;
 
@@ -105,6 +105,7 @@ enum {
     FOR_COUNT = 1048576,
     FOR_MERGE = 2097152,
     FOR_DOCTOR = 4194304,
+    FOR_TREND = 8388608,
     FOR_PLOT = PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5 |
                PICTURE_LEARNED | PICTURE_XPOS | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN,
 };
@@ -169,5 +170,6 @@ int command_vectors(struct cli *cli);
 int command_compare(struct cli *cli);
 int command_launch(struct cli *cli); /* started by compare */
 int command_merge(struct cli *cli);
+int command_trend(struct cli *cli);
 
 #endif

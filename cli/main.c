@@ -111,6 +111,21 @@ static const struct command commands[] = {
       "Exit code 6 where shards are missing.\n"
       "Example: posenc merge r-*.jsonl --out jsonl:whole.jsonl\n",
       record_formats, BY_REPORT },
+    { "trend", FOR_TREND, command_trend, "FILES",
+      "How near each case came to its roof over many runs, and where that changed",
+      "FILES are results (--out jsonl) of one or more machines on several commits or days.  "
+      "Each "
+      "machine has a\n"
+      "history of its own: the share of the roof of each case, whose level is said to change "
+      "where E-divisive finds\n"
+      "that with p 0.001, from 14 runs on, and the largest errors, which are compared exactly. "
+      " "
+      "Files are in the\n"
+      "order of their clocks, or of --commits.  A trend is no gate: the exit code is 0 "
+      "whatever "
+      "it shows.\n"
+      "Example: posenc trend results/*.jsonl --kernel rope_half --out html:trend.html\n",
+      record_formats, BY_TREND },
     { "doctor", FOR_DOCTOR, command_doctor, "",
       "Whether this machine can be trusted to measure, and what to do",
       "Times a kernel against its own copy, in cache and in memory, and what may disturb it: "

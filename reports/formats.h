@@ -16,7 +16,8 @@ enum {
     BY_REPORT = 4,
     BY_COMPARE = 8,
     BY_DOCTOR = 16,
-    BY_ALL = 31
+    BY_TREND = 32,
+    BY_ALL = 63
 };
 
 struct render_options {

@@ -42,11 +42,13 @@ struct results {
     struct backend_row *backends;
     struct bench_row *bench;
     struct conf_row *conf;
-    size_t n_pairs, n_changes, n_counts, n_trends, n_agreements;
+    size_t n_pairs, n_changes, n_counts, n_trends, n_agreements, n_histories;
     const json_t **models, **overheads;
     const json_t **pairs, **changes, **counts, **trends; /* of what was compared, and counted */
     const json_t **agreements; /* how many results of a kernel's backend were compared */
     const json_t *machine;     /* as a doctor found it; may be NULL */
+    const json_t **histories;  /* of many runs, */
+    const json_t *history;     /* which these are; may be NULL */
     const char **kernels;      /* in order of appearance */
     const char **cases;        /* of bench, likewise */
     size_t n_others;           /* checks of other kernels after those, once narrowed */
@@ -60,6 +62,8 @@ void results_free(struct results *results);
 
 /* Whether all there is is what a doctor found. */
 bool results_of_doctor(const struct results *results);
+/* Or the history of many runs. */
+bool results_of_history(const struct results *results);
 
 /* Makes shares of the roof and speeds relative to libm and autovec the quotients of the numbers that
  * are printed: results_make does.  The medians of the quotients of each round, which records hold

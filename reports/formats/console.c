@@ -72,6 +72,8 @@ static const char *ascii_for(const char *text, size_t *bytes)
 {
     static const char *const words[][2] = {
         { "●", "ok" }, { "✗", "FAIL" }, { "☠", "CRASH" }, { "·", "." }, { "±", "+-" },
+        { "▁", "_" },  { "▂", "." },    { "▃", "-" },     { "▄", "=" }, { "▅", "+" },
+        { "▆", "*" },  { "▇", "%" },    { "█", "#" },
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         *bytes = strlen(words[i][0]);

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is worth testing against its neighbours. */
+#define CANDIDATE_P 0.02
+
 enum {
     SHUFFLES = 9999,
     ALLOWED = 9, /* of them may differ as much: (1 + 9) / (1 + 9999) is CHANGEPOINTS_P */
@@ -104,16 +107,19 @@ static struct split best_split(const struct ranks *r)
     return best;
 }
 
-/* p of an energy: the share of shuffles with a split of as much; 1 as soon as it is above CHANGEPOINTS_P. */
+/* p of an energy: the share of shuffles with a split of as much.  Shuffling ends when that is known to be above
+ * CHANGEPOINTS_P (Besag and Clifford 1991). */
 static double test_energy(struct ranks *r, double energy, uint64_t seed)
 {
     uint64_t state = seed;
     int as_much = 0;
-    for (int i = 0; i < SHUFFLES && as_much <= ALLOWED; i++) {
+    for (int i = 1; i <= SHUFFLES; i++) {
         shuffle(r, &state);
         as_much += best_split(r).energy >= energy;
+        if (as_much > ALLOWED)
+            return (double)as_much / i;
     }
-    return as_much > ALLOWED ? 1.0 : (1.0 + as_much) / (1.0 + SHUFFLES);
+    return (1.0 + as_much) / (1.0 + SHUFFLES);
 }
 
 /* The best split of n values and its p. */
@@ -153,7 +159,7 @@ static void add_candidate(struct search *s, size_t at)
 static void divide(struct search *s, size_t from, size_t to)
 {
     const struct changepoint found = test_values(s->x + from, to - from, s->seed + from);
-    if (found.p > CHANGEPOINTS_P)
+    if (found.p > CANDIDATE_P)
         return;
     add_candidate(s, from + found.at);
     divide(s, from, from + found.at);
@@ -203,18 +209,16 @@ static struct changepoint settle(struct search *s, size_t n, size_t i)
     return found;
 }
 
-/* Of those that do not hold the one that stands on fewest values; s->n: all hold. */
-static size_t weakest(const struct search *s, size_t n, const struct changepoint *found)
+/* The one with the largest p above CHANGEPOINTS_P; s->n: all hold. */
+static size_t weakest(const struct search *s, const struct changepoint *found)
 {
-    size_t worst = s->n, least = n + 1;
-    for (size_t i = 0; i < s->n; i++) {
-        const size_t left = s->at[i] - found[i].from, right = found[i].to - s->at[i];
-        const size_t fewer = left < right ? left : right;
-        if (found[i].p > CHANGEPOINTS_P && fewer < least) {
+    size_t worst = s->n;
+    double p = CHANGEPOINTS_P;
+    for (size_t i = 0; i < s->n; i++)
+        if (found[i].p > p) {
             worst = i;
-            least = fewer;
+            p = found[i].p;
         }
-    }
     return worst;
 }
 
@@ -225,13 +229,14 @@ size_t changepoints_find(const double *x, size_t n, uint64_t seed, struct change
     struct changepoint settled[CANDIDATES];
     if (n < CHANGEPOINTS_LEAST)
         return 0;
-    search_windows(&s, n, CHANGEPOINTS_WINDOW);
-    if (n > CHANGEPOINTS_WINDOW / 2) /* down and up again: in a longer one neither stands out */
-        search_windows(&s, n, CHANGEPOINTS_WINDOW / 2);
+    /* Down and up again: neither stands out where a window is longer than both. */
+    for (size_t part = 1; part <= 3; part++)
+        if (part == 1 || n > CHANGEPOINTS_WINDOW / part)
+            search_windows(&s, n, CHANGEPOINTS_WINDOW / part);
     for (;;) {
         for (size_t i = 0; i < s.n; i++)
             settled[i] = settle(&s, n, i);
-        const size_t gone = weakest(&s, n, settled);
+        const size_t gone = weakest(&s, settled);
         if (gone == s.n)
             break;
         memmove(s.at + gone, s.at + gone + 1, (s.n - gone - 1) * sizeof *s.at);

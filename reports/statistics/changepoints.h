@@ -5,7 +5,7 @@
  * the split is sought at which both sides differ most in energy distance, and tested by shuffling.
  *
  * Distances are of ranks, so that no distribution is assumed and one wild value is no more than the largest.  What is
- * found in windows of 50 and of 25 is then tested against its neighbours alone, and the weakest is given up until all hold.
+ * found in windows of 50, 25 and 16 is then tested against its neighbours alone, and the weakest is given up until all hold.
  * Deterministic: the shuffles follow from the seed.  libc only.
  */
 #ifndef POSENC_CHANGEPOINTS_H

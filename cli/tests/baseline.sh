@@ -1,0 +1,38 @@
+#!/bin/sh
+# What this CPU's errors were, and what they are: exactly.  BASELINES is the folder of baselines, a file a CPU.
+. "$(dirname "$0")/tap.sh"
+
+run "$POSENC" verify --quick --suite accuracy --out jsonl:r.jsonl --out baseline:b.jsonl
+same 'a run, and its baseline' $status 0
+mv work/*.jsonl .
+same 'a baseline has no time, no date and no commit' "$(grep -Ec '_ns|gbps|started|commit' b.jsonl)" 0
+same 'and a line a result, sorted' "$(sed 1,2d b.jsonl | LC_ALL=C sort -c && echo sorted)" sorted
+same 'of our own backends alone' "$(sed 1,2d b.jsonl | grep -vc '"family":"template"')" 0
+
+run "$POSENC" compare ../b.jsonl ../r.jsonl --gate
+same 'a run is as its baseline' "$status $(grep -c ' 0 worse, 0 better, 0 otherwise' stdout)" '0 1'
+# One error was smaller.
+awk '!done && /"max":0\.[0-9]*[1-9]/ { sub(/"max":0\.[0-9]*/, "\"max\":0.0625"); done = 1 } { print }' b.jsonl >smaller.jsonl
+run "$POSENC" compare ../smaller.jsonl ../r.jsonl --gate
+same 'one error that grew beyond it fails' "$status $(grep -c ' 1 worse, 0 better' stdout)" '3 1'
+sed '9d' b.jsonl >fewer.jsonl
+run "$POSENC" compare ../fewer.jsonl ../r.jsonl --gate
+same 'a result that the baseline has not is no change' $status 0
+(cd work && "$POSENC" report ../r.jsonl --out baseline:b.jsonl && "$POSENC" report ../r.jsonl --out baseline:b.jsonl)
+same 'it is written over itself, and is the same from a file' "$(cmp work/b.jsonl b.jsonl && echo same)" same
+rm -f work/b.jsonl
+
+key=$(sed -n 's/.*"cpu":{"key":"\([^"]*\)".*/\1/p' b.jsonl)
+committed=$BASELINES/$key.jsonl
+name="errors are within reports/baselines/$key.jsonl"
+if [ ! -f "$committed" ]; then
+    skip "$name" 'this CPU has no baseline: posenc verify --quick --suite accuracy --out baseline:FILE makes one'
+else
+    run "$POSENC" compare "$committed" ../r.jsonl --gate
+    case $status in
+    0) pass "$name" ;;
+    5) skip "$name" "$(sed -n 's/.*Not comparable, \(.*\)/\1/p' stdout | tr '\n' ' ')" ;;
+    *) fail "$name" "exit $status; where it is meant: posenc verify --quick --suite accuracy --out baseline:$committed" ;;
+    esac
+fi
+finish
