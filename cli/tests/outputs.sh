@@ -25,14 +25,14 @@ same '--force writes over it' "$status $(cut -c 1-13 work/verify.xml | head -n 1
 keeps 'JUnit over records' 'verify.xml: is there and no junit' verify.xml verify $one --out junit:verify.xml
 rm -f work/*
 
-formats='console md html jsonl csv junit annotations summary comment bmf badge'
+formats='console md html jsonl csv junit annotations summary comment bmf badge baseline'
 set --
 for format in $formats; do
     set -- "$@" --out "$format:r.$format"
 done
 run "$POSENC" verify $one "$@"
 run "$POSENC" verify $one "$@"
-same 'every format of records overwrites its own' "$status $(ls work | wc -l | tr -d ' ')" '0 11'
+same 'every format of records overwrites its own' "$status $(ls work | wc -l | tr -d ' ')" '0 12'
 echo 'buy milk' >work/notes.txt
 for format in $formats; do
     keeps "$format over a text" "notes.txt: is there and no $format" notes.txt verify $one --out "$format:notes.txt"
