@@ -17,7 +17,8 @@ static const json_t *points_of(const json_t *history)
 
 static double roof_at(const json_t *history, size_t i)
 {
-    return record_value(json_array_get(points_of(history), i), "roof", 0.0);
+    const double roof = record_value(json_array_get(points_of(history), i), "roof", 0.0);
+    return roof >= 0.0 && roof < 1e6 ? roof : 0.0; /* whatever a file says */
 }
 
 void name_run(const json_t *point, char text[RUN_NAME])
