@@ -275,16 +275,31 @@ static void compare_outputs(struct comparing *c, const struct bench_row *base,
     compare_status(c, &row, before, is_wrong(head) ? "fail" : "pass");
 }
 
+/* Whether there is something to compare: times, or shares of the roof, which are all that a baseline has. */
+static bool has_trend(const struct bench_row *base, const struct bench_row *head)
+{
+    const bool wrong =
+        *record_text(base->json, "refused") || *record_text(head->json, "refused");
+    return !wrong && ((base->median > 0.0 && head->median > 0.0) ||
+                      (base->roof_ratio > 0.0 && head->roof_ratio > 0.0));
+}
+
+static json_t *time_of(const struct bench_row *row)
+{
+    return row->median > 0.0 ? record_number(row->median) : json_null();
+}
+
 static void add_trend(struct comparing *c, const struct bench_row *base,
                       const struct bench_row *head)
 {
-    json_t *record = json_pack(
-        "{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:{s:o,s:o},s:{s:o,s:o},s:o}", "t", "trend", "kernel",
-        head->kernel, "dtype", head->dtype, "profile", head->profile, "case", head->id,
-        "backend", head->backend, "family", head->family, "base", "ns",
-        record_number(base->median), "roof", record_number(base->roof_ratio), "head", "ns",
-        record_number(head->median), "roof", record_number(head->roof_ratio), "ratio",
-        record_number(head->median / base->median));
+    json_t *record =
+        json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:{s:o,s:o},s:{s:o,s:o}}", "t", "trend",
+                  "kernel", head->kernel, "dtype", head->dtype, "profile", head->profile,
+                  "case", head->id, "backend", head->backend, "family", head->family, "base",
+                  "ns", time_of(base), "roof", record_number(base->roof_ratio), "head", "ns",
+                  time_of(head), "roof", record_number(head->roof_ratio));
+    if (record && base->median > 0.0 && head->median > 0.0)
+        json_object_set_new(record, "ratio", record_number(head->median / base->median));
     if (record && base->roof_ratio > 0.0 && head->roof_ratio > 0.0)
         json_object_set_new(record, "roof_ratio",
                             record_number(base->roof_ratio / head->roof_ratio));
@@ -307,7 +322,7 @@ static void compare_times(struct comparing *c)
     for (size_t i = 0; c->fine && i < c->head->n_bench; i++) {
         const struct bench_row *head = &c->head->bench[i], *base = partner(c->base, head);
         compare_outputs(c, base, head);
-        if (!c->times || !base || *base->refused || *head->refused)
+        if (!c->times || !base || !has_trend(base, head))
             continue;
         add_trend(c, base, head);
         c->out->times++;

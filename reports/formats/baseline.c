@@ -1,13 +1,14 @@
 /*
  * A baseline: of results what does not depend on the day, for `posenc compare BASELINE RESULTS`.  Largest errors, and
- * shares of the roof where something was timed, never times; no date, no commit and no version, so that the file of a
+ * shares of the roof where something was timed and is not noisy, never times; no date, no commit and no version, so that the file of a
  * CPU differs in version control only where a result does.
  *
  * Kept are backends that are written here (family "template"): the others are what a compiler and a library of its own
- * make of them.  A line a case, backend and suite, sorted.
+ * make of them.  A line a case, backend and suite, sorted, and a footer where the run came to its end.
  */
 #include "reports/formats.h"
 #include "reports/query.h"
+#include "reports/ranking.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -70,6 +71,13 @@ static bool put_time(FILE *out, const struct bench_row *b)
                               b->threads, "roof", "ratio", record_number(b->roof_ratio)));
 }
 
+/* Without it the file is one of a run that ended early, which no gate takes. */
+static bool put_end(FILE *out, const struct results *r)
+{
+    return r->finished < r->runs ||
+           put(out, json_pack("{s:s,s:b}", "t", "footer", "complete", 1));
+}
+
 static bool put_results(FILE *out, const struct results *r)
 {
     const struct conf_row **checks = calloc(r->n_conf + 1, sizeof *checks);
@@ -80,7 +88,8 @@ static bool put_results(FILE *out, const struct results *r)
         if (is_own(r->conf[i].family) && *r->conf[i].metric)
             checks[n_checks++] = &r->conf[i];
     for (size_t i = 0; fine && i < r->n_bench; i++)
-        if (is_own(r->bench[i].family) && r->bench[i].roof_ratio > 0.0)
+        if (is_own(r->bench[i].family) && r->bench[i].roof_ratio > 0.0 &&
+            !is_noisy(&r->bench[i]))
             times[n_times++] = &r->bench[i];
     if (fine) {
         qsort(checks, n_checks, sizeof *checks, conf_order);
@@ -103,7 +112,7 @@ int format_baseline(const json_t *records, FILE *out, const struct render_option
     for (size_t m = 0; fine && m < results_machines(records); m++) {
         fine = results_make(records, m, &r) == 0;
         if (fine) {
-            fine = put_machine(out, &r) && put_results(out, &r);
+            fine = put_machine(out, &r) && put_results(out, &r) && put_end(out, &r);
             results_free(&r);
         }
     }

@@ -24,6 +24,13 @@ static int by_change(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* A baseline has no times. */
+static void add_time(struct table *t, const json_t *trend, const char *path)
+{
+    const double ns = record_value(trend, path, 0.0);
+    table_cell(t, "%s", ns > 0.0 ? show_time(ns) : "-");
+}
+
 static void add_roof(struct table *t, const json_t *trend, const char *path)
 {
     const double share = record_value(trend, path, 0.0);
@@ -40,9 +47,9 @@ static void add_trends(struct node *into, const json_t **list, size_t n)
         table_line(t, "%s %s", record_text(list[i], "case"), record_text(list[i], "backend"));
         table_cell(t, "%s", record_text(list[i], "case"));
         table_cell(t, "%s", record_text(list[i], "backend"));
-        table_cell(t, "%s", show_time(record_value(list[i], "base.ns", 0.0)));
+        add_time(t, list[i], "base.ns");
         add_roof(t, list[i], "base.roof");
-        table_cell(t, "%s", show_time(record_value(list[i], "head.ns", 0.0)));
+        add_time(t, list[i], "head.ns");
         add_roof(t, list[i], "head.roof");
         table_cell(t, "%+.0f %%", 100.0 * expm1(change_of(list[i])));
     }
