@@ -226,7 +226,8 @@ static void compare_check(struct comparing *c, const struct conf_row *base,
     compare_status(c, row, base ? base->status : "absent", head ? head->status : "absent");
     if (base && head) {
         compare_errors(c, base, head);
-        compare_bits(c, base, head);
+        if (same(base->status, head->status)) /* else that says why */
+            compare_bits(c, base, head);
     }
 }
 

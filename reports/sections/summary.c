@@ -81,8 +81,8 @@ static void speed_words(const struct standing_of *s, char *text, size_t bytes)
     if (s->shapes == 0)
         snprintf(text, bytes, "is not timed here");
     else if (s->noisy == s->shapes)
-        snprintf(text, bytes, "was timed at %zu shapes, all too noisy to tell who is fastest",
-                 s->shapes);
+        snprintf(text, bytes, "was timed at %zu shape%s too noisy to tell who is fastest",
+                 s->shapes, s->shapes == 1 ? "," : "s, all");
     else if (s->fastest == s->shapes && s->shapes == 1)
         snprintf(text, bytes, "is the fastest, or tied with it, at the one shape");
     else if (s->fastest == s->shapes)
