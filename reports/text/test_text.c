@@ -1,0 +1,91 @@
+/*
+ * What is shown escaped, and that nothing else is.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "text.h"
+
+#include "conformance/tap/tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void test_escapes(void)
+{
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        { "plain, \xc3\xa9, \xe2\x97\x8f, \xf0\x9f\x99\x82, \\ and \"",
+          "plain, \xc3\xa9, \xe2\x97\x8f, \xf0\x9f\x99\x82, \\ and \"" },
+        { "\033[31mred\033[0m", "\\x1b[31mred\\x1b[0m" },
+        { "a\nb\tc\rd", "a\\nb\\tc\\rd" },
+        { "\x7f\x01", "\\x7f\\x01" },
+        { "\xc2\x9b"
+          "31m",
+          "\\u009b31m" }, /* CSI as one character */
+        { "\x9b"
+          "31m",
+          "\\x9b31m" }, /* and as a byte */
+        { "\xe2\x80\xae"
+          "gpj.exe",
+          "\\u202egpj.exe" }, /* right to left */
+        { "a\xe2\x81\xa6"
+          "b\xd8\x9c",
+          "a\\u2066b\\u061c" },
+        { "in\xe2\x80\x8bvisible\xef\xbb\xbf", "in\\u200bvisible\\ufeff" },
+        { "\xf3\xa0\x81\x81", "\\U0e0041" }, /* a tag */
+        { "\xef\xbf\xbf", "\\uffff" },
+        { "\xff\xfe", "\\xff\\xfe" },
+        { "\xc0\x80", "\\xc0\\x80" },          /* longer than needed */
+        { "\xed\xa0\x80", "\\xed\\xa0\\x80" }, /* a surrogate */
+        { "\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80" },
+        { "cut \xe2\x97", "cut \\xe2\\x97" },
+        { "", "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *shown = text_plain_copy(cases[i].text);
+        require(shown && strcmp(shown, cases[i].shown) == 0, "what is hidden is escaped");
+        require(text_is_plain(cases[i].text) == (strcmp(cases[i].text, cases[i].shown) == 0) &&
+                    text_is_plain(cases[i].shown),
+                "and what is shown is plain");
+        free(shown);
+    }
+}
+
+static void test_cut(void)
+{
+    char to[8];
+    require(text_plain("ab\xe2\x97\x8f\033cd", to, sizeof to) == 11 &&
+                strcmp(to, "ab\xe2\x97\x8f") == 0,
+            "what does not fit is cut between characters, and nothing follows");
+    require(text_plain("abc", NULL, 0) == 3, "the length alone");
+}
+
+static void prints(const char *want, const char *format, const char *argument)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        abort();
+    text_print(out, format, argument);
+    fclose(out);
+    require(strcmp(text, want) == 0, "a line as it is printed");
+    free(text);
+}
+
+static void test_lines(void)
+{
+    prints("posenc: x\\n::error::y\n", "posenc: %s\n", "x\n::error::y");
+    prints("  \\::error::y\n", "  %s\n", "::error::y");
+    prints("a std::vector\n", "a %s\n", "std::vector");
+    prints("a ##\\[group]##\\[x", "a %s", "##[group]##[x");
+    prints("trailing\\n", "%s", "trailing\n");
+}
+
+int main(void)
+{
+    test_escapes();
+    test_cut();
+    test_lines();
+    return tap_end();
+}

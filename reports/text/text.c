@@ -1,0 +1,149 @@
+/*
+ * Characters that are shown and those that are escaped; see text.h.
+ */
+#include "text.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of the character at `text`, which is then *code; 0: it is none (RFC 3629: no longer form
+ * than needed, no surrogate, at most U+10FFFF). */
+static size_t decode(const char *text, uint32_t *code)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    const unsigned char *at = (const unsigned char *)text;
+    const size_t n = at[0] < 0x80             ? 1
+                     : (at[0] & 0xe0) == 0xc0 ? 2
+                     : (at[0] & 0xf0) == 0xe0 ? 3
+                     : (at[0] & 0xf8) == 0xf0 ? 4
+                                              : 0;
+    if (n == 0)
+        return 0;
+    *code = n == 1 ? at[0] : at[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((at[i] & 0xc0) != 0x80) /* also the end */
+            return 0;
+        *code = *code << 6 | (at[i] & 0x3f);
+    }
+    const bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
+    return *code >= least[n] && !surrogate && *code <= 0x10ffff ? n : 0;
+}
+
+/* Controls (C0, DEL, C1); soft hyphen; marks of direction; blanks without width; ends of lines and
+ * paragraphs; marks of annotations; the byte order mark; tags; what Unicode calls no character. */
+static bool is_hidden(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last;
+    } hidden[] = { { 0x00, 0x1f },     { 0x7f, 0x9f },      { 0xad, 0xad },
+                   { 0x61c, 0x61c },   { 0x180e, 0x180e },  { 0x200b, 0x200f },
+                   { 0x2028, 0x202e }, { 0x2060, 0x206f },  { 0xfeff, 0xfeff },
+                   { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f } };
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (code >= hidden[i].first && code <= hidden[i].last)
+            return true;
+    return (code & 0xfffe) == 0xfffe;
+}
+
+bool text_is_plain(const char *text)
+{
+    uint32_t code;
+    for (size_t n; *text; text += n) {
+        n = decode(text, &code);
+        if (n == 0 || is_hidden(code))
+            return false;
+    }
+    return true;
+}
+
+/* The character at `text` as it is shown; returns how many bytes it takes there. */
+static size_t show(const char *text, char shown[12])
+{
+    uint32_t code;
+    const size_t n = decode(text, &code);
+    if (n == 0)
+        snprintf(shown, 12, "\\x%02x", (unsigned)(unsigned char)*text);
+    else if (!is_hidden(code))
+        snprintf(shown, 12, "%.*s", (int)n, text);
+    else if (code == '\n' || code == '\r' || code == '\t')
+        snprintf(shown, 12, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
+    else
+        snprintf(shown, 12,
+                 code < 0x80      ? "\\x%02x"
+                 : code < 0x10000 ? "\\u%04x"
+                                  : "\\U%06x",
+                 (unsigned)code);
+    return n ? n : 1;
+}
+
+size_t text_plain(const char *text, char *to, size_t room)
+{
+    size_t whole = 0, at = 0;
+    bool fits = room > 0;
+    while (*text) {
+        char shown[12];
+        text += show(text, shown);
+        const size_t n = strlen(shown);
+        fits = fits && at + n < room;
+        if (fits) {
+            memcpy(to + at, shown, n);
+            at += n;
+        }
+        whole += n;
+    }
+    if (room > 0)
+        to[at] = '\0';
+    return whole;
+}
+
+char *text_plain_copy(const char *text)
+{
+    const size_t room = text_plain(text, NULL, 0) + 1;
+    char *copy = malloc(room);
+    if (copy)
+        text_plain(text, copy, room);
+    return copy;
+}
+
+/* Writes a line that is plain. */
+static void put_line(const char *line, FILE *out)
+{
+    const size_t blanks = strspn(line, " ");
+    fprintf(out, "%.*s", (int)blanks, line);
+    line += blanks;
+    if (strncmp(line, "::", 2) == 0)
+        fputc('\\', out);
+    for (const char *command; (command = strstr(line, "##[")); line = command + 2)
+        fprintf(out, "%.*s\\", (int)(command + 2 - line), line);
+    fputs(line, out);
+}
+
+void text_vprint(FILE *out, const char *format, va_list list)
+{
+    const size_t n = strlen(format);
+    const bool ends = n > 0 && format[n - 1] == '\n';
+    va_list again;
+    va_copy(again, list);
+    const int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = length < 0 ? NULL : malloc((size_t)length + 1), *plain = NULL;
+    if (text) {
+        vsnprintf(text, (size_t)length + 1, format, list);
+        text[length - ends] = '\0';
+        plain = text_plain_copy(text);
+    }
+    put_line(plain ? plain : "(no memory for a message)", out);
+    if (ends)
+        fputc('\n', out);
+    free(plain);
+    free(text);
+}
+
+void text_print(FILE *out, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    text_vprint(out, format, list);
+    va_end(list);
+}
