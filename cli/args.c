@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "args.h"
 #include "conformance/problem/problem.h"
+#include "reports/records.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -120,7 +121,7 @@ static json_t *value_of(const struct cli *cli, const struct option_spec *spec)
     case REAL:
         return json_real(*(const double *)member);
     case TEXT:
-        return json_string(*(const char *const *)member);
+        return record_string(*(const char *const *)member);
     case CHOICE:
         return json_string(spec->names[*(const int *)member]);
     case LIST:
@@ -128,7 +129,7 @@ static json_t *value_of(const struct cli *cli, const struct option_spec *spec)
     }
     json_t *items = json_array();
     for (size_t i = 0; i < list->n; i++)
-        json_array_append_new(items, json_string(list->item[i]));
+        json_array_append_new(items, record_string(list->item[i]));
     return items;
 }
 

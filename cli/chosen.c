@@ -4,6 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "work.h"
+#include "reports/text/text.h"
 #include "models.h"
 
 #include <fnmatch.h>
@@ -112,7 +113,7 @@ int work_models(struct work *work, const char *const *names, size_t n)
         if (models_read(work->cli, names[i], model) != EXIT_FINE)
             return EXIT_USAGE;
         if (*models_storage(model, &work->selected, storage))
-            fprintf(stderr, "%s: %s\n", model->name, storage);
+            text_print(stderr, "%s: %s\n", model->name, storage);
     }
     return EXIT_FINE;
 }

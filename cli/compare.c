@@ -317,9 +317,9 @@ static int run_further(struct compare *all)
 static json_t *build_record(const struct library *library, const char *sha256,
                             const struct revision *revision)
 {
-    json_t *record = json_pack("{s:s,s:s,s:I,s:s,s:b}", "path", library->path, "version",
-                               library->version, "abi", (json_int_t)library->abi, "sha256",
-                               sha256, "plugin", library->is_plugin);
+    json_t *record = json_pack("{s:o,s:s,s:I,s:s,s:b}", "path", record_string(library->path),
+                               "version", library->version, "abi", (json_int_t)library->abi,
+                               "sha256", sha256, "plugin", library->is_plugin);
     if (record && revision->commit[0]) {
         json_object_set_new(record, "rev", json_string(revision->name));
         json_object_set_new(record, "commit", json_string(revision->commit));

@@ -6,6 +6,7 @@
 #include "bench/identity.h"
 #include "emit_count.h"
 #include "reports/noise.h"
+#include "reports/text/text.h"
 #include "work.h"
 
 #include <math.h>
@@ -126,8 +127,8 @@ int command_count(struct cli *cli)
     count_everything(&counting);
     progress_clear();
     if (time_is_up(&counting))
-        fprintf(stderr, "posenc count: --budget is spent: %zu of %zu were counted\n",
-                counting.done, counting.total);
+        text_print(stderr, "posenc count: --budget is spent: %zu of %zu were counted\n",
+                   counting.done, counting.total);
     int status = work_check_patterns(&work);
     if (status != EXIT_FINE) {
         work_give_up(&work);

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "data.h"
+#include "reports/text/text.h"
 #include "conformance/engine/plugin.h"
 
 #include <dirent.h>
@@ -78,14 +79,14 @@ int data_vectors(const struct cli *cli, struct vectors *vectors)
     }
     if (!vectors_load_pack(path, vectors, error))
         return cli_refuse(cli, "vectors", NULL, "%s", error); /* it names the file */
-    fprintf(stderr, "vectors: %s, %zu cases, SHA-256 %.16s\n", path, vectors->n,
-            vectors->sha256);
+    text_print(stderr, "vectors: %s, %zu cases, SHA-256 %.16s%s\n", path, vectors->n,
+               vectors->sha256, vectors->official ? "" : ": " OTHER_VECTORS);
     return EXIT_FINE;
 }
 
 static void tell_plugin(const char *path, const char *error)
 {
-    fprintf(stderr, "posenc: left out: %s: %s\n", path, error);
+    text_print(stderr, "posenc: left out: %s: %s\n", path, error);
 }
 
 /* The folder that somebody named: one that is not there is a slip, and an empty name says none. */
@@ -95,7 +96,8 @@ static void add_named(const char *folder)
     if (found)
         closedir(found);
     else if (folder[0] != '\0')
-        fprintf(stderr, "posenc: POSENC_PLUGINS: %s: expected a folder of plug-ins\n", folder);
+        text_print(stderr, "posenc: POSENC_PLUGINS: %s: expected a folder of plug-ins\n",
+                   folder);
     plugins_add(folder, tell_plugin);
 }
 

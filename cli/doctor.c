@@ -48,7 +48,7 @@ static int neighbour_of(const json_t *env, int cpu, bool same_core)
 static const char *examine(struct work *work)
 {
     const json_t *env = json_array_get(work->records.list, 1);
-    const int cpu = (int)record_value(env, "cpus.best", -1.0);
+    const int cpu = record_int(env, "cpus.best", -1);
     struct waiting waiting = { work->cli->quick ? quick_s : full_s };
     struct doctor_options options = { .quick = work->cli->quick,
                                       .cpu = cpu,

@@ -5,6 +5,7 @@
 #include "emit.h"
 #include "models.h"
 #include "bench/emulation.h"
+#include "conformance/readers/vectors.h"
 #include "reports/env.h"
 #include "tool.h"
 #include "topics.h"
@@ -33,6 +34,14 @@ static void run_id(char id[33])
              (unsigned long long)mix64((uint64_t)getpid(), when));
 }
 
+/* Which golden vectors a run had, and whether these are the program's own. */
+static json_t *vectors_record(const struct vectors *vectors)
+{
+    return vectors ? json_pack("{s:s,s:b}", "sha256", vectors->sha256, "official",
+                               vectors->official)
+                   : json_pack("{s:n}", "sha256");
+}
+
 json_t *emit_header(const struct emit_run *run)
 {
     char id[33], started[32], seed[24];
@@ -41,15 +50,12 @@ json_t *emit_header(const struct emit_run *run)
     snprintf(seed, sizeof seed, "0x%llx", (unsigned long long)run->seed);
     const struct cli *cli = run->cli;
     json_t *argv = json_array();
-    for (int i = 0; i < cli->argc; i++) {
-        json_t *word =
-            json_string(i == 0 ? "posenc" : cli->argv[i]); /* NULL where it is not UTF-8 */
-        json_array_append_new(argv, word ? word : json_string("?"));
-    }
+    for (int i = 0; i < cli->argc; i++)
+        json_array_append_new(argv, record_string(i == 0 ? "posenc" : cli->argv[i]));
     json_t *header = json_pack(
-        "{s:s,s:s,s:s,s:s,s:o,s:{s:s?},s:s,s:s,s:o,s:o,s:s,s:b}", "t", "header", "schema",
+        "{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:s,s:o,s:o,s:s,s:b}", "t", "header", "schema",
         RECORDS_SCHEMA, "run_id", id, "started", started, "tool", tool_record(), "vectors",
-        "sha256", run->vectors_sha256, "mode", run->mode, "command", cli->command, "options",
+        vectors_record(run->vectors), "mode", run->mode, "command", cli->command, "options",
         cli_options(cli), "argv", argv, "seed", seed, "by_model", run->by_model);
     if (header && run->compare)
         json_object_set(header, "compare", run->compare);

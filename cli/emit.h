@@ -19,9 +19,9 @@ struct emit_run {
     const struct cli *cli;
     const char *mode; /* quick, full, exhaustive */
     uint64_t seed;
-    const char *vectors_sha256; /* NULL: none loaded */
-    bool by_model;              /* a report of models, which shows their kernels alone */
-    json_t *compare;            /* the two builds that are compared, or NULL */
+    const struct vectors *vectors; /* NULL: none loaded */
+    bool by_model;                 /* a report of models, which shows their kernels alone */
+    json_t *compare;               /* the two builds that are compared, or NULL */
     struct shard shard;
 };
 

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "journal.h"
+#include "reports/text/text.h"
 #include "outputs.h"
 
 #include <errno.h>
@@ -68,10 +69,11 @@ void journal_publish(const struct cli *cli, struct journal *journal)
     free(journal->temporary);
     journal->temporary = NULL;
     if (left && there.st_size > 0 && !cli->resume)
-        fprintf(stderr,
-                "posenc %s: %s, which a killed run left, is replaced: --resume would have gone "
-                "on with it\n",
-                cli->command, journal->path);
+        text_print(
+            stderr,
+            "posenc %s: %s, which a killed run left, is replaced: --resume would have gone "
+            "on with it\n",
+            cli->command, journal->path);
 }
 
 void journal_close(struct journal *journal, bool done)

@@ -128,7 +128,7 @@ static void take_message(struct child *child, const json_t *message)
 {
     struct launch *launch = child->launch;
     const char *kind = record_text(message, "t");
-    const size_t item = (size_t)record_value(message, "item", 0.0);
+    const size_t item = (size_t)record_int(message, "item", -1);
     if (strcmp(kind, "builds") == 0) {
         take_builds(child, message);
     } else if (strcmp(kind, "end") == 0) {

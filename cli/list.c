@@ -134,7 +134,8 @@ static int list_cases(struct cli *cli)
         n += selects_dtype(&selected, vectors.cases[i].id);
     if (n < vectors.n)
         printf("%zu of ", n);
-    printf("%zu golden vectors, SHA-256 %s\n\n", vectors.n, vectors.sha256);
+    printf("%zu golden vectors, SHA-256 %s%s\n\n", vectors.n, vectors.sha256,
+           vectors.official ? "" : ": " OTHER_VECTORS);
     for (size_t i = 0; i < vectors.n; i++)
         if (selects_dtype(&selected, vectors.cases[i].id))
             printf("%-44s %s\n", vectors.cases[i].id, vectors.cases[i].note);

@@ -7,6 +7,7 @@
 #include "outputs.h"
 #include "plot.h"
 #include "select.h"
+#include "reports/text/text.h"
 #include "table.h"
 
 #include <stdio.h>
@@ -247,9 +248,9 @@ static void tell_selection(void)
         return;
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
         struct posenc_selection chosen = posenc_selection((enum posenc_kernel)k);
-        fprintf(stderr, "posenc: %s: %s (%s)\n", posenc_kernel_name((enum posenc_kernel)k),
-                chosen.backend ? chosen.backend->name : posenc_status_string(chosen.status),
-                chosen.reason ? chosen.reason : "no reason given");
+        text_print(stderr, "posenc: %s: %s (%s)\n", posenc_kernel_name((enum posenc_kernel)k),
+                   chosen.backend ? chosen.backend->name : posenc_status_string(chosen.status),
+                   chosen.reason ? chosen.reason : "no reason given");
     }
 }
 

@@ -5,6 +5,7 @@
 #include "emit.h"
 #include "outputs.h"
 #include "reports/merge.h"
+#include "reports/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,8 @@ static int merge(const struct cli *cli, const struct files *files, struct record
                                error);
     if (status == MERGE_FINE) {
         for (size_t i = 0; i < json_array_size(notes); i++)
-            fprintf(stderr, "posenc merge: %s\n", json_string_value(json_array_get(notes, i)));
+            text_print(stderr, "posenc merge: %s\n",
+                       json_string_value(json_array_get(notes, i)));
         records_keep(records, emit_footer(records, true, 0.0, NULL));
     }
     json_decref(header);

@@ -1,6 +1,7 @@
 /* Reads models and says what is to be known of them (see models.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "reports/show.h"
+#include "reports/text/text.h"
 #include "models.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ int models_read(const struct cli *cli, const char *name, struct model *model)
                             show_profile(model->trained_profile, model->encoding) };
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (*notes[i])
-            fprintf(stderr, "%s: %s\n", model->name, notes[i]);
+            text_print(stderr, "%s: %s\n", model->name, notes[i]);
     return EXIT_FINE;
 }
 

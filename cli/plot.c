@@ -6,6 +6,7 @@
 #include "errors.h"
 #include "select.h"
 #include "spec.h"
+#include "reports/text/text.h"
 #include "table.h"
 
 #include <math.h>
@@ -240,6 +241,6 @@ int command_plot(struct cli *cli)
     status = outputs_commit(cli, &outputs);
     for (size_t i = 0; i < written.n && status == EXIT_FINE; i++)
         if (written.output[i].path)
-            fprintf(stderr, "written: %s\n", written.output[i].path);
+            text_print(stderr, "written: %s\n", written.output[i].path);
     return status;
 }

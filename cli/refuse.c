@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/spelling.h"
+#include "reports/text/text.h"
 #include "args.h"
 
 #include <math.h>
@@ -13,19 +14,20 @@
 static void say_who(const struct cli *cli)
 {
     fflush(stdout);
-    fprintf(stderr, "posenc%s%s: ", cli->command ? " " : "", cli->command ? cli->command : "");
+    text_print(stderr, "posenc%s%s: ", cli->command ? " " : "",
+               cli->command ? cli->command : "");
 }
 
 int cli_refuse(const struct cli *cli, const char *what, const char *value, const char *expected,
                ...)
 {
     say_who(cli);
-    fprintf(stderr, "%s: ", what);
+    text_print(stderr, "%s: ", what);
     if (value)
-        fprintf(stderr, "%s: ", *value != '\0' ? value : "(empty)");
+        text_print(stderr, "%s: ", *value != '\0' ? value : "(empty)");
     va_list arguments;
     va_start(arguments, expected);
-    vfprintf(stderr, expected, arguments);
+    text_vprint(stderr, expected, arguments);
     va_end(arguments);
     fputc('\n', stderr);
     return EXIT_USAGE;
@@ -43,7 +45,7 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
 {
     enum { FEW = 16, NEAREST = 5 };
     say_who(cli);
-    fprintf(stderr, "%s: %s: ", what, *value != '\0' ? value : "(empty)");
+    text_print(stderr, "%s: %s: ", what, *value != '\0' ? value : "(empty)");
     const char *near[NEAREST];
     size_t n_near = 0;
     for (size_t distance = 0; distance <= 96 && n_near < NEAREST; distance++) {
@@ -52,15 +54,15 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
                 near[n_near++] = names[i];
     }
     if (n_near > 0) {
-        fprintf(stderr, "did you mean ");
+        text_print(stderr, "did you mean ");
         for (size_t i = 0; i < n_near; i++)
-            fprintf(stderr, "%s%s", i == 0 ? "" : i + 1 < n_near ? ", " : " or ", near[i]);
-        fprintf(stderr, "?%s", n <= FEW ? "  " : "\n");
+            text_print(stderr, "%s%s", i == 0 ? "" : i + 1 < n_near ? ", " : " or ", near[i]);
+        text_print(stderr, "?%s", n <= FEW ? "  " : "\n");
     }
     if (n_near == 0 || n <= FEW) {
-        fprintf(stderr, "expected one of");
+        text_print(stderr, "expected one of");
         for (size_t i = 0; i < n; i++)
-            fprintf(stderr, "%s %s", i == 0 ? "" : ",", names[i]);
+            text_print(stderr, "%s %s", i == 0 ? "" : ",", names[i]);
         fputc('\n', stderr);
     }
     return EXIT_USAGE;

@@ -4,6 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "reports/plot.h"
+#include "reports/text/text.h"
 #include "errors.h"
 #include "work.h"
 
@@ -127,7 +128,7 @@ static void keep_picture(struct pages *pages, int drawn, const char *caption, co
     const char *name = strrchr(pages->paths[i], '/') + 1;
     if (drawn < 0) {
         progress_clear();
-        fprintf(stderr, "posenc report: %s: not drawn: %s\n", name, error);
+        text_print(stderr, "posenc report: %s: not drawn: %s\n", name, error);
     } else if (drawn == 0) {
         snprintf(pages->captions[i], sizeof pages->captions[i], "%s", caption);
         pages->pictures[i] =
@@ -159,7 +160,7 @@ static void draw(struct work *work, struct pages *pages)
 {
     char error[PLOT_ERROR], caption[160];
     if (!plot_available(error)) {
-        fprintf(stderr, "posenc report: no pictures: %s\n", error);
+        text_print(stderr, "posenc report: no pictures: %s\n", error);
         return;
     }
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
@@ -192,7 +193,7 @@ static void draw(struct work *work, struct pages *pages)
 static int check_and_time(struct work *work)
 {
     const struct cli *cli = work->cli;
-    fprintf(stderr, "Checking every backend ...\n");
+    text_print(stderr, "Checking every backend ...\n");
     struct conf_options options = { .full = cli->full };
     int status = work_verify(work, &options);
     if (status != EXIT_FINE)
@@ -201,9 +202,9 @@ static int check_and_time(struct work *work)
     size_t n = gather_cases(work, &cases), wanted = work_count_wanted(work, cases, n);
     double budget = !isnan(cli->budget) ? cli->budget : cli->full ? 0.0 : bench_seconds;
     if (work_no_timing()) {
-        fprintf(stderr, "posenc report: nothing is timed here: %s\n", work_no_timing());
+        text_print(stderr, "posenc report: nothing is timed here: %s\n", work_no_timing());
     } else if (wanted > 0) {
-        fprintf(stderr, "Timing %zu shape%s ...\n", wanted, wanted == 1 ? "" : "s");
+        text_print(stderr, "Timing %zu shape%s ...\n", wanted, wanted == 1 ? "" : "s");
         status = work_bench(work, cases, n, budget);
     }
     free(cases);

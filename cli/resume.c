@@ -5,6 +5,7 @@
 #include "resume.h"
 #include "journal.h"
 #include "reports/records.h"
+#include "reports/text/text.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -68,8 +69,8 @@ int resume_read(const struct cli *cli, struct resume *resume)
     resume->sought = true;
     resume->path = find_file(cli->resume);
     if (!resume->path) {
-        fprintf(stderr, "posenc %s: --resume: %s is not there yet: everything is run\n",
-                cli->command, cli->resume);
+        text_print(stderr, "posenc %s: --resume: %s is not there yet: everything is run\n",
+                   cli->command, cli->resume);
         return EXIT_FINE;
     }
     if (journal_is_written(resume->path))
@@ -234,8 +235,8 @@ int resume_accept(const struct cli *cli, struct resume *resume, json_t *header,
                           json_pack("{s:s,s:s,s:I}", "run_id", record_text(then, "run_id"),
                                     "started", record_text(then, "started"), "kept",
                                     (json_int_t)json_object_size(resume->kept)));
-    fprintf(stderr, "posenc %s: %zu results of %s are kept\n", cli->command,
-            json_object_size(resume->kept), resume->path);
+    text_print(stderr, "posenc %s: %zu results of %s are kept\n", cli->command,
+               json_object_size(resume->kept), resume->path);
     return json_object_set_new(header, "resumed", list) == 0
                ? EXIT_FINE
                : cli_refuse(cli, "memory", NULL, "none left");

@@ -5,6 +5,7 @@
 #include "revisions.h"
 
 #include "child.h"
+#include "reports/text/text.h"
 #include "conformance/readers/vectors.h"
 
 #include <dirent.h>
@@ -215,10 +216,10 @@ static void tell_untracked(const struct making *m)
         n++;
     free(files);
     if (n > 0)
-        fprintf(stderr,
-                "posenc %s: the work tree has %zu file%s that git does not track: left out "
-                "(git add takes them in)\n",
-                m->cli->command, n, n == 1 ? "" : "s");
+        text_print(stderr,
+                   "posenc %s: the work tree has %zu file%s that git does not track: left out "
+                   "(git add takes them in)\n",
+                   m->cli->command, n, n == 1 ? "" : "s");
 }
 
 /* The work tree as a commit: HEAD, or one of the tracked files as they are, which is the same whenever
@@ -246,8 +247,8 @@ static int find_work_tree(struct making *m)
     m->revision->dirty = strcmp(tree, clean) != 0;
     if (!m->revision->dirty)
         return EXIT_FINE;
-    fprintf(stderr, "posenc %s: the work tree is %.10s and changes that are not committed\n",
-            m->cli->command, m->revision->commit);
+    text_print(stderr, "posenc %s: the work tree is %.10s and changes that are not committed\n",
+               m->cli->command, m->revision->commit);
     char *commit = child_says((const char *const[]){
         "env", "GIT_AUTHOR_NAME=posenc", "GIT_AUTHOR_EMAIL=posenc@localhost",
         "GIT_AUTHOR_DATE=2000-01-01T00:00:00Z", "GIT_COMMITTER_NAME=posenc",
@@ -310,7 +311,7 @@ static int refuse_with_log(struct making *m, const char *what)
     }
     for (size_t i = n > LOG_LINES ? n - LOG_LINES : 0; i < n; i++) {
         const char *text = last[i % LOG_LINES] ? last[i % LOG_LINES] : "";
-        fprintf(stderr, "| %s%s", text, strchr(text, '\n') ? "" : "\n");
+        text_print(stderr, "| %.*s\n", (int)strcspn(text, "\n"), text);
     }
     if (file)
         fclose(file);
@@ -351,8 +352,8 @@ static int build(struct making *m)
         open(join(log, m->folder, "build.log"), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (to < 0)
         return cli_refuse(m->cli, "--rev", log, "%s", strerror(errno));
-    fprintf(stderr, "posenc %s: %s (%.10s) is being built\n", m->cli->command,
-            m->revision->name, m->revision->commit);
+    text_print(stderr, "posenc %s: %s (%.10s) is being built\n", m->cli->command,
+               m->revision->name, m->revision->commit);
     clock_gettime(CLOCK_MONOTONIC, &begun);
     const bool there =
         child_run((const char *const[]){ "git", "-c", "core.hooksPath=/dev/null", "worktree",
@@ -371,10 +372,10 @@ static int build(struct making *m)
                        : ended_as != 0     ? refuse_with_log(m, what)
                                            : install(m, tree);
     if (status == EXIT_FINE)
-        fprintf(stderr, "posenc %s: %s is built, in %.0f s\n", m->cli->command,
-                m->revision->name,
-                (double)(ended.tv_sec - begun.tv_sec) +
-                    1e-9 * (double)(ended.tv_nsec - begun.tv_nsec));
+        text_print(stderr, "posenc %s: %s is built, in %.0f s\n", m->cli->command,
+                   m->revision->name,
+                   (double)(ended.tv_sec - begun.tv_sec) +
+                       1e-9 * (double)(ended.tv_nsec - begun.tv_nsec));
     child_run((const char *const[]){ "git", "worktree", "remove", "--force", tree, NULL },
               m->top, -1);
     return status;

@@ -12,6 +12,7 @@
 #include "folder.h"
 #include "journal.h"
 #include "outputs.h"
+#include "reports/text/text.h"
 #include "progress.h"
 
 #include <errno.h>
@@ -137,7 +138,7 @@ static void give_up(struct jobs *jobs, const char *what, const char *why)
 {
     end_all(jobs);
     progress_clear();
-    fprintf(stderr, "posenc: %s: %s\n", what, why);
+    text_print(stderr, "posenc: %s: %s\n", what, why);
     exit(EXIT_USAGE);
 }
 

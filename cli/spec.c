@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "spec.h"
+#include "reports/text/text.h"
 #include "conformance/problem/problem.h"
 
 #include <errno.h>
@@ -285,11 +286,11 @@ void spec_settle_length(const struct cli *cli, int64_t largest, struct posenc_fr
         return;
     freqs->seq_len = largest + 1;
     if (trained > 0.0 && (double)freqs->seq_len > trained)
-        fprintf(stderr,
-                "posenc %s: %s of %lld tokens, the largest position and 1, where %.10g were "
-                "trained on; --seq-len N takes another length\n",
-                cli->command, longrope ? "longrope: the long factors," : "dynamic: the base",
-                (long long)freqs->seq_len, trained);
+        text_print(stderr,
+                   "posenc %s: %s of %lld tokens, the largest position and 1, where %.10g were "
+                   "trained on; --seq-len N takes another length\n",
+                   cli->command, longrope ? "longrope: the long factors," : "dynamic: the base",
+                   (long long)freqs->seq_len, trained);
 }
 
 void spec_free(struct cli_spec *spec)

@@ -5,6 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/notation.h"
 #include "models.h"
+#include "reports/text/text.h"
 #include "spec.h"
 
 #include <stdio.h>
@@ -66,13 +67,14 @@ static void say_layers(const struct model *model, const struct layers *layers)
         alike &= is_alike(&layers->problem[0], &layers->problem[i]);
     if (alike)
         return;
-    fprintf(stderr, "%s: its layers rotate in %zu ways: ", model->name, layers->n);
+    text_print(stderr, "%s: its layers rotate in %zu ways: ", model->name, layers->n);
     for (size_t i = 0; i < layers->n; i++) {
         const struct posenc_freqs_spec *freqs = &layers->problem[i].freqs;
         bool scaled = freqs->scaling != POSENC_SCALING_NONE;
-        fprintf(stderr, "%s (%lld channels, rope_theta %.10g%s%s)%s; ", layers->name[i],
-                (long long)freqs->dim, freqs->rope_theta, scaled ? ", " : "",
-                scaled ? scaling_names[freqs->scaling] : "", i == 0 ? ", which is taken" : "");
+        text_print(stderr, "%s (%lld channels, rope_theta %.10g%s%s)%s; ", layers->name[i],
+                   (long long)freqs->dim, freqs->rope_theta, scaled ? ", " : "",
+                   scaled ? scaling_names[freqs->scaling] : "",
+                   i == 0 ? ", which is taken" : "");
     }
     fputs("--layer-type NAME takes another\n", stderr);
 }

@@ -5,6 +5,7 @@
 #include "emit.h"
 #include "outputs.h"
 #include "reports/history.h"
+#include "reports/text/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -103,8 +104,8 @@ static int show(struct cli *cli, struct outputs *outputs, const struct files *fi
     if (history_make(files->file, files->n, &wanted, &history) != 0)
         return cli_refuse(cli, "memory", NULL, "none left");
     for (size_t i = 0; history.results > 0 && i < json_array_size(history.left_out); i++)
-        fprintf(stderr, "posenc trend: left out: %s\n",
-                json_string_value(json_array_get(history.left_out, i)));
+        text_print(stderr, "posenc trend: left out: %s\n",
+                   json_string_value(json_array_get(history.left_out, i)));
     const int status = history.results > 0 ? tell(cli, outputs, &history)
                                            : cli_refuse(cli, "results", NULL,
                                                         "none of that kernel, backend or case");

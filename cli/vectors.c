@@ -125,7 +125,8 @@ static int check_folder(const struct cli *cli, const struct vectors *vectors, co
 
 static int tell(const struct vectors *vectors)
 {
-    printf("%zu golden vectors, SHA-256 %s\n\n", vectors->n, vectors->sha256);
+    printf("%zu golden vectors, SHA-256 %s%s\n\n", vectors->n, vectors->sha256,
+           vectors->official ? "" : ": " OTHER_VECTORS);
     for (size_t i = 0, end; i < vectors->n; i = end) {
         size_t values = 0;
         end = vectors_group_end(vectors, i);

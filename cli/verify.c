@@ -2,6 +2,7 @@
  * posenc verify: does each backend conform?
  */
 #define _POSIX_C_SOURCE 200809L
+#include "reports/text/text.h"
 #include "work.h"
 
 #include <errno.h>
@@ -56,7 +57,7 @@ static int lower_budgets(struct work *work)
     int lowered = budgets_update(work->cli->budgets, work->kept, work->n_kept, error);
     if (lowered < 0)
         return cli_refuse(work->cli, "--budgets", work->cli->budgets, "%s", error);
-    fprintf(stderr, "posenc verify: %d limits lowered in %s\n", lowered, work->cli->budgets);
+    text_print(stderr, "posenc verify: %d limits lowered in %s\n", lowered, work->cli->budgets);
     return EXIT_FINE;
 }
 

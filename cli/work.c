@@ -7,6 +7,7 @@
 #include "data.h"
 #include "emit.h"
 #include "models.h"
+#include "reports/text/text.h"
 #include "progress.h"
 
 #include <stdio.h>
@@ -110,7 +111,7 @@ static int begin_records(struct work *work, bool with_vectors)
     struct emit_run run = { .cli = cli,
                             .mode = mode_of(cli),
                             .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
-                            .vectors_sha256 = with_vectors ? work->vectors.sha256 : NULL,
+                            .vectors = with_vectors ? &work->vectors : NULL,
                             .by_model = work->by_model,
                             .compare = work->compare,
                             .shard = work->shard };
@@ -237,10 +238,11 @@ void work_end_if_interrupted(struct work *work)
     if (number != 0) {
         progress_clear();
         if (work->folder && folder_is_taken(work->folder))
-            fprintf(stderr,
-                    "posenc: interrupted: the report in %s stays as it is; --resume %s goes on "
-                    "with this one\n",
-                    work->folder->name, work->folder->name);
+            text_print(
+                stderr,
+                "posenc: interrupted: the report in %s stays as it is; --resume %s goes on "
+                "with this one\n",
+                work->folder->name, work->folder->name);
         else
             fputs("posenc: interrupted: writing what there is\n", stderr);
         work_end(work, false);

@@ -5,6 +5,7 @@
 #include "work.h"
 #include "bench/emulation.h"
 #include "compare_files.h"
+#include "reports/text/text.h"
 #include "emit.h"
 
 #include <stdio.h>
@@ -104,9 +105,10 @@ static void begin_timing(struct work *work)
 {
     char words[96];
     if (noise_of_others(json_array_get(work->records.list, 1), NULL, words, sizeof words))
-        fprintf(stderr,
-                "The machine is busy: %s.  End other work, or the timings will tell little.\n",
-                words);
+        text_print(
+            stderr,
+            "The machine is busy: %s.  End other work, or the timings will tell little.\n",
+            words);
     work->timing = noise_watch_start();
 }
 

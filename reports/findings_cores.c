@@ -26,7 +26,7 @@ static double worse_than(const json_t *a, const json_t *b)
 static void pinning(struct diagnosis *d)
 {
     static const char *const places[] = { "cache", "DRAM" };
-    int cpu = (int)record_value(d->machine, "cpu", -1.0);
+    int cpu = record_int(d->machine, "cpu", -1);
     double cost = (double)NAN;
     const char *at = places[0];
     char command[80];
@@ -92,7 +92,7 @@ static double times_words(const json_t *beside, char *text, size_t bytes)
 static int sibling_of(const struct diagnosis *d)
 {
     const char *list = record_text(d->env, "cpus.siblings");
-    int cpu = (int)record_value(d->machine, "cpu", record_value(d->env, "cpus.best", -1.0));
+    int cpu = record_int(d->machine, "cpu", record_int(d->env, "cpus.best", -1));
     for (int other = 0; cpu >= 0 && other < 4096; other++)
         if (other != cpu && cpu_list_has(list, other) && cpu_list_has(list, cpu))
             return other;
@@ -137,7 +137,7 @@ static void shared_memory(struct diagnosis *d)
     const json_t *other = beside(d, false);
     char words[96], others[96];
     double cost = times_words(other, words, sizeof words);
-    int cpu = (int)record_value(other, "cpu", -1.0);
+    int cpu = record_int(other, "cpu", -1);
     bool busy =
         busy_of(d, cpu) > felt_busy || noise_of_others(d->env, d->noise, others, sizeof others);
     if (cost < 0.0)
@@ -153,7 +153,7 @@ static void shared_memory(struct diagnosis *d)
 static void kinds(struct diagnosis *d)
 {
     double n = record_value(d->env, "cpus.kinds", 1.0);
-    int best = (int)record_value(d->env, "cpus.best", 0.0);
+    int best = record_int(d->env, "cpus.best", 0);
     char command[80];
     snprintf(command, sizeof command, "taskset -c %d posenc bench", best);
     const struct remedy keep = { "Keep the program on a core of one kind.", command, false };

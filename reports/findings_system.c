@@ -148,7 +148,7 @@ static void quota(struct diagnosis *d)
 static void interrupts(struct diagnosis *d)
 {
     char fix[200];
-    int cpu = (int)record_value(d->machine, "cpu", 1.0);
+    int cpu = record_int(d->machine, "cpu", 1);
     snprintf(
         fix, sizeof fix,
         "Measure on a CPU that the kernel leaves alone: boot with isolcpus=%d nohz_full=%d "

@@ -80,18 +80,39 @@ FILE *gnuplot_begin(const struct plot_target *target, int width, int height,
     return script;
 }
 
+/* In apostrophes, within which gnuplot runs no command (`...`) and expands no macro (@...); line ends
+ * stand in strings of their own. */
 void gnuplot_string(FILE *script, const char *text)
 {
-    fputc('"', script);
+    fputc('\'', script);
     for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', script);
+        if (*text == '\'')
+            fputc('\'', script);
         if (*text == '\n')
-            fputs("\\n", script);
+            fputs("'.\"\\n\".'", script);
         else
             fputc(*text, script);
     }
-    fputc('"', script);
+    fputc('\'', script);
+}
+
+void gnuplot_tic(FILE *script, const char *text)
+{
+    char twice[512];
+    size_t n = 0;
+    for (; *text && n + 2 < sizeof twice; text++) {
+        twice[n++] = *text;
+        if (*text == '%')
+            twice[n++] = '%';
+    }
+    twice[n] = '\0';
+    gnuplot_string(script, twice);
+}
+
+void gnuplot_words(FILE *script, const char *text)
+{
+    for (; *text; text++)
+        fputc(strchr("\"\\`@\n", *text) ? '?' : *text, script);
 }
 
 void gnuplot_title(FILE *script, const char *set, const char *first, const char *caption)

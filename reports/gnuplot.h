@@ -17,8 +17,11 @@ FILE *gnuplot_begin(const struct plot_target *target, int width, int height,
 /* Runs it (the script is closed) and puts the picture in its place. */
 int gnuplot_end(FILE *script, const struct plot_target *target, char error[PLOT_ERROR]);
 
-/* A string in double quotes with what gnuplot would interpret escaped. */
+/* A string of which gnuplot interprets nothing; as the label of a tic, which is a format. */
 void gnuplot_string(FILE *script, const char *text);
+void gnuplot_tic(FILE *script, const char *text);
+/* Words within the quotes of a column of data. */
+void gnuplot_words(FILE *script, const char *text);
 /* set palette: viridis (van der Walt and Smith), from dark to bright, for lines on white without
  * its bright end. */
 void gnuplot_viridis_lines(FILE *script);

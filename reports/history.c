@@ -310,7 +310,7 @@ static json_t *runs_of(struct making *m, size_t from, size_t to)
     json_t *runs = json_array();
     for (size_t i = from; i < to; i++)
         append(m, runs,
-               json_pack("{s:s,s:s,s:s}", "path", m->moment[i].path, "commit",
+               json_pack("{s:o,s:s,s:s}", "path", record_string(m->moment[i].path), "commit",
                          m->moment[i].commit, "started", m->moment[i].started));
     return runs;
 }

@@ -19,6 +19,21 @@ const char *default_backend(const struct results *r, const char *kernel)
     return "";
 }
 
+const char *header_vectors_note(const json_t *header)
+{
+    const json_t *vectors = json_object_get(header, "vectors");
+    return json_is_false(json_object_get(vectors, "official")) ? "not the official vectors"
+                                                               : "";
+}
+
+const char *vectors_note(const struct results *r)
+{
+    const char *note = header_vectors_note(r->header);
+    for (size_t i = 0; i < r->n_headers && !*note; i++)
+        note = header_vectors_note(r->headers[i]);
+    return note;
+}
+
 static int faster_first(const void *a, const void *b)
 {
     const struct bench_row *x = *(const struct bench_row *const *)a,

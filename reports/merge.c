@@ -33,7 +33,7 @@ static json_t *common(const struct runs *runs, const char *path, const char *oth
 static json_t *source(const char *file, const json_t *header, const char *machine)
 {
     json_t *shard = json_object_get(header, "shard");
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:O?}", "file", file, "run_id",
+    return json_pack("{s:o,s:s,s:s,s:s,s:s,s:O?}", "file", record_string(file), "run_id",
                      record_text(header, "run_id"), "started", record_text(header, "started"),
                      "command", record_text(header, "command"), "env_id", machine, "shard",
                      shard);
@@ -59,16 +59,17 @@ static json_t *sources(const struct runs *runs)
 static void complete_header(const struct runs *runs, json_t *header)
 {
     bool by_model = true;
-    const char *vectors = "";
+    const json_t *vectors = NULL;
     for (size_t k = 0; k < runs->n; k++) {
         const json_t *of = runs->run[k].header;
         by_model = by_model && json_is_true(json_object_get(of, "by_model"));
-        vectors = *vectors ? vectors : record_text(of, "vectors.sha256");
+        if (*record_text(of, "vectors.sha256") && !vectors)
+            vectors = json_object_get(of, "vectors");
     }
     json_object_set_new(header, "mode", common(runs, "mode", "mixed"));
     json_object_set_new(header, "by_model", json_boolean(by_model));
     json_object_set_new(header, "vectors",
-                        json_pack("{s:s?}", "sha256", *vectors ? vectors : NULL));
+                        vectors ? json_deep_copy(vectors) : json_pack("{s:n}", "sha256"));
     json_object_set_new(header, "merged", sources(runs));
 }
 
@@ -241,10 +242,10 @@ static void write_part(struct writer *w, const struct run *run)
         if (is(at(run, i), "part"))
             json_array_append(w->merged, json_array_get(run->input->records, i));
     if (!run->merged)
-        json_array_append_new(w->merged,
-                              json_pack("{s:s,s:s,s:s,s:O,s:O}", "t", "part", "file",
-                                        run->input->name, "env_id", run_machine(run), "header",
-                                        run->header, "footer", run->footer));
+        json_array_append_new(w->merged, json_pack("{s:s,s:o,s:s,s:O,s:O}", "t", "part", "file",
+                                                   record_string(run->input->name), "env_id",
+                                                   run_machine(run), "header", run->header,
+                                                   "footer", run->footer));
 }
 
 static enum merge_status write_section(struct writer *w, const struct run *first)

@@ -46,7 +46,7 @@ static size_t read_run(struct run *run, size_t from)
     run->first = run->end = from + 1;
     const double shards = record_value(run->header, "shard.n", 0.0);
     run->n_shards = shards >= 1.0 && shards <= 1e6 ? (size_t)shards : 0;
-    run->shard = (size_t)record_value(run->header, "shard.i", 0.0);
+    run->shard = (size_t)record_int(run->header, "shard.i", 0);
     for (; run->end < size_of(run); run->end++) {
         const json_t *record = at(run, run->end);
         if (is(record, "header"))

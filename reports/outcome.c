@@ -110,7 +110,7 @@ static void add_checks(struct counts *sum, const struct results *r)
 int outcome_of(const json_t *records, struct outcome *o)
 {
     const size_t n = results_machines(records);
-    *o = (struct outcome){ .quick = false };
+    *o = (struct outcome){ .vectors = "" };
     for (size_t m = 0; m < n; m++) {
         struct results r;
         if (results_make(records, m, &r))
@@ -125,6 +125,7 @@ int outcome_of(const json_t *records, struct outcome *o)
         o->grade = grade > o->grade ? grade : o->grade;
         o->quick |= strcmp(record_text(r.header, "mode"), "quick") == 0;
         o->partial |= r.finished < r.runs;
+        o->vectors = *o->vectors ? o->vectors : vectors_note(&r);
         results_free(&r);
         if (status)
             return -1;
@@ -146,6 +147,8 @@ void outcome_words(const struct outcome *o, char text[OUTCOME_TEXT])
     text[0] = 0;
     if (o->partial)
         say(&w, ", ", "incomplete");
+    if (*o->vectors)
+        say(&w, ", ", "%s", o->vectors);
     if (failed)
         say(&w, ", ", "%s of %s checks failed", show_count(failed),
             show_count(t->total - t->skipped - t->unsupported));

@@ -14,6 +14,7 @@ struct outcome {
     size_t worse, better, moved; /* results that changed; moved: nobody knows which */
     char grade;                  /* of the worst machine that a doctor saw; 0: none */
     bool quick, partial;         /* one run at least; partial: it did not finish */
+    const char *vectors;         /* vectors_note() of one at least */
 };
 
 /* -1: no memory. */

@@ -198,9 +198,9 @@ static void learned_data(FILE *s, const struct plot_learned *learned)
 {
     fputs("$deviations << END\n", s);
     for (int i = 0; i < LEARNED_BARS; i++) {
-        fprintf(s, "%d %.6g ", i, learned->deviation[i]);
-        gnuplot_string(s, learned->names[i]);
-        fprintf(s, " \"%.3f\"\n", learned->deviation[i]);
+        fprintf(s, "%d %.6g \"", i, learned->deviation[i]);
+        gnuplot_words(s, learned->names[i]);
+        fprintf(s, "\" \"%.3f\"\n", learned->deviation[i]);
     }
     fputs("END\n", s);
 }

@@ -153,7 +153,7 @@ static void speed_plot(FILE *s, const struct results *r, const char *kernel,
         rows_of_case(r, cases[c], rows, MAX_ROWS);
         case_label(rows[0], label, sizeof label);
         fputs(c ? ", " : "", s);
-        gnuplot_string(s, label);
+        gnuplot_tic(s, label);
         fprintf(s, " %zu", c);
     }
     fputs(")\n", s);
@@ -216,7 +216,8 @@ static bool close_by(const struct point *a, const struct point *b, double fastes
 /* The backend; with a star where it errs in another metric than the axis's, too. */
 static void label_name(FILE *s, const struct point *p)
 {
-    fprintf(s, "%s%s", p->bench->backend, p->worst.n > 1 ? "*" : "");
+    gnuplot_words(s, p->bench->backend);
+    fputs(p->worst.n > 1 ? "*" : "", s);
 }
 
 /* What the star means: the worst of these errors. */

@@ -60,6 +60,11 @@ size_t results_machines(const json_t *records);
 int results_make(const json_t *records, size_t machine, struct results *results);
 void results_free(struct results *results);
 
+/* "not the official vectors" where a run was checked with others than its program was built with;
+ * else "". */
+const char *vectors_note(const struct results *results);
+const char *header_vectors_note(const json_t *header);
+
 /* Whether all there is is what a doctor found. */
 bool results_of_doctor(const struct results *results);
 /* Or the history of many runs. */

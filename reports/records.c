@@ -4,11 +4,59 @@
 #define _POSIX_C_SOURCE 200809L
 #include "records.h"
 #include "estimate.h"
+#include "reports/text/text.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- What others wrote ---- */
+
+json_t *record_string(const char *text)
+{
+    char *plain = text_is_plain(text) ? NULL : text_plain_copy(text);
+    json_t *value = json_string(plain ? plain : text);
+    free(plain);
+    return value;
+}
+
+static int make_text_plain(json_t *value)
+{
+    if (text_is_plain(json_string_value(value)))
+        return 0;
+    char *plain = text_plain_copy(json_string_value(value));
+    const int status = plain ? json_string_set(value, plain) : -1;
+    free(plain);
+    return status;
+}
+
+/* The member of that name, under the name as it may be shown. */
+static int make_name_plain(json_t *object, const char *name, json_t *value)
+{
+    char *plain = text_plain_copy(name);
+    const int status = plain ? json_object_set(object, plain, value) : -1;
+    free(plain);
+    return status == 0 ? json_object_del(object, name) : -1;
+}
+
+int records_make_plain(json_t *record)
+{
+    const char *name;
+    void *next;
+    json_t *value;
+    int status = json_is_string(record) ? make_text_plain(record) : 0;
+    for (size_t i = 0; i < json_array_size(record) && status == 0; i++)
+        status = records_make_plain(json_array_get(record, i));
+    json_object_foreach_safe(record, next, name, value)
+    {
+        status |= records_make_plain(value);
+        status |= text_is_plain(name) ? 0 : make_name_plain(record, name, value);
+    }
+    return status;
+}
+
+/* ---- Records ---- */
 
 int records_open(struct records *records, const char *path, char error[RECORDS_ERROR])
 {
@@ -38,7 +86,8 @@ int records_append(struct records *records, json_t *record)
 
 int records_keep(struct records *records, json_t *record)
 {
-    if (record && json_array_append_new(records->list, record) == 0)
+    if (record && records_make_plain(record) == 0 &&
+        json_array_append_new(records->list, record) == 0)
         return 0;
     records->failed = ENOMEM;
     return -1;
@@ -91,6 +140,7 @@ static int read_line(const char *line, const char *name, struct records_end *end
                  name, number, where.column, where.text);
         return -1;
     }
+    const int plain = records_make_plain(record);
     const char *kind = json_string_value(json_object_get(record, "t"));
     const char *schema = json_string_value(json_object_get(record, "schema"));
     const char *wrong = !kind                            ? "has no member \"t\" of text"
@@ -99,7 +149,7 @@ static int read_line(const char *line, const char *name, struct records_end *end
                         : !schema                        ? "is a header without a schema"
                         : strcmp(schema, RECORDS_SCHEMA) ? "is of another schema"
                                                          : NULL;
-    if (wrong || json_array_append(list, record)) {
+    if (wrong || plain || json_array_append(list, record)) {
         snprintf(error, RECORDS_ERROR,
                  "%.200s: line %zu %s%s%.60s; a record of schema " RECORDS_SCHEMA " is needed",
                  name, number, wrong ? wrong : "does not fit into memory",
@@ -229,4 +279,10 @@ const char *record_text(const json_t *record, const char *path)
 double record_value(const json_t *record, const char *path, double otherwise)
 {
     return record_double(member(record, path), otherwise);
+}
+
+int record_int(const json_t *record, const char *path, int otherwise)
+{
+    const double value = record_value(record, path, otherwise);
+    return value >= -1e9 && value <= 1e9 ? (int)value : otherwise;
 }

@@ -40,6 +40,12 @@ int records_write(struct records *records, const json_t *record);
 /* 0, or -1 with a message when something could not be written. */
 int records_close(struct records *records, char error[RECORDS_ERROR]);
 
+/* Makes plain what is not in the texts and names of a record (text.h): what is in a list of records
+ * may be shown, whoever wrote it.  0, or -1: no memory.  records_keep() does, and reading. */
+int records_make_plain(json_t *record);
+/* A text as a record holds it; NULL: no memory. */
+json_t *record_string(const char *text);
+
 /* How a file of records ends: so many lines; whether the last is part of one, as a run that was
  * killed leaves it. */
 struct records_end {
@@ -68,5 +74,7 @@ bool records_differ(const json_t *a, const json_t *b);
 /* Members by path ("cpu.key"), "" or `otherwise` where absent. */
 const char *record_text(const json_t *record, const char *path);
 double record_value(const json_t *record, const char *path, double otherwise);
+/* A whole number from -1e9 to 1e9: `otherwise` also where a file says another. */
+int record_int(const json_t *record, const char *path, int otherwise);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "plugin.h"
+#include "reports/text/text.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -53,8 +54,11 @@ bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]
     if (!is_name(backend->name) || !is_name(backend->family))
         return refuse(error,
                       "has no usable name or family: expected letters a-z, digits and _");
-    if (!backend->description)
-        return refuse(error, "has no description: expected one line");
+    if (!backend->description || !text_is_plain(backend->description) ||
+        (backend->needs && !text_is_plain(backend->needs)))
+        return refuse(error,
+                      "has no description, or one that is not plain text, or such needs: "
+                      "expected one line of UTF-8 each, without control characters");
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (posenc_provides(backend, (enum posenc_kernel)k))
             return true;
@@ -129,7 +133,7 @@ const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERR
 
 void plugin_tell(const char *path, const char *error)
 {
-    fprintf(stderr, "%s: %s\n", path, error);
+    text_print(stderr, "%s: %s\n", path, error);
 }
 
 static int is_object(const struct dirent *entry)

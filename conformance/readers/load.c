@@ -8,12 +8,14 @@
  *     cases/flags.txt 1816
  *     ...
  *
- * The hash of SHA256SUMS names the set.  A case that differs from another in storage alone has
+ * The hash of SHA256SUMS, which every file has to agree with, names the set; the set that this program was built with is
+ * the official one.  A case that differs from another in storage alone has
  * no tensor of its own: it is the one of the same case in f32, or in f16.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/cases.h"
 #include "safetensors.h"
+#include "reports/text/text.h"
 #include "vectors.h"
 
 #include <dirent.h>
@@ -25,16 +27,25 @@
 
 const char pack_magic[] = "posenc.vectors/3";
 
-enum { PATH_BYTES = 1024 };
+/* More than any set of ours has many times over. */
+enum { PATH_BYTES = 1024, MOST_FILES = 1024, MOST_CASES = 1 << 14 };
+
+static const char *const official_sums[] = {
+#include "sums.inc"
+    NULL
+};
 
 struct file {
     const char *name; /* as SHA256SUMS has it */
     char *data;       /* with a NUL after it */
     size_t bytes;
+    bool hashed; /* and as SHA256SUMS says */
 };
 
 struct files {
     const char *path; /* of the folder or of the pack, for messages */
+    char *pack;       /* in memory; or NULL */
+    size_t pack_bytes;
     struct arena *arena;
     size_t n, room;
     struct file *file;
@@ -43,16 +54,22 @@ struct files {
 static bool add_file(struct files *files, const char *name, char *data, size_t bytes,
                      char *error)
 {
+    for (size_t i = 0; i < files->n; i++)
+        if (strcmp(files->file[i].name, name) == 0)
+            return tell_wrong(error, "%s: has %s twice", files->path, name);
+    if (files->n == MOST_FILES)
+        return tell_wrong(error, "%s: %s is one file too many: expected at most %d",
+                          files->path, name, MOST_FILES);
     const char *kept = arena_text(files->arena, name, strlen(name));
     files->file =
         arena_grow(files->arena, files->file, files->n, &files->room, sizeof *files->file);
     if (!kept || !files->file)
         return tell_wrong(error, "%s: no memory for %s", files->path, name);
-    files->file[files->n++] = (struct file){ kept, data, bytes };
+    files->file[files->n++] = (struct file){ .name = kept, .data = data, .bytes = bytes };
     return true;
 }
 
-static const struct file *need_file(const struct files *files, const char *name, char *error)
+static struct file *need_file(const struct files *files, const char *name, char *error)
 {
     for (size_t i = 0; i < files->n; i++)
         if (strcmp(files->file[i].name, name) == 0)
@@ -101,24 +118,46 @@ static bool read_cases(struct files *files, char *error)
 
 /* ---- Files of a pack ---- */
 
-static bool read_pack(struct files *files, char *error)
+/* "vectors/SHA256SUMS 5175\n": the name and the size, and where the line ends; NULL: it is no such
+ * line. */
+static char *read_head(char *at, const char *end, char name[PATH_BYTES], size_t *size)
 {
-    size_t bytes, size;
+    enum { LINE = PATH_BYTES + 24 };
+    char line[LINE], *stop;
+    const size_t left = (size_t)(end - at), most = left < LINE ? left : LINE - 1;
+    char *newline = memchr(at, '\n', most), *blank;
+    if (!newline)
+        return NULL;
+    snprintf(line, sizeof line, "%.*s", (int)(newline - at), at);
+    blank = strrchr(line, ' ');
+    if (!blank || blank == line || blank - line >= PATH_BYTES || !text_is_plain(line) ||
+        blank[1] < '0' || blank[1] > '9')
+        return NULL;
+    errno = 0;
+    *size = strtoull(blank + 1, &stop, 10);
+    if (*stop || errno)
+        return NULL;
+    *blank = '\0';
+    strcpy(name, line);
+    return newline;
+}
+
+static bool take_pack(struct files *files, char *at, size_t bytes, char *error)
+{
+    size_t size;
     char name[PATH_BYTES];
-    char *at = vectors_read_file(files->arena, files->path, &bytes, error);
     const char *start = at, *end = at + bytes;
-    if (!at)
-        return false;
-    if (bytes < sizeof pack_magic || strncmp(at, pack_magic, strlen(pack_magic)) != 0)
+    if (bytes < sizeof pack_magic || strncmp(at, pack_magic, strlen(pack_magic)) != 0 ||
+        at[strlen(pack_magic)] != '\n')
         return tell_wrong(error, "%s: is no pack of vectors (%zu bytes; one begins with %s)",
                           files->path, bytes, pack_magic);
     for (at += sizeof pack_magic; at < end; at += size + 1) {
-        int used = 0;
-        if (sscanf(at, "%1000s %zu%n", name, &size, &used) != 2 || at[used] != '\n')
+        char *newline = read_head(at, end, name, &size);
+        if (!newline)
             return tell_wrong(error,
                               "%s: altered at byte %td: expected a name and how many bytes",
                               files->path, at - start);
-        at += used + 1;
+        at = newline + 1;
         if (size >= (size_t)(end - at) || at[size] != '\n')
             return tell_wrong(
                 error, "%s: %s: of %s it has %td bytes where its header says %zu and a newline",
@@ -131,36 +170,65 @@ static bool read_pack(struct files *files, char *error)
     return true;
 }
 
+static bool read_pack(struct files *files, char *error)
+{
+    size_t bytes = files->pack_bytes;
+    char *data =
+        files->pack ? files->pack : vectors_read_file(files->arena, files->path, &bytes, error);
+    return data && take_pack(files, data, bytes, error);
+}
+
 /* ---- Hashes ---- */
+
+/* One line of SHA256SUMS: the file has the hash that it says. */
+static bool right_hash(const struct files *files, const char *line, char *error)
+{
+    char text[PATH_BYTES], said[65], hash[65], name[PATH_BYTES];
+    const int n = (int)strcspn(line, "\n");
+    snprintf(text, sizeof text, "%.*s", n, line);
+    if (sscanf(text, "%64[0-9a-f]  %1000[^\n]", said, name) != 2 || strlen(said) != 64 ||
+        line[n] != '\n')
+        return tell_wrong(error,
+                          "%s/%s: \"%.*s\" is cut short: expected a hash, two spaces, a name",
+                          files->path, SUMS, n, line);
+    struct file *file = need_file(files, name, error);
+    if (!file)
+        return false;
+    sha256_hex(file->data, file->bytes, hash);
+    file->hashed = true;
+    return strcmp(hash, said) == 0 ||
+           tell_wrong(
+               error,
+               "%s/%s: altered: it has %zu bytes and SHA-256 %s where SHA256SUMS says %s",
+               files->path, name, file->bytes, hash, said);
+}
+
+/* Whether these are the hashes that the program was built with. */
+static bool are_official(const struct file *sums)
+{
+    char *text = lines_joined(official_sums);
+    const bool same = text && strlen(text) == sums->bytes && strcmp(text, sums->data) == 0;
+    free(text);
+    return same;
+}
 
 /* SHA256SUMS has a line for every other file, with the hash that it has. */
 static bool right_hashes(struct vectors *vectors, const struct files *files, char *error)
 {
-    const struct file *sums = need_file(files, SUMS, error);
-    char said[65], hash[65], name[PATH_BYTES];
-    size_t listed = 1;
+    struct file *sums = need_file(files, SUMS, error);
     if (!sums)
         return false;
+    sums->hashed = true; /* names the set */
     sha256_hex(sums->data, sums->bytes, vectors->sha256);
-    for (const char *line = sums->data; *line; line = strchr(line, '\n') + 1, listed++) {
-        if (sscanf(line, "%64[0-9a-f]  %1000[^\n]", said, name) != 2 || strlen(said) != 64 ||
-            !strchr(line, '\n'))
-            return tell_wrong(
-                error, "%s/%s: \"%.*s\" is cut short: expected a hash, two spaces, a name",
-                files->path, SUMS, (int)strcspn(line, "\n"), line);
-        const struct file *file = need_file(files, name, error);
-        if (!file)
+    vectors->official = are_official(sums);
+    for (const char *line = sums->data; *line; line = strchr(line, '\n') + 1)
+        if (!right_hash(files, line, error))
             return false;
-        sha256_hex(file->data, file->bytes, hash);
-        if (strcmp(hash, said) != 0)
-            return tell_wrong(
-                error,
-                "%s/%s: altered: it has %zu bytes and SHA-256 %s where SHA256SUMS says %s",
-                files->path, name, file->bytes, hash, said);
-    }
-    return listed == files->n ||
-           tell_wrong(error, "%s/%s: does not list every file of cases and tensors",
-                      files->path, SUMS);
+    for (size_t i = 0; i < files->n; i++)
+        if (!files->file[i].hashed)
+            return tell_wrong(error, "%s/%s: does not list %s", files->path, SUMS,
+                              files->file[i].name);
+    return true;
 }
 
 /* ---- Cases ---- */
@@ -171,6 +239,9 @@ static bool read_group(struct vectors *vectors, const char *group, const char *t
 {
     struct problem_list list = { .arena = vectors->arena };
     bool good = notation_read_file(text, path, &list, error);
+    if (good && list.n > MOST_CASES - vectors->n)
+        good = tell_wrong(error, "%s: %zu cases: expected at most %d in a set", path,
+                          vectors->n + list.n, MOST_CASES);
     vectors->arena = list.arena; /* what is read stays as long as the vectors */
     for (size_t i = 0; i < list.n && good; i++) {
         char why[VECTORS_ERROR] = "no memory";
@@ -279,11 +350,11 @@ static bool read_folder(struct files *files, char *error)
            read_some(files, "vectors", "*.safetensors", error);
 }
 
-static bool load(struct vectors *vectors, const char *path,
+static bool load(struct vectors *vectors, struct files files,
                  bool read(struct files *files, char *error), bool tensors, char *error)
 {
     *vectors = (struct vectors){ .n = 0 };
-    struct files files = { .path = path, .arena = &vectors->arena };
+    files.arena = &vectors->arena;
     const bool good = read(&files, error) &&
                       (!tensors || right_hashes(vectors, &files, error)) &&
                       take_cases(vectors, &files, tensors, error);
@@ -294,15 +365,22 @@ static bool load(struct vectors *vectors, const char *path,
 
 bool vectors_load_cases(const char *root, struct vectors *vectors, char error[VECTORS_ERROR])
 {
-    return load(vectors, root, read_cases, false, error);
+    return load(vectors, (struct files){ .path = root }, read_cases, false, error);
 }
 
 bool vectors_load_folder(const char *root, struct vectors *vectors, char error[VECTORS_ERROR])
 {
-    return load(vectors, root, read_folder, true, error);
+    return load(vectors, (struct files){ .path = root }, read_folder, true, error);
 }
 
 bool vectors_load_pack(const char *path, struct vectors *vectors, char error[VECTORS_ERROR])
 {
-    return load(vectors, path, read_pack, true, error);
+    return load(vectors, (struct files){ .path = path }, read_pack, true, error);
+}
+
+bool vectors_load_memory(const char *path, char *pack, size_t bytes, struct vectors *vectors,
+                         char error[VECTORS_ERROR])
+{
+    const struct files files = { .path = path, .pack = pack, .pack_bytes = bytes };
+    return load(vectors, files, read_pack, true, error);
 }

@@ -61,30 +61,35 @@ static uint64_t little_endian(const unsigned char *bytes)
 static bool read_entry(struct arena *arena, const char **at, const double *values, size_t bytes,
                        struct array *array)
 {
-    char name[128];
+    enum { ENTRY = 320, MOST = 999999999 }; /* longer than any there is */
+    char entry[ENTRY], name[128];
     size_t rows, width, from, to;
-    int used;
-    if (sscanf(*at,
+    int used = 0;
+    snprintf(entry, sizeof entry, "%.*s", ENTRY - 1, *at);
+    if (sscanf(entry,
                "\"%127[^\"]\":{\"dtype\":\"F64\",\"shape\":[%9zu,%9zu],"
                "\"data_offsets\":[%9zu,%9zu]}%n",
-               name, &rows, &width, &from, &to, &used) != 5)
+               name, &rows, &width, &from, &to, &used) != 5 ||
+        used == 0 || rows > MOST || width > MOST) /* also what began with a minus */
         return false;
     *at += used;
     *array = (struct array){ .name = arena_text(arena, name, strlen(name)),
                              .dtype = "F64",
                              .rows = (int64_t)rows,
-                             .width = (int64_t)width,
-                             .data = values + from / 8 };
-    return array->name && to <= bytes && to - from == data_bytes(array) && from <= to &&
-           from % 8 == 0;
+                             .width = (int64_t)width };
+    if (!array->name || from > to || to > bytes || from % 8 != 0 ||
+        to - from != data_bytes(array))
+        return false;
+    array->data = values + from / 8;
+    return true;
 }
 
 bool safetensors_read(struct arena *arena, const void *file, size_t bytes,
                       struct array **arrays, size_t *n, char *error)
 {
     const unsigned char *data = file;
-    const uint64_t length = bytes < 8 ? UINT64_MAX : little_endian(data);
-    if (length > bytes - 8)
+    const uint64_t length = bytes < 8 ? 0 : little_endian(data);
+    if (bytes < 8 || length > bytes - 8)
         return tell_wrong(error, "%zu bytes do not hold the header they announce", bytes);
     const char *at = arena_text(arena, (const char *)data + 8, length);
     data += 8 + length;

@@ -2,6 +2,7 @@
  * What golden vectors are read from has one form here: flags and cases from lines, files.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "reports/text/text.h"
 #include "vectors.h"
 
 #include <errno.h>
@@ -31,6 +32,8 @@ bool vectors_same_output(const struct vector_case *a, const struct vector_case *
            memcmp(a->want[o], b->want[o], n * sizeof *a->want[o]) == 0;
 }
 
+#define PLAIN_TEXT "expected plain text: UTF-8 without control characters and hidden ones"
+
 /* ---- Flags ---- */
 
 bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
@@ -50,6 +53,9 @@ bool vectors_read_flags(struct vectors *vectors, char *text, const char *path,
             return tell_wrong(error,
                               "%s:%d: expected a flag | the type of bug | what it stands for",
                               path, number);
+        if (!text_is_plain(flag.name) || !text_is_plain(flag.bug_type) ||
+            !text_is_plain(flag.description))
+            return tell_wrong(error, "%s:%d: " PLAIN_TEXT, path, number);
         vectors->flags[vectors->n_flags++] = flag;
     }
     return true;
@@ -119,6 +125,8 @@ bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char
             error, "%.200s: expected a name of at most 60 characters a-z 0-9 _ . -", c->name);
     if (!*c->flags || !*c->note || !*c->source)
         return tell_wrong(error, "%s: expected | flags | note | source", c->id);
+    if (!text_is_plain(c->flags) || !text_is_plain(c->note) || !text_is_plain(c->source))
+        return tell_wrong(error, "%s: " PLAIN_TEXT, c->id);
     if (c->problem.recipe == RECIPE_MIX && draws_inputs(c->problem.kernel))
         c->problem.seed = seed_of(as_f32);
     return known_flags(vectors, c, error);
@@ -129,12 +137,21 @@ bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char
 void *vectors_read_file(struct arena *arena, const char *path, size_t *bytes,
                         char error[VECTORS_ERROR])
 {
+    enum { MOST_BYTES = 1 << 28 };
     struct stat facts;
     errno = 0;
     FILE *file = fopen(path, "rb");
     char *data = NULL;
-    if (file && fstat(fileno(file), &facts) == 0)
+    *bytes = 0;
+    if (file && fstat(fileno(file), &facts) == 0) {
+        if (facts.st_size > MOST_BYTES) {
+            fclose(file);
+            tell_wrong(error, "%s: has %lld bytes; expected at most %d", path,
+                       (long long)facts.st_size, MOST_BYTES);
+            return NULL;
+        }
         data = arena_get(arena, (size_t)facts.st_size + 1);
+    }
     *bytes = data ? (size_t)facts.st_size : 0;
     const bool good = data && fread(data, 1, *bytes, file) == *bytes;
     if (!good)

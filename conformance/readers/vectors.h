@@ -37,8 +37,12 @@ struct vectors {
     size_t n_flags;
     struct vector_flag *flags;
     char sha256[65]; /* of the whole set: names it in records */
+    bool official;   /* it is the set that this program was built with */
     struct arena arena;
 };
+
+/* What a set is called that is not. */
+#define OTHER_VECTORS "not the official vectors"
 
 enum { VECTORS_ERROR = NOTATION_ERROR };
 
@@ -47,6 +51,9 @@ enum { VECTORS_ERROR = NOTATION_ERROR };
 bool vectors_load_cases(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
 bool vectors_load_folder(const char *root, struct vectors *vectors, char error[VECTORS_ERROR]);
 bool vectors_load_pack(const char *path, struct vectors *vectors, char error[VECTORS_ERROR]);
+/* A pack in memory, which is cut up and has to stay as long as the vectors; `path` is for messages. */
+bool vectors_load_memory(const char *path, char *pack, size_t bytes, struct vectors *vectors,
+                         char error[VECTORS_ERROR]);
 void vectors_free(struct vectors *vectors);
 
 #define SUMS "vectors/SHA256SUMS" /* under the root, the names in it too */

@@ -11,6 +11,8 @@ static const char *color_of(const struct outcome *o)
 {
     if (!outcome_is_good(o))
         return "red";
+    if (*o->vectors)
+        return "lightgrey";
     if (o->checks.pass > 0)
         return o->quick ? "green" : "brightgreen";
     if (o->pairs > 0)

@@ -6,6 +6,7 @@
 #include "grid.h"
 #include "reports/glossary.h"
 #include "reports/report.h"
+#include "reports/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,11 +84,27 @@ static const char *ascii_for(const char *text, size_t *bytes)
     return "";
 }
 
-/* Without the marks of strong words and of code; to be freed. */
-static char *plain(struct console *c, const char *text)
+/* Characters of what GitHub's runners would take for a command, where a word of a text begins with
+ * it, and which is shown with a backslash before its last character: ::error, ##[group]. */
+static size_t command_at(const char *text, const char *at)
 {
+    return strncmp(at, "##[", 3) == 0                                   ? 3
+           : strncmp(at, "::", 2) == 0 && (at == text || at[-1] == ' ') ? 2
+                                                                        : 0;
+}
+
+/* Without the marks of strong words and of code; to be freed. */
+static char *plain(struct console *c, const char *whole)
+{
+    const char *text = whole;
     char *out = malloc(2 * strlen(text) + 1), *to = out;
     while (out && *text) {
+        const size_t command = command_at(whole, text);
+        if (command > 0) {
+            to += sprintf(to, "%.*s\\%c", (int)command - 1, text, text[command - 1]);
+            text += command;
+            continue;
+        }
         size_t skip = strncmp(text, "**", 2) == 0 ? 2 : *text == '`';
         const char *word = skip || c->utf8 ? "" : ascii_for(text, &skip);
         if (*word)
@@ -135,9 +152,7 @@ static void write_wrapped(struct console *c, const char *mark, const char *marke
 static void write_code(const struct console *c, const char *text)
 {
     for (size_t n; (n = strcspn(text, "\n")) > 0; text += n + (text[n] != 0)) {
-        fputs("    ", c->out);
-        fwrite(text, 1, n, c->out);
-        fputc('\n', c->out);
+        text_print(c->out, "    %.*s\n", (int)n, text);
     }
 }
 
@@ -288,8 +303,10 @@ static void write_node(struct console *c, const struct node *node, int depth);
 static void write_section(struct console *c, const struct node *node, int depth)
 {
     if (depth > 0 && has_words(c, node)) {
+        char *title = plain(c, node->text);
         fprintf(c->out, "%s%s%s%s\n", c->begun ? "\n" : "", c->color ? "\033[1m" : "",
-                node->text, c->color ? "\033[0m" : "");
+                title ? title : "", c->color ? "\033[0m" : "");
+        free(title);
         c->begun = true;
         c->last = SECTION;
     }

@@ -4,8 +4,9 @@
  * record has not is empty.
  */
 #include "reports/formats.h"
-#include "reports/records.h"
+#include "reports/query.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const columns[] = {
@@ -96,14 +97,25 @@ static const char *const columns[] = {
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
-/* In quotes where a comma, a quote or a line end would break the line; quotes doubled. */
+/* Whether a spreadsheet would take a text for a formula (OWASP, "CSV Injection"); numbers begin with
+ * a minus, too. */
+static bool is_formula(const char *text)
+{
+    char *end;
+    (void)strtod(text, &end);
+    return *text && strchr("=+-@\t\r", *text) && *end;
+}
+
+/* In quotes where a comma, a quote or a line end would break the line; quotes doubled.  What looks
+ * like a formula gets an apostrophe, with which spreadsheets begin a text. */
 static void csv_field(const char *text, FILE *out)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
+    const bool formula = is_formula(text);
+    if (!formula && !strpbrk(text, ",\"\r\n")) {
         fputs(text, out);
         return;
     }
-    fputc('"', out);
+    fputs(formula ? "\"'" : "\"", out);
     for (; *text; text++) {
         if (*text == '"')
             fputc('"', out);
@@ -126,29 +138,35 @@ static void csv_value(const json_t *record, const char *path, FILE *out)
         fprintf(out, "%.10g", value);
 }
 
-static void csv_line(const json_t *env, const json_t *record, FILE *out)
+/* What a line says besides its record: of which machine, and with which vectors. */
+struct run {
+    const json_t *env;
+    const char *vectors;
+};
+
+static void csv_line(const struct run *run, const json_t *record, FILE *out)
 {
-    csv_field(record_text(env, "env_id"), out);
+    csv_field(record_text(run->env, "env_id"), out);
     for (int c = 0; c < N_COLUMNS; c++) {
         fputc(',', out);
         csv_value(record, columns[c], out);
     }
-    fputs("\r\n", out);
+    fprintf(out, ",%s\r\n", run->vectors);
 }
 
 /* What doctor found: a line each, with the kind and the grade of the whole; nothing is a line, too. */
-static void csv_findings(const json_t *env, const json_t *machine, FILE *out)
+static void csv_findings(const struct run *run, const json_t *machine, FILE *out)
 {
     const json_t *list = json_object_get(machine, "findings");
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *finding = json_copy(json_array_get(list, i));
         json_object_set(finding, "t", json_object_get(machine, "t"));
         json_object_set(finding, "grade", json_object_get(machine, "grade"));
-        csv_line(env, finding, out);
+        csv_line(run, finding, out);
         json_decref(finding);
     }
     if (json_array_size(list) == 0)
-        csv_line(env, machine, out);
+        csv_line(run, machine, out);
 }
 
 int format_csv(const json_t *records, FILE *out, const struct render_options *options)
@@ -158,18 +176,20 @@ int format_csv(const json_t *records, FILE *out, const struct render_options *op
     fputs("cpu", out);
     for (int c = 0; c < N_COLUMNS; c++)
         fprintf(out, ",%s", columns[c]);
-    fputs("\r\n", out);
-    const json_t *env = NULL;
+    fputs(",vectors\r\n", out);
+    struct run run = { .vectors = "" };
     for (size_t i = 0; i < json_array_size(records); i++) {
         const json_t *record = json_array_get(records, i);
         const char *kind = record_text(record, "t");
         if (strcmp(kind, "env") == 0)
-            env = record;
+            run.env = record;
+        if (strcmp(kind, "header") == 0)
+            run.vectors = header_vectors_note(record);
         if (strcmp(kind, "machine") == 0)
-            csv_findings(env, record, out);
+            csv_findings(&run, record, out);
         for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
             if (strcmp(kind, shown[k]) == 0)
-                csv_line(env, record, out);
+                csv_line(&run, record, out);
     }
     return 0;
 }

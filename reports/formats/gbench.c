@@ -62,8 +62,8 @@ static json_t *context_of(const struct results *r, size_t machines)
     bool scaling = *governor && strcmp(governor, "performance") != 0 &&
                    strcmp(governor, "not exposed") != 0;
     return json_pack(
-        "{s:s,s:s,s:s,s:I,s:i,s:b,s:o,s:o,s:s,s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "executable",
-        "posenc", "date", record_text(r->header, "started"), "host_name",
+        "{s:s,s:s,s:s,s:I,s:i,s:b,s:o,s:o,s:s,s:s,s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:s}",
+        "executable", "posenc", "date", record_text(r->header, "started"), "host_name",
         record_text(env, "env_id"), "num_cpus", whole(env, "cpus.online"), "mhz_per_cpu",
         0, /* not known */
         "cpu_scaling_enabled", scaling, "caches", caches_of(env), "load_avg", load,
@@ -73,7 +73,9 @@ static json_t *context_of(const struct results *r, size_t machines)
         record_text(env, "cpu.key"), "mode", record_text(r->header, "mode"), "finished",
         r->finished < r->runs ? "no" : "yes", "cpu_time",
         "not measured: real_time stands in its place", "machines",
-        machines > 1 ? "several: names begin with theirs, this is of the first" : "1");
+        machines > 1 ? "several: names begin with theirs, this is of the first" : "1",
+        "vectors",
+        *vectors_note(r) ? vectors_note(r) : record_text(r->header, "vectors.sha256"));
 }
 
 struct gbench {

@@ -45,9 +45,10 @@ static void add_timing(struct gha *g, const struct bench_row *b)
         return;
     exported_name(name, g->machine, b->id, b->backend, b->threads, "");
     snprintf(extra, sizeof extra,
-             "%s, %.0f %% interval %s to %s\n%s of the roof (%.60s)\non %.160s",
+             "%s, %.0f %% interval %s to %s\n%s of the roof (%.60s)\non %.160s%s%s",
              show_time(b->median), 100.0 * b->level, show_time(b->lo), show_time(b->hi),
-             show_percent(1.0 / value), b->roof_kind, record_text(g->results->env, "env_id"));
+             show_percent(1.0 / value), b->roof_kind, record_text(g->results->env, "env_id"),
+             *vectors_note(g->results) ? "\n" : "", vectors_note(g->results));
     add(g, name, "time/roof", value, value * b->lo / b->median, value * b->hi / b->median,
         extra);
 }

@@ -231,6 +231,7 @@ static void write_suite(struct junit *j, const struct results *r, const char *na
     property("mode", record_text(r->header, "mode"), out);
     property("version", record_text(r->header, "tool.version"), out);
     property("vectors", record_text(r->header, "vectors.sha256"), out);
+    property("note", vectors_note(r), out);
     property("doctor", record_text(r->machine, "grade"), out);
     fprintf(out, "    </properties>\n%s  </testsuite>\n", body);
 }

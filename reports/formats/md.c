@@ -8,16 +8,54 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Cells are one line each and hold no bar of their own, nor what a forge would take for HTML; between
- * backticks that stands for itself. */
-static void write_cell(const char *text, FILE *out)
+/* Where the code that begins at a backtick ends; NULL: it is a backtick and no mark.  In a cell a
+ * backslash before a bar would end the cell in it. */
+static const char *end_of_code(const char *text, bool cell)
 {
-    for (bool code = false; *text; text++) {
-        code = code != (*text == '`');
-        if (*text == '|' || (*text == '<' && !code))
+    const char *end = strchr(text + 1, '`'), *bar = cell ? strstr(text, "\\|") : NULL;
+    return end && end > text + 1 && end[1] != '`' && !(bar && bar < end) ? end : NULL;
+}
+
+/* Text with its marks, `code` and **strong words**.  What else Markdown would take for one (HTML,
+ * links, pictures, code without an end, and of a cell its end) stands behind a backslash. */
+static void write_marked(const char *text, bool cell, FILE *out)
+{
+    while (*text) {
+        const char *end = *text == '`' ? end_of_code(text, cell) : NULL;
+        if (!end && strchr(cell ? "`<[]\\|" : "`<[]\\", *text))
             fputc('\\', out);
-        fputc(*text == '\n' ? ' ' : *text, out);
+        for (size_t n = end ? (size_t)(end - text) + 1 : 1; n > 0; n--, text++) {
+            if (end && cell && *text == '|')
+                fputc('\\', out);
+            fputc(*text == '\n' && cell ? ' ' : *text, out);
+        }
     }
+}
+
+static void write_cell(const char *text, FILE *out) { write_marked(text, true, out); }
+
+/* A block of code between fences longer than any that it holds. */
+static void write_code(const char *text, FILE *out)
+{
+    int fence = 3;
+    for (const char *at = text; (at = strchr(at, '`'));) {
+        const int n = (int)strspn(at, "`");
+        fence = n >= fence ? n + 1 : fence;
+        at += n;
+    }
+    for (int line = 0; line < 2; line++) {
+        for (int i = 0; i < fence; i++)
+            fputc('`', out);
+        fprintf(out, "\n%s", line == 0 ? text : "\n");
+    }
+}
+
+void md_summary(const char *text, FILE *out)
+{
+    fputs("<details><summary>", out);
+    for (; *text; text++)
+        fprintf(out, strchr("<>&", *text) ? "&#%d;" : "%c", *text);
+    fputs("</summary>\n\n", out);
 }
 
 static bool is_shown(const struct column *column)
@@ -59,16 +97,37 @@ static void write_table(const struct table *t, size_t rows, FILE *out)
         fprintf(out, "%zu more.\n\n", all - rows);
 }
 
+void md_text(const char *text, FILE *out) { write_marked(text, false, out); }
+
+static void write_block(const char *before, const char *text, const char *after, FILE *out)
+{
+    fputs(before, out);
+    write_marked(text, false, out);
+    fputs(after, out);
+}
+
 static void write_section(const struct node *node, int level, size_t rows, FILE *out)
 {
+    static const char level_marks[] = "###### ";
     if (node->medium == DETAIL)
-        fprintf(out, "<details><summary>%s</summary>\n\n", node->text);
+        md_summary(node->text, out);
     else
-        fprintf(out, "%.*s %s\n\n", level, "######", node->text);
+        write_block(level_marks + 6 - level, node->text, "\n\n", out);
     for (const struct node *child = node->first; child; child = child->next)
         md_node(child, level + 1, rows, out);
     if (node->medium == DETAIL)
         fputs("</details>\n\n", out);
+}
+
+static void write_figure(const struct node *node, FILE *out)
+{
+    if (node->picture) {
+        write_block("![", node->text, "](", out);
+        fprintf(out, "%s)\n\n", node->picture);
+    } else if (node->plain) {
+        write_code(node->plain, out);
+        write_block("", node->text, "\n\n", out);
+    }
 }
 
 void md_node(const struct node *node, int level, size_t rows, FILE *out)
@@ -80,27 +139,24 @@ void md_node(const struct node *node, int level, size_t rows, FILE *out)
         write_section(node, level, rows, out);
         break;
     case PARAGRAPH:
-        fprintf(out, "%s\n\n", node->text);
+        write_block("", node->text, "\n\n", out);
         break;
     case NOTE:
-        fprintf(out, "> %s\n\n", node->text);
+        write_block("> ", node->text, "\n\n", out);
         break;
     case ITEM:
     case TERM:
-        fprintf(out, "- %s\n%s", node->text,
-                node->next && node->next->kind == node->kind ? "" : "\n");
+        write_block("- ", node->text,
+                    node->next && node->next->kind == node->kind ? "\n" : "\n\n", out);
         break;
     case CODE:
-        fprintf(out, "```\n%s```\n\n", node->text);
+        write_code(node->text, out);
         break;
     case TABLE:
         write_table(node->table, rows, out);
         break;
     case FIGURE:
-        if (node->picture)
-            fprintf(out, "![%s](%s)\n\n", node->text, node->picture);
-        else if (node->plain)
-            fprintf(out, "```\n%s```\n\n%s\n\n", node->plain, node->text);
+        write_figure(node, out);
         break;
     }
 }

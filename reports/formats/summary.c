@@ -79,7 +79,7 @@ static void write_folded(const struct node *node, size_t rows, FILE *out)
         md_node(node, 3, rows, out);
         return;
     }
-    fprintf(out, "<details><summary>%s</summary>\n\n", node->text);
+    md_summary(node->text, out);
     write_children(node, rows, out);
     fputs("</details>\n\n", out);
 }
@@ -174,15 +174,17 @@ static void free_machine(struct machine *m)
 static void put_machines(struct page *page, struct machine *machines, size_t n)
 {
     for (size_t m = 0; m < n; m++) {
-        char heading[240] = "";
-        if (n > 1)
-            snprintf(heading, sizeof heading, "### %s\n\n", machines[m].title);
-        const size_t share = page->left / (n - m), bytes = strlen(heading);
+        const size_t share = page->left / (n - m),
+                     bytes = n > 1 ? 2 * strlen(machines[m].title) + 6 : 0; /* at most */
         if (share <= bytes) {
             drop(page, machines[m].title, 0);
             continue;
         }
-        fputs(heading, page->out);
+        if (n > 1) {
+            fputs("### ", page->out);
+            md_text(machines[m].title, page->out);
+            fputs("\n\n", page->out);
+        }
         page->left -= bytes;
         put(page, machines[m].open, machines[m].title, share - bytes, true, write_children);
     }
@@ -198,7 +200,8 @@ static void write_note(const struct page *page, size_t limit)
 {
     if (page->n_dropped == 0)
         return;
-    fprintf(page->out, "> Left out, to stay within %zu KiB: %s", limit / 1024, page->dropped);
+    fprintf(page->out, "> Left out, to stay within %zu KiB: ", limit / 1024);
+    md_text(page->dropped, page->out);
     if (page->n_dropped > NAMED)
         fprintf(page->out, " and %zu more", page->n_dropped - NAMED);
     fputs(".  `posenc report RESULTS.jsonl --out md` has all of it.\n", page->out);

@@ -25,7 +25,7 @@ static const char *per_cent(double pct, char text[24])
 static void add_machine(struct node *into, const struct results *r)
 {
     char where[32] = "any CPU";
-    int cpu = (int)record_value(r->machine, "cpu", -1.0);
+    int cpu = record_int(r->machine, "cpu", -1);
     if (cpu >= 0)
         snprintf(where, sizeof where, "CPU %d", cpu);
     add_text(into, NOTE, EVERYWHERE, "%s (%s), %.0f CPUs; measured on %s for %.0f s.",
@@ -71,7 +71,7 @@ static void add_floors(struct node *into, const json_t *machine)
     for (size_t i = 0; i < json_array_size(floors); i++) {
         const json_t *f = json_array_get(floors, i);
         char text[24];
-        int cpu = (int)record_value(machine, "cpu", -1.0);
+        int cpu = record_int(machine, "cpu", -1);
         table_cell(table, "%s, %s", record_text(f, "place"),
                    show_bytes(record_value(f, "bytes", 0.0)));
         if (json_is_true(json_object_get(f, "pinned")) && cpu >= 0)

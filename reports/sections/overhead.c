@@ -28,7 +28,7 @@ void section_overhead(struct node *into, const struct results *r,
         "one token|~backend|>function|>front-end|>prepared|>function again;again|>pace");
     for (size_t i = 0; i < r->n_overheads; i++) {
         const json_t *record = r->overheads[i];
-        int heads = (int)record_value(record, "heads", 0.0);
+        int heads = record_int(record, "heads", 0);
         table_cell(table, "%s, %d head%s of %.0f", record_text(record, "kernel"), heads,
                    heads == 1 ? "" : "s", record_value(record, "head_dim", 0.0));
         table_cell(table, "%s", record_text(record, "backend"));

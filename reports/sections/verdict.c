@@ -28,12 +28,12 @@ static void add_wrong_outputs(struct node *into, const struct results *r)
 static bool list_shards(const struct results *r, char *text, size_t bytes)
 {
     size_t at = 0, n = 0;
-    const int shards = (int)record_value(r->headers[0], "shard.n", 0.0);
-    for (int i = 0; i < shards; i++) {
+    const int most = 9999, shards = record_int(r->headers[0], "shard.n", 0);
+    for (int i = 0; i < shards && shards <= most; i++) {
         bool here = false;
         for (size_t k = 0; k < r->n_headers; k++)
-            here |= (int)record_value(r->headers[k], "shard.i", -1.0) == i &&
-                    (int)record_value(r->headers[k], "shard.n", 0.0) == shards;
+            here |= record_int(r->headers[k], "shard.i", -1) == i &&
+                    record_int(r->headers[k], "shard.n", 0) == shards;
         if (here && at < bytes)
             at += (size_t)snprintf(text + at, bytes - at, "%s%d", n ? ", " : "", i);
         n += here;
@@ -64,6 +64,11 @@ void section_verdict(struct node *into, const struct results *r,
     (void)options;
     char noise[NOISE_TEXT];
     add_wrong_outputs(into, r);
+    if (*vectors_note(r))
+        add_text(into, NOTE, EVERYWHERE,
+                 "**%s**: checked with a set (SHA-256 %.16s) that this posenc was not built "
+                 "with; what it says is as good as that set.",
+                 vectors_note(r), record_text(r->header, "vectors.sha256"));
     if (noise_warning(r, noise))
         add_text(into, NOTE, EVERYWHERE, "%s", noise);
     const char *emulator = record_text(r->env, "emulator");
