@@ -1,0 +1,126 @@
+"""How the program is made with one object in place of another: by the commands of its build, in a copy of impl/.
+"""
+import json
+import os
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+
+# Gcc and clang only warn of these; nobody would commit what they warn of.
+REFUSED = ['-Werror=incompatible-pointer-types', '-Werror=int-conversion', '-Werror=discarded-qualifiers',
+           '-Werror=implicit-function-declaration', '-Werror=uninitialized', '-Wno-unknown-warning-option']
+LIBRARY = 'impl/libposenc.a'
+
+
+class Ended:
+    """How a command ended: its status (negative: by which signal), whether it was stopped for taking too long, and what
+    it said."""
+
+    def __init__(self, status, late, said):
+        self.status, self.late, self.said = status, late, said
+
+
+def limits(cpu):
+    """For a child: seconds of processor time for it and for each of its children, no files of memory."""
+    def set_limits():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+    return set_limits
+
+
+def run(command, folder, cpu, wall=None):
+    """Runs a command as a group of its own, which ends as a whole."""
+    wall = wall or 20 * cpu
+    child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=limits(cpu))
+    try:
+        said = child.communicate(timeout=wall)[0]
+        return Ended(child.returncode, child.returncode == -signal.SIGXCPU, said.decode(errors='replace'))
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        return Ended(child.wait(), True, f'more than {wall} s')
+    finally:
+        child.stdout.close()
+
+
+def words_of(command):
+    """Of a compile command: the compiler and its flags, without source, output, dependencies, ccache and diagnostics."""
+    words, kept, skip = shlex.split(command), [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in ('-o', '-c', '-MQ', '-MF'):
+            skip = True
+        elif os.path.basename(word) != 'ccache' and word != '-MD' and not word.startswith(('-W', '-fdiag')):
+            kept.append(word)
+    return kept
+
+
+class Build:
+    """A build folder of posenc, from which programs with one changed object are made."""
+
+    def __init__(self, root, folder, level='-O1'):
+        self.root, self.folder, self.level = root, os.path.abspath(folder), level
+        with open(os.path.join(folder, 'compile_commands.json'), encoding='utf-8') as file:
+            self.commands = json.load(file)
+        self.link = shlex.split(self.ninja('posenc')[-1])
+        self.objects = [word for word in shlex.split(self.ninja(LIBRARY)[-1]) if word.endswith('.o')]
+        self.pack = os.path.join(self.folder, 'conformance/golden/vectors.pack')
+
+    def ninja(self, target):
+        said = subprocess.run(['ninja', '-C', self.folder, '-t', 'commands', target], check=True, capture_output=True)
+        return said.stdout.decode().splitlines()
+
+    def copy(self, folder):
+        """A copy of impl/ to change."""
+        shutil.copytree(os.path.join(self.root, 'impl'), os.path.join(folder, 'impl'), dirs_exist_ok=True)
+
+    def entry(self, unit):
+        """The command that compiles a unit for its backend."""
+        for entry in self.commands:
+            path = os.path.normpath(os.path.join(entry['directory'], entry['file']))
+            if path == os.path.join(self.root, unit.source) and f'libbackend_{unit.backend}.a' in entry['output']:
+                return entry
+        raise SystemExit(f'{unit.source} is not compiled for {unit.backend} in {self.folder}')
+
+    def flags(self, unit, tree, level):
+        """Those of the build; what it includes from impl/ comes from the copy."""
+        found = []
+        for word in words_of(self.entry(unit)['command']):
+            if word.startswith('-I'):
+                path = os.path.normpath(os.path.join(self.folder, word[2:]))
+                inside = os.path.relpath(path, self.root)
+                word = '-I' + (path if path.startswith(self.folder) else os.path.join(tree, inside))
+            found.append(level if word.startswith('-O') else word)
+        return found
+
+    def compile(self, unit, tree, output, level=None):
+        """Whether the unit compiles in a copy; the reason if not."""
+        flags = self.flags(unit, tree, level or self.level)
+        ended = run([*flags, *REFUSED, '-w', '-o', output, '-c', unit.source], tree, 300)
+        return None if ended.status == 0 else ended.said
+
+    def original(self, unit):
+        """The object of the build."""
+        return self.entry(unit)['output']
+
+    def link_with(self, unit, output_object, output):
+        """The program with this object in place of the unit's."""
+        self.link_replaced({self.original(unit): output_object}, output)
+
+    def link_replaced(self, objects, output, flags=()):
+        """The program with other objects: {that of the build: what stands in its place}."""
+        words = []
+        for word in self.link:
+            words += [objects.get(name, name) for name in self.objects] if word == LIBRARY else [word]
+        words[words.index('-o') + 1] = output
+        ended = run(words + list(flags), self.folder, 120)
+        if ended.status != 0:
+            raise SystemExit(f'the program cannot be linked:\n{ended.said}')
+
+    def verify(self, program, unit, kernel, depth, cpu):
+        """Runs the suite on one kernel."""
+        return run([program, 'verify', depth, '--backend', unit.backend, '--kernel', kernel, '--jobs', '1', '--vectors',
+                    self.pack], os.path.dirname(program), cpu)

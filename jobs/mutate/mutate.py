@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Mutation testing: mistakes are made in the plain loops and in the templates of the kernels, one at a time, and the suite
+has to notice.  Survivors are printed, each with its line.
+
+    mutate.py BUILD [N | all] [FILE...]     N mutants (200), drawn from all of them or from those of the files
+        --seed S      which ones (1)
+        --jobs N      at a time (2)
+        --list        what would be run, and nothing else
+        --fresh       forget what earlier runs found, which is otherwise kept in BUILD/mutate/results.jsonl
+        --again       forget what survived, and run that again
+        --one ID      this one; object, program and changed source stay in BUILD/mutate/one
+        --right       kernels that are right, compiled in many ways: every one has to pass
+
+Exit 0: all were found, or are known to change nothing; 1: there are survivors, or equivalent.txt is wrong; 2: bad input.
+"""
+import argparse
+import os
+import random
+import sys
+
+import report
+import right
+from build import Build
+from campaign import SURVIVED, Campaign, Results
+from mutants import Equivalents, all_mutants, all_units
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+
+def refuse(message):
+    print(f'./run mutate: {message}', file=sys.stderr)
+    sys.exit(2)
+
+
+def draw(mutants, n, seed):
+    """n of them: of every file and operator its share, in a random order."""
+    order = random.Random(seed)
+    strata = {}
+    for mutant in mutants:
+        strata.setdefault((mutant.path, mutant.operator), []).append(mutant)
+    line = []
+    for stratum in strata.values():
+        order.shuffle(stratum)
+        line += stratum
+    step = len(line) / n
+    begin = order.random() * step
+    drawn = [line[int(begin + i * step)] for i in range(n)]
+    order.shuffle(drawn)
+    return drawn
+
+
+def choose(options, mutants):
+    """Those that were asked for, and whether they are a sample."""
+    if options.one:
+        found = [mutant for mutant in mutants if mutant.id == options.one]
+        return found or refuse(f'there is no mutant {options.one}; ./run mutate --list all shows them'), False
+    for name in options.files:
+        if not any(mutant.path.endswith(name) for mutant in mutants):
+            refuse(f'{name} has no mutants; files: {" ".join(sorted({mutant.path for mutant in mutants}))}')
+    chosen = [m for m in mutants if not options.files or any(m.path.endswith(name) for name in options.files)]
+    if options.n == 'all' or int(options.n) >= len(chosen):
+        return chosen, False
+    return draw(chosen, int(options.n), options.seed), True
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument('build')
+    parser.add_argument('words', nargs='*')
+    for name, default in (('--seed', 1), ('--jobs', 2)):
+        parser.add_argument(name, type=int, default=default)
+    for name in ('--list', '--fresh', '--again', '--right'):
+        parser.add_argument(name, action='store_true')
+    parser.add_argument('--one')
+    options = parser.parse_args(arguments)
+    words = options.words
+    options.n = words.pop(0) if words and (words[0] == 'all' or words[0].isdigit()) else '200'
+    options.files = words
+    if options.n == '0' or options.jobs < 1:
+        refuse('expected at least one mutant, and one at a time')
+    return options
+
+
+def tell(mutant, verdict, detail):
+    print(f'{verdict:12} {mutant.title()}: {detail}' if detail else f'{verdict:12} {mutant.title()}', flush=True)
+
+
+def run_one(campaign, mutant):
+    """Runs it and leaves what there is to look at."""
+    folder = os.path.join(campaign.folder, 'one')
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, os.path.basename(mutant.path)), 'w', encoding='utf-8') as file:
+        file.write(mutant.text)
+    verdict, detail = campaign.test(mutant, folder)
+    tell(mutant, verdict, detail)
+    print(f'{mutant.diff()}\n{os.path.relpath(folder)}: {" ".join(sorted(os.listdir(folder)))}')
+    return int(verdict == SURVIVED)
+
+
+def conclude(mutants, chosen, results, equivalents, sampled):
+    """Tables, survivors, the score; the exit status."""
+    for mutant in mutants:
+        equivalents.find(mutant)
+    rows = report.classify(chosen, results.verdicts, equivalents)
+    print(report.SAYS)
+    print(report.table(rows, lambda mutant: mutant.operator, 'operator'), end='\n\n')
+    print(report.table(rows, lambda mutant: mutant.path, 'file'), end='\n\n')
+    print(report.cross(rows), end='\n\n')
+    print(report.survivors(rows), end='\n\n')
+    wrong = report.complaints(rows, equivalents)
+    print('\n'.join(wrong + [f'{len(rows)} of {len(mutants)} mutants: {report.score(rows, sampled)}']))
+    return int(bool(wrong) or any(verdict == SURVIVED for _, verdict, _, _ in rows))
+
+
+def main():
+    options = parse(sys.argv[1:])
+    folder = os.path.join(os.path.abspath(options.build), 'mutate')
+    os.makedirs(folder, exist_ok=True)
+    with open('/proc/cpuinfo', encoding='utf-8') as file:
+        templates = 'avx2' if ' avx2 ' in file.read() else 'scalar'
+    if options.right:
+        return right.main(Build(ROOT, options.build), folder, options.jobs)
+    mutants = all_mutants(ROOT, all_units(ROOT, templates))
+    chosen, sampled = choose(options, mutants)
+    if options.list:
+        for mutant in chosen:
+            print(f'{mutant.title()} ({" ".join(mutant.kernels)})\n{mutant.diff()}')
+        print(f'{len(chosen)} of {len(mutants)} mutants')
+        return 0
+    campaign = Campaign(Build(ROOT, options.build), folder, options.jobs)
+    if options.one:
+        return run_one(campaign, chosen[0])
+    path = os.path.join(folder, 'results.jsonl')
+    if options.fresh and os.path.exists(path):
+        os.remove(path)
+    results = Results(path)
+    if options.again:
+        results.forget(SURVIVED)
+    campaign.run(chosen, results, tell)
+    return conclude(mutants, chosen, results, Equivalents(os.path.join(HERE, 'equivalent.txt')), sampled)
+
+
+if __name__ == '__main__':
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit('stopped; the same command goes on from here')

@@ -1,0 +1,98 @@
+"""What a campaign says: the table of operators and files, the score, survivors.
+"""
+import math
+
+from campaign import BY_FULL, BY_QUICK, REFUSED, SAME_CODE, SURVIVED
+
+LISTED = 'listed'
+COLUMNS = [BY_QUICK, BY_FULL, SURVIVED, LISTED, SAME_CODE, REFUSED]
+HEADINGS = ['quick', 'full', 'survived', 'listed', 'same code', 'no code']
+SAYS = f'''quick, full: found by verify --quick, or by --full alone; survived: by neither.  Not counted: listed in
+equivalent.txt; same code as what is not mutated; no code, as the compiler refuses it.
+'''
+
+
+def interval(found, of):
+    """Wilson's, of 95 %."""
+    z = 1.959964
+    share = found / of
+    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
+    half = z / (1 + z * z / of) * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def classify(mutants, verdicts, equivalents):
+    """(mutant, column, detail) of those that were run; what the list says of a survivor is believed."""
+    rows = []
+    for mutant in mutants:
+        entry = equivalents.find(mutant)
+        if mutant.id in verdicts:
+            verdict, detail = verdicts[mutant.id]
+            rows.append((mutant, LISTED if entry and verdict == SURVIVED else verdict, detail, entry))
+    return rows
+
+
+def table(rows, key, heading):
+    """A line for each value of the key, and their sum."""
+    sums = {}
+    for mutant, verdict, _, _ in rows:
+        for name in (key(mutant), 'all'):
+            sums.setdefault(name, dict.fromkeys(COLUMNS, 0))[verdict] += 1
+    width = max(map(len, [*sums, heading]))
+    lines = [f'{heading:{width}} ' + ' '.join(f'{word:>9}' for word in HEADINGS)]
+    for name in sorted(sums, key=lambda name: (name == 'all', name)):
+        lines.append(f'{name:{width}} ' + ' '.join(f'{sums[name][column] or "-":>9}' for column in COLUMNS))
+    return '\n'.join(lines)
+
+
+def cross(rows):
+    """Operators by files: how many were found of how many that count."""
+    files, operators, cells = [], [], {}
+    for mutant, verdict, _, _ in rows:
+        name = mutant.path.split('/')[-1]
+        files += [name] if name not in files else []
+        operators += [mutant.operator] if mutant.operator not in operators else []
+        found, of = cells.get((mutant.operator, name), (0, 0))
+        cells[mutant.operator, name] = found + (verdict in (BY_QUICK, BY_FULL)), of + counts(verdict)
+    lines = [' ' * 11 + ' '.join(f'{name[:14]:>14}' for name in files)]
+    for operator in operators:
+        row = [cells.get((operator, name), (0, 0)) for name in files]
+        lines.append(f'{operator:11}' + ' '.join(f'{f"{found}/{of}" if of else "":>14}' for found, of in row))
+    return '\n'.join(lines)
+
+
+def counts(verdict):
+    return verdict in (BY_QUICK, BY_FULL, SURVIVED)
+
+
+def score(rows, sampled):
+    """The sentence of docs/trust.md."""
+    of = sum(counts(verdict) for _, verdict, _, _ in rows)
+    if of == 0:
+        return 'no mutant counts'
+    words = []
+    for name, verdicts in (('--quick', (BY_QUICK,)), ('--full', (BY_QUICK, BY_FULL))):
+        found = sum(verdict in verdicts for _, verdict, _, _ in rows)
+        low, high = interval(found, of)
+        words.append(f'{name} finds {found} of {of}, {100 * found / of:.1f} %'
+                     + (f' (95 %: {100 * low:.1f} to {100 * high:.1f})' if sampled else ''))
+    return '; '.join(words)
+
+
+def survivors(rows):
+    """Each with what was changed and what runs it again."""
+    blocks = []
+    for mutant, verdict, _, _ in rows:
+        if verdict == SURVIVED:
+            blocks.append(f'{mutant.title()}\n{mutant.diff()}\n    ./run mutate --one {mutant.id}')
+    return '\n\n'.join(blocks)
+
+
+def complaints(rows, equivalents):
+    """What is wrong with the list: entries that match nothing, or what the suite tells apart."""
+    lines = [f'stale in equivalent.txt, no such mutant: {" ".join(entry["place"])}: {entry["old"]}'
+             for entry in equivalents.stale()]
+    for mutant, verdict, detail, entry in rows:
+        if entry and verdict in (BY_QUICK, BY_FULL):
+            lines.append(f'listed in equivalent.txt, but found: {mutant.title()}: {detail}')
+    return lines

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""./run mutate, on a kernel that is made up (tiny.c) and a suite of it (suite.c): which mutants there are, what becomes of
+some, what an id depends on, samples, the list of equivalents, interrupted runs.  TAP.
+
+    test.py [--write]       --write: puts the mutants of now into tiny.txt
+"""
+import os
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+# pylint: disable=wrong-import-position
+import campaign  # noqa: E402
+import report  # noqa: E402
+from build import run  # noqa: E402
+from mutants import Equivalents, Unit, all_mutants  # noqa: E402
+from mutate import draw  # noqa: E402
+from operators import OPERATORS  # noqa: E402
+
+CC = os.environ.get('CC', 'cc').split()
+UNIT = Unit('tiny', 'tiny.c', ['tiny.h', 'tiny.c'])
+# Some mutants by their line, and what has to become of them.
+EXPECTED = {
+    ('delete', '(void)args;', ';'): campaign.SAME_CODE,
+    ('arguments', 'args->out[i * args->out_step] += limited(value, &args->floor);',
+     'args->out[i * args->out_step] += limited(&args->floor, value);'): campaign.REFUSED,
+    ('arithmetic', 'float value = args->x[i * args->x_step] * args->factor;',
+     'float value = args->x[i * args->x_step] + args->factor;'): campaign.BY_QUICK,
+    ('early', '{', '{ return;'): campaign.BY_QUICK,
+    ('delete', 'i += 1;', ';'): campaign.BY_QUICK,  # never ends
+    ('member', 'float value = args->x[i * args->x_step] * args->factor;',
+     'float value = args->x[i * args->out_step] * args->factor;'): campaign.BY_FULL,
+    ('comparison', 'return value < *floor ? *floor : value;', 'return value <= *floor ? *floor : value;'):
+        campaign.SURVIVED,
+}
+LIST = '''# A comment.
+
+tiny.c limited comparison
+- return value < *floor ? *floor : value;
++ return value <= *floor ? *floor : value;
+equal values are the same
+
+tiny.c limited any
+- return value < *most ? *most : value;
++ *
+no such line
+'''
+
+
+class Tiny:
+    """As build.Build is for posenc."""
+    root, level = HERE, '-O1'
+
+    def __init__(self, folder):
+        self.suite = os.path.join(folder, 'suite.o')
+        made = run([*CC, '-std=c11', '-c', 'suite.c', '-o', self.suite], HERE, 60)
+        assert made.status == 0, made.said
+
+    def copy(self, folder):
+        os.makedirs(folder, exist_ok=True)
+        for name in ('tiny.h', 'tiny.c'):
+            campaign.put(os.path.join(folder, name), campaign.contents(os.path.join(HERE, name)))
+
+    def compile(self, unit, tree, output, level=None):
+        ended = run([*CC, '-std=c11', '-w', level or self.level, '-c', unit.source, '-o', output], tree, 60)
+        return ended.said if ended.status else None
+
+    def link_with(self, unit, built, output):
+        ended = run([*CC, self.suite, built, '-o', output], HERE, 60)
+        assert ended.status == 0, f'{unit.source}: {ended.said}'
+
+    def verify(self, program, unit, kernel, depth, cpu):
+        assert unit is UNIT and kernel == 'scale'
+        return run([program, depth], HERE, cpu)
+
+
+class Tap:
+    """Sentences that are so or not."""
+    n, failed = 0, 0
+
+    def is_so(self, so, sentence, *why):
+        self.n += 1
+        self.failed += not so
+        print(f'{"ok" if so else "not ok"} {self.n} - {sentence}')
+        for line in () if so else why:
+            print(f'# {line}')
+
+
+def listing(mutants):
+    return ''.join(f'{m.operator} {m.function}: {m.new}\n' for m in mutants)
+
+
+def of_text(folder, text):
+    """The mutants of another text of tiny.c."""
+    campaign.put(os.path.join(folder, 'tiny.h'), campaign.contents(os.path.join(HERE, 'tiny.h')))
+    campaign.put(os.path.join(folder, 'tiny.c'), text.encode())
+    return all_mutants(folder, [UNIT])
+
+
+def test_list(tap, folder, mutants):
+    text = campaign.contents(os.path.join(HERE, 'tiny.c')).decode()
+    path = os.path.join(HERE, 'tiny.txt')
+    if '--write' in sys.argv:
+        campaign.put(path, listing(mutants).encode())
+    known = campaign.contents(path).decode()
+    differ = set(known.splitlines()) ^ set(listing(mutants).splitlines())
+    tap.is_so(listing(mutants) == known, 'the mutants of the kernel are those of tiny.txt', *sorted(differ))
+    tap.is_so({m.operator for m in mutants} == set(OPERATORS), 'every operator has some')
+    tap.is_so(len({m.id for m in mutants}) == len(mutants), 'each has an id of its own')
+    moved = of_text(folder, text.replace('static', '/* Two\n   lines. */\nstatic'))
+    tap.is_so([m.id for m in moved] == [m.id for m in mutants], 'lines above change no id')
+    tap.is_so(all(m.text.count('\n') == text.count('\n') for m in mutants), 'lines stay where they are')
+    hidden = of_text(folder, text.replace('static int', '#ifdef NEVER\nstatic int').replace('static float', '#endif\nstatic float'))
+    tap.is_so(hidden and all(m.function != 'least' for m in hidden), 'what #ifdef leaves out has no mutants')
+    tap.is_so(all(m.kernels == ['scale'] for m in mutants), 'each knows the kernel that it can touch')
+
+
+def test_samples(tap, mutants):
+    drawn = draw(mutants, 20, 7)
+    tap.is_so({m.operator for m in mutants} == set(OPERATORS), 'every operator has some')
+    tap.is_so(len({m.id for m in drawn}) == 20, 'a sample has as many as asked for')
+    tap.is_so(drawn == draw(mutants, 20, 7) != draw(mutants, 20, 8), 'the seed decides which')
+    tap.is_so({m.operator for m in draw(mutants, len(mutants), 1)} == {m.operator for m in mutants}, 'all is all')
+
+
+def test_runs(tap, folder, mutants):
+    campaign.LEAST_CPU = {campaign.QUICK: 1, campaign.FULL: 1}
+    chosen = [m for m in mutants if (m.operator, m.old, m.new) in EXPECTED]
+    tap.is_so(len(chosen) == len(EXPECTED), f'{len(EXPECTED)} mutants are known by their line')
+    path = os.path.join(folder, 'results.jsonl')
+    results = campaign.Results(path)
+    work = campaign.Campaign(Tiny(folder), folder)
+    work.run(chosen, results, lambda *_: None)
+    for m in chosen:
+        verdict, detail = results.verdicts[m.id]
+        expected = EXPECTED[m.operator, m.old, m.new]
+        tap.is_so(verdict == expected, f'{m.operator}, {m.new}: {expected}', f'it is: {verdict}: {detail}')
+    with open(path, 'a', encoding='utf-8') as file:
+        file.write('{"id": "cut sho')
+    again = campaign.Results(path)
+    tap.is_so(again.verdicts == results.verdicts, 'a run that was interrupted goes on from what it found')
+    told = []
+    work.run(chosen, again, lambda mutant, *_: told.append(mutant))
+    tap.is_so(not told, 'and runs nothing twice')
+    again.forget(campaign.SURVIVED)
+    tap.is_so(len(again.verdicts) == len(chosen) - 1, 'what survived can be forgotten')
+    return chosen, results
+
+
+def test_report(tap, folder, mutants, chosen, results):
+    path = os.path.join(folder, 'equivalent.txt')
+    campaign.put(path, LIST.encode())
+    equivalents = Equivalents(path)
+    for m in mutants:
+        equivalents.find(m)
+    rows = report.classify(chosen, results.verdicts, equivalents)
+    tap.is_so([verdict for m, verdict, _, _ in rows if m.operator == 'comparison'] == [report.LISTED],
+              'a survivor that is listed is not counted')
+    tap.is_so([line[:5] for line in report.complaints(rows, equivalents)] == ['stale'], 'an entry without a mutant is stale')
+    campaign.put(path, b'tiny.c plain_scale early\n- *\n+ *\nno\n')
+    wrong = report.complaints(report.classify(chosen, results.verdicts, Equivalents(path)), Equivalents(path))
+    tap.is_so(any('but found' in line for line in wrong), 'an entry that the suite tells apart is wrong')
+    tap.is_so(report.score(rows, False) == '--quick finds 3 of 4, 75.0 %; --full finds 4 of 4, 100.0 %', 'the score')
+    low, high = report.interval(95, 100)
+    tap.is_so((round(low, 3), round(high, 3)) == (0.888, 0.978), 'the interval of 95 of 100 is Wilson\'s')
+
+
+def main():
+    tap = Tap()
+    mutants = all_mutants(HERE, [UNIT])
+    with tempfile.TemporaryDirectory() as folder:
+        test_list(tap, folder, mutants)
+        test_samples(tap, mutants)
+        test_report(tap, folder, mutants, *test_runs(tap, folder, mutants))
+    print(f'1..{tap.n}')
+    return int(tap.failed > 0)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
