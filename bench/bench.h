@@ -51,6 +51,13 @@ struct bench_options {
     /* NULL, or asked between rounds with the sink's `user`: true ends the run.  The case that
      * is being timed is then left out. */
     bool (*stop)(void *user);
+    /* Likewise: NULL, or told before calls of a backend on a case, and, with no backend, after them;
+     * and NULL, or asked why a backend that has the kernel is not to be called, as one that is
+     * wrong: NULL, it is. */
+    void (*watch)(void *user, const struct bench_case *bench_case,
+                  const struct posenc_backend *backend);
+    const char *(*unfit)(void *user, const struct bench_case *bench_case,
+                         const struct posenc_backend *backend);
 };
 enum { BENCH_DTYPES = POSENC_BF16 + 1 };
 /* The footprint cases of the kernels that are set (none: all), stored as the types that are set

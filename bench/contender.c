@@ -203,6 +203,13 @@ static void run_share(void *user, int member, int n)
         f->status[member] = call_run(&f->slices[member], c->backend);
 }
 
+void contender_begins(void *contender)
+{
+    const struct contender *c = contender;
+    if (c->timed->watch)
+        c->timed->watch(c->timed->watch_user, c->backend);
+}
+
 void contender_call(void *contender)
 {
     struct contender *c = contender;

@@ -18,6 +18,9 @@ struct stream {
     int64_t n;
 };
 
+/* Told before calls of a backend, NULL of none: where a process is, should one not return. */
+typedef void contender_watch(void *user, const struct posenc_backend *backend);
+
 /* The tensors all contenders of a case work on. */
 struct timed_call {
     struct call *call;
@@ -32,6 +35,8 @@ struct timed_call {
     /* What the roof reads: streams shorter than dst again and again, an `add` that is longer in
      * several passes; src may be dst. */
     struct stream src, add[2];
+    contender_watch *watch; /* or NULL */
+    void *watch_user;
 };
 
 /* False when memory runs out; to be closed in either case. */
@@ -73,7 +78,8 @@ static inline bool contender_is_timed(const struct contender *c)
 /* A call that takes longer is one sample, and needs no second one to be believed. */
 #define CONTENDER_SLOW_S 50e-3
 
-/* One call of a struct contender; a gbench_sample's function. */
+/* One call of a struct contender, and what is told before some: a gbench_sample's functions. */
 void contender_call(void *contender);
+void contender_begins(void *contender);
 
 #endif

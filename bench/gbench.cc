@@ -77,6 +77,8 @@ void initialise()
 void register_sample(gbench_sample *sample, size_t index, double min_time)
 {
     auto body = [sample](benchmark::State &state) {
+        if (sample->begins)
+            sample->begins(sample->user);
         for (int i = 0; i < sample->warm; i++)
             sample->call(sample->user);
         benchmark::ClobberMemory();

@@ -26,6 +26,7 @@ struct gbench_sample {
     int warm;           /* untimed calls before the clock starts */
     int64_t iterations; /* 0: as many as make the sample last `min_time`; set to those done */
     double seconds;     /* out: real time of one iteration */
+    void (*begins)(void *user); /* NULL, or called before those */
 };
 
 /* Times each sample, in this order, on this thread.  0, or -1 when Google Benchmark failed to

@@ -85,13 +85,24 @@ static void refuse_all(struct race *race, enum bench_outcome outcome, const char
             refuse(&race->turns.contenders[i], outcome, reason);
 }
 
+/* Tells who is called now; NULL: nobody. */
+static void watch_race(void *user, const struct posenc_backend *backend)
+{
+    const struct race *race = user;
+    const struct session *session = race->session;
+    if (session->options->watch)
+        session->options->watch(session->user, race->bench_case, backend);
+}
+
 /* One call from pristine inputs, timed roughly. */
 static bool try_once(struct race *race, struct contender *c)
 {
     call_reset(&race->call);
+    watch_race(race, c->backend);
     double begin = clock_now();
     contender_call(c);
     c->seconds = clock_now() - begin;
+    watch_race(race, NULL);
     if (c->status == POSENC_OK)
         return true;
     refuse(c, c->status == POSENC_ERR_NOT_PROVIDED ? BENCH_LACKS_IT : BENCH_REFUSED,
@@ -159,16 +170,20 @@ static void check_everybody(struct race *race)
 static void enter_backends(struct race *race, const struct posenc_backend *const *backends)
 {
     enum posenc_kernel kernel = race->bench_case->problem.kernel;
+    const struct session *session = race->session;
     for (size_t i = 0; i < race->n_backends; i++) {
         struct contender *c = &race->turns.contenders[race->turns.n++];
         *c = contender_of_backend(&race->timed, backends[i]);
-        const char *obstacle = posenc_backend_obstacle(backends[i]);
+        const char *obstacle = posenc_backend_obstacle(backends[i]), *why;
         if (obstacle)
             refuse(c, BENCH_REFUSED, obstacle);
         else if (!posenc_provides(backends[i], kernel))
             refuse(c, BENCH_LACKS_IT, "not provided");
         else if (!backends[i]->f16_bf16 && !problem_is_f32(&race->bench_case->problem))
             refuse(c, BENCH_REFUSED, "takes f32 alone");
+        else if (session->options->unfit &&
+                 (why = session->options->unfit(session->user, race->bench_case, backends[i])))
+            refuse(c, BENCH_WRONG, why);
     }
 }
 
@@ -320,6 +335,8 @@ static void hold(struct race *race, double share)
                          race->session->options->threads)) {
         refuse_all(race, BENCH_REFUSED, "no memory for the threads' calls");
     } else {
+        race->timed.watch = watch_race;
+        race->timed.watch_user = race;
         check_everybody(race);
         call_make_repeatable(&race->call);
         timed_call_cut(&race->timed);
@@ -357,6 +374,7 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
         return false;
     enter_backends(&race, backends);
     hold(&race, share);
+    watch_race(&race, NULL);
     if (!stopped(session))
         report(&race);
     free(race.turns.samples);

@@ -30,7 +30,8 @@ static int warm_calls(const struct contender *c)
 
 static struct gbench_sample sample_for(struct contender *c)
 {
-    return (struct gbench_sample){ contender_call, c, warm_calls(c), c->iterations, 0.0 };
+    return (struct gbench_sample){ contender_call, c,   warm_calls(c),
+                                   c->iterations,  0.0, contender_begins };
 }
 
 /* Google Benchmark's count, confirmed by a second sample: had the machine stumbled during the

@@ -7,23 +7,19 @@
 #define _POSIX_C_SOURCE 200809L
 #include "accuracy.h"
 
-#include "child.h"
-#include "folder.h"
+#include "apart.h"
 #include "outputs.h"
-#include "side_by_side.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-/* So long a process may say nothing: all of a kernel's cases, on a machine that is slow and busy. */
-static const double QUICK_S = 300.0, FULL_S = 3600.0;
+/* So much CPU time a process may use without a word: all of a kernel's cases, on a slow machine. */
+static const double QUICK_S = 600.0, FULL_S = 7200.0;
 
 /* What goes through the pipe: a change, or at the end what was found. */
 struct message {
@@ -35,96 +31,50 @@ struct message {
 static void send_change(void *user, const struct change *change)
 {
     const int *to = user;
-    child_tell(*to, &(struct message){ .change = *change }, sizeof(struct message));
+    apart_tell(*to, &(struct message){ .change = *change }, sizeof(struct message));
 }
 
 /* All of the process. */
-static void run_apart(const struct changes_ask *ask, enum posenc_kernel kernel, pid_t parent,
-                      int to)
-{
-    folder_leave();
-    end_with(parent);
-    signal(SIGINT, SIG_IGN); /* the parent ends what is interrupted */
-    const struct accuracy found = accuracy_compare(ask, kernel, send_change, &to);
-    child_tell(to, &(struct message){ .last = true, .found = found }, sizeof(struct message));
-    exit(0); /* not _exit(): sanitizers and coverage report at the end */
-}
-
-/* A process of a kernel, and how it ended where it did not come to its end. */
-struct process {
-    pid_t pid;
-    int from;
-    char how[200];
+struct comparing {
+    const struct changes_ask *ask;
+    enum posenc_kernel kernel;
 };
 
-static double seconds(void)
+static void run_apart(void *user, int to)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    const struct comparing *this = user;
+    const struct accuracy found = accuracy_compare(this->ask, this->kernel, send_change, &to);
+    apart_tell(to, &(struct message){ .last = true, .found = found }, sizeof(struct message));
 }
 
-/* Reads one message; false at the end, where the program was interrupted, or where none comes. */
-static bool receive(struct process *process, double silence_s, struct message *message)
+/* How a process ended that did not come to its end. */
+struct process {
+    struct apart apart;
+    char how[APART_WORDS];
+};
+
+/* Reads one message; false at the end, where the program was interrupted, or where it hangs. */
+static bool receive(struct process *process, const struct patience *patience,
+                    struct message *message)
 {
     enum { ASK_AGAIN_MS = 200 };
+    struct apart *apart = &process->apart;
     char *at = (char *)message;
-    const double until = seconds() + silence_s;
     for (size_t left = sizeof *message; left > 0;) {
-        struct pollfd waiting = { .fd = process->from, .events = POLLIN };
-        const int ready = poll(&waiting, 1, ASK_AGAIN_MS);
-        if (outputs_interrupted() != 0)
+        struct pollfd waiting = { .fd = apart->from, .events = POLLIN };
+        const bool gone = apart_is_gone(apart);
+        const int ready = poll(&waiting, 1, gone ? 0 : ASK_AGAIN_MS);
+        if (outputs_interrupted() != 0 || (ready <= 0 && gone) ||
+            (ready <= 0 && apart_hangs(apart, patience, process->how)))
             return false;
-        if (ready <= 0 && seconds() > until) {
-            snprintf(process->how, sizeof process->how, "it said nothing for %.0f s",
-                     silence_s);
-            return false;
-        }
-        const ssize_t n = ready > 0 ? read(process->from, at, left) : 0;
-        if (ready > 0 && (n == 0 || (n < 0 && errno != EINTR)))
+        const ssize_t n = ready > 0 ? read(apart->from, at, left) : 0;
+        if (ready > 0 && (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)))
             return false;
         at += n > 0 ? n : 0;
         left -= n > 0 ? (size_t)n : 0;
     }
+    apart_heard(apart);
     return true;
-}
-
-static bool start(struct process *process, const struct changes_ask *ask,
-                  enum posenc_kernel kernel)
-{
-    int ends[2];
-    const pid_t self = getpid();
-    fflush(NULL); /* or both would write it */
-    const bool piped = pipe(ends) == 0;
-    *process = (struct process){ .pid = piped ? fork() : -1, .from = ends[0] };
-    if (process->pid == 0) {
-        close(ends[0]);
-        run_apart(ask, kernel, self, ends[1]);
-    }
-    if (piped)
-        close(ends[1]);
-    if (piped && process->pid < 0)
-        close(ends[0]);
-    return process->pid > 0;
-}
-
-/* Waits for it; what it sends no more does not count. */
-static void finish(struct process *process, bool complete)
-{
-    int status = 0;
-    if (!complete && (process->how[0] || outputs_interrupted() != 0))
-        kill(process->pid, SIGKILL);
-    close(process->from);
-    while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (complete || process->how[0])
-        return;
-    if (WIFSIGNALED(status))
-        snprintf(process->how, sizeof process->how, "the process ended by signal %d (%s)",
-                 WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        snprintf(process->how, sizeof process->how, "the process was ended by exit(%d)",
-                 WEXITSTATUS(status));
 }
 
 /* Starts a process and hands on what it sends.  Whether it came to its end; `process` tells how not. */
@@ -132,22 +82,31 @@ static bool run_and_listen(struct process *process, const struct changes_ask *as
                            enum posenc_kernel kernel, change_sink *sink, void *user,
                            struct accuracy *found)
 {
+    const struct patience patience =
+        patience_of((double)NAN, ask->options->full ? FULL_S : QUICK_S);
+    struct comparing this = { ask, kernel };
     struct message message = { .last = false };
+    char words[APART_WORDS];
     *found = (struct accuracy){ .cases = 0 };
-    if (!start(process, ask, kernel)) {
+    process->how[0] = '\0';
+    if (!apart_begin(&process->apart, run_apart, &this, false)) {
         snprintf(process->how, sizeof process->how, "no process can be made: %s",
                  strerror(errno));
         return false;
     }
-    while (!message.last && receive(process, ask->options->full ? FULL_S : QUICK_S, &message)) {
+    while (!message.last && receive(process, &patience, &message)) {
         if (!message.last)
             sink(user, &message.change);
         found->changes[message.change.way] += !message.last;
     }
     if (message.last)
         *found = message.found;
-    finish(process, message.last);
-    return message.last;
+    const bool hung = process->how[0] != '\0';
+    const bool fine = apart_end(&process->apart, hung || outputs_interrupted() != 0, words);
+    if (!hung)
+        snprintf(process->how, sizeof process->how, "%s", words);
+    apart_forget(&process->apart);
+    return message.last && fine;
 }
 
 static void ignore(void *user, const struct change *change) { (void)user, (void)change; }

@@ -53,7 +53,7 @@ struct cli {
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
         *resume, *build, *library, *commits;
     int64_t jobs, threads, seed, launches;
-    double budget, threshold;
+    double budget, threshold, limit;
 
     const char *positions, *times, *mrope_section, *dims, *rows;
     const char *short_factors, *long_factors;

@@ -136,15 +136,3 @@ char *child_says(const char *const *argv)
         text[n - 1] = '\0';
     return text;
 }
-
-void child_tell(int to, const void *message, size_t bytes)
-{
-    const char *at = message;
-    while (bytes > 0) {
-        const ssize_t n = write(to, at, bytes);
-        if (n < 0 && errno != EINTR)
-            _exit(1);
-        at += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
-    }
-}

@@ -1,5 +1,5 @@
 /*
- * Runs other programs, by their arguments and no shell, and waits for them; and what children of this program send it.
+ * Runs other programs, by their arguments and no shell, and waits for them.
  *
  * They read nothing.  Those that run in another folder see none of the variables by which git tells its
  * hooks where they are.
@@ -10,9 +10,6 @@
 #include <stddef.h>
 
 enum { CHILD_MISSING = 127, CHILD_SIGNAL = 128 };
-
-/* All of a message into a pipe, by a child of this program's own; it ends where nobody reads any more. */
-void child_tell(int to, const void *message, size_t bytes);
 
 /* In a folder (NULL: this one), its output and errors to a file (-1: nowhere).  The exit status,
  * CHILD_SIGNAL and the number of a signal that ended it, or CHILD_MISSING. */

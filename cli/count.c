@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "bench/counts.h"
 #include "bench/identity.h"
+#include "apart.h"
 #include "emit_count.h"
 #include "reports/noise.h"
 #include "reports/text/text.h"
@@ -51,7 +52,9 @@ static void count_one(struct counting *counting, const struct posenc_backend *ba
     const struct subject subject = subject_of(backend);
     struct kernel_counts counts;
     char code[CODE_DIGEST], why[CODE_WHY];
+    apart_enter(posenc_kernel_name(kernel));
     const bool counted = count_kernel(&subject, kernel, dtype, profile, &counts);
+    apart_leave();
     (void)code_digest(&subject, kernel, NULL, code, why);
     counting->counted += counted;
     records_append(&counting->work->records, emit_count(&counts, backend, NULL, code));

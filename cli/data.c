@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "data.h"
 #include "reports/text/text.h"
-#include "conformance/engine/plugin.h"
+#include "plugins.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -89,6 +89,16 @@ static void tell_plugin(const char *path, const char *error)
     text_print(stderr, "posenc: left out: %s: %s\n", path, error);
 }
 
+/* One that cannot even be loaded is no backend of the library's list. */
+static const struct posenc_backend *meet_usable(const char *path, char error[PLUGIN_ERROR])
+{
+    const struct posenc_backend *backend = plugins_meet(path, error);
+    const char *broken = backend ? plugins_broken(backend) : NULL;
+    if (broken)
+        snprintf(error, PLUGIN_ERROR, "%s", broken);
+    return broken ? NULL : backend;
+}
+
 /* The folder that somebody named: one that is not there is a slip, and an empty name says none. */
 static void add_named(const char *folder)
 {
@@ -98,7 +108,7 @@ static void add_named(const char *folder)
     else if (folder[0] != '\0')
         text_print(stderr, "posenc: POSENC_PLUGINS: %s: expected a folder of plug-ins\n",
                    folder);
-    plugins_add(folder, tell_plugin);
+    plugins_add_by(meet_usable, folder, tell_plugin);
 }
 
 void data_plugins(void)
@@ -109,5 +119,5 @@ void data_plugins(void)
         add_named(named);
     else if (beside(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
                     path))
-        plugins_add(path, tell_plugin);
+        plugins_add_by(meet_usable, path, tell_plugin);
 }

@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "emit.h"
+#include "plugins.h"
 #include "models.h"
 #include "bench/emulation.h"
 #include "conformance/readers/vectors.h"
@@ -98,7 +99,7 @@ json_t *emit_backend(const struct posenc_backend *backend)
                      backend->name, "family", backend->family, "description",
                      backend->description, "isa", isa, "dtypes", dtypes, "available", !obstacle,
                      "reason", obstacle, "fused", backend->fused, "lanes",
-                     wide ? (int)backend->lanes() : 0, "kernels", kernels, "serves", serves);
+                     wide ? plugins_lanes(backend) : 0, "kernels", kernels, "serves", serves);
 }
 
 /* What a kernel does, and whose encodings it serves. */

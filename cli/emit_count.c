@@ -2,6 +2,7 @@
  * Makes records of counted instructions (see emit_count.h).
  */
 #include "emit_count.h"
+#include "plugins.h"
 #include "emit.h"
 
 #include <stdio.h>
@@ -43,7 +44,7 @@ json_t *emit_count(const struct kernel_counts *c, const struct posenc_backend *b
     if (build)
         json_object_set_new(record, "build", json_string(build));
     if (backend->lanes)
-        json_object_set_new(record, "lanes", json_integer(backend->lanes()));
+        json_object_set_new(record, "lanes", json_integer(plugins_lanes(backend)));
     if (*code)
         json_object_set_new(record, "code", json_string(code));
     if (!c->call[0].by || !c->call[1].by) {

@@ -7,6 +7,7 @@
 #include "conformance/problem/spelling.h"
 #include "conformance/oracle/oracle.h"
 #include "conformance/problem/notation.h"
+#include "apart.h"
 #include "data.h"
 #include "explain.h"
 #include "problem.h"
@@ -150,7 +151,9 @@ static void show_backend(struct shown *shown, const struct posenc_backend *backe
     struct call *call = &shown->of[shown->n].call;
     enum posenc_status status = call_create(call, &c->problem, &memory_plain);
     if (status == POSENC_OK) {
+        apart_enter(c->id);
         status = call_run(call, backend);
+        apart_leave();
         for (size_t i = 0; i < shown->n && status == POSENC_OK; i++) {
             if (same_bits(&shown->of[i].call, call, c)) {
                 printf("  %s: the same bits as %s\n", backend->name,

@@ -6,6 +6,7 @@
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
 #include "data.h"
+#include "plugins.h"
 #include "select.h"
 #include "topics.h"
 
@@ -51,8 +52,9 @@ static int list_backends(struct cli *cli)
         const char *obstacle = posenc_backend_obstacle(backend);
         char kernels[512], lanes[16] = "-";
         provided(backend, kernels, sizeof kernels);
-        if (backend->lanes && !obstacle) /* may execute the instructions it asks about */
-            snprintf(lanes, sizeof lanes, "%d", (int)backend->lanes());
+        /* lanes() may execute the instructions that it asks about, and a plug-in's may say anything. */
+        if (backend->lanes && !obstacle && plugins_lanes(backend) > 0)
+            snprintf(lanes, sizeof lanes, "%d", plugins_lanes(backend));
         int defaults = default_count(backend);
         some = some || (defaults > 0 && defaults < POSENC_KERNEL_COUNT);
         printf("%c %-13s %-9s %5s  %-5s %-7s %s\n",

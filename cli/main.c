@@ -2,10 +2,12 @@
  * The posenc program: which command, and what they have in common.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "apart.h"
 #include "args.h"
 #include "data.h"
 #include "outputs.h"
 #include "plot.h"
+#include "plugins.h"
 #include "select.h"
 #include "reports/text/text.h"
 #include "table.h"
@@ -254,21 +256,6 @@ static void tell_selection(void)
     }
 }
 
-static int run(const struct command *command, struct cli *cli)
-{
-    if (cli->help) {
-        cli_help(command);
-        return EXIT_FINE;
-    }
-    if (cli->quick && (cli->full || cli->exhaustive))
-        return cli_refuse(cli, "--quick", NULL, "expected without --full and --exhaustive");
-    data_plugins();
-    if (select_environment(cli) != EXIT_FINE)
-        return EXIT_USAGE;
-    tell_selection();
-    return command->run(cli);
-}
-
 /* A result that nobody could read is a failure. */
 static int check_stdout(int status)
 {
@@ -278,6 +265,43 @@ static int check_stdout(int status)
         return status == EXIT_FINE ? EXIT_USAGE : status;
     }
     return status;
+}
+
+/* A command that calls kernels itself, rather than let a process of its own do so. */
+static bool runs_kernels(const struct command *command)
+{
+    return command->bit & (FOR_LIST | FOR_COUNT | FOR_EXPLAIN | FOR_TABLE | FOR_PLOT);
+}
+
+struct running {
+    const struct command *command;
+    struct cli *cli;
+};
+
+static int run_with_plugins(void *user)
+{
+    const struct running *running = user;
+    plugins_use_all();
+    return check_stdout(running->command->run(running->cli));
+}
+
+static int run(const struct command *command, struct cli *cli)
+{
+    if (cli->help) {
+        cli_help(command);
+        return EXIT_FINE;
+    }
+    if (cli->quick && (cli->full || cli->exhaustive))
+        return cli_refuse(cli, "--quick", NULL, "expected without --full and --exhaustive");
+    plugins_limit(cli->limit);
+    data_plugins();
+    if (select_environment(cli) != EXIT_FINE)
+        return EXIT_USAGE;
+    tell_selection();
+    if (runs_kernels(command) && (plugins_any() || cli->plugin.n > 0))
+        return apart_command(run_with_plugins, &(struct running){ command, cli }, command->name,
+                             cli->limit);
+    return command->run(cli);
 }
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
  * posenc plot alibi, t5: additive biases by distance, as the kernels compute them.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "apart.h"
 #include "plot.h"
 #include "select.h"
 #include "spec.h"
@@ -48,7 +49,9 @@ static enum posenc_status compute_alibi(const struct posenc_backend *backend, do
         args.causal = true;
         args.query_offset = n - 1;
         args.out = posenc_dense(row, 3, heads, 1, n, 0);
+        apart_enter("alibi");
         status = posenc_alibi(backend, &args);
+        apart_leave();
     }
     for (int64_t h = 0; h < heads && status == POSENC_OK; h++)
         for (int64_t j = 0; j < n; j++)

@@ -4,6 +4,7 @@
  * kernels compute them.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "apart.h"
 #include "plot.h"
 #include "select.h"
 #include "spec.h"
@@ -172,8 +173,12 @@ static enum posenc_status turn_ones(struct scratch *s, const struct posenc_freqs
     args.sin = posenc_view(table.sin);
     args.out = posenc_dense(out, 3, n, 1, dim, 0);
     args.x = posenc_view(args.out);
+    apart_enter("rope_table");
     enum posenc_status status = posenc_rope_table(s->backend, &table);
-    return status == POSENC_OK ? posenc_rope_interleaved(s->backend, &args) : status;
+    if (status == POSENC_OK)
+        status = posenc_rope_interleaved(s->backend, &args);
+    apart_leave();
+    return status;
 }
 
 /* The product of a query at n - 1, from a plan of its own, and keys at each offset before it.

@@ -3,6 +3,7 @@
  * the kernels read it: what is learned is its own number.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "apart.h"
 #include "plot.h"
 #include "select.h"
 
@@ -37,7 +38,9 @@ static enum posenc_status compute_columns(const struct posenc_backend *backend,
         args.index = index;
         args.c2p = posenc_const_dense(terms, 3, 1, 1, plot->columns, 0);
         args.out = posenc_dense(row, 3, 1, 1, keys, 0);
+        apart_enter("relative_bias");
         status = posenc_relative_bias(backend, &args);
+        apart_leave();
     }
     for (int64_t d = 0; d < keys && status == POSENC_OK; d++)
         column[d] = row[keys - 1 - d]; /* the last key is farthest after the query */
@@ -125,7 +128,9 @@ static enum posenc_status compute_rows(const struct posenc_backend *backend,
         args.index = index;
         args.table = posenc_const_dense(table, 2, plot->rows, 1, 0, 0);
         args.out = posenc_dense(row, 3, 1, n, n, 0);
+        apart_enter("window_bias");
         status = posenc_window_bias(backend, &args);
+        apart_leave();
     }
     free(index);
     free(table);

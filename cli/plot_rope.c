@@ -3,6 +3,7 @@
  * as the kernels compute them (Su et al. 2104.09864, section 3.2).
  */
 #define _POSIX_C_SOURCE 200809L
+#include "apart.h"
 #include "plot.h"
 #include "select.h"
 #include "spec.h"
@@ -30,7 +31,9 @@ static enum posenc_status rotate(struct rope *r, const float *v, int64_t first)
     table.positions.offset = first;
     table.cos = posenc_dense(r->cos, 2, r->n, r->dim / 2, 0, 0);
     table.sin = posenc_dense(r->sin, 2, r->n, r->dim / 2, 0, 0);
+    apart_enter("rope_table");
     enum posenc_status status = posenc_rope_table(r->backend, &table);
+    apart_leave();
     if (status != POSENC_OK)
         return status;
     for (int64_t t = 0; t < r->n; t++)

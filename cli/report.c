@@ -5,7 +5,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "reports/plot.h"
 #include "reports/text/text.h"
+#include "apart.h"
 #include "errors.h"
+#include "plugins.h"
 #include "work.h"
 
 #include <math.h>
@@ -137,23 +139,58 @@ static void keep_picture(struct pages *pages, int drawn, const char *caption, co
     }
 }
 
+/* The picture of errors calls kernels, those of plug-ins, too. */
+struct errors_picture {
+    struct selection selected; /* that is fit for it */
+    struct plot_target target;
+};
+
+struct errors_answer {
+    int drawn; /* as plot_error() says; 1 where nothing was measured */
+    char error[PLOT_ERROR];
+};
+
+static void draw_errors_apart(void *user, int to)
+{
+    const struct errors_picture *picture = user;
+    struct errors_answer answer = { .drawn = 1 };
+    struct errors errors;
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+    spec.dim = 128;
+    for (size_t i = 0; i < picture->selected.n; i++)
+        plugins_use(picture->selected.backends[i]);
+    if (errors_measure(&picture->selected, &spec, &errors, NULL) == POSENC_OK) {
+        answer.drawn =
+            plot_error(errors.curves, errors.n, errors.caption, &picture->target, answer.error);
+        errors_free(&errors);
+    }
+    apart_tell(to, &answer, sizeof answer);
+}
+
 /* Of a report by model only where one of them makes tables of angles. */
 static void draw_errors(struct work *work, struct pages *pages)
 {
+    static const double most_s = 600.0;
     bool wanted = !work->by_model;
     for (size_t m = 0; m < work->n_models; m++)
         for (size_t i = 0; i < work->models[m].n_cases; i++)
             wanted |= work->models[m].cases[i].problem.kernel == POSENC_KERNEL_rope_table;
-    char error[PLOT_ERROR];
-    struct errors errors;
-    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
-    spec.dim = 128;
-    if (wanted && errors_measure(&work->selected, &spec, &errors, NULL) == POSENC_OK) {
-        struct plot_target target = next_picture(pages, "error", "");
-        keep_picture(pages, plot_error(errors.curves, errors.n, errors.caption, &target, error),
-                     "rope_table: error against position", error);
-        errors_free(&errors);
+    if (!wanted)
+        return;
+    struct errors_picture picture = { .selected = work->selected };
+    struct errors_answer answer = { .drawn = 1 };
+    const struct patience patience = patience_of(most_s, most_s);
+    char words[APART_WORDS];
+    picture.selected.n = 0;
+    for (size_t i = 0; i < work->selected.n; i++)
+        if (!unfit_why(&work->unfit, work->selected.backends[i], POSENC_KERNEL_rope_table))
+            picture.selected.backends[picture.selected.n++] = work->selected.backends[i];
+    picture.target = next_picture(pages, "error", "");
+    if (!apart_ask(draw_errors_apart, &picture, &patience, &answer, sizeof answer, words)) {
+        answer.drawn = -1;
+        snprintf(answer.error, sizeof answer.error, "%s", words);
     }
+    keep_picture(pages, answer.drawn, "rope_table: error against position", answer.error);
 }
 
 static void draw(struct work *work, struct pages *pages)

@@ -3,7 +3,8 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "select.h"
-#include "conformance/engine/plugin.h"
+#include "apart.h"
+#include "plugins.h"
 #include "conformance/problem/problem.h"
 
 #include <stdio.h>
@@ -25,12 +26,23 @@ static size_t place(const struct candidates *all, const struct posenc_backend *b
     return i;
 }
 
+/* Whether what a plug-in does to its process is a result of the command's. */
+static bool has_results(const struct cli *cli)
+{
+    return strcmp(cli->command, "verify") == 0 || strcmp(cli->command, "bench") == 0 ||
+           strcmp(cli->command, "report") == 0;
+}
+
 static int gather_plugin(const struct cli *cli, const char *path, struct candidates *all)
 {
     char error[PLUGIN_ERROR];
-    const struct posenc_backend *backend = plugin_open(path, error);
+    const struct posenc_backend *backend = plugins_meet(path, error);
     if (!backend)
         return cli_refuse(cli, "--plugin", path, "%s", error);
+    if (plugins_broken(backend) && !has_results(cli)) {
+        cli_refuse(cli, "--plugin", path, "cannot be loaded: %s", plugins_broken(backend));
+        apart_exit(EXIT_CONFORMANCE);
+    }
     const size_t i = place(all, backend);
     if (i == BACKENDS_MAX)
         return cli_refuse(cli, "--plugin", path, "expected at most %d backends", BACKENDS_MAX);
@@ -115,6 +127,10 @@ static int mark(const struct cli *cli, const struct candidates *all, const char 
             return refuse_unusable(cli, "--backend", name, all, why);
         chosen[i] = chosen[i] || !why;
     }
+    for (size_t i = 0; i < all->n && !known;
+         i++) /* it may be the name of one that cannot be loaded */
+        if (all->named[i] && plugins_broken(all->backend[i]))
+            known = usable = chosen[i] = true;
     if (!known)
         return refuse_unknown(cli, "--backend", name, all, true);
     return usable ? EXIT_FINE : refuse_unusable(cli, "--backend", name, all, obstacle);

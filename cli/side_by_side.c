@@ -7,47 +7,44 @@
 #define _POSIX_C_SOURCE 200809L
 #include "side_by_side.h"
 
+#include "apart.h"
 #include "args.h"
-#include "child.h"
-#include "folder.h"
-#include "journal.h"
 #include "outputs.h"
 #include "reports/text/text.h"
+#include "plugins.h"
 #include "progress.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
-/* With what a process exits that has checked everything, unlike one that a backend ends by an
- * exit() of its own; how long an interruption may go unseen. */
-enum { ALL_DONE = 42, ASK_AGAIN_MS = 200 };
+/* How long an interruption may go unseen, or an end. */
+enum { ASK_AGAIN_MS = 200 };
+/* So long may pass between two cases of a kernel: those of --exhaustive take longest. */
+static const double QUICK_S = 600.0, FULL_S = 7200.0;
 
-/* What goes through the pipe: a backend that begins, or a result of it. */
+/* What goes through the pipe: a backend that begins, a result of it, or, last, which one another process
+ * is to begin with. */
 struct message {
     size_t backend;
-    bool begins;
+    enum { BEGINS, HAS_RESULT, HAS_ENDED } what;
     struct conf_result result;
 };
 
 struct job {
     enum posenc_kernel kernel;
-    pid_t pid;
-    int from; /* the end of its pipe that is read */
-    bool begun, ended;
+    struct apart apart;
+    bool begun, ended, running;
+    bool done;           /* has said that it ends */
     struct message part; /* what has come of a message */
     size_t part_bytes;
     struct conf_result *kept; /* results, until the kernels before are done */
     size_t n_kept, room;
-    size_t backend;         /* which is being checked */
+    size_t backend, next;   /* which is being checked; whose turn comes after its end */
     size_t results, before; /* of it so far; of the one before: so many are expected */
     char after[96];         /* the last case of that backend; "" where none was done */
     const char *suite;
@@ -61,53 +58,92 @@ struct jobs {
     const struct conf_options *options;
     conf_sink *sink;
     void *user;
-    pid_t parent;
+    struct patience patience;
+    struct job *starting; /* for the process that begins */
+    double looked_s;      /* for hung processes */
 };
 
 /* ---- The process of a kernel ---- */
 
 struct sender {
+    const struct conf_options *options;
     struct message message;
     int to;
+    char begun[96]; /* the first case since the last result; "" */
 };
 
 static void send_message(const struct sender *sender)
 {
-    child_tell(sender->to, &sender->message, sizeof sender->message);
+    apart_tell(sender->to, &sender->message, sizeof sender->message);
+}
+
+static void send_what(struct sender *sender, size_t backend, int what)
+{
+    sender->message = (struct message){ .backend = backend, .what = what };
+    send_message(sender);
 }
 
 static void send_result(void *user, const struct conf_result *result)
 {
     struct sender *sender = user;
-    sender->message.begins = false;
+    sender->message.what = HAS_RESULT;
     sender->message.result = *result;
+    sender->begun[0] = '\0';
     send_message(sender);
 }
 
-/* On other systems than Linux the next message ends it. */
-void end_with(pid_t parent)
+/* The case at hand is noted before any work is done for it; where several are begun at once, the first and
+ * the last of them. */
+static void note_begun(struct sender *sender, const char *id)
 {
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-    if (getppid() != parent)
-        _exit(1); /* it had gone before */
+    char doing[APART_DOING];
+    const char *slash = strrchr(id, '/');
+    if (sender->begun[0] == '\0')
+        snprintf(sender->begun, sizeof sender->begun, "%s", id);
+    if (strcmp(sender->begun, id) == 0 || !slash)
+        snprintf(doing, sizeof doing, "%s", sender->begun);
+    else
+        snprintf(doing, sizeof doing, "%s to %s", sender->begun, slash + 1);
+    apart_doing(doing);
 }
 
-/* All of a process: checks the backends from job->backend on. */
-static void run_job(const struct jobs *jobs, const struct job *job, int to)
+static bool note_case(const void *asked, const struct posenc_backend *backend, const char *id)
 {
-    struct sender sender = { .to = to };
-    folder_leave();
-    journal_leave();
-    end_with(jobs->parent);
-    signal(SIGINT, SIG_IGN); /* the parent ends what is interrupted; then nobody reads */
-    for (size_t i = job->backend; i < jobs->n_backends; i++) {
-        sender.message = (struct message){ .backend = i, .begins = true };
-        send_message(&sender);
-        conf_run_kernel(jobs->backends[i], job->kernel, jobs->options, send_result, &sender);
+    struct sender *sender = (struct sender *)(uintptr_t)asked;
+    const struct conf_options *options = sender->options;
+    note_begun(sender, id);
+    return !options->wants || options->wants(options->asked, backend, id);
+}
+
+static bool has_case(const struct posenc_backend *backend, enum posenc_kernel kernel)
+{
+    return posenc_provides(backend, kernel) && !plugins_broken(backend);
+}
+
+/* All of a process: checks the backends from job->backend on, up to a plug-in. */
+static void run_job(void *user, int to)
+{
+    const struct jobs *jobs = user;
+    const struct job *job = jobs->starting;
+    struct sender sender = { .options = jobs->options, .to = to };
+    struct conf_options noting = *jobs->options;
+    noting.wants = note_case;
+    noting.asked = &sender;
+    bool foreign = false;
+    size_t i = job->backend;
+    for (; i < jobs->n_backends && !foreign; i++) {
+        const struct posenc_backend *backend = jobs->backends[i];
+        if (plugins_broken(backend))
+            break;
+        send_what(&sender, i, BEGINS);
+        sender.begun[0] = '\0';
+        foreign = plugins_has(backend) && has_case(backend, job->kernel);
+        if (foreign)
+            plugins_use_family(backend);
+        conf_run_kernel(backend, job->kernel, &noting, send_result, &sender);
+        apart_doing("");
     }
-    exit(ALL_DONE); /* not _exit(): sanitizers and coverage report at the end */
+    send_what(&sender, i, HAS_ENDED);
 }
 
 /* ---- Their parent ---- */
@@ -125,11 +161,10 @@ static void end_all(struct jobs *jobs)
 {
     for (size_t i = 0; i < jobs->n; i++) {
         struct job *job = &jobs->job[i];
-        if (job->begun && !job->ended) {
-            kill(job->pid, SIGKILL);
-            close(job->from);
-            waitpid(job->pid, NULL, 0);
-        }
+        char words[APART_WORDS];
+        if (job->running)
+            apart_end(&job->apart, true, words);
+        apart_forget(&job->apart);
         free(job->kept);
     }
 }
@@ -171,60 +206,79 @@ static void take_message(struct jobs *jobs, struct job *job)
 {
     const struct message *message = &job->part;
     job->part_bytes = 0;
-    if (!message->begins) {
+    apart_heard(&job->apart);
+    if (message->what == HAS_RESULT &&
+        message->result.backend == jobs->backends[job->backend]) {
         take_result(jobs, job, &message->result);
-        return;
+    } else if (message->what == HAS_ENDED && message->backend <= jobs->n_backends) {
+        job->done = true;
+        job->next = message->backend;
+    } else if (message->what == BEGINS && message->backend < jobs->n_backends) {
+        if (job->results > 0)
+            job->before = job->results;
+        job->results = 0;
+        job->backend = message->backend;
+        job->after[0] = '\0';
+        job->suite = "all";
     }
-    if (job->results > 0)
-        job->before = job->results;
-    job->results = 0;
-    job->backend = message->backend;
-    job->after[0] = '\0';
-    job->suite = "all";
 }
 
-/* How a process ended that should have gone on: a result in words. */
-static void report_end(struct jobs *jobs, struct job *job, int status)
+/* A result of the backend at hand that is not a case of the suites. */
+static struct conf_result result_of(const struct jobs *jobs, const struct job *job,
+                                    const char *name)
 {
     struct conf_result r = { .kernel = job->kernel,
-                             .suite = job->suite,
+                             .suite = job->suite ? job->suite : "all",
                              .profile = "given",
                              .backend = jobs->backends[job->backend],
                              .status = CONF_CRASH };
-    snprintf(r.id, sizeof r.id, "%s/f32/ended", posenc_kernel_name(r.kernel));
-    const char *after = job->after[0] ? job->after : "no case";
-    if (WIFSIGNALED(status)) {
-        snprintf(r.reason, sizeof r.reason, "the process ended by signal %d (%s) after %s",
-                 WTERMSIG(status), strsignal(WTERMSIG(status)), after);
-    } else {
-        snprintf(r.reason, sizeof r.reason, "the process was ended by exit(%d) after %s",
-                 WEXITSTATUS(status), after);
-    }
+    snprintf(r.id, sizeof r.id, "%s/f32/%s", posenc_kernel_name(r.kernel), name);
+    return r;
+}
+
+/* How a process ended that should have gone on: a result in words, and the problem that ran. */
+static void report_end(struct jobs *jobs, struct job *job, const char *words)
+{
+    struct conf_result r = result_of(jobs, job, "ended");
+    const struct guard_note *call = &job->apart.note->call;
+    char where[APART_DOING + 16];
+    apart_where(&job->apart, job->after, where, sizeof where);
+    snprintf(r.reason, sizeof r.reason, "%.90s%.100s", words, where);
+    if (call->inside && call->known)
+        conf_note_problem(r.problem, &call->problem);
+    take_result(jobs, job, &r);
+}
+
+/* Of plug-ins: what is known since they were met. */
+static void report_met(struct jobs *jobs, struct job *job)
+{
+    const struct posenc_backend *backend = jobs->backends[job->backend];
+    const char *broken = plugins_broken(backend), *lie = plugins_lie(backend);
+    if ((!broken && !lie) || !posenc_provides(backend, job->kernel))
+        return;
+    struct conf_result r = result_of(jobs, job, broken ? "loaded" : "lanes");
+    r.status = broken ? CONF_CRASH : CONF_FAIL;
+    snprintf(r.reason, sizeof r.reason, "%s", broken ? broken : lie);
     take_result(jobs, job, &r);
 }
 
 /* Starts a process for the kernel, from job->backend on; if there is none, the program ends. */
 static void begin_job(struct jobs *jobs, struct job *job)
 {
-    int ends[2];
     job->begun = true;
+    job->done = false;
     job->suite = "all";
     job->after[0] = '\0';
-    fflush(NULL); /* or both would write it */
-    bool piped = pipe(ends) == 0;
-    job->pid = piped ? fork() : -1;
-    if (job->pid == 0) {
-        close(ends[0]);
-        for (size_t i = 0; i < jobs->n; i++) /* or their processes would not see it broken */
-            if (jobs->job[i].begun && !jobs->job[i].ended && &jobs->job[i] != job)
-                close(jobs->job[i].from);
-        run_job(jobs, job, ends[1]);
+    for (; job->backend < jobs->n_backends && plugins_broken(jobs->backends[job->backend]);
+         job->backend++)
+        report_met(jobs, job);
+    if (job->backend == jobs->n_backends) {
+        job->ended = true;
+        return;
     }
-    if (piped) {
-        close(ends[1]);
-        job->from = ends[0];
-    }
-    if (job->pid < 0) {
+    jobs->starting = job;
+    job->running = apart_begin(&job->apart, run_job, jobs, false);
+    if (!job->running) {
         job->begun = false;
         give_up(jobs, posenc_kernel_name(job->kernel), "no process can be made for it");
     }
@@ -245,20 +299,18 @@ static void hand_on(struct jobs *jobs)
 }
 
 /* The other backends are not to suffer from one that ended its process: they get another. */
-static void end_job(struct jobs *jobs, struct job *job)
+static void end_job(struct jobs *jobs, struct job *job, const char *hung)
 {
-    int status = 0;
-    close(job->from);
-    while (waitpid(job->pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    job->ended = WIFEXITED(status) && WEXITSTATUS(status) == ALL_DONE;
-    if (!job->ended) {
-        report_end(jobs, job, status);
-        job->part_bytes = 0;
-        job->ended = ++job->backend == jobs->n_backends;
-        if (!job->ended)
-            begin_job(jobs, job);
-    }
+    char words[APART_WORDS];
+    const bool fine = apart_end(&job->apart, hung != NULL, words) && job->done;
+    job->running = false;
+    job->part_bytes = 0;
+    if (!fine)
+        report_end(jobs, job, hung ? hung : words);
+    report_met(jobs, job);
+    apart_forget(&job->apart);
+    job->backend = fine ? job->next : job->backend + 1;
+    begin_job(jobs, job);
     hand_on(jobs);
 }
 
@@ -266,13 +318,35 @@ static void end_job(struct jobs *jobs, struct job *job)
 static void listen_to(struct jobs *jobs, struct job *job)
 {
     char *to = (char *)&job->part + job->part_bytes;
-    ssize_t n = read(job->from, to, sizeof job->part - job->part_bytes);
+    ssize_t n = read(job->apart.from, to, sizeof job->part - job->part_bytes);
     if (n > 0) {
         job->part_bytes += (size_t)n;
         if (job->part_bytes == sizeof job->part)
             take_message(jobs, job);
-    } else if (n == 0 || errno != EINTR) {
-        end_job(jobs, job);
+    } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+        end_job(jobs, job, NULL);
+    }
+}
+
+/* A few times a second: who has hung, and who has ended though somebody else holds its pipe. */
+static void look_after(struct jobs *jobs)
+{
+    struct timespec t;
+    char hung[APART_WORDS];
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    const double now_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (now_s - jobs->looked_s < 1e-3 * ASK_AGAIN_MS)
+        return;
+    jobs->looked_s = now_s;
+    for (size_t i = 0; i < jobs->n; i++) {
+        struct job *job = &jobs->job[i];
+        struct pollfd more = { .fd = job->apart.from, .events = POLLIN };
+        if (job->running && poll(&more, 1, 0) == 0) {
+            if (apart_is_gone(&job->apart))
+                end_job(jobs, job, NULL);
+            else if (apart_hangs(&job->apart, &jobs->patience, hung))
+                end_job(jobs, job, hung);
+        }
     }
 }
 
@@ -292,8 +366,8 @@ static size_t list_running(const struct jobs *jobs, struct pollfd *fds, size_t *
 {
     size_t n = 0;
     for (size_t i = 0; i < jobs->n; i++) {
-        if (jobs->job[i].begun && !jobs->job[i].ended) {
-            fds[n] = (struct pollfd){ .fd = jobs->job[i].from, .events = POLLIN };
+        if (jobs->job[i].running) {
+            fds[n] = (struct pollfd){ .fd = jobs->job[i].apart.from, .events = POLLIN };
             job_of[n++] = i;
         }
     }
@@ -318,8 +392,8 @@ static void tell_progress(const struct jobs *jobs, side_progress *tell)
 }
 
 void side_by_side(const struct posenc_backend *const *backends, size_t n, int jobs_at_once,
-                  const struct conf_options *options, conf_sink *sink, side_progress *tell,
-                  void *user)
+                  double limit_s, const struct conf_options *options, conf_sink *sink,
+                  side_progress *tell, void *user)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const size_t most = jobs_at_once > 0 ? (size_t)jobs_at_once : cpus > 0 ? (size_t)cpus : 1;
@@ -333,7 +407,7 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
                            .options = options,
                            .sink = sink,
                            .user = user,
-                           .parent = getpid() };
+                           .patience = patience_of(limit_s, options->full ? FULL_S : QUICK_S) };
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         if (n > 0 && conf_selects(options, (enum posenc_kernel)k))
             jobs->job[jobs->n++].kernel = (enum posenc_kernel)k;
@@ -343,6 +417,9 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
         struct job *next;
         while ((m = list_running(jobs, fds, job_of)) < most && (next = next_job(jobs)))
             begin_job(jobs, next);
+        hand_on(jobs); /* of kernels that needed no process */
+        if (jobs->first == jobs->n)
+            break;
         const int ready = poll(fds, (nfds_t)m, ASK_AGAIN_MS);
         if (outputs_interrupted() != 0) {
             hand_on_all(jobs);
@@ -350,11 +427,10 @@ void side_by_side(const struct posenc_backend *const *backends, size_t n, int jo
             break;
         }
         tell_progress(jobs, tell);
-        if (ready <= 0)
-            continue;
-        for (size_t i = 0; i < m; i++)
+        for (size_t i = 0; ready > 0 && i < m; i++)
             if (fds[i].revents != 0)
                 listen_to(jobs, &jobs->job[job_of[i]]);
+        look_after(jobs);
     }
     free(jobs);
 }

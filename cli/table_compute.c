@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/problem.h"
 #include "conformance/problem/storage.h"
+#include "apart.h"
 #include "problem.h"
 #include "select.h"
 #include "spec.h"
@@ -44,7 +45,10 @@ static enum posenc_status run_kernel(const struct request *request, struct numbe
         args.scale = request->spec.scale;
         args.positions = positions;
         args.out = tensors[0];
-        return posenc_sinusoidal(request->backend, &args);
+        apart_enter("sinusoidal");
+        const enum posenc_status status = posenc_sinusoidal(request->backend, &args);
+        apart_leave();
+        return status;
     }
     struct posenc_rope_table_args args = posenc_rope_table_args_init();
     args.error = error;
@@ -52,7 +56,10 @@ static enum posenc_status run_kernel(const struct request *request, struct numbe
     args.positions = positions;
     args.cos = tensors[0];
     args.sin = tensors[1];
-    return posenc_rope_table(request->backend, &args);
+    apart_enter("rope_table");
+    const enum posenc_status status = posenc_rope_table(request->backend, &args);
+    apart_leave();
+    return status;
 }
 
 /* The pair of a dimension says in how many positions it comes back. */
@@ -199,7 +206,9 @@ static int run_problem(struct cli *cli, const struct problem *problem,
     enum posenc_status status = call_create(&call, problem, &memory_plain);
     if (status != POSENC_OK)
         return cli_refuse_status(cli, "--problem", status, &call.error);
+    apart_enter(posenc_kernel_name(kernel));
     status = call_run(&call, backend);
+    apart_leave();
     if (status == POSENC_OK)
         status = take_outputs(&call, table);
     if (status != POSENC_OK) {

@@ -4,6 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "work.h"
+#include "apart.h"
 #include "data.h"
 #include "emit.h"
 #include "models.h"
@@ -194,6 +195,7 @@ void work_free(struct work *work)
     work_free_models(work);
     free(work->timing_places);
     free(work->kept);
+    unfit_free(&work->unfit);
     json_decref(work->noise);
     json_decref(work->compare);
     *work = (struct work){ 0 };
@@ -246,6 +248,6 @@ void work_end_if_interrupted(struct work *work)
         else
             fputs("posenc: interrupted: writing what there is\n", stderr);
         work_end(work, false);
-        exit(EXIT_SIGNAL + number);
+        apart_exit(EXIT_SIGNAL + number);
     }
 }

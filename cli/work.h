@@ -19,6 +19,7 @@
 #include "resume.h"
 #include "select.h"
 #include "shard.h"
+#include "unfit.h"
 
 struct work {
     struct cli *cli;
@@ -50,6 +51,7 @@ struct work {
     size_t n_contenders, progress_results; /* backends timed on each; results so far */
     char doing[160], notes[64];            /* in the progress of checks */
     bool timed;                            /* at least one */
+    struct unfit unfit;                    /* what is not: it crashed, or was wrong */
     enum bench_outcome worst;
     size_t n_kept;
     struct conf_result *kept; /* verify --update-budgets needs them all */

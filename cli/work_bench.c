@@ -4,9 +4,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "work.h"
 #include "bench/emulation.h"
+#include "bench_apart.h"
 #include "compare_files.h"
 #include "reports/text/text.h"
 #include "emit.h"
+#include "plugins.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,8 +177,11 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
                                         .total = n_chosen,
                                         .most_s = bench_budget(&options),
                                         .notes = "" };
-    int failed =
-        bench_run(chosen, n_chosen, backends, n_backends, &options, on_bench, work, error) != 0;
+    bool crashed;
+    const int failed = bench_apart(chosen, n_chosen, backends, n_backends, &options, cli->limit,
+                                   &work->unfit, on_bench, work, &crashed, error) != 0;
+    if (crashed)
+        work->worst = BENCH_WRONG;
     work->noise = noise_watch_stop(&work->timing);
     free(chosen);
     progress_clear();
@@ -190,7 +195,8 @@ void work_overhead(struct work *work)
     bool chosen = false;
     for (size_t i = 0; i < work->selected.n; i++)
         chosen |= work->selected.backends[i] == backend;
-    if (!chosen || work->cli->cases.n > 0 || !times_dtype(&work->selected, NULL, POSENC_F32) ||
+    if (!chosen || plugins_has(backend) || work->cli->cases.n > 0 ||
+        !times_dtype(&work->selected, NULL, POSENC_F32) ||
         (work->selected.any_kernel && !work->selected.kernels[POSENC_KERNEL_rope_half]))
         return;
     for (int i = 0; i < OVERHEAD_ROWS; i++) {

@@ -64,15 +64,31 @@ static void count_status(struct work *work, const char *status)
     work->n_skipped += !judged;
 }
 
+/* What failed is not timed. */
+static void note_unfit(struct work *work, const struct posenc_backend *backend,
+                       enum posenc_kernel kernel, const char *status, const char *id,
+                       const char *reason)
+{
+    const bool crashed = strcmp(status, conf_status_name[CONF_CRASH]) == 0;
+    char why[UNFIT_WHY];
+    if (!crashed && strcmp(status, conf_status_name[CONF_FAIL]) != 0)
+        return;
+    snprintf(why, sizeof why, "%s%.96s: %.160s", crashed ? "crashed: " : "", id, reason);
+    unfit_add(&work->unfit, backend, kernel, why);
+}
+
 /* A check that is not made here: an earlier run made it, or it is another shard's. */
 static void on_elsewhere(struct work *work, const struct conf_result *result, uint64_t place)
 {
     const char *backend = result->backend->name;
-    if (work_keep(work, "conf", result->id, backend, place))
-        count_status(work, record_text(resume_take(&work->resume, "conf", result->id, backend),
-                                       "status"));
-    else
+    if (!work_keep(work, "conf", result->id, backend, place)) {
         work->elsewhere = true;
+        return;
+    }
+    const json_t *kept = resume_take(&work->resume, "conf", result->id, backend);
+    count_status(work, record_text(kept, "status"));
+    note_unfit(work, result->backend, result->kernel, record_text(kept, "status"), result->id,
+               record_text(kept, "reason"));
 }
 
 static void on_conf(void *user, const struct conf_result *result)
@@ -86,6 +102,8 @@ static void on_conf(void *user, const struct conf_result *result)
         return;
     }
     count_status(work, conf_status_name[result->status]);
+    note_unfit(work, result->backend, result->kernel, conf_status_name[result->status],
+               result->id, result->reason);
     work_append(work, emit_conf(result, work->selection), place);
     keep_for_budgets(work, result);
     snprintf(work->doing, sizeof work->doing, "%s %s",
@@ -182,7 +200,8 @@ int work_verify(struct work *work, const struct conf_options *options)
         mine.case_glob = work->globs.n > 0 ? work->globs.item[work->glob] : NULL;
         const int64_t jobs = work->cli->jobs;
         side_by_side(work->selected.backends, work->selected.n,
-                     jobs != INT64_MIN ? (int)jobs : 0, &mine, on_conf, on_progress, work);
+                     jobs != INT64_MIN ? (int)jobs : 0, work->cli->limit, &mine, on_conf,
+                     on_progress, work);
         work_end_if_interrupted(work);
     }
     free(problems);

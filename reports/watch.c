@@ -78,7 +78,7 @@ struct noise_watch noise_watch_at(const char *root)
     clock_gettime(CLOCK_MONOTONIC, &now);
     watch.wall_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
     if (getrusage(RUSAGE_SELF, &own) == 0 && getrusage(RUSAGE_CHILDREN, &children) == 0) {
-        watch.involuntary_switches = own.ru_nivcsw;
+        watch.involuntary_switches = own.ru_nivcsw + children.ru_nivcsw;
         watch.own_s = seconds_of(own.ru_utime) + seconds_of(own.ru_stime) +
                       seconds_of(children.ru_utime) + seconds_of(children.ru_stime);
     }

@@ -33,10 +33,15 @@ refuse(char error[PLUGIN_ERROR], const char *form, ...)
     return false;
 }
 
+/* A name that ends nowhere is none: no more of it is read. */
 static bool is_name(const char *name)
 {
-    return name && *name != '\0' &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
+    enum { LONGEST = 63 };
+    size_t n = 0;
+    while (name && n <= LONGEST && name[n] != '\0' &&
+           strchr("abcdefghijklmnopqrstuvwxyz0123456789_", name[n]))
+        n++;
+    return n > 0 && n <= LONGEST && name[n] == '\0';
 }
 
 static bool refuse_layout(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
@@ -67,7 +72,7 @@ bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]
     return refuse(error, "provides no kernel: expected at least one");
 }
 
-static bool has_free_name(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
+bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGIN_ERROR])
 {
     const struct posenc_backend *other = posenc_backend_find(backend->name);
     if (!other || other == backend)
@@ -104,7 +109,7 @@ bool plugin_is_whole(const char *path)
     return whole;
 }
 
-const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERROR])
+const struct posenc_backend *plugin_load(const char *path, char error[PLUGIN_ERROR])
 {
     char local[4096];
     if (!strchr(path, '/') && access(path, F_OK) == 0) /* dlopen would look elsewhere */
@@ -125,10 +130,16 @@ const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERR
     const struct posenc_backend *found = dlsym(library, "posenc_plugin");
     if (!found)
         refuse(error, "exports no posenc_plugin; " EXPECTED);
-    if (found && plugin_check(found, error) && has_free_name(found, error))
+    if (found && plugin_check(found, error))
         return found;
     dlclose(library);
     return NULL;
+}
+
+const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERROR])
+{
+    const struct posenc_backend *found = plugin_load(path, error);
+    return found && plugin_has_free_name(found, error) ? found : NULL;
 }
 
 void plugin_tell(const char *path, const char *error)
@@ -142,7 +153,8 @@ static int is_object(const struct dirent *entry)
     return length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0;
 }
 
-size_t plugins_add(const char *folder, void (*refused)(const char *path, const char *error))
+size_t plugins_add_by(plugin_opener *open, const char *folder,
+                      void (*refused)(const char *path, const char *error))
 {
     struct dirent **names;
     int n = scandir(folder, &names, is_object, alphasort);
@@ -150,7 +162,7 @@ size_t plugins_add(const char *folder, void (*refused)(const char *path, const c
     for (int i = 0; i < n; i++) {
         char path[4096], error[PLUGIN_ERROR];
         snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
-        const struct posenc_backend *backend = plugin_open(path, error);
+        const struct posenc_backend *backend = open(path, error);
         if (backend && posenc_backend_add(backend)) {
             refuse(error, "there are too many of them");
             backend = NULL;
@@ -164,4 +176,9 @@ size_t plugins_add(const char *folder, void (*refused)(const char *path, const c
     if (n >= 0)
         free(names);
     return n_refused;
+}
+
+size_t plugins_add(const char *folder, void (*refused)(const char *path, const char *error))
+{
+    return plugins_add_by(plugin_open, folder, refused);
 }

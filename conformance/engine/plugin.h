@@ -13,6 +13,11 @@ enum { PLUGIN_ERROR = 1024 };
  * and why not, in words that follow the path and a colon. */
 const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERROR]);
 
+/* The same where another backend may have its name, */
+const struct posenc_backend *plugin_load(const char *path, char error[PLUGIN_ERROR]);
+/* which this refuses. */
+bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGIN_ERROR]);
+
 /* Whether a file holds all that its headers say.  Loading one that was cut short dies of SIGBUS.
  * What is no ELF file of this machine is left to dlopen, which says so. */
 bool plugin_is_whole(const char *path);
@@ -21,6 +26,9 @@ bool plugin_check(const struct posenc_backend *backend, char error[PLUGIN_ERROR]
 
 /* Opens each *.so of a folder, in the order of their names, and adds it to the library's list.
  * What could not be is told; returns how many.  A folder that is not there has none. */
+typedef const struct posenc_backend *plugin_opener(const char *path, char error[PLUGIN_ERROR]);
+size_t plugins_add_by(plugin_opener *open, const char *folder,
+                      void (*refused)(const char *path, const char *error));
 size_t plugins_add(const char *folder, void (*refused)(const char *path, const char *error));
 void plugin_tell(const char *path, const char *error); /* "path: error" on stderr */
 

@@ -327,6 +327,38 @@ static const char *slot_damage(const struct slot *s, const struct call *call)
     return s->from + i % n;
 }
 
+/* ---- Notes for another process ---- */
+
+static _Thread_local struct guard_note *noted;
+
+void guard_note_to(struct guard_note *note) { noted = note; }
+
+/* Addresses mean nothing elsewhere: positions are copied where they fit. */
+static void note_begins(const struct problem *p)
+{
+    struct guard_note *note = noted;
+    const size_t n = p->positions ? (size_t)p->tokens : 0;
+    if (!note)
+        return;
+    note->known = n <= GUARD_POSITIONS && !p->freqs.values && !p->freqs.short_factor &&
+                  !p->freqs.long_factor;
+    note->problem = *p;
+    if (note->known && n > 0) {
+        memcpy(note->positions, p->positions, n * sizeof *p->positions);
+        note->problem.positions = note->positions;
+    }
+    note->turn++;
+    note->inside = true;
+}
+
+static void note_ends(void)
+{
+    if (!noted)
+        return;
+    noted->inside = false;
+    noted->turn++;
+}
+
 struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
                            struct guard *g)
 {
@@ -336,7 +368,9 @@ struct guarded guarded_run(struct call *call, const struct posenc_backend *backe
         if (s->data)
             memcpy(s->shadow, s->from, (size_t)(s->to - s->from));
     uint64_t control = control_get();
+    note_begins(&call->problem);
     bool returned = trap_run(call, backend, &result.status);
+    note_ends();
     uint64_t left = control_get();
     control_set(control);
     if (!returned) {

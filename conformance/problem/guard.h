@@ -40,4 +40,16 @@ struct guarded {
 struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
                            struct guard *guard);
 
+/* What a process is at, for another that watches it: in memory that both see. */
+enum { GUARD_POSITIONS = 64 };
+struct guard_note {
+    volatile unsigned long turn; /* another one whenever a call begins or ends */
+    volatile bool inside;        /* a kernel runs */
+    bool known; /* the problem of the last call, which holds no other memory of its process */
+    struct problem problem;
+    int64_t positions[GUARD_POSITIONS];
+};
+/* From now on guarded calls of this thread are noted there; NULL: nowhere. */
+void guard_note_to(struct guard_note *note);
+
 #endif

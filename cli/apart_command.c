@@ -1,0 +1,133 @@
+/*
+ * Commands in processes of their own: see apart.h.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "apart.h"
+
+#include "args.h"
+#include "outputs.h"
+#include "reports/text/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ASK_AGAIN_MS = 100, GRACE_MS = 1500 };
+
+struct command_apart {
+    int (*run)(void *user);
+    void *user;
+};
+
+static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
+enum { ENDING = sizeof ending / sizeof *ending };
+static volatile sig_atomic_t caught;
+static int own_to = -1; /* in the process: where its exit code goes */
+
+static void on_signal(int number) { caught = number; }
+
+static void tell_and_exit(int code)
+{
+    fflush(NULL);
+    apart_tell(own_to, &code, sizeof code);
+    exit(ALL_DONE);
+}
+
+void apart_exit(int code)
+{
+    if (own_to >= 0)
+        tell_and_exit(code);
+    exit(code);
+}
+
+static void run_command(void *user, int to)
+{
+    const struct command_apart *command = user;
+    own_to = to;
+    tell_and_exit(command->run(command->user));
+}
+
+/* Waits for the exit code; false where none comes.  A signal is passed on, with time to write what there
+ * is. */
+static bool wait_for_code(struct apart *apart, const struct patience *patience, int *code,
+                          char hung[APART_WORDS])
+{
+    int passed = 0, waited_ms = 0;
+    for (;;) {
+        struct pollfd one = { .fd = apart->from, .events = POLLIN };
+        const bool gone = apart_is_gone(apart);
+        const int ready = poll(&one, 1, gone ? 0 : ASK_AGAIN_MS);
+        const ssize_t n = ready > 0 ? read(apart->from, code, sizeof *code) : -1;
+        if (n == (ssize_t)sizeof *code)
+            return true;
+        if (n == 0 || (gone && ready <= 0) || waited_ms > GRACE_MS ||
+            (ready <= 0 && apart_hangs(apart, patience, hung)))
+            return false;
+        if (caught && !passed)
+            kill(-apart->pid, passed = caught);
+        waited_ms += passed ? ASK_AGAIN_MS : 0;
+    }
+}
+
+bool apart_ask(apart_work *work, void *user, const struct patience *patience, void *answer,
+               size_t size, char words[APART_WORDS])
+{
+    struct apart apart;
+    char hung[APART_WORDS] = "";
+    size_t n = 0;
+    if (!apart_begin(&apart, work, user, false)) {
+        snprintf(words, APART_WORDS, "no process can be made for it");
+        return false;
+    }
+    while (n < size && hung[0] == '\0' && outputs_interrupted() == 0) {
+        struct pollfd one = { .fd = apart.from, .events = POLLIN };
+        const bool gone = apart_is_gone(&apart);
+        const int ready = poll(&one, 1, gone ? 0 : ASK_AGAIN_MS);
+        const ssize_t more = ready > 0 ? read(apart.from, (char *)answer + n, size - n) : -1;
+        if (more == 0 || (gone && ready <= 0))
+            break;
+        n += more > 0 ? (size_t)more : 0;
+        if (ready <= 0)
+            apart_hangs(&apart, patience, hung);
+    }
+    const bool stop = hung[0] != '\0' || outputs_interrupted() != 0;
+    const bool done = apart_end(&apart, stop, words) && n == size;
+    apart_forget(&apart);
+    if (hung[0] != '\0')
+        snprintf(words, APART_WORDS, "%s", hung);
+    return done;
+}
+
+int apart_command(int (*run)(void *user), void *user, const char *name, double limit_s)
+{
+    const struct patience patience = patience_of(limit_s, (double)INFINITY);
+    struct command_apart command = { run, user };
+    struct sigaction before[ENDING], action = { .sa_handler = on_signal };
+    struct apart apart;
+    char hung[APART_WORDS] = "", words[APART_WORDS], where[APART_DOING + 16];
+    int code = EXIT_CONFORMANCE;
+    for (int i = 0; i < ENDING; i++) {
+        sigaction(ending[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN) /* nohup keeps its promise */
+            sigaction(ending[i], &action, NULL);
+    }
+    if (!apart_begin(&apart, run_command, &command, true))
+        return run(user);
+    const bool told = wait_for_code(&apart, &patience, &code, hung);
+    const bool done = apart_end(&apart, !told && (hung[0] != '\0' || caught), words);
+    apart_where(&apart, "", where, sizeof where);
+    apart_forget(&apart);
+    for (int i = 0; i < ENDING; i++)
+        sigaction(ending[i], &before[i], NULL);
+    if (caught && !told)
+        raise(caught);
+    if (told && done)
+        return code;
+    text_print(stderr, "posenc %s: %s%s\n", name, hung[0] != '\0' ? hung : words, where);
+    return EXIT_CONFORMANCE;
+}

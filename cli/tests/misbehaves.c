@@ -1,0 +1,202 @@
+/*
+ * A plug-in that does to its process what no plug-in should.  What it does its file's name says: a test
+ * copies this one to exit_in_call.so.  Its kernels are alibi, right until the hundredth call of a process,
+ * and alibi_add, right always.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <math.h>
+#include <posenc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- What can go wrong ---- */
+
+static void ends(void) { exit(0); }
+static void ends_at_once(void) { _exit(0); }
+static void aborts(void) { abort(); }
+static void ends_its_thread(void) { pthread_exit(NULL); }
+static void stops(void) { raise(SIGSTOP); }
+static void prints(void) { printf("\033[31mthis is no result\n"); }
+
+static void runs_on(void)
+{
+    for (volatile int forever = 1; forever;)
+        ;
+}
+
+static void sleeps_on(void)
+{
+    for (;;)
+        pause();
+}
+
+static volatile int deep = 1;
+
+static int sink_deeper(volatile char *above)
+{
+    volatile char frame[4096];
+    frame[0] = above[0];
+    return deep ? sink_deeper(frame) + frame[1] : 0;
+}
+
+static void overflows_its_stack(void)
+{
+    volatile char top[1] = { 0 };
+    (void)sink_deeper(top);
+}
+
+static void corrupts_its_heap(void)
+{
+    volatile char *blocks[64];
+    for (int i = 0; i < 64; i++)
+        blocks[i] = malloc(40);
+    for (int i = 0; i < 64; i++)
+        for (int b = -16; b < 56; b++)
+            blocks[i][b] = (char)0x5a;
+    for (int i = 0; i < 64; i++)
+        free((void *)(uintptr_t)blocks[i]);
+}
+
+/* The new process holds every file of this one. */
+static void leaves_a_process(void)
+{
+    if (fork() == 0)
+        sleeps_on();
+}
+
+static void closes_all_files(void)
+{
+    for (int file = 3; file < 64; file++)
+        close(file);
+}
+
+static void writes_to_null(void)
+{
+    int *volatile nowhere = NULL;
+    *nowhere = 1;
+}
+
+static const struct misdeed {
+    const char *name;
+    void (*does)(void);
+} misdeeds[] = {
+    { "exit", ends },
+    { "quick_exit", ends_at_once },
+    { "abort", aborts },
+    { "thread_exit", ends_its_thread },
+    { "stop", stops },
+    { "print", prints },
+    { "loop", runs_on },
+    { "sleep", sleeps_on },
+    { "stack", overflows_its_stack },
+    { "heap", corrupts_its_heap },
+    { "fork", leaves_a_process },
+    { "close", closes_all_files },
+    { "fault", writes_to_null },
+};
+
+/* The name of this file, as it was opened. */
+static const char *file_name(void)
+{
+    Dl_info info;
+    const char *slash =
+        dladdr((const void *)misdeeds, &info) ? strrchr(info.dli_fname, '/') : NULL;
+    return slash ? slash + 1 : "";
+}
+
+/* "exit_in_call.so": does `exit` where `when` is "_in_call". */
+static void misbehave(const char *when)
+{
+    const char *name = file_name();
+    for (size_t i = 0; i < sizeof misdeeds / sizeof *misdeeds; i++) {
+        const size_t n = strlen(misdeeds[i].name);
+        if (strncmp(name, misdeeds[i].name, n) == 0 &&
+            strncmp(name + n, when, strlen(when)) == 0 && name[n + strlen(when)] == '.')
+            misdeeds[i].does();
+    }
+}
+
+/* ---- The backend ---- */
+
+static void alibi_row(const struct posenc_alibi_args *args, int64_t b, int64_t h, int64_t i)
+{
+    const struct posenc_tensor *out = &args->out;
+    const struct posenc_const_tensor *x = &args->x;
+    const float slope = args->slopes[b * args->slopes_stride_batch + h];
+    float *row =
+        (float *)out->data + b * out->stride[0] + h * out->stride[1] + i * out->stride[2];
+    const float *in = x->data ? (const float *)x->data + b * x->stride[0] + h * x->stride[1] +
+                                    i * x->stride[2]
+                              : NULL;
+    for (int64_t j = 0; j < out->shape[3]; j++) {
+        const int64_t distance = i + args->query_offset - j;
+        const float bias =
+            args->causal && distance < 0
+                ? -(float)INFINITY
+                : slope * (float)-llabs((long long)distance) + 0.0f; /* +0 at 0 */
+        row[j] = in ? fmaf(args->x_scale, in[j], bias) : bias;
+    }
+}
+
+static enum posenc_status compute(const struct posenc_alibi_args *args)
+{
+    for (int64_t b = 0; b < args->out.shape[0]; b++)
+        for (int64_t h = 0; h < args->out.shape[1]; h++)
+            for (int64_t i = 0; i < args->out.shape[2]; i++)
+                alibi_row(args, b, h, i);
+    return POSENC_OK;
+}
+
+static enum posenc_status alibi(const struct posenc_alibi_args *args)
+{
+    static int calls;
+    if (++calls == 100)
+        misbehave("_in_call");
+    return compute(args);
+}
+
+static int32_t lanes(void)
+{
+    static int32_t asked;
+    misbehave("_in_lanes");
+    return strncmp(file_name(), "many_lanes.", 11) == 0    ? 1000000
+           : strncmp(file_name(), "other_lanes.", 12) == 0 ? ++asked
+                                                           : 8;
+}
+
+extern POSENC_API struct posenc_backend posenc_plugin;
+struct posenc_backend posenc_plugin = {
+    .size = sizeof(struct posenc_backend),
+    .abi = POSENC_ABI,
+    .name = "example",
+    .family = "example",
+    .description = "a plug-in that misbehaves",
+    .needs = "",
+    .lanes = lanes,
+    .alibi = alibi,
+    .alibi_add = compute,
+};
+
+__attribute__((constructor)) static void when_loaded(void)
+{
+    const char *name = file_name();
+    misbehave("_when_loaded");
+    if (strncmp(name, "escapes.", 8) == 0)
+        posenc_plugin.description = "red \033[31m, \xff\xfe and \xc2\x9b";
+    if (strncmp(name, "strange_name.", 13) == 0)
+        posenc_plugin.name = "\033[31mexample\xff";
+    if (strncmp(name, "strange_needs.", 14) == 0)
+        posenc_plugin.needs = "\033]0;title\a";
+    if (strncmp(name, "no_text.", 8) == 0)
+        posenc_plugin.description = (const char *)(uintptr_t)16;
+    if (strncmp(name, "no_code.", 8) == 0) /* as of a layout that it does not have */
+        posenc_plugin.alibi =
+            (enum posenc_status(*)(const struct posenc_alibi_args *))(uintptr_t)64;
+}
+
+__attribute__((destructor)) static void when_unloaded(void) { misbehave("_when_unloaded"); }
