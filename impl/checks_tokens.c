@@ -28,6 +28,17 @@ static enum posenc_status check_tokens(const struct posenc_positions *positions,
     return posenc_check_apart(span, out_span, "positions (overlap an output)", error);
 }
 
+/* Whether positions on that axis lie in the address space, so far as those on the first do. */
+static bool axis_is_near(const struct posenc_positions *positions, int32_t axis)
+{
+    const uintptr_t first = (uintptr_t)positions->data;
+    int64_t bytes;
+    if (__builtin_mul_overflow(positions->stride_axis,
+                               axis * (int64_t)posenc_position_size(positions->kind), &bytes))
+        return false;
+    return bytes < 0 ? (uint64_t) - (bytes + 1) < first : (uint64_t)bytes < UINTPTR_MAX - first;
+}
+
 /* Positions on each axis of the plan, apart from one output or two; those that are the same on
  * all come to stride 0. */
 static enum posenc_status check_axes(struct posenc_positions *positions, int32_t n_axes,
@@ -41,6 +52,9 @@ static enum posenc_status check_axes(struct posenc_positions *positions, int32_t
         positions->stride_axis = 0;
     if (positions->stride_axis == 0)
         n_axes = 1;
+    if (positions->data && !axis_is_near(positions, n_axes - 1))
+        return posenc_refuse(error, POSENC_ERR_OVERFLOW, "extent of the positions in bytes",
+                             (double)UINTPTR_MAX, 0.0, (double)PTRDIFF_MAX);
     for (int32_t axis = 0; axis < n_axes && !status; axis++) {
         struct posenc_positions of = posenc_axis(positions, axis);
         int arrays = of.kind == POSENC_OFFSET ? 1 : n_spans;
@@ -152,7 +166,9 @@ enum posenc_status posenc_check_learned_grad(struct posenc_learned_grad_args *ca
     if (status)
         return status;
     posenc_raise_input(&call->x, false);
-    if (!x.empty)
+    if (x.empty)
+        call->x.shape[0] = call->x.shape[1] = 0; /* nobody has to count 2^31 batches of none */
+    else
         status = check_tokens(&call->positions, call->x.shape, out.span, 0,
                               call->out.shape[0] - 1, row_what, error);
     *accepted = (struct accepted){ out.empty, call->x.dtype };

@@ -9,6 +9,8 @@
 #include "grow.h"
 #include "registry.h"
 
+#include <string.h>
+
 const char *posenc_version(void) { return POSENC_VERSION; }
 
 struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, int64_t d2,
@@ -78,6 +80,33 @@ static inline const struct posenc_sinusoidal_args *no_axes(const void *call)
 #define RUN(kernel, call)                                                                      \
     (AXES(call) ? run_axes((void (*)(void))(kernel), AXES(call)) : (kernel)(call))
 
+/* Without keys there is nothing to add up and no index: zeros, which no backend is asked for. */
+static inline bool is_cleared(struct posenc_relative_sum_args *call)
+{
+    const struct posenc_tensor *out = &call->out;
+    const size_t item = posenc_dtype_size(out->dtype), bytes = (size_t)out->shape[3] * item;
+    if (call->x.shape[3] != 0)
+        return false;
+    for (int64_t b = 0; b < out->shape[0]; b++)
+        for (int64_t h = 0; h < out->shape[1]; h++)
+            for (int64_t i = 0; i < out->shape[2]; i++)
+                memset((char *)out->data +
+                           (b * out->stride[0] + h * out->stride[1] + i * out->stride[2]) *
+                               (int64_t)item,
+                       0, bytes); /* all bits zero is +0 */
+    return true;
+}
+
+static inline bool not_cleared(const void *call)
+{
+    (void)call;
+    return false;
+}
+#define CLEARED(call)                                                                          \
+    _Generic((call), struct posenc_relative_sum_args *                                         \
+             : is_cleared, default                                                             \
+             : not_cleared)(call)
+
 static enum posenc_status check_dtypes(const struct posenc_backend *backend, unsigned dtypes,
                                        struct posenc_error *error)
 {
@@ -93,9 +122,13 @@ static enum posenc_status grow(const struct grown *grown, void *call, const void
 {
     if (!posenc_grow(grown, call, args))
         return POSENC_OK;
-    return posenc_refuse(
-        *error, POSENC_ERR_ARGUMENT, "size of the arguments (or newer members not 0)",
-        (double)*(const size_t *)args, (double)grown->first, (double)grown->size);
+    const size_t size = *(const size_t *)args;
+    if (size % grown->align != 0)
+        return posenc_refuse(*error, POSENC_ERR_ARGUMENT,
+                             "size of the arguments (no whole words)", (double)size, 1.0, 0.0);
+    return posenc_refuse(*error, POSENC_ERR_ARGUMENT,
+                         "size of the arguments (or newer members not 0)", (double)size,
+                         (double)grown->first, (double)grown->size);
 }
 
 /* Whether a glance shows that a call is a usual one, which needs no further checks.  Only
@@ -149,6 +182,6 @@ enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };
         bool empty;                                                                            \
         enum posenc_status status = posenc_enter_##signature(&backend, POSENC_KERNEL_##name,   \
                                                              X_##x, args, &call, &empty);      \
-        return status || empty ? status : RUN(backend->name, &call);                           \
+        return status || empty || CLEARED(&call) ? status : RUN(backend->name, &call);         \
     }
 #include "posenc_kernels.def"

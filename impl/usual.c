@@ -172,7 +172,7 @@ INLINE bool glance(const struct posenc_rope_args *args, int at, struct posenc_ro
     struct extent extent, angles;
     struct steps steps;
     int64_t step;
-    if (RARELY((args->size != sizeof *args) || (args->positions.kind != POSENC_OFFSET) ||
+    if (RARELY((args->positions.kind != POSENC_OFFSET) ||
                ((unsigned)out->dtype > POSENC_BF16) || (x->rank != out->rank) ||
                (x->dtype != out->dtype) || !same(x->shape, out->shape, at) ||
                !take(out->shape, out->stride, at, &extent, &steps)))
@@ -201,6 +201,8 @@ INLINE bool glance(const struct posenc_rope_args *args, int at, struct posenc_ro
 bool posenc_usual_rope(const void *given, void *to, struct accepted *accepted)
 {
     const struct posenc_rope_args *args = given;
+    if (args->size != sizeof *args) /* then `out` may lie beyond them */
+        return false;
     if (args->out.rank == 3)
         return glance(args, 0, to, accepted);
     return args->out.rank == 4 && glance(args, 1, to, accepted);

@@ -236,9 +236,13 @@ enum posenc_status posenc_check_arrays(const void *data, int64_t rows, int64_t s
     const int64_t shape[2] = { rows, n }, strides[2] = { stride, 1 };
     if (!data)
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, what, 0.0, 1.0, 0.0);
-    if ((uintptr_t)data % item != 0 || !find_span(data, (int64_t)item, 2, shape, strides, span))
+    if ((uintptr_t)data % item != 0)
         return posenc_refuse(error, POSENC_ERR_ARGUMENT, what, (double)((uintptr_t)data % item),
                              0.0, 0.0);
+    if (!find_span(data, (int64_t)item, 2, shape, strides, span))
+        return posenc_refuse(error, POSENC_ERR_OVERFLOW,
+                             "extent of slopes, an index or thresholds in bytes",
+                             (double)UINTPTR_MAX, 0.0, (double)PTRDIFF_MAX);
     return POSENC_OK;
 }
 

@@ -344,10 +344,15 @@ enum posenc_status posenc_freqs_create(const struct posenc_freqs_spec *spec,
         return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
                                   spec ? "freqs (NULL)" : "spec (NULL)", 0.0, 1.0, 0.0);
     struct posenc_freqs_spec own;
-    if (posenc_grow(&posenc_grown_freqs_spec, &own, spec))
-        return posenc_plan_refuse(
-            error, POSENC_ERR_ARGUMENT, "size of the spec (or newer members not 0)",
-            (double)spec->size, (double)posenc_grown_freqs_spec.first, (double)sizeof own);
+    const struct grown *grown = &posenc_grown_freqs_spec;
+    if (posenc_grow(grown, &own, spec) && spec->size % grown->align != 0)
+        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
+                                  "size of the spec (no whole words)", (double)spec->size, 1.0,
+                                  0.0);
+    if (posenc_grow(grown, &own, spec))
+        return posenc_plan_refuse(error, POSENC_ERR_ARGUMENT,
+                                  "size of the spec (or newer members not 0)",
+                                  (double)spec->size, (double)grown->first, (double)sizeof own);
     spec = &own;
     enum posenc_status status = check_spec(spec, error);
     if (status)

@@ -36,6 +36,7 @@ enum posenc_status posenc_padding_positions(int64_t batch, int64_t tokens, const
         return POSENC_ERR_SHAPE;
     if (padding_idx < INT32_MIN || padding_idx > INT32_MAX)
         return POSENC_ERR_POSITION;
+    batch = tokens == 0 ? 0 : batch; /* up to 2^31 rows of nothing */
     for (int64_t b = 0; b < batch; b++)
         if (!positions_of_row(tokens, mask + b * tokens, padding_idx, NULL))
             return POSENC_ERR_POSITION;
