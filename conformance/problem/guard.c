@@ -294,6 +294,7 @@ static void describe_fault(struct guarded *result, struct guard *g, const struct
     const char *at = fault_address;
     char verb[64];
     result->crashed = true;
+    result->address = at;
     snprintf(result->reason, sizeof result->reason, "%s at address %p", fault_text,
              (const void *)at);
     for (EACH_SLOT(s, g)) {

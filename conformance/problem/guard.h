@@ -27,11 +27,12 @@ struct memory guard_memory(struct guard *guard, enum guard_mode mode);
 /* How a call went.  After `crashed` the status means nothing. */
 struct guarded {
     enum posenc_status status;
-    bool crashed;       /* SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP */
-    bool input_written; /* the fault was a write to a read-only input */
-    bool overwritten;   /* the pattern around or between the rows of a tensor changed */
-    bool control_left;  /* rounding mode, flush-to-zero or trap bits are not as they were */
-    char reason[200];   /* of the first of these: signal, tensor, side and distance */
+    bool crashed;        /* SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP */
+    bool input_written;  /* the fault was a write to a read-only input */
+    bool overwritten;    /* the pattern around or between the rows of a tensor changed */
+    bool control_left;   /* rounding mode, flush-to-zero or trap bits are not as they were */
+    const void *address; /* of the fault */
+    char reason[200];    /* of the first of these: signal, tensor, side and distance */
 };
 
 /* call_run() with all of that watched.  `guard` is the one whose memory the call was made with,

@@ -1,0 +1,381 @@
+/*
+ * What is checked of a set: that each backend answers as the rules say, alike, and touches nothing else.
+ */
+#define _GNU_SOURCE
+#define POSENC_EXPERIMENTAL
+#include "caller.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- Arguments in memory of their own ---- */
+
+/* What the front-ends below are to hand on: as many bytes as `size` says, up to a page that faults. */
+static struct handed {
+    const char *args;
+    size_t bytes;
+    struct posenc_error error; /* full of 0x5a where nothing was told */
+    bool prepared;
+    struct posenc_prepared *kept;
+} handed;
+
+static enum posenc_status run_prepared(const struct posenc_backend *backend,
+                                       enum posenc_kernel kernel);
+
+#define POSENC_KERNEL(name, signature, ...)                                                    \
+    static enum posenc_status hand_##name(const struct posenc_backend *backend,                \
+                                          const struct posenc_##signature##_args *args)        \
+    {                                                                                          \
+        (void)args;                                                                            \
+        return handed.prepared ? run_prepared(backend, POSENC_KERNEL_##name)                   \
+                               : posenc_##name(backend, (const void *)handed.args);            \
+    }
+#include <posenc_kernels.def>
+#undef POSENC_KERNEL
+
+static const struct subject handing = {
+#define POSENC_KERNEL(name, ...) .name = hand_##name,
+#include <posenc_kernels.def>
+#undef POSENC_KERNEL
+};
+
+enum { ROOM = 1 << 15 };
+
+/* At the end of a page; members after those that are known are zero or not. */
+static bool hand_arguments(const struct set *set, bool with_error)
+{
+    static char *page;
+    const size_t known = set->after.signature->size, most = 8 * known;
+    const size_t bytes = set->size <= most ? set->size : known;
+    struct posenc_error *error = with_error ? &handed.error : NULL;
+    if (!page) {
+        page = mmap(NULL, 2 * (size_t)ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED || mprotect(page, ROOM, PROT_READ | PROT_WRITE) != 0)
+            return false;
+    }
+    handed.bytes = bytes < sizeof(size_t) ? sizeof(size_t) : bytes;
+    char *at = page + ROOM - (handed.bytes + 7) / 8 * 8;
+    memset(at, set->filled ? 0x40 : 0, handed.bytes);
+    memcpy(at, &set->after.args, handed.bytes < known ? handed.bytes : known);
+    if (handed.bytes >= 2 * sizeof(void *))
+        memcpy(at + sizeof(size_t), &error, sizeof error);
+    memset(&handed.error, 0x5a, sizeof handed.error);
+    handed.args = at;
+    return true;
+}
+
+static bool is_told(void)
+{
+    struct posenc_error untouched;
+    memset(&untouched, 0x5a, sizeof untouched);
+    return memcmp(&handed.error, &untouched, sizeof untouched) != 0;
+}
+
+/* ---- A call ---- */
+
+struct answer {
+    struct guarded how;
+    struct posenc_error error;
+    bool told, nowhere; /* it went where a tensor is said to lie, and no memory is */
+};
+
+static struct answer answer_of(struct set *set, struct grounds *grounds,
+                               const struct posenc_backend *backend, bool with_error)
+{
+    struct call *call = set->base;
+    struct answer a = { .how.status = POSENC_ERR_MEMORY };
+    const bool refused = set->verdict.must != 0;
+    set_restore(set);
+    if (!hand_arguments(set, with_error))
+        return a;
+    call->subject = &handing;
+    call->n_outputs = 0;
+    for (int r = 0; r < MOST_TENSORS && set->after.of[r].row; r++) {
+        const struct described *d = &set->after.of[r];
+        if (d->row->role != ROLE_OUTPUT)
+            continue;
+        struct output *out = &call->outputs[call->n_outputs++];
+        const bool may_write = !refused && d->backed && d->sound && !d->empty;
+        *out = (struct output){
+            .name = d->row->name,
+            .tensor =
+                *(const struct posenc_tensor *)(const void *)((const char *)&set->after.args +
+                                                              d->row->offset)
+        };
+        out->rows = may_write ? storage_rows(&out->tensor) : 0;
+        out->width = may_write ? out->tensor.shape[out->tensor.rank - 1] : 0;
+    }
+    a.how = guarded_run(call, backend, grounds->guard);
+    call->subject = &subject_library;
+    a.error = handed.error;
+    a.told = is_told();
+    const int row = a.how.crashed && !refused ? grounds_row(grounds, a.how.address) : -1;
+    const struct described *d = row < 0 ? NULL : &set->after.of[row];
+    a.nowhere = d && d->row && d->there && d->sound && !d->empty && !d->backed;
+    return a;
+}
+
+/* ---- One answer ---- */
+
+bool complain(char complaint[MOST_TEXT], const char *format, ...)
+{
+    va_list more;
+    va_start(more, format);
+    vsnprintf(complaint, MOST_TEXT, format, more);
+    va_end(more);
+    return false;
+}
+
+bool refusal_is_told(enum posenc_status status, const struct posenc_error *e,
+                     char complaint[MOST_TEXT])
+{
+    char text[512], short_text[8];
+    if (e->status != status || !e->what || !*e->what)
+        return complain(complaint, "refused with %d, told of %d", (int)status, (int)e->status);
+    const size_t length = posenc_error_text(e, text, sizeof text);
+    if (length == 0 || length >= sizeof text || strlen(text) != length ||
+        strncmp(text, e->what, strlen(e->what)) != 0)
+        return complain(complaint, "the text of the refusal is \"%s\"", text);
+    if (posenc_error_text(e, short_text, sizeof short_text) != length ||
+        strncmp(text, short_text, sizeof short_text - 1) != 0)
+        return complain(complaint, "the text is another one where it is cut: \"%s\"", text);
+    if (isnan(e->least) || isnan(e->most) ||
+        (e->least <= e->most && e->value >= e->least && e->value <= e->most))
+        return complain(complaint, "refused though what would be accepted holds it: %s", text);
+    return true;
+}
+
+static bool is_unchanged(const struct set *set)
+{
+    for (int r = 0; r < MOST_TENSORS; r++)
+        if (set->saved[r] && memcmp(set->saved[r], set->buffer[r], set->bytes[r]) != 0)
+            return false;
+    return true;
+}
+
+static bool answer_is_fine(const struct set *set, const struct answer *a, unsigned may,
+                           char complaint[MOST_TEXT])
+{
+    const unsigned must = set->verdict.must;
+    const enum posenc_status status = a->how.status;
+    if (a->nowhere)
+        return true;
+    if (a->how.crashed || a->how.overwritten || a->how.control_left)
+        return complain(complaint, "%s (answered %d)", a->how.reason, (int)status);
+    if (status == POSENC_OK && must)
+        return complain(complaint, "accepted, where one of the statuses %#x was due", must);
+    if (status != POSENC_OK && !((must | may) >> status & 1u))
+        return complain(complaint, "refused, \"%s\": %s", posenc_status_string(status),
+                        a->told ? a->error.what : "no word of it");
+    if (status == POSENC_OK)
+        return !a->told || complain(complaint, "accepted, and yet the error was written");
+    if (!is_unchanged(set))
+        return complain(complaint, "refused, \"%s\", and yet written",
+                        posenc_status_string(status));
+    return set->size < 2 * sizeof(void *) || refusal_is_told(status, &a->error, complaint);
+}
+
+static bool same_error(const struct posenc_error *a, const struct posenc_error *b)
+{
+    return a->status == b->status && strcmp(a->what, b->what) == 0 &&
+           memcmp(&a->value, &b->value, sizeof a->value) == 0 &&
+           memcmp(&a->least, &b->least, sizeof a->least) == 0 &&
+           memcmp(&a->most, &b->most, sizeof a->most) == 0;
+}
+
+/* ---- Results ---- */
+
+enum { MOST_FAMILIES = 8 };
+
+/* The elements of the outputs as the first backend of a family left them. */
+struct results {
+    const char *family;
+    float *values;
+    int64_t n;
+};
+
+static int64_t gather(const struct set *set, float *to)
+{
+    int64_t n = 0;
+    for (int r = 0; r < MOST_TENSORS && set->after.of[r].row; r++) {
+        const struct described *d = &set->after.of[r];
+        const struct posenc_tensor *t =
+            (const struct posenc_tensor *)(const void *)((const char *)&set->after.args +
+                                                         d->row->offset);
+        const bool gathers = d->row->role == ROLE_OUTPUT && d->backed;
+        for (int64_t i = 0, all = gathers ? elements(d) : 0; i < all; i++, n++)
+            if (to)
+                to[n] = storage_get(t->dtype, element(d, i), 0);
+    }
+    return n;
+}
+
+static bool results_agree(const struct set *set, struct results *first,
+                          const struct posenc_backend *backend, char complaint[MOST_TEXT])
+{
+    const int64_t n = gather(set, NULL);
+    float *values = malloc((size_t)n * sizeof *values + 1);
+    if (!values)
+        return true;
+    gather(set, values);
+    if (!first->family) {
+        *first = (struct results){ backend->family, values, n };
+        return true;
+    }
+    bool same = n == first->n;
+    for (int64_t i = 0; same && i < n; i++) {
+        same = bits_of(values[i]) == bits_of(first->values[i]) ||
+               (isnan(values[i]) && isnan(first->values[i]));
+        if (!same)
+            complain(complaint, "element %lld is %.9g, and of another of its family %.9g",
+                     (long long)i, (double)values[i], (double)first->values[i]);
+    }
+    free(values);
+    return same;
+}
+
+static struct results *results_of(struct results all[MOST_FAMILIES],
+                                  const struct posenc_backend *backend)
+{
+    for (int i = 0; i < MOST_FAMILIES; i++)
+        if (!all[i].family || strcmp(all[i].family, backend->family) == 0)
+            return &all[i];
+    return NULL;
+}
+
+/* ---- Prepared ---- */
+
+/* Made and run with its own pointers and positions. */
+static enum posenc_status run_prepared(const struct posenc_backend *backend,
+                                       enum posenc_kernel kernel)
+{
+    const struct signature *s = signature_of(kernel);
+    union arguments args;
+    const void *x = NULL;
+    void *out = NULL;
+    const struct posenc_positions *positions = NULL;
+    enum posenc_status status = posenc_prepare(backend, kernel, handed.args, &handed.kept);
+    if (status)
+        return status;
+    s->blank(&args);
+    memcpy(&args, handed.args, handed.bytes < s->size ? handed.bytes : s->size);
+    for (EACH_TENSOR(row, s)) {
+        if (row->role == ROLE_X)
+            x = row_data(&args, row);
+        else if (row->role == ROLE_OUTPUT)
+            out = (void *)(uintptr_t)row_data(&args, row);
+        else if (row->form == FORM_POSITIONS)
+            positions = row_argument(&args, row);
+    }
+    return positions->kind == POSENC_OFFSET
+               ? posenc_run(handed.kept, x, out, positions->offset)
+               : posenc_run_at(handed.kept, x, out, positions->data);
+}
+
+static bool can_be_prepared(const struct set *set)
+{
+    const bool several = set->after.spec && set->after.spec->mrope_section[1] != 0;
+    return !several && (set->kernel == POSENC_KERNEL_sinusoidal ||
+                        set->kernel == POSENC_KERNEL_sinusoidal_add ||
+                        set->kernel == POSENC_KERNEL_learned_add ||
+                        (kernel_turns(set->kernel) && !kernel_has_plan(set->kernel)));
+}
+
+/* As the plain call, but that nothing to do is refused when it is made. */
+static bool prepared_agrees(struct set *set, struct grounds *grounds,
+                            const struct posenc_backend *backend, const struct answer *plain,
+                            struct results *results, char complaint[MOST_TEXT])
+{
+    bool empty = false;
+    for (int r = 0; r < MOST_TENSORS; r++)
+        empty = empty || (set->after.of[r].row && set->after.of[r].row->role == ROLE_OUTPUT &&
+                          set->after.of[r].empty);
+    handed.prepared = true;
+    const struct answer a = answer_of(set, grounds, backend, true);
+    handed.prepared = false;
+    posenc_prepared_destroy(handed.kept);
+    handed.kept = NULL;
+    if (plain->how.status == POSENC_OK && empty)
+        return a.how.status == POSENC_ERR_SHAPE ||
+               complain(complaint, "prepared with nothing to do");
+    if (!answer_is_fine(set, &a, set->verdict.may, complaint) ||
+        a.how.status != plain->how.status || (a.told && !same_error(&a.error, &plain->error)))
+        return complain(complaint, "prepared: answered %d, the plain call %d",
+                        (int)a.how.status, (int)plain->how.status);
+    return a.how.status != POSENC_OK || results_agree(set, results, backend, complaint);
+}
+
+/* ---- Every backend ---- */
+
+/* Of a call that has 16 bits somewhere, and a backend that takes none. */
+static unsigned also_may(const struct posenc_backend *backend)
+{
+    return backend->f16_bf16 ? 0u : STATUS(DTYPE);
+}
+
+static bool backend_agrees(struct set *set, struct grounds *grounds,
+                           const struct posenc_backend *backend, struct answer *first,
+                           struct results *results, char complaint[MOST_TEXT])
+{
+    const struct answer a = answer_of(set, grounds, backend, true);
+    if (!answer_is_fine(set, &a, set->verdict.may | also_may(backend), complaint))
+        return false;
+    if (a.how.status == POSENC_ERR_DTYPE && !backend->f16_bf16)
+        return true;
+    if (!first->told && first->how.status == POSENC_ERR_MEMORY)
+        *first = a;
+    if (a.nowhere != first->nowhere || (!a.nowhere && a.how.status != first->how.status) ||
+        (a.told && first->told && !same_error(&a.error, &first->error)))
+        return complain(complaint, "answered %d, other backends %d", (int)a.how.status,
+                        (int)first->how.status);
+    struct results *family = backend->contracts ? NULL : results_of(results, backend);
+    if (a.how.status == POSENC_OK && !a.nowhere && family &&
+        !results_agree(set, family, backend, complaint))
+        return false;
+    struct results none = { 0 };
+    const bool same =
+        a.nowhere || !can_be_prepared(set) ||
+        prepared_agrees(set, grounds, backend, &a, family ? family : &none, complaint);
+    free(none.values);
+    return same;
+}
+
+/* Without a place for the error, and by whoever is selected. */
+static bool others_agree(struct set *set, struct grounds *grounds, const struct answer *first,
+                         char complaint[MOST_TEXT])
+{
+    const struct answer a = answer_of(set, grounds, NULL, false);
+    return (a.nowhere == first->nowhere && a.how.crashed == first->how.crashed &&
+            (a.nowhere || a.how.status == first->how.status)) ||
+           complain(complaint, "without a place for errors: answered %d (%s), else %d",
+                    (int)a.how.status, a.how.reason, (int)first->how.status);
+}
+
+void set_check(struct set *set, struct grounds *grounds, char complaint[MOST_TEXT])
+{
+    struct results results[MOST_FAMILIES] = { { 0 } };
+    struct answer first = { .how.status = POSENC_ERR_MEMORY };
+    const struct posenc_backend *backend, *last = NULL;
+    bool fine = !set->beyond || set->verdict.must;
+    complaint[0] = '\0';
+    for (size_t i = 0; fine && (backend = posenc_backend_at(i)); i++)
+        if (!posenc_backend_obstacle(backend) && posenc_provides(backend, set->kernel)) {
+            last = backend;
+            fine = backend_agrees(set, grounds, backend, &first, results, complaint);
+        }
+    if (!fine && last) {
+        const size_t at = strlen(complaint);
+        append(complaint, MOST_TEXT, at, " [%s]", last->name);
+    }
+    if (fine)
+        others_agree(set, grounds, &first, complaint);
+    set->answer =
+        first.nowhere || (set->beyond && !set->verdict.must) ? -1 : (int)first.how.status;
+    for (int i = 0; i < MOST_FAMILIES; i++)
+        free(results[i].values);
+}
