@@ -41,7 +41,10 @@ for format in console md html csv junit summary comment annotations badge gbench
     console) grep -q '^ *::\|##\[' stdout ;;
     annotations) grep -v '^::\(error\|warning\|notice\) title=' stdout | grep -q . ;;
     html) grep -q '<script>x' stdout ;;
-    md | summary | comment) grep -q '\(^\|[^\\]\)\(<script>x\|\[l\](\)' stdout ;;
+    md | summary | comment) # code apart, which says what stands in it
+        awk '/^```/ { inside = !inside; next } !inside' stdout | sed 's/\\`//g; s/`[^`]*`//g' |
+            grep -q '\(^\|[^\]\)\(<script>x\|\[l\](\|`\)'
+        ;;
     junit) grep -q '<script>' stdout ;;
     csv) grep -q '\(^\|,\)"*[=+@]' stdout ;;
     *) false ;;
