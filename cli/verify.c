@@ -35,9 +35,16 @@ static int check_arguments(const struct cli *cli)
     if (cli->budgets && access(cli->budgets, cli->update_budgets ? R_OK | W_OK : R_OK) != 0)
         return cli_refuse(cli, "--budgets", cli->budgets, "%s: expected a budgets file",
                           strerror(errno));
+    return EXIT_FINE;
+}
+
+/* Once it is known which backends there are. */
+static int read_budgets(const struct work *work)
+{
     char error[512];
-    if (cli->budgets && budgets_read(cli->budgets, error) != 0)
-        return cli_refuse(cli, "--budgets", NULL, "%s", error); /* it names the file */
+    budgets_know(work->selected.backends, work->selected.n);
+    if (work->cli->budgets && budgets_read(work->cli->budgets, error) != 0)
+        return cli_refuse(work->cli, "--budgets", NULL, "%s", error); /* it names the file */
     return EXIT_FINE;
 }
 
@@ -67,6 +74,10 @@ int command_verify(struct cli *cli)
     if (check_arguments(cli) != EXIT_FINE ||
         work_begin(&work, cli, BY_VERIFY, true, true) != EXIT_FINE)
         return EXIT_USAGE;
+    if (read_budgets(&work) != EXIT_FINE) {
+        work_give_up(&work);
+        return EXIT_USAGE;
+    }
     narrow_to_models(&work);
     struct conf_options options = { .full = cli->full || cli->exhaustive,
                                     .exhaustive = cli->exhaustive,

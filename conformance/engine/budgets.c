@@ -6,9 +6,10 @@
  * line.  Empty lines and lines that begin with # are comments.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "suite.h"
+#include "judge.h"
 
 #include "conformance/problem/cases.h"
+#include "reports/text/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BUDGETS = 512, MAX_LINE = 1024, MESSAGE = 512 };
+enum { MAX_BUDGETS = 512, MAX_LINE = 1024, MESSAGE = 512, N_PROFILES = 4 };
 
 static const char *const builtin[] = {
 #include "budgets.inc"
@@ -28,6 +29,74 @@ static size_t n_budgets;
 
 enum kind { COMMENT, ROW, NEITHER };
 
+/* ---- Names ---- */
+
+static const struct posenc_backend *const *others; /* besides those of the library */
+static size_t n_others;
+
+void budgets_know(const struct posenc_backend *const *backends, size_t n)
+{
+    others = backends;
+    n_others = n;
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Of a backend that is here, or of one that has rows of its own in the built-in budgets. */
+static bool is_family(const char *name)
+{
+    const struct posenc_backend *backend;
+    for (size_t i = 0; (backend = posenc_backend_at(i)); i++)
+        if (strcmp(backend->family, name) == 0)
+            return true;
+    for (size_t i = 0; i < n_others; i++)
+        if (strcmp(others[i]->family, name) == 0)
+            return true;
+    for (const char *const *line = builtin; *line; line++) {
+        char family[32] = "";
+        if (**line != '#' && sscanf(*line, "%*s %31s", family) == 1 &&
+            strcmp(family, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_table(const char *name)
+{
+    const enum posenc_kernel kernel = posenc_kernel_find(name);
+    return kernel != POSENC_KERNEL_COUNT && strcmp(kernel_stage(kernel), "table") == 0;
+}
+
+/* What is wrong with a name of a row, which is then *word; NULL: nothing. */
+static const char *wrong_name(const struct budget *b, const char **word)
+{
+    static const char *const metrics[] = { "ulp", "abs" };
+    if (!is_table((*word = b->kernel)))
+        return "no kernel that makes tables; expected sinusoidal or rope_table";
+    if (!is_family((*word = b->family)))
+        return "no family of a backend (posenc list backends)";
+    if (!is_one_of((*word = b->profile), profile_names, N_PROFILES))
+        return "no profile; expected exact, hf_f32, ggml_f32 or torch_exp_f32";
+    if (!is_one_of((*word = b->range), range_name, N_RANGES))
+        return "no range; expected 2^10, 2^17, 2^20, 2^24 or 2^31";
+    return is_one_of((*word = b->metric), metrics, 2) ? NULL : "no metric; expected ulp or abs";
+}
+
+static bool is_of(const struct budget *b, const char *kernel, const char *family,
+                  const char *profile, const char *range)
+{
+    return strcmp(b->kernel, kernel) == 0 && strcmp(b->family, family) == 0 &&
+           strcmp(b->profile, profile) == 0 && strcmp(b->range, range) == 0;
+}
+
+/* ---- Lines ---- */
+
 static enum kind parse_line(const char *line, struct budget *b)
 {
     int witness = 0;
@@ -37,8 +106,7 @@ static enum kind parse_line(const char *line, struct budget *b)
     int fields = sscanf(line, "%31s %31s %15s %15s %11s %lf %n", b->kernel, b->family,
                         b->profile, b->range, b->metric, &b->limit, &witness);
     if (fields != 6 || !witness || !line[witness] || !(b->limit > 0.0) || !isfinite(b->limit) ||
-        (strcmp(b->metric, "ulp") != 0 && strcmp(b->metric, "abs") != 0) ||
-        posenc_kernel_find(b->kernel) == POSENC_KERNEL_COUNT)
+        !text_is_plain(line + witness))
         return NEITHER;
     snprintf(b->witness, sizeof b->witness, "%s", line + witness);
     b->witness[strcspn(b->witness, "\r")] = '\0';
@@ -58,32 +126,50 @@ static bool next_line(FILE *file, char line[MAX_LINE], struct budget *b, enum ki
     return true;
 }
 
+/* Whether row n is one, with names that there are, and the only one of these; else a message. */
+static bool good_row(const struct budget *rows, size_t n, enum kind kind, const char *where,
+                     const char *line, char *error)
+{
+    const struct budget *b = &rows[n];
+    if (kind != ROW || n == MAX_BUDGETS) {
+        snprintf(error, MESSAGE,
+                 "%s: '%.80s' is no budget: kernel family profile range ulp|abs limit witness, "
+                 "at most %d of them",
+                 where, line, MAX_BUDGETS);
+        return false;
+    }
+    const char *word, *wrong = wrong_name(b, &word);
+    for (size_t i = 0; i < n && !wrong; i++)
+        if (is_of(&rows[i], b->kernel, b->family, b->profile, b->range)) {
+            word = b->kernel;
+            wrong = "there before with this family, profile and range; expected each once";
+        }
+    if (wrong)
+        snprintf(error, MESSAGE, "%s: %s: %s", where, word, wrong);
+    return !wrong;
+}
+
 /* Takes the place of the table where all of it is good. */
 static int read_all(FILE *file, const char *name, char *error)
 {
     static struct budget rows[MAX_BUDGETS + 1];
-    char line[MAX_LINE];
+    char line[MAX_LINE], where[MESSAGE / 2];
     size_t n = 0;
-    enum kind kind = COMMENT;
-    int number = 0;
-    while (kind != NEITHER && next_line(file, line, &rows[n], &kind)) {
-        number++;
+    enum kind kind;
+    for (int number = 1; next_line(file, line, &rows[n], &kind); number++) {
+        snprintf(where, sizeof where, "%.200s: line %d", name, number);
+        if (kind != COMMENT && !good_row(rows, n, kind, where, line, error))
+            return -1;
         n += kind == ROW;
-        kind = n > MAX_BUDGETS ? NEITHER : kind;
     }
     if (ferror(file))
         snprintf(error, MESSAGE, "%s: %s", name, strerror(errno));
-    else if (kind == NEITHER)
-        snprintf(error, MESSAGE,
-                 "%s: line %d: '%.80s' is no budget: kernel family profile range ulp|abs limit "
-                 "witness",
-                 name, number, line);
     else if (n == 0)
         snprintf(error, MESSAGE,
                  "%s: holds no budget; expected a line for each: kernel family profile range "
                  "ulp|abs limit witness",
                  name);
-    if (ferror(file) || kind == NEITHER || n == 0)
+    if (ferror(file) || n == 0)
         return -1;
     memcpy(table, rows, n * sizeof *rows);
     n_budgets = n;
@@ -112,8 +198,7 @@ const struct budget *budget_find(const char *kernel, const char *family, const c
     if (!n_budgets && budgets_read(NULL, error) != 0)
         return NULL;
     for (size_t i = 0; i < n_budgets; i++)
-        if (strcmp(table[i].kernel, kernel) == 0 && strcmp(table[i].family, family) == 0 &&
-            strcmp(table[i].profile, profile) == 0 && strcmp(table[i].range, range) == 0)
+        if (is_of(&table[i], kernel, family, profile, range))
             return &table[i];
     return NULL;
 }

@@ -70,6 +70,9 @@ bool conf_selects(const struct conf_options *options, enum posenc_kernel kernel)
 /* A problem as its line; "" where it does not fit. */
 void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem);
 
+/* Backends whose families may have budgets besides those of the library; they are not copied. */
+void budgets_know(const struct posenc_backend *const *backends, size_t n);
+
 /* The limits from now on: those of a file, or of NULL the built-in ones, which hold until then;
  * 0, or -1 with a message in error (512 bytes). */
 int budgets_read(const char *path, char *error);

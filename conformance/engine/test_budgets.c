@@ -85,6 +85,12 @@ static void check_refusals(void)
         HEAD "rope_table libm exact 2^17 rel 0.5 nobody\n",
         HEAD "rope_table libm exact 2^17 abs -1 nobody\n",
         HEAD "rope_table libm exact 2^17 abs inf nobody\n",
+        HEAD "rope_half libm exact 2^17 abs 0.5 nobody\n",
+        HEAD "rope_table lib exact 2^17 abs 0.5 nobody\n",
+        HEAD "rope_table libm exactly 2^17 abs 0.5 nobody\n",
+        HEAD "rope_table libm exact 2^18 abs 0.5 nobody\n",
+        HEAD "rope_table libm exact 2^17 abs 0.5 no\033[31mbody\n",
+        HEAD KEPT "rope_table libm exact 2^17 ulp 0.5 nobody\n",
     };
     char error[512];
     const struct conf_result result = measured(1e-9);
