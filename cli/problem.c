@@ -1,7 +1,12 @@
 /* Reads the option --problem and refuses what goes against it (see problem.h). */
 #include "problem.h"
+#include "conformance/problem/cost.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* A value takes about a microsecond to be known exactly: minutes. */
+static const double MOST_VALUES = 1 << 26;
 
 int problem_take(const struct cli *cli, struct problem_line *line, struct arena *arena)
 {
@@ -10,6 +15,10 @@ int problem_take(const struct cli *cli, struct problem_line *line, struct arena 
     if (cli_refuse_beside_problem(cli) != EXIT_FINE)
         return EXIT_USAGE;
     if (!notation_read(cli->problem, line, arena, error))
+        return cli_refuse(cli, "--problem", NULL, "%s", error);
+    struct problem_limits limits = problem_limits_here();
+    limits.values = strcmp(cli->command, "bench") == 0 ? 0.0 : MOST_VALUES;
+    if (!problem_within(&line->problem, &limits, error))
         return cli_refuse(cli, "--problem", NULL, "%s", error);
     enum posenc_status status = call_create(&call, &line->problem, &memory_plain);
     if (status != POSENC_OK)

@@ -269,6 +269,18 @@ says='short.so: cannot be loaded' # by the system, but where it would die of it
 refuses 'plug-in that was cut short' "$says" list --plugin "$scratch/short.so"
 echo 'this is no budget' >budgets.txt
 refuses 'budgets that are none' 'budgets.txt: line 1' verify --budgets "$scratch/budgets.txt"
+# What a problem would cost is known before memory is asked for.
+for problem in 'queries=1000000000 alibi queries=1000000000 keys=100 heads=8' \
+    'rows=1000000000 learned_add dim=1024 tokens=3 rows=1000000000' \
+    'max_distance=100000000 relative_bias heads=12 queries=512 keys=512 max_distance=100000000'; do
+    refuses "a problem of ${problem%% *}" "${problem%% *}: the call has .* bytes; at most .*: expected ${problem%%=*} of at most [1-9]" \
+        verify --problem "${problem#* }"
+done
+refuses 'a problem of more values than are checked in minutes' 'tokens=1000000: the call has .* values; at most .*expected tokens of at most' \
+    verify --problem 'sinusoidal dim=128 tokens=1000000'
+refuses 'a number whose sums overflow' 'position_offset=9223372036854775807: expected at most' \
+    verify --problem 'sinusoidal dim=64 tokens=3 position_offset=9223372036854775807'
+
 refuses 'empty budgets' '/dev/null: holds no budget' verify --budgets /dev/null
 refuses 'plug-in that is none' 'text.so: cannot be loaded.*expected a shared library' verify --plugin "$scratch/text.so"
 refuses 'plug-in that is not there' 'gone.so: cannot be loaded' verify --plugin gone.so

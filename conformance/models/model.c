@@ -2,6 +2,7 @@
  * Finding a model: by the name of a preset compiled in, or by the path of a config.json.
  */
 #define _XOPEN_SOURCE 700
+#include "conformance/problem/cost.h"
 #include "conformance/problem/fields.h"
 #include "config.h"
 
@@ -12,10 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* One shape may take a sixteenth of physical memory: checking and timing a call takes up to
- * seven times its size, for copies, references and roofs, so that half of memory is enough. */
-enum { MEMORY_SHARE = 16 };
 
 static const struct source {
     const char *name, *json;
@@ -135,17 +132,18 @@ static int read_model(FILE *file, const char *path, struct model *model,
 /* A shape that cannot be held would end in swap, or killed by the system, after minutes. */
 static int check_memory(const struct model *m, const char *path, char error[MODEL_ERROR])
 {
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    double limit = (double)pages * (double)page / (double)MEMORY_SHARE;
-    for (size_t i = 0; pages > 0 && page > 0 && i < m->n_cases; i++) {
-        double bytes = (double)problem_memory(&m->cases[i].problem);
-        if (bytes <= limit)
+    const struct problem_limits limits = problem_limits_here();
+    for (size_t i = 0; i < m->n_cases + m->n_verify; i++) {
+        const bool timed = i < m->n_cases;
+        const struct problem *p = timed ? &m->cases[i].problem : &m->verify[i - m->n_cases];
+        const double bytes = problem_demand(p);
+        if (bytes <= limits.bytes)
             continue;
-        snprintf(
-            error, MODEL_ERROR,
-            "%.120s: %s (%s) takes %.0f bytes: at most %.0f, a sixteenth of this machine's "
-            "memory, is possible",
-            path, m->cases[i].id, m->cases[i].label, bytes, limit);
+        snprintf(error, MODEL_ERROR,
+                 "%.120s: %s (%s) takes %.0f bytes: at most %.0f, %s, is possible", path,
+                 timed ? m->cases[i].id : posenc_kernel_name(p->kernel),
+                 timed ? m->cases[i].label : "a shape that is checked", bytes, limits.bytes,
+                 limits.whom);
         return -1;
     }
     return 0;

@@ -2,6 +2,7 @@
  * What golden vectors are read from has one form here: flags and cases from lines, files.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/cost.h"
 #include "reports/text/text.h"
 #include "vectors.h"
 
@@ -108,6 +109,11 @@ const char *vectors_id(struct vectors *vectors, const struct vector_case *c,
     return n < ID ? arena_text(&vectors->arena, id, (size_t)n) : NULL;
 }
 
+/* Far more than any of ours: what a case costs is small, whoever states it. */
+static const struct problem_limits limits = { .bytes = 1 << 26,
+                                              .values = 1 << 22,
+                                              .whom = "the most of a golden case" };
+
 bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char *group,
                       const struct problem_line *line, char error[VECTORS_ERROR])
 {
@@ -127,6 +133,8 @@ bool vectors_set_case(struct vectors *vectors, struct vector_case *c, const char
         return tell_wrong(error, "%s: expected | flags | note | source", c->id);
     if (!text_is_plain(c->flags) || !text_is_plain(c->note) || !text_is_plain(c->source))
         return tell_wrong(error, "%s: " PLAIN_TEXT, c->id);
+    if (!problem_within(&c->problem, &limits, error))
+        return false;
     if (c->problem.recipe == RECIPE_MIX && draws_inputs(c->problem.kernel))
         c->problem.seed = seed_of(as_f32);
     return known_flags(vectors, c, error);
