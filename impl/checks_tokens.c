@@ -56,6 +56,10 @@ static enum posenc_status check_axes(struct posenc_positions *positions, int32_t
         return posenc_refuse(error, POSENC_ERR_OVERFLOW, "extent of the positions in bytes",
                              (double)UINTPTR_MAX, 0.0, (double)PTRDIFF_MAX);
     for (int32_t axis = 0; axis < n_axes && !status; axis++) {
+        if (axis == 1) /* the array itself is good */
+            status = posenc_check_axes(positions, n_axes, shape[0], shape[1], error);
+        if (status)
+            break;
         struct posenc_positions of = posenc_axis(positions, axis);
         int arrays = of.kind == POSENC_OFFSET ? 1 : n_spans;
         for (int i = 0; i < arrays && !status; i++)

@@ -330,6 +330,24 @@ static enum posenc_status check_offset(int64_t offset, int64_t tokens, int64_t l
     return POSENC_OK;
 }
 
+static enum posenc_status refuse_extent(struct posenc_error *error)
+{
+    return posenc_refuse(error, POSENC_ERR_OVERFLOW, "extent of the positions in bytes",
+                         (double)UINTPTR_MAX, 0.0, (double)PTRDIFF_MAX);
+}
+
+enum posenc_status posenc_check_axes(const struct posenc_positions *positions, int32_t axes,
+                                     int64_t batch, int64_t tokens, struct posenc_error *error)
+{
+    struct span span;
+    const int64_t shape[3] = { axes, batch, tokens };
+    const int64_t stride[3] = { positions->stride_axis, positions->stride_batch,
+                                positions->stride_token };
+    const int64_t item = (int64_t)posenc_position_size(positions->kind);
+    return find_span(positions->data, item, 3, shape, stride, &span) ? POSENC_OK
+                                                                     : refuse_extent(error);
+}
+
 enum posenc_status posenc_check_positions(const struct posenc_positions *positions,
                                           int64_t batch, int64_t tokens, int64_t least,
                                           int64_t most, const char *what, struct span *span,
@@ -351,8 +369,7 @@ enum posenc_status posenc_check_positions(const struct posenc_positions *positio
     const int64_t shape[2] = { batch, tokens };
     const int64_t stride[2] = { positions->stride_batch, positions->stride_token };
     if (!find_span(positions->data, (int64_t)item, 2, shape, stride, span))
-        return posenc_refuse(error, POSENC_ERR_OVERFLOW, "extent of the positions in bytes",
-                             (double)UINTPTR_MAX, 0.0, (double)PTRDIFF_MAX);
+        return refuse_extent(error);
     int64_t rows = positions->stride_batch == 0 ? 1 : batch, culprit = 0;
     double time = 0.0;
     bool fine =

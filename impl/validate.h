@@ -77,6 +77,11 @@ enum posenc_status posenc_check_array(const void *data, int64_t n, size_t item,
 enum posenc_status posenc_check_index(const int32_t *index, int64_t n, int64_t end,
                                       struct span out_span, struct posenc_error *error);
 
+/* OVERFLOW unless the positions of all axes, [axes, batch, tokens] in an array, are in the address
+ * space. */
+enum posenc_status posenc_check_axes(const struct posenc_positions *positions, int32_t axes,
+                                     int64_t batch, int64_t tokens, struct posenc_error *error);
+
 /* Every position of [batch, tokens] in [least, most]; `what` names one.  Neither size is 0. */
 enum posenc_status posenc_check_positions(const struct posenc_positions *positions,
                                           int64_t batch, int64_t tokens, int64_t least,

@@ -3,6 +3,7 @@
  * a function of its own position alone, however many others the token has, and a whole time is
  * the integer.
  *
+ *   offset-alone       an offset has no array: data and strides beside it are not looked at
  *   axes-of-text       the same position on all axes is that of a plan without sections: text
  *                      in a model of pictures
  *   axes-apart         each pair has the values of its own axis' position
@@ -35,6 +36,18 @@ static const struct call *run_axis(struct tally *t, const struct problem *of, in
         positions[axis][token] = problem_axis_position(of, 0, token, axis);
     p.positions = positions[axis];
     return tally_run(t, &p, edit, user);
+}
+
+/* ---- Offsets ---- */
+
+/* What whoever fills the struct may have left there. */
+static void edit_no_array(struct call *call, const void *user)
+{
+    (void)user;
+    struct posenc_positions *p = call_positions(call);
+    p->data = (const void *)(uintptr_t)1;
+    p->stride_batch = p->stride_token = INT64_MAX - 1;
+    p->stride_axis = INT64_MIN;
 }
 
 /* ---- Axes ---- */
@@ -170,6 +183,8 @@ static void holds_between(struct tally *t, const struct call *table)
 }
 
 const struct law laws_positions[] = {
+    { "offset-alone", .concerns = has_positions, .with = "position_kind=offset batch=3",
+      .twin = "", .twin_edit = edit_no_array },
     { "axes-of-text", .check = law_text, .problems = "pictures" },
     { "axes-apart", .holds = holds_apart, .problems = "pictures" },
     { "axes-restarted", .holds = holds_sections },

@@ -195,7 +195,8 @@ enum posenc_position_kind {
  * fractions as POSITIONS_F32 (a whole one has the bits of the integer); where
  * positions are rows of a table they must lie in [0, rows).  Where a plan has several axes
  * (mrope_section), axis a is at data[a * stride_axis + ...]; an offset, or stride_axis 0, is
- * the same position on all of them: that of text. */
+ * the same position on all of them: that of text.  Of an offset data and strides are ignored;
+ * an array has to lie in the address space as its strides say (ERR_OVERFLOW). */
 struct posenc_positions {
     enum posenc_position_kind kind;
     int64_t offset;

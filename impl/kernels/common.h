@@ -10,18 +10,24 @@
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Where the array has the position of a token.  An offset has no array, and strides that nobody
+ * has checked. */
+static inline int64_t posenc_position_index(const struct posenc_positions *p, int64_t b,
+                                            int64_t t)
+{
+    return b * p->stride_batch + t * p->stride_token;
+}
+
 /* Of a time: without its fraction. */
 static inline int64_t posenc_position(const struct posenc_positions *p, int64_t b, int64_t t)
 {
-    int64_t at = b * p->stride_batch + t * p->stride_token;
-
     switch (p->kind) {
     case POSENC_POSITIONS_I32:
-        return ((const int32_t *)p->data)[at];
+        return ((const int32_t *)p->data)[posenc_position_index(p, b, t)];
     case POSENC_POSITIONS_I64:
-        return ((const int64_t *)p->data)[at];
+        return ((const int64_t *)p->data)[posenc_position_index(p, b, t)];
     case POSENC_POSITIONS_F32:
-        return (int64_t)((const float *)p->data)[at];
+        return (int64_t)((const float *)p->data)[posenc_position_index(p, b, t)];
     case POSENC_OFFSET:
         break;
     }
@@ -32,8 +38,7 @@ static inline int64_t posenc_position(const struct posenc_positions *p, int64_t 
 static inline double posenc_time(const struct posenc_positions *p, int64_t b, int64_t t)
 {
     if (p->kind == POSENC_POSITIONS_F32)
-        return (double)((const float *)p->data)[b * p->stride_batch + t * p->stride_token] +
-               0.0;
+        return (double)((const float *)p->data)[posenc_position_index(p, b, t)] + 0.0;
     return (double)posenc_position(p, b, t);
 }
 
