@@ -3,19 +3,24 @@
  */
 #include "arena.h"
 
+#include "reserve.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 struct arena_piece {
     struct arena_piece *next;
-    double data[]; /* aligned for any number */
+    size_t reserved; /* bytes; 0: allocated */
+    double data[];   /* aligned for any number */
 };
 
 void *arena_get(struct arena *arena, size_t bytes)
 {
-    struct arena_piece *piece = calloc(1, sizeof *piece + bytes);
+    const size_t all = sizeof(struct arena_piece) + bytes, large = all < RESERVE_FROM ? 0 : all;
+    struct arena_piece *piece = large ? reserve(all) : calloc(1, all);
     if (!piece)
         return NULL;
+    piece->reserved = large;
     piece->next = arena->last;
     arena->last = piece;
     return piece->data;
@@ -45,7 +50,10 @@ void arena_free(struct arena *arena)
 {
     for (struct arena_piece *piece = arena->last, *next; piece; piece = next) {
         next = piece->next;
-        free(piece);
+        if (piece->reserved)
+            reserve_end(piece, piece->reserved);
+        else
+            free(piece);
     }
     arena->last = NULL;
 }

@@ -2,6 +2,7 @@
  * Calls: made from a problem in the caller's kind of memory, run, reset, read, destroyed.
  */
 #include "call_parts.h"
+#include "reserve.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,23 +11,36 @@ enum { BOUNDARY = 64 };
 
 /* ---- Memory ---- */
 
+/* What stands at the start of an allocation. */
+struct plain {
+    size_t reserved; /* bytes; 0: allocated */
+};
+
 static void *plain_get(void *user, size_t bytes, int64_t offset_bytes, char role)
 {
     (void)user, (void)role;
-    size_t offset = (size_t)offset_bytes % BOUNDARY;
-    size_t size = BOUNDARY + offset + bytes;
-    if (size < bytes)
+    const size_t offset = (size_t)offset_bytes % BOUNDARY, size = BOUNDARY + offset + bytes;
+    if (size < bytes || size > SIZE_MAX - BOUNDARY)
         return NULL;
-    char *base = aligned_alloc(BOUNDARY, (size + BOUNDARY - 1) / BOUNDARY * BOUNDARY);
-    return base ? base + BOUNDARY + offset : NULL;
+    const size_t all = (size + BOUNDARY - 1) / BOUNDARY * BOUNDARY,
+                 large = all < RESERVE_FROM ? 0 : all;
+    struct plain *base = large ? reserve(all) : aligned_alloc(BOUNDARY, all);
+    if (!base)
+        return NULL;
+    base->reserved = large;
+    return (char *)base + BOUNDARY + offset;
 }
 
 /* The first boundary below the data is one boundary after the start of the allocation. */
 static void plain_free(void *user, void *data)
 {
     (void)user;
-    if (data)
-        free((char *)data - (uintptr_t)data % BOUNDARY - BOUNDARY);
+    struct plain *base =
+        data ? (void *)((char *)data - (uintptr_t)data % BOUNDARY - BOUNDARY) : NULL;
+    if (base && base->reserved)
+        reserve_end(base, base->reserved);
+    else
+        free(base);
 }
 
 const struct memory memory_plain = { .get = plain_get, .free = plain_free };

@@ -3,6 +3,7 @@
  * problem.
  */
 #include "call_parts.h"
+#include "reserve.h"
 
 #include <string.h>
 
@@ -65,73 +66,198 @@ static bool shape_tensor(struct call *call, const struct tensor_row *row,
     return true;
 }
 
-/* ---- Memory ---- */
+/* ---- Which rows ---- */
 
-/* For elements at these strides, of which some may be negative: where the first one is; NULL:
- * refused.  The offset is a multiple of their size. */
-static void *make_memory(struct call *call, const struct tensor_row *row, int n,
-                         const int64_t *shape, const int64_t *stride, size_t item, char role)
+/* The rows of a tensor that its call uses: all or, of a table with many elements, those at the
+ * call's positions, of which one may be named twice. */
+struct rows {
+    const struct problem *problem; /* NULL: all */
+    int64_t n, all;
+};
+
+enum { MANY_ELEMENTS = 1 << 24 };
+
+static struct rows rows_used(const struct call *call, const struct tensor_row *row,
+                             const struct posenc_tensor *t)
 {
     const struct problem *p = &call->problem;
-    const int64_t own = tensor_layout(p, row)->offset_bytes, size = (int64_t)item;
-    const int64_t offset = own ? own : p->offset_bytes;
-    int64_t below = 0, all = 1, reach;
-    bool empty = false;
-    for (int i = 0; i < n; i++) {
-        if (__builtin_mul_overflow(shape[i] - 1, stride[i], &reach) || reach > MOST_ELEMENTS ||
-            reach < -MOST_ELEMENTS) {
-            call_check(call, POSENC_ERR_OVERFLOW, "elements between the ends of a tensor",
-                       stride[0], 0, MOST_ELEMENTS);
+    const int64_t all = storage_rows(t), width = t->shape[t->rank - 1];
+    const bool table = row->role == ROLE_INPUT && row->dims[0] == DIM_ROW && !row->fill;
+    if (!table || kernel_on_scores(p->kernel) || p->recipe != RECIPE_MIX || width == 0 ||
+        all < MANY_ELEMENTS / width)
+        return (struct rows){ NULL, all, all };
+    return (struct rows){ p, p->batch * p->tokens, all };
+}
+
+/* A position that is no row is for the front-end to refuse. */
+static int64_t row_used(const struct rows *rows, int64_t i)
+{
+    const struct problem *p = rows->problem;
+    const int64_t r = p ? problem_position(p, i / p->tokens, i % p->tokens) : i;
+    return r < 0 || r >= rows->all ? 0 : r;
+}
+
+/* ---- Memory ---- */
+
+/* What needs memory: dimensions, of which the last is a row's, and the rows that are used. */
+struct block {
+    int n;
+    const int64_t *shape, *stride;
+    size_t item; /* bytes of an element */
+    char role;
+    struct rows rows;
+};
+
+/* Where the first element is and where the last one ends, in elements from the lowest. */
+struct extent {
+    int64_t below, all;
+    bool empty;
+};
+
+static bool measure(struct call *call, const struct block *block, struct extent *extent)
+{
+    const int64_t most = MOST_ELEMENTS;
+    *extent = (struct extent){ .all = 1 };
+    for (int i = 0; i < block->n; i++) {
+        int64_t reach;
+        if (__builtin_mul_overflow(block->shape[i] - 1, block->stride[i], &reach) ||
+            reach > most || reach < -most)
+            return call_check(call, POSENC_ERR_OVERFLOW,
+                              "elements between the ends of a tensor", block->stride[0], 0,
+                              most);
+        extent->below += reach < 0 ? -reach : 0;
+        extent->all += reach < 0 ? -reach : reach;
+        extent->empty = extent->empty || block->shape[i] == 0;
+    }
+    return true;
+}
+
+/* Elements from the first one to that of row r. */
+static int64_t row_offset(const struct block *block, int64_t r)
+{
+    int64_t at = 0;
+    for (int d = block->n - 2; d >= 0; d--) {
+        at += r % block->shape[d] * block->stride[d];
+        r /= block->shape[d];
+    }
+    return at;
+}
+
+/* Most of what is large lies between rows. */
+static bool is_mostly_gaps(const struct block *block, size_t bytes)
+{
+    const size_t used =
+        (size_t)block->rows.n * (size_t)block->shape[block->n - 1] * block->item;
+    return bytes >= RESERVE_FROM && bytes / 16 > used;
+}
+
+static char *get_block(struct call *call, const struct block *block,
+                       const struct extent *extent, int64_t offset)
+{
+    const struct memory *m = &call->memory;
+    const size_t bytes = extent->empty ? 0 : (size_t)extent->all * block->item;
+    if ((size_t)extent->all > SIZE_MAX / 2 / block->item)
+        return NULL;
+    if (!m->reserve || !is_mostly_gaps(block, bytes))
+        return m->get(m->user, bytes, offset, block->role);
+    char *data = m->reserve(m->user, bytes, offset, block->role);
+    const size_t row = (size_t)block->shape[block->n - 1] * block->item;
+    for (int64_t i = 0; data && i < block->rows.n; i++) {
+        const int64_t at = extent->below + row_offset(block, row_used(&block->rows, i));
+        if (!m->use(m->user, data + at * (int64_t)block->item, row)) {
+            m->free(m->user, data);
             return NULL;
         }
-        below += reach < 0 ? -reach : 0;
-        all += reach < 0 ? -reach : reach;
-        empty = empty || shape[i] == 0;
     }
-    char *data = call->memory.get(call->memory.user, empty ? 0 : (size_t)all * item,
-                                  offset / size * size, role);
-    if (!call_check(call, data ? POSENC_OK : POSENC_ERR_MEMORY, row->name, all, 1, 0))
+    return data;
+}
+
+/* Where the first element is, of which some may lie before it: strides may be negative.  NULL:
+ * refused.  The offset is a multiple of an element's size. */
+static void *make_memory(struct call *call, const struct tensor_row *row,
+                         const struct block *block)
+{
+    const struct problem *p = &call->problem;
+    const int64_t own = tensor_layout(p, row)->offset_bytes, size = (int64_t)block->item;
+    const int64_t offset = own ? own : p->offset_bytes;
+    struct extent extent;
+    if (!measure(call, block, &extent))
+        return NULL;
+    char *data = get_block(call, block, &extent, offset / size * size);
+    if (!call_check(call, data ? POSENC_OK : POSENC_ERR_MEMORY, row->name, extent.all, 1, 0))
         return NULL;
     call->owned[call->n_owned++] = data;
-    return empty ? data : data + below * size;
+    return extent.empty ? data : data + extent.below * size;
 }
 
 /* ---- Tensors ---- */
 
+static void put_row(const struct posenc_tensor *tensor, int64_t r, const float *values)
+{
+    const int64_t width = tensor->shape[tensor->rank - 1];
+    void *row = storage_row(tensor, r);
+    if (tensor->dtype == POSENC_F32)
+        memcpy(row, values, (size_t)width * sizeof *values);
+    else
+        for (int64_t c = 0; c < width; c++)
+            storage_put(tensor->dtype, row, c, values[c]);
+}
+
 void tensor_scatter(const struct posenc_tensor *tensor, const float *dense)
 {
     const int64_t width = tensor->shape[tensor->rank - 1];
-    for (int64_t r = 0, n = width ? storage_rows(tensor) : 0; r < n; r++, dense += width) {
-        void *row = storage_row(tensor, r);
-        if (tensor->dtype == POSENC_F32)
-            memcpy(row, dense, (size_t)width * sizeof *dense);
-        else
-            for (int64_t c = 0; c < width; c++)
-                storage_put(tensor->dtype, row, c, dense[c]);
-    }
+    for (int64_t r = 0, n = width ? storage_rows(tensor) : 0; r < n; r++)
+        put_row(tensor, r, dense + r * width);
 }
 
 /* What a tensor holds, after elements that share memory have overwritten each other. */
-static void tensor_gather(const struct posenc_tensor *tensor, float *dense)
+static void tensor_gather(const struct posenc_tensor *tensor, const struct rows *rows,
+                          float *dense)
 {
     const int64_t width = tensor->shape[tensor->rank - 1];
-    for (int64_t r = 0, n = width ? storage_rows(tensor) : 0; r < n; r++)
+    for (int64_t i = 0, n = width ? rows->n : 0; i < n; i++) {
+        const int64_t r = row_used(rows, i);
+        const void *row = storage_row(tensor, r);
         for (int64_t c = 0; c < width; c++)
-            *dense++ = storage_get(tensor->dtype, storage_row(tensor, r), c);
+            dense[r * width + c] = storage_get(tensor->dtype, row, c);
+    }
 }
 
-/* n elements by the row's stream or its own rule, in the copy that is kept; NULL: refused. */
-static float *fill_dense(struct call *call, const struct tensor_row *row, int64_t n)
+/* Room for n elements in the copy that is kept. */
+static float *keep_dense(struct call *call, const struct tensor_row *row, int64_t n)
 {
     float *dense = call_keep(call, n, sizeof *dense);
-    if (!dense)
-        return NULL;
-    memcpy((char *)call + row->pristine, &dense, sizeof dense);
+    if (dense)
+        memcpy((char *)call + row->pristine, &dense, sizeof dense);
+    return dense;
+}
+
+/* n elements from one on, by the row's stream or its own rule. */
+static bool fill_dense(struct call *call, const struct tensor_row *row, float *dense,
+                       int64_t first, int64_t n)
+{
     if (row->fill)
-        return row->fill(call, dense, n) ? dense : NULL;
-    const bool filled = fill_inputs(dense, n, &call->problem, row->stream);
-    return call_check(call, filled ? POSENC_OK : POSENC_ERR_MEMORY, row->name, n, 1, 0) ? dense
-                                                                                        : NULL;
+        return row->fill(call, dense, n);
+    const bool filled = fill_inputs(dense + first, first, n, &call->problem, row->stream);
+    return call_check(call, filled ? POSENC_OK : POSENC_ERR_MEMORY, row->name, n, 1, 0);
+}
+
+static bool fill_tensor(struct call *call, const struct tensor_row *row,
+                        const struct posenc_tensor *t, const struct rows *rows)
+{
+    const int64_t width = t->shape[t->rank - 1];
+    float *dense = keep_dense(call, row, rows->all * width);
+    if (!dense || (!rows->problem && !fill_dense(call, row, dense, 0, rows->all * width)))
+        return false;
+    for (int64_t i = 0; i < rows->n && width; i++) {
+        const int64_t r = row_used(rows, i);
+        if (rows->problem && !fill_dense(call, row, dense, r * width, width))
+            return false;
+        put_row(t, r, dense + r * width);
+    }
+    if (tensor_layout(&call->problem, row)->n_strides)
+        tensor_gather(t, rows, dense);
+    return true;
 }
 
 /* The next of call->outputs. */
@@ -152,22 +278,21 @@ static bool make_strided(struct call *call, const struct tensor_row *row)
     struct posenc_tensor *t = call_argument(call, row);
     if (!shape_tensor(call, row, t))
         return false;
-    t->data = p->in_place && row->role == ROLE_X
-                  ? call->outputs[0].tensor.data
-                  : make_memory(call, row, t->rank, t->shape, t->stride, storage_size(t->dtype),
-                                !output               ? 'i'
-                                : p->in_place || onto ? 'b'
-                                                      : 'o');
+    const struct block block = {
+        t->rank,
+        t->shape,
+        t->stride,
+        storage_size(t->dtype),
+        !output               ? 'i'
+        : p->in_place || onto ? 'b'
+                              : 'o',
+        rows_used(call, row, t),
+    };
+    t->data = p->in_place && row->role == ROLE_X ? call->outputs[0].tensor.data
+                                                 : make_memory(call, row, &block);
     if (!t->data || (output && !add_output(call, row, t)))
         return false;
-    if (output && !onto)
-        return true;
-    float *dense = fill_dense(call, row, storage_rows(t) * t->shape[t->rank - 1]);
-    if (dense)
-        tensor_scatter(t, dense);
-    if (dense && tensor_layout(p, row)->n_strides)
-        tensor_gather(t, dense);
-    return dense;
+    return (output && !onto) || fill_tensor(call, row, t, &block.rows);
 }
 
 /* f32 or int32, of which batches are side by side, or one. */
@@ -175,12 +300,19 @@ static bool make_pointer(struct call *call, const struct tensor_row *row)
 {
     const struct problem *p = &call->problem;
     const int64_t n = tensor_elements(p, row), stride = 1;
-    float *data = make_memory(call, row, 1, &n, &stride, sizeof *data, 'i'), *dense = NULL;
-    if (!data || (row->form == FORM_INTEGERS ? !row->fill(call, data, n)
-                                             : !(dense = fill_dense(call, row, n))))
+    const struct block block = { 1, &n, &stride, sizeof(float), 'i', { NULL, 1, 1 } };
+    float *data = make_memory(call, row, &block), *dense = NULL;
+    if (!data)
         return false;
-    if (dense)
+    if (row->form == FORM_INTEGERS) {
+        if (!row->fill(call, data, n))
+            return false;
+    } else {
+        dense = keep_dense(call, row, n);
+        if (!dense || !fill_dense(call, row, dense, 0, n))
+            return false;
         memcpy(data, dense, (size_t)n * sizeof *dense);
+    }
     memcpy(call_argument(call, row), &data, sizeof data);
     if (row->stride_batch) {
         const int64_t own = row->shared(p) ? 0 : problem_extent(p, row->dims[1]);
@@ -248,7 +380,11 @@ static bool make_positions(struct call *call, const struct tensor_row *row)
     positions->stride_batch = stride[0];
     positions->stride_token = stride[1];
     positions->stride_axis = stride[2];
-    char *data = make_memory(call, row, 3, shape, stride, item, 'i');
+    const int64_t n = shape[0] * shape[1] * shape[2];
+    const int64_t each[4] = { shape[0], shape[1], shape[2], 1 },
+                  step[4] = { stride[0], stride[1], stride[2], 1 };
+    const struct block block = { 4, each, step, item, 'i', { NULL, n, n } };
+    char *data = make_memory(call, row, &block);
     positions->data = data;
     return data && fill_positions(call, data, shape, stride, (int64_t)item);
 }

@@ -1,8 +1,8 @@
 /*
- * Guarded memory and guarded calls: see guard.h.
+ * Guarded calls: see guard.h.
  */
 #define _GNU_SOURCE
-#include "guard.h"
+#include "guard_slots.h"
 #include "signature.h"
 #include "storage.h"
 
@@ -13,149 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
-
-/* What lies farther out than the red zone a page that faults guards, at the other end. */
-enum { SLOTS = LAYOUTS, RED_ZONE = 1024 };
-
-/* A mapping [page that faults][capacity][page that faults], used again by call after call. */
-struct slot {
-    char *map;
-    size_t capacity;
-    char *data; /* NULL: no buffer */
-    size_t bytes;
-    char *from, *to;       /* the buffer and the red zones around it */
-    unsigned char *shadow; /* what they held before the call */
-    char role;
-    bool sealed;
-};
-
-struct guard {
-    enum guard_mode mode;
-    size_t page;
-    unsigned char pattern[RED_ZONE];
-    struct slot slots[SLOTS];
-};
-
-/* for (EACH_SLOT(s, guard)): none of them where there is no guard. */
-#define EACH_SLOT(s, guard)                                                                    \
-    struct slot *s = (guard) ? (guard)->slots : NULL;                                          \
-    s != NULL &&s < (guard)->slots + SLOTS;                                                    \
-    s++
-
-/* ---- Memory ---- */
-
-struct guard *guard_create(void)
-{
-    struct guard *g = calloc(1, sizeof *g);
-    if (!g)
-        return NULL;
-    g->page = (size_t)sysconf(_SC_PAGESIZE);
-    for (size_t i = 0; i < RED_ZONE; i++)
-        g->pattern[i] = (unsigned char)mix64(0x6775617264, i);
-    return g;
-}
-
-static void slot_release(struct guard *g, struct slot *s)
-{
-    if (s->map)
-        munmap(s->map, s->capacity + 2 * g->page);
-    free(s->shadow);
-    memset(s, 0, sizeof *s);
-}
-
-void guard_destroy(struct guard *g)
-{
-    for (EACH_SLOT(s, g))
-        slot_release(g, s);
-    free(g);
-}
-
-static bool slot_map(struct guard *g, struct slot *s, size_t bytes)
-{
-    slot_release(g, s);
-    size_t capacity = 16 * g->page;
-    while (capacity < bytes + 64)
-        capacity *= 2;
-    char *map =
-        mmap(NULL, capacity + 2 * g->page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED)
-        return false;
-    s->map = map;
-    s->capacity = capacity;
-    s->shadow = malloc(capacity);
-    if (!s->shadow || mprotect(map + g->page, capacity, PROT_READ | PROT_WRITE)) {
-        slot_release(g, s);
-        return false;
-    }
-    return true;
-}
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
-
-/* Writes the pattern all over the buffer, which fills the gaps between rows, and around it. */
-static void slot_paint(const struct guard *g, struct slot *s)
-{
-    char *start = s->map + g->page, *end = start + s->capacity, *after = s->data + s->bytes;
-    s->from = s->data - smaller((size_t)(s->data - start), RED_ZONE);
-    s->to = after + smaller((size_t)(end - after), RED_ZONE);
-    for (char *at = s->from; at < s->to; at += RED_ZONE)
-        memcpy(at, g->pattern, smaller((size_t)(s->to - at), RED_ZONE));
-}
-
-static void slot_protect(const struct guard *g, struct slot *s, bool sealed)
-{
-    const int access = sealed ? PROT_READ : PROT_READ | PROT_WRITE;
-    if (s->sealed != sealed && mprotect(s->map + g->page, s->capacity, access) == 0)
-        s->sealed = sealed;
-}
-
-static void *guard_get(void *user, size_t bytes, int64_t offset_bytes, char role)
-{
-    struct guard *g = user;
-    struct slot *s = g->slots;
-    while (s < g->slots + SLOTS && s->data)
-        s++;
-    if (s == g->slots + SLOTS || (s->capacity < bytes + 64 && !slot_map(g, s, bytes)))
-        return NULL;
-    char *start = s->map + g->page, *end = start + s->capacity;
-    size_t offset = (size_t)offset_bytes & 63;
-    s->data = g->mode == GUARD_START ? start + offset : end - bytes;
-    if (g->mode == GUARD_END && offset)
-        s->data -= ((uintptr_t)s->data - offset) & 63;
-    s->bytes = bytes;
-    s->role = role;
-    slot_paint(g, s);
-    return s->data;
-}
-
-static void guard_seal(void *user)
-{
-    struct guard *g = user;
-    for (EACH_SLOT(s, g))
-        if (s->data && s->role == 'i')
-            slot_protect(g, s, true);
-}
-
-static void guard_free(void *user, void *data)
-{
-    struct guard *g = user;
-    for (EACH_SLOT(s, g))
-        if (s->data == data) {
-            slot_protect(g, s, false);
-            s->data = NULL;
-        }
-}
-
-struct memory guard_memory(struct guard *g, enum guard_mode mode)
-{
-    g->mode = mode;
-    return (struct memory){ guard_get, guard_seal, guard_free, g };
-}
 
 /* ---- Which tensor ---- */
 
@@ -298,34 +158,89 @@ static void describe_fault(struct guarded *result, struct guard *g, const struct
     snprintf(result->reason, sizeof result->reason, "%s at address %p", fault_text,
              (const void *)at);
     for (EACH_SLOT(s, g)) {
-        if (!s->data || at < s->map || at >= s->map + s->capacity + 2 * g->page)
+        if (!s->data || at < s->map || at >= s->map + slot_size(s))
             continue;
-        result->input_written = s->sealed && at >= s->data && at < s->data + s->bytes;
+        result->input_written =
+            s->sealed && at >= s->data && at < s->data + s->bytes && region_of(s, at);
         snprintf(verb, sizeof verb, "%s%s", fault_text,
                  result->input_written ? ": wrote to the input" : " at");
         describe_place(result, s, call, verb, at);
     }
 }
 
-/* Rows of outputs may have changed; nothing else in any buffer may, nor around it.  The first
- * byte that did, in the buffer if there is one, else after it; NULL: none. */
+static size_t slot_held(const struct slot *s)
+{
+    size_t bytes = 0;
+    for (EACH_REGION(r, s))
+        bytes += (size_t)(r->to - r->from);
+    return bytes;
+}
+
+/* Keeps what the regions hold; false without memory. */
+static bool slot_keep(struct slot *s)
+{
+    const size_t bytes = slot_held(s);
+    if (s->shadow_room < bytes) {
+        free(s->shadow);
+        s->shadow = malloc(bytes);
+        s->shadow_room = s->shadow ? bytes : 0;
+    }
+    unsigned char *to = s->shadow;
+    for (EACH_REGION(r, s)) {
+        if (!to)
+            return false;
+        memcpy(to, r->from, (size_t)(r->to - r->from));
+        to += r->to - r->from;
+    }
+    return true;
+}
+
+/* What a byte of a region was. */
+static unsigned char *kept_at(const struct slot *s, const char *at)
+{
+    unsigned char *kept = s->shadow;
+    for (EACH_REGION(r, s)) {
+        if (at >= r->from && at < r->to)
+            return kept + (at - r->from);
+        kept += r->to - r->from;
+    }
+    return NULL;
+}
+
+/* The first byte of a region that is not as it was, in the buffer if there is one, else after it;
+ * NULL: none. */
+static const char *region_damage(const struct slot *s, const struct region *r,
+                                 const unsigned char *kept)
+{
+    const size_t n = (size_t)(r->to - r->from);
+    const size_t before = s->data > r->from ? (size_t)(s->data - r->from) : 0;
+    if (memcmp(r->from, kept, n) == 0)
+        return NULL;
+    size_t i = before;
+    while (i < before + n && r->from[i % n] == (char)kept[i % n])
+        i++;
+    return r->from + i % n;
+}
+
+/* Rows of outputs may have changed; nothing else in any buffer may, nor around it. */
 static const char *slot_damage(const struct slot *s, const struct call *call)
 {
     for (int o = 0; o < call->n_outputs; o++) {
         const struct output *out = &call->outputs[o];
         const size_t bytes = (size_t)out->width * storage_size(out->tensor.dtype);
-        for (int64_t r = 0; slot_holds(s, out->tensor.data) && r < out->rows; r++) {
+        for (int64_t r = 0; slot_holds(s, out->tensor.data) && bytes && r < out->rows; r++) {
             const char *row = storage_row(&out->tensor, r);
-            memcpy(s->shadow + (row - s->from), row, bytes);
+            memcpy(kept_at(s, row), row, bytes);
         }
     }
-    const size_t n = (size_t)(s->to - s->from), before = (size_t)(s->data - s->from);
-    if (memcmp(s->from, s->shadow, n) == 0)
-        return NULL;
-    size_t i = before;
-    while (i < before + n && s->from[i % n] == (char)s->shadow[i % n])
-        i++;
-    return s->from + i % n;
+    const unsigned char *kept = s->shadow;
+    for (EACH_REGION(r, s)) {
+        const char *at = region_damage(s, r, kept);
+        if (at)
+            return at;
+        kept += r->to - r->from;
+    }
+    return NULL;
 }
 
 /* ---- Notes for another process ---- */
@@ -366,8 +281,8 @@ struct guarded guarded_run(struct call *call, const struct posenc_backend *backe
     struct guarded result = { .status = POSENC_OK };
     trap_install();
     for (EACH_SLOT(s, g))
-        if (s->data)
-            memcpy(s->shadow, s->from, (size_t)(s->to - s->from));
+        if (s->data && !slot_keep(s))
+            return (struct guarded){ .status = POSENC_ERR_MEMORY, .reason = "out of memory" };
     uint64_t control = control_get();
     note_begins(&call->problem);
     bool returned = trap_run(call, backend, &result.status);

@@ -7,6 +7,9 @@
  * tensor, holds a pattern that is compared after the call; inputs are read-only while the
  * kernel runs.  A fault becomes an ordinary result and the run goes on.
  *
+ * Of a tensor whose rows lie gigabytes apart only the pages of its rows are there: all others, and
+ * as many around it as an offset of 32 bits reaches, nobody may touch.
+ *
  * The idea of running each buffer twice, once at either end, is checked by the broken kernels
  * over_write, over_write_before and over_read.
  */

@@ -186,10 +186,12 @@ static struct kept *kept_create(int64_t half)
     return k;
 }
 
-/* Copies the first rows of that rotary_dim's table, which is kept between calls and grows to
- * the most rows asked for: a bench or a suite asks for the same few again and again. */
-static bool copy_rotation(int64_t half, int64_t rows, bool sines, float *to)
+/* Copies rows of that rotary_dim's table, which is kept between calls and grows to the last row
+ * asked for: a bench or a suite asks for the same few again and again. */
+static bool copy_rotation(int64_t half, int64_t first, int64_t rows, bool sines, float *to)
 {
+    const int64_t from = first % TABLE_ROWS,
+                  end = rows < TABLE_ROWS - from ? from + rows : TABLE_ROWS;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct kept *all;
     pthread_mutex_lock(&lock);
@@ -200,7 +202,7 @@ static bool copy_rotation(int64_t half, int64_t rows, bool sines, float *to)
         k->next = all;
         all = k;
     }
-    for (; k && k->rows < rows && k->rows < TABLE_ROWS; k->rows++)
+    for (; k && k->rows < end; k->rows++)
         for (int64_t i = 0; i < half; i++) {
             double s, c;
             oracle_sincos_turn(k->turn[i], k->rows, &s, &c);
@@ -208,28 +210,31 @@ static bool copy_rotation(int64_t half, int64_t rows, bool sines, float *to)
             k->values[1][k->rows * half + i] = odd_to_f32(s);
         }
     for (int64_t r = 0; k && r < rows; r++)
-        memcpy(to + r * half, k->values[sines] + r % TABLE_ROWS * half,
+        memcpy(to + r * half, k->values[sines] + (first + r) % TABLE_ROWS * half,
                (size_t)half * sizeof *to);
     pthread_mutex_unlock(&lock);
     return k != NULL;
 }
 
-/* Of a problem that turns, [rows, rotary_dim / 2]. */
-static bool fill_rotation(float *to, int64_t n, const struct problem *p, bool sines)
+/* Of a problem that turns, whole rows of [rows, rotary_dim / 2]; drawn ones from the first on. */
+static bool fill_rotation(float *to, int64_t first, int64_t n, const struct problem *p,
+                          bool sines)
 {
+    const int64_t half = p->rotary_dim / 2;
     if (p->recipe != RECIPE_MIX)
         draw_rotation(p, sines, to, n);
-    else if (!copy_rotation(p->rotary_dim / 2, p->rows, sines, to))
+    else if (!copy_rotation(half, first / half, n / half, sines, to))
         return false;
     for (int64_t i = 0; i < n && p->table_dtype != POSENC_F32; i++)
         to[i] = round_to(p->table_dtype, to[i]);
     return true;
 }
 
-bool fill_inputs(float *to, int64_t n, const struct problem *p, enum stream_id stream)
+bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *p,
+                 enum stream_id stream)
 {
     if (stream == STREAM_COS || stream == STREAM_SIN)
-        return fill_rotation(to, n, p, stream == STREAM_SIN);
+        return fill_rotation(to, first, n, p, stream == STREAM_SIN);
     const enum posenc_dtype narrow = p->values != POSENC_F32 ? p->values : p->dtype,
                             type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
     const uint64_t key = mix64(p->seed, stream);
@@ -237,7 +242,7 @@ bool fill_inputs(float *to, int64_t n, const struct problem *p, enum stream_id s
     if (drawn)
         draw_x(to, p);
     for (int64_t i = 0; i < n && !drawn; i++)
-        to[i] = input(mix64(key, (uint64_t)i), p->special, type);
+        to[i] = input(mix64(key, (uint64_t)(first + i)), p->special, type);
     for (int64_t i = 0; i < n && type != POSENC_F32; i++)
         to[i] = round_to(p->values, to[i]);
     for (int64_t i = 0; i < n && type != POSENC_F32 && p->dtype != p->values; i++)

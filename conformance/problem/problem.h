@@ -174,6 +174,10 @@ size_t problem_memory(const struct problem *problem);
  * 'b' (both, in place).  The default allocates 64-byte aligned memory. */
 struct memory {
     void *(*get)(void *user, size_t bytes, int64_t offset_bytes, char role);
+    /* For a tensor most of which are gaps: address space alone, of which use() is told each part
+     * before it is written; false: refused.  NULL: get() does for these, too. */
+    void *(*reserve)(void *user, size_t bytes, int64_t offset_bytes, char role);
+    bool (*use)(void *user, void *part, size_t bytes);
     /* After inputs are filled: e.g. make them read-only; may be NULL. */
     void (*seal)(void *user);
     void (*free)(void *user, void *data);
@@ -204,7 +208,8 @@ struct call {
     int n_outputs;
     struct output outputs[2];
     /* Pristine copies of the inputs: f32, dense in row order, rounded to the types of the
-     * call's tensors.  NULL for what the kernel does not have. */
+     * call's tensors.  NULL for what the kernel does not have.  Of a table with many elements only
+     * the rows at the call's positions are filled (call_tensors.c); the others hold zeros. */
     const float *x;
     const float *table;     /* learned, T5, window: [rows, dim or heads]; distance: [heads,
                                columns]; learned_grad with accumulate: what out holds before */

@@ -40,8 +40,10 @@ int64_t problem_extent(const struct problem *problem, enum dim dim);
  * of relative_bias; cos and sin of a problem that turns. */
 enum stream_id { STREAM_X, STREAM_TABLE, STREAM_C2P, STREAM_P2C, STREAM_COS, STREAM_SIN };
 
-/* n inputs of a stream, in the order of their index; false when memory runs out. */
-bool fill_inputs(float *to, int64_t n, const struct problem *problem, enum stream_id stream);
+/* n inputs of a stream, in the order of their index, from one on: of cos and sin whole rows, of
+ * what is drawn by the recipes of ONNX all.  False when memory runs out. */
+bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *problem,
+                 enum stream_id stream);
 
 /* Where problem_draws_positions(). */
 int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t);

@@ -1,0 +1,228 @@
+/*
+ * Guarded memory: see guard.h.
+ */
+#define _GNU_SOURCE
+#include "guard_slots.h"
+#include "reserve.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct guard *guard_create(void)
+{
+    struct guard *g = calloc(1, sizeof *g);
+    if (!g)
+        return NULL;
+    g->page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < RED_ZONE; i++)
+        g->pattern[i] = (unsigned char)mix64(0x6775617264, i);
+    return g;
+}
+
+size_t slot_size(const struct slot *s) { return s->capacity + 2 * s->margin; }
+static char *slot_start(const struct slot *s) { return s->map + s->margin; }
+
+static void slot_release(struct slot *s)
+{
+    if (s->map)
+        reserve_end(s->map, slot_size(s));
+    free(s->regions);
+    free(s->shadow);
+    memset(s, 0, sizeof *s);
+}
+
+void guard_destroy(struct guard *g)
+{
+    for (EACH_SLOT(s, g))
+        slot_release(s);
+    free(g);
+}
+
+static bool slot_map(struct slot *s, size_t capacity, size_t margin)
+{
+    slot_release(s);
+    s->capacity = capacity;
+    s->margin = margin;
+    s->map = reserve_closed(slot_size(s));
+    return s->map;
+}
+
+static bool slot_map_dense(const struct guard *g, struct slot *s, size_t bytes)
+{
+    size_t capacity = 16 * g->page;
+    while (capacity < bytes + 64)
+        capacity *= 2;
+    if (slot_map(s, capacity, g->page) &&
+        mprotect(slot_start(s), capacity, PROT_READ | PROT_WRITE) == 0)
+        return true;
+    slot_release(s);
+    return false;
+}
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+static bool add_region(struct slot *s, char *from, char *to)
+{
+    if (s->n == s->room) {
+        const size_t room = s->room ? 2 * s->room : 16;
+        struct region *more = realloc(s->regions, room * sizeof *more);
+        if (!more)
+            return false;
+        s->regions = more;
+        s->room = room;
+    }
+    s->regions[s->n++] = (struct region){ from, to };
+    return true;
+}
+
+/* The pattern all over, which fills the gaps between rows, too. */
+static void paint(const struct guard *g, char *from, const char *to)
+{
+    for (char *at = from; at < to; at += RED_ZONE)
+        memcpy(at, g->pattern, smaller((size_t)(to - at), RED_ZONE));
+}
+
+/* The buffer and what lies around it. */
+static bool slot_paint(const struct guard *g, struct slot *s)
+{
+    char *start = slot_start(s), *end = start + s->capacity, *after = s->data + s->bytes;
+    char *from = s->data - smaller((size_t)(s->data - start), RED_ZONE);
+    char *to = after + smaller((size_t)(end - after), RED_ZONE);
+    paint(g, from, to);
+    s->n = 0;
+    return add_region(s, from, to);
+}
+
+static void slot_protect(struct slot *s, bool sealed)
+{
+    const int access = sealed ? PROT_READ : PROT_READ | PROT_WRITE;
+    bool done = s->sealed != sealed;
+    if (done && !s->sparse)
+        done = mprotect(slot_start(s), s->capacity, access) == 0;
+    for (EACH_REGION(r, s))
+        if (done && s->sparse)
+            done = mprotect(r->from, (size_t)(r->to - r->from), access) == 0;
+    s->sealed = done ? sealed : s->sealed;
+}
+
+/* The first without a buffer. */
+static struct slot *slot_free(struct guard *g)
+{
+    for (EACH_SLOT(s, g))
+        if (!s->data)
+            return s;
+    return NULL;
+}
+
+/* Flush to an end, or at the offset from a boundary. */
+static void slot_place(const struct guard *g, struct slot *s, size_t bytes,
+                       int64_t offset_bytes, char role)
+{
+    char *start = slot_start(s), *end = start + s->capacity;
+    const size_t offset = (size_t)offset_bytes & 63;
+    s->data = g->mode == GUARD_START ? start + offset : end - bytes;
+    if (g->mode == GUARD_END && offset)
+        s->data -= ((uintptr_t)s->data - offset) & 63;
+    s->bytes = bytes;
+    s->role = role;
+}
+
+static void *guard_get(void *user, size_t bytes, int64_t offset_bytes, char role)
+{
+    struct guard *g = user;
+    struct slot *s = slot_free(g);
+    if (!s || (s->capacity < bytes + 64 && !slot_map_dense(g, s, bytes)))
+        return NULL;
+    slot_place(g, s, bytes, offset_bytes, role);
+    if (slot_paint(g, s))
+        return s->data;
+    s->data = NULL;
+    return NULL;
+}
+
+/* As far as an index in 32 bits may be from where it should be, of elements of 4 bytes. */
+static const uint64_t reach = UINT64_C(8) << 30;
+
+static void *guard_reserve(void *user, size_t bytes, int64_t offset_bytes, char role)
+{
+    struct guard *g = user;
+    struct slot *s = slot_free(g);
+    if (!s || sizeof(size_t) < sizeof reach || bytes > SIZE_MAX / 4 ||
+        !slot_map(s, (bytes + 64 + g->page - 1) / g->page * g->page, (size_t)reach))
+        return NULL;
+    s->sparse = true;
+    slot_place(g, s, bytes, offset_bytes, role);
+    return s->data;
+}
+
+struct region *region_of(const struct slot *s, const char *at)
+{
+    for (EACH_REGION(r, s))
+        if (at >= r->from && at < r->to)
+            return r;
+    return NULL;
+}
+
+/* A page that is not yet there: one with the regions before and behind it. */
+static bool add_page(const struct guard *g, struct slot *s, char *page)
+{
+    char *from = page, *to = page + g->page;
+    if (mprotect(page, g->page, PROT_READ | PROT_WRITE) != 0)
+        return false;
+    paint(g, page, to);
+    for (struct region *r = s->regions; r < s->regions + s->n;)
+        if (r->to == page || r->from == page + g->page) {
+            from = r->to == page ? r->from : from;
+            to = r->to == page ? to : r->to;
+            *r = s->regions[--s->n];
+        } else {
+            r++;
+        }
+    return add_region(s, from, to);
+}
+
+/* The pages of a row. */
+static bool guard_use(void *user, void *part, size_t bytes)
+{
+    struct guard *g = user;
+    char *row = part, *first = row - (uintptr_t)row % g->page;
+    for (EACH_SLOT(s, g))
+        if (s->data && row >= s->data && row < s->data + s->bytes)
+            for (char *page = first; page < row + bytes; page += g->page)
+                if (!region_of(s, page) && !add_page(g, s, page))
+                    return false;
+    return true;
+}
+
+static void guard_seal(void *user)
+{
+    struct guard *g = user;
+    for (EACH_SLOT(s, g))
+        if (s->data && s->role == 'i')
+            slot_protect(s, true);
+}
+
+static void guard_free(void *user, void *data)
+{
+    struct guard *g = user;
+    for (EACH_SLOT(s, g))
+        if (s->data == data && s->sparse) {
+            slot_release(s);
+        } else if (s->data == data) {
+            slot_protect(s, false);
+            s->data = NULL;
+        }
+}
+
+struct memory guard_memory(struct guard *g, enum guard_mode mode)
+{
+    g->mode = mode;
+    return (struct memory){ .get = guard_get,
+                            .reserve = guard_reserve,
+                            .use = guard_use,
+                            .seal = guard_seal,
+                            .free = guard_free,
+                            .user = g };
+}
