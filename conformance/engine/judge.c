@@ -345,6 +345,52 @@ void compare_call(struct comparison *c, const double *const *given)
     answer_give_back(answer);
 }
 
+/* Most values are the correctly rounded one in f32, rounded once more where they are stored in 16
+ * bits: within any limit, and quick to see. */
+static bool is_rounded(const struct comparison *c, float got, double want)
+{
+    return !isnan(got) && bits_of(got) == bits_of(round_to(c->stored, (float)want));
+}
+
+static void require_value(struct comparison *c, int o, int64_t r, int64_t column, float got,
+                          double want, double mass)
+{
+    bool right;
+    const struct stored_error e = judge_value(c, r, column, got, want, mass, &right);
+    const bool within =
+        c->how == COMPARE_EXACT ? right : right || e.error <= e.limit * (1.0 + 0x1p-26);
+    c->tally->result.checked += within;
+    if (!within)
+        require(c->tally, false,
+                "%s: row %lld element %lld is %.9g, not %.9g: error %.4g %s, limit %.4g",
+                c->call->outputs[o].name, (long long)r, (long long)column, (double)got, want,
+                e.error, compare_metric(c), e.limit);
+}
+
+void require_right(struct tally *t, const struct call *call,
+                   const struct posenc_backend *backend)
+{
+    struct comparison c;
+    struct answer *answer = answer_take(call);
+    compare_begin(&c, t);
+    compare_next(&c, call, backend, -1);
+    if (require(t, answer, "out of memory") &&
+        require(t, !c.no_budget, "no budget for %s %s %s",
+                posenc_kernel_name(call->problem.kernel), profile_name(&call->problem),
+                c.range))
+        for (int o = 0; o < call->n_outputs; o++)
+            for (int64_t r = 0, at = 0; r < call->outputs[o].rows; r++) {
+                const float *got = call_row(call, o, r);
+                for (int64_t k = 0; k < call->outputs[o].width; k++, at++)
+                    if (is_rounded(&c, got[k], answer->want[o][at]))
+                        t->result.checked++;
+                    else
+                        require_value(&c, o, r, k, got[k], answer->want[o][at],
+                                      answer->mass[o][at]);
+            }
+    answer_give_back(answer);
+}
+
 void compare_problem(struct comparison *c, const struct problem *problem, int range)
 {
     struct tally *t = c->tally;

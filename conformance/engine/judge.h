@@ -95,6 +95,11 @@ void compare_call(struct comparison *c, const double *const *given);
  * other is made. */
 void compare_problem(struct comparison *c, const struct problem *problem, int range);
 
+/* The same of a call among many of a tally, whose kernels, profiles and ranges may differ: requires
+ * of each value that it is within its limit, and keeps no worst. */
+void require_right(struct tally *t, const struct call *call,
+                   const struct posenc_backend *backend);
+
 /* Metric, error, limit, witness and status of the result, unless a call has failed. */
 void compare_end(struct comparison *c);
 

@@ -7,11 +7,12 @@
 #include "notation.h"
 
 /* A small and a realistic one of each kernel; what digests are taken of; what laws are about;
- * what must be refused; frequencies that are scanned, and those that are certified besides the golden cases'. */
+ * sizes of models and far strides; what must be refused; frequencies that are scanned, and those that are certified besides the golden cases'. */
 enum cases_file {
     CASES_SHAPES,
     CASES_VARIANTS,
     CASES_LAWS,
+    CASES_SIZES,
     CASES_REFUSED,
     CASES_SCANS,
     CASES_CERTIFIED,

@@ -6,6 +6,7 @@
 #include "signature.h"
 #include "spelling.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static bool of_plan(const struct field *field)
            field->offset < MEMBER(freqs) + sizeof(struct posenc_freqs_spec);
 }
 
-static bool words_apply(const struct field *field, enum posenc_kernel kernel)
+static bool applies(const struct field *field, enum posenc_kernel kernel)
 {
     static const char every[] = "dtype batch in_place pad offset_bytes seed special";
     const size_t n = strlen(field->name);
@@ -34,17 +35,6 @@ static bool words_apply(const struct field *field, enum posenc_kernel kernel)
     const bool twin = has_word("dim rotary_dim", ' ', field->name, n);
     return has_word(signature_of(kernel)->fields, ' ', field->name, n) &&
            (!twin || of_plan(field) == kernel_has_plan(kernel));
-}
-
-/* Looked up once: each check of the suites notes its problem. */
-static bool applies(const struct field *field, enum posenc_kernel kernel)
-{
-    enum { UNKNOWN, YES, NO };
-    static _Atomic unsigned char known[POSENC_KERNEL_COUNT][N_SHARED];
-    _Atomic unsigned char *answer = &known[kernel][field - shared];
-    if (*answer == UNKNOWN)
-        *answer = words_apply(field, kernel) ? YES : NO;
-    return *answer == YES;
 }
 
 /* What the layout of each tensor has. */
@@ -70,50 +60,69 @@ void field_name(const struct field *field, char name[FIELD_TEXT])
              field->tensor ? "." : "", field->name);
 }
 
-/* Whether a field is the one that is looked for: that of the name or, without one, the i-th. */
-static bool is_sought(const struct field *field, const char *name, int *i)
-{
-    char own[FIELD_TEXT];
-    if (!name)
-        return (*i)-- == 0;
-    if (!field->tensor)
-        return strcmp(field->name, name) == 0;
-    field_name(field, own);
-    return strcmp(own, name) == 0;
-}
+/* ---- Those of a kernel ---- */
 
-static bool seek(enum posenc_kernel kernel, const char *name, int i, struct field *field)
+enum { MOST_FIELDS = N_SHARED + MOST_PARAMETERS + MOST_TENSORS * N_LAYOUT };
+
+/* Worked out once: each check of the suites notes its problem. */
+static struct list {
+    int n;
+    struct field fields[MOST_FIELDS];
+} lists[POSENC_KERNEL_COUNT];
+
+static void list_fields(struct list *list, enum posenc_kernel kernel)
 {
     const struct signature *s = signature_of(kernel);
-    for (const struct field *at = shared; at < shared + N_SHARED; at++) {
-        *field = *at;
-        if (applies(at, kernel) && is_sought(field, name, &i))
-            return true;
-    }
-    for (EACH_PARAMETER(own, s)) {
-        *field = parameter_field(own);
-        if (own->name && is_sought(field, name, &i))
-            return true;
-    }
+    for (const struct field *at = shared; at < shared + N_SHARED; at++)
+        if (applies(at, kernel))
+            list->fields[list->n++] = *at;
+    for (EACH_PARAMETER(own, s))
+        if (own->name)
+            list->fields[list->n++] = parameter_field(own);
     for (EACH_TENSOR(row, s))
         for (int k = 0; k < N_LAYOUT; k++) {
-            *field = layout_fields[k];
-            field->tensor = row->name;
-            field->offset +=
+            struct field field = layout_fields[k];
+            field.tensor = row->name;
+            field.offset +=
                 MEMBER(layouts) + (size_t)(row - s->tensors) * sizeof(struct tensor_layout);
-            if ((row->form == FORM_TENSOR || row->form == FORM_POSITIONS) &&
-                is_sought(field, name, &i))
-                return true;
+            if (row->form == FORM_TENSOR || row->form == FORM_POSITIONS)
+                list->fields[list->n++] = field;
         }
-    return false;
+}
+
+static void list_all(void)
+{
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        list_fields(&lists[k], (enum posenc_kernel)k);
+}
+
+static const struct list *fields_of(enum posenc_kernel kernel)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, list_all);
+    return &lists[kernel];
 }
 
 bool kernel_field(enum posenc_kernel kernel, int i, struct field *field)
 {
-    return seek(kernel, NULL, i, field);
+    const struct list *list = fields_of(kernel);
+    if (i < 0 || i >= list->n)
+        return false;
+    *field = list->fields[i];
+    return true;
 }
 
 bool kernel_field_find(enum posenc_kernel kernel, const char *name, struct field *field)
 {
-    return seek(kernel, name, 0, field);
+    char own[FIELD_TEXT];
+    const struct list *list = fields_of(kernel);
+    for (const struct field *at = list->fields; at < list->fields + list->n; at++) {
+        if (at->tensor)
+            field_name(at, own);
+        if (strcmp(at->tensor ? own : at->name, name) == 0) {
+            *field = *at;
+            return true;
+        }
+    }
+    return false;
 }

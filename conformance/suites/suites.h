@@ -19,7 +19,7 @@ run_suite suite_problem;    /* options->only: its values, and its memory */
 
 /* The parts of the memory suite that have a file of their own; one problem at every place of a
  * page, in memory that is guarded. */
-run_suite check_lanes, check_refusals;
+run_suite check_lanes, check_refusals, check_sizes;
 void memory_sweep(struct suite_run *run, const struct problem *problem);
 
 /* Runs them on one subject; for one kernel of a backend with the library's functions; for each

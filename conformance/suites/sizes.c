@@ -1,0 +1,106 @@
+/*
+ * Sizes that models have and small problems do not, and addresses that only 64 bits hold.  Each
+ * problem of conformance/cases/sizes.txt is judged by the oracle and lies in guarded memory; one
+ * result per kernel and name of lines:
+ *
+ *   sizes         one dimension of hundreds or thousands, the others small: heads, batches,
+ *                 channels, tokens, queries, keys, columns
+ *   far-strides   rows farther apart than an index of 32 bits counts, and tensors of which a
+ *                 cut-off offset lands where nothing is
+ *   many-rows     rows of tables with ids beyond 16 and 24 bits, of which only those are in
+ *                 memory that the call asks for
+ *
+ * Rows gigabytes apart take address space, no memory.  Where a system does not give it (ulimit
+ * -v, a 32-bit one) the last two are skipped.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "suites.h"
+#include "conformance/engine/judge.h"
+#include "conformance/problem/cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = { "sizes", "far-strides", "many-rows" };
+enum { NAMES = sizeof names / sizeof *names };
+
+static bool is_far(const char *name) { return strcmp(name, names[0]) != 0; }
+
+/* False: the system has not the memory. */
+static bool check_line(struct tally *t, struct guard *guard, const struct problem_line *line,
+                       enum guard_mode mode)
+{
+    struct call call;
+    char text[200];
+    const struct suite_run *run = t->run;
+    const struct memory memory = guard_memory(guard, mode);
+    const enum posenc_status made =
+        call_create_by(run->subject, &call, &line->problem, &memory);
+    t->problem = &line->problem;
+    if (made == POSENC_ERR_MEMORY && is_far(line->name))
+        return false;
+    posenc_error_text(&call.error, text, sizeof text);
+    if (!require(t, made == POSENC_OK, "the call was not made: %s", text))
+        return true;
+    const struct guarded g = guarded_run(&call, run->backend, guard);
+    if (require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason))
+        require_right(t, &call, run->backend);
+    call_destroy(&call);
+    return true;
+}
+
+/* Those of one name and one type. */
+static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_kernel kernel,
+                        enum posenc_dtype dtype, const char *name)
+{
+    struct tally t = { .selected = false };
+    bool begun = false, ready = true;
+    int n = 0;
+    for (EACH_CASE(line, CASES_SIZES)) {
+        const struct problem *p = &line->problem;
+        if (p->kernel != kernel || p->dtype != dtype || strcmp(line->name, name) != 0 ||
+            (*line->flags && !run->options->full))
+            continue;
+        if (!begun && !tally_begin(&t, run, kernel, dtype, "memory", NULL, "%s", name))
+            return;
+        begun = true;
+        ready = ready && check_line(&t, guard, line, n++ % 2 ? GUARD_START : GUARD_END);
+    }
+    if (!ready)
+        tally_skip(&t, "this system does not give so much address space");
+    t.problem = NULL;
+    if (begun)
+        tally_end(&t);
+}
+
+/* A line that no name has would never be checked: it is a mistake of whoever built this program,
+ * which ends here, told. */
+static void require_names(void)
+{
+    for (EACH_CASE(line, CASES_SIZES)) {
+        bool found = false;
+        for (int i = 0; i < NAMES; i++)
+            found = found || strcmp(line->name, names[i]) == 0;
+        if (found && (!*line->flags || strcmp(line->flags, "full") == 0))
+            continue;
+        fprintf(stderr,
+                "sizes.txt:%d: %s | %s: expected sizes, far-strides or many-rows, and full or "
+                "no flag\n",
+                line->number, line->name, line->flags);
+        abort();
+    }
+}
+
+void check_sizes(struct suite_run *run, enum posenc_kernel kernel)
+{
+    static bool known;
+    struct guard *guard = guard_create();
+    if (!known)
+        require_names();
+    known = true;
+    for (int i = 0; guard && i < NAMES; i++)
+        for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++)
+            check_lines(run, guard, kernel, (enum posenc_dtype)dtype, names[i]);
+    guard_destroy(guard);
+}
