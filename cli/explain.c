@@ -151,7 +151,7 @@ static void show_backend(struct shown *shown, const struct posenc_backend *backe
     struct call *call = &shown->of[shown->n].call;
     enum posenc_status status = call_create(call, &c->problem, &memory_plain);
     if (status == POSENC_OK) {
-        apart_enter(c->id);
+        apart_enter(posenc_kernel_name(c->problem.kernel));
         status = call_run(call, backend);
         apart_leave();
         for (size_t i = 0; i < shown->n && status == POSENC_OK; i++) {

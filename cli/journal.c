@@ -8,6 +8,7 @@
 #include "journal.h"
 #include "reports/text/text.h"
 #include "outputs.h"
+#include "temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,15 +33,12 @@ int journal_open(const struct cli *cli, struct journal *journal, const char *tar
     *journal = (struct journal){ .in_place = in_place };
     if (asprintf(&journal->path, "%s%s", target, in_place ? "" : ".partial") < 0)
         journal->path = NULL;
-    if (!journal->path || asprintf(&journal->temporary, "%s.XXXXXX", journal->path) < 0)
-        journal->temporary = NULL;
-    held = journal->temporary ? mkstemp(journal->temporary) : -1;
+    held = journal->path ? temporary_open(journal->path, &journal->temporary) : -1;
     if (held < 0)
         return refuse(cli, target);
     const mode_t mask = umask(0);
     umask(mask);
-    (void)flock(held, LOCK_EX | LOCK_NB);
-    if (fchmod(held, 0666 & ~mask) == 0 && fcntl(held, F_SETFD, FD_CLOEXEC) == 0)
+    if (fchmod(held, 0666 & ~mask) == 0)
         journal->stream = fdopen(held, "w");
     return journal->stream ? EXIT_FINE : refuse(cli, target);
 }

@@ -3,7 +3,9 @@
  */
 #define _GNU_SOURCE
 #include "outputs.h"
+#include "apart.h"
 #include "progress.h"
+#include "temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +19,7 @@
 static struct outputs *volatile active; /* what a signal has to clean up */
 static const char *volatile doomed_file, *volatile doomed_folder;
 static volatile sig_atomic_t finish, interrupted;
+static bool reader_gone; /* of an output; the others are whole */
 
 static void on_signal(int number)
 {
@@ -49,6 +52,16 @@ static void watch(void)
     }
 }
 
+/* A reader that goes away ends no run that has something to write elsewhere. */
+static void on_pipe(int number) { (void)number; }
+
+static void outlive_readers(void)
+{
+    struct sigaction action = { .sa_handler = on_pipe, .sa_flags = SA_RESTART }, old;
+    if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+        sigaction(SIGPIPE, &action, NULL); /* no program that is started has it */
+}
+
 void outputs_finish_on_signal(void)
 {
     finish = 1;
@@ -70,6 +83,8 @@ void outputs_guard(void)
         if (fcntl(i, F_GETFD) < 0 && open("/dev/null", modes[i]) != i)
             abort();
 }
+
+bool outputs_reader_gone(void) { return reader_gone; }
 
 int outputs_error(FILE *stream)
 {
@@ -175,17 +190,10 @@ static int check_target(const struct cli *cli, const struct outputs *outputs,
 static int open_temporary(const struct cli *cli, struct out_file *output,
                           const struct stat *old)
 {
-    char *temporary = NULL;
-    if (asprintf(&temporary, "%s.XXXXXX", output->target) < 0)
+    const int file = temporary_open(output->target, &output->temporary);
+    if (file < 0)
         return refuse_path(cli, output->path, strerror(errno));
-    output->temporary = temporary; /* before the file is there: a signal may come at any time */
-    int file = mkstemp(temporary);
-    if (file < 0) {
-        int why = errno;
-        output->temporary = NULL;
-        free(temporary);
-        return refuse_path(cli, output->path, strerror(why));
-    }
+    apart_file(output->temporary, true);
     if (fchmod(file, mode_for(old)) != 0 || !(output->stream = fdopen(file, "w"))) {
         close(file);
         return refuse_path(cli, output->path, strerror(errno));
@@ -232,6 +240,7 @@ int outputs_add(const struct cli *cli, struct outputs *outputs, const struct for
     }
     active = outputs;
     watch();
+    outlive_readers();
     return open_file(cli, outputs, output);
 }
 
@@ -274,8 +283,10 @@ void outputs_discard(struct outputs *outputs)
         struct out_file *output = &outputs->output[i];
         if (output->stream && output->stream != stdout)
             fclose(output->stream);
-        if (output->temporary)
+        if (output->temporary) {
             unlink(output->temporary);
+            apart_file(output->temporary, false);
+        }
         free(output->temporary);
         free(output->target);
     }
@@ -301,6 +312,7 @@ static int publish(const struct cli *cli, struct out_file *output)
     if (rename(output->temporary, output->target) != 0)
         return refuse_path(cli, output->path, strerror(errno));
     char *temporary = output->temporary;
+    apart_file(temporary, false);
     output->temporary = NULL; /* before it is freed: a signal may come at any time */
     free(temporary);
     return EXIT_FINE;
@@ -312,7 +324,8 @@ int outputs_commit(const struct cli *cli, struct outputs *outputs)
     for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
         struct out_file *output = &outputs->output[i];
         int why = output->stream ? finish_stream(output) : 0;
-        if (why != 0)
+        reader_gone = reader_gone || why == EPIPE;
+        if (why != 0 && why != EPIPE)
             status = !output->path ? outputs_refuse_stdout(cli, why)
                                    : refuse_path(cli, output->path, strerror(why));
     }

@@ -32,7 +32,9 @@ int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *
  * format's own files do, unless --force is given; one file is written once. */
 int outputs_add(const struct cli *cli, struct outputs *outputs, const struct format *format,
                 const char *path);
-/* Flushes, checks and renames; on a failure, all that is not yet in place is removed. */
+/* Flushes, checks and renames; on a failure, all that is not yet in place is removed.  That the reader of a
+ * pipe is gone is none: */
+bool outputs_reader_gone(void);
 int outputs_commit(const struct cli *cli, struct outputs *outputs);
 void outputs_discard(struct outputs *outputs);
 

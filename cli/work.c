@@ -11,6 +11,7 @@
 #include "reports/text/text.h"
 #include "progress.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,12 @@ int work_refuse_memory(const struct work *work)
 }
 
 /* ---- records ---- */
+
+/* Whether records are lost, rather than that nobody reads them any more. */
+static bool has_lost_records(const struct work *work)
+{
+    return work->records.failed != 0 && work->records.failed != EPIPE;
+}
 
 static int refuse_records(const struct work *work)
 {
@@ -127,7 +134,7 @@ static int begin_records(struct work *work, bool with_vectors)
         open_stream(work) != EXIT_FINE)
         return EXIT_USAGE;
     write_beginning(work);
-    return work->records.failed ? refuse_records(work) : EXIT_FINE;
+    return has_lost_records(work) ? refuse_records(work) : EXIT_FINE;
 }
 
 /* One more output: a file in the folder of a report. */
@@ -210,7 +217,7 @@ int work_end(struct work *work, bool complete)
     double seconds = noise_watch_start().wall_s - work->watch.wall_s;
     records_append(&work->records, emit_footer(&work->records, complete, seconds, work->noise));
     work->noise = NULL;
-    int status = work->records.failed == 0 ? EXIT_FINE : refuse_records(work);
+    int status = has_lost_records(work) ? refuse_records(work) : EXIT_FINE;
     for (size_t i = 0; i < work->outputs.n && status == EXIT_FINE; i++) {
         const struct out_file *output = &work->outputs.output[i];
         if (output->stream != work->records.stream &&

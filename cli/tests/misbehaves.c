@@ -1,6 +1,6 @@
 /*
  * A plug-in that does to its process what no plug-in should.  What it does its file's name says: a test
- * copies this one to exit_in_call.so.  Its kernels are alibi, right until the hundredth call of a process,
+ * copies this one to exit_in_call.so, or exit_in_first_call.so.  Its kernels are alibi, right until the hundredth call of a process,
  * and alibi_add, right always.
  */
 #define _GNU_SOURCE
@@ -77,7 +77,7 @@ static void closes_all_files(void)
 
 static void writes_to_null(void)
 {
-    int *volatile nowhere = NULL;
+    volatile int *volatile nowhere = NULL;
     *nowhere = 1;
 }
 
@@ -155,7 +155,10 @@ static enum posenc_status compute(const struct posenc_alibi_args *args)
 static enum posenc_status alibi(const struct posenc_alibi_args *args)
 {
     static int calls;
-    if (++calls == 100)
+    calls++;
+    if (calls == 1)
+        misbehave("_in_first_call");
+    if (calls == 100)
         misbehave("_in_call");
     return compute(args);
 }

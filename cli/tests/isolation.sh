@@ -1,0 +1,209 @@
+#!/bin/sh
+# What a plug-in does to its process is a result, and nothing else of the run is lost.  MISBEHAVES is one that does what its
+# file's name says (misbehaves.c).  SANITIZED is set where sanitizers look at what it does.
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$(dirname "$0")/tap.sh"
+
+# Nothing here takes longer: what does hangs, and is killed.
+watched=
+command -v timeout >/dev/null && watched='timeout -k 1 60'
+limit=0.4
+
+as() { cp "$MISBEHAVES" "work/$1.so"; }
+
+# The reasons of results of a kernel that crashed or failed.
+reasons() { sed -n "s/.*\"kernel\":\"$1\".*\"status\":\"\(crash\|fail\)\",\"reason\":\"\([^\"]*\)\".*/\2/p" stdout; }
+passes() { grep -c "\"t\":\"conf\",\"kernel\":\"$1\".*\"backend\":\"$2\".*\"status\":\"pass\"" stdout; }
+
+as good
+# shellcheck disable=SC2086  # words
+run $watched "$POSENC" verify --plugin ./good.so --backend scalar,example --kernel alibi,alibi_add --suite memory --out jsonl
+want="$(passes alibi scalar) $(passes alibi_add example)"
+same 'what behaves passes' "$status $(passes alibi example)" "0 $(passes alibi example)"
+
+# name, what is said of alibi, and of which kernels else results are there: verify
+while read -r name said; do
+    case ${SANITIZED:+$name} in
+    heap_in_call | stack_in_call | stack_when_loaded)
+        skip "verify: $name" 'the sanitizer sees it first'
+        continue
+        ;;
+    esac
+    as "$name"
+    # shellcheck disable=SC2086
+    run $watched "$POSENC" verify --plugin "./$name.so" --backend scalar,example --kernel alibi,alibi_add --suite memory --limit $limit --out jsonl
+    if [ $status = 1 ] && reasons alibi | grep -Eq "$said" && [ "$(tail -n 1 stdout | grep -c '"complete":true')" = 1 ]; then
+        case $name in
+        *_when_* | no_text) same "verify: $name, and others go on" "$(passes alibi scalar)" "${want% *}" ;;
+        *) same "verify: $name, and others go on" "$(passes alibi scalar) $(passes alibi_add example)" "$want" ;;
+        esac
+    else
+        fail "verify: $name" "exit $status, want 1 and: $said; $(reasons alibi)"
+    fi
+    rm -f "work/$name.so"
+done <<END
+exit_in_call ^the process was ended by exit.0. in alibi/f32/
+quick_exit_in_call ^the process was ended by exit.0. in alibi/f32/
+abort_in_call ^the process ended by signal 6 .* in alibi/f32/
+thread_exit_in_call ^(the process was ended by exit|did not return)
+heap_in_call ^the process ended by signal
+stack_in_call SIGSEGV|signal 11
+fault_in_call SIGSEGV
+close_in_call ^the process was ended by exit
+loop_in_call ^did not return within 0[.].* s of CPU time in alibi/f32/
+sleep_in_call ^did not return within .* in which it slept in alibi/f32/
+stop_in_call ^did not return within
+no_code SIG
+exit_when_loaded ^the process was ended by exit.0. while it was loaded
+quick_exit_when_loaded ^the process was ended by exit.0. while it was loaded
+abort_when_loaded ^the process ended by signal 6 .* while it was loaded
+stack_when_loaded while it was loaded
+loop_when_loaded ^did not return within .* while it was loaded
+sleep_when_loaded ^did not return within .* while it was loaded
+no_text while it was loaded
+exit_when_unloaded while it was unloaded
+quick_exit_when_unloaded while it was unloaded
+abort_when_unloaded while it was unloaded
+exit_in_lanes ^the process was ended by exit.0. in lanes
+loop_in_lanes ^did not return within .* in lanes
+many_lanes ^lanes.. is 1000000: expected 1 to 64
+other_lanes ^lanes.. is 1, then 2
+END
+
+# The call at hand is told as a problem that can be run again.
+as abort_in_call
+# shellcheck disable=SC2086
+run $watched "$POSENC" verify --plugin ./abort_in_call.so --kernel alibi --out jsonl
+same 'a crash says the call that ran' "$(grep '"status":"crash"' stdout | grep -c "\"problem\":\"alibi .*posenc verify --plugin ./abort_in_call.so --backend example --problem 'alibi ")" 1
+if [ "$(passes alibi example)" -gt 10 ]; then pass 'and what passed before it is kept'; else fail 'and what passed before it is kept' "$(passes alibi example)"; fi
+
+# A process that it leaves behind holds neither the run nor a place in the table of processes.
+as fork_in_call
+# shellcheck disable=SC2086
+run $watched "$POSENC" verify --plugin ./fork_in_call.so --kernel alibi --vectors "$PACK" --out csv
+same 'one that starts a process: the run ends' "$status $(grep -c ',pass,' stdout | sed 's/^[1-9][0-9]*$/some/')" '0 some'
+as print_in_call
+# shellcheck disable=SC2086
+run $watched "$POSENC" verify --plugin ./print_in_call.so --kernel alibi --out csv
+same 'one that prints: not among the results' "$status $(grep -c 'no result' stdout)" '0 0'
+for name in escapes strange_name strange_needs; do
+    as $name
+    # shellcheck disable=SC2086
+    run $watched "$POSENC" verify --plugin ./$name.so
+    same "$name: refused, and no such text is printed" "$status $(cat stdout stderr | LC_ALL=C grep -c "$(printf '\033')")" '2 0'
+done
+rm -f work/*
+
+# bench, and report, which times nothing that failed.
+small='alibi heads=2 queries=32 keys=32'
+as good
+# shellcheck disable=SC2086
+run $watched "$POSENC" bench --plugin ./good.so --backend scalar,example --problem "$small" --budget 0.1 --out csv
+if grep -q 'nothing is timed here' stderr; then
+    skip 'bench and report' "$(cat stderr)"
+else
+    same 'bench: what behaves is timed' "$status $(grep -c ',bench,.*,example,.*,0\.99,' stdout)" '0 1'
+    while read -r name said; do
+        [ -z "${SANITIZED:+x}" ] || [ $name != heap_in_call ] || continue
+        as "$name"
+        # shellcheck disable=SC2086
+        run $watched "$POSENC" bench --plugin "./$name.so" --backend scalar,example --problem "$small" --budget 0.1 --limit $limit --out csv
+        same "bench: $name" "$status $(grep -c ',bench,.*,scalar,.*,0\.99,' stdout) $(grep -Ec ",bench,.*wrong: $said" stdout)" '1 1 1'
+        rm -f "work/$name.so"
+    done <<END
+exit_in_call crashed: the process was ended by exit.0. in alibi/f32/given/problem
+abort_in_call crashed: the process ended by signal 6
+thread_exit_in_call crashed: 
+heap_in_call crashed: the process ended by signal
+loop_in_call crashed: did not return within 0[.].* s of CPU time
+sleep_in_call crashed: did not return within
+exit_when_loaded crashed: the process was ended by exit.0. while it was loaded
+loop_when_loaded crashed: did not return within
+many_lanes lanes.. is 1000000
+END
+    for name in exit_in_call loop_in_call abort_when_loaded; do
+        as $name
+        # shellcheck disable=SC2086
+        run $watched "$POSENC" report --plugin ./$name.so --backend scalar,example --kernel alibi --model bloom-560m --budget 0.1 \
+            --limit $limit --dir rep --out csv
+        same "report: $name" "$status $(grep -c ',bench,.*,scalar,.*,0\.[0-9]*,' stdout) \
+$(grep -c ',bench,.*wrong: crashed: alibi/f32/' stdout) $(ls work/rep | grep -c 'report\|results')" '1 1 1 3'
+        rm -rf work/*
+    done
+fi
+
+# The other commands that call kernels: a message with the kernel, exit 1.
+dies() { # NAME PATTERN ARGUMENTS...
+    name=$1 pattern=$2
+    shift 2
+    # shellcheck disable=SC2086
+    run $watched "$POSENC" "$@"
+    if [ $status = 1 ] && grep -Eq "$pattern" stderr; then pass "$name"; else fail "$name" "exit $status, want 1 and: $pattern"; fi
+}
+as exit_when_loaded
+dies 'list: a plug-in that exits' 'exit_when_loaded.so: cannot be loaded: the process was ended by exit.0.' list backends --plugin ./exit_when_loaded.so
+as exit_in_first_call
+dies 'plot: likewise' 'posenc plot: the process was ended by exit.0. in alibi' plot alibi --heads 2 --plugin ./exit_in_first_call.so --out png:a.png
+as loop_in_first_call
+dies 'and one that hangs' 'posenc plot: did not return within' plot alibi --heads 2 --plugin ./loop_in_first_call.so --limit $limit --out png:a.png
+same 'no file is left' "$(ls work)" "$(printf 'exit_in_first_call.so\nexit_when_loaded.so\nloop_in_first_call.so')"
+as abort_in_first_call
+dies 'explain: one that aborts' 'posenc explain: the process ended by signal 6 .* in alibi' explain --plugin ./abort_in_first_call.so \
+    --backend example --problem "$small"
+rm -f work/*
+
+# TERM and INT end all of it within two seconds, with what there is written, and with every process that it started.
+as loop_in_call
+ended() { # NAME SIGNAL WRITTEN ARGUMENTS...: `written` is in what was printed or, by then, in work
+    name=$1 number=$2 written=$3
+    shift 3
+    (cd work && exec "$POSENC" "$@") >stdout 2>stderr &
+    pid=$!
+    sleep 1.5
+    kill -"$number" $pid
+    (sleep 2.5 && kill -KILL $pid) 2>stderr.dog &
+    dog=$!
+    wait $pid
+    got=$?
+    kill $dog 2>/dev/null
+    same "$name" "$got $(cat stdout work/*.md 2>/dev/null | grep -c "$written" | sed 's/^[1-9][0-9]*$/some/')" \
+        "$([ "$number" = INT ] && echo 130 || echo 143) some"
+}
+# The shell lets a process in the background ignore INT, and posenc minds that of HUP alone.
+ended 'verify: TERM' TERM 'not complete\|incomplete\|ended early\|alibi' verify --plugin ./loop_in_call.so --kernel alibi
+ended 'verify: INT' INT alibi verify --plugin ./loop_in_call.so --kernel alibi
+if ! grep -q 'nothing is timed here' stderr; then
+    ended 'bench: TERM' TERM alibi bench --plugin ./loop_in_call.so --kernel alibi --backend scalar,example --out console --out md:b.md
+fi
+if command -v ps >/dev/null; then
+    same 'no process is left' "$(ps -e -o args | grep -c '[l]oop_in_call.so')" 0
+else
+    skip 'no process is left' 'no ps'
+fi
+same 'nor a temporary file' "$(find work -name '*.posenc-*')" ''
+rm -f work/*
+
+# A reader that goes away: the other outputs are whole.
+as good
+for format in console jsonl; do
+    (cd work && "$POSENC" verify --plugin ./good.so --kernel alibi --suite memory --out $format --out csv:all.csv 2>../stderr; echo $? >code) |
+        head -n 1 >stdout
+    same "a closed pipe for $format: the other output is whole" "$(grep -c ',pass,' work/all.csv | sed 's/^[1-9][0-9]*$/some/') $(cat stderr | grep -c '^posenc')" 'some 0'
+    rm -f work/all.csv
+done
+
+# What KILL leaves goes away with the next run; what is somebody else's, or in use, stays.
+as loop_in_call
+(cd work && exec "$POSENC" verify --plugin ./loop_in_call.so --kernel alibi --out md:a.md) 2>stderr &
+pid=$!
+sleep 1
+kill -KILL $pid
+wait $pid 2>/dev/null
+left=$(find work -name 'a.md.posenc-??????' | wc -l)
+: >work/a.md.posenc-mine
+sleep 0.3
+# shellcheck disable=SC2086
+run $watched "$POSENC" verify --plugin ./good.so --kernel alibi --suite memory --out md:a.md
+same 'KILL leaves a file, the next run clears it, and that of another name stays' \
+    "$((left)) $status $(find work -name 'a.md*' | LC_ALL=C sort | tr '\n' ' ')" '1 0 work/a.md work/a.md.posenc-mine '
+finish
