@@ -13,6 +13,8 @@ enum { DIM = 8, HEAD_DIM = 10, TOKENS = 3, Q_HEADS = 3, K_HEADS = 2 };
 enum { Q = TOKENS * Q_HEADS * HEAD_DIM, K = TOKENS * K_HEADS * HEAD_DIM };
 
 static int failures;
+static struct posenc_freqs
+    *freqs; /* of spec_of(), for all: a plan is what takes time in emulators */
 
 static void require(bool holds, const char *what)
 {
@@ -45,12 +47,8 @@ static void turn_by_kernels(struct posenc_positions positions, enum posenc_pairi
                             enum posenc_dtype dtype, void *x, int64_t heads)
 {
     float cosines[TOKENS * DIM / 2], sines[TOKENS * DIM / 2];
-    const struct posenc_freqs_spec spec = spec_of();
-    struct posenc_freqs *freqs = NULL;
     struct posenc_rope_table_args table = posenc_rope_table_args_init();
     struct posenc_rope_args rope = posenc_rope_args_init();
-    if (posenc_freqs_create(&spec, &freqs, NULL))
-        abort();
     table.freqs = freqs;
     table.positions = positions;
     table.cos = posenc_dense(cosines, 2, TOKENS, DIM / 2, 0, 0);
@@ -64,7 +62,6 @@ static void turn_by_kernels(struct posenc_positions positions, enum posenc_pairi
         (pairing == POSENC_PAIRS_HALF ? posenc_rope_half(NULL, &rope)
                                       : posenc_rope_interleaved(NULL, &rope)))
         abort();
-    posenc_freqs_destroy(freqs);
 }
 
 /* At an offset, or, without one, at some positions. */
@@ -208,12 +205,8 @@ static void refusals(void)
 
 static void sinusoids(void)
 {
-    const struct posenc_freqs_spec spec = spec_of();
-    struct posenc_freqs *freqs = NULL;
     float x[2 * DIM] = { 0 }, table[2 * DIM];
     struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
-    if (posenc_freqs_create(&spec, &freqs, NULL))
-        abort();
     args.freqs = freqs;
     args.positions.offset = 9;
     args.out = posenc_dense(table, 2, 2, DIM, 0, 0);
@@ -222,16 +215,19 @@ static void sinusoids(void)
                     POSENC_OK &&
                 memcmp(x, table, sizeof x) == 0,
             "a sinusoidal encoding added to zeros is its table");
-    posenc_freqs_destroy(freqs);
 }
 
 int main(void)
 {
+    const struct posenc_freqs_spec spec = spec_of();
+    if (posenc_freqs_create(&spec, &freqs, NULL))
+        abort();
     same_bits(POSENC_PAIRS_HALF);
     same_bits(POSENC_PAIRS_INTERLEAVED);
     several_threads();
     refusals();
     sinusoids();
+    posenc_freqs_destroy(freqs);
     printf("%d failed\n", failures);
     return failures != 0;
 }
