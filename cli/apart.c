@@ -131,7 +131,8 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double process_cpu_s(pid_t pid)
+/* CPU time that a process used; the time of day where the system does not tell. */
+static double cpu_s_of(pid_t pid)
 {
 #ifdef __linux__
     clockid_t clock;
@@ -146,7 +147,7 @@ double process_cpu_s(pid_t pid)
 
 /* proc(5): the state is what follows the name, which may hold anything.  Z: its first thread has ended,
  * others have not. */
-bool process_sleeps(pid_t pid)
+static bool sleeps(pid_t pid)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
@@ -156,7 +157,7 @@ bool process_sleeps(pid_t pid)
         fclose(file);
     text[n] = '\0';
     const char *name_ends = strrchr(text, ')');
-    return name_ends && name_ends[1] == ' ' && strchr("STtZ", name_ends[2]) != NULL;
+    return name_ends && name_ends[1] == ' ' && strchr("STZ", name_ends[2]) != NULL;
 }
 
 struct patience patience_of(double limit_s, double outside_s)
@@ -199,51 +200,49 @@ bool apart_begin(struct apart *apart, apart_work *work, void *user, bool prints)
     apart->from = ends[0];
     if (n_reading < MOST_OPEN)
         reading[n_reading++] = apart->from;
-    apart->asked_s = now_s();
-    apart->asked_cpu_s = apart->since_cpu_s = process_cpu_s(apart->pid);
+    silence_begins(&apart->silence, apart->pid);
     return true;
 }
 
-void apart_heard(struct apart *apart)
+void silence_begins(struct silence *silence, pid_t pid)
 {
-    apart->slept_s = 0.0;
-    apart->since_cpu_s = -1.0;
+    const double cpu_s = cpu_s_of(pid);
+    *silence = (struct silence){ now_s(), cpu_s, cpu_s, 0.0 };
 }
 
-/* Begins to count again where it is at something else. */
-static void note_turn(struct apart *apart, double cpu_s)
-{
-    const struct apart_note *note = apart->note;
-    if (note->turn == apart->turn && note->call.turn == apart->call &&
-        apart->since_cpu_s >= 0.0)
-        return;
-    apart->turn = note->turn;
-    apart->call = note->call.turn;
-    apart->since_cpu_s = cpu_s;
-    apart->slept_s = 0.0;
-}
-
-bool apart_hangs(struct apart *apart, const struct patience *patience, char words[APART_WORDS])
+bool silence_lasts(struct silence *silence, pid_t pid, double most_s, char words[APART_WORDS])
 {
     static const double asleep = 0.01, look_s = 1.0; /* a look counts for no more */
-    const double now = now_s(), cpu_s = process_cpu_s(apart->pid),
-                 step_s = now - apart->asked_s, used_s = cpu_s - apart->asked_cpu_s;
-    const bool inside = apart->note->inside || apart->note->call.inside;
-    note_turn(apart, cpu_s);
-    const bool sleeps = used_s < asleep * step_s && process_sleeps(apart->pid);
-    apart->slept_s = sleeps ? apart->slept_s + fmin(step_s, look_s) : 0.0;
-    apart->asked_s = now;
-    apart->asked_cpu_s = cpu_s;
-    const double ran_s = cpu_s - apart->since_cpu_s;
-    const double most_s = inside ? patience->inside_s : patience->outside_s;
+    const double now = now_s(), cpu_s = cpu_s_of(pid), step_s = now - silence->asked_s,
+                 ran_s = cpu_s - silence->since_cpu_s;
+    const bool slept = cpu_s - silence->asked_cpu_s < asleep * step_s && sleeps(pid);
+    silence->slept_s = slept ? silence->slept_s + fmin(step_s, look_s) : 0.0;
+    silence->asked_s = now;
+    silence->asked_cpu_s = cpu_s;
     if (ran_s > most_s)
         snprintf(words, APART_WORDS, "did not return within %.3g s of CPU time", ran_s);
-    else if (apart->slept_s > most_s)
+    else if (silence->slept_s > most_s)
         snprintf(words, APART_WORDS, "did not return within %.3g s, in which it slept",
-                 apart->slept_s);
+                 silence->slept_s);
     else
         return false;
     return true;
+}
+
+void apart_heard(struct apart *apart) { silence_begins(&apart->silence, apart->pid); }
+
+bool apart_hangs(struct apart *apart, const struct patience *patience, char words[APART_WORDS])
+{
+    const struct apart_note *note = apart->note;
+    const bool inside = note->inside || note->call.inside;
+    if (note->turn != apart->turn || note->call.turn != apart->call) {
+        apart->turn = note->turn;
+        apart->call = note->call.turn;
+        silence_begins(&apart->silence, apart->pid);
+        return false;
+    }
+    return silence_lasts(&apart->silence, apart->pid,
+                         inside ? patience->inside_s : patience->outside_s, words);
 }
 
 bool apart_is_gone(const struct apart *apart)

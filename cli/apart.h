@@ -26,14 +26,23 @@ struct apart_note {
     char files[APART_FILES][APART_PATH]; /* temporary ones */
 };
 
+/* How long a process has been at one thing, by its own clock. */
+struct silence {
+    double asked_s, asked_cpu_s, since_cpu_s, slept_s;
+};
+/* It begins something; whether it has been at it for too long, to be asked a few times a second: then
+ * `words` say how. */
+void silence_begins(struct silence *silence, pid_t pid);
+bool silence_lasts(struct silence *silence, pid_t pid, double most_s, char words[APART_WORDS]);
+
 struct apart {
     pid_t pid;
     int from; /* the end of its pipe that is read, without waiting */
     struct apart_note *note;
-    /* When it was last asked, and since it is at what it is at. */
+    /* What it was at when that was last asked, and since when. */
     unsigned turn;
     unsigned long call;
-    double asked_s, asked_cpu_s, since_cpu_s, slept_s;
+    struct silence silence;
 };
 
 /* Seconds that something of a plug-in's may take, and something of ours. */
@@ -68,11 +77,6 @@ bool apart_end(struct apart *apart, bool now, char words[APART_WORDS]);
 void apart_forget(struct apart *apart);
 /* " in CASE", " after CASE": where it was; `after` is the last that it finished, or "". */
 void apart_where(const struct apart *apart, const char *after, char *text, size_t size);
-
-/* The same two things of any process: CPU seconds that it used (wall time where the system does not tell),
- * and whether it sleeps. */
-double process_cpu_s(pid_t pid);
-bool process_sleeps(pid_t pid);
 
 /* In such a process; elsewhere nothing: */
 void apart_doing(const char *what); /* at hand: something of ours */

@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "launches.h"
+#include "apart.h"
 #include "progress.h"
 
 #include <errno.h>
@@ -12,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ASK_AGAIN_MS = 100, LAST_FILE = 256 };
-static const double SILENCE_S = 120.0; /* longer than any first call and its check */
+static const double SILENCE_S =
+    120.0; /* of its own time: longer than any first call and its check */
 
 /* One process. */
 struct child {
@@ -29,15 +30,8 @@ struct child {
     enum pair_side who;
     bool *done; /* [n] of the launch: has a result */
     bool ended, changed;
-    double heard; /* when it last said something */
+    struct silence silence; /* since it last said something */
 };
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- Starting one ---- */
 
@@ -97,7 +91,8 @@ static bool begin_child(struct child *child)
     child->from = results[0];
     child->ended = child->changed = false;
     child->length = 0;
-    child->heard = now_s();
+    if (child->pid > 0)
+        silence_begins(&child->silence, child->pid);
     return told;
 }
 
@@ -165,7 +160,7 @@ static bool listen_to(struct child *child)
     const ssize_t n = read(child->from, block, sizeof block);
     if (n <= 0)
         return n < 0 && errno == EINTR;
-    child->heard = now_s();
+    silence_begins(&child->silence, child->pid);
     if (!add_text(child, block, (size_t)n))
         return false;
     char *line = child->text, *end;
@@ -195,14 +190,14 @@ static bool is_fault(int number)
 }
 
 /* Waits for it, and says how it ended before its time. */
-static void wait_for(struct child *child, bool hung, char words[PAIR_REASON])
+static void wait_for(struct child *child, const char *silent, char words[PAIR_REASON])
 {
     int status = 0;
     close(child->from);
     while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
     }
-    if (hung)
-        snprintf(words, PAIR_REASON, "did not return within %.0f s", SILENCE_S);
+    if (*silent)
+        snprintf(words, PAIR_REASON, "%s", silent);
     else if (WIFSIGNALED(status))
         snprintf(words, PAIR_REASON, "the process ended by signal %d (%s)%s", WTERMSIG(status),
                  strsignal(WTERMSIG(status)),
@@ -227,16 +222,17 @@ static bool run_child(struct child *child, char words[PAIR_REASON])
 {
     struct launch *launch = child->launch;
     bool stop = false, hung = false;
+    char silent[APART_WORDS] = "";
     for (bool open = true; open && !stop && !hung;) {
         struct pollfd one = { .fd = child->from, .events = POLLIN };
         if (poll(&one, 1, ASK_AGAIN_MS) > 0)
             open = listen_to(child);
         stop = launch->stop(launch->user, next_item(child));
-        hung = !stop && now_s() - child->heard > SILENCE_S;
+        hung = !stop && silence_lasts(&child->silence, child->pid, SILENCE_S, silent);
     }
     if (stop || hung)
         kill(child->pid, SIGKILL);
-    wait_for(child, hung, words);
+    wait_for(child, silent, words);
     return !stop;
 }
 

@@ -127,7 +127,7 @@ END
         run $watched "$POSENC" report --plugin ./$name.so --backend scalar,example --kernel alibi --model bloom-560m --budget 0.1 \
             --limit $limit --dir rep --out csv
         same "report: $name" "$status $(grep -c ',bench,.*,scalar,.*,0\.[0-9]*,' stdout) \
-$(grep -c ',bench,.*wrong: crashed: alibi/f32/' stdout) $(ls work/rep | grep -c 'report\|results')" '1 1 1 3'
+$(grep -c ',bench,.*wrong: crashed: alibi/f32/' stdout) $(find work/rep -name 'report.*' -o -name results.jsonl | wc -l | tr -d ' ')" '1 1 1 3'
         rm -rf work/*
     done
 fi

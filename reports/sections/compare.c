@@ -69,8 +69,11 @@ static void add_obstacles(struct node *section, const struct results *r)
 
 /* ---- The strip ---- */
 
-static void add_verdicts(struct node *section, const struct comparison *c)
+static void add_verdicts(struct node *section, const struct results *r,
+                         const struct comparison *c)
 {
+    const bool gate =
+        json_is_true(json_object_get(json_object_get(r->header, "options"), "gate"));
     char text[WORDS] = "";
     if (c->broken)
         snprintf(text, sizeof text, "**FAILED %zu**    ", c->broken);
@@ -85,8 +88,9 @@ static void add_verdicts(struct node *section, const struct comparison *c)
         strip->tone = c->broken || c->of[VERDICT_SLOWER] ? BAD : GOOD;
     if (c->failing)
         add_text(section, NOTE, EVERYWHERE,
-                 "%zu %s a gate: slower by the budget or more, and confirmed.", c->failing,
-                 c->failing == 1 ? "fails" : "fail");
+                 gate ? "%zu %s the gate: slower by the budget or more, and confirmed."
+                      : "%zu %s: slower by the budget or more, and confirmed.",
+                 c->failing, gate ? c->failing == 1 ? "fails" : "fail" : "would fail --gate");
     if (c->shift.machine)
         add_text(section, NOTE, EVERYWHERE, "**The machine**: %s.  Compare again.",
                  c->shift.reason);
@@ -345,7 +349,7 @@ void section_compare(struct node *into, const struct results *r,
     } else {
         add_obstacles(section, r);
         if (c.n > 0)
-            add_verdicts(section, &c);
+            add_verdicts(section, r, &c);
         add_results_line(section, r, &c);
         if (c.timed > 0)
             add_measured(section, &c);

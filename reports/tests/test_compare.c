@@ -28,6 +28,7 @@ static json_t *fed_compare(void)
                         json_pack("[s,s,s,s,s,s,s,s]", "posenc", "compare", "--gate", "--out",
                                   "md:p.md", "--case=rope*", "base/libposenc.so",
                                   "head/libposenc.so"));
+    json_object_set_new(header, "options", json_pack("{s:b}", "gate", 1));
     return records;
 }
 
@@ -153,6 +154,18 @@ static char *shown(const json_t *records, int width, bool all, const char *expla
     return NULL;
 }
 
+/* Where none was asked for. */
+static void test_no_gate(const json_t *records)
+{
+    json_t *open = json_deep_copy(records);
+    json_object_del(json_array_get(open, 0), "options");
+    char *text = shown(open, 80, false, NULL);
+    require(contains(text, "1 would fail --gate") && !contains(text, "fails the gate"),
+            "without --gate nothing fails one");
+    free(text);
+    json_decref(open);
+}
+
 static void test_console(const json_t *records)
 {
     char *text = shown(records, 80, false, NULL);
@@ -169,7 +182,7 @@ static void test_console(const json_t *records)
     require(contains(text, "12 the same, 1 of identical code: not listed") &&
                 !contains(text, "same-3"),
             "what is the same is a count");
-    require(contains(text, "1 fails a gate"), "what fails a gate is said");
+    require(contains(text, "1 fails the gate"), "what fails the gate is said");
     require(contains(text, "Results: 1 worse, 0 better, 1 otherwise changed"),
             "results that changed stand beside the times");
     require(contains(text, "token 3 head 0 channel 17") && contains(text, "8 of 4 096"),
@@ -386,6 +399,7 @@ int main(int argc, char **argv)
         return write_records(records, argv[1]);
     test_numbers(records);
     test_console(records);
+    test_no_gate(records);
     test_pages(records);
     test_explain(records);
     json_decref(records);
