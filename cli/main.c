@@ -27,7 +27,8 @@ static const struct command commands[] = {
       "serve.\n",
       NULL, 0 },
     { "verify", FOR_VERIFY, command_verify, "", "Checks backends for conformance",
-      "Golden vectors, accuracy scans with budgets, digests, memory behaviour and properties, "
+      "Golden vectors, accuracy scans with budgets, digests, memory behaviour, properties and "
+      "conduct, "
       "on every\n"
       "backend that runs here or on those selected.  With --plugin alone, on the plug-in.\n"
       "Exit code 1 when anything fails.\n",

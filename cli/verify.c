@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const suites[] = { "vectors", "accuracy", "digests", "memory",
-                                      "properties" };
+static const char *const suites[] = { "vectors", "accuracy",   "digests",
+                                      "memory",  "properties", "conduct" };
 enum { N_SUITES = sizeof suites / sizeof *suites };
 
 static int check_arguments(const struct cli *cli)

@@ -36,7 +36,7 @@ static const struct term {
     { "evidence", "evidence",
       "vectors are golden outputs of 320-bit arithmetic, accuracy is errors within limits, "
       "digests are the same bits as elsewhere, memory is guard pages, properties are laws "
-      "between calls" },
+      "between calls, conduct is what kernels may not do besides" },
     { "weak", "weak",
       "passed on less than it takes to count; the exit code counts it as failed" },
 };

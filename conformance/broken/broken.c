@@ -3,8 +3,9 @@
  * suite, with the number of cases each suite failed.  A mistake that any kernel can make has a
  * row for each type, and its case has to fail in every kernel that it concerns.
  *
- *     broken [--weak] [PACK OF VECTORS]
+ *     broken [--weak] [--suite NAME] [PACK OF VECTORS]
  *
+ * With --suite those alone that are meant for it, and no run of the original.
  * Mistakes meant for the vectors are not judged where no pack is given.  Exits 1 when the
  * original fails a case, or a loop that stands in for a kernel does without its slip; when a
  * mistake is never made, or not caught by the suite meant for it; or when a kernel has none.
@@ -19,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const suite_names[] = { "vectors", "accuracy", "digests", "memory",
-                                           "properties" };
+static const char *const suite_names[] = { "vectors", "accuracy",   "digests",
+                                           "memory",  "properties", "conduct" };
 enum { SUITES = sizeof suite_names / sizeof suite_names[0] };
 
 /* The column of a suite; SUITES for a result of none of them. */
@@ -47,6 +48,7 @@ struct broken {
     const struct posenc_backend *base;
     const struct vectors *vectors;
     struct passed_case *cases;
+    const char *suite; /* NULL: mistakes meant for any */
 };
 
 /* A mistake's run: failed cases by suite, and kernels in which the meant suite caught it. */
@@ -55,6 +57,7 @@ struct outcome {
     int meant;
     unsigned failed[SUITES + 1];
     bool caught[POSENC_KERNEL_COUNT];
+    bool unseen; /* the case that has to fail is skipped on this machine */
 };
 
 static bool is_failure(const struct conf_result *r)
@@ -93,6 +96,7 @@ static void on_mistaken(void *user, const struct conf_result *r)
     const int suite = suite_index(r->suite);
     outcome->failed[suite] += is_failure(r);
     outcome->caught[r->kernel] |= is_failure(r) && suite == outcome->meant;
+    outcome->unseen |= r->status == CONF_SKIPPED && suite == outcome->meant;
     if (passed) {
         passed->tried = true;
         passed->failed |= is_failure(r);
@@ -114,7 +118,7 @@ static bool run_original(struct broken *b)
 
 enum verdict { CAUGHT, SURVIVES, NEVER_MADE, UNJUDGED, VERDICTS };
 static const char *const verdict_text[VERDICTS] = { "", "  SURVIVES", "  NEVER ENTERED",
-                                                    "  no vectors were given" };
+                                                    "  cannot be judged here" };
 
 /* The only suite that is run, or NULL for all: kernels know nothing of a plan, and where a
  * mistake names its case no other has to fail. */
@@ -163,7 +167,8 @@ static enum verdict run_mistake(struct broken *b, const struct mistake *m, const
     conf_run_subject(mistaken(m, b->base), &options, on_mistaken, &outcome);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         caught = caught && (outcome.caught[k] || !options.kernels[k]);
-    const bool unjudged = !b->vectors && strcmp(m->suite, "vectors") == 0;
+    const bool unjudged =
+        (!b->vectors && strcmp(m->suite, "vectors") == 0) || (m->property && outcome.unseen);
     const enum verdict verdict = unjudged               ? UNJUDGED
                                  : mistake_count() == 0 ? NEVER_MADE
                                  : caught               ? CAUGHT
@@ -178,7 +183,11 @@ static bool run_without_slip(struct broken *b, const struct mistake *m)
     struct mistake right = *m;
     struct conf_options options = { .vectors = b->vectors, .no_accuracy = true };
     right.slip = SLIPS;
-    options.kernels[m->kernel] = true;
+    if (m->how == HOW_conduct)
+        options.suite = m->suite; /* that a mistake is entered is none, in any kernel */
+    else
+        options.except[0] = "*/conduct/*"; /* loops allocate copies */
+    options.kernels[m->kernel] = m->kernel < POSENC_KERNEL_COUNT;
     return conf_run_subject(mistaken(&right, b->base), &options, on_original, b) == 0;
 }
 
@@ -190,8 +199,10 @@ static bool run_matrix(struct broken *b, int verdicts[VERDICTS])
         printf(" %10s", suite_names[s]);
     printf("\n");
     for (const struct mistake *m = mistakes; m < mistakes + n_mistakes; m++) {
+        if (b->suite && strcmp(b->suite, m->suite) != 0)
+            continue;
         const bool stands_in = m->how == HOW_element || m->how == HOW_rotation ||
-                               m->how == HOW_norm || m->how == HOW_sum;
+                               m->how == HOW_norm || m->how == HOW_sum || m->how == HOW_conduct;
         if (stands_in && (m == mistakes || m[-1].kernel != m->kernel || m[-1].how != m->how))
             right = run_without_slip(b, m) && right;
         for (int type = (int)m->dtype; type <= (int)m->last; type++)
@@ -233,7 +244,9 @@ static void print_weak(const struct broken *b, bool all)
 int main(int argc, char **argv)
 {
     bool list_weak = argc > 1 && strcmp(argv[1], "--weak") == 0;
-    const char *pack = argv[1 + list_weak];
+    argv += list_weak;
+    const bool one_suite = argc > 2 + list_weak && strcmp(argv[1], "--suite") == 0;
+    const char *pack = argv[one_suite ? 3 : 1];
     struct vectors vectors;
     struct broken b = { .base = posenc_backend_find("scalar") };
     char error[VECTORS_ERROR];
@@ -243,7 +256,8 @@ int main(int argc, char **argv)
         return 2;
     }
     b.vectors = pack ? &vectors : NULL;
-    bool fine = run_original(&b);
+    b.suite = one_suite ? argv[2] : NULL;
+    bool fine = one_suite || run_original(&b);
     fine = run_matrix(&b, verdicts) && fine;
     fine = each_kernel_has_one() && fine;
     printf("\n");

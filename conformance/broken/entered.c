@@ -90,7 +90,7 @@ static void (*const enter_by[HOWS])(struct entered *) = {
     [HOW_pair] = enter_pair,         [HOW_storage] = enter_storage,
     [HOW_memory] = enter_memory,     [HOW_element] = enter_element,
     [HOW_rotation] = enter_rotation, [HOW_norm] = enter_norm,
-    [HOW_sum] = enter_sum,
+    [HOW_sum] = enter_sum,           [HOW_conduct] = enter_conduct,
 };
 
 static enum posenc_status enter(enum posenc_kernel kernel, union arguments args)
@@ -103,15 +103,25 @@ static enum posenc_status enter(enum posenc_kernel kernel, union arguments args)
     in_f32_close(&e);
     posenc_freqs_destroy(e.freqs);
     free(e.kept);
+    leave_conduct();
     return e.status;
 }
 
+/* clobber.S calls them, where it has anything. */
 #define POSENC_KERNEL(name, signature, ...)                                                    \
-    static enum posenc_status mistaken_##name(const struct posenc_##signature##_args *args)    \
+    enum posenc_status mistaken_##name(const struct posenc_##signature##_args *args);          \
+    enum posenc_status clobbered_##name(const struct posenc_##signature##_args *args);         \
+    enum posenc_status mistaken_##name(const struct posenc_##signature##_args *args)           \
     {                                                                                          \
         return enter(POSENC_KERNEL_##name, (union arguments){ .signature = *args });           \
     }
 #include <posenc_kernels.def>
+
+#if (defined(__x86_64__) && !defined(_WIN32)) || (defined(__aarch64__) && !defined(__APPLE__))
+#define CLOBBERED(name) (SLIP(clobber_register) ? clobbered_##name : mistaken_##name)
+#else
+#define CLOBBERED(name) mistaken_##name
+#endif
 
 void take_kernels(struct posenc_backend *backend)
 {
@@ -119,6 +129,6 @@ void take_kernels(struct posenc_backend *backend)
         return;
 #define POSENC_KERNEL(kernel_name, ...)                                                        \
     if (mistake_concerns(mistake_now, POSENC_KERNEL_##kernel_name))                            \
-        backend->kernel_name = mistaken_##kernel_name;
+        backend->kernel_name = CLOBBERED(kernel_name);
 #include <posenc_kernels.def>
 }

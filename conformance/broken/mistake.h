@@ -82,13 +82,16 @@ struct entered {
 void enter_kernel(struct entered *e);
 
 /* The kernel with other positions or arguments; with pairs of its table edited; in f32, with
- * loads and stores that are not those of IEEE 754; with its memory in disorder.  In place of it
+ * loads and stores that are not those of IEEE 754; with its memory in disorder; with what it may not
+ * do beside its results, up to the moment when it returns.  In place of it
  * a plain loop in f32 over elements, heads that are turned, heads that are normalised, or sums. */
 void enter_position(struct entered *e);
 void enter_arguments(struct entered *e);
 void enter_pair(struct entered *e);
 void enter_storage(struct entered *e);
 void enter_memory(struct entered *e);
+void enter_conduct(struct entered *e);
+void leave_conduct(void);
 void enter_element(struct entered *e);
 void enter_rotation(struct entered *e);
 void enter_norm(struct entered *e);

@@ -6,6 +6,7 @@
 #include "signature.h"
 #include "storage.h"
 
+#include <errno.h>
 #include <fenv.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -68,10 +69,23 @@ enum { TRAPPED = sizeof trapped / sizeof trapped[0] };
 static _Thread_local sigjmp_buf *landing;
 static _Thread_local const char *volatile fault_text;
 static _Thread_local const char *volatile fault_address;
+static _Thread_local guard_mend *mend;
+static _Thread_local void *mend_user;
+
+static bool is_mended(int number, const char *address)
+{
+    const int error = errno;
+    const bool mended =
+        (number == SIGSEGV || number == SIGBUS) && mend && mend(mend_user, address);
+    errno = error;
+    return mended;
+}
 
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     (void)context;
+    if (is_mended(number, info->si_addr))
+        return;
     for (int i = 0; i < TRAPPED; i++) {
         if (trapped[i].number != number)
             continue;
@@ -86,20 +100,29 @@ static void on_fault(int number, siginfo_t *info, void *context)
 }
 
 /* Once per process, and so after a sanitizer has put its own handlers in place at start-up. */
-static void trap_install(void)
+void guard_install(void)
 {
-    static atomic_flag done = ATOMIC_FLAG_INIT;
-    if (atomic_flag_test_and_set(&done))
+    static atomic_bool done;
+    if (atomic_load(&done) || atomic_exchange(&done, true))
         return;
-    static char stack[1 << 16];
-    stack_t now, own = { .ss_sp = stack, .ss_size = sizeof stack };
-    if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE))
-        sigaltstack(&own, NULL);
+    /* Not a static one: static memory is protected at times (conduct/statics.h). */
+    static char *stack;
+    enum { STACK = 1 << 16 };
+    stack_t now;
+    if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE) &&
+        (stack = malloc(STACK)) != NULL)
+        sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = STACK }, NULL);
     struct sigaction action = { .sa_sigaction = on_fault,
                                 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < TRAPPED; i++)
         sigaction(trapped[i].number, &action, &trapped[i].before);
+}
+
+void guard_mend_by(guard_mend *by, void *user)
+{
+    mend = by;
+    mend_user = user;
 }
 
 /* False when the call faulted. */
@@ -144,6 +167,15 @@ static void control_set(uint64_t control)
     __asm__ volatile("msr fpcr, %0" : : "r"(control));
 #else
     fesetround((int)control);
+#endif
+}
+
+/* What a kernel may not leave in disorder, and what nothing here works without: the direction of
+ * string instructions, and the registers that MMX shares with x87.  (conduct/ tells of it.) */
+static void restore_registers(void)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("cld\n\temms");
 #endif
 }
 
@@ -279,13 +311,14 @@ struct guarded guarded_run(struct call *call, const struct posenc_backend *backe
                            struct guard *g)
 {
     struct guarded result = { .status = POSENC_OK };
-    trap_install();
+    guard_install();
     for (EACH_SLOT(s, g))
         if (s->data && !slot_keep(s))
             return (struct guarded){ .status = POSENC_ERR_MEMORY, .reason = "out of memory" };
     uint64_t control = control_get();
     note_begins(&call->problem);
     bool returned = trap_run(call, backend, &result.status);
+    restore_registers();
     note_ends();
     uint64_t left = control_get();
     control_set(control);

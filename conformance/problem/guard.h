@@ -56,4 +56,12 @@ struct guard_note {
 /* From now on guarded calls of this thread are noted there; NULL: nowhere. */
 void guard_note_to(struct guard_note *note);
 
+/* The handlers of faults, which guarded_run() installs when it is first called. */
+void guard_install(void);
+
+/* Who is asked first when a call of this thread touches what it may not: true where what hindered
+ * it is out of the way, and the call goes on.  NULL: nobody. */
+typedef bool guard_mend(void *user, const char *address);
+void guard_mend_by(guard_mend *mend, void *user);
+
 #endif

@@ -1,7 +1,8 @@
 /*
  * The suites of problems that the options give.  Of each of a model's own shapes some rows are
  * held against the oracle: the first, the last, where positions are largest, the two in the
- * middle, and random ones.  Of one problem alone it is all values, and how it treats memory.
+ * middle, and random ones.  Of one problem alone it is all values, and how its call
+ * treats memory and the process.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
@@ -44,6 +45,7 @@ void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
     const struct problem *p = run->options->only;
     if (!p || p->kernel != kernel)
         return;
+    conduct_sweep(run, p); /* before any other call */
     if (tally_begin_problem(&t, run, p, "accuracy", "problem")) {
         compare_begin(&c, &t);
         compare_problem(&c, p, -1);

@@ -15,12 +15,16 @@ run_suite suite_model;      /* options->problem: rows of a model's own shapes */
 run_suite suite_digests;    /* family template: committed SHA-256 of outputs */
 run_suite suite_memory;     /* guard pages, canaries, lengths, strides, refusals */
 run_suite suite_properties; /* laws that need no golden data */
-run_suite suite_problem;    /* options->only: its values, and its memory */
+run_suite suite_conduct;    /* what kernels may not do besides; threads */
+run_suite suite_problem;    /* options->only: its values, its memory, its conduct */
 
 /* The parts of the memory suite that have a file of their own; one problem at every place of a
  * page, in memory that is guarded. */
 run_suite check_lanes, check_refusals, check_sizes;
 void memory_sweep(struct suite_run *run, const struct problem *problem);
+
+/* What a call of one problem does that kernels may not do. */
+void conduct_sweep(struct suite_run *run, const struct problem *problem);
 
 /* Runs them on one subject; for one kernel of a backend with the library's functions; for each
  * kernel that the options ask for, on n such backends one after the other, for whom the oracle

@@ -14,7 +14,7 @@
  *
  * The first argument is a backend, or NULL for the selected one.  Arguments are validated
  * before anything is written: on an error every output is untouched.  Kernels allocate nothing,
- * touch no memory outside their arguments and may run on any number of threads at once.
+ * touch no memory but their arguments', leave all else as it was, and may run on many threads.
  *
  * Units: angles in radians, strides in elements, sizes in elements unless a name says bytes.
  *
