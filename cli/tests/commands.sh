@@ -42,6 +42,20 @@ rm -rf work/*
 
 succeeds 'verify' 'passed' verify --kernel alibi --backend scalar
 succeeds 'verify a problem' ' 10 passed' verify --backend scalar --problem 'rope_half x head_dim=80 rotary_dim=32 heads=2 tokens=3 rows=3'
+# Rows 16 GiB apart take address space, no memory.  With little of it the checks of far rows are skipped, by name.
+succeeds 'verify a problem of far rows' ' 10 passed' verify --backend scalar --problem \
+    'rope_half x head_dim=7 rotary_dim=4 heads=2 tokens=2 rows=3 x.stride=0,14,-4294979641 out.stride=0,4295004331,7'
+succeeds 'verify a problem of many rows' ' 10 passed' verify --backend scalar --problem \
+    'learned_add x dim=5 rows=20000003 table.stride=128 tokens=3 position_kind=i64 positions=19999999,65537,16777219'
+# shellcheck disable=SC3045  # a shell without this limit skips the test
+limited() { (ulimit -v 4000000 && exec "$POSENC" "$@") >stdout 2>stderr; }
+if [ "$(uname)" = Linux ] && limited --version; then
+    limited verify --jobs 1 --backend scalar --kernel learned_add --case '*/memory/*-*' --out csv
+    same 'without address space far rows are skipped' \
+        "$(grep -c 'skipped.*does not give so much address space' stdout) of $(grep -Ec 'far-strides|many-rows' stdout)" '6 of 6'
+else
+    skip 'without address space far rows are skipped' 'this build does not start with 4 GB of it'
+fi
 succeeds 'explain a problem' 'Verdicts' explain --backend scalar --problem 'alibi heads=3 queries=2 keys=5 | flags | note | source'
 succeeds 'verify a suite' 'passed' verify --suite vectors --backend libm
 succeeds 'junit' '<testsuites' verify --kernel alibi --backend scalar --out junit

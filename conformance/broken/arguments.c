@@ -22,12 +22,13 @@ static double position_of(const struct entered *e, int64_t b, int64_t t, int axi
         return value * value;
     if (SLIP(position_in_f32) && value < 2147483520.0)
         return (double)(float)value;
-    return SLIP(next_position)       ? value + 1.0
-           : SLIP(unsigned_position) ? fabs(value)
-           : SLIP(wrapped_position)  ? fmod(value, 2048.0)
-           : SLIP(whole_time)        ? trunc(value)
-           : SLIP(batch_index)       ? (double)b
-                                     : value;
+    return SLIP(next_position)         ? value + 1.0
+           : SLIP(position_in_16_bits) ? fmod(value, 65536.0)
+           : SLIP(unsigned_position)   ? fabs(value)
+           : SLIP(wrapped_position)    ? fmod(value, 2048.0)
+           : SLIP(whole_time)          ? trunc(value)
+           : SLIP(batch_index)         ? (double)b
+                                       : value;
 }
 
 /* An array of each axis; times stay times. */
@@ -36,7 +37,8 @@ void enter_position(struct entered *e)
     struct posenc_positions *p = e->parts.positions;
     const bool times = p->kind == POSENC_POSITIONS_F32;
     const int axes = e->parts.second ? posenc_freqs_view(e->parts.freqs).n_axes : 1;
-    const int64_t tokens = e->parts.out->shape[1], all = e->parts.out->shape[0] * tokens;
+    const struct posenc_tensor *of = e->parts.x && e->parts.x->data ? e->parts.x : e->parts.out;
+    const int64_t tokens = of->shape[1], all = of->shape[0] * tokens;
     int64_t *data = enter_keep(e, axes * all, sizeof *data);
     for (int64_t k = 0; k < axes * all; k++) {
         const double value = position_of(e, k % all / tokens, k % tokens, (int)(k / all), axes);

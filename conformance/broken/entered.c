@@ -54,9 +54,10 @@ float *row_at(const struct posenc_tensor *t, int64_t b, int64_t i1, int64_t i2)
 
 double position_on(const struct posenc_positions *p, int64_t b, int64_t t, int axis)
 {
+    if (p->kind == POSENC_OFFSET)
+        return (double)(p->offset + t);
     const int64_t at = b * p->stride_batch + t * p->stride_token + axis * p->stride_axis;
-    return p->kind == POSENC_OFFSET          ? (double)(p->offset + t)
-           : p->kind == POSENC_POSITIONS_I32 ? (double)((const int32_t *)p->data)[at]
+    return p->kind == POSENC_POSITIONS_I32   ? (double)((const int32_t *)p->data)[at]
            : p->kind == POSENC_POSITIONS_I64 ? (double)((const int64_t *)p->data)[at]
                                              : (double)((const float *)p->data)[at];
 }

@@ -5,6 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "mistake.h"
 
+#include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 
 #include <fenv.h>
@@ -97,6 +98,75 @@ static void skip_tail(struct entered *e)
         memcpy(element(out, r, width(out) - 1), &kept[r], storage_size(out->dtype));
 }
 
+/* ---- Far apart ---- */
+
+static void narrow_strides(struct posenc_tensor *t)
+{
+    for (int d = 0; d < t->rank; d++)
+        t->stride[d] = (int32_t)t->stride[d];
+}
+
+static void mistake_strides(struct entered *e)
+{
+    struct posenc_tensor *out = e->parts.out, *x = e->parts.x;
+    for (EACH_TENSOR(row, signature_of(e->kernel)))
+        if (row->form == FORM_TENSOR &&
+            (row->role == ROLE_X        ? SLIP(x_offset_narrow)
+             : row->role == ROLE_OUTPUT ? SLIP(out_offset_narrow)
+                                        : SLIP(table_offset_narrow)))
+            narrow_strides(row_argument(&e->args, row));
+    if (SLIP(out_as_x) && x && x->data && x->rank == out->rank)
+        memcpy(x->stride, out->stride, sizeof x->stride);
+}
+
+/* ---- Large ---- */
+
+/* Far from right, by any limit. */
+static void spoil(const struct posenc_tensor *t, int64_t r, int64_t i)
+{
+    const float value = get(t, r, i);
+    put(t, r, i, isfinite(value) && value != 0.0f ? -2.0f * value : 1.0f);
+}
+
+/* Of the first batch the first row of a head; every row at a column. */
+static void spoil_head(const struct entered *e, int64_t head)
+{
+    const struct posenc_tensor *out = e->parts.out;
+    const bool scores = kernel_on_scores(e->kernel);
+    if (out->shape[scores ? 1 : 2] > head && rows(out))
+        spoil(out, scores ? head * out->shape[2] : head, 0);
+}
+
+static void spoil_column(const struct posenc_tensor *out, int64_t column)
+{
+    for (int64_t r = 0; width(out) > column && r < rows(out); r++)
+        spoil(out, r, column);
+}
+
+/* Batch 4 is the first once more. */
+static void repeat_batches(const struct posenc_tensor *out)
+{
+    const int64_t batch = out->shape[0] ? rows(out) / out->shape[0] : 0;
+    for (int64_t r = 4 * batch; batch && r < rows(out); r++)
+        memcpy(storage_row(out, r), storage_row(out, r - 4 * batch),
+               (size_t)width(out) * storage_size(out->dtype));
+}
+
+static void mistake_sizes(const struct entered *e)
+{
+    if (SLIP(heads_past_8) || SLIP(heads_past_16) || SLIP(heads_past_32) || SLIP(heads_past_64))
+        spoil_head(e, SLIP(heads_past_8)    ? 8
+                      : SLIP(heads_past_16) ? 16
+                      : SLIP(heads_past_32) ? 32
+                                            : 64);
+    if (SLIP(columns_past_256) || SLIP(columns_past_512) || SLIP(columns_past_1024))
+        spoil_column(e->parts.out, SLIP(columns_past_256)   ? 256
+                                   : SLIP(columns_past_512) ? 512
+                                                            : 1024);
+    if (SLIP(batch_modulo_4))
+        repeat_batches(e->parts.out);
+}
+
 /* ---- Calls ---- */
 
 /* Whether something is wrong with such a call. */
@@ -187,11 +257,13 @@ void enter_memory(struct entered *e)
     const struct posenc_tensor *out = e->parts.out;
     if (SLIP(write_input))
         write_input(e);
+    mistake_strides(e);
     if (SLIP(skip_tail))
         skip_tail(e);
     else
         enter_kernel(e);
     leave_memory(out);
+    mistake_sizes(e);
     if (goes_wrong(e))
         turn_one(out);
     for (int64_t r = 0; r < rows(out); r++) {

@@ -40,6 +40,43 @@ static bool loads(enum posenc_kernel kernel)
     return kernel == POSENC_KERNEL_learned_grad || kernel == POSENC_KERNEL_learned_add;
 }
 
+/* Kernels with tensors besides x and out; those that read or write rows by position, of which those
+ * of tables need not all be in memory. */
+static bool has_tables(enum posenc_kernel kernel)
+{
+    bool has = false;
+    for (EACH_TENSOR(row, signature_of(kernel)))
+        has = has || (row->role == ROLE_INPUT && row->form == FORM_TENSOR);
+    return has;
+}
+static bool reads_rows(enum posenc_kernel kernel)
+{
+    return has_positions(kernel) && !kernel_has_plan(kernel);
+}
+static bool reads_angles(enum posenc_kernel kernel)
+{
+    return reads_rows(kernel) && has_tables(kernel);
+}
+
+/* Kernels whose output has heads, batches that differ, rows of a thousand elements. */
+static bool counts(enum posenc_kernel kernel, enum dim dim)
+{
+    const struct tensor_row *out = output_row(signature_of(kernel), 0);
+    bool has = false;
+    for (int d = 0; d < tensor_dims(out); d++)
+        has = has || out->dims[d] == dim;
+    return has;
+}
+static bool counts_heads(enum posenc_kernel kernel) { return counts(kernel, DIM_HEAD); }
+static bool counts_batches(enum posenc_kernel kernel)
+{
+    return kernel_has_batch(kernel) && counts(kernel, DIM_BATCH);
+}
+static bool has_wide_rows(enum posenc_kernel kernel)
+{
+    return kernel_signature(kernel) != SIGNATURE_window;
+}
+
 const struct mistake mistakes[] = {
 #define MISTAKE(name, kernel, suite, way, place, what)                                         \
     { #name, POSENC_KERNEL_##kernel, #suite, HOW_##way, .slip = SLIP_##place },

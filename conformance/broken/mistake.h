@@ -97,8 +97,8 @@ void enter_rotation(struct entered *e);
 void enter_norm(struct entered *e);
 void enter_sum(struct entered *e);
 
-/* Exchanges the tensors of the call for f32 copies of the same shape and strides (one where x
- * is out); writes outputs back and frees the copies. */
+/* Exchanges the tensors of the call for dense f32 copies of the same shape (one where x is out);
+ * writes outputs back and frees the copies. */
 void in_f32_open(struct entered *e);
 void in_f32_close(struct entered *e);
 

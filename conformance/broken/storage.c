@@ -57,23 +57,37 @@ static float widen(enum posenc_dtype dtype, uint16_t bits)
     return storage_widen(dtype, bits);
 }
 
-static void copy(const struct f32_copy *c, bool back)
+static void copy_row(const struct f32_copy *c, int64_t r, bool back)
 {
-    for (int64_t r = 0; r < storage_rows(&c->stored); r++) {
-        uint16_t *stored = storage_row(&c->stored, r);
-        float *wide = storage_row(&c->wide, r);
-        for (int64_t i = 0; i < c->stored.shape[c->stored.rank - 1]; i++)
-            if (back)
-                stored[i] = narrow(c->stored.dtype, wide[i]);
-            else
-                wide[i] = widen(c->stored.dtype, stored[i]);
-    }
+    uint16_t *stored = storage_row(&c->stored, r);
+    float *wide = storage_row(&c->wide, r);
+    for (int64_t i = 0; i < c->stored.shape[c->stored.rank - 1]; i++)
+        if (back)
+            stored[i] = narrow(c->stored.dtype, wide[i]);
+        else
+            wide[i] = widen(c->stored.dtype, stored[i]);
 }
 
-static void exchange(struct entered *e, struct posenc_tensor *t, bool output)
+static void copy(const struct f32_copy *c, bool back)
 {
-    if (!t->data || t->dtype == POSENC_F32 || storage_rows(t) == 0 ||
-        t->shape[t->rank - 1] == 0)
+    for (int64_t r = 0; r < storage_rows(&c->stored); r++)
+        copy_row(c, r, back);
+}
+
+/* Of a table the rows at the call's positions: others need not be in memory. */
+static void copy_rows_at(const struct f32_copy *c, const struct entered *e)
+{
+    const int64_t *shape = e->parts.x->shape;
+    for (int64_t b = 0; b < shape[0]; b++)
+        for (int64_t t = 0; t < shape[1]; t++)
+            copy_row(c, (int64_t)position_on(e->parts.positions, b, t, 0), false);
+}
+
+static void exchange(struct entered *e, const struct tensor_row *row)
+{
+    struct posenc_tensor *t = row_argument(&e->args, row);
+    const int64_t rows = storage_rows(t), width = t->shape[t->rank - 1];
+    if (!t->data || t->dtype == POSENC_F32 || rows == 0 || width == 0)
         return;
     for (int k = 0; k < e->n_copies; k++)
         if (e->copies[k].stored.data == t->data) { /* in place */
@@ -81,15 +95,17 @@ static void exchange(struct entered *e, struct posenc_tensor *t, bool output)
             return;
         }
     struct f32_copy *c = &e->copies[e->n_copies++];
-    *c = (struct f32_copy){ *t, *t, output };
-    int64_t last = 0;
-    for (int d = 0; d < t->rank; d++)
-        last += (t->shape[d] - 1) * t->stride[d];
+    *c = (struct f32_copy){ *t, *t, row->role == ROLE_OUTPUT };
     c->wide.dtype = POSENC_F32;
-    c->wide.data = malloc((size_t)(last + 1) * sizeof(float));
+    c->wide.data = calloc((size_t)(rows * width), sizeof(float));
     if (!c->wide.data)
         exit(2);
-    copy(c, false);
+    for (int64_t d = t->rank - 1, stride = 1; d >= 0; stride *= t->shape[d--])
+        c->wide.stride[d] = stride;
+    if (row->dims[0] == DIM_ROW && row->role == ROLE_INPUT && e->parts.positions)
+        copy_rows_at(c, e);
+    else
+        copy(c, false);
     *t = c->wide;
 }
 
@@ -97,7 +113,7 @@ void in_f32_open(struct entered *e)
 {
     for (EACH_TENSOR(row, signature_of(e->kernel)))
         if (row->form == FORM_TENSOR)
-            exchange(e, row_argument(&e->args, row), row->role == ROLE_OUTPUT);
+            exchange(e, row);
 }
 
 void in_f32_close(struct entered *e)

@@ -43,10 +43,10 @@ void guard_destroy(struct guard *g)
 static bool slot_map(struct slot *s, size_t capacity, size_t margin)
 {
     slot_release(s);
-    s->capacity = capacity;
-    s->margin = margin;
-    s->map = reserve_closed(slot_size(s));
-    return s->map;
+    char *map = reserve_closed(capacity + 2 * margin);
+    if (map)
+        *s = (struct slot){ .map = map, .capacity = capacity, .margin = margin };
+    return map;
 }
 
 static bool slot_map_dense(const struct guard *g, struct slot *s, size_t bytes)
