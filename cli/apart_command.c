@@ -14,7 +14,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ASK_AGAIN_MS = 100, GRACE_MS = 1500 };

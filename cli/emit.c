@@ -170,6 +170,13 @@ static void set_scale(json_t *record, double scale)
         json_object_set_new(record, "scale", record_number(scale));
 }
 
+/* Whether a result is of the process that checked a kernel, and of no case that could be asked for. */
+static bool is_of_process(const char *id)
+{
+    const char *name = strrchr(id, '/');
+    return name && (strcmp(name, "/ended") == 0 || strcmp(name, "/loaded") == 0);
+}
+
 json_t *emit_conf(const struct conf_result *r, const char *selection)
 {
     json_t *record = emit_result("conf", r->kernel, case_dtype(r->id),
@@ -196,10 +203,15 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
         /* A law holds between calls: of one alone its problem would not tell. */
         const bool alone = r->problem[0] && strcmp(r->suite, "properties") != 0;
         char repro[2048];
-        snprintf(repro, sizeof repro, "posenc verify%s%s --backend %s%s%s %s%s%s",
+        snprintf(repro, sizeof repro, "posenc verify%s%s --backend %s%s%s%s%s%s",
                  alone ? "" : " --full", selection, r->backend ? r->backend->name : "none",
                  alone ? "" : " --kernel ", alone ? "" : posenc_kernel_name(r->kernel),
-                 alone ? "--problem '" : "--case ", alone ? r->problem : r->id,
+                 alone                  ? " --problem '"
+                 : is_of_process(r->id) ? ""
+                                        : " --case ",
+                 alone                  ? r->problem
+                 : is_of_process(r->id) ? ""
+                                        : r->id,
                  alone ? "'" : "");
         json_object_set_new(record, "repro", json_string(repro));
     }

@@ -12,7 +12,7 @@
  * What ends the process that loads it is met all the same: plugins_broken() says how. */
 const struct posenc_backend *plugins_meet(const char *path, char error[PLUGIN_ERROR]);
 /* What --limit says, for those met from now on; NaN: the usual. */
-void plugins_limit(double limit_s);
+void plugins_limit(double seconds);
 
 /* Of any backend.  Whether it is a stand-in; how its loading ended, of which it has no kernel that could
  * run, though it claims all; what is wrong with its lanes().  NULL: nothing. */

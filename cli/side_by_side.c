@@ -31,7 +31,7 @@ static const double QUICK_S = 600.0, FULL_S = 7200.0;
  * is to begin with. */
 struct message {
     size_t backend;
-    enum { BEGINS, HAS_RESULT, HAS_ENDED } what;
+    enum message_kind { BEGINS, HAS_RESULT, HAS_ENDED } what;
     struct conf_result result;
 };
 
@@ -77,7 +77,7 @@ static void send_message(const struct sender *sender)
     apart_tell(sender->to, &sender->message, sizeof sender->message);
 }
 
-static void send_what(struct sender *sender, size_t backend, int what)
+static void send_what(struct sender *sender, size_t backend, enum message_kind what)
 {
     sender->message = (struct message){ .backend = backend, .what = what };
     send_message(sender);
@@ -236,9 +236,24 @@ static struct conf_result result_of(const struct jobs *jobs, const struct job *j
     return r;
 }
 
+/* The suite at hand, where the case says it: alibi/f32/memory/..., else that of the last result. */
+static const char *suite_at_hand(const struct job *job)
+{
+    static const char *const suites[] = { "memory", "properties", "random" };
+    const char *doing = job->apart.note->doing, *dtype = strchr(doing, '/'),
+               *at = dtype ? strchr(dtype + 1, '/') : NULL;
+    for (size_t i = 0; at && i < sizeof suites / sizeof *suites; i++) {
+        const size_t n = strlen(suites[i]);
+        if (strncmp(at + 1, suites[i], n) == 0 && at[1 + n] == '/')
+            return suites[i];
+    }
+    return job->suite;
+}
+
 /* How a process ended that should have gone on: a result in words, and the problem that ran. */
 static void report_end(struct jobs *jobs, struct job *job, const char *words)
 {
+    job->suite = suite_at_hand(job);
     struct conf_result r = result_of(jobs, job, "ended");
     const struct guard_note *call = &job->apart.note->call;
     char where[APART_DOING + 16];
@@ -259,6 +274,9 @@ static void report_met(struct jobs *jobs, struct job *job)
     struct conf_result r = result_of(jobs, job, broken ? "loaded" : "lanes");
     r.status = broken ? CONF_CRASH : CONF_FAIL;
     snprintf(r.reason, sizeof r.reason, "%s", broken ? broken : lie);
+    const struct conf_options *options = jobs->options;
+    if (options->wants && !options->wants(options->asked, backend, r.id))
+        r.status = CONF_ELSEWHERE;
     take_result(jobs, job, &r);
 }
 

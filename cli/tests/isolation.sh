@@ -150,6 +150,10 @@ same 'no file is left' "$(ls work)" "$(printf 'exit_in_first_call.so\nexit_when_
 as abort_in_first_call
 dies 'explain: one that aborts' 'posenc explain: the process ended by signal 6 .* in alibi' explain --plugin ./abort_in_first_call.so \
     --backend example --problem "$small"
+# Those that lie in a folder are left out, and that is said.
+# shellcheck disable=SC2086
+run env POSENC_PLUGINS=. $watched "$POSENC" list kernels
+same 'a folder with one that exits' "$status $(grep -c 'left out: ./exit_when_loaded.so: the process was ended by exit(0)' stderr)" '0 1'
 rm -f work/*
 
 # TERM and INT end all of it within two seconds, with what there is written, and with every process that it started.
