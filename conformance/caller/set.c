@@ -224,7 +224,7 @@ static struct call *base_of(enum posenc_kernel kernel, uint64_t seed, uint64_t n
 {
     static uint64_t by[2];
     static int64_t positions[MOST_RANDOM_TOKENS];
-    const struct memory memory = { zeroed, NULL, memory_plain.free, NULL };
+    const struct memory memory = { .get = zeroed, .free = memory_plain.free };
     struct draws d = { .seed = mix64(mix64(seed, (uint64_t)kernel), ~number) };
     if (of == kernel && by[0] == seed && by[1] == number)
         return &call;

@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/columns.h"
 #include "conformance/problem/fields.h"
+#include "reports/text/text.h"
 #include "config.h"
 
 #include <assert.h>
@@ -37,7 +38,10 @@ void note(const struct fields *f, const char *format, ...)
     va_start(list, format);
     vsnprintf(sentence, sizeof sentence, format, list);
     va_end(list);
-    append(f->notes, MODEL_NOTES, strlen(f->notes), "%s%s", *f->notes ? ".  " : "", sentence);
+    const size_t n =
+        append(f->notes, MODEL_NOTES, strlen(f->notes), "%s", *f->notes ? ".  " : "");
+    if (n < MODEL_NOTES)
+        text_plain(sentence, f->notes + n, MODEL_NOTES - n);
 }
 
 /* Whether two lists have a word in common. */
@@ -211,14 +215,10 @@ int members_read(const struct fields *f, const char *words, struct part *part)
 void field_text(const json_t *object, const char *name, const char *otherwise, char *into,
                 size_t bytes)
 {
+    char line[512];
     const char *s = json_string_value(json_object_get(object, name));
-    if (!s || !*s)
-        s = otherwise;
-    size_t n = strlen(s);
-    if (n >= bytes)
-        for (n = bytes - 1; n && ((unsigned char)s[n] & 0xc0) == 0x80;)
-            n--;
-    for (size_t i = 0; i < n; i++)
-        into[i] = (unsigned char)s[i] < ' ' || s[i] == 0x7f ? ' ' : s[i];
-    into[n] = 0;
+    snprintf(line, sizeof line, "%.400s", s && *s ? s : otherwise);
+    for (char *c = line; *c; c++)
+        *c = (unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c;
+    text_plain(line, into, bytes);
 }

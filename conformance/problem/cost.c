@@ -102,6 +102,29 @@ static double elements(const struct problem *p, const struct tensor_row *row)
     return n;
 }
 
+/* Elements that are made of a tensor: of a large table the rows at the call's positions; and what
+ * lies between rows, where that is not so much that it is address space alone. */
+static double made(const struct problem *p, const struct tensor_row *row)
+{
+    const double large = 1 << 24, gaps = 16.0, all = elements(p, row);
+    const struct tensor_layout *layout = tensor_layout(p, row);
+    const int n = tensor_dims(row);
+    if (row->form != FORM_TENSOR || all <= 0.0)
+        return all;
+    const double width = (double)problem_extent(p, row->dims[n - 1]);
+    const bool looked_up = row->role == ROLE_INPUT && row->dims[0] == DIM_ROW && !row->fill &&
+                           !kernel_on_scores(p->kernel);
+    const double used = looked_up && all >= large
+                            ? fmin(all, (double)p->batch * (double)p->tokens * width)
+                            : all;
+    double span = all / width * (width + (double)p->pad + (double)layout->pad);
+    for (int i = 0; i < n && i < layout->n_strides; i++) {
+        const double step = fabs((double)layout->stride[i]);
+        span = (i == 0 ? width : span) + (double)(problem_extent(p, row->dims[i]) - 1) * step;
+    }
+    return fmin(fmax(span, used), gaps * used);
+}
+
 /* The same of one role, or of all tensors in bytes. */
 static double sum(const struct problem *problem, bool outputs)
 {
@@ -109,7 +132,9 @@ static double sum(const struct problem *problem, bool outputs)
     double n = 0.0;
     problem_settle(&p);
     for (EACH_TENSOR(row, signature_of(p.kernel))) {
-        const double all = tensor_present(&p, row) ? elements(&p, row) : 0.0;
+        const double all = !tensor_present(&p, row) ? 0.0
+                           : outputs                ? elements(&p, row)
+                                                    : made(&p, row);
         if (outputs && row->role == ROLE_OUTPUT)
             n += all;
         else if (!outputs && (row->role != ROLE_X || !p.in_place))

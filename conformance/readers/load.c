@@ -82,9 +82,9 @@ static struct file *need_file(const struct files *files, const char *name, char 
 
 static bool read_one(struct files *files, const char *name, char *error)
 {
-    char path[PATH_BYTES];
+    char path[2 * PATH_BYTES];
     size_t bytes;
-    snprintf(path, sizeof path, "%s/%s", files->path, name);
+    snprintf(path, sizeof path, "%.1000s/%.1000s", files->path, name);
     char *data = vectors_read_file(files->arena, path, &bytes, error);
     return data && add_file(files, name, data, bytes, error);
 }

@@ -1,0 +1,21 @@
+/*
+ * A file of cases: lines, `with`, alternatives, comments, continued lines.
+ */
+#include "conformance/problem/cost.h"
+#include "conformance/problem/notation.h"
+#include "fuzz.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct problem_limits limits = { .bytes = 1 << 26, .whom = "enough" };
+    char error[NOTATION_ERROR], *text = fuzz_text(data, size);
+    struct problem_list list = { .n = 0 };
+    if (notation_read_file(text, "cases.txt", &list, error))
+        for (size_t i = 0; i < list.n; i++)
+            problem_within(&list.lines[i].problem, &limits, error);
+    arena_free(&list.arena);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,75 @@
+# shellcheck shell=sh
+# ./run fuzz [SECONDS] [NAME...]: libFuzzer on the readers of what others write, so long each (a minute unless said),
+# beginning with the corpus in fuzz/corpus and the files of that kind that the repository has.  What it finds is kept in
+# build-fuzz/found, and `build/fuzz/fuzz_NAME fuzz/corpus/NAME.txt FILE` runs it again.  Takes clang; without it the
+# corpus alone is run.  Sourced by run.
+
+# Files of the repository that a reader takes, beside its corpus.
+fuzz_seeds() {
+    case $1 in
+    cases) echo conformance/cases conformance/cases/golden ;;
+    config) echo conformance/models ;;
+    records) echo reports/tests ;;
+    budgets) echo conformance/engine ;;
+    esac
+}
+
+fuzz_builds() {
+    (
+        export CC=clang CXX=clang++
+        configure build-fuzz -Doptimization=0 -Ddebug=false -Ddefault_library=static -Dtests=disabled \
+            -Dbench=disabled -Dgolden=disabled -Dsleef=disabled -Dfuzz=true
+    ) && {
+        # shellcheck disable=SC2046  # a list of words
+        compile build-fuzz $(for name in $1; do echo "fuzz/libfuzzer_$name"; done)
+    }
+}
+
+# One reader: its corpus; then inputs that are made up.
+fuzz_one() {
+    if build/fuzz/fuzz_"$1" "fuzz/corpus/$1.txt" >"build/fuzz-$1.log" 2>&1; then
+        tally "fuzz: corpus of $1" "$(grep -c '^ok' "build/fuzz-$1.log")" 0 0
+    else
+        tail -n 5 "build/fuzz-$1.log"
+        tally "fuzz: corpus of $1" 0 1 0
+    fi
+    if [ $fuzz_ready = no ]; then
+        cannot "fuzz: $1: clang with libFuzzer"
+        return
+    fi
+    mkdir -p "build-fuzz/corpus/$1" build-fuzz/found
+    build/fuzz/fuzz_"$1" "fuzz/corpus/$1.txt" "build-fuzz/corpus/$1"
+    # shellcheck disable=SC2046  # a list of words
+    if ASAN_OPTIONS=allocator_may_return_null=1 nice -n 19 build-fuzz/fuzz/libfuzzer_"$1" \
+        -max_total_time="$fuzz_seconds" -timeout=20 -max_len=8192 -artifact_prefix="build-fuzz/found/$1-" \
+        "build-fuzz/corpus/$1" $(fuzz_seeds "$1") >"build-fuzz/$1.log" 2>&1; then
+        tally "fuzz: $1, $(sed -n 's/^Done \([0-9]* runs\) .*/\1/p' "build-fuzz/$1.log")" 1 0 0
+    else
+        tail -n 20 "build-fuzz/$1.log"
+        tally "fuzz: $1: a finding in build-fuzz/found" 0 1 0
+    fi
+}
+
+fuzz() {
+    fuzz_seconds=60 fuzz_ready=no
+    case ${1:-} in
+    [1-9]*[!0-9]* | 0* | [!0-9a-z]*) say "fuzz: $1: expected seconds, then names" && exit 2 ;;
+    [1-9]*) fuzz_seconds=$1 && shift ;;
+    esac
+    all=$(ls fuzz/corpus | sed 's/[.]txt$//')
+    for name; do
+        [ -f "fuzz/corpus/$name.txt" ] || {
+            say "fuzz: $name: there is no such reader; there are: $(echo "$all" | tr '\n' ' ')"
+            exit 2
+        }
+    done
+    names=${*:-$all}
+    build || return 1
+    if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
+        clang -fsanitize=fuzzer -x c - -o build/fuzz-probe >build/fuzz-probe.log 2>&1; then
+        if fuzz_builds "$names"; then fuzz_ready=yes; else tally 'fuzz: build' 0 1 0; fi
+    fi
+    for name in $names; do
+        fuzz_one "$name"
+    done
+}
