@@ -80,7 +80,7 @@ class Build:
     def entry(self, unit):
         """The command that compiles a unit for its backend."""
         for entry in self.commands:
-            path = os.path.normpath(os.path.join(entry['directory'], entry['file']))
+            path = os.path.normpath(os.path.join(self.folder, entry['file']))
             if path == os.path.join(self.root, unit.source) and f'libbackend_{unit.backend}.a' in entry['output']:
                 return entry
         raise SystemExit(f'{unit.source} is not compiled for {unit.backend} in {self.folder}')

@@ -11,7 +11,6 @@ from source import Source, find_constants, find_members
 
 QUOTED = re.compile(r'#\s*include\s*"([^"]+)"')
 HEADERS = ('impl/include/posenc.h', 'impl/internal.h', 'impl/freqs/plan.h')  # whose structs kernels know
-ANY = 'any'
 
 
 class Unit:
@@ -164,12 +163,12 @@ def all_mutants(root, units):
 class Equivalents:
     """The list of mutants that change nothing: blocks of
 
-        FILE FUNCTION OPERATOR      an operator, or any
-        - the line as it is         or *: every line of the function
-        + the line as mutated       or *: however it is mutated
+        FILE FUNCTION OPERATOR
+        - the line as it is
+        + the line as mutated
         why nobody can tell them apart
 
-    matched by what lines say.  An entry that matches no mutant is stale."""
+    matched by what they say; * stands for anything.  An entry that matches no mutant is stale."""
 
     def __init__(self, path):
         self.entries = []
@@ -185,15 +184,15 @@ class Equivalents:
         reason = ' '.join(lines[3:])
         if len(head) != 3 or len(lines) < 4 or lines[1][:2] != '- ' or lines[2][:2] != '+ ':
             raise SystemExit(f'{path}: expected FILE FUNCTION OPERATOR, "- line", "+ line" and a reason: {lines[0]}')
-        return {'place': tuple(head), 'old': squeeze(lines[1][2:]), 'new': squeeze(lines[2][2:]), 'reason': reason,
-                'used': False}
+        parts = [*head, squeeze(lines[1][2:]), squeeze(lines[2][2:])]
+        form = '\0'.join('.*'.join(map(re.escape, part.split('*'))) for part in parts)
+        return {'what': ' '.join(parts[:4]), 'form': re.compile(form, re.S), 'reason': reason, 'used': False}
 
     def find(self, mutant):
         """The entry of a mutant, or None."""
+        what = '\0'.join((mutant.path, mutant.function, mutant.operator, mutant.old, mutant.new))
         for entry in self.entries:
-            path, function, operator = entry['place']
-            if (path, function) == (mutant.path, mutant.function) and operator in (mutant.operator, ANY) and \
-                    entry['old'] in (mutant.old, '*') and entry['new'] in (mutant.new, '*'):
+            if entry['form'].fullmatch(what):
                 entry['used'] = True
                 return entry
         return None

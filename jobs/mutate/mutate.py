@@ -82,6 +82,15 @@ def parse(arguments):
     return options
 
 
+def backend_of_templates():
+    """One that runs here."""
+    try:
+        with open('/proc/cpuinfo', encoding='utf-8') as file:
+            return 'avx2' if ' avx2 ' in file.read() else 'scalar'
+    except OSError:
+        return 'scalar'
+
+
 def tell(mutant, verdict, detail):
     print(f'{verdict:12} {mutant.title()}: {detail}' if detail else f'{verdict:12} {mutant.title()}', flush=True)
 
@@ -117,11 +126,9 @@ def main():
     options = parse(sys.argv[1:])
     folder = os.path.join(os.path.abspath(options.build), 'mutate')
     os.makedirs(folder, exist_ok=True)
-    with open('/proc/cpuinfo', encoding='utf-8') as file:
-        templates = 'avx2' if ' avx2 ' in file.read() else 'scalar'
     if options.right:
         return right.main(Build(ROOT, options.build), folder, options.jobs)
-    mutants = all_mutants(ROOT, all_units(ROOT, templates))
+    mutants = all_mutants(ROOT, all_units(ROOT, backend_of_templates()))
     chosen, sampled = choose(options, mutants)
     if options.list:
         for mutant in chosen:

@@ -90,7 +90,7 @@ def survivors(rows):
 
 def complaints(rows, equivalents):
     """What is wrong with the list: entries that match nothing, or what the suite tells apart."""
-    lines = [f'stale in equivalent.txt, no such mutant: {" ".join(entry["place"])}: {entry["old"]}'
+    lines = [f'stale in equivalent.txt, no such mutant: {entry["what"]}'
              for entry in equivalents.stale()]
     for mutant, verdict, detail, entry in rows:
         if entry and verdict in (BY_QUICK, BY_FULL):

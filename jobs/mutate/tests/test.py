@@ -41,7 +41,7 @@ tiny.c limited comparison
 + return value <= *floor ? *floor : value;
 equal values are the same
 
-tiny.c limited any
+tiny.c limited *
 - return value < *most ? *most : value;
 + *
 no such line
