@@ -174,33 +174,44 @@ static void holds_class_token(struct tally *t, const struct call *out)
 
 /* ---- Any index ---- */
 
-/* Two queries and more keys than kernels take at once. */
-static void law_any_index(struct tally *t, const struct problem *p)
+/* At most so many places of an index. */
+enum { ANY_PLACES = 33000, ANY_ROWS = 100, ANY_HEADS = 3 };
+
+static void check_any_index(struct tally *t, const struct problem *p, int64_t queries,
+                            int64_t keys)
 {
-    enum { QUERIES = 2, KEYS = 4200, PLACES = QUERIES * KEYS, ROWS = 100, HEADS = 3 };
-    static int32_t index[PLACES];
-    static float table[ROWS * HEADS], x[HEADS * PLACES], out[HEADS * PLACES];
+    static int32_t index[ANY_PLACES];
+    static float table[ANY_ROWS * ANY_HEADS], x[ANY_HEADS * ANY_PLACES],
+        out[ANY_HEADS * ANY_PLACES];
     const bool add = kernel_takes_x(p->kernel);
+    const int64_t places = queries * keys;
     struct call call = { .problem = *p, .subject = t->run->subject };
     struct posenc_window_args *args = &call.args.window;
-    for (int i = 0; i < PLACES; i++)
-        index[i] = (int32_t)(mix64(3, (uint64_t)i) % ROWS);
-    for (int i = 0; i < ROWS * HEADS; i++)
+    for (int i = 0; i < places; i++)
+        index[i] = (int32_t)(mix64(3, (uint64_t)i) % ANY_ROWS);
+    for (int i = 0; i < ANY_ROWS * ANY_HEADS; i++)
         table[i] = (float)i + 0.25f;
-    for (int i = 0; i < HEADS * PLACES; i++)
+    for (int i = 0; i < ANY_HEADS * places; i++)
         x[i] = add ? (float)(i % 1000) : 0.0f;
     *args = posenc_window_args_init();
     args->index = index;
-    args->table = posenc_const_dense(table, 2, ROWS, HEADS, 0, 0);
-    args->out = posenc_dense(out, 3, HEADS, QUERIES, KEYS, 0);
+    args->table = posenc_const_dense(table, 2, ANY_ROWS, ANY_HEADS, 0, 0);
+    args->out = posenc_dense(out, 3, ANY_HEADS, queries, keys, 0);
     if (add)
-        args->x = posenc_const_dense(x, 3, HEADS, QUERIES, KEYS, 0);
+        args->x = posenc_const_dense(x, 3, ANY_HEADS, queries, keys, 0);
     struct guarded g = guarded_run(&call, t->run->backend, NULL);
     const bool clean = require_clean(t, &g);
-    for (int i = 0; clean && i < HEADS * PLACES; i++) {
-        const float want = table[index[i % PLACES] * HEADS + i / PLACES] + x[i];
+    for (int i = 0; clean && i < ANY_HEADS * places; i++) {
+        const float want = table[index[i % places] * ANY_HEADS + i / places] + x[i];
         require_same_bits(t, &out[i], &want, 1, "bias by any index");
     }
+}
+
+/* Two queries and more keys than kernels take at once; more queries than 16 bits count. */
+static void law_any_index(struct tally *t, const struct problem *p)
+{
+    check_any_index(t, p, 2, 4200);
+    check_any_index(t, p, ANY_PLACES, 1);
 }
 
 /* An add's x is 1 everywhere: the sum is a function of the bias. */

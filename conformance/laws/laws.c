@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "laws.h"
+#include "conformance/engine/judge.h"
 
 #include "conformance/problem/fields.h"
 #include "conformance/problem/storage.h"
@@ -82,7 +83,7 @@ static void require_by_hand(struct tally *t, by_hand *hand, const struct call *o
     for (EACH_ELEMENT(at, inputs ? out : NULL)) {
         const float term = hand(inputs, at.row, at.column);
         const float want = inputs->x ? fmaf(x_of(&at), out->problem.x_scale, term) : term;
-        require_element(t, &at, want, "by hand");
+        require_element(t, &at, round_to(output_dtype(&out->problem), want), "by hand");
     }
 }
 
