@@ -6,6 +6,7 @@
  *   offset-alone       an offset has no array: data and strides beside it are not looked at
  *   axes-of-text       the same position on all axes is that of a plan without sections: text
  *                      in a model of pictures
+ *   axes-far           axes whose positions leave the address space are refused, unread
  *   axes-apart         each pair has the values of its own axis' position
  *   axes-restarted     sections that restart are encodings of their own
  *   sections           a sinusoidal encoding of several axes is those of its sections, side by
@@ -73,6 +74,19 @@ static void law_text(struct tally *t, const struct problem *axes)
     if (want && all && each) {
         require_same_outputs(t, all, want, "one position for all axes");
         require_same_outputs(t, each, want, "the same position on each axis");
+    }
+}
+
+static void law_far(struct tally *t, const struct problem *axes)
+{
+    static const int64_t strides[] = { INT64_MAX / 2, INT64_MIN, -(INT64_C(1) << 60) };
+    struct call *call = tally_call(t, t->run->subject, axes);
+    for (int i = 0; call && i < 3; i++) {
+        call_positions(call)->stride_axis = strides[i];
+        const struct guarded g = guarded_run(call, t->run->backend, NULL);
+        require(t, !g.crashed && g.status == POSENC_ERR_OVERFLOW,
+                "stride_axis=%lld: answered \"%s\"%s", (long long)strides[i],
+                posenc_status_string(g.status), g.reason);
     }
 }
 
@@ -186,6 +200,7 @@ const struct law laws_positions[] = {
     { "offset-alone", .concerns = has_positions, .with = "position_kind=offset batch=3",
       .twin = "", .twin_edit = edit_no_array },
     { "axes-of-text", .check = law_text, .problems = "pictures" },
+    { "axes-far", .check = law_far, .problems = "pictures" },
     { "axes-apart", .holds = holds_apart, .problems = "pictures" },
     { "axes-restarted", .holds = holds_sections },
     { "sections", .holds = holds_sections },

@@ -150,6 +150,14 @@ BAD(no_positions, "as kind of an array of positions without data", "ARGUMENT",
     *call_positions(c) = ((struct posenc_positions){
         .kind = (enum posenc_position_kind)of->value, .stride_token = 1 }))
 
+/* The first of them is there. */
+static const int64_t first_row[1];
+BAD(far_positions, "as kind of an array of positions beyond the address space", "OVERFLOW",
+    *call_positions(c) = ((struct posenc_positions){
+        .kind = (enum posenc_position_kind)of->value,
+        .data = first_row,
+        .stride_token = INT64_MAX / 2 }))
+
 /* ---- Checking ---- */
 
 /* To the bit, the payloads of NaN included: outputs hold a NaN that no kernel writes. */
@@ -333,6 +341,8 @@ static void check_positions(struct tally *t, const struct problem *p)
     CHECK(unknown_kind, 0);
     for (int kind = POSENC_POSITIONS_I32; kind <= POSENC_POSITIONS_F32; kind++)
         CHECK(no_positions, .value = kind);
+    for (int kind = POSENC_POSITIONS_I32; kind <= POSENC_POSITIONS_I64; kind++)
+        CHECK(far_positions, .value = kind);
 }
 
 static void check_arguments(struct tally *t, const struct problem *p)

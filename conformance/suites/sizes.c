@@ -92,12 +92,31 @@ static void require_names(void)
     }
 }
 
+/* So is a kernel without lines that a quick run takes. */
+static void require_kernels(void)
+{
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        for (int i = 0; i < 2; i++) {
+            bool found = false;
+            for (EACH_CASE(line, CASES_SIZES))
+                found = found || (line->problem.kernel == (enum posenc_kernel)k &&
+                                  !*line->flags && strcmp(line->name, names[i]) == 0);
+            if (found)
+                continue;
+            fprintf(stderr, "sizes.txt: %s: expected a line %s without a flag\n",
+                    posenc_kernel_name((enum posenc_kernel)k), names[i]);
+            abort();
+        }
+}
+
 void check_sizes(struct suite_run *run, enum posenc_kernel kernel)
 {
     static bool known;
     struct guard *guard = guard_create();
-    if (!known)
+    if (!known) {
         require_names();
+        require_kernels();
+    }
     known = true;
     for (int i = 0; guard && i < NAMES; i++)
         for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++)
