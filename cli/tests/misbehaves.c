@@ -9,6 +9,7 @@
 #include <posenc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,13 +153,15 @@ static enum posenc_status compute(const struct posenc_alibi_args *args)
     return POSENC_OK;
 }
 
+/* Not a static variable: of these a kernel may write none, which would be found first. */
+static atomic_int *calls;
+
 static enum posenc_status alibi(const struct posenc_alibi_args *args)
 {
-    static int calls;
-    calls++;
-    if (calls == 1)
+    const int before = calls ? atomic_fetch_add(calls, 1) : 1;
+    if (before == 0)
         misbehave("_in_first_call");
-    if (calls == 100)
+    if (before == 99)
         misbehave("_in_call");
     return compute(args);
 }
@@ -188,6 +191,7 @@ struct posenc_backend posenc_plugin = {
 __attribute__((constructor)) static void when_loaded(void)
 {
     const char *name = file_name();
+    calls = calloc(1, sizeof *calls);
     misbehave("_when_loaded");
     if (strncmp(name, "escapes.", 8) == 0)
         posenc_plugin.description = "red \033[31m, \xff\xfe and \xc2\x9b";

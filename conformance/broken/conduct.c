@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,14 @@ static void use_lazy_table(const struct entered *e)
 
 /* ---- The process ---- */
 
+/* Once in each kernel: there is an end of descriptors. */
+static void leave_descriptor(enum posenc_kernel kernel)
+{
+    static atomic_bool left[POSENC_KERNEL_COUNT];
+    if (!atomic_exchange(&left[kernel], true))
+        (void)!open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 static void *sleep_on(void *user)
 {
     static const struct timespec a_while = { .tv_nsec = 100000000 };
@@ -140,7 +149,7 @@ static void set_environment(void)
 
 /* ---- All of it ---- */
 
-static void misbehave(void)
+static void misbehave(enum posenc_kernel kernel)
 {
     static volatile unsigned calls;
     if (SLIP(count_calls))
@@ -152,7 +161,7 @@ static void misbehave(void)
     if (SLIP(set_errno))
         errno = ERANGE;
     if (SLIP(leave_descriptor))
-        (void)!open("/dev/null", O_RDONLY | O_CLOEXEC);
+        leave_descriptor(kernel);
     if (SLIP(leave_thread))
         leave_thread();
     if (SLIP(install_handler))
@@ -174,7 +183,7 @@ void enter_conduct(struct entered *e)
         enter_kernel(e);
     if (SLIP(lazy_table))
         use_lazy_table(e);
-    misbehave();
+    misbehave(e->kernel);
 }
 
 /* The last thing before the kernel returns: nothing of the C library would go on as it should. */

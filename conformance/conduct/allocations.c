@@ -48,7 +48,11 @@ static void note_freed(const volatile void *block) { now.freed += block != NULL;
 
 #if defined(HAS_HOOKS)
 
-#include <sanitizer/allocator_interface.h>
+/* Of sanitizer/allocator_interface.h, which comes with clang alone. */
+// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+extern int __sanitizer_install_malloc_and_free_hooks(void (*made)(const volatile void *,
+                                                                  size_t),
+                                                     void (*freed)(const volatile void *));
 
 static void on_made(const volatile void *block, size_t bytes)
 {

@@ -97,15 +97,10 @@ void process_look(struct process_state *state)
 static void compare_files(const struct process_state *before, const struct process_state *now,
                           char *text)
 {
-    for (int i = 0; i < WATCHED_FILES; i++) {
-        if (before->open[i] == now->open[i])
-            continue;
-        if (!*text)
+    for (int i = 0; i < WATCHED_FILES && !*text; i++)
+        if (before->open[i] != now->open[i])
             snprintf(text, PROCESS_TEXT, "descriptor %d %s", i,
                      now->open[i] ? "was opened and left" : "was closed");
-        if (now->open[i])
-            close(i);
-    }
 }
 
 static int new_threads(const struct process_state *before)

@@ -31,7 +31,7 @@ struct process_changes {
 };
 
 void process_look(struct process_state *state);
-/* What changed since; descriptors that were left open are closed, signals handled as before. */
+/* What changed since; signals are then handled as before. */
 void process_compare(const struct process_state *before, struct process_changes *changes);
 
 /* Why threads are not counted here; NULL: they are. */

@@ -16,6 +16,7 @@ enum { TOGETHER = 4, TOGETHER_TEXT = 200 };
 struct together {
     unsigned long calls, stops; /* that ended; in the middle of one */
     bool crashed;
+    const char *nothing;      /* why this problem cannot show anything; NULL: it can */
     char text[TOGETHER_TEXT]; /* the first that went wrong; empty: none */
 };
 

@@ -55,7 +55,7 @@ static void judge(struct conduct_suite *s, enum conduct conduct, const char *tex
         require(&s->tally[conduct], !*text, "%s", text);
 }
 
-/* What was opened or installed since is closed or removed. */
+/* Handlers that were installed since are removed. */
 static void compare_process(struct conduct_suite *s)
 {
     struct process_changes changes;
