@@ -5,6 +5,7 @@
 #include "together.h"
 #include "statics.h"
 
+#include "conformance/problem/reserve.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 
@@ -61,8 +62,8 @@ static void *page_get(void *user, size_t bytes, int64_t offset_bytes, char role)
     (void)role, (void)offset_bytes;
     if (player->n_maps == LAYOUTS)
         return NULL;
-    char *begin = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (begin == MAP_FAILED)
+    char *begin = reserve(whole);
+    if (!begin)
         return NULL;
     player->maps[player->n_maps++] = (struct page_map){ begin, whole };
     return begin + page - BEFORE_END;
@@ -73,7 +74,7 @@ static void page_free(void *user, void *data) { (void)user, (void)data; }
 static void unmap_all(struct player *player)
 {
     for (int i = 0; i < player->n_maps; i++)
-        munmap(player->maps[i].begin, player->maps[i].bytes);
+        reserve_end(player->maps[i].begin, player->maps[i].bytes);
     player->n_maps = 0;
 }
 
@@ -272,7 +273,9 @@ static bool make(struct shared *shared, const struct subject *subject,
         player->shared = shared;
         player->made = call_create_by(subject, &player->call, &p, &memory) == POSENC_OK;
         if (!player->made)
-            return fails(t, "the call was not made");
+            t->nothing = "no call of this problem could be made for each thread";
+        if (!player->made)
+            return false;
     }
     return true;
 }
@@ -290,8 +293,8 @@ static bool run_alone(struct shared *shared, struct together *t)
             return fails(t, "out of memory");
     }
     if (same_rows(&shared->players[1].call, shared->players[0].alone))
-        return fails(t, "the threads' calls have the same outputs, which shows nothing");
-    return true;
+        t->nothing = "all threads' calls have the same outputs, which shows nothing";
+    return !t->nothing;
 }
 
 static void tell(struct shared *shared, struct together *t)
