@@ -44,7 +44,9 @@ struct posenc_prepared {
     union args call, given; /* as kernels take it, as the caller gave it */
 };
 
-/* ---- Making one ---- */
+/* ---- Making one ----
+ *
+ * Of a call that is empty nothing is noted: nobody has looked at its strides. */
 
 static struct reach reach_of(const int64_t *shape, const int64_t *stride, size_t item)
 {
@@ -117,7 +119,7 @@ static enum posenc_status prepare_sinusoidal(struct posenc_prepared *p, const vo
     bool add = p->kernel == POSENC_KERNEL_sinusoidal_add;
     enum posenc_status status =
         posenc_enter_sinusoidal(&p->backend, p->kernel, add, args, call, empty);
-    if (status)
+    if (status || *empty)
         return status;
     if (call->freqs->view.n_axes != 1)
         return posenc_refuse(call->error, POSENC_ERR_NOT_PROVIDED,
@@ -139,7 +141,7 @@ static enum posenc_status prepare_learned(struct posenc_prepared *p, const void 
     struct posenc_learned_args *call = &p->call.learned;
     enum posenc_status status =
         posenc_enter_learned(&p->backend, p->kernel, true, args, call, empty);
-    if (status)
+    if (status || *empty)
         return status;
     (void)posenc_grow(&posenc_grown_learned_args, &p->given, args);
     p->call_at = PLACE(*call);
@@ -158,7 +160,7 @@ static enum posenc_status prepare_rope(struct posenc_prepared *p, const void *ar
     bool half = p->kernel == POSENC_KERNEL_rope_half;
     enum posenc_status status =
         posenc_enter_rope(&p->backend, p->kernel, true, args, call, empty);
-    if (status)
+    if (status || *empty)
         return status;
     (void)posenc_grow(&posenc_grown_rope_args, &p->given, args);
     p->call_at = PLACE(*call);
@@ -177,7 +179,7 @@ static enum posenc_status prepare_norm(struct posenc_prepared *p, const void *ar
     struct posenc_rope_qk_norm_args *call = &p->call.rope_qk_norm;
     enum posenc_status status =
         posenc_enter_rope_qk_norm(&p->backend, p->kernel, true, args, call, empty);
-    if (status)
+    if (status || *empty)
         return status;
     (void)posenc_grow(&posenc_grown_rope_qk_norm_args, &p->given, args);
     p->call_at = PLACE(*call);

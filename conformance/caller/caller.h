@@ -161,10 +161,50 @@ void set_place(struct set *set, struct grounds *grounds, struct draws *d);
 /* The changes in words. */
 size_t set_print(const struct set *set, char *text, size_t room);
 /* A plan of another kind than the problem's. */
-const struct posenc_freqs_spec *other_plan(int i, struct posenc_freqs **freqs);
-enum { OTHER_PLANS = 6 };
+const struct posenc_freqs_spec *other_plan(int i, int64_t dim, struct posenc_freqs **freqs);
+enum { OTHER_PLANS = 7 };
 
 /* ---- What is checked ---- */
+
+/* What a call hands on: as many bytes of arguments as their size says, up to a page that faults. */
+struct handed {
+    const char *args;
+    size_t bytes;
+    struct posenc_error error; /* full of 0x5a where nothing was told */
+    /* In the place of the kernel. */
+    enum posenc_status (*runs)(const struct posenc_backend *backend, enum posenc_kernel kernel,
+                               const struct handed *handed);
+};
+
+struct answer {
+    struct guarded how;
+    struct posenc_error error;
+    bool told, nowhere; /* it went where a tensor is said to lie, and no memory is */
+};
+
+/* By the kernel, where `runs` is NULL. */
+struct answer answer_of(struct set *set, struct grounds *grounds,
+                        const struct posenc_backend *backend, bool with_error,
+                        enum posenc_status (*runs)(const struct posenc_backend *backend,
+                                                   enum posenc_kernel kernel,
+                                                   const struct handed *handed));
+bool answer_is_fine(const struct set *set, const struct answer *answer, unsigned may,
+                    char complaint[MOST_TEXT]);
+bool same_error(const struct posenc_error *a, const struct posenc_error *b);
+
+/* The elements of the outputs as the first backend of a family left them. */
+struct results {
+    const char *family;
+    float *values;
+    int64_t n;
+};
+bool results_agree(const struct set *set, struct results *first,
+                   const struct posenc_backend *backend, char complaint[MOST_TEXT]);
+
+/* Whether a prepared call does what the plain one did; with other pointers and positions, too. */
+bool prepared_agrees(struct set *set, struct grounds *grounds,
+                     const struct posenc_backend *backend, const struct answer *plain,
+                     struct results *results, char complaint[MOST_TEXT]);
 
 /* The first complaint about a set, "" where there is none. */
 void set_check(struct set *set, struct grounds *grounds, char complaint[MOST_TEXT]);

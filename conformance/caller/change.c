@@ -76,7 +76,8 @@ static void set_stride(struct set *set, const struct change *c)
 static void set_plan(struct set *set, const struct change *c)
 {
     struct posenc_freqs *freqs = NULL;
-    set->after.spec = c->whole < 0 ? NULL : other_plan((int)c->whole, &freqs);
+    set->after.spec =
+        c->whole < 0 ? NULL : other_plan((int)c->whole, set->base->problem.freqs.dim, &freqs);
     memcpy((char *)&set->after.args + set->after.signature->freqs, &freqs, sizeof freqs);
 }
 

@@ -2,7 +2,6 @@
  * What is checked of a set: that each backend answers as the rules say, alike, and touches nothing else.
  */
 #define _GNU_SOURCE
-#define POSENC_EXPERIMENTAL
 #include "caller.h"
 
 #include <math.h>
@@ -15,25 +14,16 @@
 
 /* ---- Arguments in memory of their own ---- */
 
-/* What the front-ends below are to hand on: as many bytes as `size` says, up to a page that faults. */
-static struct handed {
-    const char *args;
-    size_t bytes;
-    struct posenc_error error; /* full of 0x5a where nothing was told */
-    bool prepared;
-    struct posenc_prepared *kept;
-} handed;
-
-static enum posenc_status run_prepared(const struct posenc_backend *backend,
-                                       enum posenc_kernel kernel);
+/* What the front-ends below are to hand on. */
+static struct handed handed;
 
 #define POSENC_KERNEL(name, signature, ...)                                                    \
     static enum posenc_status hand_##name(const struct posenc_backend *backend,                \
                                           const struct posenc_##signature##_args *args)        \
     {                                                                                          \
         (void)args;                                                                            \
-        return handed.prepared ? run_prepared(backend, POSENC_KERNEL_##name)                   \
-                               : posenc_##name(backend, (const void *)handed.args);            \
+        return handed.runs ? handed.runs(backend, POSENC_KERNEL_##name, &handed)               \
+                           : posenc_##name(backend, (const void *)handed.args);                \
     }
 #include <posenc_kernels.def>
 #undef POSENC_KERNEL
@@ -78,14 +68,11 @@ static bool is_told(void)
 
 /* ---- A call ---- */
 
-struct answer {
-    struct guarded how;
-    struct posenc_error error;
-    bool told, nowhere; /* it went where a tensor is said to lie, and no memory is */
-};
-
-static struct answer answer_of(struct set *set, struct grounds *grounds,
-                               const struct posenc_backend *backend, bool with_error)
+struct answer answer_of(struct set *set, struct grounds *grounds,
+                        const struct posenc_backend *backend, bool with_error,
+                        enum posenc_status (*runs)(const struct posenc_backend *backend,
+                                                   enum posenc_kernel kernel,
+                                                   const struct handed *handed))
 {
     struct call *call = set->base;
     struct answer a = { .how.status = POSENC_ERR_MEMORY };
@@ -93,6 +80,7 @@ static struct answer answer_of(struct set *set, struct grounds *grounds,
     set_restore(set);
     if (!hand_arguments(set, with_error))
         return a;
+    handed.runs = runs;
     call->subject = &handing;
     call->n_outputs = 0;
     for (int r = 0; r < MOST_TENSORS && set->after.of[r].row; r++) {
@@ -158,8 +146,8 @@ static bool is_unchanged(const struct set *set)
     return true;
 }
 
-static bool answer_is_fine(const struct set *set, const struct answer *a, unsigned may,
-                           char complaint[MOST_TEXT])
+bool answer_is_fine(const struct set *set, const struct answer *a, unsigned may,
+                    char complaint[MOST_TEXT])
 {
     const unsigned must = set->verdict.must;
     const enum posenc_status status = a->how.status;
@@ -180,7 +168,7 @@ static bool answer_is_fine(const struct set *set, const struct answer *a, unsign
     return set->size < 2 * sizeof(void *) || refusal_is_told(status, &a->error, complaint);
 }
 
-static bool same_error(const struct posenc_error *a, const struct posenc_error *b)
+bool same_error(const struct posenc_error *a, const struct posenc_error *b)
 {
     return a->status == b->status && strcmp(a->what, b->what) == 0 &&
            memcmp(&a->value, &b->value, sizeof a->value) == 0 &&
@@ -192,13 +180,6 @@ static bool same_error(const struct posenc_error *a, const struct posenc_error *
 
 enum { MOST_FAMILIES = 8 };
 
-/* The elements of the outputs as the first backend of a family left them. */
-struct results {
-    const char *family;
-    float *values;
-    int64_t n;
-};
-
 static int64_t gather(const struct set *set, float *to)
 {
     int64_t n = 0;
@@ -207,16 +188,21 @@ static int64_t gather(const struct set *set, float *to)
         const struct posenc_tensor *t =
             (const struct posenc_tensor *)(const void *)((const char *)&set->after.args +
                                                          d->row->offset);
-        const bool gathers = d->row->role == ROLE_OUTPUT && d->backed;
-        for (int64_t i = 0, all = gathers ? elements(d) : 0; i < all; i++, n++)
-            if (to)
-                to[n] = storage_get(t->dtype, element(d, i), 0);
+        if (d->row->role != ROLE_OUTPUT || !d->backed || !d->sound || d->empty)
+            continue;
+        const int64_t width = t->shape[t->rank - 1], rows = storage_rows(t);
+        for (int64_t row = 0; row < rows && to; row++) {
+            const void *at = storage_row(t, row);
+            for (int64_t c = 0; c < width; c++)
+                to[n + row * width + c] = storage_get(t->dtype, at, c);
+        }
+        n += rows * width;
     }
     return n;
 }
 
-static bool results_agree(const struct set *set, struct results *first,
-                          const struct posenc_backend *backend, char complaint[MOST_TEXT])
+bool results_agree(const struct set *set, struct results *first,
+                   const struct posenc_backend *backend, char complaint[MOST_TEXT])
 {
     const int64_t n = gather(set, NULL);
     float *values = malloc((size_t)n * sizeof *values + 1);
@@ -248,68 +234,6 @@ static struct results *results_of(struct results all[MOST_FAMILIES],
     return NULL;
 }
 
-/* ---- Prepared ---- */
-
-/* Made and run with its own pointers and positions. */
-static enum posenc_status run_prepared(const struct posenc_backend *backend,
-                                       enum posenc_kernel kernel)
-{
-    const struct signature *s = signature_of(kernel);
-    union arguments args;
-    const void *x = NULL;
-    void *out = NULL;
-    const struct posenc_positions *positions = NULL;
-    enum posenc_status status = posenc_prepare(backend, kernel, handed.args, &handed.kept);
-    if (status)
-        return status;
-    s->blank(&args);
-    memcpy(&args, handed.args, handed.bytes < s->size ? handed.bytes : s->size);
-    for (EACH_TENSOR(row, s)) {
-        if (row->role == ROLE_X)
-            x = row_data(&args, row);
-        else if (row->role == ROLE_OUTPUT)
-            out = (void *)(uintptr_t)row_data(&args, row);
-        else if (row->form == FORM_POSITIONS)
-            positions = row_argument(&args, row);
-    }
-    return positions->kind == POSENC_OFFSET
-               ? posenc_run(handed.kept, x, out, positions->offset)
-               : posenc_run_at(handed.kept, x, out, positions->data);
-}
-
-static bool can_be_prepared(const struct set *set)
-{
-    const bool several = set->after.spec && set->after.spec->mrope_section[1] != 0;
-    return !several && (set->kernel == POSENC_KERNEL_sinusoidal ||
-                        set->kernel == POSENC_KERNEL_sinusoidal_add ||
-                        set->kernel == POSENC_KERNEL_learned_add ||
-                        (kernel_turns(set->kernel) && !kernel_has_plan(set->kernel)));
-}
-
-/* As the plain call, but that nothing to do is refused when it is made. */
-static bool prepared_agrees(struct set *set, struct grounds *grounds,
-                            const struct posenc_backend *backend, const struct answer *plain,
-                            struct results *results, char complaint[MOST_TEXT])
-{
-    bool empty = false;
-    for (int r = 0; r < MOST_TENSORS; r++)
-        empty = empty || (set->after.of[r].row && set->after.of[r].row->role == ROLE_OUTPUT &&
-                          set->after.of[r].empty);
-    handed.prepared = true;
-    const struct answer a = answer_of(set, grounds, backend, true);
-    handed.prepared = false;
-    posenc_prepared_destroy(handed.kept);
-    handed.kept = NULL;
-    if (plain->how.status == POSENC_OK && empty)
-        return a.how.status == POSENC_ERR_SHAPE ||
-               complain(complaint, "prepared with nothing to do");
-    if (!answer_is_fine(set, &a, set->verdict.may, complaint) ||
-        a.how.status != plain->how.status || (a.told && !same_error(&a.error, &plain->error)))
-        return complain(complaint, "prepared: answered %d, the plain call %d",
-                        (int)a.how.status, (int)plain->how.status);
-    return a.how.status != POSENC_OK || results_agree(set, results, backend, complaint);
-}
-
 /* ---- Every backend ---- */
 
 /* Of a call that has 16 bits somewhere, and a backend that takes none. */
@@ -322,7 +246,7 @@ static bool backend_agrees(struct set *set, struct grounds *grounds,
                            const struct posenc_backend *backend, struct answer *first,
                            struct results *results, char complaint[MOST_TEXT])
 {
-    const struct answer a = answer_of(set, grounds, backend, true);
+    const struct answer a = answer_of(set, grounds, backend, true, NULL);
     if (!answer_is_fine(set, &a, set->verdict.may | also_may(backend), complaint))
         return false;
     if (a.how.status == POSENC_ERR_DTYPE && !backend->f16_bf16)
@@ -338,9 +262,8 @@ static bool backend_agrees(struct set *set, struct grounds *grounds,
         !results_agree(set, family, backend, complaint))
         return false;
     struct results none = { 0 };
-    const bool same =
-        a.nowhere || !can_be_prepared(set) ||
-        prepared_agrees(set, grounds, backend, &a, family ? family : &none, complaint);
+    const bool same = a.nowhere || prepared_agrees(set, grounds, backend, &a,
+                                                   family ? family : &none, complaint);
     free(none.values);
     return same;
 }
@@ -349,7 +272,7 @@ static bool backend_agrees(struct set *set, struct grounds *grounds,
 static bool others_agree(struct set *set, struct grounds *grounds, const struct answer *first,
                          char complaint[MOST_TEXT])
 {
-    const struct answer a = answer_of(set, grounds, NULL, false);
+    const struct answer a = answer_of(set, grounds, NULL, false, NULL);
     return (a.nowhere == first->nowhere && a.how.crashed == first->how.crashed &&
             (a.nowhere || a.how.status == first->how.status)) ||
            complain(complaint, "without a place for errors: answered %d (%s), else %d",

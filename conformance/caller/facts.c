@@ -13,7 +13,7 @@ static bool is_size(int64_t n) { return n >= 0 && n <= INT32_MAX; }
 static void take_extents(struct facts *f, const struct tensor_row *row)
 {
     const struct posenc_tensor *t = row_argument(&f->args, row);
-    const int n = tensor_dims(row), lacks = n - t->rank;
+    const int64_t n = tensor_dims(row), lacks = n - t->rank;
     if (row->form != FORM_TENSOR || t->rank < 1 || t->rank > 4 || lacks < 0 || lacks > 1 ||
         (row->role == ROLE_INPUT && row->present && !t->data))
         return;

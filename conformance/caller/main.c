@@ -33,8 +33,9 @@ static bool try_set(enum posenc_kernel kernel, uint64_t seed, uint64_t number, u
         snprintf(complaint, MOST_TEXT, "a valid problem is refused");
         return false;
     }
-    set_print(&set, words, MOST_TEXT);
     set_check(&set, &grounds, complaint);
+    if (*complaint)
+        set_print(&set, words, MOST_TEXT);
     set_free(&set, &grounds);
     answered[set.answer < 0 ? NOWHERE : set.answer]++;
     return !*complaint;

@@ -1,27 +1,44 @@
 /*
- * Plans of every kind that a kernel may be given: odd, of several axes that restart or do not, with xPos, by hand.
+ * Plans of every kind that a kernel may be given in the place of its own, and of as many channels:
+ * one less, of several axes that restart or do not, with xPos, in other profiles, or many more.
  */
 #include "caller.h"
 
-#include <stdlib.h>
+#include <string.h>
 
-const struct posenc_freqs_spec *other_plan(int i, struct posenc_freqs **freqs)
+enum { KEPT = 64 };
+
+static struct posenc_freqs_spec spec_of(int i, int64_t dim)
 {
-    static struct posenc_freqs_spec specs[OTHER_PLANS];
-    static struct posenc_freqs *made[OTHER_PLANS];
-    struct posenc_freqs_spec *spec = &specs[i];
-    if (!made[i]) {
-        *spec = posenc_freqs_spec_init();
-        spec->dim = i == 0 ? 7 : 24;
-        if (i == 1 || i == 2)
-            for (int axis = 0; axis < 3; axis++)
-                spec->mrope_section[axis] = 4;
-        spec->mrope_layout = i == 2 ? POSENC_MROPE_RESTARTED : POSENC_MROPE_CHUNKED;
-        spec->xpos_scale_base = i == 3 ? 512.0 : 0.0;
-        spec->profile = i == 4 ? POSENC_GGML_F32 : i == 5 ? POSENC_HF_F32 : POSENC_EXACT;
-        if (posenc_freqs_create(spec, &made[i], NULL))
-            abort();
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+    spec.dim = i == 0 && dim > 1 ? dim - 1 : i == 6 ? dim + 2 : dim;
+    if ((i == 1 || i == 2) && dim % 2 == 0 && dim >= 4) {
+        spec.mrope_section[0] = dim / 2 - 1;
+        spec.mrope_section[1] = 1;
     }
-    *freqs = made[i];
+    spec.mrope_layout = i == 2 ? POSENC_MROPE_RESTARTED : POSENC_MROPE_CHUNKED;
+    spec.xpos_scale_base = i == 3 && dim % 2 == 0 ? 512.0 : 0.0;
+    spec.profile = i == 4 ? POSENC_GGML_F32 : i == 5 ? POSENC_HF_F32 : POSENC_EXACT;
     return spec;
+}
+
+/* Those that are kept last are made anew. */
+const struct posenc_freqs_spec *other_plan(int i, int64_t dim, struct posenc_freqs **freqs)
+{
+    static struct kept {
+        struct posenc_freqs_spec spec;
+        struct posenc_freqs *freqs;
+    } kept[KEPT];
+    const struct posenc_freqs_spec spec = spec_of(i, dim);
+    struct kept *k = kept;
+    while (k < kept + KEPT - 1 && k->freqs && memcmp(&k->spec, &spec, sizeof spec) != 0)
+        k++;
+    if (!k->freqs || memcmp(&k->spec, &spec, sizeof spec) != 0) {
+        posenc_freqs_destroy(k->freqs);
+        k->spec = spec;
+        if (posenc_freqs_create(&spec, &k->freqs, NULL))
+            k->freqs = NULL;
+    }
+    *freqs = k->freqs;
+    return k->freqs ? &k->spec : NULL;
 }

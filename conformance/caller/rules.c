@@ -115,7 +115,7 @@ static void judge_bytes(struct judging *j, const struct described *d)
 static void judge_form(struct judging *j, const struct described *d)
 {
     const struct posenc_tensor *t = tensor_of(j->f, d);
-    const int n = tensor_dims(d->row), lacks = n - t->rank;
+    const int64_t n = tensor_dims(d->row), lacks = n - t->rank;
     const bool may_lack = d->row->dims[0] == DIM_BATCH || d->row->one_for_all;
     const bool has_batch = kernel_has_batch(j->f->kernel);
     const enum dim last = d->row->dims[n - 1];
@@ -142,13 +142,13 @@ static void judge_agreement(struct judging *j, const struct described *d)
     const struct tensor_row *out = output_row(j->f->signature, 0);
     const struct posenc_tensor *o =
         (const struct posenc_tensor *)(const void *)((const char *)&j->f->args + out->offset);
-    const int n = tensor_dims(d->row), lacks = n - t->rank;
+    const int64_t n = tensor_dims(d->row), lacks = n - t->rank;
     for (int i = 0; i < t->rank && i < 4 && i + lacks >= 0 && i + lacks < n; i++) {
         const int64_t extent = j->f->extent[d->row->dims[i + lacks]];
         must(j, extent >= 0 && t->shape[i] != extent, STATUS(SHAPE));
     }
     if (d->row->dims[0] == DIM_BATCH && out->dims[0] == DIM_BATCH)
-        must(j, lacks != tensor_dims(out) - o->rank, STATUS(SHAPE));
+        must(j, lacks != (int64_t)tensor_dims(out) - o->rank, STATUS(SHAPE));
     for (EACH(other, j->f))
         if (other->there && other->row->form == FORM_TENSOR && other->row->type == d->row->type)
             must(j, tensor_of(j->f, other)->dtype != t->dtype, STATUS(DTYPE));

@@ -38,6 +38,12 @@ static void draw_content(const struct set *set, struct draws *d, struct change *
     c->real = draw_real(d, (double)end);
 }
 
+/* A stride of any size that leads far. */
+static int64_t draw_far(struct draws *d)
+{
+    return (int64_t)(draw_bits(d) >> draw_below(d, 34));
+}
+
 /* Often a small thing that leaves the call valid. */
 static void draw_tensor(const struct set *set, struct draws *d, struct change *c)
 {
@@ -62,7 +68,7 @@ static void draw_tensor(const struct set *set, struct draws *d, struct change *c
         const int64_t extent =
             c->dim + 1 < rank ? t->stride[c->dim + 1] * t->shape[c->dim + 1] : 1;
         c->whole = draw_one_in(d, 3)   ? extent
-                   : draw_one_in(d, 3) ? (int64_t)(draw_bits(d) >> draw_below(d, 34))
+                   : draw_one_in(d, 3) ? draw_far(d)
                                        : draw_whole(d, t->stride[c->dim]);
     } else if (c->member == CHANGE_ALL_SHAPES) {
         const struct tensor_row *row = &set->before.signature->tensors[c->row];
@@ -97,7 +103,7 @@ static void draw_positions(const struct set *set, struct draws *d, struct change
         break;
     case 3:
         c->member = CHANGE_STRIDE;
-        c->whole = draw_whole(d, strides[c->dim]);
+        c->whole = draw_one_in(d, 3) ? draw_far(d) : draw_whole(d, strides[c->dim]);
         break;
     case 4:
         draw_place(set, d, c);
@@ -114,7 +120,7 @@ static void draw_pointer(const struct set *set, struct draws *d, struct change *
     if (row->stride_batch && draw_one_in(d, 3)) {
         memcpy(&stride, (const char *)&set->before.args + row->stride_batch, sizeof stride);
         c->member = CHANGE_STRIDE;
-        c->whole = draw_whole(d, stride);
+        c->whole = draw_one_in(d, 3) ? draw_far(d) : draw_whole(d, stride);
     } else if (draw_one_in(d, 2)) {
         draw_place(set, d, c);
     } else {
