@@ -17,6 +17,7 @@
 #include "suites.h"
 #include "conformance/engine/judge.h"
 #include "conformance/problem/cases.h"
+#include "conformance/problem/signature.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,8 @@ static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_
     for (EACH_CASE(line, CASES_SIZES)) {
         const struct problem *p = &line->problem;
         if (p->kernel != kernel || p->dtype != dtype || strcmp(line->name, name) != 0 ||
-            (*line->flags && !run->options->full))
+            (*line->flags && !run->options->full) ||
+            (!run->backend->f16_bf16 && !problem_is_f32(p)))
             continue;
         if (!begun && !tally_begin(&t, run, kernel, dtype, "memory", NULL, "%s", name))
             return;
