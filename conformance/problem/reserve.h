@@ -5,6 +5,7 @@
 #ifndef POSENC_RESERVE_H
 #define POSENC_RESERVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What is so large is not allocated but reserved. */
@@ -16,5 +17,8 @@ void *reserve(size_t bytes);
 /* The same where nobody may touch anything. */
 void *reserve_closed(size_t bytes);
 void reserve_end(void *data, size_t bytes);
+/* Whether gigabytes of address space cost next to nothing: where a program emulates the system and
+ * keeps books of every page, they take it a second. */
+bool reserve_is_quick(void);
 
 #endif
