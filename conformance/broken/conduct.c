@@ -99,25 +99,28 @@ static void use_lazy_table(const struct entered *e)
 
 /* ---- The process ---- */
 
-/* Once in each kernel: there is an end of descriptors. */
+/* Once in each kernel: there is an end of descriptors and threads. */
+static bool is_first(atomic_bool *called) { return !atomic_exchange(called, true); }
+
 static void leave_descriptor(enum posenc_kernel kernel)
 {
     static atomic_bool left[POSENC_KERNEL_COUNT];
-    if (!atomic_exchange(&left[kernel], true))
+    if (is_first(&left[kernel]))
         (void)!open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 static void *sleep_on(void *user)
 {
-    static const struct timespec a_while = { .tv_nsec = 100000000 };
+    static const struct timespec a_while = { .tv_sec = 3 };
     nanosleep(&a_while, NULL);
     return user;
 }
 
-static void leave_thread(void)
+static void leave_thread(enum posenc_kernel kernel)
 {
+    static atomic_bool left[POSENC_KERNEL_COUNT];
     pthread_t thread;
-    if (pthread_create(&thread, NULL, sleep_on, NULL) == 0)
+    if (is_first(&left[kernel]) && pthread_create(&thread, NULL, sleep_on, NULL) == 0)
         pthread_detach(thread);
 }
 
@@ -163,7 +166,7 @@ static void misbehave(enum posenc_kernel kernel)
     if (SLIP(leave_descriptor))
         leave_descriptor(kernel);
     if (SLIP(leave_thread))
-        leave_thread();
+        leave_thread(kernel);
     if (SLIP(install_handler))
         install_handler();
     if (SLIP(block_signal))
