@@ -190,6 +190,10 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
     if (r->problem[0])
         json_object_set_new(record, "problem", json_string(r->problem));
     set_scale(record, r->scale);
+    if (r->classes.of > 0)
+        json_object_set_new(record, "classes",
+                            json_pack("{s:i,s:i,s:I}", "met", r->classes.met, "of",
+                                      r->classes.of, "pairs", (json_int_t)r->classes.pairs));
     if (r->metric) {
         json_t *err =
             json_pack("{s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:I,s:I}", "metric", r->metric, "max",

@@ -6,12 +6,13 @@
 #include "work.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char *const suites[] = { "vectors", "accuracy",   "digests",
-                                      "memory",  "properties", "conduct" };
+static const char *const suites[] = { "vectors",    "accuracy", "digests", "memory",
+                                      "properties", "conduct",  "random" };
 enum { N_SUITES = sizeof suites / sizeof *suites };
 
 static int check_arguments(const struct cli *cli)
@@ -58,6 +59,20 @@ static void narrow_to_models(struct work *work)
     }
 }
 
+/* Of the time for problems that are drawn, what one kernel and backend have. */
+static double share_of_budget(const struct work *work)
+{
+    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    const int64_t asked = work->cli->jobs;
+    const double at_once = asked != INT64_MIN ? (double)asked : cpus > 0 ? (double)cpus : 1.0;
+    double kernels = 0.0;
+    for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
+        kernels += !work->selected.any_kernel || work->selected.kernels[k];
+    if (isnan(work->cli->budget) || kernels * (double)work->selected.n <= 0.0)
+        return 0.0;
+    return work->cli->budget * at_once / (kernels * (double)work->selected.n);
+}
+
 static int lower_budgets(struct work *work)
 {
     char error[512];
@@ -81,7 +96,9 @@ int command_verify(struct cli *cli)
     narrow_to_models(&work);
     struct conf_options options = { .full = cli->full || cli->exhaustive,
                                     .exhaustive = cli->exhaustive,
-                                    .suite = cli->suite };
+                                    .suite = cli->suite,
+                                    .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
+                                    .budget_s = share_of_budget(&work) };
     int status = work_verify(&work, &options);
     if (status == EXIT_FINE)
         status = work_check_patterns(&work);

@@ -186,6 +186,9 @@ static void add_conf(struct results *r, const json_t *j)
         .checked = record_value(j, "err.n", 0.0),
         .misrounded = record_value(j, "err.misrounded", 0.0),
         .scale = record_value(j, "scale", 1.0),
+        .classes = record_value(j, "classes.met", 0.0),
+        .classes_of = record_value(j, "classes.of", 0.0),
+        .pairs = record_value(j, "classes.pairs", 0.0),
     };
     need_backend(r, row.backend, row.family);
     need_name(r->kernels, &r->n_kernels, row.kernel);

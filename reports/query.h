@@ -26,6 +26,7 @@ struct conf_row {
     const char *id, *kernel, *dtype, *profile, *backend, *family, *suite, *status, *reason,
         *metric, *witness, *coverage, *repro, *got, *want, *digest;
     double max, limit, checked, misrounded, scale;
+    double classes, classes_of, pairs; /* of problems that were drawn; 0 of others */
 };
 
 /* The records of one machine.  Of several results of one case and backend, the last counts. */

@@ -7,6 +7,7 @@
 #include "conformance/problem/storage.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- Positions ---- */
 
@@ -114,6 +115,30 @@ static void change_rotation(struct entered *e)
         __builtin_trap(); /* an instruction that no CPU has */
 }
 
+/* Of one tensor for another, and without their signs. */
+static void change_strides_and_signs(struct entered *e)
+{
+    const struct signature *s = signature_of(e->kernel);
+    const size_t x_scale = signature_argument(s, MEMBER(x_scale));
+    struct posenc_tensor *x = e->parts.x, *cos = NULL;
+    for (int i = 0; SLIP(strides_of_out) && x->data != e->parts.out->data && i < 4; i++)
+        x->stride[i] = e->parts.out->stride[i];
+    for (EACH_TENSOR(row, s))
+        if (SLIP(stride_of_cos) && row->type == TYPE_TABLE) {
+            struct posenc_tensor *table = row_argument(&e->args, row);
+            cos = cos ? cos : table;
+            table->stride[0] = cos->stride[0];
+        }
+    if (SLIP(token_stride_ignored))
+        e->parts.positions->stride_token = 1;
+    if (SLIP(x_scale_unsigned)) {
+        const float magnitude = fabsf(e->parts.x_scale);
+        memcpy((char *)&e->args + x_scale, &magnitude, sizeof magnitude);
+    }
+    if (SLIP(term_scale_unsigned))
+        e->args.relative.scale = fabsf(e->args.relative.scale);
+}
+
 static void change_others(struct entered *e)
 {
     union arguments *a = &e->args;
@@ -156,6 +181,7 @@ void enter_arguments(struct entered *e)
     change_sinusoidal(e);
     change_rotation(e);
     change_others(e);
+    change_strides_and_signs(e);
     enter_kernel(e);
     if (SLIP(copied_odd_column) && e->args.sinusoidal.layout != POSENC_INTERLEAVED)
         copy_first_column_to_the_odd(e);

@@ -20,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const suite_names[] = { "vectors", "accuracy",   "digests",
-                                           "memory",  "properties", "conduct" };
+static const char *const suite_names[] = { "vectors",    "accuracy", "digests", "memory",
+                                           "properties", "conduct",  "random" };
 enum { SUITES = sizeof suite_names / sizeof suite_names[0] };
 
 /* The column of a suite; SUITES for a result of none of them. */

@@ -108,6 +108,9 @@ static float t5(const struct place *at)
     int64_t bucket = n - 1 - SLIP(last_bucket_unused);
     while (bucket > 0 && a->thresholds[bucket] > far)
         bucket--;
+    while (SLIP(first_of_equal) && bucket > 0 &&
+           a->thresholds[bucket - 1] == a->thresholds[bucket])
+        bucket--;
     const bool at_power = a->thresholds[bucket] == far && (far & (far - 1)) == 0;
     bucket -= SLIP(low_at_powers) && bucket > n / 2 && at_power;
     bucket += both && after + SLIP(zero_after) > 0 ? n : 0;

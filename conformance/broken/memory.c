@@ -189,6 +189,52 @@ static bool goes_wrong(const struct entered *e)
                                         : SLIP(last_row_differs);
 }
 
+/* ---- Combinations and sizes ---- */
+
+static bool has_stride(const struct posenc_tensor *x, bool backward)
+{
+    bool has = false;
+    for (int d = 0; d + 1 < x->rank; d++)
+        has = has || (x->shape[d] > 1 && (backward ? x->stride[d] < 0 : x->stride[d] == 0));
+    return has;
+}
+
+/* The row that is wrong; -1: none. */
+static int64_t wrong_row(const struct entered *e)
+{
+    const struct posenc_tensor *out = e->parts.out, *x = e->parts.x;
+    const struct posenc_positions *positions = e->parts.positions;
+    const bool scores = kernel_on_scores(e->kernel), given = x && x->data;
+    const int64_t heads = out->rank < 4 ? 0 : scores ? out->shape[1] : out->shape[2];
+    const int64_t beyond = SLIP(beyond_8_heads)    ? 8
+                           : SLIP(beyond_16_heads) ? 16
+                           : SLIP(beyond_32_heads) ? 32
+                                                   : heads;
+    const bool here =
+        (SLIP(assume_rows_apart) && given && has_stride(x, false)) ||
+        (SLIP(assume_x_forward) && given && x->data != out->data && has_stride(x, true)) ||
+        (SLIP(differ_in_place_by_i64) && x->data == out->data &&
+         positions->kind == POSENC_POSITIONS_I64) ||
+        (SLIP(narrow_angles_with_offset) && e->stored == POSENC_F32 &&
+         e->args.rope.cos.dtype == POSENC_BF16 && e->args.rope.rotary_offset > 0);
+    if (SLIP(beyond_3_batches) && out->shape[0] > 3)
+        return rows(out) / out->shape[0] * 3;
+    return beyond < heads ? (scores ? beyond * out->shape[2] : beyond) : here ? 0 : -1;
+}
+
+static void differ_here(const struct entered *e)
+{
+    const struct posenc_tensor *out = e->parts.out;
+    const int64_t r = rows(out) ? wrong_row(e) : -1;
+    if (r >= 0)
+        put(out, r, 0, get(out, r, 0) == 1.0f ? 2.0f : 1.0f);
+    for (int64_t i = 0;
+         SLIP(nan_hidden_by_zero) && e->parts.x_scale == 0.0f && i < rows(out) * width(out);
+         i++)
+        if (isnan(get(out, i / width(out), i % width(out))))
+            put(out, i / width(out), i % width(out), 0.0f);
+}
+
 /* An element of the first row, of the last, or of the second batch: of a sum over batches the
  * first again. */
 static void turn_one(const struct posenc_tensor *out)
@@ -264,6 +310,7 @@ void enter_memory(struct entered *e)
         enter_kernel(e);
     leave_memory(out);
     mistake_sizes(e);
+    differ_here(e);
     if (goes_wrong(e))
         turn_one(out);
     for (int64_t r = 0; r < rows(out); r++) {

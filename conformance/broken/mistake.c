@@ -14,6 +14,20 @@
 static bool any_kernel(enum posenc_kernel kernel) { return kernel < POSENC_KERNEL_COUNT; }
 static bool has_positions(enum posenc_kernel kernel) { return !kernel_on_scores(kernel); }
 
+static bool in_place_by_position(enum posenc_kernel kernel)
+{
+    return has_positions(kernel) && kernel_in_place(kernel);
+}
+static bool has_heads(enum posenc_kernel kernel)
+{
+    return kernel_on_scores(kernel) || kernel_turns(kernel);
+}
+/* In the first output. */
+static bool has_batches(enum posenc_kernel kernel)
+{
+    return kernel_has_batch(kernel) && kernel != POSENC_KERNEL_learned_grad;
+}
+
 /* Kernels whose output goes to attention and may be stored in 16 bits; those of them that read
  * x. */
 static bool encodes(enum posenc_kernel kernel) { return kernel != POSENC_KERNEL_learned_grad; }

@@ -22,10 +22,17 @@ extern const char *const conf_status_name[];
 
 enum { PROBLEM_LINE = 640, MOST_EXCEPT = 4 };
 
+/* Of problems that are drawn: classes of values of fields that some problem had, of all; pairs of
+ * classes that one did. */
+struct conf_classes {
+    int met, of;
+    int64_t pairs;
+};
+
 struct conf_result {
     char id[96]; /* case id, [a-z0-9_./-] */
     enum posenc_kernel kernel;
-    const char *suite;   /* vectors, accuracy, memory, properties, digests */
+    const char *suite;   /* vectors, accuracy, memory, properties, digests, random */
     const char *profile; /* exact, hf_f32, given */
     const struct posenc_backend *backend;
     enum conf_status status;
@@ -43,6 +50,7 @@ struct conf_result {
     const char *range;    /* of positions, "2^20": the budget row; NULL when it has none */
     const char *coverage; /* exhaustive, searched, sampled */
     uint64_t checked, misrounded; /* values compared, and how many were not correctly rounded */
+    struct conf_classes classes;  /* none of all: nothing was drawn */
 };
 typedef void conf_sink(void *user, const struct conf_result *result);
 
@@ -51,6 +59,8 @@ struct conf_options {
     bool exhaustive;       /* every position below 2^20 of the model's frequencies */
     bool no_accuracy;      /* leave that suite out: in an emulator its scans take too long */
     const char *suite;     /* only this suite; NULL: all */
+    uint64_t seed;         /* of the problems that are drawn; */
+    double budget_s;       /* for so many seconds a kernel and backend at least */
     const char *case_glob; /* fnmatch on the case id; NULL: all */
     const char *
         except[MOST_EXCEPT]; /* globs of ids that an emulator gets wrong; NULL after the last */

@@ -42,6 +42,8 @@ static struct big zeta_power(const struct oracle *oracle, int64_t pair, double p
 static struct big scaled(struct big value, struct big factor)
 {
     struct big product = big_multiply(value, factor);
+    if (!value.m[0]) /* a zero keeps its sign */
+        return value;
     const struct big above = big_add(product, big_multiply(product, big_double(0x1p-200)));
     product.inexact = value.inexact || above.m[1] != 0 || above.m[2] != 0;
     if (product.inexact)

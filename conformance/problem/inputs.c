@@ -20,6 +20,9 @@
  * cos and sin of a rope call are the correctly rounded cos and sin of
  * (row mod 4096) 10000^(-2i/r), rounded once more where the call stores them as f16 or bf16.
  *
+ * The recipe "any" has cos and sin of streams 4 and 5 as well, never special, divided by 16: no
+ * product is larger than its x.
+ *
  * The recipes of ONNX draw one sequence, numpy.random's after seed(seed), in this order:
  *
  *     X           (f32) u, [batch, heads, tokens, head_dim] or [batch, tokens, heads head_dim]
@@ -221,9 +224,12 @@ static bool fill_rotation(float *to, int64_t first, int64_t n, const struct prob
                           bool sines)
 {
     const int64_t half = p->rotary_dim / 2;
-    if (p->recipe != RECIPE_MIX)
+    const uint64_t key = mix64(p->seed, sines ? STREAM_SIN : STREAM_COS);
+    if (p->recipe != RECIPE_MIX && p->recipe != RECIPE_ANY)
         draw_rotation(p, sines, to, n);
-    else if (!copy_rotation(half, first / half, n / half, sines, to))
+    for (int64_t i = 0; i < n && p->recipe == RECIPE_ANY; i++)
+        to[i] = 0x1p-4f * input(mix64(key, (uint64_t)(first + i)), false, POSENC_F32);
+    if (p->recipe == RECIPE_MIX && !copy_rotation(half, first / half, n / half, sines, to))
         return false;
     for (int64_t i = 0; i < n && p->table_dtype != POSENC_F32; i++)
         to[i] = round_to(p->table_dtype, to[i]);
@@ -238,7 +244,7 @@ bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *p,
     const enum posenc_dtype narrow = p->values != POSENC_F32 ? p->values : p->dtype,
                             type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
     const uint64_t key = mix64(p->seed, stream);
-    const bool drawn = p->recipe != RECIPE_MIX && stream == STREAM_X;
+    const bool drawn = p->recipe != RECIPE_MIX && p->recipe != RECIPE_ANY && stream == STREAM_X;
     if (drawn)
         draw_x(to, p);
     for (int64_t i = 0; i < n && !drawn; i++)

@@ -25,13 +25,15 @@ extern const char *const profile_names[], *const convention_names[];
 extern const char *const layout_names[], *const mrope_layout_names[];
 extern const char *const dtype_names[], *const relative_names[];
 
-/* Where inputs come from: see inputs.c.  The others are those of the published tests of ONNX
- * RotaryEmbedding-23, for rope alone. */
+/* Where inputs come from: see inputs.c.  Those in the middle are of the published tests of ONNX
+ * RotaryEmbedding-23, for rope alone; RECIPE_ANY is RECIPE_MIX with cosines and sines that are none,
+ * but numbers like the others, below 1. */
 enum recipe {
     RECIPE_MIX,
-    RECIPE_ONNX,                /* X [batch, heads, tokens, head_dim] */
-    RECIPE_ONNX_3D,             /* X [batch, tokens, heads head_dim] */
-    RECIPE_ONNX_NO_POSITION_IDS /* X as in the first; a row of cos and sin for each token */
+    RECIPE_ONNX,                 /* X [batch, heads, tokens, head_dim] */
+    RECIPE_ONNX_3D,              /* X [batch, tokens, heads head_dim] */
+    RECIPE_ONNX_NO_POSITION_IDS, /* X as in the first; a row of cos and sin for each token */
+    RECIPE_ANY
 };
 
 /* Whose columns relative_bias and relative_sum take: posenc_<name>_index(). */

@@ -60,7 +60,8 @@ const struct signature signature_rope_qk_norm = {
     .most_error = most_error,
     .gathers = true,
     .fields =
-        FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows",
+        FIELDS_TOKENS "values_dtype table_dtype heads head_dim rotary_dim rotary_offset rows "
+                      "recipe",
     .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
     .check = rotations_check,

@@ -2,6 +2,7 @@
  * The suites as the engine takes them: see suites.h.
  */
 #include "suites.h"
+#include "conformance/random/random.h"
 
 #include <string.h>
 
@@ -10,7 +11,8 @@ static const struct suite suites[] = {
     { "vectors", suite_vectors },       { "accuracy", suite_accuracy },
     { "accuracy", suite_end_to_end },   { "accuracy", suite_model },
     { "digests", suite_digests },       { "memory", suite_memory },
-    { "properties", suite_properties }, { "problem", suite_problem },
+    { "properties", suite_properties }, { "random", suite_random },
+    { "problem", suite_problem },
 };
 
 size_t conf_run_subject(const struct subject *subject, const struct conf_options *options,

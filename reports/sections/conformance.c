@@ -56,6 +56,27 @@ static size_t suites_of(const struct results *r, const char *suites[MAX_SUITES])
     return n;
 }
 
+/* What was drawn of a kernel is the same for all backends that take its types: the most counts. */
+static void add_classes(struct node *section, const struct results *r)
+{
+    double met = 0.0, of = 0.0, pairs = 0.0;
+    for (size_t k = 0; k < r->n_kernels; k++) {
+        const struct conf_row *most = NULL;
+        for (size_t i = 0; i < r->n_conf; i++)
+            if (strcmp(r->conf[i].kernel, r->kernels[k]) == 0 &&
+                (!most || r->conf[i].classes_of > most->classes_of))
+                most = &r->conf[i];
+        met += most ? most->classes : 0.0;
+        of += most ? most->classes_of : 0.0;
+        pairs += most ? most->pairs : 0.0;
+    }
+    if (of > 0.0)
+        add_text(section, PARAGRAPH, EVERYWHERE,
+                 "Problems drawn at random had %.0f of the %.0f classes of values that fields "
+                 "have, and %.0f pairs of classes.",
+                 met, of, pairs);
+}
+
 void section_conformance(struct node *into, const struct results *r,
                          const struct render_options *options)
 {
@@ -74,4 +95,5 @@ void section_conformance(struct node *into, const struct results *r,
     table = by_backend(section, r, "evidence");
     for (size_t s = 0; s < n; s++)
         row(r, NULL, suites[s], table);
+    add_classes(section, r);
 }
