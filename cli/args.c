@@ -169,11 +169,12 @@ static void list_scalings(const struct option_spec *spec, char *text, size_t siz
     }
 }
 
-/* The first option given that is for none of these; NULL. */
+/* The first option given to this command that is for none of these; NULL. */
 static const struct option_spec *given_in_vain(const struct cli *cli, unsigned commands)
 {
     for (size_t i = 0; i < N_SPECS; i++)
-        if (is_given(cli, &specs[i]) && !(specs[i].commands & commands))
+        if (is_given(cli, &specs[i]) && (specs[i].commands & cli->bit) &&
+            !(specs[i].commands & commands))
             return &specs[i];
     return NULL;
 }
@@ -409,6 +410,7 @@ static bool is_flag(int option)
 int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv)
 {
     set_defaults(cli);
+    cli->bit = command->bit;
     struct option options[N_SPECS + 1];
     size_t n = 0;
     for (size_t i = 0; i < N_SPECS; i++) {

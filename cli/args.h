@@ -39,7 +39,8 @@ struct list {
 /* What was asked for.  Integers that were not given are INT64_MIN, reals NaN, choices -1. */
 struct cli {
     const char *command;
-    int argc; /* of main() */
+    unsigned bit; /* its own, of those of an option */
+    int argc;     /* of main() */
     char **argv;
     int n_operands;
     char **operands;

@@ -271,7 +271,7 @@ echo 'this is no budget' >budgets.txt
 refuses 'budgets that are none' 'budgets.txt: line 1' verify --budgets "$scratch/budgets.txt"
 # What a problem would cost is known before memory is asked for.
 for problem in 'queries=1000000000 alibi queries=1000000000 keys=100 heads=8' \
-    'rows=1000000000 learned_add dim=1024 tokens=3 rows=1000000000' \
+    'rows=1000000000 learned_grad dim=1024 tokens=3 rows=1000000000' \
     'max_distance=100000000 relative_bias heads=12 queries=512 keys=512 max_distance=100000000'; do
     refuses "a problem of ${problem%% *}" "${problem%% *}: the call has .* bytes; at most .*: expected ${problem%%=*} of at most [1-9]" \
         verify --problem "${problem#* }"

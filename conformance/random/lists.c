@@ -226,7 +226,7 @@ struct looks {
 static struct looks looks_of(const struct outer *outer, const int64_t stride[MOST_STRIDES])
 {
     struct looks looks = { 0 };
-    int64_t extent = outer->width, all = outer->width, last = 0;
+    int64_t extent = outer->width, last = 0;
     bool taken[MOST_STRIDES] = { false };
     for (int i = outer->n - 1; i >= 0; i--) {
         const int64_t step = stride[i] < 0 ? -stride[i] : stride[i];
@@ -247,7 +247,6 @@ static struct looks looks_of(const struct outer *outer, const int64_t stride[MOS
         looks.overlapping = looks.overlapping || llabs(stride[at]) < extent;
         looks.gaps = looks.gaps || llabs(stride[at]) > extent;
         extent += llabs(stride[at]) * (outer->size[at] - 1);
-        all *= outer->size[at];
     }
     return looks;
 }

@@ -132,7 +132,7 @@ enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16 };
  * place or more; from 16 bits exact.  A NaN keeps its sign and the upper bits of its payload, and is
  * quiet in 16 bits; there and back is thus the same 16 bits but of a signalling NaN.  The bits are
  * the same on every platform.  `from` and `to` lie apart: not in place.
- * Errors: ARGUMENT (NULL or not aligned, unless n is 0), SHAPE (n below 0), OVERLAP. */
+ * Errors: ARGUMENT (NULL or not aligned, unless n is 0), SHAPE (n below 0), OVERLAP, OVERFLOW. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_f32_to_f16(int64_t n, const float *from,
                                                                   uint16_t *to);
 POSENC_API POSENC_MUST_CHECK enum posenc_status

@@ -186,7 +186,7 @@ static void refusals(const struct format *f)
     require(f->narrow(-1, from, to) == POSENC_ERR_SHAPE &&
                 f->widen(-1, to, from) == POSENC_ERR_SHAPE,
             "fewer than none");
-    require(f->narrow(INT64_MAX / 2, from, to) == POSENC_ERR_ARGUMENT,
+    require(f->narrow(INT64_MAX / 2, from, to) == POSENC_ERR_OVERFLOW,
             "more than an address space holds");
     require(f->narrow(1, from, (uint16_t *)(void *)((char *)to + 1)) == POSENC_ERR_ARGUMENT,
             "an array that is not aligned");
