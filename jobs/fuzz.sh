@@ -25,24 +25,40 @@ fuzz_builds() {
     }
 }
 
-# One reader: its corpus; then inputs that are made up.
-fuzz_one() {
+# Inputs that are made up for one reader; how it ended goes to build-fuzz/NAME.status.
+fuzz_run() {
+    mkdir -p "build-fuzz/corpus/$1" build-fuzz/found
+    build/fuzz/fuzz_"$1" "fuzz/corpus/$1.txt" "build-fuzz/corpus/$1" >"build/fuzz-$1.log" 2>&1
+    # shellcheck disable=SC2046  # a list of words
+    ASAN_OPTIONS=allocator_may_return_null=1 nice -n 19 build-fuzz/fuzz/libfuzzer_"$1" \
+        -max_total_time="$fuzz_seconds" -timeout=20 -max_len=8192 -artifact_prefix="build-fuzz/found/$1-" \
+        "build-fuzz/corpus/$1" $(fuzz_seeds "$1") >"build-fuzz/$1.log" 2>&1
+    echo $? >"build-fuzz/$1.status"
+}
+
+# As many readers at a time as there are CPUs.
+fuzz_all() {
+    at_once=$(getconf _NPROCESSORS_ONLN) running=0
+    for name; do
+        rm -f "build-fuzz/$name.status"
+        fuzz_run "$name" &
+        running=$((running + 1))
+        [ $((running % at_once)) != 0 ] || wait
+    done
+    wait
+}
+
+# What came of one reader: of its corpus, and of what was made up.
+fuzz_tally() {
     if build/fuzz/fuzz_"$1" "fuzz/corpus/$1.txt" >"build/fuzz-$1.log" 2>&1; then
         tally "fuzz: corpus of $1" "$(grep -c '^ok' "build/fuzz-$1.log")" 0 0
     else
         tail -n 5 "build/fuzz-$1.log"
         tally "fuzz: corpus of $1" 0 1 0
     fi
-    if [ $fuzz_ready = no ]; then
+    if [ "$fuzz_ready" = no ]; then
         tally "fuzz: $1 (there is no clang with libFuzzer)" 0 0 1
-        return
-    fi
-    mkdir -p "build-fuzz/corpus/$1" build-fuzz/found
-    build/fuzz/fuzz_"$1" "fuzz/corpus/$1.txt" "build-fuzz/corpus/$1"
-    # shellcheck disable=SC2046  # a list of words
-    if ASAN_OPTIONS=allocator_may_return_null=1 nice -n 19 build-fuzz/fuzz/libfuzzer_"$1" \
-        -max_total_time="$fuzz_seconds" -timeout=20 -max_len=8192 -artifact_prefix="build-fuzz/found/$1-" \
-        "build-fuzz/corpus/$1" $(fuzz_seeds "$1") >"build-fuzz/$1.log" 2>&1; then
+    elif [ "$(cat "build-fuzz/$1.status")" = 0 ]; then
         tally "fuzz: $1, $(sed -n 's/^Done \([0-9]* runs\) .*/\1/p' "build-fuzz/$1.log")" 1 0 0
     else
         tail -n 20 "build-fuzz/$1.log"
@@ -69,7 +85,9 @@ fuzz() {
         clang -fsanitize=fuzzer -x c - -o build/fuzz-probe >build/fuzz-probe.log 2>&1; then
         if fuzz_builds "$names"; then fuzz_ready=yes; else tally 'fuzz: build' 0 1 0; fi
     fi
+    # shellcheck disable=SC2086  # a list of words
+    [ "$fuzz_ready" = no ] || fuzz_all $names
     for name in $names; do
-        fuzz_one "$name"
+        fuzz_tally "$name"
     done
 }

@@ -88,7 +88,10 @@ struct answer answer_of(struct set *set, struct grounds *grounds,
         if (d->row->role != ROLE_OUTPUT)
             continue;
         struct output *out = &call->outputs[call->n_outputs++];
-        const bool may_write = !refused && d->backed && d->sound && !d->empty;
+        /* Where one output is empty, a call is accepted whatever the strides of another, and writes
+         * nothing. */
+        const bool in_rows = d->n > 0 && (d->stride[d->n - 1] == 1 || d->shape[d->n - 1] == 1),
+                   may_write = !refused && in_rows && d->backed && d->sound && !d->empty;
         *out = (struct output){
             .name = d->row->name,
             .tensor =
