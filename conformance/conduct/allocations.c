@@ -75,8 +75,8 @@ const char *allocations_unseen(void)
 
 const char *allocations_unseen(void) { return NULL; }
 
-/* glibc's. */
-// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+/* glibc's; its headers have reserved names for the parameters. */
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-inconsistent-declaration-parameter-name)
 extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *block, size_t bytes);
@@ -136,7 +136,7 @@ int posix_memalign(void **block, size_t alignment, size_t bytes)
     *block = made;
     return 0;
 }
-// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-inconsistent-declaration-parameter-name)
 
 /* Maps are made by one system call, with these arguments where a word has 64 bits. */
 #if defined(SYS_mmap) && UINTPTR_MAX > 0xffffffffu

@@ -62,6 +62,6 @@ void guard_install(void);
 /* Who is asked first when a call of this thread touches what it may not: true where what hindered
  * it is out of the way, and the call goes on.  NULL: nobody. */
 typedef bool guard_mend(void *user, const char *address);
-void guard_mend_by(guard_mend *mend, void *user);
+void guard_mend_by(guard_mend *by, void *user);
 
 #endif

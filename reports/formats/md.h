@@ -14,6 +14,6 @@ void md_node(const struct node *node, int level, size_t rows, FILE *out);
 /* Text with its marks, of which nothing else is taken for one. */
 void md_text(const char *text, FILE *out);
 /* How what is folded away begins, behind its title. */
-void md_summary(const char *title, FILE *out);
+void md_summary(const char *text, FILE *out);
 
 #endif
