@@ -45,4 +45,18 @@ test_sanitizers() {
     export UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1
     meson_tests build-asan --no-suite once
     unset ASAN_OPTIONS UBSAN_OPTIONS
+    test_races
+}
+
+# Kernels on several threads, and who serves them, under ThreadSanitizer: of a build what that takes.
+test_races() {
+    configure build-tsan -Doptimization=1 -Ddebug=false -Dc_args=-g1 -Db_sanitize=thread -Ddefault_library=static \
+        -Dtests=disabled -Dbench=disabled -Dgolden=disabled -Dsleef=disabled &&
+        compile build-tsan conformance/test_threads impl/test_rotary || {
+        tally "$job: build with ThreadSanitizer" 0 1 0
+        return
+    }
+    export TSAN_OPTIONS=halt_on_error=1
+    meson_tests build-tsan --suite threads
+    unset TSAN_OPTIONS
 }

@@ -50,7 +50,31 @@ bool statics_mend(void *statics, const char *address)
 #include <sys/mman.h>
 #include <unistd.h>
 
-const char *statics_unseen(void) { return NULL; }
+/* The C library's variables are among those of a program that is linked with all it takes. */
+static bool holds_libc(const struct dl_phdr_info *info)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_INTERP)
+            return false;
+    return !*info->dlpi_name;
+}
+
+/* The first object is the program. */
+static int look_at_program(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)size;
+    *(bool *)user = holds_libc(info);
+    return 1;
+}
+
+const char *statics_unseen(void)
+{
+    bool with_libc = false;
+    dl_iterate_phdr(look_at_program, &with_libc);
+    return with_libc ? "the C library's variables are among those of a program that is linked "
+                       "statically"
+                     : NULL;
+}
 
 struct search {
     uintptr_t function;
@@ -97,6 +121,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *user)
     uintptr_t sealed = 0, table = 0;
     if (!holds_function(info, search->function))
         return 0;
+    if (holds_libc(info))
+        return 1;
     s->object = info->dlpi_name;
     s->base = (const char *)base; // NOLINT(performance-no-int-to-ptr)
     for (int i = 0; i < info->dlpi_phnum; i++) {
