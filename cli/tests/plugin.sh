@@ -38,8 +38,10 @@ if [ -n "${PLUGIN_F32:-}" ]; then
 else
     skip 'right plug-ins of other compilers pass' 'of a machine that is emulated, or with sanitizers'
 fi
+# Several threads are the first to call it: where they exit at once a sanitizer may see that first.
+ended='the process was ended by exit(0)\|the process ended by signal 6'
 run "$POSENC" verify --plugin "$PLUGIN_EXIT"
-if [ $status = 1 ] && grep -q 'the process was ended by exit(0)' stdout; then
+if [ $status = 1 ] && grep -q "$ended" stdout; then
     pass 'one that calls exit(0) has crashed, exit 1'
 else
     fail 'one that calls exit(0) has crashed, exit 1' "exit $status"
@@ -47,7 +49,7 @@ fi
 run "$POSENC" verify --plugin "$PLUGIN_EXIT" --backend example --backend scalar --backend libm --kernel alibi,learned_add \
     --out csv
 same 'and takes no other backend along' \
-    "$status $(grep -c 'the process was ended by exit(0)' stdout) $(grep -c ',scalar,' stdout) $(grep -c ',libm,' stdout)" \
+    "$status $(grep -c "$ended" stdout) $(grep -c ',scalar,' stdout) $(grep -c ',libm,' stdout)" \
     "1 1 $("$POSENC" verify --backend scalar --kernel alibi,learned_add --out csv | grep -c ',scalar,') \
 $("$POSENC" verify --backend libm --kernel alibi,learned_add --out csv | grep -c ',libm,')"
 "$POSENC" verify --plugin "$PLUGIN_HANG" --out csv:hung.csv 2>/dev/null &
