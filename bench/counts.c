@@ -200,32 +200,6 @@ struct call_counts count_call(const struct counted_call *call, uintptr_t other, 
 
 /* ---- Kernels ---- */
 
-void (*subject_entry(const struct subject *subject, enum posenc_kernel kernel))(void)
-{
-    switch (kernel) {
-#define POSENC_KERNEL(name, ...)                                                               \
-    case POSENC_KERNEL_##name:                                                                 \
-        return (void (*)(void))subject->name;
-#include <posenc_kernels.def>
-    case POSENC_KERNEL_COUNT:
-        break;
-    }
-    return NULL;
-}
-
-void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel kernel))(void)
-{
-    switch (kernel) {
-#define POSENC_KERNEL(name, ...)                                                               \
-    case POSENC_KERNEL_##name:                                                                 \
-        return (void (*)(void))backend->name;
-#include <posenc_kernels.def>
-    case POSENC_KERNEL_COUNT:
-        break;
-    }
-    return NULL;
-}
-
 static int64_t elements_of(const struct call *call)
 {
     int64_t out = 0, x = 1;

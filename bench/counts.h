@@ -66,8 +66,4 @@ bool count_kernel(const struct subject *subject, enum posenc_kernel kernel,
  * which does not matter, for a kernel that has no plan.  Returns how many. */
 size_t count_profiles(enum posenc_kernel kernel, enum posenc_profile profiles[2]);
 
-/* The functions of a kernel: a subject's front-end, and its backend's. */
-void (*subject_entry(const struct subject *subject, enum posenc_kernel kernel))(void);
-void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel kernel))(void);
-
 #endif

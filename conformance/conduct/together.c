@@ -8,6 +8,7 @@
 #include "conformance/problem/reserve.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
+#include "conformance/problem/subject.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -313,26 +314,12 @@ static void tell(struct shared *shared, struct together *t)
         fails(t, "calls of threads at once give other bits than each alone");
 }
 
-static void (*backend_function(const struct posenc_backend *backend,
-                               enum posenc_kernel kernel))(void)
-{
-    switch (kernel) {
-#define POSENC_KERNEL(name, ...)                                                               \
-    case POSENC_KERNEL_##name:                                                                 \
-        return (void (*)(void))backend->name;
-#include <posenc_kernels.def>
-    case POSENC_KERNEL_COUNT:
-        break;
-    }
-    return NULL;
-}
-
 static void run_first(struct shared *shared, struct together *t)
 {
     void *outputs[TOGETHER] = { NULL };
     const enum posenc_kernel kernel = shared->players[0].call.problem.kernel;
     if (start(shared, call_first)) {
-        if (statics_of(backend_function(&shared->backend, kernel), &shared->statics))
+        if (statics_of(backend_entry(&shared->backend, kernel), &shared->statics))
             statics_watch(&shared->statics);
         call_first(&shared->players[0]);
     } else {

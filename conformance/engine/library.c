@@ -310,15 +310,6 @@ const struct subject *library_subject(const struct library *library, const char 
 
 bool subject_provides(const struct subject *subject, enum posenc_kernel kernel)
 {
-    if (!subject || !posenc_provides(subject->backend, kernel))
-        return false;
-    switch (kernel) {
-#define POSENC_KERNEL(name, ...)                                                               \
-    case POSENC_KERNEL_##name:                                                                 \
-        return subject->name;
-#include <posenc_kernels.def>
-    case POSENC_KERNEL_COUNT:
-        break;
-    }
-    return false;
+    return subject && posenc_provides(subject->backend, kernel) &&
+           subject_entry(subject, kernel);
 }

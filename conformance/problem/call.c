@@ -60,6 +60,32 @@ struct subject subject_of(const struct posenc_backend *backend)
     return subject;
 }
 
+void (*subject_entry(const struct subject *subject, enum posenc_kernel kernel))(void)
+{
+    switch (kernel) {
+#define POSENC_KERNEL(name, ...)                                                               \
+    case POSENC_KERNEL_##name:                                                                 \
+        return (void (*)(void))subject->name;
+#include <posenc_kernels.def>
+    case POSENC_KERNEL_COUNT:
+        break;
+    }
+    return NULL;
+}
+
+void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel kernel))(void)
+{
+    switch (kernel) {
+#define POSENC_KERNEL(name, ...)                                                               \
+    case POSENC_KERNEL_##name:                                                                 \
+        return (void (*)(void))backend->name;
+#include <posenc_kernels.def>
+    case POSENC_KERNEL_COUNT:
+        break;
+    }
+    return NULL;
+}
+
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
                 int64_t least, int64_t most)
 {

@@ -32,4 +32,8 @@ struct subject {
 extern const struct subject subject_library;
 struct subject subject_of(const struct posenc_backend *backend);
 
+/* The functions of a kernel: a subject's front-end, and its backend's. */
+void (*subject_entry(const struct subject *subject, enum posenc_kernel kernel))(void);
+void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel kernel))(void);
+
 #endif

@@ -14,7 +14,8 @@
  *
  * The first argument is a backend, or NULL for the selected one.  Arguments are validated
  * before anything is written: on an error every output is untouched.  Kernels allocate nothing,
- * touch no memory but their arguments', leave all else as it was, and may run on many threads.
+ * touch no memory but their arguments', leave all else as it was, and may run on any number of
+ * threads at once.
  *
  * Units: angles in radians, strides in elements, sizes in elements unless a name says bytes.
  *
