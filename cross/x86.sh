@@ -39,11 +39,12 @@ test_avx512() {
         here=yes suites='--suite vectors'
     fi
     if bochs_ready; then
-        # On a core each.  scalar is the reference: what it does not pass either is the emulator's fault.
-        for backend in avx512 scalar; do
-            bochs_runner $backend &
-            guests="$guests $backend:$!"
-        done
+        # scalar is the reference: vectors that it does not pass either are the emulator's fault.
+        # shellcheck disable=SC2086  # an option or two words
+        bochs_runner avx512 $suites &
+        guests="$guests avx512:$!"
+        bochs_runner scalar --suite vectors &
+        guests="$guests scalar:$!"
         bochs_primitives &
         guests="$guests primitives:$!"
     else
@@ -88,15 +89,17 @@ bochs_ready() {
     $root apt-get update -qq && sh cross/bochs/kernel.sh "$bochs"
 }
 
-# A fault of the emulator: Bochs 2.7 rounds ties of vcvtps2ph away from zero, so what stores f16 is for real CPUs.
-bochs_except='*/f16/*'
+# A fault of the emulator: Bochs 2.7 rounds ties of vcvtps2ph away from zero, so what stores f16 is for real CPUs, and the
+# problems at random, of which some do.
+bochs_except='*/f16/*' bochs_except_random='*/random/*'
 
-# All suites take a quiet machine ten minutes; one that takes forty hangs.
+# bochs_runner BACKEND OPTIONS...: all suites take a quiet machine ten minutes; what takes forty hangs.
 bochs_runner() {
-    # shellcheck disable=SC2086  # an option or two words
-    sh cross/bochs/guest.sh "$bochs/$1" "$bochs/vmlinuz" 2400 "$static" "$pack" $suites --backend "$1" \
-        --except "$bochs_except" /data \
-        >"$bochs/$1.log" 2>"$bochs/$1.err"
+    guest=$1
+    shift
+    sh cross/bochs/guest.sh "$bochs/$guest" "$bochs/vmlinuz" 2400 "$static" "$pack" "$@" --backend "$guest" \
+        --except "$bochs_except" --except "$bochs_except_random" /data \
+        >"$bochs/$guest.log" 2>"$bochs/$guest.err"
 }
 
 bochs_primitives() {

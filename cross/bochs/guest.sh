@@ -64,8 +64,23 @@ CONF
 echo continue >commands
 : >console
 : >output
+
+# What Bochs shows goes to a terminal that it opens, and it waits there until somebody reads: after some minutes, for ever.
+drain() {
+    display=''
+    until [ -n "$display" ]; do
+        sleep 0.2
+        display=$(sed -n 's/^Bochs connected to screen "\(.*\)"$/\1/p' screen)
+    done
+    cat "$display" >/dev/null 2>&1 || true # until Bochs ends
+}
+: >screen
+drain &
+reader=$!
+
 status=0
 TERM=linux timeout -k 5 "$limit" bochs -q -f bochsrc -rc commands </dev/null >screen 2>&1 || status=$?
+kill "$reader" 2>/dev/null || true # where it never came to a terminal
 
 # Bochs ends with 1 when the guest switches itself off: how the program ended is on the console.
 cat output
