@@ -178,9 +178,12 @@ struct verdicts {
     size_t n;
 };
 
+/* That a backend does not run here is said once a kernel, of no case. */
 static void print_verdict(void *user, const struct conf_result *r)
 {
     struct verdicts *verdicts = user;
+    if (r->status == CONF_UNSUPPORTED)
+        return;
     verdicts->n++;
     printf("  %-13s %-11s %s", r->backend ? r->backend->name : "", r->suite,
            conf_status_name[r->status]);
