@@ -22,8 +22,8 @@ enum { NAME = 64, TEXT = 256, MOST_LANES = 64, ASK_AGAIN_MS = 20 };
 
 /* What a process tells of the plug-in that it loaded: what it exports, without its addresses. */
 struct facts {
-    bool usable;
-    char error[PLUGIN_ERROR];
+    bool exports, usable;     /* a posenc_plugin; one that can be used here */
+    char error[PLUGIN_ERROR]; /* where not */
     struct posenc_backend backend;
     bool provides[POSENC_KERNEL_COUNT], has_lanes;
     char name[NAME], family[NAME], description[TEXT], needs[TEXT];
@@ -71,7 +71,10 @@ static void meet(void *user, int to)
     const char *path = user;
     struct facts facts = { .usable = false };
     apart_enter("loading");
-    const struct posenc_backend *found = plugin_load(path, facts.error);
+    const struct posenc_backend *found = plugin_find(path, facts.error);
+    facts.exports = found != NULL;
+    if (found && !plugin_check(found, facts.error))
+        found = NULL;
     if (found)
         find_facts(&facts, found);
     apart_tell(to, &facts, sizeof facts);
@@ -124,6 +127,9 @@ static void meet_apart(struct plugin *plugin)
         snprintf(plugin->facts.error, PLUGIN_ERROR, "cannot be loaded: interrupted");
     else if (times == 0)
         snprintf(plugin->broken, sizeof plugin->broken, "%s while it was loaded", how);
+    else if (plugin->facts.exports && !plugin->facts.usable)
+        snprintf(plugin->broken, sizeof plugin->broken, "the plug-in %.*s",
+                 (int)sizeof plugin->broken - 16, plugin->facts.error);
     else if (times == 1 && plugin->facts.usable)
         snprintf(plugin->lie, sizeof plugin->lie, "%s in lanes()", how);
     else if (!done && plugin->facts.usable)

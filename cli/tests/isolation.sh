@@ -29,7 +29,7 @@ while read -r name said; do
     run $watched "$POSENC" verify --plugin "./$name.so" --backend scalar,example --kernel alibi,alibi_add --suite memory --limit $limit --out jsonl
     if [ $status = 1 ] && reasons alibi | grep -Eq "$said" && [ "$(tail -n 1 stdout | grep -c '"complete":true')" = 1 ]; then
         case $name in
-        *_when_* | no_text) same "verify: $name, and others go on" "$(passes alibi scalar)" "${want% *}" ;;
+        *_when_* | no_text | other_abi | escapes | strange_*) same "verify: $name, and others go on" "$(passes alibi scalar)" "${want% *}" ;;
         *) same "verify: $name, and others go on" "$(passes alibi scalar) $(passes alibi_add example)" "$want" ;;
         esac
     else
@@ -59,6 +59,10 @@ no_text while it was loaded
 exit_when_unloaded while it was unloaded
 quick_exit_when_unloaded while it was unloaded
 abort_when_unloaded while it was unloaded
+other_abi ^the plug-in was built for another posenc.h: .*ABI 999
+escapes ^the plug-in has no description, or one that is not plain text
+strange_name ^the plug-in has no usable name
+strange_needs or such needs: expected one line of UTF-8
 exit_in_lanes ^the process was ended by exit.0. in lanes
 loop_in_lanes ^did not return within .* in lanes
 many_lanes ^lanes.. is 1000000: expected 1 to 64
@@ -85,7 +89,7 @@ for name in escapes strange_name strange_needs; do
     as $name
     # shellcheck disable=SC2086
     run $watched "$POSENC" verify --plugin ./$name.so
-    same "$name: refused, and no such text is printed" "$status $(cat stdout stderr | LC_ALL=C grep -c "$(printf '\033')")" '2 0'
+    same "$name: a result, and no such text is printed" "$status $(cat stdout stderr | LC_ALL=C grep -c "$(printf '\033')")" '1 0'
 done
 rm -f work/*
 

@@ -199,6 +199,8 @@ __attribute__((constructor)) static void when_loaded(void)
         posenc_plugin.name = "\033[31mexample\xff";
     if (strncmp(name, "strange_needs.", 14) == 0)
         posenc_plugin.needs = "\033]0;title\a";
+    if (strncmp(name, "other_abi.", 10) == 0)
+        posenc_plugin.abi = 999;
     if (strncmp(name, "no_text.", 8) == 0)
         posenc_plugin.description = (const char *)(uintptr_t)16;
     if (strncmp(name, "no_code.", 8) == 0) /* as of a layout that it does not have */

@@ -109,7 +109,7 @@ bool plugin_is_whole(const char *path)
     return whole;
 }
 
-const struct posenc_backend *plugin_load(const char *path, char error[PLUGIN_ERROR])
+const struct posenc_backend *plugin_find(const char *path, char error[PLUGIN_ERROR])
 {
     char local[4096];
     if (!strchr(path, '/') && access(path, F_OK) == 0) /* dlopen would look elsewhere */
@@ -130,10 +130,15 @@ const struct posenc_backend *plugin_load(const char *path, char error[PLUGIN_ERR
     const struct posenc_backend *found = dlsym(library, "posenc_plugin");
     if (!found)
         refuse(error, "exports no posenc_plugin; " EXPECTED);
-    if (found && plugin_check(found, error))
-        return found;
-    dlclose(library);
-    return NULL;
+    if (!found)
+        dlclose(library);
+    return found;
+}
+
+const struct posenc_backend *plugin_load(const char *path, char error[PLUGIN_ERROR])
+{
+    const struct posenc_backend *found = plugin_find(path, error);
+    return found && plugin_check(found, error) ? found : NULL;
 }
 
 const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERROR])

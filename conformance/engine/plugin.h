@@ -13,9 +13,11 @@ enum { PLUGIN_ERROR = 1024 };
  * and why not, in words that follow the path and a colon. */
 const struct posenc_backend *plugin_open(const char *path, char error[PLUGIN_ERROR]);
 
-/* The same where another backend may have its name, */
+/* The same in three steps.  What the file exports, whatever that is; */
+const struct posenc_backend *plugin_find(const char *path, char error[PLUGIN_ERROR]);
+/* the same where it is a backend that can be used here (plugin_check()), whatever its name; */
 const struct posenc_backend *plugin_load(const char *path, char error[PLUGIN_ERROR]);
-/* which this refuses. */
+/* and whether no other backend has that. */
 bool plugin_has_free_name(const struct posenc_backend *backend, char error[PLUGIN_ERROR]);
 
 /* Whether a file holds all that its headers say.  Loading one that was cut short dies of SIGBUS.
