@@ -99,7 +99,7 @@ class Build:
     def compile(self, unit, tree, output, level=None):
         """Whether the unit compiles in a copy; the reason if not."""
         flags = self.flags(unit, tree, level or self.level)
-        ended = run([*flags, *REFUSED, '-w', '-o', output, '-c', unit.source], tree, 300)
+        ended = run([*flags, *REFUSED, '-o', output, '-c', unit.source], tree, 300)
         return None if ended.status == 0 else ended.said
 
     def original(self, unit):
