@@ -20,10 +20,10 @@ struct posenc_tensor posenc_dense(void *data, int rank, int64_t d0, int64_t d1, 
     const int64_t sizes[4] = { d0, d1, d2, d3 };
     /* Unsigned: the product of absurd sizes wraps, and the call refuses them. */
     uint64_t stride = 1;
-    for (int i = (rank < 4 ? rank : 4) - 1; i >= 0; i--) {
-        tensor.shape[i] = sizes[i];
-        tensor.stride[i] = (int64_t)stride;
-        stride *= (uint64_t)sizes[i];
+    for (int n = rank < 4 ? rank : 4; n > 0; n--) {
+        tensor.shape[n - 1] = sizes[n - 1];
+        tensor.stride[n - 1] = (int64_t)stride;
+        stride *= (uint64_t)sizes[n - 1];
     }
     return tensor;
 }

@@ -1,12 +1,12 @@
 /*
  * Calls what posenc.h has with arguments of every kind: see caller.h.
  *
- *     call [SETS] [--seed N] [--only KERNEL] [--set N [--changes MASK]]
+ *     call [SETS] [--seed N] [--only NAME] [--set N [--changes MASK]]
  *
- * SETS of each kernel.  The first that fails of each ends it, is reduced to the changes
+ * SETS of each kernel, and of each thing that the header offers beside them.  The first that fails of each ends it, is reduced to the changes
  * that it takes, and printed with the words that repeat it.
  */
-#include "caller.h"
+#include "offers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +81,47 @@ static int call_kernel(const struct wanted *w, enum posenc_kernel kernel)
     return 0;
 }
 
+/* ---- Beside kernels ---- */
+
+static int call_offer(const struct wanted *w, const struct offer *offer)
+{
+    char complaint[MOST_TEXT], words[MOST_TEXT];
+    int answer;
+    for (uint64_t n = w->first; n < w->first + w->sets; n++) {
+        unsigned kept = w->changes;
+        if (offer_try(offer, &grounds, w->seed, n, kept, &answer, complaint, words)) {
+            answered[answer < 0 ? NOWHERE : answer]++;
+            continue;
+        }
+        for (int i = 0; i < MOST_CHANGES; i++)
+            if (!offer_try(offer, &grounds, w->seed, n, kept & ~(1u << i), &answer, complaint,
+                           words))
+                kept &= ~(1u << i);
+        offer_try(offer, &grounds, w->seed, n, kept, &answer, complaint, words);
+        printf("# %s%s: %s\n# repeat: %s --seed %llu --only %s --set %llu --changes %u\n",
+               offer->name, words, complaint, w->program, (unsigned long long)w->seed,
+               offer->name, (unsigned long long)n, kept);
+        return 1;
+    }
+    print_answers();
+    return 0;
+}
+
+static int ask_query(const struct wanted *w, const struct query *query)
+{
+    char complaint[MOST_TEXT] = "";
+    for (uint64_t n = w->first; n < w->first + w->sets; n++) {
+        struct draws d = { .seed = mix64(w->seed, n) };
+        if (query->ask(&d, complaint))
+            continue;
+        printf("# %s: %s\n# repeat: %s --seed %llu --only %s --set %llu\n", query->name,
+               complaint, w->program, (unsigned long long)w->seed, query->name,
+               (unsigned long long)n);
+        return 1;
+    }
+    return 0;
+}
+
 /* ---- The command line ---- */
 
 static bool read_number(const char *text, uint64_t *value)
@@ -123,12 +164,32 @@ static bool is_wanted(const struct wanted *w, const char *name)
     return !w->only || strcmp(w->only, name) == 0;
 }
 
+/* Says how one of them went. */
+static void tell(int bad, const char *name, int *run, int *failed)
+{
+    *failed += bad;
+    printf("%s %d - %s\n", bad ? "not ok" : "ok", ++*run, name);
+    fflush(stdout);
+}
+
+static void call_others(const struct wanted *w, int *run, int *failed)
+{
+    const struct offer *const lists[] = { offers_builders, offers_indices, offers_plans };
+    for (int i = 0; i < (int)(sizeof lists / sizeof *lists); i++)
+        for (const struct offer *o = lists[i]; o->name; o++)
+            if (is_wanted(w, o->name))
+                tell(call_offer(w, o), o->name, run, failed);
+    for (const struct query *q = queries; q->name; q++)
+        if (is_wanted(w, q->name))
+            tell(ask_query(w, q), q->name, run, failed);
+}
+
 int main(int argc, char **argv)
 {
     struct wanted w = { .sets = 1000, .seed = 1, .changes = ~0u, .program = argv[0] };
     int run = 0, failed = 0;
     if (!read_arguments(&w, argc, argv) || !grounds_make(&grounds)) {
-        fprintf(stderr, "call: [SETS] [--seed N] [--only KERNEL] "
+        fprintf(stderr, "call: [SETS] [--seed N] [--only NAME] "
                         "[--set N [--changes MASK]]\n");
         return 2;
     }
@@ -136,11 +197,9 @@ int main(int argc, char **argv)
         const char *name = posenc_kernel_name((enum posenc_kernel)k);
         if (!is_wanted(&w, name))
             continue;
-        const int bad = call_kernel(&w, (enum posenc_kernel)k);
-        failed += bad;
-        printf("%s %d - %s\n", bad ? "not ok" : "ok", ++run, name);
-        fflush(stdout);
+        tell(call_kernel(&w, (enum posenc_kernel)k), name, &run, &failed);
     }
+    call_others(&w, &run, &failed);
     printf("1..%d\n", run);
     sets_end();
     guard_destroy(grounds.guard);

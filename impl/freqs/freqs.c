@@ -66,7 +66,10 @@ static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
     }
     if (sum == 0)
         return POSENC_OK;
-    if (sum != pairs || spec->dim % 2 != 0)
+    if (spec->dim % 2 != 0)
+        return posenc_plan_refuse(error, POSENC_ERR_PARAMETER, "dim (even with mrope_section)",
+                                  (double)spec->dim, 1.0, 0.0);
+    if (sum != pairs)
         return posenc_plan_refuse(error, POSENC_ERR_PARAMETER, "sum of mrope_section (dim/2)",
                                   (double)sum, (double)pairs, (double)pairs);
     if ((unsigned)spec->mrope_layout > POSENC_MROPE_RESTARTED)
@@ -152,7 +155,7 @@ static enum posenc_status check_xpos(const struct posenc_freqs_spec *spec,
                                   (double)spec->mrope_section[1], 0.0, 0.0);
     if (spec->dim % 2 != 0)
         return posenc_plan_refuse(error, POSENC_ERR_SHAPE, "dim (even with xPos)",
-                                  (double)spec->dim, 2.0, POSENC_MOST_DIM);
+                                  (double)spec->dim, 1.0, 0.0);
     return POSENC_OK;
 }
 

@@ -240,6 +240,8 @@ enum posenc_convention {
  *                 a pair repeats itself exactly after lambda positions (Wang et al. 2403.00071).
  *                 Nothing besides; profile exact; rope_theta from 1
  *   resonance_yarn    the same of what yarn makes, with its parameters
+ * Profile hf_f32 has those up to proportional, ggml_f32 those up to longrope and no endpoint,
+ * torch_exp_f32 none (ARGUMENT).
  */
 enum posenc_scaling {
     POSENC_SCALING_NONE = 0,
@@ -261,7 +263,8 @@ enum posenc_scaling {
  *   interleaved  three axes by turns: pair i with axis i % 3 while i < 3 mrope_section[i % 3],
  *                else with axis 0, so a section of more than every third pair is cut (Qwen3-VL)
  *   restarted    as chunked, with the frequencies of a section those of an encoding of its own
- *                size, theta^(-j/section) (the vision tower of Qwen2-VL) */
+ *                size, theta^(-j/section) (the vision tower of Qwen2-VL); without scaling, endpoint
+ *                or `values`, and not in profile ggml_f32 (ARGUMENT) */
 enum posenc_mrope_layout {
     POSENC_MROPE_CHUNKED = 0,
     POSENC_MROPE_INTERLEAVED,
@@ -276,17 +279,17 @@ struct posenc_freqs_spec {
     enum posenc_scaling scaling;
     int64_t dim;       /* rotary_dim, or d_model of a sinusoidal encoding; 1 to 65536 */
     double rope_theta; /* base, max_timescale, temperature, max_period; > 0 */
-    double factor;     /* >= 1 */
-    double original_max_position_embeddings;
-    double low_freq_factor, high_freq_factor;
-    double beta_fast, beta_slow;
-    bool truncate; /* yarn: correction range to whole pair indices */
+    double factor;     /* 1 to 10^6 */
+    double original_max_position_embeddings;  /* 1 (longrope: 2) to 2^40 */
+    double low_freq_factor, high_freq_factor; /* 2^-40 to 2^40, low no more than high */
+    double beta_fast, beta_slow;              /* 2^-40 to 2^40, slow no more than fast */
+    bool truncate;                            /* yarn: correction range to whole pair indices */
     /* 0: derive it (yarn: 0.1 ln factor + 1, or from both mscales; longrope:
      * sqrt(1 + ln factor / ln L); else 1) */
     double attention_factor, mscale, mscale_all_dim;
-    double max_position_embeddings;
-    int64_t seq_len;              /* tokens the plan is for; 0: no more than the model takes */
-    double partial_rotary_factor; /* above 0, up to 1 */
+    double max_position_embeddings; /* 1 to 2^40 */
+    int64_t seq_len; /* tokens the plan is for, up to 2^40; 0: no more than the model takes */
+    double partial_rotary_factor;   /* of one pair at least, up to 1 */
     const double *short_factor, *long_factor; /* [dim/2], at least 2^-10 each */
     int64_t mrope_section[3];                 /* all 0: one position a token */
     enum posenc_mrope_layout mrope_layout;
@@ -393,7 +396,7 @@ POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_beit_index(int64_t height
  *                   then); else with m = position_buckets / 2, |d| <= m: bucket(d) = d; beyond,
  *                   d's sign times ceil(ln(|d|/m) / ln((max_distance - 1)/m) (m - 1)) + m,
  *                   decided in exact arithmetic (He et al. 2006.03654, as in Hugging Face)
- * Errors: ARGUMENT, SHAPE (sizes and |distance| below 2^24; max_distance 1 to 2^20;
+ * Errors: ARGUMENT, SHAPE (sizes from 1, they and |distance| below 2^24; max_distance 1 to 2^20;
  * position_buckets even, 4 to 4096, below max_distance). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_shaw_index(int64_t queries, int64_t keys,
                                                                   int64_t query_offset,
@@ -412,7 +415,7 @@ posenc_deberta_index(int64_t queries, int64_t keys, int64_t query_offset,
  *   sandwich      (sum over i < dim/2 of cos(d 10000^(-2i/dim)) - dim/2) scale[h]: the inner
  *                 product of sinusoidal encodings, 0 at distance 0 (Chi et al. 2212.10356);
  *                 scale[h], e.g. n_heads / (8 h) for h = 1 ..., is the caller's
- * Errors: ARGUMENT, SHAPE (n_heads 1 to 65536, |d| < 2^24, dim even, 2 to 65536), PARAMETER. */
+ * Errors: ARGUMENT, SHAPE (n_heads 1 to 65536, n from 1, |d| < 2^24, dim even, 2 to 65536), PARAMETER. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_kerple_log(int64_t n_heads,
                                                                   const float *p,
                                                                   const float *a, int64_t first,
