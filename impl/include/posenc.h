@@ -289,7 +289,7 @@ struct posenc_freqs_spec {
     double attention_factor, mscale, mscale_all_dim;
     double max_position_embeddings; /* 1 to 2^40 */
     int64_t seq_len; /* tokens the plan is for, up to 2^40; 0: no more than the model takes */
-    double partial_rotary_factor;   /* of one pair at least, up to 1 */
+    double partial_rotary_factor;             /* of one pair at least, up to 1 */
     const double *short_factor, *long_factor; /* [dim/2], at least 2^-10 each */
     int64_t mrope_section[3];                 /* all 0: one position a token */
     enum posenc_mrope_layout mrope_layout;
