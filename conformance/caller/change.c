@@ -38,7 +38,8 @@ static void shape_all(struct set *set, enum dim dim, int64_t size)
 {
     for (EACH_TENSOR(row, set->after.signature)) {
         struct posenc_tensor *t = row_argument(&set->after.args, row);
-        const int lacks = tensor_dims(row) - (row->form == FORM_TENSOR ? t->rank : 0);
+        const int64_t lacks =
+            (int64_t)tensor_dims(row) - (row->form == FORM_TENSOR ? t->rank : 0);
         for (int i = 0; row->form == FORM_TENSOR && i < tensor_dims(row); i++)
             if (row->dims[i] == dim && i >= lacks && i - lacks < 4)
                 t->shape[i - lacks] = size;
