@@ -15,7 +15,7 @@ test_aarch64() {
         return
     }
     build_aarch64 || {
-        tally "$job: cross build" 0 1 0
+        emulated_unbuilt $?
         return
     }
     for backend in neon scalar sleef_neon autovec_neon libm; do

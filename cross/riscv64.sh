@@ -15,7 +15,7 @@ test_riscv64() {
         return
     }
     build_riscv64 || {
-        tally "$job: cross build" 0 1 0
+        emulated_unbuilt $?
         return
     }
     emulated_runner no-vectors-scalar rv64 scalar

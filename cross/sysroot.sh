@@ -61,10 +61,11 @@ Dir::State::Lists "$apt/lists";
 Dir::State::Status "$apt/status";
 pkgCacheGen::Essential "none";
 CONF
-apt-get -c "$apt/conf" update -qq
+# 75: the archive did not give them.  A copy of it that is being renewed has lists that do not agree, for hours at times.
+apt-get -c "$apt/conf" update -qq || exit 75
 apt-get -c "$apt/conf" install -y -qq --download-only "$@" >"$apt/log" || {
     cat "$apt/log" >&2
-    exit 1
+    exit 75
 }
 
 # Debian's merged /usr: packages still bring files of /lib, which belong in usr/lib.
