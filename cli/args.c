@@ -4,8 +4,10 @@
  */
 #define _GNU_SOURCE
 #include "args.h"
+#include "conformance/models/place.h"
 #include "conformance/problem/problem.h"
 #include "reports/records.h"
+#include "reports/text/text.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -312,12 +314,11 @@ static int add_items(struct cli *cli, struct list *list, const char *what, const
 /* One path, with a slash in it, so that it is no model's name. */
 static int add_config(struct cli *cli, struct list *list, const char *what, const char *text)
 {
-    char path[4096];
-    if (*text == '\0' || access(text, R_OK) != 0)
-        return cli_refuse(cli, what, text,
-                          "%s: expected the path of a Hugging Face config.json",
-                          strerror(*text == '\0' ? ENOENT : errno));
-    snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text);
+    char path[PLACE_PATH], said[MODEL_NOTES], error[MODEL_ERROR];
+    if (model_place(text, path, said, error))
+        return cli_refuse(cli, what, text, "%s", error);
+    if (*said)
+        text_print(stderr, "posenc %s: %s %s: %s\n", cli->command, what, text, said);
     return add_items(cli, list, what, path, false);
 }
 

@@ -22,6 +22,7 @@ static const struct term {
       "those loops vectorised by the compiler; its column: times faster than the best" },
     { "exact, hf_f32", "exact|hf_f32",
       "angles of real mathematics, or rounded in f32 as transformers does" },
+    { "ggml_f32", "ggml_f32", "angles formed in f32 as ggml does, by products" },
     { "ulp", "ulp", "units in the last place of an f32; correct rounding is 0.5" },
     { "pair ulp", "pair ulp",
       "ulp of the larger product of a rotation, as their difference may cancel" },

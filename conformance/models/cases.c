@@ -115,14 +115,25 @@ static void add_rope(const struct config *c, size_t at, struct part *part, struc
     if (!again)
         add_lines(m, &whole, encodings[part->encoding].shapes);
     add_lines(m, part, "table");
-    part->hf_f32 = scaling_in_profile(part->freqs.scaling, POSENC_HF_F32);
-    if (part->hf_f32)
+    part->hf_f32 = !part->ggml && scaling_in_profile(part->freqs.scaling, POSENC_HF_F32);
+    part->ggml_f32 = part->ggml && scaling_in_profile(part->freqs.scaling, POSENC_GGML_F32);
+    if (part->hf_f32 || part->ggml_f32)
         add_lines(m, part, "table");
+}
+
+static void fill_facts(const struct part *first, struct model *m)
+{
+    const char *shapes = encodings[first->encoding].shapes;
+    m->max_position_embeddings = first->length;
+    m->has_freqs = strcmp(shapes, "rotation") == 0 || strcmp(shapes, "sinusoidal") == 0;
+    m->freqs = first->freqs;
+    snprintf(m->encoding, sizeof m->encoding, "%s", encodings[first->encoding].name);
 }
 
 void config_cases(const struct config *c, struct model *m)
 {
     const struct fields nothing = { .file = NULL };
+    fill_facts(&c->parts[0], m);
     m->n_cases = m->n_verify = 0;
     for (size_t i = 0; i < c->n_parts; i++) {
         struct part part = c->parts[i];

@@ -46,6 +46,16 @@ static const struct model_type *find_type(const char *name)
     return NULL;
 }
 
+bool model_type_at(size_t index, struct model_kind *kind)
+{
+    if (index >= N_TYPES)
+        return false;
+    const struct model_type *t = &types[index];
+    const bool refused = lists(t->flags, "unsupported");
+    *kind = (struct model_kind){ t->name, refused ? "refused" : t->encoding, t->note, refused };
+    return true;
+}
+
 static int refuse_type(const struct fields *f, const char *name)
 {
     char known[1536] = "";
@@ -278,10 +288,6 @@ static int read_text(const struct fields *f, const json_t *json, const struct mo
         return -1;
     note_others(f, json);
     config_storage(f, json, m);
-    m->max_position_embeddings = c->parts[0].length;
-    m->has_freqs = rotates(like.encoding) || like.encoding == SINUSOIDAL;
-    m->freqs = c->parts[0].freqs;
-    snprintf(m->encoding, sizeof m->encoding, "%s", encodings[c->parts[0].encoding].name);
     return 0;
 }
 

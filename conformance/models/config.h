@@ -119,7 +119,7 @@ struct config {
  * two and two are merged. */
 enum { CONFIG_PICTURE = 32 };
 
-/* Fills `config` and the facts of `model` (all but name and cases).  0, or -1 with
+/* Fills `config` and the facts of `model` (all but name, cases and what config_cases() knows).  0, or -1 with
  * a message. */
 int config_read(const json_t *json, struct config *config, struct model *model,
                 char error[MODEL_ERROR]);
@@ -141,13 +141,21 @@ int config_swin(const struct fields *f, const struct part *like, struct config *
 /* Fills rotary_dim and part->freqs, which has rope_theta already, by the rule that f->rope names. */
 int config_scaling(const struct fields *f, struct part *part, struct model *model);
 
+/* The same of what gguf_read() gives, as llama.cpp reads it, which is changed; and of a params.json
+ * of Meta or Mistral, which json may be. */
+int config_gguf(json_t *json, struct config *config, struct model *model,
+                char error[MODEL_ERROR]);
+bool config_is_params(const json_t *json);
+int config_params(const json_t *json, struct config *config, struct model *model,
+                  char error[MODEL_ERROR]);
+
 /* Fills what the model is stored as; notes what is no type of storage. */
 void config_storage(const struct fields *f, const json_t *json, struct model *model);
 
 /* A plan is the last judge of its own parameters, at every length of sequence they are used. */
 int config_try_freqs(const struct fields *f, const struct part *part);
 
-/* Fills the cases and the problems to verify. */
+/* Fills what its first part says of the model, the cases and the problems to verify. */
 void config_cases(const struct config *config, struct model *model);
 
 #endif

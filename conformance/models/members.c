@@ -19,6 +19,7 @@ static const struct row {
     const char *whose, *quantity, *spellings, *accepted, *otherwise;
 } rows[] = {
 #include "members.inc"
+#include "keys.inc"
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 

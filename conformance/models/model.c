@@ -5,6 +5,7 @@
 #include "conformance/problem/cost.h"
 #include "conformance/problem/fields.h"
 #include "config.h"
+#include "gguf.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -69,6 +70,30 @@ static void set_names(const char *stem, struct model *m)
     }
 }
 
+/* Of a folder in the hub's local cache, "models--org--name/snapshots/COMMIT", the name. */
+static char *name_of_folder(char *folder)
+{
+    char *stem = basename(folder), *snapshots = strstr(folder, "/snapshots"), *name;
+    if (!snapshots)
+        return stem;
+    *snapshots = '\0';
+    name = strrchr(folder, '/');
+    name = name ? name + 1 : folder;
+    if (strncmp(name, "models--", 8) != 0)
+        return stem;
+    char *after = strstr(name + 8, "--");
+    return after ? after + 2 : name + 8;
+}
+
+static bool cut_end(char *stem, const char *end)
+{
+    const size_t n = strlen(stem), m = strlen(end);
+    const bool cut = n > m && strcmp(stem + n - m, end) == 0;
+    if (cut)
+        stem[n - m] = '\0';
+    return cut;
+}
+
 /* "path/Llama-3.1-8B/config.json" is Llama-3.1-8B, "mine.json" mine; of "config.json" and
  * "../config.json" the folder's name is looked up, as the path does not spell it. */
 static void name_of_path(const char *path, struct model *m)
@@ -76,16 +101,15 @@ static void name_of_path(const char *path, struct model *m)
     char copy[PATH_MAX], *full = NULL;
     snprintf(copy, sizeof copy, "%s", path);
     char *stem = basename(copy);
-    const size_t n = strlen(stem);
-    if (strcmp(stem, "config.json") == 0) {
+    if (lists("config.json params.json", stem)) {
         char *folder = dirname(copy);
-        stem = basename(folder);
+        stem = name_of_folder(folder);
         if (*stem == '.' || *stem == '/') {
             full = realpath(folder, NULL);
             stem = full ? strrchr(full, '/') + 1 : NULL;
         }
-    } else if (n > 5 && strcmp(stem + n - 5, ".json") == 0)
-        stem[n - 5] = '\0';
+    } else if (!cut_end(stem, ".json"))
+        cut_end(stem, ".gguf");
     set_names(stem ? stem : "", m);
     free(full);
 }
@@ -102,10 +126,39 @@ static json_t *parse(FILE *file, const char *path, char error[MODEL_ERROR])
         ;
     if (c == 0 || strstr(where.text, "JSON_ALLOW_NUL"))
         snprintf(where.text, sizeof where.text, "it holds a NUL character");
-    snprintf(error, MODEL_ERROR,
-             "%.200s: line %d: %s; the JSON text of a Hugging Face config.json is needed", path,
-             where.line, where.text);
+    snprintf(
+        error, MODEL_ERROR,
+        "%.200s: line %d: %s; the JSON text of a Hugging Face config.json or of a params.json, "
+        "or a GGUF file, is needed",
+        path, where.line, where.text);
     return NULL;
+}
+
+static int read_json(FILE *file, const char *path, struct config *config, struct model *model,
+                     char error[MODEL_ERROR])
+{
+    json_t *json = parse(file, path, error);
+    char why[MODEL_ERROR];
+    if (!json)
+        return -1;
+    const int status =
+        (config_is_params(json) ? config_params : config_read)(json, config, model, why);
+    json_decref(json);
+    if (status)
+        snprintf(error, MODEL_ERROR, "%.200s: %.1800s", path, why);
+    return status;
+}
+
+static int read_gguf(FILE *file, const char *path, struct config *config, struct model *model,
+                     char error[MODEL_ERROR])
+{
+    char why[MODEL_ERROR];
+    json_t *json = gguf_read(file, why);
+    const int status = json ? config_gguf(json, config, model, why) : -1;
+    json_decref(json);
+    if (status)
+        snprintf(error, MODEL_ERROR, "%.200s: %.1800s", path, why);
+    return status;
 }
 
 /* `path` names the source in messages, and the model where nothing else does. */
@@ -113,18 +166,13 @@ static int read_model(FILE *file, const char *path, struct model *model,
                       char error[MODEL_ERROR])
 {
     struct config config;
-    char why[MODEL_ERROR];
     memset(model, 0, sizeof *model);
-    json_t *json = parse(file, path, error);
-    if (!json)
-        return -1;
     name_of_path(path, model);
-    int status = config_read(json, &config, model, why);
-    json_decref(json);
-    if (status) {
-        snprintf(error, MODEL_ERROR, "%.200s: %.1800s", path, why);
+    const int status =
+        (gguf_begins(file) ? read_gguf : read_json)(file, path, &config, model, error);
+    if (status)
         model_free(model);
-    } else
+    else
         config_cases(&config, model);
     return status;
 }
@@ -174,8 +222,10 @@ int model_load(const char *name_or_path, struct model *model, char error[MODEL_E
         path ? fopen(name_or_path, "r") : fmemopen((char *)s->json, strlen(s->json), "r");
     if (!file) {
         snprintf(error, MODEL_ERROR,
-                 "%.300s: %s; the path of a Hugging Face config.json is needed", name_or_path,
-                 strerror(errno));
+                 "%.300s: %s; the path of a Hugging Face config.json, a params.json or a GGUF "
+                 "file is "
+                 "needed",
+                 name_or_path, strerror(errno));
         return -1;
     }
     int status = path ? model_from_file(file, name_or_path, model, error)

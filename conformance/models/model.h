@@ -73,6 +73,16 @@ int model_from_file(FILE *file, const char *path, struct model *model, char erro
 /* Frees what a model that was loaded owns; its problems are then of no use. */
 void model_free(struct model *model);
 
+/* A model_type of Hugging Face's library or an architecture of GGUF files. */
+struct model_kind {
+    const char *name, *encoding;
+    const char *note; /* what its code does besides, or why it is refused; "" */
+    bool refused;
+};
+/* The types that --config reads and those it refuses by name; false past the end. */
+bool model_type_at(size_t index, struct model_kind *kind);
+bool model_architecture_at(size_t index, struct model_kind *kind);
+
 /* Names of the built-in models; NULL past the end. */
 const char *model_name_at(size_t index);
 

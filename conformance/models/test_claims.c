@@ -6,13 +6,14 @@
 #include "conformance/problem/notation.h"
 #include "conformance/suites/suites.h"
 #include "conformance/tap/tap.h"
+#include "claim_text.h"
 #include "model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_BYTES = 1 << 17, LINE = 4096, WORD = 128, MOST_NAMES = 16, MOST_LINES = 2048 };
+enum { FILE_BYTES = 1 << 17, LINE = CLAIM_LINE, WORD = CLAIM_WORD, MOST_LINES = 2048 };
 
 static struct model m;
 static char error[MODEL_ERROR];
@@ -70,6 +71,18 @@ static bool deep(const char *text)
     memcpy(whole, text, n);
     memset(whole + n, '[', DEEP);
     return loads(whole, n + DEEP, "claim.json");
+}
+
+/* The keys of a GGUF file; the same without its last bytes. */
+static bool in_gguf(const char *text)
+{
+    size_t n = 0, less = 0;
+    if (*text != '{')
+        less = strtoul(text, (char **)&text, 10);
+    unsigned char *bytes = claim_gguf(text, &n);
+    const bool good = bytes && less < n && loads((char *)bytes, n - less, "claim.gguf");
+    free(bytes);
+    return good;
 }
 
 /* ---- cases ---- */
@@ -379,6 +392,7 @@ static const struct {
     { "title", title },       { "name", name },           { "built_in", built_in },
     { "ids", ids },           { "works", works },         { "end", reaches_the_end },
     { "conforms", conforms }, { "storage", storage },     { "said_by", said_by },
+    { "gguf", in_gguf },
 };
 
 static bool holds(const char *line)
@@ -393,37 +407,12 @@ static bool holds(const char *line)
     return false;
 }
 
-static struct {
-    char name[WORD], text[LINE];
-} names[MOST_NAMES]; /* the first is `each`, the second `models`: those built in */
-static int n_names = 2;
-
-/* A line with the text of names in their places. */
-static void expand(const char *line, char text[LINE])
-{
-    size_t at = 0;
-    while (*line && at < LINE - 1) {
-        const size_t n = strcspn(line + 1, " ,}]\"");
-        int k = 0;
-        while (k < n_names && (*line != '$' || strlen(names[k].name) != n ||
-                               strncmp(names[k].name, line + 1, n) != 0))
-            k++;
-        if (k == n_names) {
-            text[at++] = *line++;
-            continue;
-        }
-        at += (size_t)snprintf(text + at, LINE - at, "%s", names[k].text);
-        line += 1 + n;
-    }
-    text[at < LINE ? at : LINE - 1] = 0;
-}
-
 static void claim(const char *sentence, char *const *lines, int n)
 {
     bool all = n > 0;
     for (int i = 0; i < n; i++) {
         char text[LINE];
-        expand(lines[i] + strspn(lines[i], " "), text);
+        claim_expand(lines[i] + strspn(lines[i], " "), text);
         if (holds(text))
             continue;
         printf("# not so: %s\n", text);
@@ -436,16 +425,14 @@ static void claim(const char *sentence, char *const *lines, int n)
 static void take(const char *line, char *const *lines, int n)
 {
     char text[LINE], sentence[256];
-    expand(line, text);
+    claim_expand(line, text);
     refusal = NULL;
     if (*line == '$') {
         char *value = strstr(text, " = ");
-        if (!value || n_names == MOST_NAMES || n > 0) {
+        if (value)
+            *value = '\0';
+        if (!value || n > 0 || !claim_name(text + 1, value + 3))
             require(false, "names are few, and of the form $NAME = text");
-            return;
-        }
-        snprintf(names[n_names].name, WORD, "%.*s", (int)(value - text) - 1, text + 1);
-        snprintf(names[n_names++].text, LINE, "%s", value + 3);
     } else if (strncmp(text, "refused ", 8) == 0) {
         refusal = text + 8;
         snprintf(sentence, sizeof sentence, "refused, naming %.200s", refusal);
@@ -453,7 +440,7 @@ static void take(const char *line, char *const *lines, int n)
     } else if (strncmp(text, "each ", 5) == 0) {
         for (char *rest, *name = strtok_r(text + 5, " ", &rest); name;
              name = strtok_r(NULL, " ", &rest)) {
-            snprintf(names[0].text, LINE, "%s", name);
+            claim_name("each", name);
             claim(name, lines, n);
         }
     } else
@@ -491,10 +478,10 @@ int main(int argc, char **argv)
         fputs("usage: test_claims FILE, and every plug-in of the build loads\n", stderr);
         return 2;
     }
-    snprintf(names[0].name, WORD, "each");
-    snprintf(names[1].name, WORD, "models");
+    char models[LINE] = "";
     for (size_t i = 0, at = 0; model_name_at(i); i++)
-        at += (size_t)snprintf(names[1].text + at, LINE - at, "%s ", model_name_at(i));
+        at += (size_t)snprintf(models + at, LINE - at, "%s ", model_name_at(i));
+    claim_name("models", models);
     run(argv[1]);
     return tap_end();
 }
