@@ -125,6 +125,39 @@ static int list_models(struct cli *cli)
     return EXIT_FINE;
 }
 
+/* The kinds of models that a reader knows, those it refuses with the reason; returns how many it
+ * reads. */
+static size_t print_kinds(const char *heading, bool (*at)(size_t, struct model_kind *))
+{
+    enum { COLUMN = 40, WIDTH = 110 };
+    struct model_kind kind;
+    size_t n = 0;
+    printf("%-21s %-17s %s\n", heading, "encoding",
+           "what its code does besides, or why it is refused");
+    for (size_t i = 0; at(i, &kind); i++) {
+        n += !kind.refused;
+        printf(*kind.note ? "%-21s %-17s " : "%-21s %s", kind.name, kind.encoding);
+        topic_print_words(kind.note, COLUMN, WIDTH);
+    }
+    return n;
+}
+
+static int list_types(struct cli *cli)
+{
+    (void)cli;
+    const size_t types = print_kinds("model_type", model_type_at);
+    puts("");
+    const size_t architectures = print_kinds("general.architecture", model_architecture_at);
+    printf(
+        "\n--config reads %zu types of a Hugging Face config.json and %zu architectures of "
+        "GGUF "
+        "files, as llama.cpp does\n"
+        "(norm turns neighbours, neox halves, mrope and imrope halves by three axes); and the "
+        "params.json of Meta's\nand Mistral's releases.\n",
+        types, architectures);
+    return EXIT_FINE;
+}
+
 static int list_cases(struct cli *cli)
 {
     struct selection selected = { 0 };
@@ -199,7 +232,8 @@ int command_list(struct cli *cli)
     } kinds[] = { { "backends", list_backends }, { "kernels", list_kernels },
                   { "models", list_models },     { "profiles", list_profiles },
                   { "scalings", list_scalings }, { "methods", list_methods },
-                  { "cases", list_cases },       { "roofs", list_roofs } };
+                  { "cases", list_cases },       { "roofs", list_roofs },
+                  { "types", list_types } };
     enum { N = sizeof kinds / sizeof *kinds };
     if (cli->n_operands == 0) {
         if (cli->dtype.n > 0)
@@ -210,7 +244,7 @@ int command_list(struct cli *cli)
                 return status;
             puts("");
         }
-        fputs("More: posenc list profiles, scalings, methods, cases, roofs; "
+        fputs("More: posenc list types, profiles, scalings, methods, cases, roofs; "
               "posenc explain NAME\n",
               stdout);
         return EXIT_FINE;

@@ -20,11 +20,12 @@
 
 static const struct command commands[] = {
     { "list", FOR_LIST, command_list,
-      "[backends|kernels|models|profiles|scalings|methods|cases|roofs]",
+      "[backends|kernels|models|types|profiles|scalings|methods|cases|roofs]",
       "What exists, what runs here, and why not",
       "Without an argument: backends, kernels and models.  Kernels come with the encodings "
       "they "
-      "serve.\n",
+      "serve; types are those of models that --config reads, and those it refuses with the "
+      "reason.\n",
       NULL, 0 },
     { "verify", FOR_VERIFY, command_verify, "", "Checks backends for conformance",
       "Golden vectors, accuracy scans with budgets, digests, memory behaviour, properties and "

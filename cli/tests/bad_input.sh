@@ -19,6 +19,14 @@ refuses 'unknown backend to verify' '--backend: nope: expected one of.*libm' ver
 refuses 'unknown model' 'llama-3.1-9b.*llama-3.1-8b' table rope_table --model llama-3.1-9b --out csv:x.csv
 refuses 'unknown model to bench' "'no-such-model' is unknown[.]  Known: " bench --model no-such-model --out md:x.md
 refuses 'config that is not there' '--config: foo: No such file' bench --config foo --out md:x.md
+refuses 'a config of a hub that is not in its cache' 'nobody/nothing: there is no such file, .*/models--nobody--nothing/refs/main .a commit.*no network is used' \
+    bench --config nobody/nothing --out md:x.md
+mkdir "$scratch/folder" "$scratch/two"
+printf GGUF >"$scratch/two/a.gguf"
+cp "$scratch/two/a.gguf" "$scratch/two/b.gguf"
+refuses 'a folder without a config' 'a folder without a config.json, a params.json or a .gguf file' bench --config "$scratch/folder" --out md:x.md
+refuses 'a folder with two files' 'with 2 .gguf files: the path of one is needed: a.gguf, b.gguf$' bench --config "$scratch/two" --out md:x.md
+refuses 'a GGUF file without an end' 'a.gguf: the version at byte 4: 4 bytes are needed, 0 are left' bench --config "$scratch/two/a.gguf" --out md:x.md
 refuses 'model of another encoding' 'gpt2: its encoding is learned' table rope_table --model gpt2 --out csv:x.csv
 refuses 'unknown format' '--out: cvs: did you mean csv' table sinusoidal --dim 8 --out cvs:x.csv
 refuses 'unknown report format' '--out: junitt: did you mean junit' verify --out junitt:x.xml

@@ -15,6 +15,8 @@ succeeds 'list' '^\* ' list
 succeeds 'list backends' '^. scalar +template' list backends
 succeeds 'list kernels' '^rope_half +apply' list kernels
 succeeds 'list methods' '^deberta ' list methods
+succeeds 'list types' '^qwen2vl +mrope' list types
+succeeds 'list types: those refused' '^mamba +refused +it encodes no positions' list types
 succeeds 'list models' '^llama-3.1-8b ' list models
 succeeds 'list cases' '^[0-9]+ golden vectors, SHA-256 [0-9a-f]{64}' list cases
 succeeds 'list cases of a type' '^rope_half/f32/' list cases --dtype f32

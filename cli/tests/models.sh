@@ -49,6 +49,51 @@ refuses 'a type of layers where all are alike' '--layer-type: full_attention: ha
 refuses 'a type of layers of no model' '--layer-type: has no effect here: it needs --model or --config' \
     table rope_table --dim 8 --layer-type full_attention
 
+# Other doors: a GGUF file, params.json, a folder of one of them, a model of the hub in its local cache.
+le() { # VALUE BYTES
+    value=$1 left=$2
+    while [ "$left" -gt 0 ]; do
+        # shellcheck disable=SC2059  # a byte in octal
+        printf "\\$(printf %03o $((value % 256)))"
+        value=$((value / 256)) left=$((left - 1))
+    done
+}
+text() { le ${#1} 8 && printf %s "$1"; }
+whole() { text "$1" && le 4 4 && le "$2" 4; }
+{
+    printf GGUF && le 3 4 && le 0 8 && le 5 8
+    text general.architecture && le 8 4 && text stablelm
+    whole stablelm.context_length 4096 && whole stablelm.embedding_length 64 && whole stablelm.block_count 4
+    whole stablelm.attention.head_count 4
+} >"$scratch/small.gguf"
+takes 'a GGUF file' rope_table --config "$scratch/small.gguf" = --dim 16
+says 'and whose reading it is' '^small: As llama.cpp reads it.*profile ggml_f32'
+takes 'its own angles' rope_table --config "$scratch/small.gguf" --profile ggml_f32 = --dim 16 --profile ggml_f32
+mkdir "$scratch/release" "$scratch/converted"
+echo '{"dim": 64, "n_layers": 4, "n_heads": 4, "multiple_of": 256, "rope_theta": 500000}' >"$scratch/release/params.json"
+cp "$scratch/small.gguf" "$scratch/converted"
+takes 'a folder with params.json' rope_table --config "$scratch/release" = --dim 16 --rope-theta 5e5
+says 'which is said' '^posenc table: --config .*/release: read from .*/release/params.json$'
+takes 'a folder with a GGUF file' rope_table --config "$scratch/converted" = --dim 16
+echo '{"model_type":"llama","hidden_size":128,"num_attention_heads":4,"max_position_embeddings":8192}' >"$scratch/release/config.json"
+takes 'config.json before params.json' rope_table --config "$scratch/release" = --dim 32
+snapshot=hub/models--org--Some-Model/snapshots/0123456789abcdef
+mkdir -p "$scratch/$snapshot" "$scratch/hub/models--org--Some-Model/refs"
+cp "$scratch/release/config.json" "$scratch/$snapshot"
+printf 0123456789abcdef >"$scratch/hub/models--org--Some-Model/refs/main"
+cached() { # NAME VARIABLE=VALUE: what HOME and its like say alone
+    run env -u HF_HUB_CACHE -u HF_HOME -u XDG_CACHE_HOME -u HOME "$2" "$POSENC" table rope_table --config org/Some-Model --positions 5
+    if [ $status = 0 ]; then says "$1" "^posenc table: --config org/Some-Model: read from .*/$snapshot/config.json; no network is used$"; else fail "$1" "exit $status"; fi
+}
+cached 'the cache of the hub' HF_HUB_CACHE="$scratch/hub"
+says 'by the name of the model' '^some-model: '
+cached 'below HF_HOME' HF_HOME="$scratch"
+mkdir -p "$scratch/huggingface" "$scratch/.cache"
+ln -s "$scratch/hub" "$scratch/huggingface/hub"
+ln -s "$scratch/huggingface" "$scratch/.cache/huggingface"
+cached 'below XDG_CACHE_HOME' XDG_CACHE_HOME="$scratch"
+cached 'below HOME' HOME="$scratch"
+
 # longrope by the length of the sequence: the largest position and 1, unless it is given.
 long='^posenc table: longrope: the long factors, of 4097 tokens, the largest position and 1, where 4096 were trained on; --seq-len'
 for at in 4095 4096; do

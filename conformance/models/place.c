@@ -43,38 +43,36 @@ static bool is_folder(const char *path)
 /* ---- a folder ---- */
 
 /* "x.gguf", and of "x-00002-of-00003.gguf" none but the first. */
-static bool is_gguf(const char *name)
+static int is_gguf(const struct dirent *one)
 {
-    const size_t n = strlen(name);
-    const char *of = strstr(name, "-of-");
-    return n > 5 && strcmp(name + n - 5, ".gguf") == 0 &&
-           (!of || of - name < 6 || strncmp(of - 6, "-00001", 6) == 0 ||
+    const size_t n = strlen(one->d_name);
+    const char *of = strstr(one->d_name, "-of-");
+    return n > 5 && strcmp(one->d_name + n - 5, ".gguf") == 0 &&
+           (!of || of - one->d_name < 6 || strncmp(of - 6, "-00001", 6) == 0 ||
             strspn(of - 5, "0123456789") < 5);
 }
 
 static int find_gguf(const char *folder, char path[PLACE_PATH], char error[MODEL_ERROR])
 {
-    char found[256] = "", all[MODEL_ERROR / 2] = "";
-    size_t n = 0, at = 0;
-    DIR *open = opendir(folder);
-    if (!open)
+    struct dirent **names;
+    char all[MODEL_ERROR / 2] = "";
+    const int n = scandir(folder, &names, is_gguf, alphasort);
+    bool fits = true;
+    if (n < 0)
         return refuse_place(error, "%s: a folder that can be read is needed", strerror(errno));
-    for (const struct dirent *one; (one = readdir(open));) {
-        if (!is_gguf(one->d_name))
-            continue;
-        snprintf(found, sizeof found, "%s", one->d_name);
-        at = append(all, sizeof all, at, "%s%s", n++ ? ", " : "", one->d_name);
+    for (int i = 0, at = 0; i < n; i++) {
+        at = (int)append(all, sizeof all, (size_t)at, "%s%s", i ? ", " : "", names[i]->d_name);
+        fits = print_path(path, "%s/%s", folder, names[i]->d_name);
+        free(names[i]);
     }
-    closedir(open);
+    free(names);
     if (n == 0)
         return refuse_place(error, "it is a folder without a config.json, a params.json or a "
                                    ".gguf file: one of them is needed");
     if (n > 1)
         return refuse_place(
-            error, "it is a folder with %zu .gguf files: one of them is needed: %s", n, all);
-    return print_path(path, "%s/%s", folder, found)
-               ? 0
-               : refuse_place(error, "%s", strerror(ENAMETOOLONG));
+            error, "it is a folder with %d .gguf files: the path of one is needed: %s", n, all);
+    return fits ? 0 : refuse_place(error, "%s", strerror(ENAMETOOLONG));
 }
 
 static int find_in_folder(const char *folder, char path[PLACE_PATH], char error[MODEL_ERROR])
