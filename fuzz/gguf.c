@@ -84,7 +84,8 @@ static void put_tensor(FILE *to, char *line)
     put_text(to, line);
     put(to, 1, 4);
     put(to, n ? strtoull(n + 1, NULL, 10) : 1, 8);
-    put(to, 0, 4 + 8);
+    put(to, 0, 4);
+    put(to, 0, 8);
 }
 
 static char *write_file(char *text, size_t *n)

@@ -259,6 +259,10 @@ static int add_layers(struct gguf *g, struct part *like)
 {
     struct config *c = g->config;
     const bool some = slides(g, like->layers);
+    if (some && !*g->a->pattern && !member_value(&g->f, "attention.sliding_window_pattern"))
+        return refuse(&g->f,
+                      "attention.sliding_window_pattern is missing: a list that says which "
+                      "layers slide is needed");
     const int64_t full = some ? count_full(g, like->layers) : like->layers;
     const int64_t every =
         strtoll(g->a->pattern + strcspn(g->a->pattern, "0123456789"), NULL, 10);

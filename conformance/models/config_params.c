@@ -28,10 +28,14 @@ static const char uncovered[] =
     "vision_num_cross_attention_layers vision_model llama_4_scaling attn_temperature_tuning "
     "floor_scale attn_scale";
 
+/* DistilBERT's config.json has dim and n_layers, too, and a type of its own. */
 bool config_is_params(const json_t *json)
 {
+    const json_t *type = json_object_get(json, "model_type");
     return json_object_get(json, "dim") && json_object_get(json, "n_layers") &&
-           !json_object_get(json, "hidden_size");
+           !json_object_get(json, "hidden_size") &&
+           (!type ||
+            (json_is_string(type) && lists("transformer mamba", json_string_value(type))));
 }
 
 /* Any key of the list that is there, or NULL. */
