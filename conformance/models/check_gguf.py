@@ -127,6 +127,12 @@ FILES = [
     ('gemma3', sizes(8, 4, 256, 2560, 34) | {'rope.freq_base': 1e6, 'rope.scaling.type': 'linear', 'rope.scaling.factor': 8.0,
                                              'attention.sliding_window': 1024}, [], 'rope_half 8 + 4 heads of 256',
      {'full_attention': (dict(n=256, base=1e6, factor=8.0), 1.0), 'sliding_attention': (dict(n=256, base=1e4), 1.0)}),
+    ('gemma4', sizes(8, None, 512, 1536, 6) | {
+        'attention.head_count_kv': [2, 2, 2, 2, 2, 1], 'attention.key_length_swa': 256, 'attention.sliding_window': 512,
+        'attention.sliding_window_pattern': [True, True, True, True, True, False], 'rope.freq_base': 1e6,
+        'rope.freq_base_swa': 1e4, 'rope.dimension_count': 512, 'rope.dimension_count_swa': 256},
+     [('rope_freqs.weight', np.array([1.0] * 64 + [1e30] * 192, F))], 'rope_half full: decode, 1 token, 8 + 1 heads of 512',
+     {'sliding_attention': (dict(n=256, base=1e4), 1.0)}),
     ('phi3', sizes(32, 32, width=3072) | {'rope.dimension_count': 96, 'rope.scaling.attn_factor': 1.19,
                                           'rope.scaling.original_context_length': 4096},
      [('rope_factors_long.weight', LONG), ('rope_factors_short.weight', SHORT)], 'rope_half 32 + 32 heads of 96',

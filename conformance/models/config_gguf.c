@@ -112,7 +112,8 @@ static void note_attention_keys(const struct gguf *g)
 {
     static const char known[] =
         "head_count head_count_kv key_length value_length key_length_swa value_length_swa "
-        "key_length_mla value_length_mla layer_norm_epsilon layer_norm_rms_epsilon "
+        "head_count_kv_sliding key_length_mla value_length_mla layer_norm_epsilon "
+        "layer_norm_rms_epsilon "
         "group_norm_epsilon group_norm_groups causal clamp_kqv max_alibi_bias q_lora_rank "
         "kv_lora_rank relative_buckets_count sliding_window sliding_window_pattern scale "
         "output_scale value_scale temperature_length temperature_scale shared_kv_layers";
@@ -126,6 +127,43 @@ static void note_attention_keys(const struct gguf *g)
 }
 
 /* ---- heads ---- */
+
+static bool is_full(const json_t *pattern, size_t layer)
+{
+    const json_t *one = json_array_get(pattern, layer);
+    return !(json_is_true(one) || json_integer_value(one) > 0);
+}
+
+/* Where the list of key heads differs by what slides: one number for each. */
+static int settle_types(struct gguf *g)
+{
+    json_t *attention = json_object_get(g->f.file, "attention"),
+           *list = json_object_get(attention, "head_count_kv"), *one;
+    const json_t *pattern = json_object_get(attention, "sliding_window_pattern");
+    int64_t heads[2] = { 0, 0 };
+    size_t i;
+    json_object_del(attention, "head_count_kv_sliding");
+    if (!gguf_is(g, "by_type") || !json_is_array(list))
+        return 0;
+    if (json_array_size(list) > json_array_size(pattern))
+        return refuse(&g->f,
+                      "attention.head_count_kv has %zu numbers, and "
+                      "attention.sliding_window_pattern %zu: as many are needed",
+                      json_array_size(list), json_array_size(pattern));
+    json_array_foreach(list, i, one)
+    {
+        int64_t *own = &heads[!is_full(pattern, i)];
+        *own = i == 0 || *own == 0 ? json_integer_value(one) : *own;
+        if (*own != json_integer_value(one))
+            return refuse(&g->f,
+                          "attention.head_count_kv is %lld of layer %zu and %lld of others "
+                          "of its kind: they must agree",
+                          (long long)json_integer_value(one), i, (long long)*own);
+    }
+    json_object_set_new(attention, "head_count_kv_sliding", json_integer(heads[1]));
+    json_object_set_new(attention, "head_count_kv", json_integer(heads[0]));
+    return 0;
+}
 
 /* Numbers of heads may be lists, one for each layer: those of the first that has any stand for all
  * that are alike, and the others are noted.  Returns how many are alike, 0: all, or -1. */
@@ -211,8 +249,7 @@ static int64_t count_full(const struct gguf *g, int64_t layers)
     int64_t every = strtoll(g->a->pattern + 6 * first, NULL, 10), full = 0;
     size_t i;
     if (json_is_array(own)) {
-        json_array_foreach(own, i, one) full +=
-            (int64_t)i < layers && !(json_is_true(one) || json_integer_value(one) > 0);
+        json_array_foreach(own, i, one) full += (int64_t)i < layers && is_full(own, i);
         return full;
     }
     every = own ? json_integer_value(own) : every;
@@ -233,7 +270,7 @@ static int slide(struct gguf *g, const struct part *full, struct part *p)
     p->name = "sliding";
     if (gguf_is(g, "plain") || gguf_is(g, "unscaled")) {
         p->freqs.scaling = POSENC_SCALING_NONE;
-        p->freqs.factor = 1.0;
+        p->freqs.factor = p->freqs.partial_rotary_factor = 1.0;
         p->freqs.attention_factor = 1.0;
     }
     if (gguf_is(g, "plain")) {
@@ -347,7 +384,7 @@ static int read_parts(struct gguf *g)
     struct part like = { .name = "", .freqs = posenc_freqs_spec_init(), .decodes = true };
     const char *word = "";
     char words[WORDS];
-    const int64_t alike = settle_heads(g);
+    const int64_t alike = settle_types(g) ? -1 : settle_heads(g);
     if (alike < 0 || find_encoding(g, &like, &word))
         return -1;
     const bool turns = strcmp(word, "gguf_rope") == 0;

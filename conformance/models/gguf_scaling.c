@@ -30,12 +30,26 @@ static int take_factors(struct gguf *g, const char *name, int64_t pairs, double 
         struct member m = { .value = one };
         snprintf(m.name, sizeof m.name, "%.40s[%zu]", name, i);
         if ((int64_t)i < pairs &&
-            value_read(&g->f, &m, IS_NUMBER, "0.0009765625 1e30", NULL, &factors[i]))
+            value_read(&g->f, &m, IS_NUMBER, "0.0009765625 1e38", NULL, &factors[i]))
             return -1;
     }
     for (int64_t k = 0; k < pairs; k++)
         factors[k] *= by;
     return 0;
+}
+
+/* Factors that stop pairs, as the converter of Gemma 4 writes 1e30, are beyond what a plan takes:
+ * where they follow those that are alike, the first pairs turn and the others do not.  How many do;
+ * 0: it is not so. */
+static int64_t count_turning(const double *factors, int64_t pairs, double factor)
+{
+    enum { STOPS = 1 << 30 };
+    int64_t n = 0, still = 0;
+    while (n < pairs && fabs(factors[n] - factor) <= 0.0)
+        n++;
+    for (int64_t i = n; i < pairs; i++)
+        still += factors[i] >= (double)STOPS * STOPS;
+    return still == pairs - n && still ? n : 0;
 }
 
 /* The factors that divide angles: rope_freqs at any length, else the short ones up to the context
@@ -66,6 +80,17 @@ static int scale_by_tensors(struct gguf *g, struct part *p, const char *type)
         return refuse(&g->f,
                       "rope.scaling.type is yarn beside a tensor of factors: one of them "
                       "is needed");
+    const int64_t turning =
+        factors[0] ? count_turning(factors[0], p->rotary_dim / 2, spec->factor) : 0;
+    if (turning) {
+        note(&g->f,
+             "The factors of %s stop all pairs but the first %lld; of such a scaling "
+             "profile ggml_f32 has no tables",
+             names[0], (long long)turning);
+        spec->partial_rotary_factor = ((double)turning + 0.5) / (double)(p->rotary_dim / 2);
+        spec->scaling = POSENC_SCALING_PROPORTIONAL;
+        return 0;
+    }
     spec->scaling = POSENC_SCALING_LONGROPE;
     spec->factor = 1.0;
     spec->short_factor = factors[0] ? factors[0] : factors[1];
