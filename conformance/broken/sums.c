@@ -61,6 +61,8 @@ void enter_sum(struct entered *e)
                 const float *term = term_of(e, r, c, k);
                 if (term)
                     terms[n++] = *term;
+                else if (n > 0 && SLIP(one_run))
+                    break;
             }
             *sum = sum_of(e, terms, n, *sum);
         }

@@ -178,7 +178,7 @@ static void place(struct trial *t, struct grounds *g, struct draws *d)
             continue;
         const wide n = t->offer->count(t, i);
         const bool joined = c && c->how == ALTER_JOIN && other >= 0 && t->backed[other];
-        const bool stays = !c && n >= 0 && n * (wide)item <= most;
+        const bool stays = !c && n >= 0 && n <= most / (wide)item;
         base[i] = stays ? g->memory.get(g->memory.user, (size_t)n * item, 0,
                                         t->offer->of[i].out ? 'b' : 'i')
                         : NULL;

@@ -54,6 +54,9 @@ int64_t window_row(const struct problem *problem, int64_t query, int64_t key)
 {
     const int64_t height = problem->window_height, width = problem->window_width;
     const int64_t rows = (2 * height - 1) * (2 * width - 1);
+    if (problem->scattered)
+        return problem_scattered(problem, query * problem_window(problem) + key,
+                                 rows + (problem->window_class ? 3 : 0));
     if (problem->window_class) {
         if (query == 0 || key == 0)
             return query == 0 && key == 0 ? rows + 2 : query == 0 ? rows : rows + 1;
@@ -109,7 +112,9 @@ bool create_columns(struct oracle *oracle)
         const int64_t apart = i - (p->keys - 1); /* query index - key index */
         const int64_t d = apart + p->query_offset;
         int64_t column;
-        if (p->relative == RELATIVE_DEBERTA)
+        if (p->scattered)
+            column = problem_scattered(p, i, oracle->call->columns);
+        else if (p->relative == RELATIVE_DEBERTA)
             column = deberta_column(p, ends, d);
         else if (p->relative == RELATIVE_SHAW)
             column = clip(-d, -most, most) + most;

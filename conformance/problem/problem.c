@@ -123,6 +123,16 @@ int64_t problem_window(const struct problem *problem)
     return problem->window_height * problem->window_width + problem->window_class;
 }
 
+int64_t problem_scattered(const struct problem *problem, int64_t i, int64_t n)
+{
+    enum { RUN = 61 };
+    const uint64_t bits = mix64(problem->seed, (uint64_t)(i / RUN)),
+                   steps = (uint64_t)(i % RUN);
+    const uint64_t all = n > 0 ? (uint64_t)n : 1, begin = (bits >> 2) % all;
+    const uint64_t by = bits % 4 == 0 ? 0 : bits % 4 == 1 ? all - 1 : 1;
+    return (int64_t)((begin + by * steps) % all);
+}
+
 int64_t problem_distances(int64_t queries, int64_t keys)
 {
     return queries > 0 && keys > 0 ? queries + keys - 1 : 0;

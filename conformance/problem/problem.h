@@ -93,7 +93,8 @@ struct problem {
     int64_t distances; /* distance: columns, from the least of the call on; 0: all it has */
     enum relative relative;     /* Transformer-XL: query_offset is keys - queries */
     bool without_c2p, with_p2c; /* relative */
-    bool accumulate;            /* learned_grad: onto what out holds */
+    bool scattered;  /* window, relative: problem_scattered() in place of a builder's index */
+    bool accumulate; /* learned_grad: onto what out holds */
 
     enum posenc_position_kind position_kind;
     int64_t first;            /* POSENC_OFFSET, or the first of consecutive positions */
@@ -266,6 +267,10 @@ int64_t problem_axis_position(const struct problem *problem, int64_t b, int64_t 
 int problem_axes(const struct problem *problem);
 /* The same as a kernel reads it, with the fraction of a time. */
 double problem_time(const struct problem *problem, int64_t b, int64_t t, int axis);
+
+/* Element i of an index of `n` rows or columns that no builder makes: each row for itself, in short
+ * runs that rise, fall or stay, cut anywhere. */
+int64_t problem_scattered(const struct problem *problem, int64_t i, int64_t n);
 
 /* A 64-bit mix of its arguments (splitmix64): the only source of randomness here, but for the
  * recipes of others. */

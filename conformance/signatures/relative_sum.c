@@ -10,7 +10,7 @@ const struct signature signature_relative_sum = {
                    .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_COLUMN } },
                  { X(relative_sum), .dims = { DIM_BATCH, DIM_HEAD, DIM_QUERY, DIM_KEY } } },
     .columns = columns_of,
-    .fields = FIELDS_SCORES "relative position_buckets max_distance",
+    .fields = FIELDS_SCORES "relative position_buckets max_distance scattered",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
 };

@@ -42,7 +42,6 @@ bool columns_fill_index(struct call *call, void *index, int64_t n)
     const struct subject *subject = call->subject;
     const int64_t queries = one_at_least(p->queries), keys = one_at_least(p->keys),
                   offset = p->query_offset, most = p->max_distance, end = p->keys - p->queries;
-    (void)n;
     call->columns = columns_of(p);
     if (p->relative == RELATIVE_TRANSFORMER_XL &&
         !call_within(call, POSENC_ERR_ARGUMENT, "query_offset of Transformer-XL", offset, end,
@@ -53,6 +52,8 @@ bool columns_fill_index(struct call *call, void *index, int64_t n)
             ? subject->deberta_index(queries, keys, offset, p->num_buckets, most, index)
         : p->relative == RELATIVE_SHAW ? subject->shaw_index(queries, keys, offset, most, index)
                                        : subject->transformer_xl_index(queries, keys, index);
+    for (int64_t i = 0; i < n && p->scattered && status == POSENC_OK; i++)
+        ((int32_t *)index)[i] = (int32_t)problem_scattered(p, i, call->columns);
     return call_check(call, status, "max_distance, num_buckets or a distance", most, 1,
                       1 << 20);
 }

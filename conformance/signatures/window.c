@@ -25,7 +25,8 @@ static bool fill_index(struct call *call, void *to, int64_t n)
     const enum posenc_status status =
         p->window_class ? by->beit_index(p->window_height, p->window_width, to)
                         : by->swin_index(p->window_height, p->window_width, to);
-    (void)n;
+    for (int64_t i = 0; i < n && p->scattered && status == POSENC_OK; i++)
+        ((int32_t *)to)[i] = (int32_t)problem_scattered(p, i, differences(p));
     return call_check(call, status, "window_height or window_width", p->window_height, 1, 256);
 }
 
@@ -38,7 +39,7 @@ const struct signature signature_window = {
                    .fill = fill_index } },
     .parameters = { PARAMETER(window, x_scale) },
     .rows = differences,
-    .fields = "values_dtype heads x_scale window_height window_width window_class",
+    .fields = "values_dtype heads x_scale window_height window_width window_class scattered",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .settle = settle,
