@@ -319,8 +319,7 @@ static bool is_nearest(double from, unsigned to, int exponent_bits)
         return meaning(to, exponent_bits) == from;
     for (int i = 0; i < 3; i++) {
         const unsigned magnitude = to & 0x7fffu;
-        const double value =
-            meaning(magnitude + (unsigned)i - (i == 0 || magnitude ? 1u : 1u), exponent_bits);
+        const double value = meaning(magnitude + (unsigned)i - 1u, exponent_bits);
         near[i] = fabs((isinf(value) ? beyond : value) - fabs(from));
         if (isnan(value) || (magnitude == 0 && i == 0))
             near[i] = (double)INFINITY;

@@ -17,6 +17,6 @@ void claim_expand(const char *line, char text[CLAIM_LINE]);
 /* The bytes of a GGUF file, to be freed: an object of its keys, in their order.  Whole numbers are
  * u32, below 0 i32, others f32; lists are of what their first value is.  "tensor NAME" is one of
  * f32, "version" that of the file.  NULL where the text is no such object. */
-unsigned char *claim_gguf(const char *json, size_t *n);
+unsigned char *claim_gguf(const char *text, size_t *n);
 
 #endif

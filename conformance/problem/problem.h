@@ -93,7 +93,9 @@ struct problem {
     int64_t distances; /* distance: columns, from the least of the call on; 0: all it has */
     enum relative relative;     /* Transformer-XL: query_offset is keys - queries */
     bool without_c2p, with_p2c; /* relative */
-    bool scattered;  /* window, relative: problem_scattered() in place of a builder's index */
+    /* window, relative: problem_scattered() in place of a builder's index; alibi: slopes of both
+     * signs, and 0 */
+    bool scattered;
     bool accumulate; /* learned_grad: onto what out holds */
 
     enum posenc_position_kind position_kind;

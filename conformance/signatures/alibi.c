@@ -11,6 +11,8 @@ static bool fill_slopes(struct call *call, void *to, int64_t n)
 {
     const double most = call->problem.alibi_bias_max;
     const enum posenc_status status = call->subject->alibi_slopes(n, most, to);
+    for (int64_t i = 0; i < n && call->problem.scattered && status == POSENC_OK; i++)
+        ((float *)to)[i] *= (float)(problem_scattered(&call->problem, i, 3) - 1);
     call->error = (struct posenc_error){ status, "n_heads or alibi_bias_max", most, 0, 64 };
     return status == POSENC_OK;
 }
@@ -25,7 +27,7 @@ const struct signature signature_alibi = {
                    .cached = true, .pristine = PRISTINE(slopes) } },
     .parameters = { PARAMETER(alibi, causal), PARAMETER(alibi, query_offset),
                     PARAMETER(alibi, x_scale) },
-    .fields = FIELDS_SCORES "x_scale alibi_bias_max slopes_by_batch causal",
+    .fields = FIELDS_SCORES "x_scale alibi_bias_max slopes_by_batch causal scattered",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
 };
@@ -42,7 +44,8 @@ static void row_alibi(const struct oracle *oracle, int o, int64_t r, double *wan
     const double slope = (double)oracle->call->slopes[head];
     for (int64_t j = 0; j < width; j++) {
         const int64_t distance = query > j ? query - j : j - query;
-        want[j] = problem->causal && j > query ? -(double)INFINITY : slope * (double)-distance;
+        want[j] =
+            problem->causal && j > query ? -(double)INFINITY : slope * (double)-distance + 0.0;
     }
 }
 
