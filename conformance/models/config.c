@@ -5,7 +5,6 @@
  * not covered is named in the model's notes.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "conformance/problem/columns.h"
 #include "conformance/problem/fields.h"
 #include "config.h"
 
@@ -19,7 +18,7 @@ const struct encoding_words encodings[N_ENCODINGS] = {
     [SINUSOIDAL] = { "sinusoidal", "sinusoidal", "absolute sinusoidal" },
     [LEARNED] = { "learned", "learned", "absolute learned" },
     [ROPE_HALF] = { "rope_half", "rotation", "rope rotary absolute" },
-    [ROPE_INTERLEAVED] = { "rope_interleaved", "rotation", "rope rotary absolute" },
+    [ROPE_INTERLEAVED] = { "rope_interleaved", "rotation", "rope rotary absolute rope_gptj" },
     [ALIBI] = { "alibi", "alibi", "alibi" },
     [T5] = { "t5", "t5", "relative" },
     [DEBERTA] = { "deberta", "relative", "relative" },
@@ -28,46 +27,6 @@ const struct encoding_words encodings[N_ENCODINGS] = {
 };
 
 /* ---- which encoding ---- */
-
-static const struct model_type {
-    const char *name, *encoding, *flags;
-    const char *defaults; /* members of a JSON object, in the files' own spelling */
-    const char *note;     /* what its code does besides */
-} types[] = {
-#include "types.inc"
-};
-enum { N_TYPES = sizeof types / sizeof *types };
-
-static const struct model_type *find_type(const char *name)
-{
-    for (int i = 0; name && i < N_TYPES; i++)
-        if (strcmp(types[i].name, name) == 0)
-            return &types[i];
-    return NULL;
-}
-
-bool model_type_at(size_t index, struct model_kind *kind)
-{
-    if (index >= N_TYPES)
-        return false;
-    const struct model_type *t = &types[index];
-    const bool refused = lists(t->flags, "unsupported");
-    *kind = (struct model_kind){ t->name, refused ? "refused" : t->encoding, t->note, refused };
-    return true;
-}
-
-static int refuse_type(const struct fields *f, const char *name)
-{
-    char known[1536] = "";
-    size_t at = 0;
-    for (const struct model_type *t = types; t < types + N_TYPES; t++)
-        if (!lists(t->flags, "unsupported"))
-            at = append(known, sizeof known, at, "%s%s", at ? ", " : "", t->name);
-    return refuse(f,
-                  "model_type '%.60s' is unknown; known: %s.  Or say how it encodes positions: "
-                  "\"_posenc\": {\"encoding\": \"rope_half\"}",
-                  name ? name : "(none)", known);
-}
 
 static bool find_encoding(const char *name, enum encoding *encoding)
 {
@@ -111,9 +70,15 @@ static int take_encoding(const struct fields *f, const json_t *ours,
                       "rope_half, rope_interleaved, alibi, t5, deberta, transformer_xl, window",
                       named);
     if (!type)
-        return refuse_type(f, name);
+        return type_refuse(f, name);
     if (lists(type->flags, "unsupported"))
         return refuse(f, "model_type '%s' is not supported yet: %s", type->name, type->note);
+    if (strcmp(type->encoding, "none") == 0)
+        return refuse(
+            f,
+            "model_type '%s' has no positions in its attention or embeddings: there is "
+            "nothing to check or to time",
+            type->name);
     bool known = find_encoding(type->encoding, &p->encoding);
     assert(known), (void)known;
     return encoding_of_type(f, type->flags, p);
@@ -169,8 +134,7 @@ static int check_embedding_type(const struct fields *f, enum encoding encoding)
 
 static void note_others(const struct fields *f, const json_t *json)
 {
-    if (json_is_object(json_object_get(json, "audio_config")))
-        note(f, "audio_config is not covered");
+    types_of_others(f, json);
     if (member_value(f, "dual_chunk_attention_config"))
         note(f, "dual_chunk_attention_config is not covered: positions are those of short "
                 "sequences");
@@ -224,10 +188,11 @@ static int add_speech(const struct fields *f, struct part *p, struct config *c)
 static int read_parts(const struct fields *f, const char *flags, struct part *like,
                       struct config *c, struct model *m)
 {
-    const bool speech = lists(flags, "speech"), stages = lists(flags, "stages");
+    const bool speech = lists(flags, "speech"), stages = lists(flags, "stages"),
+               own = speech || stages || lists(flags, "patches");
     char words[128];
-    snprintf(words, sizeof words, "%s %s %s", flags, speech || stages ? "" : "sizes",
-             speech || stages ? "" : encodings[like->encoding].name);
+    snprintf(words, sizeof words, "%s %s %s", flags, own ? "" : "sizes",
+             own ? "" : encodings[like->encoding].name);
     if (members_read(f, words, like) || (like->encoding == DEBERTA && config_deberta(f, like)))
         return -1;
     if (speech)
@@ -243,23 +208,6 @@ static int read_parts(const struct fields *f, const char *flags, struct part *li
 }
 
 /* ---- all of it ---- */
-
-/* The part of the file about text, and its type: nested files name both. */
-static int find_text(struct fields *f, const json_t *json, const char **name)
-{
-    const json_t *text = json_object_get(json, "text_config");
-    *name = json_string_value(json_object_get(json, "model_type"));
-    f->file = json;
-    if (!text || json_is_null(text))
-        return 0;
-    if (!json_is_object(text))
-        return refuse(f, "text_config is no object: one with the sizes of the text model, or "
-                         "null, is needed");
-    f->file = text;
-    const char *inner = json_string_value(json_object_get(text, "model_type"));
-    *name = inner ? inner : *name;
-    return 0;
-}
 
 static void read_facts(const json_t *json, const json_t *ours, struct model *m)
 {
@@ -299,15 +247,22 @@ int config_read(const json_t *json, struct config *c, struct model *m, char erro
     if (!json_is_object(json))
         return refuse(&f, "it holds %s: an object, {\"model_type\": ...}, is needed",
                       json_is_array(json) ? "an array" : "no object");
-    if (find_text(&f, json, &name))
+    if (type_of_text(&f, json, &name))
         return -1;
-    const struct model_type *type = find_type(name);
-    char members[512];
+    const struct model_type *type = type_find(name);
+    char members[4096], assumed[MODEL_NOTES] = "";
     snprintf(members, sizeof members, "{%s}", type ? type->defaults : "");
     json_t *defaults = json_loads(members, 0, NULL);
     assert(defaults);
     f.defaults = defaults;
-    int status = read_text(&f, json, type, name, c, m);
+    f.flags = type ? type->flags : "";
+    f.assumed = type && lists(type->flags, "surveyed") ? assumed : NULL;
+    json_t *layers;
+    int status = config_layers(&f, &layers) ? -1 : read_text(&f, json, type, name, c, m);
+    json_decref(layers);
+    if (!status && *assumed)
+        note(&f, "Not in the file, and taken as the classes of this model_type do: %s",
+             assumed);
     json_decref(defaults);
     return status;
 }

@@ -68,8 +68,13 @@ struct fields {
      * of layers: a quantity may stand there, too, under its own name.  NULL: there is none. */
     const json_t *rope;
     const char *rope_name;
+    const char *flags;   /* of its model_type in types.txt; or NULL */
     const char *whose;   /* what follows "is missing" in a refusal; or NULL */
     char *error, *notes; /* MODEL_ERROR and MODEL_NOTES bytes */
+    /* Of a type that was surveyed the defaults name all members that its classes read, with null
+     * where they follow from others; what it takes of them is told here, MODEL_NOTES bytes.  NULL:
+     * any spelling counts. */
+    char *assumed;
 };
 
 /* Always -1. */
@@ -104,9 +109,34 @@ int value_read(const struct fields *f, const struct member *member, enum quantit
  * there. */
 int members_read(const struct fields *f, const char *words, struct part *part);
 
+/* The value by its own name, or all spellings of it that are there, must be the one that counts: what else
+ * is said, by a spelling that the classes of the type do not read or by two that they do, is refused. */
+int members_agree(const struct fields *f, const char *spellings, const char *quantity,
+                  double value);
+
 /* A text that is there and not empty, on one line, cut between characters; else `otherwise`. */
 void field_text(const json_t *object, const char *name, const char *otherwise, char *into,
                 size_t bytes);
+
+/* ---- types of models: config_types.c ---- */
+
+struct model_type {
+    const char *name, *encoding, *flags;
+    const char *defaults; /* members of a JSON object, in the files' own spelling */
+    const char *note;     /* what its code does besides */
+};
+const struct model_type *type_at(size_t index); /* NULL past the end */
+const struct model_type *type_find(const char *name);
+/* Always -1: it is unknown, and these are near. */
+int type_refuse(const struct fields *f, const char *name);
+/* Sets f->file to the part of the file about text, which may be missing, and `name` to its type. */
+int type_of_text(struct fields *f, const json_t *json, const char **name);
+/* Notes what becomes of the other parts. */
+void types_of_others(const struct fields *f, const json_t *json);
+
+/* Replaces f->file by a copy in which members by layer are members of types of layers, owned by the
+ * caller. */
+int config_layers(struct fields *f, json_t **owned);
 
 /* ---- the parts of a model ---- */
 
@@ -132,6 +162,8 @@ int config_rope(const struct fields *plain, struct part *like, struct config *co
 /* The part of a model that rotates patches of pictures, after those for text; the notes say
  * where there is one that is not covered. */
 int config_vision(const struct fields *f, const json_t *json, struct config *config);
+/* Whether vision_config, `vision`, is of a tower that rotates as config_vision knows. */
+bool config_has_tower(const json_t *json, const json_t *vision);
 
 /* What is left of those with terms by relative position, with biases in windows: config_relative.c.
  */

@@ -34,6 +34,10 @@ static int add_part(const struct fields *f, const struct part *like, const char 
                     const json_t *rope, struct config *c, struct model *m)
 {
     char whose[64] = "";
+    if (*layers && json_is_false(json_object_get(rope, "truncate")))
+        return refuse(f,
+                      "truncate stands in the object for one type of layers: releases of that "
+                      "library differ in whether it counts there");
     struct part *p = &c->parts[c->n_parts++];
     struct fields own = *f;
     own.rope = rope;
@@ -44,6 +48,13 @@ static int add_part(const struct fields *f, const struct part *like, const char 
     p->name = layers;
     if (members_read(&own, *layers ? layers : "every_layer", p))
         return -1;
+    const json_t *head = member_value(&own, "head_dim");
+    if (p->latent && json_is_integer(head) && json_integer_value(head) != p->latent)
+        return refuse(
+            &own,
+            "head_dim is %lld and qk_rope_head_dim %lld: they must agree (releases of "
+            "that library differ in which turns)",
+            (long long)json_integer_value(head), (long long)p->latent);
     if (p->latent)
         p->head_dim = p->latent;
     if (p->latent || (p->single && !p->grouped))
@@ -71,6 +82,8 @@ static int find_rope(const struct fields *f, struct fields *with)
             with->rope_name = names[i];
         }
     }
+    if (!with->rope)
+        with->rope = member_of(f->defaults, names[1]).value;
     return 0;
 }
 
@@ -148,13 +161,44 @@ int config_rope(const struct fields *plain, struct part *like, struct config *c,
 {
     struct fields with;
     const struct fields *f = &with;
-    const struct member local = member_find(plain, "rope_local_base_freq local_rope_theta");
+    static const char locals[] = "rope_local_base_freq local_rope_theta";
+    const struct member local = member_find(plain, locals),
+                        stray = member_of(plain->file, locals);
+    if (stray.value && !local.value)
+        return refuse(
+            plain,
+            "%s is there, which the classes of this model_type do not read: leave it out",
+            stray.name);
     if (find_rope(plain, &with))
         return -1;
+    if (f->rope && !by_layers(f->rope) &&
+        f->rope != member_of(f->defaults, f->rope_name).value &&
+        (lists(f->flags, "layered") ||
+         (f->assumed && local.value && strcmp(f->rope_name, "rope_parameters") == 0)))
+        return refuse(
+            f,
+            "%s is one object for all layers: releases of that library differ in which "
+            "it scales; one for each type of layers is needed",
+            f->rope_name);
+    const bool old_name =
+        f->assumed && local.value && strcmp(f->rope_name, "rope_scaling") == 0;
+    if (by_layers(f->rope) && (lists(f->flags, "one_object") || old_name) &&
+        f->rope != member_of(f->defaults, "rope_parameters").value)
+        return refuse(f,
+                      "%s has an object for each type of layers, which the classes of this "
+                      "model_type do not take as they stand: one for all is needed",
+                      f->rope_name);
     if (by_layers(f->rope)) {
         if (each_type(f, like, c, m))
             return -1;
     } else if (local.value) {
+        if (f->assumed && json_object_get(f->rope, "type") &&
+            !json_object_get(f->rope, "rope_type"))
+            return refuse(
+                f,
+                "type stands in %s without rope_type: releases of that library differ "
+                "in whether it counts; rope_type is needed",
+                f->rope_name);
         if (f->rope && strcmp(local.name, "local_rope_theta") == 0)
             return refuse(f,
                           "%s beside local_rope_theta: releases of that library differ in "

@@ -26,7 +26,7 @@ static const char any_rule[] = "rope_type type rope_theta partial_rotary_factor 
 static const char by_rule[] = "factor original_max_position_embeddings low_freq_factor "
                               "high_freq_factor attention_factor beta_fast beta_slow mscale "
                               "mscale_all_dim truncate short_factor long_factor";
-static const char no_rule[] = "finetuned llama_4_scaling_beta";
+static const char no_rule[] = "finetuned llama_4_scaling_beta max_position_embeddings";
 
 static bool takes(const struct rule *rule, const char *parameter)
 {
@@ -250,9 +250,17 @@ int config_scaling(const struct fields *f, struct part *p, struct model *m)
     char whose[96];
     in.file = f->rope;
     in.rope = NULL;
+    in.assumed = NULL;
     in.whose = both.whose = whose;
     if (find_rule(f, &rule) || check_members(f, &rule) || read_share(f, &rule, p))
         return -1;
+    const json_t *inner = json_object_get(f->rope, "original_max_position_embeddings"),
+                 *outer = json_object_get(f->file, "original_max_position_embeddings");
+    if (takes(&rule, "low_freq_factor") && json_is_number(inner) && json_is_number(outer) &&
+        !json_equal(inner, outer))
+        return refuse(
+            f, "original_max_position_embeddings differs from that in %s: they must agree",
+            f->rope_name);
     snprintf(whose, sizeof whose, " for %s of type %s", f->rope_name, rule.name);
     const bool longrope = takes(&rule, "short_factor"), yarn = takes(&rule, "beta_fast");
     spec->scaling = rule.scaling;

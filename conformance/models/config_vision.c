@@ -27,6 +27,11 @@ static const char *find_width(const json_t *json, const json_t *vision)
                : NULL;
 }
 
+bool config_has_tower(const json_t *json, const json_t *vision)
+{
+    return find_width(json, vision) != NULL;
+}
+
 static int read_tower(const struct fields *v, const char *width, struct part *p)
 {
     if (members_read(v, width, p) || members_read(v, "tower", p))
@@ -48,9 +53,7 @@ int config_vision(const struct fields *f, const json_t *json, struct config *c)
     char why[MODEL_ERROR];
     const struct fields v = { .file = vision, .error = why, .notes = f->notes };
     const char *width = find_width(json, vision);
-    if (!width)
-        note(f, "vision_config is not covered: this is the model of text alone");
-    else if (!member_value(&v, width))
+    if (width && !member_value(&v, width))
         note(f, "vision_config is not covered: it does not say its %s", width);
     if (!width || !member_value(&v, width))
         return 0;

@@ -79,11 +79,75 @@ struct member member_of(const json_t *object, const char *spellings)
     return first;
 }
 
+/* The next of several spellings, up to the end or a "/"; false: there is none. */
+static bool next_spelling(const char **at, char one[64])
+{
+    const size_t n = strcspn(*at, " ");
+    snprintf(one, 64, "%.*s", (int)n, *at);
+    *at += n;
+    *at += strspn(*at, " ");
+    return *one && strcmp(one, "/") != 0;
+}
+
+/* Whether the classes of the type read a member of this name, one of the spellings from `group` on:
+ * where they have another of these, they do not read those that they lack. */
+static bool is_read(const struct fields *f, const char *group, const char *name)
+{
+    static const char rotations[] =
+        "qk_rope_head_dim rotary_dim rotary_pct partial_rotary_factor rope_local_base_freq "
+        "local_rope_theta global_rope_theta global_head_dim";
+    const json_t *own = json_object_get(f->defaults, name);
+    bool another = false;
+    char one[64];
+    if (own)
+        return !json_is_string(own); /* "ignored" */
+    if (f->assumed && lists(rotations, name))
+        return false;
+    while (f->assumed && next_spelling(&group, one))
+        another |= json_object_get(f->defaults, one) != NULL;
+    return !another;
+}
+
+/* The first spelling in the file that is read. */
+static struct member find_own(const struct fields *f, const char *spellings)
+{
+    struct member first = { .value = NULL };
+    for (const char *at = spellings, *group = at; *at;) {
+        char one[64];
+        if (!next_spelling(&at, one)) {
+            group = at;
+            continue;
+        }
+        const struct member own = member_of(f->file, one);
+        if (!*first.name)
+            memcpy(first.name, own.name, sizeof first.name);
+        if (own.value && is_read(f, group, one))
+            return own;
+    }
+    return first;
+}
+
 struct member member_find(const struct fields *f, const char *spellings)
 {
-    const struct member own = member_of(f->file, spellings);
-    const struct member usual = member_of(f->defaults, spellings);
-    return own.value || !usual.value ? own : usual;
+    struct member first = { .value = NULL };
+    for (const char *at = spellings; *at;) { /* a group of spellings after the other */
+        char group[256] = "", one[64];
+        size_t n = 0;
+        while (*at && next_spelling(&at, one))
+            n = append(group, sizeof group, n, "%s%s", n ? " " : "", one);
+        const struct member own = find_own(f, group);
+        if (own.value)
+            return own;
+        for (const char *each = group; *each;) {
+            next_spelling(&each, one);
+            const struct member usual = member_of(f->defaults, one);
+            if (usual.value && !json_is_string(usual.value))
+                return usual;
+        }
+        if (!*first.name)
+            memcpy(first.name, own.name, sizeof first.name);
+    }
+    return first;
 }
 
 const json_t *member_value(const struct fields *f, const char *spellings)
@@ -156,20 +220,67 @@ int value_read(const struct fields *f, const struct member *m, enum quantity_kin
     return check_range(f, m->name, *value, &range);
 }
 
+/* ---- what is not said, or said twice ---- */
+
+static void assume(const struct fields *f, const char *name, double value)
+{
+    char text[96];
+    snprintf(text, sizeof text, "%s %.10g", name, value);
+    if (f->assumed && !strstr(f->assumed, text))
+        append(f->assumed, MODEL_NOTES, strlen(f->assumed), "%s%s", *f->assumed ? ", " : "",
+               text);
+}
+
+/* Lengths and counts of layers are called many things at once, of which the first counts. */
+static bool may_differ(const char *quantity) { return lists("length layers every", quantity); }
+
+int members_agree(const struct fields *f, const char *spellings, const char *quantity,
+                  double value)
+{
+    bool met = false;
+    for (const char *at = spellings, *group = at; *at;) {
+        char one[64];
+        if (!next_spelling(&at, one)) {
+            if (met)
+                break;
+            group = at;
+            continue;
+        }
+        const struct member own = member_of(f->file, one);
+        const double said = json_number_value(own.value);
+        met |= own.value != NULL;
+        if (!json_is_number(own.value) || (said >= value && said <= value))
+            continue;
+        if (may_differ(quantity))
+            note(f, "%s is %.10g, which does not count: %.10g does", one, said, value);
+        else
+            return refuse(f, "%s is %.10g%s, where %.10g counts: they must agree", one, said,
+                          is_read(f, group, one)
+                              ? ""
+                              : ", which the classes of this model_type do not read",
+                          value);
+    }
+    return 0;
+}
+
 /* ---- rows ---- */
 
 /* What stands in the object for scaling and beside it is the same in both. */
 static int read_quantity(const struct fields *f, const struct row *row, struct part *part)
 {
     const struct quantity *q = quantity_find(row->quantity, strlen(row->quantity));
-    const struct member inner = member_of(f->rope, row->quantity),
-                        outer = member_of(f->file, row->spellings),
+    const bool read =
+        strcmp(row->quantity, "rope_theta") == 0 || is_read(f, row->quantity, row->quantity);
+    const struct member given = member_of(f->rope, row->quantity), none = { .value = NULL },
+                        inner = read ? given : none, outer = member_of(f->file, row->spellings),
                         found = inner.value ? inner : member_find(f, row->spellings);
     double value, beside;
     assert(q);
+    if (!found.value && !*row->otherwise && !given.value)
+        return members_agree(f, row->spellings, row->quantity, quantity_get(q, part));
     if (!found.value && !*row->otherwise)
-        return 0;
-    if (found.value || strcmp(row->otherwise, "needed") == 0) {
+        value = quantity_get(q, part);
+    else if (found.value || strcmp(row->otherwise, "needed") == 0) {
         if (value_read(f, &found, q->kind, row->accepted, part, &value))
             return -1;
     } else {
@@ -187,7 +298,16 @@ static int read_quantity(const struct fields *f, const struct row *row, struct p
                           beside, inner.name, f->rope_name, value);
     }
     quantity_set(q, part, value);
-    return 0;
+    if (q->kind == IS_TRUTH)
+        return 0;
+    if (given.value && !read && json_number_value(given.value) != value)
+        return refuse(f,
+                      "%s in %s is %.10g, which the classes of this model_type do not read: "
+                      "leave it out",
+                      row->quantity, f->rope_name, json_number_value(given.value));
+    if (!inner.value && found.value && !find_own(f, row->spellings).value)
+        assume(f, found.name, value);
+    return members_agree(f, row->spellings, row->quantity, value);
 }
 
 int members_read(const struct fields *f, const char *words, struct part *part)

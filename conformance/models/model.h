@@ -25,7 +25,7 @@
 
 #include <stdio.h>
 
-enum { MODEL_ERROR = 2048, MODEL_NOTES = 1024, MODEL_MAX_PARTS = 4, MODEL_MAX_CASES = 48 };
+enum { MODEL_ERROR = 2048, MODEL_NOTES = 2048, MODEL_MAX_PARTS = 4, MODEL_MAX_CASES = 48 };
 
 struct model_case {
     char id[96];    /* "rope_half/f32/given/llama-3.1-8b-decode" */

@@ -76,8 +76,8 @@ static const struct {
       "{\"model_type\": \"modernbert\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
       "\"max_position_embeddings\": 512, \"head_dim\": 16, " LAYERS "}",
       "rope_half", "-prefill", "prefill 8" },
-    { "a configuration that does not say how many layers there are", LLAMA "}", "rope_half",
-      "-decode", "decode 0" },
+    { "a configuration that does not say how many layers there are has those of its class",
+      LLAMA "}", "rope_half", "-decode", "decode 32" },
     { "or how many of them rotate",
       "{\"model_type\": \"cohere2\", \"hidden_size\": 256, \"num_attention_heads\": 4, "
       "\"max_position_embeddings\": 2048, " LAYERS "}",
