@@ -203,12 +203,14 @@ static bool right_relative(const struct trial *t, char complaint[MOST_TEXT])
     for (int64_t e = 0; e < (int64_t)count_relative(t, INDEX); e++) {
         const int64_t d = e - (keys - 1) + (int64_t)offset_of(t);
         const double got = element_of(t, INDEX, e);
-        int64_t wanted = clip(-d, -far, far) + far;
+        int64_t wanted;
         if (is_called(t, "transformer_xl_index"))
             wanted = keys - 1 - d < keys - 1 ? keys - 1 - d : keys - 1;
-        if (is_called(t, "deberta_index"))
+        else if (is_called(t, "deberta_index"))
             wanted =
                 deberta_column(t, d, got == (double)deberta_column(t, d, 1e-9) ? 1e-9 : -1e-9);
+        else
+            wanted = clip(-d, -far, far) + far;
         if (is_wrong(complaint, e, got, wanted))
             return false;
     }

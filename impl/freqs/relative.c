@@ -40,7 +40,7 @@ static enum posenc_status check(int64_t queries, int64_t keys, int64_t first,
 static int64_t first_distance(int64_t keys, int64_t query_offset)
 {
     bool far = query_offset <= -MOST_SIZE || query_offset >= MOST_SIZE;
-    return far || keys >= MOST_SIZE ? -MOST_SIZE : query_offset - (keys - 1);
+    return far || keys < 1 || keys >= MOST_SIZE ? -MOST_SIZE : query_offset - (keys - 1);
 }
 
 static int64_t clip(int64_t value, int64_t least, int64_t most)
@@ -64,7 +64,8 @@ enum posenc_status posenc_shaw_index(int64_t queries, int64_t keys, int64_t quer
 
 enum posenc_status posenc_transformer_xl_index(int64_t queries, int64_t keys, int32_t *index)
 {
-    enum posenc_status status = check(queries, keys, 1 - queries, index);
+    int64_t first = queries < 1 ? -MOST_SIZE : 1 - queries;
+    enum posenc_status status = check(queries, keys, first, index);
     if (status)
         return status;
     for (int64_t e = 0; e < queries + keys - 1; e++)
