@@ -1,6 +1,8 @@
 /*
  * What a call costs before its kernel begins stays within its limits: 20 ns for
- * posenc_rope_half() and 5 ns for a prepared call.  They are of one core; on one that is
+ * posenc_rope_half() and 5 ns for a prepared call on the core that they were set for, which has
+ * AVX-512 (Sapphire Rapids); 30 and 10 ns on others, since a Zen 3 takes up to 20 and 8 for the same
+ * instructions.  They are of one core; on one that is
  * slower, or shared, they grow with the time that it takes over the same kind of work, and by a
  * half, since the two went apart by a third where neighbours were busy.  What is above a
  * limit by chance does not fail: the whole interval has to be, three times.
@@ -9,14 +11,15 @@
 #include "overhead.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const struct limit {
     enum overhead_way way;
     const char *name;
-    double ns;
+    double ns, elsewhere_ns;
 } limits[] = {
-    { OVERHEAD_FRONT, "posenc_rope_half()", 20.0 },
-    { OVERHEAD_PREPARED, "a prepared call", 5.0 },
+    { OVERHEAD_FRONT, "posenc_rope_half()", 20.0, 30.0 },
+    { OVERHEAD_PREPARED, "a prepared call", 5.0, 10.0 },
 };
 enum { LIMITS = sizeof limits / sizeof limits[0], ATTEMPTS = 3 };
 
@@ -29,17 +32,18 @@ static double slack(double pace)
 
 static bool keeps(const struct overhead *o)
 {
+    const bool here = strncmp(o->backend->name, "avx512", 6) == 0;
     bool fine = true;
     for (int i = 0; i < LIMITS; i++) {
         const struct overhead_ns *ns = &o->above[limits[i].way];
-        bool within = ns->low <= limits[i].ns * slack(o->pace);
+        const double most = (here ? limits[i].ns : limits[i].elsewhere_ns) * slack(o->pace);
+        const bool within = ns->low <= most;
         fine &= within;
         printf("# %s: %s, %d heads: %+.1f ns in [%.1f, %.1f] above the %.1f of %s; at most "
                "%.0f at "
                "a pace of %.2f\n",
                within ? "ok" : "too slow", limits[i].name, (int)o->heads, ns->median, ns->low,
-               ns->high, o->function_ns, o->backend->name, limits[i].ns * slack(o->pace),
-               o->pace);
+               ns->high, o->function_ns, o->backend->name, most, o->pace);
     }
     return fine;
 }
