@@ -1,0 +1,53 @@
+"""What there is in the model of a type that has to do with positions."""
+import re
+
+from pairing import pairing
+from truth import again, build, frequencies, nn
+
+ROTARY = re.compile(r"Rotary|RoPE|ROPE|Rope(?![a-z])|RoPe")
+
+
+def look(cls, config):
+    """Everything in a model that has to do with positions."""
+    model, why = build(cls, config)
+    if model is None:
+        return {"error": why}
+    rotary, tables, other, seen = [], [], [], set()
+    for path, module in model.named_modules():
+        name = type(module).__name__
+        params = {n: list(p.shape) for n, p in list(module.named_parameters(recurse=False))
+                  + list(module.named_buffers(recurse=False))}
+        plain = re.sub(r"\.\d+(?=\.|$)", ".*", path)
+        key = (name, plain, str(params))
+        if key in seen:
+            continue
+        seen.add(key)
+        if ROTARY.search(name):
+            entry = {"path": plain, "class": name, "shapes": params, "module": type(module).__module__}
+            try:
+                own = again(module)
+                entry["freqs"] = frequencies(own)
+                if entry["freqs"]:
+                    entry["pairs"] = pairing(model, module.made_of[0][0] if module.made_of[0] else config, own)
+            except Exception as e:
+                entry["error"] = f"{type(e).__name__}: {str(e)[:120]}"
+            rotary.append(entry)
+        elif isinstance(module, nn.Embedding) and re.search(r"pos|wpe", (plain + name).rsplit(".", 1)[-1], re.I):
+            tables.append({"path": plain, "class": name, "shape": [module.num_embeddings, module.embedding_dim]})
+        elif re.search(r"pos(?!t)|relative|alibi|sinus|buckets", name + " " + plain.rsplit(".", 1)[-1] + " " + " ".join(params), re.I):
+            hit = {n: s for n, s in params.items() if re.search(r"pos|rel|bias_table|alibi|slopes|index|weight", n, re.I)}
+            other.append({"path": plain, "class": name, "shapes": hit})
+    return {"model": type(model).__name__, "rotary": rotary, "tables": tables, "other": other}
+
+
+def tables_of(model):
+    """The tables of a model that may be of positions, with their sizes [rows, width]."""
+    found = []
+    for path, module in model.named_modules():
+        if isinstance(module, nn.Embedding) and re.search(r"pos|wpe", (path + type(module).__name__).rsplit(".", 1)[-1], re.I):
+            found.append({"path": path, "shape": [module.num_embeddings, module.embedding_dim]})
+        for name, p in module.named_parameters(recurse=False):
+            shape = list(p.shape[1:]) if len(p.shape) == 3 and p.shape[0] == 1 else list(p.shape)
+            if "pos" in name and "bias" not in name and len(shape) == 2:
+                found.append({"path": f"{path}.{name}", "shape": shape})
+    return found
