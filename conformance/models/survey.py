@@ -80,6 +80,8 @@ def files(types, seen, told, count, seed):
                 answer = kind.ask(cls, seen[name], cls(**copy.deepcopy(members)))
             except Exception as error:
                 answer = f"{type(error).__name__}: {str(error)[:100]}"
+            if answer is None:
+                break
             yield name, {"model_type": name, **members}, answer
 
 
@@ -112,6 +114,8 @@ def flags_of(wrong):
 def mended(row, wrong, right):
     """The row of a type, with what was read wrongly refused."""
     flags = flags_of(wrong)
+    if row.by_hand:
+        return row  # people mend it
     if not right or "unsupported" in flags or (flags and flags <= set(row.flags)):
         return rows.Row("none", ["unsupported"], {}, OWN_WAY, row.by_hand)
     row.flags += sorted(flags - set(row.flags))

@@ -4,7 +4,8 @@ Such a module has
     ENCODINGS                    the encodings of types.txt whose rows it compares
     row(cls, seen, plain, known) (encoding, flags, members, besides) of a type; a text where its positions are of
                                  this kind and cannot be read, with the reason; None where they are not of this kind
-    ask(cls, seen, config)       what transformers computes for a configuration, in numbers
+    ask(cls, seen, config)       what transformers computes for a configuration, in numbers; None where this
+                                 cannot be asked of such a type: its row rests on people alone
     judge(said, answer)          "" where parts_of says the same, else what differs
     mutate(rng, plain, seen)     members of a file that says some things otherwise than its class
 `seen` is what truth.look() saw in the type's model, `plain` its class's members by default, and `known` what

@@ -20,7 +20,7 @@ def row(cls, seen, plain, known):
         return None
     known = dict(known)
     if "patches" in flags:
-        known.update({k: plain[k] for k in WORDS if isinstance(plain.get(k), int)})
+        known.update({k: plain[k] for k in sorted(WORDS) if isinstance(plain.get(k), int)})
     return "learned", flags + ([] if rows.decodes(cls) else ["encoder"]), known, ""
 
 
@@ -62,7 +62,7 @@ def learned(cls, truth, plain):
     if isinstance(image, int) and isinstance(patch, int) and not flags and not length:
         extra = rows - (image // patch) ** 2
         if extra in (0, 1, 2):
-            return ["patches", ["", "class_token", "two_tokens"][extra]]
+            return ["patches"] + [[], ["class_token"], ["two_tokens"]][extra]
     return None
 
 

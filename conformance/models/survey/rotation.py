@@ -98,6 +98,8 @@ def rotary(truth):
 
 def ask(cls, seen, config):
     """{layers: (frequencies, factor)} of a configuration, by the classes of rotary modules its type has."""
+    if not seen["rotary"]:
+        return None
     return rotary_truth(rotary_classes(seen), config)
 
 
