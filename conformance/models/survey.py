@@ -86,25 +86,28 @@ def files(types, seen, told, count, seed):
 
 
 def judge(jobs, told, program):
-    """By type the counts, and the files that are read wrongly."""
-    counts, wrong = collections.defaultdict(collections.Counter), collections.defaultdict(list)
+    """{type: what came of its files}: the counts, what its defaults give, and what is read wrongly."""
+    found = {}
     for (name, file, answer), said in zip(jobs, compare.read_all(program, [j[1] for j in jobs])):
+        of = found.setdefault(name, {"defaults": answer, "counts": collections.Counter(), "wrong": [], "why": []})
         refused = "refused" in said
         if isinstance(answer, str):
-            counts[name]["transformers refuses, " + ("refused" if refused else "read")] += 1
+            of["counts"]["transformers refuses, " + ("refused" if refused else "read")] += 1
             continue
         why = "" if refused else kinds.kind_of(told[name].encoding).judge(said, answer)
-        counts[name]["refused" if refused else "read wrongly" if why else "read rightly"] += 1
+        of["counts"]["refused" if refused else "read wrongly" if why else "read rightly"] += 1
+        if refused:
+            of["why"].append(said["refused"])
         if why:
-            wrong[name].append(file)
+            of["wrong"].append({"file": file, "why": why})
             print(f"{name}: {why}: {json.dumps(file)}", file=sys.stderr)
-    return counts, wrong
+    return found
 
 
 def flags_of(wrong):
     """What is to be refused of a type for files to be read rightly."""
     flags = set()
-    for file in wrong:
+    for file in (w["file"] for w in wrong):
         rope = file.get("rope_scaling") or file.get("rope_parameters")
         nested = rope and any(isinstance(v, dict) for v in rope.values())
         flags.add("one_object" if nested else "layered" if rope else "unsupported")
@@ -122,7 +125,7 @@ def mended(row, wrong, right):
     return row
 
 
-def made_again(types, seen, told, counts, wrong):
+def made_again(types, seen, told, found):
     """The rows of all types, those of the types seen made anew."""
     made, words = dict(told), rows.vocabulary()
     for name in seen:
@@ -130,17 +133,30 @@ def made_again(types, seen, told, counts, wrong):
         row = rows.make(types[name], seen[name], old if old and old.by_hand else None, words)
         if old and not old.by_hand and old.encoding == row.encoding:
             row.flags += [w for w in ("layered", "one_object") if w in old.flags and w not in row.flags]
-        if name in counts:
-            row = mended(row, wrong[name], counts[name]["read rightly"])
+        if name in found:
+            row = mended(row, found[name]["wrong"], found[name]["counts"]["read rightly"])
         made[name] = row
     return made
 
 
-def figures_of(versions, seen, told, counts):
-    kinds_read = collections.Counter("refused" if told[n].refused else told[n].encoding for n in seen if n in told)
-    return {"versions": versions, "types": len(seen), "unknown": sorted(set(seen) - set(told)), "kinds": kinds_read,
-            "compared": len(counts), "files": sum(sum(c.values()) for c in counts.values()),
-            "counts": sum(counts.values(), collections.Counter())}
+def figures_of(options, seen, told, found):
+    """What page.py writes docs/models.md of."""
+    def of(name):
+        row = told.get(name)
+        said = {"encoding": "unknown" if not row else "refused" if row.refused else row.encoding,
+                "besides": row.besides if row else "", "by_hand": bool(row and row.by_hand)}
+        if row and row.encoding == "composite":
+            said["parts"] = row.members
+        return {**said, **found.get(name, {})}
+    return {"transformers": transformers.__version__, "torch": torch.__version__.split("+")[0], "seed": options.seed,
+            "mutations": options.mutations, "types": {name: of(name) for name in sorted(seen)}}
+
+
+def summary(figures):
+    types = figures["types"].values()
+    return {"types": len(types), "encodings": collections.Counter(t["encoding"] for t in types),
+            "compared": sum(1 for t in types if "counts" in t),
+            "files": sum((t.get("counts", collections.Counter()) for t in types), collections.Counter())}
 
 
 def main():
@@ -159,17 +175,17 @@ def main():
     if unknown:
         parser.error(f"--types: {', '.join(unknown)}: transformers {transformers.__version__} has no such type")
     seen, told = see(types, names, options.seen), rows.written()
-    versions = f"transformers {transformers.__version__} with torch {torch.__version__.split('+')[0]}"
     jobs = list(files(types, seen, told, options.mutations, options.seed))
-    counts, wrong = judge(jobs, told, options.program)
-    figures = figures_of(versions, seen, told, counts)
-    print(json.dumps(figures, indent=1))
+    found = judge(jobs, told, options.program)
+    figures = figures_of(options, seen, told, found)
+    print(json.dumps(summary(figures), indent=1))
     if options.figures:
         with open(options.figures, "w") as file:
             json.dump(figures, file, indent=1)
     if options.write:
-        table.write(TABLE, made_again(types, seen, told, counts, wrong), versions)
-    return 1 if any(wrong.values()) else 0
+        versions = f"transformers {figures['transformers']} with torch {figures['torch']}"
+        table.write(TABLE, made_again(types, seen, told, found), versions)
+    return 1 if any(of["wrong"] for of in found.values()) else 0
 
 
 if __name__ == "__main__":
