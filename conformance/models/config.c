@@ -76,9 +76,9 @@ static int take_encoding(const struct fields *f, const json_t *ours,
     if (strcmp(type->encoding, "none") == 0)
         return refuse(
             f,
-            "model_type '%s' has no positions in its attention or embeddings: there is "
+            "model_type '%s' has no positions in its attention or embeddings%s%s%s: there is "
             "nothing to check or to time",
-            type->name);
+            type->name, *type->note ? " (" : "", type->note, *type->note ? ")" : "");
     bool known = find_encoding(type->encoding, &p->encoding);
     assert(known), (void)known;
     return encoding_of_type(f, type->flags, p);
@@ -165,6 +165,8 @@ static int note_resting_layers(const struct fields *f, struct part *p)
 static int add_sinusoid(const struct fields *f, struct part *p, struct config *c)
 {
     p->freqs.dim = p->width;
+    if (f->flags && lists(f->flags, "endpoint"))
+        p->freqs.convention = POSENC_ENDPOINT;
     c->parts[c->n_parts++] = *p;
     return config_try_freqs(f, p);
 }
@@ -185,11 +187,35 @@ static int add_speech(const struct fields *f, struct part *p, struct config *c)
     return 0;
 }
 
+/* A learned table of each stack that the flags name: "encoder_table", which is the word of members.txt for its
+ * size, too.  One table where they name none. */
+static int add_tables(const struct fields *f, const char *flags, const struct part *like,
+                      struct config *c)
+{
+    static const char *const names[] = { "encoder", "decoder", "text", "image" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char word[32];
+        struct part p = *like;
+        snprintf(word, sizeof word, "%s_table", names[i]);
+        if (!lists(flags, word))
+            continue;
+        p.name = p.stack = names[i];
+        p.decodes = like->decodes && i == 1;
+        if (members_read(f, word, &p))
+            return -1;
+        c->parts[c->n_parts++] = p;
+    }
+    if (c->n_parts == 0)
+        c->parts[c->n_parts++] = *like;
+    return 0;
+}
+
 static int read_parts(const struct fields *f, const char *flags, struct part *like,
                       struct config *c, struct model *m)
 {
     const bool speech = lists(flags, "speech"), stages = lists(flags, "stages"),
-               own = speech || stages || lists(flags, "patches");
+               own = speech || stages || lists(flags, "patches") || lists(flags, "counted") ||
+                     lists(flags, "tubelets") || lists(flags, "spectrogram");
     char words[128];
     snprintf(words, sizeof words, "%s %s %s", flags, own ? "" : "sizes",
              own ? "" : encodings[like->encoding].name);
@@ -203,6 +229,8 @@ static int read_parts(const struct fields *f, const char *flags, struct part *li
         return note_resting_layers(f, like) ? -1 : config_rope(f, like, c, m);
     if (like->encoding == SINUSOIDAL)
         return add_sinusoid(f, like, c);
+    if (like->encoding == LEARNED)
+        return add_tables(f, flags, like, c);
     c->parts[c->n_parts++] = *like;
     return 0;
 }

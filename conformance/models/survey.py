@@ -74,7 +74,7 @@ def files(types, seen, told, count, seed):
             continue
         rng, cls = random.Random(f"{seed} {name}"), types[name]
         plain = cls().to_dict()
-        for k in range(count + 1):
+        for k in range(min(count, getattr(kind, "MUTATIONS", count)) + 1):
             try:
                 members = kind.mutate(rng, plain, seen[name]) if k else {}
                 answer = kind.ask(cls, seen[name], cls(**copy.deepcopy(members)))

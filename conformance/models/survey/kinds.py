@@ -8,14 +8,16 @@ Such a module has
                                  cannot be asked of such a type: its row rests on people alone
     judge(said, answer)          "" where parts_of says the same, else what differs
     mutate(rng, plain, seen)     members of a file that says some things otherwise than its class
+    MUTATIONS                    the most files of a type, where asking takes long; or it is not there
 `seen` is what truth.look() saw in the type's model, `plain` its class's members by default, and `known` what
 rows.members() found the class to read.
 """
 import learned
 import relative
 import rotation
+import sinusoid
 
-KINDS = [rotation, learned, relative]
+KINDS = [rotation, sinusoid, learned, relative]
 
 
 def kind_of(encoding):

@@ -6,6 +6,9 @@ from truth import again, build, frequencies, nn
 
 ROTARY = re.compile(r"Rotary|RoPE|ROPE|Rope(?![a-z])|RoPe")
 
+NAMED = re.compile(r"pos(?!t)|relative|alibi|sinus|sine|buckets", re.I)
+UNRELATED = re.compile(r"transposed?|positionwise|cosine", re.I)
+
 
 def look(cls, config):
     """Everything in a model that has to do with positions."""
@@ -34,7 +37,7 @@ def look(cls, config):
             rotary.append(entry)
         elif isinstance(module, nn.Embedding) and re.search(r"pos|wpe", (plain + name).rsplit(".", 1)[-1], re.I):
             tables.append({"path": plain, "class": name, "shape": [module.num_embeddings, module.embedding_dim]})
-        elif re.search(r"pos(?!t)|relative|alibi|sinus|buckets", name + " " + plain.rsplit(".", 1)[-1] + " " + " ".join(params), re.I):
+        elif NAMED.search(UNRELATED.sub("", name + " " + plain.rsplit(".", 1)[-1] + " " + " ".join(params))):
             hit = {n: s for n, s in params.items() if re.search(r"pos|rel|bias_table|alibi|slopes|index|weight", n, re.I)}
             other.append({"path": plain, "class": name, "shapes": hit})
     return {"model": type(model).__name__, "rotary": rotary, "tables": tables, "other": other}
@@ -44,10 +47,13 @@ def tables_of(model):
     """The tables of a model that may be of positions, with their sizes [rows, width]."""
     found = []
     for path, module in model.named_modules():
-        if isinstance(module, nn.Embedding) and re.search(r"pos|wpe", (path + type(module).__name__).rsplit(".", 1)[-1], re.I):
+        place, name = path.rsplit(".", 1)[-1], type(module).__name__
+        if isinstance(module, nn.Embedding) and re.search(r"pos|wpe", place + name, re.I):
             found.append({"path": path, "shape": [module.num_embeddings, module.embedding_dim]})
-        for name, p in module.named_parameters(recurse=False):
-            shape = list(p.shape[1:]) if len(p.shape) == 3 and p.shape[0] == 1 else list(p.shape)
-            if "pos" in name and "bias" not in name and len(shape) == 2:
-                found.append({"path": f"{path}.{name}", "shape": shape})
+            continue
+        for own, p in module.named_parameters(recurse=False):
+            shape = [n for k, n in enumerate(p.shape) if n != 1 or k >= len(p.shape) - 2]
+            of_module = "Embedding" in name and re.search(r"pos", place + name, re.I) and not isinstance(module, nn.Linear)
+            if ("pos" in own or of_module) and "bias" not in own and len(shape) == 2:
+                found.append({"path": f"{path}.{own}", "shape": shape})
     return found

@@ -5,6 +5,7 @@ import re
 import sys
 
 import kinds
+from truth import NO_MODEL
 
 MARK = "# ---- seen by the survey"
 HERE = __file__.rsplit("/", 2)[0]
@@ -155,6 +156,14 @@ def nothing(seen):
     return not (seen["tables"] or seen["rotary"] or named)
 
 
+def convolved(seen):
+    """Whether what encodes positions is a convolution over the sequence, and nothing else."""
+    def by_convolution(o):
+        return "PositionalConv" in o["class"] or "pos_conv" in o["path"]
+    rest = {**seen, "other": [o for o in seen["other"] if not by_convolution(o)]}
+    return len(rest["other"]) < len(seen["other"]) and nothing(rest)
+
+
 def make(cls, seen, old, words):
     """The row of a type, of what was seen and what people wrote of it (or None)."""
     if seen.get("subs"):
@@ -170,6 +179,8 @@ def make(cls, seen, old, words):
     if old:
         return old if "error" in seen else Row(old.encoding, [w for w in old.flags if w != "surveyed"] + ["surveyed"],
                                                merged(old.members, known), old.besides, True)
+    if seen.get("error") == NO_MODEL:
+        return Row("none", [], {}, "no model of that library takes such a configuration alone")
     if "error" in seen:
         return Row("none", ["unsupported"], {}, reason(seen))
     if isinstance(found, tuple):
@@ -177,6 +188,8 @@ def make(cls, seen, old, words):
         return Row(encoding, flags + ["surveyed"], known, besides)
     if found is None and nothing(seen):
         return Row("none", [], {})
+    if found is None and convolved(seen):
+        return Row("none", [], {}, "they come from a convolution over the sequence")
     return Row("none", ["unsupported"], {}, found or reason(seen))
 
 

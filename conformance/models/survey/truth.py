@@ -88,9 +88,12 @@ def in_time(seconds, call):
         signal.alarm(0)
 
 
+NO_MODEL = "no model class takes this configuration"
+
+
 def build(cls, config, seconds=20):
     """The model of a configuration on the meta device, or the last reason why there is none."""
-    why = "no model class takes this configuration"
+    why = NO_MODEL
     for model in model_classes(cls)[:4]:
         try:
             with torch.device("meta"):
