@@ -107,7 +107,8 @@ def flags_of(wrong):
     for file in wrong:
         rope = file.get("rope_scaling") or file.get("rope_parameters")
         nested = rope and any(isinstance(v, dict) for v in rope.values())
-        flags.add("one_object" if nested else "layered" if rope else "unsupported")
+        named = "rope_parameters" if file.get("rope_parameters") else "rope_scaling"
+        flags.add(f"one_{named}" if nested else "layered" if rope else "unsupported")
     return flags
 
 
@@ -129,7 +130,7 @@ def made_again(types, seen, told, counts, wrong):
         old = told.get(name)
         row = rows.make(types[name], seen[name], old if old and old.by_hand else None, words)
         if old and not old.by_hand and old.encoding == row.encoding:
-            row.flags += [w for w in ("layered", "one_object") if w in old.flags and w not in row.flags]
+            row.flags += [w for w in ("layered", "one_rope_scaling", "one_rope_parameters") if w in old.flags and w not in row.flags]
         if name in counts:
             row = mended(row, wrong[name], counts[name]["read rightly"])
         made[name] = row

@@ -184,7 +184,9 @@ def merged(own, known):
     """Members that people wrote go before those of the class that follow from others."""
     out = {**own, **{k: v for k, v in known.items() if k not in own or
                      (v is not None and v != "ignored" and own[k] != "ignored")}}
-    if own.get("rope_theta") is not None and isinstance(out.get("rope_parameters"), dict):
+    if "rope_theta" in own and own["rope_theta"] is None:
+        out["rope_theta"] = None
+    elif own.get("rope_theta") is not None and isinstance(out.get("rope_parameters"), dict):
         out["rope_parameters"] = None
         out["rope_theta"] = own["rope_theta"]
     return out
