@@ -27,7 +27,7 @@ import kinds
 import rows
 import table
 from look import look
-from truth import config_classes, model_classes, torch, transformers
+from truth import NEEDED, config_classes, model_classes, torch, transformers
 
 TABLE = os.path.join(rows.HERE, "types.txt")
 OWN_WAY = "its classes read their members in a way of their own"
@@ -82,7 +82,7 @@ def files(types, seen, told, count, seed):
                 answer = f"{type(error).__name__}: {str(error)[:100]}"
             if answer is None:
                 break
-            yield name, {"model_type": name, **members}, answer
+            yield name, {"model_type": name, **NEEDED.get(name, {}), **members}, answer
 
 
 def judge(jobs, told, program):

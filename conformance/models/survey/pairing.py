@@ -51,16 +51,25 @@ def pairing(model, config, rotary):
             q = torch.zeros(1, turned + extra, 4, turned + extra)
             for channel in range(turned + extra):
                 q[0, channel, :, channel] = 1.0
-            try:
-                got = function(q, q, *out)
-                got = got[0] if isinstance(got, tuple) else got
-            except Exception:
-                try:
-                    got = function(q.transpose(1, 2), q.transpose(1, 2), *out)[0].transpose(1, 2)
-                except Exception:
-                    continue
-            return name_pairs(got[0, :, 3, :], turned, freqs)
+            got = turned_by(function, q, out)
+            if got is not None:
+                return name_pairs(got[0, :, 3, :], turned, freqs)
     return "no function of its file takes them"
+
+
+def turned_by(function, q, out):
+    """What a function makes of queries, in any of the ways that such functions are called, or None."""
+    later = q.transpose(1, 2)
+    for call in (lambda: function(q, q, *out), lambda: function(later, later, *out)[0].transpose(1, 2),
+                 lambda: function(q, *out)):
+        try:
+            got = call()
+            got = got[0] if isinstance(got, tuple) else got
+            if got.shape == q.shape:
+                return got
+        except Exception:
+            continue
+    return None
 
 
 def name_pairs(turns, turned, freqs):

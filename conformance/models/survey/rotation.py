@@ -1,8 +1,11 @@
 """Rotations: rows of types whose attention turns queries and keys, and what their modules compute."""
 import copy
+import json
 import sys
+import zlib
 
 import rows
+import sizes
 from values import SIZES, near, same_numbers, some
 from truth import frequencies
 
@@ -50,6 +53,25 @@ def usual_theta(cls):
         return cls(rope_parameters={"rope_type": "default"}).rope_parameters.get("rope_theta")
     except Exception:
         return None
+
+
+def size_effects(cls, known, seen, plain):
+    """The same of key heads, which some classes have and do not use, and of layers that do not rotate."""
+    keys, layers, flags = plain.get("num_key_value_heads"), plain.get("num_hidden_layers"), []
+    if seen.get("attention") and isinstance(keys, int) and "num_key_value_heads" in known:
+        other = cls(num_key_value_heads=1 if keys > 1 else plain.get("num_attention_heads"))
+        try:
+            if sizes.of_model(cls, other)["heads"] == sizes.of_model(cls, cls())["heads"]:
+                known["num_key_value_heads"] = "ignored"
+        except ValueError:
+            pass
+    rest = sizes.resting(cls())
+    for every in range(2, 9) if rest and known.get("no_rope_layer_interval") is None else ():
+        if rest == list(range(every - 1, layers, every)):
+            known["no_rope_layer_interval"] = every
+        elif rest == [i for i in range(layers) if (layers - 1 - i) % every == 0]:
+            known["no_rope_layer_interval"], flags = every, ["last_rests"]
+    return flags
 
 
 def scaling_effects(cls, modules, known, rope, usual):
@@ -115,9 +137,15 @@ def pairs_with(cls, modules, layers, share):
         return None
 
 
+def own_of(truth):
+    """The rotary modules that are made of the type's own configuration, not of that of a part of it."""
+    own = [e for e in truth["rotary"] if e.get("of") == truth.get("of")]
+    return own or truth["rotary"]
+
+
 def rotary_classes(truth):
     found = []
-    for e in truth["rotary"]:
+    for e in own_of(truth):
         pair = (getattr(sys.modules[e["module"]], e["class"]), "local" in e["path"])
         if pair not in found:
             found.append(pair)
@@ -131,14 +159,16 @@ def row(cls, seen, plain, known):
     if not encoding:
         return why
     flags = effects(cls, rotary_classes(seen), known, plain)
-    flags += [] if rows.decodes(cls) else ["encoder"]
+    flags += [] if rows.decodes(cls) or seen.get("causal") else ["encoder"]
+    flags += size_effects(cls, known, seen, plain)
+    flags += ["hybrid"] if 0 < seen.get("attention", 0) < (plain.get("num_hidden_layers") or 0) else []
     return encoding, flags, known, "It adds positions of another kind, too: not covered" if why else ""
 
 
 def rotary(truth):
     """(encoding, reason) of the rotations of a model."""
     kinds = {}
-    for entry in truth["rotary"]:
+    for entry in own_of(truth):
         if "error" in entry:
             return None, f"{entry['class']} cannot be made apart from its model"
         if not entry.get("freqs"):
@@ -154,12 +184,17 @@ def rotary(truth):
     return "rope_" + kind, None
 
 def ask(cls, seen, config):
-    """{layers: (frequencies, factor)} of a configuration, by the classes of rotary modules its type has."""
+    """{"turns": {layers: (frequencies, factor)}, "sizes": those of its model, of one file in twelve, or None}."""
     if not seen["rotary"]:
         return None
+    measured = zlib.crc32(json.dumps(config.to_dict(), sort_keys=True, default=str).encode()) % 12 == 0
     truth = rotary_truth(rotary_classes(seen), config)
     check_runs(config, truth)
-    return truth
+    measured = sizes.of_model(cls, config) if measured else None
+    most = max((2 * len(freqs) for freqs, _ in truth.values()), default=0)
+    if measured and measured["heads"] and most > max(dim for _, _, dim in measured["heads"]):
+        raise ValueError(f"{most} channels turn of heads of {measured['heads'][-1][-1]}")
+    return {"turns": truth, "sizes": measured}
 
 
 def check_runs(config, truth):
@@ -187,8 +222,9 @@ def rotary_truth(modules, config):
     return found
 
 
-def judge(said, truth):
+def judge(said, answer):
     """"" where all parts agree, else what does not."""
+    truth = answer["turns"]
     parts = [p for p in said["parts"] if p.get("stack") != "vision"]
     mine = {LAYERS.get(p["name"], p["name"]): p for p in parts}
     for name, p in mine.items():
@@ -207,7 +243,9 @@ def judge(said, truth):
             if not near(p["attention"], factor):
                 return f"{name or 'all layers'}: the factor is {p['attention']:.9g}, not {factor:.9g}"
     missing = set(truth) - set(mine) - {""} if "" not in mine else set()
-    return f"layers of type {sorted(missing)[0]} are not read" if missing else ""
+    if missing:
+        return f"layers of type {sorted(missing)[0]} are not read"
+    return sizes.judge(mine, answer["sizes"]) if answer["sizes"] else ""
 
 FACTORS = {"linear": {"factor": 4.0}, "dynamic": {"factor": 2.0},
            "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},

@@ -5,6 +5,7 @@ import re
 import sys
 
 import kinds
+from truth import NEEDED
 
 MARK = "# ---- seen by the survey"
 HERE = __file__.rsplit("/", 2)[0]
@@ -120,6 +121,11 @@ def members(cls, config, words):
     return out
 
 
+def without_needed(cls, known):
+    """The same, less what its class has no default of."""
+    return {k: None if k in NEEDED.get(cls.model_type, {}) else v for k, v in known.items()}
+
+
 def decodes(cls):
     module = sys.modules.get(cls.__module__.replace("configuration_", "modeling_"))
     return bool(module) and any(n.endswith(("ForCausalLM", "LMHeadModel", "ForConditionalGeneration"))
@@ -174,7 +180,7 @@ def make(cls, seen, old, words):
         return Row("none", ["unsupported"], {}, reason(seen))
     if isinstance(found, tuple):
         encoding, flags, known, besides = found
-        return Row(encoding, flags + ["surveyed"], known, besides)
+        return Row(encoding, flags + ["surveyed"], without_needed(cls, known), besides)
     if found is None and nothing(seen):
         return Row("none", [], {})
     return Row("none", ["unsupported"], {}, found or reason(seen))
@@ -186,7 +192,7 @@ def merged(own, known):
                      (v is not None and v != "ignored" and own[k] != "ignored")}}
     if "rope_theta" in own and own["rope_theta"] is None:
         out["rope_theta"] = None
-    elif own.get("rope_theta") is not None and isinstance(out.get("rope_parameters"), dict):
+    elif own.get("rope_theta") is not None and own.get("rope_parameters", 0) is None and isinstance(out.get("rope_parameters"), dict):
         out["rope_parameters"] = None
         out["rope_theta"] = own["rope_theta"]
     return out
