@@ -2,6 +2,7 @@
 import re
 
 import sizes
+from axes import axes
 from pairing import pairing
 from truth import again, build, frequencies, nn
 
@@ -32,7 +33,9 @@ def look(cls, config):
                 own = again(module)
                 entry["freqs"] = frequencies(own)
                 if entry["freqs"]:
-                    entry["pairs"] = pairing(model, made_of, own)
+                    entry["pairs"] = pairing(made_of, own)
+                    entry["axes"] = axes(made_of, own, entry["pairs"])
+                    entry["sections"] = getattr(own, "mrope_section", None)
             except Exception as e:
                 entry["error"] = f"{type(e).__name__}: {str(e)[:120]}"
             rotary.append(entry)

@@ -28,7 +28,7 @@ APPLY = ["apply_rotary_pos_emb_interleave", "apply_multimodal_rotary_pos_emb", "
          "apply_rotary_pos_emb", "apply_rotary_emb", "apply_rotary_emb_vision"]
 
 
-def functions_of(model, config, rotary):
+def functions_of(config, rotary):
     """The functions of its file by which a model rotates, the likeliest first."""
     module = sys.modules[type(rotary).__module__]
     there = [name for name in APPLY if hasattr(module, name)]
@@ -39,14 +39,14 @@ def functions_of(model, config, rotary):
     return [getattr(module, name) for name in there]
 
 
-def pairing(model, config, rotary):
+def pairing(config, rotary):
     """half or interleaved, by what becomes of each channel of a query; and how many turn."""
     out, layers = positions_of(rotary, 4)
     if out is None:
         return "its cosines and sines are not made from positions alone"
     freqs = frequencies(rotary)[layers][0]
     turned = 2 * len(freqs)
-    for function in functions_of(model, config, rotary):
+    for function in functions_of(config, rotary):
         for extra in (8, 0):
             q = torch.zeros(1, turned + extra, 4, turned + extra)
             for channel in range(turned + extra):

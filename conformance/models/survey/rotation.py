@@ -4,6 +4,7 @@ import json
 import sys
 import zlib
 
+import axes
 import rows
 import sizes
 from values import SIZES, near, same_numbers, some
@@ -162,7 +163,11 @@ def row(cls, seen, plain, known):
     flags += [] if rows.decodes(cls) or seen.get("causal") else ["encoder"]
     flags += size_effects(cls, known, seen, plain)
     flags += ["hybrid"] if 0 < seen.get("attention", 0) < (plain.get("num_hidden_layers") or 0) else []
-    return encoding, flags, known, "It adds positions of another kind, too: not covered" if why else ""
+    besides = ["It adds positions of another kind, too: not covered"] if why else []
+    others = sorted({e["class"] for e in seen["rotary"]} - {e["class"] for e in own_of(seen)})
+    besides += [f"Another part of it rotates, too ({', '.join(others)}): not covered"] if others else []
+    besides += [said for said in [axis_effects(seen, known)] if said]
+    return encoding, flags, known, ".  ".join(besides)
 
 
 def rotary(truth):
@@ -194,7 +199,28 @@ def ask(cls, seen, config):
     most = max((2 * len(freqs) for freqs, _ in truth.values()), default=0)
     if measured and measured["heads"] and most > max(dim for _, _, dim in measured["heads"]):
         raise ValueError(f"{most} channels turn of heads of {measured['heads'][-1][-1]}")
-    return {"turns": truth, "sizes": measured}
+    return {"turns": truth, "sizes": measured, "axes": axes_of(seen, config)}
+
+
+def axes_of(seen, config):
+    """The axis of each pair of a configuration's rotation, or None."""
+    entry = next((e for e in own_of(seen) if e.get("axes")), None)
+    if not entry:
+        return None
+    return axes.axes(config, getattr(sys.modules[entry["module"]], entry["class"])(config=config), entry["pairs"])
+
+
+def axis_effects(seen, known):
+    """The sections of a rotation on three axes in `known`; what is to be said where they are not known."""
+    said = ""
+    for entry in own_of(seen):
+        if entry.get("axes"):
+            known["mrope_interleaved"] = entry["axes"] != sorted(entry["axes"])
+            if isinstance(entry["sections"], list):
+                known["mrope_section"] = entry["sections"]
+        elif entry.get("sections"):
+            said = "Its pairs may follow positions on several axes: those of text alone are covered"
+    return said
 
 
 def check_runs(config, truth):
@@ -245,6 +271,8 @@ def judge(said, answer):
     missing = set(truth) - set(mine) - {""} if "" not in mine else set()
     if missing:
         return f"layers of type {sorted(missing)[0]} are not read"
+    if answer["axes"] and mine and answer["axes"] != next(iter(mine.values())).get("axes"):
+        return "its pairs follow other axes"
     return sizes.judge(mine, answer["sizes"]) if answer["sizes"] else ""
 
 FACTORS = {"linear": {"factor": 4.0}, "dynamic": {"factor": 2.0},
