@@ -60,12 +60,12 @@ def size_effects(cls, known, seen, plain):
     """The same of key heads, which some classes have and do not use, and of layers that do not rotate."""
     keys, layers, flags = plain.get("num_key_value_heads"), plain.get("num_hidden_layers"), []
     if seen.get("attention") and isinstance(keys, int) and "num_key_value_heads" in known:
-        other = cls(num_key_value_heads=1 if keys > 1 else plain.get("num_attention_heads"))
         try:
+            other = cls(num_key_value_heads=1 if keys > 1 else plain.get("num_attention_heads"))
             if sizes.of_model(cls, other)["heads"] == sizes.of_model(cls, cls())["heads"]:
                 known["num_key_value_heads"] = "ignored"
-        except ValueError:
-            pass
+        except Exception:
+            pass  # others than its own cannot be told, so they count
     rest = sizes.resting(cls())
     for every in range(2, 9) if rest and known.get("no_rope_layer_interval") is None else ():
         if rest == list(range(every - 1, layers, every)):
