@@ -143,20 +143,22 @@ static void note_others(const struct fields *f, const json_t *json)
 /* Layers that do not rotate at all: by a list of them, or every so many. */
 static int note_resting_layers(const struct fields *f, struct part *p)
 {
-    const json_t *layers = member_value(f, "no_rope_layers"), *layer;
+    const struct member list = member_find(f, "no_rope_layers layer_rope_theta");
+    const json_t *layers = list.value, *layer;
     size_t i, resting = 0;
     json_array_foreach(layers, i, layer) resting += json_number_value(layer) == 0.0;
     if (resting)
-        note(f, "%zu of %zu layers do not rotate (no_rope_layers)", resting,
-             json_array_size(layers));
+        note(f, "%zu of %zu layers do not rotate (%s)", resting, json_array_size(layers),
+             list.name);
     if (json_array_size(layers)) {
         p->layers = (int64_t)(json_array_size(layers) - resting);
         return 0;
     }
     if (members_read(f, "resting", p))
         return -1;
-    if (p->every)
-        p->layers -= p->layers / p->every;
+    if (p->every) /* the last of every so many, or of all and then backwards */
+        p->layers -=
+            (p->layers + (lists(f->flags, "last_rests") ? p->every - 1 : 0)) / p->every;
     return 0;
 }
 

@@ -27,7 +27,7 @@ import kinds
 import rows
 import table
 from look import look
-from truth import config_classes, model_classes, torch, transformers
+from truth import NEEDED, config_classes, model_classes, torch, transformers
 
 TABLE = os.path.join(rows.HERE, "types.txt")
 OWN_WAY = "its classes read their members in a way of their own"
@@ -82,7 +82,7 @@ def files(types, seen, told, count, seed):
                 answer = f"{type(error).__name__}: {str(error)[:100]}"
             if answer is None:
                 break
-            yield name, {"model_type": name, **members}, answer
+            yield name, {"model_type": name, **NEEDED.get(name, {}), **members}, answer
 
 
 def judge(jobs, told, program):
@@ -110,7 +110,8 @@ def flags_of(wrong):
     for file in (w["file"] for w in wrong):
         rope = file.get("rope_scaling") or file.get("rope_parameters")
         nested = rope and any(isinstance(v, dict) for v in rope.values())
-        flags.add("one_object" if nested else "layered" if rope else "unsupported")
+        named = "rope_parameters" if file.get("rope_parameters") else "rope_scaling"
+        flags.add(f"one_{named}" if nested else "layered" if rope else "unsupported")
     return flags
 
 
@@ -132,7 +133,7 @@ def made_again(types, seen, told, found):
         old = told.get(name)
         row = rows.make(types[name], seen[name], old if old and old.by_hand else None, words)
         if old and not old.by_hand and old.encoding == row.encoding:
-            row.flags += [w for w in ("layered", "one_object") if w in old.flags and w not in row.flags]
+            row.flags += [w for w in ("layered", "one_rope_scaling", "one_rope_parameters") if w in old.flags and w not in row.flags]
         if name in found:
             row = mended(row, found[name]["wrong"], found[name]["counts"]["read rightly"])
         made[name] = row

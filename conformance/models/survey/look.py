@@ -1,6 +1,8 @@
 """What there is in the model of a type that has to do with positions."""
 import re
 
+import sizes
+from axes import axes
 from pairing import pairing
 from truth import again, build, frequencies, nn
 
@@ -27,11 +29,16 @@ def look(cls, config):
         seen.add(key)
         if ROTARY.search(name):
             entry = {"path": plain, "class": name, "shapes": params, "module": type(module).__module__}
+            args, named = module.made_of
+            made_of = args[0] if args else named.get("config", config)
+            entry["of"] = getattr(made_of, "model_type", None)
             try:
                 own = again(module)
                 entry["freqs"] = frequencies(own)
                 if entry["freqs"]:
-                    entry["pairs"] = pairing(model, module.made_of[0][0] if module.made_of[0] else config, own)
+                    entry["pairs"] = pairing(made_of, own)
+                    entry["axes"] = axes(made_of, own, entry["pairs"])
+                    entry["sections"] = getattr(own, "mrope_section", None)
             except Exception as e:
                 entry["error"] = f"{type(e).__name__}: {str(e)[:120]}"
             rotary.append(entry)
@@ -40,7 +47,8 @@ def look(cls, config):
         elif NAMED.search(UNRELATED.sub("", name + " " + plain.rsplit(".", 1)[-1] + " " + " ".join(params))):
             hit = {n: s for n, s in params.items() if re.search(r"pos|rel|bias_table|alibi|slopes|index|weight", n, re.I)}
             other.append({"path": plain, "class": name, "shapes": hit})
-    return {"model": type(model).__name__, "rotary": rotary, "tables": tables, "other": other}
+    return {"of": cls.model_type, "causal": any(getattr(m, "is_causal", False) is True for m in model.modules()),
+            "attention": sizes.of_built(model, config)["attention"], "model": type(model).__name__, "rotary": rotary, "tables": tables, "other": other}
 
 
 def tables_of(model):

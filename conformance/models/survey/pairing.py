@@ -28,7 +28,7 @@ APPLY = ["apply_rotary_pos_emb_interleave", "apply_multimodal_rotary_pos_emb", "
          "apply_rotary_pos_emb", "apply_rotary_emb", "apply_rotary_emb_vision"]
 
 
-def functions_of(model, config, rotary):
+def functions_of(config, rotary):
     """The functions of its file by which a model rotates, the likeliest first."""
     module = sys.modules[type(rotary).__module__]
     there = [name for name in APPLY if hasattr(module, name)]
@@ -39,28 +39,37 @@ def functions_of(model, config, rotary):
     return [getattr(module, name) for name in there]
 
 
-def pairing(model, config, rotary):
+def pairing(config, rotary):
     """half or interleaved, by what becomes of each channel of a query; and how many turn."""
     out, layers = positions_of(rotary, 4)
     if out is None:
         return "its cosines and sines are not made from positions alone"
     freqs = frequencies(rotary)[layers][0]
     turned = 2 * len(freqs)
-    for function in functions_of(model, config, rotary):
+    for function in functions_of(config, rotary):
         for extra in (8, 0):
             q = torch.zeros(1, turned + extra, 4, turned + extra)
             for channel in range(turned + extra):
                 q[0, channel, :, channel] = 1.0
-            try:
-                got = function(q, q, *out)
-                got = got[0] if isinstance(got, tuple) else got
-            except Exception:
-                try:
-                    got = function(q.transpose(1, 2), q.transpose(1, 2), *out)[0].transpose(1, 2)
-                except Exception:
-                    continue
-            return name_pairs(got[0, :, 3, :], turned, freqs)
+            got = turned_by(function, q, out)
+            if got is not None:
+                return name_pairs(got[0, :, 3, :], turned, freqs)
     return "no function of its file takes them"
+
+
+def turned_by(function, q, out):
+    """What a function makes of queries, in any of the ways that such functions are called, or None."""
+    later = q.transpose(1, 2)
+    for call in (lambda: function(q, q, *out), lambda: function(later, later, *out)[0].transpose(1, 2),
+                 lambda: function(q, *out)):
+        try:
+            got = call()
+            got = got[0] if isinstance(got, tuple) else got
+            if got.shape == q.shape:
+                return got
+        except Exception:
+            continue
+    return None
 
 
 def name_pairs(turns, turned, freqs):

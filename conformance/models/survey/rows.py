@@ -5,7 +5,7 @@ import re
 import sys
 
 import kinds
-from truth import NO_MODEL
+from truth import NEEDED, NO_MODEL
 
 MARK = "# ---- seen by the survey"
 HERE = __file__.rsplit("/", 2)[0]
@@ -121,6 +121,11 @@ def members(cls, config, words):
     return out
 
 
+def without_needed(cls, known):
+    """The same, less what its class has no default of."""
+    return {k: None if k in NEEDED.get(cls.model_type, {}) else v for k, v in known.items()}
+
+
 def decodes(cls):
     module = sys.modules.get(cls.__module__.replace("configuration_", "modeling_"))
     return bool(module) and any(n.endswith(("ForCausalLM", "LMHeadModel", "ForConditionalGeneration"))
@@ -185,7 +190,7 @@ def make(cls, seen, old, words):
         return Row("none", ["unsupported"], {}, reason(seen))
     if isinstance(found, tuple):
         encoding, flags, known, besides = found
-        return Row(encoding, flags + ["surveyed"], known, besides)
+        return Row(encoding, flags + ["surveyed"], without_needed(cls, known), besides)
     if found is None and nothing(seen):
         return Row("none", [], {})
     if found is None and convolved(seen):
@@ -197,7 +202,9 @@ def merged(own, known):
     """Members that people wrote go before those of the class that follow from others."""
     out = {**own, **{k: v for k, v in known.items() if k not in own or
                      (v is not None and v != "ignored" and own[k] != "ignored")}}
-    if own.get("rope_theta") is not None and isinstance(out.get("rope_parameters"), dict):
+    if "rope_theta" in own and own["rope_theta"] is None:
+        out["rope_theta"] = None
+    elif own.get("rope_theta") is not None and own.get("rope_parameters", 0) is None and isinstance(out.get("rope_parameters"), dict):
         out["rope_parameters"] = None
         out["rope_theta"] = own["rope_theta"]
     return out

@@ -3,6 +3,7 @@
 A model is built without memory for its weights (device meta), with the arguments of every module's
 constructor kept, and the modules that encode positions are built again on the CPU and run.
 """
+import copy
 import importlib
 import inspect
 import logging
@@ -33,6 +34,35 @@ def keep_arguments(cls, *args, **kwargs):
 nn.Module.__new__ = keep_arguments
 
 
+MROPE = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}
+BY_LAYERS = {k: {"rope_type": "default", "rope_theta": 10000.0} for k in ("full_attention", "sliding_attention")}
+# Members without which no model of a type can be made, or none that runs: its class leaves them to files.
+NEEDED = {
+    "hunyuan_v1_dense": {"head_dim": 128}, "hunyuan_v1_moe": {"head_dim": 128}, "hunyuan_vl_text": {"head_dim": 128},
+    "deepseek_ocr2_text": {"mlp_layer_types": ["dense"] * 40},
+    "diffusion_gemma_text": {"num_experts": 8, "top_k_experts": 2, "moe_intermediate_size": 64},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 16},
+    "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 768},
+    "qwen4_exp_text": {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 256, "indexer_budget": 2048,
+                       "indexer_compress_ratio": 4},
+    "t5gemma2_text": {"dropout_rate": 0.0}, "t5gemma2_decoder": {"dropout_rate": 0.0},
+    # sections of three axes that the frequencies of the defaults cannot be cut into
+    "glm4v_text": {"rope_parameters": MROPE}, "glm_image_text": {"rope_parameters": MROPE},
+    "glm4v_moe_text": {"rope_parameters": MROPE, "head_dim": 128},
+    # one object for all types of layers is what its class takes, and its model does not
+    "cohere_compass_text": {"rope_parameters": BY_LAYERS},
+}
+
+
+def filled(cls, members):
+    """Makes the class take these members where it is called without them."""
+    plain = cls.__init__
+
+    def init(self, *args, **kwargs):
+        plain(self, *args, **{**copy.deepcopy(members), **kwargs})
+    cls.__init__ = init
+
+
 def config_classes():
     """The configuration classes by model_type; of several classes of a type the first."""
     types = {}
@@ -51,6 +81,8 @@ def config_classes():
                 if (inspect.isclass(cls) and issubclass(cls, PretrainedConfig) and cls.model_type
                         and cls.__module__ == module.__name__ and "deprecated" not in (cls.__doc__ or "")[:60]):
                     types.setdefault(cls.model_type, cls)
+    for name in set(NEEDED) & set(types):
+        filled(types[name], NEEDED[name])
     return types
 
 
@@ -70,7 +102,14 @@ def model_classes(cls):
             if (inspect.isclass(model) and issubclass(model, PreTrainedModel) and model.__module__ == module.__name__
                     and getattr(model, "config_class", None) is cls and "PreTrained" not in model.__name__):
                 found.append(model)
-    return sorted(found, key=lambda m: (not m.__name__.endswith("Model"), "For" in m.__name__, len(m.__name__)))
+    return sorted(found or models_of_others(cls), key=lambda m: (not m.__name__.endswith("Model"), "For" in m.__name__, len(m.__name__)))
+
+
+def models_of_others(cls):
+    """The classes of models of another type that take such a configuration, too."""
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
+    name = MODEL_MAPPING_NAMES.get(cls.model_type)
+    return [getattr(transformers, name)] if isinstance(name, str) else []
 
 
 class TooLong(BaseException):
