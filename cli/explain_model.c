@@ -6,6 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "explain_model.h"
 #include "conformance/problem/fields.h"
+#include "reports/show.h"
 #include "reports/text/text.h"
 #include "topics.h"
 
@@ -222,8 +223,12 @@ static void print_notes(const struct model *m)
         topic_print_words(sentence, 4, WIDTH);
         at += n + (next ? strlen(end) : 0);
     }
-    if (!*m->notes)
-        puts("  none: all that it says of positions is read");
+    if (*m->trained_profile) {
+        fputs("  - ", stdout);
+        topic_print_words(show_profile(m->trained_profile, m->encoding), 4, WIDTH);
+    }
+    if (!*m->notes && !*m->trained_profile)
+        puts("  none");
 }
 
 /* A word as a shell takes it: in quotes, and those in it apart from them. */
