@@ -222,6 +222,19 @@ has head_dim 16 'assumed: stablelm.embedding_length / stablelm.attention.head_co
 has rope_theta 10000 'assumed: stablelm.rope.freq_base is not there'
 says 'GGUF: whose angles' 'ggml forms its angles in f32 (profile ggml_f32)'
 says 'GGUF: whose reading' '- As llama.cpp reads it'
+single() { text "$1" && le 6 4 && le "$2" 4; }
+{
+    printf GGUF && le 3 4 && le 0 8 && le 7 8
+    text general.architecture && le 8 4 && text gemma3
+    whole gemma3.context_length 8192 && whole gemma3.embedding_length 64 && whole gemma3.block_count 14
+    whole gemma3.attention.head_count 4 && whole gemma3.attention.sliding_window 512
+    single gemma3.rope.freq_base 1232348160 # the bits of a million
+} >"$scratch/slides.gguf"
+explains --config "$scratch/slides.gguf"
+has rope_theta 1000000 gemma3.rope.freq_base
+has rope_theta 10000 "llama.cpp's constant for layers that slide"
+has layers 2 'gemma3.block_count, and which of them slide'
+has layers 12 'gemma3.block_count, and which of them slide'
 mkdir "$scratch/Meta's"
 echo '{"dim": 64, "n_layers": 4, "n_heads": 4, "multiple_of": 256, "use_scaled_rope": true}' >"$scratch/Meta's/params.json"
 explains --config "$scratch/Meta's"

@@ -150,6 +150,11 @@ void origin_member(const struct fields *f, const struct member *member, double v
 /* That of a formula of quantities, or "": it is a constant; where no member is meant `missing` is "". */
 void origin_formula(const struct fields *f, const char *missing, const struct part *part,
                     const char *formula, double value, struct origin *origin);
+/* The key or the formula of keys. */
+static inline const char *origin_key(const struct origin *origin)
+{
+    return origin->kind == IN_FILE || origin->kind == OF_CLASS ? origin->text : origin->formula;
+}
 /* What C made of others, or of what is no quantity. */
 __attribute__((format(printf, 3, 4))) void origin_say(struct part *part, const char *quantity,
                                                       const char *format, ...);

@@ -339,7 +339,7 @@ static int add_layers(struct gguf *g, struct part *like)
     sliding->layers = like->layers - full;
     for (int i = 0; i < 2; i++)
         origin_say(&c->parts[i], "layers", "%s, and which of them slide",
-                   like->origins[OF_layers].formula);
+                   origin_key(&like->origins[OF_layers]));
     note(&g->f, "%lld of %lld layers have full attention, the others slide", (long long)full,
          (long long)like->layers);
     return 0;

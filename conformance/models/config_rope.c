@@ -137,7 +137,7 @@ static void by_pattern(const struct fields *f, struct config *c, const struct pa
                                                                      : like->layers - full;
     for (size_t i = 0; full && i < c->n_parts; i++)
         origin_say(&c->parts[i], "layers", "%s, one in %lld full (%s%s)",
-                   like->origins[OF_layers].text, (long long)like->every,
+                   origin_key(&like->origins[OF_layers]), (long long)like->every,
                    like->origins[OF_every].kind == IN_FILE ? "" : "assumed: ",
                    like->origins[OF_every].text);
 }
