@@ -221,7 +221,7 @@ static int say_precision(const struct cli *cli, const struct part *p, int64_t le
     spec.seq_len = length;
     const enum posenc_status status = drift_find(&spec, profile, length, drift, 2, &error);
     if (status != POSENC_OK)
-        return cli_refuse_status(cli, "rope_table", status, &error);
+        return cli_refuse_status(cli, "tables", status, &error);
     for (int i = 0; i < 2 && (i == 0 || drift[0].first >= 0); i++)
         at = append(text, sizeof text, at,
                     drift[i].first < 0 ? "%sby more than %g nowhere up to position %lld"

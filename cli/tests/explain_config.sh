@@ -173,6 +173,8 @@ has length 448 max_target_positions
 says 'sinusoids' 'encoder: Sinusoids added to embeddings'
 same 'sinusoids: the endpoint' "$(of %.4g '2 * pi * 10000')" 6.283e+04
 says 'sinusoids: wavelengths to the endpoint' "from $turn tokens (pair 0) to 62 830 (pair 639)"
+config '{"model_type":"transformer","d_model":5,"rope_theta":20,"max_position_embeddings":60000}'
+says 'sinusoids of an odd width' "off by more than 0.001 first at position $(drift 20 5 2 1 0.001 0 60000), by more than 0.01 nowhere"
 explains --model deberta-v3-base
 has max_distance 512 max_position_embeddings
 # the last of 256 from where 127 ln(d / 128) / ln(511 / 128) is more than 126
