@@ -10,6 +10,7 @@
 #include "apart.h"
 #include "data.h"
 #include "explain.h"
+#include "explain_model.h"
 #include "problem.h"
 #include "reports/show.h"
 #include "select.h"
@@ -344,9 +345,23 @@ static int refuse_idle(const struct cli *cli)
                                 "has no effect here: it is for the id of a case or --problem");
 }
 
+/* A model, which stands alone. */
+static int explain_one_model(const struct cli *cli)
+{
+    const char *option = strchr(cli->model.item[0], '/') ? "--config" : "--model";
+    if (cli->problem || cli->n_operands > 0)
+        return cli_refuse(cli, cli->problem ? "--problem" : "THING",
+                          cli->problem ? NULL : cli->operands[0], "expected %s alone", option);
+    if (cli->model.n > 1)
+        return cli_refuse(cli, option, cli->model.item[1], "expected one model");
+    return refuse_idle(cli) == EXIT_FINE ? explain_model(cli) : EXIT_USAGE;
+}
+
 int command_explain(struct cli *cli)
 {
     struct topic topic;
+    if (cli->model.n > 0)
+        return explain_one_model(cli);
     if (cli->problem)
         return cli->n_operands == 0
                    ? explain_problem(cli)
@@ -354,8 +369,8 @@ int command_explain(struct cli *cli)
     if (cli->n_operands != 1)
         return cli_refuse(
             cli, "THING", cli->n_operands > 1 ? cli->operands[1] : NULL,
-            "expected one kernel, profile, scaling, method or parameter (posenc list), or "
-            "the id of one case (posenc list cases)");
+            "expected one kernel, profile, scaling, method or parameter (posenc list), the id "
+            "of one case (posenc list cases), or --config FILE");
     const char *name = cli->operands[0];
     if (strchr(name, '/'))
         return explain_case(cli);

@@ -146,17 +146,23 @@ static const struct command commands[] = {
       "to a CPU as you keep what you measure (taskset -c 1 posenc doctor).\n"
       "Exit code 77 under an emulator, whose times say nothing about a CPU.\n",
       record_formats, BY_DOCTOR },
-    { "explain", FOR_EXPLAIN, command_explain, "THING",
-      "A kernel, a profile, a scaling, a method, a parameter or one case in depth",
+    { "explain", FOR_EXPLAIN, command_explain, "[THING]",
+      "A kernel, a profile, a scaling, a method, a parameter, one case or a model in depth",
       "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "
       "shapes, source,\n"
       "traps and what catches each, and the models that use it.\n"
       "Of a case (posenc list cases): its parameters, source and note, and each backend's "
       "numbers beside the\n"
       "reference.\n"
+      "Of a model (--config, --model), without THING: which key says what, what was assumed "
+      "and from where, each\n"
+      "part in words (wavelengths, which pairs are scaled, from which position on angles in "
+      "f32 are off, reach of\n"
+      "biases), what is not covered.\n"
       "Methods, which are a kernel used in a certain way, among them deberta, swin and xpos: "
       "posenc list methods.\n"
-      "Examples: posenc explain rope_half, posenc explain yarn, posenc explain freq_base\n",
+      "Examples: posenc explain rope_half, posenc explain yarn, posenc explain freq_base,\n"
+      "posenc explain --config path/config.json\n",
       NULL, 0 },
     { "table", FOR_TABLE, command_table, "[KERNEL]",
       "The numbers of a table, computed by one backend",

@@ -118,6 +118,17 @@ static int refine_encoding(const struct fields *f, const struct model_type *type
     return 0;
 }
 
+/* What decided which encoding it is. */
+static void tell_encoding(const json_t *ours, struct part *p)
+{
+    static const int deciding[] = { OF_alibi, OF_adjacent, OF_relative };
+    const char *key = json_object_get(ours, "encoding") ? "_posenc.encoding" : "model_type";
+    for (size_t i = 0; i < sizeof deciding / sizeof *deciding; i++)
+        if (p->origins[deciding[i]].kind == IN_FILE)
+            key = p->origins[deciding[i]].text;
+    origin_say(p, "encoding", "%s", key);
+}
+
 /* Refuses relative positions of BERT and its like, and what else does not fit the encoding. */
 static int check_embedding_type(const struct fields *f, enum encoding encoding)
 {
@@ -152,6 +163,8 @@ static int note_resting_layers(const struct fields *f, struct part *p)
              list.name);
     if (json_array_size(layers)) {
         p->layers = (int64_t)(json_array_size(layers) - resting);
+        const struct member list = member_find(f, "no_rope_layers");
+        origin_member(f, &list, (double)p->layers, &p->origins[OF_layers]);
         return 0;
     }
     if (members_read(f, "resting", p))
@@ -183,6 +196,7 @@ static int add_speech(const struct fields *f, struct part *p, struct config *c)
     decoder.name = decoder.stack = "decoder";
     decoder.encoding = LEARNED;
     decoder.length = decoder.rows;
+    decoder.origins[OF_length] = decoder.origins[OF_rows];
     if (add_sinusoid(f, p, c))
         return -1;
     c->parts[c->n_parts++] = decoder;
@@ -259,6 +273,7 @@ static int read_text(const struct fields *f, const json_t *json, const struct mo
     if (take_encoding(f, ours, type, name, &like) || refine_encoding(f, type, &like) ||
         check_embedding_type(f, like.encoding))
         return -1;
+    tell_encoding(ours, &like);
     read_facts(json, ours, m);
     if (type && *type->note)
         note(f, "%s", type->note);
@@ -269,9 +284,22 @@ static int read_text(const struct fields *f, const json_t *json, const struct mo
     return 0;
 }
 
+/* Which type it is read as, and what says so. */
+static void tell_type(const struct fields *f, const char *name, struct config *c)
+{
+    const struct member own = member_of(f->file, "model_type");
+    const char *said = json_string_value(own.value);
+    snprintf(c->type, sizeof c->type, "%.60s", name ? name : "(none)");
+    if (name && said && strcmp(said, name) == 0)
+        member_path(f, &own, c->type_from);
+    else if (name)
+        snprintf(c->type_from, sizeof c->type_from,
+                 "assumed: what the class of the whole has for text");
+}
+
 int config_read(const json_t *json, struct config *c, struct model *m, char error[MODEL_ERROR])
 {
-    struct fields f = { .error = error, .notes = m->notes };
+    struct fields f = { .root = json, .error = error, .notes = m->notes };
     const char *name;
     *c = (struct config){ 0 };
     if (!json_is_object(json))
@@ -287,6 +315,7 @@ int config_read(const json_t *json, struct config *c, struct model *m, char erro
     f.defaults = defaults;
     f.flags = type ? type->flags : "";
     f.assumed = type && lists(type->flags, "surveyed") ? assumed : NULL;
+    tell_type(&f, name, c);
     json_t *layers;
     int status = config_layers(&f, &layers) ? -1 : read_text(&f, json, type, name, c, m);
     json_decref(layers);

@@ -1,5 +1,5 @@
-/* What the parts of the model loader hand to each other: what a configuration says, before it
- * becomes calls. */
+/* What the parts of the model loader hand to each other, and to who explains it: what a configuration
+ * says and where, before it becomes calls. */
 #ifndef POSENC_MODEL_CONFIG_H
 #define POSENC_MODEL_CONFIG_H
 
@@ -26,6 +26,36 @@ extern const struct encoding_words {
     const char *embedding_types; /* position_embedding_type may be one of these */
 } encodings[N_ENCODINGS];
 
+/* Where the value of a quantity is from. */
+enum origin_kind {
+    UNSAID,   /* what it is where nobody says anything */
+    IN_FILE,  /* text: its key in the file, "rope_parameters.full_attention.rope_theta" */
+    OF_CLASS, /* text: the key that the file lacks, whose default the class of the type has */
+    ASSUMED, /* text: the key that the file lacks; formula: what is taken in its place, of keys, or "" */
+    FOLLOWS /* formula: from which keys, "max_position_embeddings + 2", or "" of what its code does */
+};
+enum { ORIGIN_TEXT = 96 };
+struct origin {
+    enum origin_kind kind;
+    char text[ORIGIN_TEXT], formula[ORIGIN_TEXT];
+    double value; /* that was found there, of which the loader may have made another */
+};
+/* One for each quantity, and for what is none. */
+enum {
+#define WHOLE(name)         OF_##name,
+#define NUMBER(name)        OF_##name,
+#define TRUTH(name)         OF_##name,
+#define OF_PLAN(kind, name) OF_##name,
+#include "part.def"
+    N_QUANTITIES,
+    OF_encoding = N_QUANTITIES,
+    OF_scaling,
+    OF_mrope_section,
+    OF_short_factor,
+    OF_long_factor,
+    N_ORIGINS
+};
+
 /* One way in which a model encodes positions: most have one, some one for each type of layers
  * or for encoder and decoder. */
 struct part {
@@ -38,6 +68,7 @@ struct part {
 #define TRUTH(name)  bool name;
 #define OF_PLAN(kind, name)
 #include "part.def"
+    struct origin origins[N_ORIGINS];
 };
 
 /* ---- its quantities by name: part.c ---- */
@@ -46,7 +77,7 @@ enum quantity_kind { IS_WHOLE, IS_NUMBER, IS_TRUTH };
 struct quantity {
     const char *name;
     enum quantity_kind kind;
-    size_t offset;
+    size_t offset, origin; /* in a part, and among its origins */
 };
 const struct quantity *quantity_find(const char *name, size_t length); /* NULL: there is none */
 double quantity_get(const struct quantity *quantity, const struct part *part);
@@ -62,6 +93,8 @@ void part_text(const struct part *part, const char *from, char to[PART_TEXT]);
 /* ---- members of a configuration: members.c ---- */
 
 struct fields {
+    const json_t *root;     /* all of the document, in which keys are told by their paths */
+    const char *before;     /* what they begin with besides, "llama."; or NULL */
     const json_t *file;     /* a model's configuration, or the part of it about text */
     const json_t *defaults; /* of its model_type, where the file says nothing; or NULL */
     /* rope_scaling, or rope_parameters as later releases call it, or the object in it for one type
@@ -91,8 +124,9 @@ static inline bool lists(const char *words, const char *word)
 }
 
 struct member {
-    const json_t *value; /* NULL: there is none */
-    char name[64];       /* the spelling met, or the first */
+    const json_t *value;  /* NULL: there is none */
+    const json_t *object; /* that has it */
+    char name[64];        /* the spelling met, or the first */
 };
 /* The first of several spellings that is there and not null, with blanks between; "a.b" is the b of
  * an object a.  The file comes before the defaults whatever the spelling. */
@@ -104,6 +138,29 @@ struct member member_of(const json_t *object, const char *spellings);
 /* The value of a member that is accepted, in the words of members.txt.  0, or -1: it is refused. */
 int value_read(const struct fields *f, const struct member *member, enum quantity_kind kind,
                const char *accepted, const struct part *part, double *value);
+
+/* ---- where they are from: origin.c ---- */
+
+/* "text_config.rope_theta", or the member's name where the document does not have it.  Whether it
+ * has. */
+bool member_path(const struct fields *f, const struct member *member, char path[ORIGIN_TEXT]);
+/* The value of a member that was found in the file or among the defaults of the class. */
+void origin_member(const struct fields *f, const struct member *member, double value,
+                   struct origin *origin);
+/* That of a formula of quantities, or "": it is a constant; where no member is meant `missing` is "". */
+void origin_formula(const struct fields *f, const char *missing, const struct part *part,
+                    const char *formula, double value, struct origin *origin);
+/* The key or the formula of keys. */
+static inline const char *origin_key(const struct origin *origin)
+{
+    return origin->kind == IN_FILE || origin->kind == OF_CLASS ? origin->text : origin->formula;
+}
+/* What C made of others, or of what is no quantity. */
+__attribute__((format(printf, 3, 4))) void origin_say(struct part *part, const char *quantity,
+                                                      const char *format, ...);
+/* A sentence without a full stop, ORIGIN_TEXT bytes twice and more; false: nobody said anything. */
+enum { ORIGIN_SENTENCE = 320 };
+bool origin_text(const struct origin *origin, double value, char text[ORIGIN_SENTENCE]);
 
 /* Reads the quantities of members.txt that belong to one of the words, refuses and notes what stands
  * there. */
@@ -141,6 +198,8 @@ int config_layers(struct fields *f, json_t **owned);
 /* ---- the parts of a model ---- */
 
 struct config {
+    char type[64],
+        type_from[ORIGIN_TEXT]; /* model_type or architecture, and which key says it */
     size_t n_parts;
     struct part parts[MODEL_MAX_PARTS];
 };

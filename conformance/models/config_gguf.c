@@ -277,6 +277,7 @@ static int slide(struct gguf *g, const struct part *full, struct part *p)
         const json_t *by = member_value(&g->f, "rope.scaling.attn_factor");
         p->freqs.attention_factor = by ? json_number_value(by) : 1.0;
         p->freqs.rope_theta = 10000.0;
+        origin_say(p, "rope_theta", "llama.cpp's constant for layers that slide");
     }
     if (members_read(&g->f, "gguf_sliding", p))
         return -1;
@@ -336,6 +337,9 @@ static int add_layers(struct gguf *g, struct part *like)
     c->parts[0].name = "full";
     c->parts[0].layers = full;
     sliding->layers = like->layers - full;
+    for (int i = 0; i < 2; i++)
+        origin_say(&c->parts[i], "layers", "%s, and which of them slide",
+                   origin_key(&like->origins[OF_layers]));
     note(&g->f, "%lld of %lld layers have full attention, the others slide", (long long)full,
          (long long)like->layers);
     return 0;
@@ -366,6 +370,7 @@ static int find_encoding(struct gguf *g, struct part *p, const char **word)
                       "block_count is %lld: of a baichuan model 32 (a rotation) or 40 "
                       "(ALiBi) is needed to know its encoding",
                       (long long)layers);
+    origin_say(p, "encoding", "%s", by_layers ? "block_count" : "general.architecture");
     p->encoding = strcmp(what, "learned") == 0                                ? LEARNED
                   : strcmp(what, "t5") == 0                                   ? T5
                   : strcmp(what, "alibi") == 0 || (by_layers && layers == 40) ? ALIBI
@@ -403,11 +408,14 @@ static int read_parts(struct gguf *g)
 
 int config_gguf(json_t *json, struct config *c, struct model *m, char error[MODEL_ERROR])
 {
-    struct gguf g = { .f = { .file = json, .error = error, .notes = m->notes },
+    struct gguf g = { .f = { .root = json, .file = json, .error = error, .notes = m->notes },
                       .config = c,
                       .model = m };
-    char title[sizeof m->title];
-    *c = (struct config){ 0 };
+    char title[sizeof m->title], before[sizeof c->type + 1];
+    *c = (struct config){ .type_from = "general.architecture" };
+    field_text(json, "architecture", "(none)", c->type, sizeof c->type);
+    snprintf(before, sizeof before, "%s.", c->type);
+    g.f.before = before;
     memcpy(title, m->title, sizeof title);
     field_text(json, "name", title, m->title, sizeof m->title);
     snprintf(m->source, sizeof m->source, "the GGUF file given");

@@ -92,6 +92,7 @@ static int read_meta(const struct fields *f, struct part *p)
     if (!json_is_true(scaled))
         return 0;
     spec->scaling = POSENC_SCALING_LLAMA3;
+    origin_say(p, "scaling", "use_scaled_rope");
     if (!member_value(f, "rope_scaling_factor"))
         note(f,
              "use_scaled_rope scales by 8, the constant of Meta's code (Hugging Face's files "
@@ -127,6 +128,9 @@ static int read_yarn(const struct fields *f, struct part *p)
     if (members_read(f, "mistral_yarn", p))
         return -1;
     spec->attention_factor = json_is_false(scales) ? 1.0 : 0.1 * log(spec->factor) + 1.0;
+    origin_say(p, "scaling", "yarn");
+    origin_say(p, "attention_factor", "%s",
+               json_is_false(scales) ? "yarn.apply_scale" : "0.1 ln(yarn.factor) + 1");
     return 0;
 }
 
@@ -143,6 +147,9 @@ static int read_mistral(const struct fields *f, struct part *p)
     if (p->latent) {
         p->head_dim = p->rotary_dim = p->latent;
         p->key_heads = 1;
+        origin_say(p, "head_dim", "qk_rope_head_dim");
+        origin_say(p, "rotary_dim", "qk_rope_head_dim");
+        origin_say(p, "key_heads", "one for all, as qk_rope_head_dim is there");
     }
     return read_yarn(f, p);
 }
@@ -152,14 +159,16 @@ static int read_mistral(const struct fields *f, struct part *p)
 int config_params(const json_t *json, struct config *c, struct model *m,
                   char error[MODEL_ERROR])
 {
-    const struct fields f = { .file = json, .error = error, .notes = m->notes };
+    const struct fields f = { .root = json, .file = json, .error = error, .notes = m->notes };
     const char *meta = find_any(json, metas), *mistral = find_any(json, mistrals);
     struct part *p = &c->parts[0];
-    *c = (struct config){ .n_parts = 1 };
+    *c = (struct config){ .type = "params.json", .n_parts = 1 };
+    snprintf(c->type_from, sizeof c->type_from, "%s", meta ? meta : mistral ? mistral : "");
     *p = (struct part){ .name = "",
                         .encoding = ROPE_INTERLEAVED,
                         .freqs = posenc_freqs_spec_init(),
                         .decodes = true };
+    origin_say(p, "encoding", "%s", c->type_from);
     if (meta && mistral)
         return refuse(&f,
                       "it has %s, as Meta's params.json has, and %s, as Mistral's has: one of "

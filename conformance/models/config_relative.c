@@ -50,8 +50,10 @@ int config_deberta(const struct fields *f, struct part *p)
     int32_t index[1];
     if (read_terms(f, p))
         return -1;
-    if (p->max_distance < 1)
+    if (p->max_distance < 1) {
         p->max_distance = p->length;
+        p->origins[OF_max_distance] = p->origins[OF_length];
+    }
     return posenc_deberta_index(1, 1, 0, p->num_buckets, p->max_distance, index) == POSENC_OK
                ? 0
                : refuse(f,
@@ -75,7 +77,12 @@ static int read_stage(const struct fields *f, const json_t *heads, size_t stage,
     p->heads = (int64_t)number;
     p->layers = json_integer_value(json_array_get(member_value(f, "depths"), stage));
     p->head_dim = p->width / p->heads;
-    return members_read(f, "stage", p);
+    origin_say(p, "heads", "num_heads[%zu]", stage);
+    origin_say(p, "layers", "depths[%zu]", stage);
+    const int status = members_read(f, "stage", p);
+    origin_say(p, "windows", "(%lld patches a side / window, rounded up) squared",
+               (long long)p->side);
+    return status;
 }
 
 int config_swin(const struct fields *f, const struct part *like, struct config *c)

@@ -78,10 +78,15 @@ static int add_part(const struct fields *f, const struct part *like,
             "head_dim is %lld and qk_rope_head_dim %lld: they must agree (releases of "
             "that library differ in which turns)",
             (long long)json_integer_value(head), (long long)p->latent);
-    if (p->latent)
+    if (p->latent) {
         p->head_dim = p->latent;
-    if (p->latent || (p->single && !p->grouped))
+        p->origins[OF_head_dim] = p->origins[OF_latent];
+    }
+    if (p->latent || (p->single && !p->grouped)) {
         p->key_heads = 1;
+        origin_say(p, "key_heads", "one for all, as %s is there",
+                   p->origins[p->latent ? OF_latent : OF_single].text);
+    }
     return config_scaling(&own, p, m);
 }
 
@@ -201,12 +206,18 @@ static void by_pattern(const struct fields *f, struct config *c, const struct pa
         c->parts[i].layers = !full                                   ? 0
                              : strcmp(c->parts[i].name, "full") == 0 ? full
                                                                      : like->layers - full;
+    for (size_t i = 0; full && i < c->n_parts; i++)
+        origin_say(&c->parts[i], "layers", "%s, one in %lld full (%s%s)",
+                   origin_key(&like->origins[OF_layers]), (long long)like->every,
+                   like->origins[OF_every].kind == IN_FILE ? "" : "assumed: ",
+                   like->origins[OF_every].text);
 }
 
 /* How many layers each part stands for, and those that none does. */
 static void note_layers(const struct fields *f, struct config *c, struct part *like)
 {
-    const json_t *layers = member_of(f->file, "layer_types").value, *layer;
+    const struct member list = member_of(f->file, "layer_types");
+    const json_t *layers = list.value, *layer;
     const size_t of = json_array_size(layers);
     size_t left = of, at;
     for (size_t i = 0; i < c->n_parts && of; i++) {
@@ -216,6 +227,7 @@ static void note_layers(const struct fields *f, struct config *c, struct part *l
             json_is_string(layer) && strcmp(json_string_value(layer), type) == 0;
         left -= n;
         c->parts[i].layers = (int64_t)n;
+        origin_member(f, &list, (double)n, &c->parts[i].origins[OF_layers]);
         note(f, "%s is the rotation of %zu of %zu layers", type, n, of);
     }
     if (left)

@@ -136,8 +136,12 @@ static int fill_yarn(const struct fields *f, struct part *p)
              "factor is %.9g where max_position_embeddings / "
              "original_max_position_embeddings is %.9g: the factor counts",
              spec->factor, length / *original);
-    if (*original <= 0.0)
+    if (!stated)
+        origin_say(p, "factor", "max_position_embeddings / original_max_position_embeddings");
+    if (*original <= 0.0) {
         *original = length;
+        p->origins[OF_original_max_position_embeddings] = p->origins[OF_length];
+    }
     return 0;
 }
 
@@ -172,6 +176,7 @@ static int fill_longrope(const struct fields *f, struct part *p, struct model *m
     const int64_t pairs = p->rotary_dim / 2;
     const double given = spec->factor, original = spec->original_max_position_embeddings;
     spec->factor = fmax(1.0, (double)p->length / original);
+    origin_say(p, "factor", "max_position_embeddings / original_max_position_embeddings");
     if (given > 0.0 && fabs(given - spec->factor) > 1e-6 * spec->factor)
         return refuse(f,
                       "factor is %.9g where max_position_embeddings / "
@@ -189,6 +194,7 @@ static int fill_longrope(const struct fields *f, struct part *p, struct model *m
         if (read_array(f, &array, pairs, ", half of rotary_dim,", IS_NUMBER, "0.0009765625 1e9",
                        factors + i * pairs))
             return -1;
+        origin_member(f, &array, 0.0, &p->origins[OF_short_factor + i]);
     }
     return 0;
 }
@@ -223,6 +229,7 @@ static int read_axes(const struct fields *f, const struct rule *rule, struct par
                       sum, (long long)(p->rotary_dim / 2));
     for (int i = 0; i < 3; i++)
         p->freqs.mrope_section[i] = (int64_t)pairs[i];
+    origin_member(f, &sections, 0.0, &p->origins[OF_mrope_section]);
     p->freqs.mrope_layout = turns > 0.0 ? POSENC_MROPE_INTERLEAVED : POSENC_MROPE_CHUNKED;
     p->picture = CONFIG_PICTURE;
     return 0;
@@ -270,6 +277,13 @@ static int read_share(const struct fields *f, const struct rule *rule, struct pa
             *share, rule->name);
     const bool counted = takes(rule, "partial_rotary_factor");
     p->rotary_dim = counted ? p->head_dim : (int64_t)((double)p->head_dim * *share);
+    origin_say(p, "rotary_dim", "all of head_dim");
+    if (p->rotary_dim < p->head_dim) {
+        const struct origin *from = &p->origins[OF_partial_rotary_factor];
+        origin_say(p, "rotary_dim", "%.10g of head_dim (%s%s)", *share,
+                   from->kind == IN_FILE ? "" : "assumed: the default of its class of ",
+                   from->text);
+    }
     *share = counted ? *share : 1.0;
     const int status = members_read(f, "turned", p);
     p->freqs.dim = p->rotary_dim;
@@ -288,6 +302,9 @@ int config_scaling(const struct fields *f, struct part *p, struct model *m)
     in.whose = both.whose = whose;
     if (find_rule(f, &rule) || check_members(f, &rule) || read_share(f, &rule, p))
         return -1;
+    const struct member named = member_of(f->rope, "rope_type type");
+    if (named.value)
+        origin_member(f, &named, 0.0, &p->origins[OF_scaling]);
     const json_t *inner = json_object_get(f->rope, "original_max_position_embeddings"),
                  *outer = json_object_get(f->file, "original_max_position_embeddings");
     if (takes(&rule, "low_freq_factor") && json_is_number(inner) && json_is_number(outer) &&

@@ -51,7 +51,7 @@ int config_vision(const struct fields *f, const json_t *json, struct config *c)
     if (!json_is_object(vision))
         return 0;
     char why[MODEL_ERROR];
-    const struct fields v = { .file = vision, .error = why, .notes = f->notes };
+    const struct fields v = { .root = json, .file = vision, .error = why, .notes = f->notes };
     const char *width = find_width(json, vision);
     if (width && !member_value(&v, width))
         note(f, "vision_config is not covered: it does not say its %s", width);
@@ -64,6 +64,7 @@ int config_vision(const struct fields *f, const json_t *json, struct config *c)
                         .freqs = posenc_freqs_spec_init(),
                         .picture = CONFIG_PICTURE,
                         .tower = true };
+    origin_say(p, "encoding", "vision_config");
     if (read_tower(&v, width, p))
         return refuse(f, "vision_config: %.1900s", why);
     if (member_value(&v, "num_position_embeddings"))

@@ -82,6 +82,7 @@ static int scale_by_tensors(struct gguf *g, struct part *p, const char *type)
                       "is needed");
     const int64_t turning =
         factors[0] ? count_turning(factors[0], p->rotary_dim / 2, spec->factor) : 0;
+    origin_say(p, "scaling", "the tensor %s", names[factors[0] ? 0 : 1]);
     if (turning) {
         note(&g->f,
              "The factors of %s stop all pairs but the first %lld; of such a scaling "
@@ -152,6 +153,9 @@ int gguf_scale(struct gguf *g, struct part *p)
 {
     struct posenc_freqs_spec *spec = &p->freqs;
     const char *type;
+    const struct member named = member_find(&g->f, "rope.scaling.type");
+    if (named.value)
+        origin_member(&g->f, &named, 0.0, &p->origins[OF_scaling]);
     if (read_type(g, &type) || check_extrapolation(g, type))
         return -1;
     if (spec->factor <= 0.0 || strcmp(type, "none") == 0)
@@ -168,6 +172,7 @@ int gguf_scale(struct gguf *g, struct part *p)
                           spec->factor);
         spec->factor = spec->mscale;
         spec->scaling = POSENC_SCALING_NTK;
+        origin_say(p, "scaling", "%srope.scaling.alpha", g->f.before);
     } else if (scale_by_tensors(g, p, type))
         return -1;
     spec->mscale = 0.0;

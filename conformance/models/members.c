@@ -68,9 +68,11 @@ struct member member_of(const json_t *object, const char *spellings)
         const size_t n = strcspn(at, " ");
         snprintf(one.name, sizeof one.name, "%.*s", (int)n, at);
         strcpy(path, one.name);
-        for (char *key = strtok_r(path, ".", &rest); key; key = strtok_r(NULL, ".", &rest))
+        for (char *key = strtok_r(path, ".", &rest); key; key = strtok_r(NULL, ".", &rest)) {
+            one.object = one.value;
             one.value = json_is_array(one.value) ? json_array_get(one.value, strtoul(key, NULL, 10))
                                                  : json_object_get(one.value, key);
+        }
         if (one.value && !json_is_null(one.value))
             return one;
         if (at == spellings)
@@ -276,6 +278,35 @@ int members_agree(const struct fields *f, const char *spellings, const char *qua
 
 /* ---- rows ---- */
 
+/* The value of the member that was found, or what stands for one that was not: what the row says, or
+ * what the quantity is already. */
+static int choose_value(const struct fields *f, const struct row *row, const struct quantity *q,
+                        const struct member *found, struct part *part, double *value)
+{
+    struct origin *from = &part->origins[q->origin];
+    const double before = quantity_get(q, part);
+    if (found->value || strcmp(row->otherwise, "needed") == 0) {
+        if (value_read(f, found, q->kind, row->accepted, part, value))
+            return -1;
+        origin_member(f, found, *value, from);
+        return 0;
+    }
+    if (!*row->otherwise) {
+        *value = before;
+        if (from->kind == UNSAID)
+            origin_formula(f, found->name, part, "", before, from);
+        return 0;
+    }
+    const bool of_itself = strncmp(row->otherwise, q->name, strlen(q->name)) == 0;
+    *value = amount(part, row->otherwise);
+    if (!of_itself || *value < before || *value > before)
+        origin_formula(f, found->name, part, row->otherwise, *value, from);
+    const struct range range = range_of(q->kind, row->accepted, part);
+    return *row->accepted && strcmp(row->otherwise, "0") != 0
+               ? check_range(f, found->name, *value, &range)
+               : 0;
+}
+
 /* What stands in the object for scaling and beside it is the same in both. */
 static int read_quantity(const struct fields *f, const struct row *row, struct part *part)
 {
@@ -287,20 +318,10 @@ static int read_quantity(const struct fields *f, const struct row *row, struct p
                         found = inner.value ? inner : member_find(f, row->spellings);
     double value, beside;
     assert(q);
+    if (choose_value(f, row, q, &found, part, &value))
+        return -1;
     if (!found.value && !*row->otherwise && !given.value)
-        return members_agree(f, row->spellings, row->quantity, quantity_get(q, part));
-    if (!found.value && !*row->otherwise)
-        value = quantity_get(q, part);
-    else if (found.value || strcmp(row->otherwise, "needed") == 0) {
-        if (value_read(f, &found, q->kind, row->accepted, part, &value))
-            return -1;
-    } else {
-        value = amount(part, row->otherwise);
-        const struct range range = range_of(q->kind, row->accepted, part);
-        if (*row->accepted && strcmp(row->otherwise, "0") != 0 &&
-            check_range(f, found.name, value, &range))
-            return -1;
-    }
+        return members_agree(f, row->spellings, row->quantity, value);
     if (inner.value && outer.value) {
         if (value_read(f, &outer, q->kind, row->accepted, part, &beside))
             return -1;

@@ -162,18 +162,17 @@ static int read_gguf(FILE *file, const char *path, struct config *config, struct
 }
 
 /* `path` names the source in messages, and the model where nothing else does. */
-static int read_model(FILE *file, const char *path, struct model *model,
+static int read_model(FILE *file, const char *path, struct config *config, struct model *model,
                       char error[MODEL_ERROR])
 {
-    struct config config;
     memset(model, 0, sizeof *model);
     name_of_path(path, model);
     const int status =
-        (gguf_begins(file) ? read_gguf : read_json)(file, path, &config, model, error);
+        (gguf_begins(file) ? read_gguf : read_json)(file, path, config, model, error);
     if (status)
         model_free(model);
     else
-        config_cases(&config, model);
+        config_cases(config, model);
     return status;
 }
 
@@ -197,9 +196,10 @@ static int check_memory(const struct model *m, const char *path, char error[MODE
     return 0;
 }
 
-int model_from_file(FILE *file, const char *path, struct model *model, char error[MODEL_ERROR])
+static int read_file(FILE *file, const char *path, struct config *config, struct model *model,
+                     char error[MODEL_ERROR])
 {
-    if (read_model(file, path, model, error))
+    if (read_model(file, path, config, model, error))
         return -1;
     if (check_memory(model, path, error) == 0)
         return 0;
@@ -207,7 +207,20 @@ int model_from_file(FILE *file, const char *path, struct model *model, char erro
     return -1;
 }
 
+int model_from_file(FILE *file, const char *path, struct model *model, char error[MODEL_ERROR])
+{
+    struct config config;
+    return read_file(file, path, &config, model, error);
+}
+
 int model_load(const char *name_or_path, struct model *model, char error[MODEL_ERROR])
+{
+    struct config config;
+    return model_read(name_or_path, &config, model, error);
+}
+
+int model_read(const char *name_or_path, struct config *config, struct model *model,
+               char error[MODEL_ERROR])
 {
     const struct source *s = sources;
     const size_t n = strlen(name_or_path);
@@ -228,8 +241,7 @@ int model_load(const char *name_or_path, struct model *model, char error[MODEL_E
                  name_or_path, strerror(errno));
         return -1;
     }
-    int status = path ? model_from_file(file, name_or_path, model, error)
-                      : read_model(file, name_or_path, model, error);
+    int status = (path ? read_file : read_model)(file, name_or_path, config, model, error);
     fclose(file);
     return status;
 }

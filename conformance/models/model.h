@@ -68,6 +68,10 @@ struct model {
  * and rope types known).  A configuration with a shape that takes more than a sixteenth of this
  * machine's memory is refused. */
 int model_load(const char *name_or_path, struct model *model, char error[MODEL_ERROR]);
+/* The same, and besides what it says of each of its parts (config.h). */
+struct config;
+int model_read(const char *name_or_path, struct config *config, struct model *model,
+               char error[MODEL_ERROR]);
 /* The same of an open file, which is called so. */
 int model_from_file(FILE *file, const char *path, struct model *model, char error[MODEL_ERROR]);
 /* Frees what a model that was loaded owns; its problems are then of no use. */

@@ -9,13 +9,12 @@
 #include <string.h>
 
 static const struct quantity quantities[] = {
-#define WHOLE(name)         { #name, IS_WHOLE, offsetof(struct part, name) },
-#define NUMBER(name)        { #name, IS_NUMBER, offsetof(struct part, name) },
-#define TRUTH(name)         { #name, IS_TRUTH, offsetof(struct part, name) },
-#define OF_PLAN(kind, name) { #name, IS_##kind, offsetof(struct part, freqs.name) },
+#define WHOLE(name)         { #name, IS_WHOLE, offsetof(struct part, name), OF_##name },
+#define NUMBER(name)        { #name, IS_NUMBER, offsetof(struct part, name), OF_##name },
+#define TRUTH(name)         { #name, IS_TRUTH, offsetof(struct part, name), OF_##name },
+#define OF_PLAN(kind, name) { #name, IS_##kind, offsetof(struct part, freqs.name), OF_##name },
 #include "part.def"
 };
-enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
 
 const struct quantity *quantity_find(const char *name, size_t length)
 {
