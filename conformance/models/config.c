@@ -163,7 +163,6 @@ static int note_resting_layers(const struct fields *f, struct part *p)
              list.name);
     if (json_array_size(layers)) {
         p->layers = (int64_t)(json_array_size(layers) - resting);
-        const struct member list = member_find(f, "no_rope_layers");
         origin_member(f, &list, (double)p->layers, &p->origins[OF_layers]);
         return 0;
     }
