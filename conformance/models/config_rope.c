@@ -62,7 +62,7 @@ static int add_part(const struct fields *f, const struct part *like, const char 
     return config_scaling(&own, p, m);
 }
 
-static int find_rope(const struct fields *f, struct fields *with)
+int config_find_rope(const struct fields *f, struct fields *with)
 {
     static const char *const names[] = { "rope_scaling", "rope_parameters" };
     *with = *f;
@@ -169,7 +169,7 @@ int config_rope(const struct fields *plain, struct part *like, struct config *c,
             plain,
             "%s is there, which the classes of this model_type do not read: leave it out",
             stray.name);
-    if (find_rope(plain, &with))
+    if (config_find_rope(plain, &with))
         return -1;
     if (f->rope && !by_layers(f->rope) &&
         f->rope != member_of(f->defaults, f->rope_name).value &&
