@@ -143,9 +143,8 @@ static int check_embedding_type(const struct fields *f, enum encoding encoding)
 
 /* ---- what is there and not covered ---- */
 
-static void note_others(const struct fields *f, const json_t *json)
+static void note_others(const struct fields *f)
 {
-    types_of_others(f, json);
     if (member_value(f, "dual_chunk_attention_config"))
         note(f, "dual_chunk_attention_config is not covered: positions are those of short "
                 "sequences");
@@ -232,6 +231,10 @@ static int read_parts(const struct fields *f, const char *flags, struct part *li
                own = speech || stages || lists(flags, "patches") || lists(flags, "counted") ||
                      lists(flags, "tubelets") || lists(flags, "spectrogram");
     char words[128];
+    if (lists(flags, "tower")) {
+        c->parts[c->n_parts++] = *like;
+        return config_tower(f, flags, &c->parts[0]);
+    }
     snprintf(words, sizeof words, "%s %s %s", flags, own ? "" : "sizes",
              own ? "" : encodings[like->encoding].name);
     if (members_read(f, words, like) || (like->encoding == DEBERTA && config_deberta(f, like)))
@@ -278,7 +281,7 @@ static int read_text(const struct fields *f, const json_t *json, const struct mo
         note(f, "%s", type->note);
     if (read_parts(f, flags, &like, c, m) || config_vision(f, json, c))
         return -1;
-    note_others(f, json);
+    note_others(f);
     config_storage(f, json, m);
     return 0;
 }
@@ -307,16 +310,16 @@ int config_read(const json_t *json, struct config *c, struct model *m, char erro
     if (type_of_text(&f, json, &name))
         return -1;
     const struct model_type *type = type_find(name);
-    char members[4096], assumed[MODEL_NOTES] = "";
-    snprintf(members, sizeof members, "{%s}", type ? type->defaults : "");
-    json_t *defaults = json_loads(members, 0, NULL);
-    assert(defaults);
+    char assumed[MODEL_NOTES] = "";
+    json_t *defaults = type_defaults(type);
     f.defaults = defaults;
     f.flags = type ? type->flags : "";
     f.assumed = type && lists(type->flags, "surveyed") ? assumed : NULL;
     tell_type(&f, name, c);
-    json_t *layers;
-    int status = config_layers(&f, &layers) ? -1 : read_text(&f, json, type, name, c, m);
+    json_t *layers = NULL;
+    const bool tower = lists(f.flags, "tower");
+    int status =
+        !tower && config_layers(&f, &layers) ? -1 : read_text(&f, json, type, name, c, m);
     json_decref(layers);
     if (!status && *assumed)
         note(&f, "Not in the file, and taken as the classes of this model_type do: %s",

@@ -188,8 +188,17 @@ const struct model_type *type_find(const char *name);
 int type_refuse(const struct fields *f, const char *name);
 /* Sets f->file to the part of the file about text, which may be missing, and `name` to its type. */
 int type_of_text(struct fields *f, const json_t *json, const char **name);
-/* Notes what becomes of the other parts. */
-void types_of_others(const struct fields *f, const json_t *json);
+/* The members of its defaults, owned by the caller. */
+json_t *type_defaults(const struct model_type *type);
+
+/* A part of a model of several that is a tower of a type that is read. */
+struct tower {
+    const char *key;
+    const json_t *file; /* NULL: there is none */
+    const struct model_type *type;
+};
+/* The first tower of a model, to be read beside its text; notes what becomes of the other parts. */
+struct tower types_of_others(const struct fields *f, const json_t *json);
 
 /* Replaces f->file by a copy in which members by layer are members of types of layers, owned by the
  * caller. */
@@ -218,11 +227,13 @@ int config_read(const json_t *json, struct config *config, struct model *model,
 int config_rope(const struct fields *plain, struct part *like, struct config *config,
                 struct model *model);
 
-/* The part of a model that rotates patches of pictures, after those for text; the notes say
- * where there is one that is not covered. */
+/* The object for scaling and its name, in `with`, which is `f` otherwise. */
+int config_find_rope(const struct fields *f, struct fields *with);
+
+/* A tower that rotates patches of pictures, `part`, which has its encoding; and the one that a model of
+ * several parts has, after those for text: the notes say what becomes of the others. */
+int config_tower(const struct fields *f, const char *flags, struct part *part);
 int config_vision(const struct fields *f, const json_t *json, struct config *config);
-/* Whether vision_config, `vision`, is of a tower that rotates as config_vision knows. */
-bool config_has_tower(const json_t *json, const json_t *vision);
 
 /* What is left of those with terms by relative position, with biases in windows: config_relative.c.
  */

@@ -93,7 +93,7 @@ static int add_part(const struct fields *f, const struct part *like,
 /* The object's name where the file has none. */
 static const char of_class[] = "the rope_parameters that its class takes";
 
-static int find_rope(const struct fields *f, struct fields *with)
+int config_find_rope(const struct fields *f, struct fields *with)
 {
     static const char *const names[] = { "rope_scaling", "rope_parameters" };
     *with = *f;
@@ -312,7 +312,7 @@ int config_rope(const struct fields *plain, struct part *like, struct config *c,
             plain,
             "%s is there, which the classes of this model_type do not read: leave it out",
             stray.name);
-    if (find_rope(plain, &with))
+    if (config_find_rope(plain, &with))
         return -1;
     if (check_form(f, local.value) || (!local.value && check_beside(f)))
         return -1;

@@ -8,6 +8,7 @@
 #include "reports/text/text.h"
 #include "config.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,15 @@ bool model_type_at(size_t index, struct model_kind *kind)
     const bool refused = lists(t->flags, "unsupported");
     *kind = (struct model_kind){ t->name, refused ? "refused" : t->encoding, t->note, refused };
     return true;
+}
+
+json_t *type_defaults(const struct model_type *type)
+{
+    char members[4096];
+    snprintf(members, sizeof members, "{%s}", type ? type->defaults : "");
+    json_t *defaults = json_loads(members, 0, NULL);
+    assert(defaults);
+    return defaults;
 }
 
 static bool is_composite(const struct model_type *type)
@@ -130,24 +140,54 @@ static void tell_fate(const struct fields *f, const char *key, const char *name)
              key, name);
 }
 
-void types_of_others(const struct fields *f, const json_t *json)
+/* Whether `inner` is the object, or lies in it. */
+static bool holds(const json_t *object, const json_t *inner)
 {
-    const struct model_type *type = type_find(type_named(json));
+    const char *key;
+    json_t *value;
+    bool found = object == inner;
+    json_object_foreach((json_t *)object, key, value) found |= holds(value, inner);
+    return found;
+}
+
+/* The type that the class of the whole takes for a part, or NULL. */
+static const char *inner_type(const struct model_type *type, const char *key, char inner[64])
+{
+    char other[64];
+    for (size_t i = 0; is_composite(type) && part_at(type, i, other, inner); i++)
+        if (strcmp(key, other) == 0)
+            return inner;
+    return NULL;
+}
+
+static struct tower others_of(const struct fields *f, const json_t *json,
+                              const struct model_type *type)
+{
+    struct tower first = { .file = NULL };
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)json, key, value)
     {
-        char other[64], inner[64], mine[64] = "";
-        bool part = lists("vision_config audio_config", key);
-        for (size_t i = 0; is_composite(type) && part_at(type, i, other, inner); i++) {
-            if (strcmp(key, other) != 0)
-                continue;
-            part = true;
-            snprintf(mine, sizeof mine, "%s", inner);
-        }
-        const bool tower = strcmp(key, "vision_config") == 0 && config_has_tower(json, value);
-        if (part && json_is_object(value) && value != f->file && !tower &&
-            strcmp(key, "text_config") != 0)
-            tell_fate(f, key, type_named(value) ? type_named(value) : *mine ? mine : NULL);
+        char inner[64];
+        const char *mine = inner_type(type, key, inner), *named = type_named(value);
+        const struct model_type *own = type_find(named);
+        if (!json_is_object(value) || (!mine && !lists("vision_config audio_config", key)) ||
+            strcmp(key, "text_config") == 0)
+            continue;
+        if (!own || is_composite(own))
+            own = type_find(mine);
+        if (holds(value, f->file)) {
+            const struct tower deeper = others_of(f, value, own);
+            first = first.file ? first : deeper;
+        } else if (!first.file && own && lists(own->flags, "tower"))
+            first = (struct tower){ key, value, own };
+        else
+            tell_fate(f, key, named ? named : mine);
     }
+    return first;
+}
+
+struct tower types_of_others(const struct fields *f, const json_t *json)
+{
+    return others_of(f, json, type_find(type_named(json)));
 }

@@ -1,74 +1,101 @@
 /*
- * Vision towers that rotate: those of Qwen2-VL and its successors turn the first half of a
- * head's pairs with the row of a patch and the second half with its column, by the same
- * frequencies, theta^(-4j/head_dim), j < head_dim/4 (Wang et al. 2409.12191;
- * huggingface/transformers, modeling_qwen2_vl.py, modeling_qwen2_5_vl.py,
- * modeling_qwen3_vl.py, modeling_qwen3_5.py).
+ * Towers that rotate: each pair of a head turns by one position of a patch, its row, its column or its
+ * time, as many pairs by each, and frequencies begin anew with each, theta^(-j/n) for j < n pairs (Wang
+ * et al. 2409.12191; huggingface/transformers, rope_type "axial").  types.txt says which types are
+ * towers, by flag, and members.txt which members give their sizes.
  */
 #include "config.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The member with the size of all heads, by the tower's own type or that of the whole file: Qwen2-VL's
- * hidden_size is another.  NULL: such a tower is not known. */
-static const char *find_width(const json_t *json, const json_t *vision)
+/* The object with its base may name no other rule. */
+static int check_rule(const struct fields *f)
 {
-    const char *type = json_string_value(json_object_get(vision, "model_type"));
-    if (!type)
-        type = json_string_value(json_object_get(json, "model_type"));
-    if (type && lists("qwen2_vl qwen2_vl_vision", type))
-        return "embed_dim";
-    return type && lists("qwen2_5_vl qwen2_5_vl_vision qwen3_vl qwen3_vl_vision qwen3_vl_moe "
-                         "qwen3_vl_moe_vision qwen3_5 qwen3_5_vision qwen3_5_moe "
-                         "qwen3_5_moe_vision",
-                         type)
-               ? "hidden_size"
-               : NULL;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)f->rope, key, value)
+    {
+        const char *rule = json_string_value(value);
+        if (lists("rope_type type", key) && (!rule || !lists("axial default", rule)))
+            return refuse(f, "%s in %s is '%.40s': axial or default is needed for a tower", key,
+                          f->rope_name, rule ? rule : "(no text)");
+        if (!lists("rope_type type rope_theta", key))
+            return refuse(
+                f, "%s has '%.40s': rope_type and rope_theta are what is known of a tower",
+                f->rope_name, key);
+    }
+    return 0;
 }
 
-bool config_has_tower(const json_t *json, const json_t *vision)
+/* Members of layers of their own may say what has nothing to do with positions. */
+static int check_layers(const struct fields *f)
 {
-    return find_width(json, vision) != NULL;
+    const char *layer, *key;
+    json_t *says, *value;
+    json_object_foreach(json_object_get(f->file, "per_layer_config"), layer, says)
+    {
+        json_object_foreach(says, key, value)
+        {
+            if (!lists("num_local_experts num_experts_per_tok", key))
+                return refuse(
+                    f,
+                    "per_layer_config has '%.40s' for layer %.10s: of a tower this is "
+                    "not known",
+                    key, layer);
+        }
+    }
+    return 0;
 }
 
-static int read_tower(const struct fields *v, const char *width, struct part *p)
+int config_tower(const struct fields *plain, const char *flags, struct part *p)
 {
-    if (members_read(v, width, p) || members_read(v, "tower", p))
+    struct fields with;
+    const struct fields *f = &with;
+    char words[256];
+    p->picture = CONFIG_PICTURE;
+    snprintf(words, sizeof words, "%s axial", flags);
+    if (config_find_rope(plain, &with) || check_rule(f) || check_layers(f) ||
+        members_read(f, words, p))
         return -1;
-    if (p->width % p->heads || p->head_dim % 4)
-        return refuse(v, "%s is %lld for %lld heads: a multiple of 4 for each is needed", width,
-                      (long long)p->width, (long long)p->heads);
-    p->freqs.dim = p->head_dim;
-    p->freqs.mrope_section[0] = p->freqs.mrope_section[1] = p->head_dim / 4;
+    p->freqs.dim = p->rotary_dim;
+    for (int64_t axis = 0; axis < p->axes; axis++)
+        p->freqs.mrope_section[axis] = p->rotary_dim / 2 / p->axes;
     p->freqs.mrope_layout = POSENC_MROPE_RESTARTED;
-    return config_try_freqs(v, p);
+    return config_try_freqs(f, p);
 }
 
 int config_vision(const struct fields *f, const json_t *json, struct config *c)
 {
-    const json_t *vision = json_object_get(json, "vision_config");
-    if (!json_is_object(vision))
+    const struct tower tower = types_of_others(f, json);
+    if (!tower.file)
         return 0;
-    char why[MODEL_ERROR];
-    const struct fields v = { .root = json, .file = vision, .error = why, .notes = f->notes };
-    const char *width = find_width(json, vision);
-    if (width && !member_value(&v, width))
-        note(f, "vision_config is not covered: it does not say its %s", width);
-    if (!width || !member_value(&v, width))
-        return 0;
+    char why[MODEL_ERROR], notes[MODEL_NOTES] = "", assumed[MODEL_NOTES] = "";
+    json_t *defaults = type_defaults(tower.type);
+    const struct fields v = { .root = json,
+                              .file = tower.file,
+                              .defaults = defaults,
+                              .flags = tower.type->flags,
+                              .error = why,
+                              .notes = notes,
+                              .assumed = assumed };
+    assert(c->n_parts < MODEL_MAX_PARTS);
     struct part *p = &c->parts[c->n_parts++];
-    *p = (struct part){ .encoding = ROPE_HALF,
-                        .name = "vision",
-                        .stack = "vision",
-                        .freqs = posenc_freqs_spec_init(),
-                        .picture = CONFIG_PICTURE,
-                        .tower = true };
-    origin_say(p, "encoding", "vision_config");
-    if (read_tower(&v, width, p))
-        return refuse(f, "vision_config: %.1900s", why);
-    if (member_value(&v, "num_position_embeddings"))
-        note(f, "The learned embeddings that its vision tower interpolates and adds "
-                "(num_position_embeddings) are not covered");
+    *p =
+        (struct part){ .name = "vision", .stack = "vision", .freqs = posenc_freqs_spec_init() };
+    p->encoding = strcmp(tower.type->encoding, "rope_half") == 0 ? ROPE_HALF : ROPE_INTERLEAVED;
+    origin_say(p, "encoding", "%s", tower.key);
+    const int status = config_tower(&v, tower.type->flags, p);
+    json_decref(defaults);
+    if (status)
+        return refuse(f, "%s: %.1900s", tower.key, why);
+    if (*tower.type->note)
+        note(&v, "%s", tower.type->note);
+    if (*assumed)
+        note(&v, "Not in the file, and taken as the classes of %s do: %s", tower.type->name,
+             assumed);
+    if (*notes)
+        note(f, "Of %s: %s", tower.key, notes);
     return 0;
 }

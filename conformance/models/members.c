@@ -70,8 +70,9 @@ struct member member_of(const json_t *object, const char *spellings)
         strcpy(path, one.name);
         for (char *key = strtok_r(path, ".", &rest); key; key = strtok_r(NULL, ".", &rest)) {
             one.object = one.value;
-            one.value = json_is_array(one.value) ? json_array_get(one.value, strtoul(key, NULL, 10))
-                                                 : json_object_get(one.value, key);
+            one.value = json_is_array(one.value)
+                            ? json_array_get(one.value, strtoul(key, NULL, 10))
+                            : json_object_get(one.value, key);
         }
         if (one.value && !json_is_null(one.value))
             return one;

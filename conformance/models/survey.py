@@ -69,7 +69,7 @@ def files(types, seen, told, count, seed):
     """(type, file, what transformers computes of it), the last a text where it refuses the file."""
     for name in sorted(seen):
         row = told.get(name)
-        kind = row and not row.refused and kinds.kind_of(row.encoding)
+        kind = row and not row.refused and kinds.kind_of(row)
         if not kind or "error" in seen[name]:
             continue
         rng, cls = random.Random(f"{seed} {name}"), types[name]
@@ -94,7 +94,7 @@ def judge(jobs, told, program):
         if isinstance(answer, str):
             of["counts"]["transformers refuses, " + ("refused" if refused else "read")] += 1
             continue
-        why = "" if refused else kinds.kind_of(told[name].encoding).judge(said, answer)
+        why = "" if refused else kinds.kind_of(told[name]).judge(said, answer)
         of["counts"]["refused" if refused else "read wrongly" if why else "read rightly"] += 1
         if refused:
             of["why"].append(said["refused"])

@@ -2,6 +2,7 @@
 
 Such a module has
     ENCODINGS                    the encodings of types.txt whose rows it compares
+    FLAG                         where it has one: of these rows those alone that have this flag
     row(cls, seen, plain, known) (encoding, flags, members, besides) of a type; a text where its positions are of
                                  this kind and cannot be read, with the reason; None where they are not of this kind
     ask(cls, seen, config)       what transformers computes for a configuration, in numbers; None where this
@@ -16,13 +17,14 @@ import learned
 import relative
 import rotation
 import sinusoid
+import tower
 
-KINDS = [rotation, sinusoid, learned, relative]
+KINDS = [tower, rotation, sinusoid, learned, relative]
 
 
-def kind_of(encoding):
-    """The module that compares rows of an encoding, or None."""
-    return next((k for k in KINDS if encoding in k.ENCODINGS), None)
+def kind_of(row):
+    """The module that compares a row, or None."""
+    return next((k for k in KINDS if row.encoding in k.ENCODINGS and getattr(k, "FLAG", None) in (None, *row.flags)), None)
 
 
 def find(cls, seen, plain, known):
