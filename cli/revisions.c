@@ -343,6 +343,19 @@ static int install(struct making *m, const char *tree)
     return EXIT_FINE;
 }
 
+/* A command of git's about work trees, one at a time: git reads what another is still writing of its
+ * own, and fails. */
+static int run_alone(const struct making *m, const char *const *argv, int to)
+{
+    const int lock = open(m->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR && !child_interrupted()) {
+    }
+    const int ended_as = child_run(argv, m->top, to);
+    if (lock >= 0)
+        close(lock);
+    return ended_as;
+}
+
 static int build(struct making *m)
 {
     char tree[PATH_BYTES], log[PATH_BYTES], what[64];
@@ -355,11 +368,11 @@ static int build(struct making *m)
     text_print(stderr, "posenc %s: %s (%.10s) is being built\n", m->cli->command,
                m->revision->name, m->revision->commit);
     clock_gettime(CLOCK_MONOTONIC, &begun);
-    const bool there =
-        child_run((const char *const[]){ "git", "-c", "core.hooksPath=/dev/null", "worktree",
-                                         "add", "--quiet", "--detach", tree,
-                                         m->revision->commit, NULL },
-                  m->top, to) == 0;
+    const bool there = run_alone(m,
+                                 (const char *const[]){
+                                     "git", "-c", "core.hooksPath=/dev/null", "worktree", "add",
+                                     "--quiet", "--detach", tree, m->revision->commit, NULL },
+                                 to) == 0;
     const int ended_as =
         there && !child_interrupted()
             ? child_run((const char *const[]){ "sh", "-c", m->how.command, NULL }, tree, to)
@@ -376,8 +389,8 @@ static int build(struct making *m)
                    m->revision->name,
                    (double)(ended.tv_sec - begun.tv_sec) +
                        1e-9 * (double)(ended.tv_nsec - begun.tv_nsec));
-    child_run((const char *const[]){ "git", "worktree", "remove", "--force", tree, NULL },
-              m->top, -1);
+    run_alone(m, (const char *const[]){ "git", "worktree", "remove", "--force", tree, NULL },
+              -1);
     return status;
 }
 

@@ -76,9 +76,9 @@ static int take_encoding(const struct fields *f, const json_t *ours,
     if (strcmp(type->encoding, "none") == 0)
         return refuse(
             f,
-            "model_type '%s' has no positions in its attention or embeddings: there is "
+            "model_type '%s' has no positions in its attention or embeddings%s%s%s: there is "
             "nothing to check or to time",
-            type->name);
+            type->name, *type->note ? " (" : "", type->note, *type->note ? ")" : "");
     bool known = find_encoding(type->encoding, &p->encoding);
     assert(known), (void)known;
     return encoding_of_type(f, type->flags, p);
@@ -154,22 +154,23 @@ static void note_others(const struct fields *f, const json_t *json)
 /* Layers that do not rotate at all: by a list of them, or every so many. */
 static int note_resting_layers(const struct fields *f, struct part *p)
 {
-    const json_t *layers = member_value(f, "no_rope_layers"), *layer;
+    const struct member list = member_find(f, "no_rope_layers layer_rope_theta");
+    const json_t *layers = list.value, *layer;
     size_t i, resting = 0;
     json_array_foreach(layers, i, layer) resting += json_number_value(layer) == 0.0;
     if (resting)
-        note(f, "%zu of %zu layers do not rotate (no_rope_layers)", resting,
-             json_array_size(layers));
+        note(f, "%zu of %zu layers do not rotate (%s)", resting, json_array_size(layers),
+             list.name);
     if (json_array_size(layers)) {
         p->layers = (int64_t)(json_array_size(layers) - resting);
-        const struct member list = member_find(f, "no_rope_layers");
         origin_member(f, &list, (double)p->layers, &p->origins[OF_layers]);
         return 0;
     }
     if (members_read(f, "resting", p))
         return -1;
-    if (p->every)
-        p->layers -= p->layers / p->every;
+    if (p->every) /* the last of every so many, or of all and then backwards */
+        p->layers -=
+            (p->layers + (lists(f->flags, "last_rests") ? p->every - 1 : 0)) / p->every;
     return 0;
 }
 
@@ -178,6 +179,8 @@ static int note_resting_layers(const struct fields *f, struct part *p)
 static int add_sinusoid(const struct fields *f, struct part *p, struct config *c)
 {
     p->freqs.dim = p->width;
+    if (f->flags && lists(f->flags, "endpoint"))
+        p->freqs.convention = POSENC_ENDPOINT;
     c->parts[c->n_parts++] = *p;
     return config_try_freqs(f, p);
 }
@@ -199,11 +202,35 @@ static int add_speech(const struct fields *f, struct part *p, struct config *c)
     return 0;
 }
 
+/* A learned table of each stack that the flags name: "encoder_table", which is the word of members.txt for its
+ * size, too.  One table where they name none. */
+static int add_tables(const struct fields *f, const char *flags, const struct part *like,
+                      struct config *c)
+{
+    static const char *const names[] = { "encoder", "decoder", "text", "image" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char word[32];
+        struct part p = *like;
+        snprintf(word, sizeof word, "%s_table", names[i]);
+        if (!lists(flags, word))
+            continue;
+        p.name = p.stack = names[i];
+        p.decodes = like->decodes && i == 1;
+        if (members_read(f, word, &p))
+            return -1;
+        c->parts[c->n_parts++] = p;
+    }
+    if (c->n_parts == 0)
+        c->parts[c->n_parts++] = *like;
+    return 0;
+}
+
 static int read_parts(const struct fields *f, const char *flags, struct part *like,
                       struct config *c, struct model *m)
 {
     const bool speech = lists(flags, "speech"), stages = lists(flags, "stages"),
-               own = speech || stages || lists(flags, "patches");
+               own = speech || stages || lists(flags, "patches") || lists(flags, "counted") ||
+                     lists(flags, "tubelets") || lists(flags, "spectrogram");
     char words[128];
     snprintf(words, sizeof words, "%s %s %s", flags, own ? "" : "sizes",
              own ? "" : encodings[like->encoding].name);
@@ -217,6 +244,8 @@ static int read_parts(const struct fields *f, const char *flags, struct part *li
         return note_resting_layers(f, like) ? -1 : config_rope(f, like, c, m);
     if (like->encoding == SINUSOIDAL)
         return add_sinusoid(f, like, c);
+    if (like->encoding == LEARNED)
+        return add_tables(f, flags, like, c);
     c->parts[c->n_parts++] = *like;
     return 0;
 }

@@ -28,13 +28,36 @@ int config_try_freqs(const struct fields *f, const struct part *p)
     return 0;
 }
 
-/* The rotation of all layers, "", or of those of a type: "full" of full_attention, as layer_types and
- * rope_parameters call it. */
-static int add_part(const struct fields *f, const struct part *like, const char *layers,
-                    const json_t *rope, struct config *c, struct model *m)
+/* Types of layers as layer_types and rope_parameters call them, and a part that is theirs. */
+static const struct layers {
+    const char *type, *name;
+    const char *words; /* whose rows of members.txt are read */
+} layers_known[] = { { "full_attention", "full", "full" },
+                     { "sliding_attention", "sliding", "sliding" },
+                     { "chunked_attention", "chunked", "chunked" },
+                     { "hybrid", "hybrid", "every_layer" },
+                     { "hybrid_sliding", "hybrid_sliding", "every_layer" } };
+enum { N_LAYERS = sizeof layers_known / sizeof *layers_known };
+
+static const struct layers all_layers = { "", "", "every_layer" };
+
+/* Of a type, or of a part of this name; NULL: it is not known. */
+static const struct layers *layers_find(const char *called)
+{
+    for (int i = 0; i < N_LAYERS; i++)
+        if (strcmp(layers_known[i].type, called) == 0 ||
+            strcmp(layers_known[i].name, called) == 0)
+            return &layers_known[i];
+    return NULL;
+}
+
+/* The rotation of all layers, or of those of a type. */
+static int add_part(const struct fields *f, const struct part *like,
+                    const struct layers *layers, const json_t *rope, struct config *c,
+                    struct model *m)
 {
     char whose[64] = "";
-    if (*layers && json_is_false(json_object_get(rope, "truncate")))
+    if (*layers->name && json_is_false(json_object_get(rope, "truncate")))
         return refuse(f,
                       "truncate stands in the object for one type of layers: releases of that "
                       "library differ in whether it counts there");
@@ -42,11 +65,11 @@ static int add_part(const struct fields *f, const struct part *like, const char 
     struct fields own = *f;
     own.rope = rope;
     own.whose = whose;
-    if (*layers)
-        snprintf(whose, sizeof whose, " for layers of type %s_attention", layers);
+    if (*layers->name)
+        snprintf(whose, sizeof whose, " for layers of type %s", layers->type);
     *p = *like;
-    p->name = layers;
-    if (members_read(&own, *layers ? layers : "every_layer", p))
+    p->name = layers->name;
+    if (members_read(&own, layers->words, p))
         return -1;
     const json_t *head = member_value(&own, "head_dim");
     if (p->latent && json_is_integer(head) && json_integer_value(head) != p->latent)
@@ -67,6 +90,9 @@ static int add_part(const struct fields *f, const struct part *like, const char 
     return config_scaling(&own, p, m);
 }
 
+/* The object's name where the file has none. */
+static const char of_class[] = "the rope_parameters that its class takes";
+
 static int find_rope(const struct fields *f, struct fields *with)
 {
     static const char *const names[] = { "rope_scaling", "rope_parameters" };
@@ -79,6 +105,12 @@ static int find_rope(const struct fields *f, struct fields *with)
                           "%s is no object: one such as {\"rope_type\": \"linear\", "
                           "\"factor\": 2}, or null, is needed",
                           names[i]);
+        if (j && json_is_string(json_object_get(f->defaults, names[i])))
+            return refuse(
+                f,
+                "%s is there, which the classes of this model_type do not read: %s is "
+                "needed",
+                names[i], names[!i]);
         if (j && with->rope && !json_equal(j, with->rope))
             return refuse(f, "rope_scaling and rope_parameters differ: one of them, or the "
                              "same twice, is needed");
@@ -87,40 +119,79 @@ static int find_rope(const struct fields *f, struct fields *with)
             with->rope_name = names[i];
         }
     }
-    if (!with->rope)
+    if (!with->rope) {
         with->rope = member_of(f->defaults, names[1]).value;
+        with->rope_name = of_class;
+    }
     return 0;
 }
 
-/* {"full_attention": {...}, "sliding_attention": {...}}: every member is an object. */
+static bool of_its_class(const struct fields *f) { return f->rope_name == of_class; }
+
+/* {"full_attention": {...}, "sliding_attention": null}: every member is an object, or null where such
+ * layers do not rotate. */
 static bool by_layers(const json_t *rope)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)rope, key, value) if (!json_is_object(value)) return false;
-    return json_object_size(rope) > 0;
+    size_t objects = 0;
+    json_object_foreach((json_t *)rope, key, value)
+    {
+        if (!json_is_object(value) && !json_is_null(value))
+            return false;
+        objects += json_is_object(value);
+    }
+    return objects > 0;
+}
+
+/* A member beside objects for types of layers may count for those that lack it, for all or for none,
+ * and beside those that a class has by default, too: it must say what all of them do. */
+static int check_beside(const struct fields *f)
+{
+    static const char *const names[] = { "rope_theta", "partial_rotary_factor" };
+    const json_t *objects = by_layers(f->rope) ? f->rope : NULL;
+    const char *type;
+    json_t *rope;
+    for (int i = 0; i < 2; i++) {
+        const json_t *own = member_of(f->file, names[i]).value;
+        json_object_foreach((json_t *)objects, type, rope)
+        {
+            const json_t *said = json_object_get(rope, names[i]);
+            const double value = said ? json_number_value(said) : 1.0;
+            if (!json_is_number(own) || !json_is_object(rope) || (said && !of_its_class(f)) ||
+                json_number_value(own) == value)
+                continue;
+            return refuse(f,
+                          "%s is %.9g beside an object for layers of type %.40s%s that says "
+                          "otherwise or nothing: rope_parameters with one for each type of "
+                          "layers, with its %s, is needed",
+                          names[i], json_number_value(own), type,
+                          of_its_class(f) ? ", which its class has," : "", names[i]);
+        }
+    }
+    return 0;
 }
 
 static int each_type(const struct fields *f, const struct part *like, struct config *c,
                      struct model *m)
 {
-    static const char *const types[] = { "full", "sliding", "chunked" };
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)f->rope, key, value)
     {
-        if (!lists("full_attention sliding_attention chunked_attention", key))
+        const struct layers *known = layers_find(key);
+        if (!known || strcmp(known->type, key) != 0)
             return refuse(f,
                           "%s has layers of type '%.40s': known are full_attention, "
-                          "sliding_attention and chunked_attention",
+                          "sliding_attention, chunked_attention, hybrid and hybrid_sliding",
                           f->rope_name, key);
     }
-    for (int i = 0; i < 3; i++) { /* in our order, whatever that of the file */
-        char type[32];
-        snprintf(type, sizeof type, "%s_attention", types[i]);
-        const json_t *rope = json_object_get(f->rope, type);
-        if (rope && add_part(f, like, types[i], rope, c, m))
+    for (int i = 0; i < N_LAYERS; i++) { /* in our order, whatever that of the file */
+        const json_t *rope = json_object_get(f->rope, layers_known[i].type);
+        if (json_is_object(rope) && add_part(f, like, &layers_known[i], rope, c, m))
             return -1;
+        if (json_is_null(rope))
+            note(f, "Layers of type %s do not rotate", layers_known[i].type);
     }
     return 0;
 }
@@ -150,9 +221,8 @@ static void note_layers(const struct fields *f, struct config *c, struct part *l
     const size_t of = json_array_size(layers);
     size_t left = of, at;
     for (size_t i = 0; i < c->n_parts && of; i++) {
-        char type[32];
+        const char *type = layers_find(c->parts[i].name)->type;
         size_t n = 0;
-        snprintf(type, sizeof type, "%s_attention", c->parts[i].name);
         json_array_foreach(layers, at, layer) n +=
             json_is_string(layer) && strcmp(json_string_value(layer), type) == 0;
         left -= n;
@@ -166,6 +236,67 @@ static void note_layers(const struct fields *f, struct config *c, struct part *l
         (void)members_read(f, "sliding_pattern", like);
         by_pattern(f, c, like);
     }
+}
+
+/* Forms of the object that the classes of a type do not take for what they say. */
+static int check_form(const struct fields *f, bool local)
+{
+    const bool old_name = strcmp(f->rope_name, "rope_scaling") == 0,
+               alone = lists(f->flags, "full_scaled") || (f->assumed && local);
+    char one[64];
+    snprintf(one, sizeof one, "one_%s", f->rope_name);
+    if (!f->rope || of_its_class(f))
+        return 0;
+    if (by_layers(f->rope))
+        return lists(f->flags, one) || (alone && old_name)
+                   ? refuse(
+                         f,
+                         "%s has an object for each type of layers, which the classes of this "
+                         "model_type do not take as they stand: %s is needed",
+                         f->rope_name,
+                         old_name ? "rope_parameters, with the same," : "one for all")
+                   : 0;
+    if (lists(f->flags, "layered") || (alone && !old_name))
+        return refuse(
+            f,
+            "%s is one object for all layers, which the classes of this model_type take "
+            "for some of them or for none: rope_parameters, with one for each type of "
+            "layers, is needed",
+            f->rope_name);
+    return 0;
+}
+
+/* One object scales layers of full attention alone.  Of rope_theta beside it releases differ. */
+static int full_alone(const struct fields *f, const struct part *like, const char *local,
+                      struct config *c, struct model *m)
+{
+    struct layers sliding = *layers_find("sliding");
+    const json_t *theta = member_of(f->file, "rope_theta").value,
+                 *usual = member_of(f->defaults, "rope_theta").value;
+    if (f->assumed && json_object_get(f->rope, "type") &&
+        !json_object_get(f->rope, "rope_type"))
+        return refuse(f,
+                      "type stands in %s without rope_type: releases of that library differ "
+                      "in whether it counts; rope_type is needed",
+                      f->rope_name);
+    if (f->rope && local && strcmp(local, "local_rope_theta") == 0)
+        return refuse(f,
+                      "%s beside local_rope_theta: releases of that library differ in "
+                      "which layers it scales; an object for each type of layers is needed",
+                      f->rope_name);
+    if (!local && theta && json_number_value(theta) != json_number_value(usual))
+        return refuse(
+            f,
+            "rope_theta is %.9g: releases of that library differ in whether layers of "
+            "sliding attention have it, too; %.9g, or rope_parameters with an object "
+            "for each type of layers, is needed",
+            json_number_value(theta), json_number_value(usual));
+    if (!local)
+        sliding.words = all_layers.words;
+    return add_part(f, like, layers_find("full"), f->rope, c, m) ||
+                   add_part(f, like, &sliding, NULL, c, m)
+               ? -1
+               : 0;
 }
 
 int config_rope(const struct fields *plain, struct part *like, struct config *c,
@@ -183,44 +314,13 @@ int config_rope(const struct fields *plain, struct part *like, struct config *c,
             stray.name);
     if (find_rope(plain, &with))
         return -1;
-    if (f->rope && !by_layers(f->rope) &&
-        f->rope != member_of(f->defaults, f->rope_name).value &&
-        (lists(f->flags, "layered") ||
-         (f->assumed && local.value && strcmp(f->rope_name, "rope_parameters") == 0)))
-        return refuse(
-            f,
-            "%s is one object for all layers: releases of that library differ in which "
-            "it scales; one for each type of layers is needed",
-            f->rope_name);
-    const bool old_name =
-        f->assumed && local.value && strcmp(f->rope_name, "rope_scaling") == 0;
-    if (by_layers(f->rope) && (lists(f->flags, "one_object") || old_name) &&
-        f->rope != member_of(f->defaults, "rope_parameters").value)
-        return refuse(f,
-                      "%s has an object for each type of layers, which the classes of this "
-                      "model_type do not take as they stand: one for all is needed",
-                      f->rope_name);
-    if (by_layers(f->rope)) {
-        if (each_type(f, like, c, m))
-            return -1;
-    } else if (local.value) {
-        if (f->assumed && json_object_get(f->rope, "type") &&
-            !json_object_get(f->rope, "rope_type"))
-            return refuse(
-                f,
-                "type stands in %s without rope_type: releases of that library differ "
-                "in whether it counts; rope_type is needed",
-                f->rope_name);
-        if (f->rope && strcmp(local.name, "local_rope_theta") == 0)
-            return refuse(f,
-                          "%s beside local_rope_theta: releases of that library differ in "
-                          "which layers it scales; an object for each type of layers is needed",
-                          f->rope_name);
-        if (add_part(f, like, "full", f->rope, c, m) ||
-            add_part(f, like, "sliding", NULL, c, m))
-            return -1;
-    } else
-        return add_part(f, like, "", f->rope, c, m);
+    if (check_form(f, local.value) || (!local.value && check_beside(f)))
+        return -1;
+    if (!by_layers(f->rope) && !local.value && !lists(f->flags, "full_scaled"))
+        return add_part(f, like, &all_layers, f->rope, c, m);
+    if (by_layers(f->rope) ? each_type(f, like, c, m)
+                           : full_alone(f, like, local.value ? local.name : NULL, c, m))
+        return -1;
     note_layers(f, c, like);
     return 0;
 }

@@ -235,12 +235,46 @@ static int read_axes(const struct fields *f, const struct rule *rule, struct par
     return 0;
 }
 
+/* Where the share is that of the channels that turn of all of a head, which other members say, too. */
+static int check_latent(const struct fields *f, const struct part *p)
+{
+    const struct member still = member_find(f, "qk_nope_head_dim");
+    const double all = json_number_value(still.value) + (double)p->latent;
+    const json_t *said[] = { f->rope, f->file };
+    for (int i = 0; i < 2; i++) {
+        const struct member share = member_of(said[i], "partial_rotary_factor");
+        const double turned = floor(all * json_number_value(share.value));
+        if (share.value && fabs(turned - (double)p->latent) > 0.0)
+            return refuse(
+                f,
+                "partial_rotary_factor is %.9g, where qk_rope_head_dim is %.9g of the "
+                "%.9g channels of a head: they must agree",
+                json_number_value(share.value), (double)p->latent, all);
+    }
+    return 0;
+}
+
 /* The rotated channels: a share of those of a head, unless the rule makes use of the share. */
 static int read_share(const struct fields *f, const struct rule *rule, struct part *p)
 {
     double *share = &p->freqs.partial_rotary_factor;
-    if (members_read(f, "share", p))
+    if (*p->name && lists(f->flags, "needs_share") &&
+        !member_of(f->rope, "partial_rotary_factor").value)
+        return refuse(
+            f,
+            "partial_rotary_factor is missing%s, of which the classes of this model_type "
+            "take different ones: a number from 0 to 1 is needed",
+            f->whose);
+    if (lists(f->flags, "latent_share")
+            ? check_latent(f, p)
+            : members_read(f, lists(f->flags, "half") ? "half share" : "share", p))
         return -1;
+    if (rule->scaling == POSENC_SCALING_NONE && lists(f->flags, "scaled_share") && *share < 1.0)
+        return refuse(
+            f,
+            "partial_rotary_factor is %.9g with rope_type %s, with which the classes of "
+            "this model_type do not read it: leave it out",
+            *share, rule->name);
     const bool counted = takes(rule, "partial_rotary_factor");
     p->rotary_dim = counted ? p->head_dim : (int64_t)((double)p->head_dim * *share);
     origin_say(p, "rotary_dim", "all of head_dim");

@@ -70,7 +70,9 @@ struct member member_of(const json_t *object, const char *spellings)
         strcpy(path, one.name);
         for (char *key = strtok_r(path, ".", &rest); key; key = strtok_r(NULL, ".", &rest)) {
             one.object = one.value;
-            one.value = json_object_get(one.value, key);
+            one.value = json_is_array(one.value)
+                            ? json_array_get(one.value, strtoul(key, NULL, 10))
+                            : json_object_get(one.value, key);
         }
         if (one.value && !json_is_null(one.value))
             return one;
@@ -91,6 +93,16 @@ static bool next_spelling(const char **at, char one[64])
     return *one && strcmp(one, "/") != 0;
 }
 
+/* What the classes of the type take of a member, or of the list "a" that "a.0" is of. */
+static const json_t *defaults_of(const struct fields *f, const char *name)
+{
+    const size_t n = strcspn(name, ".");
+    const bool of_list = name[n] && isdigit((unsigned char)name[n + 1]);
+    char list[64];
+    snprintf(list, sizeof list, "%.*s", of_list ? (int)n : 63, name);
+    return json_object_get(f->defaults, list);
+}
+
 /* Whether the classes of the type read a member of this name, one of the spellings from `group` on:
  * where they have another of these, they do not read those that they lack. */
 static bool is_read(const struct fields *f, const char *group, const char *name)
@@ -98,7 +110,7 @@ static bool is_read(const struct fields *f, const char *group, const char *name)
     static const char rotations[] =
         "qk_rope_head_dim rotary_dim rotary_pct partial_rotary_factor rope_local_base_freq "
         "local_rope_theta global_rope_theta global_head_dim";
-    const json_t *own = json_object_get(f->defaults, name);
+    const json_t *own = defaults_of(f, name);
     bool another = false;
     char one[64];
     if (own)
@@ -106,7 +118,7 @@ static bool is_read(const struct fields *f, const char *group, const char *name)
     if (f->assumed && lists(rotations, name))
         return false;
     while (f->assumed && next_spelling(&group, one))
-        another |= json_object_get(f->defaults, one) != NULL;
+        another |= defaults_of(f, one) != NULL;
     return !another;
 }
 

@@ -54,7 +54,8 @@ static json_t *describe_part(const struct part *p)
         if (value < 0.0 || value > 0.0)
             json_object_set_new(part, sizes[i], json_real(value));
     }
-    if (p->encoding == ROPE_HALF || p->encoding == ROPE_INTERLEAVED) {
+    if (p->encoding == ROPE_HALF || p->encoding == ROPE_INTERLEAVED ||
+        p->encoding == SINUSOIDAL) {
         add_plan(part, p, "beyond", 2 * p->length);
         add_plan(part, p, "omega", 1);
         if (json_equal(json_object_get(part, "beyond"), json_object_get(part, "omega")))

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Asks transformers itself how each of its model types encodes positions, and writes types.txt.
 
-    survey.py [--program build/conformance/models/parts_of] [--mutations 72] [--types a,b] [--check] [--figures FILE]
+    survey.py [--program build/conformance/models/parts_of] [--seen FILE] [--types a,b] [--mutations 72] [--seed 1]
+              [--write] [--figures FILE]
 
 Every configuration class is made with its defaults, its model is built without memory for weights, and
-the modules that encode positions are built again on the CPU and run.  Rotations are then made for
-mutations of every member that matters, read by parts_of too, and compared.  What differs is not read:
-a type, or an object of its own for a type of layers, or one for all, is refused by flag.  parts_of has
-to be built again with the table (ninja) between two runs; --check writes nothing and fails where
-anything is read wrongly.
+what of it encodes positions is looked at; --seen keeps that in a file, as it takes the most time.  Types
+that the table reads are then made with their defaults and with mutations of every member that matters, read
+by parts_of too, and compared.  It fails where anything is read wrongly.
+
+--write makes the rows anew, of all types or of those named.  A type that is then read wrongly is not read:
+it is refused, or an object of its own for a type of layers, or one for all, is, by flag.  The program has to
+be built again with the table (ninja) between two runs, until one writes nothing new.
 """
 import argparse
 import collections
@@ -20,119 +23,170 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "survey"))
 import compare
+import kinds
 import rows
 import table
-from truth import config_classes, look, model_classes, torch, transformers
+from look import look
+from truth import NEEDED, config_classes, model_classes, torch, transformers
 
 TABLE = os.path.join(rows.HERE, "types.txt")
+OWN_WAY = "its classes read their members in a way of their own"
 
 
-def see(types, names):
-    """What the model of each type has, by its defaults."""
+def look_at(cls):
+    """What the model of a type has, by its defaults."""
+    model_classes(cls)  # their modules are imported, whoever kept what was seen
+    try:
+        config = cls()
+        seen = look(cls, config)
+        subs = {k: getattr(getattr(config, k, None), "model_type", None) for k in getattr(cls, "sub_configs", {})}
+        return {**seen, "subs": {k: v for k, v in subs.items() if v}}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {str(error)[:160]}"}
+
+
+def see(types, names, path):
+    """{type: what was seen}, of a file where it is there, and kept in it."""
+    kept = {}
+    if path and os.path.exists(path):
+        for text in open(path):
+            kept.update(json.loads(text))
     seen = {}
     for name in names:
-        cls = types[name]
-        model_classes(cls)
-        try:
-            config = cls()
-            seen[name] = look(cls, config)
-            subs = {k: getattr(getattr(config, k, None), "model_type", None) for k in getattr(cls, "sub_configs", {})}
-            seen[name]["subs"] = {k: v for k, v in subs.items() if v}
-        except Exception as error:
-            seen[name] = {"error": f"{type(error).__name__}: {str(error)[:160]}"}
-        print(name, seen[name].get("error", ""), file=sys.stderr, flush=True)
+        if name not in kept:
+            kept[name] = look_at(types[name])
+            print(name, kept[name].get("error", ""), file=sys.stderr, flush=True)
+            if path:
+                with open(path, "a") as file:
+                    print(json.dumps({name: kept[name]}), file=file)
+        else:
+            model_classes(types[name])
+        seen[name] = kept[name]
     return seen
 
 
-def mutations(types, seen, told, count):
-    """(type, file, truth) of each file, truth a text where transformers itself refuses it."""
-    rng = random.Random(1)
+def files(types, seen, told, count, seed):
+    """(type, file, what transformers computes of it), the last a text where it refuses the file."""
     for name in sorted(seen):
-        if not told.get(name, [""])[0].startswith("rope") or "error" in seen[name] or not seen[name].get("rotary"):
+        row = told.get(name)
+        kind = row and not row.refused and kinds.kind_of(row.encoding)
+        if not kind or "error" in seen[name]:
             continue
-        cls, modules = types[name], rows.rotary_classes(seen[name])
+        rng, cls = random.Random(f"{seed} {name}"), types[name]
         plain = cls().to_dict()
-        pairs = len(next(iter(seen[name]["rotary"][0]["freqs"].values()))[0])
-        for k in range(count + 1):
-            members = compare.mutate(rng, plain, pairs) if k else {}
+        for k in range(min(count, getattr(kind, "MUTATIONS", count)) + 1):
             try:
-                truth = compare.rotary_truth(modules, cls(**copy.deepcopy(members)))
+                members = kind.mutate(rng, plain, seen[name]) if k else {}
+                answer = kind.ask(cls, seen[name], cls(**copy.deepcopy(members)))
             except Exception as error:
-                truth = f"{type(error).__name__}: {str(error)[:100]}"
-            yield name, {"model_type": name, **members}, truth
+                answer = f"{type(error).__name__}: {str(error)[:100]}"
+            if answer is None:
+                break
+            yield name, {"model_type": name, **NEEDED.get(name, {}), **members}, answer
+
+
+def judge(jobs, told, program):
+    """{type: what came of its files}: the counts, what its defaults give, and what is read wrongly."""
+    found = {}
+    for (name, file, answer), said in zip(jobs, compare.read_all(program, [j[1] for j in jobs])):
+        of = found.setdefault(name, {"defaults": answer, "counts": collections.Counter(), "wrong": [], "why": []})
+        refused = "refused" in said
+        if isinstance(answer, str):
+            of["counts"]["transformers refuses, " + ("refused" if refused else "read")] += 1
+            continue
+        why = "" if refused else kinds.kind_of(told[name].encoding).judge(said, answer)
+        of["counts"]["refused" if refused else "read wrongly" if why else "read rightly"] += 1
+        if refused:
+            of["why"].append(said["refused"])
+        if why:
+            of["wrong"].append({"file": file, "why": why})
+            print(f"{name}: {why}: {json.dumps(file)}", file=sys.stderr)
+    return found
 
 
 def flags_of(wrong):
     """What is to be refused of a type for files to be read rightly."""
     flags = set()
-    for file in wrong:
+    for file in (w["file"] for w in wrong):
         rope = file.get("rope_scaling") or file.get("rope_parameters")
         nested = rope and any(isinstance(v, dict) for v in rope.values())
-        flags.add("one_object" if nested else "layered" if rope else "unsupported")
+        named = "rope_parameters" if file.get("rope_parameters") else "rope_scaling"
+        flags.add(f"one_{named}" if nested else "layered" if rope else "unsupported")
     return flags
 
 
-def judge(jobs, program):
-    """Counts, and by type what is read wrongly and how many files are read rightly."""
-    counts, wrong, right = collections.Counter(), collections.defaultdict(list), collections.Counter()
-    for (name, file, truth), said in zip(jobs, compare.read_all(program, [j[1] for j in jobs])):
-        refused = "refused" in said
-        if isinstance(truth, str):
-            counts["transformers refuses, " + ("refused" if refused else "read")] += 1
-        elif refused:
-            counts["refused"] += 1
-        else:
-            why = compare.judge_rotary(said, truth)
-            counts["read wrongly" if why else "read rightly"] += 1
-            right[name] += not why
-            if why:
-                wrong[name].append(file)
-                print(f"{name}: {why}: {json.dumps(file)}", file=sys.stderr)
-    return counts, wrong, right
+def mended(row, wrong, right):
+    """The row of a type, with what was read wrongly refused."""
+    flags = flags_of(wrong)
+    if row.by_hand:
+        return row  # people mend it
+    if not right or "unsupported" in flags or (flags and flags <= set(row.flags)):
+        return rows.Row("none", ["unsupported"], {}, OWN_WAY, row.by_hand)
+    row.flags += sorted(flags - set(row.flags))
+    return row
 
 
-def add_flags(made, wrong, names, right):
-    for name in names:
-        flags = flags_of(wrong[name]) if name in wrong else set()
-        have = set(made[name][1] if isinstance(made[name][1], list) else made[name][1].split())
-        if "unsupported" in flags or (flags and flags <= have) or not right[name]:
-            made[name] = ["none", "unsupported", "", "its classes read their members in a way of their own"]
-        else:
-            made[name][1] = sorted(have | flags)
+def made_again(types, seen, told, found):
+    """The rows of all types, those of the types seen made anew."""
+    made, words = dict(told), rows.vocabulary()
+    for name in seen:
+        old = told.get(name)
+        row = rows.make(types[name], seen[name], old if old and old.by_hand else None, words)
+        if old and not old.by_hand and old.encoding == row.encoding:
+            row.flags += [w for w in ("layered", "one_rope_scaling", "one_rope_parameters") if w in old.flags and w not in row.flags]
+        if name in found:
+            row = mended(row, found[name]["wrong"], found[name]["counts"]["read rightly"])
+        made[name] = row
+    return made
+
+
+def figures_of(options, seen, told, found):
+    """What page.py writes docs/models.md of."""
+    def of(name):
+        row = told.get(name)
+        said = {"encoding": "unknown" if not row else "refused" if row.refused else row.encoding,
+                "besides": row.besides if row else "", "by_hand": bool(row and row.by_hand)}
+        if row and row.encoding == "composite":
+            said["parts"] = row.members
+        return {**said, **found.get(name, {})}
+    return {"transformers": transformers.__version__, "torch": torch.__version__.split("+")[0], "seed": options.seed,
+            "mutations": options.mutations, "types": {name: of(name) for name in sorted(seen)}}
+
+
+def summary(figures):
+    types = figures["types"].values()
+    return {"types": len(types), "encodings": collections.Counter(t["encoding"] for t in types),
+            "compared": sum(1 for t in types if "counts" in t),
+            "files": sum((t.get("counts", collections.Counter()) for t in types), collections.Counter())}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/conformance/models/parts_of")
+    parser.add_argument("--seen", help="a file that keeps what was seen of each type")
+    parser.add_argument("--types", help="these alone")
     parser.add_argument("--mutations", type=int, default=72)
-    parser.add_argument("--types", help="these alone, for a look; nothing is written")
-    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--write", action="store_true", help="write types.txt anew")
     parser.add_argument("--figures", help="a file for the counts, as JSON")
     options = parser.parse_args()
     types = config_classes()
     names = options.types.split(",") if options.types else sorted(types)
-    seen = see(types, [n for n in names if n in types])
-    versions = f"transformers {transformers.__version__} with torch {torch.__version__.split('+')[0]}"
-    jobs = list(mutations(types, seen, rows.by_hand(whole=True), options.mutations))
-    counts, wrong, right = judge(jobs, options.program)
-    kinds = collections.Counter("refused" if "unsupported" in r[1].split() else r[0] for n, r in rows.by_hand(whole=True).items() if n in seen)
-    figures = {"versions": versions, "types": len(seen), "kinds": kinds, "files": len(jobs), "counts": counts,
-               "rotating": len({j[0] for j in jobs}), "read": sum(1 for n in right if right[n] and n not in wrong)}
-    print(json.dumps(figures, indent=1))
+    unknown = [n for n in names if n not in types]
+    if unknown:
+        parser.error(f"--types: {', '.join(unknown)}: transformers {transformers.__version__} has no such type")
+    seen, told = see(types, names, options.seen), rows.written()
+    jobs = list(files(types, seen, told, options.mutations, options.seed))
+    found = judge(jobs, told, options.program)
+    figures = figures_of(options, seen, told, found)
+    print(json.dumps(summary(figures), indent=1))
     if options.figures:
-        json.dump(figures, open(options.figures, "w"), indent=1)
-    if not options.check and not options.types:
-        told = rows.by_hand(whole=True)
-        made, _ = rows.make(types, seen)
-        for name, row in told.items():  # what an earlier run found to be read wrongly stays refused
-            if name in made and len(made[name]) == 5:
-                flags = made[name][1] if isinstance(made[name][1], list) else made[name][1].split()
-                made[name][1] = flags + [w for w in ("layered", "one_object") if w in row[1].split() and w not in flags]
-                if row[3] == "its classes read their members in a way of their own":
-                    made[name] = row
-        add_flags(made, wrong, sorted({j[0] for j in jobs} & set(made)), right)
-        table.write(TABLE, made, versions)
-    return 1 if wrong else 0
+        with open(options.figures, "w") as file:
+            json.dump(figures, file, indent=1)
+    if options.write:
+        versions = f"transformers {figures['transformers']} with torch {figures['torch']}"
+        table.write(TABLE, made_again(types, seen, told, found), versions)
+    return 1 if any(of["wrong"] for of in found.values()) else 0
 
 
 if __name__ == "__main__":

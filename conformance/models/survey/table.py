@@ -1,57 +1,35 @@
-"""Writes types.txt: the rows of people, with what the survey saw of each, and the rows it made."""
+"""Writes types.txt: the rows of people where they stand, and after the mark those that the survey made."""
 import json
 
-import rows as made
+from rows import MARK
 
 SECTIONS = [("composite", "models of several parts: each part and the type its class takes, that of text first"),
             ("rope_half", "rotations of channels half a head apart"), ("rope_interleaved", "rotations of neighbours"),
-            ("learned", "learned tables"), ("refused", "positions of kinds that are not read, each with the reason"),
+            ("learned", "learned tables"), ("sinusoidal", "sinusoids"), ("t5", "biases by buckets of distances"),
+            ("refused", "positions of kinds that are not read, each with the reason"),
             ("none", "no positions in attention or embeddings")]
-MARK = "# ---- seen by the survey"
 
 
-def merged(hand, known):
-    """Members that people wrote go before those of the class that follow from others."""
-    own = json.loads("{" + hand + "}")
-    if known is None:
-        return own
-    out = {**own, **{k: v for k, v in known.items() if k not in own or
-                     (v is not None and v != "ignored" and own[k] != "ignored")}}
-    if "rope_theta" in own and isinstance(out.get("rope_parameters"), dict):
-        out["rope_parameters"] = None
-        out["rope_theta"] = own["rope_theta"]
-    return out
+def section_of(row):
+    return "refused" if row.refused else row.encoding
 
 
-def line(name, row, hand=""):
-    flags = row[1] if isinstance(row[1], str) else " ".join(row[1])
-    if len(row) == 5:
-        members = merged(row[4], row[2])
-        flags = " ".join(flags.split() + (["surveyed"] if row[2] is not None else []))
-        text = json.dumps(members)[1:-1]
-    else:
-        text = row[2]
-    return f"{name} | {row[0]} | {flags} | {text} | {row[3]}".rstrip(" |")
+def line(name, row):
+    flags = sorted(row.flags, key=lambda word: word == "surveyed")
+    members = json.dumps(row.members)[1:-1].replace("|", " ")
+    return f"{name} | {row.encoding} | {' '.join(flags)} | {members} | {row.besides}".rstrip(" |")
 
 
 def write(path, rows, versions):
-    old = open(path).read().split(MARK)[0].rstrip("\n").split("\n")
-    done, out = set(), []
-    for text in old:
+    """Writes {type: Row}; a row that people wrote is written where it stood."""
+    out = []
+    for text in open(path).read().split(MARK)[0].rstrip("\n").split("\n"):
         name = text.split("|")[0].strip()
-        if not text.startswith("#") and name in rows:
-            if rows[name][0] == "composite":
-                continue
-            done.add(name)
-            out.append(line(name, rows[name]))
-        else:
-            out.append(text)
+        out.append(line(name, rows[name]) if not text.startswith("#") and name in rows else text)
     out += ["", f"{MARK}, in {versions}"]
-    for kind, title in SECTIONS:
-        out += ["", f"# ---- {title}", ""]
-        for name in sorted(rows):
-            row = rows[name]
-            section = "refused" if "unsupported" in row[1] else row[0]
-            if name not in done and section == kind:
-                out.append(line(name, row))
+    kinds = [k for k, _ in SECTIONS]
+    others = sorted({section_of(r) for r in rows.values()} - set(kinds))
+    for kind, title in SECTIONS + [(k, k) for k in others]:
+        made = [line(n, r) for n, r in sorted(rows.items()) if not r.by_hand and section_of(r) == kind]
+        out += ["", f"# ---- {title}", ""] + made if made else []
     open(path, "w").write("\n".join(out) + "\n")

@@ -3,6 +3,7 @@
 A model is built without memory for its weights (device meta), with the arguments of every module's
 constructor kept, and the modules that encode positions are built again on the CPU and run.
 """
+import copy
 import importlib
 import inspect
 import logging
@@ -33,6 +34,35 @@ def keep_arguments(cls, *args, **kwargs):
 nn.Module.__new__ = keep_arguments
 
 
+MROPE = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}
+BY_LAYERS = {k: {"rope_type": "default", "rope_theta": 10000.0} for k in ("full_attention", "sliding_attention")}
+# Members without which no model of a type can be made, or none that runs: its class leaves them to files.
+NEEDED = {
+    "hunyuan_v1_dense": {"head_dim": 128}, "hunyuan_v1_moe": {"head_dim": 128}, "hunyuan_vl_text": {"head_dim": 128},
+    "deepseek_ocr2_text": {"mlp_layer_types": ["dense"] * 40},
+    "diffusion_gemma_text": {"num_experts": 8, "top_k_experts": 2, "moe_intermediate_size": 64},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 16},
+    "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 768},
+    "qwen4_exp_text": {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 256, "indexer_budget": 2048,
+                       "indexer_compress_ratio": 4},
+    "t5gemma2_text": {"dropout_rate": 0.0}, "t5gemma2_decoder": {"dropout_rate": 0.0},
+    # sections of three axes that the frequencies of the defaults cannot be cut into
+    "glm4v_text": {"rope_parameters": MROPE}, "glm_image_text": {"rope_parameters": MROPE},
+    "glm4v_moe_text": {"rope_parameters": MROPE, "head_dim": 128},
+    # one object for all types of layers is what its class takes, and its model does not
+    "cohere_compass_text": {"rope_parameters": BY_LAYERS},
+}
+
+
+def filled(cls, members):
+    """Makes the class take these members where it is called without them."""
+    plain = cls.__init__
+
+    def init(self, *args, **kwargs):
+        plain(self, *args, **{**copy.deepcopy(members), **kwargs})
+    cls.__init__ = init
+
+
 def config_classes():
     """The configuration classes by model_type; of several classes of a type the first."""
     types = {}
@@ -51,6 +81,8 @@ def config_classes():
                 if (inspect.isclass(cls) and issubclass(cls, PretrainedConfig) and cls.model_type
                         and cls.__module__ == module.__name__ and "deprecated" not in (cls.__doc__ or "")[:60]):
                     types.setdefault(cls.model_type, cls)
+    for name in set(NEEDED) & set(types):
+        filled(types[name], NEEDED[name])
     return types
 
 
@@ -70,7 +102,14 @@ def model_classes(cls):
             if (inspect.isclass(model) and issubclass(model, PreTrainedModel) and model.__module__ == module.__name__
                     and getattr(model, "config_class", None) is cls and "PreTrained" not in model.__name__):
                 found.append(model)
-    return sorted(found, key=lambda m: (not m.__name__.endswith("Model"), "For" in m.__name__, len(m.__name__)))
+    return sorted(found or models_of_others(cls), key=lambda m: (not m.__name__.endswith("Model"), "For" in m.__name__, len(m.__name__)))
+
+
+def models_of_others(cls):
+    """The classes of models of another type that take such a configuration, too."""
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
+    name = MODEL_MAPPING_NAMES.get(cls.model_type)
+    return [getattr(transformers, name)] if isinstance(name, str) else []
 
 
 class TooLong(BaseException):
@@ -88,9 +127,12 @@ def in_time(seconds, call):
         signal.alarm(0)
 
 
+NO_MODEL = "no model class takes this configuration"
+
+
 def build(cls, config, seconds=20):
     """The model of a configuration on the meta device, or the last reason why there is none."""
-    why = "no model class takes this configuration"
+    why = NO_MODEL
     for model in model_classes(cls)[:4]:
         try:
             with torch.device("meta"):
@@ -98,9 +140,6 @@ def build(cls, config, seconds=20):
         except (Exception, TooLong) as e:
             why = f"{type(e).__name__}: {str(e)[:160]}"
     return None, why
-
-
-ROTARY = re.compile(r"Rotary|RoPE|ROPE|Rope(?![a-z])|RoPe")
 
 
 def again(module):
@@ -123,117 +162,3 @@ def frequencies(module):
             factor = getattr(module, f"{layers}_attention_scaling" if layers else "attention_scaling", 1.0)
             found[layers] = (numbers(buffer), float(factor), list(buffer.shape))
     return found
-
-
-def positions_of(module, n):
-    """cos and sin of positions 0 ... n - 1, in any of the ways that rotary modules are called."""
-    dim = 256
-    x = torch.zeros(1, n, dim)
-    row = torch.arange(n)[None]
-    layers = [None] + [l for l in frequencies(module) if l]
-    for ids in (row, row.expand(3, 1, n), row.expand(4, 1, n)):
-        for layer in layers[::-1]:
-            try:
-                out = module(x, ids, layer_type=layer) if layer else module(x, ids)
-                if isinstance(out, tuple) and len(out) == 2:
-                    return out, layer or ""
-                if isinstance(out, torch.Tensor) and out.is_complex():
-                    return (out,), layer or ""
-            except Exception:
-                continue
-    return None, ""
-
-
-APPLY = ["apply_rotary_pos_emb_interleave", "apply_multimodal_rotary_pos_emb", "apply_rotary_pos_emb_vision",
-         "apply_rotary_pos_emb", "apply_rotary_emb", "apply_rotary_emb_vision"]
-
-
-def functions_of(model, config, rotary):
-    """The functions of its file by which a model rotates, the likeliest first."""
-    module = sys.modules[type(rotary).__module__]
-    there = [name for name in APPLY if hasattr(module, name)]
-    if "apply_rotary_pos_emb_interleave" in there and not getattr(config, "rope_interleave", True):
-        there.remove("apply_rotary_pos_emb_interleave")
-    if "Vision" not in type(rotary).__name__:
-        there = [name for name in there if "vision" not in name] or there
-    return [getattr(module, name) for name in there]
-
-
-def pairing(model, config, rotary):
-    """half or interleaved, by what becomes of each channel of a query; and how many turn."""
-    out, layers = positions_of(rotary, 4)
-    if out is None:
-        return "its cosines and sines are not made from positions alone"
-    freqs = frequencies(rotary)[layers][0]
-    turned = 2 * len(freqs)
-    for function in functions_of(model, config, rotary):
-        for extra in (8, 0):
-            q = torch.zeros(1, turned + extra, 4, turned + extra)
-            for channel in range(turned + extra):
-                q[0, channel, :, channel] = 1.0
-            try:
-                got = function(q, q, *out)
-                got = got[0] if isinstance(got, tuple) else got
-            except Exception:
-                try:
-                    got = function(q.transpose(1, 2), q.transpose(1, 2), *out)[0].transpose(1, 2)
-                except Exception:
-                    continue
-            return name_pairs(got[0, :, 3, :], turned, freqs)
-    return "no function of its file takes them"
-
-
-def name_pairs(turns, turned, freqs):
-    """turns[i][o]: what channel i adds to channel o at position 3."""
-    still = [c for c in range(turns.shape[0]) if float(turns[c].count_nonzero()) == 1.0 and float(turns[c].max()) == 1.0
-             and (freqs[0] != 0 or c >= turned)]
-    if any(c < turned for c in still) and all(f != 0.0 for f in freqs):
-        return "the last channels of a head turn, or not all pairs"
-    half, side = turned // 2, []
-    for name, first, second in (("half", 0, half), ("interleaved", 0, 1)):
-        support = (turns[first].abs() > 0) == (turns[second].abs() > 0)
-        if bool(support.all()) and (turned > 2 or name == "half"):
-            side.append(name)
-    if len(side) != 1:
-        return "pairs of another kind"
-    for pair in range(min(half, len(freqs))):
-        a = pair if side[0] == "half" else 2 * pair
-        row = turns[a].abs()
-        want = abs(float(torch.cos(torch.tensor(3.0 * freqs[pair], dtype=torch.float64))))
-        scale = float(torch.sqrt((row * row).sum()))
-        if abs(float(row.max()) / scale - max(want, (1 - want * want) ** 0.5)) > 2e-3:
-            return f"{side[0]}, but pair {pair} turns by another frequency"
-    return side[0]
-
-
-def look(cls, config):
-    """Everything in a model that has to do with positions."""
-    model, why = build(cls, config)
-    if model is None:
-        return {"error": why}
-    rotary, tables, other, seen = [], [], [], set()
-    for path, module in model.named_modules():
-        name = type(module).__name__
-        params = {n: list(p.shape) for n, p in list(module.named_parameters(recurse=False))
-                  + list(module.named_buffers(recurse=False))}
-        plain = re.sub(r"\.\d+(?=\.|$)", ".*", path)
-        key = (name, plain, str(params))
-        if key in seen:
-            continue
-        seen.add(key)
-        if ROTARY.search(name):
-            entry = {"path": plain, "class": name, "shapes": params, "module": type(module).__module__}
-            try:
-                own = again(module)
-                entry["freqs"] = frequencies(own)
-                if entry["freqs"]:
-                    entry["pairs"] = pairing(model, module.made_of[0][0] if module.made_of[0] else config, own)
-            except Exception as e:
-                entry["error"] = f"{type(e).__name__}: {str(e)[:120]}"
-            rotary.append(entry)
-        elif isinstance(module, nn.Embedding) and re.search(r"pos|wpe", (plain + name).rsplit(".", 1)[-1], re.I):
-            tables.append({"path": plain, "class": name, "shape": [module.num_embeddings, module.embedding_dim]})
-        elif re.search(r"pos(?!t)|relative|alibi|sinus|buckets", name + " " + plain.rsplit(".", 1)[-1] + " " + " ".join(params), re.I):
-            hit = {n: s for n, s in params.items() if re.search(r"pos|rel|bias_table|alibi|slopes|index|weight", n, re.I)}
-            other.append({"path": plain, "class": name, "shapes": hit})
-    return {"model": type(model).__name__, "rotary": rotary, "tables": tables, "other": other}

@@ -1,0 +1,43 @@
+"""Biases by relative position: rows of types whose scores have T5's buckets."""
+import re
+
+from values import SIZES, some
+from truth import build
+
+ENCODINGS = ("t5",)
+
+
+def row(cls, seen, plain, known):
+    if seen["rotary"] or not buckets(seen, plain):
+        return None
+    known = {**known, "relative_attention_max_distance": plain.get("relative_attention_max_distance", 128)}
+    return "t5", [], known, ""
+
+
+def buckets(truth, plain):
+    """Whether its bias by relative position is T5's."""
+    shapes = [o["shapes"].get("weight") for o in truth["other"] if o["path"].endswith("relative_attention_bias")]
+    return bool(shapes) and not truth["tables"] and all(
+        s == [plain.get("relative_attention_num_buckets"), plain.get("num_heads")] for s in shapes)
+
+
+def ask(cls, seen, config):
+    """{path: [buckets, heads]} of the tables of bias that the model of a configuration has."""
+    model, why = build(cls, config)
+    if model is None:
+        raise ValueError(why)
+    return {path: list(m.weight.shape) for path, m in model.named_modules()
+            if path.endswith("relative_attention_bias") and hasattr(m, "weight")}
+
+
+def judge(said, answer):
+    mine = [[int(p["num_buckets"]), int(p["heads"])] for p in said["parts"] if p["encoding"] == "t5"]
+    return "" if mine and all(shape in mine for shape in answer.values()) else f"{mine} are read, there are {answer}"
+
+
+NUMBERS = {**SIZES, "relative_attention_num_buckets": [16, 32, 64], "relative_attention_max_distance": [64, 128, 256],
+           "num_heads": [4, 8], "num_layers": [2, 4], "d_kv": [32, 64]}
+
+
+def mutate(rng, plain, seen):
+    return some(rng, plain, NUMBERS)

@@ -1,0 +1,167 @@
+"""Sinusoids: rows of types whose embeddings add a table of sines and cosines that nobody learns.
+
+Their modules are built again on the CPU and run on as many tokens as the model takes; what comes out says how the
+table is laid out, how its frequencies end, and which position the first token has.
+"""
+import math
+import re
+
+import rows
+import torch
+from truth import TooLong, again, build, in_time, nn
+from values import SIZES, some
+
+ENCODINGS = ("sinusoidal",)
+CLASSES = re.compile(r"Sinus|Sine|Position(al)?(Embedding|Encoding)")
+WIDTHS = ("d_model", "hidden_size", "n_embd")
+LENGTHS = ("max_position_embeddings", "n_positions", "max_source_positions", "max_target_positions", "context_length")
+MOST = 4096  # tokens on which a module is run
+MUTATIONS = 12  # some modules take seconds for a table
+made = {}
+
+
+def ways(module, n, width):
+    """Calls that such modules take."""
+    ids = torch.full((1, n), 7)
+    return [lambda: module(ids), lambda: module(torch.Size([1, n])), lambda: module(torch.Size([1, n]), 0), lambda: module(ids, 0),
+            lambda: module(torch.zeros(1, n, width)), lambda: module(torch.full((1, 1, n), 7)), lambda: module(n),
+            lambda: module(torch.arange(n)[None]), lambda: module(torch.arange(n)), lambda: module(torch.zeros(1, n))]
+
+
+def run(module, way, n, width):
+    """What it adds to tokens 0 ... n - 1 by one of the ways, [n, width]; None where that is no call of it."""
+    try:
+        with torch.no_grad():
+            out = in_time(2, ways(module, n, width)[way])
+    except (Exception, TooLong):
+        return None
+    fits = isinstance(out, torch.Tensor) and out.dim() > 1 and out.dtype.is_floating_point and out.numel() == n * width \
+        and out.shape[-1] == width
+    table = out.reshape(n, width).double() if fits else None
+    return table if fits and not torch.equal(table[0], table[1]) else None  # its input was taken for positions
+
+
+def table_of(module, length, width):
+    """What it adds to as many tokens as it takes, or to fewer; None where no call gives that."""
+    if hasattr(module, "create_weight"):
+        module.create_weight()
+    for way in range(len(ways(module, 4, width))):
+        if run(module, way, 4, width) is not None:
+            longer = run(module, way, length, width)
+            return longer if longer is not None else run(module, way, 4, width)
+    return None
+
+
+def tables(model, config):
+    """{path: table} of the modules of a model that make sinusoids."""
+    width = next((getattr(config, k) for k in WIDTHS if isinstance(getattr(config, k, None), int)), None)
+    length = min([getattr(config, k) for k in LENGTHS if isinstance(getattr(config, k, None), int)] + [MOST])
+    found = {}
+    for path, module in model.named_modules():
+        if not CLASSES.search(type(module).__name__) or not hasattr(module, "made_of") or width is None:
+            continue
+        try:
+            own = again(module)
+        except Exception:
+            continue
+        if isinstance(own, nn.Embedding) and own.weight.requires_grad and "Sinus" not in type(own).__name__:
+            continue
+        key = (type(own), repr(module.made_of), length, width)
+        if key not in made:
+            made[key] = table_of(own, length, width)
+        table = made[key]
+        if table is not None:
+            found[path] = table
+    return found
+
+
+def row_at(position, width, endpoint, sines_first, theta=10000.0):
+    half = width // 2
+    omega = torch.exp(-math.log(theta) * torch.arange(half, dtype=torch.float64) / (half - 1 if endpoint else half))
+    angles = position * omega
+    if sines_first:
+        return torch.cat([torch.sin(angles), torch.cos(angles)])
+    return torch.stack([torch.sin(angles), torch.cos(angles)], -1).flatten()
+
+
+def same(a, b):
+    return bool((a - b).abs().max() < 5e-3)
+
+
+def forms(table, config):
+    """All flags that say a table."""
+    n, width = table.shape
+    pad = getattr(config, "pad_token_id", None)
+    for endpoint in (False, True):
+        for sines_first in (True, False):
+            for flag, first in [("", 0), ("from_two", 2)] + ([("padded", pad + 1)] if isinstance(pad, int) else []):
+                if width % 2 == 0 and all(same(table[k], row_at(first + k, width, endpoint, sines_first)) for k in (0, 1, n // 2, n - 1)):
+                    yield tuple(w for w, holds in (("sin_then_cos", sines_first), ("endpoint", endpoint), (flag, flag)) if holds)
+
+
+def form(cls):
+    """The flags that say all tables of a type, by its defaults and with another token for padding; None: there are none, "":
+    there is no table."""
+    fits = None
+    for members in ({}, {"pad_token_id": 5}):
+        try:
+            config = cls(**members)
+        except Exception:
+            continue
+        model, _ = build(cls, config)
+        for table in (tables(model, config) if model is not None else {}).values():
+            own = set(forms(table, config))
+            fits = own if fits is None else fits & own
+    return "" if fits is None else min(fits, key=len) if fits else None
+
+
+def row(cls, seen, plain, known):
+    if seen["rotary"] or not any(CLASSES.search(o["class"]) for o in seen["other"] + seen["tables"]):
+        return None
+    flags = form(cls)
+    if flags == "":
+        return None
+    if flags is None:
+        return "its sines and cosines are laid out, or its positions counted, in a way of its own"
+    known = {**known, **{k: plain[k] for k in LENGTHS + ("scale_embedding", "pad_token_id") if isinstance(plain.get(k), (bool, int))}}
+    return "sinusoidal", list(flags) + ([] if rows.decodes(cls) else ["encoder"]), {"rope_theta": 10000.0, **known}, ""
+
+
+def ask(cls, seen, config):
+    """Rows of the tables that the modules of a configuration make: {path: {token: row}}."""
+    if not any(CLASSES.search(o["class"]) for o in seen.get("other", []) + seen.get("tables", [])):
+        return None
+    for key in ("num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers"):
+        if isinstance(getattr(config, key, None), int):
+            setattr(config, key, 1)
+    model, why = build(cls, config)
+    if model is None:
+        raise ValueError(why)
+    found = tables(model, config)
+    return {path: {str(k): t[k].tolist() for k in sorted({0, 1, len(t) // 2, len(t) - 1})} for path, t in found.items()} or None
+
+
+def judge(said, answer):
+    parts = [p for p in said["parts"] if p["encoding"] == "sinusoidal"]
+    if not parts:
+        return "no sinusoid is read"
+    for path, some_rows in answer.items():
+        for token, theirs in some_rows.items():
+            mine = [said_row(p, int(token)) for p in parts]
+            if not any(len(m) == len(theirs) and same(m, torch.tensor(theirs, dtype=torch.float64)) for m in mine):
+                return f"{path}: token {token} is given another row"
+    return ""
+
+
+def said_row(part, token):
+    angles = (token + part.get("first", 0)) * torch.tensor(part["omega"], dtype=torch.float64)
+    pair = [torch.sin(angles), torch.cos(angles)]
+    return torch.cat(pair) if part.get("sin_cos") else torch.stack(pair, -1).flatten()
+
+
+NUMBERS = {**SIZES, "pad_token_id": [0, 1, 5], "max_source_positions": [600, 1500], "max_target_positions": [256, 448],
+           "encoder_layers": [2], "decoder_layers": [2]}
+
+
+def mutate(rng, plain, seen):
+    return some(rng, plain, NUMBERS)

@@ -1,0 +1,64 @@
+"""Heads and layers of the attention that rotates, from the shapes of a model built without memory.
+
+Heads are what enters the projection after attention (o_proj, out_proj or dense) by the channels of a head that the
+module states; key heads what leaves k_proj.  Attention of which these cannot be found, such as latent attention or
+one projection for queries, keys and values, is not compared.
+"""
+import collections
+import re
+
+from truth import build, nn
+
+AFTER = ("o_proj", "out_proj", "dense")
+OTHER = re.compile(r"vision|visual|audio|encoder_attn|cross|indexer|mtp")
+
+
+def of_module(module):
+    """[heads, key heads, channels of a head] of a module of attention, or None; raises where it cannot run."""
+    after = next((getattr(module, n) for n in AFTER if isinstance(getattr(module, n, None), nn.Linear)), None)
+    query, key, dim = (getattr(module, n, None) for n in ("q_proj", "k_proj", "head_dim"))
+    if after is None or not isinstance(key, nn.Linear) or not isinstance(dim, int) or dim < 1:
+        return None
+    if isinstance(query, nn.Linear) and query.out_features not in (after.in_features, 2 * after.in_features):
+        raise ValueError(f"{query.out_features} channels of queries become {after.in_features}")
+    return [after.in_features // dim, key.out_features // dim, dim]
+
+
+def of_model(cls, config):
+    """Those of the model of a configuration."""
+    model, why = build(cls, config)
+    if model is None:
+        raise ValueError(why)
+    return of_built(model, config)
+
+
+def resting(config):
+    """The layers that a list of the configuration keeps from rotating."""
+    listed = getattr(config, "no_rope_layers", None) or getattr(config, "layer_rope_theta", None) or []
+    return [i for i, turns in enumerate(listed) if not turns]
+
+
+def of_built(model, config):
+    """{"heads": those of its layers, each once, "attention": how many modules of attention its stacks have, "layers":
+    how many of each rotate, "types": {type of layers: how many}}."""
+    if getattr(config, "qk_rope_head_dim", None):
+        return {"heads": [], "attention": 0, "layers": [], "types": {}}
+    found = [(re.sub(r"\d+", "*", path), of_module(m)) for path, m in model.named_modules() if not OTHER.search(path)]
+    found = [(stack, s) for stack, s in found if s]
+    stacks = collections.Counter(stack for stack, _ in found)
+    types = getattr(config, "layer_types", None)
+    return {"heads": sorted(map(list, {tuple(s) for _, s in found})), "attention": max(stacks.values(), default=0),
+            "layers": sorted({n - len(resting(config)) for n in stacks.values()}),
+            "types": {t: types.count(t) for t in sorted(set(types))} if isinstance(types, (list, tuple)) else {}}
+
+
+def judge(parts, sizes):
+    """"" where the parts by the names of their layers have such heads and are as many, else what differs."""
+    for name, part in parts.items():
+        mine = [int(part.get(k, 0)) for k in ("heads", "key_heads", "head_dim")]
+        if sizes["heads"] and part.get("layers") and mine not in sizes["heads"]:
+            return f"{name or 'all layers'}: heads, key heads and their channels are {mine}, not {sizes['heads']}"
+        layers = [sizes["types"].get(name, 0)] if name else sizes["layers"]
+        if sizes["heads"] and part.get("layers") and part["layers"] not in layers:
+            return f"{name or 'all layers'}: {part['layers']:.0f} layers rotate, not {layers}"
+    return ""
