@@ -17,8 +17,8 @@ from values import SIZES, some
 
 ENCODINGS = ("learned",)
 LENGTHS = ("max_position_embeddings", "n_positions", "max_source_positions", "block_size", "seq_length", "n_ctx", "max_seq_len")
-WIDTHS = [("by_embedding", "embedding_size"), ("by_input", "input_embedding_size"), ("by_emb_dim", "emb_dim"),
-          ("by_embed_dim", "embed_dim"), ("", "hidden_size"), ("", "n_embd"), ("", "d_model")]
+WIDTHS = [("by_embedding", "embedding_size"), ("by_input", "input_embedding_size"), 
+          ("by_embed_dim", "embed_dim"), ("", "hidden_size"), ("", "n_embd"), ("", "d_model"), ("", "dim"), ("", "emb_dim")]
 OF_PATCHES = [([], 0), (["class_token"], 1), (["two_tokens"], 2), (["class_tokens"], "n_cls_tokens"),
               (["class_tokens"], "num_cls_tokens"), (["detected"], "num_detection_tokens")]
 # Tables that are not of the places of tokens, or of patches, in their sequence.
@@ -180,7 +180,7 @@ def row(cls, seen, plain, known):
     known = dict(known)
     for key in IMAGES + ("patch_size", "patch_stride", "tubelet_size", "num_frames", "num_mel_bins", "max_length",
                          "frequency_stride", "time_stride", "num_hash_buckets", "num_patches", "num_position_embeddings", "num_detection_tokens", "n_cls_tokens", "num_cls_tokens",
-                "hidden_sizes", "embed_dim", "input_embedding_size", "emb_dim", "max_encoder_position_embeddings",
+                "hidden_sizes", "embed_dim", "input_embedding_size", "dim", "emb_dim", "max_encoder_position_embeddings",
                 "max_decoder_position_embeddings", "max_source_positions", "block_size"):
         if isinstance(plain.get(key), (int, list, tuple)) and known.get(key) is None:
             known[key] = plain[key]

@@ -197,7 +197,8 @@ def ask(cls, seen, config):
     check_runs(config, truth)
     measured = sizes.of_model(cls, config) if measured else None
     most = max((2 * len(freqs) for freqs, _ in truth.values()), default=0)
-    if measured and measured["heads"] and most > max(dim for _, _, dim in measured["heads"]):
+    dims = [dim for _, _, dim in measured["heads"]] if measured else []
+    if dims and (most > max(dims) or (most == getattr(config, "head_dim", None) and most not in dims)):
         raise ValueError(f"{most} channels turn of heads of {measured['heads'][-1][-1]}")
     return {"turns": truth, "sizes": measured, "axes": axes_of(seen, config)}
 

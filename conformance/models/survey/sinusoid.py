@@ -13,7 +13,7 @@ from values import SIZES, some
 
 ENCODINGS = ("sinusoidal",)
 CLASSES = re.compile(r"Sinus|Sine|Position(al)?(Embedding|Encoding)")
-WIDTHS = ("d_model", "hidden_size", "n_embd")
+WIDTHS = ("d_model", "hidden_size", "n_embd", "embed_dim")
 LENGTHS = ("max_position_embeddings", "n_positions", "max_source_positions", "max_target_positions", "context_length")
 MOST = 4096  # tokens on which a module is run
 MUTATIONS = 12  # some modules take seconds for a table
@@ -123,7 +123,7 @@ def row(cls, seen, plain, known):
         return None
     if flags is None:
         return "its sines and cosines are laid out, or its positions counted, in a way of its own"
-    known = {**known, **{k: plain[k] for k in LENGTHS + ("scale_embedding", "pad_token_id") if isinstance(plain.get(k), (bool, int))}}
+    known = {**known, **{k: plain[k] for k in LENGTHS + ("embed_dim", "scale_embedding", "pad_token_id") if isinstance(plain.get(k), (bool, int))}}
     return "sinusoidal", list(flags) + ([] if rows.decodes(cls) else ["encoder"]), {"rope_theta": 10000.0, **known}, ""
 
 
