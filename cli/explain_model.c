@@ -46,7 +46,7 @@ static const char scaled[] = "factor original_max_position_embeddings low_freq_f
 /* What counts for each encoding, in the order of the page. */
 static const char *const counting[N_ENCODINGS] = {
     [SINUSOIDAL] = "length width rope_theta scaled",
-    [LEARNED] = "length width rows first image patch scaled",
+    [LEARNED] = "length width rows first scaled",
     [ROPE_HALF] = "length heads key_heads head_dim rotary_dim layers merged rope_theta",
     [ROPE_INTERLEAVED] = "length heads key_heads head_dim rotary_dim layers rope_theta",
     [ALIBI] = "length heads layers alibi_bias_max",

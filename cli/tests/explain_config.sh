@@ -54,6 +54,9 @@ has length 512 'max_position_embeddings - (pad_token_id + 1)'
 has first 2 'pad_token_id + 1'
 has rows 514 max_position_embeddings
 says 'rows of a learned table' 'position 0 is row 2, the last one, 511, row 513'
+config '{"model_type":"vit","image_size":[64,32],"patch_size":[16,16],"hidden_size":32,"num_attention_heads":4}'
+has length 9 '(image_size.0 / patch_size.0) * (image_size.1 / patch_size.1) + 1'
+same 'of a file that says it all nothing is of a class' "$(grep -c 'its class' "$scratch/page")" 0
 gemma4='"model_type":"gemma4","text_config":{"model_type":"gemma4_text","num_hidden_layers":2,"layer_types":["sliding_attention","full_attention"]'
 config "{$gemma4,\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"proportional\",\"partial_rotary_factor\":0.25,\"rope_theta\":1e6},\"sliding_attention\":{\"rope_type\":\"default\",\"rope_theta\":1e4}},\"per_layer_config\":{\"1\":{\"head_dim\":512}}}}"
 has model_type gemma4_text text_config.model_type

@@ -28,20 +28,38 @@ static bool is_member(const struct member *m, const json_t *object, const char *
 }
 
 static bool find_path(const json_t *in, const struct member *m, const char *before,
+                      char path[ORIGIN_TEXT]);
+
+/* Whether the member is this one of an object or an array, or within it. */
+static bool is_here(const json_t *in, const char *key, const json_t *value,
+                    const struct member *m, const char *before, char path[ORIGIN_TEXT])
+{
+    char here[ORIGIN_TEXT];
+    snprintf(here, sizeof here, "%.60s%.35s", before, key);
+    if (is_member(m, in, key, value)) {
+        text_plain(here, path, ORIGIN_TEXT);
+        return true;
+    }
+    strcat(here, strlen(here) + 1 < sizeof here ? "." : "");
+    return find_path(value, m, here, path);
+}
+
+static bool find_path(const json_t *in, const struct member *m, const char *before,
                       char path[ORIGIN_TEXT])
 {
     const char *key;
     json_t *value;
+    size_t i;
     json_object_foreach((json_t *)in, key, value)
     {
-        char here[ORIGIN_TEXT];
-        snprintf(here, sizeof here, "%.60s%.35s", before, key);
-        if (is_member(m, in, key, value)) {
-            text_plain(here, path, ORIGIN_TEXT);
+        if (is_here(in, key, value, m, before, path))
             return true;
-        }
-        strcat(here, strlen(here) + 1 < sizeof here ? "." : "");
-        if (json_is_object(value) && find_path(value, m, here, path))
+    }
+    json_array_foreach(in, i, value)
+    {
+        char index[24];
+        snprintf(index, sizeof index, "%zu", i);
+        if (is_here(in, index, value, m, before, path))
             return true;
     }
     return false;
