@@ -26,7 +26,8 @@ static const char any_rule[] = "rope_type type rope_theta partial_rotary_factor 
 static const char by_rule[] = "factor original_max_position_embeddings low_freq_factor "
                               "high_freq_factor attention_factor beta_fast beta_slow mscale "
                               "mscale_all_dim truncate short_factor long_factor";
-static const char no_rule[] = "finetuned llama_4_scaling_beta max_position_embeddings";
+static const char no_rule[] =
+    "finetuned llama_4_scaling_beta max_position_embeddings interleaved";
 
 static bool takes(const struct rule *rule, const char *parameter)
 {
@@ -35,11 +36,13 @@ static bool takes(const struct rule *rule, const char *parameter)
 
 /* ---- the rule ---- */
 
-/* Finds a rule by what configurations call it: "su" is longrope in its first release, "mrope"
- * the default of positions with three axes. */
-static bool find_named(const char *name, struct rule *rule)
+/* Finds a rule by what configurations call it: "su" is longrope in its first release, as is "yarn" to types
+ * with the flag yarn_is_longrope; "mrope" the default of positions with three axes. */
+static bool find_named(const struct fields *f, const char *name, struct rule *rule)
 {
-    const char *called = strcmp(name, "su") == 0      ? "longrope"
+    const bool renamed = f->flags && lists(f->flags, "yarn_is_longrope");
+    const char *called = strcmp(name, "su") == 0 || (renamed && strcmp(name, "yarn") == 0)
+                             ? "longrope"
                          : strcmp(name, "mrope") == 0 ? "default"
                                                       : name;
     for (int i = 0; scaling_names[i]; i++) {
@@ -79,7 +82,7 @@ static int find_rule(const struct fields *f, struct rule *rule)
         if (!name)
             return refuse(f, "%s of %s is no text; known: %s", spellings[i], f->rope_name,
                           known_rules(known));
-        if (!find_named(name, &this))
+        if (!find_named(f, name, &this))
             return refuse(f, "%s '%.60s' of %s is unknown; known: %s", spellings[i], name,
                           f->rope_name, known_rules(known));
         if (rule->name && rule->scaling != this.scaling)

@@ -10,7 +10,7 @@ from truth import NEEDED, NO_MODEL
 MARK = "# ---- seen by the survey"
 HERE = __file__.rsplit("/", 2)[0]
 TEXT = ["text_config", "language_config", "llm_config", "thinker_config", "talker_config", "decoder", "text_encoder",
-        "generator", "backbone_config", "encoder"]
+        "generator", "global_config", "semantic_config", "decoder_config", "model_config", "backbone_config", "encoder"]
 WORDS = ("rope_scaling rope_parameters layer_types no_rope_layers position_embedding_type mrope_section "
          "mrope_interleaved rope_local_base_freq local_rope_theta global_rope_theta sliding_window_pattern "
          "_sliding_window_pattern pos_att_type depths num_heads original_max_position_embeddings").split()
@@ -154,6 +154,11 @@ def composite(cls, seen):
     return Row("composite", ["flat"] if flat else [], {k: subs[k] for k in keys})
 
 
+def has_own(cls, seen):
+    """Whether a model of its own, with sizes of its own, stands beside its parts."""
+    return not set(TEXT) & set(seen["subs"]) and {"hidden_size", "num_attention_heads"} <= set(cls().to_dict()) | set(cls.attribute_map)
+
+
 def nothing(seen):
     """Whether nothing in a model encodes positions."""
     named = [o for o in seen["other"] if any("pos" in n or "rel" in n for n in o["shapes"])
@@ -171,7 +176,9 @@ def convolved(seen):
 
 def make(cls, seen, old, words):
     """The row of a type, of what was seen and what people wrote of it (or None)."""
-    if seen.get("subs"):
+    if seen.get("subs") and old and old.encoding != "composite":
+        return old
+    if seen.get("subs") and not has_own(cls, seen):
         return composite(cls, seen)
     if old and old.refused:
         return old
@@ -190,6 +197,8 @@ def make(cls, seen, old, words):
         return Row("none", ["unsupported"], {}, reason(seen))
     if isinstance(found, tuple):
         encoding, flags, known, besides = found
+        if seen.get("subs"):
+            besides = ".  ".join(filter(None, [besides, f"Its parts {', '.join(seen['subs'])} are not covered"]))
         return Row(encoding, flags + ["surveyed"], without_needed(cls, known), besides)
     if found is None and nothing(seen):
         return Row("none", [], {})

@@ -159,7 +159,7 @@ def said_row(part, token):
     return torch.cat(pair) if part.get("sin_cos") else torch.stack(pair, -1).flatten()
 
 
-NUMBERS = {**SIZES, "pad_token_id": [0, 1, 5], "max_source_positions": [600, 1500], "max_target_positions": [256, 448],
+NUMBERS = {**SIZES, "d_model": [128, 256], "hidden_size": [256, 512], "max_position_embeddings": [200, 512], "pad_token_id": [0, 1, 5], "max_source_positions": [600, 1500], "max_target_positions": [256, 448],
            "encoder_layers": [2], "decoder_layers": [2]}
 
 
