@@ -151,6 +151,9 @@ static void change_axes(struct posenc_freqs_spec *s)
     const bool restarted = s->mrope_layout == POSENC_MROPE_RESTARTED;
     if ((SLIP(axes_chunked) && interleaved) || (SLIP(axes_not_restarted) && restarted))
         s->mrope_layout = POSENC_MROPE_CHUNKED;
+    if ((SLIP(axes_not_dealt) && s->mrope_layout == POSENC_MROPE_DEALT) ||
+        (SLIP(axes_not_alternating) && s->mrope_layout == POSENC_MROPE_ALTERNATING))
+        s->mrope_layout = POSENC_MROPE_RESTARTED;
     if (SLIP(axes_by_turns) && interleaved &&
         s->mrope_section[0] != 0) { /* as long as they last */
         s->mrope_section[1] = (pairs + 1) / 3;

@@ -151,7 +151,7 @@ static void settle_plan(struct draws *d, struct trial *t)
         x[XPOS] = 512.0;
     }
     n[OWN] = n[SCALING] == 0 && n[PROFILE] != POSENC_GGML_F32 &&
-             !(n[SECTION] && n[LAYOUT] == POSENC_MROPE_RESTARTED) && draw_one_in(d, 4);
+             !(n[SECTION] && n[LAYOUT] >= POSENC_MROPE_RESTARTED) && draw_one_in(d, 4);
 }
 
 /* ---- What the header says of it ---- */
@@ -220,11 +220,11 @@ static void judge_scaling(struct verdict *v, const struct trial *t,
 static void judge_sections(struct verdict *v, const struct posenc_freqs_spec *s)
 {
     const int64_t *n = s->mrope_section;
-    const bool any = n[0] || n[1] || n[2], restarts = s->mrope_layout == POSENC_MROPE_RESTARTED;
+    const bool any = n[0] || n[1] || n[2], restarts = s->mrope_layout >= POSENC_MROPE_RESTARTED;
     due(v, n[0] < 0 || n[1] < 0 || n[2] < 0, STATUS(PARAMETER));
     due(v, (!n[0] && (n[1] || n[2])) || (!n[1] && n[2]), STATUS(PARAMETER));
     due(v, any && (s->dim % 2 || (wide)n[0] + n[1] + n[2] != s->dim / 2), STATUS(PARAMETER));
-    due(v, any && (unsigned)s->mrope_layout > POSENC_MROPE_RESTARTED, STATUS(ARGUMENT));
+    due(v, any && (unsigned)s->mrope_layout > POSENC_MROPE_ALTERNATING, STATUS(ARGUMENT));
     due(v,
         any && restarts &&
             (s->scaling || s->convention || s->values || s->profile == POSENC_GGML_F32),
@@ -316,6 +316,10 @@ static int axis_of(const struct posenc_freqs_spec *s, int64_t i)
     const int64_t *n = s->mrope_section;
     if (s->mrope_layout == POSENC_MROPE_INTERLEAVED)
         return i < 3 * n[i % 3] ? (int)(i % 3) : 0;
+    for (int64_t round = 0; n[0] && s->mrope_layout == POSENC_MROPE_ALTERNATING; round++)
+        for (int axis = 0; axis < 3; axis++)
+            if (n[axis] > round && i-- == 0)
+                return axis;
     return i < n[0] ? 0 : i < n[0] + n[1] ? 1 : 2;
 }
 
@@ -323,7 +327,7 @@ static int axis_of(const struct posenc_freqs_spec *s, int64_t i)
 static double omega_of(const struct trial *t, const struct posenc_freqs_spec *s, int64_t i)
 {
     const double n = (double)((s->dim + 1) / 2), dim = (double)s->dim;
-    const bool restarts = s->mrope_section[0] && s->mrope_layout == POSENC_MROPE_RESTARTED;
+    const bool restarts = s->mrope_section[0] && s->mrope_layout >= POSENC_MROPE_RESTARTED;
     const double power = s->convention
                              ? (s->dim / 2 > 1 ? (double)i / (dim / 2.0 - 1.0) : (double)i)
                              : 2.0 * (double)i / dim;
@@ -450,7 +454,7 @@ const struct offer offers_plans[] = {
               WHOLE("mrope_section[0]", 0, 32768),
               WHOLE("mrope_section[1]", 0, 32768),
               WHOLE("mrope_section[2]", 0, 32768),
-              WHOLE("mrope_layout", 0, 2),
+              WHOLE("mrope_layout", 0, 4),
               REAL("xpos_scale_base", 0, 0x1p40),
               REAL("xpos_centre", -0x1p40, 0x1p40),
               FLAG("own"),

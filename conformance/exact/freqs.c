@@ -28,11 +28,34 @@ struct oracle_section oracle_section(const struct posenc_freqs_spec *spec, int64
     return section;
 }
 
+/* A card of the deal that gives all pairs out to the axes by turns, while their sections last. */
+struct card {
+    int64_t when, round;
+    int axis;
+};
+static struct card deal(const struct posenc_freqs_spec *spec, const struct card *until)
+{
+    struct card card = { 0, 0, 0 };
+    for (;; card.round++) {
+        for (card.axis = 0; card.axis < 3; card.axis++) {
+            if (spec->mrope_section[card.axis] <= card.round)
+                continue;
+            if (until->axis < 0 ? card.when == until->when
+                                : card.axis == until->axis && card.round == until->round)
+                return card;
+            card.when++;
+        }
+    }
+}
+
 /* Hugging Face: modeling_qwen2_vl.py splits the pairs into sections; modeling_qwen3_vl.py puts
- * all on the first axis, then pairs axis, axis + 3, ... below 3 section on each other one. */
+ * all on the first axis, then pairs axis, axis + 3, ... below 3 section on each other one;
+ * modeling_kimi_k25.py puts the axes of a frequency side by side. */
 int oracle_axis(const struct posenc_freqs_spec *spec, int64_t i)
 {
     const int64_t turn = i % 3;
+    if (spec->mrope_layout == POSENC_MROPE_ALTERNATING && spec->mrope_section[0] != 0)
+        return deal(spec, &(struct card){ i, 0, -1 }).axis;
     if (spec->mrope_layout != POSENC_MROPE_INTERLEAVED || spec->mrope_section[0] == 0)
         return oracle_section(spec, i).axis;
     return i < 3 * spec->mrope_section[turn] ? (int)turn : 0;
@@ -51,6 +74,15 @@ static void exponent_of(const struct posenc_freqs_spec *spec, int64_t i, int64_t
     if (spec->mrope_layout == POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0) {
         *numerator = 2 * (i - section.start);
         *denominator = 2 * section.pairs;
+    }
+    if (spec->mrope_section[0] == 0)
+        return;
+    if (spec->mrope_layout == POSENC_MROPE_DEALT) /* modeling_pixtral.py */
+        *numerator = 2 * deal(spec, &(struct card){ 0, i - section.start, section.axis }).when;
+    if (spec->mrope_layout == POSENC_MROPE_ALTERNATING) {
+        const struct card card = deal(spec, &(struct card){ i, 0, -1 });
+        *numerator = 2 * card.round;
+        *denominator = 2 * spec->mrope_section[card.axis];
     }
 }
 

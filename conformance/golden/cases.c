@@ -49,7 +49,7 @@ void fill_cases(struct vectors *vectors)
 
 bool profile_applies(const struct posenc_freqs_spec *spec)
 {
-    const bool restarts = spec->mrope_layout == POSENC_MROPE_RESTARTED;
+    const bool restarts = spec->mrope_layout >= POSENC_MROPE_RESTARTED;
     if (spec->profile == POSENC_GGML_F32 && (spec->convention != POSENC_EXPONENT || restarts))
         return false;
     return scaling_in_profile(spec->scaling, spec->profile);

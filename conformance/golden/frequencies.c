@@ -6,6 +6,10 @@
  *     chunked       sections one after the other
  *     interleaved   the k-th pair of axis a is pair 3k + a of all; what is left turns with axis 0
  *     restarted     as chunked, a section of n pairs having omega_j = theta^(-2j/(2n))
+ *     dealt         as chunked, pair j of an axis having the frequency of pair rank(axis, j) of all
+ *     alternating   as restarted, pair j of an axis being pair rank(axis, j) of all
+ *
+ * where rank(axis, j) counts the pairs (a, k) that come before, by k and then by axis.
  */
 #include "scalings.h"
 
@@ -24,9 +28,31 @@ struct section reference_section(const struct posenc_freqs_spec *spec, int64_t i
     return section;
 }
 
+static int64_t rank(const struct posenc_freqs_spec *spec, int axis, int64_t j)
+{
+    int64_t before = 0;
+    for (int a = 0; a < 3; a++) {
+        const int64_t n = spec->mrope_section[a], to = j + (a < axis);
+        before += to < n ? to : n;
+    }
+    return before;
+}
+
+/* The axis and place of the pair of this rank. */
+static int unrank(const struct posenc_freqs_spec *spec, int64_t wanted, int64_t *j)
+{
+    for (int axis = 0;; axis++)
+        for (*j = 0; *j < spec->mrope_section[axis]; ++*j)
+            if (rank(spec, axis, *j) == wanted)
+                return axis;
+}
+
 int reference_axis(const struct posenc_freqs_spec *spec, int64_t i)
 {
     const int turn = (int)(i % 3);
+    int64_t j;
+    if (spec->mrope_layout == POSENC_MROPE_ALTERNATING && spec->mrope_section[0] != 0)
+        return unrank(spec, i, &j);
     if (spec->mrope_layout != POSENC_MROPE_INTERLEAVED || spec->mrope_section[0] == 0)
         return reference_section(spec, i).axis;
     return i / 3 < spec->mrope_section[turn] ? turn : 0;
@@ -41,6 +67,13 @@ void reference_exponent(const struct posenc_freqs_spec *spec, int64_t i, long *n
     const long n = (long)spec->dim / 2;
     *numerator = 2 * (long)(restarts ? i - section.first : i);
     *denominator = (long)(restarts ? 2 * section.n : spec->dim);
+    if (spec->mrope_section[0] != 0 && spec->mrope_layout == POSENC_MROPE_DEALT)
+        *numerator = 2 * (long)rank(spec, section.axis, i - section.first);
+    if (spec->mrope_section[0] != 0 && spec->mrope_layout == POSENC_MROPE_ALTERNATING) {
+        int64_t j;
+        *denominator = 2 * (long)spec->mrope_section[unrank(spec, i, &j)];
+        *numerator = 2 * (long)j;
+    }
     if (spec->convention == POSENC_ENDPOINT && !restarts) {
         *numerator = n > 1 ? (long)i : 0;
         *denominator = n > 1 ? n - 1 : 1;

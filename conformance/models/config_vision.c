@@ -1,7 +1,8 @@
 /*
  * Towers that rotate: each pair of a head turns by one position of a patch, its row, its column or its
  * time, as many pairs by each, and frequencies begin anew with each, theta^(-j/n) for j < n pairs (Wang
- * et al. 2409.12191; huggingface/transformers, rope_type "axial").  types.txt says which types are
+ * et al. 2409.12191; huggingface/transformers, rope_type "axial"), or those of the whole head are dealt
+ * out to them (Pixtral).  types.txt says which types are
  * towers, by flag, and members.txt which members give their sizes.
  */
 #include "config.h"
@@ -62,7 +63,9 @@ int config_tower(const struct fields *plain, const char *flags, struct part *p)
     p->freqs.dim = p->rotary_dim;
     for (int64_t axis = 0; axis < p->axes; axis++)
         p->freqs.mrope_section[axis] = p->rotary_dim / 2 / p->axes;
-    p->freqs.mrope_layout = POSENC_MROPE_RESTARTED;
+    p->freqs.mrope_layout = p->dealt         ? POSENC_MROPE_DEALT
+                            : p->alternating ? POSENC_MROPE_ALTERNATING
+                                             : POSENC_MROPE_RESTARTED;
     return config_try_freqs(f, p);
 }
 

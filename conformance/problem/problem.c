@@ -5,7 +5,8 @@
 
 const char *const profile_names[] = { "exact", "hf_f32", "ggml_f32", "torch_exp_f32", NULL };
 const char *const convention_names[] = { "exponent", "endpoint", NULL };
-const char *const mrope_layout_names[] = { "chunked", "interleaved", "restarted", NULL };
+const char *const mrope_layout_names[] = { "chunked", "interleaved", "restarted",
+                                           "dealt",   "alternating", NULL };
 const char *const layout_names[] = { "interleaved", "sin_cos", "cos_sin", NULL };
 const char *const dtype_names[] = { "f32", "f16", "bf16", NULL };
 const char *const relative_names[] = { "deberta", "shaw", "transformer_xl", NULL };

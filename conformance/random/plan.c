@@ -114,11 +114,11 @@ static bool is_held(const struct plan *plan, const struct choice *choice, const 
     return held;
 }
 
-/* Not every family of scaling exists in every profile, and none where sections restart: one of the
+/* Not every family of scaling exists in every profile, and none where sections restart or are dealt: one of the
  * two gives way. */
 static void agree(const struct plan *plan, const struct choice *choice, struct problem *p)
 {
-    if (p->freqs.mrope_layout == POSENC_MROPE_RESTARTED) {
+    if (p->freqs.mrope_layout >= POSENC_MROPE_RESTARTED) {
         if (is_held(plan, choice, "mrope_layout") || is_held(plan, choice, "mrope_section") ||
             is_held(plan, choice, "mrope_grid")) {
             p->freqs.scaling = POSENC_SCALING_NONE;

@@ -7,22 +7,74 @@
  */
 #include "scaling.h"
 
+/* ---- The axis of a pair, and its place among those of that axis ---- */
+
+struct place {
+    int axis;
+    int64_t j;
+};
+
+/* Pairs that the first rounds deal out, one to each axis whose section is not full. */
+static int64_t dealt_in(const int64_t section[3], int64_t rounds)
+{
+    int64_t n = 0;
+    for (int axis = 0; axis < 3; axis++)
+        n += section[axis] < rounds ? section[axis] : rounds;
+    return n;
+}
+
+static struct place chunked(const int64_t section[3], int64_t i)
+{
+    struct place place = { 0, i };
+    while (place.axis < 2 && place.j >= section[place.axis])
+        place.j -= section[place.axis++];
+    return place;
+}
+
+/* The i-th pair that is dealt out: of the last round j that begins no later. */
+static struct place dealt(const int64_t section[3], int64_t i)
+{
+    struct place place = { -1, 0 };
+    int64_t most = i + 1;
+    while (most - place.j > 1) {
+        const int64_t middle = place.j + (most - place.j) / 2;
+        *(dealt_in(section, middle) <= i ? &place.j : &most) = middle;
+    }
+    for (i -= dealt_in(section, place.j); i >= 0;)
+        i -= section[++place.axis] > place.j;
+    return place;
+}
+
+/* Where the pair in this place is when all are dealt out. */
+static int64_t when_dealt(const int64_t section[3], struct place place)
+{
+    int64_t i = dealt_in(section, place.j);
+    for (int before = 0; before < place.axis; before++)
+        i += section[before] > place.j;
+    return i;
+}
+
+static struct place place_of(const struct posenc_freqs_spec *spec, int64_t i)
+{
+    const bool alternating = spec->mrope_layout == POSENC_MROPE_ALTERNATING;
+    return (alternating ? dealt : chunked)(spec->mrope_section, i);
+}
+
 int posenc_axis_of(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    const int64_t *section = spec->mrope_section;
-
     if (spec->mrope_layout == POSENC_MROPE_INTERLEAVED)
-        return i < 3 * section[i % 3] ? (int)(i % 3) : 0;
-    return i < section[0] ? 0 : i < section[0] + section[1] ? 1 : 2;
+        return i < 3 * spec->mrope_section[i % 3] ? (int)(i % 3) : 0;
+    return place_of(spec, i).axis;
 }
 
 struct exponent posenc_exponent(const struct posenc_freqs_spec *spec, int64_t i)
 {
-    if (spec->mrope_layout == POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0) {
-        int axis = posenc_axis_of(spec, i);
-        for (int before = 0; before < axis; before++)
-            i -= spec->mrope_section[before];
-        return (struct exponent){ (double)i, (double)spec->mrope_section[axis] };
+    if (spec->mrope_layout >= POSENC_MROPE_RESTARTED && spec->mrope_section[0] != 0) {
+        const struct place place = place_of(spec, i);
+        if (spec->mrope_layout != POSENC_MROPE_DEALT)
+            return (struct exponent){ (double)place.j,
+                                      (double)spec->mrope_section[place.axis] };
+        i = when_dealt(spec->mrope_section, place);
     }
     if (spec->convention == POSENC_EXPONENT)
         return (struct exponent){ 2.0 * (double)i, (double)spec->dim };

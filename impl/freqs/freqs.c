@@ -72,23 +72,27 @@ static enum posenc_status check_sections(const struct posenc_freqs_spec *spec,
     if (sum != pairs)
         return posenc_plan_refuse(error, POSENC_ERR_PARAMETER, "sum of mrope_section (dim/2)",
                                   (double)sum, (double)pairs, (double)pairs);
-    if ((unsigned)spec->mrope_layout > POSENC_MROPE_RESTARTED)
+    if ((unsigned)spec->mrope_layout > POSENC_MROPE_ALTERNATING)
         return posenc_plan_refuse(error, bad, "mrope_layout", (double)spec->mrope_layout, 0.0,
-                                  POSENC_MROPE_RESTARTED);
-    if (spec->mrope_layout != POSENC_MROPE_RESTARTED)
+                                  POSENC_MROPE_ALTERNATING);
+    if (spec->mrope_layout < POSENC_MROPE_RESTARTED)
         return POSENC_OK;
     if (spec->scaling != POSENC_SCALING_NONE)
-        return posenc_plan_refuse(error, bad, "scaling (sections that restart have none)",
+        return posenc_plan_refuse(error, bad,
+                                  "scaling (sections that restart or are dealt have none)",
                                   (double)spec->scaling, 0.0, 0.0);
     if (spec->convention != POSENC_EXPONENT)
-        return posenc_plan_refuse(error, bad,
-                                  "convention (sections that restart have only the exponent)",
-                                  (double)spec->convention, 0.0, 0.0);
+        return posenc_plan_refuse(
+            error, bad,
+            "convention (sections that restart or are dealt have only the exponent)",
+            (double)spec->convention, 0.0, 0.0);
     if (spec->values)
-        return posenc_plan_refuse(error, bad, "values (sections that restart make their own)",
+        return posenc_plan_refuse(error, bad,
+                                  "values (sections that restart or are dealt make their own)",
                                   1.0, 0.0, 0.0);
     if (spec->profile == POSENC_GGML_F32)
-        return posenc_plan_refuse(error, bad, "profile (ggml_f32 restarts no sections)",
+        return posenc_plan_refuse(error, bad,
+                                  "profile (ggml_f32 restarts and deals no sections)",
                                   (double)spec->profile, 0.0, POSENC_HF_F32);
     return POSENC_OK;
 }

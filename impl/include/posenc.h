@@ -263,12 +263,20 @@ enum posenc_scaling {
  *   interleaved  three axes by turns: pair i with axis i % 3 while i < 3 mrope_section[i % 3],
  *                else with axis 0, so a section of more than every third pair is cut (Qwen3-VL)
  *   restarted    as chunked, with the frequencies of a section those of an encoding of its own
- *                size, theta^(-j/section) (the vision tower of Qwen2-VL); without scaling, endpoint
- *                or `values`, and not in profile ggml_f32 (ARGUMENT) */
+ *                size, theta^(-j/section) (the vision tower of Qwen2-VL)
+ *   dealt        as chunked, with the frequencies of all pairs dealt out to the axes by turns while
+ *                their sections last: of two that are alike the first axis has theta^(-2i/dim) for
+ *                i = 0, 2, 4, ..., the second those between (the tower of Pixtral)
+ *   alternating  as restarted, the pairs themselves dealt out so: axis 0, 1, 0, 1, ... with
+ *                frequencies 1, 1, theta^(-1/section), ... (the tower of Kimi K2.5)
+ * The last three are without scaling, endpoint or `values`, and not in profile ggml_f32 (ARGUMENT).
+ */
 enum posenc_mrope_layout {
     POSENC_MROPE_CHUNKED = 0,
     POSENC_MROPE_INTERLEAVED,
     POSENC_MROPE_RESTARTED,
+    POSENC_MROPE_DEALT,
+    POSENC_MROPE_ALTERNATING,
 };
 
 /* What a plan is made from.  Start from posenc_freqs_spec_init(). */

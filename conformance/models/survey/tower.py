@@ -12,8 +12,6 @@ KEYS = ("hidden_size embed_dim head_dim num_heads num_attention_heads num_key_va
         "patch_size spatial_merge_size merge_size").split()
 PROBES = ("hidden_size", "embed_dim", "head_dim", "num_key_value_heads")
 ORDERS = {"row column": [], "column row": ["column_first"], "time row column": ["three_axes"]}
-UNREAD = {"by_turns": "one pair turns by the row of a patch, the next by its column: not a layout that is known here",
-          "dealt": "its rows and columns have every other frequency each: not a layout that is known here"}
 asked = {}
 
 
@@ -60,13 +58,13 @@ def layout(found, names, theta):
     k = n // len(names)
     sections, turns = axes[::k], axes[:len(names)]
     ways = {"": (sections, [(s, j / k) for s in sections for j in range(k)]),
-            "by_turns": (turns, [(s, j / k) for j in range(k) for s in turns]),
+            "alternating": (turns, [(s, j / k) for j in range(k) for s in turns]),
             "dealt": (sections, [(s, (len(sections) * j + i) / n) for i, s in enumerate(sections) for j in range(k)])}
     for way, (order, pairs) in ways.items():
         order = ORDERS.get(" ".join(order))
         if order is not None and len(pairs) == n and all(
                 a == axis and near(theta ** -e, omega) for (a, e), axis, omega in zip(pairs, axes, found["omega"])):
-            return UNREAD.get(way) or ["tower"] + order
+            return ["tower"] + order + ([way] if way else [])
     return "frequencies and axes of its pairs are laid out in a way of their own"
 
 
