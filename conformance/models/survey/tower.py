@@ -25,6 +25,8 @@ def row(cls, seen, plain, known):
     """Its reasons stand where nothing else turns."""
     if not seen["rotary"] or any("freqs" in e and e.get("pairs") in ("half", "interleaved") for e in seen["rotary"]):
         return None
+    if not any("patch" in key for key in plain):
+        return None  # no pictures are asked of it
     positions = positions_of(cls)
     if positions is None:
         return None
