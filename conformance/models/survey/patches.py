@@ -16,7 +16,6 @@ from truth import TooLong, again, in_time, model_classes
 
 ROWS, COLUMNS = 8, 12
 DEPTH = ("depth", "num_hidden_layers", "n_layers", "num_layers")
-OTHERWISE = "its rotary module is not handed the positions of patches alone"
 
 
 class Asked(BaseException):
@@ -32,13 +31,18 @@ def shallow(config):
     return less
 
 
+def has_table(module):
+    """Whether it makes one table, of all patches of a picture in their order and then a class token (Llama 4)."""
+    return bool(ROTARY.search(type(module).__name__) and hasattr(module, "freqs_ci"))
+
+
 def takes_positions(module):
     return bool(ROTARY.search(type(module).__name__) and hasattr(module, "inv_freq")
                 and "position_ids" in inspect.signature(module.forward).parameters)
 
 
 def rotary_of(model):
-    return next((m for m in model.modules() if takes_positions(m)), None)
+    return next((m for m in model.modules() if takes_positions(m) or has_table(m)), None)
 
 
 def models(config, device, whole=False):
@@ -77,7 +81,8 @@ def calls(model, config):
     names = list(inspect.signature(model.forward).parameters)
     size = [(ROWS * config.patch_size, COLUMNS * config.patch_size)]
     for pixels, grid in pictures(config):
-        known = {"grid_thw": grid, "image_grid_thw": grid, "merge_sizes": torch.tensor([1])}
+        places = torch.stack(torch.meshgrid(torch.arange(ROWS), torch.arange(COLUMNS), indexing="ij")[::-1], -1)
+        known = {"pixel_position_ids": places.reshape(1, -1, 2), "grid_thw": grid, "image_grid_thw": grid, "merge_sizes": torch.tensor([1])}
         said = {names[0]: pixels, **{k: v for k, v in known.items() if k in names}}
         yield said
         if "image_sizes" in names:
@@ -85,12 +90,18 @@ def calls(model, config):
 
 
 def asked_positions(cls):
-    """[tokens, axes]: the positions a model hands to its rotary module for a picture of ROWS x COLUMNS; or None."""
+    """[tokens, axes]: the positions a model hands to its rotary module for a picture of ROWS x COLUMNS; or None.
+
+    Of a model with a table that of all patches is itself what it is asked for.
+    """
     found = None
 
     def stop(module, args, kwargs):
         raise Asked(kwargs["position_ids"] if "position_ids" in kwargs else args[1])
     for model in models(cls(), "cpu"):
+        if has_table(rotary_of(model)):
+            y, x = torch.meshgrid(torch.arange(ROWS), torch.arange(COLUMNS), indexing="ij")
+            return torch.stack([y.flatten(), x.flatten()], -1)
         rotary_of(model).register_forward_pre_hook(stop, with_kwargs=True)
         for arguments in calls(model, model.config):
             try:
@@ -107,15 +118,14 @@ def asked_positions(cls):
 def axes_of(positions):
     """(names of its axes, the position of the first patch), or a text."""
     flat, names, firsts = positions.reshape(-1, positions.shape[-1]).double(), [], set()
-    if bool((flat.amax(0) == torch.tensor([ROWS, COLUMNS])).all() or (flat.amax(0) == torch.tensor([COLUMNS, ROWS])).all()) \
-            if flat.shape[1] == 2 else False:
+    if sorted(flat.amax(0).tolist()) == [ROWS, COLUMNS]:
         flat = flat[flat.amax(1) > 0]  # a class token lies at 0, before patches that count from 1
     for column in flat.T:
         values = sorted(set(column.tolist()))
         counted = values == [values[0] + i for i in range(len(values))]
         name = {ROWS: "row", COLUMNS: "column", 1: "time"}.get(len(values)) if counted else None
         if name is None:
-            return f"positions that are not whole rows and columns of patches", None
+            return "positions that are not those of the patches of a whole picture", None
         names.append(name)
         if name != "time":
             firsts.add(int(values[0]))
@@ -154,14 +164,14 @@ def sizes_of(module, config):
     return heads, keys, head
 
 
-def turned(function, angles, head, tokens):
+def turned(function, angles, head, tokens, at):
     """[tokens, channel, channel]: what becomes of each channel of a head, by any order of tokens and heads."""
     eye = torch.eye(head).expand(tokens, head, head)
     for there, back in (((0, 1), None), ((0,), None), ((1,), "swap"), ((0, 1), "swap")):
         q = eye.transpose(0, 1) if back else eye
         q = q[None] if 0 in there and len(there) > 1 or back else q
         try:
-            got = function(q, q, *angles)
+            got = function(q, *angles, at) if "position_ids" in inspect.signature(function).parameters else function(q, q, *angles)
         except Exception:
             continue
         got = got[0] if isinstance(got, tuple) else got
@@ -198,6 +208,16 @@ def named(pairs):
     return None, "the channels of each axis are paired among themselves, half of them apart"
 
 
+def angles_of(rotary, positions, head, config):
+    """(what it gives for a token at 0, [one at the first patch,] and one a step further on each axis, where these begin)."""
+    axes = positions.shape[-1]
+    if has_table(rotary):
+        side = config.image_size // config.patch_size
+        return (rotary(torch.zeros(1))[[-1, 0, side, 1]],), 1
+    at = torch.cat([torch.zeros(1, axes), torch.eye(axes), torch.zeros(2, axes)]).to(positions.dtype)
+    return rotary(torch.zeros(1, 1, head), at.reshape([1] * (positions.dim() - 2) + [-1, axes])), 0
+
+
 def turning(config, positions):
     """What the attention of a configuration does: pairing, frequencies and axes of its pairs, heads.
 
@@ -209,22 +229,24 @@ def turning(config, positions):
         return "its attention applies its angles in a way of its own"
     module, function = attentions[0]
     heads, keys, head = sizes_of(module, model.config)
-    axes = positions.shape[-1]
-    at = torch.cat([torch.zeros(1, axes), torch.eye(axes)] + [torch.zeros(2, axes)]).to(positions.dtype)
-    angles = again(rotary_of(model))(torch.zeros(1, 1, head), at.reshape([1] * (positions.dim() - 2) + [-1, axes]))
-    turns = turned(function, angles, head, axes + 3)
+    axes, rotary = positions.shape[-1], again(rotary_of(model))
+    angles, base = angles_of(rotary, positions, head, model.config)
+    turns = turned(function, angles, head, angles[0].shape[-2 if base == 0 else 0], positions[:1])
     if turns is None:
         return "its attention does something else to channels than to turn them by its angles"
     pairs = pairs_of(turns)
     kind, first = named(pairs) if pairs is not None else (None, "a channel turns with several others")
     if kind is None:
         return first
-    omega, axis = [], []
-    for c in first:
-        sines = [math.atan2(float(turns[1 + a, c, pairs[c]]), float(turns[1 + a, c, c])) for a in range(axes)]
-        by = [a for a in range(axes) if sines[a] != 0.0]
-        if len(by) != 1:
+    omega, axis, channels, first = [], [], first, set()
+    for c in channels:
+        still, *steps = [math.atan2(float(turns[base + a, c, pairs[c]]), float(turns[base + a, c, c])) for a in range(axes + 1)]
+        steps = [abs(math.remainder(step - still, 2 * math.pi)) for step in steps]
+        by = max(range(axes), key=lambda a: steps[a])
+        if any(steps[a] > 1e-6 * steps[by] for a in range(axes) if a != by):
             return "a pair turns by several positions"
-        omega.append(abs(sines[by[0]]))
-        axis.append(by[0])
-    return {"kind": kind, "omega": omega, "axes": axis, "heads": heads, "key_heads": keys, "head_dim": head}
+        omega.append(steps[by])
+        axis.append(by)
+        first.add(round(abs(still) / steps[by]))
+    return {"kind": kind, "omega": omega, "axes": axis, "heads": heads, "key_heads": keys, "head_dim": head,
+            **({"origin": max(first)} if base else {})}

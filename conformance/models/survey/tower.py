@@ -3,7 +3,7 @@ import inspect
 import sys
 
 import rows
-from patches import DEPTH, asked_positions, attentions_of, axes_of, models, turning
+from patches import COLUMNS, DEPTH, ROWS, asked_positions, attentions_of, axes_of, models, turning
 from values import near, some
 
 ENCODINGS = ("rope_half", "rope_interleaved")
@@ -12,6 +12,7 @@ KEYS = ("hidden_size embed_dim head_dim num_heads num_attention_heads num_key_va
         "patch_size spatial_merge_size merge_size").split()
 PROBES = ("hidden_size", "embed_dim", "head_dim", "num_key_value_heads")
 ORDERS = {"row column": [], "column row": ["column_first"], "time row column": ["three_axes"]}
+CLASS_TOKEN = "Its class token does not turn."
 asked = {}
 
 
@@ -40,14 +41,15 @@ def row(cls, seen, plain, known):
     flags = layout(found, names, theta)
     if isinstance(flags, str):
         return flags
-    flags += ["from_one"] if first == 1 else []
+    flags += ["from_one"] if found.get("origin", first) == 1 else []
     turning_layers, depth = len(attentions_of(next(models(cls(), "meta", True)))), depth_of(plain)
     flags += ["hybrid"] if turning_layers != depth else []
     known = {**{k: known.get(k, plain.get(k)) for k in KEYS if k in known or isinstance(plain.get(k), int)},
              **moved(cls, plain, positions), "rope_theta": theta, "rope_parameters": None, "rope_scaling": None}
     flags.insert(1, "embed_dim" if known["hidden_size"] == "ignored" else "hidden_size")
     return "rope_" + found["kind"], flags, known, "  ".join(
-        ([f"{turning_layers} of {depth} layers turn, by default."] if turning_layers != depth else []) + besides(cls, seen))
+        ([f"{turning_layers} of {depth} layers turn, by default."] if turning_layers != depth else []) + ([CLASS_TOKEN] if "origin" in found or positions.reshape(-1, len(names)).shape[0] > ROWS * COLUMNS else []) +
+        besides(cls, seen))
 
 
 def depth_of(plain):
@@ -100,13 +102,13 @@ def besides(cls, seen):
 def ask(cls, seen, config):
     """What the attention of a configuration does, with the names of the axes of its pairs."""
     positions = positions_of(cls)
-    if positions is None:
+    names, first = axes_of(positions) if positions is not None else (None, None)
+    if first is None:
         return None
-    names, first = axes_of(positions)
     found = turning(config, positions)
     if isinstance(found, str):
         raise ValueError(found)
-    return {**found, "axes": [names[a] for a in found["axes"]], "origin": first, "layers": depth_of(config.to_dict())}
+    return {**found, "axes": [names[a] for a in found["axes"]], "origin": found.get("origin", first), "layers": depth_of(config.to_dict())}
 
 
 def judge(said, answer):
