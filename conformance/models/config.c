@@ -201,17 +201,18 @@ static int add_speech(const struct fields *f, struct part *p, struct config *c)
     return 0;
 }
 
-/* A learned table of each stack that the flags name: "encoder_table", which is the word of members.txt for its
- * size, too.  One table where they name none. */
+/* A learned table of each stack that the flags name, as own_encoder; the words of members.txt for its size are
+ * encoder_table.  One table where they name none. */
 static int add_tables(const struct fields *f, const char *flags, const struct part *like,
                       struct config *c)
 {
     static const char *const names[] = { "encoder", "decoder", "text", "image" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char word[32];
+        char flag[32], word[32];
         struct part p = *like;
+        snprintf(flag, sizeof flag, "own_%s", names[i]);
         snprintf(word, sizeof word, "%s_table", names[i]);
-        if (!lists(flags, word))
+        if (!lists(flags, flag))
             continue;
         p.name = p.stack = names[i];
         p.decodes = like->decodes && i == 1;

@@ -75,7 +75,7 @@ def candidates(get, source):
     for part in ("encoder", "decoder"):
         own = get(f"max_{part}_position_embeddings")
         if isinstance(own, int):
-            yield [f"{part}_table"], own
+            yield [f"own_{part}"], own
 
 
 def width_flags(get):
@@ -149,12 +149,12 @@ def flags_for(path, found, source):
 def several(kinds):
     """The flags of a model with tables of two sizes: of encoder and decoder, or of text and of a picture."""
     both = sorted(set(sum(kinds, [])))
-    if {"encoder_table", "decoder_table"} <= set(both):
+    if {"own_encoder", "own_decoder"} <= set(both):
         return both
     picture = ["patches", "class_token"]
     others = [k for k in kinds if k != picture]
     if picture in kinds and len(others) == 1 and "patches" not in others[0]:
-        return others[0] + ["text_table", "image_table"]
+        return others[0] + ["own_text", "own_image"]
     return None
 
 

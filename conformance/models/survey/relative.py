@@ -10,8 +10,8 @@ ENCODINGS = ("t5",)
 def row(cls, seen, plain, known):
     if seen["rotary"] or not buckets(seen, plain):
         return None
-    known = {**known, "relative_attention_max_distance": plain.get("relative_attention_max_distance", 128)}
-    return "t5", [], known, ""
+    known = {"n_positions": 512, **known, "relative_attention_max_distance": plain.get("relative_attention_max_distance", 128)}
+    return "t5", [], known, "T5 has no longest position; it was trained on n_positions, or 512"
 
 
 def buckets(truth, plain):
