@@ -33,12 +33,12 @@ static int explain_alibi(const struct cli *cli, const struct part *p)
 {
     const double much = 10.0;
     float *slopes = malloc((size_t)p->heads * sizeof *slopes);
-    double least = INFINITY, most = 0.0;
+    float least = INFINITY, most = 0.0f;
     const enum posenc_status status =
         slopes ? posenc_alibi_slopes(p->heads, p->alibi_bias_max, slopes) : POSENC_ERR_MEMORY;
     for (int64_t h = 0; status == POSENC_OK && h < p->heads; h++) {
-        least = fmin(least, (double)slopes[h]);
-        most = fmax(most, (double)slopes[h]);
+        least = slopes[h] < least ? slopes[h] : least;
+        most = slopes[h] > most ? slopes[h] : most;
     }
     free(slopes);
     if (status != POSENC_OK)
@@ -46,13 +46,13 @@ static int explain_alibi(const struct cli *cli, const struct part *p)
     explain_say("Bias", "minus the distance of query and key, times the slope of the head, is "
                         "added to the scores");
     explain_say("Slopes", "of %lld heads, from %.6g, the steepest, to %.6g, the gentlest",
-                (long long)p->heads, most, least);
+                (long long)p->heads, (double)most, (double)least);
     explain_say(
         "Reach",
         "the bias is below -%g, a weight of e^-%g = 1/%.0f of what it were, from distance "
         "%lld on in the steepest head, from %lld on in the gentlest",
-        much, much, exp(much), (long long)distance_past(most, much),
-        (long long)distance_past(least, much));
+        much, much, exp(much), (long long)distance_past((double)most, much),
+        (long long)distance_past((double)least, much));
     return EXIT_FINE;
 }
 
