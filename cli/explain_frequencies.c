@@ -159,7 +159,7 @@ static enum change change_of(double times, double factor)
 static size_t print_run(const struct plans *plans, int64_t from, int64_t to, enum change change,
                         char *text, size_t room, size_t at)
 {
-    double least = INFINITY, most = 0.0;
+    double least = (double)INFINITY, most = 0.0;
     for (int64_t i = from; i <= to; i++) {
         least = fmin(least, slowed(plans, i));
         most = fmax(most, slowed(plans, i));

@@ -97,7 +97,7 @@ static void add_array(const struct part *p, const char *name, int origin, const 
                       struct rows *rows)
 {
     const int64_t n = p->rotary_dim / 2;
-    double least = INFINITY, most = 0.0;
+    double least = (double)INFINITY, most = 0.0;
     for (int64_t i = 0; i < n; i++) {
         least = fmin(least, factors[i]);
         most = fmax(most, factors[i]);

@@ -134,6 +134,11 @@ static int check_embedding_type(const struct fields *f, enum encoding encoding)
 {
     const json_t *j = member_value(f, "position_embedding_type");
     const char *s = json_string_value(j), *fitting = encodings[encoding].embedding_types;
+    if (!j && f->flags && lists(f->flags, "where_said"))
+        return refuse(f,
+                      "position_embedding_type is missing: without it such a model has no "
+                      "positions; supported: %s",
+                      fitting);
     return !j || (s && lists(fitting, s))
                ? 0
                : refuse(f,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks transformers itself how each of its model types encodes positions, and writes types.txt.
 
-    survey.py [--program build/conformance/models/parts_of] [--seen FILE] [--types a,b] [--mutations 72] [--seed 1]
+    survey.py [--program build/conformance/models/parts_of] [--seen FILE] [--types a,b] [--mutations 40] [--seed 1]
               [--write] [--figures FILE]
 
 Every configuration class is made with its defaults, its model is built without memory for weights, and
@@ -165,7 +165,7 @@ def main():
     parser.add_argument("--program", default="build/conformance/models/parts_of")
     parser.add_argument("--seen", help="a file that keeps what was seen of each type")
     parser.add_argument("--types", help="these alone")
-    parser.add_argument("--mutations", type=int, default=72)
+    parser.add_argument("--mutations", type=int, default=40)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--write", action="store_true", help="write types.txt anew")
     parser.add_argument("--figures", help="a file for the counts, as JSON")

@@ -44,7 +44,7 @@ def run(module, way, n, width):
 def table_of(module, length, width):
     """What it adds to as many tokens as it takes, or to fewer; None where no call gives that."""
     if hasattr(module, "create_weight"):
-        module.create_weight()
+        module.weight.data = module.create_weight()
     for way in range(len(ways(module, 4, width))):
         if run(module, way, 4, width) is not None:
             longer = run(module, way, length, width)
