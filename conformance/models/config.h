@@ -146,10 +146,10 @@ int value_read(const struct fields *f, const struct member *member, enum quantit
 bool member_path(const struct fields *f, const struct member *member, char path[ORIGIN_TEXT]);
 /* The value of a member that was found in the file or among the defaults of the class. */
 void origin_member(const struct fields *f, const struct member *member, double value,
-                   struct origin *origin);
+                   struct origin *to);
 /* That of a formula of quantities, or "": it is a constant; where no member is meant `missing` is "". */
 void origin_formula(const struct fields *f, const char *missing, const struct part *part,
-                    const char *formula, double value, struct origin *origin);
+                    const char *formula, double value, struct origin *to);
 /* The key or the formula of keys. */
 static inline const char *origin_key(const struct origin *origin)
 {
@@ -232,7 +232,7 @@ int config_find_rope(const struct fields *f, struct fields *with);
 
 /* A tower that rotates patches of pictures, `part`, which has its encoding; and the one that a model of
  * several parts has, after those for text: the notes say what becomes of the others. */
-int config_tower(const struct fields *f, const char *flags, struct part *part);
+int config_tower(const struct fields *plain, const char *flags, struct part *part);
 int config_vision(const struct fields *f, const json_t *json, struct config *config);
 
 /* What is left of those with terms by relative position, with biases in windows: config_relative.c.
