@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 
 import jinja2
 
@@ -53,7 +54,8 @@ def refusals(types):
     for of in types.values():
         for why in of.get("why", []):
             words = re.sub(r"'[^']*'|\"[^\"]*\"", "...", why)
-            by[re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "N", words).split(":")[0][:110]] += 1
+            words = re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "N", words).split(":")[0]
+            by[textwrap.shorten(words, 110, placeholder=" ...")] += 1
     return by.most_common(12)
 
 
@@ -76,6 +78,11 @@ def said(answer):
         return "refused by it"
     if not isinstance(answer, dict):
         return "something else"
+    answer = answer.get("turns", answer)
+    if not answer:
+        return "no frequencies that can be asked for"
+    if any(isinstance(v, dict) for v in answer.values()):
+        return "sinusoids"
     if all(isinstance(v, list) and len(v) == 2 and isinstance(v[0], int) for v in answer.values()):
         return ", ".join(sorted({f"a table of {v[0]} x {v[1]}" for v in answer.values()}))
     parts = []
@@ -102,6 +109,8 @@ CAUSES = [
      "the file says rope_parameters, which this release does not know: nothing is scaled, where later ones do"),
     (lambda file, why: (file.get("rope_scaling") or {}).get("rope_theta", file.get("rope_theta")) != file.get("rope_theta"),
      "rope_theta stands in the object for scaling, where this release does not look"),
+    (lambda file, why: "is given another row" in why,
+     "its module does not make its sinusoids when it is built in this release, so that they cannot be asked for"),
     (lambda file, why: "_attention rotate" in why,
      "both types of layers are read, one object each, where this release has one rotation"),
     (lambda file, why: len(file) == 1, "the defaults of its class are others, see below"),
