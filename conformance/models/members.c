@@ -25,10 +25,12 @@ enum { N_ROWS = sizeof rows / sizeof *rows };
 
 int refuse(const struct fields *f, const char *format, ...)
 {
+    char sentence[MODEL_ERROR];
     va_list list;
     va_start(list, format);
-    vsnprintf(f->error, MODEL_ERROR, format, list);
+    vsnprintf(sentence, sizeof sentence, format, list);
     va_end(list);
+    text_plain(sentence, f->error, MODEL_ERROR);
     return -1;
 }
 

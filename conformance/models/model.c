@@ -6,6 +6,7 @@
 #include "conformance/problem/fields.h"
 #include "config.h"
 #include "gguf.h"
+#include "reports/text/text.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -134,6 +135,14 @@ static json_t *parse(FILE *file, const char *path, char error[MODEL_ERROR])
     return NULL;
 }
 
+/* Why the file at `path` is refused, cut between characters. */
+static void say_where(const char *path, const char *why, char error[MODEL_ERROR])
+{
+    char sentence[2 * MODEL_ERROR];
+    snprintf(sentence, sizeof sentence, "%.200s: %s", path, why);
+    text_plain(sentence, error, MODEL_ERROR);
+}
+
 static int read_json(FILE *file, const char *path, struct config *config, struct model *model,
                      char error[MODEL_ERROR])
 {
@@ -145,7 +154,7 @@ static int read_json(FILE *file, const char *path, struct config *config, struct
         (config_is_params(json) ? config_params : config_read)(json, config, model, why);
     json_decref(json);
     if (status)
-        snprintf(error, MODEL_ERROR, "%.200s: %.1800s", path, why);
+        say_where(path, why, error);
     return status;
 }
 
@@ -157,7 +166,7 @@ static int read_gguf(FILE *file, const char *path, struct config *config, struct
     const int status = json ? config_gguf(json, config, model, why) : -1;
     json_decref(json);
     if (status)
-        snprintf(error, MODEL_ERROR, "%.200s: %.1800s", path, why);
+        say_where(path, why, error);
     return status;
 }
 
