@@ -1,8 +1,8 @@
 /*
  * Cuts a call, or a number of elements, into one share for each member of a team (see slice.h).
  */
+#define POSENC_EXPERIMENTAL
 #include "slice.h"
-#include "conformance/problem/cut.h"
 
 void share_of(int64_t total, int64_t grain, int member, int n, int64_t *begin, int64_t *end)
 {
@@ -17,9 +17,13 @@ void share_of(int64_t total, int64_t grain, int member, int n, int64_t *begin, i
 
 bool call_slice(const struct call *call, int member, int n, struct call *slice)
 {
-    const enum dim dim = call_shared_dim(call, n);
-    int64_t begin, end;
-    share_of(call_extent(call, dim), 1, member, n, &begin, &end);
-    *slice = call_cut(call, dim, begin, end - begin);
-    return begin < end;
+    const struct posenc_tensor *out;
+    bool left = true;
+    *slice = *call;
+    if (posenc_split(call->problem.kernel, &call->args, member, n, &slice->args))
+        return false; /* never: the call is one that kernels take */
+    out = call_out(slice);
+    for (int d = 0; d < out->rank; d++)
+        left = left && out->shape[d] > 0;
+    return left;
 }

@@ -6,9 +6,9 @@
 
 #include "bench.h"
 
-/* Share `member` of `n` of a call, along tokens, heads or queries, whichever first has n of
- * them; of a gradient along channels.  Shares the memory of the call; must not be destroyed.
- * False when nothing is left for it. */
+/* Share `member` of `n` of a call, as posenc_split() has it: no two write one cache line where
+ * that can be.  Shares the memory of the call; must not be destroyed.  False when nothing is left
+ * for it. */
 bool call_slice(const struct call *call, int member, int n, struct call *slice);
 
 /* The share of [0, total): begin and end, both multiples of `grain` but the last end. */

@@ -6,8 +6,11 @@
  *   wide        so do parts of rows of more keys, or into more columns, than tiles have
  *   large       so do parts of what exceeds the caches: kernels may take another way for it
  *   threads     so do parts computed by four threads at once into one output
+ *   split       so do those that posenc_split() makes, of any number of them, and each element is
+ *               written once: in place it would be turned, or added onto, twice
  */
 #define _POSIX_C_SOURCE 200809L
+#define POSENC_EXPERIMENTAL
 #include "laws.h"
 #include "conformance/problem/cut.h"
 
@@ -105,11 +108,37 @@ static void law_threads(struct tally *t, const struct problem *p)
     }
 }
 
+/* ---- Splits ---- */
+
+static void law_split(struct tally *t, const struct problem *p)
+{
+    static const int64_t numbers[] = { 1, 2, 3, 7, 64 };
+    const struct call *want = tally_run(t, p, NULL, NULL);
+    struct call *call = tally_call(t, t->run->subject, p);
+    char what[64];
+    for (size_t i = 0; want && call && i < sizeof numbers / sizeof *numbers; i++) {
+        const int64_t n = numbers[i];
+        call_reset(call);
+        for (int64_t k = n; k-- > 0;) {
+            struct call part = *call;
+            if (!require(t, !posenc_split(p->kernel, &call->args, k, n, &part.args),
+                         "part %lld of %lld was refused", (long long)k, (long long)n))
+                return;
+            struct guarded g = guarded_run(&part, t->run->backend, NULL);
+            require_clean(t, &g);
+        }
+        snprintf(what, sizeof what, "%lld parts of posenc_split()", (long long)n);
+        require_same_outputs(t, call, want, what);
+    }
+}
+
 const struct law laws_cut[] = {
     { "slices", .check = law_slices, .concerns = any_kernel, .problems = "parts",
       .in_place = true },
     { "wide", .check = law_large, .concerns = any_kernel, .field = "keys" },
     { "large", .check = law_large, .full = true },
     { "threads", .check = law_threads, .concerns = any_kernel, .problems = "parts" },
+    { "split", .check = law_split, .concerns = any_kernel, .problems = "parts",
+      .in_place = true },
     { 0 },
 };

@@ -104,9 +104,3 @@ int64_t call_extent(const struct call *call, enum dim dim)
     const int last = call_from_last(call, dim);
     return last < 0 ? 1 : out->shape[out->rank - 1 - last];
 }
-
-enum dim call_shared_dim(const struct call *call, int64_t n)
-{
-    const enum dim *shares = signature_of(call->problem.kernel)->shares;
-    return shares[1] && call_extent(call, shares[0]) < n ? shares[1] : shares[0];
-}

@@ -1,5 +1,5 @@
 /*
- * Parts of a call: for threads that share it, and for laws that say that parts give what the
+ * Parts of a call: for laws that say that parts give what the
  * whole does.
  */
 #ifndef POSENC_CUT_H
@@ -15,8 +15,5 @@ struct call call_cut(const struct call *whole, enum dim dim, int64_t from, int64
  * one, -1. */
 int64_t call_extent(const struct call *call, enum dim dim);
 int call_from_last(const struct call *call, enum dim dim);
-
-/* Along which dimension n threads share a call. */
-enum dim call_shared_dim(const struct call *call, int64_t n);
 
 #endif

@@ -3,7 +3,7 @@
  * encoding it is, and what makes a kernel a function of its arguments.  Each law's derivation
  * and bound stand beside it:
  *
- *   call        in place, numbering, adds       cut         slices, threads
+ *   call        in place, numbering, adds       cut         slices, threads, splits
  *   layouts     strides of every kind           storage     16 bits
  *   table       sinusoidal, rope_table          positions   axes, times
  *   scalings    scaled frequencies, xPos        learned     learned tables, their gradient

@@ -1,0 +1,59 @@
+/*
+ * OpenMP threads share one call: each runs its part of it, as posenc_split() cuts it.
+ *
+ *     cc -std=c11 -fopenmp split_openmp.c $(pkg-config --cflags --libs posenc) -lm -o split_openmp
+ */
+#define POSENC_EXPERIMENTAL
+#include <omp.h>
+#include <posenc.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TOKENS = 1000, DIM = 96 };
+
+static float together[TOKENS][DIM], alone[TOKENS][DIM];
+
+static enum posenc_status run_together(const struct posenc_sinusoidal_args *whole)
+{
+    enum posenc_status status = POSENC_OK;
+#pragma omp parallel
+    {
+        struct posenc_sinusoidal_args part;
+        enum posenc_status own =
+            posenc_split(POSENC_KERNEL_sinusoidal, whole, omp_get_thread_num(),
+                         omp_get_num_threads(), &part);
+        if (own == POSENC_OK)
+            own = posenc_sinusoidal(NULL, &part);
+        if (own != POSENC_OK) {
+#pragma omp critical
+            status = own;
+        }
+    }
+    return status;
+}
+
+int main(void)
+{
+    struct posenc_freqs_spec spec = posenc_freqs_spec_init();
+    struct posenc_freqs *freqs = NULL;
+    struct posenc_sinusoidal_args args = posenc_sinusoidal_args_init();
+    spec.dim = DIM;
+    enum posenc_status status = posenc_freqs_create(&spec, &freqs, NULL);
+    args.freqs = freqs;
+    args.positions.offset = 4096;
+    args.out = posenc_dense(alone, 2, TOKENS, DIM, 0, 0);
+    if (status == POSENC_OK)
+        status = posenc_sinusoidal(NULL, &args);
+    args.out = posenc_dense(together, 2, TOKENS, DIM, 0, 0);
+    if (status == POSENC_OK)
+        status = run_together(&args);
+    posenc_freqs_destroy(freqs);
+    if (status != POSENC_OK) {
+        fprintf(stderr, "split_openmp: %s\n", posenc_status_string(status));
+        return 1;
+    }
+    const bool same = memcmp(together, alone, sizeof alone) == 0;
+    printf("%d threads: %s\n", omp_get_max_threads(),
+           same ? "the bits of one" : "not the bits of one");
+    return !same;
+}

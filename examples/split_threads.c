@@ -1,0 +1,80 @@
+/*
+ * POSIX threads share one call: each runs its part of it, as posenc_split() cuts it.
+ *
+ *     cc -std=c11 -pthread split_threads.c $(pkg-config --cflags --libs posenc) -lm -o split_threads
+ *
+ * The same lines serve every kernel.  Threads neither wait for each other nor write one cache line;
+ * the bits are those of one thread.
+ */
+#define POSENC_EXPERIMENTAL
+#include <posenc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEADS = 12, TOKENS = 200, THREADS = 5 };
+
+static float together[HEADS][TOKENS][TOKENS], alone[HEADS][TOKENS][TOKENS];
+
+struct part {
+    pthread_t thread;
+    const struct posenc_alibi_args *whole;
+    int k;
+    enum posenc_status status;
+};
+
+static void *run_part(void *user)
+{
+    struct part *part = user;
+    struct posenc_alibi_args args;
+    part->status = posenc_split(POSENC_KERNEL_alibi_add, part->whole, part->k, THREADS, &args);
+    if (part->status == POSENC_OK)
+        part->status = posenc_alibi_add(NULL, &args);
+    return NULL;
+}
+
+static enum posenc_status run_together(const struct posenc_alibi_args *whole)
+{
+    struct part parts[THREADS];
+    enum posenc_status status = POSENC_OK;
+    int started = 0;
+    for (; started < THREADS; started++) {
+        struct part *part = &parts[started];
+        *part = (struct part){ .whole = whole, .k = started };
+        if (pthread_create(&part->thread, NULL, run_part, part) != 0)
+            break;
+    }
+    for (int k = 0; k < started; k++) {
+        pthread_join(parts[k].thread, NULL);
+        status = status != POSENC_OK ? status : parts[k].status;
+    }
+    return started == THREADS ? status : POSENC_ERR_MEMORY;
+}
+
+int main(void)
+{
+    float slopes[HEADS], *scores = &together[0][0][0];
+    struct posenc_alibi_args args = posenc_alibi_args_init();
+    enum posenc_status status = posenc_alibi_slopes(HEADS, 8.0, slopes);
+    for (int64_t i = 0; i < (int64_t)HEADS * TOKENS * TOKENS; i++)
+        scores[i] = (float)(i * 7919 % 2003) / 1001.0f - 1.0f;
+    memcpy(alone, together, sizeof alone);
+
+    args.slopes = slopes;
+    args.causal = true;
+    args.out = posenc_dense(alone, 3, HEADS, TOKENS, TOKENS, 0);
+    args.x = posenc_view(args.out);
+    if (status == POSENC_OK)
+        status = posenc_alibi_add(NULL, &args);
+    args.out = posenc_dense(together, 3, HEADS, TOKENS, TOKENS, 0);
+    args.x = posenc_view(args.out);
+    if (status == POSENC_OK)
+        status = run_together(&args);
+    if (status != POSENC_OK) {
+        fprintf(stderr, "split_threads: %s\n", posenc_status_string(status));
+        return 1;
+    }
+    const bool same = memcmp(together, alone, sizeof alone) == 0;
+    printf("%d threads: %s\n", THREADS, same ? "the bits of one" : "not the bits of one");
+    return !same;
+}

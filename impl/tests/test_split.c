@@ -1,0 +1,256 @@
+/*
+ * Parts of a call lie between cache lines wherever one of the axes can be cut so, write each
+ * element once, are empty where nothing is left, and refuse what cannot be cut.  That they give the
+ * bits of the whole is a law of conformance, of every kernel.
+ */
+#define POSENC_EXPERIMENTAL
+#include <posenc.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES = 1 << 16, LINE = 64, NOBODY = -1 };
+
+static int failures;
+static _Alignas(LINE) char memory[BYTES];
+static int owner[BYTES]; /* the part that writes a byte */
+
+static void require(bool holds, const char *what)
+{
+    failures += !holds;
+    printf("%s: %s\n", holds ? "ok" : "FAILED", what);
+}
+
+/* ---- Who writes what ---- */
+
+struct shape {
+    int64_t batch, tokens, heads, dim;
+    int64_t pad; /* elements behind each head */
+    int base;    /* bytes before the first element */
+    bool backward;
+    enum posenc_dtype dtype;
+};
+
+static struct posenc_rope_args args_of(const struct shape *s)
+{
+    struct posenc_rope_args args = posenc_rope_args_init();
+    struct posenc_tensor *out = &args.out;
+    const int64_t head = s->dim + s->pad, token = s->heads * head;
+    *out = posenc_dense(memory + s->base, 4, s->batch, s->tokens, s->heads, s->dim);
+    out->dtype = s->dtype;
+    out->stride[2] = head;
+    out->stride[1] = s->backward ? -token : token;
+    out->stride[0] = s->tokens * token;
+    if (s->backward)
+        out->data =
+            (char *)out->data + (s->tokens - 1) * token * (s->dtype == POSENC_F32 ? 4 : 2);
+    args.x = posenc_view(*out);
+    args.positions.offset = 5;
+    return args;
+}
+
+/* Marks the elements of a tensor; false where another part has one. */
+static bool mark(const struct posenc_tensor *t, int part)
+{
+    const int item = t->dtype == POSENC_F32 ? 4 : 2;
+    bool alone = true;
+    for (int64_t i = 0; i < t->shape[0]; i++)
+        for (int64_t j = 0; j < t->shape[1]; j++)
+            for (int64_t k = 0; k < t->shape[2]; k++)
+                for (int64_t c = 0; c < t->shape[3]; c++) {
+                    int64_t at = i * t->stride[0] + j * t->stride[1] + k * t->stride[2] + c;
+                    for (int b = 0; b < item; b++) {
+                        int64_t byte = ((char *)t->data - memory) + at * item + b;
+                        alone = alone && owner[byte] == NOBODY;
+                        owner[byte] = part;
+                    }
+                }
+    return alone;
+}
+
+static int64_t lines_shared(void)
+{
+    int64_t shared = 0;
+    for (int line = 0; line < BYTES; line += LINE) {
+        int first = NOBODY;
+        bool one = true;
+        for (int b = line; b < line + LINE; b++) {
+            one = one && (owner[b] == NOBODY || first == NOBODY || owner[b] == first);
+            first = owner[b] == NOBODY ? first : owner[b];
+        }
+        shared += !one;
+    }
+    return shared;
+}
+
+static void forget(void)
+{
+    for (int b = 0; b < BYTES; b++)
+        owner[b] = NOBODY;
+}
+
+/* Whether some axis has a cut that shares no line: tried, one after the other. */
+static bool can_be_clean(const struct posenc_tensor *whole)
+{
+    for (int d = 0; d < 3; d++)
+        for (int64_t f = 1; f < whole->shape[d]; f++) {
+            struct posenc_tensor a = *whole, b = *whole;
+            a.shape[d] = f;
+            b.shape[d] -= f;
+            b.data = (char *)b.data + f * b.stride[d] * (b.dtype == POSENC_F32 ? 4 : 2);
+            forget();
+            (void)mark(&a, 0);
+            (void)mark(&b, 1);
+            if (lines_shared() == 0)
+                return true;
+        }
+    return false;
+}
+
+static bool is_cut_well(const struct shape *s, int n)
+{
+    const struct posenc_rope_args whole = args_of(s);
+    const bool clean = can_be_clean(&whole.out);
+    int64_t elements = 0;
+    bool well = true;
+    forget();
+    for (int k = 0; k < n; k++) {
+        struct posenc_rope_args part;
+        well = well && !posenc_split(POSENC_KERNEL_rope_half, &whole, k, n, &part);
+        well = well && mark(&part.out, k) && memcmp(part.x.shape, part.out.shape, 32) == 0;
+        int64_t all = 1;
+        for (int d = 0; d < 4; d++)
+            all *= part.out.shape[d];
+        elements += all;
+        well = well && (all == 0 || part.x.data == part.out.data);
+    }
+    well = well && elements == s->batch * s->tokens * s->heads * s->dim;
+    if (well && (!clean || lines_shared() == 0))
+        return true;
+    printf("# [%d %d %d %d] pad %d base %d backward %d dtype %d, %d parts: %d lines shared\n",
+           (int)s->batch, (int)s->tokens, (int)s->heads, (int)s->dim, (int)s->pad, s->base,
+           s->backward, (int)s->dtype, n, (int)lines_shared());
+    return false;
+}
+
+static void cut_between_lines(void)
+{
+    static const int64_t sizes[] = { 1, 2, 3, 5 }, dims[] = { 2, 6, 16, 20 };
+    static const int parts[] = { 2, 3, 7 }, bases[] = { 0, 4, 32, 60 };
+    uint32_t seed = 1;
+    bool well = true;
+    for (int i = 0; i < 300; i++) {
+        uint32_t r = seed = seed * 1664525u + 1013904223u;
+        const struct shape s = { .batch = sizes[r >> 30],
+                                 .tokens = sizes[r >> 28 & 3] * 3,
+                                 .heads = sizes[r >> 26 & 3],
+                                 .dim = dims[r >> 24 & 3],
+                                 .pad = r >> 22 & 1 ? 12 : 0,
+                                 .base = bases[r >> 20 & 3],
+                                 .backward = r >> 19 & 1,
+                                 .dtype = r >> 18 & 1 ? POSENC_F16 : POSENC_F32 };
+        well = is_cut_well(&s, parts[r % 3]) && well;
+    }
+    require(well, "no line of two parts where a cut between lines exists, each element once");
+}
+
+/* [tokens, 2, half]: cosines and sines by turns. */
+static void cut_woven(void)
+{
+    enum { TOKENS = 10, HALF = 4 }; /* two tokens are a line */
+    bool apart = true;
+    for (int n = 1; n < 8; n++) {
+        struct posenc_rope_table_args whole = posenc_rope_table_args_init(), part;
+        whole.cos = posenc_dense(memory, 2, TOKENS, HALF, 0, 0);
+        whole.sin = posenc_dense(memory + HALF * 4, 2, TOKENS, HALF, 0, 0);
+        whole.cos.stride[0] = whole.sin.stride[0] = 2 * HALF;
+        int64_t tokens = 0;
+        for (int k = 0; k < n; k++) {
+            apart = apart && !posenc_split(POSENC_KERNEL_rope_table, &whole, k, n, &part) &&
+                    part.positions.offset == (part.cos.shape[0] ? tokens : 0) &&
+                    part.sin.shape[0] == part.cos.shape[0] && tokens % 2 == 0 &&
+                    (!part.cos.shape[0] ||
+                     (char *)part.sin.data == memory + tokens * 2 * HALF * 4 + HALF * 4);
+            tokens += part.cos.shape[0];
+        }
+        apart = apart && tokens == TOKENS;
+    }
+    require(apart, "cosines and sines that are woven into each other are cut as one");
+}
+
+/* ---- What is left of nothing, and what is refused ---- */
+
+static void empty_parts(void)
+{
+    const struct shape s = { 1, 2, 1, 16, 0, 0, false, POSENC_F32 };
+    struct posenc_rope_args whole = args_of(&s), part;
+    static float angles[16 * 8];
+    int run = 0, empty = 0;
+    whole.cos = whole.sin = posenc_const_dense(angles, 2, 16, 8, 0, 0);
+    for (int k = 0; k < 7; k++) {
+        if (posenc_split(POSENC_KERNEL_rope_half, &whole, k, 7, &part))
+            abort();
+        empty += part.out.shape[1] == 0;
+        run += posenc_rope_half(NULL, &part) == POSENC_OK;
+    }
+    require(run == 7 && empty == 5, "parts that nothing is left for are calls that do nothing");
+}
+
+static bool refuses(struct posenc_rope_args args, int64_t k, int64_t n, enum posenc_status want)
+{
+    struct posenc_rope_args part, before;
+    struct posenc_error error = { 0 };
+    memset(&part, 0x5a, sizeof part);
+    memcpy(&before, &part, sizeof part);
+    args.error = &error;
+    enum posenc_status got = posenc_split(POSENC_KERNEL_rope_half, &args, k, n, &part);
+    return got == want && memcmp(&before, &part, sizeof part) == 0 &&
+           (want == POSENC_ERR_ARGUMENT || error.status == want);
+}
+
+static void refusals(void)
+{
+    const struct shape s = { 2, 3, 4, 16, 0, 0, false, POSENC_F32 };
+    const struct posenc_rope_args args = args_of(&s);
+    struct posenc_rope_args bad = args;
+    bool refused = refuses(args, -1, 2, POSENC_ERR_SHAPE) &&
+                   refuses(args, 2, 2, POSENC_ERR_SHAPE) &&
+                   refuses(args, 0, 0, POSENC_ERR_SHAPE) &&
+                   refuses(args, 0, INT64_C(1) << 31, POSENC_ERR_SHAPE);
+    bad.size = 3;
+    refused = refused && refuses(bad, 0, 2, POSENC_ERR_ARGUMENT);
+    bad = args;
+    bad.x.shape[1] = 2;
+    refused = refused && refuses(bad, 0, 2, POSENC_ERR_SHAPE);
+    bad = args;
+    bad.out.rank = 5;
+    refused = refused && refuses(bad, 0, 2, POSENC_ERR_SHAPE);
+    bad = args;
+    bad.out.dtype = (enum posenc_dtype)7;
+    refused = refused && refuses(bad, 0, 2, POSENC_ERR_DTYPE);
+    bad = args;
+    bad.positions.offset = INT64_MAX;
+    refused = refused && refuses(bad, 0, 2, POSENC_ERR_POSITION);
+    require(refused, "what cannot be cut is refused, and part is as it was");
+    bad = args;
+    struct posenc_rope_args part;
+    require(!posenc_split(POSENC_KERNEL_rope_half, &args, 1, 2, &part) &&
+                !posenc_split(POSENC_KERNEL_rope_half, &bad, 1, 2, &bad) &&
+                memcmp(&part, &bad, sizeof part) == 0,
+            "a part may replace the arguments that it is of");
+    require(posenc_split(POSENC_KERNEL_COUNT, &args, 0, 1, &part) == POSENC_ERR_ARGUMENT &&
+                posenc_split(POSENC_KERNEL_rope_half, NULL, 0, 1, &part) ==
+                    POSENC_ERR_ARGUMENT &&
+                posenc_split(POSENC_KERNEL_rope_half, &args, 0, 1, NULL) == POSENC_ERR_ARGUMENT,
+            "NULL, and a kernel that there is none of, are refused");
+}
+
+int main(void)
+{
+    cut_between_lines();
+    cut_woven();
+    empty_parts();
+    refusals();
+    return failures != 0;
+}
