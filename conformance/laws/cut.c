@@ -110,7 +110,7 @@ static void law_threads(struct tally *t, const struct problem *p)
 
 /* ---- Splits ---- */
 
-static void law_split(struct tally *t, const struct problem *p)
+static void check_split(struct tally *t, const struct problem *p)
 {
     static const int64_t numbers[] = { 1, 2, 3, 7, 64 };
     const struct call *want = tally_run(t, p, NULL, NULL);
@@ -130,6 +130,17 @@ static void law_split(struct tally *t, const struct problem *p)
         snprintf(what, sizeof what, "%lld parts of posenc_split()", (long long)n);
         require_same_outputs(t, call, want, what);
     }
+}
+
+/* As it is, where batches or heads may be cut; and without them, so that tokens or queries are. */
+static void law_split(struct tally *t, const struct problem *p)
+{
+    struct problem single = *p;
+    check_split(t, p);
+    single.batch = 1;
+    if (kernel_counts(p->kernel, DIM_HEAD))
+        single.heads = 1;
+    check_split(t, &single);
 }
 
 const struct law laws_cut[] = {

@@ -158,7 +158,8 @@ static void cut_between_lines(void)
 /* [tokens, 2, half]: cosines and sines by turns. */
 static void cut_woven(void)
 {
-    enum { TOKENS = 10, HALF = 4 }; /* two tokens are a line */
+    /* Two tokens are three lines.  Cosines alone, and sines, would part between them, too. */
+    enum { TOKENS = 10, HALF = 12 };
     bool apart = true;
     for (int n = 1; n < 8; n++) {
         struct posenc_rope_table_args whole = posenc_rope_table_args_init(), part;
