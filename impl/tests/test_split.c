@@ -160,19 +160,20 @@ static void cut_woven(void)
 {
     /* Two tokens are three lines.  Cosines alone, and sines, would part between them, too. */
     enum { TOKENS = 10, HALF = 12 };
+    const int64_t half_bytes = HALF * (int64_t)sizeof(float), pair = 2 * (int64_t)HALF;
     bool apart = true;
     for (int n = 1; n < 8; n++) {
         struct posenc_rope_table_args whole = posenc_rope_table_args_init(), part;
         whole.cos = posenc_dense(memory, 2, TOKENS, HALF, 0, 0);
-        whole.sin = posenc_dense(memory + HALF * 4, 2, TOKENS, HALF, 0, 0);
-        whole.cos.stride[0] = whole.sin.stride[0] = 2 * HALF;
+        whole.sin = posenc_dense(memory + half_bytes, 2, TOKENS, HALF, 0, 0);
+        whole.cos.stride[0] = whole.sin.stride[0] = pair;
         int64_t tokens = 0;
         for (int k = 0; k < n; k++) {
             apart = apart && !posenc_split(POSENC_KERNEL_rope_table, &whole, k, n, &part) &&
                     part.positions.offset == (part.cos.shape[0] ? tokens : 0) &&
                     part.sin.shape[0] == part.cos.shape[0] && tokens % 2 == 0 &&
                     (!part.cos.shape[0] ||
-                     (char *)part.sin.data == memory + tokens * 2 * HALF * 4 + HALF * 4);
+                     (char *)part.sin.data == memory + (2 * tokens + 1) * half_bytes);
             tokens += part.cos.shape[0];
         }
         apart = apart && tokens == TOKENS;
