@@ -53,6 +53,8 @@ static const char *const counting[N_ENCODINGS] = {
     [T5] = "length heads num_buckets max_distance layers decoder_layers",
     [DEBERTA] = "length heads num_buckets max_distance layers",
     [TRANSFORMER_XL] = "length heads head_dim layers",
+    [SHAW] = "length heads head_dim max_distance layers",
+    [DECOMPOSED] = "image patch window windows heads layers",
     [WINDOW] = "image patch window windows heads layers",
 };
 

@@ -137,6 +137,30 @@ static void explain_xl(const struct part *p)
         (long long)(p->length - 1));
 }
 
+static void explain_shaw(const struct part *p)
+{
+    if (p->both_ways)
+        explain_say("Terms",
+                    "by the distance of query and key, to earlier keys and to later ones: each "
+                    "has a row of a sinusoidal table, of which queries, with a learned bias, "
+                    "take the product");
+    else
+        explain_say("Terms",
+                    "by the distance of query and key, up to %lld on either side: each has a "
+                    "learned embedding, of which queries take the product",
+                    (long long)p->max_distance);
+}
+
+static void explain_decomposed(const struct part *p)
+{
+    explain_say("Terms",
+                "by the difference of rows, and by that of columns: each has a learned "
+                "embedding, %lld of either, of which queries take the product",
+                (long long)(2 * p->window - 1));
+    explain_say("Patches", "%lld of %lld x %lld each", (long long)p->windows,
+                (long long)p->window, (long long)p->window);
+}
+
 /* ---- windows ---- */
 
 static void explain_window(const struct part *p)
@@ -169,6 +193,8 @@ static const char *const titles[N_ENCODINGS] = {
     [T5] = "Biases by buckets of distances",
     [DEBERTA] = "Terms by relative position",
     [TRANSFORMER_XL] = "Terms by relative position",
+    [SHAW] = "Terms by relative position",
+    [DECOMPOSED] = "Terms by rows and by columns",
     [WINDOW] = "Biases in windows of a picture",
 };
 
@@ -200,6 +226,12 @@ int explain_part(const struct cli *cli, const struct part *p)
         return explain_deberta(cli, p);
     case TRANSFORMER_XL:
         explain_xl(p);
+        break;
+    case SHAW:
+        explain_shaw(p);
+        break;
+    case DECOMPOSED:
+        explain_decomposed(p);
         break;
     case WINDOW:
         explain_window(p);

@@ -148,5 +148,7 @@ void config_cases(const struct config *c, struct model *m)
             add_rope(c, i, &part, m);
         else
             add_lines(m, &part, encoding->shapes);
+        if (part.both_ways)
+            add_lines(m, &part, "distances");
     }
 }

@@ -23,6 +23,8 @@ const struct encoding_words encodings[N_ENCODINGS] = {
     [T5] = { "t5", "t5", "relative" },
     [DEBERTA] = { "deberta", "relative", "relative" },
     [TRANSFORMER_XL] = { "transformer_xl", "relative", "relative" },
+    [SHAW] = { "shaw", "relative", "relative relative_key" },
+    [DECOMPOSED] = { "decomposed", "decomposed", "" },
     [WINDOW] = { "window", "window", "relative" },
 };
 
@@ -67,7 +69,9 @@ static int take_encoding(const struct fields *f, const json_t *ours,
     if (named)
         return refuse(f,
                       "_posenc.encoding '%.60s' is unknown; known: sinusoidal, learned, "
-                      "rope_half, rope_interleaved, alibi, t5, deberta, transformer_xl, window",
+                      "rope_half, rope_interleaved, alibi, t5, deberta, transformer_xl, shaw, "
+                      "decomposed, "
+                      "window",
                       named);
     if (!type)
         return type_refuse(f, name);
@@ -206,17 +210,17 @@ static int add_speech(const struct fields *f, struct part *p, struct config *c)
     return 0;
 }
 
-/* A learned table of each stack that the flags name, as own_encoder; the words of members.txt for its size are
- * encoder_table.  One table where they name none. */
-static int add_tables(const struct fields *f, const char *flags, const struct part *like,
-                      struct config *c)
+/* A table, or terms, of each stack that the flags name, as own_encoder; the words of members.txt for its
+ * size are encoder_table, encoder_terms.  One for all where they name none. */
+static int add_stacks(const struct fields *f, const char *flags, const char *what,
+                      const struct part *like, struct config *c)
 {
     static const char *const names[] = { "encoder", "decoder", "text", "image" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char flag[32], word[32];
         struct part p = *like;
         snprintf(flag, sizeof flag, "own_%s", names[i]);
-        snprintf(word, sizeof word, "%s_table", names[i]);
+        snprintf(word, sizeof word, "%s_%s", names[i], what);
         if (!lists(flags, flag))
             continue;
         p.name = p.stack = names[i];
@@ -235,7 +239,8 @@ static int read_parts(const struct fields *f, const char *flags, struct part *li
 {
     const bool speech = lists(flags, "speech"), stages = lists(flags, "stages"),
                own = speech || stages || lists(flags, "patches") || lists(flags, "counted") ||
-                     lists(flags, "tubelets") || lists(flags, "spectrogram");
+                     lists(flags, "tubelets") || lists(flags, "spectrogram") ||
+                     lists(flags, "in_blocks") || like->encoding == DECOMPOSED;
     char words[128];
     if (lists(flags, "tower")) {
         c->parts[c->n_parts++] = *like;
@@ -254,9 +259,14 @@ static int read_parts(const struct fields *f, const char *flags, struct part *li
     if (like->encoding == SINUSOIDAL)
         return add_sinusoid(f, like, c);
     if (like->encoding == LEARNED)
-        return add_tables(f, flags, like, c);
-    c->parts[c->n_parts++] = *like;
-    return 0;
+        return add_stacks(f, flags, "table", like, c);
+    if (like->encoding == DECOMPOSED) /* its tables, in windows and over all of a picture */
+        return config_decomposed(f, like, c);
+    like->freqs.dim = like->both_ways ? like->width : 0; /* of its table of distances */
+    return add_stacks(f, flags, "terms", like, c) ||
+                   (like->both_ways && config_try_freqs(f, like))
+               ? -1
+               : 0;
 }
 
 /* ---- all of it ---- */

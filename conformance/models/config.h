@@ -18,6 +18,8 @@ enum encoding {
     T5,
     DEBERTA,
     TRANSFORMER_XL,
+    SHAW,
+    DECOMPOSED,
     WINDOW,
     N_ENCODINGS
 };
@@ -237,6 +239,7 @@ int config_vision(const struct fields *f, const json_t *json, struct config *con
 
 /* What is left of those with terms by relative position, with biases in windows: config_relative.c.
  */
+int config_decomposed(const struct fields *f, struct part *like, struct config *c);
 int config_deberta(const struct fields *f, struct part *part);
 int config_swin(const struct fields *f, const struct part *like, struct config *config);
 

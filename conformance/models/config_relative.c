@@ -6,6 +6,9 @@
  *                        huggingface/transformers, modeling_deberta.py, modeling_deberta_v2.py)
  *   transfo-xl           a term of queries by distance (Dai et al. 1901.02860;
  *                        modeling_transfo_xl.py)
+ *   sam                  terms of queries by rows and by columns of a picture, in windows and over
+ *                        all of it, beside a learned table (Kirillov et al. 2304.02643;
+ *                        modeling_sam.py)
  *   swin                 a bias in windows, whose heads and counts differ by stage (Liu et al.
  *                        2103.14030; modeling_swin.py)
  *   beit                 a bias in one window of the whole picture (Bao et al. 2106.08254;
@@ -99,4 +102,68 @@ int config_swin(const struct fields *f, const struct part *like, struct config *
             return -1;
     }
     return 0;
+}
+
+/* ---- SAM ---- */
+
+/* Layers that see windows alone, or the whole picture of `whole` patches a side. */
+static int add_terms(const struct fields *f, const struct part *like, const char *name,
+                     int64_t layers, int64_t window, struct config *c)
+{
+    struct part *p = &c->parts[c->n_parts];
+    const int64_t whole = like->side;
+    if (layers == 0)
+        return 0;
+    *p = *like;
+    p->name = name;
+    p->layers = layers;
+    p->window = window ? window : whole;
+    p->windows = window ? (whole + window - 1) / window : 1;
+    p->windows *= p->windows;
+    c->n_parts++;
+    origin_say(p, "layers",
+               window ? "num_hidden_layers less global_attn_indexes" : "global_attn_indexes");
+    origin_say(p, "window", window ? "window_size" : "image_size / patch_size");
+    origin_say(p, "windows", "(%lld patches a side / window, rounded up) squared",
+               (long long)whole);
+    return members_read(f, "decomposed_part", p);
+}
+
+static bool has_number(const json_t *list, int64_t number)
+{
+    const json_t *one;
+    size_t i;
+    json_array_foreach(list, i, one) if (json_is_integer(one) &&
+                                         json_integer_value(one) == number) return true;
+    return false;
+}
+
+int config_decomposed(const struct fields *f, struct part *like, struct config *c)
+{
+    const json_t *whole = member_value(f, "global_attn_indexes");
+    struct part table = { .name = "table", .encoding = LEARNED, .freqs = like->freqs };
+    int64_t n = 0;
+    if (members_read(f, "decomposed", like))
+        return -1;
+    if (!json_is_array(whole))
+        return refuse(f, "global_attn_indexes is no list: the layers whose attention is over "
+                         "all of a picture are needed");
+    for (int64_t layer = 0; layer < like->layers; layer++)
+        n += has_number(whole, layer);
+    if (members_read(f, "learned patches", &table))
+        return -1;
+    like->side = table.side;
+    like->image = table.image;
+    like->patch = table.patch;
+    like->origins[OF_image] = table.origins[OF_image];
+    like->origins[OF_patch] = table.origins[OF_patch];
+    if (table.side != table.columns)
+        return refuse(f, "its pictures are not square: rows and columns are as many in those "
+                         "that this loader reads");
+    if (like->tabled)
+        c->parts[c->n_parts++] = table;
+    const int64_t all = like->window ? n : like->layers;
+    if (add_terms(f, like, "windows", like->layers - all, like->window, c))
+        return -1;
+    return add_terms(f, like, "whole", all, 0, c);
 }

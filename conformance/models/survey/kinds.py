@@ -17,9 +17,10 @@ import learned
 import relative
 import rotation
 import sinusoid
+import terms
 import tower
 
-KINDS = [tower, rotation, sinusoid, learned, relative]
+KINDS = [tower, rotation, terms, sinusoid, learned, relative]
 
 
 def kind_of(row):
