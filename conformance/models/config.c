@@ -253,7 +253,7 @@ static int read_parts(const struct fields *f, const char *flags, struct part *li
     if (speech)
         return add_speech(f, like, c);
     if (stages)
-        return config_swin(f, like, c);
+        return config_swin(f, flags, like, c);
     if (rotates(like->encoding))
         return note_resting_layers(f, like) ? -1 : config_rope(f, like, c, m);
     if (like->encoding == SINUSOIDAL)

@@ -241,7 +241,8 @@ int config_vision(const struct fields *f, const json_t *json, struct config *con
  */
 int config_decomposed(const struct fields *f, struct part *like, struct config *c);
 int config_deberta(const struct fields *f, struct part *part);
-int config_swin(const struct fields *f, const struct part *like, struct config *config);
+int config_swin(const struct fields *f, const char *flags, const struct part *like,
+                struct config *config);
 
 /* Fills rotary_dim and part->freqs, which has rope_theta already, by the rule that f->rope names. */
 int config_scaling(const struct fields *f, struct part *part, struct model *model);

@@ -65,15 +65,17 @@ int config_deberta(const struct fields *f, struct part *p)
                         (long long)p->num_buckets, (long long)p->max_distance);
 }
 
-static int read_stage(const struct fields *f, const json_t *heads, size_t stage, struct part *p)
+static int read_stage(const struct fields *f, const char *flags, const json_t *heads,
+                      size_t stage, struct part *p)
 {
-    static const char *const names[MODEL_MAX_PARTS] = { "stage1", "stage2", "stage3",
-                                                        "stage4" };
+    static const char *const names[] = { "stage1", "stage2", "stage3", "stage4" };
     struct member own = { .value = json_array_get(heads, stage) };
     double number;
-    p->name = names[stage];
-    p->width <<= stage;
-    p->side = p->side >> stage ? p->side >> stage : 1;
+    p->name = names[stage < MODEL_MAX_PARTS ? stage : MODEL_MAX_PARTS - 1];
+    if (!lists(flags, "flat")) {
+        p->width <<= stage;
+        p->side = p->side >> stage ? p->side >> stage : 1;
+    }
     snprintf(own.name, sizeof own.name, "num_heads of stage %zu", stage + 1);
     if (value_read(f, &own, IS_WHOLE, "divisor width", p, &number))
         return -1;
@@ -82,25 +84,44 @@ static int read_stage(const struct fields *f, const json_t *heads, size_t stage,
     p->head_dim = p->width / p->heads;
     origin_say(p, "heads", "num_heads[%zu]", stage);
     origin_say(p, "layers", "depths[%zu]", stage);
-    const int status = members_read(f, "stage", p);
+    const int status = members_read(f,
+                                    lists(flags, "clips")   ? "stage clips"
+                                    : lists(flags, "crops") ? "stage crops"
+                                                            : "stage",
+                                    p);
     origin_say(p, "windows", "(%lld patches a side / window, rounded up) squared",
                (long long)p->side);
     return status;
 }
 
-int config_swin(const struct fields *f, const struct part *like, struct config *c)
+/* Stages with as many heads in layers that see as many patches are one part. */
+static bool joins(const struct part *last, const struct part *p)
 {
-    const json_t *heads = member_value(f, "num_heads");
-    if (json_array_size(heads) < 1 || json_array_size(heads) > MODEL_MAX_PARTS)
-        return refuse(f,
-                      "num_heads is no list of 1 to %d numbers: the heads of each stage are "
-                      "needed",
-                      MODEL_MAX_PARTS);
+    return last->heads == p->heads && last->side == p->side && last->width == p->width;
+}
+
+int config_swin(const struct fields *f, const char *flags, const struct part *like,
+                struct config *c)
+{
+    const json_t *heads = member_value(f, "num_heads num_attention_heads");
+    if (json_array_size(heads) < 1)
+        return refuse(f, "num_heads is no list of numbers: the heads of each stage are needed");
     for (size_t stage = 0; stage < json_array_size(heads); stage++) {
-        c->parts[c->n_parts] = *like;
-        if (read_stage(f, heads, stage, &c->parts[c->n_parts++]))
+        struct part p = *like, *last = c->n_parts ? &c->parts[c->n_parts - 1] : NULL;
+        if (stage == MODEL_MAX_PARTS && !lists(flags, "flat"))
+            return refuse(f, "num_heads has %zu stages: at most %d are read",
+                          json_array_size(heads), MODEL_MAX_PARTS);
+        if (read_stage(f, flags, heads, stage, &p))
             return -1;
+        if (last && joins(last, &p))
+            last->layers += p.layers;
+        else if (c->n_parts == MODEL_MAX_PARTS)
+            return refuse(f, "its stages differ in more than %d ways", MODEL_MAX_PARTS);
+        else
+            c->parts[c->n_parts++] = p;
     }
+    if (c->n_parts == 1)
+        c->parts[0].name = "";
     return 0;
 }
 

@@ -19,8 +19,9 @@ import rotation
 import sinusoid
 import terms
 import tower
+import windows
 
-KINDS = [tower, rotation, terms, sinusoid, learned, relative]
+KINDS = [tower, rotation, windows, terms, sinusoid, learned, relative]
 
 
 def kind_of(row):

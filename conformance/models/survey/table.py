@@ -5,7 +5,7 @@ from rows import MARK
 
 SECTIONS = [("composite", "models of several parts: each part and the type its class takes, that of text first"),
             ("rope_half", "rotations of channels half a head apart"), ("rope_interleaved", "rotations of neighbours"),
-            ("learned", "learned tables"), ("sinusoidal", "sinusoids"), ("t5", "biases by buckets of distances"), ("shaw", "terms of scores by distance"),
+            ("learned", "learned tables"), ("sinusoidal", "sinusoids"), ("t5", "biases by buckets of distances"), ("shaw", "terms of scores by distance"), ("window", "biases in windows of a picture"),
             ("decomposed", "terms of scores by rows and by columns of a picture"),
             ("refused", "positions of kinds that are not read, each with the reason"),
             ("none", "no positions in attention or embeddings")]
