@@ -282,7 +282,9 @@ int explain_frequencies(const struct cli *cli, const struct part *p)
     struct posenc_error error = { 0 };
     if (p->encoding == SINUSOIDAL)
         explain_say("Channels", "%lld: %s%s", (long long)p->width,
-                    p->sin_cos ? "all sines, then all cosines" : "sine and cosine by turns",
+                    p->cos_first ? "all cosines, then all sines"
+                    : p->sin_cos ? "all sines, then all cosines"
+                                 : "sine and cosine by turns",
                     p->freqs.convention == POSENC_ENDPOINT ? ", wavelengths to the endpoint"
                                                            : "");
     else {

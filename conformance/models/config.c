@@ -239,8 +239,10 @@ static int read_parts(const struct fields *f, const char *flags, struct part *li
 {
     const bool speech = lists(flags, "speech"), stages = lists(flags, "stages"),
                own = speech || stages || lists(flags, "patches") || lists(flags, "counted") ||
-                     lists(flags, "tubelets") || lists(flags, "spectrogram") ||
-                     lists(flags, "in_blocks") || like->encoding == DECOMPOSED;
+                     lists(flags, "tubelets") || lists(flags, "series") ||
+                     lists(flags, "patched_series") || lists(flags, "frames") ||
+                     lists(flags, "spectrogram") || lists(flags, "in_blocks") ||
+                     like->encoding == DECOMPOSED;
     char words[128];
     if (lists(flags, "tower")) {
         c->parts[c->n_parts++] = *like;

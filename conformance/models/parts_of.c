@@ -39,11 +39,11 @@ static void add_plan(json_t *to, const struct part *p, const char *name, int64_t
 static json_t *describe_part(const struct part *p)
 {
     static const char *const sizes[] = {
-        "length",         "width",          "heads",        "key_heads",    "head_dim",
-        "rotary_dim",     "layers",         "first",        "rows",         "num_buckets",
-        "scaled",         "decoder_layers", "max_distance", "window",       "window_class",
-        "alibi_bias_max", "sin_cos",        "norms",        "column_first", "origin",
-        "both_ways",      "backward",       "side",         "windows"
+        "length",         "width",          "heads",        "key_heads", "head_dim",
+        "rotary_dim",     "layers",         "first",        "rows",      "num_buckets",
+        "scaled",         "decoder_layers", "max_distance", "window",    "window_class",
+        "alibi_bias_max", "sin_cos",        "cos_first",    "norms",     "column_first",
+        "origin",         "both_ways",      "backward",     "side",      "windows"
     };
     json_t *part = json_object();
     json_object_set_new(part, "name", json_string(p->name));

@@ -67,7 +67,7 @@ def written():
 def derived(cls, config, keys):
     """Members that change where another does: their defaults follow from it."""
     plain, found = config.to_dict(), set()
-    for key in ("hidden_size", "num_attention_heads", "n_embd", "d_model", "num_hidden_layers", "n_head", "qk_rope_head_dim", "hidden_dim", "num_heads"):
+    for key in ("hidden_size", "num_attention_heads", "n_embd", "d_model", "num_hidden_layers", "n_head", "qk_rope_head_dim", "hidden_dim", "num_heads", "prediction_length"):
         value = plain.get(key)
         if not isinstance(value, int) or isinstance(value, bool):
             continue

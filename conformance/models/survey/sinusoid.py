@@ -3,6 +3,7 @@
 Their modules are built again on the CPU and run on as many tokens as the model takes; what comes out says how the
 table is laid out, how its frequencies end, and which position the first token has.
 """
+import copy
 import math
 import re
 
@@ -15,6 +16,8 @@ ENCODINGS = ("sinusoidal",)
 CLASSES = re.compile(r"Sinus|Sine|Position(al)?(Embedding|Encoding)")
 WIDTHS = ("d_model", "hidden_size", "n_embd", "embed_dim")
 LENGTHS = ("max_position_embeddings", "n_positions", "max_source_positions", "max_target_positions", "context_length")
+MORE = ("context_length", "prediction_length", "num_frames", "tubelet_size", "image_size", "patch_size", "patch_length", "use_positional_embedding",
+        "min_timescale", "max_timescale")
 MOST = 4096  # tokens on which a module is run
 MUTATIONS = 12  # some modules take seconds for a table
 made = {}
@@ -45,6 +48,8 @@ def table_of(module, length, width):
     """What it adds to as many tokens as it takes, or to fewer; None where no call gives that."""
     if hasattr(module, "create_weight"):
         module.weight.data = module.create_weight()
+    elif hasattr(module, "get_embedding") and isinstance(module, nn.Embedding):
+        module.weight.data = module.get_embedding(*module.weight.shape, module.padding_idx)
     for way in range(len(ways(module, 4, width))):
         if run(module, way, 4, width) is not None:
             longer = run(module, way, length, width)
@@ -52,11 +57,40 @@ def table_of(module, length, width):
     return None
 
 
+KEPT = ("pos_encoding", "position_embeddings")
+
+
+def kept(module):
+    """A table that a module keeps beside its weights."""
+    found = [vars(module).get(name) for name in KEPT] + [module._buffers.get(name) for name in KEPT]
+    return next((t for t in found if isinstance(t, torch.Tensor) and not isinstance(t, nn.Parameter) and t.dim() in (2, 3)), None)
+
+
+def small(config):
+    """The same model with few weights, where these change no position."""
+    plain = copy.deepcopy(config)
+    for name, value in (("n_layer", 1), ("num_hidden_layers", 1), ("vocab_size", 8), ("dff", 8), ("intermediate_size", 8)):
+        if isinstance(getattr(plain, name, None), int):
+            setattr(plain, name, value)
+    return plain
+
+
+def kept_tables(model, config):
+    """{path: table} of those that modules keep, made by the model without most of its weights on the CPU."""
+    if not any(kept(m) is not None for m in model.modules()):
+        return {}
+    key = (type(model), repr(sorted((k, v) for k, v in config.to_dict().items() if isinstance(v, int))))
+    if key not in made:
+        own = type(model)(small(config))
+        made[key] = {path: kept(m) for path, m in own.named_modules() if kept(m) is not None}
+    return {path: t.reshape(-1, t.shape[-1]).double() for path, t in made[key].items()}
+
+
 def tables(model, config):
     """{path: table} of the modules of a model that make sinusoids."""
     width = next((getattr(config, k) for k in WIDTHS if isinstance(getattr(config, k, None), int)), None)
     length = min([getattr(config, k) for k in LENGTHS if isinstance(getattr(config, k, None), int)] + [MOST])
-    found = {}
+    found = kept_tables(model, config)
     for path, module in model.named_modules():
         if not CLASSES.search(type(module).__name__) or not hasattr(module, "made_of") or width is None:
             continue
@@ -75,10 +109,12 @@ def tables(model, config):
     return found
 
 
-def row_at(position, width, endpoint, sines_first, theta=10000.0):
+def row_at(position, width, endpoint, sines_first, theta=10000.0, cosines_first=False):
     half = width // 2
     omega = torch.exp(-math.log(theta) * torch.arange(half, dtype=torch.float64) / (half - 1 if endpoint else half))
     angles = position * omega
+    if cosines_first:
+        return torch.cat([torch.cos(angles), torch.sin(angles)])
     if sines_first:
         return torch.cat([torch.sin(angles), torch.cos(angles)])
     return torch.stack([torch.sin(angles), torch.cos(angles)], -1).flatten()
@@ -93,10 +129,10 @@ def forms(table, config):
     n, width = table.shape
     pad = getattr(config, "pad_token_id", None)
     for endpoint in (False, True):
-        for sines_first in (True, False):
+        for order in ("sin_then_cos", "", "cos_first"):
             for flag, first in [("", 0), ("from_two", 2)] + ([("padded", pad + 1)] if isinstance(pad, int) else []):
-                if width % 2 == 0 and all(same(table[k], row_at(first + k, width, endpoint, sines_first)) for k in (0, 1, n // 2, n - 1)):
-                    yield tuple(w for w, holds in (("sin_then_cos", sines_first), ("endpoint", endpoint), (flag, flag)) if holds)
+                if width % 2 == 0 and all(same(table[k], row_at(first + k, width, endpoint, order == "sin_then_cos", 1e4, order == "cos_first")) for k in (0, 1, n // 2, n - 1)):
+                    yield tuple(w for w, holds in ((order, order), ("endpoint", endpoint), (flag, flag)) if holds)
 
 
 def form(cls):
@@ -115,21 +151,36 @@ def form(cls):
     return "" if fits is None else min(fits, key=len) if fits else None
 
 
+def keeps(cls):
+    model, _ = build(cls, cls())
+    return model is not None and any(kept(m) is not None for m in model.modules())
+
+
+def sizes_of(plain):
+    """Flags for lengths that follow from others."""
+    if "prediction_length" in plain and "context_length" in plain:
+        return ["series"]
+    if isinstance(plain.get("tubelet_size"), int) and "num_frames" in plain:
+        return ["frames"]
+    return ["patched_series"] if "patch_length" in plain and "use_positional_embedding" in plain else []
+
+
 def row(cls, seen, plain, known):
-    if seen["rotary"] or not any(CLASSES.search(o["class"]) for o in seen["other"] + seen["tables"]):
+    if seen["rotary"] or not (keeps(cls) or any(CLASSES.search(o["class"]) for o in seen["other"] + seen["tables"])):
         return None
     flags = form(cls)
     if flags == "":
         return None
     if flags is None:
         return "its sines and cosines are laid out, or its positions counted, in a way of its own"
-    known = {**known, **{k: plain[k] for k in LENGTHS + ("embed_dim", "scale_embedding", "pad_token_id") if isinstance(plain.get(k), (bool, int))}}
-    return "sinusoidal", list(flags) + ([] if rows.decodes(cls) else ["encoder"]), {"rope_theta": 10000.0, **known}, ""
+    known = {**known, **{k: plain[k] for k in LENGTHS + ("embed_dim", "scale_embedding", "pad_token_id") if isinstance(plain.get(k), (bool, int)) and k not in known}}
+    known = {**known, **{k: plain[k] for k in MORE if plain.get(k) is not None and k not in known}}
+    return "sinusoidal", list(flags) + sizes_of(plain) + ([] if rows.decodes(cls) else ["encoder"]), {"rope_theta": 10000.0, **known}, ""
 
 
 def ask(cls, seen, config):
     """Rows of the tables that the modules of a configuration make: {path: {token: row}}."""
-    if not any(CLASSES.search(o["class"]) for o in seen.get("other", []) + seen.get("tables", [])):
+    if not (keeps(cls) or any(CLASSES.search(o["class"]) for o in seen.get("other", []) + seen.get("tables", []))):
         return None
     for key in ("num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers"):
         if isinstance(getattr(config, key, None), int):
@@ -156,11 +207,15 @@ def judge(said, answer):
 def said_row(part, token):
     angles = (token + part.get("first", 0)) * torch.tensor(part["omega"], dtype=torch.float64)
     pair = [torch.sin(angles), torch.cos(angles)]
+    if part.get("cos_first"):
+        return torch.cat(pair[::-1])
     return torch.cat(pair) if part.get("sin_cos") else torch.stack(pair, -1).flatten()
 
 
 NUMBERS = {**SIZES, "d_model": [128, 256], "hidden_size": [256, 512], "max_position_embeddings": [200, 512], "pad_token_id": [0, 1, 5], "max_source_positions": [600, 1500], "max_target_positions": [256, 448],
-           "encoder_layers": [2], "decoder_layers": [2]}
+           "encoder_layers": [2], "decoder_layers": [2], "context_length": [48, 96], "prediction_length": [12, 48], "num_frames": [8, 32],
+           "image_size": [112, 224], "patch_size": [8, 16], "n_positions": [128, 512], "max_timescale": [10000, 20000],
+           "use_positional_embedding": [True]}
 
 
 def mutate(rng, plain, seen):

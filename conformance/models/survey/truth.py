@@ -39,6 +39,7 @@ BY_LAYERS = {k: {"rope_type": "default", "rope_theta": 10000.0} for k in ("full_
 # Members without which no model of a type can be made, or none that runs: its class leaves them to files.
 NEEDED = {
     "autoformer": {"prediction_length": 24}, "informer": {"prediction_length": 24}, "time_series_transformer": {"prediction_length": 24},
+    "timesfm": {"use_positional_embedding": True},
     "hunyuan_v1_dense": {"head_dim": 128}, "hunyuan_v1_moe": {"head_dim": 128}, "hunyuan_vl_text": {"head_dim": 128},
     "deepseek_ocr2_text": {"mlp_layer_types": ["dense"] * 40},
     "diffusion_gemma_text": {"num_experts": 8, "top_k_experts": 2, "moe_intermediate_size": 64},
