@@ -137,7 +137,12 @@ static void tell_encoding(const json_t *ours, struct part *p)
 static int check_embedding_type(const struct fields *f, enum encoding encoding)
 {
     const json_t *j = member_value(f, "position_embedding_type");
-    const char *s = json_string_value(j), *fitting = encodings[encoding].embedding_types;
+    const bool rotary = f->flags && lists(f->flags, "where_rotary");
+    const char *s = json_string_value(j),
+               *fitting = rotary ? "rotary" : encodings[encoding].embedding_types;
+    if (!j && rotary)
+        return refuse(f, "position_embedding_type is missing: without it such a model has a "
+                         "learned table; read is: rotary");
     if (!j && f->flags && lists(f->flags, "where_said"))
         return refuse(f,
                       "position_embedding_type is missing: without it such a model has no "

@@ -190,7 +190,7 @@ def make(cls, seen, old, words):
         seen = {"error": f"{type(error).__name__}: {error}"}
     if old:
         return old if "error" in seen else Row(old.encoding, [w for w in old.flags if w != "surveyed"] + ["surveyed"],
-                                               merged(old.members, known), old.besides, True)
+                                               merged(old.members, without_needed(cls, known)), old.besides, True)
     if seen.get("error") == NO_MODEL:
         return Row("none", [], {}, "no model of that library takes such a configuration alone")
     if "error" in seen:

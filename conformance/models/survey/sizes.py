@@ -19,9 +19,11 @@ def of_module(module):
     query, key, dim = (getattr(module, n, None) for n in ("q_proj", "k_proj", "head_dim"))
     if after is None or not isinstance(key, nn.Linear) or not isinstance(dim, int) or dim < 1:
         return None
-    if isinstance(query, nn.Linear) and query.out_features not in (after.in_features, 2 * after.in_features):
+    values = getattr(module, "v_head_dim", dim)  # a head may have other values than queries
+    wide = after.in_features // values * dim
+    if isinstance(query, nn.Linear) and query.out_features not in (wide, 2 * wide):
         raise ValueError(f"{query.out_features} channels of queries become {after.in_features}")
-    return [after.in_features // dim, key.out_features // dim, dim]
+    return [wide // dim, key.out_features // dim, dim]
 
 
 def of_model(cls, config):

@@ -39,6 +39,9 @@ BY_LAYERS = {k: {"rope_type": "default", "rope_theta": 10000.0} for k in ("full_
 # Members without which no model of a type can be made, or none that runs: its class leaves them to files.
 NEEDED = {
     "autoformer": {"prediction_length": 24}, "informer": {"prediction_length": 24}, "time_series_transformer": {"prediction_length": 24},
+    "chameleon": {"vocabulary_map": {"<image>": 8711, "IMGIMGA": 4}},
+    "esm": {"vocab_size": 33, "position_embedding_type": "rotary"}, "moonshine_streaming": {"num_key_value_heads": 8},
+    "gemma4_assistant": {"text_config": {"model_type": "gemma4_text", "hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0}},
     "timesfm": {"use_positional_embedding": True},
     "hunyuan_v1_dense": {"head_dim": 128}, "hunyuan_v1_moe": {"head_dim": 128}, "hunyuan_vl_text": {"head_dim": 128},
     "deepseek_ocr2_text": {"mlp_layer_types": ["dense"] * 40},
