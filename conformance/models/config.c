@@ -220,12 +220,16 @@ static int add_speech(const struct fields *f, struct part *p, struct config *c)
 static int add_stacks(const struct fields *f, const char *flags, const char *what,
                       const struct part *like, struct config *c)
 {
-    static const char *const names[] = { "encoder", "decoder", "text", "image" };
+    static const char *const names[] = { "encoder", "decoder", "text",    "image",
+                                         "rows",    "columns", "spatial", "temporal" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char flag[32], word[32];
         struct part p = *like;
         snprintf(flag, sizeof flag, "own_%s", names[i]);
-        snprintf(word, sizeof word, "%s_%s", names[i], what);
+        if (lists(flags, "axial_tables"))
+            snprintf(word, sizeof word, "axial_%s", names[i]);
+        else
+            snprintf(word, sizeof word, "%s_%s", names[i], what);
         if (!lists(flags, flag))
             continue;
         p.name = p.stack = names[i];
@@ -245,9 +249,9 @@ static int read_parts(const struct fields *f, const char *flags, struct part *li
     const bool speech = lists(flags, "speech"), stages = lists(flags, "stages"),
                own = speech || stages || lists(flags, "patches") || lists(flags, "counted") ||
                      lists(flags, "tubelets") || lists(flags, "series") ||
-                     lists(flags, "patched_series") || lists(flags, "frames") ||
-                     lists(flags, "spectrogram") || lists(flags, "in_blocks") ||
-                     like->encoding == DECOMPOSED;
+                     lists(flags, "patched_series") || lists(flags, "placed") ||
+                     lists(flags, "frames") || lists(flags, "spectrogram") ||
+                     lists(flags, "in_blocks") || like->encoding == DECOMPOSED;
     char words[128];
     if (lists(flags, "tower")) {
         c->parts[c->n_parts++] = *like;

@@ -56,12 +56,13 @@ def tables_of(model):
     found = []
     for path, module in model.named_modules():
         place, name = path.rsplit(".", 1)[-1], type(module).__name__
-        if isinstance(module, nn.Embedding) and re.search(r"pos|wpe", place + name, re.I):
+        if isinstance(module, nn.Embedding) and re.search(r"pos|wpe|^(row|column)_embedder", place + name, re.I):
             found.append({"path": path, "shape": [module.num_embeddings, module.embedding_dim]})
             continue
         for own, p in module.named_parameters(recurse=False):
-            shape = [n for k, n in enumerate(p.shape) if n != 1 or k >= len(p.shape) - 2]
-            of_module = "Embedding" in name and re.search(r"pos", place + name, re.I) and not isinstance(module, nn.Linear)
+            shape = [n for n in p.shape if n != 1]
+            shape = shape if len(shape) == 2 else [n for k, n in enumerate(p.shape) if n != 1 or k >= len(p.shape) - 2]
+            of_module = isinstance(module, nn.ParameterList) and "position" in path or "Embedding" in name and re.search(r"pos", place + name, re.I) and not isinstance(module, nn.Linear)
             if ("pos" in own or of_module) and "bias" not in own and len(shape) == 2:
                 found.append({"path": f"{path}.{own}", "shape": shape})
     return found

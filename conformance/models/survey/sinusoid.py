@@ -57,7 +57,7 @@ def table_of(module, length, width):
     return None
 
 
-KEPT = ("pos_encoding", "position_embeddings")
+KEPT = ("pos_encoding", "position_embeddings", "position_embedding")
 
 
 def kept(module):
@@ -130,7 +130,7 @@ def forms(table, config):
     pad = getattr(config, "pad_token_id", None)
     for endpoint in (False, True):
         for order in ("sin_then_cos", "", "cos_first"):
-            for flag, first in [("", 0), ("from_two", 2)] + ([("padded", pad + 1)] if isinstance(pad, int) else []):
+            for flag, first in [("", 0), ("counts_from_one", 1), ("from_two", 2)] + ([("padded", pad + 1)] if isinstance(pad, int) else []):
                 if width % 2 == 0 and all(same(table[k], row_at(first + k, width, endpoint, order == "sin_then_cos", 1e4, order == "cos_first")) for k in (0, 1, n // 2, n - 1)):
                     yield tuple(w for w, holds in ((order, order), ("endpoint", endpoint), (flag, flag)) if holds)
 

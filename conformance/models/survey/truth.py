@@ -107,7 +107,7 @@ def model_classes(cls):
             if (inspect.isclass(model) and issubclass(model, PreTrainedModel) and model.__module__ == module.__name__
                     and getattr(model, "config_class", None) is cls and "PreTrained" not in model.__name__):
                 found.append(model)
-    return sorted(found or models_of_others(cls), key=lambda m: (not m.__name__.endswith("Model"), "For" in m.__name__, len(m.__name__)))
+    return sorted(found or models_of_others(cls), key=lambda m: (not m.__name__.endswith("Model"), not m.__name__.endswith("Backbone"), "For" in m.__name__, len(m.__name__)))
 
 
 def models_of_others(cls):
