@@ -220,8 +220,9 @@ static int add_speech(const struct fields *f, struct part *p, struct config *c)
 static int add_stacks(const struct fields *f, const char *flags, const char *what,
                       const struct part *like, struct config *c)
 {
-    static const char *const names[] = { "encoder", "decoder", "text",    "image",
-                                         "rows",    "columns", "spatial", "temporal" };
+    static const char *const names[] = { "encoder", "decoder", "text",     "image",  "rows",
+                                         "columns", "spatial", "temporal", "stage1", "stage2",
+                                         "stage3",  "stage4",  "seen" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char flag[32], word[32];
         struct part p = *like;
@@ -250,8 +251,10 @@ static int read_parts(const struct fields *f, const char *flags, struct part *li
                own = speech || stages || lists(flags, "patches") || lists(flags, "counted") ||
                      lists(flags, "tubelets") || lists(flags, "series") ||
                      lists(flags, "patched_series") || lists(flags, "placed") ||
-                     lists(flags, "frames") || lists(flags, "spectrogram") ||
-                     lists(flags, "in_blocks") || like->encoding == DECOMPOSED;
+                     lists(flags, "pyramid") || lists(flags, "spread") ||
+                     lists(flags, "stacked_frames") || lists(flags, "frames") ||
+                     lists(flags, "spectrogram") || lists(flags, "in_blocks") ||
+                     like->encoding == DECOMPOSED;
     char words[128];
     if (lists(flags, "tower")) {
         c->parts[c->n_parts++] = *like;

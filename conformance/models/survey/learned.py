@@ -205,7 +205,16 @@ def ask(cls, seen, config):
     model, why = build(cls, config)
     if model is None:
         raise ValueError(why)
-    return main_tables(tables_of(model))[0]
+    return {**main_tables(tables_of(model))[0], **made_tables(model, config)}
+
+
+def made_tables(model, config):
+    """Those that a model makes as large as its picture."""
+    maker = next((m for m in model.modules() if hasattr(m, "_get_pos_embed") and hasattr(m, "pos_embed_window")), None)
+    if maker is None:
+        return {}
+    made = maker._get_pos_embed(tuple(i // s for i, s in zip(config.image_size, config.patch_stride)))
+    return {"made": [made.shape[1] * made.shape[2], made.shape[3]]}
 
 
 def judge(said, answer):
@@ -222,6 +231,7 @@ NUMBERS = {**SIZES, "pad_token_id": [0, 1, 5], "image_size": [96, 224, 384], "pa
            "num_patches": [64, 196], "num_detection_tokens": [50, 100], "n_cls_tokens": [4, 8], "input_embedding_size": [64, 128],
            "emb_dim": [512, 1024], "block_size": [512, 2048], "embed_dim": [256, 512], "max_img_size": [1024, 2048], "max_image_size": [1024, 2048],
            "pretrain_image_size": [224, 384], "input_size": [224, 384], "num_frames": [8, 16], "num_hash_buckets": [16384, 20000],
+           "vision_config": [{"image_size": 384, "patch_size": 32}, {"hidden_size": 1024, "num_attention_heads": 16}], "hidden_sizes": [[32, 64, 160, 256]],
            "seq_len": [1024, 2048], "max_num_patches": [1024, 2048], "axial_pos_shape": [[32, 64], [16, 16]],
            "axial_pos_embds_dim": [[128, 128], [32, 224]], "context_length": [64, 100], "patch_length": [4, 8], "patch_stride": [2, 4],
            "use_cls_token": [True], "num_mel_bins": [64, 128], "max_length": [512, 1024], "frequency_stride": [8, 10], "time_stride": [8, 10]}
@@ -229,6 +239,8 @@ NUMBERS = {**SIZES, "pad_token_id": [0, 1, 5], "image_size": [96, 224, 384], "pa
 
 def mutate(rng, plain, seen):
     out = some(rng, plain, NUMBERS)
+    if isinstance(plain.get("patch_stride"), (list, tuple)) and "patch_stride" in out:
+        out["patch_stride"] = [out["patch_stride"]] * 2
     for key in ("image_size", "patch_size"):
         if key in out and isinstance(plain.get(key), (list, tuple)) and len(plain[key]) == 2:
             out[key] = [out[key], rng.choice(NUMBERS[key])]

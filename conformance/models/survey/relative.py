@@ -27,7 +27,7 @@ def ask(cls, seen, config):
     if model is None:
         raise ValueError(why)
     return {path: list(m.weight.shape) for path, m in model.named_modules()
-            if path.endswith("relative_attention_bias") and hasattr(m, "weight")}
+            if path.endswith(("relative_attention_bias", "rel_attn_embed")) and hasattr(m, "weight")}
 
 
 def judge(said, answer):
@@ -36,7 +36,7 @@ def judge(said, answer):
 
 
 NUMBERS = {**SIZES, "relative_attention_num_buckets": [16, 32, 64], "relative_attention_max_distance": [64, 128, 256],
-           "num_heads": [4, 8], "num_layers": [2, 4], "d_kv": [32, 64]}
+           "num_buckets": [64, 160], "max_bucket_distance": [200, 400], "num_heads": [4, 8], "num_layers": [2, 4], "d_kv": [32, 64]}
 
 
 def mutate(rng, plain, seen):

@@ -100,9 +100,10 @@ def tables(model, config):
             continue
         if isinstance(own, nn.Embedding) and own.weight.requires_grad and "Sinus" not in type(own).__name__:
             continue
-        key = (type(own), repr(module.made_of), length, width)
+        channels = getattr(own, "channels", None) or width
+        key = (type(own), repr(module.made_of), length, channels)
         if key not in made:
-            made[key] = table_of(own, length, width)
+            made[key] = table_of(own, length, channels)
         table = made[key]
         if table is not None:
             found[path] = table
