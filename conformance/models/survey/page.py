@@ -14,7 +14,8 @@ import jinja2
 
 KINDS = [("rope_half", "rotations, pairs half a head apart"), ("rope_interleaved", "rotations, pairs of neighbours"),
          ("learned", "learned tables"), ("sinusoidal", "sinusoids"), ("alibi", "ALiBi"), ("t5", "T5's buckets"),
-         ("deberta", "DeBERTa's terms"), ("transformer_xl", "Transformer-XL's terms"), ("window", "biases in windows")]
+         ("deberta", "DeBERTa's terms"), ("transformer_xl", "Transformer-XL's terms"), ("window", "biases in windows"),
+         ("shaw", "terms of queries by distance"), ("decomposed", "terms by rows and by columns")]
 FORM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page.md.j2")
 
 
