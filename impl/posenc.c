@@ -7,7 +7,7 @@
  */
 #include "checks.h"
 #include "grow.h"
-#include "registry.h"
+#include "select.h"
 
 #include <string.h>
 
@@ -163,7 +163,7 @@ static inline bool not_usual(const void *args, void *call, struct accepted *acce
                 status = posenc_check_##signature(call, takes_x, &accepted);                   \
         }                                                                                      \
         if (!status)                                                                           \
-            status = posenc_resolve(backend, kernel, call->error);                             \
+            status = posenc_resolve(backend, kernel, call, call->error);                             \
         if (!status)                                                                           \
             status = check_dtypes(*backend, accepted.dtypes, call->error);                     \
         *empty = accepted.empty;                                                               \

@@ -1,122 +1,24 @@
 /*
- * Parts of a call for threads (posenc_split()).
- *
- * One description of each signature says which members have which axes; which axis is cut follows
- * from where `out` lies, and what moves from the description.  Axes are letters: b batch, t token,
- * h head, i query, j key, c channel or column, r row, and . for what no part divides.  A tensor's
- * axes are those of its last dimension and the ones before it, so that one without batch has the rest.
+ * Parts of a call for threads (posenc_split()).  Which axis is cut follows from where `out` lies, and
+ * what moves from what calls have (members.h).
  */
-#include "grow.h"
+#include "members.h"
 #include "validate.h"
 
 #include <string.h>
 
-enum { LINE = 64, MOST_RANK = 4, MOST_MEMBERS = 6 };
+enum { LINE = 64 };
 
-/* ---- What the calls of a signature have ---- */
-
-enum form { FORM_NONE, FORM_OUT, FORM_TENSOR, FORM_POSITIONS, FORM_ARRAY, FORM_OFFSET };
-
-struct member {
-    enum form form;
-    size_t at;
-    const char *axes;
-    size_t stride_batch; /* of an array: where the call has that of its batches */
-};
-
-/* `cuts`: axes that may be cut, of equals the first; `none`: those that are 0 in a part that has
- * nothing to do.  Outputs come first among the members. */
-struct split {
-    const struct grown *grown;
-    const char *cuts, *none;
-    struct member members[MOST_MEMBERS];
-};
-
-#define AT(signature, name) offsetof(struct posenc_##signature##_args, name)
-#define OUT(signature, name, axes)                                                             \
-    {                                                                                          \
-        FORM_OUT, AT(signature, name), axes, 0                                                 \
-    }
-#define TENSOR(signature, name, axes)                                                          \
-    {                                                                                          \
-        FORM_TENSOR, AT(signature, name), axes, 0                                              \
-    }
-#define ARRAY(signature, name, axes)                                                           \
-    {                                                                                          \
-        FORM_ARRAY, AT(signature, name), axes, 0                                               \
-    }
-#define POSITIONS(signature)                                                                   \
-    {                                                                                          \
-        FORM_POSITIONS, AT(signature, positions), "bt", 0                                      \
-    }
-#define OFFSET(signature)                                                                      \
-    {                                                                                          \
-        FORM_OFFSET, AT(signature, query_offset), "i", 0                                       \
-    }
-#define SLOPES                                                                                 \
-    {                                                                                          \
-        FORM_ARRAY, AT(alibi, slopes), "bh", AT(alibi, slopes_stride_batch)                    \
-    }
-#define SPLIT(signature, cuts, none, ...)                                                      \
-    static const struct split split_##signature = {                                            \
-        &posenc_grown_##signature##_args, cuts, none, { __VA_ARGS__ }                          \
-    };
-
-/* clang-format off */
-SPLIT(sinusoidal, "tb", "t", OUT(sinusoidal, out, "btc"), TENSOR(sinusoidal, x, "btc"), POSITIONS(sinusoidal))
-SPLIT(learned, "tb", "t", OUT(learned, out, "btc"), TENSOR(learned, x, "btc"), POSITIONS(learned))
-SPLIT(learned_grad, "c", "rt", OUT(learned_grad, out, "rc"), TENSOR(learned_grad, x, "btc"))
-SPLIT(rope_table, "tb", "t", OUT(rope_table, cos, "btc"), OUT(rope_table, sin, "btc"), POSITIONS(rope_table))
-SPLIT(rope, "tbh", "t", OUT(rope, out, "bthc"), TENSOR(rope, x, "bthc"), POSITIONS(rope))
-SPLIT(rope_qk_norm, "tb", "t", OUT(rope_qk_norm, out, "bthc"), TENSOR(rope_qk_norm, x, "bthc"), POSITIONS(rope_qk_norm))
-SPLIT(alibi, "hbi", "i", OUT(alibi, out, "bhij"), TENSOR(alibi, x, "bhij"), SLOPES, OFFSET(alibi))
-SPLIT(t5, "hbi", "i", OUT(t5, out, "bhij"), TENSOR(t5, x, "bhij"), TENSOR(t5, table, ".h"), OFFSET(t5))
-SPLIT(distance, "hbi", "i", OUT(distance, out, "bhij"), TENSOR(distance, x, "bhij"), TENSOR(distance, values, "h."), OFFSET(distance))
-SPLIT(window, "hbi", "i", OUT(window, out, "bhij"), TENSOR(window, x, "bhij"), TENSOR(window, table, ".h"), ARRAY(window, index, "ij"))
-SPLIT(relative, "hbi", "i", OUT(relative, out, "bhij"), TENSOR(relative, x, "bhij"), TENSOR(relative, c2p, "bhi."), TENSOR(relative, p2c, "bhj."), ARRAY(relative, index, "i"))
-SPLIT(relative_sum, "hbi", "i", OUT(relative_sum, out, "bhic"), TENSOR(relative_sum, x, "bhij"), ARRAY(relative_sum, index, "i"))
-/* clang-format on */
-
-static const struct split *split_of(enum posenc_kernel kernel)
+static const struct posenc_tensor *first_out(const struct members *split, const char *args)
 {
-    switch ((int)kernel) {
-#define POSENC_KERNEL(name, signature, ...)                                                    \
-    case POSENC_KERNEL_##name:                                                                 \
-        return &split_##signature;
-#include <posenc_kernels.def>
-    }
-    return NULL;
-}
-
-/* for (EACH_MEMBER(m, split)) */
-#define EACH_MEMBER(m, split)                                                                  \
-    const struct member *m = (split)->members;                                                 \
-    m < (split)->members + MOST_MEMBERS && m->form;                                            \
-    m++
-
-static bool is_tensor(const struct member *m)
-{
-    return m->form == FORM_OUT || m->form == FORM_TENSOR;
-}
-
-/* Which dimension of a tensor of `rank` has the axis; -1: none. */
-static int dimension_of(const char *axes, int rank, char axis)
-{
-    const char *found = strchr(axes, axis);
-    int from_last = found ? (int)strlen(axes) - 1 - (int)(found - axes) : rank;
-    return from_last < rank ? rank - 1 - from_last : -1;
-}
-
-static const struct posenc_tensor *first_out(const struct split *split, const char *args)
-{
-    return (const struct posenc_tensor *)(const void *)(args + split->members[0].at);
+    return (const struct posenc_tensor *)(const void *)(args + split->list[0].at);
 }
 
 /* How many the call has of an axis: as `out` says. */
-static int64_t extent_of(const struct split *split, const char *args, char axis)
+static int64_t extent_of(const struct members *split, const char *args, char axis)
 {
     const struct posenc_tensor *out = first_out(split, args);
-    int d = dimension_of(split->members[0].axes, out->rank, axis);
+    int d = posenc_axis_at(split->list[0].axes, out->rank, axis);
     return d < 0 ? 1 : out->shape[d];
 }
 
@@ -230,7 +132,7 @@ static bool is_cut_clean(const struct axis *axis, int64_t f)
     return clean;
 }
 
-static struct axis look_at(const struct split *split, const char *args, char name)
+static struct axis look_at(const struct members *split, const char *args, char name)
 {
     struct axis axis = { .name = name, .n = extent_of(split, args, name), .period = 1 };
     const struct posenc_tensor *before = NULL;
@@ -239,7 +141,7 @@ static struct axis look_at(const struct split *split, const char *args, char nam
             break;
         const struct posenc_tensor *t =
             (const struct posenc_tensor *)(const void *)(args + m->at);
-        const int d = dimension_of(m->axes, t->rank, name);
+        const int d = posenc_axis_at(m->axes, t->rank, name);
         if (d < 0)
             break; /* two outputs that differ in rank: refused by the kernel */
         axis.rows[axis.outputs++] = rows_of(t, d);
@@ -284,11 +186,11 @@ static bool is_better(const struct axis *a, const struct axis *b, int64_t n)
            (double)((of_b + n - 1) / n) * (double)of_a;
 }
 
-static struct axis choose(const struct split *split, const char *args, int64_t n)
+static struct axis choose(const struct members *split, const char *args, int64_t n)
 {
     struct axis best = { 0 };
     for (const char *name = split->cuts; *name; name++) {
-        if (dimension_of(split->members[0].axes, first_out(split, args)->rank, *name) < 0)
+        if (posenc_axis_at(split->list[0].axes, first_out(split, args)->rank, *name) < 0)
             continue;
         const struct axis axis = look_at(split, args, *name);
         if (!best.name || is_better(&axis, &best, n))
@@ -300,7 +202,7 @@ static struct axis choose(const struct split *split, const char *args, int64_t n
 /* ---- What moves ---- */
 
 struct cut {
-    const struct split *split;
+    const struct members *split;
     char axis;
     int64_t from, count;
 };
@@ -308,7 +210,7 @@ struct cut {
 static void cut_tensor(const struct cut *cut, const struct member *m, char *args)
 {
     struct posenc_tensor *t = (struct posenc_tensor *)(void *)(args + m->at);
-    const int d = dimension_of(m->axes, t->rank, cut->axis);
+    const int d = posenc_axis_at(m->axes, t->rank, cut->axis);
     if (d >= 0) {
         const uintptr_t bytes =
             (uintptr_t)cut->from * (uintptr_t)t->stride[d] * posenc_dtype_size(t->dtype);
@@ -316,7 +218,7 @@ static void cut_tensor(const struct cut *cut, const struct member *m, char *args
         t->shape[d] = cut->count ? cut->count : t->shape[d];
     }
     for (const char *none = cut->split->none; !cut->count && *none; none++) {
-        const int gone = dimension_of(m->axes, t->rank, *none);
+        const int gone = posenc_axis_at(m->axes, t->rank, *none);
         if (gone >= 0)
             t->shape[gone] = 0;
     }
@@ -358,7 +260,7 @@ static void cut_array(const struct cut *cut, const struct member *m, char *args,
 static void cut_members(const struct cut *cut, char *args, const char *whole)
 {
     for (EACH_MEMBER(m, cut->split)) {
-        if (is_tensor(m))
+        if (posenc_is_tensor(m))
             cut_tensor(cut, m, args);
         else if (!cut->count)
             continue; /* nobody looks at it */
@@ -374,14 +276,14 @@ static void cut_members(const struct cut *cut, char *args, const char *whole)
 /* ---- What is refused ---- */
 
 /* Ranks and types that can be looked at, sizes that out's agree with; all else is for the kernel. */
-static enum posenc_status check_tensors(const struct split *split, const char *args,
+static enum posenc_status check_tensors(const struct members *split, const char *args,
                                         struct posenc_error *error)
 {
     for (EACH_MEMBER(m, split)) {
         const struct posenc_tensor *t =
             (const struct posenc_tensor *)(const void *)(args + m->at);
         const int most = (int)strlen(m->axes), least = m->form == FORM_OUT ? 2 : 0;
-        if (!is_tensor(m))
+        if (!posenc_is_tensor(m))
             continue;
         if (t->rank < least || t->rank > most)
             return posenc_refuse(error, POSENC_ERR_SHAPE, "rank of a tensor", t->rank, least,
@@ -391,7 +293,7 @@ static enum posenc_status check_tensors(const struct split *split, const char *a
                                  POSENC_F32, POSENC_BF16);
         for (const char *axis = split->cuts; *axis && t->rank > 0; axis++) {
             const int64_t want = extent_of(split, args, *axis);
-            const int d = dimension_of(m->axes, t->rank, *axis);
+            const int d = posenc_axis_at(m->axes, t->rank, *axis);
             if (d >= 0 && (t->shape[d] != want || want < 0 || want > INT32_MAX))
                 return posenc_refuse(error, POSENC_ERR_SHAPE,
                                      "dimension of a tensor (that of out)", (double)t->shape[d],
@@ -402,7 +304,7 @@ static enum posenc_status check_tensors(const struct split *split, const char *a
 }
 
 /* Offsets that can be moved: any other is refused by the kernel, too. */
-static enum posenc_status check_offsets(const struct split *split, const char *args,
+static enum posenc_status check_offsets(const struct members *split, const char *args,
                                         struct posenc_error *error)
 {
     const double most = (double)(INT64_MAX - INT32_MAX);
@@ -419,17 +321,10 @@ static enum posenc_status check_offsets(const struct split *split, const char *a
     return POSENC_OK;
 }
 
-/* Arguments of any signature, aligned. */
-union any_args {
-    size_t size;
-#define POSENC_SIGNATURE(name) struct posenc_##name##_args name;
-#include <posenc_signatures.def>
-};
-
 enum posenc_status posenc_split(enum posenc_kernel kernel, const void *args, int64_t k,
                                 int64_t n, void *part)
 {
-    const struct split *split = split_of(kernel);
+    const struct members *split = posenc_members(kernel);
     union any_args whole, some;
     size_t size;
     if (!split || !args || !part || posenc_grow(split->grown, &whole, args))

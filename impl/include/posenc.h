@@ -969,14 +969,21 @@ POSENC_API const char *posenc_backend_obstacle(const struct posenc_backend *back
 POSENC_API const char *posenc_cpu_features(void);
 POSENC_API const char *posenc_cpu_key(void);
 
-/* Chooses for calls with backend NULL.  `text` is a backend's name, or lines "kernel backend"
- * (a tuning profile's choices), or NULL to go back to the environment (POSENC_BACKEND: exactly
- * that one; POSENC_MAX_ISA: none that needs more of the CPU than that one) and the order of
- * features.  Atomic; calls under way finish with the old choice.  Errors: ARGUMENT (a line that
- * is none), UNKNOWN, UNSUPPORTED, NOT_PROVIDED; the selection is then unchanged. */
+/* Chooses for calls with backend NULL.  `text` is a backend's name, or lines
+ *     kernel backend [dtype [bytes]]
+ * or NULL to go back to the environment (POSENC_BACKEND: exactly that one; POSENC_MAX_ISA: none
+ * that needs more of the CPU than that one; POSENC_PROFILE: the lines of that file, a profile that
+ * posenc tune wrote) and the order of features.  A line with a dtype (f32, f16, bf16) is about
+ * calls stored so, one with bytes about those whose posenc_footprint() is at most that; of the
+ * lines of a kernel (24 at most) the first that holds counts, and where none does all is as
+ * without.  The text of a profile is taken, too, and refused (UNSUPPORTED) when it is of another
+ * CPU or another build of this library.
+ * Atomic; calls under way finish with the old choice.  Errors: ARGUMENT (a line that is none),
+ * UNKNOWN, UNSUPPORTED, NOT_PROVIDED, MEMORY; the selection is then unchanged. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_select(const char *text);
 
-/* Who serves a kernel when no backend is given, and why.  `backend` is NULL when none does (a
+/* Who serves a kernel when no backend is given, and why; where that depends on the call, f32 and
+ * a footprint of 0 (posenc_selection_for()).  `backend` is NULL when none does (a
  * POSENC_BACKEND that is unknown or cannot run here; calls then return `status`). */
 struct posenc_selection {
     const struct posenc_backend *backend;
@@ -1013,6 +1020,26 @@ posenc_run(struct posenc_prepared *prepared, const void *x, void *out, int64_t o
 POSENC_API POSENC_MUST_CHECK enum posenc_status posenc_run_at(struct posenc_prepared *prepared,
                                                               const void *x, void *out,
                                                               const void *positions);
+
+/* Bytes that the tensors of a call hold, its table of positions or cosines left out: activations,
+ * scores, terms and what they are added to, x once where it is out.  `args` is the kernel's struct.
+ * 0: NULL, no such kernel, or a size that is none. */
+POSENC_API uint64_t posenc_footprint(enum posenc_kernel kernel, const void *args);
+
+/* posenc_selection() for calls stored as `dtype` of that footprint. */
+POSENC_API struct posenc_selection
+posenc_selection_for(enum posenc_kernel kernel, enum posenc_dtype dtype, uint64_t bytes);
+
+/* Chooses as posenc_select() does with the text of a profile, which posenc tune wrote to the file
+ * `path`, whatever POSENC_PROFILE says.  `reason` (NULL: none is wanted; `size` bytes, 512 hold any)
+ * says what was refused and why, or is made empty.  Errors: those of posenc_select(); ARGUMENT, too,
+ * for a file that cannot be read or is none. */
+POSENC_API POSENC_MUST_CHECK enum posenc_status
+posenc_select_profile(const char *path, char *reason, size_t size);
+
+/* Which build of the library this is: its version, compiler and optimisation, and a sum of its
+ * sources. */
+POSENC_API const char *posenc_build(void);
 
 /* Part k of the n parts that a call is cut into, one for each thread: `part` becomes arguments of
  * the same kind, to be run as any others.  All n together write what the whole call writes, with

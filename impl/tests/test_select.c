@@ -4,11 +4,13 @@
  * come to the list by posenc_backend_add(), too.
  */
 #define _POSIX_C_SOURCE 200809L
+#define POSENC_EXPERIMENTAL
 #include <posenc.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int failures;
 
@@ -65,6 +67,13 @@ static void refusals(void)
         { "no_such_kernel libm", POSENC_ERR_ARGUMENT },
         { "rope_half", POSENC_ERR_UNKNOWN }, /* one word is a backend's name */
         { "rope_half libm scalar", POSENC_ERR_ARGUMENT },
+        { "rope_half libm f64", POSENC_ERR_ARGUMENT },
+        { "rope_half libm f32 many", POSENC_ERR_ARGUMENT },
+        { "rope_half libm f32 -1", POSENC_ERR_ARGUMENT },
+        { "rope_half libm f32 1000000000000000000", POSENC_ERR_ARGUMENT },
+        { "rope_half libm f32 1 1", POSENC_ERR_ARGUMENT },
+        { "rope_half libm f32 1\nrope_half fastest", POSENC_ERR_UNKNOWN },
+        { "cpu anything\nrope_half libm", POSENC_ERR_ARGUMENT }, /* of a profile alone */
         { "rope_half scalar\nalibi\n", POSENC_ERR_ARGUMENT },
     };
     if (posenc_select("libm"))
@@ -85,10 +94,163 @@ static void refusals(void)
     }
 }
 
+/* ---- By type and footprint ---- */
+
+static const char *server_of(enum posenc_dtype dtype, uint64_t bytes)
+{
+    const struct posenc_selection s =
+        posenc_selection_for(POSENC_KERNEL_rope_half, dtype, bytes);
+    return s.backend ? s.backend->name : "nobody";
+}
+
+static bool serve(enum posenc_dtype dtype, uint64_t bytes, const char *name)
+{
+    return strcmp(server_of(dtype, bytes), name) == 0;
+}
+
+static void by_footprint(void)
+{
+    require(posenc_select("libm") == POSENC_OK &&
+                posenc_select("rope_half scalar f32 1000\nrope_half libm f32\n"
+                              "rope_half scalar bf16\n") == POSENC_OK,
+            "lines with types and bytes");
+    require(serve(POSENC_F32, 1000, "scalar") && serve(POSENC_F32, 1001, "libm") &&
+                serve(POSENC_BF16, UINT64_MAX, "scalar"),
+            "the first line that holds a call counts");
+    require(posenc_selection_for(POSENC_KERNEL_rope_half, POSENC_F16, 1).backend ==
+                    posenc_selection(POSENC_KERNEL_alibi).backend &&
+                serve(POSENC_F32, 0, server(POSENC_KERNEL_rope_half)),
+            "what no line holds is as without them");
+    require(posenc_select("rope_half libm\nrope_half scalar f32 1000") == POSENC_OK &&
+                serve(POSENC_F32, 1, "libm"),
+            "a line that holds all is before those after it");
+    char many[25 * 32] = "";
+    for (int i = 0; i < 24; i++)
+        strcat(many, "alibi libm f32 1000\n");
+    require(posenc_select(many) == POSENC_OK, "24 lines of a kernel");
+    require(posenc_select(strcat(many, "alibi libm")) == POSENC_ERR_ARGUMENT, "and no more");
+    require(posenc_selection_for(POSENC_KERNEL_COUNT, POSENC_F32, 0).status ==
+                POSENC_ERR_ARGUMENT,
+            "no such kernel has no server");
+}
+
+/* Whether calls go where the selection says: a backend of this test serves them, which counts. */
+static int counted;
+
+static enum posenc_status count_alibi(const struct posenc_alibi_args *args)
+{
+    (void)args;
+    counted++;
+    return POSENC_OK;
+}
+
+static void calls_by_footprint(void)
+{
+    enum { HEADS = 2, QUERIES = 4, KEYS = 8, ELEMENTS = HEADS * QUERIES * KEYS };
+    static struct posenc_backend counts;
+    static float x[ELEMENTS], out[ELEMENTS];
+    const float slopes[HEADS] = { 0.5f, 0.25f };
+    counts = (struct posenc_backend){ .size = sizeof counts,
+                                      .abi = POSENC_ABI,
+                                      .name = "counts",
+                                      .family = "mine",
+                                      .description = "of this test",
+                                      .needs = "",
+                                      .alibi_add = count_alibi };
+    struct posenc_alibi_args args = posenc_alibi_args_init();
+    args.slopes = slopes;
+    args.x = posenc_const_dense(x, 3, HEADS, QUERIES, KEYS, 0);
+    args.out = posenc_dense(out, 3, HEADS, QUERIES, KEYS, 0);
+    const uint64_t bytes = 2 * sizeof x;
+    require(posenc_footprint(POSENC_KERNEL_alibi_add, &args) == bytes,
+            "a footprint is x and out");
+    args.x.data = out;
+    require(posenc_footprint(POSENC_KERNEL_alibi_add, &args) == sizeof x,
+            "in place it is one of them");
+    require(posenc_footprint(POSENC_KERNEL_alibi_add, NULL) == 0 &&
+                posenc_footprint(POSENC_KERNEL_COUNT, &args) == 0,
+            "of nothing it is 0");
+    char line[2][64];
+    snprintf(line[0], sizeof line[0], "alibi_add counts f32 %zu", sizeof x);
+    snprintf(line[1], sizeof line[1], "alibi_add counts f32 %zu", sizeof x - 1);
+    const bool added = posenc_backend_add(&counts) == POSENC_OK;
+    for (int small = 0; small < 2; small++) {
+        counted = 0;
+        require(added && posenc_select(line[small]) == POSENC_OK &&
+                    posenc_alibi_add(NULL, &args) == POSENC_OK && counted == !small,
+                small ? "a larger call goes elsewhere" : "a call goes where its line says");
+    }
+}
+
+/* ---- Profiles ---- */
+
+static char path[] = "test_select-XXXXXX";
+
+static void write_profile(const char *cpu, const char *build, const char *rest)
+{
+    FILE *to = fopen(path, "w");
+    if (!to)
+        abort();
+    fputs("posenc.tune/1\n# a profile\n", to);
+    if (cpu)
+        fprintf(to, "cpu %s  # this one\n", cpu);
+    if (build)
+        fprintf(to, "build %s\n", build);
+    fputs(rest, to);
+    fclose(to);
+}
+
+static void require_refused(enum posenc_status status, const char *word)
+{
+    char why[512] = "";
+    const bool same = posenc_select_profile(path, why, sizeof why) == status;
+    require(same && strstr(why, word) && strstr(why, path) &&
+                strcmp(server(POSENC_KERNEL_rope_half), "libm") == 0,
+            *why ? why : word);
+}
+
+static void by_profile(void)
+{
+    static const char choices[] = "rope_half scalar f32 4096\n";
+    char cpu[600], why[512] = "nothing", text[1200];
+    const int file = mkstemp(path);
+    if (file < 0 || posenc_select("libm"))
+        abort();
+    snprintf(cpu, sizeof cpu, "%s %s", posenc_cpu_key(), posenc_cpu_features());
+    write_profile("vax-780 fpa", posenc_build(), choices);
+    require_refused(POSENC_ERR_UNSUPPORTED, "vax-780 fpa");
+    write_profile(cpu, "0.0.1 tcc", choices);
+    require_refused(POSENC_ERR_UNSUPPORTED, "0.0.1 tcc");
+    write_profile(cpu, NULL, choices);
+    require_refused(POSENC_ERR_ARGUMENT, "build");
+    write_profile(NULL, posenc_build(), choices);
+    require_refused(POSENC_ERR_ARGUMENT, "cpu");
+    write_profile(cpu, posenc_build(), "");
+    require_refused(POSENC_ERR_ARGUMENT, "a choice");
+    write_profile(cpu, posenc_build(), "rope_half scalar f32 4096\nrope_full scalar\n");
+    require_refused(POSENC_ERR_ARGUMENT, "line 6: 'rope_full' is no kernel");
+    write_profile(cpu, posenc_build(), choices);
+    require(posenc_select_profile(path, why, sizeof why) == POSENC_OK && !*why &&
+                serve(POSENC_F32, 4096, "scalar") &&
+                strstr(posenc_selection(POSENC_KERNEL_rope_half).reason, path),
+            "a profile of this CPU and build");
+    snprintf(text, sizeof text, "posenc.tune/1\ncpu %s\nbuild %s\nalibi libm\n", cpu,
+             posenc_build());
+    require(posenc_select(text) == POSENC_OK &&
+                strcmp(server(POSENC_KERNEL_alibi), "libm") == 0,
+            "a profile's text");
+    require(posenc_select_profile("no/such/profile", why, sizeof why) == POSENC_ERR_ARGUMENT &&
+                strstr(why, "no/such/profile") &&
+                posenc_select_profile(NULL, NULL, 0) == POSENC_ERR_ARGUMENT,
+            "a file that is not there");
+    close(file);
+}
+
 static void select_in(const char *name, const char *value)
 {
     unsetenv("POSENC_BACKEND");
     unsetenv("POSENC_MAX_ISA");
+    unsetenv("POSENC_PROFILE");
     if (name)
         setenv(name, value, 1);
     require(posenc_select(NULL) == POSENC_OK, "back to the environment");
@@ -135,6 +297,28 @@ static struct posenc_backend plugin(const char *name, const char *needs)
                                     .description = "of this test",
                                     .needs = needs,
                                     .alibi = no_alibi };
+}
+
+static void by_profile_of_environment(void)
+{
+    select_in(NULL, NULL);
+    const char *first = server(POSENC_KERNEL_rope_half);
+    select_in("POSENC_PROFILE", path);
+    require(serve(POSENC_F32, 1, "scalar") && serve(POSENC_F32, 4097, first) &&
+                strstr(posenc_selection(POSENC_KERNEL_rope_half).reason, path),
+            "POSENC_PROFILE");
+    setenv("POSENC_BACKEND", "libm", 1);
+    require(posenc_select(NULL) == POSENC_OK && serve(POSENC_F32, 1, "libm"),
+            "POSENC_BACKEND goes before it");
+    write_profile("vax-780", posenc_build(), "rope_half scalar\n");
+    select_in("POSENC_PROFILE", path);
+    const struct posenc_selection usual = posenc_selection(POSENC_KERNEL_rope_half);
+    require(usual.backend && strcmp(usual.backend->name, first) == 0 &&
+                strstr(usual.reason, "POSENC_PROFILE is not used") &&
+                strstr(usual.reason, "vax-780"),
+            "one of another CPU is not used, and the reason says so");
+    remove(path);
+    select_in(NULL, NULL);
 }
 
 /* A backend that is added is found, selected and forced by name; nobody gets it unasked. */
@@ -205,7 +389,11 @@ int main(void)
 {
     by_text();
     refusals();
+    by_footprint();
+    by_profile();
     by_environment();
+    by_profile_of_environment();
+    calls_by_footprint();
     by_adding();
     of_another_version();
     too_many();
