@@ -69,6 +69,18 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                              struct bench_case **cases);
 const char *bench_footprint(size_t bytes);
 
+/* The levels of memory that a tuning tells apart, nearest first: the bytes that a shape fills there
+ * and up to which a call belongs there, UINT64_MAX for the last.  Memory is taken at twice the last
+ * cache, 64 to 128 MiB, which is enough to be beyond it and is made in a fraction of a second; where
+ * the cache is larger than that there is no such level. */
+struct bench_place {
+    const char *name;
+    size_t bytes;
+    uint64_t most;
+};
+enum { BENCH_PLACES = 4 };
+size_t bench_tuning_places(struct bench_place places[BENCH_PLACES]);
+
 /* Seconds after which a run adds no more rounds: those of the options, or of the mode. */
 double bench_budget(const struct bench_options *options);
 

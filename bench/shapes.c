@@ -72,6 +72,23 @@ static void footprints(struct footprint list[FOOTPRINTS])
     list[3] = (struct footprint){ "dram", "DRAM", dram <= physical_memory() / 8 ? dram : 0 };
 }
 
+size_t bench_tuning_places(struct bench_place places[BENCH_PLACES])
+{
+    const struct bench_caches caches = assumed_caches();
+    struct footprint near[FOOTPRINTS];
+    const size_t beyond = least(2 * caches.l3 > 64 * MIB ? 2 * caches.l3 : 64 * MIB, 128 * MIB);
+    const size_t holds[] = { caches.l1 / 4 * 3, caches.l2 / 4 * 3, caches.l3 / 4 * 3 };
+    size_t n = 0;
+    footprints(near);
+    for (int i = 0; i < 3; i++)
+        if (near[i].bytes > 0)
+            places[n++] = (struct bench_place){ near[i].name, near[i].bytes, holds[i] };
+    if (beyond > caches.l3 && beyond <= physical_memory() / 8)
+        places[n++] = (struct bench_place){ "DRAM", beyond, UINT64_MAX };
+    places[n - 1].most = UINT64_MAX;
+    return n;
+}
+
 static struct problem shape_for(enum posenc_kernel kernel, enum posenc_dtype dtype,
                                 enum posenc_profile profile, size_t bytes)
 {

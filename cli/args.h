@@ -49,8 +49,8 @@ struct cli {
     const char *builds[2];  /* of --rev, in the place of the operands; or NULL */
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
-    bool quick, full, exhaustive, update_budgets, force, mixed, help, all, gate, strict, rev,
-        identical;
+    bool quick, full, exhaustive, check, update_budgets, force, mixed, help, all, gate, strict,
+        rev, identical;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
         *resume, *build, *library, *commits;
     int64_t jobs, threads, seed, launches;
@@ -107,6 +107,7 @@ enum {
     FOR_MERGE = 2097152,
     FOR_DOCTOR = 4194304,
     FOR_TREND = 8388608,
+    FOR_TUNE = 16777216,
     FOR_PLOT = PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5 |
                PICTURE_LEARNED | PICTURE_XPOS | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN,
 };
@@ -172,5 +173,6 @@ int command_compare(struct cli *cli);
 int command_launch(struct cli *cli); /* started by compare */
 int command_merge(struct cli *cli);
 int command_trend(struct cli *cli);
+int command_tune(struct cli *cli);
 
 #endif

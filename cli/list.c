@@ -9,6 +9,7 @@
 #include "plugins.h"
 #include "select.h"
 #include "topics.h"
+#include "tuned.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -233,7 +234,7 @@ int command_list(struct cli *cli)
                   { "models", list_models },     { "profiles", list_profiles },
                   { "scalings", list_scalings }, { "methods", list_methods },
                   { "cases", list_cases },       { "roofs", list_roofs },
-                  { "types", list_types } };
+                  { "types", list_types },       { "tuning", tuned_list } };
     enum { N = sizeof kinds / sizeof *kinds };
     if (cli->n_operands == 0) {
         if (cli->dtype.n > 0)
@@ -244,7 +245,7 @@ int command_list(struct cli *cli)
                 return status;
             puts("");
         }
-        fputs("More: posenc list types, profiles, scalings, methods, cases, roofs; "
+        fputs("More: posenc list types, profiles, scalings, methods, cases, roofs, tuning; "
               "posenc explain NAME\n",
               stdout);
         return EXIT_FINE;

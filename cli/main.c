@@ -11,6 +11,7 @@
 #include "select.h"
 #include "reports/text/text.h"
 #include "table.h"
+#include "tuned.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +21,7 @@
 
 static const struct command commands[] = {
     { "list", FOR_LIST, command_list,
-      "[backends|kernels|models|types|profiles|scalings|methods|cases|roofs]",
+      "[backends|kernels|models|types|profiles|scalings|methods|cases|roofs|tuning]",
       "What exists, what runs here, and why not",
       "Without an argument: backends, kernels and models.  Kernels come with the encodings "
       "they "
@@ -146,6 +147,21 @@ static const struct command commands[] = {
       "to a CPU as you keep what you measure (taskset -c 1 posenc doctor).\n"
       "Exit code 77 under an emulator, whose times say nothing about a CPU.\n",
       record_formats, BY_DOCTOR },
+    { "tune", FOR_TUNE, command_tune, "[PROFILE]",
+      "Which backend to use for which call, measured on this CPU",
+      "Times the backends of the library for each kernel, type of storage and level of memory, "
+      "in about a minute,\n"
+      "and writes a profile of the fastest: ~/.config/posenc/profile (XDG_CONFIG_HOME), which "
+      "this program uses, or\n"
+      "PROFILE.  The library reads one that POSENC_PROFILE names, or posenc_select_profile().  "
+      "Of those within 2 %\n"
+      "of the fastest the narrowest is taken, templates before plain loops.  Run it where "
+      "nothing else runs.\n"
+      "Outputs are checked first.  With --check nothing is written: exit code 3 where a choice "
+      "is more than 5 %\n"
+      "slower than another, twice; 5 where the profile is of another CPU or build; 77 under an "
+      "emulator.\n",
+      NULL, 0 },
     { "explain", FOR_EXPLAIN, command_explain, "[THING]",
       "A kernel, a profile, a scaling, a method, a parameter, one case or a model in depth",
       "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "
@@ -227,8 +243,9 @@ static void help(FILE *out)
         "to run here,\n"
         "128 and the signal's number (130: SIGINT) interrupted; what there was is written.\n"
         "Environment: POSENC_BACKEND forces a backend, POSENC_MAX_ISA is a ceiling, "
-        "POSENC_VERBOSE=1 tells\n"
-        "who serves each kernel, POSENC_VECTORS names other golden vectors, POSENC_PLUGINS "
+        "POSENC_PROFILE names a\n"
+        "profile of posenc tune, POSENC_VERBOSE=1 tells who serves each kernel, POSENC_VECTORS "
+        "names other golden vectors, POSENC_PLUGINS "
         "another "
         "folder of\n"
         "plug-ins (empty: none), NO_COLOR is respected.\n",
@@ -308,7 +325,7 @@ static int run(const struct command *command, struct cli *cli)
         return cli_refuse(cli, "--quick", NULL, "expected without --full and --exhaustive");
     plugins_limit(cli->limit);
     data_plugins();
-    if (select_environment(cli) != EXIT_FINE)
+    if (select_environment(cli) != EXIT_FINE || tuned_check(cli) != EXIT_FINE)
         return EXIT_USAGE;
     tell_selection();
     if (runs_kernels(command) && (plugins_any() || cli->plugin.n > 0))
@@ -320,6 +337,7 @@ static int run(const struct command *command, struct cli *cli)
 int main(int argc, char **argv)
 {
     outputs_guard();
+    tuned_begin();
     if (argc < 2) {
         help(stderr);
         return EXIT_USAGE;

@@ -248,5 +248,6 @@ int command_compare(struct cli *cli)
     return files ? compare_result_files(cli) : refuse_timing(cli);
 }
 int command_launch(struct cli *cli) { return refuse_timing(cli); }
+int command_tune(struct cli *cli) { return refuse_timing(cli); }
 
 #endif

@@ -163,7 +163,7 @@ static inline bool not_usual(const void *args, void *call, struct accepted *acce
                 status = posenc_check_##signature(call, takes_x, &accepted);                   \
         }                                                                                      \
         if (!status)                                                                           \
-            status = posenc_resolve(backend, kernel, call, call->error);                             \
+            status = posenc_resolve(backend, kernel, call, call->error);                       \
         if (!status)                                                                           \
             status = check_dtypes(*backend, accepted.dtypes, call->error);                     \
         *empty = accepted.empty;                                                               \

@@ -1,0 +1,110 @@
+#!/bin/sh
+# posenc tune: what is written, by whom it is read and refused, and what a check says; never which backend is chosen.
+. "$(dirname "$0")/tap.sh"
+export XDG_CONFIG_HOME="$scratch/config"
+
+refuses 'two profiles' 'tune: unexpected argument: b: expected the path of one profile' tune a b
+refuses 'a kernel that there is none of' 'tune: --kernel: rope_full: did you mean' tune --kernel rope_full
+refuses 'an option of others' 'tune: unknown option: threads' tune --threads 2
+
+quick='--kernel rope_half --dtype f32 --budget 1'
+# shellcheck disable=SC2086  # options
+run "$POSENC" tune $quick p
+if [ $status = 77 ]; then # emulated, or without Google Benchmark
+    if [ -z "$(ls work)" ] && [ -s stderr ]; then
+        pass 'nothing is timed here: 77, and nothing is written'
+    else
+        fail 'nothing is timed here: 77, and nothing is written' "files: $(ls work)"
+    fi
+    finish
+    exit 0
+fi
+if [ $status = 0 ] && [ "$(head -n 1 work/p)" = posenc.tune/1 ] && grep -q '^cpu ' work/p && grep -q '^build ' work/p &&
+    grep -Eq '^rope_half +[a-z0-9_]+ +f32 +[0-9]+ +# L1: ' work/p && grep -q 'written to p' stdout; then
+    pass 'a profile, with its CPU, its build and a line for each level of memory'
+else
+    fail 'a profile, with its CPU, its build and a line for each level of memory' "exit $status: $(cat work/p)"
+fi
+if usable | grep -qx avx2; then # many times as fast there as these, on any CPU and however busy
+    same 'the plain ones are not chosen where a vector does far more' \
+        "$(grep -c '^rope_half *\(scalar\|libm\) *f32 *[0-9]* *# L1' work/p)" 0
+fi
+same 'the last level has no end' "$(grep -c '^rope_half *[a-z0-9_]* *f32 *# ' work/p)" 1
+mv work/p "$scratch/p"
+
+# in_force NAME PATTERN: what list says with POSENC_PROFILE=../q.
+in_force() {
+    run env POSENC_PROFILE=../q "$POSENC" list tuning
+    if [ $status = 0 ] && grep -Eq -e "$2" stdout; then
+        pass "$1"
+    else
+        fail "$1" "exit $status"
+    fi
+}
+
+# refused NAME PATTERN: by every command, with POSENC_PROFILE=../q.
+refused() {
+    run env POSENC_PROFILE=../q "$POSENC" list kernels
+    if [ $status = 2 ] && grep -Eq -e "list: POSENC_PROFILE: ../q: $2" stderr && [ ! -s stdout ]; then
+        pass "$1"
+    else
+        fail "$1" "exit $status"
+    fi
+}
+
+cp p q
+in_force 'it is in force where the environment names it' '^In force: ../q'
+run env POSENC_PROFILE=../q POSENC_VERBOSE=1 "$POSENC" list kernels
+if grep -q '^posenc: rope_half: .*(measured: POSENC_PROFILE=../q)' stderr; then
+    pass 'the reason of a choice is the profile'
+else
+    fail 'the reason of a choice is the profile' "$(head -n 6 stderr)"
+fi
+sed 's/^cpu .*/cpu vax-780/' p >q
+refused 'of another CPU' 'line 3: it is of the CPU vax-780, and this is '
+sed 's/^build .*/build 0.0.1 tcc/' p >q
+refused 'of another build' 'line 4: it is of the build 0.0.1 tcc, and this is '
+sed 's/^rope_half/rope_full/' p >q
+refused 'a line that is none' "line 5: 'rope_full' is no kernel"
+echo 'rope_half libm' >q
+refused 'no profile' 'no profile, whose first line is posenc.tune/1'
+rm q
+refused 'a file that is not there' 'No such file'
+
+# What is there and no profile stays.
+echo mine >work/notes
+# shellcheck disable=SC2086
+run "$POSENC" tune $quick notes
+if [ $status = 2 ] && [ "$(cat work/notes)" = mine ] && grep -q 'tune: profile: notes: is there and is none' stderr; then
+    pass 'what is there and no profile is not written over'
+else
+    fail 'what is there and no profile is not written over' "exit $status: $(cat work/notes)"
+fi
+rm work/notes
+# shellcheck disable=SC2086
+refuses 'a folder that is not there' 'tune: profile: none/p: No such file or directory' tune $quick none/p
+
+# The user's own is used without a word.
+# shellcheck disable=SC2086
+succeeds 'the own profile' 'This program uses it from now on' tune $quick
+succeeds 'which the program uses' '^In force: .*/config/posenc/profile' list tuning
+rm -r config
+
+# check NAME EXIT PATTERN: of ../q.
+check() {
+    # shellcheck disable=SC2086
+    run "$POSENC" tune --check $quick ../q
+    if [ $status = "$2" ] && cat stdout stderr | grep -Eq -e "$3"; then
+        pass "$1"
+    else
+        fail "$1" "exit $status"
+    fi
+}
+sed 's/^cpu .*/cpu vax-780/' p >q
+check 'a check of another CPU has nothing to compare' 5 'it is of the CPU vax-780'
+{
+    sed '/^rope_half/d' p
+    echo 'rope_half libm f32'
+} >q
+check 'a check finds a choice that is far slower' 3 'rope_half, f32, L1: libm takes (far longer|[0-9.]+ times)'
+finish
