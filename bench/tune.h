@@ -30,6 +30,9 @@ struct tune_result {
     struct tune_row rows[TUNE_ROWS]; /* fastest first */
     bool tie; /* the chosen one is not the fastest, but as good as it, and narrower */
     const char *refused;
+    const struct posenc_backend
+        *wrong; /* one whose output failed its check, and why; or NULL */
+    const char *why;
 };
 typedef void tune_sink(void *user, const struct tune_result *result);
 

@@ -157,10 +157,10 @@ static const struct command commands[] = {
       "Of those within 2 %\n"
       "of the fastest the narrowest is taken, templates before plain loops.  Run it where "
       "nothing else runs.\n"
-      "Outputs are checked first.  With --check nothing is written: exit code 3 where a choice "
-      "is more than 5 %\n"
-      "slower than another, twice; 5 where the profile is of another CPU or build; 77 under an "
-      "emulator.\n",
+      "Outputs are checked first: exit code 1 where one is wrong.  With --check nothing is "
+      "written: exit code 3\nwhere a choice is more than 5 % slower than another, twice; 5 "
+      "where "
+      "the profile is of another CPU or build;\n77 under an emulator.\n",
       NULL, 0 },
     { "explain", FOR_EXPLAIN, command_explain, "[THING]",
       "A kernel, a profile, a scaling, a method, a parameter, one case or a model in depth",

@@ -33,7 +33,7 @@ struct tune {
     FILE *lines, *table; /* of the profile, and for people */
     enum posenc_kernel kernel;
     enum posenc_dtype dtype;
-    bool some;
+    bool some, wrong;
     size_t places, ties, slower;
     /* Of a check: kernels and types with a choice that was slower, those to be looked at again. */
     bool again[POSENC_KERNEL_COUNT], types_again[N_DTYPES], second;
@@ -105,6 +105,12 @@ static void show_place(struct tune *tune, const struct tune_result *result)
 static void on_choice(void *user, const struct tune_result *result)
 {
     struct tune *tune = user;
+    if (result->wrong) {
+        tune->wrong = true;
+        text_print(stderr, "posenc tune: %s, %s: %s is wrong, and left out: %s\n",
+                   posenc_kernel_name(result->place->kernel), dtype_names[result->place->dtype],
+                   result->wrong->name, result->why);
+    }
     if (result->n) {
         tune->places++;
         tune->ties += result->tie;
@@ -247,6 +253,8 @@ static int tune_all(struct tune *tune, bool own)
         status = write_profile(tune, &draft, lines);
     if (status == EXIT_FINE)
         print_choices(tune, own, table);
+    if (status == EXIT_FINE && tune->wrong)
+        status = EXIT_CONFORMANCE;
     drop_draft(&draft);
     free(lines);
     free(table);
