@@ -50,13 +50,11 @@ MEMBERS(relative_sum, "hbi", "i", OUT(relative_sum, out, "bhic"), TENSOR(relativ
 
 const struct members *posenc_members(enum posenc_kernel kernel)
 {
-    switch ((int)kernel) {
-#define POSENC_KERNEL(name, signature, ...)                                                    \
-    case POSENC_KERNEL_##name:                                                                 \
-        return &members_##signature;
+    static const struct members *const of[] = {
+#define POSENC_KERNEL(name, signature, ...) [POSENC_KERNEL_##name] = &members_##signature,
 #include <posenc_kernels.def>
-    }
-    return NULL;
+    };
+    return (unsigned)kernel < POSENC_KERNEL_COUNT ? of[kernel] : NULL;
 }
 
 int posenc_axis_at(const char *axes, int rank, char axis)

@@ -14,6 +14,8 @@ enum { WORDS_MOST = 4, PROFILE_MOST = 1 << 20 };
 
 /* ---- Words ---- */
 
+static const char blanks[] = " \t\r", ends[] = " \t\r\n", word_ends[] = " \t\r\n#";
+
 struct word {
     const char *text;
     size_t length;
@@ -29,17 +31,17 @@ struct line {
 /* Takes the line at *text, which moves to the next one. */
 static void take_line(const char **text, struct line *line)
 {
-    const char *at = *text + strspn(*text, " \t\r");
+    const char *at = *text + strspn(*text, blanks);
     const char *end = at + strcspn(at, "#\n");
     line->number++;
     line->n = 0;
     for (line->all = (struct word){ at, 0 }; at < end; line->n++) {
-        struct word word = { at, strcspn(at, " \t\r\n#") };
+        struct word word = { at, strcspn(at, word_ends) };
         if (line->n < WORDS_MOST)
             line->words[line->n] = word;
         line->all.length = (size_t)(at - line->all.text) + word.length;
         at += word.length;
-        at += strspn(at, " \t\r");
+        at += strspn(at, blanks);
     }
     *text = end + strcspn(end, "\n");
     *text += **text == '\n';
@@ -130,7 +132,7 @@ static const char head[] = "posenc.tune/1";
 static bool begins_profile(const char *text)
 {
     const size_t n = sizeof head - 1;
-    return strncmp(text, head, n) == 0 && strchr(" \t\r\n", text[n]);
+    return strncmp(text, head, n) == 0 && strchr(ends, text[n]);
 }
 
 /* "cpu KEY FEATURES" or "build ID": whether it says what holds here. */

@@ -189,10 +189,10 @@ static enum posenc_status select_everything(struct table *table, const char *nam
 /* `table` comes filled from the environment: what the text does not name stays so. */
 static enum posenc_status select_text(struct table *table, const char *text)
 {
-    static const char blanks[] = " \t\r\n";
+    static const char blanks[] = " \t\r\n", ends[] = " \t\r\n#";
     char why[REASON_MOST];
     const char *name = text + strspn(text, blanks);
-    size_t length = *name == '#' ? 0 : strcspn(name, " \t\r\n#");
+    size_t length = *name == '#' ? 0 : strcspn(name, ends);
     if (length != 0 && name[length + strspn(name + length, blanks)] == '\0')
         return select_everything(table, name, length);
     struct choices *choices = calloc(1, sizeof *choices);
