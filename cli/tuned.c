@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool given; /* by the user, in the environment */
+static char own[TUNED_PATH]; /* that is used, or would be; or "" */
+static char own_why[TUNED_WHY];
 
 static const char *environment(const char *name)
 {
@@ -30,16 +31,22 @@ bool tuned_own_path(char path[TUNED_PATH])
     return n > 0 && n < TUNED_PATH;
 }
 
-void tuned_begin(void)
+/* Whether the environment says who serves, before any profile. */
+static bool is_forced(void)
 {
-    char path[TUNED_PATH];
-    given = environment("POSENC_PROFILE") != NULL;
-    if (!given && !environment("POSENC_BACKEND") && !environment("POSENC_MAX_ISA") &&
-        tuned_own_path(path) && access(path, R_OK) == 0)
-        setenv("POSENC_PROFILE", path, 1);
+    return environment("POSENC_BACKEND") || environment("POSENC_MAX_ISA");
 }
 
-/* Why the file cannot be used; "" where it can. */
+void tuned_begin(void)
+{
+    if (environment("POSENC_PROFILE") || is_forced() || !tuned_own_path(own) ||
+        access(own, R_OK) != 0)
+        *own = '\0';
+    else
+        (void)!posenc_select_profile(own, own_why, sizeof own_why);
+}
+
+/* Why POSENC_PROFILE cannot be used; "" where it can. */
 static void try_profile(const char *path, char why[TUNED_WHY])
 {
     if (posenc_select_profile(path, why, TUNED_WHY) == POSENC_OK)
@@ -51,7 +58,7 @@ int tuned_check(const struct cli *cli)
 {
     char why[TUNED_WHY];
     const char *path = environment("POSENC_PROFILE");
-    if (!given || !path || environment("POSENC_BACKEND") || environment("POSENC_MAX_ISA"))
+    if (!path || is_forced())
         return EXIT_FINE;
     try_profile(path, why);
     return *why ? cli_refuse(cli, "POSENC_PROFILE", NULL, "%s", why) : EXIT_FINE;
@@ -59,19 +66,20 @@ int tuned_check(const struct cli *cli)
 
 int tuned_list(struct cli *cli)
 {
-    char why[TUNED_WHY], line[512];
-    const char *path = environment("POSENC_PROFILE");
-    FILE *file = path ? fopen(path, "r") : NULL;
-    if (!path) {
-        puts("No profile: calls are served in the order of features.  posenc tune measures "
-             "this CPU and writes one.");
+    char line[512];
+    const char *given = environment("POSENC_PROFILE"), *path = given ? given : own;
+    FILE *file = *path ? fopen(path, "r") : NULL;
+    if (!*path) {
+        puts("No profile: calls are served in the order of features, or as POSENC_BACKEND and "
+             "POSENC_MAX_ISA say.\nposenc tune measures this CPU and writes one.");
         return EXIT_FINE;
     }
     if (!file)
-        return cli_refuse(cli, "POSENC_PROFILE", path, "%s", strerror(errno));
-    try_profile(path, why);
-    if (*why)
-        text_print(stdout, "Not used: %s\n", why);
+        return cli_refuse(cli, "profile", path, "%s", strerror(errno));
+    if (given && is_forced())
+        puts("Not used: POSENC_BACKEND or POSENC_MAX_ISA is set.");
+    else if (!given && *own_why)
+        text_print(stdout, "Not used: %s\n", own_why);
     else
         text_print(stdout, "In force: %s\n", path);
     puts("The first line that holds a call of a kernel serves it: backend, type, and at most "

@@ -12,8 +12,8 @@ enum { TUNED_PATH = 4096, TUNED_WHY = 512 };
  * home. */
 bool tuned_own_path(char path[TUNED_PATH]);
 
-/* Before the first call of the library: the user's own profile is POSENC_PROFILE, where there is one and nothing
- * else says who serves. */
+/* Before the first call of the library: the user's own profile is selected, where there is one, it is of this CPU
+ * and build, and the environment does not say who serves. */
 void tuned_begin(void);
 
 /* EXIT_USAGE, told, where POSENC_PROFILE was set to what cannot be used. */

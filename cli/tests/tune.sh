@@ -90,6 +90,9 @@ refuses 'a folder that is not there' 'tune: profile: none/p: No such file or dir
 # shellcheck disable=SC2086
 succeeds 'the own profile' 'This program uses it from now on' tune $quick
 succeeds 'which the program uses' '^In force: .*/config/posenc/profile' list tuning
+sed -i.old 's/^build .*/build 0.0.1 tcc/' config/posenc/profile
+succeeds 'of another build it is not used, and no command fails for it' '^Not used: .*it is of the build 0.0.1 tcc' list tuning
+succeeds 'calls are then served as without' '^Defaults: first of the list that runs here' list kernels
 rm -r config
 
 # check NAME EXIT PATTERN: of ../q.
