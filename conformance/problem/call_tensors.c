@@ -195,12 +195,7 @@ static void *make_memory(struct call *call, const struct tensor_row *row,
 static void put_row(const struct posenc_tensor *tensor, int64_t r, const float *values)
 {
     const int64_t width = tensor->shape[tensor->rank - 1];
-    void *row = storage_row(tensor, r);
-    if (tensor->dtype == POSENC_F32)
-        memcpy(row, values, (size_t)width * sizeof *values);
-    else
-        for (int64_t c = 0; c < width; c++)
-            storage_put(tensor->dtype, row, c, values[c]);
+    storage_put_row(tensor->dtype, storage_row(tensor, r), width, values);
 }
 
 void tensor_scatter(const struct posenc_tensor *tensor, const float *dense)

@@ -231,8 +231,7 @@ static bool fill_rotation(float *to, int64_t first, int64_t n, const struct prob
         to[i] = 0x1p-4f * input(mix64(key, (uint64_t)(first + i)), false, POSENC_F32);
     if (p->recipe == RECIPE_MIX && !copy_rotation(half, first / half, n / half, sines, to))
         return false;
-    for (int64_t i = 0; i < n && p->table_dtype != POSENC_F32; i++)
-        to[i] = round_to(p->table_dtype, to[i]);
+    round_row(p->table_dtype, to, n);
     return true;
 }
 
@@ -249,9 +248,10 @@ bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *p,
         draw_x(to, p);
     for (int64_t i = 0; i < n && !drawn; i++)
         to[i] = input(mix64(key, (uint64_t)(first + i)), p->special, type);
-    for (int64_t i = 0; i < n && type != POSENC_F32; i++)
-        to[i] = round_to(p->values, to[i]);
-    for (int64_t i = 0; i < n && type != POSENC_F32 && p->dtype != p->values; i++)
-        to[i] = round_to(p->dtype, to[i]);
+    if (type != POSENC_F32) {
+        round_row(p->values, to, n);
+        if (p->dtype != p->values)
+            round_row(p->dtype, to, n);
+    }
     return true;
 }

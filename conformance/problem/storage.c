@@ -24,7 +24,7 @@ static struct format format_of(enum posenc_dtype dtype)
 size_t storage_size(enum posenc_dtype dtype) { return dtype == POSENC_F32 ? 4 : 2; }
 
 /* The narrow magnitude of a finite one, given as f32 bits. */
-static uint32_t narrow_finite(struct format f, uint32_t magnitude)
+static inline uint32_t narrow_finite(struct format f, uint32_t magnitude)
 {
     int exponent = (int)(magnitude >> 23);
     uint32_t n = exponent ? (magnitude & 0x7fffffu) | 0x800000u : magnitude;
@@ -43,19 +43,24 @@ static uint32_t narrow_finite(struct format f, uint32_t magnitude)
     return bits < f.infinity ? bits : f.infinity;
 }
 
+/* Inline where a loop knows the type. */
+static inline uint16_t narrow(struct format f, float value)
+{
+    const uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu;
+    uint32_t kept;
+    if (magnitude < 0x7f800000u)
+        kept = narrow_finite(f, magnitude);
+    else if (magnitude == 0x7f800000u)
+        kept = f.infinity;
+    else
+        kept =
+            f.infinity | 1u << (f.fraction - 1) | (magnitude & 0x7fffffu) >> (23 - f.fraction);
+    return (uint16_t)(bits >> 31 << 15 | kept);
+}
+
 uint16_t storage_narrow(enum posenc_dtype dtype, float value)
 {
-    struct format f = format_of(dtype);
-    const uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu;
-    uint32_t narrow;
-    if (magnitude < 0x7f800000u)
-        narrow = narrow_finite(f, magnitude);
-    else if (magnitude == 0x7f800000u)
-        narrow = f.infinity;
-    else
-        narrow =
-            f.infinity | 1u << (f.fraction - 1) | (magnitude & 0x7fffffu) >> (23 - f.fraction);
-    return (uint16_t)(bits >> 31 << 15 | narrow);
+    return narrow(format_of(dtype), value);
 }
 
 /* An integer below 2^11 times a power of two that an f32 holds: exact, whatever the rounding. */
@@ -90,6 +95,29 @@ void storage_put(enum posenc_dtype dtype, void *row, int64_t i, float value)
         ((float *)row)[i] = value;
     else
         ((uint16_t *)row)[i] = storage_narrow(dtype, value);
+}
+
+void storage_put_row(enum posenc_dtype dtype, void *row, int64_t n, const float *values)
+{
+    uint16_t *to = row;
+    if (dtype == POSENC_F32 && n)
+        memcpy(row, values, (size_t)n * sizeof *values);
+    else if (dtype == POSENC_F16)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = narrow(format_of(POSENC_F16), values[i]);
+    else
+        for (int64_t i = 0; i < n; i++)
+            to[i] = narrow(format_of(POSENC_BF16), values[i]);
+}
+
+void round_row(enum posenc_dtype dtype, float *values, int64_t n)
+{
+    if (dtype == POSENC_F16)
+        for (int64_t i = 0; i < n; i++)
+            values[i] = of_f16(narrow(format_of(POSENC_F16), values[i]));
+    else if (dtype == POSENC_BF16)
+        for (int64_t i = 0; i < n; i++)
+            values[i] = of_bits((uint32_t)narrow(format_of(POSENC_BF16), values[i]) << 16);
 }
 
 int64_t storage_rows(const struct posenc_tensor *tensor)

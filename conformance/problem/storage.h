@@ -29,15 +29,17 @@ static inline float of_bits(uint32_t bits)
 /* The nearest value of the type, ties to even; beyond the largest one an infinity; NaN stays
  * NaN.  POSENC_F32: the value itself. */
 float round_to(enum posenc_dtype dtype, float value);
+void round_row(enum posenc_dtype dtype, float *values, int64_t n); /* each in its place */
 
 /* The same as the 16 bits of POSENC_F16 or POSENC_BF16 (a quiet NaN with the sign and the upper
  * payload), and from them, which is exact. */
 uint16_t storage_narrow(enum posenc_dtype dtype, float value);
 float storage_widen(enum posenc_dtype dtype, uint16_t narrow);
 
-/* Element i of a row of any type. */
+/* Element i of a row of any type; n of them from the first on. */
 float storage_get(enum posenc_dtype dtype, const void *row, int64_t i);
 void storage_put(enum posenc_dtype dtype, void *row, int64_t i, float value);
+void storage_put_row(enum posenc_dtype dtype, void *row, int64_t n, const float *values);
 
 /* An input as the owner of its memory sees it: the two kinds of tensor are alike member for
  * member, and whoever made a call may also write what its kernel only reads.  (What includes
