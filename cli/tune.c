@@ -303,11 +303,12 @@ static void on_check(void *user, const struct tune_result *result)
         *flag = tune->again[place->kernel] = tune->types_again[place->dtype] = true;
     } else if (*flag) {
         tune->slower++;
-        text_print(stdout,
-                   isfinite(ratio) ? "%s, %s, %s: %s takes %.2f times as long as %s\n"
-                                   : "%s, %s, %s: %s takes far longer (%g) than %s\n",
-                   posenc_kernel_name(place->kernel), dtype_names[place->dtype], place->name,
-                   chosen ? chosen->name : "nobody", ratio, result->rows[0].backend->name);
+        char times[32] = "far longer than";
+        if (isfinite(ratio))
+            snprintf(times, sizeof times, "%.2f times as long as", ratio);
+        text_print(stdout, "%s, %s, %s: %s takes %s %s\n", posenc_kernel_name(place->kernel),
+                   dtype_names[place->dtype], place->name, chosen ? chosen->name : "nobody",
+                   times, result->rows[0].backend->name);
     }
 }
 
