@@ -288,7 +288,8 @@ static int read_share(const struct fields *f, const struct rule *rule, struct pa
                    from->text);
     }
     *share = counted ? *share : 1.0;
-    const int status = members_read(f, "turned", p);
+    const int status =
+        members_read(f, lists(f->flags, "projected") ? "turned_projected" : "turned", p);
     p->freqs.dim = p->rotary_dim;
     return status;
 }

@@ -21,7 +21,16 @@ def positions_of(module, n):
                     return (out,), layer or ""
             except Exception:
                 continue
-    return None, ""
+    return angles_of(module, x), ""
+
+
+def angles_of(module, x):
+    """The same of a module that is given rows of numbers alone and returns the angles of their positions."""
+    try:
+        angles = module(x)[0]
+        return (angles.cos(), angles.sin()) if angles.shape[0] == x.shape[1] else None
+    except Exception:
+        return None
 
 
 APPLY = ["apply_rotary_pos_emb_interleave", "apply_multimodal_rotary_pos_emb", "apply_rotary_pos_emb_vision",
@@ -59,9 +68,9 @@ def pairing(config, rotary):
 
 def turned_by(function, q, out):
     """What a function makes of queries, in any of the ways that such functions are called, or None."""
-    later = q.transpose(1, 2)
+    later, ids = q.transpose(1, 2), torch.arange(q.shape[2])[None]
     for call in (lambda: function(q, q, *out), lambda: function(later, later, *out)[0].transpose(1, 2),
-                 lambda: function(q, *out)):
+                 lambda: function(q, *out), lambda: function(q, q, q, *out, ids)):
         try:
             got = call()
             got = got[0] if isinstance(got, tuple) else got

@@ -34,6 +34,15 @@ def keep_arguments(cls, *args, **kwargs):
 nn.Module.__new__ = keep_arguments
 
 
+def without_timm(plain):
+    """Of a model of the library timm, which need not be there, nothing is asked: its place is kept."""
+    return lambda config, **kwargs: nn.Identity() if config.model_type == "timm_wrapper" else plain(config, **kwargs)
+
+
+for auto in (transformers.AutoModel, transformers.AutoModelForImageClassification):
+    auto.from_config = without_timm(auto.from_config)
+
+
 MROPE = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}
 BY_LAYERS = {k: {"rope_type": "default", "rope_theta": 10000.0} for k in ("full_attention", "sliding_attention")}
 # Members without which no model of a type can be made, or none that runs: its class leaves them to files.
