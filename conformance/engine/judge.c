@@ -79,6 +79,14 @@ static bool power_of_two(double scale)
     return frexp(scale, &exponent) == 0.5;
 }
 
+/* These families round the angle to f64: near zeros of a sine it may be off by this below position
+ * 2^10, where limits are in ulp (budgets.txt). */
+static const double ANGLE_ERROR = 0x1p-42;
+static bool forms_angle(const char *family)
+{
+    return strcmp(family, "libm") == 0 || strcmp(family, "autovec") == 0;
+}
+
 /* The f32 profiles round the sine, then its product with a scale.  A sine within L ulp of the
  * real one is k = floor(L + 1/2) steps at most from the correctly rounded one; in ulp of the
  * product a step counts for less than 2 (1 where the scale is a power of two). */
@@ -139,6 +147,7 @@ void compare_next(struct comparison *c, const struct call *call,
     else
         c->limit = scaled_limit(budget->limit);
     c->table_abs = absolute ? c->limit : 0.0;
+    c->least_unit = forms_angle(budget->family) ? ANGLE_ERROR : 0.0;
 }
 
 static double spacing(double value) { return ulp_of(POSENC_F32, fabs(value)); }
@@ -208,7 +217,7 @@ static struct measure measure_of(const struct comparison *c, int64_t r, int64_t 
     case COMPARE_ULP:
         break;
     }
-    return (struct measure){ spacing(want), c->limit };
+    return (struct measure){ fmax(spacing(want), c->least_unit), c->limit };
 }
 
 /* Whether a channel of a rotation is copied. */

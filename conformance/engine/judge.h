@@ -43,6 +43,7 @@ struct comparison {
     enum posenc_dtype stored;
     const char *range; /* of positions; NULL where there are none */
     double limit;      /* of the metric */
+    double least_unit; /* of a limit in ulp, where the angle is rounded */
     double table_abs;  /* of the table inside a sum, where that limit is absolute */
     bool no_budget;
     uint64_t checked, misrounded;

@@ -115,7 +115,8 @@ static void add_rope(const struct config *c, size_t at, struct part *part, struc
     if (!again)
         add_lines(m, &whole, encodings[part->encoding].shapes);
     add_lines(m, part, "table");
-    part->hf_f32 = !part->ggml && scaling_in_profile(part->freqs.scaling, POSENC_HF_F32);
+    part->hf_f32 = !part->ggml && !part->fractions &&
+                   scaling_in_profile(part->freqs.scaling, POSENC_HF_F32);
     part->ggml_f32 = part->ggml && scaling_in_profile(part->freqs.scaling, POSENC_GGML_F32);
     if (part->hf_f32 || part->ggml_f32)
         add_lines(m, part, "table");

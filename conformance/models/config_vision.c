@@ -61,6 +61,12 @@ int config_tower(const struct fields *plain, const char *flags, struct part *p)
         members_read(f, words, p))
         return -1;
     p->freqs.dim = p->rotary_dim;
+    if (p->fractions) {
+        p->freqs.dim /= 2;
+        p->freqs.scaling = POSENC_SCALING_LINEAR;
+        p->freqs.factor = (double)p->length / 6.283185307179586;
+        return config_try_freqs(f, p);
+    }
     for (int64_t axis = 0; axis < p->axes; axis++)
         p->freqs.mrope_section[axis] = p->rotary_dim / 2 / p->axes;
     p->freqs.mrope_layout = p->dealt         ? POSENC_MROPE_DEALT

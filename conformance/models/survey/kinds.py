@@ -13,6 +13,7 @@ Such a module has
 `seen` is what truth.look() saw in the type's model, `plain` its class's members by default, and `known` what
 rows.members() found the class to read.
 """
+import fractions_of
 import learned
 import relative
 import rotation
@@ -21,7 +22,7 @@ import terms
 import tower
 import windows
 
-KINDS = [tower, rotation, windows, terms, sinusoid, learned, relative]
+KINDS = [fractions_of, tower, rotation, windows, terms, sinusoid, learned, relative]
 
 
 def kind_of(row):
