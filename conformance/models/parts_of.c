@@ -42,8 +42,9 @@ static json_t *describe_part(const struct part *p)
         "length",         "width",          "heads",        "key_heads", "head_dim",
         "rotary_dim",     "layers",         "first",        "rows",      "num_buckets",
         "scaled",         "decoder_layers", "max_distance", "window",    "window_class",
-        "alibi_bias_max", "sin_cos",        "cos_first",    "norms",     "column_first",
-        "origin",         "both_ways",      "backward",     "side",      "windows"
+        "alibi_bias_max", "sin_cos",        "cos_first",    "shrunk",    "norms",
+        "column_first",   "origin",         "both_ways",    "backward",  "side",
+        "windows"
     };
     json_t *part = json_object();
     json_object_set_new(part, "name", json_string(p->name));

@@ -128,12 +128,14 @@ def same(a, b):
 def forms(table, config):
     """All flags that say a table."""
     n, width = table.shape
+    shrunk = bool(table.abs().max() < 0.5)
+    table = table * math.sqrt(width) if shrunk else table
     pad = getattr(config, "pad_token_id", None)
     for endpoint in (False, True):
         for order in ("sin_then_cos", "", "cos_first"):
             for flag, first in [("", 0), ("counts_from_one", 1), ("from_two", 2)] + ([("padded", pad + 1)] if isinstance(pad, int) else []):
                 if width % 2 == 0 and all(same(table[k], row_at(first + k, width, endpoint, order == "sin_then_cos", 1e4, order == "cos_first")) for k in (0, 1, n // 2, n - 1)):
-                    yield tuple(w for w, holds in ((order, order), ("endpoint", endpoint), (flag, flag)) if holds)
+                    yield tuple(w for w, holds in ((order, order), ("endpoint", endpoint), ("shrunk", shrunk), (flag, flag)) if holds)
 
 
 def form(cls):
@@ -176,7 +178,7 @@ def row(cls, seen, plain, known):
         return "its sines and cosines are laid out, or its positions counted, in a way of its own"
     known = {**known, **{k: plain[k] for k in LENGTHS + ("embed_dim", "scale_embedding", "pad_token_id") if isinstance(plain.get(k), (bool, int)) and k not in known}}
     known = {**known, **{k: plain[k] for k in MORE if plain.get(k) is not None and k not in known}}
-    return "sinusoidal", list(flags) + sizes_of(plain) + ([] if rows.decodes(cls) else ["encoder"]), {"rope_theta": 10000.0, **known}, ""
+    return "sinusoidal", list(flags) + sizes_of(plain) + ([] if rows.decodes(cls) or seen.get("causal") else ["encoder"]), {"rope_theta": 10000.0, **known}, ""
 
 
 def ask(cls, seen, config):
@@ -207,7 +209,8 @@ def judge(said, answer):
 
 def said_row(part, token):
     angles = (token + part.get("first", 0)) * torch.tensor(part["omega"], dtype=torch.float64)
-    pair = [torch.sin(angles), torch.cos(angles)]
+    amplitude = len(angles) ** -0.5 * 2 ** -0.5 if part.get("shrunk") else 1.0
+    pair = [amplitude * torch.sin(angles), amplitude * torch.cos(angles)]
     if part.get("cos_first"):
         return torch.cat(pair[::-1])
     return torch.cat(pair) if part.get("sin_cos") else torch.stack(pair, -1).flatten()
