@@ -43,8 +43,8 @@ static json_t *describe_part(const struct part *p)
         "rotary_dim",     "layers",         "first",        "rows",      "num_buckets",
         "scaled",         "decoder_layers", "max_distance", "window",    "window_class",
         "alibi_bias_max", "sin_cos",        "cos_first",    "shrunk",    "norms",
-        "column_first",   "origin",         "both_ways",    "backward",  "side",
-        "windows"
+        "column_first",   "origin",         "both_ways",    "backward",  "of_values",
+        "side",           "windows"
     };
     json_t *part = json_object();
     json_object_set_new(part, "name", json_string(p->name));

@@ -156,8 +156,23 @@ def counts_backward(model):
     return bool((columns == seq[:, None] - seq[None, :] + TOKENS - 1).all())
 
 
-FORMS = [both_ways, in_blocks, decomposed]
+# ---- those of the nearest distances, of keys and of values ----
 
+def nearest(model, config):
+    found = [m for m in model.modules() if "emb_rel_k" in own_parameters(m)]
+    if not found:
+        return None
+    rows, head_dim = own_parameters(found[0])["emb_rel_k"][1:]
+    one, numbers = found[0], torch.arange(1.0, rows + 1)[None, :, None]
+    of_distances = one._get_relative_embeddings(numbers, TOKENS)
+    columns = one._relative_position_to_absolute_position(of_distances.transpose(1, 2).expand(1, TOKENS, -1))
+    weights = torch.arange(1.0, TOKENS * TOKENS + 1).reshape(1, TOKENS, TOKENS)
+    return {"kind": "nearest", "layers": len(found), "heads": config.num_attention_heads, "head_dim": head_dim, "rows": rows,
+            "columns": columns[0].to(torch.int64).tolist(),
+            "sums": torch.matmul(one._absolute_position_to_relative_position(weights), of_distances)[0, :, 0].tolist()}
+
+
+FORMS = [both_ways, in_blocks, decomposed, nearest]
 
 
 def ask(cls, seen, config):
@@ -184,6 +199,9 @@ def row(cls, seen, plain, known):
     known = {**{k: list(plain[k]) if isinstance(plain[k], tuple) else plain[k] for k in MEMBERS if plain.get(k) is not None}, **known}
     if found["kind"] == "decomposed":
         return "decomposed", ["encoder"], known, ""
+    if found["kind"] == "nearest":
+        return "shaw", ["encoder", "nearest"], {"max_position_embeddings": 512, "window_size": plain["window_size"], **known}, \
+            "It has no longest position: shapes are those of 512"
     convolution = any("PositionalConv" in o["class"] or "pos_conv" in o["path"] for o in seen["other"])
     besides = "A convolution over its sequence gives positions, too: not covered" if convolution else ""
     return "shaw", ["encoder"] + (["both_ways"] + (["own_encoder", "own_decoder"] if len(found["stacks"]) > 1 else []) if found["kind"] == "both_ways" else ["in_blocks", "backward"]), known, besides
@@ -192,7 +210,7 @@ def row(cls, seen, plain, known):
 # ---- whether parts_of says the same ----
 
 def judge(said, answer):
-    return {"both_ways": judge_both_ways, "in_blocks": judge_blocks, "decomposed": judge_decomposed}[answer["kind"]](
+    return {"both_ways": judge_both_ways, "in_blocks": judge_blocks, "decomposed": judge_decomposed, "nearest": judge_nearest}[answer["kind"]](
         said["parts"], answer)
 
 
@@ -217,6 +235,19 @@ def judge_blocks(parts, answer):
     return "" if mine == theirs and part.get("backward") else f"{mine} are read, there are {theirs}"
 
 
+def judge_nearest(parts, answer):
+    part, seq = parts[0], torch.arange(TOKENS)
+    mine = [part.get("layers", 0), part["heads"], part["head_dim"], 2 * part["max_distance"] - 1]
+    theirs = [answer[k] for k in ("layers", "heads", "head_dim", "rows")]
+    last = int(part["max_distance"])
+    columns = (seq[None, :] - seq[:, None]).clamp(-last, last) + last
+    columns[columns == 2 * last] = 0
+    sums = (torch.arange(1, TOKENS * TOKENS + 1).reshape(TOKENS, TOKENS) * columns).sum(1).double()
+    if columns.tolist() != answer["columns"] or sums.tolist() != answer["sums"] or part.get("backward") or not part.get("of_values"):
+        return f"columns of distances are {answer['columns']}"
+    return "" if mine == theirs else f"{mine} are read, there are {theirs}"
+
+
 def judge_decomposed(parts, answer):
     terms, tables = [p for p in parts if p["encoding"] == "decomposed"], [p for p in parts if p["encoding"] == "learned"]
     mine = sorted([p["window"], p["window"], p["head_dim"]] for p in terms for _ in range(int(p.get("layers", 0))))
@@ -227,7 +258,7 @@ def judge_decomposed(parts, answer):
 
 
 NUMBERS = {**SIZES, "max_source_positions": [600, 1500], "context_size": [100, 200], "max_pos_emb": [256, 512], "num_layers": [2, 4], "num_heads": [4, 16],
-           "dim_head": [32, 64], "hidden_dim": [512, 1024], "image_size": [512, 1024, 224], "patch_size": [16, 32], "window_size": [0, 7, 14],
+           "dim_head": [32, 64], "hidden_dim": [512, 1024], "image_size": [512, 1024, 224], "patch_size": [16, 32], "window_size": [0, 2, 7, 14],
            "global_attn_indexes": [[2, 5], [1], []], "use_abs_pos": [True, False], "use_rel_pos": [True], "encoder_layers": [2, 3], "decoder_layers": [1, 2],
            "encoder_num_attention_heads": [2, 4], "decoder_num_attention_heads": [2, 8]}
 
