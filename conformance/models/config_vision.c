@@ -67,6 +67,8 @@ int config_tower(const struct fields *plain, const char *flags, struct part *p)
         p->freqs.factor = (double)p->length / 6.283185307179586;
         return config_try_freqs(f, p);
     }
+    if (p->halves)
+        return config_try_freqs(f, p);
     for (int64_t axis = 0; axis < p->axes; axis++)
         p->freqs.mrope_section[axis] = p->rotary_dim / 2 / p->axes;
     p->freqs.mrope_layout = p->dealt         ? POSENC_MROPE_DEALT

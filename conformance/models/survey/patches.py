@@ -197,7 +197,7 @@ def pairs_of(turns):
 
 
 def named(pairs):
-    """(half or interleaved, the first channels of its pairs), or (None, why)."""
+    """(half, interleaved, or halves where each half of a head is paired so by itself; the first channels of its pairs), or (None, why)."""
     if not pairs or set(pairs) != set(range(len(pairs))):
         return None, "the channels that turn are not the first of a head"
     n = len(pairs) // 2
@@ -205,6 +205,8 @@ def named(pairs):
         return "half", list(range(n))
     if all(pairs[c] == c + 1 for c in range(0, 2 * n, 2)):
         return "interleaved", list(range(0, 2 * n, 2))
+    if n % 2 == 0 and all(pairs[at + c] == at + c + n // 2 for at in (0, n) for c in range(n // 2)):
+        return "halves", [at + c for at in (0, n) for c in range(n // 2)]
     return None, "the channels of each axis are paired among themselves, half of them apart"
 
 
@@ -248,5 +250,5 @@ def turning(config, positions):
         omega.append(steps[by])
         axis.append(by)
         first.add(round(abs(still) / steps[by]))
-    return {"kind": kind, "omega": omega, "axes": axis, "heads": heads, "key_heads": keys, "head_dim": head,
+    return {"kind": "half" if kind == "halves" else kind, "halves": kind == "halves", "omega": omega, "axes": axis, "heads": heads, "key_heads": keys, "head_dim": head,
             **({"origin": max(first)} if base else {})}

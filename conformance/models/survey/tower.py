@@ -46,7 +46,9 @@ def row(cls, seen, plain, known):
     flags += ["hybrid"] if turning_layers != depth else []
     known = {**{k: known.get(k, plain.get(k)) for k in KEYS if k in known or isinstance(plain.get(k), int)},
              **moved(cls, plain, positions), "rope_theta": theta, "rope_parameters": None, "rope_scaling": None}
-    flags.insert(1, "embed_dim" if known["hidden_size"] == "ignored" else "hidden_size")
+    free = known["hidden_size"] == known.get("embed_dim") == "ignored"
+    flags.insert(1, "free_width" if free else "embed_dim" if known["hidden_size"] == "ignored" else "hidden_size")
+    known = {**known, "hidden_size": None} if free else known
     return "rope_" + found["kind"], flags, known, "  ".join(
         ([f"{turning_layers} of {depth} layers turn, by default."] if turning_layers != depth else []) + ([CLASS_TOKEN] if "origin" in found or positions.reshape(-1, len(names)).shape[0] > ROWS * COLUMNS else []) +
         besides(cls, seen))
@@ -68,7 +70,7 @@ def layout(found, names, theta):
         order = ORDERS.get(" ".join(order))
         if order is not None and len(pairs) == n and all(
                 a == axis and near(theta ** -e, omega) for (a, e), axis, omega in zip(pairs, axes, found["omega"])):
-            return ["tower"] + order + ([way] if way else [])
+            return ["tower"] + order + ([way] if way else []) + (["halves"] if found["halves"] else [])
     return "frequencies and axes of its pairs are laid out in a way of their own"
 
 
@@ -118,6 +120,10 @@ def judge(said, answer):
     p = said["parts"][0]
     if p["encoding"] != "rope_" + answer["kind"]:
         return f"it is read as {p['encoding']}"
+    if bool(p.get("halves")) != answer["halves"]:
+        return "pairs are taken of other channels"
+    if p.get("halves"):
+        p = {**p, "omega": 2 * p["omega"], "axes": [a for a in (0, 1) for _ in p["omega"]]}
     names = ["column", "row"] if p.get("column_first") else ["time", "row", "column"][-(max(p["axes"]) + 1):]
     if [names[a] for a in p["axes"]] != answer["axes"]:
         return "pairs turn by other axes"
