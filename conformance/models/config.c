@@ -133,6 +133,20 @@ static void tell_encoding(const json_t *ours, struct part *p)
     origin_say(p, "encoding", "%s", key);
 }
 
+/* Models of speech say it in the plural, and have classes for several kinds. */
+static int check_speech_type(const struct fields *f, enum encoding encoding)
+{
+    const json_t *j = json_object_get(f->file, "position_embeddings_type");
+    const char *fitting = f->flags && lists(f->flags, "limits") ? "relative_key" : "relative";
+    const char *s = json_string_value(j);
+    return !j || encoding != SHAW || (s && strcmp(s, fitting) == 0)
+               ? 0
+               : refuse(
+                     f,
+                     "position_embeddings_type is %.60s: %s is what is read of this model_type",
+                     s ? s : "no text", fitting);
+}
+
 /* Refuses relative positions of BERT and its like, and what else does not fit the encoding. */
 static int check_embedding_type(const struct fields *f, enum encoding encoding)
 {
@@ -303,7 +317,7 @@ static int read_text(const struct fields *f, const json_t *json, const struct mo
     struct part like = { .name = "", .freqs = posenc_freqs_spec_init() };
     like.decodes = !json_is_false(json_object_get(ours, "decodes"));
     if (take_encoding(f, ours, type, name, &like) || refine_encoding(f, type, &like) ||
-        check_embedding_type(f, like.encoding))
+        check_embedding_type(f, like.encoding) || check_speech_type(f, like.encoding))
         return -1;
     tell_encoding(ours, &like);
     read_facts(json, ours, m);

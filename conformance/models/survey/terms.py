@@ -172,7 +172,50 @@ def nearest(model, config):
             "sums": torch.matmul(one._absolute_position_to_relative_position(weights), of_distances)[0, :, 0].tolist()}
 
 
-FORMS = [both_ways, in_blocks, decomposed, nearest]
+# ---- those of distances clipped on either side ----
+
+def limited(model, config):
+    keyed = [m for m in model.modules() if isinstance(getattr(m, "distance_embedding", None), nn.Embedding) and hasattr(m, "left_max_position_embeddings")]
+    given = next((m for m in model.modules() if isinstance(getattr(m, "pe_k", None), nn.Embedding)), None)
+    if keyed:
+        one, table = keyed[0], keyed[0].distance_embedding
+        layers, columns = len(keyed), columns_keyed(one)
+    elif given is not None:
+        table, layers, columns = given.pe_k, config.num_hidden_layers, columns_given(given)
+    else:
+        return None
+    return None if columns is None else {"kind": "limited", "layers": layers, "heads": config.num_attention_heads,
+                                         "head_dim": table.embedding_dim, "rows": table.num_embeddings, "columns": columns}
+
+
+def far(module):
+    """A length at which all rows of a module's table are used."""
+    rows = (module.distance_embedding if hasattr(module, "distance_embedding") else module.pe_k).num_embeddings
+    return min(rows + 2, 2200)
+
+
+def columns_keyed(module):
+    """Columns of the first query, and of the last, of a module that clips to two limits of its own."""
+    apply = getattr(sys.modules[type(module).__module__], "_apply_relative_key_position_encoding", None)
+    if apply is None:
+        return None
+    n, fake = far(module), Fake(1)
+    fake.left_max_position_embeddings, fake.right_max_position_embeddings = module.left_max_position_embeddings, module.right_max_position_embeddings
+    fake.distance_embedding = lambda at: at[..., None].double()
+    query = torch.ones(1, 1, n, 1, dtype=torch.float64)
+    scores = apply(fake, query, query)[1][0, 0].to(torch.int64)
+    return [scores[0].tolist(), scores[-1].tolist()]
+
+
+def columns_given(module):
+    """The same of a module that gives the embeddings of all distances."""
+    n, own = far(module), again(module)
+    own._modules["pe_k"] = lambda at: at
+    columns = own(torch.zeros(1, n, 1))
+    return [columns[0].tolist(), columns[-1].tolist()]
+
+
+FORMS = [both_ways, in_blocks, decomposed, nearest, limited]
 
 
 def ask(cls, seen, config):
@@ -182,7 +225,8 @@ def ask(cls, seen, config):
     return next((found for found in (form(model, config) for form in FORMS) if found), None)
 
 
-MEMBERS = ("max_position_embeddings", "max_source_positions", "context_size", "max_pos_emb", "num_heads", "dim_head", "head_dim", "hidden_dim", "image_size",
+MEMBERS = ("max_position_embeddings", "left_max_position_embeddings", "right_max_position_embeddings", "encoder_max_relative_position", "encoder_attention_heads", "max_speech_positions",
+           "max_source_positions", "context_size", "max_pos_emb", "num_heads", "dim_head", "head_dim", "hidden_dim", "image_size",
            "patch_size", "window_size", "global_attn_indexes", "use_rel_pos", "use_abs_pos", "num_layers", "encoder_layers", "decoder_layers", "encoder_num_attention_heads",
            "decoder_num_attention_heads")
 
@@ -202,6 +246,9 @@ def row(cls, seen, plain, known):
     if found["kind"] == "nearest":
         return "shaw", ["encoder", "nearest"], {"max_position_embeddings": 512, "window_size": plain["window_size"], **known}, \
             "It has no longest position: shapes are those of 512"
+    if found["kind"] == "limited":
+        backward = found["columns"][0][0] < found["columns"][-1][0]
+        return "shaw", ["encoder"] + (["limits_backward", "backward"] if backward else ["limits"]), known, ""
     convolution = any("PositionalConv" in o["class"] or "pos_conv" in o["path"] for o in seen["other"])
     besides = "A convolution over its sequence gives positions, too: not covered" if convolution else ""
     return "shaw", ["encoder"] + (["both_ways"] + (["own_encoder", "own_decoder"] if len(found["stacks"]) > 1 else []) if found["kind"] == "both_ways" else ["in_blocks", "backward"]), known, besides
@@ -210,7 +257,7 @@ def row(cls, seen, plain, known):
 # ---- whether parts_of says the same ----
 
 def judge(said, answer):
-    return {"both_ways": judge_both_ways, "in_blocks": judge_blocks, "decomposed": judge_decomposed, "nearest": judge_nearest}[answer["kind"]](
+    return {"both_ways": judge_both_ways, "in_blocks": judge_blocks, "decomposed": judge_decomposed, "nearest": judge_nearest, "limited": judge_limited}[answer["kind"]](
         said["parts"], answer)
 
 
@@ -248,6 +295,18 @@ def judge_nearest(parts, answer):
     return "" if mine == theirs else f"{mine} are read, there are {theirs}"
 
 
+def judge_limited(parts, answer):
+    part, n = parts[0], len(answer["columns"][0])
+    left, right = int(part["left"]), int(part["right"])
+    mine = [part.get("layers", 0), part["heads"], part["head_dim"], left + right + 1]
+    theirs = [answer[k] for k in ("layers", "heads", "head_dim", "rows")]
+    sign = -1 if part.get("backward") else 1
+    columns = [[max(-left, min(right, sign * (j - i))) + left for j in range(n)] for i in (0, n - 1)]
+    if columns != answer["columns"] or part["max_distance"] != max(left, right):
+        return "columns of distances are others"
+    return "" if mine == theirs else f"{mine} are read, there are {theirs}"
+
+
 def judge_decomposed(parts, answer):
     terms, tables = [p for p in parts if p["encoding"] == "decomposed"], [p for p in parts if p["encoding"] == "learned"]
     mine = sorted([p["window"], p["window"], p["head_dim"]] for p in terms for _ in range(int(p.get("layers", 0))))
@@ -258,7 +317,8 @@ def judge_decomposed(parts, answer):
 
 
 NUMBERS = {**SIZES, "max_source_positions": [600, 1500], "context_size": [100, 200], "max_pos_emb": [256, 512], "num_layers": [2, 4], "num_heads": [4, 16],
-           "dim_head": [32, 64], "hidden_dim": [512, 1024], "image_size": [512, 1024, 224], "patch_size": [16, 32], "window_size": [0, 2, 7, 14],
+           "dim_head": [32, 64], "hidden_dim": [512, 1024], "image_size": [512, 1024, 224], "patch_size": [16, 32], "window_size": [0, 2, 7, 14], "left_max_position_embeddings": [4, 64], "right_max_position_embeddings": [8, 16], "encoder_max_relative_position": [20, 160],
+           "encoder_attention_heads": [4, 12], "position_embeddings_type": ["relative_key"],
            "global_attn_indexes": [[2, 5], [1], []], "use_abs_pos": [True, False], "use_rel_pos": [True], "encoder_layers": [2, 3], "decoder_layers": [1, 2],
            "encoder_num_attention_heads": [2, 4], "decoder_num_attention_heads": [2, 8]}
 
