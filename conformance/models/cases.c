@@ -145,7 +145,8 @@ void config_cases(const struct config *c, struct model *m)
         members_read(&nothing, words, &part);
         part.x_scale = part.scaled ? sqrt((double)part.width) : 1.0;
         part.amplitude = part.shrunk ? 1.0 / sqrt((double)part.width) : 1.0;
-        part.scale = 1.0 / sqrt((double)(part.head_dim * part.terms));
+        part.scale = 1.0 / (part.bare ? (double)part.head_dim
+                                      : sqrt((double)(part.head_dim * part.terms)));
         if (strcmp(encoding->shapes, "rotation") == 0)
             add_rope(c, i, &part, m);
         else

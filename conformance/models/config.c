@@ -234,9 +234,10 @@ static int add_speech(const struct fields *f, struct part *p, struct config *c)
 static int add_stacks(const struct fields *f, const char *flags, const char *what,
                       const struct part *like, struct config *c)
 {
-    static const char *const names[] = { "encoder", "decoder", "text",     "image",  "rows",
-                                         "columns", "spatial", "temporal", "stage1", "stage2",
-                                         "stage3",  "stage4",  "seen" };
+    static const char *const names[] = {
+        "encoder", "decoder", "text",   "image",  "rows", "columns", "spatial", "temporal",
+        "stage1",  "stage2",  "stage3", "stage4", "seen", "full",    "sliding"
+    };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char flag[32], word[32];
         struct part p = *like;

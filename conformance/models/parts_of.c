@@ -44,7 +44,8 @@ static json_t *describe_part(const struct part *p)
         "scaled",         "decoder_layers", "max_distance", "window",    "window_class",
         "alibi_bias_max", "sin_cos",        "cos_first",    "shrunk",    "norms",
         "column_first",   "origin",         "both_ways",    "backward",  "of_values",
-        "halves",         "left",           "right",        "side",      "windows"
+        "halves",         "bare",           "left",         "right",     "side",
+        "windows"
     };
     json_t *part = json_object();
     json_object_set_new(part, "name", json_string(p->name));

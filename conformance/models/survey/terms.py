@@ -215,7 +215,22 @@ def columns_given(module):
     return [columns[0].tolist(), columns[-1].tolist()]
 
 
-FORMS = [both_ways, in_blocks, decomposed, nearest, limited]
+# ---- those of distances behind the query, up to one ----
+
+def behind(model, config):
+    found = [(m, m.rel_logits_proj) for m in model.modules() if hasattr(m, "rel_logits_proj")]
+    if not found:
+        return None
+    kinds = collections.Counter((m.num_heads, m.head_dim, terms.rel_extent) for m, terms in found)
+    extent, fake = min(k[2] for k in kinds), Fake(1)
+    n = torch.arange(extent + 2)
+    fake.rel_extent, fake.proj = extent, torch.arange(1.0, extent + 1)[None]
+    columns = type(found[0][1]).forward(fake, torch.ones(1, extent + 2, 1, 1), n, n)[0, 0].to(torch.int64)
+    return {"kind": "behind", "stacks": sorted([*k, layers] for k, layers in kinds.items()), "extent": extent, "last": columns[-1].tolist(),
+            "first": columns[0].tolist()}
+
+
+FORMS = [both_ways, in_blocks, decomposed, nearest, limited, behind]
 
 
 def ask(cls, seen, config):
@@ -225,7 +240,7 @@ def ask(cls, seen, config):
     return next((found for found in (form(model, config) for form in FORMS) if found), None)
 
 
-MEMBERS = ("max_position_embeddings", "left_max_position_embeddings", "right_max_position_embeddings", "encoder_max_relative_position", "encoder_attention_heads", "max_speech_positions",
+MEMBERS = ("max_position_embeddings", "rel_extent", "sliding_window_size", "swa_num_attention_heads", "swa_head_dim", "left_max_position_embeddings", "right_max_position_embeddings", "encoder_max_relative_position", "encoder_attention_heads", "max_speech_positions",
            "max_source_positions", "context_size", "max_pos_emb", "num_heads", "dim_head", "head_dim", "hidden_dim", "image_size",
            "patch_size", "window_size", "global_attn_indexes", "use_rel_pos", "use_abs_pos", "num_layers", "encoder_layers", "decoder_layers", "encoder_num_attention_heads",
            "decoder_num_attention_heads")
@@ -246,6 +261,9 @@ def row(cls, seen, plain, known):
     if found["kind"] == "nearest":
         return "shaw", ["encoder", "nearest"], {"max_position_embeddings": 512, "window_size": plain["window_size"], **known}, \
             "It has no longest position: shapes are those of 512"
+    if found["kind"] == "behind":
+        return "shaw", ["behind", "own_full", "own_sliding", "backward"], known, \
+            "Where log_scaling_n_floor is set its code multiplies terms and queries by a logarithm of the position: not covered"
     if found["kind"] == "limited":
         backward = found["columns"][0][0] < found["columns"][-1][0]
         return "shaw", ["encoder"] + (["limits_backward", "backward"] if backward else ["limits"]), known, ""
@@ -257,7 +275,7 @@ def row(cls, seen, plain, known):
 # ---- whether parts_of says the same ----
 
 def judge(said, answer):
-    return {"both_ways": judge_both_ways, "in_blocks": judge_blocks, "decomposed": judge_decomposed, "nearest": judge_nearest, "limited": judge_limited}[answer["kind"]](
+    return {"both_ways": judge_both_ways, "in_blocks": judge_blocks, "decomposed": judge_decomposed, "nearest": judge_nearest, "limited": judge_limited, "behind": judge_behind}[answer["kind"]](
         said["parts"], answer)
 
 
@@ -307,6 +325,15 @@ def judge_limited(parts, answer):
     return "" if mine == theirs else f"{mine} are read, there are {theirs}"
 
 
+def judge_behind(parts, answer):
+    mine, theirs = {(p["heads"], p["head_dim"], p["max_distance"]) for p in parts}, {tuple(k[:3]) for k in answer["stacks"]}
+    extent = answer["extent"]
+    last = [0 if extent + 1 - j >= extent else extent + 2 - j for j in range(extent + 2)]
+    if answer["last"] != last or any(answer["first"][1:]) or not all(p.get("backward") and p.get("bare") for p in parts):
+        return "columns of distances are others"
+    return "" if theirs <= mine else f"{mine} are read, there are {theirs}"
+
+
 def judge_decomposed(parts, answer):
     terms, tables = [p for p in parts if p["encoding"] == "decomposed"], [p for p in parts if p["encoding"] == "learned"]
     mine = sorted([p["window"], p["window"], p["head_dim"]] for p in terms for _ in range(int(p.get("layers", 0))))
@@ -317,7 +344,8 @@ def judge_decomposed(parts, answer):
 
 
 NUMBERS = {**SIZES, "max_source_positions": [600, 1500], "context_size": [100, 200], "max_pos_emb": [256, 512], "num_layers": [2, 4], "num_heads": [4, 16],
-           "dim_head": [32, 64], "hidden_dim": [512, 1024], "image_size": [512, 1024, 224], "patch_size": [16, 32], "window_size": [0, 2, 7, 14], "left_max_position_embeddings": [4, 64], "right_max_position_embeddings": [8, 16], "encoder_max_relative_position": [20, 160],
+           "dim_head": [32, 64], "hidden_dim": [512, 1024], "image_size": [512, 1024, 224], "patch_size": [16, 32], "window_size": [0, 2, 7, 14], "left_max_position_embeddings": [4, 64], "right_max_position_embeddings": [8, 16], "encoder_max_relative_position": [20, 160], "rel_extent": [64, 1024],
+           "sliding_window_size": [32, 512], "swa_num_attention_heads": [8, 32], "swa_head_dim": [64, 128],
            "encoder_attention_heads": [4, 12], "position_embeddings_type": ["relative_key"],
            "global_attn_indexes": [[2, 5], [1], []], "use_abs_pos": [True, False], "use_rel_pos": [True], "encoder_layers": [2, 3], "decoder_layers": [1, 2],
            "encoder_num_attention_heads": [2, 4], "decoder_num_attention_heads": [2, 8]}
