@@ -249,7 +249,7 @@ static int add_stacks(const struct fields *f, const char *flags, const char *wha
         if (!lists(flags, flag))
             continue;
         p.name = p.stack = names[i];
-        p.decodes = like->decodes && i == 1;
+        p.decodes = like->decodes && lists("decoder full sliding", names[i]);
         if (members_read(f, word, &p))
             return -1;
         c->parts[c->n_parts++] = p;
