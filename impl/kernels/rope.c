@@ -94,6 +94,69 @@ SIMD_INLINE void rotate_pairs(enum pairing pairing, enum posenc_dtype type, int6
     put_pairs(pairing, type, pairs, i, n, y0, y1, out);
 }
 
+/* The angles of two vectors of pairs of a half, or of one of interleaved pairs, as even and odd
+ * elements come (vf_load_bf16_pairs); and these pairs of a head turned. */
+SIMD_INLINE void load_split_angles(enum pairing pairing, const struct token *token, int64_t i,
+                                   vf *c0, vf *c1, vf *s0, vf *s1)
+{
+    const float *cosine = (const float *)token->cosine + i,
+                *sine = (const float *)token->sine + i;
+    const vf sign = vf_set1(token->sign);
+
+    *c0 = *c1 = vf_load(cosine);
+    *s0 = *s1 = vf_load(sine);
+    if (pairing == HALF) {
+        vf_load2_n(cosine, vf_lanes(), c0, c1);
+        vf_load2_n(sine, vf_lanes(), s0, s1);
+    }
+    *s0 = vf_mul(*s0, sign);
+    *s1 = vf_mul(*s1, sign);
+}
+
+SIMD_INLINE void rotate_split(enum pairing pairing, int64_t pairs, int64_t i, vf c0, vf c1,
+                              vf s0, vf s1, const char *x, char *out)
+{
+    const uint16_t *from = (const uint16_t *)x;
+    uint16_t *to = (uint16_t *)out;
+    vf x0, x1, z0, z1;
+
+    if (pairing == INTERLEAVED) {
+        vf_load_bf16_pairs(from + 2 * i, &x0, &x1);
+        vf_store_bf16_pairs(to + 2 * i, vf_cross(x0, c0, x1, s0),
+                            vf_fma(x1, c0, vf_mul(x0, s0)));
+        return;
+    }
+    vf_load_bf16_pairs(from + i, &x0, &z0);
+    vf_load_bf16_pairs(from + pairs + i, &x1, &z1);
+    vf_store_bf16_pairs(to + i, vf_cross(x0, c0, x1, s0), vf_cross(z0, c1, z1, s1));
+    vf_store_bf16_pairs(to + pairs + i, vf_fma(x1, c0, vf_mul(x0, s0)),
+                        vf_fma(z1, c1, vf_mul(z0, s1)));
+}
+
+/* Two or four steps of whole vectors of bf16. */
+SIMD_INLINE void rotate_split_strip(enum pairing pairing, const struct token *token, int64_t i,
+                                    int steps)
+{
+    int64_t pairs = token->pairs, heads = token->heads, next = i + 2 * step_pairs(pairing);
+    int64_t x_step = token->x_step, out_step = token->out_step;
+    const char *x = token->x;
+    char *out = token->out;
+    vf c0, c1, c2, c3, s0, s1, s2, s3;
+
+    load_split_angles(pairing, token, i, &c0, &c1, &s0, &s1);
+    c2 = c0;
+    c3 = c1;
+    s2 = s0;
+    s3 = s1;
+    if (steps > 2)
+        load_split_angles(pairing, token, next, &c2, &c3, &s2, &s3);
+    for (int64_t h = 0; h < heads; h++, x += x_step, out += out_step) {
+        rotate_split(pairing, pairs, i, c0, c1, s0, s1, x, out);
+        if (steps > 2)
+            rotate_split(pairing, pairs, next, c2, c3, s2, s3, x, out);
+    }
+}
+
 /* One to four steps of n pairs, whose angles stay in registers while the heads pass: from i on,
  * but the last one from `last`.  Where that may take pairs of the step before again (`again`),
  * both are read before either is written. */
@@ -143,6 +206,11 @@ SIMD_INLINE void turn_strip(enum pairing pairing, enum posenc_dtype type, enum s
 {
     const int64_t n = steps > 0 ? step_pairs(pairing) : token->pairs;
 
+    if (kind == PLAIN && type == POSENC_BF16 && vf_pairs_bf16() && steps > 0 &&
+        steps % 2 == 0) {
+        rotate_split_strip(pairing, token, i, steps);
+        return;
+    }
     if (kind == PLAIN)
         last = steps > 0 ? i + (steps - 1) * n : i;
     rotate_strip(pairing, type, kind == PLAIN ? POSENC_F32 : token->angles, token, i,

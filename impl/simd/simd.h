@@ -21,6 +21,10 @@
  *   vf_load_bf16(p)  vf_load_bf16_n(p, n)  vf_store_bf16(p, v)  vf_store_bf16_n(p, v, n)
  *                                              elements of 16 bits at uint16_t *p: exact to
  *                                              f32, rounded once from it, as in half.h
+ *   vf_load_bf16_pairs(p, &a, &b)              a[i] of p[2i], b[i] of p[2i+1], as many as lanes
+ *   vf_store_bf16_pairs(p, a, b)               the reverse
+ *   vf_pairs_bf16()                            whether these take less time than two vectors, each
+ *                                              by itself
  *   vf_gather_n(base, index, n)                base[index[k]] in lane k; int32_t *index, none
  *                                              negative
  *   vf_stream(p, v)                            store past the caches, p on a multiple of the

@@ -140,6 +140,24 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     __riscv_vse16_v_u16mf2(p, bf16_from_vf(v), (size_t)n);
 }
 
+/* Not measured yet. */
+SIMD_INLINE bool vf_pairs_bf16(void) { return false; }
+SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
+{
+    vuint32m1_t both =
+        __riscv_vreinterpret_v_u16m1_u32m1(__riscv_vle16_v_u16m1(p, 2 * vf_vl()));
+    *a = __riscv_vreinterpret_v_u32m1_f32m1(__riscv_vsll_vx_u32m1(both, 16, vf_vl()));
+    *b = __riscv_vreinterpret_v_u32m1_f32m1(__riscv_vand_vx_u32m1(both, 0xffff0000, vf_vl()));
+}
+SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
+{
+    vuint32m1_t even = __riscv_vzext_vf2_u32m1(bf16_from_vf(a), vf_vl()),
+                odd = __riscv_vzext_vf2_u32m1(bf16_from_vf(b), vf_vl());
+    vuint32m1_t both =
+        __riscv_vor_vv_u32m1(even, __riscv_vsll_vx_u32m1(odd, 16, vf_vl()), vf_vl());
+    __riscv_vse16_v_u16m1(p, __riscv_vreinterpret_v_u32m1_u16m1(both), 2 * vf_vl());
+}
+
 /* Indices count bytes and are unsigned, hence 64 bits wide. */
 SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
 {

@@ -47,6 +47,17 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     (void)n;
     *p = bf16_from_f32(v);
 }
+SIMD_INLINE bool vf_pairs_bf16(void) { return false; }
+SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
+{
+    *a = f32_from_bf16(p[0]);
+    *b = f32_from_bf16(p[1]);
+}
+SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
+{
+    p[0] = bf16_from_f32(a);
+    p[1] = bf16_from_f32(b);
+}
 SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
 {
     (void)n;

@@ -79,6 +79,21 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     svst1h_u32(vf_first(n), p, bf16_from_vf(v));
 }
 
+/* Not measured yet. */
+SIMD_INLINE bool vf_pairs_bf16(void) { return false; }
+SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
+{
+    svuint32_t both = svreinterpret_u32_u16(svld1_u16(svptrue_b16(), p));
+    *a = vf_from_bf16(both);
+    *b = svreinterpret_f32_u32(svand_n_u32_x(SIMD_ALL32, both, 0xffff0000));
+}
+SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
+{
+    svuint32_t odd = svlsl_n_u32_x(SIMD_ALL32, bf16_from_vf(b), 16);
+    svst1_u16(svptrue_b16(), p,
+              svreinterpret_u16_u32(svorr_u32_x(SIMD_ALL32, odd, bf16_from_vf(a))));
+}
+
 SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
 {
     return svld1_gather_s32index_f32(vf_first(n), base, svld1_s32(vf_first(n), index));

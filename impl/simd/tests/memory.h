@@ -135,6 +135,71 @@ static void stores(const struct test *test)
     }
 }
 
+/* Whole vectors by twos, loaded and stored again: at the edges of memory, of each pattern and of
+ * what lies around it. */
+static void try_pairs(uint16_t *p, const float *values)
+{
+    float even[WIDEST], odd[WIDEST], a[WIDEST], b[WIDEST];
+    uint16_t wanted[2 * WIDEST];
+    vf x, y;
+    int64_t w = vf_lanes();
+
+    for (int64_t k = 0; k < w; k++) {
+        a[k] = values[2 * k];
+        b[k] = values[2 * k + 1];
+        wanted[2 * k] = plain_narrow(POSENC_BF16, a[k]);
+        wanted[2 * k + 1] = plain_narrow(POSENC_BF16, b[k]);
+    }
+    vf_store_bf16_pairs(p, vf_load(a), vf_load(b));
+    expect_halves(p, wanted, 2 * w, POSENC_BF16);
+    vf_load_bf16_pairs(p, &x, &y);
+    vf_store(even, x);
+    vf_store(odd, y);
+    for (int64_t k = 0; k < w; k++) {
+        a[k] = plain_widen(POSENC_BF16, wanted[2 * k]);
+        b[k] = plain_widen(POSENC_BF16, wanted[2 * k + 1]);
+    }
+    expect_f32(even, a, w);
+    expect_f32(odd, b, w);
+}
+
+static void bf16_pairs(const struct test *test)
+{
+    float values[4 * WIDEST], rows[2 * WIDEST];
+    uint16_t halves[2 * WIDEST];
+    int64_t w = vf_lanes();
+    size_t size = (size_t)(2 * w) * sizeof *halves;
+    bool pairs = vf_pairs_bf16();
+
+    for (int i = 0; i < 256; i++) {
+        const enum edge edge = i % 2 ? AT_END : AT_START;
+        uint16_t *p = edge_memory(edge, size);
+        draw_f32(rows, 2, w);
+        memcpy(values, rows, (size_t)w * sizeof *rows);
+        memcpy(values + w, rows + WIDEST, (size_t)w * sizeof *rows);
+        trying(edge_name(edge), i);
+        try_pairs(p, values);
+        expect_untouched(p, size);
+    }
+    for (int64_t k = 0; k < 4 * w; k++) { /* one NaN alone, which rounding would make a zero */
+        const uint32_t nan = k < 2 * w ? 0x7fffffff : 0xffffffff;
+        for (int64_t i = 0; i < 2 * w; i++)
+            values[i] = 1.0f;
+        memcpy(values + k % (2 * w), &nan, sizeof nan);
+        trying("one NaN among numbers", k);
+        try_pairs(halves, values);
+    }
+    trying("at and around each pattern of 16 bits", 0);
+    for (int64_t from = 0; from <= UINT16_MAX; from += w) {
+        for (int64_t k = 0; k < w; k++)
+            around(POSENC_BF16, (uint16_t)(from + k), values + 4 * k);
+        try_pairs(halves, values);
+        try_pairs(halves, values + 2 * w);
+    }
+    expect(vf_pairs_bf16() == pairs, "says now this, now that");
+    (void)test;
+}
+
 static void load_pairs(const struct test *test)
 {
     uint64_t bits[WIDEST];
