@@ -52,7 +52,8 @@ static void say_pairs(const struct part *p)
     const int64_t half = p->rotary_dim / 2, rest = p->head_dim - p->rotary_dim;
     char still[96] = "", pairs[96] = "of neighbours: channel 2 i with channel 2 i + 1";
     if (rest)
-        snprintf(still, sizeof still, ", the other %lld stay as they are", (long long)rest);
+        snprintf(still, sizeof still, ", the other %lld %s", (long long)rest,
+                 p->halves ? "likewise by another position" : "stay as they are");
     if (p->encoding == ROPE_HALF)
         snprintf(pairs, sizeof pairs, "half of them apart: channel i with channel i + %lld",
                  (long long)half);

@@ -144,6 +144,22 @@ static void explain_shaw(const struct part *p)
                     "by the distance of query and key, to earlier keys and to later ones: each "
                     "has a row of a sinusoidal table, of which queries, with a learned bias, "
                     "take the product");
+    else if (p->bare)
+        explain_say("Terms",
+                    "by the distance of a key behind the query, below %lld: each has a learned "
+                    "embedding, of which queries take the product; farther keys have no term",
+                    (long long)p->max_distance);
+    else if (p->of_values)
+        explain_say("Terms",
+                    "by the distance of query and key, below %lld on either side: each has a "
+                    "learned embedding, of which queries take the product, and one that is "
+                    "added to values by the weights; farther keys have none",
+                    (long long)p->max_distance);
+    else if (p->left)
+        explain_say("Terms",
+                    "by the distance of query and key, up to %lld on one side and %lld on the "
+                    "other: each has a learned embedding, of which queries take the product",
+                    (long long)p->left, (long long)p->right);
     else
         explain_say("Terms",
                     "by the distance of query and key, up to %lld on either side: each has a "
