@@ -65,6 +65,8 @@ int config_tower(const struct fields *plain, const char *flags, struct part *p)
         p->freqs.dim /= 2;
         p->freqs.scaling = POSENC_SCALING_LINEAR;
         p->freqs.factor = (double)p->length / 6.283185307179586;
+        origin_say(p, "scaling", "frequencies of fractions, times 2 pi, are those of patches");
+        origin_say(p, "factor", "patches a side / 2 pi");
         return config_try_freqs(f, p);
     }
     if (p->halves)
