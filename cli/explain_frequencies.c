@@ -64,24 +64,43 @@ static void say_pairs(const struct part *p)
                     p->across_heads ? "over all heads of a token" : "each head by itself");
 }
 
+/* How the pairs of one axis lie among those of the others. */
+static const char *layout_of(const struct part *p)
+{
+    switch (p->freqs.mrope_layout) {
+    case POSENC_MROPE_RESTARTED:
+        return "each from the shortest wavelength on";
+    case POSENC_MROPE_ALTERNATING:
+        return "by turns, each from the shortest wavelength on";
+    case POSENC_MROPE_DEALT:
+        return "among which the wavelengths are dealt out";
+    case POSENC_MROPE_INTERLEAVED:
+        return "by turns";
+    case POSENC_MROPE_CHUNKED:
+        break;
+    }
+    return "one section after the other";
+}
+
 static void say_axes(const struct part *p)
 {
-    static const char *const names[2][3] = { { "time", "height", "width" },
-                                             { "row", "column", "" } };
+    static const char *const of_text[] = { "time", "height", "width" },
+                             *const of_rows[] = { "row", "column" },
+                             *const of_columns[] = { "column", "row" },
+                             *const of_frames[] = { "time", "row", "column" };
+    const char *const *names = !p->tower         ? of_text
+                               : p->axes == 3    ? of_frames
+                               : p->column_first ? of_columns
+                                                 : of_rows;
     const int64_t *section = p->freqs.mrope_section;
-    const bool tower = p->freqs.mrope_layout == POSENC_MROPE_RESTARTED;
     char text[160] = "";
     size_t at = 0;
     for (int i = 0; i < 3 && section[i]; i++)
         at = append(text, sizeof text, at, "%s%lld with its %s", i ? ", " : "",
-                    (long long)section[i], names[tower][i]);
+                    (long long)section[i], names[i]);
     if (at)
         explain_say("Axes", "of the pairs of a patch of a picture turn %s, %s%s", text,
-                    tower ? "each from the shortest wavelength on"
-                    : p->freqs.mrope_layout == POSENC_MROPE_INTERLEAVED
-                        ? "by turns"
-                        : "one section after the other",
-                    tower ? "" : "; of text all three are the position");
+                    layout_of(p), p->tower ? "" : "; of text all three are the position");
 }
 
 /* ---- wavelengths ---- */
