@@ -20,16 +20,18 @@
  * (posenc_freqs_section()).  At least the lanes of the widest f32 vector. */
 enum { POSENC_PLAN_PAD = 64 };
 
-/* Rows of the two rotation tables: angle(64 a + 8 b + c) = anchor(a) + step8[b] + step1[c]. */
-enum { POSENC_STEP = 8, POSENC_BLOCK = 64 };
+/* Positions that share an anchor, and those among them that come from the same two middle rows
+ * (kernels/sincos.h). */
+enum { POSENC_BLOCK = 64, POSENC_GROUP = 8, POSENC_GROUPS = POSENC_BLOCK / POSENC_GROUP };
 
 struct posenc_freqs {
     struct posenc_freqs_view view; /* its arrays have `stride` elements */
     int64_t stride;                /* n_pairs rounded up to POSENC_PLAN_PAD */
     bool whole;                    /* wavelengths are whole positions: posenc_whole_zero() */
-    /* [POSENC_STEP][stride]: correctly rounded cos and sin of c omega (step1) and 8 b omega
-     * (step8). Profile exact only; NULL otherwise. */
-    double *step1_cos, *step1_sin, *step8_cos, *step8_sin;
+    /* Profile exact only; NULL otherwise, all rounded correctly.  [POSENC_GROUPS][stride]: cos
+     * and sin from an anchor to the middle rows of group b, (8 b + 3) omega and (8 b + 4) omega;
+     * [stride]: 2 cos omega. */
+    double *lower_cos, *lower_sin, *upper_cos, *upper_sin, *twice_cos;
     /* Profile ggml_f32: phi_0 = position, phi_(i+1) = phi_i * theta_scale; pair i turns by
      * e = phi_i / divisor[i] blended with freq_scale * e, of which kept[i] is e. */
     struct {

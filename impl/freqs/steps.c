@@ -1,6 +1,6 @@
 /*
- * The rotation tables of a plan: cos and sin of c omega and 8 b omega for b, c in 0 ... 7,
- * rounded correctly to f64.
+ * The rotation tables of a plan: 2 cos omega, and cos and sin of (8 b + 3) omega and
+ * (8 b + 4) omega for b in 0 ... 7, rounded correctly to f64.
  *
  *   cos(a + b) = cos a cos b - sin a sin b,   sin(a + b) = sin a cos b + cos a sin b
  *
@@ -35,30 +35,32 @@ static struct rotation compose(struct rotation a, struct rotation b, struct turn
     return r;
 }
 
-/* Rows 0 ... 7 of one table for pair i: angle = row * unit turns.  Returns row 8. */
-static struct rotation fill(struct rotation first, struct turn turn, uint32_t unit,
-                            int64_t stride, double *cosine, double *sine)
+/* Cos and sin of `row` positions and of 8, 16, ... more: one column of a table. */
+static void fill(struct rotation first, uint32_t row, struct rotation group, struct turn turn,
+                 int64_t stride, double *cosine, double *sine)
 {
     struct rotation r = first;
-    cosine[0] = 1.0;
-    sine[0] = 0.0;
-    for (uint32_t row = 1; row < POSENC_STEP; row++) {
-        cosine[row * stride] = r.cosine.hi;
-        sine[row * stride] = r.sine.hi;
-        r = compose(r, first, turn, unit * (row + 1));
+    for (int64_t b = 0; b < POSENC_GROUPS; b++) {
+        cosine[b * stride] = r.cosine.hi;
+        sine[b * stride] = r.sine.hi;
+        row += POSENC_GROUP;
+        r = compose(r, group, turn, row);
     }
-    return r;
 }
 
 void posenc_fill_steps(struct posenc_freqs *freqs)
 {
     for (int64_t i = 0; i < freqs->view.n_pairs; i++) {
         struct turn turn = { freqs->view.turn_hi[i], freqs->view.turn_lo[i] };
-        struct rotation one;
+        struct rotation one, lower, upper, group;
         posenc_dd_cossin(turn, &one.cosine, &one.sine);
-        struct rotation eight =
-            fill(one, turn, 1, freqs->stride, freqs->step1_cos + i, freqs->step1_sin + i);
-        fill(eight, turn, POSENC_STEP, freqs->stride, freqs->step8_cos + i,
-             freqs->step8_sin + i);
+        lower = compose(compose(one, one, turn, 2), one, turn, 3);
+        upper = compose(lower, one, turn, POSENC_GROUP / 2);
+        group = compose(upper, upper, turn, POSENC_GROUP);
+        freqs->twice_cos[i] = 2.0 * one.cosine.hi;
+        fill(lower, POSENC_GROUP / 2 - 1, group, turn, freqs->stride, freqs->lower_cos + i,
+             freqs->lower_sin + i);
+        fill(upper, POSENC_GROUP / 2, group, turn, freqs->stride, freqs->upper_cos + i,
+             freqs->upper_sin + i);
     }
 }

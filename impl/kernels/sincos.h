@@ -4,17 +4,21 @@
  * Profile exact.  A frequency is a fraction of a turn in 128 binary digits, so position x
  * frequency mod 1 is integer multiplication and its wrap-around is the range reduction: exact
  * at any position.  Anchors, at multiples of 64 positions, are evaluated from that phase in
- * f64; the 63 positions after an anchor are it rotated by two small tables of the plan:
+ * f64.  Of each group of eight positions after an anchor the two in the middle are the anchor
+ * rotated by angles of the plan, and the six others follow from these two, outward, v being the
+ * cosine or the sine:
  *
- *     R(64 a + 8 b + c) = R_anchor(64 a) . step8[b] . step1[c]      (. adds angles)
+ *     v(p + 1) = 2 cos(omega) v(p) - v(p - 1),   v(p - 1) = 2 cos(omega) v(p) - v(p + 1)
  *
- * The roundings of f64 and the tables' own leave an absolute error below 6e-16 (2^-50.5): less
- * than 0.1 ulp of f32 for results down to 2^-24, where an ulp is 2^-47.  Smaller ones, next to
- * a zero, are evaluated from the phase itself (small_sine).  The blocks are those of absolute
- * positions, so a value depends on its position alone, not on where a batch was cut.
+ * An anchor and its rotation are off by at most 2^-51 (in all that follows, for a scale of 1).
+ * k steps multiply that by 2 k + 1 at most, and add k (k + 1) / 2 times their own error, which
+ * is below 2^-52.4, that of 2 cos(omega) included: less than 2^-47.6 after the three there are.  That is below 0.1 ulp of f32 for results down to 2^-21, where an ulp is
+ * 2^-44.  Smaller ones, next to a zero, are evaluated from the phase itself (small_sine).
+ * Blocks and groups are those of absolute positions, so a value depends on its position alone,
+ * not on where a batch was cut.
  *
- * The f32 profiles differ in how they come to an f32 angle.  It is reduced by pi/2 in three f64
- * parts with fma (exact for angles below 2^50), evaluated in f64 and rounded once.
+ * The f32 profiles differ in how they come to an f32 angle.  It is reduced by pi/2 in two f64
+ * parts with fma, evaluated in f64 and rounded once.
  */
 #ifndef POSENC_KERNELS_SINCOS_H
 #define POSENC_KERNELS_SINCOS_H
@@ -46,16 +50,16 @@ SIMD_INLINE void sincos_reduced(vd r, vd *cosine, vd *sine)
 }
 
 /* From cos and sin of r those of r + q pi/2, in f64 or already rounded: bit 0 of q swaps them,
- * the signs follow from bits 0 and 1. */
+ * the cosine then becoming the negative sine, and bit 1 flips both signs. */
 SIMD_INLINE void vd_quadrant(vq q, vd c, vd s, vd *cosine, vd *sine)
 {
-    *cosine = vd_flip_bit1(vd_select_bit0(q, s, c), vq_add(q, vq_set1(1)));
+    *cosine = vd_flip_bit1(vd_select_bit0(q, vd_mul(s, vd_set1(-1.0)), c), q);
     *sine = vd_flip_bit1(vd_select_bit0(q, c, s), q);
 }
 
 SIMD_INLINE void vf_quadrant(vq q, vf c, vf s, vf *cosine, vf *sine)
 {
-    *cosine = vf_flip_bit1(vf_select_bit0(q, s, c), vq_add(q, vq_set1(1)));
+    *cosine = vf_flip_bit1(vf_select_bit0(q, vf_mul(s, vf_set1(-1.0f)), c), q);
     *sine = vf_flip_bit1(vf_select_bit0(q, c, s), q);
 }
 
@@ -76,16 +80,9 @@ SIMD_INLINE vd phase_reduced(const struct posenc_freqs *freqs, uint32_t position
     return vd_mul(rest, vd_set1(0x1.921fb54442d18p+2 * 0x1p-64)); /* 2 pi 2^-64 */
 }
 
-/* (c, s) rotated by the angle whose cosine and sine are (dc, ds). */
-SIMD_INLINE void rotate(vd c, vd s, vd dc, vd ds, vd *cosine, vd *sine)
-{
-    *cosine = vd_fnma(s, ds, vd_mul(c, dc));
-    *sine = vd_fma(c, ds, vd_mul(s, dc));
-}
-
 /* scale * sin(2 pi position turn) for a result next to zero: the distance of the 128-bit phase
- * to the nearest half turn, exact, then sin x = x - x^3/6 (|x| < 2^-23: the rest is below
- * 2^-99). */
+ * to the nearest half turn, exact, then sin x = x - x^3/6 (|x| < 2^-20: the rest is below
+ * 2^-86 of it). */
 static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t position,
                                bool cosine, double scale)
 {
@@ -110,7 +107,7 @@ static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t posi
 
 /* Next to a zero of the sine or cosine the f64 rotation's absolute error shows: below this
  * magnitude, times |scale|, a result is taken from the phase. */
-#define POSENC_SMALL 0x1p-24
+#define POSENC_SMALL 0x1p-21
 
 /* Evaluates anew those of n pairs from i whose cosine or sine is small.  Out of line: about one
  * value in 10^7 comes here, all of them at ISA-independent precision. */
@@ -119,8 +116,13 @@ static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freq
                                                  double all, const double *each, float *cosine,
                                                  float *sine)
 {
-    for (int64_t k = 0; k < n && position != 0; k++) {
+    for (int64_t k = 0; k < n; k++) {
         double scale = each ? each[k] : all;
+        if (position == 0) {
+            cosine[k] = (float)scale;
+            sine[k] = (float)(0.0 * scale);
+            continue;
+        }
         float limit = (float)(POSENC_SMALL * fabs(scale));
         uint64_t hi = freqs->view.turn_hi[i + k], lo = freqs->view.turn_lo[i + k];
         if (fabsf(cosine[k]) < limit)
@@ -137,30 +139,31 @@ static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freq
     }
 }
 
-/* Rounds one row's vector of n pairs to f32, scaled already: all pairs by one factor, or each
- * by its own.  `limit` holds the threshold of mend_small in the first n lanes and zero past
- * them. */
-SIMD_INLINE void sincos_round(const struct posenc_freqs *freqs, uint32_t position, int64_t i,
-                              int64_t n, double all, const double *each, vf limit, vd c, vd s,
-                              vf *cosine, vf *sine)
+/* cos and sin of r, |r| <= pi/4 (1 + 2^-39), for results of f32: of minimax polynomials the
+ * relative error is below 2^-53 (cosine) and 2^-47.5 (sine), less than 2^-22 of an ulp of f32. */
+SIMD_INLINE void sincos_short(vd r, vd *cosine, vd *sine)
 {
-    *cosine = vf_from_vd(c);
-    *sine = vf_from_vd(s);
-    if (__builtin_expect(vf_any_lt(vf_min_abs(*cosine, *sine), limit), 0)) {
-        float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
-        vf_store(cosines, *cosine);
-        vf_store(sines, *sine);
-        mend_small(freqs, position, i, n, all, each, cosines, sines);
-        *cosine = vf_load(cosines);
-        *sine = vf_load(sines);
-    }
+    vd z = vd_mul(r, r);
+    vd s = vd_set1(-0x1.a961a1e22a7ddp-26), c = vd_set1(0x1.1bbe8e238e79cp-29);
+
+    s = vd_fma(s, z, vd_set1(0x1.71d76d17985b3p-19));
+    c = vd_fma(c, z, vd_set1(-0x1.27e00b90feeeap-22));
+    s = vd_fma(s, z, vd_set1(-0x1.a019f9396b03fp-13));
+    c = vd_fma(c, z, vd_set1(0x1.a019fa5ffc4bep-16));
+    s = vd_fma(s, z, vd_set1(0x1.1111110c8734fp-7));
+    c = vd_fma(c, z, vd_set1(-0x1.6c16c16721126p-10));
+    s = vd_fma(s, z, vd_set1(-0x1.5555555552239p-3));
+    c = vd_fma(c, z, vd_set1(0x1.5555555552ddbp-5));
+    *sine = vd_fma(vd_mul(r, z), s, r);
+    *cosine = vd_fma(vd_mul(z, z), c, vd_fma(vd_set1(-0.5), z, vd_set1(1.0)));
 }
 
 /* Cos and sin of f32 angles, each rounded, then times (float)scale: the end of every f32
  * profile. */
 SIMD_INLINE void sincos_f32(vf angles, double scale, vf *cosine, vf *sine)
 {
-    /* pi/2 = 0x1.921fb54442d18p+0 + 0x1.1a62633145c07p-54 - 0x1.f1976b7ed8fbcp-110 + ... */
+    /* pi/2 = 0x1.921fb54442d18p+0 + 0x1.1a62633145c07p-54 - 2^-109.04; an angle of f32 is at
+     * least 2^-30 from its multiples but for 0. */
     const vd magic = vd_set1(0x1.8p52), two_over_pi = vd_set1(0x1.45f306dc9c883p-1);
     vd angle = vd_from_vf(angles);
     vd k = vd_fma(angle, two_over_pi, magic);
@@ -170,37 +173,36 @@ SIMD_INLINE void sincos_f32(vf angles, double scale, vf *cosine, vf *sine)
     k = vd_sub(k, magic);
     vd r = vd_fnma(k, vd_set1(0x1.921fb54442d18p+0), angle);
     r = vd_fnma(k, vd_set1(0x1.1a62633145c07p-54), r);
-    r = vd_fnma(k, vd_set1(-0x1.f1976b7ed8fbcp-110), r);
-    sincos_reduced(r, &c, &s);
+    sincos_short(r, &c, &s);
     vf_quadrant(q, vf_from_vd(c), vf_from_vd(s), cosine, sine);
     *cosine = vf_mul(*cosine, vf_set1((float)scale));
     *sine = vf_mul(*sine, vf_set1((float)scale));
 }
 
-/* What angles_f32 wants for phi at the first pair of a row that begins at pair `from`. */
-SIMD_INLINE float phi_f32(const struct posenc_freqs *freqs, float position, int64_t from)
+/* What ggml_angles() wants for phi at the first pair of a row that begins at pair `from`. */
+SIMD_INLINE float ggml_phi(const struct posenc_freqs *freqs, float position, int64_t from)
 {
     float phi = position, angles[POSENC_PLAN_PAD];
 
-    if (freqs->view.profile == POSENC_GGML_F32)
-        for (int64_t i = 0, n; i < from; i += n) {
-            n = from - i < POSENC_PLAN_PAD ? from - i : POSENC_PLAN_PAD;
-            phi = posenc_ggml_f32_angles(freqs, phi, i, n, angles);
-        }
+    for (int64_t i = 0, n; i < from; i += n) {
+        n = from - i < POSENC_PLAN_PAD ? from - i : POSENC_PLAN_PAD;
+        phi = posenc_ggml_f32_angles(freqs, phi, i, n, angles);
+    }
     return phi;
 }
 
-/* The angles of a vector of pairs in an f32 profile.  Whole vectors, the plan's arrays being
- * padded.  `phi` carries ggml's product from vector to vector of a row; it begins as the
- * position. */
-SIMD_INLINE vf angles_f32(const struct posenc_freqs *freqs, float position, int64_t i,
-                          float *phi)
+/* The angles of a vector of pairs from i on.  `phi` carries ggml's product from vector to vector
+ * of a row; it begins as the position. */
+SIMD_INLINE vf ggml_angles(const struct posenc_freqs *freqs, int64_t i, float *phi)
 {
-    if (freqs->view.profile == POSENC_GGML_F32) {
-        float angles[POSENC_PLAN_PAD];
-        *phi = posenc_ggml_f32_angles(freqs, *phi, i, vf_lanes(), angles);
-        return vf_load(angles);
-    }
+    float angles[POSENC_PLAN_PAD];
+    *phi = posenc_ggml_f32_angles(freqs, *phi, i, vf_lanes(), angles);
+    return vf_load(angles);
+}
+
+/* The same in the other f32 profiles.  Whole vectors, the plan's arrays being padded. */
+SIMD_INLINE vf angles_f32(const struct posenc_freqs *freqs, float position, int64_t i)
+{
     return vf_mul(vf_set1(position), vf_load(freqs->view.omega_f32 + i));
 }
 

@@ -69,11 +69,12 @@ static struct posenc_learned_args one_token(const struct loop *loop)
 
 #define EXACT(sink, how)                                                                       \
     struct run run = rows(loop);                                                               \
-    group_rows(&run, sink, how, false, 0, run.count, 0, vf_lanes(), vf_set1(loop->limit),      \
-               vd_load(loop->cosine), vd_load(loop->sine))
+    for (int64_t row = 0; row < run.count; row += POSENC_GROUP)                                \
+    group_rows(&run, sink, how, false, row, row, row + POSENC_GROUP, 0, 0, vf_lanes(),         \
+               vf_set1(loop->limit), (const struct anchors *)loop->anchors, 0)
 #define HF_F32(sink, how)                                                                      \
     struct run run = rows(loop);                                                               \
-    run_elements(&run, sink, how, false, false)
+    run_elements(&run, sink, how, POSENC_HF_F32, false)
 LOOP(sinusoidal, exact, interleaved, EXACT(TO_INTERLEAVED, STORED))
 LOOP(sinusoidal, exact, sin_cos, EXACT(TO_HALVES, STORED))
 LOOP(sinusoidal, hf_f32, interleaved, HF_F32(TO_INTERLEAVED, STORED))

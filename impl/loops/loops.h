@@ -9,7 +9,8 @@
 /* Numbers are members, not constants: nothing may be folded that a kernel does not know either. */
 struct loop {
     const struct posenc_freqs *freqs;
-    const double *cosine, *sine; /* of the position that the rows of a group rotate */
+    const double
+        *anchors; /* struct anchors of kernels/blocks.h: what the rows of a group turn */
     const float *x, *table;
     float *out, *sines;
     float scale, limit;

@@ -71,17 +71,20 @@ static double time_call(int i, const struct loop *loop)
 static const struct posenc_freqs *make_plan(void)
 {
     static float omega[POSENC_PLAN_PAD];
-    static double cosines[POSENC_STEP * POSENC_PLAN_PAD], sines[POSENC_STEP * POSENC_PLAN_PAD];
+    static double cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
+    static double twice[POSENC_PLAN_PAD];
     static uint64_t turns[POSENC_PLAN_PAD];
     static struct posenc_freqs freqs = { .stride = POSENC_PLAN_PAD };
 
-    for (int i = 0; i < POSENC_STEP * POSENC_PLAN_PAD; i++) {
+    for (int i = 0; i < POSENC_PLAN_PAD; i++) {
         cosines[i] = 0.8;
         sines[i] = 0.6;
-        omega[i % POSENC_PLAN_PAD] = 0.01f;
+        twice[i] = 2.0;
+        omega[i] = 0.01f;
     }
-    freqs.step1_cos = cosines;
-    freqs.step1_sin = sines;
+    freqs.lower_cos = freqs.upper_cos = cosines;
+    freqs.lower_sin = freqs.upper_sin = sines;
+    freqs.twice_cos = twice;
     freqs.view.omega_f32 = omega;
     freqs.view.turn_hi = freqs.view.turn_lo = turns;
     return &freqs;
@@ -90,14 +93,14 @@ static const struct posenc_freqs *make_plan(void)
 int main(void)
 {
     static _Alignas(64) float x[RESULTS], table[RESULTS], out[2 * RESULTS];
-    static double cosine[POSENC_PLAN_PAD], sine[POSENC_PLAN_PAD];
+    static _Alignas(64) double anchors[2 * POSENC_PLAN_PAD];
     double least[N], cycle = 1e30;
-    struct loop loop = { .freqs = make_plan(), .cosine = cosine, .sine = sine, .x = x };
+    struct loop loop = { .freqs = make_plan(), .anchors = anchors, .x = x };
 
     for (int i = 0; i < RESULTS; i++)
         x[i] = table[i] = 0.5f;
-    for (int i = 0; i < POSENC_PLAN_PAD; i++)
-        cosine[i] = sine[i] = 0.5;
+    for (int i = 0; i < 2 * POSENC_PLAN_PAD; i++)
+        anchors[i] = 0.5;
     loop.table = table;
     loop.out = out;
     loop.sines = out + RESULTS;

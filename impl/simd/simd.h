@@ -43,7 +43,7 @@
  *   vf_any_lt(a, b)                            whether a < b in some lane
  *   vf_keep(v)                                 v, in a register: gcc else loads it at each use
  *   vd_set1  vd_load(p)  vd_store(p, v)  vd_add  vd_sub  vd_mul  vd_fma
- *   vd_fnma(a, b, c)                           c - a b
+ *   vd_fms(a, b, c)  vd_fnma(a, b, c)          a b - c; c - a b
  *   vd_from_vf(v)  vf_from_vd(v)               exact; rounded once
  *   vd_from_i64(q)  vd_from_u32(q)             signed, rounded once; below 2^32, exact
  *   vq_set1  vq_load(p)  vq_add  vq_sub

@@ -276,6 +276,11 @@ SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
     return SIMD_PAIRWISE(vd, _mm256_fmadd_pd(a.lo, b.lo, c.lo),
                          _mm256_fmadd_pd(a.hi, b.hi, c.hi));
 }
+SIMD_INLINE vd vd_fms(vd a, vd b, vd c)
+{
+    return SIMD_PAIRWISE(vd, _mm256_fmsub_pd(a.lo, b.lo, c.lo),
+                         _mm256_fmsub_pd(a.hi, b.hi, c.hi));
+}
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c)
 {
     return SIMD_PAIRWISE(vd, _mm256_fnmadd_pd(a.lo, b.lo, c.lo),

@@ -238,6 +238,11 @@ SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
     return SIMD_PAIRWISE(vd, _mm512_fmadd_pd(a.lo, b.lo, c.lo),
                          _mm512_fmadd_pd(a.hi, b.hi, c.hi));
 }
+SIMD_INLINE vd vd_fms(vd a, vd b, vd c)
+{
+    return SIMD_PAIRWISE(vd, _mm512_fmsub_pd(a.lo, b.lo, c.lo),
+                         _mm512_fmsub_pd(a.hi, b.hi, c.hi));
+}
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c)
 {
     return SIMD_PAIRWISE(vd, _mm512_fnmadd_pd(a.lo, b.lo, c.lo),
@@ -298,8 +303,10 @@ SIMD_INLINE vd vd_select_bit0(vq q, vd x, vd y)
 }
 SIMD_INLINE __m512d vd_half_flip(__m512d v, __m512i q)
 {
-    __m512i sign = _mm512_slli_epi64(_mm512_srli_epi64(q, 1), 63);
-    return _mm512_castsi512_pd(_mm512_xor_si512(_mm512_castpd_si512(v), sign));
+    const __m512i sign = _mm512_set1_epi64(INT64_MIN);
+    __m512i bit = _mm512_slli_epi64(q, 62);
+    return _mm512_castsi512_pd(_mm512_ternarylogic_epi64(_mm512_castpd_si512(v), bit, sign,
+                                                         0x78)); /* v ^ (bit & sign) */
 }
 SIMD_INLINE vd vd_flip_bit1(vd v, vq q)
 {
@@ -308,8 +315,9 @@ SIMD_INLINE vd vd_flip_bit1(vd v, vq q)
 /* The low word of each 64-bit lane. */
 SIMD_INLINE __m512i vq_narrow(vq q)
 {
-    return _mm512_inserti32x8(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(q.lo)),
-                              _mm512_cvtepi64_epi32(q.hi), 1);
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_epi32(q.lo, even, q.hi);
 }
 SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y)
 {
@@ -318,8 +326,10 @@ SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y)
 }
 SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
 {
-    __m512i sign = _mm512_slli_epi32(_mm512_srli_epi32(vq_narrow(q), 1), 31);
-    return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(v), sign));
+    const __m512i sign = _mm512_set1_epi32(INT32_MIN);
+    __m512i bit = _mm512_slli_epi32(vq_narrow(q), 30);
+    return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(_mm512_castps_si512(v), bit, sign,
+                                                         0x78)); /* v ^ (bit & sign) */
 }
 
 SIMD_INLINE vf vf_keep(vf v)

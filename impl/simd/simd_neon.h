@@ -228,6 +228,11 @@ SIMD_INLINE vd vd_fma(vd a, vd b, vd c)
 {
     return SIMD_PAIRWISE(vd, vfmaq_f64(c.lo, a.lo, b.lo), vfmaq_f64(c.hi, a.hi, b.hi));
 }
+SIMD_INLINE vd vd_fms(vd a, vd b, vd c)
+{
+    return SIMD_PAIRWISE(vd, vfmaq_f64(vnegq_f64(c.lo), a.lo, b.lo),
+                         vfmaq_f64(vnegq_f64(c.hi), a.hi, b.hi));
+}
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c)
 {
     return SIMD_PAIRWISE(vd, vfmsq_f64(c.lo, a.lo, b.lo), vfmsq_f64(c.hi, a.hi, b.hi));

@@ -257,6 +257,7 @@ SIMD_INLINE vd vd_add(vd a, vd b) { return __riscv_vfadd_vv_f64m2(a, b, vf_vl())
 SIMD_INLINE vd vd_sub(vd a, vd b) { return __riscv_vfsub_vv_f64m2(a, b, vf_vl()); }
 SIMD_INLINE vd vd_mul(vd a, vd b) { return __riscv_vfmul_vv_f64m2(a, b, vf_vl()); }
 SIMD_INLINE vd vd_fma(vd a, vd b, vd c) { return __riscv_vfmadd_vv_f64m2(a, b, c, vf_vl()); }
+SIMD_INLINE vd vd_fms(vd a, vd b, vd c) { return __riscv_vfmsub_vv_f64m2(a, b, c, vf_vl()); }
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c) { return __riscv_vfnmsub_vv_f64m2(a, b, c, vf_vl()); }
 SIMD_INLINE vd vd_from_vf(vf v) { return __riscv_vfwcvt_f_f_v_f64m2(v, vf_vl()); }
 SIMD_INLINE vf vf_from_vd(vd v) { return __riscv_vfncvt_f_f_w_f32m1(v, vf_vl()); }

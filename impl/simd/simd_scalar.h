@@ -114,6 +114,7 @@ SIMD_INLINE vd vd_add(vd a, vd b) { return a + b; }
 SIMD_INLINE vd vd_sub(vd a, vd b) { return a - b; }
 SIMD_INLINE vd vd_mul(vd a, vd b) { return a * b; }
 SIMD_INLINE vd vd_fma(vd a, vd b, vd c) { return fma(a, b, c); }
+SIMD_INLINE vd vd_fms(vd a, vd b, vd c) { return fma(a, b, -c); }
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c) { return fma(-a, b, c); }
 SIMD_INLINE vd vd_from_vf(vf v) { return (double)v; }
 SIMD_INLINE vf vf_from_vd(vd v) { return (float)v; }

@@ -171,6 +171,7 @@ SIMD_INLINE vd vd_add(vd a, vd b) { return SIMD_BOTH2(svadd_f64_x, a, b); }
 SIMD_INLINE vd vd_sub(vd a, vd b) { return SIMD_BOTH2(svsub_f64_x, a, b); }
 SIMD_INLINE vd vd_mul(vd a, vd b) { return SIMD_BOTH2(svmul_f64_x, a, b); }
 SIMD_INLINE vd vd_fma(vd a, vd b, vd c) { return SIMD_BOTH3(svmla_f64_x, c, a, b); }
+SIMD_INLINE vd vd_fms(vd a, vd b, vd c) { return SIMD_BOTH3(svnmls_f64_x, c, a, b); }
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c) { return SIMD_BOTH3(svmls_f64_x, c, a, b); }
 
 /* A conversion between widths reads and writes the low word of each 64-bit lane. */

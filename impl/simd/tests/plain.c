@@ -179,6 +179,7 @@ double plain_add_f64(const double *x) { return x[A] + x[B]; }
 double plain_sub_f64(const double *x) { return x[A] - x[B]; }
 double plain_mul_f64(const double *x) { return x[A] * x[B]; }
 double plain_fma_f64(const double *x) { return fma(x[A], x[B], x[C]); }
+double plain_fms_f64(const double *x) { return fma(x[A], x[B], -x[C]); }
 double plain_fnma_f64(const double *x) { return fma(-x[A], x[B], x[C]); }
 
 uint64_t plain_add_u64(const uint64_t *x) { return x[A] + x[B]; }

@@ -54,6 +54,7 @@ static const struct test tests[] = {
     { "vd_sub", .run = f64_op, .f64_2 = vd_sub, .f64 = plain_sub_f64 },
     { "vd_mul", .run = f64_op, .f64_2 = vd_mul, .f64 = plain_mul_f64 },
     { "vd_fma", .run = f64_op, .f64_3 = vd_fma, .f64 = plain_fma_f64 },
+    { "vd_fms", .run = f64_op, .f64_3 = vd_fms, .f64 = plain_fms_f64 },
     { "vd_fnma", .run = f64_op, .f64_3 = vd_fnma, .f64 = plain_fnma_f64 },
     { "vd_from_vf", .run = f64_from_f32 },
     { "vf_from_vd", .run = f32_from_f64 },

@@ -52,6 +52,7 @@ double plain_add_f64(const double *x);
 double plain_sub_f64(const double *x);
 double plain_mul_f64(const double *x);
 double plain_fma_f64(const double *x);
+double plain_fms_f64(const double *x);
 double plain_fnma_f64(const double *x);
 
 uint64_t plain_add_u64(const uint64_t *x);

@@ -1,0 +1,190 @@
+/*
+ * Runs of profile exact, by blocks of positions: anchors, middle rows of groups and the rows
+ * beside them, as sincos.h tells.
+ */
+#ifndef POSENC_KERNELS_BLOCKS_H
+#define POSENC_KERNELS_BLOCKS_H
+
+#include "sincos.h"
+#include "sinks.h"
+
+/* Evaluates anew what is small of one row's n pairs from i on. */
+static __attribute__((noinline)) void mend_row(const struct run *run, int64_t row, int64_t i,
+                                               int64_t n, float *cosines, float *sines)
+{
+    mend_small(run->freqs, run->first + (uint32_t)row, i, n, run->scale,
+               run->scales ? scales_at(run, row, i) : NULL, cosines, sines);
+    for (int64_t k = 0; k < n && run->negative; k++)
+        sines[k] = -sines[k];
+}
+
+SIMD_INLINE void mend_vectors(const struct run *run, int64_t row, int64_t i, int64_t n,
+                              vf *cosine, vf *sine)
+{
+    float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
+
+    vf_store(cosines, *cosine);
+    vf_store(sines, vf_mul(*sine, sign_of(run)));
+    mend_row(run, row, i, n, cosines, sines);
+    *cosine = vf_load(cosines);
+    *sine = vf_load(sines);
+}
+
+/* One row's vector of n pairs: rounded, mended, written.  `limit` holds in its first n lanes
+ * what is small, and zero past them. */
+SIMD_INLINE void put_row(const struct run *run, enum sink sink, enum how how, bool scaled,
+                         int64_t row, int64_t i, int64_t n, vf limit, vd c, vd s)
+{
+    if (scaled) {
+        vd scale = vd_load(scales_at(run, row, i));
+        c = vd_mul(c, scale);
+        s = vd_mul(s, scale);
+        limit = vf_from_vd(vd_mul(scale, vd_set1(POSENC_SMALL)));
+    }
+    vf cosine = vf_from_vd(c), sine = vf_from_vd(s);
+    bool first = run->first + (uint32_t)row == 0;
+    if (__builtin_expect(first || vf_any_lt(vf_min_abs(cosine, sine), limit), 0))
+        mend_vectors(run, row, i, n, &cosine, &sine);
+    emit(run, sink, how, row, i, n, cosine, sine);
+}
+
+/* The same of two rows of whole vectors, neither of them at position 0: looked at together. */
+SIMD_INLINE void put_two(const struct run *run, enum sink sink, enum how how, int64_t row,
+                         int64_t other, int64_t i, vf limit, vd c, vd s, vd other_c, vd other_s)
+{
+    vf cosine = vf_from_vd(c), sine = vf_from_vd(s);
+    vf other_cosine = vf_from_vd(other_c), other_sine = vf_from_vd(other_s);
+    vf smallest = vf_min_abs(vf_min_abs(cosine, sine), vf_min_abs(other_cosine, other_sine));
+
+    if (__builtin_expect(vf_any_lt(smallest, limit), 0)) {
+        mend_vectors(run, row, i, vf_lanes(), &cosine, &sine);
+        mend_vectors(run, other, i, vf_lanes(), &other_cosine, &other_sine);
+    }
+    emit_whole(run, sink, how, row, i, cosine, sine);
+    emit_whole(run, sink, how, other, i, other_cosine, other_sine);
+}
+
+/* One half of a group: its middle row (c, s) and those outward by `step`, as far as they are in
+ * [begin, end).  (c_before, s_before) is the middle row of the other half. */
+SIMD_INLINE void half_group(const struct run *run, enum sink sink, enum how how, bool scaled,
+                            int64_t row, int64_t step, int64_t begin, int64_t end, int64_t i,
+                            int64_t n, vf limit, vd c, vd s, vd c_before, vd s_before)
+{
+    const int64_t last = row + step * (POSENC_GROUP / 2 - 1);
+    const bool complete = least(row, last) >= begin && row < end && last < end;
+    vd twice = vd_load(run->freqs->twice_cos + i);
+
+    if (!scaled && is_whole(run, sink, i, n) && complete && run->first + (uint32_t)last != 0) {
+        for (int k = 0; k < POSENC_GROUP / 4; k++, row += 2 * step) {
+            c_before = vd_fms(twice, c, c_before);
+            s_before = vd_fms(twice, s, s_before);
+            put_two(run, sink, how, row, row + step, i, limit, c, s, c_before, s_before);
+            c = vd_fms(twice, c_before, c);
+            s = vd_fms(twice, s_before, s);
+        }
+        return;
+    }
+    for (; row != last + step; row += step) {
+        if (row >= begin && row < end)
+            put_row(run, sink, how, scaled, row, i, n, limit, c, s);
+        vd c_next = vd_fms(twice, c, c_before), s_next = vd_fms(twice, s, s_before);
+        c_before = c;
+        s_before = s;
+        c = c_next;
+        s = s_next;
+    }
+}
+
+/* A strip's cosines and sines at the first position of a block.  Not aligned, they cost a call
+ * 80 ns on Zen 5. */
+struct anchors {
+    _Alignas(64) double cosine[STRIP_PAIRS], sine[STRIP_PAIRS];
+};
+
+SIMD_INLINE void find_anchors(const struct run *run, uint32_t position, int64_t from,
+                              int64_t to, struct anchors *anchors)
+{
+    for (int64_t i = from; i < to; i += vf_lanes()) {
+        vd c, s, scale = vd_set1(run->scale);
+        vq q;
+        vd r = phase_reduced(run->freqs, position, i, &q);
+        sincos_reduced(r, &c, &s);
+        vd_quadrant(q, c, s, &c, &s);
+        vd_store(anchors->cosine + (i - from), vd_mul(c, scale));
+        vd_store(anchors->sine + (i - from), vd_mul(s, scale));
+    }
+}
+
+/* The k-th vector of the anchors, turned by an angle; sines with the sign of the run's. */
+SIMD_INLINE void turn_anchor(const struct anchors *anchors, int64_t k, const double *cosine,
+                             const double *sine, vd sign, vd *c, vd *s)
+{
+    vd from_c = vd_load(anchors->cosine + k), from_s = vd_load(anchors->sine + k);
+    vd by_c = vd_load(cosine), by_s = vd_load(sine);
+
+    *c = vd_fnma(from_s, by_s, vd_mul(from_c, by_c));
+    *s = vd_mul(sign, vd_fma(from_c, by_s, vd_mul(from_s, by_c)));
+}
+
+/* Rows [begin, end), one vector of n pairs from i on, of a group of which row `group` would be the
+ * first; its angles are at `at` in the plan. */
+SIMD_INLINE void group_rows(const struct run *run, enum sink sink, enum how how, bool scaled,
+                            int64_t group, int64_t begin, int64_t end, int64_t at, int64_t i,
+                            int64_t n, vf limit, const struct anchors *anchors, int64_t k)
+{
+    const struct posenc_freqs *freqs = run->freqs;
+    const int64_t upper = group + POSENC_GROUP / 2;
+    const vd sign = vd_set1(run->negative ? -1.0 : 1.0);
+    vd lower_c, lower_s, upper_c, upper_s;
+
+    turn_anchor(anchors, k, freqs->lower_cos + at, freqs->lower_sin + at, sign, &lower_c,
+                &lower_s);
+    turn_anchor(anchors, k, freqs->upper_cos + at, freqs->upper_sin + at, sign, &upper_c,
+                &upper_s);
+    if (begin < upper)
+        half_group(run, sink, how, scaled, upper - 1, -1, begin, end, i, n, limit, lower_c,
+                   lower_s, upper_c, upper_s);
+    if (end > upper)
+        half_group(run, sink, how, scaled, upper, 1, begin, end, i, n, limit, upper_c, upper_s,
+                   lower_c, lower_s);
+}
+
+/* Rows [row, end) within one block of POSENC_BLOCK positions, pairs [from, to). */
+SIMD_INLINE void block_strip(const struct run *run, enum sink sink, enum how how, bool scaled,
+                             int64_t row, int64_t end, int64_t from, int64_t to)
+{
+    struct anchors anchors;
+
+    find_anchors(run, (run->first + (uint32_t)row) / POSENC_BLOCK * POSENC_BLOCK, from, to,
+                 &anchors);
+    for (int64_t group_end; row < end; row = group_end) {
+        int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_BLOCK);
+        int64_t group = row - into % POSENC_GROUP;
+        int64_t at = into / POSENC_GROUP * run->freqs->stride;
+
+        group_end = least(end, group + POSENC_GROUP);
+        for (int64_t i = from; i < to; i += vf_lanes()) {
+            int64_t n = least(vf_lanes(), to - i);
+            vf limit = vf_set1((float)(POSENC_SMALL * fabs(run->scale)));
+            if (n < vf_lanes())
+                limit = vf_select_lt(vf_iota(), vf_set1((float)n), limit, vf_set1(0.0f));
+            group_rows(run, sink, how, scaled, group, row, group_end, at + i, i, n, limit,
+                       &anchors, i - from);
+        }
+    }
+}
+
+SIMD_INLINE void run_blocks(const struct run *run, enum sink sink, enum how how, bool scaled)
+{
+    for (int64_t row = 0; row < run->count;) {
+        int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_BLOCK);
+        int64_t end = least(run->count, row + POSENC_BLOCK - into);
+
+        for (int64_t from = run->from; from < run->pairs; from += STRIP_PAIRS)
+            block_strip(run, sink, how, scaled, row, end, from,
+                        least(from + STRIP_PAIRS, run->pairs));
+        row = end;
+    }
+}
+
+#endif

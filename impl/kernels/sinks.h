@@ -1,0 +1,161 @@
+/*
+ * A run, and where its cosines and sines go: to rows of the output or to a tile, as a sink says.
+ */
+#ifndef POSENC_KERNELS_SINKS_H
+#define POSENC_KERNELS_SINKS_H
+
+#include "kernel.h"
+
+/* Where a vector of cosines and sines goes: to rows of the output, all f32, or of a tile. */
+enum sink { TO_COS_AND_SIN, TO_INTERLEAVED, TO_HALVES, TO_TILE };
+
+/* How it goes there: stored, stored past the caches, or added to x and stored. */
+enum how { STORED, STREAMED, ADDED };
+
+/* Pairs are taken in strips whose anchors and step1 rows stay in the L1 cache. */
+enum { STRIP_PAIRS = POSENC_PLAN_PAD };
+
+/* `count` rows for the consecutive magnitudes first, first + 1, ...: row r of an output begins
+ * r * stride elements after its base; in a tile with pair `from`, at r * STRIP_PAIRS. */
+struct run {
+    const struct posenc_freqs *freqs;
+    uint32_t first;
+    float time; /* not 0: one row at this magnitude, which has a fraction */
+    int64_t count;
+    bool negative;
+    double scale;
+    const double *scales;       /* a tile's own, value by value, `scale` being 1; or NULL */
+    int64_t dim;                /* elements of a row of out */
+    int64_t sine_at, cosine_at; /* TO_HALVES: columns where theirs begin */
+    int64_t from, pairs;        /* pairs that are evaluated: [from, pairs) */
+    const uint8_t *axis_of;     /* where not NULL, only those pairs of them with this axis */
+    uint8_t axis;
+    void *out, *sine; /* sine: TO_COS_AND_SIN and TO_TILE only, out then takes the cosines */
+    const void *x;
+    float x_scale;
+    int64_t out_stride, sine_stride, x_stride;
+};
+
+/* What sines are multiplied by. */
+SIMD_INLINE vf sign_of(const struct run *run) { return vf_set1(run->negative ? -1.0f : 1.0f); }
+
+SIMD_INLINE void write_n(enum how how, float *p, vf value, int64_t n)
+{
+    if (n < vf_lanes())
+        vf_store_n(p, value, n);
+    else if (how == STREAMED)
+        vf_stream(p, value);
+    else
+        vf_store(p, value);
+}
+
+/* n floats of one row from a column on, onto x where there is one. */
+SIMD_INLINE void put(const struct run *run, enum how how, int64_t row, int64_t column, vf value,
+                     int64_t n)
+{
+    if (how == ADDED) {
+        const float *x = (const float *)run->x + row * run->x_stride + column;
+        value = vf_fma(n == vf_lanes() ? vf_load(x) : vf_load_n(x, n), vf_set1(run->x_scale),
+                       value);
+    }
+    write_n(how, (float *)run->out + row * run->out_stride + column, value, n);
+}
+
+/* n pairs sin, cos, sin, cos, ...; of the last one only the sine where an odd dim ends. */
+SIMD_INLINE void put_interleaved(const struct run *run, enum how how, int64_t row, int64_t i,
+                                 vf cosine, vf sine, int64_t n)
+{
+    float *out = (float *)run->out + row * run->out_stride + 2 * i;
+    const float *x = how == ADDED ? (const float *)run->x + row * run->x_stride + 2 * i : NULL;
+
+    if (2 * (i + n) > run->dim) {
+        float sines[POSENC_PLAN_PAD];
+        vf_store(sines, sine);
+        vf last = vf_set1(sines[n - 1]);
+        if (how == ADDED)
+            last = vf_fma(vf_load_n(x + 2 * n - 2, 1), vf_set1(run->x_scale), last);
+        vf_store_n(out + 2 * n - 2, last, 1);
+        if (--n == 0)
+            return;
+    }
+    if (how == ADDED) {
+        vf even, odd, scale = vf_set1(run->x_scale);
+        vf_load2_n(x, n, &even, &odd);
+        sine = vf_fma(even, scale, sine);
+        cosine = vf_fma(odd, scale, cosine);
+    }
+    vf_store2_n(out, sine, cosine, n);
+}
+
+/* Those of n pairs that turn with the run's axis, one by one. */
+SIMD_INLINE void put_axis(const struct run *run, int64_t row, int64_t i, int64_t n, vf cosine,
+                          vf sine)
+{
+    float cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
+
+    vf_store(cosines, cosine);
+    vf_store(sines, sine);
+    for (int64_t k = 0; k < n; k++)
+        if (run->axis_of[i + k] == run->axis) {
+            ((float *)run->out)[row * run->out_stride + i + k] = cosines[k];
+            ((float *)run->sine)[row * run->sine_stride + i + k] = sines[k];
+        }
+}
+
+/* n pairs of one row from i on; the sine has its sign. */
+SIMD_INLINE void emit(const struct run *run, enum sink sink, enum how how, int64_t row,
+                      int64_t i, int64_t n, vf cosine, vf sine)
+{
+    switch (sink) {
+    case TO_COS_AND_SIN:
+        if (run->axis_of) {
+            put_axis(run, row, i, n, cosine, sine);
+            break;
+        }
+        put(run, how, row, i, cosine, n);
+        write_n(how, (float *)run->sine + row * run->sine_stride + i, sine, n);
+        break;
+    case TO_INTERLEAVED:
+        put_interleaved(run, how, row, i, cosine, sine, n);
+        break;
+    case TO_HALVES:
+        put(run, how, row, run->sine_at + i, sine, n);
+        put(run, how, row, run->cosine_at + i, cosine, n);
+        break;
+    case TO_TILE:
+        vf_store((float *)run->out + row * STRIP_PAIRS + (i - run->from), cosine);
+        vf_store((float *)run->sine + row * STRIP_PAIRS + (i - run->from), sine);
+        break;
+    }
+}
+
+/* Whether a vector of pairs from i on is a vector of the output, or two, none of them cut. */
+SIMD_INLINE bool is_whole(const struct run *run, enum sink sink, int64_t i, int64_t n)
+{
+    if (n < vf_lanes() || (sink == TO_COS_AND_SIN && run->axis_of))
+        return false;
+    return sink != TO_INTERLEAVED || (vf_lanes() > 1 && 2 * (i + n) <= run->dim);
+}
+
+/* The same as emit() where that is so. */
+SIMD_INLINE void emit_whole(const struct run *run, enum sink sink, enum how how, int64_t row,
+                            int64_t i, vf cosine, vf sine)
+{
+    if (sink == TO_INTERLEAVED) {
+        put(run, how, row, 2 * i, vf_zip_lo(sine, cosine), vf_lanes());
+        put(run, how, row, 2 * i + vf_lanes(), vf_zip_hi(sine, cosine), vf_lanes());
+    } else if (sink == TO_COS_AND_SIN) {
+        put(run, how, row, i, cosine, vf_lanes());
+        write_n(how, (float *)run->sine + row * run->sine_stride + i, sine, vf_lanes());
+    } else {
+        emit(run, sink, how, row, i, vf_lanes(), cosine, sine);
+    }
+}
+
+/* The scales of a row's pairs from i on, where each has its own. */
+SIMD_INLINE const double *scales_at(const struct run *run, int64_t row, int64_t i)
+{
+    return run->scales + row * STRIP_PAIRS + (i - run->from);
+}
+
+#endif
