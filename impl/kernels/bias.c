@@ -273,7 +273,7 @@ SIMD_INLINE void window_put(enum posenc_dtype type, bool add, const float *bias,
 SIMD_INLINE void window_heads(enum posenc_dtype type, bool add,
                               const struct posenc_window_args *args)
 {
-    float column[WINDOW_ROWS], bias[WINDOW_PIECE];
+    _Alignas(64) float column[WINDOW_ROWS], bias[WINDOW_PIECE];
     int64_t queries = args->out.shape[2], keys = args->out.shape[3];
     int64_t width = least(keys, WINDOW_PIECE), most = WINDOW_PIECE / width;
     bool near = args->table.shape[0] <= WINDOW_ROWS;

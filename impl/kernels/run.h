@@ -125,8 +125,8 @@ SIMD_INLINE void run_time(const struct run *run, enum sink sink, enum how how)
     float time = run->time, phi = ggml ? ggml_phi(freqs, time, run->from) : 0.0f;
 
     for (int64_t i = run->from; i < run->pairs; i += vf_lanes()) {
-        double r[POSENC_PLAN_PAD];
-        uint64_t q[POSENC_PLAN_PAD];
+        _Alignas(64) double r[POSENC_PLAN_PAD];
+        _Alignas(64) uint64_t q[POSENC_PLAN_PAD];
         vf cosine, sine;
         if (profile == POSENC_EXACT) {
             posenc_time_angles(freqs, time, i, vf_lanes(), r, q);

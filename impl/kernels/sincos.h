@@ -195,7 +195,7 @@ SIMD_INLINE float ggml_phi(const struct posenc_freqs *freqs, float position, int
  * of a row; it begins as the position. */
 SIMD_INLINE vf ggml_angles(const struct posenc_freqs *freqs, int64_t i, float *phi)
 {
-    float angles[POSENC_PLAN_PAD];
+    _Alignas(64) float angles[POSENC_PLAN_PAD];
     *phi = posenc_ggml_f32_angles(freqs, *phi, i, vf_lanes(), angles);
     return vf_load(angles);
 }

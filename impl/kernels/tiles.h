@@ -100,7 +100,7 @@ static void send_tile(enum posenc_dtype type, const struct run *run, enum sink s
 {
     const float *cosine = tile->out, *sine = tile->sine;
     int64_t from = tile->from, n = tile->pairs - from;
-    float both[2 * STRIP_PAIRS];
+    _Alignas(64) float both[2 * STRIP_PAIRS];
     struct run sines = *run;
 
     sines.out = run->sine;
@@ -127,8 +127,8 @@ static void send_tile(enum posenc_dtype type, const struct run *run, enum sink s
 static __attribute__((noinline)) void run_in_tiles(const struct run *run, enum sink sink,
                                                    enum posenc_dtype type)
 {
-    float cosines[TILE], sines[TILE];
-    double scales[TILE];
+    _Alignas(64) float cosines[TILE], sines[TILE];
+    _Alignas(64) double scales[TILE];
     struct run tile = *run;
 
     tile.out = cosines;
