@@ -40,7 +40,13 @@ SIMD_INLINE vf vf_load_f16_n(const uint16_t *p, int64_t n)
 {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(vf_first(n), p));
 }
-SIMD_INLINE __m256i half_from_vf(vf v) { return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
+/* In a register first: on Zen 5 the form that stores takes 2.0 cycles where both apart take 1.4. */
+SIMD_INLINE __m256i half_from_vf(vf v)
+{
+    __m256i half = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
+    __asm__("" : "+v"(half));
+    return half;
+}
 SIMD_INLINE void vf_store_f16(uint16_t *p, vf v)
 {
     _mm256_storeu_si256((__m256i *)p, half_from_vf(v));
@@ -93,15 +99,8 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     _mm256_mask_storeu_epi16(p, vf_first(n), upper_from_vf(v));
 }
 
-/* As in simd_avx2.h.  The instruction of AVX512_BF16 rounds and packs in one. */
-SIMD_INLINE bool vf_pairs_bf16(void)
-{
-#ifdef __AVX512BF16__
-    return false;
-#else
-    return true;
-#endif
-}
+/* As in simd_avx2.h.  The instruction of AVX512_BF16 rounds two vectors at once. */
+SIMD_INLINE bool vf_pairs_bf16(void) { return true; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 {
     __m512i both = _mm512_loadu_si512(p);
@@ -110,6 +109,18 @@ SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 }
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
+#ifdef __AVX512BF16__
+    const __m512i by_turns =
+        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
+                         22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    __m512i both = (__m512i)_mm512_cvtne2ps_pbh(b, a);
+    /* Only what has become zero may have been a subnormal. */
+    if (__builtin_expect(_mm512_testn_epi16_mask(both, _mm512_set1_epi16(0x7fff)) == 0, 1) ||
+        _kortestz_mask16_u8(_mm512_fpclass_ps_mask(a, 0x20), _mm512_fpclass_ps_mask(b, 0x20))) {
+        _mm512_storeu_si512(p, _mm512_permutexvar_epi16(by_turns, both));
+        return;
+    }
+#endif
     __m512i even = upper_of_numbers(a), odd = upper_of_numbers(b);
 
     if (__builtin_expect(_mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), 0)) {
