@@ -82,10 +82,7 @@ SIMD_INLINE void sinusoidal_runs(const struct posenc_sinusoidal_args *args, enum
                 run.x = input_at(&args->x, b, run_first(&run, t), 0);
                 run.x_stride = run_stride(&run, args->x.stride[1]);
             }
-            if (type == POSENC_F32)
-                run_all(&run, sink, add);
-            else
-                run_in_tiles(&run, sink, type);
+            run_to_rows(&run, sink, add, type);
             if (sink != TO_INTERLEAVED && run.dim % 2)
                 put_zero_column(&run, type);
             t += n;
@@ -154,10 +151,7 @@ static void rope_table_axis(const struct posenc_rope_table_args *args,
             int64_t n = run_find(positions, b, t, tokens, &run);
             run.out = run_base(&args->cos, b, t, &run, &run.out_stride);
             run.sine = run_base(&args->sin, b, t, &run, &run.sine_stride);
-            if (args->cos.dtype == POSENC_F32 && !args->freqs->xpos_step)
-                run_all(&run, TO_COS_AND_SIN, false);
-            else
-                run_in_tiles(&run, TO_COS_AND_SIN, args->cos.dtype);
+            run_to_rows(&run, TO_COS_AND_SIN, false, args->cos.dtype);
             t = repeat_row(args, positions, b, t + n, &run);
         }
 }

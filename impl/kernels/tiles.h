@@ -40,47 +40,81 @@ static void find_scales(const struct run *tile, double *scales)
     }
 }
 
-SIMD_INLINE void send_as(enum posenc_dtype type, const struct run *run, int64_t row,
-                         int64_t column, const float *values, int64_t n)
+/* Whether a run is best stored past the caches, line by line: it is large, and its rows and what a
+ * tile fills of them begin and end on lines. */
+static bool may_stream_lines(const struct run *run, enum sink sink, enum posenc_dtype type)
 {
-    const int64_t size = (int64_t)posenc_dtype_size(type), w = vf_lanes();
-    char *out = (char *)run->out + (row * run->out_stride + column) * size;
-    const char *x = run->x;
-    vf scale = vf_set1(run->x_scale);
-    int64_t i = 0;
+    const int64_t size = (int64_t)posenc_dtype_size(type), vector = vf_lanes() * 4;
+    int64_t elements = run->out_stride, bases = (int64_t)(uintptr_t)run->out;
 
-    if (x)
-        x += (row * run->x_stride + column) * size;
-    for (; i + w <= n; i += w) {
-        vf value = vf_load(values + i);
-        if (x)
-            value = vf_fma(load_as(type, x, i, w), scale, value);
-        store_as(type, out, i, value, w);
+    if (!vf_streams() || run->x || run->from != 0 || run->axis_of ||
+        run->freqs->view.profile != POSENC_EXACT ||
+        run->count * run->pairs < STREAM_FROM / (2 * size))
+        return false;
+    if (sink == TO_COS_AND_SIN) {
+        elements |= run->sine_stride | run->pairs;
+        bases |= (int64_t)(uintptr_t)run->sine;
+    } else {
+        elements |= sink == TO_INTERLEAVED ? run->dim : run->dim / 2;
     }
-    if (i < n) {
-        vf value = vf_load_n(values + i, n - i);
-        if (x)
-            value = vf_fma(load_as(type, x, i, n - i), scale, value);
-        store_as(type, out, i, value, n - i);
-    }
+    return (elements * size | bases) % (vector < 64 ? 64 : vector) == 0;
 }
 
-/* n values of one row from a column on.  Out of line: inlined, gcc 12 fails on it for SVE. */
-static __attribute__((noinline)) void send_values(enum posenc_dtype type, const struct run *run,
-                                                  int64_t row, int64_t column,
-                                                  const float *values, int64_t n)
+/* Values of a tile on their way to a part of one row of the output: onto x, where that is not
+ * NULL, and stored as `type`. */
+SIMD_INLINE void send_vector(enum posenc_dtype type, const void *x, float x_scale, void *out,
+                             int64_t i, vf value, int64_t n)
 {
-    switch (type) {
-    case POSENC_F32:
-        send_as(POSENC_F32, run, row, column, values, n);
-        break;
-    case POSENC_F16:
-        send_as(POSENC_F16, run, row, column, values, n);
-        break;
-    case POSENC_BF16:
-        send_as(POSENC_BF16, run, row, column, values, n);
-        break;
+    if (x)
+        value = vf_fma(load_as(type, x, i, n), vf_set1(x_scale), value);
+    store_as(type, out, i, value, n);
+}
+
+SIMD_INLINE void send_values(enum posenc_dtype type, const void *x, float x_scale, void *out,
+                             int64_t at, const float *values, int64_t n)
+{
+    const int64_t w = vf_lanes();
+    int64_t i = 0;
+
+    for (; i + w <= n; i += w)
+        send_vector(type, x, x_scale, out, at + i, vf_load(values + i), w);
+    if (i < n)
+        send_vector(type, x, x_scale, out, at + i, vf_load_n(values + i, n - i), n - i);
+}
+
+/* The same of sines and cosines by turns, n values in all. */
+SIMD_INLINE void send_by_turns(enum posenc_dtype type, const void *x, float x_scale, void *out,
+                               const float *cosine, const float *sine, int64_t n)
+{
+    const int64_t w = vf_lanes();
+    _Alignas(64) float rest[2 * STRIP_PAIRS];
+    int64_t k = 0;
+
+    for (; w > 1 && 2 * (k + w) <= n; k += w) {
+        vf c = vf_load(cosine + k), s = vf_load(sine + k);
+        send_vector(type, x, x_scale, out, 2 * k, vf_zip_lo(s, c), w);
+        send_vector(type, x, x_scale, out, 2 * k + w, vf_zip_hi(s, c), w);
     }
+    for (int64_t m = k; 2 * m < n; m += w)
+        vf_store2_n(rest + 2 * (m - k), vf_load(sine + m), vf_load(cosine + m), w);
+    send_values(type, x, x_scale, out, 2 * k, rest, n - 2 * k);
+}
+
+/* A part of a row, of n values: of two planes by turns, or of one, the other being NULL. */
+SIMD_INLINE void send_part(enum posenc_dtype type, bool streamed, const struct run *run,
+                           const void *x, void *out, const float *cosine, const float *sine,
+                           int64_t n)
+{
+    _Alignas(64) float line[2 * STRIP_PAIRS];
+    void *to = streamed ? line : out;
+
+    if (cosine && sine)
+        send_by_turns(type, x, run->x_scale, to, cosine, sine, n);
+    else
+        send_values(type, x, run->x_scale, to, 0, cosine ? cosine : sine, n);
+    for (int64_t i = 0; streamed && i < n * (int64_t)posenc_dtype_size(type) / 4;
+         i += vf_lanes())
+        vf_stream((float *)out + i, vf_load(line + i));
 }
 
 /* Those of the n pairs of one row, from pair `from` on, that turn with the run's axis. */
@@ -95,33 +129,41 @@ static void send_axis(enum posenc_dtype type, const struct run *run, int64_t row
 }
 
 /* Sends the rows of a tile, the first of which is row `row` of the run. */
-static void send_tile(enum posenc_dtype type, const struct run *run, enum sink sink,
-                      int64_t row, const struct run *tile)
+SIMD_INLINE void send_rows(enum posenc_dtype type, bool streamed, const struct run *run,
+                           enum sink sink, int64_t row, const struct run *tile)
 {
+    const int64_t size = (int64_t)posenc_dtype_size(type), from = tile->from;
+    const int64_t n = tile->pairs - from;
     const float *cosine = tile->out, *sine = tile->sine;
-    int64_t from = tile->from, n = tile->pairs - from;
-    _Alignas(64) float both[2 * STRIP_PAIRS];
-    struct run sines = *run;
 
-    sines.out = run->sine;
-    sines.out_stride = run->sine_stride;
     for (int64_t end = row + tile->count; row < end; row++) {
+        char *out = (char *)run->out + row * run->out_stride * size;
+        const char *x = run->x ? (const char *)run->x + row * run->x_stride * size : NULL;
         if (sink == TO_INTERLEAVED) {
-            for (int64_t k = 0; k < n; k += vf_lanes())
-                vf_store2_n(both + 2 * k, vf_load(sine + k), vf_load(cosine + k), vf_lanes());
-            send_values(type, run, row, 2 * from, both, least(2 * n, run->dim - 2 * from));
+            send_part(type, streamed, run, x ? x + 2 * from * size : NULL,
+                      out + 2 * from * size, cosine, sine, least(2 * n, run->dim - 2 * from));
         } else if (sink == TO_HALVES) {
-            send_values(type, run, row, run->sine_at + from, sine, n);
-            send_values(type, run, row, run->cosine_at + from, cosine, n);
+            const int64_t s = (run->sine_at + from) * size, c = (run->cosine_at + from) * size;
+            send_part(type, streamed, run, x ? x + s : NULL, out + s, NULL, sine, n);
+            send_part(type, streamed, run, x ? x + c : NULL, out + c, cosine, NULL, n);
         } else if (run->axis_of) {
             send_axis(type, run, row, from, cosine, sine, n);
         } else {
-            send_values(type, run, row, from, cosine, n);
-            send_values(type, &sines, row, from, sine, n);
+            char *sines = (char *)run->sine + row * run->sine_stride * size;
+            send_part(type, streamed, run, NULL, out + from * size, cosine, NULL, n);
+            send_part(type, streamed, run, NULL, sines + from * size, NULL, sine, n);
         }
         cosine += STRIP_PAIRS;
         sine += STRIP_PAIRS;
     }
+}
+
+/* Out of line: inlined, gcc 12 fails on it for SVE. */
+static __attribute__((noinline)) void send_tile(enum posenc_dtype type, bool streamed,
+                                                const struct run *run, enum sink sink,
+                                                int64_t row, const struct run *tile)
+{
+    FOR_TYPE(type, send_rows, streamed, run, sink, row, tile);
 }
 
 static __attribute__((noinline)) void run_in_tiles(const struct run *run, enum sink sink,
@@ -130,6 +172,7 @@ static __attribute__((noinline)) void run_in_tiles(const struct run *run, enum s
     _Alignas(64) float cosines[TILE], sines[TILE];
     _Alignas(64) double scales[TILE];
     struct run tile = *run;
+    const bool streamed = may_stream_lines(run, sink, type);
 
     tile.out = cosines;
     tile.sine = sines;
@@ -145,9 +188,24 @@ static __attribute__((noinline)) void run_in_tiles(const struct run *run, enum s
             if (tile.scales)
                 find_scales(&tile, scales);
             run_all(&tile, TO_TILE, false);
-            send_tile(type, run, sink, row, &tile);
+            send_tile(type, streamed, run, sink, row, &tile);
         }
     }
+    if (streamed)
+        stream_end();
+}
+
+/* A run to rows of any type. */
+SIMD_INLINE void run_to_rows(const struct run *run, enum sink sink, bool add,
+                             enum posenc_dtype type)
+{
+    bool in_lines = vf_lanes() * (int64_t)sizeof(float) >= 64 || sink == TO_INTERLEAVED;
+
+    if (type == POSENC_F32 && !run->freqs->xpos_step &&
+        (in_lines || !may_stream_lines(run, sink, type)))
+        run_all(run, sink, add);
+    else
+        run_in_tiles(run, sink, type);
 }
 
 #endif
