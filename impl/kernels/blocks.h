@@ -42,13 +42,12 @@ SIMD_INLINE void put_row(const struct run *run, enum sink sink, enum how how, bo
         limit = vf_from_vd(vd_mul(scale, vd_set1(POSENC_SMALL)));
     }
     vf cosine = vf_from_vd(c), sine = vf_from_vd(s);
-    bool first = run->first + (uint32_t)row == 0;
-    if (__builtin_expect(first || vf_any_lt(vf_min_abs(cosine, sine), limit), 0))
+    if (__builtin_expect(vf_any_lt(vf_min_abs(cosine, sine), limit), 0))
         mend_vectors(run, row, i, n, &cosine, &sine);
     emit(run, sink, how, row, i, n, cosine, sine);
 }
 
-/* The same of two rows of whole vectors, neither of them at position 0: looked at together. */
+/* The same of two rows of whole vectors, looked at together. */
 SIMD_INLINE void put_two(const struct run *run, enum sink sink, enum how how, int64_t row,
                          int64_t other, int64_t i, vf limit, vd c, vd s, vd other_c, vd other_s)
 {
@@ -65,23 +64,25 @@ SIMD_INLINE void put_two(const struct run *run, enum sink sink, enum how how, in
 }
 
 /* One half of a group: its middle row (c, s) and those outward by `step`, as far as they are in
- * [begin, end).  (c_before, s_before) is the middle row of the other half. */
+ * [begin, end).  (c_before, s_before) is the middle row of the other half.  `whole`: all of the
+ * vectors are, and all rows are there. */
 SIMD_INLINE void half_group(const struct run *run, enum sink sink, enum how how, bool scaled,
-                            int64_t row, int64_t step, int64_t begin, int64_t end, int64_t i,
-                            int64_t n, vf limit, vd c, vd s, vd c_before, vd s_before)
+                            bool whole, int64_t row, int64_t step, int64_t begin, int64_t end,
+                            int64_t i, int64_t n, vf limit, vd c, vd s, vd c_before,
+                            vd s_before)
 {
-    const int64_t last = row + step * (POSENC_GROUP / 2 - 1);
-    const bool complete = least(row, last) >= begin && row < end && last < end;
+    _Static_assert(POSENC_GROUP == 8, "half a group is two times two rows");
+    const int64_t last = row + 3 * step;
     vd twice = vd_load(run->freqs->twice_cos + i);
 
-    if (!scaled && is_whole(run, sink, i, n) && complete && run->first + (uint32_t)last != 0) {
-        for (int k = 0; k < POSENC_GROUP / 4; k++, row += 2 * step) {
-            c_before = vd_fms(twice, c, c_before);
-            s_before = vd_fms(twice, s, s_before);
-            put_two(run, sink, how, row, row + step, i, limit, c, s, c_before, s_before);
-            c = vd_fms(twice, c_before, c);
-            s = vd_fms(twice, s_before, s);
-        }
+    if (whole) {
+        vd c_next = vd_fms(twice, c, c_before), s_next = vd_fms(twice, s, s_before);
+        put_two(run, sink, how, row, row + step, i, limit, c, s, c_next, s_next);
+        c = vd_fms(twice, c_next, c);
+        s = vd_fms(twice, s_next, s);
+        c_next = vd_fms(twice, c, c_next);
+        s_next = vd_fms(twice, s, s_next);
+        put_two(run, sink, how, row + 2 * step, last, i, limit, c, s, c_next, s_next);
         return;
     }
     for (; row != last + step; row += step) {
@@ -129,12 +130,12 @@ SIMD_INLINE void turn_anchor(const struct anchors *anchors, int64_t k, const dou
 /* Rows [begin, end), one vector of n pairs from i on, of a group of which row `group` would be the
  * first; its angles are at `at` in the plan. */
 SIMD_INLINE void group_rows(const struct run *run, enum sink sink, enum how how, bool scaled,
-                            int64_t group, int64_t begin, int64_t end, int64_t at, int64_t i,
-                            int64_t n, vf limit, const struct anchors *anchors, int64_t k)
+                            bool whole, int64_t group, int64_t begin, int64_t end, int64_t at,
+                            int64_t i, int64_t n, vf limit, vd sign,
+                            const struct anchors *anchors, int64_t k)
 {
     const struct posenc_freqs *freqs = run->freqs;
     const int64_t upper = group + POSENC_GROUP / 2;
-    const vd sign = vd_set1(run->negative ? -1.0 : 1.0);
     vd lower_c, lower_s, upper_c, upper_s;
 
     turn_anchor(anchors, k, freqs->lower_cos + at, freqs->lower_sin + at, sign, &lower_c,
@@ -142,17 +143,19 @@ SIMD_INLINE void group_rows(const struct run *run, enum sink sink, enum how how,
     turn_anchor(anchors, k, freqs->upper_cos + at, freqs->upper_sin + at, sign, &upper_c,
                 &upper_s);
     if (begin < upper)
-        half_group(run, sink, how, scaled, upper - 1, -1, begin, end, i, n, limit, lower_c,
-                   lower_s, upper_c, upper_s);
+        half_group(run, sink, how, scaled, whole && begin <= group && end >= upper, upper - 1,
+                   -1, begin, end, i, n, limit, lower_c, lower_s, upper_c, upper_s);
     if (end > upper)
-        half_group(run, sink, how, scaled, upper, 1, begin, end, i, n, limit, upper_c, upper_s,
-                   lower_c, lower_s);
+        half_group(run, sink, how, scaled,
+                   whole && begin <= upper && end == group + POSENC_GROUP, upper, 1, begin, end,
+                   i, n, limit, upper_c, upper_s, lower_c, lower_s);
 }
 
 /* Rows [row, end) within one block of POSENC_BLOCK positions, pairs [from, to). */
 SIMD_INLINE void block_strip(const struct run *run, enum sink sink, enum how how, bool scaled,
                              int64_t row, int64_t end, int64_t from, int64_t to)
 {
+    const vd sign = vd_from_vf(sign_of(run));
     struct anchors anchors;
 
     find_anchors(run, (run->first + (uint32_t)row) / POSENC_BLOCK * POSENC_BLOCK, from, to,
@@ -165,11 +168,11 @@ SIMD_INLINE void block_strip(const struct run *run, enum sink sink, enum how how
         group_end = least(end, group + POSENC_GROUP);
         for (int64_t i = from; i < to; i += vf_lanes()) {
             int64_t n = least(vf_lanes(), to - i);
-            vf limit = vf_set1((float)(POSENC_SMALL * fabs(run->scale)));
+            vf limit = vf_set1(small_limit(run->scale));
             if (n < vf_lanes())
                 limit = vf_select_lt(vf_iota(), vf_set1((float)n), limit, vf_set1(0.0f));
-            group_rows(run, sink, how, scaled, group, row, group_end, at + i, i, n, limit,
-                       &anchors, i - from);
+            group_rows(run, sink, how, scaled, !scaled && is_whole(run, sink, i, n), group, row,
+                       group_end, at + i, i, n, limit, sign, &anchors, i - from);
         }
     }
 }

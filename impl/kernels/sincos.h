@@ -109,6 +109,13 @@ static inline float small_sine(uint64_t turn_hi, uint64_t turn_lo, uint32_t posi
  * magnitude, times |scale|, a result is taken from the phase. */
 #define POSENC_SMALL 0x1p-21
 
+/* That bound; never 0, so that all zeros are below it, those of position 0 among them. */
+static inline float small_limit(double scale)
+{
+    float limit = (float)(POSENC_SMALL * fabs(scale));
+    return limit < 0x1p-149f ? 0x1p-149f : limit;
+}
+
 /* Evaluates anew those of n pairs from i whose cosine or sine is small.  Out of line: about one
  * value in 10^7 comes here, all of them at ISA-independent precision. */
 static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freqs,
@@ -123,7 +130,7 @@ static __attribute__((noinline)) void mend_small(const struct posenc_freqs *freq
             sine[k] = (float)(0.0 * scale);
             continue;
         }
-        float limit = (float)(POSENC_SMALL * fabs(scale));
+        float limit = small_limit(scale);
         uint64_t hi = freqs->view.turn_hi[i + k], lo = freqs->view.turn_lo[i + k];
         if (fabsf(cosine[k]) < limit)
             cosine[k] = small_sine(hi, lo, position, true, scale);

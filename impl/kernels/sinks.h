@@ -141,7 +141,10 @@ SIMD_INLINE bool is_whole(const struct run *run, enum sink sink, int64_t i, int6
 SIMD_INLINE void emit_whole(const struct run *run, enum sink sink, enum how how, int64_t row,
                             int64_t i, vf cosine, vf sine)
 {
-    if (sink == TO_INTERLEAVED) {
+    if (sink == TO_INTERLEAVED && how == STORED) {
+        vf_store2_n((float *)run->out + row * run->out_stride + 2 * i, sine, cosine,
+                    vf_lanes());
+    } else if (sink == TO_INTERLEAVED) {
         put(run, how, row, 2 * i, vf_zip_lo(sine, cosine), vf_lanes());
         put(run, how, row, 2 * i + vf_lanes(), vf_zip_hi(sine, cosine), vf_lanes());
     } else if (sink == TO_COS_AND_SIN) {

@@ -69,9 +69,11 @@ static struct posenc_learned_args one_token(const struct loop *loop)
 
 #define EXACT(sink, how)                                                                       \
     struct run run = rows(loop);                                                               \
-    for (int64_t row = 0; row < run.count; row += POSENC_GROUP)                                \
-    group_rows(&run, sink, how, false, row, row, row + POSENC_GROUP, 0, 0, vf_lanes(),         \
-               vf_set1(loop->limit), (const struct anchors *)loop->anchors, 0)
+    run.out_stride = run.sine_stride = run.x_stride = loop->stride / POSENC_GROUP;             \
+    for (int64_t row = 0; row < run.count * POSENC_GROUP; row += POSENC_GROUP)                 \
+    group_rows(&run, sink, how, false, true, row, row, row + POSENC_GROUP, 0, 0, vf_lanes(),   \
+               vf_set1(loop->limit), vd_set1((double)loop->scale),                             \
+               (const struct anchors *)loop->anchors, 0)
 #define HF_F32(sink, how)                                                                      \
     struct run run = rows(loop);                                                               \
     run_elements(&run, sink, how, POSENC_HF_F32, false)
