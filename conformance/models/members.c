@@ -264,7 +264,8 @@ int members_agree(const struct fields *f, const char *spellings, const char *qua
         }
         const struct member own = member_of(f->file, one);
         const double said = json_number_value(own.value);
-        met |= own.value != NULL;
+        const struct member usual = member_of(f->defaults, one);
+        met |= own.value || (usual.value && !json_is_string(usual.value));
         if (!json_is_number(own.value) || (said >= value && said <= value))
             continue;
         if (may_differ(quantity))
