@@ -100,6 +100,13 @@ SIMD_INLINE void send_by_turns(enum posenc_dtype type, const void *x, float x_sc
     send_values(type, x, x_scale, out, 2 * k, rest, n - 2 * k);
 }
 
+/* A line, or some, past the caches.  Out of line: inlined, gcc 12 fails on it for SVE. */
+static __attribute__((noinline)) void stream_lines(void *out, const float *line, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes / 4; i += vf_lanes())
+        vf_stream((float *)out + i, vf_load(line + i));
+}
+
 /* A part of a row, of n values: of two planes by turns, or of one, the other being NULL. */
 SIMD_INLINE void send_part(enum posenc_dtype type, bool streamed, const struct run *run,
                            const void *x, void *out, const float *cosine, const float *sine,
@@ -112,9 +119,8 @@ SIMD_INLINE void send_part(enum posenc_dtype type, bool streamed, const struct r
         send_by_turns(type, x, run->x_scale, to, cosine, sine, n);
     else
         send_values(type, x, run->x_scale, to, 0, cosine ? cosine : sine, n);
-    for (int64_t i = 0; streamed && i < n * (int64_t)posenc_dtype_size(type) / 4;
-         i += vf_lanes())
-        vf_stream((float *)out + i, vf_load(line + i));
+    if (streamed)
+        stream_lines(out, line, n * (int64_t)posenc_dtype_size(type));
 }
 
 /* Those of the n pairs of one row, from pair `from` on, that turn with the run's axis. */
@@ -158,7 +164,6 @@ SIMD_INLINE void send_rows(enum posenc_dtype type, bool streamed, const struct r
     }
 }
 
-/* Out of line: inlined, gcc 12 fails on it for SVE. */
 static __attribute__((noinline)) void send_tile(enum posenc_dtype type, bool streamed,
                                                 const struct run *run, enum sink sink,
                                                 int64_t row, const struct run *tile)
