@@ -41,6 +41,19 @@ static int other_streams(const struct call *call, struct stream *list)
     return n;
 }
 
+static enum roof_kind conversion_of(const struct call *call)
+{
+    static const enum roof_kind stored[] = {
+        [POSENC_F16] = ROOF_F16, [POSENC_BF16] = ROOF_BF16
+    };
+    const enum posenc_dtype type = call->outputs[0].tensor.dtype;
+
+    if (type != POSENC_F32)
+        return stored[type];
+    return strcmp(kernel_stage(call->problem.kernel), "table") == 0 ? ROOF_FROM_F64
+                                                                    : ROOF_KIND_COUNT;
+}
+
 /* Gives the roof the streams of the call, which lie in the call's own tensors. */
 static void choose_roof(struct timed_call *timed)
 {
@@ -68,6 +81,7 @@ static void choose_roof(struct timed_call *timed)
     } else {
         timed->roof = n == 0 ? ROOF_STORE : n == 1 ? ROOF_COPY : ROOF_ADD;
     }
+    timed->conversion = conversion_of(call);
     timed->src = reads[0];
     timed->add[0] = reads[1];
     timed->add[1] = reads[2];
@@ -166,10 +180,24 @@ static void run_passes(roof_function *roof, float *dst, const struct stream *add
 
 static int64_t passes_of(const struct stream *add, int64_t n) { return add->n / n; }
 
+enum { LINE = 16, BLOCK = 2048 }; /* floats */
+
+/* A member's share of what is converted: as many elements, in a block that stays in its L1 cache. */
+static void run_conversion(const struct timed_call *f, roof_function *convert, int member,
+                           int n)
+{
+    for (int o = 0; o < 2 && f->n[o] > 0; o++) {
+        int64_t begin, end, length = BLOCK;
+        share_of(f->n[o], LINE, member, n, &begin, &end);
+        const float *src = read_from(&f->src, begin, &length);
+        for (int64_t at = begin; at < end; at += length)
+            convert(f->dst[o] + begin, src, NULL, (size_t)least(end - at, length));
+    }
+}
+
 /* A member's share of the roof, cut at cache lines. */
 static void run_roof(const struct timed_call *f, roof_function *roof, int member, int n)
 {
-    enum { LINE = 16, BLOCK = 2048 };
     for (int o = 0; o < 2 && f->n[o] > 0; o++) {
         int64_t passes = passes_of(&f->add[0], f->n[o]), begin, end, length;
         bool again = passes > 1 || f->add[1].data;
@@ -195,7 +223,9 @@ static void run_share(void *user, int member, int n)
 {
     struct contender *c = user;
     const struct timed_call *f = c->timed;
-    if (c->roof)
+    if (c->roof && c->roof->kind == f->conversion)
+        run_conversion(f, c->roof->function, member, n);
+    else if (c->roof)
         run_roof(f, c->roof->function, member, n);
     else if (!f->idle[member] && c->steps)
         f->status[member] = c->steps(&f->slices[member].args, c->backend);

@@ -26,10 +26,10 @@ struct timed_call {
     struct call *call;
     struct team *team;
     int threads;
-    struct call *slices;        /* [threads]; with one thread the call itself */
-    bool *idle;                 /* [threads]: nothing left for that one */
-    enum posenc_status *status; /* [threads] of the last call */
-    enum roof_kind roof;
+    struct call *slices;             /* [threads]; with one thread the call itself */
+    bool *idle;                      /* [threads]: nothing left for that one */
+    enum posenc_status *status;      /* [threads] of the last call */
+    enum roof_kind roof, conversion; /* ROOF_KIND_COUNT: nothing is converted */
     float *dst[2]; /* what the roof writes: two tensors for rope_table; floats of each */
     int64_t n[2];
     /* What the roof reads: streams shorter than dst again and again, an `add` that is longer in

@@ -197,7 +197,8 @@ static void enter_yardsticks(struct race *race)
     *race->null = *race->twin;
     for (size_t i = 0; roof_variant_at(i); i++) {
         const struct roof_variant *variant = roof_variant_at(i);
-        if (variant->kind == race->timed.roof && (!variant->runs || variant->runs()))
+        if ((variant->kind == race->timed.roof || variant->kind == race->timed.conversion) &&
+            (!variant->runs || variant->runs()))
             race->turns.contenders[race->turns.n++] = contender_of_roof(&race->timed, variant);
     }
 }
@@ -248,7 +249,15 @@ static const struct contender *fastest(const struct race *race,
     return best;
 }
 
-static bool is_roof(const struct contender *c) { return c->roof; }
+static bool is_roof(const struct contender *c)
+{
+    return c->roof && c->roof->kind == c->timed->roof;
+}
+
+static bool is_conversion(const struct contender *c)
+{
+    return c->roof && c->roof->kind == c->timed->conversion;
+}
 
 static bool is_libm(const struct contender *c)
 {
@@ -271,6 +280,20 @@ static double speed(const struct race *race, const struct contender *c,
     return isfinite(r) ? r : 0.0;
 }
 
+/* What converts and does nothing else, where it takes longer than the roof. */
+static void fill_limit(const struct race *race, const struct contender *c,
+                       const struct contender *roof, struct bench_result *result)
+{
+    const struct contender *conversion = fastest(race, is_conversion);
+    if (!roof || !conversion || !(speed(race, roof, conversion) > 1.0))
+        return;
+    const double median = stats_median(samples_of(race, conversion), race->turns.rounds);
+    result->limit_kind = roof_kind_name[conversion->roof->kind];
+    result->limit_variant = conversion->roof->name;
+    result->limit_gbps = 1e-9 * (double)race->bytes / median;
+    result->limit_ratio = speed(race, c, conversion);
+}
+
 static void fill_numbers(const struct race *race, const struct contender *c,
                          struct bench_result *result)
 {
@@ -290,6 +313,7 @@ static void fill_numbers(const struct race *race, const struct contender *c,
         result->roof_gbps = 1e-9 * (double)race->bytes / median;
         result->roof_ratio = speed(race, c, roof);
     }
+    fill_limit(race, c, roof, result);
     result->vs_libm = speed(race, c, fastest(race, is_libm));
     result->vs_autovec = speed(race, c, autovec);
     result->vs_apart = speed(race, c, race->apart);

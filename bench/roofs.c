@@ -1,5 +1,5 @@
 /*
- * The roofs' variants: plain loops, software prefetch 4 KiB ahead, non-temporal stores; by the
+ * The roofs of memory, and of conversions those that conversions.c has.  Their variants: plain loops, software prefetch 4 KiB ahead, non-temporal stores; by the
  * compiler, with AVX2, AVX-512, NEON, SVE or RVV; and libc's memset and memcpy.  Which one is best
  * differs by footprint and by CPU, so all are timed and the best counts.
  */
@@ -22,7 +22,8 @@
 #define HAVE_RVV 1
 #endif
 
-const char *const roof_kind_name[ROOF_KIND_COUNT] = { "store", "in place", "copy", "add" };
+const char *const roof_kind_name[ROOF_KIND_COUNT] = { "store",      "in place", "copy", "add",
+                                                      "f64 to f32", "f16",      "bf16" };
 
 /* What the store roof writes.  Its four bytes are equal, so memset writes the same number. */
 static const float ROOF_CONSTANT = 0x1.7e7e7ep-1f; /* bits 0x3f3f3f3f */
@@ -264,7 +265,27 @@ static const struct roof_variant variants[] = {
 #undef ALL
 #undef ONE
 
+#define EIGHT 0.7, -0.71, 0.72, -0.73, 0.74, -0.75, 0.76, -0.77
+#define FORTY EIGHT, EIGHT, EIGHT, EIGHT, EIGHT
+const double roof_source[128] = { FORTY, FORTY, FORTY, EIGHT };
+#undef FORTY
+#undef EIGHT
+
+/* ROOF_ISAS: ISA(name) for each of them. */
+#define ISA(name) extern const struct roof_variant conversions_##name[CONVERSION_COUNT];
+ROOF_ISAS
+#undef ISA
+#define ISA(name) conversions_##name,
+static const struct roof_variant *const conversions[] = { ROOF_ISAS };
+#undef ISA
+
 const struct roof_variant *roof_variant_at(size_t index)
 {
-    return index < sizeof variants / sizeof variants[0] ? &variants[index] : NULL;
+    const size_t in_memory = sizeof variants / sizeof *variants;
+    if (index < in_memory)
+        return &variants[index];
+    index -= in_memory;
+    return index / CONVERSION_COUNT < sizeof conversions / sizeof *conversions
+               ? &conversions[index / CONVERSION_COUNT][index % CONVERSION_COUNT]
+               : NULL;
 }

@@ -15,9 +15,10 @@ struct backend_row {
 
 struct bench_row {
     const char *id, *kernel, *dtype, *profile, *backend, *family, *footprint, *refused,
-        *roof_kind, *roof_variant;
-    double median, min, lo, hi, level, bytes, gbps, roof_gbps, roof_ratio, vs_libm, vs_autovec,
-        vs_apart, null_pct, scale; /* what multiplies a table: 1 of most */
+        *roof_kind, *roof_variant, *limit_kind, *limit_variant;
+    double median, min, lo, hi, level, bytes, gbps, roof_gbps, roof_ratio, limit_gbps,
+        limit_ratio, vs_libm, vs_autovec, vs_apart, null_pct,
+        scale; /* what multiplies a table: 1 of most */
     int threads, rounds;
     const json_t *json;
 };

@@ -28,6 +28,8 @@ void divide_medians(struct results *r)
             continue;
         if (shown_rate(b->roof_gbps) > 0.0)
             b->roof_ratio = shown_rate(b->gbps) / shown_rate(b->roof_gbps);
+        if (shown_rate(b->limit_gbps) > 0.0)
+            b->limit_ratio = shown_rate(b->gbps) / shown_rate(b->limit_gbps);
         if (libm)
             b->vs_libm = shown_time(libm->median) / shown_time(b->median);
         if (autovec)

@@ -13,6 +13,13 @@ static const char *const points[] = {
     "same rounds and the same access pattern (store, in place, copy), whichever of plain, "
     "prefetched "
     "and non-temporal was best.",
+    "Memory is not the only limit: tables are made in f64 and rounded, and elements of 16 bits "
+    "are "
+    "widened and rounded.  Loops that convert as many elements and do nothing else, in a block "
+    "that "
+    "stays in the nearest cache, run in the same rounds; where the best of them takes longer "
+    "than "
+    "the roof it is the limit, and the column says which share of it was reached.",
     "Shares of the roof and factors (vs libm, vs autovec) are quotients of the numbers "
     "printed.  The "
     "records have besides the medians of the quotients of each round (`roof.ratio`, `vs_libm`, "

@@ -5,6 +5,7 @@
 #include "reports/report.h"
 #include "reports/show.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *const standing_words[] = {
@@ -12,13 +13,27 @@ static const char *const standing_words[] = {
     [SLOWER] = "",    [TIED] = "= fastest",         [FASTEST] = "fastest",
 };
 
-static void add_timing_cells(const struct bench_row *b, enum standing standing, bool steps,
-                             struct table *table)
+/* Columns that a kernel's table has besides those of all. */
+struct columns {
+    bool limit, steps;
+};
+
+/* What binds, and the share of it where that is not the roof. */
+static void add_limit(const struct bench_row *b, struct table *table)
+{
+    if (b->limit_ratio > 0.0)
+        table_cell(table, "%s of %.30s", show_percent(b->limit_ratio), b->limit_kind);
+    else
+        table_cell(table, "%s", b->roof_ratio > 0.0 ? "memory" : "");
+}
+
+static void add_timing_cells(const struct bench_row *b, enum standing standing,
+                             struct columns columns, struct table *table)
 {
     double width = row_width(b);
     table_cell(table, "%s", b->backend);
     if (*b->refused) {
-        for (int i = 0; i < 7 + steps; i++)
+        for (int i = 0; i < 7 + columns.steps + columns.limit; i++)
             table_cell(table, "%s", "");
         table_cell(table, "%s", b->refused);
         return;
@@ -31,9 +46,11 @@ static void add_timing_cells(const struct bench_row *b, enum standing standing, 
     table_cell(table, "%s", show_rate(b->gbps));
     table_cell(table, "%s", show_percent(b->roof_ratio));
     table_cell(table, "%.6f", b->roof_ratio);
+    if (columns.limit)
+        add_limit(b, table);
     table_cell(table, "%s", show_times(b->vs_libm));
     table_cell(table, "%s", show_times(b->vs_autovec));
-    if (steps)
+    if (columns.steps)
         table_cell(table, "%s", show_times(b->vs_apart));
     table_cell(table, "%s", standing_words[standing]);
 }
@@ -46,7 +63,7 @@ static void add_case_cells(const struct results *r, const struct bench_row *b,
     const char *profile = strcmp(b->profile, "given") == 0 ? "" : b->profile,
                *comma = *profile ? ", " : "";
     const char *dtype = narrow_name(b->dtype);
-    char shape[224], roof[96] = "-";
+    char shape[224], roof[192] = "-";
     if (one)
         snprintf(shape, sizeof shape, "%.90s: %.64s%s%s", record_text(model, "title"),
                  record_text(one, "label"), comma, profile);
@@ -56,6 +73,9 @@ static void add_case_cells(const struct results *r, const struct bench_row *b,
     if (b->roof_gbps > 0.0)
         snprintf(roof, sizeof roof, "%s GB/s (%.30s%s%.30s)", show_rate(b->roof_gbps),
                  b->roof_kind, *b->roof_variant ? ", " : "", b->roof_variant);
+    if (b->roof_gbps > 0.0 && b->limit_gbps > 0.0)
+        snprintf(roof + strlen(roof), sizeof roof - strlen(roof), ", %.30s %s GB/s (%.30s)",
+                 b->limit_kind, show_rate(b->limit_gbps), b->limit_variant);
     table_line(table, "%s  %s%s%s  roof %s", shape, b->footprint, *b->footprint ? " " : "",
                show_bytes(b->bytes), roof);
     table_cell(table, "%s", shape);
@@ -63,15 +83,18 @@ static void add_case_cells(const struct results *r, const struct bench_row *b,
     table_cell(table, "%s", roof);
 }
 
-/* Whether a kernel was compared with its steps, one after the other. */
-static bool has_steps(const struct results *r, const char *kernel)
+/* Whether a kernel was compared with its steps, one after the other, and whether it has other limits
+ * than roofs. */
+static struct columns columns_of(const struct results *r, const char *kernel)
 {
-    bool has = false;
+    struct columns has = { false, false };
     for (size_t c = 0; c < r->n_cases; c++) {
         const struct bench_row *rows[RANKED];
         const size_t n = rows_of_case(r, r->cases[c], rows, RANKED);
-        for (size_t i = 0; i < n && strcmp(rows[0]->kernel, kernel) == 0; i++)
-            has = has || rows[i]->vs_apart > 0.0;
+        for (size_t i = 0; i < n && strcmp(rows[0]->kernel, kernel) == 0; i++) {
+            has.steps = has.steps || rows[i]->vs_apart > 0.0;
+            has.limit = has.limit || rows[i]->limit_ratio > 0.0;
+        }
     }
     return has;
 }
@@ -79,13 +102,13 @@ static bool has_steps(const struct results *r, const char *kernel)
 static void add_kernel(struct node *into, const struct results *r, const char *kernel)
 {
     struct node *section = add_section(into, EVERYWHERE, "%s", kernel);
-    const bool steps = has_steps(r, kernel);
-    struct table *table = add_table(
-        section, EVERYWHERE,
-        steps ? "~shape|~size|~roof|backend|>time|>+-|>GB/s|>of roof;roof|=|>vs libm;libm|"
-                ">vs autovec;autovec|>vs its steps;steps|"
-              : "~shape|~size|~roof|backend|>time|>+-|>GB/s|>of roof;roof|=|>vs libm;libm|"
-                ">vs autovec;autovec|");
+    const struct columns columns = columns_of(r, kernel);
+    char heads[160];
+    snprintf(heads, sizeof heads,
+             "~shape|~size|~roof|backend|>time|>+-|>GB/s|>of roof;roof|=|%s>vs libm;libm|"
+             ">vs autovec;autovec|%s",
+             columns.limit ? "limit|" : "", columns.steps ? ">vs its steps;steps|" : "");
+    struct table *table = add_table(section, EVERYWHERE, heads);
     for (size_t c = 0; c < r->n_cases; c++) {
         const struct bench_row *one[1];
         struct ranking k;
@@ -96,7 +119,7 @@ static void add_kernel(struct node *into, const struct results *r, const char *k
         for (size_t i = 0; i < k.n; i++) {
             for (int empty = 0; i > 0 && empty < 3; empty++)
                 table_cell(table, "%s", "");
-            add_timing_cells(k.row[i], k.standing[i], steps, table);
+            add_timing_cells(k.row[i], k.standing[i], columns, table);
         }
     }
 }
