@@ -1,9 +1,10 @@
 /*
- * The roofs of memory, and of conversions those that conversions.c has.  Their variants: plain loops, software prefetch 4 KiB ahead, non-temporal stores; by the
+ * The roofs of memory, and of conversions those of impl/loops.  Their variants: plain loops, software prefetch 4 KiB ahead, non-temporal stores; by the
  * compiler, with AVX2, AVX-512, NEON, SVE or RVV; and libc's memset and memcpy.  Which one is best
  * differs by footprint and by CPU, so all are timed and the best counts.
  */
 #include "roofs.h"
+#include "impl/loops/conversions.h"
 #include <posenc.h>
 
 #include <stdint.h>
@@ -247,6 +248,16 @@ static bool has_rvv(void) { return has_feature("v"); }
 #define VECTORS(kind, stem)
 #endif
 
+static bool backend_runs(const char *name)
+{
+    const struct posenc_backend *backend = posenc_backend_find(name);
+    return backend && !posenc_backend_obstacle(backend);
+}
+#define ISA(name)                                                                              \
+    static bool runs_##name(void) { return backend_runs(#name); }
+CONVERSION_ISAS
+#undef ISA
+
 static const struct roof_variant variants[] = {
     /* clang-format off */
     { ROOF_STORE, "plain", c_store, NULL },
@@ -259,33 +270,19 @@ static const struct roof_variant variants[] = {
     VECTORS(ROOF_COPY, copy)
     { ROOF_ADD, "plain", c_add, NULL },
     VECTORS(ROOF_ADD, add)
+#define ISA(name)                                                                                \
+    { ROOF_FROM_F64, #name, CONVERSION_NAME(from_f64, name), runs_##name },                      \
+    { ROOF_F16, #name, CONVERSION_NAME(f16, name), runs_##name },                                \
+    { ROOF_BF16, #name, CONVERSION_NAME(bf16, name), runs_##name },
+    CONVERSION_ISAS
+#undef ISA
     /* clang-format on */
 };
 #undef VECTORS
 #undef ALL
 #undef ONE
 
-#define EIGHT 0.7, -0.71, 0.72, -0.73, 0.74, -0.75, 0.76, -0.77
-#define FORTY EIGHT, EIGHT, EIGHT, EIGHT, EIGHT
-const double roof_source[128] = { FORTY, FORTY, FORTY, EIGHT };
-#undef FORTY
-#undef EIGHT
-
-/* ROOF_ISAS: ISA(name) for each of them. */
-#define ISA(name) extern const struct roof_variant conversions_##name[CONVERSION_COUNT];
-ROOF_ISAS
-#undef ISA
-#define ISA(name) conversions_##name,
-static const struct roof_variant *const conversions[] = { ROOF_ISAS };
-#undef ISA
-
 const struct roof_variant *roof_variant_at(size_t index)
 {
-    const size_t in_memory = sizeof variants / sizeof *variants;
-    if (index < in_memory)
-        return &variants[index];
-    index -= in_memory;
-    return index / CONVERSION_COUNT < sizeof conversions / sizeof *conversions
-               ? &conversions[index / CONVERSION_COUNT][index % CONVERSION_COUNT]
-               : NULL;
+    return index < sizeof variants / sizeof *variants ? &variants[index] : NULL;
 }

@@ -14,12 +14,11 @@ enum roof_kind {
     ROOF_IN_PLACE, /* dst = -dst: rotations in place, scores in place */
     ROOF_COPY,     /* dst = src: out of place */
     ROOF_ADD,      /* dst = src + add: out of place with a second stream, e.g. learned_add */
-    /* Conversions (conversions.c), src being NULL where a call only writes: */
+    /* Conversions (impl/loops/conversions.h), src being NULL where a call only writes: */
     ROOF_FROM_F64, /* dst = f32 of f64 numbers, + src: tables and what adds them */
     ROOF_F16,      /* dst = src, or f64 numbers, by way of f32: storage in f16, */
     ROOF_BF16,     /* and in bf16 */
     ROOF_KIND_COUNT,
-    CONVERSION_COUNT = ROOF_KIND_COUNT - ROOF_FROM_F64,
 };
 extern const char *const roof_kind_name[ROOF_KIND_COUNT];
 
@@ -34,9 +33,6 @@ struct roof_variant {
     roof_function *function;
     bool (*runs)(void); /* whether this CPU can; NULL: always */
 };
-
-/* What conversions begin with: eight numbers again and again, to be read in vectors of any length. */
-extern const double roof_source[128];
 
 /* All variants of all kinds; NULL past the end. */
 const struct roof_variant *roof_variant_at(size_t index);

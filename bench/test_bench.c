@@ -6,6 +6,7 @@
 #include "bench.h"
 #include "emulation.h"
 #include "roofs.h"
+#include "impl/loops/conversions.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -293,7 +294,7 @@ static bool roof_is_right(const struct roof_variant *roof, size_t at, size_t n)
         want[at + i] = roof->kind == ROOF_STORE      ? 0x1.7e7e7ep-1f
                        : roof->kind == ROOF_IN_PLACE ? -from[i]
                        : roof->kind == ROOF_ADD      ? from[i] + add[i + 2]
-                       : roof->kind == ROOF_FROM_F64 ? from[i] + (float)roof_source[i % 8]
+                       : roof->kind == ROOF_FROM_F64 ? from[i] + (float)conversion_source[i % 8]
                                                      : from[i];
     roof->function(dst + at, from, add + 2, n);
     return memcmp(dst, want, sizeof dst) == 0;
