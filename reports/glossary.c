@@ -18,10 +18,10 @@ static const struct term {
     { "GB/s", "GB/s", "useful bytes a second, inputs read once and outputs written once" },
     { "roof", "roof|of roof",
       "the most GB/s of storing or copying the same bytes here; its column: the share" },
-    { "limit", "limit",
+    { "bound by", "bound by",
       "memory, where the roof is the limit, or what is converted, where that alone takes "
-      "longer than "
-      "the roof, and the share of it" },
+      "longer "
+      "than the roof, and the share of that which was reached" },
     { "autovec", "autovec*|vs autovec",
       "those loops vectorised by the compiler; its column: times faster than the best" },
     { "exact, hf_f32", "exact|hf_f32",

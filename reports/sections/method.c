@@ -19,7 +19,7 @@ static const char *const points[] = {
     "that "
     "stays in the nearest cache, run in the same rounds; where the best of them takes longer "
     "than "
-    "the roof it is the limit, and the column says which share of it was reached.",
+    "the roof it is the limit, and the column `bound by` says which share of it was reached.",
     "Shares of the roof and factors (vs libm, vs autovec) are quotients of the numbers "
     "printed.  The "
     "records have besides the medians of the quotients of each round (`roof.ratio`, `vs_libm`, "

@@ -107,7 +107,7 @@ static void add_kernel(struct node *into, const struct results *r, const char *k
     snprintf(heads, sizeof heads,
              "~shape|~size|~roof|backend|>time|>+-|>GB/s|>of roof;roof|=|%s>vs libm;libm|"
              ">vs autovec;autovec|%s",
-             columns.limit ? "limit|" : "", columns.steps ? ">vs its steps;steps|" : "");
+             columns.limit ? "bound by|" : "", columns.steps ? ">vs its steps;steps|" : "");
     struct table *table = add_table(section, EVERYWHERE, heads);
     for (size_t c = 0; c < r->n_cases; c++) {
         const struct bench_row *one[1];
