@@ -1,16 +1,16 @@
 /*
- * Kernels alibi, t5_bias, distance_bias, window_bias and their _add: biases that depend on
- * where query and key stand, written out or added to scores as they pass.
+ * Kernels alibi, t5_bias, distance_bias and their _add: biases that depend on how far a key is
+ * from its query, written out or added to scores as they pass.
  *
  *     alibi     -slope |query - key|, -infinity for later keys where causal    (2108.12409)
  *     t5        table[bucket(key - query), head]                               (1910.10683)
  *     distance  values[head, query - key - first]                  (2205.09921, 2212.10356)
- *     window    table[index[query, key], head]                     (2103.14030, 2106.08254)
  *
- * A row of T5's biases or of those by distance is the row before it moved by one key, so a tile
- * of queries reads one short line of biases, filled once, at a moving start.  A window's biases
- * are fetched once for all batches.
+ * A row of T5's biases or of those by distance is the row before it moved by one key.  T5's are
+ * one short line with the same value on and on before and after it; the line is made once for
+ * all queries and read at a moving start.  Those by distance lie there, the other way round.
  */
+#include "heads.h"
 #include "scores.h"
 
 /* Biases of keys whose positions less the query's are `ahead`.  Distances are below 2^24, exact
@@ -22,39 +22,63 @@ SIMD_INLINE vf alibi_bias(bool causal, vf minus_slope, vf ahead)
     return causal ? vf_select_lt(zero, ahead, vf_set1(-INFINITY), bias) : bias;
 }
 
-/* One row of keys for the query at position `query` (that of key 0 being 0), four vectors at a
- * time so that no addition waits for the one before it. */
+/* Of n keys from j on, all on one side of the query, those that fill vectors by fours: the slope
+ * times how far they are ahead, `ahead` being that of key j.  Returns the first that is left. */
+SIMD_INLINE int64_t alibi_side(enum posenc_dtype type, bool add, float slope, int64_t ahead,
+                               int64_t j, int64_t n, float x_scale, const void *x, void *out)
+{
+    int64_t w = vf_lanes(), end = j + n / (4 * w) * (4 * w);
+    vf scale = vf_set1(x_scale), slopes = vf_set1(slope), zero = vf_set1(0.0f);
+    vf width = vf_set1((float)w), a = vf_add(vf_iota(), vf_set1((float)ahead));
+
+    for (; j < end; j += 4 * w, a = vf_add(a, vf_set1(4.0f * (float)w))) {
+        vf b = vf_add(a, width), c = vf_add(a, vf_add(width, width));
+        vf d = vf_add(b, vf_add(width, width));
+        put_four(type, add, x, scale, out, j, vf_fma(slopes, a, zero), vf_fma(slopes, b, zero),
+                 vf_fma(slopes, c, zero), vf_fma(slopes, d, zero));
+    }
+    return j;
+}
+
+/* Vectors of keys from j on, on either side, until one begins at `end` or later. */
+SIMD_INLINE int64_t alibi_around(enum posenc_dtype type, bool add, bool causal, float slope,
+                                 int64_t query, int64_t j, int64_t end, int64_t keys,
+                                 float x_scale, const void *x, void *out)
+{
+    int64_t w = vf_lanes();
+
+    for (; j < end; j += w)
+        put_bias(
+            type, add, x, vf_set1(x_scale), out, j,
+            alibi_bias(causal, vf_set1(-slope), vf_add(vf_iota(), vf_set1((float)(j - query)))),
+            least(keys - j, w));
+    return j;
+}
+
+/* One row of keys for the query at position `query` (that of key 0 being 0). */
 SIMD_INLINE void alibi_row(enum posenc_dtype type, bool add, bool causal, float slope,
                            int64_t query, int64_t keys, float x_scale, const void *x, void *out)
 {
-    int64_t w = vf_lanes(), j = 0;
-    int64_t mixed =
-        causal && query + 1 < keys ? (query < 0 ? 0 : query + 1) : keys; /* then all -inf */
-    vf scale = vf_set1(x_scale), minus_slope = vf_set1(-slope), width = vf_set1((float)w);
-    vf ahead = vf_sub(vf_iota(), vf_set1((float)query));
+    const float later = -INFINITY;
+    int64_t known = query < 0 ? 0 : least(query + 1, keys);
+    int64_t j = alibi_side(type, add, slope, -query, 0, known, x_scale, x, out);
 
-    for (; j + 4 * w <= keys && j < mixed; j += 4 * w) {
-        vf second = vf_add(ahead, width), third = vf_add(ahead, vf_add(width, width));
-        vf fourth = vf_add(second, vf_add(width, width));
-        put_bias(type, add, x, scale, out, j, alibi_bias(causal, minus_slope, ahead), w);
-        put_bias(type, add, x, scale, out, j + w, alibi_bias(causal, minus_slope, second), w);
-        put_bias(type, add, x, scale, out, j + 2 * w, alibi_bias(causal, minus_slope, third),
-                 w);
-        put_bias(type, add, x, scale, out, j + 3 * w, alibi_bias(causal, minus_slope, fourth),
-                 w);
-        ahead = vf_add(ahead, vf_mul(width, vf_set1(4.0f)));
+    j = alibi_around(type, add, causal, slope, query, j, known, keys, x_scale, x, out);
+    if (causal) {
+        put_biases(type, add, SAME, &later, x_scale, x, out, j, keys - j);
+        return;
     }
-    for (; j < keys && j < mixed; j += w, ahead = vf_add(ahead, width)) {
-        int64_t n = keys - j < w ? keys - j : w;
-        put_bias(type, add, x, scale, out, j, alibi_bias(causal, minus_slope, ahead), n);
-    }
-    for (; j < keys; j += w)
-        put_bias(type, add, x, scale, out, j, vf_set1(-INFINITY), keys - j < w ? keys - j : w);
+    j = alibi_side(type, add, -slope, j - query, j, keys - j, x_scale, x, out);
+    alibi_around(type, add, causal, slope, query, j, keys, keys, x_scale, x, out);
 }
 
+/* Of a copy: for all the compiler and the CPU know, a store to `out` could change the caller's, and
+ * what is read for the next row would wait for it. */
 SIMD_INLINE void alibi_rows(enum posenc_dtype type, bool add, bool causal,
-                            const struct posenc_alibi_args *args)
+                            const struct posenc_alibi_args *given)
 {
+    const struct posenc_alibi_args copy = *given, *args = &copy;
+
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t h = 0; h < args->out.shape[1]; h++)
             for (int64_t i = 0; i < args->out.shape[2]; i++)
@@ -82,226 +106,165 @@ enum posenc_status KERNEL(alibi_add)(const struct posenc_alibi_args *args)
     return POSENC_OK;
 }
 
-/* n biases of a line to keys j ... of one row, onto scores where there are some. */
-SIMD_INLINE void put_line(enum posenc_dtype type, bool add, const float *bias, float x_scale,
-                          const void *x, void *out, int64_t j, int64_t n)
-{
-    int64_t w = vf_lanes(), k = 0;
-    vf scale = vf_set1(x_scale);
+/* ---- T5 ---- */
 
-    for (; k + 4 * w <= n; k += 4 * w) {
-        put_bias(type, add, x, scale, out, j + k, vf_load(bias + k), w);
-        put_bias(type, add, x, scale, out, j + k + w, vf_load(bias + k + w), w);
-        put_bias(type, add, x, scale, out, j + k + 2 * w, vf_load(bias + k + 2 * w), w);
-        put_bias(type, add, x, scale, out, j + k + 3 * w, vf_load(bias + k + 3 * w), w);
-    }
-    for (; k + w <= n; k += w)
-        put_bias(type, add, x, scale, out, j + k, vf_load(bias + k), w);
-    if (k < n)
-        put_bias(type, add, x, scale, out, j + k, vf_load_n(bias + k, n - k), n - k);
-}
+/* The longest line, and the queries of a tile where all that differs does not fit into one. */
+enum { T5_LINE = 1024, T5_QUERIES = 32, T5_PITCH = T5_LINE + 16 };
 
-/* ---- By distance ---- */
-
-/* A tile: at most so many queries and keys; its line of biases lives on the stack. */
-enum { TILE_QUERIES = 32, TILE_KEYS = 4096 };
-
-/* Fills the line of a head: line[k] is the bias where key - query = first + k. */
-typedef void line_filler(const void *args, int64_t head, int64_t first, int64_t n, float *line);
-
-SIMD_INLINE void distance_tile(enum posenc_dtype type, bool add, const float *line,
-                               float x_scale, const struct posenc_const_tensor *x,
-                               const struct posenc_tensor *out, int64_t h, int64_t i0,
-                               int64_t i1, int64_t j0, int64_t j1)
-{
-    for (int64_t b = 0; b < out->shape[0]; b++)
-        for (int64_t i = i0; i < i1; i++)
-            put_line(type, add, line + (i1 - 1 - i), x_scale, add ? input_at(x, b, h, i) : NULL,
-                     row_at(out, b, h, i), j0, j1 - j0);
-}
-
-/* A bias by distance: what the kernels for T5's and for any other differ in is the line. */
-struct by_distance {
-    line_filler *fill_line;
-    const void *args;
-    int64_t query_offset;
-    float x_scale;
-    const struct posenc_const_tensor *x;
-    const struct posenc_tensor *out;
+/* By key - query: before `from` all biases of a head are alike, and so they are from `to` on.
+ * The line has n, of `first` and what follows it: rows of the table, and four heads' biases. */
+struct t5_line {
+    int64_t from, to, first, n;
+    int32_t rows[T5_LINE];
+    _Alignas(64) float bias[HEADS_AT_ONCE * T5_PITCH];
 };
 
-SIMD_INLINE void distance_tiles(enum posenc_dtype type, bool add, const struct by_distance *by)
-{
-    float line[TILE_QUERIES + TILE_KEYS];
-    int64_t queries = by->out->shape[2], keys = by->out->shape[3];
-
-    for (int64_t h = 0; h < by->out->shape[1]; h++)
-        for (int64_t i0 = 0; i0 < queries; i0 += TILE_QUERIES)
-            for (int64_t j0 = 0; j0 < keys; j0 += TILE_KEYS) {
-                int64_t i1 = least(i0 + TILE_QUERIES, queries);
-                int64_t j1 = least(j0 + TILE_KEYS, keys);
-
-                by->fill_line(by->args, h, j0 - (i1 - 1) - by->query_offset,
-                              (i1 - i0) + (j1 - j0) - 1, line);
-                distance_tile(type, add, line, by->x_scale, by->x, by->out, h, i0, i1, j0, j1);
-            }
-}
-
-static __attribute__((noinline)) enum posenc_status write_by_distance(struct by_distance by)
-{
-    FOR_TYPE(by.out->dtype, distance_tiles, false, &by);
-    return POSENC_OK;
-}
-
-static __attribute__((noinline)) enum posenc_status add_by_distance(struct by_distance by)
-{
-    FOR_TYPE(by.out->dtype, distance_tiles, true, &by);
-    return POSENC_OK;
-}
-
-static void fill(float *line, int64_t from, int64_t to, float value)
+static void fill(int32_t *rows, int64_t from, int64_t to, int64_t row)
 {
     for (int64_t k = from; k < to; k++)
-        line[k] = value;
+        rows[k] = (int32_t)row;
 }
 
-static int64_t clamp(int64_t k, int64_t n) { return k < 0 ? 0 : k > n ? n : k; }
+static int64_t between(int64_t k, int64_t least, int64_t most)
+{
+    return k < least ? least : k > most ? most : k;
+}
 
 /* Bucket by bucket: bucket b holds the distances from thresholds[b] to below
  * thresholds[b + 1]. */
-static void t5_line(const void *t5_args, int64_t head, int64_t first, int64_t n, float *line)
+static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
 {
-    const struct posenc_t5_args *args = t5_args;
     int64_t buckets = args->bidirectional ? args->num_buckets / 2 : args->num_buckets;
-    int64_t stride = args->table.stride[0];
-    const float *table = (const float *)args->table.data + head;
+    int64_t first = line->first, n = line->n;
 
     for (int64_t bucket = 0; bucket < buckets; bucket++) {
         int64_t nearest = args->thresholds[bucket];
         int64_t beyond = bucket + 1 < buckets ? args->thresholds[bucket + 1] : INT64_C(1) << 40;
         int64_t nearest_later = nearest > 0 ? nearest : 1; /* distance 0 is not a later key */
 
-        fill(line, clamp(1 - beyond - first, n), clamp(1 - nearest - first, n),
-             table[bucket * stride]);
+        fill(line->rows, between(1 - beyond - first, 0, n), between(1 - nearest - first, 0, n),
+             bucket);
         if (args->bidirectional)
-            fill(line, clamp(nearest_later - first, n), clamp(beyond - first, n),
-                 table[(bucket + buckets) * stride]);
+            fill(line->rows, between(nearest_later - first, 0, n),
+                 between(beyond - first, 0, n), bucket + buckets);
     }
     if (!args->bidirectional)
-        fill(line, clamp(1 - first, n), n, table[0]);
+        fill(line->rows, between(1 - first, 0, n), n, 0);
 }
 
-static struct by_distance t5_by_distance(const struct posenc_t5_args *args)
+/* Of the distances of a tile the line has those that differ and, at either end, so many that
+ * are like all beyond that a vector may begin or end there. */
+static void t5_line(const struct posenc_t5_args *args, int64_t nearest, int64_t farthest,
+                    struct t5_line *line)
 {
-    return (struct by_distance){ t5_line,       args,     args->query_offset,
-                                 args->x_scale, &args->x, &args->out };
+    line->first = between(line->from - POSENC_PLAN_PAD, nearest, farthest);
+    line->n = between(line->to + POSENC_PLAN_PAD, line->first + 1, farthest + 1) - line->first;
+    t5_rows(args, line);
+}
+
+/* n keys from j on of the query at position `query` (that of key 0 being 0). */
+SIMD_INLINE void t5_row(enum posenc_dtype type, bool add, const struct t5_line *line,
+                        const float *bias, int64_t query, int64_t j, int64_t n, float x_scale,
+                        const void *x, void *out)
+{
+    int64_t w = vf_lanes(), from = between(line->from + query - j, 0, n);
+    int64_t to = between(line->to + query - j, 0, n);
+
+    if (from < n)
+        from -= from % w;
+    to = least((to + w - 1) / w * w, n);
+    put_biases(type, add, SAME, bias, x_scale, x, out, j, from);
+    if (from < to)
+        put_biases(type, add, ALONG, bias + (j + from - query - line->first), x_scale, x, out,
+                   j + from, to - from);
+    put_biases(type, add, SAME, bias + line->n - 1, x_scale, x, out, j + to, n - to);
+}
+
+/* Queries i0 to before i1 and keys j0 to before j1 of all heads. */
+SIMD_INLINE void t5_tile(enum posenc_dtype type, bool add, const struct posenc_t5_args *given,
+                         struct t5_line *line, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+{
+    const struct posenc_t5_args copy = *given, *args = &copy; /* as alibi_rows() does */
+    const struct posenc_tensor *out = &args->out;
+    struct heads heads;
+
+    t5_line(args, j0 - (i1 - 1) - args->query_offset, j1 - 1 - i0 - args->query_offset, line);
+    for (int64_t h = 0; h < out->shape[1]; h++) {
+        const float *bias = line->bias + h % HEADS_AT_ONCE * (int64_t)T5_PITCH;
+
+        if (h % HEADS_AT_ONCE == 0) {
+            take_heads(&args->table, h, &heads);
+            fetch_heads(&heads, line->rows, line->n, line->bias, T5_PITCH);
+        }
+        for (int64_t b = 0; b < out->shape[0]; b++)
+            for (int64_t i = i0; i < i1; i++)
+                t5_row(type, add, line, bias, i + args->query_offset, j0, j1 - j0,
+                       args->x_scale, add ? input_at(&args->x, b, h, i) : NULL,
+                       row_at(out, b, h, i));
+    }
+}
+
+SIMD_INLINE void t5_tiles(enum posenc_dtype type, bool add, const struct posenc_t5_args *args)
+{
+    int64_t last = (args->bidirectional ? args->num_buckets / 2 : args->num_buckets) - 1;
+    int64_t far = args->thresholds[last], queries = args->out.shape[2];
+    int64_t keys = args->out.shape[3], most_queries = T5_QUERIES;
+    int64_t most_keys = T5_LINE - T5_QUERIES;
+    struct t5_line line;
+
+    line.from = 1 - far;
+    line.to = args->bidirectional && far > 1 ? far : 1;
+    if (line.to - line.from + 2 * POSENC_PLAN_PAD <= T5_LINE) {
+        most_queries = queries;
+        most_keys = keys;
+    }
+    for (int64_t i = 0; i < queries; i += most_queries)
+        for (int64_t j = 0; j < keys; j += most_keys)
+            t5_tile(type, add, args, &line, i, least(i + most_queries, queries), j,
+                    least(j + most_keys, keys));
 }
 
 enum posenc_status KERNEL(t5_bias)(const struct posenc_t5_args *args)
 {
-    return write_by_distance(t5_by_distance(args));
+    FOR_TYPE(args->out.dtype, t5_tiles, false, args);
+    return POSENC_OK;
 }
 
 enum posenc_status KERNEL(t5_bias_add)(const struct posenc_t5_args *args)
 {
-    return add_by_distance(t5_by_distance(args));
+    FOR_TYPE(args->out.dtype, t5_tiles, true, args);
+    return POSENC_OK;
 }
+
+/* ---- By distance ---- */
 
 /* As the key rises the distance falls: the values backwards. */
-static void values_line(const void *distance_args, int64_t head, int64_t first, int64_t n,
-                        float *line)
+SIMD_INLINE void distance_rows(enum posenc_dtype type, bool add,
+                               const struct posenc_distance_args *given)
 {
-    const struct posenc_distance_args *args = distance_args;
-    const float *values = (const float *)args->values.data + head * args->values.stride[0];
-    int64_t at = -first - args->first;
+    const struct posenc_distance_args copy = *given, *args = &copy; /* as alibi_rows() does */
+    const struct posenc_tensor *out = &args->out;
 
-    for (int64_t k = 0; k < n; k++)
-        line[k] = values[at - k];
-}
+    for (int64_t b = 0; b < out->shape[0]; b++)
+        for (int64_t h = 0; h < out->shape[1]; h++) {
+            const float *values = (const float *)args->values.data +
+                                  h * args->values.stride[0] + args->query_offset - args->first;
 
-static struct by_distance values_by_distance(const struct posenc_distance_args *args)
-{
-    return (struct by_distance){ values_line,   args,     args->query_offset,
-                                 args->x_scale, &args->x, &args->out };
+            for (int64_t i = 0; i < out->shape[2]; i++)
+                put_biases(type, add, AGAINST, values + i, args->x_scale,
+                           add ? input_at(&args->x, b, h, i) : NULL, row_at(out, b, h, i), 0,
+                           out->shape[3]);
+        }
 }
 
 enum posenc_status KERNEL(distance_bias)(const struct posenc_distance_args *args)
 {
-    return write_by_distance(values_by_distance(args));
+    FOR_TYPE(args->out.dtype, distance_rows, false, args);
+    return POSENC_OK;
 }
 
 enum posenc_status KERNEL(distance_bias_add)(const struct posenc_distance_args *args)
 {
-    return add_by_distance(values_by_distance(args));
-}
-
-/* ---- By index in a window ---- */
-
-/* The biases fetched at a time, and the longest column of a table that is copied to be near. */
-enum { WINDOW_PIECE = 4096, WINDOW_ROWS = 4096 };
-
-/* bias[k] = the element of head h's column that index[k] names.  A column that has been copied
- * has stride 1. */
-static void window_fetch(const float *column, int64_t stride, const int32_t *index, int64_t n,
-                         float *bias)
-{
-    int64_t w = vf_lanes(), k = 0;
-
-    for (; stride == 1 && k + w <= n; k += w)
-        vf_store(bias + k, vf_gather_n(column, index + k, w));
-    for (; k < n; k++)
-        bias[k] = column[index[k] * stride];
-}
-
-/* Biases of `rows` queries from i on and of `width` keys from j on, to all batches.  Rows that
- * follow each other in memory are one. */
-SIMD_INLINE void window_put(enum posenc_dtype type, bool add, const float *bias,
-                            const struct posenc_window_args *args, int64_t h, int64_t i,
-                            int64_t rows, int64_t j, int64_t width)
-{
-    const struct posenc_tensor *out = &args->out;
-    bool dense = width == out->stride[2] && (!add || width == args->x.stride[2]);
-    int64_t step = dense ? rows : 1;
-
-    for (int64_t b = 0; b < out->shape[0]; b++)
-        for (int64_t r = 0; r < rows; r += step)
-            put_line(type, add, bias + r * width, args->x_scale,
-                     add ? input_at(&args->x, b, h, i + r) : NULL, row_at(out, b, h, i + r), j,
-                     step * width);
-}
-
-SIMD_INLINE void window_heads(enum posenc_dtype type, bool add,
-                              const struct posenc_window_args *args)
-{
-    _Alignas(64) float column[WINDOW_ROWS], bias[WINDOW_PIECE];
-    int64_t queries = args->out.shape[2], keys = args->out.shape[3];
-    int64_t width = least(keys, WINDOW_PIECE), most = WINDOW_PIECE / width;
-    bool near = args->table.shape[0] <= WINDOW_ROWS;
-
-    for (int64_t h = 0; h < args->out.shape[1]; h++) {
-        const float *table = (const float *)args->table.data + h;
-        for (int64_t r = 0; near && r < args->table.shape[0]; r++)
-            column[r] = table[r * args->table.stride[0]];
-
-        for (int64_t i = 0; i < queries; i += most)
-            for (int64_t j = 0; j < keys; j += width) {
-                int64_t rows = least(queries - i, most), n = least(keys - j, width);
-
-                window_fetch(near ? column : table, near ? 1 : args->table.stride[0],
-                             args->index + i * keys + j, rows * n, bias);
-                window_put(type, add, bias, args, h, i, rows, j, n);
-            }
-    }
-}
-
-enum posenc_status KERNEL(window_bias)(const struct posenc_window_args *args)
-{
-    FOR_TYPE(args->out.dtype, window_heads, false, args);
-    return POSENC_OK;
-}
-
-enum posenc_status KERNEL(window_bias_add)(const struct posenc_window_args *args)
-{
-    FOR_TYPE(args->out.dtype, window_heads, true, args);
+    FOR_TYPE(args->out.dtype, distance_rows, true, args);
     return POSENC_OK;
 }

@@ -7,8 +7,9 @@
  *
  * Query i + 1 meets the columns of query i one key later.  So a few queries walk together, each
  * a key ahead of the one before: at step t, query i0 + r is at key r + t and all are at one
- * column.  Their additions wait for none but their own.  The order within a column is that of
- * the keys whatever the ISA, hence the bits.
+ * column.  Of queries too few for that the same one walks in a few heads, side by side.  Their
+ * additions wait for none but their own.  The order within a column is that of the keys whatever
+ * the ISA, hence the bits.
  *
  * Sums grow in a short f32 buffer and are stored, rounded, when they are complete.  It holds a
  * range of columns.  Where there are more, the walk is repeated for each range; over lines of
@@ -17,23 +18,25 @@
  */
 #include "kernel.h"
 
-/* Queries that walk together; columns of the buffer; steps for which rows of 16-bit elements
+/* Rows that walk together; columns of the buffer; steps for which rows of 16-bit elements
  * are widened at a time.  SUM_PITCH from a query's sums to the next: no power of two, which
  * would map them to the same lines of the nearest cache. */
-enum { SUM_QUERIES = 8, SUM_COLUMNS = 512, SUM_STEPS = 256, SUM_PITCH = SUM_COLUMNS + 16 };
+enum { SUM_ROWS = 8, SUM_COLUMNS = 512, SUM_STEPS = 256, SUM_PITCH = SUM_COLUMNS + 16 };
 
 struct sums {
-    const void *x[SUM_QUERIES]; /* rows */
-    const int32_t *column;      /* at step t: column[-t] */
-    int64_t keys, first, n;     /* the columns of the buffer: n from `first` on */
-    float at[SUM_QUERIES * SUM_PITCH];
+    const void *x[SUM_ROWS]; /* rows */
+    void *out[SUM_ROWS];
+    int64_t ahead;          /* row r is at key ahead r + t */
+    const int32_t *column;  /* at step t: column[-t] */
+    int64_t keys, first, n; /* the columns of the buffer: n from `first` on */
+    float at[SUM_ROWS * SUM_PITCH];
 };
 
 /* n steps at one column: sums + sum of x[r][0 ... n - 1]. */
 SIMD_INLINE void add_chain(int64_t rows, const float *const *x, int64_t t, int64_t n,
                            float *sums)
 {
-    float sum[SUM_QUERIES];
+    float sum[SUM_ROWS];
 
     for (int64_t r = 0; r < rows; r++)
         sum[r] = sums[r * SUM_PITCH];
@@ -93,8 +96,9 @@ SIMD_INLINE void add_ragged(enum posenc_dtype type, int64_t rows, struct sums *s
         int64_t c = sums->column[-t] - sums->first;
 
         for (int64_t r = 0; c >= 0 && c < sums->n && r < rows; r++)
-            if (r + t >= 0 && r + t < sums->keys)
-                sums->at[r * SUM_PITCH + c] += posenc_get(type, sums->x[r], r + t);
+            if (sums->ahead * r + t >= 0 && sums->ahead * r + t < sums->keys)
+                sums->at[r * SUM_PITCH + c] +=
+                    posenc_get(type, sums->x[r], sums->ahead * r + t);
     }
 }
 
@@ -102,18 +106,21 @@ SIMD_INLINE void add_ragged(enum posenc_dtype type, int64_t rows, struct sums *s
 SIMD_INLINE void add_all(enum posenc_dtype type, int64_t rows, struct sums *sums, int64_t t,
                          int64_t end)
 {
-    float wide[SUM_QUERIES][SUM_STEPS];
-    const float *x[SUM_QUERIES];
-    int64_t w = vf_lanes(), full = least(end, sums->keys - rows + 1);
+    float wide[SUM_ROWS][SUM_STEPS];
+    const float *x[SUM_ROWS];
+    int64_t w = vf_lanes(), ahead = sums->ahead;
+    int64_t full = least(end, sums->keys - ahead * (rows - 1));
 
     add_ragged(type, rows, sums, t, least(end, 0));
     for (t = t < 0 ? 0 : t; t < full;) {
         int64_t n = type == POSENC_F32 ? full - t : least(full - t, SUM_STEPS);
 
         for (int64_t r = 0; r < rows; r++) {
-            x[r] = type == POSENC_F32 ? (const float *)sums->x[r] + r + t : wide[r];
+            int64_t key = ahead * r + t;
+
+            x[r] = type == POSENC_F32 ? (const float *)sums->x[r] + key : wide[r];
             for (int64_t k = 0; type != POSENC_F32 && k < n; k += w)
-                store_f32(wide[r] + k, load_as(type, sums->x[r], r + t + k, least(n - k, w)),
+                store_f32(wide[r] + k, load_as(type, sums->x[r], key + k, least(n - k, w)),
                           least(n - k, w));
         }
         add_steps(rows, sums, x, t, t + n);
@@ -150,56 +157,91 @@ static enum sum_order sum_order(const int32_t *index, int64_t n)
     return rising ? SUM_RISING : falling ? SUM_FALLING : SUM_UNORDERED;
 }
 
-/* All columns of queries i0 ... i0 + rows - 1. */
-SIMD_INLINE void sum_queries(enum posenc_dtype type, int64_t rows,
-                             const struct posenc_relative_sum_args *args, enum sum_order order,
-                             int64_t b, int64_t h, int64_t i0)
+/* All columns of some rows, of the query or from the query i on. */
+SIMD_INLINE void sum_rows(enum posenc_dtype type, int64_t rows,
+                          const struct posenc_relative_sum_args *args, enum sum_order order,
+                          int64_t i, struct sums *sums)
 {
     int64_t w = vf_lanes(), columns = args->out.shape[3];
-    struct sums sums;
 
-    sums.keys = args->x.shape[3];
-    sums.column = args->index + i0 + sums.keys - 1;
-    for (int64_t r = 0; r < rows; r++)
-        sums.x[r] = input_at(&args->x, b, h, i0 + r);
+    sums->keys = args->x.shape[3];
+    sums->column = args->index + i + sums->keys - 1;
     for (int64_t c = 0; c < columns; c += SUM_COLUMNS) {
-        int64_t t = 1 - rows, end = sums.keys;
+        int64_t t = -sums->ahead * (rows - 1), end = sums->keys;
         bool rise = order == SUM_RISING;
 
-        sums.first = c;
-        sums.n = least(columns - c, SUM_COLUMNS);
+        sums->first = c;
+        sums->n = least(columns - c, SUM_COLUMNS);
         if (columns > SUM_COLUMNS && order != SUM_UNORDERED) {
-            t = first_beyond(sums.column, rise, rise ? c : c + sums.n, t, end);
-            end = first_beyond(sums.column, rise, rise ? c + sums.n : c, t, end);
+            t = first_beyond(sums->column, rise, rise ? c : c + sums->n, t, end);
+            end = first_beyond(sums->column, rise, rise ? c + sums->n : c, t, end);
         }
         for (int64_t r = 0; r < rows; r++)
-            memset(sums.at + r * SUM_PITCH, 0, (size_t)sums.n * sizeof *sums.at);
-        add_all(type, rows, &sums, t, end);
+            memset(sums->at + r * SUM_PITCH, 0, (size_t)sums->n * sizeof *sums->at);
+        add_all(type, rows, sums, t, end);
         for (int64_t r = 0; r < rows; r++)
-            for (int64_t k = 0; k < sums.n; k += w) {
-                int64_t m = least(sums.n - k, w);
-                store_as(type, row_at(&args->out, b, h, i0 + r), c + k,
-                         load_as(POSENC_F32, sums.at + r * SUM_PITCH, k, m), m);
+            for (int64_t k = 0; k < sums->n; k += w) {
+                int64_t m = least(sums->n - k, w);
+                store_as(type, sums->out[r], c + k,
+                         load_as(POSENC_F32, sums->at + r * SUM_PITCH, k, m), m);
             }
     }
 }
 
-SIMD_INLINE void sum_rows(enum posenc_dtype type, const struct posenc_relative_sum_args *args)
+/* Queries from i on of one head. */
+SIMD_INLINE void sum_queries(enum posenc_dtype type,
+                             const struct posenc_relative_sum_args *args, enum sum_order order,
+                             int64_t b, int64_t h, int64_t i)
 {
-    int64_t queries = args->out.shape[2], together = queries - queries % SUM_QUERIES;
+    struct sums sums;
+
+    sums.ahead = 1;
+    for (int64_t r = 0; r < SUM_ROWS; r++) {
+        sums.x[r] = input_at(&args->x, b, h, i + r);
+        sums.out[r] = row_at(&args->out, b, h, i + r);
+    }
+    sum_rows(type, SUM_ROWS, args, order, i, &sums);
+}
+
+/* Query i of `rows` heads, which are counted on from batch to batch. */
+SIMD_INLINE void sum_heads(enum posenc_dtype type, int64_t rows,
+                           const struct posenc_relative_sum_args *args, enum sum_order order,
+                           int64_t head, int64_t i)
+{
+    int64_t heads = args->out.shape[1];
+    struct sums sums;
+
+    sums.ahead = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t b = (head + r) / heads, h = (head + r) % heads;
+
+        sums.x[r] = input_at(&args->x, b, h, i);
+        sums.out[r] = row_at(&args->out, b, h, i);
+    }
+    sum_rows(type, rows, args, order, i, &sums);
+}
+
+SIMD_INLINE void sum_all(enum posenc_dtype type, const struct posenc_relative_sum_args *args)
+{
+    int64_t queries = args->out.shape[2], together = queries - queries % SUM_ROWS;
+    int64_t heads = args->out.shape[0] * args->out.shape[1],
+            side_by_side = heads - heads % SUM_ROWS;
     enum sum_order order = sum_order(args->index, queries + args->x.shape[3] - 1);
 
     for (int64_t b = 0; b < args->out.shape[0]; b++)
-        for (int64_t h = 0; h < args->out.shape[1]; h++) {
-            for (int64_t i = 0; i < together; i += SUM_QUERIES)
-                sum_queries(type, SUM_QUERIES, args, order, b, h, i);
-            for (int64_t i = together; i < queries; i++)
-                sum_queries(type, 1, args, order, b, h, i);
-        }
+        for (int64_t h = 0; h < args->out.shape[1]; h++)
+            for (int64_t i = 0; i < together; i += SUM_ROWS)
+                sum_queries(type, args, order, b, h, i);
+    for (int64_t i = together; i < queries; i++) {
+        for (int64_t head = 0; head < side_by_side; head += SUM_ROWS)
+            sum_heads(type, SUM_ROWS, args, order, head, i);
+        for (int64_t head = side_by_side; head < heads; head++)
+            sum_heads(type, 1, args, order, head, i);
+    }
 }
 
 enum posenc_status KERNEL(relative_sum)(const struct posenc_relative_sum_args *args)
 {
-    FOR_TYPE(args->out.dtype, sum_rows, args);
+    FOR_TYPE(args->out.dtype, sum_all, args);
     return POSENC_OK;
 }

@@ -27,6 +27,9 @@
  *                                              by itself
  *   vf_gather_n(base, index, n)                base[index[k]] in lane k; int32_t *index, none
  *                                              negative
+ *   vf_gather4(base, index, &a, &b, &c, &d)    rows of four: base[4 index[k]] in lane k of a, and
+ *                                              of b, c, d what follows it; int32_t index[lanes],
+ *                                              none negative, none of 2^28 or more
  *   vf_stream(p, v)                            store past the caches, p on a multiple of the
  *                                              vector's size
  *   vf_streams()                               whether vf_stream is more than a store

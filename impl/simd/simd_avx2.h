@@ -172,6 +172,29 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     return _mm256_and_ps(lanes, _mm256_cmp_ps(vf_iota(), _mm256_set1_ps((float)n), _CMP_LT_OQ));
 }
 
+/* Rows k and k + 4 side by side, and four such turned within their halves. */
+SIMD_INLINE vf vf_two_rows(const float *base, int32_t low, int32_t high)
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(base + 4 * (int64_t)low)),
+                                _mm_loadu_ps(base + 4 * (int64_t)high), 1);
+}
+SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+{
+    vf row0 = vf_two_rows(base, index[0], index[4]),
+       row1 = vf_two_rows(base, index[1], index[5]);
+    vf row2 = vf_two_rows(base, index[2], index[6]),
+       row3 = vf_two_rows(base, index[3], index[7]);
+    __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(row0, row1));
+    __m256d high01 = _mm256_castps_pd(_mm256_unpackhi_ps(row0, row1));
+    __m256d low23 = _mm256_castps_pd(_mm256_unpacklo_ps(row2, row3));
+    __m256d high23 = _mm256_castps_pd(_mm256_unpackhi_ps(row2, row3));
+
+    *a = _mm256_castpd_ps(_mm256_unpacklo_pd(low01, low23));
+    *b = _mm256_castpd_ps(_mm256_unpackhi_pd(low01, low23));
+    *c = _mm256_castpd_ps(_mm256_unpacklo_pd(high01, high23));
+    *d = _mm256_castpd_ps(_mm256_unpackhi_pd(high01, high23));
+}
+
 SIMD_INLINE bool vf_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm256_stream_ps(p, v); }
 SIMD_INLINE void stream_end(void) { _mm_sfence(); }

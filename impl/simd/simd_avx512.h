@@ -147,6 +147,32 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
                                     _mm512_maskz_loadu_epi32(first, index), base, 4);
 }
 
+/* Rows k, k + 4, k + 8 and k + 12 side by side, and four such turned within their quarters. */
+SIMD_INLINE vf vf_four_rows(const float *base, const int32_t *index)
+{
+    __m256 low =
+        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(base + 4 * (int64_t)index[0])),
+                             _mm_loadu_ps(base + 4 * (int64_t)index[4]), 1);
+    __m256 high =
+        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(base + 4 * (int64_t)index[8])),
+                             _mm_loadu_ps(base + 4 * (int64_t)index[12]), 1);
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+{
+    vf row0 = vf_four_rows(base, index), row1 = vf_four_rows(base, index + 1);
+    vf row2 = vf_four_rows(base, index + 2), row3 = vf_four_rows(base, index + 3);
+    __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(row0, row1));
+    __m512d high01 = _mm512_castps_pd(_mm512_unpackhi_ps(row0, row1));
+    __m512d low23 = _mm512_castps_pd(_mm512_unpacklo_ps(row2, row3));
+    __m512d high23 = _mm512_castps_pd(_mm512_unpackhi_ps(row2, row3));
+
+    *a = _mm512_castpd_ps(_mm512_unpacklo_pd(low01, low23));
+    *b = _mm512_castpd_ps(_mm512_unpackhi_pd(low01, low23));
+    *c = _mm512_castpd_ps(_mm512_unpacklo_pd(high01, high23));
+    *d = _mm512_castpd_ps(_mm512_unpackhi_pd(high01, high23));
+}
+
 SIMD_INLINE bool vf_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm512_stream_ps(p, v); }
 SIMD_INLINE void stream_end(void) { _mm_sfence(); }

@@ -131,6 +131,19 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     return lanes;
 }
 
+SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+{
+    float32x4x2_t rows01 = vtrnq_f32(vld1q_f32(base + 4 * (int64_t)index[0]),
+                                     vld1q_f32(base + 4 * (int64_t)index[1]));
+    float32x4x2_t rows23 = vtrnq_f32(vld1q_f32(base + 4 * (int64_t)index[2]),
+                                     vld1q_f32(base + 4 * (int64_t)index[3]));
+
+    *a = vcombine_f32(vget_low_f32(rows01.val[0]), vget_low_f32(rows23.val[0]));
+    *b = vcombine_f32(vget_low_f32(rows01.val[1]), vget_low_f32(rows23.val[1]));
+    *c = vcombine_f32(vget_high_f32(rows01.val[0]), vget_high_f32(rows23.val[0]));
+    *d = vcombine_f32(vget_high_f32(rows01.val[1]), vget_high_f32(rows23.val[1]));
+}
+
 /* A vector is a quarter of a line: nothing is gained past the caches. */
 SIMD_INLINE bool vf_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { vf_store(p, v); }

@@ -63,6 +63,14 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     (void)n;
     return base[*index];
 }
+SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+{
+    const float *row = base + 4 * (int64_t)*index;
+    *a = row[0];
+    *b = row[1];
+    *c = row[2];
+    *d = row[3];
+}
 SIMD_INLINE bool vf_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { *p = v; }
 SIMD_INLINE void stream_end(void) {}

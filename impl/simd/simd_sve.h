@@ -99,6 +99,16 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     return svld1_gather_s32index_f32(vf_first(n), base, svld1_s32(vf_first(n), index));
 }
 
+SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+{
+    svint32_t row = svlsl_n_s32_x(SIMD_ALL32, svld1_s32(SIMD_ALL32, index), 2);
+
+    *a = svld1_gather_s32index_f32(SIMD_ALL32, base, row);
+    *b = svld1_gather_s32index_f32(SIMD_ALL32, base + 1, row);
+    *c = svld1_gather_s32index_f32(SIMD_ALL32, base + 2, row);
+    *d = svld1_gather_s32index_f32(SIMD_ALL32, base + 3, row);
+}
+
 /* Not ordered differently from other stores, so nothing is left for stream_end. */
 SIMD_INLINE bool vf_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { svstnt1_f32(SIMD_ALL32, p, v); }

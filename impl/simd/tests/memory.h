@@ -281,6 +281,39 @@ static void gathers(const struct test *test)
     (void)test;
 }
 
+/* Rows of four between what must not be read, the first and the last among them. */
+static void gathers_rows(const struct test *test)
+{
+    enum { ROWS = 50 };
+    int64_t w = vf_lanes();
+
+    for (int i = 0; i < 64; i++) {
+        float *data = edge_memory(i % 2 ? AT_END : AT_START, ROWS * 4 * sizeof *data);
+        int32_t *index = other_edge_memory(AT_END, (size_t)w * sizeof *index);
+        float got[4][WIDEST], wanted[4][WIDEST], x[WIDEST];
+        vf a, b, c, d;
+
+        for (int64_t k = 0; k < ROWS * 4; k++) {
+            draw_f32(x, 1, 1);
+            data[k] = x[0];
+        }
+        for (int64_t k = 0; k < w; k++) {
+            index[k] = k % 3 ? (int32_t)draw_below(ROWS) : k % 2 ? 0 : ROWS - 1;
+            for (int64_t part = 0; part < 4; part++)
+                wanted[part][k] = data[4 * index[k] + part];
+        }
+        trying("rows of four", w);
+        vf_gather4(data, index, &a, &b, &c, &d);
+        vf_store(got[0], a);
+        vf_store(got[1], b);
+        vf_store(got[2], c);
+        vf_store(got[3], d);
+        for (int64_t part = 0; part < 4; part++)
+            expect_bits32(got[part], wanted[part], w);
+    }
+    (void)test;
+}
+
 static void streaming(const struct test *test)
 {
     float values[2 * WIDEST];

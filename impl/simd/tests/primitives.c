@@ -25,6 +25,7 @@ static const struct test tests[] = {
     { "vf_store_bf16_pairs", .run = bf16_pairs },
     { "vf_pairs_bf16", .run = bf16_pairs },
     { "vf_gather_n", .run = gathers },
+    { "vf_gather4", .run = gathers_rows },
     { "vf_stream", .run = streaming },
     { "vf_streams", .run = streaming },
     { "stream_end", .run = streaming },

@@ -1,0 +1,56 @@
+/*
+ * Elements of a table [rows, heads] by row, of four heads at a time: one load has those of four
+ * heads, where one head alone would take a load an element.
+ */
+#ifndef POSENC_KERNELS_HEADS_H
+#define POSENC_KERNELS_HEADS_H
+
+#include "kernel.h"
+
+/* Heads taken together; the rows of the longest table whose columns are copied to be near. */
+enum { HEADS_AT_ONCE = 4, HEADS_ROWS = 2304 };
+
+/* The columns of a table from one head on, those past the last head +0. */
+struct heads {
+    const float *table; /* row 0 of the first head */
+    int64_t stride, n;  /* from row to row; how many heads */
+    bool copied;
+    _Alignas(64) float rows[HEADS_ROWS * HEADS_AT_ONCE];
+};
+
+static void take_heads(const struct posenc_const_tensor *table, int64_t head,
+                       struct heads *heads)
+{
+    int64_t rows = table->shape[0];
+
+    heads->table = (const float *)table->data + head;
+    heads->stride = table->stride[0];
+    heads->n = least(table->shape[1] - head, HEADS_AT_ONCE);
+    heads->copied = rows <= HEADS_ROWS;
+    for (int64_t r = 0; heads->copied && r < rows; r++)
+        for (int64_t h = 0; h < HEADS_AT_ONCE; h++)
+            heads->rows[r * HEADS_AT_ONCE + h] =
+                h < heads->n ? heads->table[r * heads->stride + h] : 0.0f;
+}
+
+/* out[h * pitch + k] = head h's element of row index[k]. */
+static void fetch_heads(const struct heads *heads, const int32_t *index, int64_t n, float *out,
+                        int64_t pitch)
+{
+    int64_t w = vf_lanes(), k = 0;
+
+    for (; heads->copied && k + w <= n; k += w) {
+        vf a, b, c, d;
+
+        vf_gather4(heads->rows, index + k, &a, &b, &c, &d);
+        vf_store(out + k, a);
+        vf_store(out + pitch + k, b);
+        vf_store(out + 2 * pitch + k, c);
+        vf_store(out + 3 * pitch + k, d);
+    }
+    for (; k < n; k++)
+        for (int64_t h = 0; h < heads->n; h++)
+            out[h * pitch + k] = heads->table[index[k] * heads->stride + h];
+}
+
+#endif
