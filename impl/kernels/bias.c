@@ -27,11 +27,11 @@ SIMD_INLINE vf alibi_bias(bool causal, vf minus_slope, vf ahead)
 SIMD_INLINE int64_t alibi_side(enum posenc_dtype type, bool add, float slope, int64_t ahead,
                                int64_t j, int64_t n, float x_scale, const void *x, void *out)
 {
-    int64_t w = vf_lanes(), end = j + n / (4 * w) * (4 * w);
+    int64_t w = vf_lanes(), end = j + n;
     vf scale = vf_set1(x_scale), slopes = vf_set1(slope), zero = vf_set1(0.0f);
     vf width = vf_set1((float)w), a = vf_add(vf_iota(), vf_set1((float)ahead));
 
-    for (; j < end; j += 4 * w, a = vf_add(a, vf_set1(4.0f * (float)w))) {
+    for (; j + 4 * w <= end; j += 4 * w, a = vf_add(a, vf_set1(4.0f * (float)w))) {
         vf b = vf_add(a, width), c = vf_add(a, vf_add(width, width));
         vf d = vf_add(b, vf_add(width, width));
         put_four(type, add, x, scale, out, j, vf_fma(slopes, a, zero), vf_fma(slopes, b, zero),
@@ -190,7 +190,7 @@ SIMD_INLINE void t5_tile(enum posenc_dtype type, bool add, const struct posenc_t
 
     t5_line(args, j0 - (i1 - 1) - args->query_offset, j1 - 1 - i0 - args->query_offset, line);
     for (int64_t h = 0; h < out->shape[1]; h++) {
-        const float *bias = line->bias + h % HEADS_AT_ONCE * (int64_t)T5_PITCH;
+        const float *bias = line->bias + h % HEADS_AT_ONCE * T5_PITCH;
 
         if (h % HEADS_AT_ONCE == 0) {
             take_heads(&args->table, h, &heads);
@@ -214,7 +214,7 @@ SIMD_INLINE void t5_tiles(enum posenc_dtype type, bool add, const struct posenc_
 
     line.from = 1 - far;
     line.to = args->bidirectional && far > 1 ? far : 1;
-    if (line.to - line.from + 2 * POSENC_PLAN_PAD <= T5_LINE) {
+    if (line.to - line.from + 2 * (int64_t)POSENC_PLAN_PAD <= T5_LINE) {
         most_queries = queries;
         most_keys = keys;
     }

@@ -37,9 +37,9 @@ static void take_heads(const struct posenc_const_tensor *table, int64_t head,
 static void fetch_heads(const struct heads *heads, const int32_t *index, int64_t n, float *out,
                         int64_t pitch)
 {
-    int64_t w = vf_lanes(), k = 0;
+    int64_t w = vf_lanes(), k = 0, end = heads->copied ? n : 0;
 
-    for (; heads->copied && k + w <= n; k += w) {
+    for (; k + w <= end; k += w) {
         vf a, b, c, d;
 
         vf_gather4(heads->rows, index + k, &a, &b, &c, &d);

@@ -52,37 +52,6 @@ SIMD_INLINE vf load_biases(enum biases biases, const float *bias, const int32_t 
                      (int32_t)(vf_lanes() - n));
 }
 
-/* n biases from k on, fewer than fill four vectors, in the same way. */
-SIMD_INLINE void put_rest(enum posenc_dtype type, bool add, enum biases biases,
-                          const float *bias, const int32_t *order, vf scale, const void *x,
-                          void *out, int64_t j, int64_t k, int64_t n)
-{
-    int64_t w = vf_lanes(), tail = n % w, whole = n - tail;
-    vf a = scale, b = scale, c = scale, d = scale;
-
-    if (n <= 0)
-        return;
-    if (tail)
-        a = add_bias(type, add, x, scale, j + k + whole,
-                     load_biases(biases, bias, order, k + whole, tail), tail);
-    if (whole > 0)
-        b = add_bias(type, add, x, scale, j + k, load_biases(biases, bias, order, k, w), w);
-    if (whole > w)
-        c = add_bias(type, add, x, scale, j + k + w, load_biases(biases, bias, order, k + w, w),
-                     w);
-    if (whole > 2 * w)
-        d = add_bias(type, add, x, scale, j + k + 2 * w,
-                     load_biases(biases, bias, order, k + 2 * w, w), w);
-    if (whole > 0)
-        store_as(type, out, j + k, vf_keep(b), w);
-    if (whole > w)
-        store_as(type, out, j + k + w, vf_keep(c), w);
-    if (whole > 2 * w)
-        store_as(type, out, j + k + 2 * w, vf_keep(d), w);
-    if (tail)
-        store_as(type, out, j + k + whole, vf_keep(a), tail);
-}
-
 /* n biases to keys j ... of one row, onto scores where there are some.  bias: that of key j. */
 SIMD_INLINE void put_biases(enum posenc_dtype type, bool add, enum biases biases,
                             const float *bias, float x_scale, const void *x, void *out,
@@ -99,7 +68,7 @@ SIMD_INLINE void put_biases(enum posenc_dtype type, bool add, enum biases biases
                  load_biases(biases, bias, order, k + w, w),
                  load_biases(biases, bias, order, k + 2 * w, w),
                  load_biases(biases, bias, order, k + 3 * w, w));
-    if (!add && k < n && n >= 4 * w) { /* whole vectors again: a part of one costs more */
+    if (!add && k > 0 && k < n) { /* whole vectors again: a part of one costs more */
         k = n - 4 * w;
         put_four(type, add, x, scale, out, j + k, load_biases(biases, bias, order, k, w),
                  load_biases(biases, bias, order, k + w, w),
@@ -107,7 +76,11 @@ SIMD_INLINE void put_biases(enum posenc_dtype type, bool add, enum biases biases
                  load_biases(biases, bias, order, k + 3 * w, w));
         return;
     }
-    put_rest(type, add, biases, bias, order, scale, x, out, j, k, n - k);
+    for (; k + w <= n; k += w)
+        put_bias(type, add, x, scale, out, j + k, load_biases(biases, bias, order, k, w), w);
+    if (k < n)
+        put_bias(type, add, x, scale, out, j + k, load_biases(biases, bias, order, k, n - k),
+                 n - k);
 }
 
 #endif

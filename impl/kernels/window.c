@@ -45,8 +45,15 @@ SIMD_INLINE void window_heads(enum posenc_dtype type, bool add,
         for (int64_t i = 0; i < queries; i += most)
             for (int64_t j = 0; j < keys; j += width) {
                 int64_t rows = least(queries - i, most), n = least(keys - j, width);
+                const int32_t *index = args->index + i * keys + j;
 
-                fetch_heads(&heads, args->index + i * keys + j, rows * n, bias, WINDOW_PITCH);
+                if (type == POSENC_F32 && !add && heads.n == HEADS_AT_ONCE &&
+                    n == args->out.stride[2]) { /* as they are fetched */
+                    fetch_heads(&heads, index, rows * n, row_at(&args->out, 0, h, i),
+                                args->out.stride[1]);
+                    continue;
+                }
+                fetch_heads(&heads, index, rows * n, bias, WINDOW_PITCH);
                 window_put(type, add, bias, args, h, heads.n, i, rows, j, n);
             }
     }
