@@ -123,13 +123,11 @@ struct relative_terms {
     const int8_t *near;
 };
 
-/* Biases of m keys from k on to out, onto scores where there are some. */
-SIMD_INLINE void relative_keys(enum posenc_dtype type, bool add,
-                               const struct posenc_relative_args *args,
-                               const struct relative_terms *terms, const void *x, void *out,
-                               int64_t j, int64_t k, int64_t m)
+/* Biases of m keys from k on. */
+SIMD_INLINE vf relative_keys(enum posenc_dtype type, const struct posenc_relative_args *args,
+                             const struct relative_terms *terms, int64_t k, int64_t m)
 {
-    vf scale = vf_set1(args->scale), x_scale = vf_set1(args->x_scale), bias = scale;
+    vf scale = vf_set1(args->scale), bias = scale;
 
     if (terms->c2p) {
         fetch(type, terms->soon, terms->columns[k]);
@@ -140,7 +138,7 @@ SIMD_INLINE void relative_keys(enum posenc_dtype type, bool add,
         vf p2c = load_as(type, terms->p2c, k, m);
         bias = terms->c2p ? vf_fma(scale, p2c, bias) : vf_mul(scale, p2c);
     }
-    put_bias(type, add, x, x_scale, out, j + k, bias, m);
+    return bias;
 }
 
 SIMD_INLINE void relative_row(enum posenc_dtype type, bool add,
@@ -149,11 +147,18 @@ SIMD_INLINE void relative_row(enum posenc_dtype type, bool add,
                               int64_t j, int64_t n)
 {
     int64_t w = vf_lanes(), k = 0;
+    vf x_scale = vf_set1(args->x_scale);
 
+    for (; k + 4 * w <= n; k += 4 * w)
+        put_four(type, add, x, x_scale, out, j + k, relative_keys(type, args, terms, k, w),
+                 relative_keys(type, args, terms, k + w, w),
+                 relative_keys(type, args, terms, k + 2 * w, w),
+                 relative_keys(type, args, terms, k + 3 * w, w));
     for (; k + w <= n; k += w)
-        relative_keys(type, add, args, terms, x, out, j, k, w);
+        put_bias(type, add, x, x_scale, out, j + k, relative_keys(type, args, terms, k, w), w);
     if (k < n)
-        relative_keys(type, add, args, terms, x, out, j, k, n - k);
+        put_bias(type, add, x, x_scale, out, j + k, relative_keys(type, args, terms, k, n - k),
+                 n - k);
 }
 
 /* A block of queries and n keys from j on. */
@@ -198,8 +203,9 @@ SIMD_INLINE void relative_blocks(enum posenc_dtype type, bool add,
 }
 
 SIMD_INLINE void relative_panels(enum posenc_dtype type, bool add,
-                                 const struct posenc_relative_args *args)
+                                 const struct posenc_relative_args *given)
 {
+    const struct posenc_relative_args copy = *given, *args = &copy; /* as alibi_rows() does */
     struct relative_panel panel;
     int64_t queries = args->out.shape[2], keys = args->out.shape[3];
 

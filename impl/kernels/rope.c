@@ -16,7 +16,8 @@
  * Pairs that do not fill the last vector are turned with some of those before them again, in a
  * whole one.  A part of a vector holds up the loads that follow: a masked store passes nothing
  * on to a load whose bytes it spans, masked or not (3.8 times the time, for 40 pairs in the L2
- * cache of Zen 4).
+ * cache of Zen 4).  Where both halves of a head fit into one vector they are turned in it, and so
+ * are several heads that lie side by side.
  */
 #include "kernel.h"
 
@@ -24,6 +25,14 @@ enum pairing { HALF, INTERLEAVED };
 
 /* Activations of more bytes than this are taken to come from DRAM. */
 enum { IN_CACHE = 16 << 20 };
+
+/* How heads that are narrower than a vector lie in one: lanes of the same pair, of the other half
+ * and of the halves' signs.  heads: how many, 0 where they do not fill it. */
+struct narrow {
+    int64_t heads;
+    int32_t pair[POSENC_PLAN_PAD], other[POSENC_PLAN_PAD];
+    float sign[POSENC_PLAN_PAD];
+};
 
 /* One token of a call: its angles and its heads. */
 struct token {
@@ -286,6 +295,43 @@ SIMD_INLINE void rotate_in_strips(enum pairing pairing, const struct strips *str
     }
 }
 
+/* Several heads have to follow one another; one may lie anywhere. */
+SIMD_INLINE void lay_narrow(int64_t size, const struct token *token, struct narrow *narrow)
+{
+    int64_t w = vf_lanes(), pairs = token->pairs, head = 2 * pairs * size;
+    bool fills = w % (2 * pairs) == 0 &&
+                 (w == 2 * pairs || (token->x_step == head && token->out_step == head));
+
+    narrow->heads = fills ? w / (2 * pairs) : 0;
+    for (int64_t lane = 0; fills && lane < w; lane++) {
+        bool second = lane / pairs % 2 == 1;
+
+        narrow->pair[lane] = (int32_t)(lane % pairs);
+        narrow->other[lane] = (int32_t)(second ? lane - pairs : lane + pairs);
+        narrow->sign[lane] = second ? 1.0f : -1.0f;
+    }
+}
+
+/* As many heads as fill vectors; the token's are those that are left. */
+SIMD_INLINE void rotate_narrow(enum posenc_dtype type, const struct narrow *narrow,
+                               struct token *token)
+{
+    int64_t heads = narrow->heads, x_step = heads * token->x_step;
+    int64_t out_step = heads * token->out_step, w = vf_lanes();
+    vf c = vf_lookup(load_as(token->angles, token->cosine, 0, token->pairs), narrow->pair, 0);
+    vf s = vf_lookup(load_as(token->angles, token->sine, 0, token->pairs), narrow->pair, 0);
+
+    s = vf_mul(s, vf_mul(vf_load(narrow->sign), vf_set1(token->sign)));
+    for (; token->heads >= heads; token->heads -= heads) {
+        vf both = vf_keep(load_as(type, token->x, 0, w));
+        vf other = vf_lookup(both, narrow->other, 0);
+
+        store_as(type, token->out, 0, vf_fma(both, c, vf_mul(other, s)), w);
+        token->x += x_step;
+        token->out += out_step;
+    }
+}
+
 SIMD_INLINE void rotate_in_order(enum pairing pairing, const struct strips *strips,
                                  const struct token *token)
 {
@@ -324,7 +370,10 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
                            .heads = shape[2],
                            .x_step = args->x.stride[2] * size,
                            .out_step = args->out.stride[2] * size };
+    struct narrow narrow = { .heads = 0 };
 
+    if (pairing == HALF && 2 * token.pairs <= vf_lanes())
+        lay_narrow(size, &token, &narrow);
     for (int64_t b = 0; b < shape[0]; b++)
         for (int64_t t = 0; t < shape[1]; t++) {
             int64_t id = posenc_position(&args->positions, b, t);
@@ -333,8 +382,11 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
             token.sine = (const char *)args->sin.data + id * sin_step;
             token.x = (const char *)args->x.data + (b * x[0] + t * x[1]) * size + before;
             token.out = (char *)args->out.data + (b * out[0] + t * out[1]) * size + before;
-            if (in_strips)
-                rotate_in_strips(pairing, strips, &token);
+            struct token rest = token;
+            if (narrow.heads > 0)
+                rotate_narrow(type, &narrow, &rest);
+            if (narrow.heads > 0 || in_strips)
+                rotate_in_strips(pairing, strips, &rest);
             else
                 rotate_in_order(pairing, strips, &token);
             if (token.x != token.out) {
