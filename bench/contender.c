@@ -8,7 +8,6 @@
 #include "slice.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- What is timed ---- */
 
@@ -50,8 +49,7 @@ static enum roof_kind conversion_of(const struct call *call)
 
     if (type != POSENC_F32)
         return stored[type];
-    return strcmp(kernel_stage(call->problem.kernel), "table") == 0 ? ROOF_FROM_F64
-                                                                    : ROOF_KIND_COUNT;
+    return kernel_has_plan(call->problem.kernel) ? ROOF_FROM_F64 : ROOF_KIND_COUNT;
 }
 
 /* Gives the roof the streams of the call, which lie in the call's own tensors. */
