@@ -332,6 +332,43 @@ SIMD_INLINE void rotate_narrow(enum posenc_dtype type, const struct narrow *narr
     }
 }
 
+/* Interleaved heads of whole vectors, in the order of memory: the angles are laid out once for all
+ * heads of a token, as vectors want them. */
+enum { LAID_OUT = 512 };
+SIMD_INLINE bool may_lay_out(enum posenc_dtype type, const struct token *token)
+{
+    return type != POSENC_BF16 && vf_lanes() > 1 && token->pairs % vf_lanes() == 0 &&
+           2 * token->pairs <= LAID_OUT;
+}
+
+SIMD_INLINE void rotate_laid_out(enum posenc_dtype type, const struct token *token)
+{
+    _Alignas(64) float cosine[LAID_OUT], sine[LAID_OUT];
+    int64_t w = vf_lanes(), n = 2 * token->pairs, heads = token->heads;
+    int64_t x_step = token->x_step, out_step = token->out_step;
+    const char *x = token->x;
+    char *out = token->out;
+
+    for (int64_t i = 0; i < n; i += w) {
+        vf c, s;
+
+        load_angles(INTERLEAVED, token->angles, token, i / 2, w / 2, &c, &s);
+        vf_store(cosine + i, c);
+        vf_store(sine + i, s);
+    }
+    for (int64_t h = 0; h < heads; h++, x += x_step, out += out_step)
+        for (int64_t i = 0; i < n; i += 2 * w) {
+            vf a = vf_keep(load_as(type, x, i, w)), b = vf_keep(load_as(type, x, i + w, w));
+
+            a = vf_keep(
+                vf_fma(a, vf_load(cosine + i), vf_mul(vf_swap_pairs(a), vf_load(sine + i))));
+            b = vf_keep(vf_fma(b, vf_load(cosine + i + w),
+                               vf_mul(vf_swap_pairs(b), vf_load(sine + i + w))));
+            store_as(type, out, i, a, w);
+            store_as(type, out, i + w, b, w);
+        }
+}
+
 SIMD_INLINE void rotate_in_order(enum pairing pairing, const struct strips *strips,
                                  const struct token *token)
 {
@@ -387,6 +424,8 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
                 rotate_narrow(type, &narrow, &rest);
             if (narrow.heads > 0 || in_strips)
                 rotate_in_strips(pairing, strips, &rest);
+            else if (pairing == INTERLEAVED && may_lay_out(type, &token))
+                rotate_laid_out(type, &token);
             else
                 rotate_in_order(pairing, strips, &token);
             if (token.x != token.out) {
