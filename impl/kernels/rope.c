@@ -335,10 +335,9 @@ SIMD_INLINE void rotate_narrow(enum posenc_dtype type, const struct narrow *narr
 /* Interleaved heads of whole vectors, in the order of memory: the angles are laid out once for all
  * heads of a token, as vectors want them. */
 enum { LAID_OUT = 512 };
-SIMD_INLINE bool may_lay_out(enum posenc_dtype type, const struct token *token)
+SIMD_INLINE bool may_lay_out(const struct token *token)
 {
-    return type != POSENC_BF16 && vf_lanes() > 1 && token->pairs % vf_lanes() == 0 &&
-           2 * token->pairs <= LAID_OUT;
+    return vf_lanes() > 1 && token->pairs % vf_lanes() == 0 && 2 * token->pairs <= LAID_OUT;
 }
 
 SIMD_INLINE void rotate_laid_out(enum posenc_dtype type, const struct token *token)
@@ -424,7 +423,7 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
                 rotate_narrow(type, &narrow, &rest);
             if (narrow.heads > 0 || in_strips)
                 rotate_in_strips(pairing, strips, &rest);
-            else if (pairing == INTERLEAVED && may_lay_out(type, &token))
+            else if (pairing == INTERLEAVED && may_lay_out(&token))
                 rotate_laid_out(type, &token);
             else
                 rotate_in_order(pairing, strips, &token);
