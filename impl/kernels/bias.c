@@ -72,8 +72,6 @@ SIMD_INLINE void alibi_row(enum posenc_dtype type, bool add, bool causal, float 
     alibi_around(type, add, causal, slope, query, j, keys, keys, x_scale, x, out);
 }
 
-/* Of a copy: for all the compiler and the CPU know, a store to `out` could change the caller's, and
- * what is read for the next row would wait for it. */
 SIMD_INLINE void alibi_rows(enum posenc_dtype type, bool add, bool causal,
                             const struct posenc_alibi_args *given)
 {
@@ -184,7 +182,7 @@ SIMD_INLINE void t5_row(enum posenc_dtype type, bool add, const struct t5_line *
 SIMD_INLINE void t5_tile(enum posenc_dtype type, bool add, const struct posenc_t5_args *given,
                          struct t5_line *line, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
 {
-    const struct posenc_t5_args copy = *given, *args = &copy; /* as alibi_rows() does */
+    const struct posenc_t5_args copy = *given, *args = &copy;
     const struct posenc_tensor *out = &args->out;
     struct heads heads;
 
@@ -242,7 +240,7 @@ enum posenc_status KERNEL(t5_bias_add)(const struct posenc_t5_args *args)
 SIMD_INLINE void distance_rows(enum posenc_dtype type, bool add,
                                const struct posenc_distance_args *given)
 {
-    const struct posenc_distance_args copy = *given, *args = &copy; /* as alibi_rows() does */
+    const struct posenc_distance_args copy = *given, *args = &copy;
     const struct posenc_tensor *out = &args->out;
 
     for (int64_t b = 0; b < out->shape[0]; b++)

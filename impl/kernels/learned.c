@@ -89,6 +89,7 @@ static void clear_rows(const struct posenc_learned_grad_args *args, int64_t row,
                (size_t)args->out.shape[1] * sizeof(float)); /* all bits zero is +0 */
 }
 
+/* With a copy of the arguments, for the reason in scores.h. */
 SIMD_INLINE void sum_tokens(enum posenc_dtype type,
                             const struct posenc_learned_grad_args *given)
 {

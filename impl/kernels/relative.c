@@ -205,7 +205,7 @@ SIMD_INLINE void relative_blocks(enum posenc_dtype type, bool add,
 SIMD_INLINE void relative_panels(enum posenc_dtype type, bool add,
                                  const struct posenc_relative_args *given)
 {
-    const struct posenc_relative_args copy = *given, *args = &copy; /* as alibi_rows() does */
+    const struct posenc_relative_args copy = *given, *args = &copy;
     struct relative_panel panel;
     int64_t queries = args->out.shape[2], keys = args->out.shape[3];
 

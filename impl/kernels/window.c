@@ -34,7 +34,7 @@ SIMD_INLINE void window_put(enum posenc_dtype type, bool add, const float *bias,
 SIMD_INLINE void window_heads(enum posenc_dtype type, bool add,
                               const struct posenc_window_args *given)
 {
-    const struct posenc_window_args copy = *given, *args = &copy; /* as alibi_rows() does */
+    const struct posenc_window_args copy = *given, *args = &copy;
     _Alignas(64) float bias[HEADS_AT_ONCE * WINDOW_PITCH];
     struct heads heads;
     int64_t queries = args->out.shape[2], keys = args->out.shape[3];
