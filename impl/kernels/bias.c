@@ -245,8 +245,9 @@ SIMD_INLINE void distance_rows(enum posenc_dtype type, bool add,
 
     for (int64_t b = 0; b < out->shape[0]; b++)
         for (int64_t h = 0; h < out->shape[1]; h++) {
-            const float *values = (const float *)args->values.data +
-                                  h * args->values.stride[0] + args->query_offset - args->first;
+            const float *values =
+                (const float *)args->values.data +
+                (h * args->values.stride[0] + args->query_offset - args->first);
 
             for (int64_t i = 0; i < out->shape[2]; i++)
                 put_biases(type, add, AGAINST, values + i, args->x_scale,
