@@ -406,8 +406,9 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
                            .heads = shape[2],
                            .x_step = args->x.stride[2] * size,
                            .out_step = args->out.stride[2] * size };
-    struct narrow narrow = { .heads = 0 };
+    struct narrow narrow;
 
+    narrow.heads = 0; /* all of it would take longer than a call of one token */
     if (pairing == HALF && 2 * token.pairs <= vf_lanes())
         lay_narrow(size, &token, &narrow);
     for (int64_t b = 0; b < shape[0]; b++)
@@ -418,11 +419,12 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
             token.sine = (const char *)args->sin.data + id * sin_step;
             token.x = (const char *)args->x.data + (b * x[0] + t * x[1]) * size + before;
             token.out = (char *)args->out.data + (b * out[0] + t * out[1]) * size + before;
-            struct token rest = token;
-            if (narrow.heads > 0)
+            if (narrow.heads > 0) {
+                struct token rest = token;
                 rotate_narrow(type, &narrow, &rest);
-            if (narrow.heads > 0 || in_strips)
                 rotate_in_strips(pairing, strips, &rest);
+            } else if (in_strips)
+                rotate_in_strips(pairing, strips, &token);
             else if (pairing == INTERLEAVED && may_lay_out(&token))
                 rotate_laid_out(type, &token);
             else
