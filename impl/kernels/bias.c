@@ -24,7 +24,7 @@ SIMD_INLINE vf alibi_bias(bool causal, vf minus_slope, vf ahead)
 
 /* Of n keys from j on, all on one side of the query, those that fill vectors by fours: the slope
  * times how far they are ahead, `ahead` being that of key j.  Returns the first that is left. */
-SIMD_INLINE int64_t alibi_side(enum posenc_dtype type, bool add, float slope, int64_t ahead,
+SIMD_INLINE int64_t alibi_side(enum posenc_dtype type, enum how how, float slope, int64_t ahead,
                                int64_t j, int64_t n, float x_scale, const void *x, void *out)
 {
     int64_t w = vf_lanes(), end = j + n;
@@ -34,14 +34,14 @@ SIMD_INLINE int64_t alibi_side(enum posenc_dtype type, bool add, float slope, in
     for (; j + 4 * w <= end; j += 4 * w, a = vf_add(a, vf_set1(4.0f * (float)w))) {
         vf b = vf_add(a, width), c = vf_add(a, vf_add(width, width));
         vf d = vf_add(b, vf_add(width, width));
-        put_four(type, add, x, scale, out, j, vf_fma(slopes, a, zero), vf_fma(slopes, b, zero),
+        put_four(type, how, x, scale, out, j, vf_fma(slopes, a, zero), vf_fma(slopes, b, zero),
                  vf_fma(slopes, c, zero), vf_fma(slopes, d, zero));
     }
     return j;
 }
 
 /* Vectors of keys from j on, on either side, until one begins at `end` or later. */
-SIMD_INLINE int64_t alibi_around(enum posenc_dtype type, bool add, bool causal, float slope,
+SIMD_INLINE int64_t alibi_around(enum posenc_dtype type, enum how how, bool causal, float slope,
                                  int64_t query, int64_t j, int64_t end, int64_t keys,
                                  float x_scale, const void *x, void *out)
 {
@@ -49,30 +49,43 @@ SIMD_INLINE int64_t alibi_around(enum posenc_dtype type, bool add, bool causal, 
 
     for (; j < end; j += w)
         put_bias(
-            type, add, x, vf_set1(x_scale), out, j,
+            type, how, x, vf_set1(x_scale), out, j,
             alibi_bias(causal, vf_set1(-slope), vf_add(vf_iota(), vf_set1((float)(j - query)))),
             least(keys - j, w));
     return j;
 }
 
+/* Those up to where a line of the output begins, if it is to be streamed. */
+SIMD_INLINE int64_t alibi_to_line(enum posenc_dtype type, enum how how, bool causal,
+                                  float slope, int64_t query, int64_t j, int64_t keys,
+                                  float x_scale, const void *x, void *out)
+{
+    const int64_t line = streams(how) ? j + to_line(type, out, j, keys - j) : j;
+
+    alibi_around(type, how, causal, slope, query, j, line, line, x_scale, x, out);
+    return line;
+}
+
 /* One row of keys for the query at position `query` (that of key 0 being 0). */
-SIMD_INLINE void alibi_row(enum posenc_dtype type, bool add, bool causal, float slope,
+SIMD_INLINE void alibi_row(enum posenc_dtype type, enum how how, bool causal, float slope,
                            int64_t query, int64_t keys, float x_scale, const void *x, void *out)
 {
     const float later = -INFINITY;
     int64_t known = query < 0 ? 0 : least(query + 1, keys);
-    int64_t j = alibi_side(type, add, slope, -query, 0, known, x_scale, x, out);
+    int64_t j = alibi_to_line(type, how, causal, slope, query, 0, keys, x_scale, x, out);
 
-    j = alibi_around(type, add, causal, slope, query, j, known, keys, x_scale, x, out);
+    j = alibi_side(type, how, slope, j - query, j, known - j, x_scale, x, out);
+    j = alibi_around(type, how, causal, slope, query, j, known, keys, x_scale, x, out);
     if (causal) {
-        put_biases(type, add, SAME, &later, x_scale, x, out, j, keys - j);
+        put_biases(type, how, SAME, &later, x_scale, x, out, j, keys - j);
         return;
     }
-    j = alibi_side(type, add, -slope, j - query, j, keys - j, x_scale, x, out);
-    alibi_around(type, add, causal, slope, query, j, keys, keys, x_scale, x, out);
+    j = alibi_to_line(type, how, causal, slope, query, j, keys, x_scale, x, out);
+    j = alibi_side(type, how, -slope, j - query, j, keys - j, x_scale, x, out);
+    alibi_around(type, how, causal, slope, query, j, keys, keys, x_scale, x, out);
 }
 
-SIMD_INLINE void alibi_rows(enum posenc_dtype type, bool add, bool causal,
+SIMD_INLINE void alibi_rows(enum posenc_dtype type, enum how how, bool causal,
                             const struct posenc_alibi_args *given)
 {
     const struct posenc_alibi_args copy = *given, *args = &copy;
@@ -80,27 +93,27 @@ SIMD_INLINE void alibi_rows(enum posenc_dtype type, bool add, bool causal,
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t h = 0; h < args->out.shape[1]; h++)
             for (int64_t i = 0; i < args->out.shape[2]; i++)
-                alibi_row(type, add, causal, args->slopes[b * args->slopes_stride_batch + h],
+                alibi_row(type, how, causal, args->slopes[b * args->slopes_stride_batch + h],
                           i + args->query_offset, args->out.shape[3], args->x_scale,
-                          add ? input_at(&args->x, b, h, i) : NULL,
+                          adds(how) ? input_at(&args->x, b, h, i) : NULL,
                           row_at(&args->out, b, h, i));
 }
 
 enum posenc_status KERNEL(alibi)(const struct posenc_alibi_args *args)
 {
     if (args->causal)
-        FOR_TYPE(args->out.dtype, alibi_rows, false, true, args);
+        FOR_HOW(false, args, alibi_rows, true, args);
     else
-        FOR_TYPE(args->out.dtype, alibi_rows, false, false, args);
+        FOR_HOW(false, args, alibi_rows, false, args);
     return POSENC_OK;
 }
 
 enum posenc_status KERNEL(alibi_add)(const struct posenc_alibi_args *args)
 {
     if (args->causal)
-        FOR_TYPE(args->out.dtype, alibi_rows, true, true, args);
+        FOR_HOW(true, args, alibi_rows, true, args);
     else
-        FOR_TYPE(args->out.dtype, alibi_rows, true, false, args);
+        FOR_HOW(true, args, alibi_rows, false, args);
     return POSENC_OK;
 }
 
@@ -161,7 +174,7 @@ static void t5_line(const struct posenc_t5_args *args, int64_t nearest, int64_t 
 }
 
 /* n keys from j on of the query at position `query` (that of key 0 being 0). */
-SIMD_INLINE void t5_row(enum posenc_dtype type, bool add, const struct t5_line *line,
+SIMD_INLINE void t5_row(enum posenc_dtype type, enum how how, const struct t5_line *line,
                         const float *bias, int64_t query, int64_t j, int64_t n, float x_scale,
                         const void *x, void *out)
 {
@@ -171,16 +184,17 @@ SIMD_INLINE void t5_row(enum posenc_dtype type, bool add, const struct t5_line *
     if (from < n)
         from -= from % w;
     to = least((to + w - 1) / w * w, n);
-    put_biases(type, add, SAME, bias, x_scale, x, out, j, from);
+    put_biases(type, how, SAME, bias, x_scale, x, out, j, from);
     if (from < to)
-        put_biases(type, add, ALONG, bias + (j + from - query - line->first), x_scale, x, out,
+        put_biases(type, how, ALONG, bias + (j + from - query - line->first), x_scale, x, out,
                    j + from, to - from);
-    put_biases(type, add, SAME, bias + line->n - 1, x_scale, x, out, j + to, n - to);
+    put_biases(type, how, SAME, bias + line->n - 1, x_scale, x, out, j + to, n - to);
 }
 
 /* Queries i0 to before i1 and keys j0 to before j1 of all heads. */
-SIMD_INLINE void t5_tile(enum posenc_dtype type, bool add, const struct posenc_t5_args *given,
-                         struct t5_line *line, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+SIMD_INLINE void t5_tile(enum posenc_dtype type, enum how how,
+                         const struct posenc_t5_args *given, struct t5_line *line, int64_t i0,
+                         int64_t i1, int64_t j0, int64_t j1)
 {
     const struct posenc_t5_args copy = *given, *args = &copy;
     const struct posenc_tensor *out = &args->out;
@@ -196,13 +210,14 @@ SIMD_INLINE void t5_tile(enum posenc_dtype type, bool add, const struct posenc_t
         }
         for (int64_t b = 0; b < out->shape[0]; b++)
             for (int64_t i = i0; i < i1; i++)
-                t5_row(type, add, line, bias, i + args->query_offset, j0, j1 - j0,
-                       args->x_scale, add ? input_at(&args->x, b, h, i) : NULL,
+                t5_row(type, how, line, bias, i + args->query_offset, j0, j1 - j0,
+                       args->x_scale, adds(how) ? input_at(&args->x, b, h, i) : NULL,
                        row_at(out, b, h, i));
     }
 }
 
-SIMD_INLINE void t5_tiles(enum posenc_dtype type, bool add, const struct posenc_t5_args *args)
+SIMD_INLINE void t5_tiles(enum posenc_dtype type, enum how how,
+                          const struct posenc_t5_args *args)
 {
     int64_t last = (args->bidirectional ? args->num_buckets / 2 : args->num_buckets) - 1;
     int64_t far = args->thresholds[last], queries = args->out.shape[2];
@@ -218,26 +233,26 @@ SIMD_INLINE void t5_tiles(enum posenc_dtype type, bool add, const struct posenc_
     }
     for (int64_t i = 0; i < queries; i += most_queries)
         for (int64_t j = 0; j < keys; j += most_keys)
-            t5_tile(type, add, args, &line, i, least(i + most_queries, queries), j,
+            t5_tile(type, how, args, &line, i, least(i + most_queries, queries), j,
                     least(j + most_keys, keys));
 }
 
 enum posenc_status KERNEL(t5_bias)(const struct posenc_t5_args *args)
 {
-    FOR_TYPE(args->out.dtype, t5_tiles, false, args);
+    FOR_HOW(false, args, t5_tiles, args);
     return POSENC_OK;
 }
 
 enum posenc_status KERNEL(t5_bias_add)(const struct posenc_t5_args *args)
 {
-    FOR_TYPE(args->out.dtype, t5_tiles, true, args);
+    FOR_HOW(true, args, t5_tiles, args);
     return POSENC_OK;
 }
 
 /* ---- By distance ---- */
 
 /* As the key rises the distance falls: the values backwards. */
-SIMD_INLINE void distance_rows(enum posenc_dtype type, bool add,
+SIMD_INLINE void distance_rows(enum posenc_dtype type, enum how how,
                                const struct posenc_distance_args *given)
 {
     const struct posenc_distance_args copy = *given, *args = &copy;
@@ -250,20 +265,20 @@ SIMD_INLINE void distance_rows(enum posenc_dtype type, bool add,
                 (h * args->values.stride[0] + args->query_offset - args->first);
 
             for (int64_t i = 0; i < out->shape[2]; i++)
-                put_biases(type, add, AGAINST, values + i, args->x_scale,
-                           add ? input_at(&args->x, b, h, i) : NULL, row_at(out, b, h, i), 0,
-                           out->shape[3]);
+                put_biases(type, how, AGAINST, values + i, args->x_scale,
+                           adds(how) ? input_at(&args->x, b, h, i) : NULL, row_at(out, b, h, i),
+                           0, out->shape[3]);
         }
 }
 
 enum posenc_status KERNEL(distance_bias)(const struct posenc_distance_args *args)
 {
-    FOR_TYPE(args->out.dtype, distance_rows, false, args);
+    FOR_HOW(false, args, distance_rows, args);
     return POSENC_OK;
 }
 
 enum posenc_status KERNEL(distance_bias_add)(const struct posenc_distance_args *args)
 {
-    FOR_TYPE(args->out.dtype, distance_rows, true, args);
+    FOR_HOW(true, args, distance_rows, args);
     return POSENC_OK;
 }

@@ -4,34 +4,27 @@
  *
  *     out = fma(x, x_scale, table[id])        grad[id] += x
  */
-#include "kernel.h"
+#include "scores.h"
 
-SIMD_INLINE void add_rows(enum posenc_dtype type, const struct posenc_learned_args *args)
+SIMD_INLINE void add_rows(enum posenc_dtype type, enum how how,
+                          const struct posenc_learned_args *given)
 {
-    int64_t dim = args->out.shape[3], n = vf_lanes();
-    vf scale = vf_set1(args->x_scale);
+    const struct posenc_learned_args copy = *given, *args = &copy;
 
     for (int64_t b = 0; b < args->out.shape[0]; b++)
         for (int64_t t = 0; t < args->out.shape[1]; t++) {
-            int64_t id = posenc_position(&args->positions, b, t), i = 0;
-            const float *row = (const float *)args->table.data + id * args->table.stride[0];
-            const void *x = input_at(&args->x, b, t, 0);
-            void *out = row_at(&args->out, b, t, 0);
+            int64_t id = posenc_position(&args->positions, b, t);
 
-            for (; i + n <= dim; i += n)
-                store_as(type, out, i, vf_fma(load_as(type, x, i, n), scale, vf_load(row + i)),
-                         n);
-            if (i < dim) {
-                vf sum =
-                    vf_fma(load_as(type, x, i, dim - i), scale, vf_load_n(row + i, dim - i));
-                store_as(type, out, i, sum, dim - i);
-            }
+            put_biases(type, how, ALONG,
+                       (const float *)args->table.data + id * args->table.stride[0],
+                       args->x_scale, input_at(&args->x, b, t, 0), row_at(&args->out, b, t, 0),
+                       0, args->out.shape[3]);
         }
 }
 
 enum posenc_status KERNEL(learned_add)(const struct posenc_learned_args *args)
 {
-    FOR_TYPE(args->out.dtype, add_rows, args);
+    FOR_HOW(true, args, add_rows, args);
     return POSENC_OK;
 }
 

@@ -141,28 +141,41 @@ SIMD_INLINE vf relative_keys(enum posenc_dtype type, const struct posenc_relativ
     return bias;
 }
 
-SIMD_INLINE void relative_row(enum posenc_dtype type, bool add,
+/* Vectors from k on up to n biases, the last one in part. */
+SIMD_INLINE void relative_some(enum posenc_dtype type, enum how how,
+                               const struct posenc_relative_args *args,
+                               const struct relative_terms *terms, vf x_scale, const void *x,
+                               void *out, int64_t j, int64_t k, int64_t n)
+{
+    int64_t w = vf_lanes();
+
+    for (; k + w <= n; k += w)
+        put_bias(type, how, x, x_scale, out, j + k, relative_keys(type, args, terms, k, w), w);
+    if (k < n)
+        put_bias(type, how, x, x_scale, out, j + k, relative_keys(type, args, terms, k, n - k),
+                 n - k);
+}
+
+SIMD_INLINE void relative_row(enum posenc_dtype type, enum how how,
                               const struct posenc_relative_args *args,
                               const struct relative_terms *terms, const void *x, void *out,
                               int64_t j, int64_t n)
 {
-    int64_t w = vf_lanes(), k = 0;
+    int64_t w = vf_lanes(), k = streams(how) ? to_line(type, out, j, n) : 0;
     vf x_scale = vf_set1(args->x_scale);
 
+    if (streams(how))
+        relative_some(type, how, args, terms, x_scale, x, out, j, 0, k);
     for (; k + 4 * w <= n; k += 4 * w)
-        put_four(type, add, x, x_scale, out, j + k, relative_keys(type, args, terms, k, w),
+        put_four(type, how, x, x_scale, out, j + k, relative_keys(type, args, terms, k, w),
                  relative_keys(type, args, terms, k + w, w),
                  relative_keys(type, args, terms, k + 2 * w, w),
                  relative_keys(type, args, terms, k + 3 * w, w));
-    for (; k + w <= n; k += w)
-        put_bias(type, add, x, x_scale, out, j + k, relative_keys(type, args, terms, k, w), w);
-    if (k < n)
-        put_bias(type, add, x, x_scale, out, j + k, relative_keys(type, args, terms, k, n - k),
-                 n - k);
+    relative_some(type, how, args, terms, x_scale, x, out, j, k, n);
 }
 
 /* A block of queries and n keys from j on. */
-SIMD_INLINE void relative_block(enum posenc_dtype type, bool add,
+SIMD_INLINE void relative_block(enum posenc_dtype type, enum how how,
                                 const struct posenc_relative_args *args,
                                 const struct relative_panel *panel, int64_t b, int64_t h,
                                 int64_t i0, int64_t i1, int64_t j, int64_t n)
@@ -184,13 +197,13 @@ SIMD_INLINE void relative_block(enum posenc_dtype type, bool add,
         if (args->p2c.data)
             terms.p2c = (const char *)&turned +
                         (i1 - 1 - i) * RELATIVE_PITCH * (int64_t)posenc_dtype_size(type);
-        relative_row(type, add, args, &terms, add ? input_at(&args->x, b, h, i) : NULL,
+        relative_row(type, how, args, &terms, adds(how) ? input_at(&args->x, b, h, i) : NULL,
                      row_at(&args->out, b, h, i), j, n);
     }
 }
 
 /* A head's share of a panel. */
-SIMD_INLINE void relative_blocks(enum posenc_dtype type, bool add,
+SIMD_INLINE void relative_blocks(enum posenc_dtype type, enum how how,
                                  const struct posenc_relative_args *args,
                                  const struct relative_panel *panel, int64_t b, int64_t h)
 {
@@ -198,11 +211,11 @@ SIMD_INLINE void relative_blocks(enum posenc_dtype type, bool add,
 
     for (int64_t i = panel->i0; i < panel->i1; i += RELATIVE_BLOCK)
         for (int64_t j = panel->j0; j < panel->j1; j += most)
-            relative_block(type, add, args, panel, b, h, i,
+            relative_block(type, how, args, panel, b, h, i,
                            least(i + RELATIVE_BLOCK, panel->i1), j, least(panel->j1 - j, most));
 }
 
-SIMD_INLINE void relative_panels(enum posenc_dtype type, bool add,
+SIMD_INLINE void relative_panels(enum posenc_dtype type, enum how how,
                                  const struct posenc_relative_args *given)
 {
     const struct posenc_relative_args copy = *given, *args = &copy;
@@ -218,18 +231,18 @@ SIMD_INLINE void relative_panels(enum posenc_dtype type, bool add,
             relative_columns(args, &panel);
             for (int64_t b = 0; b < args->out.shape[0]; b++)
                 for (int64_t h = 0; h < args->out.shape[1]; h++)
-                    relative_blocks(type, add, args, &panel, b, h);
+                    relative_blocks(type, how, args, &panel, b, h);
         }
 }
 
 enum posenc_status KERNEL(relative_bias)(const struct posenc_relative_args *args)
 {
-    FOR_TYPE(args->out.dtype, relative_panels, false, args);
+    FOR_HOW(false, args, relative_panels, args);
     return POSENC_OK;
 }
 
 enum posenc_status KERNEL(relative_bias_add)(const struct posenc_relative_args *args)
 {
-    FOR_TYPE(args->out.dtype, relative_panels, true, args);
+    FOR_HOW(true, args, relative_panels, args);
     return POSENC_OK;
 }

@@ -20,10 +20,6 @@
 #define POSENC_SINCOS_F32 sincos_f32
 #endif
 
-/* A table of more bytes than this does not stay in a cache: written past them it spares memory
- * the reading of every line first (1.7 times as fast on Zen 4). */
-enum { STREAM_FROM = 32 << 20 };
-
 #ifdef POSENC_SINCOS_REDUCED
 /* Puts exact zeros where the wavelengths are whole numbers and a position is a zero of them. */
 static __attribute__((noinline)) void mend_whole(const struct run *run, int64_t row,

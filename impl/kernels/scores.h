@@ -7,38 +7,35 @@
 #ifndef POSENC_KERNELS_SCORES_H
 #define POSENC_KERNELS_SCORES_H
 
-#include "kernel.h"
+#include "stores.h"
 
 /* A bias, onto the score of key j where there are some. */
-SIMD_INLINE vf add_bias(enum posenc_dtype type, bool add, const void *x, vf x_scale, int64_t j,
-                        vf bias, int64_t n)
+SIMD_INLINE vf add_bias(enum posenc_dtype type, enum how how, const void *x, vf x_scale,
+                        int64_t j, vf bias, int64_t n)
 {
-    return add ? vf_fma(load_as(type, x, j, n), x_scale, bias) : bias;
+    return adds(how) ? vf_fma(load_as(type, x, j, n), x_scale, bias) : bias;
 }
 
 /* n biases to out from key j on, onto scores where there are some. */
-SIMD_INLINE void put_bias(enum posenc_dtype type, bool add, const void *x, vf x_scale,
+SIMD_INLINE void put_bias(enum posenc_dtype type, enum how how, const void *x, vf x_scale,
                           void *out, int64_t j, vf bias, int64_t n)
 {
-    store_as(type, out, j, add_bias(type, add, x, x_scale, j, bias, n), n);
+    store_as(type, out, j, add_bias(type, how, x, x_scale, j, bias, n), n);
 }
 
-/* The same of four whole vectors.  All are read before one is written: where each load waits for
- * the store before it, which CPUs assume of addresses that look alike, this took up to 2.6 times
- * as long (Zen 3). */
-SIMD_INLINE void put_four(enum posenc_dtype type, bool add, const void *x, vf x_scale,
+/* The same of four whole vectors; streamed, from where a line begins.  All are read before one is
+ * written: where each load waits for the store before it, which CPUs assume of addresses that look
+ * alike, this took up to 2.6 times as long (Zen 3). */
+SIMD_INLINE void put_four(enum posenc_dtype type, enum how how, const void *x, vf x_scale,
                           void *out, int64_t j, vf a, vf b, vf c, vf d)
 {
     int64_t w = vf_lanes();
 
-    a = vf_keep(add_bias(type, add, x, x_scale, j, a, w));
-    b = vf_keep(add_bias(type, add, x, x_scale, j + w, b, w));
-    c = vf_keep(add_bias(type, add, x, x_scale, j + 2 * w, c, w));
-    d = vf_keep(add_bias(type, add, x, x_scale, j + 3 * w, d, w));
-    store_as(type, out, j, a, w);
-    store_as(type, out, j + w, b, w);
-    store_as(type, out, j + 2 * w, c, w);
-    store_as(type, out, j + 3 * w, d, w);
+    a = vf_keep(add_bias(type, how, x, x_scale, j, a, w));
+    b = vf_keep(add_bias(type, how, x, x_scale, j + w, b, w));
+    c = vf_keep(add_bias(type, how, x, x_scale, j + 2 * w, c, w));
+    d = vf_keep(add_bias(type, how, x, x_scale, j + 3 * w, d, w));
+    put_vectors(type, how, out, j, a, b, c, d);
 }
 
 /* How the biases of a row lie in memory: one for all keys, as the keys do, or the other way
@@ -57,35 +54,47 @@ SIMD_INLINE vf load_biases(enum biases biases, const float *bias, const int32_t 
                      (int32_t)(vf_lanes() - n));
 }
 
+/* Vectors from bias k on up to n of them, the last one in part. */
+SIMD_INLINE void put_some(enum posenc_dtype type, enum how how, enum biases biases,
+                          const float *bias, const int32_t *order, vf scale, const void *x,
+                          void *out, int64_t j, int64_t k, int64_t n)
+{
+    int64_t w = vf_lanes();
+
+    for (; k + w <= n; k += w)
+        put_bias(type, how, x, scale, out, j + k, load_biases(biases, bias, order, k, w), w);
+    if (k < n)
+        put_bias(type, how, x, scale, out, j + k, load_biases(biases, bias, order, k, n - k),
+                 n - k);
+}
+
 /* n biases to keys j ... of one row, onto scores where there are some.  bias: that of key j. */
-SIMD_INLINE void put_biases(enum posenc_dtype type, bool add, enum biases biases,
+SIMD_INLINE void put_biases(enum posenc_dtype type, enum how how, enum biases biases,
                             const float *bias, float x_scale, const void *x, void *out,
                             int64_t j, int64_t n)
 {
-    int64_t w = vf_lanes(), k = 0;
+    int64_t w = vf_lanes(), k = streams(how) ? to_line(type, out, j, n) : 0;
     vf scale = vf_set1(x_scale);
     int32_t order[POSENC_PLAN_PAD];
 
     for (int64_t lane = 0; biases == AGAINST && lane < w; lane++)
         order[lane] = (int32_t)(w - 1 - lane);
+    if (streams(how))
+        put_some(type, how, biases, bias, order, scale, x, out, j, 0, k);
     for (; k + 4 * w <= n; k += 4 * w)
-        put_four(type, add, x, scale, out, j + k, load_biases(biases, bias, order, k, w),
+        put_four(type, how, x, scale, out, j + k, load_biases(biases, bias, order, k, w),
                  load_biases(biases, bias, order, k + w, w),
                  load_biases(biases, bias, order, k + 2 * w, w),
                  load_biases(biases, bias, order, k + 3 * w, w));
-    if (!add && k > 0 && k < n) { /* whole vectors again: a part of one costs more */
+    if (how == STORED && k > 0 && k < n) { /* whole vectors again: a part of one costs more */
         k = n - 4 * w;
-        put_four(type, add, x, scale, out, j + k, load_biases(biases, bias, order, k, w),
+        put_four(type, how, x, scale, out, j + k, load_biases(biases, bias, order, k, w),
                  load_biases(biases, bias, order, k + w, w),
                  load_biases(biases, bias, order, k + 2 * w, w),
                  load_biases(biases, bias, order, k + 3 * w, w));
         return;
     }
-    for (; k + w <= n; k += w)
-        put_bias(type, add, x, scale, out, j + k, load_biases(biases, bias, order, k, w), w);
-    if (k < n)
-        put_bias(type, add, x, scale, out, j + k, load_biases(biases, bias, order, k, n - k),
-                 n - k);
+    put_some(type, how, biases, bias, order, scale, x, out, j, k, n);
 }
 
 #endif

@@ -4,13 +4,10 @@
 #ifndef POSENC_KERNELS_SINKS_H
 #define POSENC_KERNELS_SINKS_H
 
-#include "kernel.h"
+#include "stores.h"
 
 /* Where a vector of cosines and sines goes: to rows of the output, all f32, or of a tile. */
 enum sink { TO_COS_AND_SIN, TO_INTERLEAVED, TO_HALVES, TO_TILE };
-
-/* How it goes there: stored, stored past the caches, or added to x and stored. */
-enum how { STORED, STREAMED, ADDED };
 
 /* Pairs are taken in strips whose anchors and step1 rows stay in the L1 cache. */
 enum { STRIP_PAIRS = POSENC_PLAN_PAD };

@@ -100,13 +100,6 @@ SIMD_INLINE void send_by_turns(enum posenc_dtype type, const void *x, float x_sc
     send_values(type, x, x_scale, out, 2 * k, rest, n - 2 * k);
 }
 
-/* A line, or some, past the caches.  Out of line: inlined, gcc 12 fails on it for SVE. */
-static __attribute__((noinline)) void stream_lines(void *out, const float *line, int64_t bytes)
-{
-    for (int64_t i = 0; i < bytes / 4; i += vf_lanes())
-        vf_stream((float *)out + i, vf_load(line + i));
-}
-
 /* A part of a row, of n values: of two planes by turns, or of one, the other being NULL. */
 SIMD_INLINE void send_part(enum posenc_dtype type, bool streamed, const struct run *run,
                            const void *x, void *out, const float *cosine, const float *sine,

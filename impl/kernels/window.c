@@ -15,23 +15,23 @@ enum { WINDOW_PIECE = 2432, WINDOW_PITCH = WINDOW_PIECE + 16 };
 
 /* Biases of `rows` queries from i on and of n keys from j on, of some heads from h on, to all
  * batches.  Rows that follow each other in memory are one. */
-SIMD_INLINE void window_put(enum posenc_dtype type, bool add, const float *bias,
+SIMD_INLINE void window_put(enum posenc_dtype type, enum how how, const float *bias,
                             const struct posenc_window_args *args, int64_t h, int64_t heads,
                             int64_t i, int64_t rows, int64_t j, int64_t n)
 {
     const struct posenc_tensor *out = &args->out;
-    bool dense = n == out->stride[2] && (!add || n == args->x.stride[2]);
+    bool dense = n == out->stride[2] && (!adds(how) || n == args->x.stride[2]);
     int64_t step = dense ? rows : 1;
 
     for (int64_t b = 0; b < out->shape[0]; b++)
         for (int64_t k = 0; k < heads; k++)
             for (int64_t r = 0; r < rows; r += step)
-                put_biases(type, add, ALONG, bias + k * WINDOW_PITCH + r * n, args->x_scale,
-                           add ? input_at(&args->x, b, h + k, i + r) : NULL,
+                put_biases(type, how, ALONG, bias + k * WINDOW_PITCH + r * n, args->x_scale,
+                           adds(how) ? input_at(&args->x, b, h + k, i + r) : NULL,
                            row_at(out, b, h + k, i + r), j, step * n);
 }
 
-SIMD_INLINE void window_heads(enum posenc_dtype type, bool add,
+SIMD_INLINE void window_heads(enum posenc_dtype type, enum how how,
                               const struct posenc_window_args *given)
 {
     const struct posenc_window_args copy = *given, *args = &copy;
@@ -47,26 +47,26 @@ SIMD_INLINE void window_heads(enum posenc_dtype type, bool add,
                 int64_t rows = least(queries - i, most), n = least(keys - j, width);
                 const int32_t *index = args->index + i * keys + j;
 
-                if (type == POSENC_F32 && !add && heads.n == HEADS_AT_ONCE &&
+                if (type == POSENC_F32 && how == STORED && heads.n == HEADS_AT_ONCE &&
                     n == args->out.stride[2]) { /* as they are fetched */
                     fetch_heads(&heads, index, rows * n, row_at(&args->out, 0, h, i),
                                 args->out.stride[1]);
                     continue;
                 }
                 fetch_heads(&heads, index, rows * n, bias, WINDOW_PITCH);
-                window_put(type, add, bias, args, h, heads.n, i, rows, j, n);
+                window_put(type, how, bias, args, h, heads.n, i, rows, j, n);
             }
     }
 }
 
 enum posenc_status KERNEL(window_bias)(const struct posenc_window_args *args)
 {
-    FOR_TYPE(args->out.dtype, window_heads, false, args);
+    FOR_HOW(false, args, window_heads, args);
     return POSENC_OK;
 }
 
 enum posenc_status KERNEL(window_bias_add)(const struct posenc_window_args *args)
 {
-    FOR_TYPE(args->out.dtype, window_heads, true, args);
+    FOR_HOW(true, args, window_heads, args);
     return POSENC_OK;
 }
