@@ -96,9 +96,9 @@ SIMD_INLINE void half_group(const struct run *run, enum sink sink, enum how how,
     }
 }
 
-/* Pairs of a strip where x is read: whole rows of most models, for x comes from DRAM in the order
- * of memory then (0.8 of the time for rows of 512, Zen 3).  What a plan has for them stays in L2. */
-enum { ADDED_STRIP_PAIRS = 512 };
+/* Pairs of a strip where x is read: whole rows of most models, for x comes in the order of memory
+ * then (0.8 of the time for rows of 512, Zen 3).  What a plan has for them stays in L2. */
+enum { ADDED_STRIP_PAIRS = 640 };
 
 /* A strip's cosines and sines at the first position of a block.  Not aligned, they cost a call
  * 80 ns on Zen 5. */
@@ -155,29 +155,60 @@ SIMD_INLINE void group_rows(const struct run *run, enum sink sink, enum how how,
                    i, n, limit, upper_c, upper_s, lower_c, lower_s);
 }
 
+/* Rows [row, end) within one group, pairs [from, to), of which the anchors are. */
+SIMD_INLINE void group_strip(const struct run *run, enum sink sink, enum how how, bool scaled,
+                             int64_t row, int64_t end, int64_t from, int64_t to,
+                             const struct anchors *anchors)
+{
+    const vd sign = vd_from_vf(sign_of(run));
+    int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_BLOCK);
+    int64_t group = row - into % POSENC_GROUP;
+    int64_t at = into / POSENC_GROUP * run->freqs->stride;
+
+    for (int64_t i = from; i < to; i += vf_lanes()) {
+        int64_t n = least(vf_lanes(), to - i);
+        vf limit = vf_set1(small_limit(run->scale));
+        if (n < vf_lanes())
+            limit = vf_select_lt(vf_iota(), vf_set1((float)n), limit, vf_set1(0.0f));
+        group_rows(run, sink, how, scaled, !scaled && is_whole(run, sink, i, n), group, row,
+                   end, at + i, i, n, limit, sign, anchors, i - from);
+    }
+}
+
+/* Rows from `row` on up to the end of its group, or of the rows. */
+SIMD_INLINE int64_t group_end(const struct run *run, int64_t row, int64_t end)
+{
+    int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_GROUP);
+
+    return least(end, row - into + POSENC_GROUP);
+}
+
+/* The same within its block. */
+SIMD_INLINE int64_t block_end(const struct run *run, int64_t row)
+{
+    int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_BLOCK);
+
+    return least(run->count, row - into + POSENC_BLOCK);
+}
+
+/* Those of pairs [from, to) of the block that row `row` is in. */
+SIMD_INLINE void block_anchors(const struct run *run, int64_t row, int64_t from, int64_t to,
+                               struct anchors *anchors)
+{
+    find_anchors(run, (run->first + (uint32_t)row) / POSENC_BLOCK * POSENC_BLOCK, from, to,
+                 anchors);
+}
+
 /* Rows [row, end) within one block of POSENC_BLOCK positions, pairs [from, to). */
 SIMD_INLINE void block_strip(const struct run *run, enum sink sink, enum how how, bool scaled,
                              int64_t row, int64_t end, int64_t from, int64_t to)
 {
-    const vd sign = vd_from_vf(sign_of(run));
     struct anchors anchors;
 
-    find_anchors(run, (run->first + (uint32_t)row) / POSENC_BLOCK * POSENC_BLOCK, from, to,
-                 &anchors);
-    for (int64_t group_end; row < end; row = group_end) {
-        int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_BLOCK);
-        int64_t group = row - into % POSENC_GROUP;
-        int64_t at = into / POSENC_GROUP * run->freqs->stride;
-
-        group_end = least(end, group + POSENC_GROUP);
-        for (int64_t i = from; i < to; i += vf_lanes()) {
-            int64_t n = least(vf_lanes(), to - i);
-            vf limit = vf_set1(small_limit(run->scale));
-            if (n < vf_lanes())
-                limit = vf_select_lt(vf_iota(), vf_set1((float)n), limit, vf_set1(0.0f));
-            group_rows(run, sink, how, scaled, !scaled && is_whole(run, sink, i, n), group, row,
-                       group_end, at + i, i, n, limit, sign, &anchors, i - from);
-        }
+    block_anchors(run, row, from, to, &anchors);
+    for (int64_t next; row < end; row = next) {
+        next = group_end(run, row, end);
+        group_strip(run, sink, how, scaled, row, next, from, to, &anchors);
     }
 }
 
@@ -185,14 +216,11 @@ SIMD_INLINE void run_blocks(const struct run *run, enum sink sink, enum how how,
 {
     const int64_t strip = how == ADDED ? ADDED_STRIP_PAIRS : STRIP_PAIRS;
 
-    for (int64_t row = 0; row < run->count;) {
-        int64_t into = (int64_t)((run->first + (uint32_t)row) % POSENC_BLOCK);
-        int64_t end = least(run->count, row + POSENC_BLOCK - into);
-
+    for (int64_t row = 0, end; row < run->count; row = end) {
+        end = block_end(run, row);
         for (int64_t from = run->from; from < run->pairs; from += strip)
             block_strip(run, sink, how, scaled, row, end, from,
                         least(from + strip, run->pairs));
-        row = end;
     }
 }
 

@@ -20,6 +20,13 @@
 #define POSENC_SINCOS_F32 sincos_f32
 #endif
 
+/* Whether profile exact has no blocks, but each value evaluated by itself. */
+#ifdef POSENC_SINCOS_REDUCED
+enum { EVALUATES_ALONE = true };
+#else
+enum { EVALUATES_ALONE = false };
+#endif
+
 #ifdef POSENC_SINCOS_REDUCED
 /* Puts exact zeros where the wavelengths are whole numbers and a position is a zero of them. */
 static __attribute__((noinline)) void mend_whole(const struct run *run, int64_t row,

@@ -12,6 +12,7 @@
 #define POSENC_KERNELS_TILES_H
 
 #include "run.h"
+#include "scores.h"
 
 /* Both halves of a tile and the plan's rows for it fit in an L1 cache of 32 KiB. */
 enum { TILE_ROWS = POSENC_BLOCK / 2, TILE = TILE_ROWS * STRIP_PAIRS };
@@ -193,14 +194,61 @@ static __attribute__((noinline)) void run_in_tiles(const struct run *run, enum s
         stream_end();
 }
 
+/* A run added to x that is large and goes elsewhere: eight rows at a time are made in memory that is
+ * near, then added in the order of x and stored past the caches.  Added as they are made, eight rows
+ * of x come from DRAM side by side, a line of each: 1.5 times the time (Zen 5, avx512). */
+SIMD_INLINE void add_in_order(enum posenc_dtype type, const struct run *run, enum sink sink)
+{
+    _Alignas(64) float rows[POSENC_GROUP * 2 * ADDED_STRIP_PAIRS];
+    const int64_t size = (int64_t)posenc_dtype_size(type);
+    const int64_t n = sink == TO_INTERLEAVED ? run->dim : 2 * run->pairs;
+    struct run near = *run;
+    struct anchors anchors;
+
+    near.out = rows;
+    near.out_stride = 2 * ADDED_STRIP_PAIRS;
+    for (int64_t row = 0, end; row < run->count; row = end) {
+        near.first = run->first + (uint32_t)row;
+        end = group_end(run, row, run->count);
+        if (row == 0 || near.first % POSENC_BLOCK == 0)
+            block_anchors(run, row, 0, run->pairs, &anchors);
+        group_strip(&near, sink, STORED, false, 0, end - row, 0, run->pairs, &anchors);
+        for (int64_t k = row; k < end; k++)
+            put_biases(type, ADDED_STREAMED, ALONG, rows + (k - row) * near.out_stride,
+                       run->x_scale, (const char *)run->x + k * run->x_stride * size,
+                       (char *)run->out + k * run->out_stride * size, 0, n);
+    }
+    stream_end();
+}
+
+static bool may_add_in_order(const struct run *run, enum posenc_dtype type)
+{
+    const int64_t bytes = run->count * run->dim * (int64_t)posenc_dtype_size(type);
+
+    return !EVALUATES_ALONE && vf_streams() && run->x && run->x != run->out &&
+           bytes >= STREAM_FROM && run->freqs->view.profile == POSENC_EXACT &&
+           run->time == 0.0f && run->pairs <= ADDED_STRIP_PAIRS;
+}
+
+static __attribute__((noinline)) void run_added(const struct run *run, enum sink sink,
+                                                enum posenc_dtype type)
+{
+    if (sink == TO_INTERLEAVED)
+        FOR_TYPE(type, add_in_order, run, TO_INTERLEAVED);
+    else
+        FOR_TYPE(type, add_in_order, run, TO_HALVES);
+}
+
 /* A run to rows of any type. */
 SIMD_INLINE void run_to_rows(const struct run *run, enum sink sink, bool add,
                              enum posenc_dtype type)
 {
     bool in_lines = vf_lanes() * (int64_t)sizeof(float) >= 64 || sink == TO_INTERLEAVED;
 
-    if (type == POSENC_F32 && !run->freqs->xpos_step &&
-        (in_lines || !may_stream_lines(run, sink, type)))
+    if (may_add_in_order(run, type))
+        run_added(run, sink, type);
+    else if (type == POSENC_F32 && !run->freqs->xpos_step &&
+             (in_lines || !may_stream_lines(run, sink, type)))
         run_all(run, sink, add);
     else
         run_in_tiles(run, sink, type);
