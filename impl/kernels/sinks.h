@@ -134,21 +134,29 @@ SIMD_INLINE bool is_whole(const struct run *run, enum sink sink, int64_t i, int6
     return sink != TO_INTERLEAVED || (vf_lanes() > 1 && 2 * (i + n) <= run->dim);
 }
 
-/* The same as emit() where that is so. */
-SIMD_INLINE void emit_whole(const struct run *run, enum sink sink, enum how how, int64_t row,
-                            int64_t i, vf cosine, vf sine)
+/* Where that is so: the two vectors of a row, rounded, as they are written; */
+SIMD_INLINE void round_whole(enum sink sink, vd cosine, vd sine, vf *a, vf *b)
 {
-    if (sink == TO_INTERLEAVED && how == STORED) {
-        vf_store2_n((float *)run->out + row * run->out_stride + 2 * i, sine, cosine,
-                    vf_lanes());
-    } else if (sink == TO_INTERLEAVED) {
-        put(run, how, row, 2 * i, vf_zip_lo(sine, cosine), vf_lanes());
-        put(run, how, row, 2 * i + vf_lanes(), vf_zip_hi(sine, cosine), vf_lanes());
-    } else if (sink == TO_COS_AND_SIN) {
-        put(run, how, row, i, cosine, vf_lanes());
-        write_n(how, (float *)run->sine + row * run->sine_stride + i, sine, vf_lanes());
+    if (sink == TO_INTERLEAVED) {
+        vf_turns_from_vd(sine, cosine, a, b);
     } else {
-        emit(run, sink, how, row, i, vf_lanes(), cosine, sine);
+        *a = vf_from_vd(cosine);
+        *b = vf_from_vd(sine);
+    }
+}
+
+/* and written. */
+SIMD_INLINE void emit_whole(const struct run *run, enum sink sink, enum how how, int64_t row,
+                            int64_t i, vf a, vf b)
+{
+    if (sink == TO_INTERLEAVED) {
+        put(run, how, row, 2 * i, a, vf_lanes());
+        put(run, how, row, 2 * i + vf_lanes(), b, vf_lanes());
+    } else if (sink == TO_COS_AND_SIN) {
+        put(run, how, row, i, a, vf_lanes());
+        write_n(how, (float *)run->sine + row * run->sine_stride + i, b, vf_lanes());
+    } else {
+        emit(run, sink, how, row, i, vf_lanes(), a, b);
     }
 }
 

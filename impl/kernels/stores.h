@@ -16,7 +16,10 @@ enum how { STORED, STREAMED, ADDED, ADDED_STREAMED };
 enum { STREAM_FROM = 32 << 20 };
 
 SIMD_INLINE bool adds(enum how how) { return how == ADDED || how == ADDED_STREAMED; }
-SIMD_INLINE bool streams(enum how how) { return how == STREAMED || how == ADDED_STREAMED; }
+SIMD_INLINE bool streams(enum how how)
+{
+    return vf_streams() && (how == STREAMED || how == ADDED_STREAMED);
+}
 
 static inline int64_t bytes_of(const struct posenc_tensor *tensor)
 {
@@ -62,7 +65,7 @@ static __attribute__((noinline)) void stream_lines(void *out, const void *line, 
 SIMD_INLINE void put_vectors(enum posenc_dtype type, enum how how, void *out, int64_t i, vf a,
                              vf b, vf c, vf d)
 {
-    _Alignas(64) float line[4 * POSENC_PLAN_PAD];
+    _Alignas(64) uint16_t line[4 * POSENC_PLAN_PAD];
     const int64_t w = vf_lanes();
 
     if (streams(how) && type == POSENC_F32) {

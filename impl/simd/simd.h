@@ -44,10 +44,13 @@
  *   vf_abs(a)  vf_min_abs(a, b)                |a|; the smaller of |a| and |b|, not of NaN
  *   vf_select_lt(a, b, x, y)                   a < b ? x : y, lane by lane
  *   vf_any_lt(a, b)                            whether a < b in some lane
+ *   vf_none_small(a, b, c, d)                  whether bits 27 to 29 of all lanes of the four are
+ *                                              set: 2^-15 <= |x| < 2, if |x| is below 2^113
  *   vf_keep(v)                                 v, in a register: gcc else loads it at each use
  *   vd_set1  vd_load(p)  vd_store(p, v)  vd_add  vd_sub  vd_mul  vd_fma
  *   vd_fms(a, b, c)  vd_fnma(a, b, c)          a b - c; c - a b
  *   vd_from_vf(v)  vf_from_vd(v)               exact; rounded once
+ *   vf_turns_from_vd(a, b, &lo, &hi)           both halves of a0 b0 a1 b1 ..., rounded once
  *   vd_from_i64(q)  vd_from_u32(q)             signed, rounded once; below 2^32, exact
  *   vq_set1  vq_load(p)  vq_add  vq_sub
  *   vq_mul32(a, b)                             product of the low 32 bits of each lane
@@ -65,6 +68,8 @@
 #include <string.h>
 
 #define SIMD_INLINE static inline __attribute__((always_inline))
+
+#define POSENC_NOT_SMALL UINT32_C(0x38000000) /* vf_none_small */
 
 /* A backend names its header before it includes the templates. */
 #include POSENC_SIMD

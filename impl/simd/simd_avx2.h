@@ -267,6 +267,13 @@ SIMD_INLINE bool vf_any_lt(vf a, vf b)
 {
     return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_LT_OQ)) != 0;
 }
+SIMD_INLINE bool vf_none_small(vf a, vf b, vf c, vf d)
+{
+    __m256 all = _mm256_and_ps(_mm256_and_ps(a, b), _mm256_and_ps(c, d));
+
+    return _mm256_testc_si256(_mm256_castps_si256(all), _mm256_set1_epi32(POSENC_NOT_SMALL)) !=
+           0;
+}
 
 #define SIMD_PAIRWISE(type, lo_value, hi_value) ((type){ lo_value, hi_value })
 SIMD_INLINE vd vd_set1(double x)
@@ -317,6 +324,18 @@ SIMD_INLINE vd vd_from_vf(vf v)
 SIMD_INLINE vf vf_from_vd(vd v)
 {
     return _mm256_set_m128(_mm256_cvtpd_ps(v.hi), _mm256_cvtpd_ps(v.lo));
+}
+
+SIMD_INLINE vf vf_half_turns(__m256d a, __m256d b)
+{
+    __m128 x = _mm256_cvtpd_ps(a), y = _mm256_cvtpd_ps(b);
+
+    return _mm256_set_m128(_mm_unpackhi_ps(x, y), _mm_unpacklo_ps(x, y));
+}
+SIMD_INLINE void vf_turns_from_vd(vd a, vd b, vf *lo, vf *hi)
+{
+    *lo = vf_half_turns(a.lo, b.lo);
+    *hi = vf_half_turns(a.hi, b.hi);
 }
 
 /* Values below 2^32: the bits of 2^52 + value, minus 2^52; exact. */

@@ -213,6 +213,14 @@ SIMD_INLINE vf vf_abs(vf a) { return vabsq_f32(a); }
 SIMD_INLINE vf vf_min_abs(vf a, vf b) { return vminq_f32(vf_abs(a), vf_abs(b)); }
 SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y) { return vbslq_f32(vcltq_f32(a, b), x, y); }
 SIMD_INLINE bool vf_any_lt(vf a, vf b) { return vmaxvq_u32(vcltq_f32(a, b)) != 0; }
+SIMD_INLINE bool vf_none_small(vf a, vf b, vf c, vf d)
+{
+    const uint32x4_t bits = vdupq_n_u32(POSENC_NOT_SMALL);
+    uint32x4_t x = vandq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b));
+    uint32x4_t y = vandq_u32(vreinterpretq_u32_f32(c), vreinterpretq_u32_f32(d));
+
+    return vmaxvq_u32(vbicq_u32(bits, vandq_u32(x, y))) == 0;
+}
 
 #define SIMD_PAIRWISE(type, lo_value, hi_value) ((type){ lo_value, hi_value })
 SIMD_INLINE vd vd_set1(double x) { return SIMD_PAIRWISE(vd, vdupq_n_f64(x), vdupq_n_f64(x)); }
@@ -255,6 +263,14 @@ SIMD_INLINE vd vd_from_vf(vf v)
     return SIMD_PAIRWISE(vd, vcvt_f64_f32(vget_low_f32(v)), vcvt_high_f64_f32(v));
 }
 SIMD_INLINE vf vf_from_vd(vd v) { return vcvt_high_f32_f64(vcvt_f32_f64(v.lo), v.hi); }
+/* By turns. */
+SIMD_INLINE void vf_turns_from_vd(vd a, vd b, vf *lo, vf *hi)
+{
+    vf x = vf_from_vd(a), y = vf_from_vd(b);
+
+    *lo = vf_zip_lo(x, y);
+    *hi = vf_zip_hi(x, y);
+}
 SIMD_INLINE vd vd_from_i64(vq q)
 {
     return SIMD_PAIRWISE(vd, vcvtq_f64_s64(vreinterpretq_s64_u64(q.lo)),

@@ -254,6 +254,18 @@ SIMD_INLINE bool vf_any_lt(vf a, vf b)
 {
     return __riscv_vfirst_m_b32(__riscv_vmflt_vv_f32m1_b32(a, b, vf_vl()), vf_vl()) >= 0;
 }
+SIMD_INLINE bool vf_none_small(vf a, vf b, vf c, vf d)
+{
+    vuint32m1_t x = __riscv_vand_vv_u32m1(__riscv_vreinterpret_v_f32m1_u32m1(a),
+                                          __riscv_vreinterpret_v_f32m1_u32m1(b), vf_vl());
+    vuint32m1_t y = __riscv_vand_vv_u32m1(__riscv_vreinterpret_v_f32m1_u32m1(c),
+                                          __riscv_vreinterpret_v_f32m1_u32m1(d), vf_vl());
+    vuint32m1_t all =
+        __riscv_vand_vx_u32m1(__riscv_vand_vv_u32m1(x, y, vf_vl()), POSENC_NOT_SMALL, vf_vl());
+
+    return __riscv_vfirst_m_b32(__riscv_vmsne_vx_u32m1_b32(all, POSENC_NOT_SMALL, vf_vl()),
+                                vf_vl()) < 0;
+}
 
 /* Made anew where it is used: the polynomials have more constants than there are groups, and
  * clang 19 would else keep them on the stack, whence a constant costs more than to make it (a
@@ -273,6 +285,14 @@ SIMD_INLINE vd vd_fms(vd a, vd b, vd c) { return __riscv_vfmsub_vv_f64m2(a, b, c
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c) { return __riscv_vfnmsub_vv_f64m2(a, b, c, vf_vl()); }
 SIMD_INLINE vd vd_from_vf(vf v) { return __riscv_vfwcvt_f_f_v_f64m2(v, vf_vl()); }
 SIMD_INLINE vf vf_from_vd(vd v) { return __riscv_vfncvt_f_f_w_f32m1(v, vf_vl()); }
+/* By turns. */
+SIMD_INLINE void vf_turns_from_vd(vd a, vd b, vf *lo, vf *hi)
+{
+    vf x = vf_from_vd(a), y = vf_from_vd(b);
+
+    *lo = vf_zip_lo(x, y);
+    *hi = vf_zip_hi(x, y);
+}
 SIMD_INLINE vd vd_from_i64(vq q)
 {
     return __riscv_vfcvt_f_x_v_f64m2(__riscv_vreinterpret_v_u64m2_i64m2(q), vf_vl());

@@ -114,6 +114,17 @@ SIMD_INLINE vf vf_abs(vf a) { return fabsf(a); }
 SIMD_INLINE vf vf_min_abs(vf a, vf b) { return fabsf(a) < fabsf(b) ? fabsf(a) : fabsf(b); }
 SIMD_INLINE vf vf_select_lt(vf a, vf b, vf x, vf y) { return a < b ? x : y; }
 SIMD_INLINE bool vf_any_lt(vf a, vf b) { return a < b; }
+SIMD_INLINE bool vf_none_small(vf a, vf b, vf c, vf d)
+{
+    const float x[4] = { a, b, c, d };
+    uint32_t all = POSENC_NOT_SMALL, bits;
+
+    for (int k = 0; k < 4; k++) {
+        memcpy(&bits, &x[k], sizeof bits);
+        all &= bits;
+    }
+    return all == POSENC_NOT_SMALL;
+}
 
 SIMD_INLINE vd vd_set1(double x) { return x; }
 SIMD_INLINE vd vd_load(const double *p) { return *p; }
@@ -126,6 +137,14 @@ SIMD_INLINE vd vd_fms(vd a, vd b, vd c) { return fma(a, b, -c); }
 SIMD_INLINE vd vd_fnma(vd a, vd b, vd c) { return fma(-a, b, c); }
 SIMD_INLINE vd vd_from_vf(vf v) { return (double)v; }
 SIMD_INLINE vf vf_from_vd(vd v) { return (float)v; }
+/* By turns. */
+SIMD_INLINE void vf_turns_from_vd(vd a, vd b, vf *lo, vf *hi)
+{
+    vf x = vf_from_vd(a), y = vf_from_vd(b);
+
+    *lo = vf_zip_lo(x, y);
+    *hi = vf_zip_hi(x, y);
+}
 SIMD_INLINE vd vd_from_i64(vq q) { return (double)(int64_t)q; }
 SIMD_INLINE vd vd_from_u32(vq q) { return (double)q; }
 

@@ -156,6 +156,14 @@ SIMD_INLINE bool vf_any_lt(vf a, vf b)
 {
     return svptest_any(SIMD_ALL32, svcmplt_f32(SIMD_ALL32, a, b));
 }
+SIMD_INLINE bool vf_none_small(vf a, vf b, vf c, vf d)
+{
+    svuint32_t x = svand_u32_x(SIMD_ALL32, svreinterpret_u32_f32(a), svreinterpret_u32_f32(b));
+    svuint32_t y = svand_u32_x(SIMD_ALL32, svreinterpret_u32_f32(c), svreinterpret_u32_f32(d));
+    svuint32_t all = svand_n_u32_x(SIMD_ALL32, svand_u32_x(SIMD_ALL32, x, y), POSENC_NOT_SMALL);
+
+    return !svptest_any(SIMD_ALL32, svcmpne_n_u32(SIMD_ALL32, all, POSENC_NOT_SMALL));
+}
 
 /* Both halves of an operation on pairs; lo(x) and hi(x) are those of an operand. */
 #define SIMD_LO(x)        svget2(x, 0)
@@ -196,6 +204,14 @@ SIMD_INLINE vf vf_from_vd(vd v)
 {
     return svuzp1_f32(svcvt_f32_f64_x(SIMD_ALL64, SIMD_LO(v)),
                       svcvt_f32_f64_x(SIMD_ALL64, SIMD_HI(v)));
+}
+/* By turns. */
+SIMD_INLINE void vf_turns_from_vd(vd a, vd b, vf *lo, vf *hi)
+{
+    vf x = vf_from_vd(a), y = vf_from_vd(b);
+
+    *lo = vf_zip_lo(x, y);
+    *hi = vf_zip_hi(x, y);
 }
 SIMD_INLINE vd vd_from_i64(vq q)
 {

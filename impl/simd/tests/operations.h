@@ -167,6 +167,30 @@ static void any_lt(const struct test *test)
     (void)test;
 }
 
+/* One lane of one vector any float, all others in the range. */
+static void none_small(const struct test *test)
+{
+    float x[4 * WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED; i++) {
+        float any[WIDEST];
+        draw_f32(any, 1, w);
+        for (int64_t k = 0; k < 4 * WIDEST; k++)
+            x[k] =
+                ldexpf(k % 2 ? 1.0f + (float)(i % 100) / 128.0f : -1.25f, -(int)((i + k) % 16));
+        float *one = &x[i / 4 % w + i % 4 * WIDEST];
+        *one = i % 8 ? any[0] : *one;
+        uint32_t bits;
+        memcpy(&bits, one, sizeof bits);
+        const bool none = (bits & 0x38000000) == 0x38000000;
+        expect(vf_none_small(vf_load(x), vf_load(x + WIDEST), vf_load(x + 2 * WIDEST),
+                             vf_load(x + 3 * WIDEST)) == none,
+               none ? "finds what is not small" : "misses what is small");
+    }
+    (void)test;
+}
+
 /* Bits of q other than the one asked for are drawn, and must not matter. */
 static void by_bit(const struct test *test)
 {
@@ -225,6 +249,25 @@ static void f32_from_f64(const struct test *test)
             wanted[k] = plain_from_f64(x[k]);
         vf_store(got, vf_from_vd(vd_load(x)));
         expect_f32(got, wanted, w);
+    }
+    (void)test;
+}
+
+static void turns_from_f64(const struct test *test)
+{
+    double x[2 * WIDEST];
+    float got[2 * WIDEST], wanted[2 * WIDEST];
+    int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED; i += w) {
+        vf lo, hi;
+        draw_f64(x, 1, 2 * w);
+        for (int64_t k = 0; k < 2 * w; k++)
+            wanted[k] = plain_from_f64(x[k % 2 ? w + k / 2 : k / 2]);
+        vf_turns_from_vd(vd_load(x), vd_load(x + w), &lo, &hi);
+        vf_store(got, lo);
+        vf_store(got + w, hi);
+        expect_f32(got, wanted, 2 * w);
     }
     (void)test;
 }
