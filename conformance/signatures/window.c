@@ -42,6 +42,7 @@ const struct signature signature_window = {
     .fields = "values_dtype heads x_scale window_height window_width window_class scattered",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
+    .work = WORK_FETCH,
     .settle = settle,
     .check = check_window,
 };
