@@ -76,6 +76,7 @@ static enum roof_kind kind_of_work(const struct problem *p)
     case WORK_SUMS:
         return kind_of_sums(p);
     case WORK_NONE:
+    case WORK_UNSAID:
         break;
     }
     return ROOF_KIND_COUNT;

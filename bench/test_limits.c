@@ -352,7 +352,7 @@ static struct seen timed(struct problem problem, const struct posenc_backend *ba
 /* The work that a kernel's signature names is a loop of its own. */
 static bool has_loop(const struct problem *problem)
 {
-    const bool works = signature_of(problem->kernel)->work != WORK_NONE;
+    const bool works = signature_of(problem->kernel)->work > WORK_NONE;
     struct call call;
     if (call_create(&call, problem, &memory_plain) != POSENC_OK)
         return false;
@@ -389,6 +389,41 @@ static void every_kernel(void)
                        r->limit_kind ? r->limit_kind : "-");
         }
     }
+}
+
+/* ---- Loops do a part of the work ---- */
+
+static void samples(void)
+{
+    static const int64_t floats[] = { 1, 2048, 5000, 1 << 26 };
+    bool all = true;
+    for (int threads = 1; threads < 4; threads++)
+        for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
+            const struct looped looped = { ROOF_BARE_table, floats[i], false, true };
+            double times = 0.0;
+            const int64_t blocks = looped_sample(&looped, threads, &times);
+            all = all && blocks > 0 && blocks <= 32 &&
+                  near(times * (double)blocks * LOOPED_BLOCK * threads, (double)floats[i]);
+        }
+    require(all, "a sample of a loop, so many times for each thread, is all of the call");
+}
+
+/* Nothing binds f32 angles but their loop, whose rate is one at all sizes. */
+static void sizes(void)
+{
+    double gbps[2] = { 0.0 };
+    for (int i = 0; i < 2; i++) {
+        struct problem problem =
+            problem_realistic(POSENC_KERNEL_sinusoidal, POSENC_F32, i == 0 ? 32768 : 2097152);
+        problem.freqs.profile = POSENC_HF_F32;
+        const struct seen seen = timed(problem, posenc_backend_find("libm"), 1);
+        const struct bench_result *r = &seen.result[0];
+        if (seen.n == 1 && r->limit_kind && strcmp(r->limit_kind, "angles") == 0)
+            gbps[i] = r->limit_gbps;
+    }
+    require(gbps[0] > 0.0 && gbps[1] < 1.5 * gbps[0] && gbps[0] < 1.5 * gbps[1],
+            "64 times the angles take a loop 64 times as long");
+    printf("# %.2f and %.2f GB/s\n", gbps[0], gbps[1]);
 }
 
 /* ---- A slow kernel ---- */
@@ -432,8 +467,11 @@ int main(void)
     bare_loops();
     for (int k = 0; k < RESOURCE_COUNT; k++)
         require(is_resource(resource_name[k]), "resources are those five");
+    samples();
     every_kernel();
-    if (!bench_emulator())
+    if (!bench_emulator()) {
+        sizes();
         slow_kernel();
+    }
     return tap_end();
 }

@@ -104,6 +104,7 @@ struct field parameter_field(const struct parameter *own);
 /* What a kernel cannot avoid to do beside moving its tensors, whoever writes it: bench times a loop that
  * does that and nothing else, and so tells what binds (bench/limits.c). */
 enum work_kind {
+    WORK_UNSAID,
     WORK_NONE,
     WORK_ANGLES, /* forms cosines and sines */
     WORK_TURN,   /* turns pairs of channels by given ones, */
