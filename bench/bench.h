@@ -36,9 +36,10 @@ struct bench_result {
     const char *roof_kind;    /* "store", "in place", "copy", "add" (reads two, writes one) */
     const char *roof_variant; /* "plain", "memcpy", "avx2 prefetch", "avx512 non-temporal" */
     double roof_gbps, roof_ratio;
-    const char *limit_kind; /* "f64 to f32", "f16", "bf16": what is converted, where that alone
-                                  takes longer than the roof; or NULL: memory is the limit */
-    const char *limit_variant; /* "avx512" */
+    /* What binds: "memory", "conversion", "ports", "latency" or "calls"; NULL: unknown.  The kind of
+     * that roof, of that loop ("f64 to f32", "table"), or "call". */
+    const char *limit_resource, *limit_kind;
+    const char *limit_variant; /* "avx512"; a backend of a call */
     double limit_gbps, limit_ratio;
     double vs_libm, vs_autovec; /* speed relative to them, > 1 is faster; 0 unknown */
     double vs_apart;     /* and to the steps that its kernel does in one pass; 0: one step */

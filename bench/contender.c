@@ -3,6 +3,7 @@
  * its roof (see contender.h).
  */
 #include "contender.h"
+#include "conformance/problem/cut.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
 #include "slice.h"
@@ -40,18 +41,6 @@ static int other_streams(const struct call *call, struct stream *list)
     return n;
 }
 
-static enum roof_kind conversion_of(const struct call *call)
-{
-    static const enum roof_kind stored[] = {
-        [POSENC_F16] = ROOF_F16, [POSENC_BF16] = ROOF_BF16
-    };
-    const enum posenc_dtype type = call->outputs[0].tensor.dtype;
-
-    if (type != POSENC_F32)
-        return stored[type];
-    return kernel_has_plan(call->problem.kernel) ? ROOF_FROM_F64 : ROOF_KIND_COUNT;
-}
-
 /* Gives the roof the streams of the call, which lie in the call's own tensors. */
 static void choose_roof(struct timed_call *timed)
 {
@@ -79,16 +68,46 @@ static void choose_roof(struct timed_call *timed)
     } else {
         timed->roof = n == 0 ? ROOF_STORE : n == 1 ? ROOF_COPY : ROOF_ADD;
     }
-    timed->conversion = conversion_of(call);
+    timed->conversion = looped_conversion(call, timed->n[0] + timed->n[1]);
+    timed->work = looped_work(call);
     timed->src = reads[0];
     timed->add[0] = reads[1];
     timed->add[1] = reads[2];
 }
 
+/* Half of a dimension, in groups of `together`; false: it has too few. */
+static bool cut_half(struct timed_call *timed, enum dim dim, int64_t together)
+{
+    const struct signature *s = signature_of(timed->call->problem.kernel);
+    const int64_t all = call_extent(timed->call, dim), half = all / 2 / together * together;
+    for (int k = 0; k < MOST_CUTS && half > 0; k++)
+        if (s->cuts[k] == dim) {
+            *timed->part = call_cut(timed->call, dim, 0, half);
+            timed->part_share = (double)half / (double)all;
+            return true;
+        }
+    return false;
+}
+
+/* Half of the rows, by eights where there are as many, for kernels take so many together.  What is done
+ * once for all rows, be it for each head, is then the call's; of one row it is half of the heads. */
+static void cut_part(struct timed_call *timed)
+{
+    enum { TOGETHER = 8 };
+
+    timed->part_share = 0.0;
+    (void)(cut_half(timed, DIM_TOKEN, TOGETHER) || cut_half(timed, DIM_QUERY, TOGETHER) ||
+           cut_half(timed, DIM_TOKEN, 1) || cut_half(timed, DIM_QUERY, 1) ||
+           cut_half(timed, DIM_HEAD, TOGETHER) || cut_half(timed, DIM_HEAD, 1) ||
+           cut_half(timed, DIM_BATCH, 1));
+}
+
 void timed_call_cut(struct timed_call *timed)
 {
-    if (timed->threads == 1)
+    if (timed->threads == 1) {
+        cut_part(timed);
         return;
+    }
     for (int i = 0; i < timed->threads; i++)
         timed->idle[i] = !call_slice(timed->call, i, timed->threads, &timed->slices[i]);
 }
@@ -101,7 +120,9 @@ bool timed_call_open(struct timed_call *timed, struct call *call, struct team *t
     timed->idle = calloc(n, sizeof *timed->idle);
     timed->status = calloc(n, sizeof *timed->status);
     timed->slices = n > 1 ? calloc(n, sizeof *timed->slices) : call;
-    if (!timed->idle || !timed->status || !timed->slices)
+    timed->part = calloc(1, sizeof *timed->part);
+    timed->blocks = looped_blocks(call, n);
+    if (!timed->part || !timed->idle || !timed->status || !timed->slices || !timed->blocks)
         return false;
     choose_roof(timed);
     timed_call_cut(timed);
@@ -112,6 +133,8 @@ void timed_call_close(struct timed_call *timed)
 {
     free(timed->idle);
     free(timed->status);
+    free(timed->part);
+    free(timed->blocks);
     if (timed->slices != timed->call)
         free(timed->slices);
     *timed = (struct timed_call){ 0 };
@@ -142,19 +165,28 @@ void call_make_repeatable(struct call *call)
 struct contender contender_of_backend(const struct timed_call *timed,
                                       const struct posenc_backend *backend)
 {
-    return (struct contender){ .timed = timed, .backend = backend };
+    return (struct contender){ .timed = timed, .backend = backend, .times = 1.0 };
 }
 
 struct contender contender_of_steps(const struct timed_call *timed, apart_steps *steps,
                                     const struct posenc_backend *backend)
 {
-    return (struct contender){ .timed = timed, .backend = backend, .steps = steps };
+    return (
+        struct contender){ .timed = timed, .backend = backend, .steps = steps, .times = 1.0 };
 }
 
 struct contender contender_of_roof(const struct timed_call *timed,
                                    const struct roof_variant *roof)
 {
-    return (struct contender){ .timed = timed, .roof = roof };
+    return (struct contender){ .timed = timed, .roof = roof, .times = 1.0 };
+}
+
+struct contender contender_of_loop(const struct timed_call *timed,
+                                   const struct roof_variant *loop, const struct looped *looped)
+{
+    struct contender c = { .timed = timed, .roof = loop, .looped = looped };
+    c.blocks = looped_sample(looped, timed->threads, &c.times);
+    return c;
 }
 
 /* Where a stream is read for dst from `at` on; cuts *length to what is left of the stream
@@ -179,19 +211,6 @@ static void run_passes(roof_function *roof, float *dst, const struct stream *add
 static int64_t passes_of(const struct stream *add, int64_t n) { return add->n / n; }
 
 enum { LINE = 16, BLOCK = 2048 }; /* floats */
-
-/* A member's share of what is converted: as many elements, in a block that stays in its L1 cache. */
-static void run_conversion(const struct timed_call *f, roof_function *convert, int member,
-                           int n)
-{
-    for (int o = 0; o < 2 && f->n[o] > 0; o++) {
-        int64_t begin, end, length = BLOCK;
-        share_of(f->n[o], LINE, member, n, &begin, &end);
-        const float *src = read_from(&f->src, begin, &length);
-        for (int64_t at = begin; at < end; at += length)
-            convert(f->dst[o] + begin, src, NULL, (size_t)least(end - at, length));
-    }
-}
 
 /* A member's share of the roof, cut at cache lines. */
 static void run_roof(const struct timed_call *f, roof_function *roof, int member, int n)
@@ -221,8 +240,10 @@ static void run_share(void *user, int member, int n)
 {
     struct contender *c = user;
     const struct timed_call *f = c->timed;
-    if (c->roof && c->roof->kind == f->conversion)
-        run_conversion(f, c->roof->function, member, n);
+    if (c->looped)
+        looped_run(c->roof, c->looped, &f->blocks[member], c->blocks);
+    else if (c->part)
+        f->status[member] = call_run(f->part, c->backend);
     else if (c->roof)
         run_roof(f, c->roof->function, member, n);
     else if (!f->idle[member] && c->steps)

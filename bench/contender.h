@@ -7,7 +7,7 @@
 
 #include "apart.h"
 #include "bench.h"
-#include "roofs.h"
+#include "looped.h"
 #include "team.h"
 
 enum { REASON_SIZE = 288 };
@@ -26,10 +26,14 @@ struct timed_call {
     struct call *call;
     struct team *team;
     int threads;
-    struct call *slices;             /* [threads]; with one thread the call itself */
-    bool *idle;                      /* [threads]: nothing left for that one */
-    enum posenc_status *status;      /* [threads] of the last call */
-    enum roof_kind roof, conversion; /* ROOF_KIND_COUNT: nothing is converted */
+    struct call *slices;        /* [threads]; with one thread the call itself */
+    bool *idle;                 /* [threads]: nothing left for that one */
+    enum posenc_status *status; /* [threads] of the last call */
+    struct call *part;          /* some of the call's rows, */
+    double part_share;          /* of which it has this share; 0: there is none */
+    struct looped conversion, work;
+    struct looped_block *blocks; /* [threads] */
+    enum roof_kind roof;
     float *dst[2]; /* what the roof writes: two tensors for rope_table; floats of each */
     int64_t n[2];
     /* What the roof reads: streams shorter than dst again and again, an `add` that is longer in
@@ -57,11 +61,16 @@ struct contender {
     const struct posenc_backend *backend; /* runs the kernel or the steps */
     apart_steps *steps;                   /* the steps one after the other, or NULL */
     const struct roof_variant *roof;      /* the roof, which has no backend, or NULL */
-    enum posenc_status status;            /* of the last call */
-    enum bench_outcome outcome;           /* whether it is timed */
-    char refused[REASON_SIZE];            /* and why not */
-    double seconds;                       /* of one call, for planning */
-    int64_t iterations;                   /* calls in a sample */
+    const struct looped *looped; /* the roof is a loop that does this, or NULL: it is none */
+    bool part;                   /* does that part of the call alone */
+    bool again;                  /* a second copy of another contender */
+    enum posenc_status status;   /* of the last call */
+    enum bench_outcome outcome;  /* whether it is timed */
+    char refused[REASON_SIZE];   /* and why not */
+    double seconds;              /* of one call, for planning */
+    int64_t iterations;          /* calls in a sample */
+    int64_t blocks;              /* of a loop: those of a call, for each thread, */
+    double times;                /* and what its samples are multiplied by, else 1 */
     size_t rounds;
 };
 struct contender contender_of_backend(const struct timed_call *timed,
@@ -70,10 +79,17 @@ struct contender contender_of_steps(const struct timed_call *timed, apart_steps 
                                     const struct posenc_backend *backend);
 struct contender contender_of_roof(const struct timed_call *timed,
                                    const struct roof_variant *roof);
+struct contender contender_of_loop(const struct timed_call *timed,
+                                   const struct roof_variant *loop,
+                                   const struct looped *looped);
 
 static inline bool contender_is_timed(const struct contender *c)
 {
     return c->outcome == BENCH_TIMED;
+}
+static inline bool contender_is_roof(const struct contender *c)
+{
+    return c->roof && !c->looped;
 }
 /* A call that takes longer is one sample, and needs no second one to be believed. */
 #define CONTENDER_SLOW_S 50e-3

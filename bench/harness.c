@@ -1,6 +1,7 @@
 /*
  * Timing one case: every backend that provides its kernel, a second copy of the fastest one
- * (the null row), what the kernel does in several steps (apart.h), and the roofs, each once per round in a random order that the seed repeats.
+ * (the null row), what the kernel does in several steps (apart.h), its roofs and other limits (limits.h),
+ * each once per round in a random order that the seed repeats.
  *
  *   check      each backend's output; a wrong one gets a reason and no number (check.h)
  *   calibrate  each contender's iterations, so that a sample lasts at least 100 us and 200
@@ -25,7 +26,7 @@
 #include "check.h"
 #include "clock.h"
 #include "emulation.h"
-#include "turns.h"
+#include "limits.h"
 #include "conformance/problem/signature.h"
 #include "reports/statistics/stats.h"
 
@@ -195,12 +196,13 @@ static void enter_yardsticks(struct race *race)
         return;
     race->null = &race->turns.contenders[race->turns.n++];
     *race->null = *race->twin;
+    race->null->again = true;
     for (size_t i = 0; roof_variant_at(i); i++) {
         const struct roof_variant *variant = roof_variant_at(i);
-        if ((variant->kind == race->timed.roof || variant->kind == race->timed.conversion) &&
-            (!variant->runs || variant->runs()))
+        if (variant->kind == race->timed.roof && (!variant->runs || variant->runs()))
             race->turns.contenders[race->turns.n++] = contender_of_roof(&race->timed, variant);
     }
+    limits_enter_loops(&race->turns, &race->timed);
 }
 
 /* How many rounds fit into `share` seconds, and in how many each contender takes part. */
@@ -230,35 +232,6 @@ static void plan_rounds(struct race *race, double share)
 
 /* ---- Results ---- */
 
-/* The fastest by median of those that `of` accepts; NULL when there is none. */
-static const struct contender *fastest(const struct race *race,
-                                       bool (*of)(const struct contender *c))
-{
-    const struct contender *best = NULL;
-    double least = (double)INFINITY;
-    for (size_t i = 0; i < race->turns.n; i++) {
-        const struct contender *c = &race->turns.contenders[i];
-        if (!contender_is_timed(c) || c == race->null || c->steps || !of(c))
-            continue;
-        double median = stats_median(samples_of(race, c), race->turns.rounds);
-        if (median < least) {
-            least = median;
-            best = c;
-        }
-    }
-    return best;
-}
-
-static bool is_roof(const struct contender *c)
-{
-    return c->roof && c->roof->kind == c->timed->roof;
-}
-
-static bool is_conversion(const struct contender *c)
-{
-    return c->roof && c->roof->kind == c->timed->conversion;
-}
-
 static bool is_libm(const struct contender *c)
 {
     return c->backend && strcmp(c->backend->name, "libm") == 0;
@@ -269,36 +242,37 @@ static bool is_autovec(const struct contender *c)
     return c->backend && strcmp(c->backend->family, "autovec") == 0;
 }
 
-/* How many times faster `c` is than `other`. */
+static const struct contender *fastest(const struct race *race,
+                                       bool (*of)(const struct contender *c))
+{
+    return turns_fastest(&race->turns, of);
+}
+
 static double speed(const struct race *race, const struct contender *c,
                     const struct contender *other)
 {
-    if (!other || !contender_is_timed(other))
-        return 0.0;
-    double r =
-        stats_median_ratio(samples_of(race, other), samples_of(race, c), race->turns.rounds);
-    return isfinite(r) ? r : 0.0;
+    return turns_speed(&race->turns, c, other);
 }
 
-/* What converts and does nothing else, where it takes longer than the roof. */
 static void fill_limit(const struct race *race, const struct contender *c,
-                       const struct contender *roof, struct bench_result *result)
+                       struct bench_result *result)
 {
-    const struct contender *conversion = fastest(race, is_conversion);
-    if (!roof || !conversion || !(speed(race, roof, conversion) > 1.0))
+    const struct limit limit = limits_of(&race->turns, c);
+    if (limit.share <= 0.0)
         return;
-    const double median = stats_median(samples_of(race, conversion), race->turns.rounds);
-    result->limit_kind = roof_kind_name[conversion->roof->kind];
-    result->limit_variant = conversion->roof->name;
-    result->limit_gbps = 1e-9 * (double)race->bytes / median;
-    result->limit_ratio = speed(race, c, conversion);
+    result->limit_resource = resource_name[limit.resource];
+    result->limit_kind = limit.kind;
+    result->limit_variant = limit.variant;
+    result->limit_gbps = 1e-9 * (double)race->bytes / limit.seconds;
+    result->limit_ratio = limit.share;
 }
 
 static void fill_numbers(const struct race *race, const struct contender *c,
                          struct bench_result *result)
 {
     struct stats_summary s = stats_summarise(samples_of(race, c), race->turns.rounds);
-    const struct contender *roof = fastest(race, is_roof), *autovec = fastest(race, is_autovec);
+    const struct contender *roof = fastest(race, contender_is_roof),
+                           *autovec = fastest(race, is_autovec);
     result->rounds = (int)s.n;
     result->median_ns = 1e9 * s.median;
     result->min_ns = 1e9 * s.min;
@@ -313,7 +287,7 @@ static void fill_numbers(const struct race *race, const struct contender *c,
         result->roof_gbps = 1e-9 * (double)race->bytes / median;
         result->roof_ratio = speed(race, c, roof);
     }
-    fill_limit(race, c, roof, result);
+    fill_limit(race, c, result);
     result->vs_libm = speed(race, c, fastest(race, is_libm));
     result->vs_autovec = speed(race, c, autovec);
     result->vs_apart = speed(race, c, race->apart);
@@ -366,7 +340,8 @@ static void hold(struct race *race, double share)
         timed_call_cut(&race->timed);
         enter_yardsticks(race);
         if (race->twin && !stopped(race->session)) {
-            bool fine = turns_calibrate(&race->turns);
+            bool fine =
+                turns_calibrate(&race->turns) && limits_enter_calls(&race->turns, &race->timed);
             plan_rounds(race, fmax(share - (clock_now() - begin), LEAST_SHARE_S));
             race->turns.samples =
                 malloc(race->turns.n * race->turns.rounds * sizeof *race->turns.samples);
@@ -388,7 +363,7 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
         .bench_case = bench_case,
         .bytes = problem_bytes(&bench_case->problem),
         .n_backends = n_backends,
-        .turns = { .contenders = calloc(n_backends + 2 + roofs, sizeof(struct contender)),
+        .turns = { .contenders = calloc(2 * n_backends + 2 + roofs, sizeof(struct contender)),
                    .least_sample = session->least_sample,
                    .order = mix64(session->options->seed, problem_bytes(&bench_case->problem)),
                    .stop = session->options->stop,

@@ -1,7 +1,8 @@
 /*
- * The roofs of memory, and of conversions those of impl/loops.  Their variants: plain loops, software prefetch 4 KiB ahead, non-temporal stores; by the
- * compiler, with AVX2, AVX-512, NEON, SVE or RVV; and libc's memset and memcpy.  Which one is best
- * differs by footprint and by CPU, so all are timed and the best counts.
+ * The roofs of memory; conversions and bare loops are those of impl/loops.  Variants of a roof: plain
+ * loops, software prefetch 4 KiB ahead, non-temporal stores; by the compiler, with AVX2, AVX-512, NEON,
+ * SVE or RVV; and libc's memset and memcpy.  Which one is best differs by footprint and by CPU, so all
+ * are timed and the best counts.
  */
 #include "roofs.h"
 #include "impl/loops/conversions.h"
@@ -23,8 +24,39 @@
 #define HAVE_RVV 1
 #endif
 
-const char *const roof_kind_name[ROOF_KIND_COUNT] = { "store",      "in place", "copy", "add",
-                                                      "f64 to f32", "f16",      "bf16" };
+const char *const roof_kind_name[ROOF_KIND_COUNT] = {
+    [ROOF_STORE] = "store",
+    [ROOF_IN_PLACE] = "in place",
+    [ROOF_COPY] = "copy",
+    [ROOF_ADD] = "add",
+    [ROOF_FROM_F64] = "f64 to f32",
+    [ROOF_F16] = "f16",
+    [ROOF_BF16] = "bf16",
+    [ROOF_BARE_table] = "table",
+    [ROOF_BARE_by_turns] = "table by turns",
+    [ROOF_BARE_angles] = "angles",
+    [ROOF_BARE_turn] = "turn",
+    [ROOF_BARE_norm] = "norm and turn",
+    [ROOF_BARE_slope] = "slope",
+    [ROOF_BARE_line] = "line",
+    [ROOF_BARE_fetch] = "fetch",
+    [ROOF_BARE_c2p] = "c2p",
+    [ROOF_BARE_p2c] = "p2c",
+    [ROOF_BARE_both] = "c2p and p2c",
+    [ROOF_BARE_sums] = "sums",
+    [ROOF_BARE_chain] = "chain",
+};
+const char *const resource_name[RESOURCE_COUNT] = { "memory", "conversion", "ports", "latency",
+                                                    "calls" };
+
+enum resource roof_resource(enum roof_kind kind)
+{
+    if (kind < ROOF_FROM_F64)
+        return RESOURCE_MEMORY;
+    if (kind < ROOF_BARE_table)
+        return RESOURCE_CONVERSION;
+    return kind == ROOF_BARE_chain ? RESOURCE_LATENCY : RESOURCE_PORTS;
+}
 
 /* What the store roof writes.  Its four bytes are equal, so memset writes the same number. */
 static const float ROOF_CONSTANT = 0x1.7e7e7ep-1f; /* bits 0x3f3f3f3f */
@@ -255,8 +287,10 @@ static bool backend_runs(const char *name)
 }
 #define ISA(name)                                                                              \
     static bool runs_##name(void) { return backend_runs(#name); }
-CONVERSION_ISAS
+BARE_ISAS
 #undef ISA
+
+#define BARE_VARIANT(kind, isa) { ROOF_BARE_##kind, #isa, BARE_NAME(kind, isa), runs_##isa },
 
 static const struct roof_variant variants[] = {
     /* clang-format off */
@@ -273,11 +307,13 @@ static const struct roof_variant variants[] = {
 #define ISA(name)                                                                                \
     { ROOF_FROM_F64, #name, CONVERSION_NAME(from_f64, name), runs_##name },                      \
     { ROOF_F16, #name, CONVERSION_NAME(f16, name), runs_##name },                                \
-    { ROOF_BF16, #name, CONVERSION_NAME(bf16, name), runs_##name },
-    CONVERSION_ISAS
+    { ROOF_BF16, #name, CONVERSION_NAME(bf16, name), runs_##name },                              \
+    BARE_KINDS(BARE_VARIANT, name)
+    BARE_ISAS
 #undef ISA
     /* clang-format on */
 };
+#undef BARE_VARIANT
 #undef VECTORS
 #undef ALL
 #undef ONE

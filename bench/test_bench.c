@@ -307,7 +307,7 @@ static void roofs(void)
     for (const struct roof_variant *roof; (roof = roof_variant_at(variants)) != NULL;
          variants++) {
         bool right = true;
-        if (roof->runs && !roof->runs())
+        if (roof->kind >= ROOF_BARE_table || (roof->runs && !roof->runs())) /* test_limits.c */
             continue;
         for (size_t at = 0; at < 17; at++)
             for (size_t n = 0; n < 600; n += n < 70 ? 1 : 13)

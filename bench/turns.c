@@ -105,9 +105,39 @@ bool turns_run(struct turns *turns)
             line[i - 1] = other;
         }
         fine = gbench_time(line, m, turns->least_sample) == 0;
-        for (size_t i = 0; fine && i < m; i++)
-            turns_samples(turns, line[i].user)[r] = line[i].seconds;
+        for (size_t i = 0; fine && i < m; i++) {
+            const struct contender *c = line[i].user;
+            turns_samples(turns, c)[r] = line[i].seconds * c->times;
+        }
     }
     free(line);
     return fine;
+}
+
+const struct contender *turns_fastest(const struct turns *turns,
+                                      bool (*of)(const struct contender *c))
+{
+    const struct contender *best = NULL;
+    double least = (double)INFINITY;
+    for (size_t i = 0; i < turns->n; i++) {
+        const struct contender *c = &turns->contenders[i];
+        if (!contender_is_timed(c) || c->again || c->part || c->steps || !of(c))
+            continue;
+        double median = stats_median(turns_samples(turns, c), turns->rounds);
+        if (median < least) {
+            least = median;
+            best = c;
+        }
+    }
+    return best;
+}
+
+double turns_speed(const struct turns *turns, const struct contender *c,
+                   const struct contender *other)
+{
+    if (!other || !contender_is_timed(other))
+        return 0.0;
+    double r =
+        stats_median_ratio(turns_samples(turns, other), turns_samples(turns, c), turns->rounds);
+    return isfinite(r) ? r : 0.0;
 }

@@ -7,6 +7,7 @@
 #define POSENC_TURNS_H
 
 #include "contender.h"
+#include "reports/statistics/stats.h"
 
 struct turns {
     struct contender *contenders; /* those whose outcome is BENCH_TIMED */
@@ -29,5 +30,13 @@ double contender_sample_seconds(const struct contender *c);
 /* All rounds; c->rounds of them for each.  `samples` are the caller's. */
 bool turns_run(struct turns *turns);
 double *turns_samples(const struct turns *turns, const struct contender *c);
+
+/* The fastest by median of those that `of` accepts, steps, parts and second copies left out; NULL when
+ * there is none. */
+const struct contender *turns_fastest(const struct turns *turns,
+                                      bool (*of)(const struct contender *c));
+/* How many times faster `c` is than `other`, within rounds; 0: unknown. */
+double turns_speed(const struct turns *turns, const struct contender *c,
+                   const struct contender *other);
 
 #endif

@@ -339,9 +339,10 @@ json_t *emit_bench(const struct bench_result *r)
                                       "ratio", record_number(r->roof_ratio)));
     if (r->limit_kind)
         json_object_set_new(record, "limit",
-                            json_pack("{s:s,s:s,s:o,s:o}", "kind", r->limit_kind, "variant",
-                                      r->limit_variant, "gbps", record_number(r->limit_gbps),
-                                      "ratio", record_number(r->limit_ratio)));
+                            json_pack("{s:s,s:s,s:s,s:o,s:o}", "resource", r->limit_resource,
+                                      "kind", r->limit_kind, "variant", r->limit_variant,
+                                      "gbps", record_number(r->limit_gbps), "ratio",
+                                      record_number(r->limit_ratio)));
     if (r->vs_libm > 0.0)
         set_number(record, "vs_libm", r->vs_libm);
     if (r->vs_autovec > 0.0)

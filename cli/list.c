@@ -182,20 +182,44 @@ static int list_cases(struct cli *cli)
 static int list_roofs(struct cli *cli)
 {
     (void)cli;
-    fputs("The best this machine does with the same bytes and access pattern, measured in the "
-          "same rounds as the\n"
-          "kernels; of the variants (plain, prefetch, non-temporal) the fastest counts and is "
-          "named.\n\n"
-          "store      a constant written to every output         kernels without a tensor of "
-          "activations\n"
-          "in place   every element read, changed and written    activations in place: "
-          "rope_half, ..._add\n"
-          "copy       read from one place, written to another    activations out of place\n"
-          "\nWhere one of these alone takes longer than the roof, it is the limit:\n\n"
-          "f64 to f32 as many numbers rounded as are written     tables, stored in f32\n"
-          "f16, bf16  as many widened and rounded, from f64 in   storage in 16 bits\n"
-          "           tables\n",
-          stdout);
+    fputs(
+        "The best this machine does with the same bytes and access pattern, measured in the "
+        "same rounds as the\n"
+        "kernels; of the variants (plain, prefetch, non-temporal) the fastest counts and is "
+        "named.\n\n"
+        "store      a constant written to every output         kernels without a tensor of "
+        "activations\n"
+        "in place   every element read, changed and written    activations in place: "
+        "rope_half, ..._add\n"
+        "copy       read from one place, written to another    activations out of place\n"
+        "\nWhere one of these takes longer than the roof, it is what binds (the column `bound "
+        "by`):\n\n"
+        "conversion, as many elements as the call has:\n"
+        "  f64 to f32        numbers rounded                         tables, stored in f32\n"
+        "  f16, bf16         widened and rounded, from f64 in        storage in 16 bits\n"
+        "                    tables\n"
+        "ports, by a bare loop of what cannot be avoided:\n"
+        "  table             the recurrence, rounding, a look        tables, profile exact\n"
+        "  table by turns    the same, cosines and sines by turns    sinusoidal, interleaved\n"
+        "  angles            cos and sin of f32 angles               the f32 profiles\n"
+        "  turn              two products and a sum                  rope_half, "
+        "..._interleaved\n"
+        "  norm and turn     a square before them, two factors       rope_qk_norm\n"
+        "  slope             a product of each distance              alibi\n"
+        "  line              a line read at a moving start           t5_bias, distance_bias\n"
+        "  fetch             four heads' elements by an index        window_bias\n"
+        "  c2p               a permutation of a row's elements       relative_bias, queries' "
+        "terms\n"
+        "  p2c               an index, a load and a store of each    relative_bias, keys' "
+        "terms\n"
+        "  sums              eight rows, each in its order           relative_sum\n"
+        "latency:\n"
+        "  chain             a row in its order                      relative_sum of a few "
+        "rows\n"
+        "calls:\n"
+        "  call              what is left without rows, computed     calls below 5 us\n"
+        "                    from the whole and a part of its rows\n",
+        stdout);
     return EXIT_FINE;
 }
 

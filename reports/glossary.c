@@ -19,9 +19,11 @@ static const struct term {
     { "roof", "roof|of roof",
       "the most GB/s of storing or copying the same bytes here; its column: the share" },
     { "bound by", "bound by",
-      "memory, where the roof is the limit, or what is converted, where that alone takes "
-      "longer "
-      "than the roof, and the share of that which was reached" },
+      "what alone would take longest, and that time in the row's: memory (the roof), "
+      "conversion "
+      "between types, ports (a bare loop of what the kernel cannot avoid), latency, or calls "
+      "(what "
+      "is left without rows)" },
     { "autovec", "autovec*|vs autovec",
       "those loops vectorised by the compiler; its column: times faster than the best" },
     { "exact, hf_f32", "exact|hf_f32",

@@ -129,8 +129,6 @@ static void add_bench(struct results *r, const json_t *j)
         .refused = record_text(j, "refused"),
         .roof_kind = record_text(j, "roof.kind"),
         .roof_variant = record_text(j, "roof.variant"),
-        .limit_kind = record_text(j, "limit.kind"),
-        .limit_variant = record_text(j, "limit.variant"),
         .median = record_value(j, "median_ns", 0.0),
         .min = record_value(j, "min_ns", 0.0),
         .lo = record_value(j, "ci.lo", 0.0),
@@ -140,8 +138,6 @@ static void add_bench(struct results *r, const json_t *j)
         .gbps = record_value(j, "gbps", 0.0),
         .roof_gbps = record_value(j, "roof.gbps", 0.0),
         .roof_ratio = record_value(j, "roof.ratio", 0.0),
-        .limit_gbps = record_value(j, "limit.gbps", 0.0),
-        .limit_ratio = record_value(j, "limit.ratio", 0.0),
         .vs_libm = record_value(j, "vs_libm", 0.0),
         .vs_autovec = record_value(j, "vs_autovec", 0.0),
         .vs_apart = record_value(j, "vs_apart", 0.0),
@@ -151,6 +147,7 @@ static void add_bench(struct results *r, const json_t *j)
         .rounds = count_of(j, "rounds", 0),
         .json = j,
     };
+    find_limit(&row);
     if (!*row.refused && !(row.median > 0.0))
         row.refused = "no time recorded";
     need_backend(r, row.backend, row.family);

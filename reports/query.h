@@ -15,7 +15,8 @@ struct backend_row {
 
 struct bench_row {
     const char *id, *kernel, *dtype, *profile, *backend, *family, *footprint, *refused,
-        *roof_kind, *roof_variant, *limit_kind, *limit_variant;
+        *roof_kind, *roof_variant;
+    const char *limit_resource, *limit_kind, *limit_variant; /* what binds; "": unknown */
     double median, min, lo, hi, level, bytes, gbps, roof_gbps, roof_ratio, limit_gbps,
         limit_ratio, vs_libm, vs_autovec, vs_apart, null_pct,
         scale; /* what multiplies a table: 1 of most */
@@ -71,6 +72,9 @@ const char *header_vectors_note(const json_t *header);
 bool results_of_doctor(const struct results *results);
 /* Or the history of many runs. */
 bool results_of_history(const struct results *results);
+
+/* Reads of the record of a row what binds it: its limit, or its roof. */
+void find_limit(struct bench_row *row);
 
 /* Makes shares of the roof and speeds relative to libm and autovec the quotients of the numbers that
  * are printed: results_make does.  The medians of the quotients of each round, which records hold

@@ -1,6 +1,6 @@
 /*
- * Shares of the roof and speeds relative to others, as a reader with a calculator finds them (see
- * query.h).
+ * What binds a row; shares of roof and limit and speeds relative to others, as a reader with a
+ * calculator finds them (see query.h).
  */
 #include "query.h"
 #include "show.h"
@@ -17,6 +17,19 @@ static const struct bench_row *yardstick(const struct results *r, const struct b
             strcmp(b->family, family) == 0 && (!best || b->median < best->median))
             best = b;
     return best;
+}
+
+/* What binds a row.  Records were without it where memory does, and knew no other resource than
+ * conversion, before they named one. */
+void find_limit(struct bench_row *row)
+{
+    const bool known = *record_text(row->json, "limit.kind");
+    const char *resource = record_text(row->json, "limit.resource");
+    row->limit_resource = *resource ? resource : known ? "conversion" : "memory";
+    row->limit_kind = known ? record_text(row->json, "limit.kind") : row->roof_kind;
+    row->limit_variant = known ? record_text(row->json, "limit.variant") : row->roof_variant;
+    row->limit_gbps = known ? record_value(row->json, "limit.gbps", 0.0) : row->roof_gbps;
+    row->limit_ratio = known ? record_value(row->json, "limit.ratio", 0.0) : row->roof_ratio;
 }
 
 void divide_medians(struct results *r)

@@ -15,7 +15,7 @@ cat >work/plain.jsonl <<'JSON'
 {"t":"backend","id":"@","family":"@","description":"@","available":true,"reason":"@"}
 {"t":"conf","case":"@","kernel":"@","dtype":"@","profile":"@","backend":"@","family":"@","suite":"@","status":"fail","reason":"@","repro":"@","err":{"metric":"ulp","max":3,"limit":1,"witness":"@","got":"@","want":"@"}}
 {"t":"conf","case":"@2","kernel":"@","dtype":"f32","profile":"@","backend":"@","family":"@","suite":"@","status":"crash","reason":"@","repro":"@"}
-{"t":"bench","case":"@","kernel":"@","dtype":"@","profile":"@","backend":"@","family":"@","footprint":{"name":"@","bytes":100},"threads":1,"rounds":9,"median_ns":5,"min_ns":4,"ci":{"level":0.9,"lo":4,"hi":6},"gbps":2,"roof":{"kind":"@","variant":"@","gbps":3}}
+{"t":"bench","case":"@","kernel":"@","dtype":"@","profile":"@","backend":"@","family":"@","footprint":{"name":"@","bytes":100},"threads":1,"rounds":9,"median_ns":5,"min_ns":4,"ci":{"level":0.9,"lo":4,"hi":6},"gbps":2,"roof":{"kind":"@","variant":"@","gbps":3},"limit":{"resource":"@","kind":"@","variant":"@","gbps":4,"ratio":0.5}}
 {"t":"bench","case":"@3","kernel":"@","backend":"@","refused":"wrong: @"}
 {"t":"model","name":"@","title":"@","source":"@","notes":"@","encoding":"@","cases":[{"case":"@","label":"@","kernel":"@","step":"@","times":2}]}
 {"t":"pair","kernel":"@","dtype":"f32","profile":"@","case":"@","backend":"@","family":"@","base":{"ns":50.0},"head":{"ns":55.0},"ratio":1.1,"ci":{"level":0.99,"lo":1.09,"hi":1.12},"floor":0.01,"budget":0.03,"verdict":"slower","reason":"@","confirmed":true,"launches":3,"rounds":31}

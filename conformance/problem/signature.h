@@ -101,6 +101,21 @@ struct field parameter_field(const struct parameter *own);
 
 /* ---- Signatures ---- */
 
+/* What a kernel cannot avoid to do beside moving its tensors, whoever writes it: bench times a loop that
+ * does that and nothing else, and so tells what binds (bench/limits.c). */
+enum work_kind {
+    WORK_UNSAID,
+    WORK_NONE,
+    WORK_ANGLES, /* forms cosines and sines */
+    WORK_TURN,   /* turns pairs of channels by given ones, */
+    WORK_NORM,   /* of heads that it normalises before */
+    WORK_SLOPE,  /* multiplies distances */
+    WORK_LINE,   /* moves a line from row to row */
+    WORK_FETCH,  /* reads by an index that nobody knows before */
+    WORK_TERMS,  /* reads terms by columns */
+    WORK_SUMS    /* adds in a given order */
+};
+
 struct signature {
     const char *name;
     void (*blank)(void *arguments); /* posenc_..._args_init(), of `size` bytes */
@@ -127,6 +142,10 @@ struct signature {
 
     /* Names of the fields of its problems (fields.h), but for those that every problem has. */
     const char *fields;
+
+    /* What else a call does, and of how many elements, where not of all outputs. */
+    enum work_kind work;
+    int64_t (*worked)(const struct call *call);
 
     /* Where needed: members of the problem that follow from others; refusals before anything
      * is made; arguments that are neither tensors nor members of the problem. */

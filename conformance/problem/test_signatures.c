@@ -92,6 +92,12 @@ static void check_tensors(void)
     expect(outputs > 0 && outputs <= 2, "", "one output or two");
 }
 
+static void check_work(void)
+{
+    expect(s->work != WORK_UNSAID, "work", "what does it do beside moving its tensors?");
+    expect(!s->worked || s->work != WORK_NONE, "worked", "of nothing");
+}
+
 static void check_cuts(void)
 {
     for (int k = 0; k < 2; k++) {
@@ -141,6 +147,7 @@ int main(void)
         check_arguments();
         check_tensors();
         check_cuts();
+        check_work();
         if (!failures)
             check_fields();
         if (!failures)

@@ -30,6 +30,7 @@ const struct signature signature_alibi = {
     .fields = FIELDS_SCORES "x_scale alibi_bias_max slopes_by_batch causal scattered",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
+    .work = WORK_SLOPE,
 };
 
 /* ---- What its rows should be ---- */

@@ -42,6 +42,7 @@ const struct signature signature_distance = {
     .fields = FIELDS_SCORES "x_scale distances",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
+    .work = WORK_LINE,
     .check = check_offset,
     .finish = finish,
 };

@@ -19,6 +19,7 @@ const struct signature signature_learned = {
     .fields = FIELDS_TOKENS "values_dtype dim rows x_scale",
     .cuts = { DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
+    .work = WORK_NONE,
 };
 
 /* ---- What its rows should be ---- */

@@ -21,6 +21,7 @@ const struct signature signature_learned_grad = {
     .fields = FIELDS_TOKENS "values_dtype dim rows accumulate",
     .cuts = { DIM_CHANNEL }, /* tokens may share a row */
     .shares = { DIM_CHANNEL },
+    .work = WORK_NONE,
 };
 
 /* ---- What its rows should be ---- */

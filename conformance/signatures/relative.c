@@ -35,6 +35,7 @@ const struct signature signature_relative = {
                             "with_p2c scattered",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
+    .work = WORK_TERMS,
 };
 
 /* ---- What its rows should be ---- */

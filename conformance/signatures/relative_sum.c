@@ -3,6 +3,23 @@
  */
 #include "shared.h"
 
+/* Elements whose column is the next key's or that of the key before: what is alone at a column of its
+ * row is moved there, and added to nothing. */
+static int64_t summed(const struct call *call)
+{
+    const struct problem *p = &call->problem;
+    const int32_t *index = call->args.relative_sum.index;
+    const int64_t last = columns_index_size(p) - 1;
+    int64_t n = 0;
+    for (int64_t k = 0; k <= last; k++) {
+        const int64_t pairs = lesser(lesser(k, last - k) + 1, lesser(p->queries, p->keys));
+        const bool shared =
+            (k > 0 && index[k] == index[k - 1]) || (k < last && index[k] == index[k + 1]);
+        n += shared ? pairs : 0;
+    }
+    return p->batch * p->heads * n;
+}
+
 const struct signature signature_relative_sum = {
     BLANK(relative_sum),
     .tensors = { COLUMNS_INDEX(relative_sum),
@@ -13,6 +30,8 @@ const struct signature signature_relative_sum = {
     .fields = FIELDS_SCORES "relative position_buckets max_distance scattered",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
+    .work = WORK_SUMS,
+    .worked = summed,
 };
 
 /* ---- What its rows should be ---- */

@@ -40,6 +40,7 @@ const struct signature signature_rope = {
                       "transpose recipe",
     .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN, DIM_HEAD },
+    .work = WORK_TURN,
     .check = rotations_check,
 };
 

@@ -64,6 +64,7 @@ const struct signature signature_rope_qk_norm = {
                       "recipe",
     .cuts = { DIM_HEAD, DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
+    .work = WORK_NORM,
     .check = rotations_check,
 };
 

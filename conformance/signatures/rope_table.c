@@ -15,4 +15,5 @@ const struct signature signature_rope_table = {
     .fields = FIELDS_PLAN "rotary_dim xpos_scale_base xpos_centre xpos_inverse",
     .cuts = { DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
+    .work = WORK_ANGLES,
 };

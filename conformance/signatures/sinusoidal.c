@@ -18,4 +18,5 @@ const struct signature signature_sinusoidal = {
     .fields = FIELDS_PLAN "dim values_dtype layout scale x_scale",
     .cuts = { DIM_TOKEN, DIM_BATCH },
     .shares = { DIM_TOKEN },
+    .work = WORK_ANGLES,
 };

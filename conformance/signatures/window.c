@@ -30,6 +30,13 @@ static bool fill_index(struct call *call, void *to, int64_t n)
     return call_check(call, status, "window_height or window_width", p->window_height, 1, 256);
 }
 
+/* Once for all batches. */
+static int64_t fetched(const struct call *call)
+{
+    const struct problem *p = &call->problem;
+    return p->heads * p->queries * p->keys;
+}
+
 const struct signature signature_window = {
     BLANK(window),
     .tensors = { { OUT(window, out), SCORES },
@@ -42,6 +49,8 @@ const struct signature signature_window = {
     .fields = "values_dtype heads x_scale window_height window_width window_class scattered",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
+    .work = WORK_FETCH,
+    .worked = fetched,
     .settle = settle,
     .check = check_window,
 };

@@ -3,9 +3,10 @@
  * f64, elements of 16 bits are widened and rounded.
  *
  * Three loops for each instruction set that has the primitives of impl/simd; the build says which:
- * CONVERSION_ISAS, ISA(name) for each of them, named as the backend.  What they store takes `n`
- * floats from dst on.  src: elements of the same type, or NULL where a call only writes; then,
- * and in from_f64 to be added, there are f64 numbers.
+ * BARE_ISAS, ISA(name) for each of them, named as the backend.  What they store takes `n` floats from
+ * dst on.  src: elements of the same type, or NULL where a call reads none; then numbers are stored
+ * that a call makes: in f32, 128 of them at `wide`, or, where that is NULL, in f64.  from_f64 has f64
+ * numbers always, and adds them to src.
  */
 #ifndef POSENC_CONVERSIONS_H
 #define POSENC_CONVERSIONS_H
@@ -14,12 +15,12 @@
 
 #define CONVERSION_NAME(type, isa) conversion_##type##_##isa
 #define CONVERSION(type, isa)                                                                  \
-    void CONVERSION_NAME(type, isa)(float *dst, const float *src, const float *unused, size_t n)
+    void CONVERSION_NAME(type, isa)(float *dst, const float *src, const float *wide, size_t n)
 #define ISA(name)                                                                              \
     CONVERSION(from_f64, name);                                                                \
     CONVERSION(f16, name);                                                                     \
     CONVERSION(bf16, name);
-CONVERSION_ISAS
+BARE_ISAS
 #undef ISA
 
 /* Those f64 numbers: eight of them again and again, to be read in vectors of any length. */

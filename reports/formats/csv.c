@@ -45,6 +45,7 @@ static const char *const columns[] = {
     "roof.variant",
     "roof.gbps",
     "roof.ratio",
+    "limit.resource",
     "limit.kind",
     "limit.variant",
     "limit.gbps",

@@ -13,13 +13,14 @@ static const char *const points[] = {
     "same rounds and the same access pattern (store, in place, copy), whichever of plain, "
     "prefetched "
     "and non-temporal was best.",
-    "Memory is not the only limit: tables are made in f64 and rounded, and elements of 16 bits "
-    "are "
-    "widened and rounded.  Loops that convert as many elements and do nothing else, in a block "
-    "that "
-    "stays in the nearest cache, run in the same rounds; where the best of them takes longer "
-    "than "
-    "the roof it is the limit, and the column `bound by` says which share of it was reached.",
+    "Memory is not the only limit.  In the same rounds run loops in a block that stays in the "
+    "nearest cache: one that converts as many elements, where tables are made in f64 or "
+    "storage "
+    "is in 16 bits, and a bare loop that does what the kernel cannot avoid beside, which is "
+    "bound by the ports of the core or by latency; and where calls are short, a part of the "
+    "call, from which follows what the whole takes without its rows.  What takes longest "
+    "binds: the column `bound by` names it, with its time in that of the row (`limit` in "
+    "records).  A loop that some backend is quicker than is no limit and left out.",
     "Shares of the roof and factors (vs libm, vs autovec) are quotients of the numbers "
     "printed.  The "
     "records have besides the medians of the quotients of each round (`roof.ratio`, `vs_libm`, "

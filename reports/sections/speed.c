@@ -13,27 +13,32 @@ static const char *const standing_words[] = {
     [SLOWER] = "",    [TIED] = "= fastest",         [FASTEST] = "fastest",
 };
 
-/* Columns that a kernel's table has besides those of all. */
-struct columns {
-    bool limit, steps;
-};
-
-/* What binds, and the share of it where that is not the roof. */
-static void add_limit(const struct bench_row *b, struct table *table)
+/* Whether the name of a resource needs that of what was timed: of a roof the line above its rows tells,
+ * and calls are of one kind. */
+static bool needs_kind(const struct bench_row *b)
 {
-    if (b->limit_ratio > 0.0)
-        table_cell(table, "%s of %.30s", show_percent(b->limit_ratio), b->limit_kind);
-    else
-        table_cell(table, "%s", b->roof_ratio > 0.0 ? "memory" : "");
+    return strcmp(b->limit_resource, "memory") != 0 && strcmp(b->limit_resource, "calls") != 0;
 }
 
-static void add_timing_cells(const struct bench_row *b, enum standing standing,
-                             struct columns columns, struct table *table)
+/* What binds, and the share of it that was reached. */
+static void add_limit(const struct bench_row *b, struct table *table)
+{
+    if (b->limit_ratio <= 0.0)
+        table_cell(table, "%s", "");
+    else if (needs_kind(b))
+        table_cell(table, "%s of %.20s (%.30s)", show_percent(b->limit_ratio),
+                   b->limit_resource, b->limit_kind);
+    else
+        table_cell(table, "%s of %.20s", show_percent(b->limit_ratio), b->limit_resource);
+}
+
+static void add_timing_cells(const struct bench_row *b, enum standing standing, bool steps,
+                             struct table *table)
 {
     double width = row_width(b);
     table_cell(table, "%s", b->backend);
     if (*b->refused) {
-        for (int i = 0; i < 7 + columns.steps + columns.limit; i++)
+        for (int i = 0; i < 8 + steps; i++)
             table_cell(table, "%s", "");
         table_cell(table, "%s", b->refused);
         return;
@@ -46,11 +51,10 @@ static void add_timing_cells(const struct bench_row *b, enum standing standing,
     table_cell(table, "%s", show_rate(b->gbps));
     table_cell(table, "%s", show_percent(b->roof_ratio));
     table_cell(table, "%.6f", b->roof_ratio);
-    if (columns.limit)
-        add_limit(b, table);
+    add_limit(b, table);
     table_cell(table, "%s", show_times(b->vs_libm));
     table_cell(table, "%s", show_times(b->vs_autovec));
-    if (columns.steps)
+    if (steps)
         table_cell(table, "%s", show_times(b->vs_apart));
     table_cell(table, "%s", standing_words[standing]);
 }
@@ -73,7 +77,7 @@ static void add_case_cells(const struct results *r, const struct bench_row *b,
     if (b->roof_gbps > 0.0)
         snprintf(roof, sizeof roof, "%s GB/s (%.30s%s%.30s)", show_rate(b->roof_gbps),
                  b->roof_kind, *b->roof_variant ? ", " : "", b->roof_variant);
-    if (b->roof_gbps > 0.0 && b->limit_gbps > 0.0)
+    if (b->roof_gbps > 0.0 && b->limit_gbps > 0.0 && needs_kind(b))
         snprintf(roof + strlen(roof), sizeof roof - strlen(roof), ", %.30s %s GB/s (%.30s)",
                  b->limit_kind, show_rate(b->limit_gbps), b->limit_variant);
     table_line(table, "%s  %s%s%s  roof %s", shape, b->footprint, *b->footprint ? " " : "",
@@ -83,31 +87,28 @@ static void add_case_cells(const struct results *r, const struct bench_row *b,
     table_cell(table, "%s", roof);
 }
 
-/* Whether a kernel was compared with its steps, one after the other, and whether it has other limits
- * than roofs. */
-static struct columns columns_of(const struct results *r, const char *kernel)
+/* Whether a kernel was compared with its steps, one after the other. */
+static bool has_steps(const struct results *r, const char *kernel)
 {
-    struct columns has = { false, false };
+    bool steps = false;
     for (size_t c = 0; c < r->n_cases; c++) {
         const struct bench_row *rows[RANKED];
         const size_t n = rows_of_case(r, r->cases[c], rows, RANKED);
-        for (size_t i = 0; i < n && strcmp(rows[0]->kernel, kernel) == 0; i++) {
-            has.steps = has.steps || rows[i]->vs_apart > 0.0;
-            has.limit = has.limit || rows[i]->limit_ratio > 0.0;
-        }
+        for (size_t i = 0; i < n && strcmp(rows[0]->kernel, kernel) == 0; i++)
+            steps = steps || rows[i]->vs_apart > 0.0;
     }
-    return has;
+    return steps;
 }
 
 static void add_kernel(struct node *into, const struct results *r, const char *kernel)
 {
     struct node *section = add_section(into, EVERYWHERE, "%s", kernel);
-    const struct columns columns = columns_of(r, kernel);
+    const bool steps = has_steps(r, kernel);
     char heads[160];
     snprintf(heads, sizeof heads,
-             "~shape|~size|~roof|backend|>time|>+-|>GB/s|>of roof;roof|=|%s>vs libm;libm|"
-             ">vs autovec;autovec|%s",
-             columns.limit ? "bound by|" : "", columns.steps ? ">vs its steps;steps|" : "");
+             "~shape|~size|~roof|backend|>time|>+-|>GB/s|>of roof;roof|=|bound by|"
+             ">vs libm;libm|>vs autovec;autovec|%s",
+             steps ? ">vs its steps;steps|" : "");
     struct table *table = add_table(section, EVERYWHERE, heads);
     for (size_t c = 0; c < r->n_cases; c++) {
         const struct bench_row *one[1];
@@ -119,7 +120,7 @@ static void add_kernel(struct node *into, const struct results *r, const char *k
         for (size_t i = 0; i < k.n; i++) {
             for (int empty = 0; i > 0 && empty < 3; empty++)
                 table_cell(table, "%s", "");
-            add_timing_cells(k.row[i], k.standing[i], columns, table);
+            add_timing_cells(k.row[i], k.standing[i], steps, table);
         }
     }
 }

@@ -43,7 +43,8 @@ struct timing {
     char backend[64], percent[64], libm[64], autovec[64];
 };
 
-/* Those of the section "Speed": shape, size, roof, backend, time, +-, GB/s, of roof, libm, autovec. */
+/* Those of the section "Speed": shape, size, roof, backend, time, +-, GB/s, of roof, bound by, libm,
+ * autovec. */
 static int timings_of(const char *text, struct timing *rows, int most)
 {
     int n = 0, shape = 0;
@@ -51,7 +52,7 @@ static int timings_of(const char *text, struct timing *rows, int most)
     const char *line = text ? strstr(text, "## Speed") : NULL;
     for (; line && *line && n < most; line += strcspn(line, "\n") + 1) {
         char cell[16][64];
-        if (*line != '|' || cells_of(line, cell) != 11 || !strstr(cell[7], " %"))
+        if (*line != '|' || cells_of(line, cell) != 12 || !strstr(cell[7], " %"))
             continue;
         shape += *cell[2] != 0;
         roof = *cell[2] ? strtod(cell[2], NULL) : roof;
@@ -62,8 +63,8 @@ static int timings_of(const char *text, struct timing *rows, int most)
                                 .rate = strtod(cell[6], NULL) };
         snprintf(row->backend, 64, "%s", cell[3]);
         snprintf(row->percent, 64, "%s", cell[7]);
-        snprintf(row->libm, 64, "%s", cell[8]);
-        snprintf(row->autovec, 64, "%s", cell[9]);
+        snprintf(row->libm, 64, "%s", cell[9]);
+        snprintf(row->autovec, 64, "%s", cell[10]);
     }
     return n;
 }
@@ -351,7 +352,8 @@ static void test_words(const json_t *records)
         { "prefill", "a step that takes" }, { "decode", "a step that makes" },
         { "trust", "how far times" },       { "interval, ±", "where the median" },
         { "libm", "plain loops" },          { "autovec", "those loops" },
-        { "default", "the backend that" },  { "evidence", "vectors are" },
+        { "bound by", "what alone" },       { "default", "the backend that" },
+        { "evidence", "vectors are" },
     };
     static const char *const formats[] = { "console", "md", "html" };
     static const char *const shape[] = { "%s: %s", "- **%s**: %s", "<strong>%s</strong>: %s" };

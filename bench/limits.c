@@ -1,0 +1,135 @@
+/*
+ * Enters what limits rows, and finds for each which limit binds (see limits.h).
+ */
+#include "limits.h"
+#include "clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- Entering ---- */
+
+/* Seconds of one call, the least of a few. */
+static double try_loop(struct contender *c)
+{
+    double least = (double)INFINITY;
+    for (int i = 0; i < 3; i++) {
+        const double begin = clock_now();
+        contender_call(c);
+        least = fmin(least, clock_now() - begin);
+    }
+    return least;
+}
+
+static void enter_kind(struct turns *turns, const struct timed_call *timed,
+                       const struct looped *looped)
+{
+    const double near = 1.5;
+    struct contender *tried = turns->contenders + turns->n;
+    double least = (double)INFINITY;
+    size_t n = 0;
+    for (size_t i = 0; roof_variant_at(i) && looped->kind < ROOF_KIND_COUNT; i++) {
+        const struct roof_variant *variant = roof_variant_at(i);
+        if (variant->kind != looped->kind || !variant->runs())
+            continue;
+        tried[n] = contender_of_loop(timed, variant, looped);
+        tried[n].seconds = try_loop(&tried[n]);
+        least = fmin(least, tried[n++].seconds);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (tried[i].seconds <= near * least)
+            turns->contenders[turns->n++] = tried[i];
+}
+
+void limits_enter_loops(struct turns *turns, const struct timed_call *timed)
+{
+    enter_kind(turns, timed, &timed->conversion);
+    enter_kind(turns, timed, &timed->work);
+}
+
+bool limits_enter_calls(struct turns *turns, const struct timed_call *timed)
+{
+    const double shortest = 5e-6;
+    const size_t n = turns->n;
+    for (size_t i = 0; i < n && timed->part_share > 0.0; i++) {
+        const struct contender *c = &turns->contenders[i];
+        if (!contender_is_timed(c) || !c->backend || c->steps || c->again ||
+            c->seconds > shortest)
+            continue;
+        struct contender *part = &turns->contenders[turns->n++];
+        *part = contender_of_backend(timed, c->backend);
+        part->part = true;
+        if (!contender_calibrate(part, turns->least_sample))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Which one binds ---- */
+
+/* Up to here a share is that of a limit that was reached, give or take noise. */
+static const double BEATEN = 1.05;
+
+static bool is_beaten(const struct turns *turns, const struct contender *loop)
+{
+    for (size_t i = 0; i < turns->n; i++) {
+        const struct contender *c = &turns->contenders[i];
+        if (c->backend && !c->part && !c->steps && contender_is_timed(c) &&
+            turns_speed(turns, c, loop) > BEATEN)
+            return true;
+    }
+    return false;
+}
+
+static bool is_conversion(const struct contender *c)
+{
+    return c->roof && c->roof->kind == c->timed->conversion.kind;
+}
+
+static bool is_work(const struct contender *c)
+{
+    return c->roof && c->roof->kind == c->timed->work.kind;
+}
+
+/* The longer of a limit and of what some kind of roof or loop takes. */
+static struct limit longer(const struct turns *turns, const struct contender *c,
+                           bool (*of)(const struct contender *c), struct limit limit)
+{
+    const struct contender *best = turns_fastest(turns, of);
+    if (!best || (!contender_is_roof(best) && is_beaten(turns, best)))
+        return limit;
+    const double share = turns_speed(turns, c, best);
+    if (share <= limit.share)
+        return limit;
+    return (struct limit){ .resource = roof_resource(best->roof->kind),
+                           .kind = roof_kind_name[best->roof->kind],
+                           .variant = best->roof->name,
+                           .share = share,
+                           .seconds = stats_median(turns_samples(turns, best), turns->rounds) };
+}
+
+/* The share of a call that is there without rows.  What a part takes is a constant and its share of
+ * what the rows take: T(part) = C + share (T - C). */
+static double without_rows(const struct turns *turns, const struct contender *c)
+{
+    const double share = c->timed->part_share;
+    for (size_t i = 0; i < turns->n; i++) {
+        const struct contender *part = &turns->contenders[i];
+        if (part->part && part->backend == c->backend && contender_is_timed(part))
+            return fmax((turns_speed(turns, c, part) - share) / (1.0 - share), 0.0);
+    }
+    return 0.0;
+}
+
+struct limit limits_of(const struct turns *turns, const struct contender *c)
+{
+    struct limit limit = { .share = 0.0 };
+    limit = longer(turns, c, contender_is_roof, limit);
+    limit = longer(turns, c, is_conversion, limit);
+    limit = longer(turns, c, is_work, limit);
+    const double share = without_rows(turns, c);
+    if (share <= limit.share || share > BEATEN) /* a part that takes longer tells nothing */
+        return limit;
+    const double median = stats_median(turns_samples(turns, c), turns->rounds);
+    return (struct limit){ RESOURCE_CALLS, "call", c->backend->name, share, share * median };
+}

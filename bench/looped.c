@@ -1,0 +1,137 @@
+/*
+ * Chooses the loops of a call and runs them, a whole number of blocks that stay in the nearest cache
+ * (see looped.h).
+ */
+#include "looped.h"
+#include "conformance/problem/signature.h"
+#include "conformance/problem/storage.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- Which loops ---- */
+
+/* Whether a call reads what is stored as its outputs are. */
+static bool reads_stored(const struct problem *p)
+{
+    bool reads = false;
+    for (EACH_TENSOR(row, signature_of(p->kernel)))
+        reads = reads || (row->role != ROLE_OUTPUT && row->form == FORM_TENSOR &&
+                          row->type == TYPE_CALL && tensor_present(p, row));
+    return reads;
+}
+
+struct looped looped_conversion(const struct call *call, int64_t stored)
+{
+    static const enum roof_kind kinds[] = {
+        [POSENC_F16] = ROOF_F16, [POSENC_BF16] = ROOF_BF16
+    };
+    const enum posenc_dtype type = call->outputs[0].tensor.dtype;
+    const bool plan = kernel_has_plan(call->problem.kernel);
+    const enum roof_kind from_f64 = plan ? ROOF_FROM_F64 : ROOF_KIND_COUNT;
+    return (struct looped){ type == POSENC_F32 ? from_f64 : kinds[type], stored,
+                            reads_stored(&call->problem), !plan };
+}
+
+static enum roof_kind kind_of_angles(const struct problem *p)
+{
+    const struct signature *s = signature_of(p->kernel);
+    if (p->freqs.profile != POSENC_EXACT)
+        return ROOF_BARE_angles;
+    return signature_argument(s, MEMBER(layout)) && p->layout == POSENC_INTERLEAVED
+               ? ROOF_BARE_by_turns
+               : ROOF_BARE_table;
+}
+
+static enum roof_kind kind_of_terms(const struct problem *p)
+{
+    return !p->with_p2c ? ROOF_BARE_c2p : p->without_c2p ? ROOF_BARE_p2c : ROOF_BARE_both;
+}
+
+/* Eight rows can be added up side by side where there are as many, of queries or of heads. */
+static enum roof_kind kind_of_sums(const struct problem *p)
+{
+    enum { SIDE_BY_SIDE = 8 };
+    return p->queries >= SIDE_BY_SIDE || p->batch * p->heads >= SIDE_BY_SIDE ? ROOF_BARE_sums
+                                                                             : ROOF_BARE_chain;
+}
+
+static enum roof_kind kind_of_work(const struct problem *p)
+{
+    switch (signature_of(p->kernel)->work) {
+    case WORK_ANGLES:
+        return kind_of_angles(p);
+    case WORK_TURN:
+        return ROOF_BARE_turn;
+    case WORK_NORM:
+        return ROOF_BARE_norm;
+    case WORK_SLOPE:
+        return ROOF_BARE_slope;
+    case WORK_LINE:
+        return ROOF_BARE_line;
+    case WORK_FETCH:
+        return ROOF_BARE_fetch;
+    case WORK_TERMS:
+        return kind_of_terms(p);
+    case WORK_SUMS:
+        return kind_of_sums(p);
+    case WORK_NONE:
+    case WORK_UNSAID:
+        break;
+    }
+    return ROOF_KIND_COUNT;
+}
+
+struct looped looped_work(const struct call *call)
+{
+    const struct problem *p = &call->problem;
+    const struct signature *s = signature_of(p->kernel);
+    struct looped work = { kind_of_work(p), 0, kernel_takes_x(p->kernel), true };
+    for (EACH_TENSOR(row, s))
+        if (row->role == ROLE_OUTPUT)
+            work.floats += tensor_moved(p, row);
+    if (s->worked)
+        work.floats = s->worked(call);
+    if (work.floats == 0)
+        work.kind = ROOF_KIND_COUNT;
+    return work;
+}
+
+/* ---- What they work on ---- */
+
+struct looped_block *looped_blocks(const struct call *call, size_t n)
+{
+    const enum posenc_dtype type = call->outputs[0].tensor.dtype;
+    const int64_t elements = LOOPED_BLOCK * (int64_t)(sizeof(float) / storage_size(type));
+    struct looped_block *blocks = aligned_alloc(64, n * sizeof *blocks);
+    for (size_t b = 0; blocks && b < n; b++) {
+        for (int64_t i = 0; i < LOOPED_BLOCK; i++)
+            blocks[b].out[i] = blocks[b].wide[i] = 0.5f + (float)(i % 256) / 256.0f;
+        for (int64_t i = 0; i < elements; i++)
+            storage_put(type, blocks[b].stored, i, blocks[b].wide[i % LOOPED_BLOCK]);
+    }
+    return blocks;
+}
+
+/* ---- Running them ---- */
+
+void looped_run(const struct roof_variant *loop, const struct looped *looped,
+                struct looped_block *block, int64_t blocks)
+{
+    const bool converts = roof_resource(loop->kind) == RESOURCE_CONVERSION;
+    const float *src = !looped->reads ? NULL
+                       : converts     ? block->stored
+                                      : block->wide,
+                *wide = looped->wide ? block->wide : NULL;
+    for (int64_t k = 0; k < blocks; k++)
+        loop->function(block->out, src, wide, LOOPED_BLOCK);
+}
+
+/* Some blocks do: what stays in a cache takes as long again and again. */
+int64_t looped_sample(const struct looped *looped, int threads, double *times)
+{
+    const double most = 32.0, all = (double)looped->floats / LOOPED_BLOCK / threads;
+    const double blocks = fmin(fmax(ceil(all), 1.0), most);
+    *times = all / blocks;
+    return (int64_t)blocks;
+}

@@ -1,0 +1,346 @@
+/*
+ * The loops of bare.h for one instruction set.  POSENC_SIMD, POSENC_ISA and flags are those that
+ * impl/meson.build has for a backend.
+ *
+ * What is constant in a kernel's loop is here, too; what it reads is read here at an address that
+ * differs from turn to turn, so that no compiler takes it out of the loop.
+ */
+#include "bare.h"
+#include "impl/kernels/sincos.h"
+
+#define LOOP_OF(kind, isa) BARE(kind, isa)
+#define LOOP(kind)         LOOP_OF(kind, POSENC_ISA)
+
+/* One that adds to src where there is something: a loop for either. */
+#define EITHER(kind, call)                                                                     \
+    LOOP(kind)                                                                                 \
+    {                                                                                          \
+        (void)unused;                                                                          \
+        if (src) {                                                                             \
+            call;                                                                              \
+            return;                                                                            \
+        }                                                                                      \
+        src = NULL;                                                                            \
+        call;                                                                                  \
+    }
+
+/* Onto half of what lies at src + i, where there is something. */
+SIMD_INLINE vf onto(const float *src, int64_t i, vf value)
+{
+    return src ? vf_fma(vf_load(src + i), vf_set1(0.5f), value) : value;
+}
+
+/* Four vectors, all read before one is written. */
+SIMD_INLINE void put_vectors(float *dst, const float *src, int64_t i, vf a, vf b, vf c, vf d)
+{
+    const int64_t w = vf_lanes();
+
+    a = vf_keep(onto(src, i, a));
+    b = vf_keep(onto(src, i + w, b));
+    c = vf_keep(onto(src, i + 2 * w, c));
+    d = vf_keep(onto(src, i + 3 * w, d));
+    vf_store(dst + i, a);
+    vf_store(dst + i + w, b);
+    vf_store(dst + i + 2 * w, c);
+    vf_store(dst + i + 3 * w, d);
+}
+
+/* ---- Tables ---- */
+
+#define EIGHT(x) x, x, x, x, x, x, x, x
+#define ALL(x)                                                                                 \
+    {                                                                                          \
+        EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x),        \
+            EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x)     \
+    }
+/* The middle rows of a group, of angles 0.7 and 0.75. */
+static const double lower_cosine[128] = ALL(0.764842187284488426),
+                    lower_sine[128] = ALL(0.644217687237691054);
+static const double upper_cosine[128] = ALL(0.731688868873820886),
+                    upper_sine[128] = ALL(0.681638760023334166);
+static const double twice_cosine = 1.997500520789932621; /* of 0.05 */
+#undef ALL
+#undef EIGHT
+
+SIMD_INLINE void put_row(bool by_turns, float *dst, const float *src, int64_t i, vf cosine,
+                         vf sine)
+{
+    const int64_t w = vf_lanes();
+
+    if (by_turns && (!src || w == 1)) {
+        vf_store2_n(dst + i, onto(src, i, sine), onto(src, i + 1, cosine), w);
+        return;
+    }
+    vf_store(dst + i, onto(src, i, by_turns ? vf_zip_lo(sine, cosine) : sine));
+    vf_store(dst + i + w, onto(src, i + w, by_turns ? vf_zip_hi(sine, cosine) : cosine));
+}
+
+/* Two rows; false: something is small. */
+SIMD_INLINE bool put_rows(bool by_turns, float *dst, const float *src, int64_t i, vd c, vd s,
+                          vd other_c, vd other_s)
+{
+    vf cosine = vf_from_vd(c), sine = vf_from_vd(s);
+    vf other_cosine = vf_from_vd(other_c), other_sine = vf_from_vd(other_s);
+    vf smallest = vf_min_abs(vf_min_abs(cosine, sine), vf_min_abs(other_cosine, other_sine));
+
+    if (__builtin_expect(vf_any_lt(smallest, vf_set1((float)POSENC_SMALL)), 0))
+        return false;
+    put_row(by_turns, dst, src, i, cosine, sine);
+    put_row(by_turns, dst, src, i + 2 * vf_lanes(), other_cosine, other_sine);
+    return true;
+}
+
+/* Four rows from the middle of a group outward. */
+SIMD_INLINE bool put_half(bool by_turns, float *dst, const float *src, int64_t i, vd c, vd s,
+                          vd c_before, vd s_before)
+{
+    const vd twice = vd_set1(twice_cosine);
+    vd c_next = vd_fms(twice, c, c_before), s_next = vd_fms(twice, s, s_before);
+
+    if (!put_rows(by_turns, dst, src, i, c, s, c_next, s_next))
+        return false;
+    c = vd_fms(twice, c_next, c);
+    s = vd_fms(twice, s_next, s);
+    c_next = vd_fms(twice, c, c_next);
+    s_next = vd_fms(twice, s, s_next);
+    return put_rows(by_turns, dst, src, i + 4 * vf_lanes(), c, s, c_next, s_next);
+}
+
+SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t n)
+{
+    const int64_t w = vf_lanes();
+
+    for (int64_t i = 0, k = 0; i + 16 * w <= n; i += 16 * w, k = (k + 8) % 64) {
+        vd lower_c = vd_load(lower_cosine + k), lower_s = vd_load(lower_sine + k);
+        vd upper_c = vd_load(upper_cosine + k), upper_s = vd_load(upper_sine + k);
+
+        if (!put_half(by_turns, dst, src, i, lower_c, lower_s, upper_c, upper_s) ||
+            !put_half(by_turns, dst, src, i + 8 * w, upper_c, upper_s, lower_c, lower_s))
+            return; /* never; a kernel calls mend_small() */
+    }
+    (void)mend_small;
+}
+
+EITHER(table, table(false, dst, src, (int64_t)n))
+EITHER(by_turns, table(true, dst, src, (int64_t)n))
+
+#define EIGHT  0.3f, 1.7f, 2.9f, 4.4f, 5.9f, 100.6f, 1000.2f, 1e5f
+#define THIRTY EIGHT, EIGHT, EIGHT, EIGHT
+static const float some_angles[128] = { THIRTY, THIRTY, THIRTY, THIRTY };
+#undef THIRTY
+#undef EIGHT
+
+LOOP(angles)
+{
+    const int64_t w = vf_lanes();
+
+    (void)unused;
+    for (int64_t i = 0; i + 2 * w <= (int64_t)n; i += 2 * w) {
+        vf cosine, sine;
+
+        sincos_f32(vf_load(some_angles + i / 2 % 64), 1.0, &cosine, &sine);
+        vf_store(dst + i, onto(src, i, sine));
+        vf_store(dst + i + w, onto(src, i + w, cosine));
+    }
+}
+
+/* ---- Rotations ---- */
+
+/* The pair i and half + i of a head, times a factor and a weight where it is `normed`. */
+SIMD_INLINE void turn_pair(bool normed, float *dst, const float *src, int64_t i, int64_t half,
+                           vf factor)
+{
+    const vf c = vf_set1(0.8f), s = vf_set1(0.6f), weight = vf_set1(1.5f);
+    vf a = vf_keep(vf_load(src + i)), b = vf_keep(vf_load(src + half + i));
+
+    if (normed) {
+        a = vf_mul(vf_mul(a, factor), weight);
+        b = vf_mul(vf_mul(b, factor), weight);
+    }
+    vf_store(dst + i, vf_cross(a, c, b, s));
+    vf_store(dst + half + i, vf_fma(b, c, vf_mul(a, s)));
+}
+
+LOOP(turn)
+{
+    const int64_t w = vf_lanes(), half = (int64_t)n / 2;
+
+    (void)unused;
+    for (int64_t i = 0; i + 4 * w <= half; i += 4 * w)
+        for (int64_t k = 0; k < 4 * w; k += w)
+            turn_pair(false, dst, src, i + k, half, vf_set1(1.0f));
+}
+
+/* Squares are added in as many sums as a head of 128 has, and heads are as long as steps. */
+LOOP(norm)
+{
+    const int64_t w = vf_lanes(), half = BARE_STEP / 2;
+
+    (void)unused;
+    for (int64_t h = 0; h + BARE_STEP <= (int64_t)n; h += BARE_STEP) {
+        vf a = vf_set1(0.0f), b = a, c = a, d = a;
+
+        for (int64_t i = h; i < h + BARE_STEP; i += 4 * w) {
+            vf x = vf_load(src + i), y = vf_load(src + i + w);
+            vf z = vf_load(src + i + 2 * w), u = vf_load(src + i + 3 * w);
+
+            a = vf_fma(x, x, a);
+            b = vf_fma(y, y, b);
+            c = vf_fma(z, z, c);
+            d = vf_fma(u, u, d);
+        }
+        vf factor = vf_sqrt(vf_add(vf_add(a, b), vf_add(c, d)));
+        for (int64_t i = 0; i + w <= half; i += w)
+            turn_pair(true, dst + h, src + h, i, half, factor);
+    }
+}
+
+/* ---- Biases ---- */
+
+SIMD_INLINE void slope(float *dst, const float *src, int64_t n)
+{
+    const int64_t w = vf_lanes();
+    vf slopes = vf_set1(0.25f), zero = vf_set1(0.0f), width = vf_set1((float)w);
+    vf a = vf_add(vf_iota(), vf_set1(1.0f));
+
+    for (int64_t i = 0; i + 4 * w <= n; i += 4 * w, a = vf_add(a, vf_set1(4.0f * (float)w))) {
+        vf b = vf_add(a, width), c = vf_add(a, vf_add(width, width));
+        vf d = vf_add(b, vf_add(width, width));
+
+        put_vectors(dst, src, i, vf_fma(slopes, a, zero), vf_fma(slopes, b, zero),
+                    vf_fma(slopes, c, zero), vf_fma(slopes, d, zero));
+    }
+}
+
+EITHER(slope, slope(dst, src, (int64_t)n))
+
+#define EIGHT 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f
+#define SIXTY EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT
+/* A line of a row and one step of its start for each row, 1 to 8 again and again. */
+static const float short_line[320] = { SIXTY, SIXTY, SIXTY, SIXTY, SIXTY };
+#undef SIXTY
+#undef EIGHT
+enum { LINE_ROW = 256, LINE_STARTS = 32 };
+
+SIMD_INLINE void line(float *dst, const float *src, int64_t n)
+{
+    const int64_t w = vf_lanes();
+
+    for (int64_t row = 0; row + LINE_ROW <= n; row += LINE_ROW) {
+        const float *from = short_line + LINE_STARTS - row / LINE_ROW % LINE_STARTS;
+
+        for (int64_t k = 0; k < LINE_ROW; k += 4 * w)
+            put_vectors(dst, src, row + k, vf_load(from + k), vf_load(from + k + w),
+                        vf_load(from + k + 2 * w), vf_load(from + k + 3 * w));
+    }
+}
+
+EITHER(line, line(dst, src, (int64_t)n))
+
+/* Rows of a table in some order, none twice. */
+#define SIXTEEN 3, 14, 7, 0, 11, 5, 9, 12, 1, 15, 6, 10, 2, 13, 8, 4
+#define SIXTY   SIXTEEN, SIXTEEN, SIXTEEN, SIXTEEN
+static const int32_t some_rows[128] = { SIXTY, SIXTY };
+#undef SIXTY
+#undef SIXTEEN
+
+SIMD_INLINE void fetch(float *dst, const float *src, int64_t n)
+{
+    const int64_t w = vf_lanes(), head = n / 4;
+
+    for (int64_t i = 0; i + w <= head; i += w) {
+        vf a, b, c, d;
+
+        vf_gather4(short_line, some_rows + i % 64, &a, &b, &c, &d);
+        vf_store(dst + i, onto(src, i, a));
+        vf_store(dst + head + i, onto(src, head + i, b));
+        vf_store(dst + 2 * head + i, onto(src, 2 * head + i, c));
+        vf_store(dst + 3 * head + i, onto(src, 3 * head + i, d));
+    }
+}
+
+EITHER(fetch, fetch(dst, src, (int64_t)n))
+
+/* ---- Terms ---- */
+
+/* Columns that rise by one with every other key, from 0 to 71: those of 64 keys and of what follows
+ * them in a block of queries. */
+#define TWICE(k) k, k
+#define TEN(k)                                                                                 \
+    TWICE(k), TWICE((k) + 1), TWICE((k) + 2), TWICE((k) + 3), TWICE((k) + 4), TWICE((k) + 5),  \
+        TWICE((k) + 6), TWICE((k) + 7), TWICE((k) + 8), TWICE((k) + 9)
+static const int32_t some_columns[160] = { TEN(0),  TEN(10), TEN(20), TEN(30),
+                                           TEN(40), TEN(50), TEN(60), TEN(70) };
+#undef TEN
+#undef TWICE
+
+/* Queries of a block, and keys; from one turned row to the next. */
+enum { TERM_QUERIES = 16, TERM_KEYS = 64, TERM_PITCH = TERM_KEYS + 16 };
+
+SIMD_INLINE void turn_terms(float *turned)
+{
+    for (int64_t j = 0; j < TERM_KEYS; j++)
+        for (int64_t r = 0; r < TERM_QUERIES; r++)
+            turned[r * TERM_PITCH + j] = short_line[some_columns[j + r]];
+}
+
+/* Those of a vector of keys, as i counts them query by query. */
+SIMD_INLINE vf term(bool c2p, bool p2c, const float *turned, int64_t i)
+{
+    const int64_t r = i / TERM_KEYS, k = i % TERM_KEYS;
+    const int32_t *columns = some_columns + k + r;
+    vf scale = vf_set1(0.5f), bias = scale;
+
+    if (c2p)
+        bias = vf_mul(scale, vf_lookup(vf_load(short_line + *columns), columns, *columns));
+    if (p2c) {
+        vf other = vf_load(turned + r * TERM_PITCH + k);
+        bias = c2p ? vf_fma(scale, other, bias) : vf_mul(scale, other);
+    }
+    return bias;
+}
+
+SIMD_INLINE void terms(bool c2p, bool p2c, float *dst, const float *src, int64_t n)
+{
+    const int64_t w = vf_lanes();
+    float turned[TERM_QUERIES * TERM_PITCH];
+
+    for (int64_t block = 0; block + BARE_STEP <= n; block += BARE_STEP) {
+        if (p2c)
+            turn_terms(turned);
+        for (int64_t i = 0; i < BARE_STEP; i += 4 * w)
+            put_vectors(dst + block, src ? src + block : NULL, i, term(c2p, p2c, turned, i),
+                        term(c2p, p2c, turned, i + w), term(c2p, p2c, turned, i + 2 * w),
+                        term(c2p, p2c, turned, i + 3 * w));
+    }
+}
+
+EITHER(c2p, terms(true, false, dst, src, (int64_t)n))
+EITHER(p2c, terms(false, true, dst, src, (int64_t)n))
+EITHER(both, terms(true, true, dst, src, (int64_t)n))
+
+/* Row r of src has n / rows floats. */
+SIMD_INLINE void sums(int64_t rows, float *dst, const float *src, int64_t n)
+{
+    enum { MOST_ROWS = 8 };
+    const int64_t length = n / rows;
+    float sum[MOST_ROWS] = { 0.0f };
+
+    for (int64_t k = 0; k < length; k++)
+        for (int64_t r = 0; r < rows; r++)
+            sum[r] += src[r * length + k];
+    for (int64_t r = 0; r < rows; r++)
+        dst[r] = sum[r];
+}
+
+LOOP(sums)
+{
+    (void)unused;
+    sums(8, dst, src, (int64_t)n);
+}
+
+LOOP(chain)
+{
+    (void)unused;
+    sums(1, dst, src, (int64_t)n);
+}

@@ -1,0 +1,61 @@
+/*
+ * Bare loops: each does what the inner loop of some kernel cannot avoid and nothing else, over what
+ * stays in the L1 cache.  It is a limit of such kernels where memory is not: the ports that arithmetic
+ * goes through, or the latency of a chain.
+ *
+ * One of each kind for each instruction set that has the primitives of impl/simd; the build says
+ * which: BARE_ISAS, ISA(name) for each of them, named as the backend.  They write n floats from dst
+ * on, n a multiple of BARE_STEP.  src: as many floats that are halved and added, as scores are to
+ * biases, or NULL where a call only writes; those that turn or sum have nothing but src.
+ */
+#ifndef POSENC_BARE_H
+#define POSENC_BARE_H
+
+#include <stddef.h>
+
+/* What a group of eight rows fills with the longest vectors: two of them for each row. */
+enum { BARE_STEP = 1024 };
+
+/* Kinds, in the order in which they are listed:
+ *
+ *   table     eight rows of cosines and sines by the recurrence in f64, rounded, looked at and stored,
+ *   by_turns  and stored by turns
+ *   angles    the evaluation of f32 angles
+ *   turn      a rotation whose angles stay in registers, of halves of src
+ *   norm      the same with sums of squares and two factors before it
+ *   slope     a slope times the distance
+ *   line      a short line at a start that moves by one from row to row
+ *   fetch     four heads' elements by an index
+ *   c2p       a row's elements by columns that rise by one at most,
+ *   p2c       the same one by one, as each is in a row of its own,
+ *   both      and both
+ *   sums      eight rows side by side, each added up in its order (eight floats are written),
+ *   chain     and a single one
+ */
+#define BARE_KINDS(KIND, isa)                                                                  \
+    KIND(table, isa)                                                                           \
+    KIND(by_turns, isa)                                                                        \
+    KIND(angles, isa)                                                                          \
+    KIND(turn, isa)                                                                            \
+    KIND(norm, isa)                                                                            \
+    KIND(slope, isa)                                                                           \
+    KIND(line, isa)                                                                            \
+    KIND(fetch, isa)                                                                           \
+    KIND(c2p, isa)                                                                             \
+    KIND(p2c, isa)                                                                             \
+    KIND(both, isa)                                                                            \
+    KIND(sums, isa)                                                                            \
+    KIND(chain, isa)
+
+#define BARE_NAME(kind, isa) bare_##kind##_##isa
+#define BARE(kind, isa)                                                                        \
+    void BARE_NAME(kind, isa)(float *dst, const float *src, const float *unused, size_t n)
+#ifdef BARE_ISAS /* else the kinds alone */
+#define DECLARED(kind, isa) BARE(kind, isa);
+#define ISA(name)           BARE_KINDS(DECLARED, name)
+BARE_ISAS
+#undef ISA
+#undef DECLARED
+#endif
+
+#endif
