@@ -62,31 +62,27 @@ static const double twice_cosine = 1.997500520789932621; /* of 0.05 */
 #undef ALL
 #undef EIGHT
 
-SIMD_INLINE void put_row(bool by_turns, float *dst, const float *src, int64_t i, vf cosine,
-                         vf sine)
+SIMD_INLINE void round_row(bool by_turns, vd cosine, vd sine, vf *a, vf *b)
 {
-    const int64_t w = vf_lanes();
-
-    if (by_turns && (!src || w == 1)) {
-        vf_store2_n(dst + i, onto(src, i, sine), onto(src, i + 1, cosine), w);
+    if (by_turns) {
+        vf_turns_from_vd(sine, cosine, a, b);
         return;
     }
-    vf_store(dst + i, onto(src, i, by_turns ? vf_zip_lo(sine, cosine) : sine));
-    vf_store(dst + i + w, onto(src, i + w, by_turns ? vf_zip_hi(sine, cosine) : cosine));
+    *a = vf_from_vd(cosine);
+    *b = vf_from_vd(sine);
 }
 
 /* Two rows; false: something is small. */
 SIMD_INLINE bool put_rows(bool by_turns, float *dst, const float *src, int64_t i, vd c, vd s,
                           vd other_c, vd other_s)
 {
-    vf cosine = vf_from_vd(c), sine = vf_from_vd(s);
-    vf other_cosine = vf_from_vd(other_c), other_sine = vf_from_vd(other_s);
-    vf smallest = vf_min_abs(vf_min_abs(cosine, sine), vf_min_abs(other_cosine, other_sine));
+    vf a, b, other_a, other_b;
 
-    if (__builtin_expect(vf_any_lt(smallest, vf_set1((float)POSENC_SMALL)), 0))
+    round_row(by_turns, c, s, &a, &b);
+    round_row(by_turns, other_c, other_s, &other_a, &other_b);
+    if (__builtin_expect(!vf_none_small(a, b, other_a, other_b), 0))
         return false;
-    put_row(by_turns, dst, src, i, cosine, sine);
-    put_row(by_turns, dst, src, i + 2 * vf_lanes(), other_cosine, other_sine);
+    put_vectors(dst, src, i, a, b, other_a, other_b);
     return true;
 }
 
