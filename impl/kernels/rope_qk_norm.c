@@ -35,6 +35,14 @@ enum { PARTIAL_SUMS = POSENC_PLAN_PAD };
 
 /* ---- Sums of squares ---- */
 
+/* The upper half of the partial sums added to the lower one, until `left` are left. */
+SIMD_INLINE void add_halves(float *sums, int64_t left)
+{
+    for (int64_t n = PARTIAL_SUMS / 2; n >= left; n /= 2)
+        for (int64_t k = 0; k < n; k += vf_lanes())
+            vf_store(sums + k, vf_add(vf_load(sums + k), vf_load(sums + k + n)));
+}
+
 /* The partial sums of a head, added by halves until they fill one vector. */
 SIMD_INLINE vf sum_squares(enum posenc_dtype type, const void *x, int64_t dim)
 {
@@ -54,10 +62,37 @@ SIMD_INLINE vf sum_squares(enum posenc_dtype type, const void *x, int64_t dim)
         }
         vf_store(sums + k, sum);
     }
-    for (int64_t n = PARTIAL_SUMS / 2; n >= lanes; n /= 2)
-        for (int64_t k = 0; k < n; k += lanes)
-            vf_store(sums + k, vf_add(vf_load(sums + k), vf_load(sums + k + n)));
+    add_halves(sums, lanes);
     return vf_load(sums);
+}
+
+/* The same of bf16 by pairs of neighbours: each two vectors of partial sums are the even ones and
+ * the odd ones of so many, until the zips bring the last two into their order. */
+SIMD_INLINE vf sum_squares_by_pairs(const uint16_t *x, int64_t dim)
+{
+    const int64_t lanes = vf_lanes();
+    float sums[PARTIAL_SUMS];
+
+    for (int64_t k = 0; k < PARTIAL_SUMS; k += 2 * lanes) {
+        vf even = vf_set1(0.0f), odd = even, a, b;
+        for (int64_t i = k; i < dim; i += PARTIAL_SUMS) {
+            vf_load_bf16_pairs(x + i, &a, &b);
+            even = vf_fma(a, a, even);
+            odd = vf_fma(b, b, odd);
+        }
+        vf_store(sums + k, even);
+        vf_store(sums + k + lanes, odd);
+    }
+    add_halves(sums, 2 * lanes);
+    vf even = vf_load(sums), odd = vf_load(sums + lanes);
+    return vf_add(vf_zip_lo(even, odd), vf_zip_hi(even, odd));
+}
+
+/* Whether a head of this many elements consists of whole pairs of vectors, which take less time. */
+SIMD_INLINE bool by_pairs(enum posenc_dtype type, int64_t dim)
+{
+    const int64_t both = 2 * vf_lanes();
+    return type == POSENC_BF16 && vf_pairs_bf16() && both <= PARTIAL_SUMS && dim % both == 0;
 }
 
 /* A vector of partial sums of each head of a group -> a vector of their sums, head by head.
@@ -96,9 +131,12 @@ SIMD_INLINE vf sum_heads(enum posenc_dtype type, const struct normed *heads, int
     const int64_t lanes = vf_lanes();
     float group[PARTIAL_SUMS * PARTIAL_SUMS];
 
-    for (int64_t h = 0; h < n_heads; h++)
-        vf_store(group + h * lanes,
-                 sum_squares(type, heads->x + h * heads->x_step, heads->dim));
+    for (int64_t h = 0; h < n_heads; h++) {
+        const void *x = heads->x + h * heads->x_step;
+        vf_store(group + h * lanes, by_pairs(type, heads->dim)
+                                        ? sum_squares_by_pairs(x, heads->dim)
+                                        : sum_squares(type, x, heads->dim));
+    }
     for (int64_t h = n_heads; h < lanes; h++)
         vf_store(group + h * lanes, vf_set1(0.0f));
     return add_across(group);
@@ -160,6 +198,41 @@ SIMD_INLINE void turn_normed(enum posenc_dtype type, bool shared, const struct n
     }
 }
 
+/* Two whole vectors of pairs from i on of heads in bf16 that share their weights, with angles in
+ * f32: even elements and odd ones apart (vf_load_bf16_pairs). */
+SIMD_INLINE void turn_by_pairs(const struct normed *heads, int64_t n_heads, const float *scales,
+                               int64_t i)
+{
+    const int64_t a = heads->offset + i, b = a + heads->pairs, lanes = vf_lanes();
+    const int64_t x_step = heads->x_step, out_step = heads->out_step;
+    const char *x = heads->x;
+    char *out = heads->out;
+    const vf offset = vf_set1(heads->weight_offset);
+    vf c0, c1, s0, s1, f0, f1, g0, g1, x0, x1, z0, z1;
+
+    vf_load2_n((const float *)heads->cosine + i, lanes, &c0, &c1);
+    vf_load2_n((const float *)heads->sine + i, lanes, &s0, &s1);
+    vf_load2_n(heads->weight + a, lanes, &f0, &f1);
+    vf_load2_n(heads->weight + b, lanes, &g0, &g1);
+    f0 = vf_add(f0, offset);
+    f1 = vf_add(f1, offset);
+    g0 = vf_add(g0, offset);
+    g1 = vf_add(g1, offset);
+    for (int64_t h = 0; h < n_heads; h++, x += x_step, out += out_step) {
+        const vf r = vf_set1(scales[h]);
+        vf_load_bf16_pairs((const uint16_t *)x + a, &x0, &x1);
+        vf_load_bf16_pairs((const uint16_t *)x + b, &z0, &z1);
+        x0 = vf_mul(vf_mul(x0, r), f0);
+        x1 = vf_mul(vf_mul(x1, r), f1);
+        z0 = vf_mul(vf_mul(z0, r), g0);
+        z1 = vf_mul(vf_mul(z1, r), g1);
+        vf_store_bf16_pairs((uint16_t *)out + a, vf_cross(x0, c0, z0, s0),
+                            vf_cross(x1, c1, z1, s1));
+        vf_store_bf16_pairs((uint16_t *)out + b, vf_fma(z0, c0, vf_mul(x0, s0)),
+                            vf_fma(z1, c1, vf_mul(x1, s1)));
+    }
+}
+
 /* Channels [from, end), which do not turn. */
 SIMD_INLINE void put_normed(enum posenc_dtype type, const struct normed *heads, int64_t n_heads,
                             const float *scales, int64_t from, int64_t end)
@@ -180,6 +253,9 @@ SIMD_INLINE void put_group(enum posenc_dtype type, bool shared, const struct nor
     int64_t i = 0;
 
     put_normed(type, heads, n_heads, scales, 0, heads->offset);
+    if (type == POSENC_BF16 && vf_pairs_bf16() && shared && heads->angles == POSENC_F32)
+        for (; i + 2 * lanes <= heads->pairs; i += 2 * lanes)
+            turn_by_pairs(heads, n_heads, scales, i);
     for (; i + lanes <= heads->pairs; i += lanes)
         turn_normed(type, shared, heads, n_heads, scales, i, lanes);
     if (i < heads->pairs)

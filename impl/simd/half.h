@@ -1,7 +1,8 @@
 /*
  * f16 (IEEE 754 binary16: 5 bits of exponent, 10 of fraction) and bf16 (the upper half of a
  * binary32) as storage, in plain C: exact to f32, rounded once to nearest even from it.  The
- * instructions behind the primitives of simd.h must give the same bits.
+ * instructions behind the primitives of simd.h must give the same bits; of NaN any quiet one will
+ * do, for some ISAs know no other.
  *
  * Without branches or calls, so that compilers vectorise the loops they stand in.  A NaN
  * narrows to a quiet one with its sign and the upper bits of its payload.

@@ -68,18 +68,15 @@ SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
 {
     return vf_from_upper(_mm256_maskz_loadu_epi16(vf_first(n), p));
 }
-/* As bf16_from_f32(), in the upper half of each lane: of numbers, and of any. */
-SIMD_INLINE __m512i upper_of_numbers(vf v)
+/* As bf16_from_f32(), in the upper half of each lane. */
+SIMD_INLINE __m512i upper_of_any(vf v)
 {
     __m512i bits = _mm512_castps_si512(v), one = _mm512_set1_epi32(1);
     __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
     __m512i rounded = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
-    return _mm512_mask_add_epi32(rounded, odd, rounded, one);
-}
-SIMD_INLINE __m512i upper_of_any(vf v)
-{
-    return _mm512_mask_or_epi32(upper_of_numbers(v), _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q),
-                                _mm512_castps_si512(v), _mm512_set1_epi32(0x400000));
+    rounded = _mm512_mask_add_epi32(rounded, odd, rounded, one);
+    return _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), bits,
+                                _mm512_set1_epi32(0x400000));
 }
 /* The instruction takes a subnormal for zero, the conversion does not. */
 SIMD_INLINE __m256i upper_from_vf(vf v)
@@ -99,13 +96,22 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     _mm256_mask_storeu_epi16(p, vf_first(n), upper_from_vf(v));
 }
 
-/* As in simd_avx2.h.  The instruction of AVX512_BF16 rounds two vectors at once. */
+/* As in simd_avx2.h.  The instruction of AVX512_BF16 rounds two vectors at once; where it will not
+ * do, each goes by itself, which costs the loop no register. */
 SIMD_INLINE bool vf_pairs_bf16(void) { return true; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 {
     __m512i both = _mm512_loadu_si512(p);
     *a = _mm512_castsi512_ps(_mm512_slli_epi32(both, 16));
     *b = _mm512_castsi512_ps(_mm512_and_si512(both, _mm512_set1_epi32(-0x10000)));
+}
+/* The bits of numbers; of NaN those of a quiet one whose lower half is zero. */
+SIMD_INLINE __m512i short_nan(vf v)
+{
+    __m512i bits = _mm512_castps_si512(v);
+    __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    bits = _mm512_mask_or_epi32(bits, nan, bits, _mm512_set1_epi32(0x400000));
+    return _mm512_mask_and_epi32(bits, nan, bits, _mm512_set1_epi32(-0x10000));
 }
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
@@ -120,14 +126,20 @@ SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
         _mm512_storeu_si512(p, _mm512_permutexvar_epi16(by_turns, both));
         return;
     }
-#endif
-    __m512i even = upper_of_numbers(a), odd = upper_of_numbers(b);
+    _mm512_storeu_si512(p, _mm512_mask_mov_epi16(_mm512_srli_epi32(upper_of_any(a), 16),
+                                                 0xaaaaaaaa, upper_of_any(b)));
+#else
+    __m512i even = _mm512_castps_si512(a), odd = _mm512_castps_si512(b);
 
     if (__builtin_expect(_mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), 0)) {
-        even = upper_of_any(a);
-        odd = upper_of_any(b);
+        even = short_nan(a);
+        odd = short_nan(b);
     }
-    _mm512_storeu_si512(p, _mm512_mask_mov_epi16(_mm512_srli_epi32(even, 16), 0xaaaaaaaa, odd));
+    __m512i upper = _mm512_mask_mov_epi16(_mm512_srli_epi32(even, 16), 0xaaaaaaaa, odd);
+    __m512i lower = _mm512_mask_mov_epi16(_mm512_slli_epi32(odd, 16), 0x55555555, even);
+    lower = _mm512_subs_epu16(lower, _mm512_andnot_si512(upper, _mm512_set1_epi16(1)));
+    _mm512_storeu_si512(p, _mm512_add_epi16(upper, _mm512_srli_epi16(lower, 15)));
+#endif
 }
 
 /* Whole vectors by single loads, for the reasons in simd_avx2.h. */

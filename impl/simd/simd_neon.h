@@ -87,35 +87,39 @@ SIMD_INLINE void vf_store_f16(uint16_t *p, vf v) { vf_store_f16_n(p, v, SIMD_LAN
 
 SIMD_INLINE vf vf_load_bf16_n(const uint16_t *p, int64_t n)
 {
-    return vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(half_load_n(p, n)), 16));
+    return vreinterpretq_f32_u32(vshll_n_u16(half_load_n(p, n), 16));
 }
 SIMD_INLINE vf vf_load_bf16(const uint16_t *p) { return vf_load_bf16_n(p, SIMD_LANES); }
-/* As bf16_from_f32(), in the upper half of each lane. */
-SIMD_INLINE uint32x4_t upper_from_vf(vf v)
+/* The bits of numbers; of any NaN those of one, whose lower half is zero. */
+SIMD_INLINE uint32x4_t with_one_nan(vf v)
 {
-    uint32x4_t bits = vreinterpretq_u32_f32(v);
-    uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
-    uint32x4_t rounded = vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7fff)), odd);
-    uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x400000));
-    return vbslq_u32(vceqq_f32(v, v), rounded, quiet);
+    return vbslq_u32(vceqq_f32(v, v), vreinterpretq_u32_f32(v), vdupq_n_u32(0x7fc00000));
 }
+/* As bf16_from_f32().  A test for the last place gives -1. */
 SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
 {
-    half_store_n(p, vshrn_n_u32(upper_from_vf(v), 16), n);
+    uint32x4_t bits = with_one_nan(v);
+    uint32x4_t odd = vtstq_u32(bits, vdupq_n_u32(0x10000));
+    half_store_n(p, vaddhn_u32(vsubq_u32(bits, odd), vdupq_n_u32(0x7fff)), n);
 }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { vf_store_bf16_n(p, v, SIMD_LANES); }
 
-/* Not measured yet. */
-SIMD_INLINE bool vf_pairs_bf16(void) { return false; }
+SIMD_INLINE bool vf_pairs_bf16(void) { return true; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 {
     uint32x4_t both = vreinterpretq_u32_u16(vld1q_u16(p));
     *a = vreinterpretq_f32_u32(vshlq_n_u32(both, 16));
     *b = vreinterpretq_f32_u32(vandq_u32(both, vdupq_n_u32(0xffff0000)));
 }
+/* Upper and lower halves apart.  A tie before an even last place is less by one than before an odd
+ * one; what is left of half a place or more is then the top bit of the lower half. */
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
-    vst1q_u16(p, vreinterpretq_u16_u32(vsriq_n_u32(upper_from_vf(b), upper_from_vf(a), 16)));
+    uint16x8_t even = vreinterpretq_u16_u32(with_one_nan(a));
+    uint16x8_t odd = vreinterpretq_u16_u32(with_one_nan(b));
+    uint16x8_t upper = vtrn2q_u16(even, odd), lower = vtrn1q_u16(even, odd);
+    lower = vqsubq_u16(lower, vbicq_u16(vdupq_n_u16(1), upper));
+    vst1q_u16(p, vsraq_n_u16(upper, lower, 15));
 }
 
 SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)

@@ -116,12 +116,14 @@ SIMD_INLINE vf vf_from_bf16(vuint16mf2_t half)
     vuint32m1_t wide = __riscv_vzext_vf2_u32m1(half, vf_vl());
     return __riscv_vreinterpret_v_u32m1_f32m1(__riscv_vsll_vx_u32m1(wide, 16, vf_vl()));
 }
+/* The bits of numbers; of any NaN those of the one that arithmetic has, whose lower half is zero. */
+SIMD_INLINE vuint32m1_t with_one_nan(vf v)
+{
+    return __riscv_vreinterpret_v_f32m1_u32m1(__riscv_vfmax_vv_f32m1(v, v, vf_vl()));
+}
 SIMD_INLINE vuint16mf2_t bf16_from_vf(vf v)
 {
-    vuint32m1_t bits = __riscv_vreinterpret_v_f32m1_u32m1(v);
-    vuint16mf2_t half = __riscv_vnclipu_wx_u16mf2(bits, 16, __RISCV_VXRM_RNE, vf_vl());
-    return __riscv_vmerge_vxm_u16mf2(half, 0x7fc0, __riscv_vmfne_vv_f32m1_b32(v, v, vf_vl()),
-                                     vf_vl());
+    return __riscv_vnclipu_wx_u16mf2(with_one_nan(v), 16, __RISCV_VXRM_RNE, vf_vl());
 }
 SIMD_INLINE vf vf_load_bf16(const uint16_t *p)
 {
@@ -140,21 +142,22 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     __riscv_vse16_v_u16mf2(p, bf16_from_vf(v), (size_t)n);
 }
 
-/* Not measured yet. */
-SIMD_INLINE bool vf_pairs_bf16(void) { return false; }
+/* A function, because clang 19 leaves in memory what a cast is stored to by way of a pointer. */
+SIMD_INLINE vf vf_of_bits(vuint32m1_t bits) { return __riscv_vreinterpret_v_u32m1_f32m1(bits); }
+SIMD_INLINE bool vf_pairs_bf16(void) { return true; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 {
     vuint32m1_t both =
         __riscv_vreinterpret_v_u16m1_u32m1(__riscv_vle16_v_u16m1(p, 2 * vf_vl()));
-    *a = __riscv_vreinterpret_v_u32m1_f32m1(__riscv_vsll_vx_u32m1(both, 16, vf_vl()));
-    *b = __riscv_vreinterpret_v_u32m1_f32m1(__riscv_vand_vx_u32m1(both, 0xffff0000, vf_vl()));
+    *a = vf_of_bits(__riscv_vsll_vx_u32m1(both, 16, vf_vl()));
+    *b = vf_of_bits(__riscv_vand_vx_u32m1(both, 0xffff0000, vf_vl()));
 }
+/* Joined by one multiplication and sum: on a C908 half of what a shift takes. */
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
-    vuint32m1_t even = __riscv_vzext_vf2_u32m1(bf16_from_vf(a), vf_vl()),
-                odd = __riscv_vzext_vf2_u32m1(bf16_from_vf(b), vf_vl());
-    vuint32m1_t both =
-        __riscv_vor_vv_u32m1(even, __riscv_vsll_vx_u32m1(odd, 16, vf_vl()), vf_vl());
+    vuint32m1_t even = __riscv_vssrl_vx_u32m1(with_one_nan(a), 16, __RISCV_VXRM_RNE, vf_vl());
+    vuint32m1_t odd = __riscv_vssrl_vx_u32m1(with_one_nan(b), 16, __RISCV_VXRM_RNE, vf_vl());
+    vuint32m1_t both = __riscv_vmacc_vx_u32m1(even, 0x10000, odd, vf_vl());
     __riscv_vse16_v_u16m1(p, __riscv_vreinterpret_v_u32m1_u16m1(both), 2 * vf_vl());
 }
 

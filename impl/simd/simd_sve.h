@@ -79,19 +79,34 @@ SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
     svst1h_u32(vf_first(n), p, bf16_from_vf(v));
 }
 
-/* Not measured yet. */
-SIMD_INLINE bool vf_pairs_bf16(void) { return false; }
+SIMD_INLINE bool vf_pairs_bf16(void) { return true; }
 SIMD_INLINE void vf_load_bf16_pairs(const uint16_t *p, vf *a, vf *b)
 {
     svuint32_t both = svreinterpret_u32_u16(svld1_u16(svptrue_b16(), p));
     *a = vf_from_bf16(both);
     *b = svreinterpret_f32_u32(svand_n_u32_x(SIMD_ALL32, both, 0xffff0000));
 }
+/* The bits of numbers; of NaN those of a quiet one whose lower half is zero. */
+SIMD_INLINE svuint32_t short_nan(vf v)
+{
+    svbool_t nan = svcmpuo_f32(SIMD_ALL32, v, v);
+    svuint32_t quiet = svorr_n_u32_m(nan, svreinterpret_u32_f32(v), 0x400000);
+    return svand_n_u32_m(nan, quiet, 0xffff0000);
+}
+/* As in simd_neon.h, but with one look for NaN. */
 SIMD_INLINE void vf_store_bf16_pairs(uint16_t *p, vf a, vf b)
 {
-    svuint32_t odd = svlsl_n_u32_x(SIMD_ALL32, bf16_from_vf(b), 16);
-    svst1_u16(svptrue_b16(), p,
-              svreinterpret_u16_u32(svorr_u32_x(SIMD_ALL32, odd, bf16_from_vf(a))));
+    svuint32_t even = svreinterpret_u32_f32(a), odd = svreinterpret_u32_f32(b);
+
+    if (__builtin_expect(svptest_any(SIMD_ALL32, svcmpuo_f32(SIMD_ALL32, a, b)), 0)) {
+        even = short_nan(a);
+        odd = short_nan(b);
+    }
+    svuint16_t x = svreinterpret_u16_u32(even), y = svreinterpret_u16_u32(odd);
+    svuint16_t upper = svtrn2_u16(x, y), lower = svtrn1_u16(x, y);
+    svuint16_t tie = svbic_u16_x(svptrue_b16(), svdup_n_u16(1), upper);
+    lower = svlsr_n_u16_x(svptrue_b16(), svqsub_u16(lower, tie), 15);
+    svst1_u16(svptrue_b16(), p, svadd_u16_x(svptrue_b16(), upper, lower));
 }
 
 SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)

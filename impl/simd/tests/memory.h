@@ -111,6 +111,20 @@ static void around(enum posenc_dtype type, uint16_t half, float *four)
     four[3] = nextafterf(four[1], -INFINITY);
 }
 
+/* NaNs that rounding as a number would make a zero, that a cut would make infinite, and others. */
+static const uint32_t some_nans[] = { 0x7fffffff, 0xffffffff, 0x7f800001, 0xff800001,
+                                      0x7f808000, 0xff80ffff, 0x7fbfffff, 0xffc00000 };
+enum { SOME_NANS = sizeof some_nans / sizeof *some_nans };
+
+/* n numbers, and one of these in lane k. */
+static void one_nan_of(float *values, int64_t n, int nan, int64_t k)
+{
+    for (int64_t i = 0; i < n; i++)
+        values[i] = 1.0f;
+    memcpy(values + k, some_nans + nan, sizeof *values);
+    trying("one NaN among numbers", k);
+}
+
 static void stores(const struct test *test)
 {
     float values[4 * WIDEST];
@@ -126,8 +140,15 @@ static void stores(const struct test *test)
             try_store(test, p, values, n);
             expect_untouched(p, size);
         }
+    if (test->type == POSENC_F32)
+        return;
+    for (int nan = 0; nan < SOME_NANS; nan++)
+        for (int64_t k = 0; k < w; k++) {
+            one_nan_of(values, w, nan, k);
+            try_store(test, halves, values, w);
+        }
     trying("at and around each pattern of 16 bits", 0);
-    for (int64_t from = 0; from <= UINT16_MAX && test->type != POSENC_F32; from += w) {
+    for (int64_t from = 0; from <= UINT16_MAX; from += w) {
         for (int64_t k = 0; k < w; k++)
             around(test->type, (uint16_t)(from + k), values + 4 * k);
         for (int64_t part = 0; part < 4; part++)
@@ -165,7 +186,7 @@ static void try_pairs(uint16_t *p, const float *values)
 
 static void bf16_pairs(const struct test *test)
 {
-    float values[4 * WIDEST], rows[2 * WIDEST];
+    float values[4 * WIDEST + 1], rows[2 * WIDEST];
     uint16_t halves[2 * WIDEST];
     int64_t w = vf_lanes();
     size_t size = (size_t)(2 * w) * sizeof *halves;
@@ -181,20 +202,20 @@ static void bf16_pairs(const struct test *test)
         try_pairs(p, values);
         expect_untouched(p, size);
     }
-    for (int64_t k = 0; k < 4 * w; k++) { /* one NaN alone, which rounding would make a zero */
-        const uint32_t nan = k < 2 * w ? 0x7fffffff : 0xffffffff;
-        for (int64_t i = 0; i < 2 * w; i++)
-            values[i] = 1.0f;
-        memcpy(values + k % (2 * w), &nan, sizeof nan);
-        trying("one NaN among numbers", k);
-        try_pairs(halves, values);
-    }
+    for (int nan = 0; nan < SOME_NANS; nan++)
+        for (int64_t k = 0; k < 2 * w; k++) {
+            one_nan_of(values, 2 * w, nan, k);
+            try_pairs(halves, values);
+        }
     trying("at and around each pattern of 16 bits", 0);
     for (int64_t from = 0; from <= UINT16_MAX; from += w) {
         for (int64_t k = 0; k < w; k++)
             around(POSENC_BF16, (uint16_t)(from + k), values + 4 * k);
-        try_pairs(halves, values);
-        try_pairs(halves, values + 2 * w);
+        values[4 * w] = *values;
+        for (int64_t start = 0; start < 2; start++) { /* each of them once even, once odd */
+            try_pairs(halves, values + start);
+            try_pairs(halves, values + start + 2 * w);
+        }
     }
     expect(vf_pairs_bf16() == pairs, "says now this, now that");
     (void)test;
