@@ -263,10 +263,12 @@ enum posenc_status posenc_check_index(const int32_t *index, int64_t n, int64_t e
         status = posenc_check_apart(span, out_span, "index (overlaps out)", error);
     if (status)
         return status;
-    int outside = 0;
+    /* The upper bit of i is set below 0, that of last - i above last: four at a time. */
+    const uint32_t last = end - 1 < INT32_MAX ? (uint32_t)(end - 1) : (uint32_t)INT32_MAX;
+    uint32_t outside = 0;
     for (int64_t i = 0; i < n; i++)
-        outside |= (index[i] < 0) | (index[i] >= end);
-    for (int64_t i = 0; outside && i < n; i++)
+        outside |= (uint32_t)index[i] | (last - (uint32_t)index[i]);
+    for (int64_t i = 0; outside >> 31 && i < n; i++)
         if (index[i] < 0 || index[i] >= end)
             return posenc_refuse(error, POSENC_ERR_POSITION,
                                  "an index (rows or columns - 1 at most)", index[i], 0.0,

@@ -10,7 +10,8 @@
 /* Heads taken together; the rows of the longest table whose columns are copied to be near. */
 enum { HEADS_AT_ONCE = 4, HEADS_ROWS = 2304 };
 
-/* The columns of a table from one head on, those past the last head +0. */
+/* The columns of a table from one head on, those past the last head +0; one that is alone is a
+ * line. */
 struct heads {
     const float *table; /* row 0 of the first head */
     int64_t stride, n;  /* from row to row; how many heads */
@@ -27,7 +28,9 @@ static void take_heads(const struct posenc_const_tensor *table, int64_t head,
     heads->stride = table->stride[0];
     heads->n = least(table->shape[1] - head, HEADS_AT_ONCE);
     heads->copied = rows <= HEADS_ROWS;
-    for (int64_t r = 0; heads->copied && r < rows; r++)
+    for (int64_t r = 0; heads->copied && heads->n == 1 && r < rows; r++)
+        heads->rows[r] = heads->table[r * heads->stride];
+    for (int64_t r = 0; heads->copied && heads->n > 1 && r < rows; r++)
         for (int64_t h = 0; h < HEADS_AT_ONCE; h++)
             heads->rows[r * HEADS_AT_ONCE + h] =
                 h < heads->n ? heads->table[r * heads->stride + h] : 0.0f;
@@ -39,7 +42,9 @@ static void fetch_heads(const struct heads *heads, const int32_t *index, int64_t
 {
     int64_t w = vf_lanes(), k = 0, end = heads->copied ? n : 0;
 
-    for (; k + w <= end; k += w) {
+    for (; heads->n == 1 && k + w <= end; k += w)
+        vf_store(out + k, vf_gather_n(heads->rows, index + k, w));
+    for (; heads->n > 1 && k + w <= end; k += w) {
         vf a, b, c, d;
 
         vf_gather4(heads->rows, index + k, &a, &b, &c, &d);

@@ -68,17 +68,35 @@ SIMD_INLINE void put_some(enum posenc_dtype type, enum how how, enum biases bias
                  n - k);
 }
 
-/* n biases to keys j ... of one row, onto scores where there are some.  bias: that of key j. */
+/* n biases to keys j ... of one row, onto scores where there are some.  bias: that of key j.
+ *
+ * Between whole vectors at either end, which may have some keys in common with them, vectors are
+ * written where their own size has its multiples: one that crosses a line takes two turns.  A part
+ * of a vector would be worse: a masked store holds up the loads of the next row that it spans (24
+ * cycles for a row of 17 keys, Zen 5).  The ends are read first, for what is between them may be
+ * written in place. */
 SIMD_INLINE void put_biases(enum posenc_dtype type, enum how how, enum biases biases,
                             const float *bias, float x_scale, const void *x, void *out,
                             int64_t j, int64_t n)
 {
-    int64_t w = vf_lanes(), k = streams(how) ? to_line(type, out, j, n) : 0;
+    const int64_t w = vf_lanes(), end = n - w;
     vf scale = vf_set1(x_scale);
     int32_t order[POSENC_PLAN_PAD];
+    int64_t begin, k;
 
     for (int64_t lane = 0; biases == AGAINST && lane < w; lane++)
         order[lane] = (int32_t)(w - 1 - lane);
+    if (end < 0) {
+        put_some(type, how, biases, bias, order, scale, x, out, j, 0, n);
+        return;
+    }
+    begin = k = streams(how) ? to_line(type, out, j, n) : to_vector(type, out, j);
+    vf first = scale, last = scale;
+    if (begin > 0 && !streams(how))
+        first = add_bias(type, how, x, scale, j, load_biases(biases, bias, order, 0, w), w);
+    if ((n - k) % w > 0)
+        last =
+            add_bias(type, how, x, scale, j + end, load_biases(biases, bias, order, end, w), w);
     if (streams(how))
         put_some(type, how, biases, bias, order, scale, x, out, j, 0, k);
     for (; k + 4 * w <= n; k += 4 * w)
@@ -86,15 +104,12 @@ SIMD_INLINE void put_biases(enum posenc_dtype type, enum how how, enum biases bi
                  load_biases(biases, bias, order, k + w, w),
                  load_biases(biases, bias, order, k + 2 * w, w),
                  load_biases(biases, bias, order, k + 3 * w, w));
-    if (how == STORED && k > 0 && k < n) { /* whole vectors again: a part of one costs more */
-        k = n - 4 * w;
-        put_four(type, how, x, scale, out, j + k, load_biases(biases, bias, order, k, w),
-                 load_biases(biases, bias, order, k + w, w),
-                 load_biases(biases, bias, order, k + 2 * w, w),
-                 load_biases(biases, bias, order, k + 3 * w, w));
-        return;
-    }
-    put_some(type, how, biases, bias, order, scale, x, out, j, k, n);
+    for (; k + w <= n; k += w)
+        put_bias(type, how, x, scale, out, j + k, load_biases(biases, bias, order, k, w), w);
+    if (begin > 0 && !streams(how))
+        store_as(type, out, j, first, w);
+    if (k < n)
+        store_as(type, out, j + end, last, w);
 }
 
 #endif

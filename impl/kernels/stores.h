@@ -86,6 +86,15 @@ SIMD_INLINE void put_vectors(enum posenc_dtype type, enum how how, void *out, in
                      4 * w * (int64_t)posenc_dtype_size(type));
 }
 
+/* Elements from out[i] to the next multiple of a vector's size. */
+SIMD_INLINE int64_t to_vector(enum posenc_dtype type, const void *out, int64_t i)
+{
+    const int64_t size = (int64_t)posenc_dtype_size(type), vector = vf_lanes() * size;
+    const int64_t past = ((int64_t)(uintptr_t)out + i * size) % vector;
+
+    return past == 0 ? 0 : (vector - past) / size;
+}
+
 /* Elements from out[i] to where the next line begins, at most n. */
 SIMD_INLINE int64_t to_line(enum posenc_dtype type, const void *out, int64_t i, int64_t n)
 {
