@@ -43,11 +43,35 @@ SIMD_INLINE void add_halves(float *sums, int64_t left)
             vf_store(sums + k, vf_add(vf_load(sums + k), vf_load(sums + k + n)));
 }
 
+/* A quarter of the partial sums from k on, whose others are added to it by halves; of heads that
+ * have as many elements for each. */
+SIMD_INLINE vf sum_quarter(enum posenc_dtype type, const void *x, int64_t dim, int64_t k)
+{
+    const int64_t lanes = vf_lanes(), quarter = PARTIAL_SUMS / 4;
+    vf a = vf_set1(0.0f), b = a, c = a, d = a;
+
+    for (int64_t i = k; i < dim; i += PARTIAL_SUMS) {
+        vf p = load_as(type, x, i, lanes), q = load_as(type, x, i + quarter, lanes);
+        vf r = load_as(type, x, i + 2 * quarter, lanes);
+        vf s = load_as(type, x, i + 3 * quarter, lanes);
+        a = vf_fma(p, p, a);
+        b = vf_fma(q, q, b);
+        c = vf_fma(r, r, c);
+        d = vf_fma(s, s, d);
+    }
+    return vf_add(vf_add(a, c), vf_add(b, d));
+}
+
 /* The partial sums of a head, added by halves until they fill one vector. */
 SIMD_INLINE vf sum_squares(enum posenc_dtype type, const void *x, int64_t dim)
 {
     const int64_t lanes = vf_lanes();
     float sums[PARTIAL_SUMS];
+
+    if (dim % PARTIAL_SUMS == 0 && lanes == PARTIAL_SUMS / 4)
+        return sum_quarter(type, x, dim, 0);
+    if (dim % PARTIAL_SUMS == 0 && lanes == PARTIAL_SUMS / 8)
+        return vf_add(sum_quarter(type, x, dim, 0), sum_quarter(type, x, dim, lanes));
 
     for (int64_t k = 0; k < PARTIAL_SUMS; k += lanes) {
         vf sum = vf_set1(0.0f);
