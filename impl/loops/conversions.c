@@ -17,17 +17,33 @@ SIMD_INLINE vf made(const float *wide, int64_t i)
     return wide ? vf_load(wide + i % 64) : rounded(i);
 }
 
+SIMD_INLINE vf taken(enum posenc_dtype type, const void *src, const float *wide, int64_t i,
+                     int64_t n)
+{
+    vf value = src ? load_as(type, src, i, n) : made(wide, i);
+    return src && type == POSENC_F32 ? vf_add(value, rounded(i)) : value;
+}
+
+/* Four vectors at a time, all read before one is written. */
 SIMD_INLINE void convert(enum posenc_dtype type, void *dst, const void *src, const float *wide,
                          int64_t n)
 {
     const int64_t w = vf_lanes();
+    int64_t i = 0;
 
-    for (int64_t i = 0; i < n; i += w) {
+    for (; i + 4 * w <= n; i += 4 * w) {
+        vf a = vf_keep(taken(type, src, wide, i, w)),
+           b = vf_keep(taken(type, src, wide, i + w, w));
+        vf c = vf_keep(taken(type, src, wide, i + 2 * w, w));
+        vf d = vf_keep(taken(type, src, wide, i + 3 * w, w));
+        store_as(type, dst, i, a, w);
+        store_as(type, dst, i + w, b, w);
+        store_as(type, dst, i + 2 * w, c, w);
+        store_as(type, dst, i + 3 * w, d, w);
+    }
+    for (; i < n; i += w) {
         const int64_t part = n - i < w ? n - i : w;
-        vf value = src ? load_as(type, src, i, part) : made(wide, i);
-        if (src && type == POSENC_F32)
-            value = vf_add(value, rounded(i));
-        store_as(type, dst, i, value, part);
+        store_as(type, dst, i, taken(type, src, wide, i, part), part);
     }
 }
 
