@@ -2,8 +2,9 @@
  * Finds the fastest backend of each kernel, type and place, in a minute.
  *
  * Most backends need no rounds to lose.  One that reaches fewer bytes a second in a nearer place than
- * another does in a farther one is not tried there; of the rest, calls that take 1.4 times as long as
- * the quickest, by the least of several samples, end it.  What remains takes turns, and ratios are
+ * another does in a farther one is not tried there (the nearest says nothing of it: there the work of
+ * a call counts, too); of the rest, calls that take 1.4 times as long as the quickest, by the least of
+ * several samples, end it.  What remains takes turns, and ratios are
  * medians within rounds (turns.h).
  */
 #define POSENC_EXPERIMENTAL
@@ -20,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS_LEAST = 3, ROUNDS_GOOD = 7, ROUNDS_MOST = 21, CHECKED_PLACES = 2 };
-static const double BUDGET_S = 50.0, TIE = 1.02, HOPELESS = 1.4, FAR = 4.0;
+enum { ROUNDS_LEAST = 3, ROUNDS_GOOD = 7, ROUNDS_MOST = 21, CHECKED_PLACES = 2, FARTHEST = 4 };
+static const double BUDGET_S = 50.0, TIE = 1.02, PERHAPS = 1.03, HOPELESS = 1.4, FAR = 4.0;
 
 struct tuning {
     const struct tune_options *options;
@@ -30,6 +31,7 @@ struct tuning {
     struct team *team;
     double deadline, least_sample;
     size_t n_places, done;
+    double weight; /* of the places that are not done: memory counts FARTHEST times */
 };
 
 /* A backend of a kernel and type, over its places. */
@@ -55,7 +57,7 @@ struct stand {
     struct tuning *tuning;
     struct tune_place place;
     struct candidates *all;
-    bool checks;
+    bool checks, nearest;
     double bytes, share;
     struct call call;
     unsigned buffers;
@@ -157,13 +159,19 @@ static bool sift(struct stand *s)
             return false;
         best = fmin(best, c->seconds);
         struct candidate *one = &s->all->of[s->candidate[i]];
-        one->rate = fmax(one->rate, s->bytes / c->seconds);
+        if (!s->nearest)
+            one->rate = fmax(one->rate, s->bytes / c->seconds);
     }
     for (size_t i = 0; i < turns->n; i++) {
-        if (turns->contenders[i].seconds > HOPELESS * best)
+        struct contender *c = &turns->contenders[i];
+        const bool perhaps = c->seconds > HOPELESS * best && c->seconds < FAR * best;
+        if (perhaps &&
+            !contender_calibrate(c, turns->least_sample)) /* a stumble the first time */
+            return false;
+        if (c->seconds > HOPELESS * best)
             continue;
         s->candidate[kept] = s->candidate[i];
-        turns->contenders[kept++] = turns->contenders[i];
+        turns->contenders[kept++] = *c;
     }
     turns->n = kept;
     return true;
@@ -230,11 +238,11 @@ static void choose(struct stand *s)
         if (row_of(s, i, fastest).ratio < 1.0)
             fastest = i;
     chosen = fastest;
-    for (size_t i = 0; i < n; i++) { /* what is not known to be slower ties */
+    for (size_t i = 0; i < n; i++) { /* what is hardly slower ties, or not known to be */
         const struct tune_row row = row_of(s, i, fastest);
         const int mine = width_of(s->turns.contenders[i].backend),
                   best = width_of(s->turns.contenders[chosen].backend);
-        if ((row.ratio <= TIE || row.low <= 1.0) &&
+        if ((row.ratio <= TIE || (row.ratio <= PERHAPS && row.low <= 1.0)) &&
             (mine < best || (mine == best && i > chosen && i != fastest)))
             chosen = i;
     }
@@ -279,8 +287,14 @@ static bool hold(struct stand *s, const struct problem *problem)
     return true;
 }
 
+/* Of the time: in memory calls take long and differ most from one to the next. */
+static double weight_of(const struct tune_place *place)
+{
+    return strcmp(place->name, "DRAM") == 0 ? FARTHEST : 1.0;
+}
+
 static void tune_one(struct tuning *t, const struct problem *problem,
-                     const struct tune_place *place, struct candidates *all, bool checks)
+                     const struct tune_place *place, struct candidates *all, size_t nth)
 {
     struct stand *s = calloc(1, sizeof *s);
     if (!s)
@@ -289,8 +303,10 @@ static void tune_one(struct tuning *t, const struct problem *problem,
     s->tuning = t;
     s->place = *place;
     s->all = all;
-    s->checks = checks;
-    s->share = left / (double)(t->n_places - t->done);
+    s->checks = nth < CHECKED_PLACES;
+    s->nearest = nth == 0;
+    s->share = left * weight_of(place) / fmax(t->weight, 1.0);
+    t->weight -= weight_of(place);
     s->result.place = &s->place;
     s->turns = (struct turns){ .contenders = s->contenders,
                                .least_sample = t->least_sample,
@@ -329,7 +345,7 @@ static void tune_kernel(struct tuning *t, enum posenc_kernel kernel, enum posenc
         const struct tune_place place = { kernel, dtype, places[i].name, 0, places[i].most };
         if (t->options->watch)
             t->options->watch(t->user, &place, t->done, t->n_places);
-        tune_one(t, &problem, &place, &all, i < CHECKED_PLACES);
+        tune_one(t, &problem, &place, &all, i);
     }
 }
 
@@ -362,6 +378,7 @@ int tune_run(const struct tune_options *options, tune_sink *sink, void *user, ch
             if (is_set(options->kernels, POSENC_KERNEL_COUNT, k) &&
                 is_set(options->dtypes, BENCH_DTYPES, d))
                 t.n_places += bench_tuning_places(places);
+    t.weight = (double)t.n_places / BENCH_PLACES * (BENCH_PLACES - 1 + FARTHEST);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         for (int d = 0; d < BENCH_DTYPES; d++)
             if (is_set(options->kernels, POSENC_KERNEL_COUNT, k) &&
