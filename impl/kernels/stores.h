@@ -52,38 +52,39 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x,
         }                                                                                      \
     } while (0)
 
-/* Lines past the caches, from memory in the nearest one.  Out of line: inlined, gcc 12 fails on it
- * for SVE. */
-static __attribute__((noinline)) void stream_lines(void *out, const void *line, int64_t bytes)
+/* A whole vector past the caches, from element i on. */
+SIMD_INLINE void stream_as(enum posenc_dtype type, void *row, int64_t i, vf v)
 {
-    for (int64_t i = 0; i < bytes / 4; i += vf_lanes())
-        vf_stream((float *)out + i, vf_load((const float *)line + i));
+    switch (type) {
+    case POSENC_F32:
+        vf_stream((float *)row + i, v);
+        break;
+    case POSENC_F16:
+        vf_stream_f16((uint16_t *)row + i, v);
+        break;
+    case POSENC_BF16:
+        vf_stream_bf16((uint16_t *)row + i, v);
+        break;
+    }
 }
 
-/* Four vectors to out from element i on.  Streamed, they begin on a line and fill lines, which
- * elements of 16 bits do together. */
+/* Four vectors to out from element i on.  Streamed, they begin on a line and fill lines. */
 SIMD_INLINE void put_vectors(enum posenc_dtype type, enum how how, void *out, int64_t i, vf a,
                              vf b, vf c, vf d)
 {
-    _Alignas(64) uint16_t line[4 * POSENC_PLAN_PAD];
     const int64_t w = vf_lanes();
 
-    if (streams(how) && type == POSENC_F32) {
-        vf_stream((float *)out + i, a);
-        vf_stream((float *)out + i + w, b);
-        vf_stream((float *)out + i + 2 * w, c);
-        vf_stream((float *)out + i + 3 * w, d);
+    if (streams(how)) {
+        stream_as(type, out, i, a);
+        stream_as(type, out, i + w, b);
+        stream_as(type, out, i + 2 * w, c);
+        stream_as(type, out, i + 3 * w, d);
         return;
     }
-    void *to = streams(how) ? line : out;
-    const int64_t at = streams(how) ? 0 : i;
-    store_as(type, to, at, a, w);
-    store_as(type, to, at + w, b, w);
-    store_as(type, to, at + 2 * w, c, w);
-    store_as(type, to, at + 3 * w, d, w);
-    if (streams(how))
-        stream_lines((char *)out + i * (int64_t)posenc_dtype_size(type), line,
-                     4 * w * (int64_t)posenc_dtype_size(type));
+    store_as(type, out, i, a, w);
+    store_as(type, out, i + w, b, w);
+    store_as(type, out, i + 2 * w, c, w);
+    store_as(type, out, i + 3 * w, d, w);
 }
 
 /* Elements from out[i] to the next multiple of a vector's size. */

@@ -32,6 +32,8 @@
  *                                              none negative, none of 2^28 or more
  *   vf_stream(p, v)                            store past the caches, p on a multiple of the
  *                                              vector's size
+ *   vf_stream_f16(p, v)  vf_stream_bf16        the same of rounded elements, or as vf_store_f16;
+ *                                              p on a multiple of half that size
  *   vf_streams()                               whether vf_stream is more than a store
  *   stream_end()                               makes such stores visible in order
  *   vf_load2_n(p, n, &a, &b)                   a[i] = p[2i], b[i] = p[2i+1], n pairs

@@ -125,12 +125,14 @@ SIMD_INLINE __m256i upper_from_vf(vf v)
     __m256 nan = _mm256_cmp_ps(v, v, _CMP_UNORD_Q);
     return _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(rounded), quiet, nan));
 }
-SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
+SIMD_INLINE __m128i bf16_from_vf(vf v)
 {
     __m256i high = _mm256_srli_epi32(upper_from_vf(v), 16);
-    half_store_n(
-        p, _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1)),
-        n);
+    return _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
+}
+SIMD_INLINE void vf_store_bf16_n(uint16_t *p, vf v, int64_t n)
+{
+    half_store_n(p, bf16_from_vf(v), n);
 }
 SIMD_INLINE void vf_store_bf16(uint16_t *p, vf v) { vf_store_bf16_n(p, v, SIMD_LANES); }
 
@@ -205,6 +207,14 @@ SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *
 
 SIMD_INLINE bool vf_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm256_stream_ps(p, v); }
+SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v)
+{
+    _mm_stream_si128((__m128i *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v)
+{
+    _mm_stream_si128((__m128i *)p, bf16_from_vf(v));
+}
 SIMD_INLINE void stream_end(void) { _mm_sfence(); }
 
 /* Of 2n floats from p, how many fall into the first and into the second register. */

@@ -229,6 +229,14 @@ SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *
 
 SIMD_INLINE bool vf_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { _mm512_stream_ps(p, v); }
+SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v)
+{
+    _mm256_stream_si256((__m256i *)p, half_from_vf(v));
+}
+SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v)
+{
+    _mm256_stream_si256((__m256i *)p, upper_from_vf(v));
+}
 SIMD_INLINE void stream_end(void) { _mm_sfence(); }
 
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)

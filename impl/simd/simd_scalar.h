@@ -73,6 +73,8 @@ SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *
 }
 SIMD_INLINE bool vf_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { *p = v; }
+SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v) { vf_store_f16(p, v); }
+SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) { vf_store_bf16(p, v); }
 SIMD_INLINE void stream_end(void) {}
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 {

@@ -127,6 +127,8 @@ SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *
 /* Not ordered differently from other stores, so nothing is left for stream_end. */
 SIMD_INLINE bool vf_streams(void) { return true; }
 SIMD_INLINE void vf_stream(float *p, vf v) { svstnt1_f32(SIMD_ALL32, p, v); }
+SIMD_INLINE void vf_stream_f16(uint16_t *p, vf v) { vf_store_f16(p, v); }
+SIMD_INLINE void vf_stream_bf16(uint16_t *p, vf v) { vf_store_bf16(p, v); }
 SIMD_INLINE void stream_end(void) {}
 SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
 {

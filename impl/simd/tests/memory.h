@@ -351,6 +351,17 @@ static void streaming(const struct test *test)
         expect_untouched(p, 2 * size);
         expect_bits32(p, values, w);
         expect_bits32(p + size, values + WIDEST, w);
+        uint16_t wanted[2][WIDEST];
+        vf_store_f16(wanted[0], vf_load(values));
+        vf_store_bf16(wanted[1], vf_load(values + WIDEST));
+        p = edge_memory(AT_START, size);
+        vf_stream_f16((uint16_t *)p, vf_load(values));
+        vf_stream_bf16((uint16_t *)(p + size / 2), vf_load(values + WIDEST));
+        stream_end();
+        expect_untouched(p, size);
+        expect(memcmp(p, wanted[0], size / 2) == 0, "f16 is another than is stored");
+        expect(memcmp(p + size / 2, wanted[1], size / 2) == 0,
+               "bf16 is another than is stored");
     }
     expect(vf_streams() == streams, "says now this, now that");
     (void)test;
