@@ -118,7 +118,7 @@ SIMD_INLINE void half_group(const struct run *run, enum sink sink, enum how how,
 
 /* Pairs of a strip where x is read: whole rows of most models, for x comes in the order of memory
  * then (0.8 of the time for rows of 512, Zen 3).  What a plan has for them stays in L2. */
-enum { ADDED_STRIP_PAIRS = 640 };
+enum { ADDED_STRIP_PAIRS = 640, ADDED_CHANNELS = 2 * ADDED_STRIP_PAIRS };
 
 /* A strip's cosines and sines at the first position of a block.  Not aligned, they cost a call
  * 80 ns on Zen 5. */

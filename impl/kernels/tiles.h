@@ -200,14 +200,14 @@ static __attribute__((noinline)) void run_in_tiles(const struct run *run, enum s
  * of x come from DRAM side by side, a line of each: 1.5 times the time (Zen 5, avx512). */
 SIMD_INLINE void add_in_order(enum posenc_dtype type, const struct run *run, enum sink sink)
 {
-    _Alignas(64) float rows[POSENC_GROUP * 2 * ADDED_STRIP_PAIRS];
+    _Alignas(64) float rows[POSENC_GROUP * ADDED_CHANNELS];
     const int64_t size = (int64_t)posenc_dtype_size(type);
     const int64_t n = sink == TO_INTERLEAVED ? run->dim : 2 * run->pairs;
     struct run near = *run;
     struct anchors anchors;
 
     near.out = rows;
-    near.out_stride = 2 * ADDED_STRIP_PAIRS;
+    near.out_stride = ADDED_CHANNELS;
     for (int64_t row = 0, end; row < run->count; row = end) {
         near.first = run->first + (uint32_t)row;
         end = group_end(run, row, run->count);
