@@ -73,7 +73,7 @@ SIMD_INLINE void put_some(enum posenc_dtype type, enum how how, enum biases bias
  * Between whole vectors at either end, which may have some keys in common with them, vectors are
  * written where their own size has its multiples: one that crosses a line takes two turns.  A part
  * of a vector would be worse: a masked store holds up the loads of the next row that it spans (24
- * cycles for a row of 17 keys, Zen 5).  The ends are read first, for what is between them may be
+ * cycles for a row of 15 keys, Zen 5).  The ends are read first, for what is between them may be
  * written in place. */
 SIMD_INLINE void put_biases(enum posenc_dtype type, enum how how, enum biases biases,
                             const float *bias, float x_scale, const void *x, void *out,

@@ -63,35 +63,29 @@ static bool may_stream_lines(const struct run *run, enum sink sink, enum posenc_
 
 /* Values of a tile on their way to a part of one row of the output: onto x, where that is not
  * NULL, and stored as `type`. */
-SIMD_INLINE void send_vector(enum posenc_dtype type, bool streamed, const void *x,
-                             float x_scale, void *out, int64_t i, vf value, int64_t n)
+SIMD_INLINE void send_vector(enum posenc_dtype type, const void *x, float x_scale, void *out,
+                             int64_t i, vf value, int64_t n)
 {
     if (x)
         value = vf_fma(load_as(type, x, i, n), vf_set1(x_scale), value);
-    if (streamed && n == vf_lanes())
-        stream_as(type, out, i, value);
-    else
-        store_as(type, out, i, value, n);
+    store_as(type, out, i, value, n);
 }
 
-SIMD_INLINE void send_values(enum posenc_dtype type, bool streamed, const void *x,
-                             float x_scale, void *out, int64_t at, const float *values,
-                             int64_t n)
+SIMD_INLINE void send_values(enum posenc_dtype type, const void *x, float x_scale, void *out,
+                             int64_t at, const float *values, int64_t n)
 {
     const int64_t w = vf_lanes();
     int64_t i = 0;
 
     for (; i + w <= n; i += w)
-        send_vector(type, streamed, x, x_scale, out, at + i, vf_load(values + i), w);
+        send_vector(type, x, x_scale, out, at + i, vf_load(values + i), w);
     if (i < n)
-        send_vector(type, streamed, x, x_scale, out, at + i, vf_load_n(values + i, n - i),
-                    n - i);
+        send_vector(type, x, x_scale, out, at + i, vf_load_n(values + i, n - i), n - i);
 }
 
 /* The same of sines and cosines by turns, n values in all. */
-SIMD_INLINE void send_by_turns(enum posenc_dtype type, bool streamed, const void *x,
-                               float x_scale, void *out, const float *cosine, const float *sine,
-                               int64_t n)
+SIMD_INLINE void send_by_turns(enum posenc_dtype type, const void *x, float x_scale, void *out,
+                               const float *cosine, const float *sine, int64_t n)
 {
     const int64_t w = vf_lanes();
     _Alignas(64) float rest[2 * STRIP_PAIRS];
@@ -99,12 +93,20 @@ SIMD_INLINE void send_by_turns(enum posenc_dtype type, bool streamed, const void
 
     for (; w > 1 && 2 * (k + w) <= n; k += w) {
         vf c = vf_load(cosine + k), s = vf_load(sine + k);
-        send_vector(type, streamed, x, x_scale, out, 2 * k, vf_zip_lo(s, c), w);
-        send_vector(type, streamed, x, x_scale, out, 2 * k + w, vf_zip_hi(s, c), w);
+        send_vector(type, x, x_scale, out, 2 * k, vf_zip_lo(s, c), w);
+        send_vector(type, x, x_scale, out, 2 * k + w, vf_zip_hi(s, c), w);
     }
     for (int64_t m = k; 2 * m < n; m += w)
         vf_store2_n(rest + 2 * (m - k), vf_load(sine + m), vf_load(cosine + m), w);
-    send_values(type, streamed, x, x_scale, out, 2 * k, rest, n - 2 * k);
+    send_values(type, x, x_scale, out, 2 * k, rest, n - 2 * k);
+}
+
+/* Lines past the caches, from memory in the nearest one.  Out of line: inlined, or with the vectors
+ * streamed as they are made, gcc 12 fails on it for SVE. */
+static __attribute__((noinline)) void stream_lines(void *out, const void *line, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes / 4; i += vf_lanes())
+        vf_stream((float *)out + i, vf_load((const float *)line + i));
 }
 
 /* A part of a row, of n values: of two planes by turns, or of one, the other being NULL. */
@@ -112,10 +114,15 @@ SIMD_INLINE void send_part(enum posenc_dtype type, bool streamed, const struct r
                            const void *x, void *out, const float *cosine, const float *sine,
                            int64_t n)
 {
+    _Alignas(64) float line[2 * STRIP_PAIRS];
+    void *to = streamed ? line : out;
+
     if (cosine && sine)
-        send_by_turns(type, streamed, x, run->x_scale, out, cosine, sine, n);
+        send_by_turns(type, x, run->x_scale, to, cosine, sine, n);
     else
-        send_values(type, streamed, x, run->x_scale, out, 0, cosine ? cosine : sine, n);
+        send_values(type, x, run->x_scale, to, 0, cosine ? cosine : sine, n);
+    if (streamed)
+        stream_lines(out, line, n * (int64_t)posenc_dtype_size(type));
 }
 
 /* Those of the n pairs of one row, from pair `from` on, that turn with the run's axis. */
