@@ -308,7 +308,8 @@ static void tune_one(struct tuning *t, const struct problem *problem,
     s->share = left * weight_of(place) / fmax(t->weight, 1.0);
     t->weight -= weight_of(place);
     s->result.place = &s->place;
-    s->turns = (struct turns){ .contenders = s->contenders,
+    s->turns = (struct turns){ .deeper = true,
+                               .contenders = s->contenders,
                                .least_sample = t->least_sample,
                                .stop = t->options->stop,
                                .user = t->user };

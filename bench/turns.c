@@ -119,7 +119,7 @@ bool turns_run(struct turns *turns)
             line[j] = line[i - 1];
             line[i - 1] = other;
         }
-        const int deeper = (int)(mix64(turns->order, draws++) % DEEPEST);
+        const int deeper = turns->deeper ? (int)(mix64(turns->order, draws++) % DEEPEST) : 0;
         fine = time_deeper(line, m, turns->least_sample, deeper) == 0;
         for (size_t i = 0; fine && i < m; i++) {
             const struct contender *c = line[i].user;

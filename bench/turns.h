@@ -10,6 +10,7 @@
 #include "reports/statistics/stats.h"
 
 struct turns {
+    bool deeper;                  /* rounds lie at several depths of the stack */
     struct contender *contenders; /* those whose outcome is BENCH_TIMED */
     size_t n, rounds;
     double *samples; /* [n, rounds] seconds of one call; NaN: not taken */
