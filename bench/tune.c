@@ -288,9 +288,9 @@ static bool hold(struct stand *s, const struct problem *problem)
 }
 
 /* Of the time: in memory calls take long and differ most from one to the next. */
-static double weight_of(const struct tune_place *place)
+static double weight_of(const char *place)
 {
-    return strcmp(place->name, "DRAM") == 0 ? FARTHEST : 1.0;
+    return strcmp(place, "DRAM") == 0 ? FARTHEST : 1.0;
 }
 
 static void tune_one(struct tuning *t, const struct problem *problem,
@@ -305,8 +305,8 @@ static void tune_one(struct tuning *t, const struct problem *problem,
     s->all = all;
     s->checks = nth < CHECKED_PLACES;
     s->nearest = nth == 0;
-    s->share = left * weight_of(place) / fmax(t->weight, 1.0);
-    t->weight -= weight_of(place);
+    s->share = left * weight_of(place->name) / fmax(t->weight, 1.0);
+    t->weight -= weight_of(place->name);
     s->result.place = &s->place;
     s->turns = (struct turns){ .deeper = true,
                                .contenders = s->contenders,
@@ -379,7 +379,9 @@ int tune_run(const struct tune_options *options, tune_sink *sink, void *user, ch
             if (is_set(options->kernels, POSENC_KERNEL_COUNT, k) &&
                 is_set(options->dtypes, BENCH_DTYPES, d))
                 t.n_places += bench_tuning_places(places);
-    t.weight = (double)t.n_places / BENCH_PLACES * (BENCH_PLACES - 1 + FARTHEST);
+    const size_t n = bench_tuning_places(places); /* the same for each kernel and type */
+    for (size_t i = 0; i < n; i++)
+        t.weight += (double)(t.n_places / n) * weight_of(places[i].name);
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)
         for (int d = 0; d < BENCH_DTYPES; d++)
             if (is_set(options->kernels, POSENC_KERNEL_COUNT, k) &&

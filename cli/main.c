@@ -158,7 +158,8 @@ static const struct command commands[] = {
       "of the fastest the narrowest is taken, templates before plain loops.  Run it where "
       "nothing else runs.\n"
       "Outputs are checked first: exit code 1 where one is wrong.  With --check nothing is "
-      "written: exit code 3\nwhere a choice is more than 5 % slower than another, twice; 5 "
+      "written: exit code 3\nwhere a choice is known to be more than 5 % slower than another, "
+      "twice; 5 "
       "where "
       "the profile is of another CPU or build;\n77 under an emulator.\n",
       NULL, 0 },
