@@ -170,10 +170,10 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
                            .x_next = x[1] * size,
                            .out_next = out[1] * size,
                            .cosine_next = args->cos.stride[0] * angle_size,
-                           .sine_next = args->sin.stride[0] * angle_size };
+                           .sine_next = args->sin.stride[0] * angle_size,
+                           .far = shape[0] * shape[1] * shape[2] * shape[3] > IN_CACHE / size };
     const bool one_strip = strip_steps(strips, &token, w, token.pairs) * w >= token.pairs;
-    const bool in_strips =
-        one_strip || shape[0] * shape[1] * shape[2] * shape[3] <= IN_CACHE / size;
+    const bool in_strips = one_strip || !token.far;
     struct narrow narrow;
 
     narrow.heads = 0; /* all of it would take longer than a call of one token */

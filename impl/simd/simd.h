@@ -38,6 +38,8 @@
  *   stream_end()                               makes such stores visible in order
  *   vf_load2_n(p, n, &a, &b)                   a[i] = p[2i], b[i] = p[2i+1], n pairs
  *   vf_store2_n(p, a, b, n)                    the reverse
+ *   vf_load_twice(p)                           p[0] p[0] p[1] p[1] ...: of half as many as lanes
+ *                                              (two lanes or more)
  *   vf_zip_lo(a, b)  vf_zip_hi(a, b)           first and second half of a0 b0 a1 b1 ...
  *   vf_lookup(v, index, first)                 lane index[k] - first of v in lane k, where that
  *                                              is a lane; int32_t index[lanes]

@@ -238,6 +238,11 @@ SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
     *b = _mm256_shuffle_ps(outer, inner, 0xdd);
 }
 
+SIMD_INLINE vf vf_load_twice(const float *p)
+{
+    const __m256i order = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+    return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), order);
+}
 SIMD_INLINE vf vf_zip_lo(vf a, vf b)
 {
     return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20);
@@ -448,7 +453,7 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
 
 SIMD_INLINE vf vf_keep(vf v)
 {
-    __asm__("" : "+x"(v));
+    __asm__ volatile("" : "+x"(v));
     return v;
 }
 #endif

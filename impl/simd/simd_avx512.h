@@ -258,6 +258,11 @@ SIMD_INLINE void vf_load2_n(const float *p, int64_t n, vf *a, vf *b)
     *b = _mm512_permutex2var_ps(lo, odd, hi);
 }
 
+SIMD_INLINE vf vf_load_twice(const float *p)
+{
+    const __m512i order = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    return _mm512_permutexvar_ps(order, _mm512_castps256_ps512(_mm256_loadu_ps(p)));
+}
 SIMD_INLINE vf vf_zip_lo(vf a, vf b)
 {
     const __m512i order =
@@ -457,7 +462,7 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
 
 SIMD_INLINE vf vf_keep(vf v)
 {
-    __asm__("" : "+v"(v));
+    __asm__ volatile("" : "+v"(v));
     return v;
 }
 #endif

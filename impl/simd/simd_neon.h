@@ -193,6 +193,11 @@ SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
         vst2q_lane_f32(p + 4, pairs, 2);
 }
 
+SIMD_INLINE vf vf_load_twice(const float *p)
+{
+    const float32x2_t both = vld1_f32(p);
+    return vcombine_f32(vdup_lane_f32(both, 0), vdup_lane_f32(both, 1));
+}
 SIMD_INLINE vf vf_zip_lo(vf a, vf b) { return vzip1q_f32(a, b); }
 SIMD_INLINE vf vf_zip_hi(vf a, vf b) { return vzip2q_f32(a, b); }
 /* By the bytes: those of lane l are 4 l to 4 l + 3. */
@@ -343,7 +348,7 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
 
 SIMD_INLINE vf vf_keep(vf v)
 {
-    __asm__("" : "+w"(v));
+    __asm__ volatile("" : "+w"(v));
     return v;
 }
 #endif

@@ -215,6 +215,11 @@ SIMD_INLINE vf vf_zip_lo(vf a, vf b)
     pairs = __riscv_vwmaccu_vx_u64m1(pairs, UINT32_MAX, y, vf_vl() / 2);
     return __riscv_vreinterpret_v_u32m1_f32m1(__riscv_vreinterpret_v_u64m1_u32m1(pairs));
 }
+SIMD_INLINE vf vf_load_twice(const float *p)
+{
+    const vf half = vf_load_n(p, vf_lanes() / 2);
+    return vf_zip_lo(half, half);
+}
 SIMD_INLINE vf vf_zip_hi(vf a, vf b)
 {
     return vf_zip_lo(__riscv_vslidedown_vx_f32m1(a, vf_vl() / 2, vf_vl()),

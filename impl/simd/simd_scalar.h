@@ -88,6 +88,7 @@ SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
     p[0] = a;
     p[1] = b;
 }
+SIMD_INLINE vf vf_load_twice(const float *p) { return *p; }
 SIMD_INLINE vf vf_zip_lo(vf a, vf b)
 {
     (void)b;

@@ -141,6 +141,11 @@ SIMD_INLINE void vf_store2_n(float *p, vf a, vf b, int64_t n)
     svst2_f32(vf_first(n), p, svcreate2_f32(a, b));
 }
 
+SIMD_INLINE vf vf_load_twice(const float *p)
+{
+    const vf half = vf_load_n(p, vf_lanes() / 2);
+    return svzip1_f32(half, half);
+}
 SIMD_INLINE vf vf_zip_lo(vf a, vf b) { return svzip1_f32(a, b); }
 SIMD_INLINE vf vf_zip_hi(vf a, vf b) { return svzip2_f32(a, b); }
 SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
@@ -297,7 +302,7 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
 
 SIMD_INLINE vf vf_keep(vf v)
 {
-    __asm__("" : "+w"(v));
+    __asm__ volatile("" : "+w"(v));
     return v;
 }
 #endif

@@ -249,6 +249,26 @@ static void load_pairs(const struct test *test)
     (void)test;
 }
 
+/* With one lane there is nothing to tell. */
+static void load_twice(const struct test *test)
+{
+    uint64_t bits[WIDEST];
+    float got[WIDEST], wanted[WIDEST];
+    int64_t w = vf_lanes(), half = w / 2;
+
+    for (enum edge edge = AT_END; edge <= AT_START && half > 0; edge++) {
+        float *p = edge_memory(edge, (size_t)half * sizeof *p);
+        draw_u64(bits, 1, WIDEST);
+        memcpy(p, bits, (size_t)half * sizeof *p);
+        for (int64_t k = 0; k < w; k++)
+            memcpy(wanted + k, p + k / 2, sizeof *p);
+        trying(edge_name(edge), half);
+        vf_store(got, vf_load_twice(p));
+        expect_bits32(got, wanted, w);
+    }
+    (void)test;
+}
+
 static void store_pairs(const struct test *test)
 {
     float x[2 * WIDEST], wanted[2 * WIDEST];

@@ -33,6 +33,7 @@ static const struct test tests[] = {
     { "stream_end", .run = streaming },
     { "vf_load2_n", .run = load_pairs },
     { "vf_store2_n", .run = store_pairs },
+    { "vf_load_twice", .run = load_twice },
     { "vf_zip_lo", .run = permutation, .f32_2 = vf_zip_lo, .source = zipped },
     { "vf_zip_hi", .run = permutation, .f32_2 = vf_zip_hi, .source = zipped_hi },
     { "vf_lookup", .run = lookup },
