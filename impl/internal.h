@@ -28,10 +28,10 @@ struct posenc_freqs {
     struct posenc_freqs_view view; /* its arrays have `stride` elements */
     int64_t stride;                /* n_pairs rounded up to POSENC_PLAN_PAD */
     bool whole;                    /* wavelengths are whole positions: posenc_whole_zero() */
-    /* Profile exact only; NULL otherwise, all rounded correctly.  [POSENC_GROUPS][stride]: cos
+    /* Profile exact only; NULL otherwise, all rounded correctly.  [POSENC_GROUPS][4][stride]: cos
      * and sin from an anchor to the middle rows of group b, (8 b + 3) omega and (8 b + 4) omega;
      * [stride]: 2 cos omega. */
-    double *lower_cos, *lower_sin, *upper_cos, *upper_sin, *twice_cos;
+    double *middle, *twice_cos;
     /* Profile ggml_f32: phi_0 = position, phi_(i+1) = phi_i * theta_scale; pair i turns by
      * e = phi_i / divisor[i] blended with freq_scale * e, of which kept[i] is e. */
     struct {

@@ -239,10 +239,7 @@ static size_t lay_out(struct posenc_freqs *freqs, bool xpos, unsigned char *memo
     if (freqs->view.n_axes > 1)
         freqs->view.axis = carve(memory, &bytes, n, sizeof(uint8_t));
     if (freqs->view.profile == POSENC_EXACT) {
-        freqs->lower_cos = carve(memory, &bytes, POSENC_GROUPS * n, sizeof(double));
-        freqs->lower_sin = carve(memory, &bytes, POSENC_GROUPS * n, sizeof(double));
-        freqs->upper_cos = carve(memory, &bytes, POSENC_GROUPS * n, sizeof(double));
-        freqs->upper_sin = carve(memory, &bytes, POSENC_GROUPS * n, sizeof(double));
+        freqs->middle = carve(memory, &bytes, POSENC_GROUPS * 4 * n, sizeof(double));
         freqs->twice_cos = carve(memory, &bytes, n, sizeof(double));
     }
     if (freqs->view.profile == POSENC_GGML_F32) {
@@ -406,10 +403,7 @@ struct posenc_freqs posenc_freqs_section(const struct posenc_freqs *freqs, int a
     part.view.turn_hi = FROM(part.view.turn_hi, from);
     part.view.turn_lo = FROM(part.view.turn_lo, from);
     part.turn_whole = FROM(part.turn_whole, from);
-    part.lower_cos = FROM(part.lower_cos, from);
-    part.lower_sin = FROM(part.lower_sin, from);
-    part.upper_cos = FROM(part.upper_cos, from);
-    part.upper_sin = FROM(part.upper_sin, from);
+    part.middle = FROM(part.middle, from);
     part.twice_cos = FROM(part.twice_cos, from);
     memset(part.section, 0, sizeof part.section);
     part.memory = NULL;

@@ -35,14 +35,15 @@ static struct rotation compose(struct rotation a, struct rotation b, struct turn
     return r;
 }
 
-/* Cos and sin of `row` positions and of 8, 16, ... more: one column of a table. */
+/* Cos and sin of `row` positions and of 8, 16, ... more: two columns of a table, one behind the
+ * other. */
 static void fill(struct rotation first, uint32_t row, struct rotation group, struct turn turn,
-                 int64_t stride, double *cosine, double *sine)
+                 int64_t stride, double *column)
 {
     struct rotation r = first;
-    for (int64_t b = 0; b < POSENC_GROUPS; b++) {
-        cosine[b * stride] = r.cosine.hi;
-        sine[b * stride] = r.sine.hi;
+    for (int64_t b = 0; b < POSENC_GROUPS; b++, column += 4 * stride) {
+        column[0] = r.cosine.hi;
+        column[stride] = r.sine.hi;
         row += POSENC_GROUP;
         r = compose(r, group, turn, row);
     }
@@ -58,9 +59,8 @@ void posenc_fill_steps(struct posenc_freqs *freqs)
         upper = compose(lower, one, turn, POSENC_GROUP / 2);
         group = compose(upper, upper, turn, POSENC_GROUP);
         freqs->twice_cos[i] = 2.0 * one.cosine.hi;
-        fill(lower, POSENC_GROUP / 2 - 1, group, turn, freqs->stride, freqs->lower_cos + i,
-             freqs->lower_sin + i);
-        fill(upper, POSENC_GROUP / 2, group, turn, freqs->stride, freqs->upper_cos + i,
-             freqs->upper_sin + i);
+        fill(lower, POSENC_GROUP / 2 - 1, group, turn, freqs->stride, freqs->middle + i);
+        fill(upper, POSENC_GROUP / 2, group, turn, freqs->stride,
+             freqs->middle + 2 * freqs->stride + i);
     }
 }

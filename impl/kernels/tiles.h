@@ -220,7 +220,7 @@ SIMD_INLINE void add_in_order(enum posenc_dtype type, const struct run *run, enu
         end = group_end(run, row, run->count);
         if (row == 0 || near.first % POSENC_BLOCK == 0)
             block_anchors(run, row, 0, run->pairs, &anchors);
-        group_strip(&near, sink, STORED, false, 0, end - row, 0, run->pairs, &anchors);
+        block_rows(&near, sink, STORED, false, 0, end - row, 0, run->pairs, &anchors);
         for (int64_t k = row; k < end; k++)
             put_biases(type, ADDED_STREAMED, ALONG, rows + (k - row) * near.out_stride,
                        run->x_scale, (const char *)run->x + k * run->x_stride * size,
