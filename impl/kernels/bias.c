@@ -123,10 +123,11 @@ enum posenc_status KERNEL(alibi_add)(const struct posenc_alibi_args *args)
 enum { T5_LINE = 1024, T5_QUERIES = 32, T5_PITCH = T5_LINE + 16 };
 
 /* By key - query: before `from` all biases of a head are alike, and so they are from `to` on.
- * The line has n, of `first` and what follows it: rows of the table, and four heads' biases. */
+ * The line has n, of `first` and what follows it: rows of the table, 0 past the last one, and four
+ * heads' biases. */
 struct t5_line {
     int64_t from, to, first, n;
-    int32_t rows[T5_LINE];
+    int32_t rows[T5_LINE + POSENC_PLAN_PAD];
     _Alignas(64) float bias[HEADS_AT_ONCE * T5_PITCH];
 };
 
@@ -161,6 +162,7 @@ static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
     }
     if (!args->bidirectional)
         fill(line->rows, between(1 - first, 0, n), n, 0);
+    fill(line->rows, n, n + POSENC_PLAN_PAD, 0);
 }
 
 /* Of the distances of a tile the line has those that differ and, at either end, so many that
@@ -173,46 +175,69 @@ static void t5_line(const struct posenc_t5_args *args, int64_t nearest, int64_t 
     t5_rows(args, line);
 }
 
+/* A head's biases: in its column, of a table that two vectors hold, or in its line. */
+SIMD_INLINE float t5_bias_at(bool in_column, const struct t5_line *line, const float *bias,
+                             int64_t k)
+{
+    return bias[in_column ? line->rows[k] : k];
+}
+
 /* n keys from j on of the query at position `query` (that of key 0 being 0). */
-SIMD_INLINE void t5_row(enum posenc_dtype type, enum how how, const struct t5_line *line,
-                        const float *bias, int64_t query, int64_t j, int64_t n, float x_scale,
-                        const void *x, void *out)
+SIMD_INLINE void t5_row(enum posenc_dtype type, enum how how, bool in_column,
+                        const struct t5_line *line, const float *bias, int64_t query, int64_t j,
+                        int64_t n, float x_scale, const void *x, void *out)
 {
     int64_t w = vf_lanes(), from = between(line->from + query - j, 0, n);
     int64_t to = between(line->to + query - j, 0, n);
+    const float before = t5_bias_at(in_column, line, bias, 0);
+    const float after = t5_bias_at(in_column, line, bias, line->n - 1);
 
     if (from < n)
         from -= from % w;
     to = least((to + w - 1) / w * w, n);
-    put_biases(type, how, SAME, bias, x_scale, x, out, j, from);
-    if (from < to)
-        put_biases(type, how, ALONG, bias + (j + from - query - line->first), x_scale, x, out,
-                   j + from, to - from);
-    put_biases(type, how, SAME, bias + line->n - 1, x_scale, x, out, j + to, n - to);
+    const int64_t at = j + from - query - line->first;
+    put_biases(type, how, SAME, &before, x_scale, x, out, j, from);
+    if (from < to && in_column)
+        put_in_vectors(type, how, LOOKED_UP, NULL, line->rows + at, vf_load(bias),
+                       vf_load(bias + w), x_scale, x, out, j + from, to - from);
+    else if (from < to)
+        put_biases(type, how, ALONG, bias + at, x_scale, x, out, j + from, to - from);
+    put_biases(type, how, SAME, &after, x_scale, x, out, j + to, n - to);
 }
 
-/* Queries i0 to before i1 and keys j0 to before j1 of all heads. */
+/* Queries i0 to before i1 and keys j0 to before j1 of head h. */
+SIMD_INLINE void t5_head(enum posenc_dtype type, enum how how, bool in_column,
+                         const struct posenc_t5_args *args, const struct t5_line *line,
+                         const float *bias, int64_t h, int64_t i0, int64_t i1, int64_t j0,
+                         int64_t j1)
+{
+    for (int64_t b = 0; b < args->out.shape[0]; b++)
+        for (int64_t i = i0; i < i1; i++)
+            t5_row(type, how, in_column, line, bias, i + args->query_offset, j0, j1 - j0,
+                   args->x_scale, adds(how) ? input_at(&args->x, b, h, i) : NULL,
+                   row_at(&args->out, b, h, i));
+}
+
+/* The same of all heads. */
 SIMD_INLINE void t5_tile(enum posenc_dtype type, enum how how,
                          const struct posenc_t5_args *given, struct t5_line *line, int64_t i0,
                          int64_t i1, int64_t j0, int64_t j1)
 {
     const struct posenc_t5_args copy = *given, *args = &copy;
-    const struct posenc_tensor *out = &args->out;
     struct heads heads;
 
     t5_line(args, j0 - (i1 - 1) - args->query_offset, j1 - 1 - i0 - args->query_offset, line);
-    for (int64_t h = 0; h < out->shape[1]; h++) {
-        const float *bias = line->bias + h % HEADS_AT_ONCE * T5_PITCH;
-
-        if (h % HEADS_AT_ONCE == 0) {
-            take_heads(&args->table, h, &heads);
+    for (int64_t h = 0; h < args->out.shape[1]; h += heads.n) {
+        take_heads(&args->table, h, &heads);
+        if (!heads.few)
             fetch_heads(&heads, line->rows, line->n, line->bias, T5_PITCH);
-        }
-        for (int64_t b = 0; b < out->shape[0]; b++)
-            for (int64_t i = i0; i < i1; i++)
-                t5_row(type, how, line, bias, i + args->query_offset, j0, j1 - j0,
-                       args->x_scale, adds(how) ? input_at(&args->x, b, h, i) : NULL,
-                       row_at(out, b, h, i));
+        for (int64_t k = 0; k < heads.n; k++)
+            if (heads.few)
+                t5_head(type, how, true, args, line, heads.rows + 2 * k * vf_lanes(), h + k, i0,
+                        i1, j0, j1);
+            else
+                t5_head(type, how, false, args, line, line->bias + k * T5_PITCH, h + k, i0, i1,
+                        j0, j1);
     }
 }
 

@@ -10,38 +10,59 @@
 /* Heads taken together; the rows of the longest table whose columns are copied to be near. */
 enum { HEADS_AT_ONCE = 4, HEADS_ROWS = 2304 };
 
-/* The columns of a table from one head on, those past the last head +0; one that is alone is a
- * line. */
+/* The columns of a table from one head on, those past the last head +0: a row of four after the other.
+ * One that is alone is a line, and so are all where a table has so few rows that two vectors hold a
+ * column. */
 struct heads {
     const float *table; /* row 0 of the first head */
     int64_t stride, n;  /* from row to row; how many heads */
-    bool copied;
+    bool copied, few;
     _Alignas(64) float rows[HEADS_ROWS * HEADS_AT_ONCE];
 };
 
 static void take_heads(const struct posenc_const_tensor *table, int64_t head,
                        struct heads *heads)
 {
-    int64_t rows = table->shape[0];
+    const int64_t rows = table->shape[0], stride = table->stride[0], column = 2 * vf_lanes();
+    const float *from = (const float *)table->data + head;
 
-    heads->table = (const float *)table->data + head;
-    heads->stride = table->stride[0];
-    heads->n = least(table->shape[1] - head, HEADS_AT_ONCE);
+    heads->table = from;
+    heads->stride = stride;
     heads->copied = rows <= HEADS_ROWS;
-    for (int64_t r = 0; heads->copied && heads->n == 1 && r < rows; r++)
-        heads->rows[r] = heads->table[r * heads->stride];
-    for (int64_t r = 0; heads->copied && heads->n > 1 && r < rows; r++)
+    heads->few = rows <= column;
+    heads->n = least(table->shape[1] - head, HEADS_AT_ONCE);
+    for (int64_t r = 0; heads->few && r < rows; r++)
+        for (int64_t h = 0; h < heads->n; h++)
+            heads->rows[h * column + r] = from[r * stride + h];
+    if (heads->few || !heads->copied)
+        return;
+    for (int64_t r = 0; heads->n == 1 && r < rows; r++)
+        heads->rows[r] = from[r * stride];
+    for (int64_t r = 0; heads->n > 1 && r < rows; r++)
         for (int64_t h = 0; h < HEADS_AT_ONCE; h++)
-            heads->rows[r * HEADS_AT_ONCE + h] =
-                h < heads->n ? heads->table[r * heads->stride + h] : 0.0f;
+            heads->rows[r * HEADS_AT_ONCE + h] = h < heads->n ? from[r * stride + h] : 0.0f;
+}
+
+/* Of one head in whole vectors; returns the first element that is left. */
+static int64_t fetch_few(const float *column, const int32_t *index, int64_t n, float *out)
+{
+    const int64_t w = vf_lanes();
+    const vf first = vf_load(column), second = vf_load(column + w);
+    int64_t k = 0;
+
+    for (; k + w <= n; k += w)
+        vf_store(out + k, vf_lookup2(first, second, index + k));
+    return k;
 }
 
 /* out[h * pitch + k] = head h's element of row index[k]. */
 static void fetch_heads(const struct heads *heads, const int32_t *index, int64_t n, float *out,
                         int64_t pitch)
 {
-    int64_t w = vf_lanes(), k = 0, end = heads->copied ? n : 0;
+    int64_t w = vf_lanes(), k = 0, end = heads->copied && !heads->few ? n : 0;
 
+    for (int64_t h = 0; heads->few && h < heads->n; h++)
+        k = fetch_few(heads->rows + 2 * h * w, index, n, out + h * pitch);
     for (; heads->n == 1 && k + w <= end; k += w)
         vf_store(out + k, vf_gather_n(heads->rows, index + k, w));
     for (; heads->n > 1 && k + w <= end; k += w) {

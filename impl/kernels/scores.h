@@ -13,7 +13,7 @@
 SIMD_INLINE vf add_bias(enum posenc_dtype type, enum how how, const void *x, vf x_scale,
                         int64_t j, vf bias, int64_t n)
 {
-    return adds(how) ? vf_fma(load_as(type, x, j, n), x_scale, bias) : bias;
+    return adds(how) ? onto(how, load_as(type, x, j, n), x_scale, bias) : bias;
 }
 
 /* n biases to out from key j on, onto scores where there are some. */
@@ -38,78 +38,100 @@ SIMD_INLINE void put_four(enum posenc_dtype type, enum how how, const void *x, v
     put_vectors(type, how, out, j, a, b, c, d);
 }
 
-/* How the biases of a row lie in memory: one for all keys, as the keys do, or the other way
- * round. */
-enum biases { SAME, ALONG, AGAINST };
+/* How the biases of a row lie in memory: one for all keys, as the keys do, the other way round, or
+ * each where an index says in two vectors. */
+enum biases { SAME, ALONG, AGAINST, LOOKED_UP };
 
-/* n of them from key k on; `order`: the lanes from the last to the first. */
-SIMD_INLINE vf load_biases(enum biases biases, const float *bias, const int32_t *order,
-                           int64_t k, int64_t n)
+/* n of them from key k on.  SAME: `a`, in a register, as a store could change what is in memory and each
+ * load of it would wait.  AGAINST: index has the lanes from the last to the first.  LOOKED_UP: what
+ * index[k] ... are in a and b, a whole vector of them. */
+SIMD_INLINE vf load_biases(enum biases biases, const float *bias, const int32_t *index, vf a,
+                           vf b, int64_t k, int64_t n)
 {
-    if (biases == SAME)
-        return vf_set1(*bias);
-    if (biases == ALONG)
+    switch (biases) {
+    case SAME:
+        break;
+    case ALONG:
         return load_as(POSENC_F32, bias, k, n);
-    return vf_lookup(load_as(POSENC_F32, bias - k - n + 1, 0, n), order,
-                     (int32_t)(vf_lanes() - n));
+    case AGAINST:
+        return vf_lookup(load_as(POSENC_F32, bias - k - n + 1, 0, n), index,
+                         (int32_t)(vf_lanes() - n));
+    case LOOKED_UP:
+        return vf_lookup2(a, b, index + k);
+    }
+    return a;
 }
 
 /* Vectors from bias k on up to n of them, the last one in part. */
 SIMD_INLINE void put_some(enum posenc_dtype type, enum how how, enum biases biases,
-                          const float *bias, const int32_t *order, vf scale, const void *x,
-                          void *out, int64_t j, int64_t k, int64_t n)
+                          const float *bias, const int32_t *index, vf a, vf b, vf scale,
+                          const void *x, void *out, int64_t j, int64_t k, int64_t n)
 {
     int64_t w = vf_lanes();
 
     for (; k + w <= n; k += w)
-        put_bias(type, how, x, scale, out, j + k, load_biases(biases, bias, order, k, w), w);
+        put_bias(type, how, x, scale, out, j + k, load_biases(biases, bias, index, a, b, k, w),
+                 w);
     if (k < n)
-        put_bias(type, how, x, scale, out, j + k, load_biases(biases, bias, order, k, n - k),
-                 n - k);
+        put_bias(type, how, x, scale, out, j + k,
+                 load_biases(biases, bias, index, a, b, k, n - k), n - k);
 }
 
-/* n biases to keys j ... of one row, onto scores where there are some.  bias: that of key j.
+/* n biases to keys j ... of one row, onto scores where there are some.  bias: that of key j; index, a,
+ * b: see load_biases().
  *
  * Between whole vectors at either end, which may have some keys in common with them, vectors are
  * written where their own size has its multiples: one that crosses a line takes two turns.  A part
  * of a vector would be worse: a masked store holds up the loads of the next row that it spans (24
  * cycles for a row of 15 keys, Zen 5).  The ends are read first, for what is between them may be
  * written in place. */
-SIMD_INLINE void put_biases(enum posenc_dtype type, enum how how, enum biases biases,
-                            const float *bias, float x_scale, const void *x, void *out,
-                            int64_t j, int64_t n)
+SIMD_INLINE void put_in_vectors(enum posenc_dtype type, enum how how, enum biases biases,
+                                const float *bias, const int32_t *index, vf a, vf b,
+                                float x_scale, const void *x, void *out, int64_t j, int64_t n)
 {
     const int64_t w = vf_lanes(), end = n - w;
-    vf scale = vf_set1(x_scale);
-    int32_t order[POSENC_PLAN_PAD];
+    const vf scale = vf_set1(x_scale);
     int64_t begin, k;
 
-    for (int64_t lane = 0; biases == AGAINST && lane < w; lane++)
-        order[lane] = (int32_t)(w - 1 - lane);
     if (end < 0) {
-        put_some(type, how, biases, bias, order, scale, x, out, j, 0, n);
+        put_some(type, how, biases, bias, index, a, b, scale, x, out, j, 0, n);
         return;
     }
     begin = k = streams(how) ? to_line(type, out, j, n) : to_vector(type, out, j);
     vf first = scale, last = scale;
     if (begin > 0 && !streams(how))
-        first = add_bias(type, how, x, scale, j, load_biases(biases, bias, order, 0, w), w);
+        first =
+            add_bias(type, how, x, scale, j, load_biases(biases, bias, index, a, b, 0, w), w);
     if ((n - k) % w > 0)
-        last =
-            add_bias(type, how, x, scale, j + end, load_biases(biases, bias, order, end, w), w);
+        last = add_bias(type, how, x, scale, j + end,
+                        load_biases(biases, bias, index, a, b, end, w), w);
     if (streams(how))
-        put_some(type, how, biases, bias, order, scale, x, out, j, 0, k);
+        put_some(type, how, biases, bias, index, a, b, scale, x, out, j, 0, k);
     for (; k + 4 * w <= n; k += 4 * w)
-        put_four(type, how, x, scale, out, j + k, load_biases(biases, bias, order, k, w),
-                 load_biases(biases, bias, order, k + w, w),
-                 load_biases(biases, bias, order, k + 2 * w, w),
-                 load_biases(biases, bias, order, k + 3 * w, w));
+        put_four(type, how, x, scale, out, j + k, load_biases(biases, bias, index, a, b, k, w),
+                 load_biases(biases, bias, index, a, b, k + w, w),
+                 load_biases(biases, bias, index, a, b, k + 2 * w, w),
+                 load_biases(biases, bias, index, a, b, k + 3 * w, w));
     for (; k + w <= n; k += w)
-        put_bias(type, how, x, scale, out, j + k, load_biases(biases, bias, order, k, w), w);
+        put_bias(type, how, x, scale, out, j + k, load_biases(biases, bias, index, a, b, k, w),
+                 w);
     if (begin > 0 && !streams(how))
         store_as(type, out, j, first, w);
     if (k < n)
         store_as(type, out, j + end, last, w);
+}
+
+/* Those of a line, or the one for all. */
+SIMD_INLINE void put_biases(enum posenc_dtype type, enum how how, enum biases biases,
+                            const float *bias, float x_scale, const void *x, void *out,
+                            int64_t j, int64_t n)
+{
+    const vf same = vf_set1(biases == SAME ? *bias : 0.0f);
+    int32_t order[POSENC_PLAN_PAD];
+
+    for (int64_t lane = 0; biases == AGAINST && lane < vf_lanes(); lane++)
+        order[lane] = (int32_t)(vf_lanes() - 1 - lane);
+    put_in_vectors(type, how, biases, bias, order, same, same, x_scale, x, out, j, n);
 }
 
 #endif

@@ -24,10 +24,10 @@
         call;                                                                                  \
     }
 
-/* Onto half of what lies at src + i, where there is something. */
+/* Onto what lies at src + i, where there is something. */
 SIMD_INLINE vf onto(const float *src, int64_t i, vf value)
 {
-    return src ? vf_fma(vf_load(src + i), vf_set1(0.5f), value) : value;
+    return src ? vf_add(vf_load(src + i), value) : value;
 }
 
 /* Four vectors, all read before one is written. */

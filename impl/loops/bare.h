@@ -5,8 +5,8 @@
  *
  * One of each kind for each instruction set that has the primitives of impl/simd; the build says
  * which: BARE_ISAS, ISA(name) for each of them, named as the backend.  They write n floats from dst
- * on, n a multiple of BARE_STEP.  src: as many floats that are halved and added, as scores are to
- * biases, or NULL where a call only writes; those that turn or sum have nothing but src.
+ * on, n a multiple of BARE_STEP.  src: as many floats that what they make is added to, as biases
+ * are to scores, or NULL where a call only writes; those that turn or sum have nothing but src.
  */
 #ifndef POSENC_BARE_H
 #define POSENC_BARE_H

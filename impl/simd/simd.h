@@ -43,6 +43,8 @@
  *   vf_zip_lo(a, b)  vf_zip_hi(a, b)           first and second half of a0 b0 a1 b1 ...
  *   vf_lookup(v, index, first)                 lane index[k] - first of v in lane k, where that
  *                                              is a lane; int32_t index[lanes]
+ *   vf_lookup2(a, b, index)                    the same of a's lanes and then b's, each index one
+ *                                              of these
  *   vf_swap_pairs(a)                           a1 a0 a3 a2 ... (two lanes or more, as the zips)
  *   vf_add  vf_sub  vf_mul  vf_div  vf_sqrt  vf_fma  vf_cross
  *   vf_abs(a)  vf_min_abs(a, b)                |a|; the smaller of |a| and |b|, not of NaN

@@ -272,6 +272,13 @@ SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
     __m256i lane = _mm256_loadu_si256((const __m256i *)index);
     return _mm256_permutevar8x32_ps(v, _mm256_sub_epi32(lane, _mm256_set1_epi32(first)));
 }
+SIMD_INLINE vf vf_lookup2(vf a, vf b, const int32_t *index)
+{
+    const __m256i lane = _mm256_loadu_si256((const __m256i *)index);
+    const __m256 in_b = _mm256_castsi256_ps(_mm256_slli_epi32(lane, 28)); /* 8 as the sign */
+    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(a, lane),
+                            _mm256_permutevar8x32_ps(b, lane), in_b);
+}
 SIMD_INLINE vf vf_swap_pairs(vf a) { return _mm256_permute_ps(a, 0xb1); }
 SIMD_INLINE vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }

@@ -295,6 +295,10 @@ SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
     __m512i lane = _mm512_loadu_si512(index);
     return _mm512_permutexvar_ps(_mm512_sub_epi32(lane, _mm512_set1_epi32(first)), v);
 }
+SIMD_INLINE vf vf_lookup2(vf a, vf b, const int32_t *index)
+{
+    return _mm512_permutex2var_ps(a, _mm512_loadu_si512(index), b);
+}
 SIMD_INLINE vf vf_swap_pairs(vf a) { return _mm512_permute_ps(a, 0xb1); }
 SIMD_INLINE vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }

@@ -208,6 +208,13 @@ SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
     return vreinterpretq_f32_u8(
         vqtbl1q_u8(vreinterpretq_u8_f32(v), vreinterpretq_u8_u32(byte)));
 }
+SIMD_INLINE vf vf_lookup2(vf a, vf b, const int32_t *index)
+{
+    const uint8x16x2_t both = { { vreinterpretq_u8_f32(a), vreinterpretq_u8_f32(b) } };
+    uint32x4_t lane = vreinterpretq_u32_s32(vld1q_s32(index));
+    uint32x4_t byte = vmlaq_u32(vdupq_n_u32(0x03020100), lane, vdupq_n_u32(0x04040404));
+    return vreinterpretq_f32_u8(vqtbl2q_u8(both, vreinterpretq_u8_u32(byte)));
+}
 SIMD_INLINE vf vf_swap_pairs(vf a) { return vrev64q_f32(a); }
 SIMD_INLINE vf vf_add(vf a, vf b) { return vaddq_f32(a, b); }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return vsubq_f32(a, b); }

@@ -231,6 +231,15 @@ SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
     lane = __riscv_vsub_vx_u32m1(lane, (uint32_t)first, vf_vl());
     return __riscv_vrgather_vv_f32m1(v, lane, vf_vl());
 }
+SIMD_INLINE vf vf_lookup2(vf a, vf b, const int32_t *index)
+{
+    const vuint32m1_t lane = __riscv_vle32_v_u32m1((const uint32_t *)index, vf_vl());
+    const uint32_t lanes = (uint32_t)vf_lanes();
+    const vuint32m1_t in_b = __riscv_vsub_vx_u32m1(lane, lanes, vf_vl());
+    return __riscv_vmerge_vvm_f32m1(__riscv_vrgather_vv_f32m1(a, lane, vf_vl()),
+                                    __riscv_vrgather_vv_f32m1(b, in_b, vf_vl()),
+                                    __riscv_vmsgeu_vx_u32m1_b32(lane, lanes, vf_vl()), vf_vl());
+}
 /* A slide down and a masked slide up would do: slower, but on cores that gather lane by lane
  * (such as SiFive's X280). */
 SIMD_INLINE vf vf_swap_pairs(vf a)

@@ -105,6 +105,7 @@ SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
     (void)first;
     return v;
 }
+SIMD_INLINE vf vf_lookup2(vf a, vf b, const int32_t *index) { return *index == 0 ? a : b; }
 SIMD_INLINE vf vf_swap_pairs(vf a) { return a; }
 SIMD_INLINE vf vf_add(vf a, vf b) { return a + b; }
 SIMD_INLINE vf vf_sub(vf a, vf b) { return a - b; }

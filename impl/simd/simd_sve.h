@@ -153,6 +153,14 @@ SIMD_INLINE vf vf_lookup(vf v, const int32_t *index, int32_t first)
     svint32_t lane = svsub_n_s32_x(SIMD_ALL32, svld1_s32(SIMD_ALL32, index), first);
     return svtbl_f32(v, svreinterpret_u32_s32(lane));
 }
+SIMD_INLINE vf vf_lookup2(vf a, vf b, const int32_t *index)
+{
+    const svint32_t lane = svld1_s32(SIMD_ALL32, index);
+    const svint32_t in_b = svsub_n_s32_x(SIMD_ALL32, lane, (int32_t)vf_lanes());
+    return svsel_f32(svcmplt_n_s32(SIMD_ALL32, in_b, 0),
+                     svtbl_f32(a, svreinterpret_u32_s32(lane)),
+                     svtbl_f32(b, svreinterpret_u32_s32(in_b)));
+}
 /* REVW merges into its destination: each turn of a loop would wait for the one before. */
 SIMD_INLINE vf vf_swap_pairs(vf a)
 {

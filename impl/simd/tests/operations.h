@@ -337,6 +337,23 @@ static void lookup(const struct test *test)
     (void)test;
 }
 
+static void lookup2(const struct test *test)
+{
+    float x[2 * WIDEST], got[WIDEST];
+    const int64_t w = vf_lanes();
+
+    for (int64_t i = 0; i < TRIED; i += w) {
+        int32_t *index = edge_memory(AT_END, (size_t)w * sizeof *index);
+        draw_f32(x, 2, w);
+        for (int64_t k = 0; k < w; k++)
+            index[k] = (int32_t)draw_below((uint64_t)(2 * w));
+        vf_store(got, vf_lookup2(vf_load(x), vf_load(x + WIDEST), index));
+        for (int64_t k = 0; k < w; k++)
+            expect_bits32(got + k, x + (index[k] < w ? index[k] : WIDEST + index[k] - w), 1);
+    }
+    (void)test;
+}
+
 static void same_in_all(const struct test *test)
 {
     float x, f32[WIDEST];

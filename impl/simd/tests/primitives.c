@@ -37,6 +37,7 @@ static const struct test tests[] = {
     { "vf_zip_lo", .run = permutation, .f32_2 = vf_zip_lo, .source = zipped },
     { "vf_zip_hi", .run = permutation, .f32_2 = vf_zip_hi, .source = zipped_hi },
     { "vf_lookup", .run = lookup },
+    { "vf_lookup2", .run = lookup2 },
     { "vf_swap_pairs", .run = permutation, .f32_1 = vf_swap_pairs, .source = swapped },
     { "vf_add", .run = f32_op, .f32_2 = vf_add, .f32 = plain_add },
     { "vf_sub", .run = f32_op, .f32_2 = vf_sub, .f32 = plain_sub },
