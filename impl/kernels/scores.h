@@ -13,7 +13,10 @@
 SIMD_INLINE vf add_bias(enum posenc_dtype type, enum how how, const void *x, vf x_scale,
                         int64_t j, vf bias, int64_t n)
 {
-    return adds(how) ? onto(how, load_as(type, x, j, n), x_scale, bias) : bias;
+    if (!adds(how))
+        return bias;
+    return onto(how, (const char *)x + j * (int64_t)posenc_dtype_size(type),
+                load_as(type, x, j, n), x_scale, bias);
 }
 
 /* n biases to out from key j on, onto scores where there are some. */
