@@ -30,7 +30,7 @@ struct looped looped_conversion(const struct call *call, int64_t stored)
     const bool plan = kernel_has_plan(call->problem.kernel);
     const enum roof_kind from_f64 = plan ? ROOF_FROM_F64 : ROOF_KIND_COUNT;
     return (struct looped){ type == POSENC_F32 ? from_f64 : kinds[type], stored,
-                            reads_stored(&call->problem), !plan };
+                            reads_stored(&call->problem), !plan, 0 };
 }
 
 static enum roof_kind kind_of_angles(const struct problem *p)
@@ -82,11 +82,20 @@ static enum roof_kind kind_of_work(const struct problem *p)
     return ROOF_KIND_COUNT;
 }
 
+/* Of biases, whose rows each begin anew. */
+static int64_t row_of_work(const struct problem *p)
+{
+    const int work = (int)signature_of(p->kernel)->work;
+    const bool in_rows = work == WORK_SLOPE || work == WORK_LINE;
+    return in_rows && p->keys < LOOPED_BLOCK ? p->keys : 0;
+}
+
 struct looped looped_work(const struct call *call)
 {
     const struct problem *p = &call->problem;
     const struct signature *s = signature_of(p->kernel);
-    struct looped work = { kind_of_work(p), 0, kernel_takes_x(p->kernel), true };
+    struct looped work = { kind_of_work(p), 0, kernel_takes_x(p->kernel), true,
+                           row_of_work(p) };
     for (EACH_TENSOR(row, s))
         if (row->role == ROLE_OUTPUT)
             work.floats += tensor_moved(p, row);
@@ -119,18 +128,25 @@ void looped_run(const struct roof_variant *loop, const struct looped *looped,
                 struct looped_block *block, int64_t blocks)
 {
     const bool converts = roof_resource(loop->kind) == RESOURCE_CONVERSION;
-    const float *src = !looped->reads ? NULL
-                       : converts     ? block->stored
-                                      : block->wide,
-                *wide = looped->wide ? block->wide : NULL;
+    const float *src = !looped->reads ? NULL : converts ? block->stored : block->wide;
+    const float *third = looped->row > 0            ? block->out + looped->row
+                         : converts && looped->wide ? block->wide
+                                                    : NULL;
     for (int64_t k = 0; k < blocks; k++)
-        loop->function(block->out, src, wide, LOOPED_BLOCK);
+        loop->function(block->out, src, third, LOOPED_BLOCK);
+}
+
+/* Floats of a block that are written: whole rows. */
+static int64_t floats_of_block(const struct looped *looped)
+{
+    return looped->row > 0 ? LOOPED_BLOCK / looped->row * looped->row : LOOPED_BLOCK;
 }
 
 /* Some blocks do: what stays in a cache takes as long again and again. */
 int64_t looped_sample(const struct looped *looped, int threads, double *times)
 {
-    const double most = 32.0, all = (double)looped->floats / LOOPED_BLOCK / threads;
+    const double most = 32.0;
+    const double all = (double)looped->floats / (double)floats_of_block(looped) / threads;
     const double blocks = fmin(fmax(ceil(all), 1.0), most);
     *times = all / blocks;
     return (int64_t)blocks;

@@ -10,11 +10,12 @@
 
 /* A kind of loop, ROOF_KIND_COUNT where there is nothing of the kind to do; the floats that it would
  * write, or add up, for all of the call; whether it reads others with them, and whether what it makes
- * itself is in f32 before it is stored. */
+ * itself is in f32 before it is stored; and floats of a row, 0 where rows do not matter. */
 struct looped {
     enum roof_kind kind;
     int64_t floats;
     bool reads, wide;
+    int64_t row;
 };
 
 /* What is converted, of `stored` floats of memory; and the bare loop, of elements. */

@@ -120,7 +120,7 @@ static void pick(void)
 /* ---- Bare loops ---- */
 
 enum { MOST_FLOATS = 2 * BARE_STEP, GUARD = 64 };
-static float out[MOST_FLOATS + GUARD], halved[MOST_FLOATS + GUARD], x[MOST_FLOATS];
+static float out[MOST_FLOATS + GUARD], added[MOST_FLOATS + GUARD], x[MOST_FLOATS];
 
 static bool near(double a, double b) { return fabs(a - b) <= 1e-6 * (1.0 + fabs(b)); }
 
@@ -182,20 +182,20 @@ static bool is_normed(const float *values, int n)
     return all;
 }
 
-static bool is_slope(const float *values, int n)
+static bool is_slope(const float *values, int row, int n)
 {
     bool all = true;
     for (int i = 0; i < n; i++)
-        all = all && near((double)values[i], 0.25 * (i + 1));
+        all = all && near((double)values[i], 0.25 * (i % row + 1));
     return all;
 }
 
-/* Rows of 256, each a key later than the one before. */
-static bool is_line(const float *values, int n)
+/* Each row a key later than the one before, from the 32nd on. */
+static bool is_line(const float *values, int row, int n)
 {
     bool all = true;
     for (int i = 0; i < n; i++)
-        all = all && near((double)values[i], (i % 256 + 64 - i / 256) % 8 + 1);
+        all = all && near((double)values[i], (i % row + 64 - i / row % 32) % 8 + 1);
     return all;
 }
 
@@ -250,9 +250,9 @@ static bool does_its_work(enum roof_kind kind, const float *values, int n)
     case ROOF_BARE_norm:
         return is_normed(values, n);
     case ROOF_BARE_slope:
-        return is_slope(values, n);
+        return is_slope(values, n, n);
     case ROOF_BARE_line:
-        return is_line(values, n);
+        return is_line(values, 256, n);
     case ROOF_BARE_fetch:
         return is_fetch(values, n);
     case ROOF_BARE_c2p:
@@ -282,17 +282,38 @@ static bool is_right(const struct roof_variant *loop, int n)
     for (int i = 0; i < MOST_FLOATS; i++)
         x[i] = loop->kind == ROOF_BARE_norm ? 0.75f : 0.5f + (float)(i % 37) / 64.0f;
     for (int i = 0; i < MOST_FLOATS + GUARD; i++)
-        out[i] = halved[i] = -77.0f;
+        out[i] = added[i] = -77.0f;
     loop->function(out, alone ? x : NULL, NULL, (size_t)n);
     right = does_its_work(loop->kind, out, n);
     for (int i = written; i < n + GUARD && i < MOST_FLOATS + GUARD; i++)
         right = right && out[i] == -77.0f;
     if (alone)
         return right;
-    loop->function(halved, x, NULL, (size_t)n);
+    loop->function(added, x, NULL, (size_t)n);
     for (int i = 0; i < n; i++)
-        right = right && near((double)halved[i], (double)out[i] + 0.5 * (double)x[i]);
-    return right && halved[n] == -77.0f;
+        right = right && near((double)added[i], (double)out[i] + (double)x[i]);
+    return right && added[n] == -77.0f;
+}
+
+/* Biases in rows that are given, and nothing behind the last whole one. */
+static bool is_right_in_rows(const struct roof_variant *loop, int row, int n)
+{
+    const int whole = n / row * row;
+    bool right = true;
+    for (int reads = 0; reads < 2; reads++) {
+        for (int i = 0; i < MOST_FLOATS + GUARD; i++)
+            out[i] = -77.0f;
+        for (int i = 0; i < MOST_FLOATS; i++)
+            x[i] = reads ? (float)(i % 37) / 64.0f : 0.0f;
+        loop->function(out, reads ? x : NULL, out + row, (size_t)n);
+        for (int i = 0; i < whole; i++)
+            out[i] -= x[i];
+        right = right && (loop->kind == ROOF_BARE_slope ? is_slope(out, row, whole)
+                                                        : is_line(out, row, whole));
+        for (int i = whole; i < n + GUARD; i++)
+            right = right && out[i] == -77.0f;
+    }
+    return right;
 }
 
 static void bare_loops(void)
@@ -307,6 +328,14 @@ static void bare_loops(void)
         snprintf(sentence, sizeof sentence, "the loop %s, %s does what it is named after",
                  roof_kind_name[loop->kind], loop->name);
         require(is_right(loop, BARE_STEP) && is_right(loop, 2 * BARE_STEP), sentence);
+        if (loop->kind != ROOF_BARE_slope && loop->kind != ROOF_BARE_line)
+            continue;
+        bool in_rows = true;
+        for (int row = 1; row < 100; row += row < 20 ? 1 : 13)
+            in_rows = in_rows && is_right_in_rows(loop, row, 2 * BARE_STEP);
+        snprintf(sentence, sizeof sentence, "the loop %s, %s does so in rows of any length",
+                 roof_kind_name[loop->kind], loop->name);
+        require(in_rows, sentence);
     }
     for (int kind = ROOF_BARE_table; kind < ROOF_KIND_COUNT; kind++)
         all = all && kinds[kind] && roof_kind_name[kind];
@@ -399,11 +428,13 @@ static void samples(void)
     bool all = true;
     for (int threads = 1; threads < 4; threads++)
         for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
-            const struct looped looped = { ROOF_BARE_table, floats[i], false, true };
+            const int64_t row = i % 2 == 0 ? 0 : 91,
+                          block = row ? LOOPED_BLOCK / row * row : LOOPED_BLOCK;
+            const struct looped looped = { ROOF_BARE_line, floats[i], false, true, row };
             double times = 0.0;
             const int64_t blocks = looped_sample(&looped, threads, &times);
             all = all && blocks > 0 && blocks <= 32 &&
-                  near(times * (double)blocks * LOOPED_BLOCK * threads, (double)floats[i]);
+                  near(times * (double)(blocks * block * threads), (double)floats[i]);
         }
     require(all, "a sample of a loop, so many times for each thread, is all of the call");
 }

@@ -15,7 +15,7 @@
 #define EITHER(kind, call)                                                                     \
     LOOP(kind)                                                                                 \
     {                                                                                          \
-        (void)unused;                                                                          \
+        (void)row_end;                                                                         \
         if (src) {                                                                             \
             call;                                                                              \
             return;                                                                            \
@@ -130,7 +130,7 @@ LOOP(angles)
 {
     const int64_t w = vf_lanes();
 
-    (void)unused;
+    (void)row_end;
     for (int64_t i = 0; i + 2 * w <= (int64_t)n; i += 2 * w) {
         vf cosine, sine;
 
@@ -161,7 +161,7 @@ LOOP(turn)
 {
     const int64_t w = vf_lanes(), half = (int64_t)n / 2;
 
-    (void)unused;
+    (void)row_end;
     for (int64_t i = 0; i + 4 * w <= half; i += 4 * w)
         for (int64_t k = 0; k < 4 * w; k += w)
             turn_pair(false, dst, src, i + k, half, vf_set1(1.0f));
@@ -172,7 +172,7 @@ LOOP(norm)
 {
     const int64_t w = vf_lanes(), half = BARE_STEP / 2;
 
-    (void)unused;
+    (void)row_end;
     for (int64_t h = 0; h + BARE_STEP <= (int64_t)n; h += BARE_STEP) {
         vf a = vf_set1(0.0f), b = a, c = a, d = a;
 
@@ -193,22 +193,40 @@ LOOP(norm)
 
 /* ---- Biases ---- */
 
-SIMD_INLINE void slope(float *dst, const float *src, int64_t n)
+/* The end of a row that does not fill vectors: its last one, some of it once more, or what there is. */
+SIMD_INLINE void put_end(float *dst, const float *src, int64_t row, vf last)
 {
     const int64_t w = vf_lanes();
-    vf slopes = vf_set1(0.25f), zero = vf_set1(0.0f), width = vf_set1((float)w);
-    vf a = vf_add(vf_iota(), vf_set1(1.0f));
 
-    for (int64_t i = 0; i + 4 * w <= n; i += 4 * w, a = vf_add(a, vf_set1(4.0f * (float)w))) {
+    if (row >= w)
+        vf_store(dst + row - w, onto(src, row - w, last));
+    else
+        vf_store_n(dst, src ? vf_add(vf_load_n(src, row), last) : last, row);
+}
+
+SIMD_INLINE vf along_slope(vf slopes, vf a) { return vf_fma(slopes, a, vf_set1(0.0f)); }
+
+SIMD_INLINE void slope_row(float *dst, const float *src, int64_t row)
+{
+    const int64_t w = vf_lanes();
+    vf slopes = vf_set1(0.25f), width = vf_set1((float)w), four = vf_set1(4.0f * (float)w);
+    vf a = vf_add(vf_iota(), vf_set1(1.0f));
+    int64_t i = 0;
+
+    for (; i + 4 * w <= row; i += 4 * w, a = vf_add(a, four)) {
         vf b = vf_add(a, width), c = vf_add(a, vf_add(width, width));
         vf d = vf_add(b, vf_add(width, width));
 
-        put_vectors(dst, src, i, vf_fma(slopes, a, zero), vf_fma(slopes, b, zero),
-                    vf_fma(slopes, c, zero), vf_fma(slopes, d, zero));
+        put_vectors(dst, src, i, along_slope(slopes, a), along_slope(slopes, b),
+                    along_slope(slopes, c), along_slope(slopes, d));
+    }
+    for (; i + w <= row; i += w, a = vf_add(a, width))
+        vf_store(dst + i, onto(src, i, along_slope(slopes, a)));
+    if (i < row) {
+        a = vf_add(vf_iota(), vf_set1(row < w ? 1.0f : (float)(row - w + 1)));
+        put_end(dst, src, row, along_slope(slopes, a));
     }
 }
-
-EITHER(slope, slope(dst, src, (int64_t)n))
 
 #define EIGHT 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f
 #define SIXTY EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT
@@ -218,20 +236,39 @@ static const float short_line[320] = { SIXTY, SIXTY, SIXTY, SIXTY, SIXTY };
 #undef EIGHT
 enum { LINE_ROW = 256, LINE_STARTS = 32 };
 
-SIMD_INLINE void line(float *dst, const float *src, int64_t n)
+SIMD_INLINE void line_row(float *dst, const float *src, const float *from, int64_t row)
 {
     const int64_t w = vf_lanes();
+    int64_t k = 0;
 
-    for (int64_t row = 0; row + LINE_ROW <= n; row += LINE_ROW) {
-        const float *from = short_line + LINE_STARTS - row / LINE_ROW % LINE_STARTS;
+    for (; k + 4 * w <= row; k += 4 * w)
+        put_vectors(dst, src, k, vf_load(from + k), vf_load(from + k + w),
+                    vf_load(from + k + 2 * w), vf_load(from + k + 3 * w));
+    for (; k + w <= row; k += w)
+        vf_store(dst + k, onto(src, k, vf_load(from + k)));
+    if (k < row)
+        put_end(dst, src, row, row < w ? vf_load_n(from, row) : vf_load(from + row - w));
+}
 
-        for (int64_t k = 0; k < LINE_ROW; k += 4 * w)
-            put_vectors(dst, src, row + k, vf_load(from + k), vf_load(from + k + w),
-                        vf_load(from + k + 2 * w), vf_load(from + k + 3 * w));
+/* Rows of either, all of them. */
+enum rows { SLOPES, LINES };
+SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row, int64_t n)
+{
+    int64_t start = LINE_STARTS;
+
+    for (; row <= n; n -= row, dst += row, src += src ? row : 0) {
+        if (kind == SLOPES)
+            slope_row(dst, src, row);
+        else
+            line_row(dst, src, short_line + start, row);
+        start = start > 1 ? start - 1 : LINE_STARTS;
     }
 }
 
-EITHER(line, line(dst, src, (int64_t)n))
+#define ROW(most) (row_end && row_end - dst < (most) ? row_end - dst : (most))
+EITHER(slope, rows(SLOPES, dst, src, ROW((int64_t)n), (int64_t)n))
+EITHER(line, rows(LINES, dst, src, ROW(LINE_ROW), (int64_t)n))
+#undef ROW
 
 /* Rows of a table in some order, none twice. */
 #define SIXTEEN 3, 14, 7, 0, 11, 5, 9, 12, 1, 15, 6, 10, 2, 13, 8, 4
@@ -331,12 +368,12 @@ SIMD_INLINE void sums(int64_t rows, float *dst, const float *src, int64_t n)
 
 LOOP(sums)
 {
-    (void)unused;
+    (void)row_end;
     sums(8, dst, src, (int64_t)n);
 }
 
 LOOP(chain)
 {
-    (void)unused;
+    (void)row_end;
     sums(1, dst, src, (int64_t)n);
 }

@@ -7,6 +7,8 @@
  * which: BARE_ISAS, ISA(name) for each of them, named as the backend.  They write n floats from dst
  * on, n a multiple of BARE_STEP.  src: as many floats that what they make is added to, as biases
  * are to scores, or NULL where a call only writes; those that turn or sum have nothing but src.
+ * row_end: where the first of rows ends that are as long as it, of biases; NULL where they are long, and
+ * for all others.  What is left of n when all rows are whole is not written.
  */
 #ifndef POSENC_BARE_H
 #define POSENC_BARE_H
@@ -23,8 +25,8 @@ enum { BARE_STEP = 1024 };
  *   angles    the evaluation of f32 angles
  *   turn      a rotation whose angles stay in registers, of halves of src
  *   norm      the same with sums of squares and two factors before it
- *   slope     a slope times the distance
- *   line      a short line at a start that moves by one from row to row
+ *   slope     rows of a slope times the distance
+ *   line      rows of a short line at a start that moves by one from row to row
  *   fetch     four heads' elements by an index
  *   c2p       a row's elements by columns that rise by one at most,
  *   p2c       the same one by one, as each is in a row of its own,
@@ -49,7 +51,7 @@ enum { BARE_STEP = 1024 };
 
 #define BARE_NAME(kind, isa) bare_##kind##_##isa
 #define BARE(kind, isa)                                                                        \
-    void BARE_NAME(kind, isa)(float *dst, const float *src, const float *unused, size_t n)
+    void BARE_NAME(kind, isa)(float *dst, const float *src, const float *row_end, size_t n)
 #ifdef BARE_ISAS /* else the kinds alone */
 #define DECLARED(kind, isa) BARE(kind, isa);
 #define ISA(name)           BARE_KINDS(DECLARED, name)
