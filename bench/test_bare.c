@@ -1,0 +1,237 @@
+/*
+ * Bare loops: each does what its name says, so that it is a limit of what does so, too.
+ */
+#include "roofs.h"
+#include "conformance/tap/tap.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_FLOATS = 2 * BARE_STEP, GUARD = 64 };
+static float out[MOST_FLOATS + GUARD], added[MOST_FLOATS + GUARD], x[MOST_FLOATS];
+
+static bool near(double a, double b) { return fabs(a - b) <= 1e-6 * (1.0 + fabs(b)); }
+
+/* Each of the cosines and sines of the eight angles of a group, as often as any other. */
+static bool is_table(const float *values, int n)
+{
+    int met[16] = { 0 };
+    bool each = true;
+    for (int i = 0; i < n; i++)
+        for (int a = 0; a < 8; a++) {
+            const double angle = 0.55 + 0.05 * a;
+            met[a] += near((double)values[i], cos(angle));
+            met[8 + a] += near((double)values[i], sin(angle));
+        }
+    for (int k = 0; k < 16; k++)
+        each = each && met[k] == n / 16;
+    return each;
+}
+
+static bool is_by_turns(const float *values, int n)
+{
+    bool pairs = is_table(values, n);
+    for (int i = 0; i < n; i += 2)
+        pairs = pairs && near(hypot((double)values[i], (double)values[i + 1]), 1.0) &&
+                (double)values[i] < 0.785;
+    return pairs;
+}
+
+static bool is_angles(const float *values, int n)
+{
+    double squares = 0.0, most = 0.0;
+    for (int i = 0; i < n; i++) {
+        squares += (double)values[i] * (double)values[i];
+        most = fmax(most, fabs((double)values[i]));
+    }
+    return near(squares, n / 2) && most <= 1.0 && most > 0.9;
+}
+
+static bool is_turned(const float *values, int n)
+{
+    bool all = true;
+    for (int i = 0; i < n / 2; i++) {
+        const double a = (double)x[i], b = (double)x[i + n / 2];
+        all = all && near((double)values[i], 0.8 * a - 0.6 * b) &&
+              near((double)values[i + n / 2], 0.8 * b + 0.6 * a);
+    }
+    return all;
+}
+
+/* Of equal numbers, 0.75: halves are as 0.8 - 0.6 and 0.8 + 0.6, and grow with the root of what is
+ * added up in a lane. */
+static bool is_normed(const float *values, int n)
+{
+    const double lanes = 1024.0 / pow((double)values[0] / (0.2 * 1.5 * 0.75 * 0.75), 2.0);
+    bool all = lanes > 0.99 && lanes < 64.01;
+    for (int i = 0; i < n; i++)
+        all = all && near((double)values[i],
+                          (double)values[0] * (i % BARE_STEP < BARE_STEP / 2 ? 1.0 : 7.0));
+    return all;
+}
+
+static bool is_slope(const float *values, int row, int n)
+{
+    bool all = true;
+    for (int i = 0; i < n; i++)
+        all = all && near((double)values[i], 0.25 * (i % row + 1));
+    return all;
+}
+
+/* Each row a key later than the one before, from the 32nd on. */
+static bool is_line(const float *values, int row, int n)
+{
+    bool all = true;
+    for (int i = 0; i < n; i++)
+        all = all && near((double)values[i], (i % row + 64 - i / row % 32) % 8 + 1);
+    return all;
+}
+
+/* Four heads beside each other, of sixteen rows. */
+static bool is_fetch(const float *values, int n)
+{
+    const int head = n / 4;
+    int met[2] = { 0 };
+    bool all = true;
+    for (int i = 0; i < head; i++) {
+        met[0] += near((double)values[i], 1.0);
+        met[1] += near((double)values[i], 5.0);
+        for (int h = 1; h < 4; h++)
+            all = all && near((double)values[h * head + i], (double)values[i] + h);
+    }
+    return all && met[0] == head / 2 && met[1] == head / 2;
+}
+
+static bool is_terms(const float *values, int n, double factor)
+{
+    bool all = true;
+    for (int i = 0; i < n; i++) {
+        const int column = (i % 64 + i % BARE_STEP / 64) / 2;
+        all = all && near((double)values[i], factor * (column % 8 + 1));
+    }
+    return all;
+}
+
+static bool is_sums(const float *values, int n, int rows)
+{
+    bool all = true;
+    for (int r = 0; r < rows; r++) {
+        float sum = 0.0f;
+        for (int k = 0; k < n / rows; k++)
+            sum += x[r * (n / rows) + k];
+        all = all && memcmp(&values[r], &sum, sizeof sum) == 0;
+    }
+    return all;
+}
+
+static bool does_its_work(enum roof_kind kind, const float *values, int n)
+{
+    switch (kind) {
+    case ROOF_BARE_table:
+        return is_table(values, n);
+    case ROOF_BARE_by_turns:
+        return is_by_turns(values, n);
+    case ROOF_BARE_angles:
+        return is_angles(values, n);
+    case ROOF_BARE_turn:
+        return is_turned(values, n);
+    case ROOF_BARE_norm:
+        return is_normed(values, n);
+    case ROOF_BARE_slope:
+        return is_slope(values, n, n);
+    case ROOF_BARE_line:
+        return is_line(values, 256, n);
+    case ROOF_BARE_fetch:
+        return is_fetch(values, n);
+    case ROOF_BARE_c2p:
+    case ROOF_BARE_p2c:
+        return is_terms(values, n, 0.5);
+    case ROOF_BARE_both:
+        return is_terms(values, n, 1.0);
+    default:
+        return is_sums(values, n, kind == ROOF_BARE_sums ? 8 : 1);
+    }
+}
+
+/* Those read x alone. */
+static bool adds_nothing(enum roof_kind kind)
+{
+    return kind == ROOF_BARE_turn || kind == ROOF_BARE_norm || kind == ROOF_BARE_sums ||
+           kind == ROOF_BARE_chain;
+}
+
+static bool is_right(const struct roof_variant *loop, int n)
+{
+    const bool alone = adds_nothing(loop->kind);
+    const int written = loop->kind == ROOF_BARE_sums    ? 8
+                        : loop->kind == ROOF_BARE_chain ? 1
+                                                        : n;
+    bool right = true;
+    for (int i = 0; i < MOST_FLOATS; i++)
+        x[i] = loop->kind == ROOF_BARE_norm ? 0.75f : 0.5f + (float)(i % 37) / 64.0f;
+    for (int i = 0; i < MOST_FLOATS + GUARD; i++)
+        out[i] = added[i] = -77.0f;
+    loop->function(out, alone ? x : NULL, NULL, (size_t)n);
+    right = does_its_work(loop->kind, out, n);
+    for (int i = written; i < n + GUARD && i < MOST_FLOATS + GUARD; i++)
+        right = right && out[i] == -77.0f;
+    if (alone)
+        return right;
+    loop->function(added, x, NULL, (size_t)n);
+    for (int i = 0; i < n; i++)
+        right = right && near((double)added[i], (double)out[i] + (double)x[i]);
+    return right && added[n] == -77.0f;
+}
+
+/* Biases in rows that are given, and nothing behind the last whole one. */
+static bool is_right_in_rows(const struct roof_variant *loop, int row, int n)
+{
+    const int whole = n / row * row;
+    bool right = true;
+    for (int reads = 0; reads < 2; reads++) {
+        for (int i = 0; i < MOST_FLOATS + GUARD; i++)
+            out[i] = -77.0f;
+        for (int i = 0; i < MOST_FLOATS; i++)
+            x[i] = reads ? (float)(i % 37) / 64.0f : 0.0f;
+        loop->function(out, reads ? x : NULL, out + row, (size_t)n);
+        for (int i = 0; i < whole; i++)
+            out[i] -= x[i];
+        right = right && (loop->kind == ROOF_BARE_slope ? is_slope(out, row, whole)
+                                                        : is_line(out, row, whole));
+        for (int i = whole; i < n + GUARD; i++)
+            right = right && out[i] == -77.0f;
+    }
+    return right;
+}
+
+static void bare_loops(void)
+{
+    char sentence[96];
+    bool kinds[ROOF_KIND_COUNT] = { false }, all = true;
+    for (size_t i = 0; roof_variant_at(i); i++) {
+        const struct roof_variant *loop = roof_variant_at(i);
+        if (loop->kind < ROOF_BARE_table || !loop->runs())
+            continue;
+        kinds[loop->kind] = true;
+        snprintf(sentence, sizeof sentence, "the loop %s, %s does what it is named after",
+                 roof_kind_name[loop->kind], loop->name);
+        require(is_right(loop, BARE_STEP) && is_right(loop, 2 * BARE_STEP), sentence);
+        if (loop->kind != ROOF_BARE_slope && loop->kind != ROOF_BARE_line)
+            continue;
+        bool in_rows = true;
+        for (int row = 1; row < 100; row += row < 20 ? 1 : 13)
+            in_rows = in_rows && is_right_in_rows(loop, row, 2 * BARE_STEP);
+        snprintf(sentence, sizeof sentence, "the loop %s, %s does so in rows of any length",
+                 roof_kind_name[loop->kind], loop->name);
+        require(in_rows, sentence);
+    }
+    for (int kind = ROOF_BARE_table; kind < ROOF_KIND_COUNT; kind++)
+        all = all && kinds[kind] && roof_kind_name[kind];
+    require(all, "each kind of loop has one that runs here, and a name");
+}
+
+int main(void)
+{
+    bare_loops();
+    return tap_end();
+}
