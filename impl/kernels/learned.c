@@ -87,7 +87,8 @@ SIMD_INLINE void sum_tokens(enum posenc_dtype type,
                             const struct posenc_learned_grad_args *given)
 {
     const struct posenc_learned_grad_args copy = *given, *args = &copy;
-    int64_t first = args->positions.offset, tokens = args->x.shape[1];
+    /* without tokens the offset may be anywhere */
+    int64_t tokens = args->x.shape[1], first = tokens > 0 ? args->positions.offset : 0;
     int64_t step = args->x.stride[0] * (int64_t)posenc_dtype_size(type);
 
     if (!args->accumulate) {
