@@ -122,7 +122,7 @@ SIMD_INLINE vf read_as(enum posenc_dtype type, enum strip_kind kind, const char 
 {
     if (kind == FAR)
         prefetch(type, x, i);
-    return vf_keep(load_as(type, x, i, n));
+    return vf_keep_here(load_as(type, x, i, n));
 }
 
 /* n pairs of one head from pair i on, turned; y0 holds both where vectors interleave them. */

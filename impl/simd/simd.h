@@ -53,6 +53,7 @@
  *   vf_none_small(a, b, c, d)                  whether bits 27 to 29 of all lanes of the four are
  *                                              set: 2^-15 <= |x| < 2, if |x| is below 2^113
  *   vf_keep(v)                                 v, in a register: gcc else loads it at each use
+ *   vf_keep_here(v)                            the same, and read before what is written below
  *   vd_set1  vd_load(p)  vd_store(p, v)  vd_add  vd_sub  vd_mul  vd_fma
  *   vd_fms(a, b, c)  vd_fnma(a, b, c)          a b - c; c - a b
  *   vd_from_vf(v)  vf_from_vd(v)               exact; rounded once

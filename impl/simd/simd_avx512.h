@@ -466,6 +466,11 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
 
 SIMD_INLINE vf vf_keep(vf v)
 {
+    __asm__("" : "+v"(v));
+    return v;
+}
+SIMD_INLINE vf vf_keep_here(vf v)
+{
     __asm__ volatile("" : "+v"(v));
     return v;
 }

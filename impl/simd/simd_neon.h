@@ -355,6 +355,11 @@ SIMD_INLINE vf vf_flip_bit1(vf v, vq q)
 
 SIMD_INLINE vf vf_keep(vf v)
 {
+    __asm__("" : "+w"(v));
+    return v;
+}
+SIMD_INLINE vf vf_keep_here(vf v)
+{
     __asm__ volatile("" : "+w"(v));
     return v;
 }

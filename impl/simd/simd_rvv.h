@@ -359,4 +359,5 @@ SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y)
 
 /* No operation takes an operand from memory. */
 SIMD_INLINE vf vf_keep(vf v) { return v; }
+SIMD_INLINE vf vf_keep_here(vf v) { return v; }
 #endif

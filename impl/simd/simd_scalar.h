@@ -172,4 +172,5 @@ SIMD_INLINE vf vf_select_bit0(vq q, vf x, vf y) { return q & 1 ? x : y; }
 SIMD_INLINE vf vf_flip_bit1(vf v, vq q) { return q & 2 ? -v : v; }
 
 SIMD_INLINE vf vf_keep(vf v) { return v; }
+SIMD_INLINE vf vf_keep_here(vf v) { return v; }
 #endif

@@ -53,6 +53,8 @@ static const struct test tests[] = {
     { "vf_any_lt", .run = any_lt },
     { "vf_none_small", .run = none_small },
     { "vf_keep", .run = f32_op, .f32_1 = vf_keep, .f32 = plain_same, .same_nan = true },
+    { "vf_keep_here", .run = f32_op, .f32_1 = vf_keep_here, .f32 = plain_same,
+      .same_nan = true },
     { "vd_set1", .run = same_in_all },
     { "vd_load", .run = wide_memory },
     { "vd_store", .run = wide_memory },
