@@ -129,8 +129,10 @@ SIMD_INLINE void group_rows(const struct run *run, enum sink sink, enum how how,
 
 /* ---- Whole groups of whole vectors ---- */
 
-/* Two rows, the first one step from `at`, the second two.  False: something may be small, and neither
- * is written.  `zero`: the second row is position 0, whose values are known. */
+/* Two rows, the first one step from `spot`, the second two.  False: something may be small, and neither
+ * is written.  `zero`: the second row is position 0, whose values are known, and of a run upward.  The
+ * other one, position 1, then has nothing to mend: position 3 was seen before, and where a value at 1
+ * is below 2^-21 one at 3 is below 2^-19. */
 SIMD_INLINE bool put_two(const struct run *run, enum sink sink, enum how how, struct spot *spot,
                          const struct pitch *pitch, int64_t step, bool zero, float x_scale,
                          vd c, vd s, vd other_c, vd other_s)
@@ -140,11 +142,9 @@ SIMD_INLINE bool put_two(const struct run *run, enum sink sink, enum how how, st
     round_whole(sink, c, s, &a, &b);
     round_whole(sink, other_c, other_s, &other_a, &other_b);
     if (__builtin_expect(!vf_none_small(a, b, other_a, other_b), 0)) {
-        if (!zero || !vf_none_small(a, b, a, b))
+        if (!zero)
             return false;
-        round_whole(sink, vd_set1(run->scale),
-                    vd_mul(vd_set1(0.0 * run->scale), vd_from_vf(sign_of(run))), &other_a,
-                    &other_b);
+        round_whole(sink, vd_set1(run->scale), vd_set1(0.0 * run->scale), &other_a, &other_b);
     }
     put_next(how, spot, pitch, step, x_scale, a, b);
     put_next(how, spot, pitch, step, x_scale, other_a, other_b);
