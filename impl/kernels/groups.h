@@ -197,21 +197,22 @@ SIMD_INLINE void whole_group(const struct run *run, enum sink sink, enum how how
     const double *middle = run->freqs->middle + at + from,
                  *twice_cos = run->freqs->twice_cos + from;
     const bool zero = run->first + (uint32_t)row == 0;
-    struct spot upper_spot = spot_of(run, sink, how, row + POSENC_GROUP / 2, from);
+    struct spot upper_middle = spot_of(run, sink, how, row + POSENC_GROUP / 2, from);
 
     for (int64_t k = 0; k < to - from; k += w, middle += w) {
         vd lower_c, lower_s, upper_c, upper_s, twice = vd_load(twice_cos + k);
-        struct spot lower_spot = upper_spot;
+        struct spot lower_middle = upper_middle;
 
         middle_rows(middle, stride, sign, anchors, k, &lower_c, &lower_s, &upper_c, &upper_s);
-        int64_t lower = whole_half(run, sink, how, upper_spot, pitch, -1, zero, x_scale, twice,
-                                   lower_c, lower_s, upper_c, upper_s);
-        move_rows(&lower_spot, pitch, -1);
-        int64_t upper = whole_half(run, sink, how, lower_spot, pitch, 1, false, x_scale, twice,
-                                   upper_c, upper_s, lower_c, lower_s);
+        /* each half begins one step from the middle row of the other */
+        int64_t lower = whole_half(run, sink, how, upper_middle, pitch, -1, zero, x_scale,
+                                   twice, lower_c, lower_s, upper_c, upper_s);
+        move_rows(&lower_middle, pitch, -1);
+        int64_t upper = whole_half(run, sink, how, lower_middle, pitch, 1, false, x_scale,
+                                   twice, upper_c, upper_s, lower_c, lower_s);
         if (__builtin_expect(lower + upper > 0, 0))
             rest_of_column(run, sink, how, row, lower, upper, at, from + k, anchors, from);
-        move_pairs(&upper_spot, sink, w);
+        move_pairs(&upper_middle, sink, w);
     }
 }
 
