@@ -77,7 +77,8 @@ SIMD_INLINE bool may_lay_out(const struct token *token)
     return vf_lanes() > 1 && token->pairs % vf_lanes() == 0 && 2 * token->pairs <= LAID_OUT;
 }
 
-SIMD_INLINE void rotate_laid_out(enum posenc_dtype type, const struct token *token)
+SIMD_INLINE void rotate_laid_out(enum posenc_dtype type, enum strip_kind kind,
+                                 const struct token *token)
 {
     _Alignas(64) float cosine[LAID_OUT], sine[LAID_OUT];
     int64_t w = vf_lanes(), n = 2 * token->pairs, heads = token->heads;
@@ -101,8 +102,8 @@ SIMD_INLINE void rotate_laid_out(enum posenc_dtype type, const struct token *tok
                 vf_fma(a, vf_load(cosine + i), vf_mul(vf_swap_pairs(a), vf_load(sine + i))));
             b = vf_keep(vf_fma(b, vf_load(cosine + i + w),
                                vf_mul(vf_swap_pairs(b), vf_load(sine + i + w))));
-            store_as(type, out, i, a, w);
-            store_as(type, out, i + w, b, w);
+            write_as(type, kind, out, i, a, w);
+            write_as(type, kind, out, i + w, b, w);
         }
 }
 
@@ -153,6 +154,19 @@ static void copy_others(const struct token *first, int64_t before, int64_t after
     }
 }
 
+/* Whether the output can be stored past the caches: another array than x, in f32, its heads whole
+ * vectors (`left` pairs are none of one) that lie on multiples of their size. */
+SIMD_INLINE bool may_pass(enum posenc_dtype type, const struct posenc_rope_args *args,
+                          int64_t left)
+{
+    const int64_t *out = args->out.stride, size = (int64_t)sizeof(float);
+    const int64_t steps = (out[0] | out[1] | out[2] | args->rotary_offset) * size;
+
+    return type == POSENC_F32 && vf_streams() && args->x.data != args->out.data && left == 0 &&
+           bytes_of(&args->out) >= STREAM_FROM &&
+           ((int64_t)(uintptr_t)args->out.data | steps) % (vf_lanes() * size) == 0;
+}
+
 SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *args,
                       enum pairing pairing)
 {
@@ -170,12 +184,16 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
                            .x_next = x[1] * size,
                            .out_next = out[1] * size,
                            .cosine_next = args->cos.stride[0] * angle_size,
-                           .sine_next = args->sin.stride[0] * angle_size,
-                           .far = shape[0] * shape[1] * shape[2] * shape[3] > IN_CACHE / size };
+                           .sine_next = args->sin.stride[0] * angle_size };
     const bool one_strip = strip_steps(strips, &token, w, token.pairs) * w >= token.pairs;
-    const bool in_strips = one_strip || !token.far;
+    const bool far = shape[0] * shape[1] * shape[2] * shape[3] > IN_CACHE / size;
+    const bool in_strips = one_strip || !far;
     struct narrow narrow;
 
+    token.kind = token.angles != POSENC_F32              ? ANY
+                 : !far                                  ? PLAIN
+                 : may_pass(type, args, token.pairs % w) ? PAST
+                                                         : FAR;
     narrow.heads = 0; /* all of it would take longer than a call of one token */
     if (pairing == HALF && 2 * token.pairs <= vf_lanes())
         lay_narrow(size, &token, &narrow);
@@ -198,12 +216,14 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
             } else if (in_strips)
                 rotate_in_strips(pairing, strips, &token);
             else if (pairing == INTERLEAVED && may_lay_out(&token))
-                rotate_laid_out(type, &token);
+                rotate_laid_out(type, token.kind == PAST ? PAST : ANY, &token);
             else
                 rotate_in_order(pairing, strips, &token);
             if (token.x != token.out)
                 copy_others(&token, before, after, size);
         }
+    if (token.kind == PAST)
+        stream_end();
 }
 
 enum posenc_status KERNEL(rope_half)(const struct posenc_rope_args *args)

@@ -5,12 +5,13 @@
 #ifndef POSENC_KERNELS_STRIPS_H
 #define POSENC_KERNELS_STRIPS_H
 
-#include "kernel.h"
+#include "stores.h"
 
 enum pairing { HALF, INTERLEAVED };
 
-/* PLAIN: f32 angles, steps side by side.  FAR: the same, and x comes from DRAM.  ANY: neither. */
-enum strip_kind { PLAIN, FAR, ANY };
+/* PLAIN: f32 angles, steps side by side.  FAR: the same, and x comes from DRAM.  PAST: out, another
+ * array in f32, is stored past the caches, too.  ANY: none of these. */
+enum strip_kind { PLAIN, FAR, PAST, ANY };
 
 /* One token of a call: its angles and its heads.  Or several that follow it, with the angles that
  * follow its own. */
@@ -25,7 +26,7 @@ struct token {
     int64_t x_step, out_step;                         /* bytes from head to head */
     int64_t more;                                     /* tokens after the first */
     int64_t x_next, out_next, cosine_next, sine_next; /* bytes from token to token */
-    bool far;                                         /* whether x comes from DRAM */
+    enum strip_kind kind;
 };
 
 /* Where a strip reads and writes, from its own first channel and angle on, so that what follows is at
@@ -120,9 +121,19 @@ SIMD_INLINE void prefetch(enum posenc_dtype type, const char *x, int64_t i)
 SIMD_INLINE vf read_as(enum posenc_dtype type, enum strip_kind kind, const char *x, int64_t i,
                        int64_t n)
 {
-    if (kind == FAR)
+    if (kind == FAR || kind == PAST)
         prefetch(type, x, i);
     return vf_keep_here(load_as(type, x, i, n));
+}
+
+/* n elements to out[i] and what follows it. */
+SIMD_INLINE void write_as(enum posenc_dtype type, enum strip_kind kind, char *out, int64_t i,
+                          vf v, int64_t n)
+{
+    if (kind == PAST)
+        stream_as(type, out, i, v);
+    else
+        store_as(type, out, i, v, n);
 }
 
 /* n pairs of one head from pair i on, turned; y0 holds both where vectors interleave them. */
@@ -143,17 +154,17 @@ SIMD_INLINE void turn_pairs(enum pairing pairing, enum posenc_dtype type, enum s
     *y1 = vf_fma(x1, c, vf_mul(x0, s));
 }
 
-SIMD_INLINE void put_pairs(enum pairing pairing, enum posenc_dtype type, int64_t pairs,
-                           int64_t i, int64_t n, vf y0, vf y1, char *out)
+SIMD_INLINE void put_pairs(enum pairing pairing, enum posenc_dtype type, enum strip_kind kind,
+                           int64_t pairs, int64_t i, int64_t n, vf y0, vf y1, char *out)
 {
     if (pairing == INTERLEAVED && vf_lanes() > 1) {
-        store_as(type, out, 2 * i, y0, n == step_pairs(pairing) ? vf_lanes() : 2 * n);
+        write_as(type, kind, out, 2 * i, y0, n == step_pairs(pairing) ? vf_lanes() : 2 * n);
         return;
     }
     char *other = out + to_second(pairing, type, pairs);
 
-    store_as(type, out, pairing == INTERLEAVED ? 2 * i : i, y0, n);
-    store_as(type, other, pairing == INTERLEAVED ? 2 * i + 1 : i, y1, n);
+    write_as(type, kind, out, pairing == INTERLEAVED ? 2 * i : i, y0, n);
+    write_as(type, kind, other, pairing == INTERLEAVED ? 2 * i + 1 : i, y1, n);
 }
 
 SIMD_INLINE void rotate_pairs(enum pairing pairing, enum posenc_dtype type,
@@ -163,7 +174,7 @@ SIMD_INLINE void rotate_pairs(enum pairing pairing, enum posenc_dtype type,
     vf y0, y1;
 
     turn_pairs(pairing, type, kind, pairs, i, n, c, s, x, &y0, &y1);
-    put_pairs(pairing, type, pairs, i, n, y0, y1, out);
+    put_pairs(pairing, type, kind, pairs, i, n, y0, y1, out);
 }
 
 /* Those of two steps, from i and from j on.  Both are read before either is written: the second may
@@ -177,8 +188,8 @@ SIMD_INLINE void rotate_two(enum pairing pairing, enum posenc_dtype type, enum s
 
     turn_pairs(pairing, type, kind, pairs, i, n, c, s, x, &y0, &y1);
     turn_pairs(pairing, type, kind, pairs, j, n, d, t, x, &z0, &z1);
-    put_pairs(pairing, type, pairs, i, n, y0, y1, out);
-    put_pairs(pairing, type, pairs, j, n, z0, z1, out);
+    put_pairs(pairing, type, kind, pairs, i, n, y0, y1, out);
+    put_pairs(pairing, type, kind, pairs, j, n, z0, z1, out);
 }
 
 /* The angles of two vectors of pairs of a half, or of one of interleaved pairs, as even and odd
@@ -399,13 +410,16 @@ typedef void strip(const struct token *token, int64_t i, int64_t last);
     STRIPS(pairing, type, FAR)                                                                 \
     STRIPS(pairing, type, ANY)
 KINDS(HALF, F32)
+STRIPS(HALF, F32, PAST)
 KINDS(HALF, F16)
 KINDS(HALF, BF16)
 KINDS(INTERLEAVED, F32)
+STRIPS(INTERLEAVED, F32, PAST)
 KINDS(INTERLEAVED, F16)
 KINDS(INTERLEAVED, BF16)
 STRIP(INTERLEAVED, F32, PLAIN, EIGHT)
 STRIP(INTERLEAVED, F32, FAR, EIGHT)
+STRIP(INTERLEAVED, F32, PAST, EIGHT)
 STRIP(INTERLEAVED, F16, PLAIN, EIGHT)
 STRIP(INTERLEAVED, F16, FAR, EIGHT)
 STRIP(INTERLEAVED, BF16, PLAIN, EIGHT)
@@ -418,20 +432,24 @@ STRIP(INTERLEAVED, BF16, FAR, EIGHT)
 struct strips {
     strip *const *kinds[ANY + 1], *eight[ANY + 1];
 };
-#define HALVES(type)                                                                           \
+#define HALVES(type, past)                                                                     \
     {                                                                                          \
-        { HALF_##type##_PLAIN, HALF_##type##_FAR, HALF_##type##_ANY }, { NULL }                \
+        .kinds = { HALF_##type##_PLAIN, HALF_##type##_FAR, past, HALF_##type##_ANY }           \
     }
-#define TURNS(type)                                                                            \
+#define TURNS(type, past, past_eight)                                                          \
     {                                                                                          \
-        { INTERLEAVED_##type##_PLAIN, INTERLEAVED_##type##_FAR, INTERLEAVED_##type##_ANY },    \
-        {                                                                                      \
-            INTERLEAVED_##type##_PLAIN_EIGHT, INTERLEAVED_##type##_FAR_EIGHT, NULL             \
+        .kinds = { INTERLEAVED_##type##_PLAIN, INTERLEAVED_##type##_FAR, past,                 \
+                   INTERLEAVED_##type##_ANY },                                                 \
+        .eight = {                                                                             \
+            INTERLEAVED_##type##_PLAIN_EIGHT,                                                  \
+            INTERLEAVED_##type##_FAR_EIGHT,                                                    \
+            past_eight                                                                         \
         }                                                                                      \
     }
 static const struct strips all_strips[][POSENC_BF16 + 1] = {
-    [HALF] = { HALVES(F32), HALVES(F16), HALVES(BF16) },
-    [INTERLEAVED] = { TURNS(F32), TURNS(F16), TURNS(BF16) },
+    [HALF] = { HALVES(F32, HALF_F32_PAST), HALVES(F16, NULL), HALVES(BF16, NULL) },
+    [INTERLEAVED] = { TURNS(F32, INTERLEAVED_F32_PAST, INTERLEAVED_F32_PAST_EIGHT),
+                      TURNS(F16, NULL, NULL), TURNS(BF16, NULL, NULL) },
 };
 #undef TURNS
 #undef HALVES
@@ -454,8 +472,7 @@ SIMD_INLINE void rotate_in_strips(enum pairing pairing, const struct strips *str
                                   const struct token *token)
 {
     int64_t w = step_pairs(pairing), pairs = token->pairs;
-    const enum strip_kind kind = token->angles != POSENC_F32 ? ANY : token->far ? FAR : PLAIN;
-    strip *const *whole = strips->kinds[kind];
+    strip *const *whole = strips->kinds[token->kind];
 
     if (pairs < w) {
         whole[0](token, 0, 0);
@@ -466,7 +483,7 @@ SIMD_INLINE void rotate_in_strips(enum pairing pairing, const struct strips *str
         if (i + steps * w > pairs)
             strips->kinds[ANY][steps](token, i, pairs - w);
         else if (steps == EIGHT)
-            strips->eight[kind](token, i, 0);
+            strips->eight[token->kind](token, i, 0);
         else
             whole[steps](token, i, i + (steps - 1) * w);
     }
