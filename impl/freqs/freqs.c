@@ -239,7 +239,7 @@ static size_t lay_out(struct posenc_freqs *freqs, bool xpos, unsigned char *memo
     if (freqs->view.n_axes > 1)
         freqs->view.axis = carve(memory, &bytes, n, sizeof(uint8_t));
     if (freqs->view.profile == POSENC_EXACT) {
-        freqs->middle = carve(memory, &bytes, POSENC_GROUPS * 4 * n, sizeof(double));
+        freqs->middle = carve(memory, &bytes, POSENC_GROUPS * (4 * n), sizeof(double));
         freqs->twice_cos = carve(memory, &bytes, n, sizeof(double));
     }
     if (freqs->view.profile == POSENC_GGML_F32) {

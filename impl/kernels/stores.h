@@ -68,32 +68,30 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
     return add && (x->data == out->data || !vf_streams()) ? far : streamed;
 }
 
-/* Calls function(type, how, ...) with both constant.  `add` is one, too. */
-#define CASE_HOW(how, args, function, ...)                                                     \
-    case how:                                                                                  \
-        FOR_TYPE((args)->out.dtype, function, how, __VA_ARGS__);                               \
-        break;
+/* Calls function(type, how, ...) with both constant.  `add` is one, too.  No switch: a table of jumps
+ * is not followed where the code of a kernel is compared with another (bench/walk.c). */
+#define FOR_PLACE(near, far, streamed, how, args, function, ...)                               \
+    do {                                                                                       \
+        if ((how) == (near))                                                                   \
+            FOR_TYPE((args)->out.dtype, function, near, __VA_ARGS__);                          \
+        else if ((how) == (streamed))                                                          \
+            FOR_TYPE((args)->out.dtype, function, streamed, __VA_ARGS__);                      \
+        else                                                                                   \
+            FOR_TYPE((args)->out.dtype, function, far, __VA_ARGS__);                           \
+    } while (0)
 #define FOR_HOW(add, args, function, ...)                                                      \
     do {                                                                                       \
         const enum how given_how = how_of(add, &(args)->x, (args)->x_scale, &(args)->out);     \
-        if (add)                                                                               \
-            switch (given_how) {                                                               \
-                CASE_HOW(ADDED, args, function, __VA_ARGS__)                                   \
-                CASE_HOW(ADDED_FAR, args, function, __VA_ARGS__)                               \
-                CASE_HOW(ADDED_STREAMED, args, function, __VA_ARGS__)                          \
-                CASE_HOW(SUMMED, args, function, __VA_ARGS__)                                  \
-                CASE_HOW(SUMMED_FAR, args, function, __VA_ARGS__)                              \
-                CASE_HOW(SUMMED_STREAMED, args, function, __VA_ARGS__)                         \
-            default:                                                                           \
-                break;                                                                         \
-            }                                                                                  \
+        if (!(add) && given_how == STREAMED)                                                   \
+            FOR_TYPE((args)->out.dtype, function, STREAMED, __VA_ARGS__);                      \
+        else if (!(add))                                                                       \
+            FOR_TYPE((args)->out.dtype, function, STORED, __VA_ARGS__);                        \
+        else if (given_how >= SUMMED)                                                          \
+            FOR_PLACE(SUMMED, SUMMED_FAR, SUMMED_STREAMED, given_how, args, function,          \
+                      __VA_ARGS__);                                                            \
         else                                                                                   \
-            switch (given_how) {                                                               \
-                CASE_HOW(STORED, args, function, __VA_ARGS__)                                  \
-                CASE_HOW(STREAMED, args, function, __VA_ARGS__)                                \
-            default:                                                                           \
-                break;                                                                         \
-            }                                                                                  \
+            FOR_PLACE(ADDED, ADDED_FAR, ADDED_STREAMED, given_how, args, function,             \
+                      __VA_ARGS__);                                                            \
         if (streams(given_how))                                                                \
             stream_end();                                                                      \
     } while (0)
