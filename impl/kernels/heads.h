@@ -11,8 +11,8 @@
 enum { HEADS_AT_ONCE = 4, HEADS_ROWS = 2304 };
 
 /* The columns of a table from one head on, those past the last head +0: a row of four after the other.
- * One that is alone is a line, and so are all where a table has so few rows that two vectors hold a
- * column. */
+ * One that is alone is a line.  Where a table has `few` rows, so that two vectors hold a column, each head
+ * is one, and nothing is put past its rows or heads. */
 struct heads {
     const float *table; /* row 0 of the first head */
     int64_t stride, n;  /* from row to row; how many heads */

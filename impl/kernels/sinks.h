@@ -160,7 +160,7 @@ struct pitch {
     int64_t second, out, x;
 };
 
-/* Columns of the first one, and of the second. */
+/* The column of the first one. */
 SIMD_INLINE int64_t first_column(const struct run *run, enum sink sink, int64_t i)
 {
     return sink == TO_TILE          ? i - run->from
