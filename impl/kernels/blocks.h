@@ -6,17 +6,25 @@
 
 #include "groups.h"
 
+/* At position 0, where each fresh sequence begins, they are known. */
 SIMD_INLINE void find_anchors(const struct run *run, uint32_t position, int64_t from,
                               int64_t to, struct anchors *anchors)
 {
+    const vd scale = vd_set1(run->scale);
+
     for (int64_t i = from; i < to; i += vf_lanes()) {
-        vd c, s, scale = vd_set1(run->scale);
-        vq q;
-        vd r = phase_reduced(run->freqs, position, i, &q);
-        sincos_reduced(r, &c, &s);
-        vd_quadrant(q, c, s, &c, &s);
-        vd_store(anchors->cosine + (i - from), vd_mul(c, scale));
-        vd_store(anchors->sine + (i - from), vd_mul(s, scale));
+        vd c = scale, s = vd_set1(0.0 * run->scale);
+
+        if (position != 0) {
+            vq q;
+            vd r = phase_reduced(run->freqs, position, i, &q);
+            sincos_reduced(r, &c, &s);
+            vd_quadrant(q, c, s, &c, &s);
+            c = vd_mul(c, scale);
+            s = vd_mul(s, scale);
+        }
+        vd_store(anchors->cosine + (i - from), c);
+        vd_store(anchors->sine + (i - from), s);
     }
 }
 
