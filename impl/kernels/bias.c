@@ -77,7 +77,8 @@ SIMD_INLINE void alibi_row(enum posenc_dtype type, enum how how, bool causal, fl
     j = alibi_side(type, how, slope, j - query, j, known - j, x_scale, x, out);
     j = alibi_around(type, how, causal, slope, query, j, known, keys, x_scale, x, out);
     if (causal) {
-        put_biases(type, how, SAME, &later, x_scale, x, out, j, keys - j);
+        if (j < keys)
+            put_biases(type, how, SAME, &later, x_scale, x, out, j, keys - j);
         return;
     }
     j = alibi_to_line(type, how, causal, slope, query, j, keys, x_scale, x, out);
@@ -85,18 +86,43 @@ SIMD_INLINE void alibi_row(enum posenc_dtype type, enum how how, bool causal, fl
     alibi_around(type, how, causal, slope, query, j, keys, keys, x_scale, x, out);
 }
 
-SIMD_INLINE void alibi_rows(enum posenc_dtype type, enum how how, bool causal,
-                            const struct posenc_alibi_args *given)
+/* n rows one after the other, of one query's heads or of one head's queries. */
+SIMD_INLINE void alibi_some(enum posenc_dtype type, enum how how, bool causal, int64_t n,
+                            const float *slope, int64_t next_slope, int64_t query,
+                            int64_t next_query, int64_t keys, float x_scale, const char *x,
+                            int64_t x_next, char *out, int64_t out_next)
 {
-    const struct posenc_alibi_args copy = *given, *args = &copy;
+    for (int64_t k = 0; k < n; k++, slope += next_slope, query += next_query) {
+        alibi_row(type, how, causal, *slope, query, keys, x_scale, x, out);
+        out += out_next;
+        if (adds(how))
+            x += x_next;
+    }
+}
 
-    for (int64_t b = 0; b < args->out.shape[0]; b++)
-        for (int64_t h = 0; h < args->out.shape[1]; h++)
-            for (int64_t i = 0; i < args->out.shape[2]; i++)
-                alibi_row(type, how, causal, args->slopes[b * args->slopes_stride_batch + h],
-                          i + args->query_offset, args->out.shape[3], args->x_scale,
-                          adds(how) ? input_at(&args->x, b, h, i) : NULL,
-                          row_at(&args->out, b, h, i));
+/* A single query's heads follow one another without a loop over queries in between: of 32 heads of 128
+ * keys, 0.75 of the time.  More queries go in the order of memory. */
+SIMD_INLINE void alibi_rows(enum posenc_dtype type, enum how how, bool causal,
+                            const struct posenc_alibi_args *args)
+{
+    const int64_t size = (int64_t)posenc_dtype_size(type), keys = args->out.shape[3];
+    const int64_t heads = args->out.shape[1], queries = args->out.shape[2];
+    const int64_t *x_stride = args->x.stride, *out_stride = args->out.stride;
+
+    for (int64_t b = 0; b < args->out.shape[0]; b++) {
+        const float *slopes = args->slopes + b * args->slopes_stride_batch;
+
+        if (queries == 1) {
+            alibi_some(type, how, causal, heads, slopes, 1, args->query_offset, 0, keys,
+                       args->x_scale, adds(how) ? input_at(&args->x, b, 0, 0) : NULL,
+                       x_stride[1] * size, row_at(&args->out, b, 0, 0), out_stride[1] * size);
+            continue;
+        }
+        for (int64_t h = 0; h < heads; h++)
+            alibi_some(type, how, causal, queries, slopes + h, 0, args->query_offset, 1, keys,
+                       args->x_scale, adds(how) ? input_at(&args->x, b, h, 0) : NULL,
+                       x_stride[2] * size, row_at(&args->out, b, h, 0), out_stride[2] * size);
+    }
 }
 
 enum posenc_status KERNEL(alibi)(const struct posenc_alibi_args *args)
@@ -123,11 +149,15 @@ enum posenc_status KERNEL(alibi_add)(const struct posenc_alibi_args *args)
 enum { T5_LINE = 1024, T5_QUERIES = 32, T5_PITCH = T5_LINE + 16 };
 
 /* By key - query: before `from` all biases of a head are alike, and so they are from `to` on.
- * The line has n, of `first` and what follows it: rows of the table, 0 past the last one, and four
- * heads' biases. */
-struct t5_line {
+ * The line has n, of `first` and what follows it. */
+struct t5_span {
     int64_t from, to, first, n;
-    int32_t rows[T5_LINE + POSENC_PLAN_PAD];
+};
+
+/* Rows of the table, 0 past the last one, and four heads' biases. */
+struct t5_line {
+    struct t5_span span;
+    _Alignas(64) int32_t rows[T5_LINE + POSENC_PLAN_PAD];
     _Alignas(64) float bias[HEADS_AT_ONCE * T5_PITCH];
 };
 
@@ -147,7 +177,7 @@ static int64_t between(int64_t k, int64_t least, int64_t most)
 static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
 {
     int64_t buckets = args->bidirectional ? args->num_buckets / 2 : args->num_buckets;
-    int64_t first = line->first, n = line->n;
+    int64_t first = line->span.first, n = line->span.n;
 
     for (int64_t bucket = 0; bucket < buckets; bucket++) {
         int64_t nearest = args->thresholds[bucket];
@@ -170,8 +200,10 @@ static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
 static void t5_line(const struct posenc_t5_args *args, int64_t nearest, int64_t farthest,
                     struct t5_line *line)
 {
-    line->first = between(line->from - POSENC_PLAN_PAD, nearest, farthest);
-    line->n = between(line->to + POSENC_PLAN_PAD, line->first + 1, farthest + 1) - line->first;
+    struct t5_span *span = &line->span;
+
+    span->first = between(span->from - POSENC_PLAN_PAD, nearest, farthest);
+    span->n = between(span->to + POSENC_PLAN_PAD, span->first + 1, farthest + 1) - span->first;
     t5_rows(args, line);
 }
 
@@ -182,40 +214,59 @@ SIMD_INLINE float t5_bias_at(bool in_column, const struct t5_line *line, const f
     return bias[in_column ? line->rows[k] : k];
 }
 
-/* n keys from j on of the query at position `query` (that of key 0 being 0). */
+/* n keys from j on of the query at position `query` (that of key 0 being 0).  low, high: a column in two
+ * vectors. */
 SIMD_INLINE void t5_row(enum posenc_dtype type, enum how how, bool in_column,
-                        const struct t5_line *line, const float *bias, int64_t query, int64_t j,
-                        int64_t n, float x_scale, const void *x, void *out)
+                        struct t5_span span, const int32_t *rows, const float *bias, vf before,
+                        vf after, vf low, vf high, int64_t query, int64_t j, int64_t n,
+                        float x_scale, const void *x, void *out)
 {
-    int64_t w = vf_lanes(), from = between(line->from + query - j, 0, n);
-    int64_t to = between(line->to + query - j, 0, n);
-    const float before = t5_bias_at(in_column, line, bias, 0);
-    const float after = t5_bias_at(in_column, line, bias, line->n - 1);
+    int64_t w = vf_lanes(), from = between(span.from + query - j, 0, n);
+    int64_t to = between(span.to + query - j, 0, n);
 
     if (from < n)
         from -= from % w;
     to = least((to + w - 1) / w * w, n);
-    const int64_t at = j + from - query - line->first;
-    put_biases(type, how, SAME, &before, x_scale, x, out, j, from);
+    const int64_t at = j + from - query - span.first;
+    if (from > 0)
+        put_in_vectors(type, how, SAME, NULL, NULL, before, before, x_scale, x, out, j, from);
     if (from < to && in_column)
-        put_in_vectors(type, how, LOOKED_UP, NULL, line->rows + at, vf_load(bias),
-                       vf_load(bias + w), x_scale, x, out, j + from, to - from);
+        put_in_vectors(type, how, LOOKED_UP, NULL, rows + at, low, high, x_scale, x, out,
+                       j + from, to - from);
     else if (from < to)
-        put_biases(type, how, ALONG, bias + at, x_scale, x, out, j + from, to - from);
-    put_biases(type, how, SAME, &after, x_scale, x, out, j + to, n - to);
+        put_in_vectors(type, how, ALONG, bias + at, NULL, before, before, x_scale, x, out,
+                       j + from, to - from);
+    if (to < n)
+        put_in_vectors(type, how, SAME, NULL, NULL, after, after, x_scale, x, out, j + to,
+                       n - to);
 }
 
-/* Queries i0 to before i1 and keys j0 to before j1 of head h. */
+/* Queries i0 to before i1 and keys j0 to before j1 of head h.  What its rows share is in registers: what
+ * is in memory waits for the stores of the row before. */
 SIMD_INLINE void t5_head(enum posenc_dtype type, enum how how, bool in_column,
                          const struct posenc_t5_args *args, const struct t5_line *line,
                          const float *bias, int64_t h, int64_t i0, int64_t i1, int64_t j0,
                          int64_t j1)
 {
-    for (int64_t b = 0; b < args->out.shape[0]; b++)
-        for (int64_t i = i0; i < i1; i++)
-            t5_row(type, how, in_column, line, bias, i + args->query_offset, j0, j1 - j0,
-                   args->x_scale, adds(how) ? input_at(&args->x, b, h, i) : NULL,
-                   row_at(&args->out, b, h, i));
+    const int64_t size = (int64_t)posenc_dtype_size(type);
+    const int64_t x_next = args->x.stride[2] * size, out_next = args->out.stride[2] * size;
+    const struct t5_span span = line->span;
+    const vf before = vf_keep(vf_set1(t5_bias_at(in_column, line, bias, 0)));
+    const vf after = vf_keep(vf_set1(t5_bias_at(in_column, line, bias, span.n - 1)));
+    const vf low = in_column ? vf_load(bias) : before;
+    const vf high = in_column ? vf_load(bias + vf_lanes()) : before;
+
+    for (int64_t b = 0; b < args->out.shape[0]; b++) {
+        const char *x = adds(how) ? input_at(&args->x, b, h, i0) : NULL;
+        char *out = row_at(&args->out, b, h, i0);
+
+        for (int64_t i = i0; i < i1; i++, out += out_next) {
+            t5_row(type, how, in_column, span, line->rows, bias, before, after, low, high,
+                   i + args->query_offset, j0, j1 - j0, args->x_scale, x, out);
+            if (adds(how))
+                x += x_next;
+        }
+    }
 }
 
 /* The same of all heads. */
@@ -230,7 +281,7 @@ SIMD_INLINE void t5_tile(enum posenc_dtype type, enum how how,
     for (int64_t h = 0; h < args->out.shape[1]; h += heads.n) {
         take_heads(&args->table, h, &heads);
         if (!heads.few)
-            fetch_heads(&heads, line->rows, line->n, line->bias, T5_PITCH);
+            fetch_heads(&heads, line->rows, line->span.n, line->bias, T5_PITCH);
         for (int64_t k = 0; k < heads.n; k++)
             if (heads.few)
                 t5_head(type, how, true, args, line, heads.rows + 2 * k * vf_lanes(), h + k, i0,
@@ -250,9 +301,9 @@ SIMD_INLINE void t5_tiles(enum posenc_dtype type, enum how how,
     int64_t most_keys = T5_LINE - T5_QUERIES;
     struct t5_line line;
 
-    line.from = 1 - far;
-    line.to = args->bidirectional && far > 1 ? far : 1;
-    if (line.to - line.from + 2 * (int64_t)POSENC_PLAN_PAD <= T5_LINE) {
+    line.span.from = 1 - far;
+    line.span.to = args->bidirectional && far > 1 ? far : 1;
+    if (line.span.to - line.span.from + 2 * (int64_t)POSENC_PLAN_PAD <= T5_LINE) {
         most_queries = queries;
         most_keys = keys;
     }

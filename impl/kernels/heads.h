@@ -12,7 +12,7 @@ enum { HEADS_AT_ONCE = 4, HEADS_ROWS = 2304 };
 
 /* The columns of a table from one head on, those past the last head +0: a row of four after the other.
  * One that is alone is a line.  Where a table has `few` rows, so that two vectors hold a column, each head
- * is one, and nothing is put past its rows or heads. */
+ * is one, and what lies past its rows is nobody's. */
 struct heads {
     const float *table; /* row 0 of the first head */
     int64_t stride, n;  /* from row to row; how many heads */
@@ -20,20 +20,46 @@ struct heads {
     _Alignas(64) float rows[HEADS_ROWS * HEADS_AT_ONCE];
 };
 
+/* Columns of a table of few rows.  Four of them a vector at a time, where the rows are whole steps of
+ * four apart: an element at a time takes 75 ns of 16 heads (Zen 5). */
+static void take_columns(struct heads *heads, int64_t rows)
+{
+    const int64_t w = vf_lanes(), column = 2 * w, step = heads->stride / HEADS_AT_ONCE;
+    const bool steps = heads->stride > 0 && heads->stride % HEADS_AT_ONCE == 0;
+    int32_t order[2 * POSENC_PLAN_PAD];
+
+    if (heads->n < HEADS_AT_ONCE || !steps || heads->stride > INT32_MAX / rows) {
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t h = 0; h < heads->n; h++)
+                heads->rows[h * column + r] = heads->table[r * heads->stride + h];
+        return;
+    }
+    for (int64_t r = 0; r < column; r++) /* none past the last row */
+        order[r] = (int32_t)(least(r, rows - 1) * step);
+    for (int64_t r = 0; r < column; r += w) {
+        vf a, b, c, d;
+
+        vf_gather4(heads->table, order + r, &a, &b, &c, &d);
+        vf_store(heads->rows + r, a);
+        vf_store(heads->rows + column + r, b);
+        vf_store(heads->rows + 2 * column + r, c);
+        vf_store(heads->rows + 3 * column + r, d);
+    }
+}
+
 static void take_heads(const struct posenc_const_tensor *table, int64_t head,
                        struct heads *heads)
 {
-    const int64_t rows = table->shape[0], stride = table->stride[0], column = 2 * vf_lanes();
+    const int64_t rows = table->shape[0], stride = table->stride[0];
     const float *from = (const float *)table->data + head;
 
     heads->table = from;
     heads->stride = stride;
     heads->copied = rows <= HEADS_ROWS;
-    heads->few = rows <= column;
+    heads->few = rows <= 2 * vf_lanes();
     heads->n = least(table->shape[1] - head, HEADS_AT_ONCE);
-    for (int64_t r = 0; heads->few && r < rows; r++)
-        for (int64_t h = 0; h < heads->n; h++)
-            heads->rows[h * column + r] = from[r * stride + h];
+    if (heads->few)
+        take_columns(heads, rows);
     if (heads->few || !heads->copied)
         return;
     for (int64_t r = 0; heads->n == 1 && r < rows; r++)
