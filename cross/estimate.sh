@@ -3,6 +3,8 @@
 # the loops of impl/loops for each backend, with the library's flags; loops.awk takes each one's
 # main loop, llvm-mca runs it through its model of a core.  A core that is at hand is timed, too.
 #
+# ./run test-estimate: that of one core, which fails where a loop of impl/loops is no longer the kernel's.
+#
 # Sourced by run, which has say and bring.  Everything is written to build/estimate, then the records
 # to build/estimates.jsonl, which posenc report shows alone or beside other results.
 
@@ -79,14 +81,39 @@ estimate_core() {
 }
 
 estimate() {
-    set -- clang-19:clang-19 llvm-mca-19:llvm-19
-    [ "$(uname -m)" = aarch64 ] || set -- "$@" /usr/aarch64-linux-gnu/include/math.h:libc6-dev-arm64-cross
-    [ "$(uname -m)" = x86_64 ] || set -- "$@" /usr/x86_64-linux-gnu/include/math.h:libc6-dev-amd64-cross
-    bring "$@" || return 2
-    if [ ! -x build/posenc ] || [ ! -x build/bench/estimate/estimate_records ]; then
+    estimate_tools || return 2
+    if [ ! -x build/posenc ]; then
         say 'the program was not built: it needs jansson'
         return 2
     fi
+    estimate_cores | estimate_records build/estimates.jsonl && build/posenc report build/estimates.jsonl
+}
+
+# One core of this architecture, so that its headers are here.
+test_estimate() {
+    tool=build/bench/estimate/estimate_records
+    if [ ! -x $tool ] || ! estimate_tools; then
+        cannot "$job:${missing:- jansson}"
+        return
+    fi
+    case $(uname -m) in aarch64) core='neon 4 neoverse-n1' ;; *) core='avx2 8 znver4' ;; esac
+    if estimate_cores | grep "^$core " | estimate_records build/estimate-test.jsonl >build/estimate.log 2>&1; then
+        tally "$job: $core" "$(grep -c '"t":"estimate"' build/estimate-test.jsonl)" 0 0
+    else
+        cat build/estimate.log
+        tally "$job: $core" 0 1 0
+    fi
+}
+
+estimate_tools() {
+    set -- clang-19:clang-19 llvm-mca-19:llvm-19
+    [ "$(uname -m)" = aarch64 ] || set -- "$@" /usr/aarch64-linux-gnu/include/math.h:libc6-dev-arm64-cross
+    [ "$(uname -m)" = x86_64 ] || set -- "$@" /usr/x86_64-linux-gnu/include/math.h:libc6-dev-amd64-cross
+    bring "$@"
+}
+
+# Records of the cores on standard input.
+estimate_records() {
     rm -rf build/estimate
     mkdir -p build/estimate
     mca=$(llvm-mca-19 --version)
@@ -98,10 +125,7 @@ estimate() {
             say "no estimate of $backend on $core"
             return 1
         }
-    done <<LIST
-$(estimate_cores)
-LIST
-    build/bench/estimate/estimate_records build/estimate/new.jsonl "$mca" "$clang" <build/estimate/list || return 1
-    mv build/estimate/new.jsonl build/estimates.jsonl
-    build/posenc report build/estimates.jsonl
+    done
+    build/bench/estimate/estimate_records build/estimate/new.jsonl "$mca" "$clang" <build/estimate/list &&
+        mv build/estimate/new.jsonl "$1"
 }

@@ -1,7 +1,7 @@
 /*
  * The inner loops of the templates, each in a function of its own: what llvm-mca is given and
  * what measure.c times.  The loops are those of impl/kernels, called as the kernels call them with
- * whole vectors of positions from zero up; none is written again here.
+ * whole vectors of positions that are not zero; none is written again here.
  *
  * POSENC_SIMD, POSENC_ISA and flags are those that impl/meson.build has for a backend.
  */
@@ -13,23 +13,26 @@
 
 int64_t lanes_of_loops(void) { return vf_lanes(); }
 
-/* Rows of one vector of pairs. */
-static struct run rows(const struct loop *loop)
+/* `count` rows of so many vectors of pairs. */
+static struct run rows(const struct loop *loop, int64_t count, int64_t vectors)
 {
+    const int64_t pairs = vectors * vf_lanes();
+
     return (struct run){
         .freqs = loop->freqs,
-        .count = loop->turns,
+        .first = (uint32_t)loop->query,
+        .count = count,
         .scale = (double)loop->scale,
-        .dim = 2 * vf_lanes(),
-        .cosine_at = vf_lanes(),
-        .pairs = vf_lanes(),
+        .dim = 2 * pairs,
+        .cosine_at = pairs,
+        .pairs = pairs,
         .out = loop->out,
         .sine = loop->sines,
         .x = loop->x,
         .x_scale = loop->scale,
-        .out_stride = loop->stride,
-        .sine_stride = loop->stride,
-        .x_stride = loop->stride,
+        .out_stride = 2 * pairs,
+        .sine_stride = 2 * pairs,
+        .x_stride = 2 * pairs,
     };
 }
 
@@ -60,22 +63,21 @@ static struct posenc_learned_args one_token(const struct loop *loop)
     return args;
 }
 
-/* flatten: a kernel has nothing to call in its loop but mend_small, and neither has this. */
+/* flatten: a kernel has nothing to call in its loop but rest_of_column, and neither has this. */
 #define LOOP(kernel, profile, variant, body)                                                   \
     __attribute__((flatten)) void LOOP_NAME(kernel, profile, variant)(const struct loop *loop) \
     {                                                                                          \
         body;                                                                                  \
     }
 
+_Static_assert(sizeof(struct anchors) == LOOP_ANCHORS * sizeof(double), "");
 #define EXACT(sink, how)                                                                       \
-    struct run run = rows(loop);                                                               \
-    run.out_stride = run.sine_stride = run.x_stride = loop->stride / POSENC_GROUP;             \
-    for (int64_t row = 0; row < run.count * POSENC_GROUP; row += POSENC_GROUP)                 \
-    group_rows(&run, sink, how, false, true, row, row, row + POSENC_GROUP, 0, 0, vf_lanes(),   \
-               vf_set1(loop->limit), vd_set1((double)loop->scale),                             \
-               (const struct anchors *)loop->anchors, 0)
+    const struct run run = rows(loop, POSENC_GROUP, loop->turns);                              \
+    const struct pitch pitch = pitch_of(&run, sink);                                           \
+    whole_group(&run, sink, how, 0, 0, run.pairs, 0, vd_from_vf(sign_of(&run)), run.x_scale,   \
+                &pitch, (const struct anchors *)loop->anchors)
 #define HF_F32(sink, how)                                                                      \
-    struct run run = rows(loop);                                                               \
+    const struct run run = rows(loop, loop->turns, 1);                                         \
     run_elements(&run, sink, how, POSENC_HF_F32, false)
 LOOP(sinusoidal, exact, interleaved, EXACT(TO_INTERLEAVED, STORED))
 LOOP(sinusoidal, exact, sin_cos, EXACT(TO_HALVES, STORED))
@@ -94,17 +96,17 @@ LOOP(rope_interleaved, given, plain, ROPE(INTERLEAVED))
 LOOP(learned_add, given, plain, struct posenc_learned_args args = one_token(loop);
      KERNEL(learned_add)(&args))
 
-#define ALIBI(add, causal)                                                                     \
-    alibi_row(POSENC_F32, add, causal, loop->scale, loop->query, vf_lanes() * loop->vectors,   \
+#define ALIBI(how, causal)                                                                     \
+    alibi_row(POSENC_F32, how, causal, loop->scale, loop->query, vf_lanes() * loop->vectors,   \
               loop->scale, loop->x, loop->out)
-LOOP(alibi, given, plain, ALIBI(false, false))
-LOOP(alibi, given, causal, ALIBI(false, true))
-LOOP(alibi_add, given, plain, ALIBI(true, false))
-LOOP(alibi_add, given, causal, ALIBI(true, true))
+LOOP(alibi, given, plain, ALIBI(STORED, false))
+LOOP(alibi, given, causal, ALIBI(STORED, true))
+LOOP(alibi_add, given, plain, ALIBI(SUMMED, false))
+LOOP(alibi_add, given, causal, ALIBI(SUMMED, true))
 
-#define T5(add)                                                                                \
-    put_line(POSENC_F32, add, loop->table, loop->scale, loop->x, loop->out, 0,                 \
-             vf_lanes() * loop->vectors)
-LOOP(t5_bias, given, plain, T5(false))
-LOOP(t5_bias_add, given, plain, T5(true))
+#define T5(how)                                                                                \
+    put_biases(POSENC_F32, how, ALONG, loop->table, loop->scale, loop->x, loop->out, 0,        \
+               vf_lanes() * loop->vectors)
+LOOP(t5_bias, given, plain, T5(STORED))
+LOOP(t5_bias_add, given, plain, T5(SUMMED))
 #undef LOOP

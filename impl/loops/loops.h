@@ -6,14 +6,16 @@
 
 #include "impl/internal.h"
 
+/* Elements of what the rows of a group turn, struct anchors of kernels/groups.h. */
+enum { LOOP_ANCHORS = 1280 };
+
 /* Numbers are members, not constants: nothing may be folded that a kernel does not know either. */
 struct loop {
     const struct posenc_freqs *freqs;
-    const double
-        *anchors; /* struct anchors of kernels/blocks.h: what the rows of a group turn */
+    const double *anchors; /* LOOP_ANCHORS of them */
     const float *x, *table;
     float *out, *sines;
-    float scale, limit;
+    float scale;
     int64_t turns, vectors; /* vectors: all that are stored */
     int64_t stride;         /* between rows or heads */
     int64_t query;          /* past the last key: no turn is all -infinity */

@@ -70,20 +70,19 @@ static double time_call(int i, const struct loop *loop)
 /* Frequencies of 0.01 rad and tables of one angle: every row is evaluated, none is small. */
 static const struct posenc_freqs *make_plan(void)
 {
-    static float omega[POSENC_PLAN_PAD];
-    static double cosines[POSENC_PLAN_PAD], sines[POSENC_PLAN_PAD];
-    static double twice[POSENC_PLAN_PAD];
-    static uint64_t turns[POSENC_PLAN_PAD];
-    static struct posenc_freqs freqs = { .stride = POSENC_PLAN_PAD };
+    enum { PAIRS = RESULTS / (2 * POSENC_GROUP) };
+    static float omega[PAIRS];
+    static double middle[4 * PAIRS], twice[PAIRS];
+    static uint64_t turns[PAIRS];
+    static struct posenc_freqs freqs = { .stride = PAIRS };
 
-    for (int i = 0; i < POSENC_PLAN_PAD; i++) {
-        cosines[i] = 0.8;
-        sines[i] = 0.6;
+    for (int i = 0; i < PAIRS; i++) {
+        middle[i] = middle[2 * PAIRS + i] = 0.8;
+        middle[PAIRS + i] = middle[3 * PAIRS + i] = 0.6;
         twice[i] = 2.0;
         omega[i] = 0.01f;
     }
-    freqs.lower_cos = freqs.upper_cos = cosines;
-    freqs.lower_sin = freqs.upper_sin = sines;
+    freqs.middle = middle;
     freqs.twice_cos = twice;
     freqs.view.omega_f32 = omega;
     freqs.view.turn_hi = freqs.view.turn_lo = turns;
@@ -93,19 +92,18 @@ static const struct posenc_freqs *make_plan(void)
 int main(void)
 {
     static _Alignas(64) float x[RESULTS], table[RESULTS], out[2 * RESULTS];
-    static _Alignas(64) double anchors[2 * POSENC_PLAN_PAD];
+    static _Alignas(64) double anchors[LOOP_ANCHORS];
     double least[N], cycle = 1e30;
     struct loop loop = { .freqs = make_plan(), .anchors = anchors, .x = x };
 
     for (int i = 0; i < RESULTS; i++)
         x[i] = table[i] = 0.5f;
-    for (int i = 0; i < 2 * POSENC_PLAN_PAD; i++)
+    for (int i = 0; i < LOOP_ANCHORS; i++)
         anchors[i] = 0.5;
     loop.table = table;
     loop.out = out;
     loop.sines = out + RESULTS;
     loop.scale = 1.0f;
-    loop.limit = 0x1p-24f;
     loop.query = RESULTS;
     loop.vectors = RESULTS / lanes_of_loops();
     for (int round = 0; round < ROUNDS; round++) {
