@@ -6,6 +6,7 @@
 #include "conformance/problem/cut.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
+#include "impl/loops/entry.h"
 #include "slice.h"
 
 #include <stdlib.h>
@@ -240,6 +241,8 @@ static void run_share(void *user, int member, int n)
 {
     struct contender *c = user;
     const struct timed_call *f = c->timed;
+    if (c->entered)
+        f->status[member] = posenc_entry(f->call->problem.kernel, NULL, &f->call->args);
     if (c->looped)
         looped_run(c->roof, c->looped, &f->blocks[member], c->blocks);
     else if (c->part)

@@ -63,6 +63,7 @@ struct contender {
     const struct roof_variant *roof;      /* the roof, which has no backend, or NULL */
     const struct looped *looped; /* the roof is a loop that does this, or NULL: it is none */
     bool part;                   /* does that part of the call alone */
+    bool entered;                /* a roof: after all that a call does before its kernel */
     bool again;                  /* a second copy of another contender */
     enum posenc_status status;   /* of the last call */
     enum bench_outcome outcome;  /* whether it is timed */

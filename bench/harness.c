@@ -364,7 +364,8 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
         .bytes = problem_bytes(&bench_case->problem),
         .n_backends = n_backends,
         .turns = { .deeper = true,
-                   .contenders = calloc(2 * n_backends + 2 + roofs, sizeof(struct contender)),
+                   .contenders =
+                       calloc(2 * n_backends + 2 + 2 * roofs, sizeof(struct contender)),
                    .least_sample = session->least_sample,
                    .order = mix64(session->options->seed, problem_bytes(&bench_case->problem)),
                    .stop = session->options->stop,

@@ -47,22 +47,43 @@ void limits_enter_loops(struct turns *turns, const struct timed_call *timed)
     enter_kind(turns, timed, &timed->work);
 }
 
+static bool enter_part(struct turns *turns, const struct timed_call *timed,
+                       const struct contender *c)
+{
+    struct contender *part = &turns->contenders[turns->n++];
+    *part = contender_of_backend(timed, c->backend);
+    part->part = true;
+    return contender_calibrate(part, turns->least_sample);
+}
+
+/* After a call's checks; not what does more than the call and is scaled. */
+static bool enter_entered(struct turns *turns, const struct contender *c)
+{
+    const double whole = 0.9;
+    struct contender *entered = &turns->contenders[turns->n];
+    if (c->times < whole)
+        return true;
+    turns->n++;
+    *entered = *c;
+    entered->entered = true;
+    return contender_calibrate(entered, turns->least_sample);
+}
+
 bool limits_enter_calls(struct turns *turns, const struct timed_call *timed)
 {
     const double shortest = 5e-6;
     const size_t n = turns->n;
-    for (size_t i = 0; i < n && timed->part_share > 0.0; i++) {
+    bool fine = true;
+    for (size_t i = 0; i < n && timed->threads == 1 && fine; i++) {
         const struct contender *c = &turns->contenders[i];
-        if (!contender_is_timed(c) || !c->backend || c->steps || c->again ||
-            c->seconds > shortest)
+        if (!contender_is_timed(c) || c->steps || c->again || c->seconds > shortest)
             continue;
-        struct contender *part = &turns->contenders[turns->n++];
-        *part = contender_of_backend(timed, c->backend);
-        part->part = true;
-        if (!contender_calibrate(part, turns->least_sample))
-            return false;
+        if (c->roof)
+            fine = enter_entered(turns, c);
+        else if (timed->part_share > 0.0) /* 0: of a single row */
+            fine = enter_part(turns, timed, c);
     }
-    return true;
+    return fine;
 }
 
 /* ---- Which one binds ---- */
@@ -91,6 +112,18 @@ static bool is_work(const struct contender *c)
     return c->roof && c->roof->kind == c->timed->work.kind;
 }
 
+/* The same after a call's checks, where that was timed, too. */
+static const struct contender *entered(const struct turns *turns, const struct contender *roof)
+{
+    for (size_t i = 0; i < turns->n; i++) {
+        const struct contender *c = &turns->contenders[i];
+        if (c->entered && c->roof == roof->roof && c->looped == roof->looped &&
+            contender_is_timed(c))
+            return c;
+    }
+    return roof;
+}
+
 /* The longer of a limit and of what some kind of roof or loop takes. */
 static struct limit longer(const struct turns *turns, const struct contender *c,
                            bool (*of)(const struct contender *c), struct limit limit)
@@ -98,6 +131,7 @@ static struct limit longer(const struct turns *turns, const struct contender *c,
     const struct contender *best = turns_fastest(turns, of);
     if (!best || (!contender_is_roof(best) && is_beaten(turns, best)))
         return limit;
+    best = entered(turns, best);
     const double share = turns_speed(turns, c, best);
     if (share <= limit.share)
         return limit;

@@ -13,7 +13,7 @@
 
 /* ---- Samples made up ---- */
 
-enum { ROUNDS = 9, ROW, OTHER, ROOF, CONVERSION, LOOP, PART, MADE_UP };
+enum { ROUNDS = 9, ROW, OTHER, ROOF, CONVERSION, LOOP, PART, ENTERED, MADE_UP };
 
 /* A race of two backends, whose call of the second is not timed without rows. */
 struct made_up {
@@ -50,6 +50,8 @@ static void make_up(struct made_up *m, const double times[MADE_UP])
     m->contenders[ROW].backend = m->contenders[PART].backend = &row;
     m->contenders[OTHER].backend = &other;
     m->contenders[PART].part = true;
+    m->contenders[ENTERED].roof = &m->roofs[0];
+    m->contenders[ENTERED].entered = true;
 }
 
 struct bound {
@@ -96,6 +98,18 @@ static const struct bound bounds[] = {
       { [ROW] = 100.0, [OTHER] = 92.0, [ROOF] = 60.0, [LOOP] = 95.0 },
       RESOURCE_PORTS,
       0.95 },
+    { "a roof counts with the checks before it",
+      { [ROW] = 100.0, [ROOF] = 60.0, [LOOP] = 70.0, [PART] = 25.0, [ENTERED] = 80.0 },
+      RESOURCE_MEMORY,
+      0.8 },
+    { "which make no other loop longer",
+      { [ROW] = 100.0, [ROOF] = 20.0, [LOOP] = 60.0, [ENTERED] = 30.0 },
+      RESOURCE_PORTS,
+      0.6 },
+    { "and are no roof by themselves",
+      { [ROW] = 100.0, [ROOF] = 60.0, [ENTERED] = 50.0 },
+      RESOURCE_MEMORY,
+      0.5 },
     { "a roof that is not reached counts even so",
       { [ROW] = 100.0, [ROOF] = 130.0 },
       RESOURCE_MEMORY,

@@ -137,7 +137,7 @@ const struct contender *turns_fastest(const struct turns *turns,
     double least = (double)INFINITY;
     for (size_t i = 0; i < turns->n; i++) {
         const struct contender *c = &turns->contenders[i];
-        if (!contender_is_timed(c) || c->again || c->part || c->steps || !of(c))
+        if (!contender_is_timed(c) || c->again || c->part || c->entered || c->steps || !of(c))
             continue;
         double median = stats_median(turns_samples(turns, c), turns->rounds);
         if (median < least) {

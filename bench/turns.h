@@ -32,7 +32,7 @@ double contender_sample_seconds(const struct contender *c);
 bool turns_run(struct turns *turns);
 double *turns_samples(const struct turns *turns, const struct contender *c);
 
-/* The fastest by median of those that `of` accepts, steps, parts and second copies left out; NULL when
+/* The fastest by median of those that `of` accepts, steps, parts, second copies and what is entered left out; NULL when
  * there is none. */
 const struct contender *turns_fastest(const struct turns *turns,
                                       bool (*of)(const struct contender *c));

@@ -218,7 +218,9 @@ static int list_roofs(struct cli *cli)
         "rows\n"
         "calls:\n"
         "  call              what is left without rows, computed     calls below 5 us\n"
-        "                    from the whole and a part of its rows\n",
+        "                    from the whole and a part of its rows\n"
+        "Of calls below 5 us, of one thread, each of the others is timed after the call's "
+        "checks.\n",
         stdout);
     return EXIT_FINE;
 }

@@ -23,6 +23,9 @@ struct accepted {
 /* usual.c: whether the call is accepted at a glance, and what the kernel is to be handed. */
 bool posenc_usual_rope(const void *args, void *call, struct accepted *accepted);
 
+/* Whether a kernel takes x, by its line of the list. */
+enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };
+
 /* Checks and the backend that runs it: `call` is then what the kernel is to be handed. */
 #define POSENC_SIGNATURE(signature)                                                            \
     enum posenc_status posenc_enter_##signature(                                               \

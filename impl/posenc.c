@@ -171,9 +171,6 @@ static inline bool not_usual(const void *args, void *call, struct accepted *acce
     }
 #include <posenc_signatures.def>
 
-/* Whether a kernel takes x, where its signature leaves it open. */
-enum { X_NONE = false, X_APART = true, X_IN_PLACE = true };
-
 #define POSENC_KERNEL(name, signature, summary, stage, x, ...)                                 \
     enum posenc_status posenc_##name(const struct posenc_backend *backend,                     \
                                      const struct posenc_##signature##_args *args)             \

@@ -21,9 +21,8 @@ static const struct term {
     { "bound by", "bound by",
       "what alone would take longest, and that time in the row's: memory (the roof), "
       "conversion "
-      "between types, ports (a bare loop of what the kernel cannot avoid), latency, or calls "
-      "(what "
-      "is left without rows)" },
+      "between types, ports (a bare loop of what the kernel cannot avoid), latency, each of "
+      "short calls after the call's checks, or calls (what is left without rows)" },
     { "autovec", "autovec*|vs autovec",
       "those loops vectorised by the compiler; its column: times faster than the best" },
     { "exact, hf_f32", "exact|hf_f32",
