@@ -210,7 +210,7 @@ static int list_roofs(struct cli *cli)
         "  fetch             four heads' elements by an index        window_bias\n"
         "  c2p               a permutation of a row's elements       relative_bias, queries' "
         "terms\n"
-        "  p2c               an index, a load and a store of each    relative_bias, keys' "
+        "  p2c               a permutation of each key's, turned     relative_bias, keys' "
         "terms\n"
         "  sums              eight rows, each in its order           relative_sum\n"
         "latency:\n"

@@ -28,51 +28,59 @@ enum {
     RELATIVE_BLOCK = 16,
     RELATIVE_TERMS = 512,
     RELATIVE_PITCH = RELATIVE_TERMS + 16,
-    RELATIVE_AHEAD = 12,
+    RELATIVE_AHEAD = 32,
     RELATIVE_SOON = 2
 };
 
-/* Columns of a panel: that of query i and key j is columns[i1 - 1 - i + j - j0].  near[k]: how
- * many of them from k on rise by one at most each, or fall so; up to POSENC_PLAN_PAD. */
+/* Columns of a panel: that of query i and key j is columns[i1 - 1 - i + j - j0], and past the last one they
+ * go on as it is.  start[k]: where a vector of a row begins that has the columns of a vector of them from k
+ * on, for they rise by one at most each, or fall so; -1: there is none. */
 struct relative_panel {
     int64_t i0, i1, j0, j1;
-    int32_t columns[RELATIVE_QUERIES + RELATIVE_KEYS + POSENC_PLAN_PAD];
-    int8_t near[RELATIVE_QUERIES + RELATIVE_KEYS];
+    int32_t columns[RELATIVE_QUERIES + RELATIVE_KEYS + 2 * POSENC_PLAN_PAD];
+    int32_t start[RELATIVE_QUERIES + RELATIVE_KEYS + POSENC_PLAN_PAD];
 };
 
 static void relative_columns(const struct posenc_relative_args *args,
+                             const struct posenc_const_tensor *terms,
                              struct relative_panel *panel)
 {
-    int64_t n = (panel->i1 - panel->i0) + (panel->j1 - panel->j0) - 1;
+    const int64_t n = (panel->i1 - panel->i0) + (panel->j1 - panel->j0) - 1, w = vf_lanes();
+    const int64_t last_start = terms->shape[3] - w;
     const int32_t *last = args->index + panel->i1 - 1 - panel->j0 + args->out.shape[3] - 1;
-    int64_t rising = 0, falling = 0;
+    int32_t *columns = panel->columns;
+    int64_t rising = w, falling = w;
 
+    for (int64_t k = 0; k < n + w; k++)
+        columns[k] = last[k < n ? -k : 1 - n];
     for (int64_t k = n - 1; k >= 0; k--) {
-        int32_t step = k + 1 < n ? last[-k - 1] - last[-k] : 2;
+        const int32_t step = columns[k + 1] - columns[k], end = columns[k + w - 1];
 
-        rising = step == 0 || step == 1 ? least(rising + 1, POSENC_PLAN_PAD) : 1;
-        falling = step == 0 || step == -1 ? least(falling + 1, POSENC_PLAN_PAD) : 1;
-        panel->columns[k] = last[-k];
-        panel->near[k] = (int8_t)(rising > falling ? rising : falling);
+        rising = step == 0 || step == 1 ? rising + 1 : 1;
+        falling = step == 0 || step == -1 ? falling + 1 : 1;
+        panel->start[k] = -1;
+        if (last_start >= 0 && (rising >= w || falling >= w))
+            panel->start[k] = (int32_t)least(last_start, columns[k] < end ? columns[k] : end);
     }
 }
 
-/* Asks for the line of an element to be brought near. */
-SIMD_INLINE void fetch(enum posenc_dtype type, const void *row, int64_t i)
+/* Asks for the line of an element to be brought near, of the row that is so many bytes on. */
+SIMD_INLINE void fetch(enum posenc_dtype type, const void *row, int64_t ahead, int64_t i)
 {
-    __builtin_prefetch((const char *)row + i * (int64_t)posenc_dtype_size(type));
+    const int64_t at = ahead + i * (int64_t)posenc_dtype_size(type);
+
+    __builtin_prefetch(
+        (const void *)((uintptr_t)row + (uintptr_t)at)); /* none of the array's, perhaps */
 }
 
-/* Elements of a row of `width` at m columns, at most the lanes. */
-SIMD_INLINE vf load_columns(enum posenc_dtype type, const void *row, int64_t width,
-                            const int32_t *columns, int64_t near, int64_t m)
+/* Elements of a row at m columns, at most the lanes; start: see struct relative_panel. */
+SIMD_INLINE vf load_columns(enum posenc_dtype type, const void *row, const int32_t *columns,
+                            int32_t start, int64_t m)
 {
     uint16_t picked[POSENC_PLAN_PAD];
 
-    if (near >= m && width >= vf_lanes()) {
-        int64_t start = least(least(columns[0], columns[m - 1]), width - vf_lanes());
-        return vf_lookup(load_as(type, row, start, vf_lanes()), columns, (int32_t)start);
-    }
+    if (__builtin_expect(start >= 0, 1))
+        return vf_lookup(load_as(type, row, start, vf_lanes()), columns, start);
     if (type == POSENC_F32)
         return vf_gather_n(row, columns, m);
     for (int64_t l = 0; l < m; l++)
@@ -82,96 +90,179 @@ SIMD_INLINE vf load_columns(enum posenc_dtype type, const void *row, int64_t wid
 
 /* ---- A key's terms ---- */
 
-union relative_turned {
-    float wide[RELATIVE_BLOCK * RELATIVE_PITCH];
-    uint16_t half[RELATIVE_BLOCK * RELATIVE_PITCH];
+/* The elements of p2c of a block of queries and some keys: query i1 - 1 - r has row r. */
+struct relative_turned {
+    _Alignas(64) float rows[RELATIVE_BLOCK * RELATIVE_PITCH];
 };
 
-/* The elements of p2c of queries i0 to i1 - 1, at most a block, and n keys from j0 on, as they
- * are stored: query i1 - 1 - r has row r.  They go one by one: whole vectors, turned by four
- * passes of interleaved loads in the nearest cache, were slower (Zen 4). */
+/* Those of m keys, a vector of them at most, whose first row is p2c.  Key by key they are read as vectors of
+ * queries, and from there, four queries at a time, as vectors of keys. */
+SIMD_INLINE void turn_keys(enum posenc_dtype type, const char *p2c, int64_t next, int64_t m,
+                           int64_t rows, const int32_t *columns, const int32_t *start,
+                           const int32_t *order, float *turned)
+{
+    _Alignas(64) float keys[POSENC_PLAN_PAD * RELATIVE_BLOCK + POSENC_PLAN_PAD];
+    const int64_t w = vf_lanes();
+
+    for (int64_t k = 0; k < m; k++, p2c += next) {
+        fetch(type, p2c, RELATIVE_AHEAD * next, columns[k]);
+        for (int64_t r = 0; r < rows; r += w)
+            vf_store(
+                keys + k * RELATIVE_BLOCK + r,
+                load_columns(type, p2c, columns + k + r, start[k + r], least(rows - r, w)));
+    }
+    for (int64_t r = 0; r < rows; r += 4, turned += 4 * RELATIVE_PITCH) {
+        vf first, second, third, fourth;
+
+        vf_gather4(keys + r, order, &first, &second, &third, &fourth);
+        vf_store(turned, first);
+        vf_store(turned + RELATIVE_PITCH, second);
+        vf_store(turned + 2 * RELATIVE_PITCH, third);
+        vf_store(turned + 3 * RELATIVE_PITCH, fourth);
+    }
+}
+
+/* The same of a few queries, one by one. */
+SIMD_INLINE void pick_keys(enum posenc_dtype type, const char *p2c, int64_t next, int64_t n,
+                           int64_t rows, const int32_t *columns, float *turned)
+{
+    for (int64_t k = 0; k < n; k++, p2c += next) {
+        fetch(type, p2c, RELATIVE_AHEAD * next, columns[k]);
+        for (int64_t r = 0; r < rows; r++)
+            turned[r * RELATIVE_PITCH + k] = posenc_get(type, p2c, columns[k + r]);
+    }
+}
+
+/* Those of queries i0 to i1 - 1, at most a block, and n keys from j0 on. */
 SIMD_INLINE void turn_p2c(enum posenc_dtype type, const struct posenc_relative_args *args,
                           const struct relative_panel *panel, int64_t b, int64_t h, int64_t i0,
-                          int64_t i1, int64_t j0, int64_t n, union relative_turned *turned)
+                          int64_t i1, int64_t j0, int64_t n, struct relative_turned *turned)
 {
-    const int32_t *columns = panel->columns + (panel->i1 - i1 + j0 - panel->j0);
-    int64_t rows = i1 - i0;
+    enum { FEW = 4 };
+    const int64_t at = panel->i1 - i1 + j0 - panel->j0, w = vf_lanes(), rows = i1 - i0;
+    const int64_t next = args->p2c.stride[2] * (int64_t)posenc_dtype_size(type);
+    const char *p2c = input_at(&args->p2c, b, h, j0);
+    int32_t order[POSENC_PLAN_PAD];
 
-    for (int64_t j = 0; j < n; j++) {
-        const float *wide = input_at(&args->p2c, b, h, j0 + j);
-        const uint16_t *half = (const void *)wide;
-        int64_t ahead = least(j + RELATIVE_AHEAD, n - 1);
-        const void *soon = input_at(&args->p2c, b, h, j0 + ahead);
-
-        fetch(type, soon, columns[ahead]);
-        fetch(type, soon, columns[ahead + rows - 1]);
-        for (int64_t r = 0, to = j; r < rows; r++, to += RELATIVE_PITCH)
-            if (type == POSENC_F32)
-                turned->wide[to] = wide[columns[j + r]];
-            else
-                turned->half[to] = half[columns[j + r]];
+    if (rows <= FEW) {
+        pick_keys(type, p2c, next, n, rows, panel->columns + at, turned->rows);
+        return;
     }
+    for (int64_t k = 0; k < w; k++)
+        order[k] = (int32_t)(k * RELATIVE_BLOCK / 4);
+    for (int64_t j = 0; j < n; j += w)
+        turn_keys(type, p2c + j * next, next, least(n - j, w), rows, panel->columns + at + j,
+                  panel->start + at + j, order, turned->rows + j);
 }
 
 /* ---- A query's row ---- */
 
-/* Where the terms of some keys are, and their columns: rows of c2p, of a query that comes soon,
- * and, as turned, of p2c; NULL where there are none. */
+/* Which terms there are. */
+enum terms { C2P = 1, P2C = 2, C2P_AND_P2C = C2P | P2C };
+
+/* Where those of some keys are, and their columns: rows of c2p and, as turned, of p2c.  soon:
+ * bytes to that of c2p which comes soon. */
 struct relative_terms {
-    const void *c2p, *soon, *p2c;
-    const int32_t *columns;
-    const int8_t *near;
+    const char *c2p;
+    const float *p2c;
+    const int32_t *columns, *start;
+    int64_t soon;
 };
 
 /* Biases of m keys from k on. */
-SIMD_INLINE vf relative_keys(enum posenc_dtype type, const struct posenc_relative_args *args,
-                             const struct relative_terms *terms, int64_t k, int64_t m)
+SIMD_INLINE vf relative_keys(enum posenc_dtype type, enum terms which,
+                             const struct relative_terms *terms, vf scale, int64_t k, int64_t m)
 {
-    vf scale = vf_set1(args->scale), bias = scale;
+    vf bias = scale;
 
-    if (terms->c2p) {
-        fetch(type, terms->soon, terms->columns[k]);
-        bias = vf_mul(scale, load_columns(type, terms->c2p, args->c2p.shape[3],
-                                          terms->columns + k, terms->near[k], m));
+    if (which & C2P) {
+        const int32_t start = terms->start[k];
+
+        fetch(type, terms->c2p, terms->soon, start);
+        bias = vf_mul(scale, load_columns(type, terms->c2p, terms->columns + k, start, m));
     }
-    if (terms->p2c) {
-        vf p2c = load_as(type, terms->p2c, k, m);
-        bias = terms->c2p ? vf_fma(scale, p2c, bias) : vf_mul(scale, p2c);
+    if (which & P2C) {
+        vf p2c = load_as(POSENC_F32, terms->p2c, k, m);
+        bias = which & C2P ? vf_fma(scale, p2c, bias) : vf_mul(scale, p2c);
     }
     return bias;
 }
 
 /* Vectors from k on up to n biases, the last one in part. */
-SIMD_INLINE void relative_some(enum posenc_dtype type, enum how how,
-                               const struct posenc_relative_args *args,
-                               const struct relative_terms *terms, vf x_scale, const void *x,
-                               void *out, int64_t j, int64_t k, int64_t n)
+SIMD_INLINE void relative_some(enum posenc_dtype type, enum how how, enum terms which,
+                               const struct relative_terms *terms, vf scale, vf x_scale,
+                               const void *x, void *out, int64_t j, int64_t k, int64_t n)
 {
     int64_t w = vf_lanes();
 
     for (; k + w <= n; k += w)
-        put_bias(type, how, x, x_scale, out, j + k, relative_keys(type, args, terms, k, w), w);
+        put_bias(type, how, x, x_scale, out, j + k,
+                 relative_keys(type, which, terms, scale, k, w), w);
     if (k < n)
-        put_bias(type, how, x, x_scale, out, j + k, relative_keys(type, args, terms, k, n - k),
-                 n - k);
+        put_bias(type, how, x, x_scale, out, j + k,
+                 relative_keys(type, which, terms, scale, k, n - k), n - k);
 }
 
-SIMD_INLINE void relative_row(enum posenc_dtype type, enum how how,
-                              const struct posenc_relative_args *args,
-                              const struct relative_terms *terms, const void *x, void *out,
-                              int64_t j, int64_t n)
+/* A row that has a vector ends in a whole one, as others of scores.h do: what of it was written before is read
+ * before that. */
+SIMD_INLINE void relative_row(enum posenc_dtype type, enum how how, enum terms which,
+                              const struct relative_terms *terms, vf scale, vf x_scale,
+                              const void *x, void *out, int64_t j, int64_t n)
 {
-    int64_t w = vf_lanes(), k = streams(how) ? to_line(type, out, j, n) : 0;
-    vf x_scale = vf_set1(args->x_scale);
+    const int64_t w = vf_lanes(), end = n - w;
+    const bool ends_whole = !streams(how) && end >= 0 && n % w > 0;
+    int64_t k = streams(how) ? to_line(type, out, j, n) : 0;
+    vf last = scale;
 
     if (streams(how))
-        relative_some(type, how, args, terms, x_scale, x, out, j, 0, k);
+        relative_some(type, how, which, terms, scale, x_scale, x, out, j, 0, k);
+    if (ends_whole)
+        last = add_bias(type, how, x, x_scale, j + end,
+                        relative_keys(type, which, terms, scale, end, w), w);
     for (; k + 4 * w <= n; k += 4 * w)
-        put_four(type, how, x, x_scale, out, j + k, relative_keys(type, args, terms, k, w),
-                 relative_keys(type, args, terms, k + w, w),
-                 relative_keys(type, args, terms, k + 2 * w, w),
-                 relative_keys(type, args, terms, k + 3 * w, w));
-    relative_some(type, how, args, terms, x_scale, x, out, j, k, n);
+        put_four(type, how, x, x_scale, out, j + k,
+                 relative_keys(type, which, terms, scale, k, w),
+                 relative_keys(type, which, terms, scale, k + w, w),
+                 relative_keys(type, which, terms, scale, k + 2 * w, w),
+                 relative_keys(type, which, terms, scale, k + 3 * w, w));
+    relative_some(type, how, which, terms, scale, x_scale, x, out, j, k,
+                  ends_whole ? n - n % w : n);
+    if (ends_whole)
+        store_as(type, out, j + end, last, w);
+}
+
+/* Rows of a block of queries, n keys from j on.  What leads from row to row is in registers. */
+SIMD_INLINE void relative_rows(enum posenc_dtype type, enum how how, enum terms which,
+                               const struct posenc_relative_args *args,
+                               const struct relative_panel *panel, int64_t b, int64_t h,
+                               int64_t i0, int64_t i1, int64_t j, int64_t n,
+                               const struct relative_turned *turned)
+{
+    const int64_t size = (int64_t)posenc_dtype_size(type),
+                  first = panel->i1 - 1 - i0 + j - panel->j0;
+    const int64_t x_next = args->x.stride[2] * size, out_next = args->out.stride[2] * size;
+    const int64_t c2p_next = args->c2p.stride[2] * size;
+    const vf scale = vf_keep(vf_set1(args->scale)), x_scale = vf_keep(vf_set1(args->x_scale));
+    const char *x = adds(how) ? input_at(&args->x, b, h, i0) : NULL;
+    char *out = row_at(&args->out, b, h, i0);
+    struct relative_terms terms = { .columns = panel->columns + first,
+                                    .start = panel->start + first,
+                                    .soon = RELATIVE_SOON * c2p_next,
+                                    .p2c = turned->rows + (i1 - 1 - i0) * RELATIVE_PITCH };
+
+    if (which & C2P)
+        terms.c2p = input_at(&args->c2p, b, h, i0);
+    for (int64_t i = i0; i < i1; i++) {
+        relative_row(type, how, which, &terms, scale, x_scale, x, out, j, n);
+        out += out_next;
+        if (adds(how))
+            x += x_next;
+        if (which & C2P)
+            terms.c2p += c2p_next;
+        terms.p2c -= RELATIVE_PITCH;
+        terms.columns--;
+        terms.start--;
+    }
 }
 
 /* A block of queries and n keys from j on. */
@@ -180,26 +271,16 @@ SIMD_INLINE void relative_block(enum posenc_dtype type, enum how how,
                                 const struct relative_panel *panel, int64_t b, int64_t h,
                                 int64_t i0, int64_t i1, int64_t j, int64_t n)
 {
-    union relative_turned turned;
-    struct relative_terms terms = { .c2p = NULL };
+    struct relative_turned turned;
 
     if (args->p2c.data)
         turn_p2c(type, args, panel, b, h, i0, i1, j, n, &turned);
-    for (int64_t i = i0; i < i1; i++) {
-        int64_t first = panel->i1 - 1 - i + j - panel->j0;
-
-        terms.columns = panel->columns + first;
-        terms.near = panel->near + first;
-        if (args->c2p.data) {
-            terms.c2p = input_at(&args->c2p, b, h, i);
-            terms.soon = input_at(&args->c2p, b, h, least(i + RELATIVE_SOON, panel->i1 - 1));
-        }
-        if (args->p2c.data)
-            terms.p2c = (const char *)&turned +
-                        (i1 - 1 - i) * RELATIVE_PITCH * (int64_t)posenc_dtype_size(type);
-        relative_row(type, how, args, &terms, adds(how) ? input_at(&args->x, b, h, i) : NULL,
-                     row_at(&args->out, b, h, i), j, n);
-    }
+    if (!args->p2c.data)
+        relative_rows(type, how, C2P, args, panel, b, h, i0, i1, j, n, &turned);
+    else if (!args->c2p.data)
+        relative_rows(type, how, P2C, args, panel, b, h, i0, i1, j, n, &turned);
+    else
+        relative_rows(type, how, C2P_AND_P2C, args, panel, b, h, i0, i1, j, n, &turned);
 }
 
 /* A head's share of a panel. */
@@ -228,7 +309,7 @@ SIMD_INLINE void relative_panels(enum posenc_dtype type, enum how how,
             panel.i1 = least(i + RELATIVE_QUERIES, queries);
             panel.j0 = j;
             panel.j1 = least(j + RELATIVE_KEYS, keys);
-            relative_columns(args, &panel);
+            relative_columns(args, args->c2p.data ? &args->c2p : &args->p2c, &panel);
             for (int64_t b = 0; b < args->out.shape[0]; b++)
                 for (int64_t h = 0; h < args->out.shape[1]; h++)
                     relative_blocks(type, how, args, &panel, b, h);

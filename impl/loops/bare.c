@@ -310,11 +310,35 @@ static const int32_t some_columns[160] = { TEN(0),  TEN(10), TEN(20), TEN(30),
 /* Queries of a block, and keys; from one turned row to the next. */
 enum { TERM_QUERIES = 16, TERM_KEYS = 64, TERM_PITCH = TERM_KEYS + 16 };
 
+/* Elements of a row, one for each of the columns that follow. */
+SIMD_INLINE vf pick(const int32_t *columns)
+{
+    return vf_lookup(vf_load(short_line + *columns), columns, *columns);
+}
+
+/* Read key by key as vectors of queries, and from there as vectors of keys. */
 SIMD_INLINE void turn_terms(float *turned)
 {
-    for (int64_t j = 0; j < TERM_KEYS; j++)
-        for (int64_t r = 0; r < TERM_QUERIES; r++)
-            turned[r * TERM_PITCH + j] = short_line[some_columns[j + r]];
+    const int64_t w = vf_lanes();
+    _Alignas(64) float keys[TERM_KEYS * TERM_QUERIES + TERM_KEYS];
+    int32_t order[TERM_KEYS];
+
+    for (int64_t k = 0; k < w; k++)
+        order[k] = (int32_t)(k * TERM_QUERIES / 4);
+    for (int64_t j = 0; j < TERM_KEYS; j += w, turned += w) {
+        for (int64_t k = 0; k < w; k++)
+            for (int64_t r = 0; r < TERM_QUERIES; r += w)
+                vf_store(keys + k * TERM_QUERIES + r, pick(some_columns + j + k + r));
+        for (int64_t r = 0; r < TERM_QUERIES; r += 4) {
+            vf a, b, c, d;
+
+            vf_gather4(keys + r, order, &a, &b, &c, &d);
+            vf_store(turned + r * TERM_PITCH, a);
+            vf_store(turned + (r + 1) * TERM_PITCH, b);
+            vf_store(turned + (r + 2) * TERM_PITCH, c);
+            vf_store(turned + (r + 3) * TERM_PITCH, d);
+        }
+    }
 }
 
 /* Those of a vector of keys, as i counts them query by query. */
@@ -325,7 +349,7 @@ SIMD_INLINE vf term(bool c2p, bool p2c, const float *turned, int64_t i)
     vf scale = vf_set1(0.5f), bias = scale;
 
     if (c2p)
-        bias = vf_mul(scale, vf_lookup(vf_load(short_line + *columns), columns, *columns));
+        bias = vf_mul(scale, pick(columns));
     if (p2c) {
         vf other = vf_load(turned + r * TERM_PITCH + k);
         bias = c2p ? vf_fma(scale, other, bias) : vf_mul(scale, other);
