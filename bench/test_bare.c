@@ -149,7 +149,7 @@ static bool does_its_work(enum roof_kind kind, const float *values, int n)
     case ROOF_BARE_both:
         return is_terms(values, n, 1.0);
     default:
-        return is_sums(values, n, kind == ROOF_BARE_sums ? 8 : 1);
+        return is_sums(values, n, kind == ROOF_BARE_sums ? 16 : 1);
     }
 }
 
@@ -163,7 +163,7 @@ static bool adds_nothing(enum roof_kind kind)
 static bool is_right(const struct roof_variant *loop, int n)
 {
     const bool alone = adds_nothing(loop->kind);
-    const int written = loop->kind == ROOF_BARE_sums    ? 8
+    const int written = loop->kind == ROOF_BARE_sums    ? 16
                         : loop->kind == ROOF_BARE_chain ? 1
                                                         : n;
     bool right = true;

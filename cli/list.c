@@ -212,7 +212,7 @@ static int list_roofs(struct cli *cli)
         "terms\n"
         "  p2c               a permutation of each key's, turned     relative_bias, keys' "
         "terms\n"
-        "  sums              eight rows, each in its order           relative_sum\n"
+        "  sums              sixteen rows, each in its order         relative_sum\n"
         "latency:\n"
         "  chain             a row in its order                      relative_sum of a few "
         "rows\n"

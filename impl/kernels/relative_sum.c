@@ -18,29 +18,78 @@
  */
 #include "kernel.h"
 
-/* Rows that walk together; columns of the buffer; steps for which rows of 16-bit elements
+/* Rows that walk together at most, and queries among them; columns of the buffer; steps for which rows of 16-bit elements
  * are widened at a time.  SUM_PITCH from a query's sums to the next: no power of two, which
  * would map them to the same lines of the nearest cache. */
-enum { SUM_ROWS = 8, SUM_COLUMNS = 512, SUM_STEPS = 256, SUM_PITCH = SUM_COLUMNS + 16 };
+enum {
+    SUM_ROWS = 16,
+    SUM_QUERIES = 8,
+    SUM_COLUMNS = 512,
+    SUM_STEPS = 256,
+    SUM_PITCH = SUM_COLUMNS + 16
+};
 
 struct sums {
     const void *x[SUM_ROWS]; /* rows */
     void *out[SUM_ROWS];
-    int64_t ahead;          /* row r is at key ahead r + t */
+    int64_t ahead[SUM_ROWS]; /* row r is at key ahead[r] + t */
+    int64_t most_ahead;
     const int32_t *column;  /* at step t: column[-t] */
     int64_t keys, first, n; /* the columns of the buffer: n from `first` on */
     float at[SUM_ROWS * SUM_PITCH];
 };
 
-/* n steps at one column: sums + sum of x[r][0 ... n - 1]. */
+SIMD_INLINE vf add_four(vf sums, vf a, vf b, vf c, vf d)
+{
+    return vf_add(vf_add(vf_add(vf_add(sums, a), b), c), d);
+}
+
+/* Steps t to t + n - 1 of rows at one column, four at a time: their elements come together in the nearest
+ * cache, and from there as vectors of rows.  Half as many rows as lanes have four steps in either half.
+ * Returns how many steps are left.  One by one, elements take half a cycle each, and twice as long (Zen 5). */
+SIMD_INLINE int64_t add_turned(bool halves, int64_t rows, const float *const *x, int64_t t,
+                               int64_t n, float *sum)
+{
+    enum { FOUR = 4 };
+    const int32_t order[SUM_ROWS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+    const int32_t upper[SUM_ROWS] = { 8, 9, 10, 11, 12, 13, 14, 15 };
+    const int64_t w = vf_lanes(), together = halves ? w / 2 : w,
+                  steps = halves ? 2 * FOUR : FOUR;
+    _Alignas(64) float near[SUM_ROWS * FOUR];
+
+    for (int64_t first = 0; first < rows; first += together) {
+        vf sums = vf_load_n(sum + first, together), a, b, c, d;
+
+        for (int64_t k = t; k + steps <= t + n; k += steps) {
+            for (int64_t r = 0; r < w; r++)
+                memcpy(near + r * FOUR, x[first + r % together] + k + r / together * FOUR,
+                       FOUR * sizeof *near);
+            vf_gather4(near, order, &a, &b, &c, &d);
+            sums = add_four(sums, a, b, c, d);
+            if (halves)
+                sums = add_four(sums, vf_lookup(a, upper, 0), vf_lookup(b, upper, 0),
+                                vf_lookup(c, upper, 0), vf_lookup(d, upper, 0));
+        }
+        vf_store_n(sum + first, sums, together);
+    }
+    return n % steps;
+}
+
+/* n steps at one column: sums + sum of x[r][t ... t + n - 1]. */
 SIMD_INLINE void add_chain(int64_t rows, const float *const *x, int64_t t, int64_t n,
                            float *sums)
 {
+    enum { LONG = 16 };
+    const int64_t w = vf_lanes(), end = t + n;
     float sum[SUM_ROWS];
 
     for (int64_t r = 0; r < rows; r++)
         sum[r] = sums[r * SUM_PITCH];
-    for (int64_t k = t; k < t + n; k++)
+    if (w > 1 && w <= SUM_ROWS && rows % w == 0 && n >= LONG)
+        n = add_turned(false, rows, x, t, n, sum);
+    else if (w == SUM_ROWS && 2 * rows == w && n >= LONG)
+        n = add_turned(true, rows, x, t, n, sum);
+    for (int64_t k = end - n; k < end; k++)
         for (int64_t r = 0; r < rows; r++)
             sum[r] += x[r][k];
     for (int64_t r = 0; r < rows; r++)
@@ -96,9 +145,8 @@ SIMD_INLINE void add_ragged(enum posenc_dtype type, int64_t rows, struct sums *s
         int64_t c = sums->column[-t] - sums->first;
 
         for (int64_t r = 0; c >= 0 && c < sums->n && r < rows; r++)
-            if (sums->ahead * r + t >= 0 && sums->ahead * r + t < sums->keys)
-                sums->at[r * SUM_PITCH + c] +=
-                    posenc_get(type, sums->x[r], sums->ahead * r + t);
+            if (sums->ahead[r] + t >= 0 && sums->ahead[r] + t < sums->keys)
+                sums->at[r * SUM_PITCH + c] += posenc_get(type, sums->x[r], sums->ahead[r] + t);
     }
 }
 
@@ -108,15 +156,14 @@ SIMD_INLINE void add_all(enum posenc_dtype type, int64_t rows, struct sums *sums
 {
     float wide[SUM_ROWS][SUM_STEPS];
     const float *x[SUM_ROWS];
-    int64_t w = vf_lanes(), ahead = sums->ahead;
-    int64_t full = least(end, sums->keys - ahead * (rows - 1));
+    int64_t w = vf_lanes(), full = least(end, sums->keys - sums->most_ahead);
 
     add_ragged(type, rows, sums, t, least(end, 0));
     for (t = t < 0 ? 0 : t; t < full;) {
         int64_t n = type == POSENC_F32 ? full - t : least(full - t, SUM_STEPS);
 
         for (int64_t r = 0; r < rows; r++) {
-            int64_t key = ahead * r + t;
+            int64_t key = sums->ahead[r] + t;
 
             x[r] = type == POSENC_F32 ? (const float *)sums->x[r] + key : wide[r];
             for (int64_t k = 0; type != POSENC_F32 && k < n; k += w)
@@ -167,7 +214,7 @@ SIMD_INLINE void sum_rows(enum posenc_dtype type, int64_t rows,
     sums->keys = args->x.shape[3];
     sums->column = args->index + i + sums->keys - 1;
     for (int64_t c = 0; c < columns; c += SUM_COLUMNS) {
-        int64_t t = -sums->ahead * (rows - 1), end = sums->keys;
+        int64_t t = -sums->most_ahead, end = sums->keys;
         bool rise = order == SUM_RISING;
 
         sums->first = c;
@@ -188,56 +235,51 @@ SIMD_INLINE void sum_rows(enum posenc_dtype type, int64_t rows,
     }
 }
 
-/* Queries from i on of one head. */
-SIMD_INLINE void sum_queries(enum posenc_dtype type,
-                             const struct posenc_relative_sum_args *args, enum sum_order order,
-                             int64_t b, int64_t h, int64_t i)
+/* `queries` from i on of `heads` heads, which are counted on from batch to batch: a row each. */
+SIMD_INLINE void sum_together(enum posenc_dtype type,
+                              const struct posenc_relative_sum_args *args, enum sum_order order,
+                              int64_t head, int64_t heads, int64_t i, int64_t queries)
 {
+    const int64_t rows = heads * queries;
     struct sums sums;
 
-    sums.ahead = 1;
-    for (int64_t r = 0; r < SUM_ROWS; r++) {
-        sums.x[r] = input_at(&args->x, b, h, i + r);
-        sums.out[r] = row_at(&args->out, b, h, i + r);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t b = (head + r / queries) / args->out.shape[1];
+        int64_t h = (head + r / queries) % args->out.shape[1];
+
+        sums.ahead[r] = r % queries;
+        sums.x[r] = input_at(&args->x, b, h, i + r % queries);
+        sums.out[r] = row_at(&args->out, b, h, i + r % queries);
     }
-    sum_rows(type, SUM_ROWS, args, order, i, &sums);
+    sums.most_ahead = queries - 1;
+    sum_rows(type, rows, args, order, i, &sums);
 }
 
-/* Query i of `rows` heads, which are counted on from batch to batch. */
-SIMD_INLINE void sum_heads(enum posenc_dtype type, int64_t rows,
-                           const struct posenc_relative_sum_args *args, enum sum_order order,
-                           int64_t head, int64_t i)
+/* Queries of all heads, the same of as many heads as fill a vector together, or else of fewer. */
+SIMD_INLINE void sum_block(enum posenc_dtype type, const struct posenc_relative_sum_args *args,
+                           enum sum_order order, int64_t i, int64_t queries, int64_t together)
 {
-    int64_t heads = args->out.shape[1];
-    struct sums sums;
+    const int64_t heads = args->out.shape[0] * args->out.shape[1];
+    int64_t head = 0;
 
-    sums.ahead = 0;
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t b = (head + r) / heads, h = (head + r) % heads;
-
-        sums.x[r] = input_at(&args->x, b, h, i);
-        sums.out[r] = row_at(&args->out, b, h, i);
-    }
-    sum_rows(type, rows, args, order, i, &sums);
+    for (; head + together <= heads; head += together)
+        sum_together(type, args, order, head, together, i, queries);
+    for (; queries < SUM_QUERIES && head + SUM_QUERIES <= heads; head += SUM_QUERIES)
+        sum_together(type, args, order, head, SUM_QUERIES, i, queries);
+    for (; head < heads; head++)
+        sum_together(type, args, order, head, 1, i, queries);
 }
 
 SIMD_INLINE void sum_all(enum posenc_dtype type, const struct posenc_relative_sum_args *args)
 {
-    int64_t queries = args->out.shape[2], together = queries - queries % SUM_ROWS;
-    int64_t heads = args->out.shape[0] * args->out.shape[1],
-            side_by_side = heads - heads % SUM_ROWS;
+    const bool wide = vf_lanes() == SUM_ROWS;
+    int64_t queries = args->out.shape[2], together = queries - queries % SUM_QUERIES;
     enum sum_order order = sum_order(args->index, queries + args->x.shape[3] - 1);
 
-    for (int64_t b = 0; b < args->out.shape[0]; b++)
-        for (int64_t h = 0; h < args->out.shape[1]; h++)
-            for (int64_t i = 0; i < together; i += SUM_ROWS)
-                sum_queries(type, args, order, b, h, i);
-    for (int64_t i = together; i < queries; i++) {
-        for (int64_t head = 0; head < side_by_side; head += SUM_ROWS)
-            sum_heads(type, SUM_ROWS, args, order, head, i);
-        for (int64_t head = side_by_side; head < heads; head++)
-            sum_heads(type, 1, args, order, head, i);
-    }
+    for (int64_t i = 0; i < together; i += SUM_QUERIES)
+        sum_block(type, args, order, i, SUM_QUERIES, wide ? SUM_ROWS / SUM_QUERIES : 1);
+    for (int64_t i = together; i < queries; i++)
+        sum_block(type, args, order, i, 1, wide ? SUM_ROWS : SUM_QUERIES);
 }
 
 enum posenc_status KERNEL(relative_sum)(const struct posenc_relative_sum_args *args)

@@ -379,7 +379,7 @@ EITHER(both, terms(true, true, dst, src, (int64_t)n))
 /* Row r of src has n / rows floats. */
 SIMD_INLINE void sums(int64_t rows, float *dst, const float *src, int64_t n)
 {
-    enum { MOST_ROWS = 8 };
+    enum { MOST_ROWS = 16 };
     const int64_t length = n / rows;
     float sum[MOST_ROWS] = { 0.0f };
 
@@ -390,10 +390,36 @@ SIMD_INLINE void sums(int64_t rows, float *dst, const float *src, int64_t n)
         dst[r] = sum[r];
 }
 
+/* Whole vectors of rows, four of each row's elements at a time: together first, then turned. */
+SIMD_INLINE void sums_turned(int64_t rows, float *dst, const float *src, int64_t n)
+{
+    enum { STEPS = 4 };
+    static const int32_t order[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+    const int64_t w = vf_lanes(), length = n / rows;
+
+    for (int64_t first = 0; first < rows; first += w) {
+        _Alignas(64) float steps[sizeof order / sizeof *order * STEPS];
+        vf sum = vf_set1(0.0f), a, b, c, d;
+
+        for (int64_t k = 0; k < length; k += STEPS) {
+            for (int64_t r = 0; r < w; r++)
+                memcpy(steps + r * STEPS, src + (first + r) * length + k,
+                       STEPS * sizeof *steps);
+            vf_gather4(steps, order, &a, &b, &c, &d);
+            sum = vf_add(vf_add(vf_add(vf_add(sum, a), b), c), d);
+        }
+        vf_store(dst + first, sum);
+    }
+}
+
 LOOP(sums)
 {
+    enum { ROWS = 16 };
     (void)row_end;
-    sums(8, dst, src, (int64_t)n);
+    if (vf_lanes() > 1 && vf_lanes() <= ROWS)
+        sums_turned(ROWS, dst, src, (int64_t)n);
+    else
+        sums(ROWS, dst, src, (int64_t)n);
 }
 
 LOOP(chain)

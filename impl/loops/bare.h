@@ -31,7 +31,7 @@ enum { BARE_STEP = 1024 };
  *   c2p       a row's elements by columns that rise by one at most,
  *   p2c       the same one by one, as each is in a row of its own,
  *   both      and both
- *   sums      eight rows side by side, each added up in its order (eight floats are written),
+ *   sums      sixteen rows side by side, each added up in its order (as many floats are written),
  *   chain     and a single one
  */
 #define BARE_KINDS(KIND, isa)                                                                  \
