@@ -28,7 +28,7 @@ static void take_columns(struct heads *heads, int64_t rows)
     const bool steps = heads->stride > 0 && heads->stride % HEADS_AT_ONCE == 0;
     int32_t order[2 * POSENC_PLAN_PAD];
 
-    if (heads->n < HEADS_AT_ONCE || !steps || heads->stride > INT32_MAX / rows) {
+    if (heads->n < HEADS_AT_ONCE || !steps || heads->stride > (1 << 30) / rows) {
         for (int64_t r = 0; r < rows; r++)
             for (int64_t h = 0; h < heads->n; h++)
                 heads->rows[h * column + r] = heads->table[r * heads->stride + h];

@@ -17,6 +17,8 @@
  *   vf_lanes()
  *   vf_set1(x)  vf_iota()                      lane i holds i
  *   vf_load(p)  vf_load_n(p, n)  vf_store(p, v)  vf_store_n(p, v, n)
+ *   vf_store_alone(p, v, n)                    as vf_store_n, of what nothing reads soon
+ *   vf_masks()                                 whether that costs no more than a whole vector
  *   vf_load_f16(p)  vf_load_f16_n(p, n)  vf_store_f16(p, v)  vf_store_f16_n(p, v, n)
  *   vf_load_bf16(p)  vf_load_bf16_n(p, n)  vf_store_bf16(p, v)  vf_store_bf16_n(p, v, n)
  *                                              elements of 16 bits at uint16_t *p: exact to

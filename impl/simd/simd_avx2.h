@@ -59,6 +59,8 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     if (n & 1)
         _mm_store_ss(p, part);
 }
+SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
+SIMD_INLINE bool vf_masks(void) { return false; }
 
 /* n elements of 16 bits, the same way. */
 SIMD_INLINE __m128i half_load_n(const uint16_t *p, int64_t n)

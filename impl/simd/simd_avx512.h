@@ -51,6 +51,12 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     }
 }
 
+SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n)
+{
+    _mm512_mask_storeu_ps(p, vf_first(n), v);
+}
+SIMD_INLINE bool vf_masks(void) { return true; }
+
 SIMD_INLINE vf vf_load_f16(const uint16_t *p)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));

@@ -49,6 +49,8 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     if (n == 3)
         vst1q_lane_f32(p + 2, v, 2);
 }
+SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
+SIMD_INLINE bool vf_masks(void) { return false; }
 
 SIMD_INLINE uint16x4_t half_load_n(const uint16_t *p, int64_t n)
 {

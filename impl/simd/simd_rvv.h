@@ -50,6 +50,8 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
 {
     __riscv_vse32_v_f32m1(p, v, (size_t)n);
 }
+SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
+SIMD_INLINE bool vf_masks(void) { return false; }
 
 /* Elements of 16 bits.  `v` alone can neither widen nor narrow f16: it is widened as in half.h;
  * narrowed, vnclipu rounds a shifted integer to nearest even, and below 2^-14 the sum with 2^-1

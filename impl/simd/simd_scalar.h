@@ -23,6 +23,8 @@ SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n)
     (void)n;
     *p = v;
 }
+SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
+SIMD_INLINE bool vf_masks(void) { return false; }
 SIMD_INLINE vf vf_load_f16(const uint16_t *p) { return f32_from_f16(*p); }
 SIMD_INLINE vf vf_load_f16_n(const uint16_t *p, int64_t n)
 {

@@ -24,6 +24,8 @@ SIMD_INLINE vf vf_load(const float *p) { return svld1_f32(SIMD_ALL32, p); }
 SIMD_INLINE vf vf_load_n(const float *p, int64_t n) { return svld1_f32(vf_first(n), p); }
 SIMD_INLINE void vf_store(float *p, vf v) { svst1_f32(SIMD_ALL32, p, v); }
 SIMD_INLINE void vf_store_n(float *p, vf v, int64_t n) { svst1_f32(vf_first(n), p, v); }
+SIMD_INLINE void vf_store_alone(float *p, vf v, int64_t n) { vf_store_n(p, v, n); }
+SIMD_INLINE bool vf_masks(void) { return false; }
 
 /* An element of 16 bits is the low half of its lane in registers. */
 SIMD_INLINE vf vf_from_f16(svuint32_t half)

@@ -32,6 +32,8 @@ static void store_of(const struct test *test, void *p, vf v, int64_t n)
         vf_store_bf16_n(p, v, n);
     else if (test->whole)
         vf_store(p, v);
+    else if (test->alone)
+        vf_store_alone(p, v, n);
     else
         vf_store_n(p, v, n);
 }

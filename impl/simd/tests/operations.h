@@ -28,6 +28,7 @@ struct test {
     int64_t (*source)(int64_t lane, int64_t lanes);
     enum posenc_dtype type;
     bool whole; /* without n */
+    bool alone; /* the store that nothing reads soon */
 };
 
 /* ---- Lane by lane ---- */
