@@ -10,6 +10,9 @@
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Activations of more bytes than this are taken to come from DRAM. */
+enum { IN_CACHE = 16 << 20 };
+
 /* Where the array has the position of a token.  An offset has no array, and strides that nobody
  * has checked. */
 static inline int64_t posenc_position_index(const struct posenc_positions *p, int64_t b,

@@ -64,15 +64,6 @@ static void relative_columns(const struct posenc_relative_args *args,
     }
 }
 
-/* Asks for the line of an element to be brought near, of the row that is so many bytes on. */
-SIMD_INLINE void fetch(enum posenc_dtype type, const void *row, int64_t ahead, int64_t i)
-{
-    const int64_t at = ahead + i * (int64_t)posenc_dtype_size(type);
-
-    __builtin_prefetch(
-        (const void *)((uintptr_t)row + (uintptr_t)at)); /* none of the array's, perhaps */
-}
-
 /* Elements of a row at m columns, at most the lanes; start: see struct relative_panel. */
 SIMD_INLINE vf load_columns(enum posenc_dtype type, const void *row, const int32_t *columns,
                             int32_t start, int64_t m)
@@ -102,10 +93,10 @@ SIMD_INLINE void turn_keys(enum posenc_dtype type, const char *p2c, int64_t next
                            const int32_t *order, float *turned)
 {
     _Alignas(64) float keys[POSENC_PLAN_PAD * RELATIVE_BLOCK + POSENC_PLAN_PAD];
-    const int64_t w = vf_lanes();
+    const int64_t w = vf_lanes(), size = (int64_t)posenc_dtype_size(type);
 
     for (int64_t k = 0; k < m; k++, p2c += next) {
-        fetch(type, p2c, RELATIVE_AHEAD * next, columns[k]);
+        ask_ahead(p2c, RELATIVE_AHEAD * next + columns[k] * size);
         for (int64_t r = 0; r < rows; r += w)
             vf_store(
                 keys + k * RELATIVE_BLOCK + r,
@@ -126,8 +117,10 @@ SIMD_INLINE void turn_keys(enum posenc_dtype type, const char *p2c, int64_t next
 SIMD_INLINE void pick_keys(enum posenc_dtype type, const char *p2c, int64_t next, int64_t n,
                            int64_t rows, const int32_t *columns, float *turned)
 {
+    const int64_t size = (int64_t)posenc_dtype_size(type);
+
     for (int64_t k = 0; k < n; k++, p2c += next) {
-        fetch(type, p2c, RELATIVE_AHEAD * next, columns[k]);
+        ask_ahead(p2c, RELATIVE_AHEAD * next + columns[k] * size);
         for (int64_t r = 0; r < rows; r++)
             turned[r * RELATIVE_PITCH + k] = posenc_get(type, p2c, columns[k + r]);
     }
@@ -173,12 +166,13 @@ struct relative_terms {
 SIMD_INLINE vf relative_keys(enum posenc_dtype type, enum terms which,
                              const struct relative_terms *terms, vf scale, int64_t k, int64_t m)
 {
+    const int64_t size = (int64_t)posenc_dtype_size(type);
     vf bias = scale;
 
     if (which & C2P) {
         const int32_t start = terms->start[k];
 
-        fetch(type, terms->c2p, terms->soon, start);
+        ask_ahead(terms->c2p, terms->soon + start * size);
         bias = vf_mul(scale, load_columns(type, terms->c2p, terms->columns + k, start, m));
     }
     if (which & P2C) {
@@ -238,30 +232,27 @@ SIMD_INLINE void relative_rows(enum posenc_dtype type, enum how how, enum terms 
                                int64_t i0, int64_t i1, int64_t j, int64_t n,
                                const struct relative_turned *turned)
 {
-    const int64_t size = (int64_t)posenc_dtype_size(type),
-                  first = panel->i1 - 1 - i0 + j - panel->j0;
+    const int64_t size = (int64_t)posenc_dtype_size(type);
     const int64_t x_next = args->x.stride[2] * size, out_next = args->out.stride[2] * size;
-    const int64_t c2p_next = args->c2p.stride[2] * size;
+    const int64_t c2p_next = args->c2p.stride[2] * size, last = panel->i1 - 1 + j - panel->j0;
     const vf scale = vf_keep(vf_set1(args->scale)), x_scale = vf_keep(vf_set1(args->x_scale));
+    const char *c2p = which & C2P ? input_at(&args->c2p, b, h, i0) : NULL;
     const char *x = adds(how) ? input_at(&args->x, b, h, i0) : NULL;
     char *out = row_at(&args->out, b, h, i0);
-    struct relative_terms terms = { .columns = panel->columns + first,
-                                    .start = panel->start + first,
-                                    .soon = RELATIVE_SOON * c2p_next,
-                                    .p2c = turned->rows + (i1 - 1 - i0) * RELATIVE_PITCH };
 
-    if (which & C2P)
-        terms.c2p = input_at(&args->c2p, b, h, i0);
-    for (int64_t i = i0; i < i1; i++) {
+    for (int64_t i = i0; i < i1; i++, out += out_next) {
+        const struct relative_terms terms = { .c2p = c2p,
+                                              .soon = RELATIVE_SOON * c2p_next,
+                                              .columns = panel->columns + last - i,
+                                              .start = panel->start + last - i,
+                                              .p2c = turned->rows +
+                                                     (i1 - 1 - i) * RELATIVE_PITCH };
+
         relative_row(type, how, which, &terms, scale, x_scale, x, out, j, n);
-        out += out_next;
         if (adds(how))
             x += x_next;
         if (which & C2P)
-            terms.c2p += c2p_next;
-        terms.p2c -= RELATIVE_PITCH;
-        terms.columns--;
-        terms.start--;
+            c2p += c2p_next;
     }
 }
 

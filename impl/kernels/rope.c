@@ -21,9 +21,6 @@
  */
 #include "strips.h"
 
-/* Activations of more bytes than this are taken to come from DRAM. */
-enum { IN_CACHE = 16 << 20 };
-
 /* How heads that are narrower than a vector lie in one: lanes of the same pair, of the other half
  * and of the halves' signs.  heads: how many, 0 where they do not fill it. */
 struct narrow {

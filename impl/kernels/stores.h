@@ -39,8 +39,8 @@ SIMD_INLINE vf onto(enum how how, const char *from, vf x, vf x_scale, vf value)
 {
     enum { AHEAD = 4096 };
 
-    if (how != ADDED && how != SUMMED) /* no pointer: it may leave the array */
-        __builtin_prefetch((const void *)((uintptr_t)from + AHEAD));
+    if (how != ADDED && how != SUMMED)
+        ask_ahead(from, AHEAD);
     return how >= SUMMED ? vf_add(x, value) : vf_fma(x, x_scale, value);
 }
 

@@ -113,8 +113,8 @@ SIMD_INLINE void prefetch(enum posenc_dtype type, const char *x, int64_t i)
 {
     const int64_t at = i * (int64_t)posenc_dtype_size(type);
 
-    if (at % 64 == 0) /* no pointer: it may leave the array */
-        __builtin_prefetch((const void *)((uintptr_t)x + (uintptr_t)(at + AHEAD)));
+    if (at % 64 == 0)
+        ask_ahead(x, at + AHEAD);
 }
 
 /* n elements from x[i] on. */
