@@ -18,15 +18,18 @@
  */
 #include "kernel.h"
 
-/* Rows that walk together at most, and queries among them; columns of the buffer; steps for which rows of 16-bit elements
- * are widened at a time.  SUM_PITCH from a query's sums to the next: no power of two, which
- * would map them to the same lines of the nearest cache. */
+/* Rows that walk together at most, and queries among them; columns of the buffer; steps for which rows of
+ * 16-bit elements are widened at a time.  SUM_PITCH from a query's sums to the next: no power of two, which
+ * would map them to the same lines of the nearest cache.  SUM_AHEAD: bytes from what eight rows add up to
+ * what they ask for, 0.75 of the time in DRAM (avx2, Zen 5); sixteen rows that lie a power of two apart
+ * have no room for it (1.4 in L2). */
 enum {
     SUM_ROWS = 16,
     SUM_QUERIES = 8,
     SUM_COLUMNS = 512,
     SUM_STEPS = 256,
-    SUM_PITCH = SUM_COLUMNS + 16
+    SUM_PITCH = SUM_COLUMNS + 16,
+    SUM_AHEAD = 1024
 };
 
 struct sums {
@@ -50,17 +53,20 @@ SIMD_INLINE vf add_four(vf sums, vf a, vf b, vf c, vf d)
 SIMD_INLINE int64_t add_turned(bool halves, int64_t rows, const float *const *x, int64_t t,
                                int64_t n, float *sum)
 {
-    enum { FOUR = 4 };
+    enum { FOUR = 4, LINE = 16 };
     const int32_t order[SUM_ROWS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
     const int32_t upper[SUM_ROWS] = { 8, 9, 10, 11, 12, 13, 14, 15 };
     const int64_t w = vf_lanes(), together = halves ? w / 2 : w,
                   steps = halves ? 2 * FOUR : FOUR;
+    const bool asks = together <= SUM_QUERIES;
     _Alignas(64) float near[SUM_ROWS * FOUR];
 
     for (int64_t first = 0; first < rows; first += together) {
         vf sums = vf_load_n(sum + first, together), a, b, c, d;
 
         for (int64_t k = t; k + steps <= t + n; k += steps) {
+            for (int64_t r = 0; asks && (k - t) % LINE == 0 && r < together; r++)
+                ask_ahead(x[first + r] + k, SUM_AHEAD);
             for (int64_t r = 0; r < w; r++)
                 memcpy(near + r * FOUR, x[first + r % together] + k + r / together * FOUR,
                        FOUR * sizeof *near);
