@@ -19,9 +19,9 @@
 #include "scores.h"
 
 /* Queries and keys of a panel; queries of a block; keys of its rows where p2c is turned.
- * RELATIVE_PITCH from one turned row to the next: no power of
- * two, which would map a key's elements to the same few lines of a cache.  RELATIVE_AHEAD: keys
- * from the row of p2c that is read to the one asked for; RELATIVE_SOON: queries, of c2p. */
+ * RELATIVE_PITCH from one turned row to the next: no power of two, which would map a key's
+ * elements to the same few lines of a cache.  RELATIVE_AHEAD: keys from the row of p2c that is
+ * read to the one asked for; RELATIVE_SOON: queries, of c2p. */
 enum {
     RELATIVE_QUERIES = 512,
     RELATIVE_KEYS = 1024,
