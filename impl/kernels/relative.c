@@ -94,6 +94,7 @@ SIMD_INLINE void turn_keys(enum posenc_dtype type, const char *p2c, int64_t next
 {
     _Alignas(64) float keys[POSENC_PLAN_PAD * RELATIVE_BLOCK + POSENC_PLAN_PAD];
     const int64_t w = vf_lanes(), size = (int64_t)posenc_dtype_size(type);
+    const int64_t pitch = RELATIVE_PITCH;
 
     for (int64_t k = 0; k < m; k++, p2c += next) {
         ask_ahead(p2c, RELATIVE_AHEAD * next + columns[k] * size);
@@ -102,14 +103,14 @@ SIMD_INLINE void turn_keys(enum posenc_dtype type, const char *p2c, int64_t next
                 keys + k * RELATIVE_BLOCK + r,
                 load_columns(type, p2c, columns + k + r, start[k + r], least(rows - r, w)));
     }
-    for (int64_t r = 0; r < rows; r += 4, turned += 4 * RELATIVE_PITCH) {
+    for (int64_t r = 0; r < rows; r += 4, turned += 4 * pitch) {
         vf first, second, third, fourth;
 
         vf_gather4(keys + r, order, &first, &second, &third, &fourth);
         vf_store(turned, first);
-        vf_store(turned + RELATIVE_PITCH, second);
-        vf_store(turned + 2 * RELATIVE_PITCH, third);
-        vf_store(turned + 3 * RELATIVE_PITCH, fourth);
+        vf_store(turned + pitch, second);
+        vf_store(turned + 2 * pitch, third);
+        vf_store(turned + 3 * pitch, fourth);
     }
 }
 
