@@ -269,10 +269,9 @@ SIMD_INLINE void relative_block(enum posenc_dtype type, enum how how,
         turn_p2c(type, args, panel, b, h, i0, i1, j, n, &turned);
     if (!args->p2c.data)
         relative_rows(type, how, C2P, args, panel, b, h, i0, i1, j, n, &turned);
-    else if (!args->c2p.data)
-        relative_rows(type, how, P2C, args, panel, b, h, i0, i1, j, n, &turned);
-    else
-        relative_rows(type, how, C2P_AND_P2C, args, panel, b, h, i0, i1, j, n, &turned);
+    else /* one copy for either: another takes the compiler a third longer */
+        relative_rows(type, how, args->c2p.data ? C2P_AND_P2C : P2C, args, panel, b, h, i0, i1,
+                      j, n, &turned);
 }
 
 /* A head's share of a panel. */
