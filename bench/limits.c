@@ -56,16 +56,20 @@ static bool enter_part(struct turns *turns, const struct timed_call *timed,
     return contender_calibrate(part, turns->least_sample);
 }
 
-/* After a call's checks; not what does more than the call and is scaled. */
+/* After a call's checks; not what does more than the call and is scaled, and not where the default backend
+ * refuses the call. */
 static bool enter_entered(struct turns *turns, const struct contender *c)
 {
     const double whole = 0.9;
     struct contender *entered = &turns->contenders[turns->n];
     if (c->times < whole)
         return true;
-    turns->n++;
     *entered = *c;
     entered->entered = true;
+    contender_call(entered);
+    if (entered->status != POSENC_OK)
+        return true;
+    turns->n++;
     return contender_calibrate(entered, turns->least_sample);
 }
 

@@ -198,32 +198,21 @@ SIMD_INLINE void relative_some(enum posenc_dtype type, enum how how, enum terms 
                  relative_keys(type, which, terms, scale, k, n - k), n - k);
 }
 
-/* A row that has a vector ends in a whole one, as others of scores.h do: what of it was written before is read
- * before that. */
 SIMD_INLINE void relative_row(enum posenc_dtype type, enum how how, enum terms which,
                               const struct relative_terms *terms, vf scale, vf x_scale,
                               const void *x, void *out, int64_t j, int64_t n)
 {
-    const int64_t w = vf_lanes(), end = n - w;
-    const bool ends_whole = !streams(how) && end >= 0 && n % w > 0;
-    int64_t k = streams(how) ? to_line(type, out, j, n) : 0;
-    vf last = scale;
+    int64_t w = vf_lanes(), k = streams(how) ? to_line(type, out, j, n) : 0;
 
     if (streams(how))
         relative_some(type, how, which, terms, scale, x_scale, x, out, j, 0, k);
-    if (ends_whole)
-        last = add_bias(type, how, x, x_scale, j + end,
-                        relative_keys(type, which, terms, scale, end, w), w);
     for (; k + 4 * w <= n; k += 4 * w)
         put_four(type, how, x, x_scale, out, j + k,
                  relative_keys(type, which, terms, scale, k, w),
                  relative_keys(type, which, terms, scale, k + w, w),
                  relative_keys(type, which, terms, scale, k + 2 * w, w),
                  relative_keys(type, which, terms, scale, k + 3 * w, w));
-    relative_some(type, how, which, terms, scale, x_scale, x, out, j, k,
-                  ends_whole ? n - n % w : n);
-    if (ends_whole)
-        store_as(type, out, j + end, last, w);
+    relative_some(type, how, which, terms, scale, x_scale, x, out, j, k, n);
 }
 
 /* Rows of a block of queries, n keys from j on.  What leads from row to row is in registers. */
@@ -269,9 +258,10 @@ SIMD_INLINE void relative_block(enum posenc_dtype type, enum how how,
         turn_p2c(type, args, panel, b, h, i0, i1, j, n, &turned);
     if (!args->p2c.data)
         relative_rows(type, how, C2P, args, panel, b, h, i0, i1, j, n, &turned);
-    else /* one copy for either: another takes the compiler a third longer */
-        relative_rows(type, how, args->c2p.data ? C2P_AND_P2C : P2C, args, panel, b, h, i0, i1,
-                      j, n, &turned);
+    else if (!args->c2p.data)
+        relative_rows(type, how, P2C, args, panel, b, h, i0, i1, j, n, &turned);
+    else
+        relative_rows(type, how, C2P_AND_P2C, args, panel, b, h, i0, i1, j, n, &turned);
 }
 
 /* A head's share of a panel. */

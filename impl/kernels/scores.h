@@ -1,7 +1,7 @@
 /*
  * What the kernels that write or add biases share.
  *
- * They work with a copy of their arguments: for all the compiler and the CPU know, a store to
+ * What their rows need of the arguments is in copies: for all the compiler and the CPU know, a store to
  * `out` could change the caller's, and what is read for the next row would wait for it.
  */
 #ifndef POSENC_KERNELS_SCORES_H

@@ -357,6 +357,28 @@ static void gathers_rows(const struct test *test)
     (void)test;
 }
 
+/* Where masks cost nothing, a store through one writes its lanes and no other, between those of two that
+ * were there. */
+static void masks(const struct test *test)
+{
+    const bool has = vf_masks();
+    float values[WIDEST], around[3 * WIDEST], wanted[3 * WIDEST];
+    const int64_t w = vf_lanes();
+
+    draw_f32(values, 1, w);
+    for (int64_t n = 1; n <= w; n++) {
+        for (int64_t k = 0; k < 3 * w; k++)
+            around[k] = wanted[k] = -7.0f;
+        memcpy(wanted + w, values, (size_t)n * sizeof *values);
+        vf_store_alone(around + w, vf_load(values), n);
+        expect_bits32(around, wanted, w);
+        expect_bits32(around + w, wanted + w, w);
+        expect_bits32(around + 2 * w, wanted + 2 * w, w);
+    }
+    expect(vf_masks() == has, "says now this, now that");
+    (void)test;
+}
+
 static void streaming(const struct test *test)
 {
     float values[2 * WIDEST];

@@ -14,7 +14,7 @@ static const struct test tests[] = {
     { "vf_store", .run = stores, .type = POSENC_F32, .whole = true },
     { "vf_store_n", .run = stores, .type = POSENC_F32 },
     { "vf_store_alone", .run = stores, .type = POSENC_F32, .alone = true },
-    { "vf_masks", .run = stores, .type = POSENC_F32, .alone = true },
+    { "vf_masks", .run = masks },
     { "vf_load_f16", .run = loads, .type = POSENC_F16, .whole = true },
     { "vf_load_f16_n", .run = loads, .type = POSENC_F16 },
     { "vf_store_f16", .run = stores, .type = POSENC_F16, .whole = true },
