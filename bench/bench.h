@@ -73,6 +73,7 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
                              const bool dtypes[BENCH_DTYPES], bool full,
                              struct bench_case **cases);
 const char *bench_footprint(size_t bytes);
+bool bench_in_caches(size_t bytes); /* not "DRAM" */
 
 /* The levels of memory that a tuning tells apart, nearest first: the bytes that a shape fills there
  * and up to which a call belongs there, UINT64_MAX for the last.  Memory is taken at twice the last

@@ -190,6 +190,39 @@ struct contender contender_of_loop(const struct timed_call *timed,
     return c;
 }
 
+enum { LINE = 16, BLOCK = 2048 }; /* floats */
+
+/* How many floats of the call's outputs all members' shares of a loop cover; 0: one covers none. */
+static int64_t covered(const struct timed_call *timed, const struct looped *looped)
+{
+    int64_t all = 0, begin, end;
+    for (int o = 0; o < 2 && timed->n[o] > 0; o++)
+        for (int i = 0; i < timed->threads; i++) {
+            share_of(timed->n[o], LINE, i, timed->threads, &begin, &end);
+            const int64_t share = looped_covered(looped, end - begin);
+            if (share == 0)
+                return 0;
+            all += share;
+        }
+    return all;
+}
+
+struct contender contender_of_loop_in_tensors(const struct timed_call *timed,
+                                              const struct roof_variant *loop,
+                                              const struct looped *looped)
+{
+    struct contender c = contender_of_loop(timed, loop, looped);
+    const bool alike = !looped->reads || (timed->src.n == timed->n[0] && timed->n[1] == 0);
+    const bool in_caches = bench_in_caches(problem_working_set(&timed->call->problem));
+    const bool over = looped->in_tensors && alike && in_caches;
+    const int64_t floats = over ? covered(timed, looped) : 0;
+    if (floats > 0) {
+        c.blocks = 0;
+        c.times = (double)looped->floats / (double)floats;
+    }
+    return c;
+}
+
 /* Where a stream is read for dst from `at` on; cuts *length to what is left of the stream
  * before it begins again. */
 static const float *read_from(const struct stream *stream, int64_t at, int64_t *length)
@@ -211,7 +244,17 @@ static void run_passes(roof_function *roof, float *dst, const struct stream *add
 
 static int64_t passes_of(const struct stream *add, int64_t n) { return add->n / n; }
 
-enum { LINE = 16, BLOCK = 2048 }; /* floats */
+/* A member's share of a loop's work in the call's tensors. */
+static void run_loop_over(const struct contender *c, int member, int n)
+{
+    const struct timed_call *f = c->timed;
+    for (int o = 0; o < 2 && f->n[o] > 0; o++) {
+        int64_t begin, end;
+        share_of(f->n[o], LINE, member, n, &begin, &end);
+        looped_run_over(c->roof, c->looped, &f->blocks[member], f->dst[o] + begin,
+                        c->looped->reads ? f->src.data + begin : NULL, end - begin);
+    }
+}
 
 /* A member's share of the roof, cut at cache lines. */
 static void run_roof(const struct timed_call *f, roof_function *roof, int member, int n)
@@ -243,7 +286,9 @@ static void run_share(void *user, int member, int n)
     const struct timed_call *f = c->timed;
     if (c->entered)
         f->status[member] = posenc_entry(f->call->problem.kernel, NULL, &f->call->args);
-    if (c->looped)
+    if (c->looped && c->blocks == 0)
+        run_loop_over(c, member, n);
+    else if (c->looped)
         looped_run(c->roof, c->looped, &f->blocks[member], c->blocks);
     else if (c->part)
         f->status[member] = call_run(f->part, c->backend);

@@ -70,8 +70,9 @@ struct contender {
     char refused[REASON_SIZE];   /* and why not */
     double seconds;              /* of one call, for planning */
     int64_t iterations;          /* calls in a sample */
-    int64_t blocks;              /* of a loop: those of a call, for each thread, */
-    double times;                /* and what its samples are multiplied by, else 1 */
+    int64_t
+        blocks; /* of a loop: those of a call, for each thread; 0: it goes over the call's tensors, */
+    double times; /* and what its samples are multiplied by, else 1 */
     size_t rounds;
 };
 struct contender contender_of_backend(const struct timed_call *timed,
@@ -80,9 +81,14 @@ struct contender contender_of_steps(const struct timed_call *timed, apart_steps 
                                     const struct posenc_backend *backend);
 struct contender contender_of_roof(const struct timed_call *timed,
                                    const struct roof_variant *roof);
+/* In a block of its own; and over the call's tensors where it can and they stay in caches, else in the
+ * block, too.  From memory a loop would have to ask ahead and to store past the caches as roofs do. */
 struct contender contender_of_loop(const struct timed_call *timed,
                                    const struct roof_variant *loop,
                                    const struct looped *looped);
+struct contender contender_of_loop_in_tensors(const struct timed_call *timed,
+                                              const struct roof_variant *loop,
+                                              const struct looped *looped);
 
 static inline bool contender_is_timed(const struct contender *c)
 {

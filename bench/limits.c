@@ -38,7 +38,8 @@ static void enter_kind(struct turns *turns, const struct timed_call *timed,
     }
     for (size_t i = 0; i < n; i++)
         if (tried[i].seconds <= near * least)
-            turns->contenders[turns->n++] = tried[i];
+            turns->contenders[turns->n++] =
+                contender_of_loop_in_tensors(timed, tried[i].roof, looped);
 }
 
 void limits_enter_loops(struct turns *turns, const struct timed_call *timed)
@@ -135,7 +136,8 @@ static struct limit longer(const struct turns *turns, const struct contender *c,
     const struct contender *best = turns_fastest(turns, of);
     if (!best || (!contender_is_roof(best) && is_beaten(turns, best)))
         return limit;
-    best = entered(turns, best);
+    if (contender_is_roof(best) || !is_beaten(turns, entered(turns, best)))
+        best = entered(turns, best);
     const double share = turns_speed(turns, c, best);
     if (share <= limit.share)
         return limit;

@@ -1,6 +1,6 @@
 /*
- * Chooses the loops of a call and runs them, a whole number of blocks that stay in the nearest cache
- * (see looped.h).
+ * Chooses the loops of a call and runs them, over the call's tensors or, where they cannot, over a block
+ * that stays in the nearest cache (see looped.h).
  */
 #include "looped.h"
 #include "conformance/problem/signature.h"
@@ -29,8 +29,11 @@ struct looped looped_conversion(const struct call *call, int64_t stored)
     const enum posenc_dtype type = call->outputs[0].tensor.dtype;
     const bool plan = kernel_has_plan(call->problem.kernel);
     const enum roof_kind from_f64 = plan ? ROOF_FROM_F64 : ROOF_KIND_COUNT;
-    return (struct looped){ type == POSENC_F32 ? from_f64 : kinds[type], stored,
-                            reads_stored(&call->problem), !plan, 0 };
+    return (struct looped){ .kind = type == POSENC_F32 ? from_f64 : kinds[type],
+                            .floats = stored,
+                            .reads = reads_stored(&call->problem),
+                            .wide = !plan,
+                            .in_tensors = true };
 }
 
 static enum roof_kind kind_of_angles(const struct problem *p)
@@ -90,12 +93,23 @@ static int64_t row_of_work(const struct problem *p)
     return in_rows && p->keys < LOOPED_BLOCK ? p->keys : 0;
 }
 
+/* Bare loops are of f32 and write as much as they read.  One that multiplies by a norm would let what is
+ * changed in place grow without end. */
+static bool goes_over_tensors(const struct call *call)
+{
+    const struct signature *s = signature_of(call->problem.kernel);
+    return call->outputs[0].tensor.dtype == POSENC_F32 && !s->worked && s->work != WORK_NORM;
+}
+
 struct looped looped_work(const struct call *call)
 {
     const struct problem *p = &call->problem;
     const struct signature *s = signature_of(p->kernel);
-    struct looped work = { kind_of_work(p), 0, kernel_takes_x(p->kernel), true,
-                           row_of_work(p) };
+    struct looped work = { .kind = kind_of_work(p),
+                           .reads = kernel_takes_x(p->kernel),
+                           .wide = true,
+                           .in_tensors = goes_over_tensors(call),
+                           .row = row_of_work(p) };
     for (EACH_TENSOR(row, s))
         if (row->role == ROLE_OUTPUT)
             work.floats += tensor_moved(p, row);
@@ -124,22 +138,42 @@ struct looped_block *looped_blocks(const struct call *call, size_t n)
 
 /* ---- Running them ---- */
 
+/* Floats of a block that are written: whole rows. */
+static int64_t floats_of_block(const struct looped *looped)
+{
+    return looped->row > 0 ? LOOPED_BLOCK / looped->row * looped->row : LOOPED_BLOCK;
+}
+
+/* The third argument of a loop that writes to dst. */
+static const float *third_argument(const struct roof_variant *loop, const struct looped *looped,
+                                   const struct looped_block *block, const float *dst)
+{
+    const bool converts = roof_resource(loop->kind) == RESOURCE_CONVERSION;
+    return looped->row > 0 ? dst + looped->row : converts && looped->wide ? block->wide : NULL;
+}
+
 void looped_run(const struct roof_variant *loop, const struct looped *looped,
                 struct looped_block *block, int64_t blocks)
 {
     const bool converts = roof_resource(loop->kind) == RESOURCE_CONVERSION;
     const float *src = !looped->reads ? NULL : converts ? block->stored : block->wide;
-    const float *third = looped->row > 0            ? block->out + looped->row
-                         : converts && looped->wide ? block->wide
-                                                    : NULL;
+    const float *third = third_argument(loop, looped, block, block->out);
     for (int64_t k = 0; k < blocks; k++)
         loop->function(block->out, src, third, LOOPED_BLOCK);
 }
 
-/* Floats of a block that are written: whole rows. */
-static int64_t floats_of_block(const struct looped *looped)
+void looped_run_over(const struct roof_variant *loop, const struct looped *looped,
+                     struct looped_block *block, float *dst, const float *src, int64_t n)
 {
-    return looped->row > 0 ? LOOPED_BLOCK / looped->row * looped->row : LOOPED_BLOCK;
+    const int64_t step = floats_of_block(looped);
+    for (; n >= LOOPED_BLOCK; n -= step, dst += step, src += src ? step : 0)
+        loop->function(dst, src, third_argument(loop, looped, block, dst), LOOPED_BLOCK);
+}
+
+int64_t looped_covered(const struct looped *looped, int64_t n)
+{
+    const int64_t step = floats_of_block(looped);
+    return n < LOOPED_BLOCK ? 0 : ((n - LOOPED_BLOCK) / step + 1) * step;
 }
 
 /* Some blocks do: what stays in a cache takes as long again and again. */

@@ -10,11 +10,12 @@
 
 /* A kind of loop, ROOF_KIND_COUNT where there is nothing of the kind to do; the floats that it would
  * write, or add up, for all of the call; whether it reads others with them, and whether what it makes
- * itself is in f32 before it is stored; and floats of a row, 0 where rows do not matter. */
+ * itself is in f32 before it is stored; whether it can go over the call's own tensors, since it reads
+ * and writes what the call does; and floats of a row, 0 where rows do not matter. */
 struct looped {
     enum roof_kind kind;
     int64_t floats;
-    bool reads, wide;
+    bool reads, wide, in_tensors;
     int64_t row;
 };
 
@@ -32,6 +33,12 @@ struct looped_block *looped_blocks(const struct call *call, size_t n); /* malloc
 
 void looped_run(const struct roof_variant *loop, const struct looped *looped,
                 struct looped_block *block, int64_t blocks);
+
+/* Over n floats of a tensor from dst on, but for what is left of whole blocks; src: others as many, or
+ * NULL.  And how many of n floats are written so. */
+void looped_run_over(const struct roof_variant *loop, const struct looped *looped,
+                     struct looped_block *block, float *dst, const float *src, int64_t n);
+int64_t looped_covered(const struct looped *looped, int64_t n);
 
 /* A sample of a loop is so many blocks for each thread, and all of the call `times` as much. */
 int64_t looped_sample(const struct looped *looped, int threads, double *times);

@@ -3,8 +3,8 @@
  * kernel, doing next to no arithmetic.  They run over the tensors of the very call they are the
  * roof of, in the same rounds, so that pages, caches and clock are the same.
  *
- * And loops that are limits where memory is not: over a block that stays in the nearest cache they do
- * what a kernel cannot avoid.
+ * And loops that are limits where memory is not: over the same tensors, or a block that stays in the nearest
+ * cache, they do what a kernel cannot avoid.
  */
 #ifndef POSENC_ROOFS_H
 #define POSENC_ROOFS_H

@@ -42,6 +42,8 @@ const char *bench_footprint(size_t bytes)
     return bytes <= caches.l3 / 4 * 3 ? "L3" : "DRAM";
 }
 
+bool bench_in_caches(size_t bytes) { return strcmp(bench_footprint(bytes), "DRAM") != 0; }
+
 /* ---- Footprints ---- */
 
 struct footprint {

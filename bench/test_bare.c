@@ -47,13 +47,15 @@ static bool is_angles(const float *values, int n)
     return near(squares, n / 2) && most <= 1.0 && most > 0.9;
 }
 
+/* Each head of 128 in halves. */
 static bool is_turned(const float *values, int n)
 {
+    const int half = 64;
     bool all = true;
-    for (int i = 0; i < n / 2; i++) {
-        const double a = (double)x[i], b = (double)x[i + n / 2];
+    for (int i = 0; i < n; i += i % half == half - 1 ? half + 1 : 1) {
+        const double a = (double)x[i], b = (double)x[i + half];
         all = all && near((double)values[i], 0.8 * a - 0.6 * b) &&
-              near((double)values[i + n / 2], 0.8 * b + 0.6 * a);
+              near((double)values[i + half], 0.8 * b + 0.6 * a);
     }
     return all;
 }

@@ -6,6 +6,7 @@
  * differs from turn to turn, so that no compiler takes it out of the loop.
  */
 #include "bare.h"
+#include "impl/kernels/scores.h"
 #include "impl/kernels/sincos.h"
 
 #define LOOP_OF(kind, isa) BARE(kind, isa)
@@ -25,20 +26,20 @@
     }
 
 /* Onto what lies at src + i, where there is something. */
-SIMD_INLINE vf onto(const float *src, int64_t i, vf value)
+SIMD_INLINE vf with(const float *src, int64_t i, vf value)
 {
     return src ? vf_add(vf_load(src + i), value) : value;
 }
 
 /* Four vectors, all read before one is written. */
-SIMD_INLINE void put_vectors(float *dst, const float *src, int64_t i, vf a, vf b, vf c, vf d)
+SIMD_INLINE void put_with(float *dst, const float *src, int64_t i, vf a, vf b, vf c, vf d)
 {
     const int64_t w = vf_lanes();
 
-    a = vf_keep(onto(src, i, a));
-    b = vf_keep(onto(src, i + w, b));
-    c = vf_keep(onto(src, i + 2 * w, c));
-    d = vf_keep(onto(src, i + 3 * w, d));
+    a = vf_keep(with(src, i, a));
+    b = vf_keep(with(src, i + w, b));
+    c = vf_keep(with(src, i + 2 * w, c));
+    d = vf_keep(with(src, i + 3 * w, d));
     vf_store(dst + i, a);
     vf_store(dst + i + w, b);
     vf_store(dst + i + 2 * w, c);
@@ -82,7 +83,7 @@ SIMD_INLINE bool put_rows(bool by_turns, float *dst, const float *src, int64_t i
     round_row(by_turns, other_c, other_s, &other_a, &other_b);
     if (__builtin_expect(!vf_none_small(a, b, other_a, other_b), 0))
         return false;
-    put_vectors(dst, src, i, a, b, other_a, other_b);
+    put_with(dst, src, i, a, b, other_a, other_b);
     return true;
 }
 
@@ -135,12 +136,14 @@ LOOP(angles)
         vf cosine, sine;
 
         sincos_f32(vf_load(some_angles + i / 2 % 64), 1.0, &cosine, &sine);
-        vf_store(dst + i, onto(src, i, sine));
-        vf_store(dst + i + w, onto(src, i + w, cosine));
+        vf_store(dst + i, with(src, i, sine));
+        vf_store(dst + i + w, with(src, i + w, cosine));
     }
 }
 
 /* ---- Rotations ---- */
+
+enum { TURN_HEAD = 128 };
 
 /* The pair i and half + i of a head, times a factor and a weight where it is `normed`. */
 SIMD_INLINE void turn_pair(bool normed, float *dst, const float *src, int64_t i, int64_t half,
@@ -157,14 +160,15 @@ SIMD_INLINE void turn_pair(bool normed, float *dst, const float *src, int64_t i,
     vf_store(dst + half + i, vf_fma(b, c, vf_mul(a, s)));
 }
 
+/* Of heads of 128: halves that lie 4 KiB apart look alike to a load that follows a store. */
 LOOP(turn)
 {
-    const int64_t w = vf_lanes(), half = (int64_t)n / 2;
+    const int64_t w = vf_lanes(), half = TURN_HEAD / 2;
 
     (void)row_end;
-    for (int64_t i = 0; i + 4 * w <= half; i += 4 * w)
-        for (int64_t k = 0; k < 4 * w; k += w)
-            turn_pair(false, dst, src, i + k, half, vf_set1(1.0f));
+    for (int64_t h = 0; h + TURN_HEAD <= (int64_t)n; h += TURN_HEAD)
+        for (int64_t i = 0; i + w <= half; i += w)
+            turn_pair(false, dst + h, src + h, i, half, vf_set1(1.0f));
 }
 
 /* Squares are added in as many sums as a head of 128 has, and heads are as long as steps. */
@@ -199,7 +203,7 @@ SIMD_INLINE void put_end(float *dst, const float *src, int64_t row, vf last)
     const int64_t w = vf_lanes();
 
     if (row >= w)
-        vf_store(dst + row - w, onto(src, row - w, last));
+        vf_store(dst + row - w, with(src, row - w, last));
     else
         vf_store_n(dst, src ? vf_add(vf_load_n(src, row), last) : last, row);
 }
@@ -217,11 +221,11 @@ SIMD_INLINE void slope_row(float *dst, const float *src, int64_t row)
         vf b = vf_add(a, width), c = vf_add(a, vf_add(width, width));
         vf d = vf_add(b, vf_add(width, width));
 
-        put_vectors(dst, src, i, along_slope(slopes, a), along_slope(slopes, b),
-                    along_slope(slopes, c), along_slope(slopes, d));
+        put_with(dst, src, i, along_slope(slopes, a), along_slope(slopes, b),
+                 along_slope(slopes, c), along_slope(slopes, d));
     }
     for (; i + w <= row; i += w, a = vf_add(a, width))
-        vf_store(dst + i, onto(src, i, along_slope(slopes, a)));
+        vf_store(dst + i, with(src, i, along_slope(slopes, a)));
     if (i < row) {
         a = vf_add(vf_iota(), vf_set1(row < w ? 1.0f : (float)(row - w + 1)));
         put_end(dst, src, row, along_slope(slopes, a));
@@ -236,18 +240,17 @@ static const float short_line[320] = { SIXTY, SIXTY, SIXTY, SIXTY, SIXTY };
 #undef EIGHT
 enum { LINE_ROW = 256, LINE_STARTS = 32 };
 
+/* As kernels put a row that lies there: their own form, for a slower one would be no limit. */
 SIMD_INLINE void line_row(float *dst, const float *src, const float *from, int64_t row)
 {
-    const int64_t w = vf_lanes();
-    int64_t k = 0;
+    const vf none = vf_set1(0.0f);
 
-    for (; k + 4 * w <= row; k += 4 * w)
-        put_vectors(dst, src, k, vf_load(from + k), vf_load(from + k + w),
-                    vf_load(from + k + 2 * w), vf_load(from + k + 3 * w));
-    for (; k + w <= row; k += w)
-        vf_store(dst + k, onto(src, k, vf_load(from + k)));
-    if (k < row)
-        put_end(dst, src, row, row < w ? vf_load_n(from, row) : vf_load(from + row - w));
+    if (src)
+        put_in_vectors(POSENC_F32, SUMMED, ALONG, from, NULL, none, none, 1.0f, src, dst, 0,
+                       row);
+    else
+        put_in_vectors(POSENC_F32, STORED, ALONG, from, NULL, none, none, 1.0f, NULL, dst, 0,
+                       row);
 }
 
 /* Rows of either, all of them. */
@@ -285,10 +288,10 @@ SIMD_INLINE void fetch(float *dst, const float *src, int64_t n)
         vf a, b, c, d;
 
         vf_gather4(short_line, some_rows + i % 64, &a, &b, &c, &d);
-        vf_store(dst + i, onto(src, i, a));
-        vf_store(dst + head + i, onto(src, head + i, b));
-        vf_store(dst + 2 * head + i, onto(src, 2 * head + i, c));
-        vf_store(dst + 3 * head + i, onto(src, 3 * head + i, d));
+        vf_store(dst + i, with(src, i, a));
+        vf_store(dst + head + i, with(src, head + i, b));
+        vf_store(dst + 2 * head + i, with(src, 2 * head + i, c));
+        vf_store(dst + 3 * head + i, with(src, 3 * head + i, d));
     }
 }
 
@@ -366,9 +369,9 @@ SIMD_INLINE void terms(bool c2p, bool p2c, float *dst, const float *src, int64_t
         if (p2c)
             turn_terms(turned);
         for (int64_t i = 0; i < BARE_STEP; i += 4 * w)
-            put_vectors(dst + block, src ? src + block : NULL, i, term(c2p, p2c, turned, i),
-                        term(c2p, p2c, turned, i + w), term(c2p, p2c, turned, i + 2 * w),
-                        term(c2p, p2c, turned, i + 3 * w));
+            put_with(dst + block, src ? src + block : NULL, i, term(c2p, p2c, turned, i),
+                     term(c2p, p2c, turned, i + w), term(c2p, p2c, turned, i + 2 * w),
+                     term(c2p, p2c, turned, i + 3 * w));
     }
 }
 

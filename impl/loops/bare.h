@@ -1,7 +1,7 @@
 /*
- * Bare loops: each does what the inner loop of some kernel cannot avoid and nothing else, over what
- * stays in the L1 cache.  It is a limit of such kernels where memory is not: the ports that arithmetic
- * goes through, or the latency of a chain.
+ * Bare loops: each does what the inner loop of some kernel cannot avoid and nothing else.  It is a limit
+ * of such kernels where memory is not: the ports that arithmetic goes through, or the latency of a
+ * chain.
  *
  * One of each kind for each instruction set that has the primitives of impl/simd; the build says
  * which: BARE_ISAS, ISA(name) for each of them, named as the backend.  They write n floats from dst

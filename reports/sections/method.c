@@ -13,9 +13,9 @@ static const char *const points[] = {
     "same rounds and the same access pattern (store, in place, copy), whichever of plain, "
     "prefetched "
     "and non-temporal was best.",
-    "Memory is not the only limit.  In the same rounds run loops in a block that stays in the "
-    "nearest cache: one that converts as many elements, where tables are made in f64 or "
-    "storage "
+    "Memory is not the only limit.  In the same rounds run loops over the tensors of the call, "
+    "where these stay in a cache, else in a block that stays in the nearest one: a loop that "
+    "converts as many elements, where tables are made in f64 or storage "
     "is in 16 bits, and a bare loop that does what the kernel cannot avoid beside, which is "
     "bound by the ports of the core or by latency; and where calls are short, a part of the "
     "call, from which follows what the whole takes without its rows.  What takes longest "
