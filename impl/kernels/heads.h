@@ -17,6 +17,8 @@ struct heads {
     const float *table; /* row 0 of the first head */
     int64_t stride, n;  /* from row to row; how many heads */
     bool copied, few;
+    int32_t
+        order[2 * POSENC_PLAN_PAD]; /* where the rows of a few are, in steps of four elements */
     _Alignas(64) float rows[HEADS_ROWS * HEADS_AT_ONCE];
 };
 
@@ -24,9 +26,8 @@ struct heads {
  * four apart: an element at a time takes 75 ns of 16 heads (Zen 5). */
 static void take_columns(struct heads *heads, int64_t rows)
 {
-    const int64_t w = vf_lanes(), column = 2 * w, step = heads->stride / HEADS_AT_ONCE;
+    const int64_t w = vf_lanes(), column = 2 * w;
     const bool steps = heads->stride > 0 && heads->stride % HEADS_AT_ONCE == 0;
-    int32_t order[2 * POSENC_PLAN_PAD];
 
     if (heads->n < HEADS_AT_ONCE || !steps || heads->stride > (1 << 30) / rows) {
         for (int64_t r = 0; r < rows; r++)
@@ -34,12 +35,10 @@ static void take_columns(struct heads *heads, int64_t rows)
                 heads->rows[h * column + r] = heads->table[r * heads->stride + h];
         return;
     }
-    for (int64_t r = 0; r < column; r++) /* none past the last row */
-        order[r] = (int32_t)(least(r, rows - 1) * step);
     for (int64_t r = 0; r < column; r += w) {
         vf a, b, c, d;
 
-        vf_gather4(heads->table, order + r, &a, &b, &c, &d);
+        vf_gather4(heads->table, heads->order + r, &a, &b, &c, &d);
         vf_store(heads->rows + r, a);
         vf_store(heads->rows + column + r, b);
         vf_store(heads->rows + 2 * column + r, c);
@@ -47,6 +46,7 @@ static void take_columns(struct heads *heads, int64_t rows)
     }
 }
 
+/* Heads are taken from the first on. */
 static void take_heads(const struct posenc_const_tensor *table, int64_t head,
                        struct heads *heads)
 {
@@ -58,6 +58,9 @@ static void take_heads(const struct posenc_const_tensor *table, int64_t head,
     heads->copied = rows <= HEADS_ROWS;
     heads->few = rows <= 2 * vf_lanes();
     heads->n = least(table->shape[1] - head, HEADS_AT_ONCE);
+    for (int64_t r = 0; r < 2 * vf_lanes() && heads->few && head == 0;
+         r++) /* none past the last row */
+        heads->order[r] = (int32_t)(least(r, rows - 1) * (stride / HEADS_AT_ONCE));
     if (heads->few)
         take_columns(heads, rows);
     if (heads->few || !heads->copied)

@@ -22,9 +22,11 @@ SIMD_INLINE void add_rows(enum posenc_dtype type, enum how how,
         }
 }
 
+FORMS_ADDED(add_rows, posenc_learned_args)
+
 enum posenc_status KERNEL(learned_add)(const struct posenc_learned_args *args)
 {
-    FOR_HOW(true, args, add_rows, args);
+    RUN_ADDED(add_rows, args);
     return POSENC_OK;
 }
 

@@ -7,7 +7,7 @@
  *
  * Queries and keys are taken in panels: some hundred queries by some hundred keys.  The columns
  * of a panel are one line, made once for all heads and read at a moving start as the biases of
- * bias.c are.  Columns of all builders rise or fall by one at most from key to key, so that
+ * t5.c are.  Columns of all builders rise or fall by one at most from key to key, so that
  * those of a vector lie within one vector of a row, and one load and one permutation fetch
  * them.
  *
@@ -297,14 +297,17 @@ SIMD_INLINE void relative_panels(enum posenc_dtype type, enum how how,
         }
 }
 
+FORMS_WRITTEN(relative_panels, posenc_relative_args)
+FORMS_ADDED(relative_panels, posenc_relative_args)
+
 enum posenc_status KERNEL(relative_bias)(const struct posenc_relative_args *args)
 {
-    FOR_HOW(false, args, relative_panels, args);
+    RUN_WRITTEN(relative_panels, args);
     return POSENC_OK;
 }
 
 enum posenc_status KERNEL(relative_bias_add)(const struct posenc_relative_args *args)
 {
-    FOR_HOW(true, args, relative_panels, args);
+    RUN_ADDED(relative_panels, args);
     return POSENC_OK;
 }

@@ -80,13 +80,22 @@ SIMD_INLINE void put_some(enum posenc_dtype type, enum how how, enum biases bias
                  load_biases(biases, bias, index, a, b, k, n - k), n - k);
 }
 
-/* Four vectors at a time from key j + k on, then one by one; returns the first bias that is left. */
+/* Four vectors at a time from key j + k on, then one by one; returns the first bias that is left.  Long runs
+ * of one value go by sixteens: a loop of some thirty turns ends in a branch that is missed, and that shows
+ * where nothing but stores is done (0.9 of the time in L2, and in place from DRAM, Zen 5). */
 SIMD_INLINE int64_t put_whole(enum posenc_dtype type, enum how how, enum biases biases,
                               const float *bias, const int32_t *index, vf a, vf b, vf scale,
                               const void *x, void *out, int64_t j, int64_t k, int64_t n)
 {
     const int64_t w = vf_lanes();
+    const bool by_sixteens = biases == SAME && (how == STORED || is_far(how));
 
+    for (; by_sixteens && k + 16 * w <= n; k += 16 * w) {
+        put_four(type, how, x, scale, out, j + k, a, a, a, a);
+        put_four(type, how, x, scale, out, j + k + 4 * w, a, a, a, a);
+        put_four(type, how, x, scale, out, j + k + 8 * w, a, a, a, a);
+        put_four(type, how, x, scale, out, j + k + 12 * w, a, a, a, a);
+    }
     for (; k + 4 * w <= n; k += 4 * w)
         put_four(type, how, x, scale, out, j + k, load_biases(biases, bias, index, a, b, k, w),
                  load_biases(biases, bias, index, a, b, k + w, w),

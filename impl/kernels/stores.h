@@ -33,6 +33,8 @@ SIMD_INLINE bool streams(enum how how)
     return vf_streams() && (how == STREAMED || how == ADDED_STREAMED || how == SUMMED_STREAMED);
 }
 
+SIMD_INLINE bool is_far(enum how how) { return how == ADDED_FAR || how == SUMMED_FAR; }
+
 /* A value onto a vector of x, which is at `from`.  Each asks for what is 4 KiB further on if it comes
  * from DRAM: 0.75 to 0.9 of the time there (Zen 5). */
 SIMD_INLINE vf onto(enum how how, const char *from, vf x, vf x_scale, vf value)
@@ -68,31 +70,66 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
     return add && (x->data == out->data || !vf_streams()) ? far : streamed;
 }
 
-/* Calls function(type, how, ...) with both constant.  `add` is one, too.  No switch: a table of jumps
- * is not followed where the code of a kernel is compared with another (bench/walk.c). */
-#define FOR_PLACE(near, far, streamed, how, args, function, ...)                               \
+/* The forms of function(type, how, args), each compiled by itself: all in one body took the compiler twice
+ * as long, and what their rows need was not in registers (alibi_add of short rows 1.15 times the time,
+ * Zen 5).  args_of: the struct behind args. */
+#define FORM(function, args_of, type, how)                                                     \
+    static                                                                                     \
+        __attribute__((noinline)) void function##_##type##_##how(const struct args_of *args)   \
+    {                                                                                          \
+        function(type, how, args);                                                             \
+    }
+#define FORMS(function, args_of, how)                                                          \
+    FORM(function, args_of, POSENC_F32, how)                                                   \
+    FORM(function, args_of, POSENC_F16, how)                                                   \
+    FORM(function, args_of, POSENC_BF16, how)
+#define FORMS_WRITTEN(function, args_of)                                                       \
+    FORMS(function, args_of, STORED)                                                           \
+    FORMS(function, args_of, STREAMED)
+#define FORMS_ADDED(function, args_of)                                                         \
+    FORMS(function, args_of, ADDED)                                                            \
+    FORMS(function, args_of, ADDED_FAR)                                                        \
+    FORMS(function, args_of, ADDED_STREAMED)                                                   \
+    FORMS(function, args_of, SUMMED)                                                           \
+    FORMS(function, args_of, SUMMED_FAR)                                                       \
+    FORMS(function, args_of, SUMMED_STREAMED)
+
+/* Runs the form for a call, of those that write or of those that add.  No switch: a table of jumps is not
+ * followed where the code of a kernel is compared with another (bench/walk.c). */
+#define RUN_FORM(function, how, args)                                                          \
     do {                                                                                       \
-        if ((how) == (near))                                                                   \
-            FOR_TYPE((args)->out.dtype, function, near, __VA_ARGS__);                          \
-        else if ((how) == (streamed))                                                          \
-            FOR_TYPE((args)->out.dtype, function, streamed, __VA_ARGS__);                      \
+        if ((args)->out.dtype == POSENC_F32)                                                   \
+            function##_POSENC_F32_##how(args);                                                 \
+        else if ((args)->out.dtype == POSENC_F16)                                              \
+            function##_POSENC_F16_##how(args);                                                 \
         else                                                                                   \
-            FOR_TYPE((args)->out.dtype, function, far, __VA_ARGS__);                           \
+            function##_POSENC_BF16_##how(args);                                                \
     } while (0)
-#define FOR_HOW(add, args, function, ...)                                                      \
+#define RUN_WRITTEN(function, args)                                                            \
     do {                                                                                       \
-        const enum how given_how = how_of(add, &(args)->x, (args)->x_scale, &(args)->out);     \
-        if (!(add) && given_how == STREAMED)                                                   \
-            FOR_TYPE((args)->out.dtype, function, STREAMED, __VA_ARGS__);                      \
-        else if (!(add))                                                                       \
-            FOR_TYPE((args)->out.dtype, function, STORED, __VA_ARGS__);                        \
-        else if (given_how >= SUMMED)                                                          \
-            FOR_PLACE(SUMMED, SUMMED_FAR, SUMMED_STREAMED, given_how, args, function,          \
-                      __VA_ARGS__);                                                            \
+        if (how_of(false, &(args)->x, 1.0f, &(args)->out) == STORED) {                         \
+            RUN_FORM(function, STORED, args);                                                  \
+        } else {                                                                               \
+            RUN_FORM(function, STREAMED, args);                                                \
+            stream_end();                                                                      \
+        }                                                                                      \
+    } while (0)
+#define RUN_ADDED(function, args)                                                              \
+    do {                                                                                       \
+        const enum how adds_as = how_of(true, &(args)->x, (args)->x_scale, &(args)->out);      \
+        if (adds_as == ADDED)                                                                  \
+            RUN_FORM(function, ADDED, args);                                                   \
+        else if (adds_as == ADDED_FAR)                                                         \
+            RUN_FORM(function, ADDED_FAR, args);                                               \
+        else if (adds_as == ADDED_STREAMED)                                                    \
+            RUN_FORM(function, ADDED_STREAMED, args);                                          \
+        else if (adds_as == SUMMED)                                                            \
+            RUN_FORM(function, SUMMED, args);                                                  \
+        else if (adds_as == SUMMED_FAR)                                                        \
+            RUN_FORM(function, SUMMED_FAR, args);                                              \
         else                                                                                   \
-            FOR_PLACE(ADDED, ADDED_FAR, ADDED_STREAMED, given_how, args, function,             \
-                      __VA_ARGS__);                                                            \
-        if (streams(given_how))                                                                \
+            RUN_FORM(function, SUMMED_STREAMED, args);                                         \
+        if (streams(adds_as))                                                                  \
             stream_end();                                                                      \
     } while (0)
 

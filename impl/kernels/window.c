@@ -59,14 +59,17 @@ SIMD_INLINE void window_heads(enum posenc_dtype type, enum how how,
     }
 }
 
+FORMS_WRITTEN(window_heads, posenc_window_args)
+FORMS_ADDED(window_heads, posenc_window_args)
+
 enum posenc_status KERNEL(window_bias)(const struct posenc_window_args *args)
 {
-    FOR_HOW(false, args, window_heads, args);
+    RUN_WRITTEN(window_heads, args);
     return POSENC_OK;
 }
 
 enum posenc_status KERNEL(window_bias_add)(const struct posenc_window_args *args)
 {
-    FOR_HOW(true, args, window_heads, args);
+    RUN_ADDED(window_heads, args);
     return POSENC_OK;
 }

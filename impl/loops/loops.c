@@ -94,15 +94,19 @@ LOOP(rope_half, given, plain, ROPE(HALF))
 LOOP(rope_interleaved, given, plain, ROPE(INTERLEAVED))
 
 LOOP(learned_add, given, plain, struct posenc_learned_args args = one_token(loop);
-     KERNEL(learned_add)(&args))
+     add_rows(POSENC_F32, ADDED, &args))
 
-#define ALIBI(how, causal)                                                                     \
-    alibi_row(POSENC_F32, how, causal, loop->scale, loop->query, vf_lanes() * loop->vectors,   \
+#define ALIBI(how)                                                                             \
+    alibi_row(POSENC_F32, how, false, loop->scale, loop->query, vf_lanes() * loop->vectors,    \
               loop->scale, loop->x, loop->out)
-LOOP(alibi, given, plain, ALIBI(STORED, false))
-LOOP(alibi, given, causal, ALIBI(STORED, true))
-LOOP(alibi_add, given, plain, ALIBI(SUMMED, false))
-LOOP(alibi_add, given, causal, ALIBI(SUMMED, true))
+/* Before the query: later keys are all alike. */
+#define CAUSAL(how)                                                                            \
+    alibi_side(POSENC_F32, how, loop->scale, -loop->query, 0, vf_lanes() * loop->vectors,      \
+               loop->scale, loop->x, loop->out)
+LOOP(alibi, given, plain, ALIBI(STORED))
+LOOP(alibi, given, causal, CAUSAL(STORED))
+LOOP(alibi_add, given, plain, ALIBI(SUMMED))
+LOOP(alibi_add, given, causal, CAUSAL(SUMMED))
 
 #define T5(how)                                                                                \
     put_biases(POSENC_F32, how, ALONG, loop->table, loop->scale, loop->x, loop->out, 0,        \
