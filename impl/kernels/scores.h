@@ -41,19 +41,23 @@ SIMD_INLINE void put_four(enum posenc_dtype type, enum how how, const void *x, v
     put_vectors(type, how, out, j, a, b, c, d);
 }
 
-/* How the biases of a row lie in memory: one for all keys, as the keys do, the other way round, or
- * each where an index says in two vectors. */
-enum biases { SAME, ALONG, AGAINST, LOOKED_UP };
+/* How the biases of a row lie in memory: one for all keys, as the keys do, the same with those of the next
+ * row behind them, the other way round, or each where an index says in two vectors. */
+enum biases { SAME, ALONG, FOLLOWED, AGAINST, LOOKED_UP };
 
 /* n of them from key k on.  SAME: `a`, in a register, as a store could change what is in memory and each
  * load of it would wait.  AGAINST: index has the lanes from the last to the first.  LOOKED_UP: what
- * index[k] ... are in a and b, a whole vector of them. */
+ * index[k] ... are in a and b, a whole vector of them.  FOLLOWED: from DRAM, where each vector asks for
+ * what is 4 KiB further on. */
 SIMD_INLINE vf load_biases(enum biases biases, const float *bias, const int32_t *index, vf a,
                            vf b, int64_t k, int64_t n)
 {
     switch (biases) {
     case SAME:
         break;
+    case FOLLOWED:
+        ask_ahead(bias + k, 4096);
+        return load_as(POSENC_F32, bias, k, n);
     case ALONG:
         return load_as(POSENC_F32, bias, k, n);
     case AGAINST:
