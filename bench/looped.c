@@ -72,6 +72,8 @@ static enum roof_kind kind_of_work(const struct problem *p)
         return ROOF_BARE_slope;
     case WORK_LINE:
         return ROOF_BARE_line;
+    case WORK_RUNS:
+        return ROOF_BARE_runs;
     case WORK_FETCH:
         return ROOF_BARE_fetch;
     case WORK_TERMS:
@@ -89,8 +91,8 @@ static enum roof_kind kind_of_work(const struct problem *p)
 static int64_t row_of_work(const struct problem *p)
 {
     const int work = (int)signature_of(p->kernel)->work;
-    const bool in_rows = work == WORK_SLOPE || work == WORK_LINE;
-    return in_rows && p->keys < LOOPED_BLOCK ? p->keys : 0;
+    const bool in_rows = work == WORK_SLOPE || work == WORK_LINE || work == WORK_RUNS;
+    return in_rows && p->keys <= LOOPED_BLOCK ? p->keys : 0;
 }
 
 /* Bare loops are of f32 and write as much as they read.  One that multiplies by a norm would let what is

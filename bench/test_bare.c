@@ -89,6 +89,21 @@ static bool is_line(const float *values, int row, int n)
     return all;
 }
 
+/* Each row ends in a line of 112 keys or up to a vector more, with 0.5 before it. */
+static bool is_runs(const float *values, int row, int n)
+{
+    bool all = true;
+    for (int i = 0; i < n; i += row) {
+        int before = 0;
+        while (before < row && values[i + before] == 0.5f)
+            before++;
+        all = all && row - before >= (row < 112 ? row : 112) && row - before < 112 + 64;
+        for (int k = before; k < row; k++)
+            all = all && near((double)values[i + k], (k - before + 64 - i / row % 32) % 8 + 1);
+    }
+    return all;
+}
+
 /* Four heads beside each other, of sixteen rows. */
 static bool is_fetch(const float *values, int n)
 {
@@ -143,6 +158,8 @@ static bool does_its_work(enum roof_kind kind, const float *values, int n)
         return is_slope(values, n, n);
     case ROOF_BARE_line:
         return is_line(values, 256, n);
+    case ROOF_BARE_runs:
+        return is_runs(values, n, n);
     case ROOF_BARE_fetch:
         return is_fetch(values, n);
     case ROOF_BARE_c2p:
@@ -198,8 +215,9 @@ static bool is_right_in_rows(const struct roof_variant *loop, int row, int n)
         loop->function(out, reads ? x : NULL, out + row, (size_t)n);
         for (int i = 0; i < whole; i++)
             out[i] -= x[i];
-        right = right && (loop->kind == ROOF_BARE_slope ? is_slope(out, row, whole)
-                                                        : is_line(out, row, whole));
+        right = right && (loop->kind == ROOF_BARE_slope  ? is_slope(out, row, whole)
+                          : loop->kind == ROOF_BARE_line ? is_line(out, row, whole)
+                                                         : is_runs(out, row, whole));
         for (int i = whole; i < n + GUARD; i++)
             right = right && out[i] == -77.0f;
     }
@@ -218,10 +236,11 @@ static void bare_loops(void)
         snprintf(sentence, sizeof sentence, "the loop %s, %s does what it is named after",
                  roof_kind_name[loop->kind], loop->name);
         require(is_right(loop, BARE_STEP) && is_right(loop, 2 * BARE_STEP), sentence);
-        if (loop->kind != ROOF_BARE_slope && loop->kind != ROOF_BARE_line)
+        if (loop->kind < ROOF_BARE_slope || loop->kind > ROOF_BARE_runs)
             continue;
         bool in_rows = true;
-        for (int row = 1; row < 100; row += row < 20 ? 1 : 13)
+        for (int row = 1; row < (loop->kind == ROOF_BARE_line ? 256 : 300);
+             row += row < 20 ? 1 : 13)
             in_rows = in_rows && is_right_in_rows(loop, row, 2 * BARE_STEP);
         snprintf(sentence, sizeof sentence, "the loop %s, %s does so in rows of any length",
                  roof_kind_name[loop->kind], loop->name);

@@ -206,7 +206,8 @@ static int list_roofs(struct cli *cli)
         "..._interleaved\n"
         "  norm and turn     a square before them, two factors       rope_qk_norm\n"
         "  slope             a product of each distance              alibi\n"
-        "  line              a line read at a moving start           t5_bias, distance_bias\n"
+        "  line              a line read at a moving start           distance_bias\n"
+        "  runs              the same after one value on and on      t5_bias\n"
         "  fetch             four heads' elements by an index        window_bias\n"
         "  c2p               a permutation of a row's elements       relative_bias, queries' "
         "terms\n"
@@ -219,6 +220,9 @@ static int list_roofs(struct cli *cli)
         "calls:\n"
         "  call              what is left without rows, computed     calls below 5 us\n"
         "                    from the whole and a part of its rows\n"
+        "Loops go over the tensors of a call that stay in a cache, else over a block in the "
+        "nearest "
+        "one.\n"
         "Of calls below 5 us, of one thread, each of the others is timed after the call's "
         "checks.\n",
         stdout);

@@ -111,6 +111,7 @@ enum work_kind {
     WORK_NORM,   /* of heads that it normalises before */
     WORK_SLOPE,  /* multiplies distances */
     WORK_LINE,   /* moves a line from row to row */
+    WORK_RUNS,   /* the same, with one value on and on before it */
     WORK_FETCH,  /* reads by an index that nobody knows before */
     WORK_TERMS,  /* reads terms by columns */
     WORK_SUMS    /* adds in a given order */

@@ -39,7 +39,7 @@ const struct signature signature_t5 = {
     .fields = FIELDS_SCORES "x_scale num_buckets max_distance bidirectional",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
-    .work = WORK_LINE,
+    .work = WORK_RUNS,
     .check = check_buckets,
 };
 

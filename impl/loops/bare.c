@@ -240,21 +240,33 @@ static const float short_line[320] = { SIXTY, SIXTY, SIXTY, SIXTY, SIXTY };
 #undef EIGHT
 enum { LINE_ROW = 256, LINE_STARTS = 32 };
 
-/* As kernels put a row that lies there: their own form, for a slower one would be no limit. */
-SIMD_INLINE void line_row(float *dst, const float *src, const float *from, int64_t row)
+/* Of a row, as kernels put it: a slower form would be no limit.  Those from key j on, of a line, or all of
+ * one value. */
+SIMD_INLINE void put_row(enum biases biases, float *dst, const float *src, const float *from,
+                         vf value, int64_t j, int64_t n)
 {
-    const vf none = vf_set1(0.0f);
-
     if (src)
-        put_in_vectors(POSENC_F32, SUMMED, ALONG, from, NULL, none, none, 1.0f, src, dst, 0,
-                       row);
+        put_in_vectors(POSENC_F32, SUMMED, biases, from, NULL, value, value, 1.0f, src, dst, j,
+                       n);
     else
-        put_in_vectors(POSENC_F32, STORED, ALONG, from, NULL, none, none, 1.0f, NULL, dst, 0,
-                       row);
+        put_in_vectors(POSENC_F32, STORED, biases, from, NULL, value, value, 1.0f, NULL, dst, j,
+                       n);
+}
+
+/* At the end of a row a line of some hundred, from where a vector begins. */
+enum { RUN_LINE = 112 };
+SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64_t row)
+{
+    const vf value = vf_set1(0.5f);
+    const int64_t all = row > RUN_LINE ? row - RUN_LINE : 0, before = all - all % vf_lanes();
+
+    if (before > 0)
+        put_row(SAME, dst, src, NULL, value, 0, before);
+    put_row(ALONG, dst, src, from, value, before, row - before);
 }
 
 /* Rows of either, all of them. */
-enum rows { SLOPES, LINES };
+enum rows { SLOPES, LINES, RUNS };
 SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row, int64_t n)
 {
     int64_t start = LINE_STARTS;
@@ -262,8 +274,10 @@ SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row,
     for (; row <= n; n -= row, dst += row, src += src ? row : 0) {
         if (kind == SLOPES)
             slope_row(dst, src, row);
+        else if (kind == LINES)
+            put_row(ALONG, dst, src, short_line + start, vf_set1(0.0f), 0, row);
         else
-            line_row(dst, src, short_line + start, row);
+            runs_row(dst, src, short_line + start, row);
         start = start > 1 ? start - 1 : LINE_STARTS;
     }
 }
@@ -271,6 +285,7 @@ SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row,
 #define ROW(most) (row_end && row_end - dst < (most) ? row_end - dst : (most))
 EITHER(slope, rows(SLOPES, dst, src, ROW((int64_t)n), (int64_t)n))
 EITHER(line, rows(LINES, dst, src, ROW(LINE_ROW), (int64_t)n))
+EITHER(runs, rows(RUNS, dst, src, ROW((int64_t)n), (int64_t)n))
 #undef ROW
 
 /* Rows of a table in some order, none twice. */

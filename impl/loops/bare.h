@@ -27,6 +27,7 @@ enum { BARE_STEP = 1024 };
  *   norm      the same with sums of squares and two factors before it
  *   slope     rows of a slope times the distance
  *   line      rows of a short line at a start that moves by one from row to row
+ *   runs      the same with one value on and on before it
  *   fetch     four heads' elements by an index
  *   c2p       a row's elements by columns that rise by one at most,
  *   p2c       the same one by one, as each is in a row of its own,
@@ -42,6 +43,7 @@ enum { BARE_STEP = 1024 };
     KIND(norm, isa)                                                                            \
     KIND(slope, isa)                                                                           \
     KIND(line, isa)                                                                            \
+    KIND(runs, isa)                                                                            \
     KIND(fetch, isa)                                                                           \
     KIND(c2p, isa)                                                                             \
     KIND(p2c, isa)                                                                             \
