@@ -80,12 +80,12 @@ static bool is_slope(const float *values, int row, int n)
     return all;
 }
 
-/* Each row a key later than the one before, from the 32nd on. */
+/* Backwards, each row from a key later than the one before. */
 static bool is_line(const float *values, int row, int n)
 {
     bool all = true;
     for (int i = 0; i < n; i++)
-        all = all && near((double)values[i], (i % row + 64 - i / row % 32) % 8 + 1);
+        all = all && near((double)values[i], (32 - i / row % 32 + row - 1 - i % row) % 8 + 1);
     return all;
 }
 

@@ -240,17 +240,17 @@ static const float short_line[320] = { SIXTY, SIXTY, SIXTY, SIXTY, SIXTY };
 #undef EIGHT
 enum { LINE_ROW = 256, LINE_STARTS = 32 };
 
-/* Of a row, as kernels put it: a slower form would be no limit.  Those from key j on, of a line, or all of
- * one value. */
-SIMD_INLINE void put_row(enum biases biases, float *dst, const float *src, const float *from,
-                         vf value, int64_t j, int64_t n)
+/* Of a row, as kernels put it, for a slower form would be no limit: those from key j on, bias being that of
+ * key j, or all `value`; order: see load_biases(). */
+SIMD_INLINE void put_row(enum biases biases, float *dst, const float *src, const float *bias,
+                         const int32_t *order, vf value, int64_t j, int64_t n)
 {
     if (src)
-        put_in_vectors(POSENC_F32, SUMMED, biases, from, NULL, value, value, 1.0f, src, dst, j,
+        put_in_vectors(POSENC_F32, SUMMED, biases, bias, order, value, value, 1.0f, src, dst, j,
                        n);
     else
-        put_in_vectors(POSENC_F32, STORED, biases, from, NULL, value, value, 1.0f, NULL, dst, j,
-                       n);
+        put_in_vectors(POSENC_F32, STORED, biases, bias, order, value, value, 1.0f, NULL, dst,
+                       j, n);
 }
 
 /* At the end of a row a line of some hundred, from where a vector begins. */
@@ -261,8 +261,8 @@ SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64
     const int64_t all = row > RUN_LINE ? row - RUN_LINE : 0, before = all - all % vf_lanes();
 
     if (before > 0)
-        put_row(SAME, dst, src, NULL, value, 0, before);
-    put_row(ALONG, dst, src, from, value, before, row - before);
+        put_row(SAME, dst, src, NULL, NULL, value, 0, before);
+    put_row(ALONG, dst, src, from, NULL, value, before, row - before);
 }
 
 /* Rows of either, all of them. */
@@ -270,12 +270,16 @@ enum rows { SLOPES, LINES, RUNS };
 SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row, int64_t n)
 {
     int64_t start = LINE_STARTS;
+    int32_t order[POSENC_PLAN_PAD];
 
+    for (int64_t lane = 0; kind == LINES && lane < vf_lanes(); lane++)
+        order[lane] = (int32_t)(vf_lanes() - 1 - lane);
     for (; row <= n; n -= row, dst += row, src += src ? row : 0) {
         if (kind == SLOPES)
             slope_row(dst, src, row);
         else if (kind == LINES)
-            put_row(ALONG, dst, src, short_line + start, vf_set1(0.0f), 0, row);
+            put_row(AGAINST, dst, src, short_line + (start + row - 1), order, vf_set1(0.0f), 0,
+                    row);
         else
             runs_row(dst, src, short_line + start, row);
         start = start > 1 ? start - 1 : LINE_STARTS;

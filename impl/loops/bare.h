@@ -26,8 +26,8 @@ enum { BARE_STEP = 1024 };
  *   turn      a rotation whose angles stay in registers, of halves of src
  *   norm      the same with sums of squares and two factors before it
  *   slope     rows of a slope times the distance
- *   line      rows of a short line at a start that moves by one from row to row
- *   runs      the same with one value on and on before it
+ *   line      rows of a short line read backwards, from a start that moves by one from row to row
+ *   runs      one read forwards, with one value on and on before it
  *   fetch     four heads' elements by an index
  *   c2p       a row's elements by columns that rise by one at most,
  *   p2c       the same one by one, as each is in a row of its own,
