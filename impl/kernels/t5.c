@@ -139,8 +139,9 @@ SIMD_INLINE void t5_head(enum posenc_dtype type, enum how how, bool in_column,
     const vf high = in_column ? vf_load(bias + vf_lanes()) : before;
 
     for (int64_t b = 0; b < args->out.shape[0]; b++) {
-        const char *x = adds(how) ? input_at(&args->x, b, h, i0) + j0 * size : NULL;
-        char *out = row_at(&args->out, b, h, i0) + j0 * size;
+        const char *x =
+            adds(how) ? (const char *)input_at(&args->x, b, h, i0) + j0 * size : NULL;
+        char *out = (char *)row_at(&args->out, b, h, i0) + j0 * size;
 
         for (int64_t ahead = first_ahead; ahead < first_ahead + (i1 - i0);
              ahead++, out += out_next) {
