@@ -68,12 +68,13 @@ static void relative_columns(const struct posenc_relative_args *args,
 SIMD_INLINE vf load_columns(enum posenc_dtype type, const void *row, const int32_t *columns,
                             int32_t start, int64_t m)
 {
-    uint16_t picked[POSENC_PLAN_PAD];
-
     if (__builtin_expect(start >= 0, 1))
         return vf_lookup(load_as(type, row, start, vf_lanes()), columns, start);
     if (type == POSENC_F32)
         return vf_gather_n(row, columns, m);
+
+    /* Cleared for compilers that do not see that m is not 0. */
+    uint16_t picked[POSENC_PLAN_PAD] = { 0 };
     for (int64_t l = 0; l < m; l++)
         picked[l] = ((const uint16_t *)row)[columns[l]];
     return load_as(type, picked, 0, m);

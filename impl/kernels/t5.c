@@ -132,6 +132,7 @@ SIMD_INLINE void t5_head(enum posenc_dtype type, enum how how, bool in_column,
     const int64_t x_next = args->x.stride[2] * size, out_next = args->out.stride[2] * size;
     const struct t5_span span = line->span;
     const int64_t width = span.to - span.from, lead = span.from - span.first;
+    const float *along = in_column ? bias : bias + lead;
     const int64_t first_ahead = span.from + i0 + args->query_offset - j0;
     const vf before = vf_keep(vf_set1(t5_bias_at(in_column, line, bias, 0)));
     const vf after = vf_keep(vf_set1(t5_bias_at(in_column, line, bias, span.n - 1)));
@@ -145,8 +146,8 @@ SIMD_INLINE void t5_head(enum posenc_dtype type, enum how how, bool in_column,
 
         for (int64_t ahead = first_ahead; ahead < first_ahead + (i1 - i0);
              ahead++, out += out_next) {
-            t5_row(type, how, in_column, ahead, width, line->rows + lead, bias + lead, before,
-                   after, low, high, j1 - j0, args->x_scale, x, out);
+            t5_row(type, how, in_column, ahead, width, line->rows + lead, along, before, after,
+                   low, high, j1 - j0, args->x_scale, x, out);
             if (adds(how))
                 x += x_next;
         }
