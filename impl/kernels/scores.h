@@ -94,12 +94,9 @@ SIMD_INLINE int64_t put_whole(enum posenc_dtype type, enum how how, enum biases 
     const int64_t w = vf_lanes();
     const bool by_sixteens = biases == SAME && (how == STORED || is_far(how));
 
-    for (; by_sixteens && k + 16 * w <= n; k += 16 * w) {
-        put_four(type, how, x, scale, out, j + k, a, a, a, a);
-        put_four(type, how, x, scale, out, j + k + 4 * w, a, a, a, a);
-        put_four(type, how, x, scale, out, j + k + 8 * w, a, a, a, a);
-        put_four(type, how, x, scale, out, j + k + 12 * w, a, a, a, a);
-    }
+    for (; by_sixteens && k + 16 * w <= n; k += 16 * w)
+        for (int64_t m = k; m < k + 16 * w; m += 4 * w)
+            put_four(type, how, x, scale, out, j + m, a, a, a, a);
     for (; k + 4 * w <= n; k += 4 * w)
         put_four(type, how, x, scale, out, j + k, load_biases(biases, bias, index, a, b, k, w),
                  load_biases(biases, bias, index, a, b, k + w, w),
