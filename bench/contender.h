@@ -70,9 +70,8 @@ struct contender {
     char refused[REASON_SIZE];   /* and why not */
     double seconds;              /* of one call, for planning */
     int64_t iterations;          /* calls in a sample */
-    int64_t
-        blocks; /* of a loop: those of a call, for each thread; 0: it goes over the call's tensors, */
-    double times; /* and what its samples are multiplied by, else 1 */
+    int64_t blocks; /* of a loop: of a call, for each thread; 0: it is over the tensors */
+    double times;   /* what its samples are multiplied by, else 1 */
     size_t rounds;
 };
 struct contender contender_of_backend(const struct timed_call *timed,

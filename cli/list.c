@@ -220,9 +220,7 @@ static int list_roofs(struct cli *cli)
         "calls:\n"
         "  call              what is left without rows, computed     calls below 5 us\n"
         "                    from the whole and a part of its rows\n"
-        "Loops go over the tensors of a call that stay in a cache, else over a block in the "
-        "nearest "
-        "one.\n"
+        "Loops go over the tensors of a call that stay in a cache, else over a block in L1.\n"
         "Of calls below 5 us, of one thread, each of the others is timed after the call's "
         "checks.\n",
         stdout);

@@ -17,8 +17,7 @@ struct heads {
     const float *table; /* row 0 of the first head */
     int64_t stride, n;  /* from row to row; how many heads */
     bool copied, few;
-    int32_t
-        order[2 * POSENC_PLAN_PAD]; /* where the rows of a few are, in steps of four elements */
+    int32_t order[2 * POSENC_PLAN_PAD]; /* of few: where rows are, in steps of four */
     _Alignas(64) float rows[HEADS_ROWS * HEADS_AT_ONCE];
 };
 
