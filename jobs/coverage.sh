@@ -2,7 +2,8 @@
 # ./run coverage: how many lines and branches of each folder the tests reach, natively: the suites on every backend that
 # runs here, broken kernels, and everything of meson test.  Sourced by run.
 #
-# Not optimised, so that a line is a line; what is counted is the C of the repository but for tests and generators.
+# Not optimised, so that a line is a line, but for the kernels, which take too much memory then (impl/meson.build).  What
+# is counted is the C of the repository but for tests and generators.
 # (lcov, since gcovr 5.2 ends at functions of one name that the templates make in several files.)
 
 coverage() {
