@@ -1,7 +1,7 @@
 /*
  * Kernels sinusoidal, sinusoidal_add and rope_table: tokens cut into runs of consecutive
- * magnitudes (run.h), runs brought to rows.  f32 goes there straight, 16 bits and xPos by
- * way of tiles (tiles.h).
+ * magnitudes (run.h), runs brought to rows.  f32 goes there straight, 16 bits and what is large by way of
+ * rows that are near (in_order.h), xPos and the rest of 16 bits by way of tiles (tiles.h).
  *
  * Reference: Vaswani et al. 1706.03762 section 3.5; Su et al. 2104.09864 section 3.4; Sun et
  * al. 2212.10554 (xPos).
