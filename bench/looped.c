@@ -87,8 +87,16 @@ static enum roof_kind kind_of_work(const struct problem *p)
     return ROOF_KIND_COUNT;
 }
 
+/* Of tables, eight rows of which are written side by side. */
+static int64_t row_of_table(const struct call *call)
+{
+    enum { TWO_VECTORS = 32 };
+    const int64_t row = call->outputs[0].tensor.shape[call->outputs[0].tensor.rank - 1];
+    return row % TWO_VECTORS == 0 ? row : 0;
+}
+
 /* Of biases, whose rows each begin anew. */
-static int64_t row_of_work(const struct problem *p)
+static int64_t row_of_biases(const struct problem *p)
 {
     const int work = (int)signature_of(p->kernel)->work;
     const bool in_rows = work == WORK_SLOPE || work == WORK_LINE || work == WORK_RUNS;
@@ -111,7 +119,12 @@ struct looped looped_work(const struct call *call)
                            .reads = kernel_takes_x(p->kernel),
                            .wide = true,
                            .in_tensors = goes_over_tensors(call),
-                           .row = row_of_work(p) };
+                           .row = row_of_biases(p),
+                           .at_once = 1 };
+    if (work.kind == ROOF_BARE_table || work.kind == ROOF_BARE_by_turns) {
+        work.row = row_of_table(call);
+        work.at_once = BARE_ROWS;
+    }
     for (EACH_TENSOR(row, s))
         if (row->role == ROLE_OUTPUT)
             work.floats += tensor_moved(p, row);
@@ -140,18 +153,29 @@ struct looped_block *looped_blocks(const struct call *call, size_t n)
 
 /* ---- Running them ---- */
 
-/* Floats of a block that are written: whole rows. */
-static int64_t floats_of_block(const struct looped *looped)
+/* Floats that a loop is given: a block, or so many rows as it takes at once where they are more. */
+static int64_t floats_given(const struct looped *looped)
 {
-    return looped->row > 0 ? LOOPED_BLOCK / looped->row * looped->row : LOOPED_BLOCK;
+    const int64_t rows = looped->row * looped->at_once;
+    return rows > LOOPED_BLOCK ? rows : LOOPED_BLOCK;
 }
 
-/* The third argument of a loop that writes to dst. */
+/* Those of them that are written: whole rows. */
+static int64_t floats_written(const struct looped *looped, int64_t given)
+{
+    const int64_t rows = looped->row * looped->at_once;
+    return rows > 0 && rows <= given ? given / rows * rows : given;
+}
+
+/* The third argument of a loop that is given so many floats from dst on. */
 static const float *third_argument(const struct roof_variant *loop, const struct looped *looped,
-                                   const struct looped_block *block, const float *dst)
+                                   const struct looped_block *block, const float *dst,
+                                   int64_t given)
 {
     const bool converts = roof_resource(loop->kind) == RESOURCE_CONVERSION;
-    return looped->row > 0 ? dst + looped->row : converts && looped->wide ? block->wide : NULL;
+    if (looped->row > 0)
+        return looped->row * looped->at_once <= given ? dst + looped->row : NULL;
+    return converts && looped->wide ? block->wide : NULL;
 }
 
 void looped_run(const struct roof_variant *loop, const struct looped *looped,
@@ -159,7 +183,7 @@ void looped_run(const struct roof_variant *loop, const struct looped *looped,
 {
     const bool converts = roof_resource(loop->kind) == RESOURCE_CONVERSION;
     const float *src = !looped->reads ? NULL : converts ? block->stored : block->wide;
-    const float *third = third_argument(loop, looped, block, block->out);
+    const float *third = third_argument(loop, looped, block, block->out, LOOPED_BLOCK);
     for (int64_t k = 0; k < blocks; k++)
         loop->function(block->out, src, third, LOOPED_BLOCK);
 }
@@ -167,22 +191,24 @@ void looped_run(const struct roof_variant *loop, const struct looped *looped,
 void looped_run_over(const struct roof_variant *loop, const struct looped *looped,
                      struct looped_block *block, float *dst, const float *src, int64_t n)
 {
-    const int64_t step = floats_of_block(looped);
-    for (; n >= LOOPED_BLOCK; n -= step, dst += step, src += src ? step : 0)
-        loop->function(dst, src, third_argument(loop, looped, block, dst), LOOPED_BLOCK);
+    const int64_t given = floats_given(looped), step = floats_written(looped, given);
+    for (; n >= given; n -= step, dst += step, src += src ? step : 0)
+        loop->function(dst, src, third_argument(loop, looped, block, dst, given),
+                       (size_t)given);
 }
 
 int64_t looped_covered(const struct looped *looped, int64_t n)
 {
-    const int64_t step = floats_of_block(looped);
-    return n < LOOPED_BLOCK ? 0 : ((n - LOOPED_BLOCK) / step + 1) * step;
+    const int64_t given = floats_given(looped), step = floats_written(looped, given);
+    return n < given ? 0 : ((n - given) / step + 1) * step;
 }
 
 /* Some blocks do: what stays in a cache takes as long again and again. */
 int64_t looped_sample(const struct looped *looped, int threads, double *times)
 {
     const double most = 32.0;
-    const double all = (double)looped->floats / (double)floats_of_block(looped) / threads;
+    const double all =
+        (double)looped->floats / (double)floats_written(looped, LOOPED_BLOCK) / threads;
     const double blocks = fmin(fmax(ceil(all), 1.0), most);
     *times = all / blocks;
     return (int64_t)blocks;

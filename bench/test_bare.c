@@ -12,8 +12,9 @@ static float out[MOST_FLOATS + GUARD], added[MOST_FLOATS + GUARD], x[MOST_FLOATS
 
 static bool near(double a, double b) { return fabs(a - b) <= 1e-6 * (1.0 + fabs(b)); }
 
-/* Each of the cosines and sines of the eight angles of a group, as often as any other. */
-static bool is_table(const float *values, int n)
+/* Each of the cosines and sines of the eight angles of a group, as often as any other, and pairs of both:
+ * `apart` floats lie between their two numbers. */
+static bool is_table(const float *values, int apart, int n)
 {
     int met[16] = { 0 };
     bool each = true;
@@ -25,16 +26,34 @@ static bool is_table(const float *values, int n)
         }
     for (int k = 0; k < 16; k++)
         each = each && met[k] == n / 16;
+    for (int i = 0; i < n; i += i % apart == apart - 1 ? apart + 1 : 1)
+        each = each && near(hypot((double)values[i], (double)values[i + apart]), 1.0);
     return each;
 }
 
+/* Sines first: all angles are below a quarter of a half turn. */
 static bool is_by_turns(const float *values, int n)
 {
-    bool pairs = is_table(values, n);
+    bool sines = is_table(values, 1, n);
     for (int i = 0; i < n; i += 2)
-        pairs = pairs && near(hypot((double)values[i], (double)values[i + 1]), 1.0) &&
-                (double)values[i] < 0.785;
-    return pairs;
+        sines = sines && (double)values[i] < 0.785;
+    return sines;
+}
+
+/* Whether each row has one angle, and eight rows have all. */
+static bool is_in_rows(const float *values, int row, bool by_turns, int n)
+{
+    bool all = true;
+    for (int i = 0; i < n; i += BARE_ROWS * row) {
+        all = all && (by_turns ? is_by_turns(values + i, BARE_ROWS * row)
+                               : is_table(values + i, row / 2, BARE_ROWS * row));
+        for (int k = 0; k < BARE_ROWS * row; k++)
+            all = all &&
+                  near((double)values[i + k],
+                       (double)values[i + k / row * row +
+                                      (by_turns ? k % 2 : k % row / (row / 2) * (row / 2))]);
+    }
+    return all;
 }
 
 static bool is_angles(const float *values, int n)
@@ -145,7 +164,7 @@ static bool does_its_work(enum roof_kind kind, const float *values, int n)
 {
     switch (kind) {
     case ROOF_BARE_table:
-        return is_table(values, n);
+        return is_table(values, n / BARE_ROWS / 2, n);
     case ROOF_BARE_by_turns:
         return is_by_turns(values, n);
     case ROOF_BARE_angles:
@@ -202,10 +221,26 @@ static bool is_right(const struct roof_variant *loop, int n)
     return right && added[n] == -77.0f;
 }
 
-/* Biases in rows that are given, and nothing behind the last whole one. */
-static bool is_right_in_rows(const struct roof_variant *loop, int row, int n)
+/* Rows that were written as long as they were given. */
+static bool is_as_long(enum roof_kind kind, const float *values, int row, int n)
 {
-    const int whole = n / row * row;
+    switch (kind) {
+    case ROOF_BARE_table:
+    case ROOF_BARE_by_turns:
+        return is_in_rows(values, row, kind == ROOF_BARE_by_turns, n);
+    case ROOF_BARE_slope:
+        return is_slope(values, row, n);
+    case ROOF_BARE_line:
+        return is_line(values, row, n);
+    default:
+        return is_runs(values, row, n);
+    }
+}
+
+/* Rows that are given, so many at once, and nothing behind the last whole one. */
+static bool is_right_in_rows(const struct roof_variant *loop, int row, int at_once, int n)
+{
+    const int whole = n / (row * at_once) * row * at_once;
     bool right = true;
     for (int reads = 0; reads < 2; reads++) {
         for (int i = 0; i < MOST_FLOATS + GUARD; i++)
@@ -215,9 +250,7 @@ static bool is_right_in_rows(const struct roof_variant *loop, int row, int n)
         loop->function(out, reads ? x : NULL, out + row, (size_t)n);
         for (int i = 0; i < whole; i++)
             out[i] -= x[i];
-        right = right && (loop->kind == ROOF_BARE_slope  ? is_slope(out, row, whole)
-                          : loop->kind == ROOF_BARE_line ? is_line(out, row, whole)
-                                                         : is_runs(out, row, whole));
+        right = right && is_as_long(loop->kind, out, row, whole);
         for (int i = whole; i < n + GUARD; i++)
             right = right && out[i] == -77.0f;
     }
@@ -236,12 +269,15 @@ static void bare_loops(void)
         snprintf(sentence, sizeof sentence, "the loop %s, %s does what it is named after",
                  roof_kind_name[loop->kind], loop->name);
         require(is_right(loop, BARE_STEP) && is_right(loop, 2 * BARE_STEP), sentence);
-        if (loop->kind < ROOF_BARE_slope || loop->kind > ROOF_BARE_runs)
+        const bool table = loop->kind == ROOF_BARE_table || loop->kind == ROOF_BARE_by_turns;
+        if (!table && (loop->kind < ROOF_BARE_slope || loop->kind > ROOF_BARE_runs))
             continue;
         bool in_rows = true;
-        for (int row = 1; row < (loop->kind == ROOF_BARE_line ? 256 : 300);
+        for (int row = 32; table && row <= 256; row += 32)
+            in_rows = in_rows && is_right_in_rows(loop, row, BARE_ROWS, 2 * BARE_STEP);
+        for (int row = 1; !table && row < (loop->kind == ROOF_BARE_line ? 256 : 300);
              row += row < 20 ? 1 : 13)
-            in_rows = in_rows && is_right_in_rows(loop, row, 2 * BARE_STEP);
+            in_rows = in_rows && is_right_in_rows(loop, row, 1, 2 * BARE_STEP);
         snprintf(sentence, sizeof sentence, "the loop %s, %s does so in rows of any length",
                  roof_kind_name[loop->kind], loop->name);
         require(in_rows, sentence);

@@ -228,9 +228,11 @@ static void samples(void)
         for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
             const int64_t row = i % 2 == 0 ? 0 : 91,
                           block = row ? LOOPED_BLOCK / row * row : LOOPED_BLOCK;
-            const struct looped looped = {
-                .kind = ROOF_BARE_line, .floats = floats[i], .wide = true, .row = row
-            };
+            const struct looped looped = { .kind = ROOF_BARE_line,
+                                           .floats = floats[i],
+                                           .wide = true,
+                                           .row = row,
+                                           .at_once = 1 };
             double times = 0.0;
             const int64_t blocks = looped_sample(&looped, threads, &times);
             all = all && blocks > 0 && blocks <= 32 &&
@@ -314,11 +316,44 @@ static bool is_over_tensors(enum posenc_kernel kernel, size_t bytes)
     return over;
 }
 
+/* The loop of a table whose rows are longer than a block: in each, sines are half a row from cosines. */
+static bool goes_in_rows(void)
+{
+    enum { TOKENS = 24, DIM = 512 };
+    struct problem problem = problem_default(POSENC_KERNEL_sinusoidal);
+    problem.batch = 1;
+    problem.tokens = TOKENS;
+    problem.freqs.dim = DIM;
+    problem.layout = POSENC_SIN_COS;
+    problem_settle(&problem);
+    struct call call;
+    struct timed_call timed = { 0 };
+    struct team *team = team_create(1);
+    bool right = team && call_create(&call, &problem, &memory_plain) == POSENC_OK;
+    right = right && timed_call_open(&timed, &call, team, 1) && timed.n[0] == TOKENS * DIM;
+    if (right) {
+        struct contender c =
+            contender_of_loop_in_tensors(&timed, scalar_loop(timed.work.kind), &timed.work);
+        memset(timed.dst[0], 0, TOKENS * DIM * sizeof *timed.dst[0]);
+        contender_call(&c);
+        right = c.blocks == 0 && near(c.times, 1.0);
+        for (int64_t i = 0; i < timed.n[0]; i += i % (DIM / 2) == DIM / 2 - 1 ? DIM / 2 + 1 : 1)
+            right =
+                right &&
+                near(hypot((double)timed.dst[0][i], (double)timed.dst[0][i + DIM / 2]), 1.0);
+    }
+    timed_call_close(&timed);
+    call_destroy(&call);
+    team_destroy(team);
+    return right;
+}
+
 static void tensors(void)
 {
     for (int threads = 1; threads < 4; threads++)
         require(goes_over_scores(threads), "a loop goes over the tensors of its call, once");
     require(is_over_tensors(POSENC_KERNEL_rope_table, 1 << 16), "of a table's two, too");
+    require(goes_in_rows(), "in rows as long as the call's,");
     require(!is_over_tensors(POSENC_KERNEL_alibi, 1 << 12),
             "but not what is less than a block");
     require(!is_over_tensors(POSENC_KERNEL_rope_qk_norm, 1 << 16), "nor what would grow,");

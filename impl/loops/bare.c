@@ -73,53 +73,81 @@ SIMD_INLINE void round_row(bool by_turns, vd cosine, vd sine, vf *a, vf *b)
     *b = vf_from_vd(sine);
 }
 
-/* Two rows; false: something is small. */
-SIMD_INLINE bool put_rows(bool by_turns, float *dst, const float *src, int64_t i, vd c, vd s,
-                          vd other_c, vd other_s)
+/* Where a row's two vectors go, `second` floats apart, and the next row's, `row` floats on. */
+struct table_spot {
+    float *dst;
+    const float *src;
+    int64_t second, row;
+};
+
+/* Two rows, all that is read before anything is written; false: something is small. */
+SIMD_INLINE bool put_rows(bool by_turns, struct table_spot *spot, vd c, vd s, vd other_c,
+                          vd other_s)
 {
+    const int64_t second = spot->second, row = spot->row;
     vf a, b, other_a, other_b;
 
     round_row(by_turns, c, s, &a, &b);
     round_row(by_turns, other_c, other_s, &other_a, &other_b);
     if (__builtin_expect(!vf_none_small(a, b, other_a, other_b), 0))
         return false;
-    put_with(dst, src, i, a, b, other_a, other_b);
+    a = vf_keep(with(spot->src, 0, a));
+    b = vf_keep(with(spot->src, second, b));
+    other_a = vf_keep(with(spot->src, row, other_a));
+    other_b = vf_keep(with(spot->src, row + second, other_b));
+    vf_store(spot->dst, a);
+    vf_store(spot->dst + second, b);
+    spot->dst += row;
+    __asm__("" : "+r"(spot->dst));
+    vf_store(spot->dst, other_a);
+    vf_store(spot->dst + second, other_b);
+    spot->dst += row;
+    spot->src += spot->src ? 2 * row : 0;
     return true;
 }
 
 /* Four rows from the middle of a group outward. */
-SIMD_INLINE bool put_half(bool by_turns, float *dst, const float *src, int64_t i, vd c, vd s,
-                          vd c_before, vd s_before)
+SIMD_INLINE bool put_half(bool by_turns, struct table_spot *spot, vd c, vd s, vd c_before,
+                          vd s_before)
 {
     const vd twice = vd_set1(twice_cosine);
     vd c_next = vd_fms(twice, c, c_before), s_next = vd_fms(twice, s, s_before);
 
-    if (!put_rows(by_turns, dst, src, i, c, s, c_next, s_next))
+    if (!put_rows(by_turns, spot, c, s, c_next, s_next))
         return false;
     c = vd_fms(twice, c_next, c);
     s = vd_fms(twice, s_next, s);
     c_next = vd_fms(twice, c, c_next);
     s_next = vd_fms(twice, s, s_next);
-    return put_rows(by_turns, dst, src, i + 4 * vf_lanes(), c, s, c_next, s_next);
+    return put_rows(by_turns, spot, c, s, c_next, s_next);
 }
 
-SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t n)
+/* Eight rows side by side, two vectors of each at a time: halves of it, or neighbours. */
+SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row, int64_t n)
 {
-    const int64_t w = vf_lanes();
+    const int64_t w = vf_lanes(), second = by_turns ? w : row / 2, step = by_turns ? 2 * w : w;
 
-    for (int64_t i = 0, k = 0; i + 16 * w <= n; i += 16 * w, k = (k + 8) % 64) {
-        vd lower_c = vd_load(lower_cosine + k), lower_s = vd_load(lower_sine + k);
-        vd upper_c = vd_load(upper_cosine + k), upper_s = vd_load(upper_sine + k);
+    for (; n >= BARE_ROWS * row; n -= BARE_ROWS * row) {
+        for (int64_t i = 0, k = 0; 2 * i < (by_turns ? 2 * row : row);
+             i += step, k = (k + 8) % 64) {
+            vd lower_c = vd_load(lower_cosine + k), lower_s = vd_load(lower_sine + k);
+            vd upper_c = vd_load(upper_cosine + k), upper_s = vd_load(upper_sine + k);
+            struct table_spot spot = { dst + i, src ? src + i : NULL, second, row };
 
-        if (!put_half(by_turns, dst, src, i, lower_c, lower_s, upper_c, upper_s) ||
-            !put_half(by_turns, dst, src, i + 8 * w, upper_c, upper_s, lower_c, lower_s))
-            return; /* never; a kernel calls mend_small() */
+            if (!put_half(by_turns, &spot, lower_c, lower_s, upper_c, upper_s) ||
+                !put_half(by_turns, &spot, upper_c, upper_s, lower_c, lower_s))
+                return; /* never; a kernel calls mend_small() */
+        }
+        dst += BARE_ROWS * row;
+        src += src ? BARE_ROWS * row : 0;
     }
     (void)mend_small;
 }
 
-EITHER(table, table(false, dst, src, (int64_t)n))
-EITHER(by_turns, table(true, dst, src, (int64_t)n))
+#define ROW (row_end ? row_end - dst : (int64_t)n / BARE_ROWS)
+EITHER(table, table(false, dst, src, ROW, (int64_t)n))
+EITHER(by_turns, table(true, dst, src, ROW, (int64_t)n))
+#undef ROW
 
 #define EIGHT  0.3f, 1.7f, 2.9f, 4.4f, 5.9f, 100.6f, 1000.2f, 1e5f
 #define THIRTY EIGHT, EIGHT, EIGHT, EIGHT

@@ -7,20 +7,23 @@
  * which: BARE_ISAS, ISA(name) for each of them, named as the backend.  They write n floats from dst
  * on, n a multiple of BARE_STEP.  src: as many floats that what they make is added to, as biases
  * are to scores, or NULL where a call only writes; those that turn or sum have nothing but src.
- * row_end: where the first of rows ends that are as long as it, of biases; NULL where they are long, and
- * for all others.  What is left of n when all rows are whole is not written.
+ * row_end: where the first of rows ends that are as long as it, of biases and of tables, which write
+ * BARE_ROWS of them side by side, each of whole pairs of vectors; NULL where rows are long, and for all
+ * others.  What is left of n when all rows are whole, or all eights of them, is not written.
  */
 #ifndef POSENC_BARE_H
 #define POSENC_BARE_H
 
 #include <stddef.h>
 
-/* What a group of eight rows fills with the longest vectors: two of them for each row. */
-enum { BARE_STEP = 1024 };
+/* Rows of a table that are written side by side, and what they fill with the longest vectors: two of
+ * them for each row. */
+enum { BARE_ROWS = 8, BARE_STEP = 1024 };
 
 /* Kinds, in the order in which they are listed:
  *
- *   table     eight rows of cosines and sines by the recurrence in f64, rounded, looked at and stored,
+ *   table     eight rows of cosines and sines by the recurrence in f64, rounded, looked at and stored
+ *             by halves,
  *   by_turns  and stored by turns
  *   angles    the evaluation of f32 angles
  *   turn      a rotation whose angles stay in registers, of halves of src
