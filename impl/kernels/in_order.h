@@ -66,7 +66,8 @@ static int64_t near_end(const struct run *run, int64_t row)
     return least(end, block_end(run, row));
 }
 
-static __attribute__((noinline)) void make_near(const struct run *run, enum sink sink,
+/* As they are made, x of the same rows may be asked for: 0.9 of the time from DRAM (f32, Zen 5). */
+static __attribute__((noinline)) void make_near(const struct run *run, enum sink sink, bool ask,
                                                 int64_t row, int64_t end,
                                                 struct near_rows *near)
 {
@@ -79,12 +80,16 @@ static __attribute__((noinline)) void make_near(const struct run *run, enum sink
     rows.sine = near->rows + (end - row) * rows.sine_stride;
     if (row == 0 || rows.first % POSENC_BLOCK == 0)
         block_anchors(run, row, 0, run->pairs, anchors);
+    if (ask)
+        rows.x = (const float *)run->x + row * run->x_stride;
     if (sink == TO_COS_AND_SIN)
         block_rows(&rows, TO_COS_AND_SIN, STORED, false, 0, end - row, 0, run->pairs, anchors);
     else if (sink == TO_INTERLEAVED)
-        block_rows(&rows, TO_INTERLEAVED, STORED, false, 0, end - row, 0, run->pairs, anchors);
+        block_rows(&rows, TO_INTERLEAVED, ask ? ASKED : STORED, false, 0, end - row, 0,
+                   run->pairs, anchors);
     else
-        block_rows(&rows, TO_HALVES, STORED, false, 0, end - row, 0, run->pairs, anchors);
+        block_rows(&rows, TO_HALVES, ask ? ASKED : STORED, false, 0, end - row, 0, run->pairs,
+                   anchors);
 }
 
 /* Rows [row, end) of an array, of n elements each; as one where they lie one behind the other. */
@@ -108,11 +113,12 @@ SIMD_INLINE void send_in_order(enum posenc_dtype type, enum how how, const struc
                                enum sink sink)
 {
     const int64_t n = row_elements(run, sink);
+    const bool asks = type == POSENC_F32 && how == ADDED_STREAMED;
     struct near_rows near;
 
     for (int64_t row = 0, end; row < run->count; row = end) {
         end = near_end(run, row);
-        make_near(run, sink, row, end, &near);
+        make_near(run, sink, asks, row, end, &near);
         send_near(type, how, run, near.rows, row, end, n, run->out, run->out_stride);
         if (!adds(how) && sink == TO_COS_AND_SIN)
             send_near(type, how, run, near.rows + (end - row) * n, row, end, n, run->sine,

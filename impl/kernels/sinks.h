@@ -150,7 +150,7 @@ SIMD_INLINE void round_whole(enum sink sink, vd cosine, vd sine, vf *a, vf *b)
     }
 }
 
-/* Where the first of them goes, and what is added to it; and bytes from there to the second one and to
+/* Where the first of them goes, and what is or will be added to it; and bytes from there to the second one and to
  * the next row. */
 struct spot {
     char *out;
@@ -190,8 +190,9 @@ SIMD_INLINE struct spot spot_of(const struct run *run, enum sink sink, enum how 
     const int64_t at = first_column(run, sink, i) * (int64_t)sizeof(float);
     char *out = (char *)run->out + (row * pitch.out + at);
 
-    return (struct spot){ out,
-                          how == ADDED ? (const char *)run->x + (row * pitch.x + at) : out };
+    return (struct spot){ out, how == ADDED || how == ASKED
+                                   ? (const char *)run->x + (row * pitch.x + at)
+                                   : out };
 }
 
 /* n rows on, or back; */
@@ -227,6 +228,11 @@ SIMD_INLINE void put_next(enum how how, struct spot *spot, const struct pitch *p
         __asm__("" : "+r"(spot->x));
         a = vf_fma(vf_load((const float *)(const void *)spot->x), vf_set1(x_scale), a);
         b = vf_fma(vf_load(second_at(spot->x, pitch)), vf_set1(x_scale), b);
+    }
+    if (how == ASKED) {
+        __asm__("" : "+r"(spot->x));
+        ask_ahead(spot->x, 0);
+        ask_ahead(second_at(spot->x, pitch), 0);
     }
     write_n(how, (float *)(void *)spot->out, a, vf_lanes());
     write_n(how, second_at(spot->out, pitch), b, vf_lanes());
