@@ -80,22 +80,34 @@ SIMD_INLINE void send_by_turns(enum posenc_dtype type, const void *x, float x_sc
     send_values(type, x, x_scale, out, 2 * k, rest, n - 2 * k);
 }
 
-/* A part of a row, of n values: of two planes by turns, or of one, the other being NULL. */
-SIMD_INLINE void send_planes(enum posenc_dtype type, const void *x, float x_scale, void *out,
-                             const float *cosine, const float *sine, int64_t n)
+/* Where a part of the first row goes and what is added to it, or NULL; bytes to the next row. */
+struct part {
+    char *out;
+    const char *x;
+    int64_t out_step, x_step;
+};
+
+/* Parts of `rows` rows, of n values each: of two planes of a tile by turns, or of one, the other being
+ * NULL. */
+SIMD_INLINE void send_planes(enum posenc_dtype type, struct part part, float x_scale,
+                             const float *cosine, const float *sine, int64_t rows, int64_t n)
 {
-    if (cosine && sine)
-        send_by_turns(type, x, x_scale, out, cosine, sine, n);
-    else
-        send_values(type, x, x_scale, out, 0, cosine ? cosine : sine, n);
+    for (; rows > 0; rows--, part.out += part.out_step, part.x += part.x ? part.x_step : 0) {
+        if (cosine && sine)
+            send_by_turns(type, part.x, x_scale, part.out, cosine, sine, n);
+        else
+            send_values(type, part.x, x_scale, part.out, 0, cosine ? cosine : sine, n);
+        cosine += cosine ? STRIP_PAIRS : 0;
+        sine += sine ? STRIP_PAIRS : 0;
+    }
 }
 
-/* Out of line: within the loop of rows gcc 12 fails on it for SVE. */
-static __attribute__((noinline)) void send_part(enum posenc_dtype type, const void *x,
-                                                float x_scale, void *out, const float *cosine,
-                                                const float *sine, int64_t n)
+/* Out of line: with all parts in one function gcc 12 fails on it for SVE. */
+static __attribute__((noinline)) void send_part(enum posenc_dtype type, const struct part *part,
+                                                float x_scale, const float *cosine,
+                                                const float *sine, int64_t rows, int64_t n)
 {
-    FOR_TYPE(type, send_planes, x, x_scale, out, cosine, sine, n);
+    FOR_TYPE(type, send_planes, *part, x_scale, cosine, sine, rows, n);
 }
 
 /* Those of the n pairs of one row, from pair `from` on, that turn with the run's axis. */
@@ -109,34 +121,45 @@ static void send_axis(enum posenc_dtype type, const struct run *run, int64_t row
         }
 }
 
+/* The part of an output that begins `column` elements after `out`, from row `row` on. */
+static struct part part_of(const struct run *run, void *out, int64_t stride, int64_t size,
+                           int64_t row, int64_t column)
+{
+    const char *x = run->x;
+
+    return (struct part){ .out = (char *)out + (row * stride + column) * size,
+                          .x = x ? x + (row * run->x_stride + column) * size : NULL,
+                          .out_step = stride * size,
+                          .x_step = run->x_stride * size };
+}
+
 /* Sends the rows of a tile, the first of which is row `row` of the run. */
 static void send_tile(enum posenc_dtype type, const struct run *run, enum sink sink,
                       int64_t row, const struct run *tile)
 {
     const int64_t size = (int64_t)posenc_dtype_size(type), from = tile->from;
-    const int64_t n = tile->pairs - from;
+    const int64_t rows = tile->count, n = tile->pairs - from;
     const float *cosine = tile->out, *sine = tile->sine;
     const float x_scale = run->x_scale;
+    struct part part;
 
-    for (int64_t end = row + tile->count; row < end; row++) {
-        char *out = (char *)run->out + row * run->out_stride * size;
-        const char *x = run->x ? (const char *)run->x + row * run->x_stride * size : NULL;
-        if (sink == TO_INTERLEAVED) {
-            send_part(type, x ? x + 2 * from * size : NULL, x_scale, out + 2 * from * size,
-                      cosine, sine, least(2 * n, run->dim - 2 * from));
-        } else if (sink == TO_HALVES) {
-            const int64_t s = (run->sine_at + from) * size, c = (run->cosine_at + from) * size;
-            send_part(type, x ? x + s : NULL, x_scale, out + s, NULL, sine, n);
-            send_part(type, x ? x + c : NULL, x_scale, out + c, cosine, NULL, n);
-        } else if (run->axis_of) {
-            send_axis(type, run, row, from, cosine, sine, n);
-        } else {
-            char *sines = (char *)run->sine + row * run->sine_stride * size;
-            send_part(type, NULL, 1.0f, out + from * size, cosine, NULL, n);
-            send_part(type, NULL, 1.0f, sines + from * size, NULL, sine, n);
-        }
-        cosine += STRIP_PAIRS;
-        sine += STRIP_PAIRS;
+    if (run->axis_of) {
+        for (int64_t k = 0; k < rows; k++)
+            send_axis(type, run, row + k, from, cosine + k * STRIP_PAIRS,
+                      sine + k * STRIP_PAIRS, n);
+    } else if (sink == TO_INTERLEAVED) {
+        part = part_of(run, run->out, run->out_stride, size, row, 2 * from);
+        send_part(type, &part, x_scale, cosine, sine, rows, least(2 * n, run->dim - 2 * from));
+    } else if (sink == TO_HALVES) {
+        part = part_of(run, run->out, run->out_stride, size, row, run->sine_at + from);
+        send_part(type, &part, x_scale, NULL, sine, rows, n);
+        part = part_of(run, run->out, run->out_stride, size, row, run->cosine_at + from);
+        send_part(type, &part, x_scale, cosine, NULL, rows, n);
+    } else {
+        part = part_of(run, run->out, run->out_stride, size, row, from);
+        send_part(type, &part, 1.0f, cosine, NULL, rows, n);
+        part = part_of(run, run->sine, run->sine_stride, size, row, from);
+        send_part(type, &part, 1.0f, NULL, sine, rows, n);
     }
 }
 
