@@ -29,11 +29,6 @@ static int64_t row_elements(const struct run *run, enum sink sink)
                                     : 2 * run->pairs;
 }
 
-static bool is_large(const struct run *run, enum posenc_dtype type)
-{
-    return 2 * run->count * run->pairs * (int64_t)posenc_dtype_size(type) >= STREAM_FROM;
-}
-
 /* How rows go to the output. */
 static enum how how_sent(const struct run *run, enum posenc_dtype type)
 {
@@ -46,13 +41,11 @@ static enum how how_sent(const struct run *run, enum posenc_dtype type)
 
 static bool may_go_in_order(const struct run *run, enum sink sink, enum posenc_dtype type)
 {
-    const bool fills_lines =
-        vf_lanes() * (int64_t)sizeof(float) >= 64 || sink == TO_INTERLEAVED;
-
     return !EVALUATES_ALONE && run->freqs->view.profile == POSENC_EXACT && run->time == 0.0f &&
            !run->freqs->xpos_step && !run->axis_of && run->from == 0 && run->pairs > 0 &&
            run->pairs <= ADDED_STRIP_PAIRS &&
-           (type != POSENC_F32 || (streams(how_sent(run, type)) && (run->x || !fills_lines)));
+           (type != POSENC_F32 ||
+            (streams(how_sent(run, type)) && (run->x || !fills_lines(sink))));
 }
 
 /* The end of the rows that are made at once, from `row` on: one group, or so many as there is room for.  In
@@ -69,7 +62,8 @@ static int64_t near_end(const struct run *run, enum posenc_dtype type, int64_t r
     return least(end, block_end(run, row));
 }
 
-/* As they are made, x of the same rows may be asked for: 0.9 of the time from DRAM (f32, Zen 5). */
+/* Makes rows [row, end) of a run.  Meanwhile x of the same rows may be asked for: 0.9 of the time from
+ * DRAM (f32, Zen 5). */
 static __attribute__((noinline)) void make_near(const struct run *run, enum sink sink, bool ask,
                                                 int64_t row, int64_t end,
                                                 struct near_rows *near)

@@ -81,19 +81,29 @@ SIMD_INLINE void run_elements(const struct run *run, enum sink sink, enum how ho
     (void)scaled;
 }
 
+/* Whether its output does not stay in a cache. */
+static bool is_large(const struct run *run, enum posenc_dtype type)
+{
+    return 2 * run->count * run->pairs * (int64_t)posenc_dtype_size(type) >= STREAM_FROM;
+}
+
+/* Whether vectors fill whole lines as they are made: halves of one would be written out one by one. */
+static bool fills_lines(enum sink sink)
+{
+    return vf_lanes() * (int64_t)sizeof(float) * (sink == TO_INTERLEAVED ? 2 : 1) >= 64;
+}
+
 #ifndef POSENC_SINCOS_REDUCED
-/* Whether storing past the caches pays: the run is large, each of its vectors fills whole lines
- * at once (halves of a line would be written out one by one) and lies on a boundary of its own
- * size. */
+/* Whether storing past the caches as it is made pays: the run is large, and each of its vectors fills
+ * whole lines at once and lies on a boundary of its own size. */
 static bool may_stream(const struct run *run, enum sink sink)
 {
     int64_t vector = vf_lanes() * (int64_t)sizeof(float);
     int64_t rows = run->out_stride * (int64_t)sizeof(float),
             bases = (int64_t)(uintptr_t)run->out;
 
-    if (!vf_streams() || run->from != 0 || run->axis_of ||
-        run->count * run->pairs < STREAM_FROM / (int64_t)(2 * sizeof(float)) ||
-        vector * (sink == TO_INTERLEAVED ? 2 : 1) < 64)
+    if (!vf_streams() || run->from != 0 || run->axis_of || !is_large(run, POSENC_F32) ||
+        !fills_lines(sink))
         return false;
     if (sink == TO_COS_AND_SIN) {
         rows |= run->sine_stride * (int64_t)sizeof(float);
