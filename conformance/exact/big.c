@@ -32,17 +32,30 @@ static void words_negate(uint64_t *words, int n)
     }
 }
 
-static uint64_t word(const uint64_t m[4], int64_t i) { return i >= 0 && i < 4 ? m[i] : 0; }
-
-/* By n bits, to the left where n is negative; nothing is kept of what is shifted out. */
+/* Shifts of words by n bits, n not negative; what leaves them is lost.  Whole words go first, so that no
+ * index depends on n: the oracle spends much of its time here. */
 static void shift_right(uint64_t m[4], int64_t n)
 {
-    const uint64_t from[4] = { m[0], m[1], m[2], m[3] };
-    const int64_t bits = n & 63, words = (n - bits) / 64;
-    for (int i = 0; i < 4; i++) {
-        const u128 two = (u128)word(from, i - words - 1) << 64 | word(from, i - words);
-        m[i] = (uint64_t)(two >> bits);
+    for (int words = 0; n >= 64 && words < 4; n -= 64, words++) {
+        m[3] = m[2];
+        m[2] = m[1];
+        m[1] = m[0];
+        m[0] = 0;
     }
+    for (int i = 3; n > 0 && n < 64 && i >= 0; i--)
+        m[i] = m[i] >> n | (i > 0 ? m[i - 1] << (64 - n) : 0);
+}
+
+static void shift_left(uint64_t m[4], int64_t n)
+{
+    for (int words = 0; n >= 64 && words < 4; n -= 64, words++) {
+        m[0] = m[1];
+        m[1] = m[2];
+        m[2] = m[3];
+        m[3] = 0;
+    }
+    for (int i = 0; n > 0 && n < 64 && i < 4; i++)
+        m[i] = m[i] << n | (i < 3 ? m[i + 1] >> (64 - n) : 0);
 }
 
 static bool is_zero(struct big a) { return (a.m[0] | a.m[1] | a.m[2] | a.m[3]) == 0; }
@@ -57,7 +70,7 @@ struct big big_normalized(struct big a)
     if (first == 4)
         return (struct big){ .negative = false };
     const int zeros = 64 * first + __builtin_clzll(a.m[first]);
-    shift_right(a.m, -zeros);
+    shift_left(a.m, zeros);
     a.exponent -= zeros;
     return a;
 }
@@ -73,11 +86,13 @@ struct big big_integer(int64_t value)
 
 struct big big_double(double value)
 {
-    int exponent;
-    const uint64_t fraction = (uint64_t)ldexp(frexp(fabs(value), &exponent), 64);
-    return (struct big){ .negative = value < 0,
-                         .exponent = fraction ? exponent : 0,
-                         .m = { fraction } };
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const int64_t exponent = (int64_t)(bits >> 52 & 0x7ff);
+    const uint64_t implicit = exponent ? (uint64_t)1 << 63 : 0;
+    return big_normalized((struct big){ .negative = value < 0,
+                                        .exponent = (exponent ? exponent : 1) - 1022,
+                                        .m = { implicit | bits << 12 >> 1 } });
 }
 
 struct big big_negate(struct big a)
@@ -138,12 +153,13 @@ struct big big_add(struct big a, struct big b)
 
 struct big big_subtract(struct big a, struct big b) { return big_add(a, big_negate(b)); }
 
+/* Each word of a that is zero saves four multiplications, so the shorter factor comes first. */
 struct big big_multiply(struct big a, struct big b)
 {
     uint64_t product[8] = { 0 };
     for (int i = 3; i >= 0; i--) {
         u128 carry = 0;
-        for (int j = 3; j >= 0; j--) {
+        for (int j = 3; j >= 0 && a.m[i] != 0; j--) {
             carry += (u128)a.m[i] * b.m[j] + product[i + j + 1];
             product[i + j + 1] = (uint64_t)carry;
             carry >>= 64;
@@ -239,9 +255,11 @@ static double rounded(struct big a, int precision, int64_t least_exponent, bool 
         kept |= rest != 0 || below;
     else if (bits >= 0)
         kept += rest > half || (rest == half && (below || (kept & 1)));
+    const int64_t last = a.exponent - bits; /* the exponent of the last bit that is kept */
     double magnitude = odd ? DBL_MAX : (double)INFINITY;
     if (a.exponent <= 1024)
-        magnitude = ldexp((double)kept, (int)(a.exponent - bits));
+        magnitude =
+            last >= -1022 ? (double)kept * two_to((int)last) : ldexp((double)kept, (int)last);
     return a.negative ? -magnitude : magnitude;
 }
 
@@ -286,7 +304,10 @@ int64_t big_floor(struct big a)
 
 void big_fraction(struct big a, uint64_t fraction[3])
 {
-    shift_right(a.m, -a.exponent);
+    if (a.exponent > 0)
+        shift_left(a.m, a.exponent);
+    else
+        shift_right(a.m, -a.exponent);
     memcpy(fraction, a.m, 3 * sizeof *fraction);
     if (a.negative)
         words_negate(fraction, 3);

@@ -4,6 +4,7 @@
  * distance between its neighbours; problem/storage.c does the same in integers.
  */
 #include "exact.h"
+#include "fixed.h"
 
 #include <math.h>
 
@@ -26,12 +27,13 @@ static struct range range_of(enum posenc_dtype type)
 double ulp_of(enum posenc_dtype type, double magnitude)
 {
     const struct range range = range_of(type);
-    int exponent; /* of the power of two above */
-    (void)frexp(magnitude, &exponent);
-    exponent = magnitude == 0 || exponent <= range.least ? range.least + 1
-               : exponent > range.beyond                 ? range.beyond
-                                                         : exponent;
-    return ldexp(1.0, exponent - 1 - range.fraction);
+    uint64_t bits;
+    memcpy(&bits, &magnitude, sizeof bits);
+    const int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+    return two_to((exponent < range.least     ? range.least
+                   : exponent >= range.beyond ? range.beyond - 1
+                                              : exponent) -
+                  range.fraction);
 }
 
 float odd_to_type(enum posenc_dtype type, double want)
@@ -41,7 +43,7 @@ float odd_to_type(enum posenc_dtype type, double want)
         return (float)value;
     const double ulp = ulp_of(type, fabs(value));
     const double whole = nearbyint(fabs(value) / ulp) * ulp; /* ties to even */
-    const double rounded = whole < ldexp(1.0, range_of(type).beyond) ? whole : (double)INFINITY;
+    const double rounded = whole < two_to(range_of(type).beyond) ? whole : (double)INFINITY;
     return (float)copysign(rounded, value);
 }
 

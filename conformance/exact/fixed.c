@@ -81,6 +81,14 @@ static void sincos_small(struct big x, struct big *sine, struct big *cosine)
  * a frequency cut to 192 bits are off by less than 2^-160, and no other frequency in use comes so near. */
 static bool vanishes(struct big a) { return a.m[0] == 0 || a.exponent < -150; }
 
+/* The nearest integer of a below 2^62, not negative; halves up. */
+static int64_t nearest(struct big a)
+{
+    if (a.exponent <= 0)
+        return a.exponent == 0 && a.m[0] != 0;
+    return (int64_t)(((a.m[0] >> (63 - a.exponent)) + 1) >> 1);
+}
+
 /* Of rational shares of a turn twelfths alone have a rational sine or cosine (Niven), and where a
  * wavelength is a whole number a position can have one: a quarter, or a third of one beside it. */
 void fixed_sincos_time(struct big turns, double time, struct big *sine, struct big *cosine)
@@ -88,9 +96,9 @@ void fixed_sincos_time(struct big turns, double time, struct big *sine, struct b
     static const struct big third = { .exponent = -1,
                                       .m = { UINT64_MAX / 3 * 2, UINT64_MAX / 3 * 2,
                                              UINT64_MAX / 3 * 2, UINT64_MAX / 3 * 2 } };
-    struct big quarters = big_multiply(turns, big_double(fabs(time))), s, c;
+    struct big quarters = big_multiply(big_double(fabs(time)), turns), s, c;
     quarters.exponent += 2;
-    const int64_t whole = big_floor(big_add(quarters, big_double(0.5)));
+    const int64_t whole = nearest(quarters);
     struct big rest = big_subtract(quarters, big_integer(whole));
     const bool negative = rest.negative;
     rest.negative = false;
@@ -101,7 +109,7 @@ void fixed_sincos_time(struct big turns, double time, struct big *sine, struct b
         struct big angle = big_multiply(rest, two_pi);
         angle.exponent -= 2;
         sincos_small(angle, &s, &c);
-        if (vanishes(big_subtract(rest, third)))
+        if (rest.m[0] - third.m[0] + 1 <= 2 && vanishes(big_subtract(rest, third)))
             s = big_double(0.5);
         s.negative = negative;
     }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -46,6 +47,15 @@ void big_fraction(struct big a, uint64_t fraction[3]);
  * of an angle in radians, |angle| < 2^60. */
 void fixed_sincos_time(struct big turns, double time, struct big *sine, struct big *cosine);
 void fixed_sincos(double angle, struct big *sine, struct big *cosine);
+
+/* 2^n, n from -1022 to 1023. */
+static inline double two_to(int n)
+{
+    const uint64_t bits = (uint64_t)(n + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
 
 /* a + b as f64 rounded to odd; NaN and infinities as in IEEE arithmetic. */
 double add_to_odd(double a, double b);

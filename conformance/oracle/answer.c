@@ -12,7 +12,8 @@
 #include <string.h>
 
 enum { LONGEST_KEY = 8192 };
-static const int64_t most_values = INT64_C(1) << 24; /* 256 MiB with their masses */
+/* In 768 MiB, or 1280 with masses of their own. */
+static const int64_t most_values = INT64_C(1) << 26;
 
 static void *kept; /* the tree of tsearch() */
 static enum posenc_kernel kernel_kept;
@@ -23,13 +24,6 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const struct answer *)a)->key, ((const struct answer *)b)->key);
 }
 
-static void forget(void *answer)
-{
-    free(((struct answer *)answer)->key);
-    free(((struct answer *)answer)->values);
-    free(answer);
-}
-
 static int64_t count_values(const struct call *call)
 {
     int64_t n = 0;
@@ -38,33 +32,73 @@ static int64_t count_values(const struct call *call)
     return n;
 }
 
-static struct answer *work_out(const struct call *call, const char *key)
+static void forget(struct answer *answer)
 {
-    const int64_t n = count_values(call);
-    struct oracle *oracle = oracle_create(call);
-    struct answer *answer = calloc(1, sizeof *answer);
-    double *values = malloc((size_t)(2 * n + 1) * sizeof *values);
-    char *text = strdup(key);
-    if (!oracle || !answer || !values || !text) {
-        oracle_destroy(oracle);
+    if (answer) {
+        free(answer->key);
+        free(answer->values);
+        free(answer->floats);
         free(answer);
-        free(values);
-        free(text);
+    }
+}
+
+/* Where the values of each output lie: in one array of f64, what is stored of them in one of f32. */
+static struct answer *make_room(const struct call *call, const char *key)
+{
+    const bool masses = oracle_has_masses(call->problem.kernel);
+    const size_t n = (size_t)count_values(call);
+    struct answer *answer = calloc(1, sizeof *answer);
+    if (!answer)
+        return NULL;
+    answer->key = strdup(key);
+    answer->values = malloc(((masses ? 2 : 1) * n + 1) * sizeof *answer->values);
+    answer->floats = malloc((n + 1) * sizeof *answer->floats);
+    if (!answer->key || !answer->values || !answer->floats) {
+        forget(answer);
         return NULL;
     }
-    *answer = (struct answer){ .key = text, .values = values };
-    for (int o = 0; o < call->n_outputs; o++) {
-        const int64_t rows = call->outputs[o].rows, width = call->outputs[o].width;
-        double *want = values, *mass = values + rows * width;
-        answer->want[o] = want;
-        answer->mass[o] = mass;
-        values += 2 * rows * width;
-        for (int64_t r = 0; r < rows; r++)
-            oracle_row(oracle, o, r, want + r * width, mass + r * width);
+    for (int64_t o = 0, at = 0; o < call->n_outputs; o++) {
+        answer->want[o] = answer->values + at;
+        answer->mass[o] = masses ? answer->values + n + at : NULL;
+        answer->stored[o] = answer->floats + at;
+        at += call->outputs[o].rows * call->outputs[o].width;
+    }
+    return answer;
+}
+
+static void fill_row(const struct oracle *oracle, const struct call *call,
+                     struct answer *answer, int o, int64_t r)
+{
+    const int64_t width = call->outputs[o].width, at = r * width;
+    double *want = answer->want[o] + at;
+    oracle_row(oracle, o, r, want, answer->mass[o] ? answer->mass[o] + at : NULL);
+    for (int64_t k = 0; k < width; k++)
+        answer->stored[o][at + k] =
+            round_to(call->outputs[o].tensor.dtype, odd_to_f32(want[k]));
+}
+
+/* Row by row of all outputs: those of a table follow from the same angles. */
+static struct answer *work_out(const struct call *call, const char *key)
+{
+    struct answer *answer = make_room(call, key);
+    struct oracle *oracle = answer ? oracle_create(call) : NULL;
+    if (!oracle) {
+        forget(answer);
+        return NULL;
+    }
+    for (int64_t r = 0, left = 1; left; r++) {
+        left = 0;
+        for (int o = 0; o < call->n_outputs; o++)
+            if (r < call->outputs[o].rows) {
+                fill_row(oracle, call, answer, o, r);
+                left = 1;
+            }
     }
     oracle_destroy(oracle);
     return answer;
 }
+
+static void forget_node(void *answer) { forget(answer); }
 
 /* Whether its inputs follow from the problem: what a subject's own functions make need not. */
 static bool made_by_library(const struct call *call)
@@ -82,7 +116,7 @@ struct answer *answer_take(const struct call *call)
         notation_print(&call->problem, NULL, key, sizeof key) >= sizeof key)
         return work_out(call, "");
     if (kernel != kernel_kept) {
-        tdestroy(kept, forget);
+        tdestroy(kept, forget_node);
         kept = NULL;
         values_kept = 0;
         kernel_kept = kernel;

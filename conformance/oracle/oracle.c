@@ -31,6 +31,11 @@ static const struct oracle_rows *const of_signature[] = {
 #include <posenc_signatures.def>
 };
 
+bool oracle_has_masses(enum posenc_kernel kernel)
+{
+    return of_signature[kernel_signature(kernel)]->mass != NULL;
+}
+
 void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass)
 {
     const struct call *call = oracle->call;

@@ -21,12 +21,18 @@ void oracle_destroy(struct oracle *oracle);
  * unit of pair_ulp; otherwise |want|. */
 void oracle_row(const struct oracle *oracle, int o, int64_t r, double *want, double *mass);
 
+/* Whether magnitudes other than those of the results are the units of errors. */
+bool oracle_has_masses(enum posenc_kernel kernel);
+
 /* Every row of each output, [rows, width]: what oracle_row() says of a call whose inputs are its
- * problem's own. */
+ * problem's own, and what is stored of that without an error: the nearest f32, rounded once more in
+ * 16 bits.  mass: NULL where a kernel has none. */
 struct answer {
-    const double *want[2], *mass[2];
+    double *want[2], *mass[2];
+    float *stored[2];
     char *key; /* the problem's line */
     double *values;
+    float *floats;
     bool kept;
 };
 /* NULL when memory runs out.  Answers are kept for whoever asks for the same problem, such as the

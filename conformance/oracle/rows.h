@@ -9,6 +9,12 @@
 #include "conformance/problem/arena.h"
 #include "oracle.h"
 
+/* The sines and cosines of one row of a table. */
+struct oracle_turned {
+    int64_t row; /* -1: none yet */
+    double *sines, *cosines;
+};
+
 struct oracle {
     struct arena arena; /* where it lies */
     const struct call *call;
@@ -19,6 +25,7 @@ struct oracle {
     float *inv_freq;
     struct oracle_ggml ggml;
     double attention_factor;
+    struct oracle_turned *last;
     int32_t *thresholds; /* T5: least distance of each bucket of one direction */
     int64_t n_thresholds;
     int32_t *columns; /* relative: by query - key + keys - 1 */

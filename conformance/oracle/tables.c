@@ -7,6 +7,7 @@
 #include "rows.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- Profile ggml_f32 ---- */
 
@@ -112,13 +113,15 @@ static void row_sinusoidal(const struct oracle *oracle, int o, int64_t r, double
     }
 }
 
+/* Cosines and sines of a row are worked out at once, and kept for the other output. */
 static void row_rope_table(const struct oracle *oracle, int o, int64_t r, double *want)
 {
-    for (int64_t i = 0; i < oracle->n_pairs; i++) {
-        double sine, cosine;
-        pair_values(oracle, i, r, oracle->attention_factor, &sine, &cosine);
-        want[i] = o == 0 ? cosine : sine;
-    }
+    struct oracle_turned *last = oracle->last;
+    const int64_t n = oracle->n_pairs;
+    for (int64_t i = 0; last->row != r && i < n; i++)
+        pair_values(oracle, i, r, oracle->attention_factor, &last->sines[i], &last->cosines[i]);
+    last->row = r;
+    memcpy(want, o == 0 ? last->cosines : last->sines, (size_t)n * sizeof *want);
 }
 
 /* ---- Creation ---- */
@@ -129,8 +132,12 @@ static bool create_plan(struct oracle *oracle)
     const size_t n = ((size_t)spec->dim + 1) / 2;
     struct big *numbers = arena_get(&oracle->arena, 2 * n * sizeof *numbers);
     float *values = arena_get(&oracle->arena, 3 * n * sizeof *values);
-    if (!numbers || !values)
+    struct oracle_turned *last = arena_get(&oracle->arena, sizeof *last);
+    double *turned = arena_get(&oracle->arena, 2 * n * sizeof *turned);
+    if (!numbers || !values || !last || !turned)
         return false;
+    *last = (struct oracle_turned){ .row = -1, .sines = turned, .cosines = turned + n };
+    oracle->last = last;
     oracle->n_pairs = (int64_t)n;
     oracle->turns = numbers;
     oracle->inv_freq = values;
