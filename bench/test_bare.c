@@ -104,7 +104,7 @@ static bool is_line(const float *values, int row, int n)
 {
     bool all = true;
     for (int i = 0; i < n; i++)
-        all = all && near((double)values[i], (32 - i / row % 32 + row - 1 - i % row) % 8 + 1);
+        all = all && near((double)values[i], (i / row % 32 + row - i % row) % 8 + 1);
     return all;
 }
 
@@ -118,7 +118,7 @@ static bool is_runs(const float *values, int row, int n)
             before++;
         all = all && row - before >= (row < 112 ? row : 112) && row - before < 112 + 64;
         for (int k = before; k < row; k++)
-            all = all && near((double)values[i + k], (k - before + 64 - i / row % 32) % 8 + 1);
+            all = all && near((double)values[i + k], (k - before + i / row % 32) % 8 + 1);
     }
     return all;
 }

@@ -262,7 +262,7 @@ SIMD_INLINE void slope_row(float *dst, const float *src, int64_t row)
 
 #define EIGHT 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f
 #define SIXTY EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT
-/* A line of a row and one step of its start for each row, 1 to 8 again and again. */
+/* A line of a row and one step of its start for each of 32 rows, 1 to 8 again and again. */
 static const float short_line[320] = { SIXTY, SIXTY, SIXTY, SIXTY, SIXTY };
 #undef SIXTY
 #undef EIGHT
@@ -293,24 +293,27 @@ SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64
     put_row(ALONG, dst, src, from, NULL, value, before, row - before);
 }
 
-/* Rows of either, all of them. */
+/* Rows of either, all of them, from a start that moves on by one.  The compiler is told no more of their
+ * number and length than it knows of a kernel's. */
 enum rows { SLOPES, LINES, RUNS };
 SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row, int64_t n)
 {
-    int64_t start = LINE_STARTS;
     int32_t order[POSENC_PLAN_PAD];
+    const bool onto = src != NULL;
+    int64_t many = n / row;
 
+    __asm__("" : "+r"(row), "+r"(many));
     for (int64_t lane = 0; kind == LINES && lane < vf_lanes(); lane++)
         order[lane] = (int32_t)(vf_lanes() - 1 - lane);
-    for (; row <= n; n -= row, dst += row, src += src ? row : 0) {
+    for (int64_t r = 0; r < many; r++, dst += row, src += onto ? row : 0) {
+        const float *from = short_line + r % LINE_STARTS;
+
         if (kind == SLOPES)
-            slope_row(dst, src, row);
+            slope_row(dst, onto ? src : NULL, row);
         else if (kind == LINES)
-            put_row(AGAINST, dst, src, short_line + (start + row - 1), order, vf_set1(0.0f), 0,
-                    row);
+            put_row(AGAINST, dst, onto ? src : NULL, from + row, order, vf_set1(0.0f), 0, row);
         else
-            runs_row(dst, src, short_line + start, row);
-        start = start > 1 ? start - 1 : LINE_STARTS;
+            runs_row(dst, onto ? src : NULL, from, row);
     }
 }
 
