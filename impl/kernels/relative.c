@@ -14,12 +14,13 @@
  * A query's row of c2p is read along the keys.  A key's row of p2c is read along the queries of
  * a block, and a block's rows of keys are then turned into rows of queries.  The blocks of a
  * head follow one another, so that a line of p2c is still near when the next one needs the rest
- * of it.
+ * of it.  Where keys are few, blocks are long: rows of keys that lie 2 KiB apart share few sets of
+ * the nearest cache, and each block reads most of its lines once more (0.9 of the time in L2, Zen 5).
  */
 #include "scores.h"
 
-/* Queries and keys of a panel; queries of a block; keys of its rows where p2c is turned.
- * RELATIVE_PITCH from one turned row to the next: no power of two, which would map a key's
+/* Queries and keys of a panel; queries of a block and keys of its rows where p2c is turned, the same where
+ * keys are few.  RELATIVE_APART more lie from one turned row to the next: a power of two would map a key's
  * elements to the same few lines of a cache.  RELATIVE_AHEAD: keys from the row of p2c that is
  * read to the one asked for; RELATIVE_SOON: queries, of c2p. */
 enum {
@@ -27,7 +28,9 @@ enum {
     RELATIVE_KEYS = 1024,
     RELATIVE_BLOCK = 16,
     RELATIVE_TERMS = 512,
-    RELATIVE_PITCH = RELATIVE_TERMS + 16,
+    RELATIVE_LONG_BLOCK = 64,
+    RELATIVE_FEW_TERMS = 128,
+    RELATIVE_APART = 16,
     RELATIVE_AHEAD = 32,
     RELATIVE_SOON = 2
 };
@@ -37,6 +40,7 @@ enum {
  * on, for they rise by one at most each, or fall so; -1: there is none. */
 struct relative_panel {
     int64_t i0, i1, j0, j1;
+    int64_t block, pitch; /* queries; from one turned row to the next */
     int32_t columns[RELATIVE_QUERIES + RELATIVE_KEYS + 2 * POSENC_PLAN_PAD];
     int32_t start[RELATIVE_QUERIES + RELATIVE_KEYS + POSENC_PLAN_PAD];
 };
@@ -84,25 +88,28 @@ SIMD_INLINE vf load_columns(enum posenc_dtype type, const void *row, const int32
 
 /* The elements of p2c of a block of queries and some keys: query i1 - 1 - r has row r. */
 struct relative_turned {
-    _Alignas(64) float rows[RELATIVE_BLOCK * RELATIVE_PITCH];
+    _Alignas(64) float rows[RELATIVE_LONG_BLOCK * (RELATIVE_FEW_TERMS + RELATIVE_APART)];
 };
+_Static_assert(RELATIVE_BLOCK *(RELATIVE_TERMS + RELATIVE_APART) <=
+                   RELATIVE_LONG_BLOCK * (RELATIVE_FEW_TERMS + RELATIVE_APART),
+               "either form of a block has room");
 
 /* Those of m keys, a vector of them at most, whose first row is p2c.  Key by key they are read as vectors of
  * queries, and from there, four queries at a time, as vectors of keys. */
 SIMD_INLINE void turn_keys(enum posenc_dtype type, const char *p2c, int64_t next, int64_t m,
-                           int64_t rows, const int32_t *columns, const int32_t *start,
+                           int64_t rows, const struct relative_panel *panel, int64_t at,
                            const int32_t *order, float *turned)
 {
-    _Alignas(64) float keys[POSENC_PLAN_PAD * RELATIVE_BLOCK + POSENC_PLAN_PAD];
+    _Alignas(64) float keys[POSENC_PLAN_PAD * RELATIVE_LONG_BLOCK + POSENC_PLAN_PAD];
     const int64_t w = vf_lanes(), size = (int64_t)posenc_dtype_size(type);
-    const int64_t pitch = RELATIVE_PITCH;
+    const int64_t pitch = panel->pitch, block = panel->block;
+    const int32_t *columns = panel->columns + at, *start = panel->start + at;
 
     for (int64_t k = 0; k < m; k++, p2c += next) {
         ask_ahead(p2c, RELATIVE_AHEAD * next + columns[k] * size);
         for (int64_t r = 0; r < rows; r += w)
-            vf_store(
-                keys + k * RELATIVE_BLOCK + r,
-                load_columns(type, p2c, columns + k + r, start[k + r], least(rows - r, w)));
+            vf_store(keys + k * block + r, load_columns(type, p2c, columns + k + r,
+                                                        start[k + r], least(rows - r, w)));
     }
     for (int64_t r = 0; r < rows; r += 4, turned += 4 * pitch) {
         vf first, second, third, fourth;
@@ -117,14 +124,14 @@ SIMD_INLINE void turn_keys(enum posenc_dtype type, const char *p2c, int64_t next
 
 /* The same of a few queries, one by one. */
 SIMD_INLINE void pick_keys(enum posenc_dtype type, const char *p2c, int64_t next, int64_t n,
-                           int64_t rows, const int32_t *columns, float *turned)
+                           int64_t rows, const int32_t *columns, int64_t pitch, float *turned)
 {
     const int64_t size = (int64_t)posenc_dtype_size(type);
 
     for (int64_t k = 0; k < n; k++, p2c += next) {
         ask_ahead(p2c, RELATIVE_AHEAD * next + columns[k] * size);
         for (int64_t r = 0; r < rows; r++)
-            turned[r * RELATIVE_PITCH + k] = posenc_get(type, p2c, columns[k + r]);
+            turned[r * pitch + k] = posenc_get(type, p2c, columns[k + r]);
     }
 }
 
@@ -140,14 +147,14 @@ SIMD_INLINE void turn_p2c(enum posenc_dtype type, const struct posenc_relative_a
     int32_t order[POSENC_PLAN_PAD];
 
     if (rows <= FEW) {
-        pick_keys(type, p2c, next, n, rows, panel->columns + at, turned->rows);
+        pick_keys(type, p2c, next, n, rows, panel->columns + at, panel->pitch, turned->rows);
         return;
     }
     for (int64_t k = 0; k < w; k++)
-        order[k] = (int32_t)(k * RELATIVE_BLOCK / 4);
+        order[k] = (int32_t)(k * panel->block / 4);
     for (int64_t j = 0; j < n; j += w)
-        turn_keys(type, p2c + j * next, next, least(n - j, w), rows, panel->columns + at + j,
-                  panel->start + at + j, order, turned->rows + j);
+        turn_keys(type, p2c + j * next, next, least(n - j, w), rows, panel, at + j, order,
+                  turned->rows + j);
 }
 
 /* ---- A query's row ---- */
@@ -236,8 +243,8 @@ SIMD_INLINE void relative_rows(enum posenc_dtype type, enum how how, enum terms 
                                               .soon = RELATIVE_SOON * c2p_next,
                                               .columns = panel->columns + last - i,
                                               .start = panel->start + last - i,
-                                              .p2c = turned->rows +
-                                                     (i1 - 1 - i) * RELATIVE_PITCH };
+                                              .p2c =
+                                                  turned->rows + (i1 - 1 - i) * panel->pitch };
 
         relative_row(type, how, which, &terms, scale, x_scale, x, out, j, n);
         if (adds(how))
@@ -270,12 +277,12 @@ SIMD_INLINE void relative_blocks(enum posenc_dtype type, enum how how,
                                  const struct posenc_relative_args *args,
                                  const struct relative_panel *panel, int64_t b, int64_t h)
 {
-    int64_t most = args->p2c.data ? RELATIVE_TERMS : RELATIVE_KEYS;
+    int64_t most = args->p2c.data ? panel->pitch - RELATIVE_APART : RELATIVE_KEYS;
 
-    for (int64_t i = panel->i0; i < panel->i1; i += RELATIVE_BLOCK)
+    for (int64_t i = panel->i0; i < panel->i1; i += panel->block)
         for (int64_t j = panel->j0; j < panel->j1; j += most)
-            relative_block(type, how, args, panel, b, h, i,
-                           least(i + RELATIVE_BLOCK, panel->i1), j, least(panel->j1 - j, most));
+            relative_block(type, how, args, panel, b, h, i, least(i + panel->block, panel->i1),
+                           j, least(panel->j1 - j, most));
 }
 
 SIMD_INLINE void relative_panels(enum posenc_dtype type, enum how how,
@@ -284,7 +291,10 @@ SIMD_INLINE void relative_panels(enum posenc_dtype type, enum how how,
     const struct posenc_relative_args copy = *given, *args = &copy;
     struct relative_panel panel;
     int64_t queries = args->out.shape[2], keys = args->out.shape[3];
+    const bool few = keys <= RELATIVE_FEW_TERMS;
 
+    panel.block = few ? RELATIVE_LONG_BLOCK : RELATIVE_BLOCK;
+    panel.pitch = (few ? RELATIVE_FEW_TERMS : RELATIVE_TERMS) + RELATIVE_APART;
     for (int64_t i = 0; i < queries; i += RELATIVE_QUERIES)
         for (int64_t j = 0; j < keys; j += RELATIVE_KEYS) {
             panel.i0 = i;
