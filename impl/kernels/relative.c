@@ -19,10 +19,11 @@
  */
 #include "scores.h"
 
-/* Queries and keys of a panel; queries of a block and keys of its rows where p2c is turned, the same where
- * keys are few.  RELATIVE_APART more lie from one turned row to the next: a power of two would map a key's
- * elements to the same few lines of a cache.  RELATIVE_AHEAD: keys from the row of p2c that is
- * read to the one asked for; RELATIVE_SOON: queries, of c2p. */
+/* Queries and keys of a panel; queries of a block and keys of its rows where p2c is turned, and the same
+ * where keys are few.  RELATIVE_APART floats more lie from one row to the next, turned or not: a power of two
+ * would map a key's elements to the same few lines of a cache.  RELATIVE_KEY_PITCH, of those not yet turned, is
+ * one for all blocks, so that the loop that turns them knows its addresses.  RELATIVE_AHEAD: keys from the row
+ * of p2c that is read to the one asked for; RELATIVE_SOON: queries, of c2p. */
 enum {
     RELATIVE_QUERIES = 512,
     RELATIVE_KEYS = 1024,
@@ -31,6 +32,7 @@ enum {
     RELATIVE_LONG_BLOCK = 64,
     RELATIVE_FEW_TERMS = 128,
     RELATIVE_APART = 16,
+    RELATIVE_KEY_PITCH = RELATIVE_LONG_BLOCK + RELATIVE_APART,
     RELATIVE_AHEAD = 32,
     RELATIVE_SOON = 2
 };
@@ -100,16 +102,17 @@ SIMD_INLINE void turn_keys(enum posenc_dtype type, const char *p2c, int64_t next
                            int64_t rows, const struct relative_panel *panel, int64_t at,
                            const int32_t *order, float *turned)
 {
-    _Alignas(64) float keys[POSENC_PLAN_PAD * RELATIVE_LONG_BLOCK + POSENC_PLAN_PAD];
+    _Alignas(64) float keys[POSENC_PLAN_PAD * RELATIVE_KEY_PITCH + POSENC_PLAN_PAD];
     const int64_t w = vf_lanes(), size = (int64_t)posenc_dtype_size(type);
-    const int64_t pitch = panel->pitch, block = panel->block;
+    const int64_t pitch = panel->pitch;
     const int32_t *columns = panel->columns + at, *start = panel->start + at;
 
     for (int64_t k = 0; k < m; k++, p2c += next) {
         ask_ahead(p2c, RELATIVE_AHEAD * next + columns[k] * size);
         for (int64_t r = 0; r < rows; r += w)
-            vf_store(keys + k * block + r, load_columns(type, p2c, columns + k + r,
-                                                        start[k + r], least(rows - r, w)));
+            vf_store(
+                keys + k * RELATIVE_KEY_PITCH + r,
+                load_columns(type, p2c, columns + k + r, start[k + r], least(rows - r, w)));
     }
     for (int64_t r = 0; r < rows; r += 4, turned += 4 * pitch) {
         vf first, second, third, fourth;
@@ -151,7 +154,7 @@ SIMD_INLINE void turn_p2c(enum posenc_dtype type, const struct posenc_relative_a
         return;
     }
     for (int64_t k = 0; k < w; k++)
-        order[k] = (int32_t)(k * panel->block / 4);
+        order[k] = (int32_t)(k * RELATIVE_KEY_PITCH / 4);
     for (int64_t j = 0; j < n; j += w)
         turn_keys(type, p2c + j * next, next, least(n - j, w), rows, panel, at + j, order,
                   turned->rows + j);
