@@ -199,7 +199,7 @@ static int list_roofs(struct cli *cli)
         "  f16, bf16         widened and rounded, from f64 in        storage in 16 bits\n"
         "                    tables\n"
         "ports, by a bare loop of what cannot be avoided:\n"
-        "  table             the recurrence, rounding, a look        tables, profile exact\n"
+        "  table             anchors, turned, recurrence, rounded    tables, profile exact\n"
         "  table by turns    the same, cosines and sines by turns    sinusoidal, interleaved\n"
         "  angles            cos and sin of f32 angles               the f32 profiles\n"
         "  turn              two products and a sum                  rope_half, "

@@ -7,7 +7,7 @@
  */
 #include "bare.h"
 #include "impl/kernels/scores.h"
-#include "impl/kernels/sincos.h"
+#include "tables.h"
 
 #define LOOP_OF(kind, isa) BARE(kind, isa)
 #define LOOP(kind)         LOOP_OF(kind, POSENC_ISA)
@@ -25,12 +25,6 @@
         call;                                                                                  \
     }
 
-/* Onto what lies at src + i, where there is something. */
-SIMD_INLINE vf with(const float *src, int64_t i, vf value)
-{
-    return src ? vf_add(vf_load(src + i), value) : value;
-}
-
 /* Four vectors, all read before one is written. */
 SIMD_INLINE void put_with(float *dst, const float *src, int64_t i, vf a, vf b, vf c, vf d)
 {
@@ -47,102 +41,6 @@ SIMD_INLINE void put_with(float *dst, const float *src, int64_t i, vf a, vf b, v
 }
 
 /* ---- Tables ---- */
-
-#define EIGHT(x) x, x, x, x, x, x, x, x
-#define ALL(x)                                                                                 \
-    {                                                                                          \
-        EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x),        \
-            EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x)     \
-    }
-/* The middle rows of a group, of angles 0.7 and 0.75. */
-static const double lower_cosine[128] = ALL(0.764842187284488426),
-                    lower_sine[128] = ALL(0.644217687237691054);
-static const double upper_cosine[128] = ALL(0.731688868873820886),
-                    upper_sine[128] = ALL(0.681638760023334166);
-static const double twice_cosine = 1.997500520789932621; /* of 0.05 */
-#undef ALL
-#undef EIGHT
-
-SIMD_INLINE void round_row(bool by_turns, vd cosine, vd sine, vf *a, vf *b)
-{
-    if (by_turns) {
-        vf_turns_from_vd(sine, cosine, a, b);
-        return;
-    }
-    *a = vf_from_vd(cosine);
-    *b = vf_from_vd(sine);
-}
-
-/* Where a row's two vectors go, `second` floats apart, and the next row's, `row` floats on. */
-struct table_spot {
-    float *dst;
-    const float *src;
-    int64_t second, row;
-};
-
-/* Two rows, all that is read before anything is written; false: something is small. */
-SIMD_INLINE bool put_rows(bool by_turns, struct table_spot *spot, vd c, vd s, vd other_c,
-                          vd other_s)
-{
-    const int64_t second = spot->second, row = spot->row;
-    vf a, b, other_a, other_b;
-
-    round_row(by_turns, c, s, &a, &b);
-    round_row(by_turns, other_c, other_s, &other_a, &other_b);
-    if (__builtin_expect(!vf_none_small(a, b, other_a, other_b), 0))
-        return false;
-    a = vf_keep(with(spot->src, 0, a));
-    b = vf_keep(with(spot->src, second, b));
-    other_a = vf_keep(with(spot->src, row, other_a));
-    other_b = vf_keep(with(spot->src, row + second, other_b));
-    vf_store(spot->dst, a);
-    vf_store(spot->dst + second, b);
-    spot->dst += row;
-    __asm__("" : "+r"(spot->dst));
-    vf_store(spot->dst, other_a);
-    vf_store(spot->dst + second, other_b);
-    spot->dst += row;
-    spot->src += spot->src ? 2 * row : 0;
-    return true;
-}
-
-/* Four rows from the middle of a group outward. */
-SIMD_INLINE bool put_half(bool by_turns, struct table_spot *spot, vd c, vd s, vd c_before,
-                          vd s_before)
-{
-    const vd twice = vd_set1(twice_cosine);
-    vd c_next = vd_fms(twice, c, c_before), s_next = vd_fms(twice, s, s_before);
-
-    if (!put_rows(by_turns, spot, c, s, c_next, s_next))
-        return false;
-    c = vd_fms(twice, c_next, c);
-    s = vd_fms(twice, s_next, s);
-    c_next = vd_fms(twice, c, c_next);
-    s_next = vd_fms(twice, s, s_next);
-    return put_rows(by_turns, spot, c, s, c_next, s_next);
-}
-
-/* Eight rows side by side, two vectors of each at a time: halves of it, or neighbours. */
-SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row, int64_t n)
-{
-    const int64_t w = vf_lanes(), second = by_turns ? w : row / 2, step = by_turns ? 2 * w : w;
-
-    for (; n >= BARE_ROWS * row; n -= BARE_ROWS * row) {
-        for (int64_t i = 0, k = 0; 2 * i < (by_turns ? 2 * row : row);
-             i += step, k = (k + 8) % 64) {
-            vd lower_c = vd_load(lower_cosine + k), lower_s = vd_load(lower_sine + k);
-            vd upper_c = vd_load(upper_cosine + k), upper_s = vd_load(upper_sine + k);
-            struct table_spot spot = { dst + i, src ? src + i : NULL, second, row };
-
-            if (!put_half(by_turns, &spot, lower_c, lower_s, upper_c, upper_s) ||
-                !put_half(by_turns, &spot, upper_c, upper_s, lower_c, lower_s))
-                return; /* never; a kernel calls mend_small() */
-        }
-        dst += BARE_ROWS * row;
-        src += src ? BARE_ROWS * row : 0;
-    }
-    (void)mend_small;
-}
 
 #define ROW (row_end ? row_end - dst : (int64_t)n / BARE_ROWS)
 EITHER(table, table(false, dst, src, ROW, (int64_t)n))

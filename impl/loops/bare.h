@@ -22,8 +22,8 @@ enum { BARE_ROWS = 8, BARE_STEP = 1024 };
 
 /* Kinds, in the order in which they are listed:
  *
- *   table     eight rows of cosines and sines by the recurrence in f64, rounded, looked at and stored
- *             by halves,
+ *   table     eight rows of cosines and sines in f64, two turned from an anchor that serves eight times and
+ *             six by the recurrence, rounded, looked at and stored by halves,
  *   by_turns  and stored by turns
  *   angles    the evaluation of f32 angles
  *   turn      a rotation whose angles stay in registers, of halves of src

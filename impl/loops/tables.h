@@ -1,0 +1,160 @@
+/*
+ * What bare tables are made of: groups of eight rows, as the kernels of profile exact make them, whose anchors,
+ * angles and positions are always the same ones.
+ */
+#ifndef POSENC_LOOPS_TABLES_H
+#define POSENC_LOOPS_TABLES_H
+
+#include "impl/kernels/sincos.h"
+
+/* Onto what lies at src + i, where there is something. */
+SIMD_INLINE vf with(const float *src, int64_t i, vf value)
+{
+    return src ? vf_add(vf_load(src + i), value) : value;
+}
+
+#define EIGHT(x) x, x, x, x, x, x, x, x
+#define HUNDRED(x)                                                                             \
+    EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x), EIGHT(x)
+#define ALL(x)                                                                                 \
+    {                                                                                          \
+        EIGHT(HUNDRED(x)), EIGHT(HUNDRED(x)), EIGHT(HUNDRED(x)), EIGHT(HUNDRED(x))             \
+    }
+/* An anchor of an angle of 0.725, its angle, and what turns it to the middle rows of a group, of 0.7 and
+ * 0.75: of each of the eight groups that share an anchor, of as many pairs as a row has, since a plan does not
+ * stay in the nearest cache. */
+enum { ANGLES = 2048 };
+static const double anchor_angle[128] = { HUNDRED(0.725), HUNDRED(0.725) };
+static const double anchor_cosine[128] = { HUNDRED(0.74849942196616515),
+                                           HUNDRED(0.74849942196616515) },
+                    anchor_sine[128] = { HUNDRED(0.66313544266334967),
+                                         HUNDRED(0.66313544266334967) };
+static const double angles[4][ANGLES] = { ALL(0.99968751627570263), ALL(-0.024997395914712332),
+                                          ALL(0.99968751627570263), ALL(0.024997395914712332) };
+static const double twice_cosine = 1.997500520789932621; /* of 0.05 */
+#undef ALL
+#undef HUNDRED
+#undef EIGHT
+
+/* An anchor serves eight groups: that of one vector of pairs is evaluated once in so many. */
+SIMD_INLINE void evaluate_anchor(int64_t k)
+{
+    double cosine[POSENC_PLAN_PAD], sine[POSENC_PLAN_PAD];
+    vd c, s;
+
+    sincos_reduced(vd_load(anchor_angle + k), &c, &s);
+    vd_store(cosine, c);
+    vd_store(sine, s);
+    __asm__ volatile("" : : "m"(cosine), "m"(sine));
+}
+
+/* The anchor from pair k on, turned by an angle; a sine has the sign of the positions. */
+SIMD_INLINE void turn_anchor(int64_t k, const double *by, vd sign, vd *c, vd *s)
+{
+    vd from_c = vd_load(anchor_cosine + k), from_s = vd_load(anchor_sine + k);
+    vd by_c = vd_load(by), by_s = vd_load(by + ANGLES);
+
+    *c = vd_fnma(from_s, by_s, vd_mul(from_c, by_c));
+    *s = vd_mul(sign, vd_fma(from_c, by_s, vd_mul(from_s, by_c)));
+}
+
+SIMD_INLINE void round_row(bool by_turns, vd cosine, vd sine, vf *a, vf *b)
+{
+    if (by_turns) {
+        vf_turns_from_vd(sine, cosine, a, b);
+        return;
+    }
+    *a = vf_from_vd(cosine);
+    *b = vf_from_vd(sine);
+}
+
+/* Where a row's two vectors go, `second` floats apart, and the next row's, `row` floats on. */
+struct table_spot {
+    float *dst;
+    const float *src;
+    int64_t second, row;
+};
+
+/* Two rows, all that is read before anything is written; false: something is small. */
+SIMD_INLINE bool put_rows(bool by_turns, struct table_spot *spot, vd c, vd s, vd other_c,
+                          vd other_s)
+{
+    const int64_t second = spot->second, row = spot->row;
+    vf a, b, other_a, other_b;
+
+    round_row(by_turns, c, s, &a, &b);
+    round_row(by_turns, other_c, other_s, &other_a, &other_b);
+    if (__builtin_expect(!vf_none_small(a, b, other_a, other_b), 0))
+        return false;
+    a = vf_keep(with(spot->src, 0, a));
+    b = vf_keep(with(spot->src, second, b));
+    other_a = vf_keep(with(spot->src, row, other_a));
+    other_b = vf_keep(with(spot->src, row + second, other_b));
+    vf_store(spot->dst, a);
+    vf_store(spot->dst + second, b);
+    spot->dst += row;
+    __asm__("" : "+r"(spot->dst));
+    vf_store(spot->dst, other_a);
+    vf_store(spot->dst + second, other_b);
+    spot->dst += row;
+    spot->src += spot->src ? 2 * row : 0;
+    return true;
+}
+
+/* Four rows from the middle of a group outward. */
+SIMD_INLINE bool put_half(bool by_turns, struct table_spot *spot, vd c, vd s, vd c_before,
+                          vd s_before)
+{
+    const vd twice = vd_set1(twice_cosine);
+    vd c_next = vd_fms(twice, c, c_before), s_next = vd_fms(twice, s, s_before);
+
+    if (!put_rows(by_turns, spot, c, s, c_next, s_next))
+        return false;
+    c = vd_fms(twice, c_next, c);
+    s = vd_fms(twice, s_next, s);
+    c_next = vd_fms(twice, c, c_next);
+    s_next = vd_fms(twice, s, s_next);
+    return put_rows(by_turns, spot, c, s, c_next, s_next);
+}
+
+/* A vector of each half of eight rows, or two neighbours: of the anchor of pair k, turned by angles.  False:
+ * something is small. */
+SIMD_INLINE bool put_group(bool by_turns, struct table_spot spot, int64_t k, const double *by,
+                           vd sign)
+{
+    vd lower_c, lower_s, upper_c, upper_s;
+
+    turn_anchor(k, by, sign, &lower_c, &lower_s);
+    turn_anchor(k, by + 2 * ANGLES, sign, &upper_c, &upper_s);
+    return put_half(by_turns, &spot, lower_c, lower_s, upper_c, upper_s) &&
+           put_half(by_turns, &spot, upper_c, upper_s, lower_c, lower_s);
+}
+
+/* Eight rows side by side, a vector of pairs at a time. */
+SIMD_INLINE void table(bool by_turns, float *dst, const float *src, int64_t row, int64_t n)
+{
+    const int64_t w = vf_lanes(), second = by_turns ? w : row / 2, step = by_turns ? 2 * w : w;
+    const int64_t end = by_turns ? row : row / 2, all = BARE_ROWS * row;
+    const vd sign = vd_from_vf(vf_keep(vf_set1(1.0f)));
+    int64_t groups = 0;
+
+    for (; n >= all; n -= all) {
+        const int64_t group = (int64_t)((uintptr_t)dst / sizeof *dst) / all % BARE_ROWS;
+        uint64_t at = (uint64_t)(group * (row / 2)) % ANGLES / (uint64_t)w * (uint64_t)w;
+
+        for (int64_t i = 0, k = 0; i < end;
+             i += step, k = (k + 8) % 64, at = (at + (uint64_t)w) % ANGLES) {
+            struct table_spot spot = { dst + i, src ? src + i : NULL, second, row };
+
+            if (groups++ % BARE_ROWS == 0)
+                evaluate_anchor(k);
+            if (!put_group(by_turns, spot, k, angles[0] + at, sign))
+                return; /* never; a kernel calls mend_small() */
+        }
+        dst += all;
+        src += src ? all : 0;
+    }
+    (void)mend_small;
+}
+
+#endif
