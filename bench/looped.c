@@ -59,6 +59,14 @@ static enum roof_kind kind_of_sums(const struct problem *p)
                                                                              : ROOF_BARE_chain;
 }
 
+/* Heads of a single query, whose rows are whole vectors, are taken by fours. */
+static enum roof_kind kind_of_runs(const struct problem *p)
+{
+    enum { BY_FOURS = 4, VECTOR = 16 };
+    return p->queries == 1 && p->heads >= BY_FOURS && p->keys % VECTOR == 0 ? ROOF_BARE_heads
+                                                                            : ROOF_BARE_runs;
+}
+
 static enum roof_kind kind_of_work(const struct problem *p)
 {
     switch (signature_of(p->kernel)->work) {
@@ -73,7 +81,7 @@ static enum roof_kind kind_of_work(const struct problem *p)
     case WORK_LINE:
         return ROOF_BARE_line;
     case WORK_RUNS:
-        return ROOF_BARE_runs;
+        return kind_of_runs(p);
     case WORK_FETCH:
         return ROOF_BARE_fetch;
     case WORK_TERMS:
@@ -125,6 +133,8 @@ struct looped looped_work(const struct call *call)
         work.row = row_of_table(call);
         work.at_once = BARE_ROWS;
     }
+    if (work.kind == ROOF_BARE_heads)
+        work.at_once = p->heads;
     for (EACH_TENSOR(row, s))
         if (row->role == ROLE_OUTPUT)
             work.floats += tensor_moved(p, row);

@@ -40,6 +40,7 @@ const char *const roof_kind_name[ROOF_KIND_COUNT] = {
     [ROOF_BARE_slope] = "slope",
     [ROOF_BARE_line] = "line",
     [ROOF_BARE_runs] = "runs",
+    [ROOF_BARE_heads] = "heads",
     [ROOF_BARE_fetch] = "fetch",
     [ROOF_BARE_c2p] = "c2p",
     [ROOF_BARE_p2c] = "p2c",

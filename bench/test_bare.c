@@ -123,6 +123,22 @@ static bool is_runs(const float *values, int row, int n)
     return all;
 }
 
+/* Of four heads each key's bucket, of T5's 32 up to 128: in steps of four, heads one apart. */
+static bool is_heads(const float *values, int row, int n)
+{
+    static const int nearest[] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                   11, 12, 13, 14, 15, 16, 19, 21, 24, 27, 31,
+                                   35, 40, 46, 52, 59, 67, 77, 87, 99, 113 };
+    bool all = true;
+    for (int i = 0; i < n; i++) {
+        int bucket = 31;
+        while (nearest[bucket] > row - 1 - i % row)
+            bucket--;
+        all = all && near((double)values[i], 4 * bucket + i / row % 4 + 1);
+    }
+    return all;
+}
+
 /* Four heads beside each other, of sixteen rows. */
 static bool is_fetch(const float *values, int n)
 {
@@ -179,6 +195,8 @@ static bool does_its_work(enum roof_kind kind, const float *values, int n)
         return is_line(values, 256, n);
     case ROOF_BARE_runs:
         return is_runs(values, n, n);
+    case ROOF_BARE_heads:
+        return is_heads(values, n / 4, n);
     case ROOF_BARE_fetch:
         return is_fetch(values, n);
     case ROOF_BARE_c2p:
@@ -232,6 +250,8 @@ static bool is_as_long(enum roof_kind kind, const float *values, int row, int n)
         return is_slope(values, row, n);
     case ROOF_BARE_line:
         return is_line(values, row, n);
+    case ROOF_BARE_heads:
+        return is_heads(values, row, n);
     default:
         return is_runs(values, row, n);
     }
@@ -270,12 +290,15 @@ static void bare_loops(void)
                  roof_kind_name[loop->kind], loop->name);
         require(is_right(loop, BARE_STEP) && is_right(loop, 2 * BARE_STEP), sentence);
         const bool table = loop->kind == ROOF_BARE_table || loop->kind == ROOF_BARE_by_turns;
-        if (!table && (loop->kind < ROOF_BARE_slope || loop->kind > ROOF_BARE_runs))
+        const bool heads = loop->kind == ROOF_BARE_heads, whole = table || heads;
+        if (!whole && (loop->kind < ROOF_BARE_slope || loop->kind > ROOF_BARE_runs))
             continue;
         bool in_rows = true;
         for (int row = 32; table && row <= 256; row += 32)
             in_rows = in_rows && is_right_in_rows(loop, row, BARE_ROWS, 2 * BARE_STEP);
-        for (int row = 1; !table && row < (loop->kind == ROOF_BARE_line ? 256 : 300);
+        for (int row = 64; heads && row <= 512; row += 64)
+            in_rows = in_rows && is_right_in_rows(loop, row, 4, 2 * BARE_STEP);
+        for (int row = 1; !whole && row < (loop->kind == ROOF_BARE_line ? 256 : 300);
              row += row < 20 ? 1 : 13)
             in_rows = in_rows && is_right_in_rows(loop, row, 1, 2 * BARE_STEP);
         snprintf(sentence, sizeof sentence, "the loop %s, %s does so in rows of any length",

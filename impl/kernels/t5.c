@@ -45,19 +45,50 @@ static int64_t t5_nearest(const struct posenc_t5_args *args, int64_t bucket, int
     return bucket < buckets ? args->thresholds[bucket] : INT64_C(1) << 40;
 }
 
-/* Bucket by bucket, in the order of the line: each writes over what the one before wrote too much. */
+/* A bucket for each distance from `row` on, in one direction or the other. */
+static void fill_ramp(int32_t *rows, int64_t from, int64_t to, int64_t row, int64_t step)
+{
+    enum { STEP = 16 };
+
+    for (int64_t k = from; k < to; k += STEP)
+        for (int64_t m = 0; m < STEP; m++)
+            rows[k + m] = (int32_t)(row + (k - from + m) * step);
+}
+
+/* The buckets from 0 on that hold one distance each, as the nearer half of T5's do; or none. */
+static int64_t t5_single(const int32_t *thresholds, int64_t buckets)
+{
+    const int64_t half = buckets / 2;
+    int32_t other = 0;
+
+    for (int64_t bucket = 0; bucket <= half; bucket++)
+        other |= thresholds[bucket] ^ (int32_t)bucket;
+    return other ? 0 : half;
+}
+
+/* Bucket by bucket, in the order of the line: each writes over what the one before wrote too much.  Those of
+ * single distances are one ramp. */
 static void t5_rows(const struct posenc_t5_args *args, struct t5_line *line)
 {
     const int64_t buckets = args->bidirectional ? args->num_buckets / 2 : args->num_buckets;
+    const int64_t single = t5_single(args->thresholds, buckets);
     const int64_t first = line->span.first, n = line->span.n;
     int64_t from = 0, to;
 
-    for (int64_t bucket = buckets; bucket-- > 0; from = to) {
+    for (int64_t bucket = buckets; bucket-- > single; from = to) {
         to = between(1 - t5_nearest(args, bucket, buckets) - first, from, n);
         fill(line->rows, from, to, bucket);
     }
-    /* distance 0 is not a later key */
-    for (int64_t bucket = 0; bucket < buckets && args->bidirectional; bucket++, from = to) {
+    to = between(1 - first, from, n);
+    fill_ramp(line->rows, from, to, -first - from, -1);
+    from = to;
+    if (args->bidirectional) { /* distance 0 is not a later key */
+        to = between(single - first, from, n);
+        fill_ramp(line->rows, from, to, from + first + buckets, 1);
+        from = to;
+    }
+    for (int64_t bucket = single; bucket < buckets && args->bidirectional;
+         bucket++, from = to) {
         to = between(t5_nearest(args, bucket + 1, buckets) - first, from, n);
         fill(line->rows, from, to, bucket + buckets);
     }
@@ -203,12 +234,18 @@ SIMD_INLINE void t5_beside(enum posenc_dtype type, enum how how, enum biases bia
                            vf scale, const struct four_rows *rows, int64_t j, int64_t n)
 {
     const int64_t w = vf_lanes();
+    int64_t k = 0;
 
-    for (int64_t k = 0; k < n; k += w)
+    for (; k + w <= n; k += w)
         put_beside(type, how, rows, scale, j + k, load_biases(biases, NULL, index, a, e, k, w),
                    load_biases(biases, NULL, index, b, f, k, w),
                    load_biases(biases, NULL, index, c, g, k, w),
-                   load_biases(biases, NULL, index, d, h, k, w), least(n - k, w));
+                   load_biases(biases, NULL, index, d, h, k, w), w);
+    if (k < n)
+        put_beside(type, how, rows, scale, j + k, load_biases(biases, NULL, index, a, e, k, w),
+                   load_biases(biases, NULL, index, b, f, k, w),
+                   load_biases(biases, NULL, index, c, g, k, w),
+                   load_biases(biases, NULL, index, d, h, k, w), n - k);
 }
 
 /* Keys j0 to before j1 of query i, of four heads from h on whose columns are in two vectors each.  One row

@@ -215,6 +215,126 @@ SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row,
     }
 }
 
+/* The least distances of T5's 32 buckets up to 128, and a table of four heads' columns: row r has 4 r + 1 and
+ * what follows. */
+enum { BUCKETS = 32, FARTHEST = 113, HEADS = 4 };
+static const int32_t nearest[BUCKETS + 1] = {
+    0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,  15,     16,
+    19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113, 1 << 30
+};
+#define FOUR(r) 4 * (r) + 1, 4 * (r) + 2, 4 * (r) + 3, 4 * (r) + 4
+#define EIGHT(r)                                                                               \
+    FOUR(r), FOUR((r) + 1), FOUR((r) + 2), FOUR((r) + 3), FOUR((r) + 4), FOUR((r) + 5),        \
+        FOUR((r) + 6), FOUR((r) + 7)
+static const float buckets[BUCKETS * HEADS] = { EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24) };
+#undef EIGHT
+#undef FOUR
+
+/* The bucket of each key of the last that are not all alike, and of as many before them as a vector has. */
+struct bucket_line {
+    _Alignas(64) int32_t row[2 * POSENC_PLAN_PAD + FARTHEST + POSENC_PLAN_PAD];
+};
+
+SIMD_INLINE void make_line(struct bucket_line *line)
+{
+    enum { STEP = 16, END = POSENC_PLAN_PAD + FARTHEST };
+    const int32_t *least = nearest;
+    int64_t from = 0;
+
+    __asm__("" : "+r"(least)); /* a call's thresholds are its own */
+    for (int64_t bucket = BUCKETS; bucket-- > 0;) {
+        const int64_t to = END - least[bucket];
+        for (int64_t k = from; k < to; k += STEP)
+            for (int64_t m = 0; m < STEP; m++)
+                line->row[k + m] = (int32_t)bucket;
+        from = to;
+    }
+}
+
+/* Columns of four heads, in vectors of buckets. */
+struct columns {
+    _Alignas(64) float of_head[HEADS][BUCKETS + POSENC_PLAN_PAD];
+};
+
+SIMD_INLINE void take_columns(struct columns *columns, const float *table, const int32_t *order)
+{
+    for (int64_t r = 0; r < BUCKETS; r += vf_lanes()) {
+        vf a, b, c, d;
+
+        vf_gather4(table, order + r, &a, &b, &c, &d);
+        vf_store(columns->of_head[0] + r, a);
+        vf_store(columns->of_head[1] + r, b);
+        vf_store(columns->of_head[2] + r, c);
+        vf_store(columns->of_head[3] + r, d);
+    }
+}
+
+/* A vector of each of four rows. */
+SIMD_INLINE void put_heads(float *dst, const float *src, int64_t row, int64_t j, vf a, vf b,
+                           vf c, vf d)
+{
+    a = vf_keep(with(src, j, a));
+    b = vf_keep(with(src, row + j, b));
+    c = vf_keep(with(src, 2 * row + j, c));
+    d = vf_keep(with(src, 3 * row + j, d));
+    vf_store(dst + j, a);
+    vf_store(dst + row + j, b);
+    vf_store(dst + 2 * row + j, c);
+    vf_store(dst + 3 * row + j, d);
+}
+
+/* Rows of four heads, whole vectors of keys.  Two vectors hold a column, or each key's row is fetched. */
+SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const float *table,
+                            const struct columns *columns, const struct bucket_line *line)
+{
+    const int64_t w = vf_lanes(), all = row > FARTHEST ? (row - FARTHEST) / w * w : 0;
+    const float *p = columns->of_head[0], *q = columns->of_head[1], *r = columns->of_head[2],
+                *s = columns->of_head[3], *alike = table + (BUCKETS - 1) * HEADS;
+    int64_t j = 0;
+
+    for (; j < all; j += w)
+        put_heads(dst, src, row, j, vf_set1(alike[0]), vf_set1(alike[1]), vf_set1(alike[2]),
+                  vf_set1(alike[3]));
+    for (; j + w <= row; j += w) {
+        const int32_t *index = line->row + (POSENC_PLAN_PAD + FARTHEST - row + j);
+        vf a, b, c, d;
+
+        if (2 * w < BUCKETS) {
+            vf_gather4(table, index, &a, &b, &c, &d);
+        } else {
+            a = vf_lookup2(vf_load(p), vf_load(p + w), index);
+            b = vf_lookup2(vf_load(q), vf_load(q + w), index);
+            c = vf_lookup2(vf_load(r), vf_load(r + w), index);
+            d = vf_lookup2(vf_load(s), vf_load(s + w), index);
+        }
+        put_heads(dst, src, row, j, a, b, c, d);
+    }
+}
+
+SIMD_INLINE void heads(float *dst, const float *src, int64_t row, int64_t n)
+{
+    struct bucket_line line;
+    struct columns columns;
+    int32_t order[BUCKETS + POSENC_PLAN_PAD];
+    int64_t step = 1;
+
+    __asm__("" : "+r"(step)); /* and so are its rows */
+    for (int64_t r = 0; r < BUCKETS + POSENC_PLAN_PAD; r++)
+        order[r] = (int32_t)((r < BUCKETS ? r : BUCKETS - 1) * step);
+    make_line(&line);
+    for (; HEADS * row <= n; n -= HEADS * row, dst += HEADS * row) {
+        const float *table = buckets;
+
+        __asm__("" : "+r"(table)); /* of other heads each time */
+        if (2 * vf_lanes() >= BUCKETS)
+            take_columns(&columns, table, order);
+        four_heads(dst, src, row, table, &columns, &line);
+        src += src ? HEADS * row : 0;
+    }
+}
+
+EITHER(heads, heads(dst, src, row_end ? row_end - dst : (int64_t)n / HEADS, (int64_t)n))
+
 #define ROW(most) (row_end && row_end - dst < (most) ? row_end - dst : (most))
 EITHER(slope, rows(SLOPES, dst, src, ROW((int64_t)n), (int64_t)n))
 EITHER(line, rows(LINES, dst, src, ROW(LINE_ROW), (int64_t)n))

@@ -31,6 +31,8 @@ enum { BARE_ROWS = 8, BARE_STEP = 1024 };
  *   slope     rows of a slope times the distance
  *   line      rows of a short line read backwards, from a start that moves by one from row to row
  *   runs      one read forwards, with one value on and on before it
+ *   heads     the same of a single query: a line of 32 buckets, made bucket by bucket, and of each four heads
+ *             their columns of a table, looked up along the line
  *   fetch     four heads' elements by an index
  *   c2p       a row's elements by columns that rise by one at most,
  *   p2c       the same one by one, as each is in a row of its own,
@@ -47,6 +49,7 @@ enum { BARE_ROWS = 8, BARE_STEP = 1024 };
     KIND(slope, isa)                                                                           \
     KIND(line, isa)                                                                            \
     KIND(runs, isa)                                                                            \
+    KIND(heads, isa)                                                                           \
     KIND(fetch, isa)                                                                           \
     KIND(c2p, isa)                                                                             \
     KIND(p2c, isa)                                                                             \
