@@ -9,6 +9,7 @@
  *   by-batch   slopes by batch are those of as many heads
  *   slopes     the slopes of 8 and 12 heads as Press et al. 2108.12409 print them; each head
  *              its own
+ *   own-thresholds   T5's of a caller's own, whose nearer buckets need not hold one distance each
  *
  * Of windows, by the row of the table for each query and key:
  *
@@ -214,6 +215,64 @@ static void law_any_index(struct tally *t, const struct problem *p)
     check_any_index(t, p, ANY_PLACES, 1);
 }
 
+/* ---- Own thresholds ---- */
+
+enum { OWN_BUCKETS = 8, OWN_HEADS = 5, OWN_QUERIES = 3, OWN_KEYS = 61, OWN_OFFSET = 40 };
+
+static int64_t own_bucket(const int32_t *thresholds, bool bidirectional, int64_t ahead)
+{
+    const int64_t n = bidirectional ? OWN_BUCKETS / 2 : OWN_BUCKETS;
+    const int64_t distance = bidirectional ? llabs(ahead) : ahead < 0 ? -ahead : 0;
+    int64_t bucket = n - 1;
+    while (thresholds[bucket] > distance)
+        bucket--;
+    return bidirectional && ahead > 0 ? bucket + n : bucket;
+}
+
+static void check_own_thresholds(struct tally *t, const struct problem *p,
+                                 const int32_t *thresholds, int64_t queries)
+{
+    static float table[OWN_BUCKETS * OWN_HEADS], x[OWN_HEADS * OWN_QUERIES * OWN_KEYS],
+        out[OWN_HEADS * OWN_QUERIES * OWN_KEYS];
+    const bool add = kernel_takes_x(p->kernel);
+    struct call call = { .problem = *p, .subject = t->run->subject };
+    struct posenc_t5_args *args = &call.args.t5;
+    for (int i = 0; i < OWN_BUCKETS * OWN_HEADS; i++)
+        table[i] = (float)i + 0.25f;
+    for (int i = 0; i < OWN_HEADS * OWN_QUERIES * OWN_KEYS; i++)
+        x[i] = add ? (float)(i % 1000) : 0.0f;
+    *args = posenc_t5_args_init();
+    args->num_buckets = OWN_BUCKETS;
+    args->bidirectional = p->bidirectional;
+    args->thresholds = thresholds;
+    args->query_offset = OWN_OFFSET;
+    args->table = posenc_const_dense(table, 2, OWN_BUCKETS, OWN_HEADS, 0, 0);
+    args->out = posenc_dense(out, 3, OWN_HEADS, queries, OWN_KEYS, 0);
+    if (add)
+        args->x = posenc_const_dense(x, 3, OWN_HEADS, queries, OWN_KEYS, 0);
+    struct guarded g = guarded_run(&call, t->run->backend, NULL);
+    const bool clean = require_clean(t, &g);
+    for (int64_t i = 0; clean && i < OWN_HEADS * queries * OWN_KEYS; i++) {
+        const int64_t row = i / OWN_KEYS, ahead = i % OWN_KEYS - OWN_OFFSET - row % queries;
+        const int64_t bucket = own_bucket(thresholds, p->bidirectional, ahead);
+        const float want = table[bucket * OWN_HEADS + row / queries] + x[i];
+        require_same_bits(t, &out[i], &want, 1, "bias by own thresholds");
+    }
+}
+
+static void law_own_thresholds(struct tally *t, const struct problem *p)
+{
+    static const int32_t own[][OWN_BUCKETS] = { { 0, 3, 4, 5, 6, 20, 21, 40 },
+                                                { 0, 1, 2, 3, 9, 9, 20, 33 },
+                                                { 0, 1, 3, 3, 4, 30, 30, 30 },
+                                                { 0, 1, 2, 3, 4, 5, 6, 7 },
+                                                { 0, 2, 2, 7, 50, 60, 70, 80 } };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        check_own_thresholds(t, p, own[i], 1);
+        check_own_thresholds(t, p, own[i], OWN_QUERIES);
+    }
+}
+
 /* An add's x is 1 everywhere: the sum is a function of the bias. */
 const struct law laws_bias[] = {
     { "distance", .holds = holds_by_distance, .problems = "biases", .edit = edit_x,
@@ -232,5 +291,6 @@ const struct law laws_bias[] = {
     { "class-token", .holds = holds_class_token },
     { "any-index", .check = law_any_index, .problems = "any-index-in-window" },
     { "published", .by_hand = two_by_two },
+    { "own-thresholds", .check = law_own_thresholds },
     { 0 },
 };
