@@ -289,7 +289,7 @@ SIMD_INLINE void four_heads(float *dst, const float *src, int64_t row, const flo
 {
     const int64_t w = vf_lanes(), all = row > FARTHEST ? (row - FARTHEST) / w * w : 0;
     const float *p = columns->of_head[0], *q = columns->of_head[1], *r = columns->of_head[2],
-                *s = columns->of_head[3], *alike = table + (BUCKETS - 1) * HEADS;
+                *s = columns->of_head[3], *alike = table + (int64_t)(BUCKETS - 1) * HEADS;
     int64_t j = 0;
 
     for (; j < all; j += w)

@@ -125,7 +125,7 @@ SIMD_INLINE bool put_group(bool by_turns, struct table_spot spot, int64_t k, con
     vd lower_c, lower_s, upper_c, upper_s;
 
     turn_anchor(k, by, sign, &lower_c, &lower_s);
-    turn_anchor(k, by + 2 * ANGLES, sign, &upper_c, &upper_s);
+    turn_anchor(k, by + 2 * (int64_t)ANGLES, sign, &upper_c, &upper_s);
     return put_half(by_turns, &spot, lower_c, lower_s, upper_c, upper_s) &&
            put_half(by_turns, &spot, upper_c, upper_s, lower_c, lower_s);
 }
