@@ -208,7 +208,7 @@ static int list_roofs(struct cli *cli)
         "  slope             a product of each distance              alibi\n"
         "  line              a line read backwards                   distance_bias\n"
         "  runs              one value on and on, then a line        t5_bias\n"
-        "  heads             the same of one query: line, columns   t5_bias\n"
+        "  heads             the same of one query: line, columns    t5_bias\n"
         "  fetch             four heads' elements by an index        window_bias\n"
         "  c2p               a permutation of a row's elements       relative_bias, queries' "
         "terms\n"
