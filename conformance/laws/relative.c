@@ -11,6 +11,7 @@
  *   published        DeBERTa-v3's buckets
  *   any-index        an index that no builder makes, in no order, is gathered and summed as it
  *                    is
+ *   broken-line      so is one that goes on by one, or not at all, but for one place
  *   distance         without content, terms by column alone, the bias depends on i - j
  *   adjoint          <relative_bias(A), W> = <A, relative_sum(W)>: a sum of at most n keys in
  *                    f32 is within n 2^-24 of the magnitudes
@@ -159,18 +160,81 @@ static float any_by_hand(const struct call *inputs, int64_t r, int64_t j)
     return gathered(inputs, r, j, column, column);
 }
 
+/* ---- A broken line ---- */
+
+/* Columns that rise with the place, fall or stay, but for one place: two are exchanged there, or one comes
+ * twice; where they stay, one is another, or all that follow. */
+enum line { LINE_RISES, LINE_FALLS, LINE_STAYS };
+struct broken_line {
+    enum line line;
+    bool exchanged;
+    int64_t at;
+};
+
+static int32_t broken_column(const struct broken_line *broken, int64_t place, int64_t places,
+                             int64_t columns)
+{
+    const bool here = place == broken->at, next = place == broken->at + 1;
+    const int64_t from = broken->exchanged ? place + here - next : place - (place > broken->at);
+    if (broken->line == LINE_STAYS)
+        return (int32_t)(columns / 2 + (broken->exchanged ? here : place > broken->at));
+    return (int32_t)(broken->line == LINE_RISES ? from : places - 1 - from);
+}
+
+static void edit_broken_line(struct call *call, const void *user)
+{
+    const struct problem *p = &call->problem;
+    const int64_t places = p->queries + p->keys - 1;
+    for (EACH_TENSOR(row, signature_of(p->kernel))) {
+        const void *index = row->form == FORM_INTEGERS ? call_data(call, row) : NULL;
+        for (int64_t i = 0; index && i < places; i++)
+            ((int32_t *)(uintptr_t)index)[i] = broken_column(user, i, places, call->columns);
+    }
+}
+
+static void holds_gathered(struct tally *t, const struct call *out)
+{
+    const struct problem *p = &out->problem;
+    for (EACH_ELEMENT(at, out)) {
+        const int32_t column =
+            out->args.relative.index[at.row % p->queries - at.column + p->keys - 1];
+        const float term = gathered(out, at.row, at.column, column, column);
+        require_element(t, &at, out->x ? fmaf(x_of(&at), p->x_scale, term) : term, "by hand");
+    }
+}
+
 /* One add after the other, in the order of the keys. */
-static void holds_any_sums(struct tally *t, const struct call *out)
+static void holds_sums(struct tally *t, const struct call *out)
 {
     enum { MOST_COLUMNS = 1024 };
     const struct problem *p = &out->problem;
     for (int64_t r = 0; r < out->outputs[0].rows; r++) {
+        const int32_t *index = out->args.relative_sum.index + r % p->queries + p->keys - 1;
         float sums[MOST_COLUMNS] = { 0.0f };
         for (int64_t j = 0; j < p->keys; j++)
-            sums[any_column(r % p->queries - j + p->keys - 1, out->columns)] +=
-                out->x[r * p->keys + j];
+            sums[index[-j]] += out->x[r * p->keys + j];
         require_same_bits(t, call_row(out, 0, r), sums, out->columns,
                           "sums in the order of the keys");
+    }
+}
+
+/* As many places one after the other as kernels look at together. */
+enum { BROKEN_PLACES = 64, BROKEN_FROM = 20 };
+
+static void law_broken_line(struct tally *t, const struct problem *p)
+{
+    const bool sums = signature_of(p->kernel)->work == WORK_SUMS;
+    for (int i = 0; i < 2 * BROKEN_PLACES; i++) {
+        const int64_t at = BROKEN_FROM + i / 2, places = p->queries + p->keys - 1;
+        for (enum line line = LINE_RISES; line <= LINE_STAYS && at + 1 < places; line++) {
+            const struct broken_line broken = { line, i % 2 == 1, at };
+            const struct law law = { .name = "broken-line",
+                                     .holds = sums ? holds_sums : holds_gathered,
+                                     .edit = edit_broken_line,
+                                     .user = &broken };
+            if (sums == (line == LINE_STAYS))
+                law_check(t, &law, p);
+        }
     }
 }
 
@@ -225,8 +289,9 @@ const struct law laws_relative[] = {
       .problems = "any-index-in-f16", .dtype = POSENC_F16 },
     { "any-index", .by_hand = any_by_hand, .edit = edit_any_index,
       .problems = "any-index-in-bf16", .dtype = POSENC_BF16 },
-    { "any-index", .holds = holds_any_sums, .problems = "any-index-of-sums",
+    { "any-index", .holds = holds_sums, .problems = "any-index-of-sums",
       .edit = edit_any_index },
+    { "broken-line", .check = law_broken_line },
     { "distance", .holds = holds_by_distance, .problems = "relative-distance",
       .edit = edit_no_content },
     { "adjoint", .compares = compare_adjoint, .problems = "sums", .twin = "relative_bias" },

@@ -12,7 +12,9 @@
  * them.
  *
  * A query's row of c2p is read along the keys.  A key's row of p2c is read along the queries of
- * a block, and a block's rows of keys are then turned into rows of queries.  The blocks of a
+ * a block, and a block's rows of keys are then turned into rows of queries.  Where columns go on by one
+ * each, as between buckets they do, a block's elements of p2c are a matrix in memory, whose rows lie a
+ * key and a column apart, and it is turned as it lies.  The blocks of a
  * head follow one another, so that a line of p2c is still near when the next one needs the rest
  * of it.  Where keys are few, blocks are long: rows of keys that lie 2 KiB apart share few sets of
  * the nearest cache, and each block reads most of its lines once more (0.9 of the time in L2, Zen 5).
@@ -23,7 +25,7 @@
  * where keys are few.  RELATIVE_APART floats more lie from one row to the next, turned or not: a power of two
  * would map a key's elements to the same few lines of a cache.  RELATIVE_KEY_PITCH, of those not yet turned, is
  * one for all blocks, so that the loop that turns them knows its addresses.  RELATIVE_AHEAD: keys from the row
- * of p2c that is read to the one asked for; RELATIVE_SOON: queries, of c2p. */
+ * of p2c that is read to the one asked for, where they come from DRAM; RELATIVE_SOON: queries, of c2p. */
 enum {
     RELATIVE_QUERIES = 512,
     RELATIVE_KEYS = 1024,
@@ -96,50 +98,109 @@ _Static_assert(RELATIVE_BLOCK *(RELATIVE_TERMS + RELATIVE_APART) <=
                    RELATIVE_LONG_BLOCK * (RELATIVE_FEW_TERMS + RELATIVE_APART),
                "either form of a block has room");
 
+/* Whether n columns, a vector of them or more, go on by `step` each; start: see struct relative_panel. */
+static inline bool go_on_by(int32_t step, const int32_t *columns, const int32_t *start,
+                            int64_t n)
+{
+    const int64_t w = vf_lanes(), last = n - w;
+
+    for (int64_t k = 0;; k = least(k + w - 1, last)) {
+        if (start[k] < 0 || columns[k + w - 1] - columns[k] != step * (int32_t)(w - 1))
+            return false;
+        if (k == last)
+            return true;
+    }
+}
+
+/* The elements of a vector of keys, whose first row is p2c, where their columns go on by `step` from key to key
+ * and from query to query: four queries at a time.  next: floats. */
+SIMD_INLINE void turn_matrix(int32_t step, const float *p2c, int64_t next, int64_t rows,
+                             int64_t pitch, float *turned)
+{
+    for (int64_t r = 0; r < rows; r += 4, turned += 4 * pitch) {
+        vf a, b, c, d;
+
+        if (step > 0)
+            vf_load4(p2c + r, next + step, &a, &b, &c, &d);
+        else
+            vf_load4(p2c - r - 3, next + step, &d, &c, &b, &a);
+        vf_store(turned, a);
+        vf_store(turned + pitch, b);
+        vf_store(turned + 2 * pitch, c);
+        vf_store(turned + 3 * pitch, d);
+    }
+}
+
+/* The same where they do; false: they do not. */
+SIMD_INLINE bool turned_matrix(enum posenc_dtype type, const char *p2c, int64_t next, int64_t m,
+                               int64_t rows, const int32_t *columns, const int32_t *start,
+                               int64_t pitch, float *turned)
+{
+    enum { FARTHEST = 1 << 24 }; /* that vf_load4 goes from row to row, in floats */
+    const int64_t w = vf_lanes(), floats = next / (int64_t)sizeof(float), n = rows + w - 1;
+    const float *first = (const float *)p2c + *columns;
+
+    if (type != POSENC_F32 || w == 1 || m < w || rows % 4 != 0 || floats >= FARTHEST - 1 ||
+        floats <= 1 - FARTHEST)
+        return false;
+    if (go_on_by(-1, columns, start, n))
+        turn_matrix(-1, first, floats, rows, pitch, turned);
+    else if (go_on_by(1, columns, start, n))
+        turn_matrix(1, first, floats, rows, pitch, turned);
+    else
+        return false;
+    return true;
+}
+
 /* Those of m keys, a vector of them at most, whose first row is p2c.  Key by key they are read as vectors of
  * queries, and from there, four queries at a time, as vectors of keys. */
-SIMD_INLINE void turn_keys(enum posenc_dtype type, const char *p2c, int64_t next, int64_t m,
-                           int64_t rows, const struct relative_panel *panel, int64_t at,
-                           const int32_t *order, float *turned)
+SIMD_INLINE void turn_keys(enum posenc_dtype type, bool asks, const char *p2c, int64_t next,
+                           int64_t m, int64_t rows, const struct relative_panel *panel,
+                           int64_t at, float *turned)
 {
     _Alignas(64) float keys[POSENC_PLAN_PAD * RELATIVE_KEY_PITCH + POSENC_PLAN_PAD];
     const int64_t w = vf_lanes(), size = (int64_t)posenc_dtype_size(type);
     const int64_t pitch = panel->pitch;
     const int32_t *columns = panel->columns + at, *start = panel->start + at;
 
-    for (int64_t k = 0; k < m; k++, p2c += next) {
-        ask_ahead(p2c, RELATIVE_AHEAD * next + columns[k] * size);
+    for (int64_t k = 0; asks && k < m; k++)
+        ask_ahead(p2c, (RELATIVE_AHEAD + k) * next + columns[k] * size);
+    if (turned_matrix(type, p2c, next, m, rows, columns, start, pitch, turned))
+        return;
+    for (int64_t k = 0; k < m; k++, p2c += next)
         for (int64_t r = 0; r < rows; r += w)
             vf_store(
                 keys + k * RELATIVE_KEY_PITCH + r,
                 load_columns(type, p2c, columns + k + r, start[k + r], least(rows - r, w)));
-    }
     for (int64_t r = 0; r < rows; r += 4, turned += 4 * pitch) {
-        vf first, second, third, fourth;
+        vf a, b, c, d;
 
-        vf_gather4(keys + r, order, &first, &second, &third, &fourth);
-        vf_store(turned, first);
-        vf_store(turned + pitch, second);
-        vf_store(turned + 2 * pitch, third);
-        vf_store(turned + 3 * pitch, fourth);
+        vf_load4(keys + r, RELATIVE_KEY_PITCH, &a, &b, &c, &d);
+        vf_store(turned, a);
+        vf_store(turned + pitch, b);
+        vf_store(turned + 2 * pitch, c);
+        vf_store(turned + 3 * pitch, d);
     }
 }
 
 /* The same of a few queries, one by one. */
-SIMD_INLINE void pick_keys(enum posenc_dtype type, const char *p2c, int64_t next, int64_t n,
-                           int64_t rows, const int32_t *columns, int64_t pitch, float *turned)
+SIMD_INLINE void pick_keys(enum posenc_dtype type, bool asks, const char *p2c, int64_t next,
+                           int64_t n, int64_t rows, const int32_t *columns, int64_t pitch,
+                           float *turned)
 {
     const int64_t size = (int64_t)posenc_dtype_size(type);
 
     for (int64_t k = 0; k < n; k++, p2c += next) {
-        ask_ahead(p2c, RELATIVE_AHEAD * next + columns[k] * size);
+        if (asks)
+            ask_ahead(p2c, RELATIVE_AHEAD * next + columns[k] * size);
         for (int64_t r = 0; r < rows; r++)
             turned[r * pitch + k] = posenc_get(type, p2c, columns[k + r]);
     }
 }
 
 /* Those of queries i0 to i1 - 1, at most a block, and n keys from j0 on. */
-SIMD_INLINE void turn_p2c(enum posenc_dtype type, const struct posenc_relative_args *args,
+SIMD_INLINE void turn_p2c(enum posenc_dtype type, bool asks,
+                          const struct posenc_relative_args *args,
                           const struct relative_panel *panel, int64_t b, int64_t h, int64_t i0,
                           int64_t i1, int64_t j0, int64_t n, struct relative_turned *turned)
 {
@@ -147,17 +208,18 @@ SIMD_INLINE void turn_p2c(enum posenc_dtype type, const struct posenc_relative_a
     const int64_t at = panel->i1 - i1 + j0 - panel->j0, w = vf_lanes(), rows = i1 - i0;
     const int64_t next = args->p2c.stride[2] * (int64_t)posenc_dtype_size(type);
     const char *p2c = input_at(&args->p2c, b, h, j0);
-    int32_t order[POSENC_PLAN_PAD];
 
     if (rows <= FEW) {
-        pick_keys(type, p2c, next, n, rows, panel->columns + at, panel->pitch, turned->rows);
+        pick_keys(type, asks, p2c, next, n, rows, panel->columns + at, panel->pitch,
+                  turned->rows);
         return;
     }
-    for (int64_t k = 0; k < w; k++)
-        order[k] = (int32_t)(k * RELATIVE_KEY_PITCH / 4);
-    for (int64_t j = 0; j < n; j += w)
-        turn_keys(type, p2c + j * next, next, least(n - j, w), rows, panel, at + j, order,
+    for (int64_t k = 0; k < n; k += w) { /* the last vector takes some keys again */
+        const int64_t j = n < w ? k : least(k, n - w);
+
+        turn_keys(type, asks, p2c + j * next, next, least(n - j, w), rows, panel, at + j,
                   turned->rows + j);
+    }
 }
 
 /* ---- A query's row ---- */
@@ -263,10 +325,11 @@ SIMD_INLINE void relative_block(enum posenc_dtype type, enum how how,
                                 const struct relative_panel *panel, int64_t b, int64_t h,
                                 int64_t i0, int64_t i1, int64_t j, int64_t n)
 {
+    const bool asks = how != STORED && how != ADDED && how != SUMMED;
     struct relative_turned turned;
 
     if (args->p2c.data)
-        turn_p2c(type, args, panel, b, h, i0, i1, j, n, &turned);
+        turn_p2c(type, asks, args, panel, b, h, i0, i1, j, n, &turned);
     if (!args->p2c.data)
         relative_rows(type, how, C2P, args, panel, b, h, i0, i1, j, n, &turned);
     else if (!args->c2p.data)

@@ -21,15 +21,17 @@
 /* Rows that walk together at most, and queries among them; columns of the buffer; steps for which rows of
  * 16-bit elements are widened at a time.  SUM_PITCH from a query's sums to the next: no power of two, which
  * would map them to the same lines of the nearest cache.  SUM_AHEAD: bytes from what eight rows add up to
- * what they ask for, 0.75 of the time in DRAM (avx2, Zen 5); sixteen rows that lie a power of two apart
- * have no room for it (1.4 in L2). */
+ * what they ask for, 0.75 of the time in DRAM (avx2, Zen 5).  Sixteen rows that lie a power of two apart
+ * have no room for it in a cache (1.1 to 1.4 times the time in L2), and for half of it from DRAM (0.9).
+ * SUM_FAR: x of more bytes comes from there. */
 enum {
     SUM_ROWS = 16,
     SUM_QUERIES = 8,
     SUM_COLUMNS = 512,
     SUM_STEPS = 256,
     SUM_PITCH = SUM_COLUMNS + 16,
-    SUM_AHEAD = 1024
+    SUM_AHEAD = 1024,
+    SUM_FAR = 32 << 20
 };
 
 struct sums {
@@ -37,6 +39,7 @@ struct sums {
     void *out[SUM_ROWS];
     int64_t ahead[SUM_ROWS]; /* row r is at key ahead[r] + t */
     int64_t most_ahead;
+    bool far;               /* from DRAM */
     const int32_t *column;  /* at step t: column[-t] */
     int64_t keys, first, n; /* the columns of the buffer: n from `first` on */
     float at[SUM_ROWS * SUM_PITCH];
@@ -50,23 +53,24 @@ SIMD_INLINE vf add_four(vf sums, vf a, vf b, vf c, vf d)
 /* Steps t to t + n - 1 of rows at one column, four at a time: their elements come together in the nearest
  * cache, and from there as vectors of rows.  Half as many rows as lanes have four steps in either half.
  * Returns how many steps are left.  One by one, elements take half a cycle each, and twice as long (Zen 5). */
-SIMD_INLINE int64_t add_turned(bool halves, int64_t rows, const float *const *x, int64_t t,
-                               int64_t n, float *sum)
+SIMD_INLINE int64_t add_turned(bool halves, bool far, int64_t rows, const float *const *x,
+                               int64_t t, int64_t n, float *sum)
 {
     enum { FOUR = 4, LINE = 16 };
     const int32_t order[SUM_ROWS] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
     const int32_t upper[SUM_ROWS] = { 8, 9, 10, 11, 12, 13, 14, 15 };
     const int64_t w = vf_lanes(), together = halves ? w / 2 : w,
                   steps = halves ? 2 * FOUR : FOUR;
-    const bool asks = together <= SUM_QUERIES;
+    const bool few = together <= SUM_QUERIES;
+    const int64_t ahead = few ? SUM_AHEAD : SUM_AHEAD / 2;
     _Alignas(64) float near[SUM_ROWS * FOUR];
 
     for (int64_t first = 0; first < rows; first += together) {
         vf sums = vf_load_n(sum + first, together), a, b, c, d;
 
         for (int64_t k = t; k + steps <= t + n; k += steps) {
-            for (int64_t r = 0; asks && (k - t) % LINE == 0 && r < together; r++)
-                ask_ahead(x[first + r] + k, SUM_AHEAD);
+            for (int64_t r = 0; (few || far) && (k - t) % LINE == 0 && r < together; r++)
+                ask_ahead(x[first + r], k * (int64_t)sizeof(float) + ahead);
             for (int64_t r = 0; r < w; r++)
                 memcpy(near + r * FOUR, x[first + r % together] + k + r / together * FOUR,
                        FOUR * sizeof *near);
@@ -82,7 +86,7 @@ SIMD_INLINE int64_t add_turned(bool halves, int64_t rows, const float *const *x,
 }
 
 /* n steps at one column: sums + sum of x[r][t ... t + n - 1]. */
-SIMD_INLINE void add_chain(int64_t rows, const float *const *x, int64_t t, int64_t n,
+SIMD_INLINE void add_chain(bool far, int64_t rows, const float *const *x, int64_t t, int64_t n,
                            float *sums)
 {
     enum { LONG = 16 };
@@ -92,9 +96,10 @@ SIMD_INLINE void add_chain(int64_t rows, const float *const *x, int64_t t, int64
     for (int64_t r = 0; r < rows; r++)
         sum[r] = sums[r * SUM_PITCH];
     if (w > 1 && w <= SUM_ROWS && rows % w == 0 && n >= LONG)
-        n = add_turned(false, rows, x, t, n, sum);
+        n = far ? add_turned(false, true, rows, x, t, n, sum)
+                : add_turned(false, false, rows, x, t, n, sum);
     else if (w == SUM_ROWS && 2 * rows == w && n >= LONG)
-        n = add_turned(true, rows, x, t, n, sum);
+        n = add_turned(true, false, rows, x, t, n, sum);
     for (int64_t k = end - n; k < end; k++)
         for (int64_t r = 0; r < rows; r++)
             sum[r] += x[r][k];
@@ -118,6 +123,26 @@ SIMD_INLINE void add_side_by_side(int64_t rows, const float *const *x, int64_t t
         }
 }
 
+/* How many steps of n, from this one on, are at its column: 64 are looked at together (0.5 to 0.75 of the
+ * time of a call in a cache, Zen 5). */
+static int64_t same_steps(const int32_t *column, int64_t n)
+{
+    enum { STEP = 64 };
+    int64_t k = 1;
+
+    for (; k + STEP <= n; k += STEP) {
+        int32_t other = 0;
+
+        for (int64_t m = 0; m < STEP; m++)
+            other |= column[-k - m] ^ *column;
+        if (other)
+            break;
+    }
+    while (k < n && column[-k] == *column)
+        k++;
+    return k;
+}
+
 /* Steps t to before `end` at which all rows have a key; x[r][k] is that of step t + k. */
 SIMD_INLINE void add_steps(int64_t rows, struct sums *sums, const float *const *x, int64_t t,
                            int64_t end)
@@ -131,15 +156,15 @@ SIMD_INLINE void add_steps(int64_t rows, struct sums *sums, const float *const *
         n = 1;
         if (c < 0 || c >= sums->n)
             continue;
-        while (step == 0 && t + n < end && column[-t - n] == column[-t])
-            n++;
+        if (step == 0)
+            n = same_steps(column - t, end - t);
         while (step == 1 && t + n < end && c + n < sums->n &&
                column[-t - n] == column[-t] + (int32_t)n)
             n++;
         if (step == 1)
             add_side_by_side(rows, x, k, n, sums->at + c);
         else
-            add_chain(rows, x, k, n, sums->at + c);
+            add_chain(sums->far, rows, x, k, n, sums->at + c);
     }
 }
 
@@ -201,13 +226,13 @@ static int64_t first_beyond(const int32_t *column, bool rise, int64_t bound, int
 enum sum_order { SUM_RISING, SUM_FALLING, SUM_UNORDERED };
 static enum sum_order sum_order(const int32_t *index, int64_t n)
 {
-    bool rising = true, falling = true;
+    int32_t more = 0, less = 0;
 
     for (int64_t k = 1; k < n; k++) {
-        rising = rising && index[k] <= index[k - 1];
-        falling = falling && index[k] >= index[k - 1];
+        more |= index[k] > index[k - 1];
+        less |= index[k] < index[k - 1];
     }
-    return rising ? SUM_RISING : falling ? SUM_FALLING : SUM_UNORDERED;
+    return !more ? SUM_RISING : !less ? SUM_FALLING : SUM_UNORDERED;
 }
 
 /* All columns of some rows, of the query or from the query i on. */
@@ -258,6 +283,9 @@ SIMD_INLINE void sum_together(enum posenc_dtype type,
         sums.out[r] = row_at(&args->out, b, h, i + r % queries);
     }
     sums.most_ahead = queries - 1;
+    sums.far = args->out.shape[0] * args->out.shape[1] * args->out.shape[2] * args->x.shape[3] *
+                   (int64_t)posenc_dtype_size(type) >
+               SUM_FAR;
     sum_rows(type, rows, args, order, i, &sums);
 }
 

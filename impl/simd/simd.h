@@ -32,6 +32,8 @@
  *   vf_gather4(base, index, &a, &b, &c, &d)    rows of four: base[4 index[k]] in lane k of a, and
  *                                              of b, c, d what follows it; int32_t index[lanes],
  *                                              none negative, none of 2^28 or more
+ *   vf_load4(base, stride, &a, &b, &c, &d)     the same of base[k stride], the stride between -2^24
+ *                                              and 2^24
  *   vf_stream(p, v)                            store past the caches, p on a multiple of the
  *                                              vector's size
  *   vf_stream_f16(p, v)  vf_stream_bf16        the same of rounded elements, or as vf_store_f16;

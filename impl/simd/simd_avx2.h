@@ -184,27 +184,40 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     return _mm256_and_ps(lanes, _mm256_cmp_ps(vf_iota(), _mm256_set1_ps((float)n), _CMP_LT_OQ));
 }
 
-/* Rows k and k + 4 side by side, and four such turned within their halves. */
-SIMD_INLINE vf vf_two_rows(const float *base, int32_t low, int32_t high)
+/* Two rows of four side by side. */
+SIMD_INLINE vf vf_two_rows(const float *low, const float *high)
 {
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(base + 4 * (int64_t)low)),
-                                _mm_loadu_ps(base + 4 * (int64_t)high), 1);
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high),
+                                1);
 }
-SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+/* Of rows k and k + 4 side by side, for each k, a column of all in each of a, b, c, d. */
+SIMD_INLINE void vf_turn_rows(const vf *rows, vf *a, vf *b, vf *c, vf *d)
 {
-    vf row0 = vf_two_rows(base, index[0], index[4]),
-       row1 = vf_two_rows(base, index[1], index[5]);
-    vf row2 = vf_two_rows(base, index[2], index[6]),
-       row3 = vf_two_rows(base, index[3], index[7]);
-    __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(row0, row1));
-    __m256d high01 = _mm256_castps_pd(_mm256_unpackhi_ps(row0, row1));
-    __m256d low23 = _mm256_castps_pd(_mm256_unpacklo_ps(row2, row3));
-    __m256d high23 = _mm256_castps_pd(_mm256_unpackhi_ps(row2, row3));
+    __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(rows[0], rows[1]));
+    __m256d high01 = _mm256_castps_pd(_mm256_unpackhi_ps(rows[0], rows[1]));
+    __m256d low23 = _mm256_castps_pd(_mm256_unpacklo_ps(rows[2], rows[3]));
+    __m256d high23 = _mm256_castps_pd(_mm256_unpackhi_ps(rows[2], rows[3]));
 
     *a = _mm256_castpd_ps(_mm256_unpacklo_pd(low01, low23));
     *b = _mm256_castpd_ps(_mm256_unpackhi_pd(low01, low23));
     *c = _mm256_castpd_ps(_mm256_unpacklo_pd(high01, high23));
     *d = _mm256_castpd_ps(_mm256_unpackhi_pd(high01, high23));
+}
+SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+{
+    vf rows[4];
+
+    for (int k = 0; k < 4; k++)
+        rows[k] = vf_two_rows(base + 4 * (int64_t)index[k], base + 4 * (int64_t)index[k + 4]);
+    vf_turn_rows(rows, a, b, c, d);
+}
+SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c, vf *d)
+{
+    vf rows[4];
+
+    for (int k = 0; k < 4; k++, base += stride)
+        rows[k] = vf_two_rows(base, base + 4 * stride);
+    vf_turn_rows(rows, a, b, c, d);
 }
 
 SIMD_INLINE bool vf_streams(void) { return true; }

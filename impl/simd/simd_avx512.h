@@ -207,30 +207,45 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
                                     _mm512_maskz_loadu_epi32(first, index), base, 4);
 }
 
-/* Rows k, k + 4, k + 8 and k + 12 side by side, and four such turned within their quarters. */
-SIMD_INLINE vf vf_four_rows(const float *base, const int32_t *index)
+/* Four rows of four side by side. */
+SIMD_INLINE vf vf_four_rows(const float *first, const float *second, const float *third,
+                            const float *fourth)
 {
-    __m256 low =
-        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(base + 4 * (int64_t)index[0])),
-                             _mm_loadu_ps(base + 4 * (int64_t)index[4]), 1);
-    __m256 high =
-        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(base + 4 * (int64_t)index[8])),
-                             _mm_loadu_ps(base + 4 * (int64_t)index[12]), 1);
+    __m256 low = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(first)),
+                                      _mm_loadu_ps(second), 1);
+    __m256 high = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(third)),
+                                       _mm_loadu_ps(fourth), 1);
     return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
-SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+/* Of rows k, k + 4, k + 8 and k + 12 side by side, for each k, a column of all in each of a, b, c, d. */
+SIMD_INLINE void vf_turn_rows(const vf *rows, vf *a, vf *b, vf *c, vf *d)
 {
-    vf row0 = vf_four_rows(base, index), row1 = vf_four_rows(base, index + 1);
-    vf row2 = vf_four_rows(base, index + 2), row3 = vf_four_rows(base, index + 3);
-    __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(row0, row1));
-    __m512d high01 = _mm512_castps_pd(_mm512_unpackhi_ps(row0, row1));
-    __m512d low23 = _mm512_castps_pd(_mm512_unpacklo_ps(row2, row3));
-    __m512d high23 = _mm512_castps_pd(_mm512_unpackhi_ps(row2, row3));
+    __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(rows[0], rows[1]));
+    __m512d high01 = _mm512_castps_pd(_mm512_unpackhi_ps(rows[0], rows[1]));
+    __m512d low23 = _mm512_castps_pd(_mm512_unpacklo_ps(rows[2], rows[3]));
+    __m512d high23 = _mm512_castps_pd(_mm512_unpackhi_ps(rows[2], rows[3]));
 
     *a = _mm512_castpd_ps(_mm512_unpacklo_pd(low01, low23));
     *b = _mm512_castpd_ps(_mm512_unpackhi_pd(low01, low23));
     *c = _mm512_castpd_ps(_mm512_unpacklo_pd(high01, high23));
     *d = _mm512_castpd_ps(_mm512_unpackhi_pd(high01, high23));
+}
+SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+{
+    vf rows[4];
+
+    for (int k = 0; k < 4; k++, index++)
+        rows[k] = vf_four_rows(base + 4 * (int64_t)index[0], base + 4 * (int64_t)index[4],
+                               base + 4 * (int64_t)index[8], base + 4 * (int64_t)index[12]);
+    vf_turn_rows(rows, a, b, c, d);
+}
+SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c, vf *d)
+{
+    vf rows[4];
+
+    for (int k = 0; k < 4; k++, base += stride)
+        rows[k] = vf_four_rows(base, base + 4 * stride, base + 8 * stride, base + 12 * stride);
+    vf_turn_rows(rows, a, b, c, d);
 }
 
 SIMD_INLINE bool vf_streams(void) { return true; }

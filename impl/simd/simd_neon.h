@@ -137,17 +137,25 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     return lanes;
 }
 
-SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+SIMD_INLINE void vf_turn_rows(const float *row0, const float *row1, const float *row2,
+                              const float *row3, vf *a, vf *b, vf *c, vf *d)
 {
-    float32x4x2_t rows01 = vtrnq_f32(vld1q_f32(base + 4 * (int64_t)index[0]),
-                                     vld1q_f32(base + 4 * (int64_t)index[1]));
-    float32x4x2_t rows23 = vtrnq_f32(vld1q_f32(base + 4 * (int64_t)index[2]),
-                                     vld1q_f32(base + 4 * (int64_t)index[3]));
+    float32x4x2_t rows01 = vtrnq_f32(vld1q_f32(row0), vld1q_f32(row1));
+    float32x4x2_t rows23 = vtrnq_f32(vld1q_f32(row2), vld1q_f32(row3));
 
     *a = vcombine_f32(vget_low_f32(rows01.val[0]), vget_low_f32(rows23.val[0]));
     *b = vcombine_f32(vget_low_f32(rows01.val[1]), vget_low_f32(rows23.val[1]));
     *c = vcombine_f32(vget_high_f32(rows01.val[0]), vget_high_f32(rows23.val[0]));
     *d = vcombine_f32(vget_high_f32(rows01.val[1]), vget_high_f32(rows23.val[1]));
+}
+SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+{
+    vf_turn_rows(base + 4 * (int64_t)index[0], base + 4 * (int64_t)index[1],
+                 base + 4 * (int64_t)index[2], base + 4 * (int64_t)index[3], a, b, c, d);
+}
+SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c, vf *d)
+{
+    vf_turn_rows(base, base + stride, base + 2 * stride, base + 3 * stride, a, b, c, d);
 }
 
 /* A vector is a quarter of a line: nothing is gained past the caches. */

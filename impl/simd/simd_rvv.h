@@ -171,16 +171,25 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     return __riscv_vluxei64_v_f32m1_tu(vf_set1(0.0f), base, byte, (size_t)n);
 }
 
-SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+SIMD_INLINE void vf_take_fours(vfloat32m1x4_t fours, vf *a, vf *b, vf *c, vf *d)
 {
-    vuint32m1_t row = __riscv_vle32_v_u32m1((const uint32_t *)index, vf_vl());
-    vuint32m1_t byte = __riscv_vsll_vx_u32m1(row, 4, vf_vl());
-    vfloat32m1x4_t fours = __riscv_vluxseg4ei32_v_f32m1x4(base, byte, vf_vl());
-
     *a = __riscv_vget_v_f32m1x4_f32m1(fours, 0);
     *b = __riscv_vget_v_f32m1x4_f32m1(fours, 1);
     *c = __riscv_vget_v_f32m1x4_f32m1(fours, 2);
     *d = __riscv_vget_v_f32m1x4_f32m1(fours, 3);
+}
+SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
+{
+    vuint32m1_t row = __riscv_vle32_v_u32m1((const uint32_t *)index, vf_vl());
+    vuint32m1_t byte = __riscv_vsll_vx_u32m1(row, 4, vf_vl());
+
+    vf_take_fours(__riscv_vluxseg4ei32_v_f32m1x4(base, byte, vf_vl()), a, b, c, d);
+}
+SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c, vf *d)
+{
+    const ptrdiff_t bytes = (ptrdiff_t)(stride * (int64_t)sizeof(float));
+
+    vf_take_fours(__riscv_vlsseg4e32_v_f32m1x4(base, bytes, vf_vl()), a, b, c, d);
 }
 
 /* The extension has no store past the caches. */

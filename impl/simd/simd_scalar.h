@@ -65,13 +65,17 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     (void)n;
     return base[*index];
 }
+SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c, vf *d)
+{
+    (void)stride;
+    *a = base[0];
+    *b = base[1];
+    *c = base[2];
+    *d = base[3];
+}
 SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
 {
-    const float *row = base + 4 * (int64_t)*index;
-    *a = row[0];
-    *b = row[1];
-    *c = row[2];
-    *d = row[3];
+    vf_load4(base + 4 * (int64_t)*index, 0, a, b, c, d);
 }
 SIMD_INLINE bool vf_streams(void) { return false; }
 SIMD_INLINE void vf_stream(float *p, vf v) { *p = v; }

@@ -116,14 +116,22 @@ SIMD_INLINE vf vf_gather_n(const float *base, const int32_t *index, int64_t n)
     return svld1_gather_s32index_f32(vf_first(n), base, svld1_s32(vf_first(n), index));
 }
 
+SIMD_INLINE void vf_fours_at(const float *base, svint32_t index, vf *a, vf *b, vf *c, vf *d)
+{
+    *a = svld1_gather_s32index_f32(SIMD_ALL32, base, index);
+    *b = svld1_gather_s32index_f32(SIMD_ALL32, base + 1, index);
+    *c = svld1_gather_s32index_f32(SIMD_ALL32, base + 2, index);
+    *d = svld1_gather_s32index_f32(SIMD_ALL32, base + 3, index);
+}
 SIMD_INLINE void vf_gather4(const float *base, const int32_t *index, vf *a, vf *b, vf *c, vf *d)
 {
-    svint32_t row = svlsl_n_s32_x(SIMD_ALL32, svld1_s32(SIMD_ALL32, index), 2);
+    svint32_t row = svld1_s32(SIMD_ALL32, index);
 
-    *a = svld1_gather_s32index_f32(SIMD_ALL32, base, row);
-    *b = svld1_gather_s32index_f32(SIMD_ALL32, base + 1, row);
-    *c = svld1_gather_s32index_f32(SIMD_ALL32, base + 2, row);
-    *d = svld1_gather_s32index_f32(SIMD_ALL32, base + 3, row);
+    vf_fours_at(base, svlsl_n_s32_x(SIMD_ALL32, row, 2), a, b, c, d);
+}
+SIMD_INLINE void vf_load4(const float *base, int64_t stride, vf *a, vf *b, vf *c, vf *d)
+{
+    vf_fours_at(base, svindex_s32(0, (int32_t)stride), a, b, c, d);
 }
 
 /* Not ordered differently from other stores, so nothing is left for stream_end. */

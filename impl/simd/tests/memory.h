@@ -357,6 +357,35 @@ static void gathers_rows(const struct test *test)
     (void)test;
 }
 
+/* Rows of four at a stride, from the first float of a page on or up to its last one. */
+static void loads_rows(const struct test *test)
+{
+    const int64_t strides[] = { 1, 4, 5, 16, 63, 0, -1, -4, -17 }, w = vf_lanes();
+
+    for (size_t s = 0; s < sizeof strides / sizeof *strides; s++)
+        for (int end = 0; end < 2; end++) {
+            const int64_t stride = strides[s], before = stride < 0 ? -stride * (w - 1) : 0;
+            const int64_t n = (stride < 0 ? before : stride * (w - 1)) + 4;
+            float *data = edge_memory(end ? AT_END : AT_START, (size_t)n * sizeof *data);
+            float got[4][WIDEST], wanted[4][WIDEST];
+            vf a, b, c, d;
+
+            draw_f32(data, 1, n);
+            for (int64_t k = 0; k < w; k++)
+                for (int64_t part = 0; part < 4; part++)
+                    wanted[part][k] = data[before + k * stride + part];
+            trying("rows of four at a stride of", stride);
+            vf_load4(data + before, stride, &a, &b, &c, &d);
+            vf_store(got[0], a);
+            vf_store(got[1], b);
+            vf_store(got[2], c);
+            vf_store(got[3], d);
+            for (int64_t part = 0; part < 4; part++)
+                expect_bits32(got[part], wanted[part], w);
+        }
+    (void)test;
+}
+
 /* Where masks cost nothing, a store through one writes its lanes and no other, between those of two that
  * were there. */
 static void masks(const struct test *test)

@@ -28,6 +28,7 @@ static const struct test tests[] = {
     { "vf_pairs_bf16", .run = bf16_pairs },
     { "vf_gather_n", .run = gathers },
     { "vf_gather4", .run = gathers_rows },
+    { "vf_load4", .run = loads_rows },
     { "vf_stream", .run = streaming },
     { "vf_stream_f16", .run = streaming },
     { "vf_stream_bf16", .run = streaming },
