@@ -66,7 +66,10 @@ static void take_heads(const struct posenc_const_tensor *table, int64_t head,
         return;
     for (int64_t r = 0; heads->n == 1 && r < rows; r++)
         heads->rows[r] = from[r * stride];
-    for (int64_t r = 0; heads->n > 1 && r < rows; r++)
+    for (int64_t r = 0; heads->n == HEADS_AT_ONCE && r < rows; r++)
+        memcpy(heads->rows + r * HEADS_AT_ONCE, from + r * stride,
+               HEADS_AT_ONCE * sizeof *from);
+    for (int64_t r = 0; heads->n > 1 && heads->n < HEADS_AT_ONCE && r < rows; r++)
         for (int64_t h = 0; h < HEADS_AT_ONCE; h++)
             heads->rows[r * HEADS_AT_ONCE + h] = h < heads->n ? from[r * stride + h] : 0.0f;
 }

@@ -248,28 +248,52 @@ SIMD_INLINE void t5_beside(enum posenc_dtype type, enum how how, enum biases bia
                    load_biases(biases, NULL, index, d, h, k, w), n - k);
 }
 
-/* Keys j0 to before j1 of query i, of four heads from h on whose columns are in two vectors each.  One row
- * after the other, each took 60 cycles beside its vectors (Zen 5). */
+/* n biases of four rows from key j on, each fetched from its row of four in a table. */
+SIMD_INLINE void t5_fetched(enum posenc_dtype type, enum how how, const float *table,
+                            const int32_t *index, vf scale, const struct four_rows *rows,
+                            int64_t j, int64_t n)
+{
+    const int64_t w = vf_lanes();
+    vf a, b, c, d;
+    int64_t k = 0;
+
+    for (; k + w <= n; k += w) {
+        vf_gather4(table, index + k, &a, &b, &c, &d);
+        put_beside(type, how, rows, scale, j + k, a, b, c, d, w);
+    }
+    if (k < n) {
+        vf_gather4(table, index + k, &a, &b, &c, &d);
+        put_beside(type, how, rows, scale, j + k, a, b, c, d, n - k);
+    }
+}
+
+/* Keys j0 to before j1 of query i, of four heads from h on.  One row after the other, each took 60 cycles
+ * beside its vectors (Zen 5). */
 SIMD_INLINE void t5_four(enum posenc_dtype type, enum how how,
                          const struct posenc_t5_args *args, const struct t5_line *line,
-                         const float *columns, int64_t b, int64_t h, int64_t i, int64_t j0,
+                         const struct heads *heads, int64_t b, int64_t h, int64_t i, int64_t j0,
                          int64_t j1)
 {
-    const int64_t w = vf_lanes(), first = line->rows[0], last = line->rows[line->span.n - 1];
+    const int64_t w = vf_lanes(), from_head = heads->few ? 2 * w : 1;
+    const int64_t from_row = heads->few ? 1 : HEADS_AT_ONCE;
     const struct t5_span span = line->span;
     const int64_t ahead = span.from + i + args->query_offset - j0;
     const struct t5_cut cut = t5_cut(ahead, span.to - span.from, j1 - j0);
     const int32_t *index = line->rows + (span.from - span.first + cut.from - ahead);
-    const float *p = columns, *q = p + 2 * w, *r = q + 2 * w, *s = r + 2 * w;
+    const float *p = heads->rows, *q = p + from_head, *r = q + from_head, *s = r + from_head;
+    const int64_t first = line->rows[0] * from_row, last = line->rows[span.n - 1] * from_row;
     const vf scale = vf_set1(args->x_scale), none = scale;
     const struct four_rows rows =
         four_rows(how, adds(how) ? &args->x : NULL, &args->out, b, h, i);
 
     t5_beside(type, how, SAME, NULL, vf_set1(p[first]), vf_set1(q[first]), vf_set1(r[first]),
               vf_set1(s[first]), none, none, none, none, scale, &rows, j0, cut.from);
-    t5_beside(type, how, LOOKED_UP, index, vf_load(p), vf_load(q), vf_load(r), vf_load(s),
-              vf_load(p + w), vf_load(q + w), vf_load(r + w), vf_load(s + w), scale, &rows,
-              j0 + cut.from, cut.to - cut.from);
+    if (heads->few)
+        t5_beside(type, how, LOOKED_UP, index, vf_load(p), vf_load(q), vf_load(r), vf_load(s),
+                  vf_load(p + w), vf_load(q + w), vf_load(r + w), vf_load(s + w), scale, &rows,
+                  j0 + cut.from, cut.to - cut.from);
+    else
+        t5_fetched(type, how, p, index, scale, &rows, j0 + cut.from, cut.to - cut.from);
     t5_beside(type, how, SAME, NULL, vf_set1(p[last]), vf_set1(q[last]), vf_set1(r[last]),
               vf_set1(s[last]), none, none, none, none, scale, &rows, j0 + cut.to,
               j1 - j0 - cut.to);
@@ -287,13 +311,13 @@ SIMD_INLINE void t5_tile(enum posenc_dtype type, enum how how,
     t5_line(args, j0 - (i1 - 1) - args->query_offset, j1 - 1 - i0 - args->query_offset, line);
     for (int64_t h = 0; h < args->out.shape[1]; h += heads.n) {
         take_heads(&args->table, h, &heads);
-        if (!heads.few)
-            fetch_heads(&heads, line->rows, line->span.n, line->bias, T5_PITCH);
-        if (beside && heads.few && heads.n == HEADS_AT_ONCE) {
+        if (beside && heads.n == HEADS_AT_ONCE && (heads.few || heads.copied)) {
             for (int64_t b = 0; b < args->out.shape[0]; b++)
-                t5_four(type, how, args, line, heads.rows, b, h, i0, j0, j1);
+                t5_four(type, how, args, line, &heads, b, h, i0, j0, j1);
             continue;
         }
+        if (!heads.few)
+            fetch_heads(&heads, line->rows, line->span.n, line->bias, T5_PITCH);
         for (int64_t k = 0; k < heads.n; k++)
             if (heads.few)
                 t5_head(type, how, true, args, line, heads.rows + 2 * k * vf_lanes(), h + k, i0,
