@@ -113,6 +113,15 @@ static inline bool go_on_by(int32_t step, const int32_t *columns, const int32_t 
     }
 }
 
+/* Four queries' elements, a vector of keys of each. */
+SIMD_INLINE void store_queries(float *turned, int64_t pitch, vf a, vf b, vf c, vf d)
+{
+    vf_store(turned, a);
+    vf_store(turned + pitch, b);
+    vf_store(turned + 2 * pitch, c);
+    vf_store(turned + 3 * pitch, d);
+}
+
 /* The elements of a vector of keys, whose first row is p2c, where their columns go on by `step` from key to key
  * and from query to query: four queries at a time.  next: floats. */
 SIMD_INLINE void turn_matrix(int32_t step, const float *p2c, int64_t next, int64_t rows,
@@ -125,10 +134,7 @@ SIMD_INLINE void turn_matrix(int32_t step, const float *p2c, int64_t next, int64
             vf_load4(p2c + r, next + step, &a, &b, &c, &d);
         else
             vf_load4(p2c - r - 3, next + step, &d, &c, &b, &a);
-        vf_store(turned, a);
-        vf_store(turned + pitch, b);
-        vf_store(turned + 2 * pitch, c);
-        vf_store(turned + 3 * pitch, d);
+        store_queries(turned, pitch, a, b, c, d);
     }
 }
 
@@ -139,11 +145,11 @@ SIMD_INLINE bool turned_matrix(enum posenc_dtype type, const char *p2c, int64_t 
 {
     enum { FARTHEST = 1 << 24 }; /* that vf_load4 goes from row to row, in floats */
     const int64_t w = vf_lanes(), floats = next / (int64_t)sizeof(float), n = rows + w - 1;
-    const float *first = (const float *)p2c + *columns;
 
     if (type != POSENC_F32 || w == 1 || m < w || rows % 4 != 0 || floats >= FARTHEST - 1 ||
         floats <= 1 - FARTHEST)
         return false;
+    const float *first = (const float *)p2c + *columns;
     if (go_on_by(-1, columns, start, n))
         turn_matrix(-1, first, floats, rows, pitch, turned);
     else if (go_on_by(1, columns, start, n))
@@ -177,10 +183,7 @@ SIMD_INLINE void turn_keys(enum posenc_dtype type, bool asks, const char *p2c, i
         vf a, b, c, d;
 
         vf_load4(keys + r, RELATIVE_KEY_PITCH, &a, &b, &c, &d);
-        vf_store(turned, a);
-        vf_store(turned + pitch, b);
-        vf_store(turned + 2 * pitch, c);
-        vf_store(turned + 3 * pitch, d);
+        store_queries(turned, pitch, a, b, c, d);
     }
 }
 
