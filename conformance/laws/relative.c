@@ -142,15 +142,26 @@ static int32_t any_column(int64_t place, int64_t columns)
                                   : mix64(z, (uint64_t)place) % (uint64_t)columns);
 }
 
+/* The index of a call, which holds it as one that is only read; NULL: it has none. */
+static int32_t *index_of(const struct call *call)
+{
+    for (EACH_TENSOR(row, signature_of(call->problem.kernel)))
+        if (row->form == FORM_INTEGERS)
+            return (int32_t *)(uintptr_t)call_data(call, row);
+    return NULL;
+}
+
+static int64_t places_of(const struct call *call)
+{
+    return call->problem.queries + call->problem.keys - 1;
+}
+
 static void edit_any_index(struct call *call, const void *user)
 {
     (void)user;
-    const struct problem *p = &call->problem;
-    for (EACH_TENSOR(row, signature_of(p->kernel))) {
-        const void *index = row->form == FORM_INTEGERS ? call_data(call, row) : NULL;
-        for (int64_t i = 0; index && i < p->queries + p->keys - 1; i++)
-            ((int32_t *)(uintptr_t)index)[i] = any_column(i, call->columns);
-    }
+    int32_t *index = index_of(call);
+    for (int64_t i = 0; index && i < places_of(call); i++)
+        index[i] = any_column(i, call->columns);
 }
 
 static float any_by_hand(const struct call *inputs, int64_t r, int64_t j)
@@ -183,13 +194,9 @@ static int32_t broken_column(const struct broken_line *broken, int64_t place, in
 
 static void edit_broken_line(struct call *call, const void *user)
 {
-    const struct problem *p = &call->problem;
-    const int64_t places = p->queries + p->keys - 1;
-    for (EACH_TENSOR(row, signature_of(p->kernel))) {
-        const void *index = row->form == FORM_INTEGERS ? call_data(call, row) : NULL;
-        for (int64_t i = 0; index && i < places; i++)
-            ((int32_t *)(uintptr_t)index)[i] = broken_column(user, i, places, call->columns);
-    }
+    int32_t *index = index_of(call);
+    for (int64_t i = 0; index && i < places_of(call); i++)
+        index[i] = broken_column(user, i, places_of(call), call->columns);
 }
 
 static void holds_gathered(struct tally *t, const struct call *out)

@@ -16,22 +16,20 @@
  * columns that only rise or only fall with the keys, as those of all builders do, it takes only
  * the steps that the range needs.
  */
-#include "kernel.h"
+#include "stores.h"
 
 /* Rows that walk together at most, and queries among them; columns of the buffer; steps for which rows of
  * 16-bit elements are widened at a time.  SUM_PITCH from a query's sums to the next: no power of two, which
  * would map them to the same lines of the nearest cache.  SUM_AHEAD: bytes from what eight rows add up to
  * what they ask for, 0.75 of the time in DRAM (avx2, Zen 5).  Sixteen rows that lie a power of two apart
- * have no room for it in a cache (1.1 to 1.4 times the time in L2), and for half of it from DRAM (0.9).
- * SUM_FAR: x of more bytes comes from there. */
+ * have no room for it in a cache (1.1 to 1.4 times the time in L2), and for half of it from DRAM (0.9). */
 enum {
     SUM_ROWS = 16,
     SUM_QUERIES = 8,
     SUM_COLUMNS = 512,
     SUM_STEPS = 256,
     SUM_PITCH = SUM_COLUMNS + 16,
-    SUM_AHEAD = 1024,
-    SUM_FAR = 32 << 20
+    SUM_AHEAD = 1024
 };
 
 struct sums {
@@ -285,7 +283,7 @@ SIMD_INLINE void sum_together(enum posenc_dtype type,
     sums.most_ahead = queries - 1;
     sums.far = args->out.shape[0] * args->out.shape[1] * args->out.shape[2] * args->x.shape[3] *
                    (int64_t)posenc_dtype_size(type) >
-               SUM_FAR;
+               STREAM_FROM;
     sum_rows(type, rows, args, order, i, &sums);
 }
 
