@@ -143,17 +143,20 @@ SIMD_INLINE void sum_tokens(enum posenc_dtype type, enum how how,
     }
 }
 
+FORMS_WRITTEN(sum_tokens, posenc_learned_grad_args)
+FORMS(sum_tokens, posenc_learned_grad_args, SUMMED)
+
 /* A gradient that no cache holds is written past them, but for what is added onto. */
 static void sum_positions(const struct posenc_learned_grad_args *args)
 {
     const bool far = bytes_of(&args->out) >= STREAM_FROM && vf_streams();
 
     if (args->accumulate) {
-        FOR_TYPE(args->x.dtype, sum_tokens, SUMMED, args);
+        RUN_FORM(sum_tokens, args->x.dtype, SUMMED, args);
     } else if (!far) {
-        FOR_TYPE(args->x.dtype, sum_tokens, STORED, args);
+        RUN_FORM(sum_tokens, args->x.dtype, STORED, args);
     } else {
-        FOR_TYPE(args->x.dtype, sum_tokens, STREAMED, args);
+        RUN_FORM(sum_tokens, args->x.dtype, STREAMED, args);
         stream_end();
     }
 }

@@ -96,13 +96,13 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
     FORMS(function, args_of, SUMMED_FAR)                                                       \
     FORMS(function, args_of, SUMMED_STREAMED)
 
-/* Runs the form for a call, of those that write or of those that add.  No switch: a table of jumps is not
- * followed where the code of a kernel is compared with another (bench/walk.c). */
-#define RUN_FORM(function, how, args)                                                          \
+/* Runs the form for a type, or for a call, of those that write or of those that add.  No switch: a table of
+ * jumps is not followed where the code of a kernel is compared with another (bench/walk.c). */
+#define RUN_FORM(function, type, how, args)                                                    \
     do {                                                                                       \
-        if ((args)->out.dtype == POSENC_F32)                                                   \
+        if ((type) == POSENC_F32)                                                              \
             function##_POSENC_F32_##how(args);                                                 \
-        else if ((args)->out.dtype == POSENC_F16)                                              \
+        else if ((type) == POSENC_F16)                                                         \
             function##_POSENC_F16_##how(args);                                                 \
         else                                                                                   \
             function##_POSENC_BF16_##how(args);                                                \
@@ -110,9 +110,9 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
 #define RUN_WRITTEN(function, args)                                                            \
     do {                                                                                       \
         if (how_of(false, &(args)->x, 1.0f, &(args)->out) == STORED) {                         \
-            RUN_FORM(function, STORED, args);                                                  \
+            RUN_FORM(function, (args)->out.dtype, STORED, args);                               \
         } else {                                                                               \
-            RUN_FORM(function, STREAMED, args);                                                \
+            RUN_FORM(function, (args)->out.dtype, STREAMED, args);                             \
             stream_end();                                                                      \
         }                                                                                      \
     } while (0)
@@ -120,17 +120,17 @@ static inline enum how how_of(bool add, const struct posenc_const_tensor *x, flo
     do {                                                                                       \
         const enum how adds_as = how_of(true, &(args)->x, (args)->x_scale, &(args)->out);      \
         if (adds_as == ADDED)                                                                  \
-            RUN_FORM(function, ADDED, args);                                                   \
+            RUN_FORM(function, (args)->out.dtype, ADDED, args);                                \
         else if (adds_as == ADDED_FAR)                                                         \
-            RUN_FORM(function, ADDED_FAR, args);                                               \
+            RUN_FORM(function, (args)->out.dtype, ADDED_FAR, args);                            \
         else if (adds_as == ADDED_STREAMED)                                                    \
-            RUN_FORM(function, ADDED_STREAMED, args);                                          \
+            RUN_FORM(function, (args)->out.dtype, ADDED_STREAMED, args);                       \
         else if (adds_as == SUMMED)                                                            \
-            RUN_FORM(function, SUMMED, args);                                                  \
+            RUN_FORM(function, (args)->out.dtype, SUMMED, args);                               \
         else if (adds_as == SUMMED_FAR)                                                        \
-            RUN_FORM(function, SUMMED_FAR, args);                                              \
+            RUN_FORM(function, (args)->out.dtype, SUMMED_FAR, args);                           \
         else                                                                                   \
-            RUN_FORM(function, SUMMED_STREAMED, args);                                         \
+            RUN_FORM(function, (args)->out.dtype, SUMMED_STREAMED, args);                      \
         if (streams(adds_as))                                                                  \
             stream_end();                                                                      \
     } while (0)
