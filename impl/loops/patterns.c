@@ -115,7 +115,7 @@ LOOP(windows)
     const int64_t windows = d.rows * d.row / WINDOW, together = d.far ? FOUR : 1;
     _Alignas(64) float bias[FOUR * PATTERN_PLANE];
 
-    for (int64_t i = 0; i < FOUR * PATTERN_PLANE; i++)
+    for (int64_t i = 0; i < (int64_t)(sizeof bias / sizeof *bias); i++)
         bias[i] = (float)(i % 11);
     for (int64_t h = 0; h < PATTERN_HEADS; h += together)
         for (int64_t window = 0; window < windows; window++)
