@@ -67,11 +67,11 @@ SIMD_INLINE void rotate_narrow(enum posenc_dtype type, const struct narrow *narr
 }
 
 /* Heads of whole vectors, in the order of memory: the angles are laid out once for all heads of a token, as
- * vectors want them.  Interleaved pairs in an L2 are quicker in strips; in the L3 this takes 0.65 to 0.85 of
- * their time in f32, 0.95 in f16 and twice as long in bf16.  Halves are quicker in strips in place; from one
- * array to another this takes 0.83 to 0.9 of their time in f32, for lines that are written follow one
- * another, in f16 1.05 and in bf16 1.8 (avx2, Zen 5). */
-enum { LAID_OUT = 512, LAID_OUT_FROM = 2 << 20, HALVES_FROM = 32 << 10 };
+ * vectors want them.  From one array to another, where lines that are written follow one another then, this
+ * takes 0.8 to 0.95 of the time of strips in f32, in f16 1.05 and in bf16 1.8.  In place halves are quicker in
+ * strips, and interleaved pairs in an L2; in the L3 those take 0.65 to 0.85 of the time in f32, 0.95 in f16 and
+ * twice as long in bf16 (avx2, Zen 5). */
+enum { LAID_OUT = 512, LAID_OUT_FROM = 2 << 20, COPIED_FROM = 32 << 10 };
 SIMD_INLINE bool is_laid_out(enum pairing pairing, enum posenc_dtype type,
                              const struct token *token, int64_t bytes, bool in_place)
 {
@@ -79,9 +79,10 @@ SIMD_INLINE bool is_laid_out(enum pairing pairing, enum posenc_dtype type,
 
     if (vf_lanes() == 1 || token->pairs % (2 * step) != 0 || n > LAID_OUT)
         return false;
-    if (pairing == HALF)
-        return type == POSENC_F32 && !in_place && bytes > HALVES_FROM;
-    return bytes > IN_CACHE || (type == POSENC_F32 && bytes > LAID_OUT_FROM);
+    if (type == POSENC_F32 && !in_place)
+        return bytes > COPIED_FROM;
+    return pairing == INTERLEAVED &&
+           (bytes > IN_CACHE || (type == POSENC_F32 && bytes > LAID_OUT_FROM));
 }
 
 SIMD_INLINE void rotate_laid_out(enum pairing pairing, enum posenc_dtype type,
@@ -130,6 +131,11 @@ static void copy_channels(const struct token *token, int64_t from, int64_t end)
         memcpy(token->out + h * token->out_step + from, token->x + h * token->x_step + from,
                (size_t)(end - from));
 }
+
+/* Tokens that pass through one strip after the other, where there are several and memory is near: token by
+ * token, 8 heads of 128 take 1.3 times as long in L2, 2 heads of 256 twice; all of them at once 1.2 times in
+ * an L3 (f32, in place, avx2, Zen 5). */
+enum { TOGETHER = 32 };
 
 /* Tokens from t on, at most n, whose angles follow one another as they do. */
 static int64_t tokens_in_line(const struct posenc_positions *positions, int64_t b, int64_t t,
@@ -203,13 +209,15 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
     narrow.heads = 0; /* all of it would take longer than a call of one token */
     if (pairing == HALF && 2 * token.pairs <= vf_lanes())
         lay_narrow(size, &token, &narrow);
+    const int64_t together = narrow.heads > 0        ? 1
+                             : one_strip || laid_out ? shape[1]
+                             : in_strips             ? TOGETHER
+                                                     : 1;
     for (int64_t b = 0; b < shape[0]; b++)
         for (int64_t t = 0, n; t < shape[1]; t += n) {
             int64_t id = posenc_position(&args->positions, b, t);
 
-            n = 1;
-            if ((one_strip || laid_out) && narrow.heads == 0)
-                n = tokens_in_line(&args->positions, b, t, shape[1] - t);
+            n = tokens_in_line(&args->positions, b, t, least(shape[1] - t, together));
             token.more = n - 1;
             token.cosine = (const char *)args->cos.data + id * token.cosine_next;
             token.sine = (const char *)args->sin.data + id * token.sine_next;
