@@ -3,10 +3,17 @@
  */
 #include "shared.h"
 
+enum { MOST_BUCKETS = 4096, MOST_DISTANCE = (1 << 24) - 1 };
+
 static bool check_buckets(struct call *call)
 {
-    return call_within(call, POSENC_ERR_SHAPE, "num_buckets", call->problem.num_buckets, 2,
-                       4096);
+    const struct problem *p = &call->problem;
+    const bool odd = p->bidirectional && p->num_buckets % 2 != 0;
+    return call_within(call, POSENC_ERR_SHAPE, "num_buckets", p->num_buckets,
+                       p->bidirectional ? 4 : 2, MOST_BUCKETS) &&
+           call_check(call, odd ? POSENC_ERR_SHAPE : POSENC_OK,
+                      "num_buckets, which has to be even where bidirectional,", p->num_buckets,
+                      4, MOST_BUCKETS);
 }
 
 static int64_t buckets(const struct problem *p) { return p->num_buckets; }
@@ -22,8 +29,7 @@ static bool fill_thresholds(struct call *call, void *to, int64_t n)
     const struct problem *p = &call->problem;
     const enum posenc_status status =
         call->subject->t5_thresholds(p->num_buckets, p->max_distance, p->bidirectional, to);
-    return call_check(call, status, "num_buckets or max_distance", p->max_distance, n / 2,
-                      1 << 24);
+    return call_check(call, status, "max_distance", p->max_distance, n / 2 + 1, MOST_DISTANCE);
 }
 
 const struct signature signature_t5 = {
