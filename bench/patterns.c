@@ -26,6 +26,11 @@ enum pattern_kind {
         PATTERN_sums, /* bare.h, of sixteen rows of x after the other */
     PATTERN_KIND_COUNT
 };
+static const char *const kind_names[] = {
+#define KIND(name, unused) [PATTERN_##name] = #name,
+    PATTERN_KINDS(KIND, )[PATTERN_sums] = "sums",
+#undef KIND
+};
 
 struct isa {
     const char *name;
@@ -155,9 +160,8 @@ static bool are_right(void)
         for (int kind = 0; runs_here(&isas[i]) && kind < PATTERN_KIND_COUNT; kind++)
             if (!is_right(&isas[i], (enum pattern_kind)kind, false) ||
                 !is_right(&isas[i], (enum pattern_kind)kind, true)) {
-                fprintf(stderr,
-                        "patterns: number %d of %s does not do what it is named after\n", kind,
-                        isas[i].name);
+                fprintf(stderr, "patterns: %s of %s does not do what it is named after\n",
+                        kind_names[kind], isas[i].name);
                 right = false;
             }
     return right;
