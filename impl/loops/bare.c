@@ -167,10 +167,12 @@ static const float short_line[320] = { SIXTY, SIXTY, SIXTY, SIXTY, SIXTY };
 enum { LINE_ROW = 256, LINE_STARTS = 32 };
 
 /* Of a row, as kernels put it, for a slower form would be no limit: those from key j on, bias being that of
- * key j, or all `value`; order: see load_biases(). */
+ * key j, or all `value`. */
 SIMD_INLINE void put_row(enum biases biases, float *dst, const float *src, const float *bias,
-                         const int32_t *order, vf value, int64_t j, int64_t n)
+                         vf value, int64_t j, int64_t n)
 {
+    const int32_t *order = lanes_backwards();
+
     if (src)
         put_in_vectors(POSENC_F32, SUMMED, biases, bias, order, value, value, 1.0f, src, dst, j,
                        n);
@@ -187,8 +189,8 @@ SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64
     const int64_t all = row > RUN_LINE ? row - RUN_LINE : 0, before = all - all % vf_lanes();
 
     if (before > 0)
-        put_row(SAME, dst, src, NULL, NULL, value, 0, before);
-    put_row(ALONG, dst, src, from, NULL, value, before, row - before);
+        put_row(SAME, dst, src, NULL, value, 0, before);
+    put_row(ALONG, dst, src, from, value, before, row - before);
 }
 
 /* Rows of either, all of them, from a start that moves on by one.  The compiler is told no more of their
@@ -196,20 +198,17 @@ SIMD_INLINE void runs_row(float *dst, const float *src, const float *from, int64
 enum rows { SLOPES, LINES, RUNS };
 SIMD_INLINE void rows(enum rows kind, float *dst, const float *src, int64_t row, int64_t n)
 {
-    int32_t order[POSENC_PLAN_PAD];
     const bool onto = src != NULL;
     int64_t many = n / row;
 
     __asm__("" : "+r"(row), "+r"(many));
-    for (int64_t lane = 0; kind == LINES && lane < vf_lanes(); lane++)
-        order[lane] = (int32_t)(vf_lanes() - 1 - lane);
     for (int64_t r = 0; r < many; r++, dst += row, src += onto ? row : 0) {
         const float *from = short_line + r % LINE_STARTS;
 
         if (kind == SLOPES)
             slope_row(dst, onto ? src : NULL, row);
         else if (kind == LINES)
-            put_row(AGAINST, dst, onto ? src : NULL, from + row, order, vf_set1(0.0f), 0, row);
+            put_row(AGAINST, dst, onto ? src : NULL, from + row, vf_set1(0.0f), 0, row);
         else
             runs_row(dst, onto ? src : NULL, from, row);
     }
