@@ -7,14 +7,13 @@
  */
 #define _GNU_SOURCE /* syscall() */
 #include "cpu.h"
+#include "internal.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <posenc.h>
 
 #if defined(__x86_64__) || defined(__i386__)
 #include "cpu_x86.h"
@@ -44,10 +43,25 @@ static struct {
     char key[64];
 } cpu;
 
+/* Beginnings of the keys of CPUs whose own prefetchers do better alone: Zen 4, models 1xh, 6xh, 7xh and Axh
+ * of family 19h, where asking takes 1.1 to 1.3 times as long (docs/performance.md). */
+static const char *const prefetching[] = { "amd-19-1", "amd-19-6", "amd-19-7", "amd-19-a" };
+
+bool posenc_asks_ahead = true;
+
+static bool prefetches_alone(const char *key)
+{
+    for (size_t i = 0; i < sizeof prefetching / sizeof *prefetching; i++)
+        if (strncmp(key, prefetching[i], strlen(prefetching[i])) == 0)
+            return true;
+    return false;
+}
+
 static void detect(void)
 {
     read_cpu();
     read_key(cpu.key, sizeof cpu.key);
+    posenc_asks_ahead = !prefetches_alone(cpu.key);
     for (int i = 0; i < FEATURE_COUNT; i++) {
         cpu.has[i] = has_feature(&features[i].place);
         if (!cpu.has[i])

@@ -76,6 +76,10 @@ void posenc_time_angles(const struct posenc_freqs *freqs, float time, int64_t i,
 float posenc_ggml_f32_angles(const struct posenc_freqs *freqs, float phi, int64_t i, int64_t n,
                              float *angles);
 
+/* Whether this CPU is asked for what it reads next where it reads memory in order.  It is known once a CPU has
+ * been asked for its features, before any call. */
+extern bool posenc_asks_ahead;
+
 /* Bytes of an element. */
 static inline size_t posenc_dtype_size(enum posenc_dtype dtype)
 {

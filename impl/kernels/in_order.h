@@ -36,7 +36,7 @@ static enum how how_sent(const struct run *run, enum posenc_dtype type)
         return run->x ? ADDED : STORED;
     if (!vf_streams() || run->x == run->out)
         return run->x ? ADDED_FAR : STORED;
-    return run->x ? ADDED_STREAMED : STREAMED;
+    return run->x ? ADDED_SENT : STREAMED;
 }
 
 static bool may_go_in_order(const struct run *run, enum sink sink, enum posenc_dtype type)
@@ -110,7 +110,7 @@ SIMD_INLINE void send_in_order(enum posenc_dtype type, enum how how, const struc
                                enum sink sink)
 {
     const int64_t n = row_elements(run, sink);
-    const bool asks = type == POSENC_F32 && how == ADDED_STREAMED;
+    const bool asks = type == POSENC_F32 && how == ADDED_SENT;
     struct near_rows near;
 
     for (int64_t row = 0, end; row < run->count; row = end) {
@@ -139,7 +139,7 @@ static __attribute__((noinline)) void run_in_order(const struct run *run, enum s
     else if (how == ADDED_FAR)
         FOR_TYPE(type, send_in_order, ADDED_FAR, run, sink);
     else
-        FOR_TYPE(type, send_in_order, ADDED_STREAMED, run, sink);
+        FOR_TYPE(type, send_in_order, ADDED_SENT, run, sink);
 }
 
 #endif

@@ -171,7 +171,7 @@ SIMD_INLINE void turn_keys(enum posenc_dtype type, bool asks, const char *p2c, i
     const int32_t *columns = panel->columns + at, *start = panel->start + at;
 
     for (int64_t k = 0; asks && k < m; k++)
-        ask_ahead(p2c, (RELATIVE_AHEAD + k) * next + columns[k] * size);
+        ask_for(p2c, (RELATIVE_AHEAD + k) * next + columns[k] * size);
     if (turned_matrix(type, p2c, next, m, rows, columns, start, pitch, turned))
         return;
     for (int64_t k = 0; k < m; k++, p2c += next)
@@ -196,7 +196,7 @@ SIMD_INLINE void pick_keys(enum posenc_dtype type, bool asks, const char *p2c, i
 
     for (int64_t k = 0; k < n; k++, p2c += next) {
         if (asks)
-            ask_ahead(p2c, RELATIVE_AHEAD * next + columns[k] * size);
+            ask_for(p2c, RELATIVE_AHEAD * next + columns[k] * size);
         for (int64_t r = 0; r < rows; r++)
             turned[r * pitch + k] = posenc_get(type, p2c, columns[k + r]);
     }
@@ -250,7 +250,7 @@ SIMD_INLINE vf relative_keys(enum posenc_dtype type, enum terms which,
     if (which & C2P) {
         const int32_t start = terms->start[k];
 
-        ask_ahead(terms->c2p, terms->soon + start * size);
+        ask_for(terms->c2p, terms->soon + start * size);
         bias = vf_mul(scale, load_columns(type, terms->c2p, terms->columns + k, start, m));
     }
     if (which & P2C) {

@@ -231,8 +231,8 @@ SIMD_INLINE void put_next(enum how how, struct spot *spot, const struct pitch *p
     }
     if (how == ASKED) {
         __asm__("" : "+r"(spot->x));
-        ask_ahead(spot->x, 0);
-        ask_ahead(second_at(spot->x, pitch), 0);
+        ask_for(spot->x, 0);
+        ask_for(second_at(spot->x, pitch), 0);
     }
     write_n(how, (float *)(void *)spot->out, a, vf_lanes());
     write_n(how, second_at(spot->out, pitch), b, vf_lanes());

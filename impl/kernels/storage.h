@@ -71,11 +71,19 @@ STORAGE_INLINE void posenc_put(enum posenc_dtype type, void *row, int64_t i, flo
 #ifdef POSENC_SIMD
 #include "impl/simd/simd.h"
 
-/* Asks for what is so many bytes from p on to be brought near.  No pointer: it may leave the array.  (As a
- * function that is not always inlined gcc leaves it out: it seems to have no effect.) */
-SIMD_INLINE void ask_ahead(const void *p, int64_t bytes)
+/* Asks for the line that is so many bytes from p on to be brought near.  No pointer: it may leave the array.
+ * (As a function that is not always inlined gcc leaves it out: it seems to have no effect.) */
+SIMD_INLINE void ask_for(const void *p, int64_t bytes)
 {
     __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)bytes));
+}
+
+/* The same of a line that follows p in the order in which memory is read, where this CPU brings such lines
+ * sooner when it is asked to. */
+SIMD_INLINE void ask_ahead(const void *p, int64_t bytes)
+{
+    if (posenc_asks_ahead)
+        ask_for(p, bytes);
 }
 
 /* Elements i ... i + n - 1, n at most the lanes: with all of them known at compile time, one

@@ -36,8 +36,8 @@ SIMD_INLINE void window_scores(enum posenc_dtype type, enum how how, const float
             const int64_t n = least(row - k, most);
 
             for (int64_t line = 0; asks && line < n * size; line += 64)
-                ask_ahead((const char *)input_at(&args->x, b + 1, head, to->i + r),
-                          (to->j + k) * size + line);
+                ask_for((const char *)input_at(&args->x, b + 1, head, to->i + r),
+                        (to->j + k) * size + line);
             put_biases(type, how, ALONG, bias + r * to->n + k, args->x_scale,
                        adds(how) ? input_at(&args->x, b, head, to->i + r) : NULL,
                        row_at(&args->out, b, head, to->i + r), to->j + k, n);
