@@ -73,7 +73,7 @@ static enum roof_kind kind_of_work(const struct problem *p)
     case WORK_ANGLES:
         return kind_of_angles(p);
     case WORK_TURN:
-        return ROOF_BARE_turn;
+        return p->kernel == POSENC_KERNEL_rope_interleaved ? ROOF_BARE_pairs : ROOF_BARE_turn;
     case WORK_NORM:
         return ROOF_BARE_norm;
     case WORK_SLOPE:

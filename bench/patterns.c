@@ -14,6 +14,7 @@
 #include "posenc.h"
 #include "reports/statistics/stats.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -76,9 +77,11 @@ static const struct line {
     { PATTERN_c2p, 5 * 512, 512, false, "lines of c2p, 10 MiB" },
     { PATTERN_p2c, 5 * 512, 512, false, "lines of p2c" },
     { PATTERN_both, 5 * 512, 512, false, "lines of both, 15 MiB" },
+    { PATTERN_turned, 5 * 512, 512, false, "both terms, columns known, 15 MiB" },
     { PATTERN_c2p, 84 * 512, 512, true, "lines of c2p, 168 MiB" },
     { PATTERN_p2c, 84 * 512, 512, true, "lines of p2c" },
     { PATTERN_both, 84 * 512, 512, true, "lines of both, 252 MiB" },
+    { PATTERN_turned, 84 * 512, 512, true, "both terms, columns known, 252 MiB" },
     { PATTERN_sums, 64, 2048, false, "sixteen rows of 2048 side by side, summed, 512 KiB" },
     { PATTERN_sums, 2048, 2048, false, "the same, 16 MiB" },
     { PATTERN_sums, 32768, 2048, true, "the same, 256 MiB" },
@@ -96,6 +99,14 @@ static bool runs_here(const struct isa *isa)
 enum { SMALL = PATTERN_HEADS * PATTERN_PLANE, GUARD = 64 };
 static _Alignas(64) float small_out[SMALL + GUARD], small_x[SMALL + GUARD];
 
+/* Both terms of a query and a key, halved. */
+static bool is_turned(int64_t query, int64_t key, int64_t row)
+{
+    const int32_t column = pattern_column(query - key, row);
+    const float c2p = small_x[query * row + column], p2c = small_x[key * row + column];
+    return fabsf(small_out[query * row + key] - 0.5f * (c2p + p2c)) < 1e-6f;
+}
+
 static bool is_written(enum pattern_kind kind, int64_t i, int64_t row)
 {
     const float out = small_out[i];
@@ -111,6 +122,8 @@ static bool is_written(enum pattern_kind kind, int64_t i, int64_t row)
         for (int64_t k = 0; k < row; k++)
             sum += small_x[i * row + k];
         return out == sum;
+    case PATTERN_turned:
+        return is_turned(i / row, i % row, row);
     default: /* sixteen elements at most of each key's row, and one of the query's for each key */
         return out >= 0.5f && out < 1.5f * (float)(17 * row);
     }

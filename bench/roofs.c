@@ -36,6 +36,7 @@ const char *const roof_kind_name[ROOF_KIND_COUNT] = {
     [ROOF_BARE_by_turns] = "table by turns",
     [ROOF_BARE_angles] = "angles",
     [ROOF_BARE_turn] = "turn",
+    [ROOF_BARE_pairs] = "turn of pairs",
     [ROOF_BARE_norm] = "norm and turn",
     [ROOF_BARE_slope] = "slope",
     [ROOF_BARE_line] = "line",

@@ -79,6 +79,17 @@ static bool is_turned(const float *values, int n)
     return all;
 }
 
+static bool is_turned_in_pairs(const float *values, int n)
+{
+    bool all = true;
+    for (int i = 0; i < n; i += 2) {
+        const double a = (double)x[i], b = (double)x[i + 1];
+        all = all && near((double)values[i], 0.8 * a - 0.6 * b) &&
+              near((double)values[i + 1], 0.8 * b + 0.6 * a);
+    }
+    return all;
+}
+
 /* Of equal numbers, 0.75: halves are as 0.8 - 0.6 and 0.8 + 0.6, and grow with the root of what is
  * added up in a lane. */
 static bool is_normed(const float *values, int n)
@@ -187,6 +198,8 @@ static bool does_its_work(enum roof_kind kind, const float *values, int n)
         return is_angles(values, n);
     case ROOF_BARE_turn:
         return is_turned(values, n);
+    case ROOF_BARE_pairs:
+        return is_turned_in_pairs(values, n);
     case ROOF_BARE_norm:
         return is_normed(values, n);
     case ROOF_BARE_slope:
@@ -212,8 +225,8 @@ static bool does_its_work(enum roof_kind kind, const float *values, int n)
 /* Those read x alone. */
 static bool adds_nothing(enum roof_kind kind)
 {
-    return kind == ROOF_BARE_turn || kind == ROOF_BARE_norm || kind == ROOF_BARE_sums ||
-           kind == ROOF_BARE_chain;
+    return kind == ROOF_BARE_turn || kind == ROOF_BARE_pairs || kind == ROOF_BARE_norm ||
+           kind == ROOF_BARE_sums || kind == ROOF_BARE_chain;
 }
 
 static bool is_right(const struct roof_variant *loop, int n)

@@ -316,6 +316,17 @@ static bool is_over_tensors(enum posenc_kernel kernel, size_t bytes)
     return over;
 }
 
+static enum roof_kind loop_of(enum posenc_kernel kernel)
+{
+    const struct problem problem = problem_default(kernel);
+    struct call call;
+    const bool made = call_create(&call, &problem, &memory_plain) == POSENC_OK;
+    const enum roof_kind kind = made ? looped_work(&call).kind : ROOF_KIND_COUNT;
+    if (made)
+        call_destroy(&call);
+    return kind;
+}
+
 /* The loop of a table whose rows are longer than a block: in each, sines are half a row from cosines. */
 static bool goes_in_rows(void)
 {
@@ -353,6 +364,9 @@ static void tensors(void)
     for (int threads = 1; threads < 4; threads++)
         require(goes_over_scores(threads), "a loop goes over the tensors of its call, once");
     require(is_over_tensors(POSENC_KERNEL_rope_table, 1 << 16), "of a table's two, too");
+    require(loop_of(POSENC_KERNEL_rope_half) == ROOF_BARE_turn &&
+                loop_of(POSENC_KERNEL_rope_interleaved) == ROOF_BARE_pairs,
+            "of halves one that turns halves, of interleaved pairs one that swaps them,");
     require(goes_in_rows(), "in rows as long as the call's,");
     require(!is_over_tensors(POSENC_KERNEL_alibi, 1 << 12),
             "but not what is less than a block");

@@ -27,7 +27,8 @@ enum { BARE_ROWS = 8, BARE_STEP = 1024 };
  *   by_turns  and stored by turns
  *   angles    the evaluation of f32 angles
  *   turn      a rotation whose angles stay in registers, of halves of src
- *   norm      the same with sums of squares and two factors before it
+ *   pairs     the same of interleaved pairs
+ *   norm      that of halves with sums of squares and two factors before it
  *   slope     rows of a slope times the distance
  *   line      rows of a short line read backwards, from a start that moves by one from row to row
  *   runs      one read forwards, with one value on and on before it
@@ -45,6 +46,7 @@ enum { BARE_ROWS = 8, BARE_STEP = 1024 };
     KIND(by_turns, isa)                                                                        \
     KIND(angles, isa)                                                                          \
     KIND(turn, isa)                                                                            \
+    KIND(pairs, isa)                                                                           \
     KIND(norm, isa)                                                                            \
     KIND(slope, isa)                                                                           \
     KIND(line, isa)                                                                            \

@@ -17,12 +17,14 @@ SIMD_INLINE void put(bool far, float *p, vf v)
         vf_store(p, v);
 }
 
-/* One of x, and of another where there is one. */
+/* One of x, and of another where there is one, which was made while memory was idle. */
 SIMD_INLINE vf value_of(bool far, const float *x, const float *other)
 {
     if (!x)
         return vf_keep(vf_load(other));
-    if (far)
+    if (far && other)
+        ask_for(x, 8192);
+    else if (far)
         ask_ahead(x, 8192);
     return vf_keep(vf_add(vf_load(x), other ? vf_load(other) : vf_set1(0.5f)));
 }
@@ -96,14 +98,18 @@ LOOP(near_add) { by_way_of_near(data, true); }
 /* ---- Windows ---- */
 
 /* A plane's scores from where the first line begins, but for the last part of four vectors; each line asks for
- * what is so many bytes further on. */
-SIMD_INLINE void add_plane(int64_t ahead, float *out, const float *bias)
+ * one further on, of the next window where scores are near. */
+SIMD_INLINE void add_plane(bool far, float *out, const float *bias)
 {
+    enum { WINDOW = PATTERN_HEADS * PATTERN_PLANE };
     const int64_t w = vf_lanes(), lead = (int64_t)(-((uintptr_t)out / sizeof *out) % 16);
 
     for (int64_t i = lead; i + 4 * w <= PATTERN_PLANE; i += 4 * w) {
         for (int64_t k = 0; k < 4 * w; k += 16)
-            ask_ahead(out + i + k, ahead);
+            if (far)
+                ask_ahead(out + i + k, 4096);
+            else
+                ask_for(out + i + k, WINDOW * (int64_t)sizeof *out);
         put_four(false, out, out, bias, i);
     }
 }
@@ -120,27 +126,26 @@ LOOP(windows)
     for (int64_t h = 0; h < PATTERN_HEADS; h += together)
         for (int64_t window = 0; window < windows; window++)
             for (int64_t k = 0; k < together; k++)
-                add_plane(d.far ? 4096 : WINDOW * (int64_t)sizeof *bias,
-                          d.out + window * WINDOW + (h + k) * PATTERN_PLANE,
+                add_plane(d.far, d.out + window * WINDOW + (h + k) * PATTERN_PLANE,
                           bias + k * PATTERN_PLANE);
 }
 
 /* ---- Terms ---- */
 
 /* Queries of a block; keys, and queries, from one that is read to one that is asked for. */
-enum { BLOCK = 16, NEXT_KEY = 32, NEXT_QUERY = 2 };
+enum { BLOCK = PATTERN_BLOCK, NEXT_KEY = 32, NEXT_QUERY = 2 };
 
-/* The column of DeBERTa's logarithmic buckets, as a line would have it, of a distance: of row / 2 up to row / 4
- * each its own, and one for three beyond. */
-static void make_columns(int32_t *columns, int64_t row)
+/* Columns of distances from -row on, and from the other end. */
+struct columns {
+    int32_t of[2 * PATTERN_ROW + POSENC_PLAN_PAD], back[2 * PATTERN_ROW + POSENC_PLAN_PAD];
+};
+
+static void make_columns(struct columns *columns, int64_t row)
 {
-    const int64_t most = row / 2, near = row / 4;
-
+    memset(columns, 0, sizeof *columns);
     for (int64_t d = -row; d < row; d++) {
-        const int64_t far = d < 0 ? -d : d, c = far <= near ? far : near + (far - near) / 3;
-        const int64_t column = most + (d < 0 ? -c : c);
-
-        columns[d + row] = (int32_t)(column < row - BLOCK ? column : row - BLOCK);
+        columns->of[row + d] = pattern_column(d, row);
+        columns->back[row - d] = columns->of[row + d];
     }
 }
 
@@ -152,7 +157,7 @@ SIMD_INLINE vf read_keys(const struct pattern_data *d, const int32_t *columns, c
         const int64_t next = j + NEXT_KEY < d->row ? j + NEXT_KEY : j;
         const float *from = p2c + j * d->row + columns[d->row + i - j];
 
-        ask_ahead(p2c + next * d->row + columns[d->row + i + BLOCK - 1 - next], 0);
+        ask_for(p2c + next * d->row + columns[d->row + i + BLOCK - 1 - next], 0);
         for (int64_t r = 0; r < BLOCK; r += vf_lanes())
             sum = vf_add(sum, vf_load(from + r));
     }
@@ -169,7 +174,7 @@ SIMD_INLINE void put_query(const struct pattern_data *d, bool c2p, const int32_t
         const int64_t column = columns[d->row + q - k - w + 1];
 
         if (c2p) {
-            ask_ahead(row, (NEXT_QUERY * d->row + column) * (int64_t)sizeof *row);
+            ask_for(row, (NEXT_QUERY * d->row + column) * (int64_t)sizeof *row);
             sum = vf_add(sum, vf_load(row + column));
         }
         put(d->far, out + k, sum);
@@ -179,18 +184,18 @@ SIMD_INLINE void put_query(const struct pattern_data *d, bool c2p, const int32_t
 SIMD_INLINE void terms(const struct pattern_data *data, bool c2p, bool p2c)
 {
     const struct pattern_data d = *data;
-    int32_t columns[2 * PATTERN_ROW];
+    struct columns columns;
 
-    make_columns(columns, d.row);
+    make_columns(&columns, d.row);
     for (int64_t head = 0; head < d.rows * d.row; head += d.row * d.row)
         for (int64_t i = 0; i < d.row; i += BLOCK) {
             vf sum = vf_set1(0.0f);
 
             if (p2c)
-                sum = read_keys(&d, columns, d.more + head, i, sum);
+                sum = read_keys(&d, columns.of, d.more + head, i, sum);
             for (int64_t q = i; q < i + BLOCK; q++)
-                put_query(&d, c2p, columns, d.x + head + q * d.row, q, d.out + head + q * d.row,
-                          sum);
+                put_query(&d, c2p, columns.of, d.x + head + q * d.row, q,
+                          d.out + head + q * d.row, sum);
         }
     stream_end();
 }
@@ -198,3 +203,78 @@ SIMD_INLINE void terms(const struct pattern_data *data, bool c2p, bool p2c)
 LOOP(c2p) { terms(data, true, false); }
 LOOP(p2c) { terms(data, false, true); }
 LOOP(both) { terms(data, true, true); }
+
+/* From a query's row of turned elements to the next: no power of two. */
+enum { TURNED = PATTERN_ROW + 16, NEAR = BLOCK + 4 };
+
+/* A vector of row's elements by their columns, which rise or fall by one at most. */
+SIMD_INLINE vf by_columns(const float *row, const int32_t *columns, int32_t least)
+{
+    return vf_lookup(vf_load(row + least), columns, least);
+}
+
+/* What a vector of keys has for the queries of a block, as vectors of keys.  Where columns go on by one it is a
+ * matrix in memory, whose rows lie a key and a column apart. */
+SIMD_INLINE void turn_keys(const float *p2c, int64_t row, const int32_t *columns, float *turned)
+{
+    const int64_t w = vf_lanes(), pitch = TURNED;
+    const int32_t *last = columns - (w - 1);
+    const bool matrix = columns[BLOCK - 1] - *last == BLOCK - 1 + w - 1;
+    _Alignas(64) float near[POSENC_PLAN_PAD * NEAR + POSENC_PLAN_PAD];
+    vf a, b, c, d;
+
+    for (int64_t k = 0; !matrix && k < w; k++)
+        for (int64_t r = 0; r < BLOCK; r += w)
+            vf_store(near + k * NEAR + r,
+                     by_columns(p2c + k * row, columns + r - k, columns[r - k]));
+    for (int64_t r = 0; r < BLOCK; r += 4, turned += 4 * pitch) {
+        if (matrix)
+            vf_load4(p2c + *columns + r, row - 1, &a, &b, &c, &d);
+        else
+            vf_load4(near + r, NEAR, &a, &b, &c, &d);
+        vf_store(turned, a);
+        vf_store(turned + pitch, b);
+        vf_store(turned + 2 * pitch, c);
+        vf_store(turned + 3 * pitch, d);
+    }
+}
+
+/* Both terms of a query, scaled; back: the columns of keys from the first one on. */
+SIMD_INLINE void put_terms(bool far, int64_t n, const int32_t *back, const float *row,
+                           const float *turned, float *out)
+{
+    const int64_t w = vf_lanes();
+    const vf scale = vf_set1(0.5f);
+
+    for (int64_t k = 0; k < n; k += w) {
+        const int32_t least = back[k + w - 1];
+
+        ask_for(row, (NEXT_QUERY * n + least) * (int64_t)sizeof *row);
+        put(far, out + k,
+            vf_fma(scale, vf_load(turned + k),
+                   vf_mul(scale, by_columns(row, back + k, least))));
+    }
+}
+
+LOOP(turned)
+{
+    const struct pattern_data d = *data;
+    const int64_t w = vf_lanes();
+    struct columns columns;
+    _Alignas(64) float turned[BLOCK * TURNED];
+
+    make_columns(&columns, d.row);
+    for (int64_t head = 0; head < d.rows * d.row; head += d.row * d.row)
+        for (int64_t i = 0; i < d.row; i += BLOCK) {
+            for (int64_t j = 0; j < d.row; j += w) {
+                for (int64_t k = j + NEXT_KEY; k < least(j + NEXT_KEY + w, d.row); k++)
+                    ask_for(d.more + head + k * d.row + columns.of[d.row + i - k], 0);
+                turn_keys(d.more + head + j * d.row, d.row, columns.of + d.row + i - j,
+                          turned + j);
+            }
+            for (int64_t q = i; q < i + BLOCK; q++)
+                put_terms(d.far, d.row, columns.back + d.row - q, d.x + head + q * d.row,
+                          turned + (q - i) * TURNED, d.out + head + q * d.row);
+        }
+    stream_end();
+}

@@ -25,6 +25,18 @@ struct pattern_data {
 /* Windows of 7 by 7 and their heads: rows * row floats are as many whole ones as there are. */
 enum { PATTERN_PLANE = 49 * 49, PATTERN_HEADS = 12 };
 
+/* The column of a distance below `row`, of relative_bias: of row / 2 and of those nearer than row / 4 each its
+ * own, of three one beyond, as DeBERTa's logarithmic buckets would have it, and none of the last sixteen. */
+enum { PATTERN_BLOCK = 16 };
+static inline int32_t pattern_column(int64_t distance, int64_t row)
+{
+    const int64_t most = row / 2, near = row / 4, far = distance < 0 ? -distance : distance;
+    const int64_t c = far <= near ? far : near + (far - near) / 3;
+    const int64_t column = most + (distance < 0 ? -c : c);
+
+    return (int32_t)(column < row - PATTERN_BLOCK ? column : row - PATTERN_BLOCK);
+}
+
 /* Kinds, in the order in which they are listed:
  *
  *   copy      x to out, in the order of memory
@@ -36,7 +48,9 @@ enum { PATTERN_PLANE = 49 * 49, PATTERN_HEADS = 12 };
  *   c2p       relative_bias, row queries of as many keys and columns, rows / row heads, the columns of DeBERTa:
  *             a vector for each vector of keys, from the query's row of x,
  *   p2c       for each 16 queries a vector from each key's row of `more`,
- *   both      and both; all write out in order
+ *   both      and both,
+ *   turned    and all that is done with what they have: elements in the order of keys, scaled and added; all
+ *             write out in order
  */
 #define PATTERN_KINDS(KIND, isa)                                                               \
     KIND(copy, isa)                                                                            \
@@ -46,7 +60,8 @@ enum { PATTERN_PLANE = 49 * 49, PATTERN_HEADS = 12 };
     KIND(windows, isa)                                                                         \
     KIND(c2p, isa)                                                                             \
     KIND(p2c, isa)                                                                             \
-    KIND(both, isa)
+    KIND(both, isa)                                                                            \
+    KIND(turned, isa)
 
 #define PATTERN_NAME(kind, isa) pattern_##kind##_##isa
 #define PATTERN(kind, isa)      void PATTERN_NAME(kind, isa)(const struct pattern_data *data)
