@@ -11,6 +11,7 @@
 #include "registry.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 union args {
     struct posenc_sinusoidal_args sinusoidal;
@@ -35,13 +36,15 @@ struct posenc_prepared {
     } call_at, given_at;
     struct reach x, out;
     struct span read[3]; /* what is read beside x: cos, sin and a weight, or a table */
+    struct span around;  /* and the least that has them all */
     uintptr_t misaligned;
     int64_t least, most; /* offsets */
     int64_t batch, tokens;
     bool takes_x, may_be_same;
     const struct posenc_backend *backend;
     enum posenc_kernel kernel;
-    union args call, given; /* as kernels take it, as the caller gave it */
+    _Alignas(64) union args call; /* as kernels take it: read at each run, line by line */
+    union args given;             /* as the caller gave it */
 };
 
 /* ---- Making one ----
@@ -83,6 +86,21 @@ static void note_activations(struct posenc_prepared *p, const struct posenc_cons
     p->misaligned = item - 1;
     p->batch = out->shape[0];
     p->tokens = out->shape[1];
+}
+
+/* The least span that has all that are there. */
+static struct span span_around(const struct span *spans, int n)
+{
+    struct span around = { 0, 0 };
+    for (int i = 0; i < n; i++) {
+        if (spans[i].end == 0)
+            continue;
+        if (around.end == 0 || spans[i].first < around.first)
+            around.first = spans[i].first;
+        if (spans[i].end > around.end)
+            around.end = spans[i].end;
+    }
+    return around;
 }
 
 /* Of the kernel's table, or of what a plan takes: least ... most. */
@@ -218,9 +236,11 @@ enum posenc_status posenc_prepare(const struct posenc_backend *backend,
     bool empty = false;
     if (!args || !prepared)
         return POSENC_ERR_ARGUMENT;
-    struct posenc_prepared *made = calloc(1, sizeof *made);
+    struct posenc_prepared *made =
+        aligned_alloc(_Alignof(struct posenc_prepared), sizeof *made);
     if (!made)
         return POSENC_ERR_MEMORY;
+    memset(made, 0, sizeof *made);
     made->backend = backend;
     made->kernel = kernel;
     enum posenc_status status = prepare(made, args, &empty);
@@ -230,6 +250,7 @@ enum posenc_status posenc_prepare(const struct posenc_backend *backend,
         free(made);
         return status;
     }
+    made->around = span_around(made->read, sizeof made->read / sizeof *made->read);
     *prepared = made;
     return POSENC_OK;
 }
@@ -243,14 +264,20 @@ static inline bool meet(struct span a, struct span b)
     return a.first < b.end && b.first < a.end;
 }
 
+/* Whether what is written meets something that is read beside x: mostly it is outside all of that. */
+static inline bool meets_any(const struct posenc_prepared *p, struct span written)
+{
+    return meet(written, p->around) && (meet(written, p->read[0]) ||
+                                        meet(written, p->read[1]) || meet(written, p->read[2]));
+}
+
 /* Whether x and out are fine at a glance. */
 static inline bool is_fine(const struct posenc_prepared *p, const void *x, const void *out)
 {
     uintptr_t to = (uintptr_t)out, from = (uintptr_t)x;
     struct span written = { to - p->out.before, to + p->out.after };
     struct span taken = { from - p->x.before, from + p->x.after };
-    if (to <= p->out.before || written.end <= to || meet(written, p->read[0]) ||
-        meet(written, p->read[1]) || meet(written, p->read[2]) ||
+    if (to <= p->out.before || written.end <= to || meets_any(p, written) ||
         ((to | from) & p->misaligned) != 0)
         return false;
     if (!p->takes_x)

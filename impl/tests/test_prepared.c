@@ -100,6 +100,35 @@ static void refusals(void)
     posenc_prepared_destroy(NULL);
 }
 
+/* One table before out and one behind it, in either order: what is written may begin at no element of them. */
+static void between_tables(bool sines_first)
+{
+    enum { TABLE = ROWS * HALF };
+    static float memory[TABLE + N + TABLE + N];
+    float *out = memory + TABLE, *behind = out + N, x[N], want[N];
+    struct posenc_rope_args args = args_of(want);
+    struct posenc_prepared *prepared = NULL;
+    memcpy(memory, sines_first ? sines : cosines, sizeof sines);
+    memcpy(behind, sines_first ? cosines : sines, sizeof sines);
+    args.cos.data = sines_first ? behind : memory;
+    args.sin.data = sines_first ? memory : behind;
+    fill(x);
+    fill(want);
+    if (posenc_prepare(NULL, POSENC_KERNEL_rope_half, &args, &prepared))
+        abort();
+    require(posenc_run(prepared, x, out, 3) == POSENC_OK &&
+                posenc_run(prepared, want, want, 3) == POSENC_OK &&
+                memcmp(out, want, sizeof want) == 0,
+            "out between the tables");
+    bool refused = true;
+    for (int k = 0; k < TABLE; k++)
+        refused &= posenc_run(prepared, x, memory + k, 3) == POSENC_ERR_OVERLAP &&
+                   posenc_run(prepared, x, behind + k, 3) == POSENC_ERR_OVERLAP;
+    require(refused, "but at none of their elements");
+    require(posenc_run(prepared, x, behind + TABLE, 3) == POSENC_OK, "behind both");
+    posenc_prepared_destroy(prepared);
+}
+
 static void at_positions(void)
 {
     static const int32_t good[TOKENS] = { 5, 3 }, bad[TOKENS] = { 5, ROWS };
@@ -256,6 +285,8 @@ int main(void)
     at_offsets(POSENC_KERNEL_rope_half);
     at_offsets(POSENC_KERNEL_rope_interleaved);
     refusals();
+    between_tables(false);
+    between_tables(true);
     at_positions();
     other_kernels();
     printf("%d failed\n", failures);
