@@ -44,7 +44,7 @@ static struct {
 } cpu;
 
 /* Beginnings of the keys of CPUs whose own prefetchers do better alone: Zen 4, models 1xh, 6xh, 7xh and Axh
- * of family 19h, where asking takes 1.1 to 1.3 times as long (docs/performance.md). */
+ * of family 19h; on model 11h asking takes 1.1 to 1.3 times as long (docs/performance.md). */
 static const char *const prefetching[] = { "amd-19-1", "amd-19-6", "amd-19-7", "amd-19-a" };
 
 bool posenc_asks_ahead = true;
