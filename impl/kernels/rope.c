@@ -67,26 +67,67 @@ SIMD_INLINE void rotate_narrow(enum posenc_dtype type, const struct narrow *narr
 }
 
 /* Heads of whole vectors, in the order of memory: the angles are laid out once for all heads of a token, as
- * vectors want them.  From one array to another, where lines that are written follow one another then, this
- * takes 0.8 to 0.95 of the time of strips in f32, in f16 1.05 and in bf16 1.8.  In place halves are quicker in
- * strips, and interleaved pairs in an L2; in the L3 those take 0.65 to 0.85 of the time in f32, 0.95 in f16 and
- * twice as long in bf16 (avx2, Zen 5). */
-enum { LAID_OUT = 512, LAID_OUT_FROM = 2 << 20, COPIED_FROM = 32 << 10 };
+ * vectors want them.  Strips read and write a part of each head and come back for the next one, which has to be
+ * in an L2 still, and lines that are written follow one another here.  So it takes 0.65 to 0.95 of the time in an
+ * L3, in 16 bits and from one array to another down to 0.35 (avx2, Zen 4 and 5), but in place 1.05 to 1.2 times as
+ * long in an L2, and halves in f32 1.25 to 1.5 times in any. */
+enum { LAID_OUT = 512 };
+
+SIMD_INLINE int64_t laid_out_from(enum pairing pairing, enum posenc_dtype type, bool in_place)
+{
+    if (!in_place)
+        return type == POSENC_F32 ? 32 << 10 : 384 << 10;
+    if (type != POSENC_F32)
+        return 8 << 20;
+    return pairing == INTERLEAVED ? 2 << 20 : INT64_MAX;
+}
+
 SIMD_INLINE bool is_laid_out(enum pairing pairing, enum posenc_dtype type,
                              const struct token *token, int64_t bytes, bool in_place)
 {
     const int64_t step = step_pairs(pairing), n = token->pairs / step * vf_lanes();
 
-    if (vf_lanes() == 1 || token->pairs % (2 * step) != 0 || n > LAID_OUT)
-        return false;
-    if (type == POSENC_F32 && !in_place)
-        return bytes > COPIED_FROM;
-    return pairing == INTERLEAVED &&
-           (bytes > IN_CACHE || (type == POSENC_F32 && bytes > LAID_OUT_FROM));
+    return vf_lanes() > 1 && token->pairs % (2 * step) == 0 && n <= LAID_OUT &&
+           bytes > laid_out_from(pairing, type, in_place);
+}
+
+/* The angles of two steps from pair i on, as their vectors want them: `split` ones as even and odd elements
+ * of bf16 come. */
+SIMD_INLINE void lay_out_two(enum pairing pairing, bool split, const struct token *token,
+                             const struct place *place, int64_t i, float *cosine, float *sine)
+{
+    const int64_t step = step_pairs(pairing);
+    vf c, d, s, t;
+
+    if (split) {
+        load_split_angles(pairing, place, token->sign, i, &c, &d, &s, &t);
+    } else {
+        load_angles(pairing, token->angles, place, token->sign, i, step, &c, &s);
+        load_angles(pairing, token->angles, place, token->sign, i + step, step, &d, &t);
+    }
+    vf_store(cosine, c);
+    vf_store(cosine + vf_lanes(), d);
+    vf_store(sine, s);
+    vf_store(sine + vf_lanes(), t);
+}
+
+/* And those pairs of a head turned. */
+SIMD_INLINE void turn_laid_out(enum pairing pairing, enum posenc_dtype type,
+                               enum strip_kind kind, bool split, int64_t pairs, int64_t i,
+                               const float *cosine, const float *sine, const char *x, char *out)
+{
+    const int64_t step = step_pairs(pairing);
+    const vf c = vf_load(cosine), d = vf_load(cosine + vf_lanes());
+    const vf s = vf_load(sine), t = vf_load(sine + vf_lanes());
+
+    if (split)
+        rotate_split(pairing, kind, pairs, i, c, d, s, t, x, out);
+    else
+        rotate_two(pairing, type, kind, pairs, i, i + step, step, c, s, d, t, x, out);
 }
 
 SIMD_INLINE void rotate_laid_out(enum pairing pairing, enum posenc_dtype type,
-                                 enum strip_kind kind, const struct token *token)
+                                 enum strip_kind kind, bool split, const struct token *token)
 {
     _Alignas(64) float cosine[LAID_OUT], sine[LAID_OUT];
     const int64_t w = vf_lanes(), step = step_pairs(pairing);
@@ -96,18 +137,12 @@ SIMD_INLINE void rotate_laid_out(enum pairing pairing, enum posenc_dtype type,
     struct place place = place_of(pairing, type, token->angles, token, 0);
 
     for (int64_t more = token->more; more >= 0; more--, go_on(&place, &next)) {
-        for (int64_t i = 0, k = 0; i < pairs; i += step, k += w) {
-            vf c, s;
-
-            load_angles(pairing, token->angles, &place, token->sign, i, step, &c, &s);
-            vf_store(cosine + k, c);
-            vf_store(sine + k, s);
-        }
+        for (int64_t i = 0, k = 0; i < pairs; i += 2 * step, k += 2 * w)
+            lay_out_two(pairing, split, token, &place, i, cosine + k, sine + k);
         for (int64_t h = 0; h < heads; h++, place.x += x_step, place.out += out_step)
             for (int64_t i = 0, k = 0; i < pairs; i += 2 * step, k += 2 * w)
-                rotate_two(pairing, type, kind, pairs, i, i + step, step, vf_load(cosine + k),
-                           vf_load(sine + k), vf_load(cosine + k + w), vf_load(sine + k + w),
-                           place.x, place.out);
+                turn_laid_out(pairing, type, kind, split, pairs, i, cosine + k, sine + k,
+                              place.x, place.out);
     }
 }
 
@@ -200,6 +235,7 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
     const bool in_place = args->x.data == args->out.data;
     const bool laid_out = !one_strip && is_laid_out(pairing, type, &token, bytes, in_place);
     const bool in_strips = one_strip || !(far || laid_out);
+    const bool split = type == POSENC_BF16 && vf_pairs_bf16() && token.angles == POSENC_F32;
     struct narrow narrow;
 
     token.kind = token.angles != POSENC_F32              ? ANY
@@ -229,8 +265,10 @@ SIMD_INLINE void rope(enum posenc_dtype type, const struct posenc_rope_args *arg
                 rotate_in_strips(pairing, strips, &rest);
             } else if (in_strips)
                 rotate_in_strips(pairing, strips, &token);
+            else if (laid_out && split)
+                rotate_laid_out(pairing, type, ANY, true, &token);
             else if (laid_out)
-                rotate_laid_out(pairing, type, token.kind == PAST ? PAST : ANY, &token);
+                rotate_laid_out(pairing, type, token.kind == PAST ? PAST : ANY, false, &token);
             else
                 rotate_in_order(pairing, strips, &token);
             if (token.x != token.out)
