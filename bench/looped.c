@@ -33,6 +33,7 @@ struct looped looped_conversion(const struct call *call, int64_t stored)
                             .floats = stored,
                             .reads = reads_stored(&call->problem),
                             .wide = !plan,
+                            .stored = true,
                             .in_tensors = true };
 }
 
@@ -67,13 +68,25 @@ static enum roof_kind kind_of_runs(const struct problem *p)
                                                                             : ROOF_BARE_runs;
 }
 
+/* In the storage of the call. */
+static enum roof_kind kind_of_turn(const struct problem *p)
+{
+    static const enum roof_kind halves[] = { [POSENC_F32] = ROOF_BARE_turn,
+                                             [POSENC_F16] = ROOF_BARE_turn_f16,
+                                             [POSENC_BF16] = ROOF_BARE_turn_bf16 },
+                                pairs[] = { [POSENC_F32] = ROOF_BARE_pairs,
+                                            [POSENC_F16] = ROOF_BARE_pairs_f16,
+                                            [POSENC_BF16] = ROOF_BARE_pairs_bf16 };
+    return (p->kernel == POSENC_KERNEL_rope_interleaved ? pairs : halves)[p->dtype];
+}
+
 static enum roof_kind kind_of_work(const struct problem *p)
 {
     switch (signature_of(p->kernel)->work) {
     case WORK_ANGLES:
         return kind_of_angles(p);
     case WORK_TURN:
-        return p->kernel == POSENC_KERNEL_rope_interleaved ? ROOF_BARE_pairs : ROOF_BARE_turn;
+        return kind_of_turn(p);
     case WORK_NORM:
         return ROOF_BARE_norm;
     case WORK_SLOPE:
@@ -111,12 +124,13 @@ static int64_t row_of_biases(const struct problem *p)
     return in_rows && p->keys <= LOOPED_BLOCK ? p->keys : 0;
 }
 
-/* Bare loops are of f32 and write as much as they read.  One that multiplies by a norm would let what is
- * changed in place grow without end. */
+/* Bare loops write as much as they read, in f32 but for rotations.  One that multiplies by a norm would let
+ * what is changed in place grow without end. */
 static bool goes_over_tensors(const struct call *call)
 {
     const struct signature *s = signature_of(call->problem.kernel);
-    return call->outputs[0].tensor.dtype == POSENC_F32 && !s->worked && s->work != WORK_NORM;
+    const bool alike = call->outputs[0].tensor.dtype == POSENC_F32 || s->work == WORK_TURN;
+    return alike && !s->worked && s->work != WORK_NORM;
 }
 
 struct looped looped_work(const struct call *call)
@@ -126,6 +140,7 @@ struct looped looped_work(const struct call *call)
     struct looped work = { .kind = kind_of_work(p),
                            .reads = kernel_takes_x(p->kernel),
                            .wide = true,
+                           .stored = s->work == WORK_TURN,
                            .in_tensors = goes_over_tensors(call),
                            .row = row_of_biases(p),
                            .at_once = 1 };
@@ -140,6 +155,8 @@ struct looped looped_work(const struct call *call)
             work.floats += tensor_moved(p, row);
     if (s->worked)
         work.floats = s->worked(call);
+    if (work.stored)
+        work.floats = work.floats * (int64_t)storage_size(p->dtype) / (int64_t)sizeof(float);
     if (work.floats == 0)
         work.kind = ROOF_KIND_COUNT;
     return work;
@@ -191,8 +208,7 @@ static const float *third_argument(const struct roof_variant *loop, const struct
 void looped_run(const struct roof_variant *loop, const struct looped *looped,
                 struct looped_block *block, int64_t blocks)
 {
-    const bool converts = roof_resource(loop->kind) == RESOURCE_CONVERSION;
-    const float *src = !looped->reads ? NULL : converts ? block->stored : block->wide;
+    const float *src = !looped->reads ? NULL : looped->stored ? block->stored : block->wide;
     const float *third = third_argument(loop, looped, block, block->out, LOOPED_BLOCK);
     for (int64_t k = 0; k < blocks; k++)
         loop->function(block->out, src, third, LOOPED_BLOCK);

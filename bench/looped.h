@@ -10,17 +10,17 @@
 
 /* A kind of loop, ROOF_KIND_COUNT where there is nothing of the kind to do; the floats that it would
  * write, or add up, for all of the call; whether it reads others with them, and whether what it makes
- * itself is in f32 before it is stored; whether it can go over the call's own tensors, since it reads
- * and writes what the call does; and floats of a row, 0 where rows do not matter, and how many rows are
- * written side by side. */
+ * itself is in f32 before it is stored; whether floats are but room for what is stored as the call stores
+ * it, and not numbers; whether it can go over the call's own tensors, since it reads and writes what the
+ * call does; and floats of a row, 0 where rows do not matter, and how many rows are written side by side. */
 struct looped {
     enum roof_kind kind;
     int64_t floats;
-    bool reads, wide, in_tensors;
+    bool reads, wide, stored, in_tensors;
     int64_t row, at_once;
 };
 
-/* What is converted, of `stored` floats of memory; and the bare loop, of elements. */
+/* What is converted, of `stored` floats of memory; and the bare loop. */
 struct looped looped_conversion(const struct call *call, int64_t stored);
 struct looped looped_work(const struct call *call);
 

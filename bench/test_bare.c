@@ -2,6 +2,7 @@
  * Bare loops: each does what its name says, so that it is a limit of what does so, too.
  */
 #include "roofs.h"
+#include "conformance/problem/storage.h"
 #include "conformance/tap/tap.h"
 
 #include <math.h>
@@ -10,7 +11,11 @@
 enum { MOST_FLOATS = 2 * BARE_STEP, GUARD = 64 };
 static float out[MOST_FLOATS + GUARD], added[MOST_FLOATS + GUARD], x[MOST_FLOATS];
 
-static bool near(double a, double b) { return fabs(a - b) <= 1e-6 * (1.0 + fabs(b)); }
+static bool within(double a, double b, double off)
+{
+    return fabs(a - b) <= off * (1.0 + fabs(b));
+}
+static bool near(double a, double b) { return within(a, b, 1e-6); }
 
 /* Each of the cosines and sines of the eight angles of a group, as often as any other, and pairs of both:
  * `apart` floats lie between their two numbers. */
@@ -66,27 +71,49 @@ static bool is_angles(const float *values, int n)
     return near(squares, n / 2) && most <= 1.0 && most > 0.9;
 }
 
+/* Elements of x and of what is made of it, of n floats of some storage. */
+struct stored {
+    enum posenc_dtype type;
+    const float *values;
+    int n;
+};
+
+static struct stored stored_as(enum roof_kind kind, const float *values, int n)
+{
+    const bool f16 = kind == ROOF_BARE_turn_f16 || kind == ROOF_BARE_pairs_f16;
+    const bool bf16 = kind == ROOF_BARE_turn_bf16 || kind == ROOF_BARE_pairs_bf16;
+    const enum posenc_dtype type = f16 ? POSENC_F16 : bf16 ? POSENC_BF16 : POSENC_F32;
+    return (struct stored){ type, values, n * (int)(sizeof(float) / storage_size(type)) };
+}
+
+/* Whether elements i and j are those of x turned, each rounded once. */
+static bool is_pair(const struct stored *s, int i, int j)
+{
+    static const double off[] = {
+        [POSENC_F32] = 1e-6, [POSENC_F16] = 0x1p-11, [POSENC_BF16] = 0x1p-8
+    };
+    const double a = (double)storage_get(s->type, x, i), b = (double)storage_get(s->type, x, j);
+    const double first = (double)storage_get(s->type, s->values, i),
+                 second = (double)storage_get(s->type, s->values, j);
+    return within(first, 0.8 * a - 0.6 * b, off[s->type]) &&
+           within(second, 0.8 * b + 0.6 * a, off[s->type]);
+}
+
 /* Each head of 128 in halves. */
-static bool is_turned(const float *values, int n)
+static bool is_turned(struct stored s)
 {
     const int half = 64;
     bool all = true;
-    for (int i = 0; i < n; i += i % half == half - 1 ? half + 1 : 1) {
-        const double a = (double)x[i], b = (double)x[i + half];
-        all = all && near((double)values[i], 0.8 * a - 0.6 * b) &&
-              near((double)values[i + half], 0.8 * b + 0.6 * a);
-    }
+    for (int i = 0; i < s.n; i += i % half == half - 1 ? half + 1 : 1)
+        all = all && is_pair(&s, i, i + half);
     return all;
 }
 
-static bool is_turned_in_pairs(const float *values, int n)
+static bool is_turned_in_pairs(struct stored s)
 {
     bool all = true;
-    for (int i = 0; i < n; i += 2) {
-        const double a = (double)x[i], b = (double)x[i + 1];
-        all = all && near((double)values[i], 0.8 * a - 0.6 * b) &&
-              near((double)values[i + 1], 0.8 * b + 0.6 * a);
-    }
+    for (int i = 0; i < s.n; i += 2)
+        all = all && is_pair(&s, i, i + 1);
     return all;
 }
 
@@ -197,9 +224,13 @@ static bool does_its_work(enum roof_kind kind, const float *values, int n)
     case ROOF_BARE_angles:
         return is_angles(values, n);
     case ROOF_BARE_turn:
-        return is_turned(values, n);
+    case ROOF_BARE_turn_f16:
+    case ROOF_BARE_turn_bf16:
+        return is_turned(stored_as(kind, values, n));
     case ROOF_BARE_pairs:
-        return is_turned_in_pairs(values, n);
+    case ROOF_BARE_pairs_f16:
+    case ROOF_BARE_pairs_bf16:
+        return is_turned_in_pairs(stored_as(kind, values, n));
     case ROOF_BARE_norm:
         return is_normed(values, n);
     case ROOF_BARE_slope:
@@ -225,8 +256,8 @@ static bool does_its_work(enum roof_kind kind, const float *values, int n)
 /* Those read x alone. */
 static bool adds_nothing(enum roof_kind kind)
 {
-    return kind == ROOF_BARE_turn || kind == ROOF_BARE_pairs || kind == ROOF_BARE_norm ||
-           kind == ROOF_BARE_sums || kind == ROOF_BARE_chain;
+    return (kind >= ROOF_BARE_turn && kind <= ROOF_BARE_norm) || kind == ROOF_BARE_sums ||
+           kind == ROOF_BARE_chain;
 }
 
 static bool is_right(const struct roof_variant *loop, int n)
@@ -236,8 +267,10 @@ static bool is_right(const struct roof_variant *loop, int n)
                         : loop->kind == ROOF_BARE_chain ? 1
                                                         : n;
     bool right = true;
-    for (int i = 0; i < MOST_FLOATS; i++)
-        x[i] = loop->kind == ROOF_BARE_norm ? 0.75f : 0.5f + (float)(i % 37) / 64.0f;
+    const struct stored stored = stored_as(loop->kind, x, MOST_FLOATS);
+    for (int i = 0; i < stored.n; i++)
+        storage_put(stored.type, x, i,
+                    loop->kind == ROOF_BARE_norm ? 0.75f : 0.5f + (float)(i % 37) / 64.0f);
     for (int i = 0; i < MOST_FLOATS + GUARD; i++)
         out[i] = added[i] = -77.0f;
     loop->function(out, alone ? x : NULL, NULL, (size_t)n);

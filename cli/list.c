@@ -204,6 +204,8 @@ static int list_roofs(struct cli *cli)
         "  angles            cos and sin of f32 angles               the f32 profiles\n"
         "  turn              two products and a sum                  rope_half\n"
         "  turn of pairs     the same of neighbours, and their swap  rope_interleaved\n"
+        "  turn in f16, ...  the same, widened before and rounded    rotations in f16, bf16\n"
+        "                    after it\n"
         "  norm and turn     a square before them, two factors       rope_qk_norm\n"
         "  slope             a product of each distance              alibi\n"
         "  line              a line read backwards                   distance_bias\n"

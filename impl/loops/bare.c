@@ -70,16 +70,20 @@ LOOP(angles)
 
 /* ---- Rotations ---- */
 
-/* They have nothing but src. */
-#define ONTO(kind)                                                                             \
+/* They have nothing but src.  n floats are as many elements of f32, and two each of 16 bits. */
+#define ONTO(kind, call)                                                                       \
     LOOP(kind)                                                                                 \
     {                                                                                          \
         (void)row_end;                                                                         \
-        kind(dst, src, (int64_t)n);                                                            \
+        call;                                                                                  \
     }
-ONTO(turn)
-ONTO(pairs)
-ONTO(norm)
+ONTO(turn, turn_as(POSENC_F32, dst, src, (int64_t)n))
+ONTO(turn_f16, turn_as(POSENC_F16, dst, src, 2 * (int64_t)n))
+ONTO(turn_bf16, turn_as(POSENC_BF16, dst, src, 2 * (int64_t)n))
+ONTO(pairs, pairs_as(POSENC_F32, dst, src, (int64_t)n))
+ONTO(pairs_f16, pairs_as(POSENC_F16, dst, src, 2 * (int64_t)n))
+ONTO(pairs_bf16, pairs_as(POSENC_BF16, dst, src, 2 * (int64_t)n))
+ONTO(norm, norm(dst, src, (int64_t)n))
 #undef ONTO
 
 /* ---- Biases ---- */

@@ -27,7 +27,11 @@ enum { BARE_ROWS = 8, BARE_STEP = 1024 };
  *   by_turns  and stored by turns
  *   angles    the evaluation of f32 angles
  *   turn      a rotation whose angles stay in registers, of halves of src
- *   pairs     the same of interleaved pairs
+ *   turn_f16  the same of elements of 16 bits, widened before and rounded after it,
+ *   turn_bf16
+ *   pairs     and of interleaved pairs
+ *   pairs_f16
+ *   pairs_bf16
  *   norm      that of halves with sums of squares and two factors before it
  *   slope     rows of a slope times the distance
  *   line      rows of a short line read backwards, from a start that moves by one from row to row
@@ -46,7 +50,11 @@ enum { BARE_ROWS = 8, BARE_STEP = 1024 };
     KIND(by_turns, isa)                                                                        \
     KIND(angles, isa)                                                                          \
     KIND(turn, isa)                                                                            \
+    KIND(turn_f16, isa)                                                                        \
+    KIND(turn_bf16, isa)                                                                       \
     KIND(pairs, isa)                                                                           \
+    KIND(pairs_f16, isa)                                                                       \
+    KIND(pairs_bf16, isa)                                                                      \
     KIND(norm, isa)                                                                            \
     KIND(slope, isa)                                                                           \
     KIND(line, isa)                                                                            \

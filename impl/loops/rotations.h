@@ -9,52 +9,95 @@
 
 enum { TURN_HEAD = 128 };
 
-/* The pair i and half + i of a head, times a factor and a weight where it is `normed`. */
-SIMD_INLINE void turn_pair(bool normed, float *dst, const float *src, int64_t i, int64_t half,
-                           vf factor)
+/* Vectors of the first and of the second elements of pairs. */
+SIMD_INLINE void turn_both(vf a, vf b, vf *first, vf *second)
 {
-    const vf c = vf_set1(0.8f), s = vf_set1(0.6f), weight = vf_set1(1.5f);
-    vf a = vf_keep(vf_load(src + i)), b = vf_keep(vf_load(src + half + i));
+    const vf c = vf_set1(0.8f), s = vf_set1(0.6f);
+
+    *first = vf_cross(a, c, b, s);
+    *second = vf_fma(b, c, vf_mul(a, s));
+}
+
+/* The pairs of elements i and j and of those that follow them, times a factor and a weight where they are
+ * `normed`. */
+SIMD_INLINE void turn_pair(enum posenc_dtype type, bool normed, void *dst, const void *src,
+                           int64_t i, int64_t j, vf factor)
+{
+    const int64_t w = vf_lanes();
+    const vf weight = vf_set1(1.5f);
+    vf a = vf_keep(load_as(type, src, i, w)), b = vf_keep(load_as(type, src, j, w));
 
     if (normed) {
         a = vf_mul(vf_mul(a, factor), weight);
         b = vf_mul(vf_mul(b, factor), weight);
     }
-    vf_store(dst + i, vf_cross(a, c, b, s));
-    vf_store(dst + half + i, vf_fma(b, c, vf_mul(a, s)));
+    turn_both(a, b, &a, &b);
+    store_as(type, dst, i, a, w);
+    store_as(type, dst, j, b, w);
+}
+
+/* Two vectors of each half of bf16, as even and odd elements come. */
+SIMD_INLINE void turn_split(uint16_t *dst, const uint16_t *src, int64_t half)
+{
+    vf a, b, even, odd;
+
+    vf_load_bf16_pairs(src, &a, &even);
+    vf_load_bf16_pairs(src + half, &b, &odd);
+    turn_both(a, b, &a, &b);
+    turn_both(even, odd, &even, &odd);
+    vf_store_bf16_pairs(dst, a, even);
+    vf_store_bf16_pairs(dst + half, b, odd);
 }
 
 /* Of heads of 128: halves that lie 4 KiB apart look alike to a load that follows a store. */
-SIMD_INLINE void turn(float *dst, const float *src, int64_t n)
+SIMD_INLINE void turn_as(enum posenc_dtype type, void *dst, const void *src, int64_t n)
 {
     const int64_t w = vf_lanes(), half = TURN_HEAD / 2;
+    const bool split = type == POSENC_BF16 && vf_pairs_bf16() && 2 * w <= half;
 
-    for (int64_t h = 0; h + TURN_HEAD <= n; h += TURN_HEAD)
-        for (int64_t i = 0; i + w <= half; i += w)
-            turn_pair(false, dst + h, src + h, i, half, vf_set1(1.0f));
+    for (int64_t h = 0; h + TURN_HEAD <= n; h += TURN_HEAD) {
+        for (int64_t i = h; split && i + 2 * w <= h + half; i += 2 * w)
+            turn_split((uint16_t *)dst + i, (const uint16_t *)src + i, half);
+        for (int64_t i = h; !split && i + w <= h + half; i += w)
+            turn_pair(type, false, dst, src, i, half + i, vf_set1(1.0f));
+    }
 }
 
-/* A vector of interleaved pairs. */
-SIMD_INLINE vf turned_pairs(const float *src)
+/* A vector of interleaved pairs, from element i on. */
+SIMD_INLINE vf turned_pairs(enum posenc_dtype type, const void *src, int64_t i)
 {
     const vf c = vf_set1(0.8f), s = vf_zip_lo(vf_set1(-0.6f), vf_set1(0.6f));
-    const vf both = vf_keep(vf_load(src));
+    const vf both = vf_keep(load_as(type, src, i, vf_lanes()));
 
     return vf_fma(both, c, vf_mul(vf_swap_pairs(both), s));
 }
 
-SIMD_INLINE void pairs(float *dst, const float *src, int64_t n)
+/* Two vectors of them; of bf16 as they come, which swaps nothing. */
+SIMD_INLINE void turn_two_vectors(enum posenc_dtype type, void *dst, const void *src, int64_t i)
+{
+    const int64_t w = vf_lanes();
+    vf a, b;
+
+    if (type == POSENC_BF16 && vf_pairs_bf16()) {
+        vf_load_bf16_pairs((const uint16_t *)src + i, &a, &b);
+        turn_both(a, b, &a, &b);
+        vf_store_bf16_pairs((uint16_t *)dst + i, a, b);
+        return;
+    }
+    a = turned_pairs(type, src, i);
+    b = turned_pairs(type, src, i + w);
+    store_as(type, dst, i, a, w);
+    store_as(type, dst, i + w, b, w);
+}
+
+SIMD_INLINE void pairs_as(enum posenc_dtype type, void *dst, const void *src, int64_t n)
 {
     const int64_t w = vf_lanes();
 
     for (int64_t i = 0; w == 1 && i + 2 <= n; i += 2)
-        turn_pair(false, dst + i, src + i, 0, 1, vf_set1(1.0f));
-    for (int64_t i = 0; w > 1 && i + 2 * w <= n; i += 2 * w) {
-        const vf a = turned_pairs(src + i), b = turned_pairs(src + i + w);
-
-        vf_store(dst + i, a);
-        vf_store(dst + i + w, b);
-    }
+        turn_pair(type, false, dst, src, i, i + 1, vf_set1(1.0f));
+    for (int64_t i = 0; w > 1 && i + 2 * w <= n; i += 2 * w)
+        turn_two_vectors(type, dst, src, i);
 }
 
 /* Squares are added in as many sums as a head of 128 has, and heads are as long as steps. */
@@ -76,7 +119,7 @@ SIMD_INLINE void norm(float *dst, const float *src, int64_t n)
         }
         vf factor = vf_sqrt(vf_add(vf_add(a, b), vf_add(c, d)));
         for (int64_t i = 0; i + w <= half; i += w)
-            turn_pair(true, dst + h, src + h, i, half, factor);
+            turn_pair(POSENC_F32, true, dst, src, h + i, h + half + i, factor);
     }
 }
 
