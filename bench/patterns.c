@@ -78,6 +78,8 @@ static const struct line {
     { PATTERN_p2c, 5 * 512, 512, false, "lines of p2c" },
     { PATTERN_both, 5 * 512, 512, false, "lines of both, 15 MiB" },
     { PATTERN_turned, 5 * 512, 512, false, "both terms, columns known, 15 MiB" },
+    { PATTERN_both, 12 * 336, 336, false, "lines of both, 12 heads of 336" },
+    { PATTERN_turned, 12 * 336, 336, false, "both terms, columns known, 12 heads of 336" },
     { PATTERN_c2p, 84 * 512, 512, true, "lines of c2p, 168 MiB" },
     { PATTERN_p2c, 84 * 512, 512, true, "lines of p2c" },
     { PATTERN_both, 84 * 512, 512, true, "lines of both, 252 MiB" },

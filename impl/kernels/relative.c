@@ -25,8 +25,9 @@
  * where keys are few.  RELATIVE_APART floats more lie from one row to the next, turned or not: a power of two
  * would map a key's elements to the same few lines of a cache.  RELATIVE_KEY_PITCH, of those not yet turned, is
  * one for all blocks, so that the loop that turns them knows its addresses.  RELATIVE_AHEAD: keys from the row
- * of p2c that is read to the one asked for, unless there are few and they are in a cache (1.1 times the time
- * in L2); RELATIVE_SOON: queries, of c2p. */
+ * of p2c that is read to the one asked for, at the column of the block's last query, which the block before did
+ * not reach, unless keys are few and they are in a cache (1.1 times the time in L2); RELATIVE_SOON: queries, of
+ * c2p. */
 enum {
     RELATIVE_QUERIES = 512,
     RELATIVE_KEYS = 1024,
@@ -46,7 +47,7 @@ enum {
 struct relative_panel {
     int64_t i0, i1, j0, j1;
     int64_t block, pitch; /* queries; from one turned row to the next */
-    int32_t columns[RELATIVE_QUERIES + RELATIVE_KEYS + 2 * POSENC_PLAN_PAD];
+    int32_t columns[RELATIVE_QUERIES + RELATIVE_KEYS + 2 * POSENC_PLAN_PAD + RELATIVE_AHEAD];
     int32_t start[RELATIVE_QUERIES + RELATIVE_KEYS + POSENC_PLAN_PAD];
 };
 
@@ -60,8 +61,10 @@ static void relative_columns(const struct posenc_relative_args *args,
     int32_t *columns = panel->columns;
     int64_t rising = w, falling = w;
 
-    for (int64_t k = 0; k < n + w; k++)
-        columns[k] = last[k < n ? -k : 1 - n];
+    for (int64_t k = 0; k < n; k++)
+        columns[k] = last[-k];
+    for (int64_t k = n; k < n + w + RELATIVE_AHEAD; k++)
+        columns[k] = columns[n - 1];
     for (int64_t k = n - 1; k >= 0; k--) {
         const int32_t step = columns[k + 1] - columns[k], end = columns[k + w - 1];
 
@@ -171,7 +174,7 @@ SIMD_INLINE void turn_keys(enum posenc_dtype type, bool asks, const char *p2c, i
     const int32_t *columns = panel->columns + at, *start = panel->start + at;
 
     for (int64_t k = 0; asks && k < m; k++)
-        ask_for(p2c, (RELATIVE_AHEAD + k) * next + columns[k] * size);
+        ask_for(p2c, (RELATIVE_AHEAD + k) * next + columns[RELATIVE_AHEAD + k] * size);
     if (turned_matrix(type, p2c, next, m, rows, columns, start, pitch, turned))
         return;
     for (int64_t k = 0; k < m; k++, p2c += next)
@@ -196,7 +199,7 @@ SIMD_INLINE void pick_keys(enum posenc_dtype type, bool asks, const char *p2c, i
 
     for (int64_t k = 0; k < n; k++, p2c += next) {
         if (asks)
-            ask_for(p2c, RELATIVE_AHEAD * next + columns[k] * size);
+            ask_for(p2c, RELATIVE_AHEAD * next + columns[RELATIVE_AHEAD + k] * size);
         for (int64_t r = 0; r < rows; r++)
             turned[r * pitch + k] = posenc_get(type, p2c, columns[k + r]);
     }

@@ -204,8 +204,9 @@ LOOP(c2p) { terms(data, true, false); }
 LOOP(p2c) { terms(data, false, true); }
 LOOP(both) { terms(data, true, true); }
 
-/* From a query's row of turned elements to the next: no power of two. */
-enum { TURNED = PATTERN_ROW + 16, NEAR = BLOCK + 4 };
+/* From a row of turned elements to the next, beside their own: no power of two, and as near as it may be, so that
+ * they spread over a cache. */
+enum { APART = 16, NEAR = BLOCK + 4 };
 
 /* A vector of row's elements by their columns, which rise or fall by one at most. */
 SIMD_INLINE vf by_columns(const float *row, const int32_t *columns, int32_t least)
@@ -217,7 +218,7 @@ SIMD_INLINE vf by_columns(const float *row, const int32_t *columns, int32_t leas
  * matrix in memory, whose rows lie a key and a column apart. */
 SIMD_INLINE void turn_keys(const float *p2c, int64_t row, const int32_t *columns, float *turned)
 {
-    const int64_t w = vf_lanes(), pitch = TURNED;
+    const int64_t w = vf_lanes(), pitch = row + APART;
     const int32_t *last = columns - (w - 1);
     const bool matrix = columns[BLOCK - 1] - *last == BLOCK - 1 + w - 1;
     _Alignas(64) float near[POSENC_PLAN_PAD * NEAR + POSENC_PLAN_PAD];
@@ -261,7 +262,7 @@ LOOP(turned)
     const struct pattern_data d = *data;
     const int64_t w = vf_lanes();
     struct columns columns;
-    _Alignas(64) float turned[BLOCK * TURNED];
+    _Alignas(64) float turned[BLOCK * (PATTERN_ROW + APART)];
 
     make_columns(&columns, d.row);
     for (int64_t head = 0; head < d.rows * d.row; head += d.row * d.row)
@@ -274,7 +275,7 @@ LOOP(turned)
             }
             for (int64_t q = i; q < i + BLOCK; q++)
                 put_terms(d.far, d.row, columns.back + d.row - q, d.x + head + q * d.row,
-                          turned + (q - i) * TURNED, d.out + head + q * d.row);
+                          turned + (q - i) * (d.row + APART), d.out + head + q * d.row);
         }
     stream_end();
 }
