@@ -240,9 +240,9 @@ SIMD_INLINE void turn_keys(const float *p2c, int64_t row, const int32_t *columns
     }
 }
 
-/* Both terms of a query, scaled; back: the columns of keys from the first one on. */
-SIMD_INLINE void put_terms(bool far, int64_t n, const int32_t *back, const float *row,
-                           const float *turned, float *out)
+/* Both terms of a query, scaled, or added to what is there; back: the columns of keys from the first one on. */
+SIMD_INLINE void put_terms(bool far, bool adds, int64_t n, const int32_t *back,
+                           const float *row, const float *turned, float *out)
 {
     const int64_t w = vf_lanes();
     const vf scale = vf_set1(0.5f);
@@ -251,13 +251,13 @@ SIMD_INLINE void put_terms(bool far, int64_t n, const int32_t *back, const float
         const int32_t least = back[k + w - 1];
 
         ask_for(row, (NEXT_QUERY * n + least) * (int64_t)sizeof *row);
-        put(far, out + k,
-            vf_fma(scale, vf_load(turned + k),
-                   vf_mul(scale, by_columns(row, back + k, least))));
+        const vf bias =
+            vf_fma(scale, vf_load(turned + k), vf_mul(scale, by_columns(row, back + k, least)));
+        put(far && !adds, out + k, adds ? vf_add(vf_load(out + k), bias) : bias);
     }
 }
 
-LOOP(turned)
+SIMD_INLINE void both_terms(const struct pattern_data *data, bool adds)
 {
     const struct pattern_data d = *data;
     const int64_t w = vf_lanes();
@@ -274,8 +274,11 @@ LOOP(turned)
                           turned + j);
             }
             for (int64_t q = i; q < i + BLOCK; q++)
-                put_terms(d.far, d.row, columns.back + d.row - q, d.x + head + q * d.row,
+                put_terms(d.far, adds, d.row, columns.back + d.row - q, d.x + head + q * d.row,
                           turned + (q - i) * (d.row + APART), d.out + head + q * d.row);
         }
     stream_end();
 }
+
+LOOP(turned) { both_terms(data, false); }
+LOOP(turned_add) { both_terms(data, true); }

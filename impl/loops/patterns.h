@@ -51,6 +51,7 @@ static inline int32_t pattern_column(int64_t distance, int64_t row)
  *   both      and both,
  *   turned    and all that is done with what they have: elements in the order of keys, scaled and added; all
  *             write out in order
+ *   turned_add  the same, added to out
  */
 #define PATTERN_KINDS(KIND, isa)                                                               \
     KIND(copy, isa)                                                                            \
@@ -61,7 +62,8 @@ static inline int32_t pattern_column(int64_t distance, int64_t row)
     KIND(c2p, isa)                                                                             \
     KIND(p2c, isa)                                                                             \
     KIND(both, isa)                                                                            \
-    KIND(turned, isa)
+    KIND(turned, isa)                                                                          \
+    KIND(turned_add, isa)
 
 #define PATTERN_NAME(kind, isa) pattern_##kind##_##isa
 #define PATTERN(kind, isa)      void PATTERN_NAME(kind, isa)(const struct pattern_data *data)
