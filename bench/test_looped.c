@@ -42,6 +42,47 @@ static const struct roof_variant *scalar_loop(enum roof_kind kind)
     return NULL;
 }
 
+/* A call whose loops can be run; `fine` where it could be made.  Given back whatever became of it. */
+struct opened {
+    struct call call;
+    struct timed_call timed;
+    struct team *team;
+    bool fine;
+};
+
+static void open_call(struct opened *o, const struct problem *problem, int threads)
+{
+    *o = (struct opened){ .team = team_create(threads) };
+    o->fine = o->team && call_create(&o->call, problem, &memory_plain) == POSENC_OK &&
+              timed_call_open(&o->timed, &o->call, o->team, threads);
+}
+
+static void close_call(struct opened *o)
+{
+    timed_call_close(&o->timed);
+    call_destroy(&o->call);
+    team_destroy(o->team);
+}
+
+/* The loop of the call's work, over its tensors where it can go there; run once. */
+static struct contender run_in_tensors(const struct opened *o)
+{
+    struct contender c = contender_of_loop_in_tensors(
+        &o->timed, scalar_loop(o->timed.work.kind), &o->timed.work);
+    contender_call(&c);
+    return c;
+}
+
+/* The first output as it is now; malloc'ed, NULL where there is none. */
+static float *copy_of(const struct opened *o)
+{
+    const size_t bytes = o->fine ? (size_t)o->timed.n[0] * sizeof(float) : 0;
+    float *copy = bytes > 0 ? malloc(bytes) : NULL;
+    if (copy)
+        memcpy(copy, o->timed.dst[0], bytes);
+    return copy;
+}
+
 /* Slopes onto the scores of a call: all that loops of whole blocks cover, each once, and nothing else. */
 static bool goes_over_scores(int threads)
 {
@@ -51,20 +92,15 @@ static bool goes_over_scores(int threads)
     problem.keys = 91;
     problem.in_place = true;
     problem_settle(&problem);
-    struct call call;
-    struct timed_call timed = { 0 };
-    struct team *team = team_create(threads);
-    bool right = team && call_create(&call, &problem, &memory_plain) == POSENC_OK;
-    right = right && timed_call_open(&timed, &call, team, threads);
-    const int64_t n = right ? timed.n[0] : 0;
-    float *before = right ? malloc((size_t)n * sizeof *before) : NULL;
+    struct opened o;
+    open_call(&o, &problem, threads);
+    float *before = copy_of(&o);
+    bool right = before;
     int64_t written = 0;
     if (before) {
-        const float *scores = timed.dst[0];
-        memcpy(before, scores, (size_t)n * sizeof *before);
-        struct contender c =
-            contender_of_loop_in_tensors(&timed, scalar_loop(ROOF_BARE_slope), &timed.work);
-        contender_call(&c);
+        const float *scores = o.timed.dst[0];
+        const int64_t n = o.timed.n[0];
+        const struct contender c = run_in_tensors(&o);
         for (int64_t i = 0, at = 0; i < n; i++) {
             const bool changed = memcmp(&scores[i], &before[i], sizeof *before) != 0;
             written += changed;
@@ -74,37 +110,28 @@ static bool goes_over_scores(int threads)
                                                0.25 * (double)(at + 1)));
             at = at + 1 < problem.keys ? at + 1 : 0;
         }
-        right = right && c.blocks == 0 && written > n - threads * LOOPED_BLOCK &&
-                near(c.times * (double)written, (double)timed.work.floats);
+        right = right && o.timed.work.kind == ROOF_BARE_slope && c.blocks == 0 &&
+                written > n - threads * LOOPED_BLOCK &&
+                near(c.times * (double)written, (double)o.timed.work.floats);
     }
     free(before);
-    timed_call_close(&timed);
-    call_destroy(&call);
-    team_destroy(team);
-    return right && before;
+    close_call(&o);
+    return right;
 }
 
 /* Whether a kernel's loop goes over its tensors, of so many bytes, each of those that are written. */
 static bool is_over_tensors(enum posenc_kernel kernel, size_t bytes)
 {
     const struct problem problem = problem_realistic(kernel, POSENC_F32, bytes);
-    struct call call;
-    struct timed_call timed = { 0 };
-    struct team *team = team_create(1);
-    bool over = team && call_create(&call, &problem, &memory_plain) == POSENC_OK;
-    if (over && timed_call_open(&timed, &call, team, 1)) {
-        struct contender c =
-            contender_of_loop_in_tensors(&timed, scalar_loop(timed.work.kind), &timed.work);
-        for (int o = 0; o < 2 && timed.n[o] > 0; o++)
-            timed.dst[o][0] = -77.0f;
-        contender_call(&c);
-        over = c.blocks == 0;
-        for (int o = 0; o < 2 && timed.n[o] > 0; o++)
-            over = over && timed.dst[o][0] != -77.0f;
-    }
-    timed_call_close(&timed);
-    call_destroy(&call);
-    team_destroy(team);
+    struct opened o;
+    open_call(&o, &problem, 1);
+    bool over = o.fine;
+    for (int k = 0; o.fine && k < 2 && o.timed.n[k] > 0; k++)
+        o.timed.dst[k][0] = -77.0f;
+    over = over && run_in_tensors(&o).blocks == 0;
+    for (int k = 0; o.fine && k < 2 && o.timed.n[k] > 0; k++)
+        over = over && o.timed.dst[k][0] != -77.0f;
+    close_call(&o);
     return over;
 }
 
@@ -146,33 +173,27 @@ static bool turns_what_is_stored(enum posenc_dtype type, int threads)
 {
     struct problem problem = problem_realistic(POSENC_KERNEL_rope_interleaved, type, 1 << 18);
     problem.in_place = true;
-    struct call call;
-    struct timed_call timed = { 0 };
-    struct team *team = team_create(threads);
-    bool right = team && call_create(&call, &problem, &memory_plain) == POSENC_OK;
-    right = right && timed_call_open(&timed, &call, team, threads);
-    const int64_t n = right ? timed.n[0] : 0;
-    float *before = right ? malloc((size_t)n * sizeof *before) : NULL;
+    struct opened o;
+    open_call(&o, &problem, threads);
+    float *before = copy_of(&o);
+    bool right = before;
     if (before) {
-        memcpy(before, timed.dst[0], (size_t)n * sizeof *before);
-        const struct roof_variant *loop = scalar_loop(timed.work.kind);
-        struct contender c = contender_of_loop_in_tensors(&timed, loop, &timed.work);
-        contender_call(&c);
-        const int64_t turned = pairs_turned(type, before, timed.dst[0], n, &right);
-        right = right && c.blocks == 0 && timed.work.floats == n &&
+        const struct timed_call *timed = &o.timed;
+        const int64_t n = timed->n[0];
+        struct contender c = run_in_tensors(&o);
+        const int64_t turned = pairs_turned(type, before, timed->dst[0], n, &right);
+        right = right && c.blocks == 0 && timed->work.floats == n &&
                 turned > n - threads * LOOPED_BLOCK &&
                 near(c.times * (double)turned, (double)n);
-        c = contender_of_loop(&timed, loop, &timed.work);
+        c = contender_of_loop(timed, scalar_loop(timed->work.kind), &timed->work);
         contender_call(&c);
-        const int64_t in_block = pairs_turned(type, timed.blocks[0].stored, timed.blocks[0].out,
-                                              LOOPED_BLOCK, &right);
+        const int64_t in_block = pairs_turned(type, timed->blocks[0].stored,
+                                              timed->blocks[0].out, LOOPED_BLOCK, &right);
         right = right && c.blocks > 0 && in_block == LOOPED_BLOCK;
     }
     free(before);
-    timed_call_close(&timed);
-    call_destroy(&call);
-    team_destroy(team);
-    return right && before;
+    close_call(&o);
+    return right;
 }
 
 /* The loop of a table whose rows are longer than a block: in each, sines are half a row from cosines. */
@@ -185,25 +206,19 @@ static bool goes_in_rows(void)
     problem.freqs.dim = DIM;
     problem.layout = POSENC_SIN_COS;
     problem_settle(&problem);
-    struct call call;
-    struct timed_call timed = { 0 };
-    struct team *team = team_create(1);
-    bool right = team && call_create(&call, &problem, &memory_plain) == POSENC_OK;
-    right = right && timed_call_open(&timed, &call, team, 1) && timed.n[0] == TOKENS * DIM;
+    struct opened o;
+    open_call(&o, &problem, 1);
+    bool right = o.fine && o.timed.n[0] == TOKENS * DIM;
     if (right) {
-        struct contender c =
-            contender_of_loop_in_tensors(&timed, scalar_loop(timed.work.kind), &timed.work);
-        memset(timed.dst[0], 0, TOKENS * DIM * sizeof *timed.dst[0]);
-        contender_call(&c);
+        const float *table = o.timed.dst[0];
+        memset(o.timed.dst[0], 0, TOKENS * DIM * sizeof *table);
+        const struct contender c = run_in_tensors(&o);
         right = c.blocks == 0 && near(c.times, 1.0);
-        for (int64_t i = 0; i < timed.n[0]; i += i % (DIM / 2) == DIM / 2 - 1 ? DIM / 2 + 1 : 1)
-            right =
-                right &&
-                near(hypot((double)timed.dst[0][i], (double)timed.dst[0][i + DIM / 2]), 1.0);
+        for (int64_t i = 0; i < o.timed.n[0];
+             i += i % (DIM / 2) == DIM / 2 - 1 ? DIM / 2 + 1 : 1)
+            right = right && near(hypot((double)table[i], (double)table[i + DIM / 2]), 1.0);
     }
-    timed_call_close(&timed);
-    call_destroy(&call);
-    team_destroy(team);
+    close_call(&o);
     return right;
 }
 
