@@ -3,6 +3,10 @@
  * round each way of making the call is timed once, as a run of calls, in an order that rotates:
  * drift of the machine and busy neighbours meet all ways alike, and differences are taken
  * within rounds.
+ *
+ * Each round has its activations and its stack at another line of a page.  A load waits for a store under way
+ * whose address looks alike in its lower 12 bits, arguments that lie across two pages take longer to copy, and
+ * the stack begins elsewhere in each process: at one place, some processes take twice as long in every round.
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
@@ -15,6 +19,8 @@
 enum { DIM = 128, ROWS = 128, POSITION = 77 };
 enum { ROUNDS = 1201, CALLS = 64, WAYS = 2 + OVERHEAD_WAYS };
 enum { WORDS = 48 };
+/* Bytes; lines of a page; from round to round, through all of them. */
+enum { LINE = 64, LINES = 64, STEP = 39 };
 static const double yardstick_ns = 26.0; /* on the core for which the limits were set */
 
 const int64_t overhead_heads[OVERHEAD_ROWS] = { 1, 8, OVERHEAD_MOST_HEADS };
@@ -23,6 +29,7 @@ struct rotation {
     struct posenc_rope_args args, normal; /* as a caller has them, as the kernel takes them */
     const struct posenc_backend *backend;
     struct posenc_prepared *prepared;
+    float *q;        /* [OVERHEAD_MOST_HEADS * DIM], and a page more */
     uint64_t *words; /* [3 * WORDS]: two that are alike, one to write */
 };
 
@@ -50,8 +57,10 @@ static enum posenc_status call_prepared(const struct rotation *r)
     return posenc_run(r->prepared, r->args.x.data, r->args.out.data, POSITION);
 }
 
-/* Does what checks consist of: loads, comparisons that hold, stores. */
-static enum posenc_status run_yardstick(const struct rotation *r)
+/* Does what checks consist of: loads, comparisons that hold, stores.  On a line of its own: at another place its
+ * loop took 1.6 times as long (Zen 4), and limits grow with it. */
+static __attribute__((noinline, aligned(64))) enum posenc_status
+run_yardstick(const struct rotation *r)
 {
     uint64_t *words = r->words;
     for (int i = 0; i < WORDS; i++) {
@@ -62,23 +71,42 @@ static enum posenc_status run_yardstick(const struct rotation *r)
     return POSENC_OK;
 }
 
-/* Fills samples[WAYS][ROUNDS] with the nanoseconds of a call; false when a call failed. */
-static bool time_rounds(const struct rotation *r, double *samples)
+/* One round, of activations so many bytes from where they begin. */
+static bool time_round(struct rotation *r, int round, size_t bytes, double *samples)
 {
     static way *const ways[WAYS] = { call_function, call_front_end, call_prepared,
                                      call_function, run_yardstick };
-    for (int round = 0; round < ROUNDS; round++)
-        for (int k = 0; k < WAYS; k++) {
-            int w = (round + k) % WAYS;
-            enum posenc_status status = ways[w](r); /* untimed: predictors have forgotten it */
-            double start = now_ns();
-            for (int i = 0; i < CALLS; i++)
-                status |= ways[w](r);
-            samples[w * ROUNDS + round] = (now_ns() - start) / (double)CALLS;
-            if (status)
-                return false;
-        }
-    return true;
+    enum posenc_status status = POSENC_OK;
+    r->args.out.data = r->normal.out.data = r->q + bytes / sizeof *r->q;
+    r->args.x.data = r->normal.x.data = r->args.out.data;
+    for (int k = 0; k < WAYS; k++) {
+        int w = (round + k) % WAYS;
+        status |= ways[w](r); /* untimed: predictors have forgotten it */
+        double start = now_ns();
+        for (int i = 0; i < CALLS; i++)
+            status |= ways[w](r);
+        samples[w * ROUNDS + round] = (now_ns() - start) / (double)CALLS;
+    }
+    return status == POSENC_OK;
+}
+
+/* The same with the stack as many bytes further on.  Not inlined: what it takes is given back. */
+static __attribute__((noinline)) bool time_elsewhere(const struct rotation *r, int round,
+                                                     double *samples)
+{
+    const size_t bytes = (size_t)(round * STEP % LINES) * LINE;
+    struct rotation *moved = __builtin_alloca(sizeof *moved + bytes);
+    *moved = *r;
+    return time_round(moved, round, bytes, samples);
+}
+
+/* Fills samples[WAYS][ROUNDS] with the nanoseconds of a call; false when a call failed. */
+static bool time_rounds(const struct rotation *r, double *samples)
+{
+    bool fine = true;
+    for (int round = 0; round < ROUNDS && fine; round++)
+        fine = time_elsewhere(r, round, samples);
+    return fine;
 }
 
 static bool summarise(const struct rotation *r, struct overhead *overhead)
@@ -103,10 +131,11 @@ static bool summarise(const struct rotation *r, struct overhead *overhead)
 
 bool overhead_measure(int64_t heads, struct overhead *overhead)
 {
-    static _Alignas(64) float q[OVERHEAD_MOST_HEADS * DIM], cosines[ROWS * DIM / 2],
-        sines[ROWS * DIM / 2];
-    static uint64_t words[3 * WORDS];
-    struct rotation r = { .words = words,
+    static _Alignas(64) float q[OVERHEAD_MOST_HEADS * DIM + LINES * LINE / sizeof(float)],
+        cosines[ROWS * DIM / 2], sines[ROWS * DIM / 2];
+    static _Alignas(64) uint64_t words[3 * WORDS];
+    struct rotation r = { .q = q,
+                          .words = words,
                           .backend = posenc_selection(POSENC_KERNEL_rope_half).backend,
                           .args = posenc_rope_args_init() };
     if (!r.backend || heads > OVERHEAD_MOST_HEADS)

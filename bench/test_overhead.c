@@ -5,13 +5,18 @@
  * instructions.  They are of one core; on one that is
  * slower, or shared, they grow with the time that it takes over the same kind of work, and by a
  * half, since the two went apart by a third where neighbours were busy.  What is above a
- * limit by chance does not fail: the whole interval has to be, three times.
+ * limit by chance does not fail: the whole interval has to be, three times in each of three processes, for
+ * what predicts branches and stores goes by addresses, and in a few processes out of a hundred (Zen 4) some
+ * of them get on badly from beginning to end.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "emulation.h"
 #include "overhead.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct limit {
     enum overhead_way way;
@@ -21,7 +26,7 @@ static const struct limit {
     { OVERHEAD_FRONT, "posenc_rope_half()", 20.0, 30.0 },
     { OVERHEAD_PREPARED, "a prepared call", 5.0, 10.0 },
 };
-enum { LIMITS = sizeof limits / sizeof limits[0], ATTEMPTS = 3 };
+enum { LIMITS = sizeof limits / sizeof limits[0], ATTEMPTS = 3, LAUNCHES = 3 };
 
 /* How many times the limits are what they are of the core they were set for. */
 static double slack(double pace)
@@ -48,7 +53,29 @@ static bool keeps(const struct overhead *o)
     return fine;
 }
 
-int main(void)
+static bool keeps_at_last(int64_t heads)
+{
+    struct overhead o;
+    bool fine = false;
+    for (int attempt = 0; attempt < ATTEMPTS && !fine; attempt++)
+        fine = overhead_measure(heads, &o) && keeps(&o);
+    return fine;
+}
+
+/* Begins anew with a row, at other addresses; returns only where it cannot. */
+static void launch_again(const char *program, int row, int launch)
+{
+    char from[16], times[16];
+    snprintf(from, sizeof from, "%d", row);
+    snprintf(times, sizeof times, "%d", launch);
+    printf("# once more, in a process of its own\n");
+    fflush(stdout);
+    execl(program, program, from, times, (char *)NULL);
+    perror(program);
+}
+
+/* [ROW LAUNCH]: the row to begin with, and how many processes there were. */
+int main(int argc, char **argv)
 {
     enum { SKIPPED = 77 };
     int failures = 0;
@@ -56,11 +83,11 @@ int main(void)
         printf("skipped: emulated: %s\n", bench_emulator());
         return SKIPPED;
     }
-    for (int i = 0; i < OVERHEAD_ROWS; i++) {
-        struct overhead o;
-        bool fine = false;
-        for (int attempt = 0; attempt < ATTEMPTS && !fine; attempt++)
-            fine = overhead_measure(overhead_heads[i], &o) && keeps(&o);
+    const int first = argc > 2 ? atoi(argv[1]) : 0, launch = argc > 2 ? atoi(argv[2]) : 1;
+    for (int i = first; i < OVERHEAD_ROWS; i++) {
+        const bool fine = keeps_at_last(overhead_heads[i]);
+        if (!fine && launch < LAUNCHES)
+            launch_again(argv[0], i, launch + 1);
         printf("%s - %d heads keep to the limits\n", fine ? "ok" : "not ok",
                (int)overhead_heads[i]);
         failures += !fine;
