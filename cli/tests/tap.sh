@@ -45,6 +45,60 @@ run() {
     status=$?
 }
 
+# await COMMAND...: runs it until it succeeds.  It gives up, with status 1, after ten minutes, which only a program that
+# hangs takes.  A test waits so for the state that it needs; it never sleeps for a time in which that may come.
+await() {
+    looks=0
+    until "$@"; do
+        looks=$((looks + 1))
+        [ $looks -lt 6000 ] || return 1
+        sleep 0.1
+    done
+}
+
+# processes PATTERN: command lines of processes with this test's scratch folder, and PATTERN, among their arguments.
+# Those of other tests and of other users are not among them.  Status 1 where the system does not list processes.
+processes() {
+    if [ -r /proc/self/cmdline ]; then
+        for line in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$line" && echo; done 2>"$scratch/gone.log"
+    else
+        ps -e -o args 2>"$scratch/gone.log"
+    fi | own="$scratch" pattern="$1" awk 'index($0, ENVIRON["own"]) && $0 ~ ENVIRON["pattern"]'
+}
+no_process() { [ -z "$(processes "$1")" ]; }
+has_process() { ! no_process "$1"; }
+lists_processes() { [ -r /proc/self/cmdline ] || command -v ps >/dev/null; }
+
+# ends NAME PATTERN: no such process is left.
+ends() {
+    if ! lists_processes; then
+        skip "$1" 'this system does not list processes'
+    elif await no_process "$2"; then
+        pass "$1"
+    else
+        fail "$1" "$(processes "$2")"
+    fi
+}
+
+# Prints why nothing can be run on a pseudo-terminal here; nothing where it can.
+no_terminal() {
+    if ! script --version 2>&1 | grep -q util-linux; then
+        echo 'there is no script(1) of util-linux (Debian: bsdutils)'
+    elif ! script -qefc true "$scratch/no_terminal" </dev/null >"$scratch/no_terminal.log" 2>&1; then
+        echo 'no pseudo-terminal can be opened (/dev/pts)'
+    fi
+}
+
+# terminal COLUMNS TERM FILE COMMAND: a shell runs it on a pseudo-terminal, in the background, as process $shown; what it
+# shows goes into FILE.
+terminal() {
+    : >"$3"
+    TERM=$2 script -qefc "stty cols $1 rows 24; $4" "$3" >"$scratch/script.log" 2>&1 </dev/null &
+    shown=$!
+}
+# shows FILE PATTERN: a line of that terminal, or what stood in one for a time, matches.
+shows() { tr '\r' '\n' <"$1" | grep -Eq -e "$2"; }
+
 # refuses NAME PATTERN ARGUMENTS...: exit 2, a message that matches, nothing on stdout, no file.
 refuses() {
     name=$1 pattern=$2
