@@ -323,7 +323,8 @@ static int run(const struct command *command, struct cli *cli)
         return EXIT_FINE;
     }
     if (cli->quick && (cli->full || cli->exhaustive))
-        return cli_refuse(cli, "--quick", NULL, "expected without --full and --exhaustive");
+        return cli_refuse(cli, "--quick", NULL, "expected without %s",
+                          cli->full ? "--full" : "--exhaustive");
     plugins_limit(cli->limit);
     data_plugins();
     if (select_environment(cli) != EXIT_FINE || tuned_check(cli) != EXIT_FINE)

@@ -57,7 +57,7 @@ int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
         text_print(stderr, "did you mean ");
         for (size_t i = 0; i < n_near; i++)
             text_print(stderr, "%s%s", i == 0 ? "" : i + 1 < n_near ? ", " : " or ", near[i]);
-        text_print(stderr, "?%s", n <= FEW ? "  " : "\n");
+        fputs(n <= FEW ? "?  " : "?\n", stderr);
     }
     if (n_near == 0 || n <= FEW) {
         text_print(stderr, "expected one of");

@@ -271,7 +271,8 @@ static enum posenc_status check_angles(const struct angles *angles, struct span 
     if (most < 0)
         return posenc_refuse(error, POSENC_ERR_ROTARY_DIM,
                              "rotary_dim, twice the last dimension of cos (head_dim at most)",
-                             (double)rotary_dim, 2.0, (double)angles->head_dim);
+                             (double)rotary_dim, 2.0,
+                             (double)(angles->head_dim - angles->head_dim % 2));
     if (angles->rotary_offset < 0 || angles->rotary_offset > most)
         return posenc_refuse(error, POSENC_ERR_ROTARY_DIM,
                              "rotary_offset (head_dim - rotary_dim at most)",

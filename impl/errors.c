@@ -22,7 +22,7 @@ const char *posenc_status_string(enum posenc_status status)
     case POSENC_ERR_ODD:
         return "a dimension that must be even is odd";
     case POSENC_ERR_ROTARY_DIM:
-        return "rotary_dim exceeds head_dim";
+        return "rotary_dim, rotary_offset or head_dim is out of range";
     case POSENC_ERR_THETA:
         return "rope_theta is not finite and positive, or gives unusable frequencies";
     case POSENC_ERR_PARAMETER:

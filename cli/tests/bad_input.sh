@@ -262,7 +262,23 @@ refuses 'no vectors there' 'none.pack' verify --vectors "$scratch/none.pack"
 refuses 'problem of no kernel' 'rope_haf: no kernel; did you mean rope_half' verify --problem 'rope_haf heads=1'
 refuses 'problem with an unknown field' 'hed_dim: no field of rope_half.*did you mean head_dim' explain --problem 'rope_half hed_dim=1'
 refuses 'problem with a bad value' 'heads=x: expected a whole number' bench --problem 'rope_half heads=x'
-refuses 'problem that the library refuses' 'rotary_dim is 33, expected from 2 to 80' verify --problem 'rope_half head_dim=80 rotary_dim=33 heads=1 tokens=1 rows=1'
+refuses 'problem that the library refuses' 'rotary_dim is 33: a dimension that must be even is odd' verify --problem 'rope_half head_dim=80 rotary_dim=33 heads=1 tokens=1 rows=1'
+refuses 'rotation without the channels that turn' 'rotary_dim is 0, expected from 2 to 4: rotary_dim.* is out of range$' \
+    verify --problem 'rope_half head_dim=5'
+refuses 'head of one channel' 'head_dim is 1, expected from 2' verify --problem 'rope_half head_dim=1 rotary_dim=2 heads=1 tokens=1 rows=1'
+refuses 'slopes without heads' 'heads is 0, expected from 1 to 65536' verify --problem 'alibi'
+refuses 'slopes that do not fall' 'alibi_bias_max is 0, expected from 2' verify --problem 'alibi heads=2 queries=2 keys=2 alibi_bias_max=0'
+for command in bench report compare; do
+    refuses "$command: quick and full" '--quick: expected without --full$' $command --quick --full
+done
+refuses 'quick and exhaustive' '--quick: expected without --exhaustive$' verify --quick --exhaustive
+refuses 'one of many names: those that are near' 'did you mean [^?]*[?]$' verify --kernel rope
+refuses 'an option of many' 'unknown option: kernal: did you mean kernel[?]$' verify --kernal x
+refuses 'a topic of many' 'sinus: did you mean [^?]*[?]$' explain sinus
+# Each kernel without its sizes, and with what does not fit.
+for kernel in $("$POSENC" list kernels | sed -n 's/^\([a-z][a-z0-9_]*\)  *\(table\|apply\) .*/\1/p'); do
+    refuses "$kernel without sizes" "--problem: " verify --problem "$kernel"
+done
 refuses 'problem without an element' 'has no element: expected batch and tokens above 0' verify --problem 'rope_half head_dim=80 rotary_dim=32'
 refuses 'problem and a case' '--case: has no effect beside --problem' verify --problem 'alibi heads=1 queries=1 keys=1' --case x
 refuses 'problem and a dimension' '--dim: has no effect beside --problem' table --problem 'sinusoidal dim=4 tokens=2' --dim 8

@@ -99,6 +99,22 @@ terminal() {
 # shows FILE PATTERN: a line of that terminal, or what stood in one for a time, matches.
 shows() { tr '\r' '\n' <"$1" | grep -Eq -e "$2"; }
 
+
+# What no message may be, whatever it says; prints nothing where all is well.  The words of the command are given.
+astray() {
+    if grep -q '\\n$' stderr; then
+        echo 'its line end is two characters'
+    fi
+    awk 'match($0, /is -?[0-9][-+.0-9e]*, expected from -?[0-9][-+.0-9e]* to -?[0-9][-+.0-9e]*/) {
+        split(substr($0, RSTART, RLENGTH), word, /[ ,]+/)
+        if (word[2] + 0 >= word[5] + 0 && word[2] + 0 <= word[7] + 0) print "its range has the value" }' stderr
+    if [ -s "$scratch/help.$1" ] || "$POSENC" "$1" --help >"$scratch/help.$1" 2>"$scratch/help.log"; then
+        tr ' (' '\n\n' <stderr | sed -n 's/^\(--[a-z][a-z-]*\).*/\1/p' | sort -u | while read -r option; do
+            grep -q -e "$option\($\|[^a-z-]\)" "$scratch/help.$1" || echo "posenc $1 has no $option"
+        done
+    fi
+}
+
 # refuses NAME PATTERN ARGUMENTS...: exit 2, a message that matches, nothing on stdout, no file.
 refuses() {
     name=$1 pattern=$2
@@ -110,6 +126,8 @@ refuses() {
         fail "$name" "the message does not match: $pattern"
     elif [ "$(grep -c '^posenc' stderr)" != 1 ]; then
         fail "$name" 'expected one message'
+    elif [ -n "$(astray "$@")" ]; then
+        fail "$name" "the message is astray: $(astray "$@")"
     elif [ -s stdout ]; then
         fail "$name" 'something on stdout'
     elif [ -n "$(ls -A work)" ]; then

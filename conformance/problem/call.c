@@ -89,9 +89,12 @@ void (*backend_entry(const struct posenc_backend *backend, enum posenc_kernel ke
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
                 int64_t least, int64_t most)
 {
+    const bool within =
+        least <= value && value <= most; /* then it is not the range that refuses */
     if (status != POSENC_OK)
         call->error =
-            (struct posenc_error){ status, what, (double)value, (double)least, (double)most };
+            (struct posenc_error){ status, what, (double)value, within ? 1.0 : (double)least,
+                                   within ? 0.0 : (double)most };
     return status == POSENC_OK;
 }
 

@@ -10,7 +10,8 @@
 #include "storage.h"
 
 /* Whether the status is POSENC_OK; if not, notes that the call is refused for this value, where
- * others from `least` to `most` are accepted.  The same of a value that has to be among those. */
+ * others from `least` to `most` are accepted: a range that has the value itself is not named.  The same
+ * of a value that has to be among those. */
 bool call_check(struct call *call, enum posenc_status status, const char *what, int64_t value,
                 int64_t least, int64_t most);
 bool call_within(struct call *call, enum posenc_status otherwise, const char *what,

@@ -3,6 +3,7 @@
  */
 #include "shared.h"
 
+#include <float.h>
 #include <math.h>
 
 static bool slopes_shared(const struct problem *p) { return !p->slopes_by_batch; }
@@ -13,7 +14,10 @@ static bool fill_slopes(struct call *call, void *to, int64_t n)
     const enum posenc_status status = call->subject->alibi_slopes(n, most, to);
     for (int64_t i = 0; i < n && call->problem.scattered && status == POSENC_OK; i++)
         ((float *)to)[i] *= (float)(problem_scattered(&call->problem, i, 3) - 1);
-    call->error = (struct posenc_error){ status, "n_heads or alibi_bias_max", most, 0, 64 };
+    if (status == POSENC_ERR_PARAMETER) /* above 0 */
+        call->error = (struct posenc_error){ status, "alibi_bias_max", most, DBL_MIN, 64 };
+    else
+        (void)call_check(call, status, "heads", n, 1, 65536);
     return status == POSENC_OK;
 }
 

@@ -15,8 +15,10 @@ bool rotations_check(struct call *call)
 {
     const struct problem *p = &call->problem;
     const enum posenc_status odd = p->rotary_dim % 2 ? POSENC_ERR_ODD : POSENC_OK;
-    return call_check(call, odd, "rotary_dim", p->rotary_dim, 2, p->dim) &&
-           call_within(call, POSENC_ERR_ROTARY_DIM, "rotary_dim", p->rotary_dim, 2, p->dim);
+    const int64_t most = p->dim - (p->dim & 1);
+    return call_within(call, POSENC_ERR_SHAPE, "head_dim", p->dim, 2, INT32_MAX) &&
+           call_check(call, odd, "rotary_dim", p->rotary_dim, 2, most) &&
+           call_within(call, POSENC_ERR_ROTARY_DIM, "rotary_dim", p->rotary_dim, 2, most);
 }
 
 /* ---- Columns by relative position ---- */

@@ -89,7 +89,7 @@ enum posenc_status {
     POSENC_ERR_STRIDE = 3,     /* last dimension not contiguous, or an output overlaps itself */
     POSENC_ERR_DTYPE = 4,      /* this kernel does not take this element type */
     POSENC_ERR_ODD = 5,        /* a dimension that must be even is odd */
-    POSENC_ERR_ROTARY_DIM = 6, /* rotary_dim exceeds head_dim */
+    POSENC_ERR_ROTARY_DIM = 6, /* rotary_dim or rotary_offset does not fit in head_dim */
     POSENC_ERR_THETA = 7,      /* rope_theta is not finite and positive, or of no use */
     POSENC_ERR_PARAMETER = 8,  /* another parameter is not finite or out of its range */
     POSENC_ERR_POSITION = 9,   /* |position| >= 2^31, or a row of a table that does not exist */

@@ -27,7 +27,8 @@ static void says(struct posenc_error error, const char *want)
 static void sentences(void)
 {
     says((struct posenc_error){ POSENC_ERR_ROTARY_DIM, "rotary_dim", 33.0, 2.0, 32.0 },
-         "rotary_dim is 33, expected from 2 to 32: rotary_dim exceeds head_dim");
+         "rotary_dim is 33, expected from 2 to 32: rotary_dim, rotary_offset or head_dim is "
+         "out of range");
     says((struct posenc_error){ POSENC_ERR_SHAPE, "rows of table", 7.0, 8.0, 8.0 },
          "rows of table is 7, expected 8: a dimension is out of range or two tensors disagree");
     says((struct posenc_error){ POSENC_ERR_ODD, "dim of the spec", 7.0, 1.0, 0.0 },
