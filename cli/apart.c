@@ -278,9 +278,10 @@ bool apart_end(struct apart *apart, bool now, char words[APART_WORDS])
     for (size_t i = 0; i < APART_FILES; i++)
         if (apart->note->files[i][0] != '\0')
             unlink(apart->note->files[i]);
-    if (WIFSIGNALED(status))
-        snprintf(words, APART_WORDS, "the process ended by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
+    apart->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (apart->signal != 0)
+        snprintf(words, APART_WORDS, "the process ended by signal %d (%s)", apart->signal,
+                 strsignal(apart->signal));
     else
         snprintf(words, APART_WORDS, "the process was ended by exit(%d)", WEXITSTATUS(status));
     return WIFEXITED(status) && WEXITSTATUS(status) == ALL_DONE;

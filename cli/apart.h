@@ -37,7 +37,8 @@ bool silence_lasts(struct silence *silence, pid_t pid, double most_s, char words
 
 struct apart {
     pid_t pid;
-    int from; /* the end of its pipe that is read, without waiting */
+    int signal; /* the one that ended it, or 0: known from apart_end() on */
+    int from;   /* the end of its pipe that is read, without waiting */
     struct apart_note *note;
     /* What it was at when that was last asked, and since when. */
     unsigned turn;

@@ -102,6 +102,14 @@ bool apart_ask(apart_work *work, void *user, const struct patience *patience, vo
     return done;
 }
 
+/* Whether it ended as any program does whose reader goes away: that is no conduct of a plug-in's. */
+static bool lost_its_reader(const struct apart *apart)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    return apart->signal == SIGPIPE && poll(&out, 1, 0) > 0 &&
+           (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 int apart_command(int (*run)(void *user), void *user, const char *name, double limit_s)
 {
     const struct patience patience = patience_of(limit_s, (double)INFINITY);
@@ -127,6 +135,8 @@ int apart_command(int (*run)(void *user), void *user, const char *name, double l
         raise(caught);
     if (told && done)
         return code;
+    if (lost_its_reader(&apart))
+        return EXIT_READER_GONE;
     text_print(stderr, "posenc %s: %s%s\n", name, hung[0] != '\0' ? hung : words, where);
     return EXIT_CONFORMANCE;
 }

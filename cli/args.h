@@ -10,6 +10,7 @@
 #include "reports/formats.h"
 
 #include <posenc.h>
+#include <signal.h>
 
 #if defined(__GNUC__)
 #define PRINTF_LIKE(form, first) __attribute__((__format__(__printf__, form, first)))
@@ -26,6 +27,7 @@ enum exit_code {
     EXIT_INCOMPARABLE = 5, /* builds or results that have nothing to compare */
     EXIT_MISSING = 6,      /* shards of a run that are to be merged */
     EXIT_NOTHING = 77,
+    EXIT_READER_GONE = 128 + SIGPIPE, /* of stdout: as a shell reports that signal */
 };
 
 enum { LIST_MAX = 64, BACKENDS_MAX = 32 };

@@ -287,10 +287,9 @@ static void tell_selection(void)
 /* A result that nobody could read is a failure. */
 static int check_stdout(int status)
 {
-    enum { READER_GONE = 128 + SIGPIPE };                       /* as a shell tells it */
     int why = status == EXIT_USAGE ? 0 : outputs_error(stdout); /* that one was told */
     if (status == EXIT_FINE && (outputs_reader_gone() || why == EPIPE))
-        return READER_GONE;
+        return EXIT_READER_GONE;
     if (why != 0 && why != EPIPE) {
         outputs_refuse_stdout(&(struct cli){ 0 }, why);
         return status == EXIT_FINE ? EXIT_USAGE : status;

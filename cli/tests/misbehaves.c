@@ -22,6 +22,7 @@ static void ends_at_once(void) { _exit(0); }
 static void aborts(void) { abort(); }
 static void ends_its_thread(void) { pthread_exit(NULL); }
 static void stops(void) { raise(SIGSTOP); }
+static void breaks_a_pipe(void) { raise(SIGPIPE); }
 static void prints(void) { printf("\033[31mthis is no result\n"); }
 
 static void runs_on(void)
@@ -91,6 +92,7 @@ static const struct misdeed {
     { "abort", aborts },
     { "thread_exit", ends_its_thread },
     { "stop", stops },
+    { "pipe", breaks_a_pipe },
     { "print", prints },
     { "loop", runs_on },
     { "sleep", sleeps_on },

@@ -1,0 +1,83 @@
+#!/bin/sh
+# A reader that goes away (posenc list | head -1): exit 141 and not a word, of every command, with plug-ins and without.
+. "$(dirname "$0")/tap.sh"
+
+mkfifo pipe
+mkdir none some
+cp "$PLUGIN" some/plugin.so
+
+# unread ARGUMENTS...: runs it where stdout is a pipe that nobody reads any more.
+unread() {
+    exec 3<>pipe 4>pipe 3<&-
+    (cd work && exec "$POSENC" "$@") >&4 2>stderr
+    status=$?
+    exec 4>&-
+}
+
+# gone ARGUMENTS...: what it says of how it ended.  Nothing is timed, and nothing counted, on some machines.
+gone() {
+    unread "$@"
+    if [ $status = 77 ]; then
+        skip "$plugins: $*" 'not on this machine'
+    elif [ $status != 141 ]; then
+        fail "$plugins: $*" "exit $status"
+    elif grep -Eq '^posenc|signal|[Pp]ipe' stderr; then
+        fail "$plugins: $*" 'it complains'
+    else
+        pass "$plugins: $*"
+    fi
+}
+
+case_id=$("$POSENC" list cases 2>stderr | awk 'NR == 3 { print $1 }')
+kinds=$("$POSENC" list --help | sed -n 's/^usage: .*\[\([a-z|]*\)\].*/\1/p' | tr '|' ' ')
+few='--kernel alibi --backend scalar --case alibi/f32/given/h1-symmetric'
+# shellcheck disable=SC2086  # a list of words
+"$POSENC" verify $few --out jsonl:one.jsonl 2>stderr
+cp one.jsonl work/a.jsonl
+cp one.jsonl work/b.jsonl
+
+for plugins in none some; do
+    export POSENC_PLUGINS="$scratch/$plugins"
+    gone --help
+    gone help list
+    gone list --help
+    gone --version
+    gone list
+    for kind in $kinds; do
+        gone list "$kind"
+    done
+    gone explain rope_half
+    gone explain "$case_id"
+    gone explain --model llama-3.1-8b
+    gone explain --problem 'alibi heads=1 queries=2 keys=2'
+    gone table sinusoidal --dim 64 --tokens 2000
+    gone plot alibi
+    gone vectors info
+    gone vectors export x
+    gone vectors check x
+    for format in console jsonl csv; do
+        # shellcheck disable=SC2086  # a list of words
+        gone verify $few --out $format
+    done
+    gone count --kernel alibi --backend scalar --dtype f32
+    gone bench --problem 'alibi heads=2 queries=16 keys=16' --backend scalar --budget 0.01
+    gone report a.jsonl
+    gone compare a.jsonl b.jsonl
+    gone trend a.jsonl
+    gone merge a.jsonl
+    gone tune --kernel alibi --dtype f32 --budget 0.1 profile
+    rm -rf work/x work/*.png work/profile
+done
+gone doctor --quick
+
+# Where SIGPIPE is ignored, as some programs leave it to those that they start, it is the same.
+trap '' PIPE
+gone list
+gone table sinusoidal --dim 64 --tokens 2000
+trap - PIPE
+
+# A plug-in that ends its process by that signal is reported: its program's reader is there.
+cp "$MISBEHAVES" work/pipe_in_first_call.so
+run env POSENC_PLUGINS= "$POSENC" explain --plugin ./pipe_in_first_call.so --problem 'alibi heads=1 queries=2 keys=2'
+same 'a plug-in that raises SIGPIPE is told of' "$status $(grep -c 'ended by signal 13 .* in alibi' stderr)" '1 1'
+finish
