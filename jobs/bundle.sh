@@ -123,13 +123,15 @@ bundle_check() {
 
 bundle_write() {
     top=$bundle_stage/$bundle_name
-    commit=$(git rev-parse --short HEAD 2>/dev/null || echo 'no commit')
-    [ -z "$(git status --porcelain 2>/dev/null)" ] || commit="$commit, with changes"
-    sed "s/@VERSION@/$bundle_version/g; s/@COMMIT@/$commit/g; s/@MACHINE@/$(uname -m)/g; s/@GLIBC@/$bundle_glibc/g
+    commit=$(sh cli/commit.sh .) when=$(date -r CHANGELOG.md +%s)
+    if [ "$commit" ]; then
+        when=$(git log -1 --format=%ct)
+        [ -z "$(git status --porcelain)" ] || commit="${commit%-dirty}, with changes"
+    fi
+    sed "s/@VERSION@/$bundle_version/g; s/@COMMIT@/${commit:-no commit}/g; s/@MACHINE@/$(uname -m)/g; s/@GLIBC@/$bundle_glibc/g
         s/@COMPILER@/$(gcc --version | sed -n '1s,[/&],\\&,g;1p')/g" jobs/bundle/README.in >"$top/README" || return 1
     chmod 644 "$top/README"
-    when=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md +%s)}
-    find "$top" -exec touch -h -d "@$when" {} +
+    find "$top" -exec touch -h -d "@${SOURCE_DATE_EPOCH:-$when}" {} +
     case $bundle_file in
     *.tar.gz)
         tar -c --sort=name --owner=0 --group=0 --numeric-owner --mode=go-w --format=ustar -C $bundle_stage "$bundle_name" |

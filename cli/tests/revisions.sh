@@ -54,6 +54,27 @@ traces() { # what is left in the repository and in the cache
     find "$builds" -name '.making-*' 2>/dev/null | wc -l
 }
 
+# What the program says of its own commit: that of a repository whose top its sources are, and of no other.
+inside="$repository/sub/release"
+own() { commit=mine sh "$root/cli/commit.sh" "$1" 2>stderr; }
+mkdir "$inside"
+same 'the commit of a source tree' "$(own "$repository")" "$(cd "$repository" && git rev-parse --short=12 HEAD)"
+same 'none of a release unpacked in another repository' "$(own "$inside")" ''
+same 'not by what a hook of git says either' \
+    "$(GIT_DIR="$repository/.git" GIT_WORK_TREE="$inside" own "$inside")" ''
+same 'none in the folder of a repository itself' "$(own "$repository/.git")" ''
+same 'none without git' "$(shell=$(command -v sh) && PATH=/nowhere && "$shell" "$root/cli/commit.sh" "$repository" 2>stderr)" ''
+ln -s "$repository" "$scratch/link"
+same 'a link leads to it' "$(own "$scratch/link")" "$(own "$repository")"
+echo more >>"$repository/part.c"
+same 'with changes it says so' "$(own "$repository")" "$(cd "$repository" && git rev-parse --short=12 HEAD)-dirty"
+(cd "$repository" && git checkout -q part.c && git worktree add -q "$inside/linked" first 2>"$scratch/stderr")
+same 'a linked work tree has one of its own' "$(own "$inside/linked")" "$(cd "$repository" && git rev-parse --short=12 first)"
+(cd "$repository" && git worktree remove "$inside/linked")
+rmdir "$inside"
+same 'nobody else asks git at build time' \
+    "$(find "$root/." -name 'build*' -prune -o -name meson.build -print | xargs grep -l "'git'" | tr '\n' ' ')" ''
+
 takes 'a tag is built' '0 built clean one' first
 same 'its commit is told in full' "$commit" "$(cd "$repository" && git rev-parse first)"
 case $path in "$builds/$commit-"*/mine.so) pass 'and names its place in the cache' ;; *) fail 'and names its place in the cache' "$path" ;; esac
