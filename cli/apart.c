@@ -235,6 +235,7 @@ bool apart_hangs(struct apart *apart, const struct patience *patience, char word
 {
     const struct apart_note *note = apart->note;
     const bool inside = note->inside || note->call.inside;
+    const double threads = 1.0 + note->call.beside; /* the clock is that of all of them */
     if (note->turn != apart->turn || note->call.turn != apart->call) {
         apart->turn = note->turn;
         apart->call = note->call.turn;
@@ -242,7 +243,7 @@ bool apart_hangs(struct apart *apart, const struct patience *patience, char word
         return false;
     }
     return silence_lasts(&apart->silence, apart->pid,
-                         inside ? patience->inside_s : patience->outside_s, words);
+                         inside ? threads * patience->inside_s : patience->outside_s, words);
 }
 
 bool apart_is_gone(const struct apart *apart)

@@ -49,6 +49,13 @@ succeeds 'verify a problem of far rows' ' 2[23] passed' verify --backend scalar 
     'rope_half x head_dim=7 rotary_dim=4 heads=2 tokens=2 rows=3 x.stride=0,14,-4294979641 out.stride=0,4295004331,7'
 succeeds 'verify a problem of many rows' ' 2[23] passed' verify --backend scalar --problem \
     'learned_add x dim=5 rows=20000003 table.stride=128 tokens=3 position_kind=i64 positions=19999999,65537,16777219'
+# A call that stops at each page of a large tensor would take minutes.
+succeeds 'verify a problem of many pages' 'skipped: stops at [0-9]+ of [0-9]+ pages' verify --backend scalar --limit 20 --out jsonl --problem \
+    'rope_half heads=40 head_dim=128 rotary_dim=128 tokens=1024 rows=1024'
+succeeds 'verify a problem of many scores' 'skipped: stops at [0-9]+ of [0-9]+ pages' verify --backend scalar --limit 20 --out jsonl --problem \
+    'alibi_add heads=32 queries=512 keys=512'
+succeeds 'verify a gradient of many rows' '"complete":true' verify --backend scalar --limit 20 --out jsonl --problem \
+    'learned_grad dim=1 rows=1000000 tokens=1000000'
 # shellcheck disable=SC3045  # a shell without this limit skips the test
 limited() { (ulimit -v 4000000 && exec "$POSENC" "$@") >stdout 2>stderr; }
 if [ "$(uname)" = Linux ] && limited --version; then

@@ -5,6 +5,7 @@
 #include "together.h"
 #include "statics.h"
 
+#include "conformance/problem/cost.h"
 #include "conformance/problem/reserve.h"
 #include "conformance/problem/signature.h"
 #include "conformance/problem/storage.h"
@@ -20,9 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Calls of the others during a stop, of which one at least was begun after it; calls of each that
- * are not stopped, at last; and moments to wait, after which the machine is too busy for more. */
-enum { CALLS_DURING_STOP = TOGETHER, FREE_CALLS = 12, MOMENTS = 1000 };
+/* Calls of the others during a stop, of which one at least was begun after it; and moments to wait, after
+ * which the machine is too busy for more. */
+enum { CALLS_DURING_STOP = TOGETHER, MOMENTS = 1000 };
+
+/* Stops, and calls of each thread that are not stopped, at last.  Large problems have fewer: the calls beside
+ * the stops, and those without, may move so many bytes. */
+enum { MOST_STOPS = 64, LEAST_STOPS = 2, MOST_FREE_CALLS = 12, LEAST_FREE_CALLS = 2 };
+static const double most_bytes = 0x1p28;
 
 struct shared;
 struct player {
@@ -33,6 +39,7 @@ struct player {
     struct page_map {
         char *begin;
         size_t bytes;
+        int64_t pages; /* that the tensor touches, from the first on */
     } maps[LAYOUTS];
     int n_maps;
     void *alone; /* outputs, row by row, as the call gives them alone */
@@ -48,6 +55,7 @@ struct shared {
     atomic_ulong begun, calls, wrong; /* calls that were begun, ended, and gave other bits */
     atomic_ulong allowed; /* calls to be begun by others than the first thread, so far */
     unsigned long stops;
+    int64_t most_stops, free_calls;
     struct statics statics; /* of the kernel, watched in first calls */
 };
 
@@ -66,7 +74,8 @@ static void *page_get(void *user, size_t bytes, int64_t offset_bytes, char role)
     char *begin = reserve(whole);
     if (!begin)
         return NULL;
-    player->maps[player->n_maps++] = (struct page_map){ begin, whole };
+    const int64_t pages = (int64_t)((page - BEFORE_END + bytes + page - 1) / page);
+    player->maps[player->n_maps++] = (struct page_map){ begin, whole, pages };
     return begin + page - BEFORE_END;
 }
 
@@ -115,6 +124,45 @@ static bool same_rows(const struct call *call, const char *want)
 
 /* ---- Stops ---- */
 
+/* Of that many calls by each thread, how many the bytes allow. */
+static int64_t allowed_calls(const struct problem *problem, int64_t least, int64_t most)
+{
+    const double n = most_bytes / (TOGETHER * (problem_demand(problem) + 1.0));
+    return n < (double)least ? least : n > (double)most ? most : (int64_t)n;
+}
+
+static int64_t count_pages(const struct player *player)
+{
+    int64_t pages = 0;
+    for (int i = 0; i < player->n_maps; i++)
+        pages += player->maps[i].pages;
+    return pages;
+}
+
+/* Of a tensor's pages all, or its share of the stops. */
+static int64_t count_stops(const struct player *player, const struct page_map *map)
+{
+    const int64_t most = player->shared->most_stops, all = count_pages(player),
+                  share = all > most ? map->pages * most / all : map->pages,
+                  least = map->pages < LEAST_STOPS ? map->pages : LEAST_STOPS;
+    return share > least ? share : least;
+}
+
+/* Calls stop at the first page of each tensor, at the last, and at some evenly between them. */
+static void protect_stops(struct player *player, struct together *t)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    t->pages = count_pages(player);
+    for (int i = 0; i < player->n_maps; i++) {
+        const struct page_map *map = &player->maps[i];
+        const int64_t n = count_stops(player, map), steps = n > 1 ? n - 1 : 1;
+        for (int64_t k = 0; k < n; k++)
+            mprotect(map->begin + (size_t)(k * (map->pages - 1) / steps) * page, page,
+                     PROT_NONE);
+        t->stop_pages += n;
+    }
+}
+
 static void wait_a_moment(void)
 {
     static const struct timespec moment = { .tv_nsec = 20000 };
@@ -140,16 +188,18 @@ static bool stop_at_page(void *user, const char *address)
             continue;
         char *touched = map->begin + (size_t)(address - map->begin) / page * page;
         player->shared->stops++;
+        guard_note_pause();
         let_others_call(player->shared);
+        guard_note_resume();
         return mprotect(touched, page, PROT_READ | PROT_WRITE) == 0;
     }
     return false;
 }
 
-static void protect(struct player *player, int access)
+static void unprotect(struct player *player)
 {
     for (int i = 0; i < player->n_maps; i++)
-        mprotect(player->maps[i].begin, player->maps[i].bytes, access);
+        mprotect(player->maps[i].begin, player->maps[i].bytes, PROT_READ | PROT_WRITE);
 }
 
 /* ---- Threads ---- */
@@ -203,20 +253,21 @@ static void *call_first(void *user)
 }
 
 /* A call with stops, then some without. */
-static void stop_and_go(struct player *player)
+static void stop_and_go(struct player *player, struct together *t)
 {
     struct shared *shared = player->shared;
     line_up(shared);
     call_reset(&player->call);
     guard_mend_by(stop_at_page, player);
-    protect(player, PROT_NONE);
+    protect_stops(player, t);
     call_once(player, false);
-    protect(player, PROT_READ | PROT_WRITE);
+    unprotect(player);
     guard_mend_by(NULL, NULL);
     if (!same_rows(&player->call, player->alone))
         atomic_fetch_add(&shared->wrong, 1);
-    atomic_store(&shared->allowed, atomic_load(&shared->begun) + (TOGETHER - 1) * FREE_CALLS);
-    for (int i = 0; i < FREE_CALLS && !atomic_load(&shared->wrong); i++) {
+    atomic_store(&shared->allowed, atomic_load(&shared->begun) +
+                                       (unsigned long)((TOGETHER - 1) * shared->free_calls));
+    for (int64_t i = 0; i < shared->free_calls && !atomic_load(&shared->wrong); i++) {
         call_reset(&player->call);
         call_once(player, true);
     }
@@ -349,18 +400,22 @@ void together_run(const struct subject *subject, const struct problem *problem, 
     memcpy(&shared->backend, subject->backend,
            subject->backend->size < sizeof shared->backend ? subject->backend->size
                                                            : sizeof shared->backend);
+    shared->most_stops = allowed_calls(problem, LEAST_STOPS, MOST_STOPS);
+    shared->free_calls = allowed_calls(problem, LEAST_FREE_CALLS, MOST_FREE_CALLS);
+    guard_note_beside(TOGETHER - 1);
     if (make(shared, subject, problem, t)) {
         if (first) {
             run_first(shared, t);
         } else if (run_alone(shared, t)) {
             if (start(shared, call_until_over))
-                stop_and_go(&shared->players[0]);
+                stop_and_go(&shared->players[0], t);
             else
                 fails(t, "no thread could be started");
             join(shared);
         }
     }
     tell(shared, t);
+    guard_note_beside(0);
     for (int i = 0; i < TOGETHER; i++) {
         struct player *player = &shared->players[i];
         if (player->made)

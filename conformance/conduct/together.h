@@ -5,6 +5,7 @@
  * That calls overlap is not left to chance.  The first thread's pages cannot be touched at first:
  * wherever its call reaches a new one it stops, in the middle of whatever it does, until other
  * threads have begun calls and ended them; on one core, too, and however busy the machine is.
+ * Where tensors have many pages a call stops at some of them, from the first to the last.
  */
 #ifndef POSENC_TOGETHER_H
 #define POSENC_TOGETHER_H
@@ -15,6 +16,7 @@ enum { TOGETHER = 4, TOGETHER_TEXT = 200 };
 
 struct together {
     unsigned long calls, stops; /* that ended; in the middle of one */
+    int64_t pages, stop_pages;  /* of the tensors; those at which a call would stop */
     bool crashed;
     const char *nothing;      /* why this problem cannot show anything; NULL: it can */
     char text[TOGETHER_TEXT]; /* the first that went wrong; empty: none */

@@ -29,6 +29,8 @@ struct oracle {
     int32_t *thresholds; /* T5: least distance of each bucket of one direction */
     int64_t n_thresholds;
     int32_t *columns; /* relative: by query - key + keys - 1 */
+    /* learned_grad: the first token of each row of the table, and the next of the same row; -1: none. */
+    int64_t *first_token, *next_token;
 };
 
 /* What the oracle knows of a signature: row r of output o; what it works out first; the

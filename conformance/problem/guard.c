@@ -281,6 +281,14 @@ static _Thread_local struct guard_note *noted;
 
 void guard_note_to(struct guard_note *note) { noted = note; }
 
+static void note_inside(bool inside)
+{
+    if (!noted)
+        return;
+    noted->turn++;
+    noted->inside = inside;
+}
+
 /* Addresses mean nothing elsewhere: positions are copied where they fit. */
 static void note_begins(const struct problem *p)
 {
@@ -295,16 +303,16 @@ static void note_begins(const struct problem *p)
         memcpy(note->positions, p->positions, n * sizeof *p->positions);
         note->problem.positions = note->positions;
     }
-    note->turn++;
-    note->inside = true;
+    note_inside(true);
 }
 
-static void note_ends(void)
+void guard_note_pause(void) { note_inside(false); }
+void guard_note_resume(void) { note_inside(true); }
+
+void guard_note_beside(int threads)
 {
-    if (!noted)
-        return;
-    noted->inside = false;
-    noted->turn++;
+    if (noted)
+        noted->beside = threads;
 }
 
 struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
@@ -319,7 +327,7 @@ struct guarded guarded_run(struct call *call, const struct posenc_backend *backe
     note_begins(&call->problem);
     bool returned = trap_run(call, backend, &result.status);
     restore_registers();
-    note_ends();
+    note_inside(false);
     uint64_t left = control_get();
     control_set(control);
     if (!returned) {

@@ -49,12 +49,19 @@ enum { GUARD_POSITIONS = 64 };
 struct guard_note {
     volatile unsigned long turn; /* another one whenever a call begins or ends */
     volatile bool inside;        /* a kernel runs */
+    volatile int beside;         /* other threads that call kernels at the same time */
     bool known; /* the problem of the last call, which holds no other memory of its process */
     struct problem problem;
     int64_t positions[GUARD_POSITIONS];
 };
 /* From now on guarded calls of this thread are noted there; NULL: nowhere. */
 void guard_note_to(struct guard_note *note);
+/* Notes how many other threads call kernels from now on, whose CPU time is no time of this thread's calls. */
+void guard_note_beside(int threads);
+/* Note that the call of this thread is held up, as by a guard_mend, and that it goes on.  No time between is
+ * the kernel's. */
+void guard_note_pause(void);
+void guard_note_resume(void);
 
 /* The handlers of faults, which guarded_run() installs when it is first called. */
 void guard_install(void);

@@ -34,9 +34,31 @@ static void row_learned_grad(const struct oracle *oracle, int o, int64_t r, doub
     const struct problem *problem = &call->problem;
     for (int64_t k = 0; k < width; k++)
         want[k] = problem->accumulate ? (double)call->table[r * width + k] : 0.0;
-    for (int64_t t = 0; t < problem->batch * problem->tokens; t++)
-        for (int64_t k = 0; token_position(problem, t, 1) == r && k < width; k++)
+    for (int64_t t = oracle->first_token[r]; t >= 0; t = oracle->next_token[t])
+        for (int64_t k = 0; k < width; k++)
             want[k] = (double)add_f32((float)want[k], call->x[t * width + k]);
 }
 
-const struct oracle_rows oracle_learned_grad = { .row = row_learned_grad };
+/* Tokens by rows, in their order. */
+static bool create_learned_grad(struct oracle *oracle)
+{
+    const struct problem *problem = &oracle->call->problem;
+    const int64_t rows = oracle->call->outputs[0].rows, n = problem->batch * problem->tokens;
+    oracle->first_token = arena_get(&oracle->arena, (size_t)(rows + 1) * sizeof(int64_t));
+    oracle->next_token = arena_get(&oracle->arena, (size_t)(n + 1) * sizeof(int64_t));
+    if (!oracle->first_token || !oracle->next_token)
+        return false;
+    for (int64_t r = 0; r < rows; r++)
+        oracle->first_token[r] = -1;
+    for (int64_t t = n - 1; t >= 0; t--) {
+        const int64_t r = token_position(problem, t, 1);
+        if (r < 0 || r >= rows)
+            continue;
+        oracle->next_token[t] = oracle->first_token[r];
+        oracle->first_token[r] = t;
+    }
+    return true;
+}
+
+const struct oracle_rows oracle_learned_grad = { .row = row_learned_grad,
+                                                 .create = create_learned_grad };

@@ -92,6 +92,11 @@ static void check_threads(struct conduct_suite *s, const struct problem *p, bool
         if (!require(&t, !together.text[0], "%s", together.text) && together.crashed)
             t.result.status = CONF_CRASH;
         require(&t, first || together.stops, "no call was stopped in its middle");
+        if (t.result.status == CONF_PASS && together.stop_pages < together.pages)
+            snprintf(t.result.reason, sizeof t.result.reason,
+                     "skipped: stops at %lld of %lld pages; a call stopped at the other %lld",
+                     (long long)(together.pages - together.stop_pages),
+                     (long long)together.pages, (long long)together.stop_pages);
     }
     tally_end(&t);
 }
