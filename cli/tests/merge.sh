@@ -220,13 +220,13 @@ rm -f work/*
 
 # begin FILE: checks that never end, in the background, until some are written.
 begin() {
-    (cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --suite memory \
+    (cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --limit 86400 --backend scalar,example --kernel alibi --suite memory \
         --out "jsonl:$1" >"$scratch/stdout" 2>"$scratch/stderr") &
     pid=$!
     while kill -0 $pid 2>kill.log && ! grep -q '"t":"conf"' "work/$1.partial" 2>grep.log; do :; done
 }
 begin slow.jsonl
-run "$POSENC" verify --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --suite memory --resume slow.jsonl
+run "$POSENC" verify --plugin "$PLUGIN_HANG" --limit 86400 --backend scalar,example --kernel alibi --suite memory --resume slow.jsonl
 same 'what another run is writing is left to it' "$status $(grep -c 'slow.jsonl.partial: a run is writing it now' stderr)" '2 1'
 kill -TERM $pid
 wait $pid
@@ -241,7 +241,7 @@ wait $pid 2>kill.log
 same 'killed, it leaves a journal' "$(find work -name 'slow.jsonl.partial')" work/slow.jsonl.partial
 succeeds 'which report names as partial, too' '^  Partial: 1 of 1 run did not finish' report slow.jsonl.partial
 had=$(conf slow.jsonl.partial | grep -c .)
-(cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --suite memory --resume slow.jsonl \
+(cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --limit 86400 --backend scalar,example --kernel alibi --suite memory --resume slow.jsonl \
     --out jsonl:slow.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
 pid=$!
 while kill -0 $pid 2>kill.log && ! grep -q 'are kept' stderr; do :; done
@@ -249,7 +249,7 @@ kill -KILL $pid
 wait $pid 2>kill.log
 same 'and --resume goes on from, whatever ends it again' \
     "$(sed -n 's/.*verify: \([0-9]*\) results of slow.jsonl.partial are kept/\1/p' stderr) $(conf slow.jsonl.partial | grep -c .)" "$had $had"
-(cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --suite memory \
+(cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --limit 86400 --backend scalar,example --kernel alibi --suite memory \
     --out jsonl:slow.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
 pid=$!
 while kill -0 $pid 2>kill.log && ! { grep -q 'is replaced' stderr && conf slow.jsonl.partial >conf.log; }; do :; done
@@ -295,7 +295,7 @@ rm -f work/*
 # ---- reports ----
 
 begin_report() {
-    (cd work && exec "$POSENC" report --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --dir rep \
+    (cd work && exec "$POSENC" report --plugin "$PLUGIN_HANG" --limit 86400 --backend scalar,example --kernel alibi --dir rep \
         >"$scratch/stdout" 2>"$scratch/stderr") &
     pid=$!
     while kill -0 $pid 2>kill.log && ! cat work/rep.partial-*/results.jsonl 2>cat.log | grep -q '"t":"conf"'; do :; done
@@ -304,7 +304,7 @@ begin_report
 kill -KILL $pid
 wait $pid 2>kill.log
 had=$(cat work/rep.partial-*/results.jsonl | grep -c '"t":"conf"')
-(cd work && exec "$POSENC" report --plugin "$PLUGIN_HANG" --backend scalar,example --kernel alibi --dir rep --resume rep \
+(cd work && exec "$POSENC" report --plugin "$PLUGIN_HANG" --limit 86400 --backend scalar,example --kernel alibi --dir rep --resume rep \
     >"$scratch/stdout" 2>"$scratch/stderr") &
 pid=$!
 while kill -0 $pid 2>kill.log && ! grep -q 'are kept' stderr 2>grep.log; do :; done

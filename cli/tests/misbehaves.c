@@ -112,6 +112,15 @@ static const char *file_name(void)
     return slash ? slash + 1 : "";
 }
 
+/* Makes the file that MISBEHAVED names: a test that ends this process waits for it. */
+static void say_so(void)
+{
+    const char *path = getenv("MISBEHAVED");
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (file)
+        fclose(file);
+}
+
 /* "exit_in_call.so": does `exit` where `when` is "_in_call". */
 static void misbehave(const char *when)
 {
@@ -119,8 +128,10 @@ static void misbehave(const char *when)
     for (size_t i = 0; i < sizeof misdeeds / sizeof *misdeeds; i++) {
         const size_t n = strlen(misdeeds[i].name);
         if (strncmp(name, misdeeds[i].name, n) == 0 &&
-            strncmp(name + n, when, strlen(when)) == 0 && name[n + strlen(when)] == '.')
+            strncmp(name + n, when, strlen(when)) == 0 && name[n + strlen(when)] == '.') {
+            say_so();
             misdeeds[i].does();
+        }
     }
 }
 

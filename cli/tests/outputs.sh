@@ -96,7 +96,7 @@ third=$(id rep)
 
 # begin FOLDER: a report that never ends, in the background, until it has begun to write.
 begin() {
-    (cd work && exec "$POSENC" report --plugin "$PLUGIN_HANG" --backend example --kernel alibi --dir "$1" \
+    (cd work && exec "$POSENC" report --plugin "$PLUGIN_HANG" --limit 86400 --backend example --kernel alibi --dir "$1" \
         >"$scratch/stdout" 2>"$scratch/stderr") &
     pid=$!
     while kill -0 $pid 2>kill.log && ! cat work/"$1".partial-*/results.jsonl 2>cat.log | grep -q backend; do :; done
@@ -128,13 +128,11 @@ children=$(cat /proc/$pid/task/$pid/children 2>cat.log)
 kill -KILL $pid
 wait $pid 2>kill.log
 same 'killed: the report before is there' "$(id rep) $(cd work && find . -maxdepth 1 -name '*partial*' | wc -l | tr -d ' ')" "$third 1"
-for turn in 1 2 3 4 5 6 7 8 9 10; do
-    alive=$(for child in $children; do cat "/proc/$child/cmdline" 2>cat.log; done | tr -d '\0')
-    [ "$alive" ] || break # empty, too, of a process that has ended and was not waited for yet
-    sleep 0.1
-done
+alive() { for child in $children; do cat "/proc/$child/cmdline" 2>cat.log; done | tr -d '\0'; }
+have_ended() { [ -z "$(alive)" ]; } # those, too, that were not waited for yet
 if [ "$children" ]; then
-    same 'killed, it takes its processes along' "$alive" ''
+    await have_ended
+    same 'killed, it takes its processes along' "$(alive)" ''
 else
     skip 'killed, it takes its processes along' 'this system does not tell the children of a process'
 fi

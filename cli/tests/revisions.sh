@@ -132,15 +132,18 @@ same 'nowhere to keep it' "$? $(grep -c 'expected XDG_CACHE_HOME or HOME' stderr
 same 'nor do refusals leave anything' "$(traces)" '1 0 1 0'
 
 # Two at once; one that is interrupted; one that was killed.
-slow='sleep 1; cp part.c mine.so'
+slow='touch "$HOME/begun"; sleep 1; cp part.c mine.so' # whether or not the other one comes in that second
+has_begun() { [ -e begun ]; }
 (cd "$repository" && "$REVISION" --build "$slow" mine.so main) >other 2>/dev/null &
+other=$!
+await has_begun
 revision_in . --build "$slow" mine.so main
-wait $!
+wait $other
 same 'two at once are both served' "$? $status $(cut -d' ' -f4 other) $(cat "$path")" "0 0 $path three"
 same 'and leave nothing' "$(traces)" '1 0 1 0'
 (cd "$repository" && exec "$REVISION" --build 'echo $$ >"$HOME/pid"; sleep 1000 & wait' mine.so first) >stdout 2>stderr &
-i=0
-while [ ! -s pid ] && [ $i -lt 50 ]; do sleep 0.1; i=$((i + 1)); done
+building() { [ -s pid ]; }
+await building
 kill -TERM $!
 wait $!
 same 'one that is interrupted dies of it' "$?" 143

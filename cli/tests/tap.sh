@@ -57,13 +57,13 @@ await() {
 }
 
 # processes PATTERN: command lines of processes with this test's scratch folder, and PATTERN, among their arguments.
-# Those of other tests and of other users are not among them.  Status 1 where the system does not list processes.
+# Those of other tests and of other users are not among them.
 processes() {
     if [ -r /proc/self/cmdline ]; then
-        for line in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$line" && echo; done 2>"$scratch/gone.log"
+        for one in $(printf %s "$scratch" | grep -alF -f - /proc/[0-9]*/cmdline); do tr '\0' ' ' <"$one" && echo; done
     else
-        ps -e -o args 2>"$scratch/gone.log"
-    fi | own="$scratch" pattern="$1" awk 'index($0, ENVIRON["own"]) && $0 ~ ENVIRON["pattern"]'
+        printf %s "$scratch" >own && ps -e -o args | grep -F -f own
+    fi 2>"$scratch/gone.log" | pattern="$1" awk '$0 ~ ENVIRON["pattern"]'
 }
 no_process() { [ -z "$(processes "$1")" ]; }
 has_process() { ! no_process "$1"; }
