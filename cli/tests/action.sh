@@ -27,7 +27,7 @@ change() { # BRANCH EXPRESSION: of sed, on the plug-in of main
 mkdir "$project" && cd "$project" && git init -q -b main . && git commit -q --allow-empty -m empty && cp "$root/examples/plugin.c" . &&
     git add . && git commit -q -m base || exit 1
 change same 's|^/\* One head|/* A single head|'
-change slower '/^static enum posenc_status rope_half/,/^}/s|^{|{ for (volatile int i = 0; i < 1500; i++) {}|'
+change slower '/^static enum posenc_status rope_half/,/^}/s|^{|{ for (volatile int i = 0; i < 60000; i++) {}|'
 change wrong 's|y\[i\] = fmaf(x0, c, -(x1 \* s));|y[i] = x0 * c - x1 * s;|'
 change broken 's|^#include <math.h>|#include <maths.h>|'
 git checkout -q --orphan stranger && git commit -q -m stranger || exit 1
@@ -37,7 +37,7 @@ cd "$scratch" || exit 1
 # What GitHub does with action.yml: its inputs become these variables, and what it runs is this line.
 # shellcheck disable=SC2016
 line='"$GITHUB_ACTION_PATH/compare.sh"'
-small="--problem 'rope_half heads=4 tokens=4 rows=4 head_dim=64 rotary_dim=64' --launches 1 --budget 0.2"
+small="--problem 'rope_half heads=4 tokens=4 rows=4 head_dim=64 rotary_dim=64' --launches 1 --budget 3600"
 
 # step FOLDER VARIABLE=VALUE...: the step of a job in that clone.  Its code is $status; what it says is in stdout and
 # stderr, the page in summary, what later steps can ask for in output.
@@ -82,8 +82,9 @@ same 'both files of records are whole' "$(tail -q -n 1 "$project"/posenc-ci/*.js
 same 'the kept page is that of the job' "$(cmp "$project/posenc-ci/summary.md" summary && echo yes)" yes
 same 'nothing of git is left changed' "$(cd "$project" && git worktree list | wc -l | tr -d ' ')$(cd "$project" && git status --short | tr -d '\n')" '1?? posenc-ci/'
 
-# A slower one, told, and failing where there is a gate.  It takes several times as long, so that it is told on any machine.
-slow="${small%--launches*}--budget 0.3"
+# A slower one, told, and failing where there is a gate.  It takes some hundred times as long, so that it is told on any
+# machine; of the time limit the small shape uses a second.
+slow="${small%--launches*}--budget 3600"
 on slower POSENC_BASE=main POSENC_ARGUMENTS="$slow" POSENC_GATE=yes
 same 'a slower one, with a gate: exit 3' $status 3
 same_outputs 'an output says so, too'
