@@ -14,13 +14,20 @@ static const struct tensor_names names_cos = TENSOR_NAMES("cos"),
                                  names_sin = TENSOR_NAMES("sin"),
                                  names_weight = TENSOR_NAMES("weight");
 
+/* A stride that nobody set is that of a dense array. */
+static void resolve_stride(struct posenc_positions *positions)
+{
+    if (positions->kind != POSENC_OFFSET && positions->stride_token == 0)
+        positions->stride_token = 1;
+}
+
 /* Positions of the tokens of `out`, already of rank 4, in an array apart from it. */
-static enum posenc_status check_tokens(const struct posenc_positions *positions,
-                                       const int64_t *shape, struct span out_span,
-                                       int64_t least, int64_t most, const char *what,
-                                       struct posenc_error *error)
+static enum posenc_status check_tokens(struct posenc_positions *positions, const int64_t *shape,
+                                       struct span out_span, int64_t least, int64_t most,
+                                       const char *what, struct posenc_error *error)
 {
     struct span span;
+    resolve_stride(positions);
     enum posenc_status status =
         posenc_check_positions(positions, shape[0], shape[1], least, most, what, &span, error);
     if (status)
@@ -48,6 +55,7 @@ static enum posenc_status check_axes(struct posenc_positions *positions, int32_t
 {
     enum posenc_status status = POSENC_OK;
 
+    resolve_stride(positions);
     if (positions->kind == POSENC_OFFSET || n_axes == 1)
         positions->stride_axis = 0;
     if (positions->stride_axis == 0)

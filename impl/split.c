@@ -227,7 +227,7 @@ static void cut_tensor(const struct cut *cut, const struct member *m, char *args
 static void cut_positions(const struct cut *cut, const struct member *m, char *args)
 {
     struct posenc_positions *p = (struct posenc_positions *)(void *)(args + m->at);
-    const int64_t stride = cut->axis == 't'   ? p->stride_token
+    const int64_t stride = cut->axis == 't'   ? p->stride_token ? p->stride_token : 1
                            : cut->axis == 'b' ? p->stride_batch
                                               : 0;
     if (p->kind == POSENC_OFFSET)

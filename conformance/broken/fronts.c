@@ -1,5 +1,6 @@
 /*
- * The front-end of sinusoidal encodings of several axes, mistaken in their order or frequency.
+ * The front-end of sinusoidal encodings, mistaken in the stride of positions, or of several axes in their order
+ * or frequency.
  */
 #include "mistake.h"
 
@@ -48,15 +49,46 @@ static enum posenc_status run_continued(front_end *real, const struct posenc_bac
     return status;
 }
 
-/* Mistaken only where each axis has positions of its own. */
+/* All tokens of a batch at its first position: each is a batch of one token, which have one in common. */
+static enum posenc_status run_repeated(front_end *real, const struct posenc_backend *backend,
+                                       const struct posenc_sinusoidal_args *args)
+{
+    const int last = args->out.rank - 1, wide = last == 2;
+    const int64_t size = (int64_t)storage_size(args->out.dtype);
+    const int64_t item = args->positions.kind == POSENC_POSITIONS_I64 ? 8 : 4;
+    enum posenc_status status = POSENC_OK;
+    for (int64_t b = 0; b < (wide ? args->out.shape[0] : 1) && status == POSENC_OK; b++) {
+        struct posenc_sinusoidal_args part = *args;
+        part.out.rank = part.x.rank = 3;
+        for (int i = 0; i < 3; i++) { /* tokens, one, channels */
+            const int from = i == 0 ? last - 1 : last;
+            part.out.shape[i] = part.x.shape[i] = i == 1 ? 1 : args->out.shape[from];
+            part.out.stride[i] = args->out.stride[from];
+            part.x.stride[i] = args->x.stride[from];
+        }
+        part.out.data = (char *)part.out.data + (wide ? b * args->out.stride[0] * size : 0);
+        if (part.x.data)
+            part.x.data = (const char *)part.x.data + (wide ? b * args->x.stride[0] * size : 0);
+        part.positions.data =
+            (const char *)part.positions.data + b * part.positions.stride_batch * item;
+        part.positions.stride_batch = 0;
+        status = real(backend, &part);
+    }
+    return status;
+}
+
+/* Mistaken only where each axis has positions of its own; or where an array has no stride. */
 static enum posenc_status run_mistaken(front_end *real, const struct posenc_backend *backend,
                                        const struct posenc_sinusoidal_args *args)
 {
     struct posenc_sinusoidal_args a = *args;
     const bool axes = a.freqs && posenc_freqs_view(a.freqs).n_axes > 1 &&
                       a.positions.kind != POSENC_OFFSET && a.positions.stride_axis != 0;
-    if (axes)
+    const bool unsaid = a.positions.kind != POSENC_OFFSET && a.positions.stride_token == 0;
+    if (SLIP(stride_kept) ? unsaid : axes)
         mistake_made();
+    if (SLIP(stride_kept))
+        return unsaid ? run_repeated(real, backend, &a) : real(backend, &a);
     if (axes && SLIP(axes_from_the_last)) { /* a picture's x where its y was meant */
         a.positions.data = from_axis(&a.positions, posenc_freqs_view(a.freqs).n_axes - 1);
         a.positions.stride_axis = -a.positions.stride_axis;

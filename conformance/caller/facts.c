@@ -101,7 +101,7 @@ static void describe_positions(const struct facts *f, struct described *d)
     d->shape[1] = f->extent[DIM_TOKEN];
     d->shape[2] = !several ? 1 : f->spec->mrope_section[2] != 0 ? 3 : 2;
     d->stride[0] = p->stride_batch;
-    d->stride[1] = p->stride_token;
+    d->stride[1] = p->stride_token ? p->stride_token : 1;
     d->stride[2] = p->stride_axis;
 }
 

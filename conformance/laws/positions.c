@@ -4,6 +4,7 @@
  * the integer.
  *
  *   offset-alone       an offset has no array: data and strides beside it are not looked at
+ *   stride-unsaid      an array of positions whose token stride is 0 is dense
  *   axes-of-text       the same position on all axes is that of a plan without sections: text
  *                      in a model of pictures
  *   axes-far           axes whose positions leave the address space are refused, unread
@@ -49,6 +50,14 @@ static void edit_no_array(struct call *call, const void *user)
     p->data = (const void *)(uintptr_t)1;
     p->stride_batch = p->stride_token = INT64_MAX - 1;
     p->stride_axis = INT64_MIN;
+}
+
+/* ---- Strides ---- */
+
+static void edit_no_stride(struct call *call, const void *user)
+{
+    (void)user;
+    call_positions(call)->stride_token = 0;
 }
 
 /* ---- Axes ---- */
@@ -199,6 +208,8 @@ static void holds_between(struct tally *t, const struct call *table)
 const struct law laws_positions[] = {
     { "offset-alone", .concerns = has_positions, .with = "position_kind=offset batch=3",
       .twin = "", .twin_edit = edit_no_array },
+    { "stride-unsaid", .concerns = has_positions, .with = "position_kind=i64 batch=3",
+      .twin = "", .twin_edit = edit_no_stride },
     { "axes-of-text", .check = law_text, .problems = "pictures" },
     { "axes-far", .check = law_far, .problems = "pictures" },
     { "axes-apart", .holds = holds_apart, .problems = "pictures" },

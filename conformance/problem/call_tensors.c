@@ -375,6 +375,7 @@ static bool make_positions(struct call *call, const struct tensor_row *row)
     positions->stride_batch = stride[0];
     positions->stride_token = stride[1];
     positions->stride_axis = stride[2];
+    stride[1] = stride[1] ? stride[1] : 1; /* as whoever leaves it out means it */
     const int64_t n = shape[0] * shape[1] * shape[2];
     const int64_t each[4] = { shape[0], shape[1], shape[2], 1 },
                   step[4] = { stride[0], stride[1], stride[2], 1 };

@@ -26,7 +26,7 @@ static void cut_positions(struct call *c, const struct tensor_row *row,
 {
     struct posenc_positions *p = call_argument(c, row);
     const int64_t item = p->kind == POSENC_POSITIONS_I64 ? 8 : 4,
-                  stride = part->dim == DIM_TOKEN   ? p->stride_token
+                  stride = part->dim == DIM_TOKEN   ? p->stride_token ? p->stride_token : 1
                            : part->dim == DIM_BATCH ? p->stride_batch
                                                     : 0;
     if (p->kind != POSENC_OFFSET)

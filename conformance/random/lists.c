@@ -267,30 +267,16 @@ static bool tensor_has(const struct factor *factor, int c, const struct problem 
 
 /* ---- Strides of positions ---- */
 
-/* One position for all tokens. */
-static bool make_alike(struct problem *p, struct drawing *d)
-{
-    int64_t *list = arena_get(d->arena, (size_t)p->tokens * sizeof *list);
-    for (int64_t t = 0; list && t < p->tokens; t++)
-        list[t] = p->positions ? p->positions[0] : p->first;
-    p->positions = list;
-    p->time_step = 0.0;
-    return list;
-}
-
 /* [batch, token, axis]; batches without positions of their own share them, unless these lie
- * apart. */
+ * apart; a stride of tokens that is not said is 0 in the call. */
 static bool positions_lay_out(const struct factor *factor, int c, struct problem *p,
                               struct drawing *d)
 {
     struct tensor_layout *layout = &p->layouts[factor->row - signature_of(p->kernel)->tensors];
-    const bool repeated = is_named(factor, c, "repeated");
     const bool own = p->batch_shift != 0 || is_named(factor, c, "apart");
     int64_t step = 1;
     if (is_named(factor, c, "dense") || p->position_kind == POSENC_OFFSET || p->tokens < 1)
         return true;
-    if (repeated && (problem_axes(p) > 1 || !make_alike(p, d)))
-        return false;
     if (is_named(factor, c, "spread"))
         step = draw_between(d, 2, 5);
     if (is_named(factor, c, "backward"))
@@ -298,7 +284,7 @@ static bool positions_lay_out(const struct factor *factor, int c, struct problem
     const int64_t all = p->tokens * llabs(step), batch = all + draw_between(d, 0, 3);
     layout->n_strides = 3;
     layout->stride[0] = own ? batch : 0;
-    layout->stride[1] = repeated ? 0 : step;
+    layout->stride[1] = is_named(factor, c, "unsaid") ? 0 : step;
     layout->stride[2] = problem_axes(p) > 1 ? (own ? p->batch : 1) * batch : 0;
     if (is_named(factor, c, "backward") && draw_coin(d))
         layout->stride[0] = -layout->stride[0];
@@ -316,7 +302,7 @@ static bool positions_lie(const struct factor *factor, int c, const struct probl
            (batches && batch != 0 && p->batch_shift == 0 && is_named(factor, c, "apart")) ||
            (((tokens && token < 0) || (batches && batch < 0)) &&
             is_named(factor, c, "backward")) ||
-           (tokens && token == 0 && is_named(factor, c, "repeated"));
+           (tokens && token == 0 && is_named(factor, c, "unsaid"));
 }
 
 bool strides_draw(const struct factor *factor, int c, struct problem *problem,

@@ -188,16 +188,16 @@ static inline struct posenc_const_tensor posenc_view(struct posenc_tensor tensor
 enum posenc_position_kind {
     POSENC_OFFSET = 0,    /* token t is at position offset + t, in every batch */
     POSENC_POSITIONS_I32, /* int32_t data[batch * stride_batch + token * stride_token] */
-    POSENC_POSITIONS_I64,
+    POSENC_POSITIONS_I64, /* of each array a stride_token of 0 means 1: it is dense */
     POSENC_POSITIONS_F32, /* float data[]: times, of diffusion; not where positions are rows */
 };
 
-/* Positions of tokens.  Computed encodings take |position| < 2^31, negative ones included, and
- * fractions as POSITIONS_F32 (a whole one has the bits of the integer); where
- * positions are rows of a table they must lie in [0, rows).  Where a plan has several axes
- * (mrope_section), axis a is at data[a * stride_axis + ...]; an offset, or stride_axis 0, is
- * the same position on all of them: that of text.  Of an offset data and strides are ignored;
- * an array has to lie in the address space as its strides say (ERR_OVERFLOW). */
+/* Positions of tokens.  Computed encodings take |position| < 2^31 of either sign, and fractions as
+ * POSITIONS_F32 (a whole one has the bits of the integer); rows of a table lie in [0, rows).  On axis
+ * a of a plan (mrope_section) they are at data[a * stride_axis + ...]; an offset, or stride_axis 0, is
+ * the same position on all: that of text.  Batches share positions with stride_batch 0.  Tokens that
+ * share one repeat it in the array, or are batches of one token each, at an offset.  Of an offset data
+ * and strides are ignored; an array has to lie in the address space as its strides say (ERR_OVERFLOW). */
 struct posenc_positions {
     enum posenc_position_kind kind;
     int64_t offset;
@@ -896,7 +896,7 @@ enum posenc_kernel {
  * brought to one form: positions checked, all activations rank 4 ([batch, tokens, heads, dim];
  * heads = 1 for encodings that are added; [batch, heads, queries, keys] for scores), tables
  * rank 2, cos/sin of rope_table rank 4 with heads = 1, biases without batch rank 4 with batch =
- * 1; the out of learned_grad rank 2.  In place
+ * 1; the out of learned_grad rank 2; stride_token of positions in an array not 0.  In place
  * means x.data == out.data.
  *
  * Of a backend built against an older header `size` ends earlier: the kernels beyond it are not

@@ -129,7 +129,8 @@ static void between_tables(bool sines_first)
     posenc_prepared_destroy(prepared);
 }
 
-static void at_positions(void)
+/* `stride` of the tokens in what is prepared: 0 stands for that of a dense array. */
+static void at_positions(int64_t stride)
 {
     static const int32_t good[TOKENS] = { 5, 3 }, bad[TOKENS] = { 5, ROWS };
     float x[N], want[N];
@@ -141,6 +142,7 @@ static void at_positions(void)
                                                 .data = good,
                                                 .stride_token = 1 };
     plain.positions = args.positions;
+    args.positions.stride_token = stride;
     if (posenc_prepare(NULL, POSENC_KERNEL_rope_half, &args, &prepared) ||
         posenc_rope_half(NULL, &plain))
         abort();
@@ -287,7 +289,8 @@ int main(void)
     refusals();
     between_tables(false);
     between_tables(true);
-    at_positions();
+    at_positions(1);
+    at_positions(0);
     other_kernels();
     printf("%d failed\n", failures);
     return failures != 0;
