@@ -21,6 +21,7 @@ struct part {
     const struct posenc_alibi_args *whole;
     int k;
     enum posenc_status status;
+    struct posenc_error error; /* of this thread: parts may be refused at once */
 };
 
 static void *run_part(void *user)
@@ -28,8 +29,10 @@ static void *run_part(void *user)
     struct part *part = user;
     struct posenc_alibi_args args;
     part->status = posenc_split(POSENC_KERNEL_alibi_add, part->whole, part->k, THREADS, &args);
-    if (part->status == POSENC_OK)
+    if (part->status == POSENC_OK) {
+        args.error = &part->error;
         part->status = posenc_alibi_add(NULL, &args);
+    }
     return NULL;
 }
 
@@ -47,6 +50,11 @@ static enum posenc_status run_together(const struct posenc_alibi_args *whole)
     for (int k = 0; k < started; k++) {
         pthread_join(parts[k].thread, NULL);
         status = status != POSENC_OK ? status : parts[k].status;
+        if (parts[k].error.status != POSENC_OK) {
+            char text[256];
+            posenc_error_text(&parts[k].error, text, sizeof text);
+            fprintf(stderr, "split_threads: part %d: %s\n", k, text);
+        }
     }
     return started == THREADS ? status : POSENC_ERR_MEMORY;
 }

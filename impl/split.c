@@ -329,7 +329,8 @@ enum posenc_status posenc_split(enum posenc_kernel kernel, const void *args, int
     size_t size;
     if (!split || !args || !part || posenc_grow(split->grown, &whole, args))
         return POSENC_ERR_ARGUMENT;
-    struct posenc_error *error = whole.rope.error; /* where all have it */
+    /* Where all have it.  Threads may share the arguments: one of them writes what they point to. */
+    struct posenc_error *error = k == 0 ? whole.rope.error : NULL;
     if (n < 1 || n > INT32_MAX)
         return posenc_refuse(error, POSENC_ERR_SHAPE, "n, the number of parts", (double)n, 1.0,
                              (double)INT32_MAX);
@@ -347,6 +348,7 @@ enum posenc_status posenc_split(enum posenc_kernel kernel, const void *args, int
     const int64_t begin = begin_of(&axis, k, n);
     const struct cut cut = { split, axis.name, begin, begin_of(&axis, k + 1, n) - begin };
     memcpy(&some, &whole, sizeof some);
+    some.rope.error = NULL; /* parts may fail at once */
     if (n > 1)
         cut_members(&cut, (char *)&some, from);
     memcpy(&size, args, sizeof size);

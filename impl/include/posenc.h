@@ -1003,7 +1003,7 @@ POSENC_API struct posenc_selection posenc_selection(enum posenc_kernel kernel);
 struct posenc_prepared;
 
 /* Checks a call as posenc_<kernel>() would, args the kernel's, and keeps all of it but its
- * activations and positions: plan, tables and the backend that is selected now have to live,
+ * activations and positions: plan, tables, `error` and the backend selected now have to live,
  * unchanged, as long.  There is something to do in it (SHAPE).  Errors: as the kernel,
  * NOT_PROVIDED, MEMORY. */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
@@ -1043,20 +1043,20 @@ POSENC_API const char *posenc_build(void);
 
 /* Part k of the n parts that a call is cut into, one for each thread: `part` becomes arguments of
  * the same kind, to be run as any others.  All n together write what the whole call writes, with
- * the same bits, each element once, in whichever order.  `args` and `part` are of the kernel's
- * struct; part has args->size bytes, and may be args itself.
+ * the same bits, each element once, in any order.  `args` and `part` are of the kernel's struct;
+ * part has args->size bytes, and may be args itself.
  * A part is a range of one axis of out: tokens, batches or, of rotations, heads; of scores heads,
- * batches or queries; of learned_grad channels, as its sums are over tokens; never keys.  Of those
- * that can be cut between cache lines (64 bytes) that axis is taken that makes the largest part
- * smallest, and no two parts write one line.  Where none can (data that begin amid a line, rows
- * without room between them) neighbours may both write the line in which they meet.
- * Parts differ by what shares a line.  One that nothing is left for has tensors without elements
- * and is a valid call that does nothing; there are such wherever n exceeds what can be cut.
+ * batches or queries; of learned_grad channels; never keys.  Of those that can be cut between cache
+ * lines (64 bytes) that axis is taken that makes the largest part smallest, and no two parts write
+ * one line.  Where none can (data that begin amid a line, rows without room between them) neighbours
+ * may both write the line in which they meet.  A part that nothing is left for has tensors without
+ * elements and does nothing; there are such wherever n exceeds what can be cut.
  * k from 0 to n - 1, n from 1 to 2^31 - 1; every k needs the same args and n.  Reads args alone, no
- * tensor, position or index; any number of threads may at once.  What is looked at is what is moved:
- * else a part is refused when it runs, and alone: the others will have been written.
- * Errors, told in args->error; part is then as it was: ARGUMENT (NULL, no such kernel, size), SHAPE
- * (k, n, a rank, sizes that are not those of out), DTYPE, POSITION (an offset near 2^63). */
+ * tensor, position or index; any number of threads may at once.  What is not looked at here is
+ * refused when a part runs, and of it alone: the others will have been written.  Parts may be refused
+ * at once: part->error is NULL, and a thread that wants the detail sets it to an error of its own.
+ * Errors, told in args->error by k = 0 alone; part is then as it was: ARGUMENT (NULL, no such kernel,
+ * size), SHAPE (k, n, a rank, sizes that are not those of out), DTYPE, POSITION (offset near 2^63). */
 POSENC_API POSENC_MUST_CHECK enum posenc_status
 posenc_split(enum posenc_kernel kernel, const void *args, int64_t k, int64_t n, void *part);
 

@@ -208,7 +208,7 @@ static bool refuses(struct posenc_rope_args args, int64_t k, int64_t n, enum pos
     args.error = &error;
     enum posenc_status got = posenc_split(POSENC_KERNEL_rope_half, &args, k, n, &part);
     return got == want && memcmp(&before, &part, sizeof part) == 0 &&
-           (want == POSENC_ERR_ARGUMENT || error.status == want);
+           (want == POSENC_ERR_ARGUMENT || error.status == (k == 0 ? want : POSENC_OK));
 }
 
 static void refusals(void)
@@ -224,7 +224,8 @@ static void refusals(void)
     refused = refused && refuses(bad, 0, 2, POSENC_ERR_ARGUMENT);
     bad = args;
     bad.x.shape[1] = 2;
-    refused = refused && refuses(bad, 0, 2, POSENC_ERR_SHAPE);
+    refused =
+        refused && refuses(bad, 0, 2, POSENC_ERR_SHAPE) && refuses(bad, 1, 2, POSENC_ERR_SHAPE);
     bad = args;
     bad.out.rank = 5;
     refused = refused && refuses(bad, 0, 2, POSENC_ERR_SHAPE);
@@ -248,8 +249,57 @@ static void refusals(void)
             "NULL, and a kernel that there is none of, are refused");
 }
 
+/* Parts run at once: what one reports no other may write, and nobody what all of them read. */
+static void own_errors(void)
+{
+    const struct shape s = { 1, 2, 1, 16, 0, 0, false, POSENC_F32 };
+    static float angles[16 * 8];
+    struct posenc_rope_args whole = args_of(&s);
+    struct posenc_error shared = { 0 }, own = { 0 };
+    bool apart = true;
+    whole.cos = whole.sin = posenc_const_dense(angles, 2, 16, 8, 0, 0);
+    whole.positions.offset = 15; /* that of token 1 is no row */
+    whole.error = &shared;
+    for (int n = 1; n <= 3; n++) /* n = 1: nothing is cut */
+        for (int k = 0; k < n; k++) {
+            struct posenc_rope_args part = posenc_rope_args_init();
+            part.error = &own;
+            apart = apart && !posenc_split(POSENC_KERNEL_rope_half, &whole, k, n, &part) &&
+                    !part.error;
+            const bool last = part.out.shape[1] == 2 || part.positions.offset == 16;
+            apart = apart && (posenc_rope_half(NULL, &part) == POSENC_ERR_POSITION) == last &&
+                    shared.status == POSENC_OK;
+            part.error = &own;
+            (void)!posenc_rope_half(NULL, &part);
+        }
+    require(apart, "what a part is refused for is written nowhere that others read");
+    require(own.status == POSENC_ERR_POSITION && own.value == 16.0 && own.most == 15.0,
+            "and to what its thread has for it");
+    require(!posenc_split(POSENC_KERNEL_rope_half, &whole, 0, 1, &whole) && !whole.error,
+            "nor where a part replaces the arguments");
+}
+
+/* A token stride of 0 is that of a dense array in a part as well. */
+static void dense_positions(void)
+{
+    static const int32_t positions[7] = { 9, 2, 7, 1, 8, 3, 5 };
+    const struct shape s = { 1, 7, 1, 16, 0, 0, false, POSENC_F32 };
+    struct posenc_rope_args whole = args_of(&s), part;
+    bool dense = true;
+    whole.positions =
+        (struct posenc_positions){ .kind = POSENC_POSITIONS_I32, .data = positions };
+    for (int k = 0, t = 0; k < 3; k++) {
+        dense = dense && !posenc_split(POSENC_KERNEL_rope_half, &whole, k, 3, &part) &&
+                part.positions.data == positions + t;
+        t += (int)part.out.shape[1];
+    }
+    require(dense, "parts of positions without a stride begin at their own");
+}
+
 int main(void)
 {
+    own_errors();
+    dense_positions();
     cut_between_lines();
     cut_woven();
     empty_parts();
