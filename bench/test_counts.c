@@ -205,6 +205,35 @@ static void test_signals(void)
     call_destroy(&call);
 }
 
+/* ---- The front-end ---- */
+
+/* A call without tokens is checked and given to a backend, and no kernel runs: that of a backend that is named
+ * takes what that of the selected one does, and a few instructions more at most. */
+static void test_named(void)
+{
+    enum { FEW = 24 };
+    static float x[8], angles[8];
+    struct posenc_rope_args args = posenc_rope_args_init();
+    struct counted_call call = { (void (*)(void))posenc_rope_half, NULL, &args };
+    const struct posenc_backend *backend;
+    args.out = posenc_dense(x, 3, 0, 1, 8, 0);
+    args.x = posenc_view(args.out);
+    args.cos = args.sin = posenc_const_dense(angles, 2, 2, 4, 0, 0);
+    if (posenc_rope_half(NULL, &args))
+        abort();
+    const struct call_counts selected = count(&call);
+    bool few = true;
+    for (size_t i = 0; (backend = posenc_backend_at(i)) != NULL; i++) {
+        if (posenc_backend_obstacle(backend) || posenc_rope_half(backend, &args))
+            continue;
+        call.first = backend;
+        const struct call_counts named = count(&call);
+        few = few && named.instructions + named.outside <=
+                         selected.instructions + selected.outside + FEW;
+    }
+    require(few, "a backend that is named is found as soon as the selected one");
+}
+
 int main(void)
 {
     test_classes();
@@ -219,6 +248,9 @@ int main(void)
 #endif
         test_kernel();
         test_signals();
+#if defined(__OPTIMIZE__)
+        test_named();
+#endif
     } else {
         printf("# nothing counts here\n");
     }

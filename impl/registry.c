@@ -148,6 +148,19 @@ const char *posenc_backend_obstacle(const struct posenc_backend *backend)
     return posenc_cpu_obstacle(backend->needs);
 }
 
+_Atomic(const struct posenc_backend *) posenc_found[POSENC_FOUND];
+_Static_assert(BUILT_IN < POSENC_FOUND, "a place that is free ends a search");
+
+static void note_found(const struct posenc_backend *backend)
+{
+    for (size_t at = posenc_place(backend);; at = (at + 1) % POSENC_FOUND) {
+        const struct posenc_backend *there = NULL;
+        if (atomic_compare_exchange_strong(&posenc_found[at], &there, backend) ||
+            there == backend)
+            return;
+    }
+}
+
 /* Remembered for those of the list, since calls ask. */
 bool posenc_runs_here(const struct posenc_backend *backend)
 {
@@ -160,6 +173,8 @@ bool posenc_runs_here(const struct posenc_backend *backend)
         unsigned char answer = atomic_load_explicit(&known[i], memory_order_relaxed);
         if (answer == UNKNOWN) {
             answer = posenc_backend_obstacle(backend) ? NO : YES;
+            if (answer == YES && i < BUILT_IN)
+                note_found(backend);
             atomic_store_explicit(&known[i], answer, memory_order_relaxed);
         }
         return answer == YES;

@@ -54,8 +54,12 @@ static inline enum posenc_status posenc_resolve(const struct posenc_backend **ba
                                                 enum posenc_kernel kernel, const void *call,
                                                 struct posenc_error *error)
 {
+    if (*backend)
+        return posenc_is_found(*backend, kernel)
+                   ? POSENC_OK
+                   : posenc_resolve_slowly(backend, kernel, call, error);
     const struct table *table = atomic_load_explicit(&posenc_table, memory_order_acquire);
-    if (*backend || !table || table->choices.n[kernel] > 0 || !table->by_kernel[kernel].backend)
+    if (!table || table->choices.n[kernel] > 0 || !table->by_kernel[kernel].backend)
         return posenc_resolve_slowly(backend, kernel, call, error);
     *backend = table->by_kernel[kernel].backend;
     return POSENC_OK;
