@@ -36,9 +36,11 @@ struct option_spec {
 
 #define SELECT    (FOR_VERIFY | FOR_BENCH | FOR_REPORT)
 #define TABLES    (FOR_TABLE | FOR_PLOT)
+#define COMPUTED  (TABLES & ~PICTURE_SPEED)
 #define SCALINGS  (TABLE_ROPE | PICTURE_ROPE | PICTURE_ERROR)
-#define NO_TOKENS (PICTURE_ERROR | PICTURE_T5 | PICTURE_DEBERTA | PICTURE_SWIN)
-#define NO_DIM    (PICTURE_ALIBI | PICTURE_T5 | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN)
+#define NO_TOKENS (PICTURE_ERROR | PICTURE_T5 | PICTURE_DEBERTA | PICTURE_SWIN | PICTURE_SPEED)
+#define NO_DIM                                                                                 \
+    (PICTURE_ALIBI | PICTURE_T5 | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN | PICTURE_SPEED)
 #define MODEL_PLOTS                                                                            \
     (PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5)
 #define AT(member)    offsetof(struct cli, member)

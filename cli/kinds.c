@@ -20,7 +20,8 @@ static const struct {
               { PICTURE_XPOS, "xpos" },
               { PICTURE_BIAS, "bias" },
               { PICTURE_DEBERTA, "deberta" },
-              { PICTURE_SWIN, "swin" } };
+              { PICTURE_SWIN, "swin" },
+              { PICTURE_SPEED, "speed" } };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 const char *cli_kind_name(unsigned kind)

@@ -201,7 +201,7 @@ static const struct command commands[] = {
       "(JSON) and tensors (safetensors) into a folder; check finds what was altered in one.\n"
       "Exit code 1 where something was.\n",
       NULL, 0 },
-    { "plot", FOR_PLOT, command_plot, "KIND", "Pictures (gnuplot)",
+    { "plot", FOR_PLOT, command_plot, "KIND [FILE]", "Pictures (gnuplot)",
       "sinusoidal  heat map, curves and cosine similarity of a table\n"
       "rope        pairs turning with the position; products of a query and a key by their "
       "offset\n"
@@ -218,6 +218,8 @@ static const struct command commands[] = {
       "error       error against position: backends and profiles, and what f16 and bf16 make "
       "of "
       "it\n"
+      "speed       each backend against plain C, from FILE: records of posenc bench --out "
+      "jsonl:FILE\n"
       "The figures are printed on stdout, too.  Without a path the picture is written to "
       "posenc-KIND.png or\n"
       ".svg.\n",

@@ -198,24 +198,28 @@ static const struct kind {
     { PICTURE_ALIBI, command_plot_alibi },     { PICTURE_T5, command_plot_t5 },
     { PICTURE_LEARNED, command_plot_learned }, { PICTURE_XPOS, command_plot_xpos },
     { PICTURE_BIAS, command_plot_bias },       { PICTURE_DEBERTA, command_plot_deberta },
-    { PICTURE_SWIN, command_plot_swin },       { PICTURE_ERROR, draw_error }
+    { PICTURE_SWIN, command_plot_swin },       { PICTURE_ERROR, draw_error },
+    { PICTURE_SPEED, command_plot_speed },
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 static int take_kind(const struct cli *cli, const struct kind **kind)
 {
-    const char *names[N_KINDS];
-    if (cli->n_operands > 1)
-        return cli_refuse(cli, "unexpected argument", cli->operands[1], "expected one KIND");
+    const char *names[N_KINDS], *asked = cli->n_operands > 0 ? cli->operands[0] : "";
+    *kind = NULL;
     for (size_t i = 0; i < N_KINDS; i++) {
         names[i] = cli_kind_name(kinds[i].bit);
-        if (cli->n_operands == 1 && strcmp(cli->operands[0], names[i]) == 0) {
+        if (strcmp(asked, names[i]) == 0)
             *kind = &kinds[i];
-            return EXIT_FINE;
-        }
     }
-    return cli_refuse_name(cli, "KIND", cli->n_operands == 1 ? cli->operands[0] : "", names,
-                           N_KINDS);
+    const int operands = *kind && (*kind)->bit == PICTURE_SPEED ? 2 : 1;
+    if (cli->n_operands > operands)
+        return cli_refuse(cli, "unexpected argument", cli->operands[operands],
+                          operands == 2 ? "expected one FILE" : "expected one KIND");
+    if (*kind && cli->n_operands < operands)
+        return cli_refuse(cli, "FILE", NULL,
+                          "expected the records of posenc bench --out jsonl:FILE");
+    return *kind ? EXIT_FINE : cli_refuse_name(cli, "KIND", asked, names, N_KINDS);
 }
 
 int command_plot(struct cli *cli)

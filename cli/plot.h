@@ -31,6 +31,7 @@ int command_plot_xpos(struct cli *cli, const struct outputs *outputs);
 int command_plot_bias(struct cli *cli, const struct outputs *outputs);
 int command_plot_deberta(struct cli *cli, const struct outputs *outputs);
 int command_plot_swin(struct cli *cli, const struct outputs *outputs);
+int command_plot_speed(struct cli *cli, const struct outputs *outputs);
 
 /* The formats of pictures. */
 extern const struct format picture_formats[];

@@ -1,10 +1,12 @@
 #!/bin/sh
-# Draws the pictures of docs/encodings.md and puts them beside it.  What gnuplot writes into an SVG and
-# nobody sees is left out (empty groups, defaults, indentation), which takes away a third.
+# Draws the pictures of docs/encodings.md and of README and puts them beside it.  Parts of gnuplot's SVG
+# that nobody sees are left out (empty groups, defaults, indentation), which takes away a third.
 #
-#   sh docs/pictures.sh [POSENC]      POSENC: the program, build/posenc unless given
+#   sh docs/pictures.sh [POSENC]         POSENC: the program, build/posenc unless given
+#   sh docs/pictures.sh POSENC speed     measures docs/speed.jsonl on this machine, and draws it alone
 set -eu
 posenc=${1:-build/posenc}
+only=${2:-}
 docs=$(dirname "$0")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -13,7 +15,7 @@ picture() # NAME KIND [OPTIONS]
 {
     name=$1
     shift
-    "$posenc" plot "$@" --backend scalar --out svg:"$work/$name.svg" > "$work/facts" 2> "$work/told" || {
+    "$posenc" plot "$@" --out svg:"$work/$name.svg" > "$work/facts" 2> "$work/told" || {
         cat "$work/told" >&2
         exit 1
     }
@@ -39,12 +41,29 @@ picture() # NAME KIND [OPTIONS]
     ' "$work/$name.svg" > "$docs/$name.svg"
 }
 
-picture sinusoidal sinusoidal --dim 128 --tokens 64
-picture learned learned --dim 64 --tokens 32
-picture rope rope --tokens 64
-picture xpos xpos --dim 128 --tokens 384
-picture alibi alibi --tokens 64
-picture bias bias --tokens 192
-picture t5 t5
-picture swin swin
-picture deberta deberta
+# On one CPU, since a process that moves between CPUs loses its caches.
+if [ "$only" = speed ]; then
+    pin=$(command -v taskset > "$work/told" && echo 'taskset -c 1' || true)
+    # shellcheck disable=SC2086  # a command or nothing
+    $pin "$posenc" bench --full --budget 75 --force --out "jsonl:$docs/speed.jsonl" \
+        --backend avx512 --backend avx2 --backend sleef --backend autovec --backend libm \
+        --case 'rope_half/f32/given/l2' --case 'rope_half/f32/given/dram' \
+        --case 'rope_table/f32/exact/l2' --case 'rope_table/f32/exact/dram'
+    picture speed speed "$docs/speed.jsonl"
+    cat "$work/facts"
+    exit
+fi
+encoding() # NAME KIND [OPTIONS]
+{
+    picture "$@" --backend scalar
+}
+encoding sinusoidal sinusoidal --dim 128 --tokens 64
+encoding learned learned --dim 64 --tokens 32
+encoding rope rope --tokens 64
+encoding xpos xpos --dim 128 --tokens 384
+encoding alibi alibi --tokens 64
+encoding bias bias --tokens 192
+encoding t5 t5
+encoding swin swin
+encoding deberta deberta
+picture speed speed "$docs/speed.jsonl"

@@ -155,4 +155,10 @@ int plot_speed(const json_t *records, const char *kernel, const struct plot_targ
 int plot_tradeoff(const json_t *records, const char *kernel, const struct plot_target *target,
                   char error[PLOT_ERROR]);
 
+/* Speed of each backend against plain C (libm), for every case of the records; the same numbers as
+ * text. */
+int plot_speedup(const json_t *records, const struct plot_target *target,
+                 char error[PLOT_ERROR]);
+void plot_speedup_facts(const json_t *records, FILE *out);
+
 #endif

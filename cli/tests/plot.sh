@@ -1,5 +1,6 @@
 #!/bin/sh
 # posenc plot: every kind as PNG and SVG, whole or not at all; the figures printed beside each are right.
+speeds=$(cd "$(dirname "$0")/../../docs" && pwd)/speed.jsonl
 . "$(dirname "$0")/tap.sh"
 
 run "$POSENC" plot t5 --out svg:p.svg
@@ -12,7 +13,10 @@ rm -f work/*
 
 kinds=$("$POSENC" plot 2>&1 | sed -n 's/.*expected one of//p' | tr -d ,)
 for kind in $kinds; do
-    run "$POSENC" plot "$kind" --out png:p.png --out svg:p.svg
+    file=
+    [ "$kind" != speed ] || file=$speeds
+    # shellcheck disable=SC2086  # a file or nothing
+    run "$POSENC" plot "$kind" $file --out png:p.png --out svg:p.svg
     if [ $status = 0 ] && [ "$(head -c 4 work/p.png | tail -c 3)" = PNG ] && grep -q '</svg>' work/p.svg && [ -s stdout ]; then
         pass "plot $kind"
     else
@@ -153,6 +157,30 @@ prints 'and a far query to which it holds' 'm = 127 and m = 2047 differ' plot ro
 prints 'or of the length that is given' 'm = 127 and m = 8191 differ' plot rope $dynamic --seq-len 8192
 prints 'where the picture has all of it, one far out' 'm = 2999 and m = 1048576 differ' plot rope --tokens 3000 $dynamic
 prints 'without a length, one far out' 'm = 127 and m = 1048576 differ' plot rope --dim 64
+
+# Speeds are quotients of the medians in the records.
+"$POSENC" report "$speeds" --out csv >speed.csv
+run "$POSENC" plot speed "$speeds" --out svg:p.svg
+if awk 'NR == FNR { split($0, f, ","); time[f[7] " " f[8]] = f[26]; next }
+        FNR > 1 { n++; q = time[$1 " libm"] / time[$1 " " $2]; off = ($3 + 0) / q - 1; bad += off * off > 0.026 ^ 2 || !/x$/ }
+        END { exit bad || n < 4 }' speed.csv stdout && ! grep -q ' libm ' stdout; then
+    pass 'speed: against libm'
+else
+    fail 'speed: against libm' 'other numbers'
+fi
+missing=
+for words in "$(awk 'NR > 1 { print ">" $3 "<"; exit }' stdout)" '>avx2<' '>libm (plain C)<' '>rope_table<' '>L2, 512 KiB<' '99 %'; do
+    grep -qF -e "$words" work/p.svg || missing="$missing $words"
+done
+if [ -z "$missing" ]; then pass 'speed: labels'; else fail 'speed: labels' "not in the picture:$missing"; fi
+rm -f work/*
+grep -v '"backend":"libm"' "$speeds" >unrivalled.jsonl
+refuses 'speed without plain C' 'time no case with libm and another backend; expected those of posenc bench' plot speed "$scratch/unrivalled.jsonl"
+refuses 'speed without records' 'FILE: expected the records of posenc bench --out jsonl:FILE' plot speed
+refuses 'speed of no file' 'FILE: .*nowhere.jsonl: No such file' plot speed nowhere.jsonl
+refuses 'speed of two files' 'unexpected argument: b: expected one FILE' plot speed a b
+refuses 'speed of one backend' '--backend: has no effect here: it is for' plot speed "$speeds" --backend avx2
+refuses 'speed by tokens' '--tokens: has no effect here: it is for' plot speed "$speeds" --tokens 4
 
 refuses 'unknown picture' 'KIND: alibbi: did you mean alibi' plot alibbi
 refuses 'no picture' 'KIND: .*expected one of' plot
