@@ -126,17 +126,27 @@ static int list_models(struct cli *cli)
     return EXIT_FINE;
 }
 
-/* The kinds of models that a reader knows, those it refuses with the reason; returns how many it
- * reads. */
-static size_t print_kinds(const char *heading, bool (*at)(size_t, struct model_kind *))
+/* How many kinds of models a reader knows, and what becomes of them. */
+struct kind_counts {
+    size_t all, read, composite, none, rejected;
+};
+
+/* Prints the kinds of models that a reader knows, those it rejects with the reason. */
+static struct kind_counts print_kinds(const char *heading,
+                                      bool (*at)(size_t, struct model_kind *))
 {
     enum { COLUMN = 40, WIDTH = 110 };
     struct model_kind kind;
-    size_t n = 0;
+    struct kind_counts n = { 0 };
     printf("%-21s %-17s %s\n", heading, "encoding",
            "what its code does besides, or why it is refused");
     for (size_t i = 0; at(i, &kind); i++) {
-        n += !kind.refused;
+        size_t *its = kind.refused                              ? &n.rejected
+                      : strcmp(kind.encoding, "composite") == 0 ? &n.composite
+                      : strcmp(kind.encoding, "none") == 0      ? &n.none
+                                                                : &n.read;
+        ++*its;
+        n.all++;
         printf(*kind.note ? "%-21s %-17s " : "%-21s %s", kind.name, kind.encoding);
         topic_print_words(kind.note, COLUMN, WIDTH);
     }
@@ -146,16 +156,17 @@ static size_t print_kinds(const char *heading, bool (*at)(size_t, struct model_k
 static int list_types(struct cli *cli)
 {
     (void)cli;
-    const size_t types = print_kinds("model_type", model_type_at);
+    const struct kind_counts types = print_kinds("model_type", model_type_at);
     puts("");
-    const size_t architectures = print_kinds("general.architecture", model_architecture_at);
-    printf(
-        "\n--config reads %zu types of a Hugging Face config.json and %zu architectures of "
-        "GGUF "
-        "files, as llama.cpp does\n"
-        "(norm turns neighbours, neox halves, mrope and imrope halves by three axes); and the "
-        "params.json of Meta's\nand Mistral's releases.\n",
-        types, architectures);
+    const struct kind_counts gguf = print_kinds("general.architecture", model_architecture_at);
+    printf("\nHugging Face: %zu model types: %zu read, %zu composite, %zu "
+           "without positions (none), %zu rejected\n",
+           types.all, types.read, types.composite, types.none, types.rejected);
+    printf("GGUF: %zu architectures: %zu read as llama.cpp does, %zu rejected\n", gguf.all,
+           gguf.read, gguf.rejected);
+    puts("norm rotates neighbours, neox halves, mrope and imrope halves by three axes.  "
+         "--config "
+         "also reads the\nparams.json of Meta's and Mistral's releases.");
     return EXIT_FINE;
 }
 
