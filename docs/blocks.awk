@@ -4,7 +4,8 @@
 #
 # Writes each fenced block to FOLDER/LINE.LANGUAGE and prints "block LINE LANGUAGE"; of a block that stands below a line
 # <!-- not run: why --> it prints "exempt LINE why".  Prints "command LINE COMMAND" for what is typed: lines of the text
-# indented by four spaces, and `posenc ...` or `./run ...` within a sentence, where a line may end.
+# indented by four spaces, and `posenc ...` or `./run ...` within a sentence, where a line may end.  Prints "link LINE TARGET"
+# for each link and picture.
 /^ *```/ && inside {
     close(inside)
     inside = ""
@@ -35,6 +36,14 @@ inside {
 {
     paragraph = /[^ ]/
     spans($0)
+    links($0)
+}
+
+function links(line) {
+    while (match(line, /\]\([^)]*\)/)) {
+        print "link", NR, substr(line, RSTART + 2, RLENGTH - 3)
+        line = substr(line, RSTART + RLENGTH)
+    }
 }
 
 # Code between backticks; what a line leaves open is closed on the next.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What README, CONTRIBUTING and docs tell people to type is typed here.  TAP.
+# Types the commands of README, CONTRIBUTING and docs.  TAP.
 #
 #     sh docs/blocks.sh POSENC LIBRARY      the program, and the folder with the shared library
 #
@@ -11,7 +11,7 @@
 # - posenc list, explain, table and plot run as they stand; of commands that take longer, or with a NAME to be filled
 #   in, the options are asked for (--help).
 # - What follows ./run is a job of run or a command.
-# - Files and folders that are named are there.
+# - Files and folders that are named are there, and so are the files and headings that links lead to.
 here=$(cd "$(dirname "$0")" && pwd)
 POSENC=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 library=$(cd "$2" && pwd) || exit 1
@@ -86,8 +86,23 @@ typed() { # NAME COMMAND
     esac
 }
 
+link() { # NAME TEXT TARGET: FILE, FILE#HEADING or #HEADING
+    case $3 in http://* | https://*) return ;; esac
+    set -- "$1" "$2" "${3%%#*}" "$(printf %s "$3" | sed -n 's/^[^#]*#//p')"
+    to=$root/$2
+    [ -z "$3" ] || to=$root/$(dirname "$2")/$3
+    if [ ! -e "$to" ]; then
+        fail "$1" 'not there'
+    elif [ -n "$4" ] && ! sed -n 's/^##* //p' "$to" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g' | grep -qxF -e "$4"; then
+        fail "$1" "no heading '$4' there"
+    else
+        named=$((named + 1))
+    fi
+}
+
 named=0
-for text in README.md CONTRIBUTING.md docs/architecture.md docs/adding.md docs/accuracy.md docs/encodings.md docs/exports.md docs/fleets.md docs/ci.md; do
+for text in README.md CONTRIBUTING.md docs/install.md docs/output.md docs/architecture.md docs/adding.md docs/accuracy.md docs/encodings.md \
+    docs/exports.md docs/fleets.md docs/ci.md; do
     [ -f "$root/$text" ] || continue
     awk -v out="$scratch/work" -f "$here/blocks.awk" "$root/$text" >found || fail "$text was read" "awk ended with $?"
     [ -s found ] || fail "$text has commands or blocks" 'none was found'
@@ -99,9 +114,10 @@ for text in README.md CONTRIBUTING.md docs/architecture.md docs/adding.md docs/a
             what=${what%%  *\#*} # a comment behind it
             typed "$text:$line: $what" "$what"
             ;;
+        link) link "$text:$line: link to $what" "$text" "$what" ;;
         esac
     done <found
     rm -f work/*.*
 done
-pass "$named files and folders are where they are said to be"
+pass "$named files, folders and links lead to something that is there"
 finish

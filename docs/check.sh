@@ -1,19 +1,21 @@
 #!/bin/sh
-# Whether docs/encodings.md can be relied on: every test it names as the measure of a claim is there and
-# passes, every picture is there, and posenc explains what the text says it does.
+# Checks the claims of docs/encodings.md and the numbers of README and docs.  Every test that encodings.md names as the
+# measure of a claim exists and passes, every picture exists, and posenc explains each topic that the text says it does.
+# Counts in the texts are those of the program, and the speeds in README are those of docs/speed.jsonl.
 #
 #   sh docs/check.sh [POSENC]      POSENC: the program, build/posenc unless given
 set -eu
 posenc=${1:-build/posenc}
 docs=$(dirname "$0")
+root=$docs/..
 text=$docs/encodings.md
 wrong=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-complain() # WHAT
+complain() # WHAT [FILE]
 {
-    echo "encodings.md: $1" >&2
+    echo "${2:-encodings.md}: $1" >&2
     wrong=$((wrong + 1))
 }
 
@@ -49,6 +51,63 @@ done < "$work/topics"
 for picture in $(sed -n 's/^!\[.*](\(.*\.svg\))$/\1/p' "$text"); do
     [ -s "$docs/$picture" ] || complain "$picture is not there"
 done
+
+# counted NUMBER WORDS: README says "NUMBER WORDS", and no text says another number with these words.
+counted()
+{
+    for page in "$root/README.md" "$root/CONTRIBUTING.md" "$docs"/*.md; do
+        tr '\n' ' ' < "$page" | grep -oE "[0-9]+ $2" | grep -vx "$1 $2" | sort -u > "$work/others" || true
+        [ ! -s "$work/others" ] || complain "$(tr '\n' ';' < "$work/others") the program counts $1" "$page"
+    done
+    says README.md "$1 $2"
+}
+
+says() # FILE WORDS: wherever its lines end
+{
+    tr '\n' ' ' < "$root/$1" | tr -s ' ' | grep -qF -e "$2" || complain "it does not say '$2'" "$1"
+}
+
+"$posenc" list types > "$work/types"
+types() # WORDS: the number before them at the end of posenc list types
+{
+    sed -n "s/.*: \([0-9][0-9]*\) $1.*/\1/p" "$work/types"
+}
+counted "$("$posenc" list models | sed 1d | wc -l)" 'presets'
+counted "$("$posenc" list kernels | sed 1d | grep -c '^[a-z]')" 'kernels'
+counted "$(types 'read, ')" 'model types of Hugging Face'
+counted "$(types 'read as')" 'architectures of GGUF'
+counted "$(grep -cE " [0-9a-f]{64}\$" "$root/conformance/engine/digests.txt")" 'committed SHA-256 digests'
+surveyed=$(sed -n 's/^\([0-9]*\) types of models;.*/\1/p' "$docs/models.md")
+says docs/models.md "\`posenc list types\` counts these and $(($(types 'model types') - surveyed)) more"
+
+# The other measurements in README, from the pages that say how they were made.
+sampled=$(sed -n 's/^| `exact`, sampled | \([0-9 ]*[0-9]\) | 0 |.*/\1/p' "$docs/accuracy.md")
+hardest=$(sed -n 's/^| `exact`, searched: .* | \([0-9.]* ulp\) |$/\1/p' "$docs/accuracy.md")
+says README.md "All $sampled sampled table values are correctly rounded"
+says README.md "the error is at most $hardest"
+for faults in '300 of 303 faults' '`--quick` detected 290'; do
+    says README.md "$faults"
+    for number in $(echo "$faults" | tr -cd '0-9 '); do says docs/trust.md " $number "; done
+done
+awk -F'|' '/^[|] the same, / { rows += $3; alarms += $4 + $5 } /^[|] slowed by 5 % / { slowed += $3; missed += $3 - $4 }
+    END { if (!alarms && !missed) print rows " comparisons of identical code"; print slowed " slowdowns of 5 %" }' "$docs/verdicts.md" > "$work/verdicts"
+while read -r verdict; do says README.md "$verdict"; done < "$work/verdicts"
+[ "$(wc -l < "$work/verdicts")" = 2 ] || complain 'its table has a false alarm, or a slowdown that was missed' verdicts.md
+
+# The speeds in README, from the records that its picture is drawn from.
+"$posenc" report "$docs/speed.jsonl" --out "csv:$work/speed"
+faster() # CASE THAN FORMAT: how many times as fast avx512 is in a case, by medians; THAN: a pattern of backends
+{
+    awk -F, -v case="$1" -v than="^($2)\$" -v form="$3" '
+        $7 == case && $8 == "avx512" { own = $26 }
+        $7 == case && $8 ~ than && (!other || $26 < other) { other = $26 }
+        END { printf form, own ? other / own : 0 }' "$work/speed"
+}
+table=rope_table/f32/exact/l2 rotation=rope_half/f32/given/l2
+memory=rope_half/f32/given/dram
+says README.md "computed $(faster $table libm %.0f)× faster than in plain C and $(faster $table 'sleef.*' %.1f)× faster than with SLEEF"
+says README.md "is $(faster $rotation libm %.1f)× faster than in plain C and $(faster $rotation 'autovec.*' %.1f)× faster than compiler"
+says README.md "these are $(faster $memory libm %.1f)× and $(faster $memory 'autovec.*' %.1f)×"
 
 echo "$(wc -l < "$work/names") tests, $(wc -l < "$work/topics") explanations, $wrong wrong"
 [ $wrong = 0 ]

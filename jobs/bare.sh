@@ -2,7 +2,7 @@
 # ./run bare [SUITE [COMMAND...]]: this tree on a Debian release (bookworm where none is named) that has nothing but
 # what debootstrap calls minbase.  Sourced by run.
 #
-# Without a COMMAND: what README tells people to type, by root and by a user who may not install anything, each on a
+# Without a COMMAND: types the commands of docs/install.md, as root and as a user who may not install anything, each on a
 # root of its own (bare/typed.sh).  With one: that, as root, in the tree, with its exit status.
 #
 # The release is made once, by debootstrap, in build-bare/SUITE (DEBIAN_MIRROR=URI names a mirror other than
@@ -18,7 +18,7 @@ bare() {
         bare_in "$bare_suite-$who" sh jobs/bare/typed.sh $who >"$log" 2>&1
         status=$? right=$(grep -c '^ok ' "$log") wrong=$(grep -c '^not ok ' "$log")
         grep -q "^1[.][.]$((right + wrong))\$" "$log" && [ $status = 0 ] || wrong=$((wrong + 1))
-        tally "$job: $bare_suite, README typed by $who" "$right" "$wrong" 0
+        tally "$job: $bare_suite, docs/install.md typed by $who" "$right" "$wrong" 0
         [ "$wrong" = 0 ] || cat "$log"
     done
 }

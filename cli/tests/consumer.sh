@@ -47,7 +47,7 @@ by_pkg_config() {
         if [ -f "$lib/libposenc.a" ]; then
             expect 'C, static' $cc main.c -o static $(flags --cflags) "$lib/libposenc.a" $(flags --static --libs-only-l | sed 's/-lposenc//') -lm
             expect 'it runs' ./static
-            # README's line, where no other library has a .pc file.
+            # The line of docs/install.md; no other library has a .pc file here.
             echo 'int main(void) { return 0; }' >work/empty.c
             if (cd work && $cc -static empty.c -o empty) 2>version; then
                 expect 'C, linked statically' env PKG_CONFIG_LIBDIR="$lib/pkgconfig" sh -c \

@@ -249,10 +249,10 @@ says 'a path in quotes' "posenc verify --config '$scratch/Meta'\\''s/params.json
 explains --model llama-2-7b
 says 'the next command' 'posenc report --model llama-2-7b'
 
-# What README shows is what is printed.
+# docs/output.md shows the output of posenc explain.
 explains --model llama-3.1-8b
-awk '/explained: begin/ { on = 1 } /explained: end/ { on = 0 } on && !/^(```|<!--)/' "$root/README.md" >shown
-if cmp -s shown stdout; then pass "README's page"; else fail "README's page" 'other words: posenc explain --model llama-3.1-8b'; fi
+awk '/explained: begin/ { on = 1 } /explained: end/ { on = 0 } on && !/^(```|<!--)/' "$root/docs/output.md" >shown
+if cmp -s shown stdout; then pass docs/output.md; else fail docs/output.md 'other words: posenc explain --model llama-3.1-8b'; fi
 
 # ---- what is refused
 

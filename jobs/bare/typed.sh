@@ -1,8 +1,8 @@
 #!/bin/sh
-# typed.sh root|user: README's commands and its examples of use, typed on a machine that has nothing; run as root, in the
-# tree, for ./run bare.  TAP.
+# typed.sh root|user: types the commands of docs/install.md on a machine that has nothing, and builds the examples of use;
+# run as root, in the tree, for ./run bare.  TAP.
 #
-# What is typed stands in README below a line <!-- typed by root --> or <!-- typed by a user -->, up to the next heading,
+# The commands stand in docs/install.md below a line <!-- typed by root --> or <!-- typed by a user -->, up to the next heading,
 # block or such line.  A user who may not install anything is given a compiler, Meson, Ninja and pkg-config, and no library.
 who=$1 tools='gcc libc6-dev ninja-build meson pkgconf cmake'
 tree=$(cd "$(dirname "$0")/../.." && pwd)
@@ -27,11 +27,11 @@ typed() {
     if [ $status = 0 ]; then pass "$1"; else fail "$1" "exit $status"; fi
 }
 
-readme() { # BY WHOM: the commands below the line that says so
+commands() { # BY WHOM: the commands below the line that says so
     awk -v line="<!-- typed by $1 -->" '
         $0 == line { on = 1; next }
         /^(#|<!--|```)/ { on = 0 }
-        on && /^    [^ ]/ { sub(/  +#.*/, ""); print substr($0, 5) }' "$tree/README.md"
+        on && /^    [^ ]/ { sub(/  +#.*/, ""); print substr($0, 5) }' "$tree/docs/install.md"
 }
 
 if [ "$who" = guest ]; then
@@ -42,12 +42,12 @@ if [ "$who" = guest ]; then
     fi
 fi
 
-# The program of README, and what its readers type.
+# The program of README, and the commands of docs/install.md.
 mkdir work/blocks
 awk -v out="$scratch/work/blocks" -f "$tree/docs/blocks.awk" "$tree/README.md" >blocks
 cat "$(ls work/blocks/*.c)" >"$tree/main.c"
-if [ "$who" = root ]; then readme root; else readme 'a user'; fi >commands
-[ -s "$scratch/commands" ] || fail 'README has commands' 'none was found'
+if [ "$who" = root ]; then commands root; else commands 'a user'; fi >commands
+[ -s "$scratch/commands" ] || fail 'docs/install.md has commands' 'none was found'
 cd "$tree" || exit 1
 while read -r command; do
     typed "$command"
