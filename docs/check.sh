@@ -96,11 +96,12 @@ while read -r verdict; do says README.md "$verdict"; done < "$work/verdicts"
 
 # The speeds in README, from the records that its picture is drawn from.
 "$posenc" report "$docs/speed.jsonl" --out "csv:$work/speed"
-faster() # CASE THAN FORMAT: how many times as fast avx512 is in a case, by medians; THAN: a pattern of backends
+faster() # CASE THAN FORMAT: how many times as fast avx512 is in a case, by printed medians; THAN: a pattern of backends
 {
-    awk -F, -v case="$1" -v than="^($2)\$" -v form="$3" '
-        $7 == case && $8 == "avx512" { own = $26 }
-        $7 == case && $8 ~ than && (!other || $26 < other) { other = $26 }
+    awk -F, -v id="$1" -v than="^($2)\$" -v form="$3" '
+        $7 == id && $26 != "" { time = sprintf("%.3g", $26) + 0 }
+        $7 == id && $8 == "avx512" { own = time }
+        $7 == id && $8 ~ than && $26 != "" && (!other || time < other) { other = time }
         END { printf form, own ? other / own : 0 }' "$work/speed"
 }
 table=rope_table/f32/exact/l2 rotation=rope_half/f32/given/l2

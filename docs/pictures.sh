@@ -47,8 +47,7 @@ if [ "$only" = speed ]; then
     # shellcheck disable=SC2086  # a command or nothing
     $pin "$posenc" bench --full --budget 75 --force --out "jsonl:$docs/speed.jsonl" \
         --backend avx512 --backend avx2 --backend sleef --backend autovec --backend libm \
-        --case 'rope_half/f32/given/l2' --case 'rope_half/f32/given/dram' \
-        --case 'rope_table/f32/exact/l2' --case 'rope_table/f32/exact/dram'
+        --case 'rope_half/f32/given/l2' --case 'rope_half/f32/given/dram' --case 'rope_table/f32/exact/l2'
     picture speed speed "$docs/speed.jsonl"
     cat "$work/facts"
     exit

@@ -82,10 +82,13 @@ static void speedup_data(FILE *out, const struct speedups *s, const char *backen
             const struct bench_row *b = s->group[c].row[k];
             const double width = 0.84 / (double)s->group[c].n;
             const double x = (double)c - 0.42 + width * ((double)k + 0.5);
+            char speed[32]; /* "4.3x" without its x: the axis says what it is */
+            snprintf(speed, sizeof speed, "%.*s", (int)strcspn(show_times(b->vs_libm), "x"),
+                     show_times(b->vs_libm));
             if (strcmp(b->backend, backend) == 0)
                 fprintf(out, "%g %g %g %g 1 %g %g \"%s\"\n", x, b->vs_libm, x - 0.46 * width,
                         x + 0.46 * width, least_of(&s->group[c], b), most_of(&s->group[c], b),
-                        show_times(b->vs_libm));
+                        speed);
         }
 }
 
@@ -99,9 +102,10 @@ static void speedup_axes(FILE *out, const struct speedups *s)
         }
     fprintf(out,
             "set ylabel 'times as fast as plain C (logarithmic)'\nset logscale y\n"
-            "set yrange [%g:%g]\nset xrange [-0.5:%g]\nset bmargin 4\nset style fill solid 0.9 "
-            "noborder\nset grid noxtics ytics\nset key outside right top vertical Left reverse "
-            "samplen 1.5 noenhanced\nset xtics scale 0 noenhanced font ',13' (",
+            "set yrange [%g:%g]\nset xrange [-0.5:%g]\nset style fill solid 0.9 "
+            "noborder\nset grid noxtics ytics\nset bmargin 6\nset key bmargin center bottom "
+            "horizontal Left reverse "
+            "samplen 1.2 noenhanced\nset xtics scale 0 noenhanced font ',13' (",
             0.8 * least, 1.6 * most, (double)s->n - 0.5);
     for (size_t c = 0; c < s->n; c++) {
         char label[LABEL];
@@ -181,7 +185,7 @@ int plot_speedup(const json_t *records, const struct plot_target *target,
     struct speedups s;
     if (speedups_make(records, &s, error) != 0)
         return -1;
-    FILE *out = gnuplot_begin(target, 300 + 260 * (int)(s.n > 2 ? s.n : 2), 520, error);
+    FILE *out = gnuplot_begin(target, 130 + 205 * (int)(s.n > 3 ? s.n : 3), 520, error);
     int status = out ? 0 : -1;
     if (out) {
         speedup_plot(out, &s);
