@@ -273,7 +273,7 @@ for command in bench report compare; do
 done
 refuses 'quick and exhaustive' '--quick: expected without --exhaustive$' verify --quick --exhaustive
 refuses 'one of many names: those that are near' 'did you mean [^?]*[?]$' verify --kernel rope
-refuses 'an option of many' 'unknown option: kernal: did you mean kernel[?]$' verify --kernal x
+refuses 'an option of many' 'unknown option: kernels: did you mean kernel[?]$' verify --kernels x
 refuses 'a topic of many' 'sinus: did you mean [^?]*[?]$' explain sinus
 # Each kernel without its sizes, and with what does not fit.
 for kernel in $("$POSENC" list kernels | sed -n 's/^\([a-z][a-z0-9_]*\)  *\(table\|apply\) .*/\1/p'); do

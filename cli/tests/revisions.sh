@@ -63,7 +63,7 @@ same 'none of a release unpacked in another repository' "$(own "$inside")" ''
 same 'not by what a hook of git says either' \
     "$(GIT_DIR="$repository/.git" GIT_WORK_TREE="$inside" own "$inside")" ''
 same 'none in the folder of a repository itself' "$(own "$repository/.git")" ''
-same 'none without git' "$(shell=$(command -v sh) && PATH=/nowhere && "$shell" "$root/cli/commit.sh" "$repository" 2>stderr)" ''
+same 'none without git' "$(shell=$(command -v sh) && PATH=/nowhere "$shell" "$root/cli/commit.sh" "$repository" 2>stderr)" ''
 ln -s "$repository" "$scratch/link"
 same 'a link leads to it' "$(own "$scratch/link")" "$(own "$repository")"
 echo more >>"$repository/part.c"
@@ -73,7 +73,7 @@ same 'a linked work tree has one of its own' "$(own "$inside/linked")" "$(cd "$r
 (cd "$repository" && git worktree remove "$inside/linked")
 rmdir "$inside"
 same 'nobody else asks git at build time' \
-    "$(find "$root/." -name 'build*' -prune -o -name meson.build -print | xargs grep -l "'git'" | tr '\n' ' ')" ''
+    "$(find "$root/." -name 'build*' -prune -o -name meson.build -exec grep -l "'git'" {} + | tr '\n' ' ')" ''
 
 takes 'a tag is built' '0 built clean one' first
 same 'its commit is told in full' "$commit" "$(cd "$repository" && git rev-parse first)"
