@@ -21,7 +21,7 @@ struct group {
 struct speedups {
     struct results results;
     struct group group[MAX_CASES];
-    size_t n;
+    size_t n, found; /* groups, and cases that would make one */
 };
 
 static const struct bench_row *timed(const struct results *r, const char *id,
@@ -38,10 +38,8 @@ static const struct bench_row *timed(const struct results *r, const char *id,
 static void speedups_gather(struct speedups *s)
 {
     const struct results *r = &s->results;
-    for (size_t c = 0; c < r->n_cases && s->n < MAX_CASES; c++) {
-        struct group *g = &s->group[s->n];
-        g->n = 0;
-        g->plain = NULL;
+    for (size_t c = 0; c < r->n_cases; c++) {
+        struct group group = { .n = 0 }, *g = &group;
         for (size_t b = 0; b < r->n_backends && g->n < MAX_ROWS; b++) {
             const struct bench_row *row = timed(r, r->cases[c], r->backends[b].id);
             if (row && strcmp(row->family, "libm") == 0)
@@ -49,7 +47,11 @@ static void speedups_gather(struct speedups *s)
             else if (row)
                 g->row[g->n++] = row;
         }
-        s->n += g->plain && g->n > 0;
+        if (!g->plain || g->n == 0)
+            continue;
+        if (s->n < MAX_CASES)
+            s->group[s->n++] = *g;
+        s->found++;
     }
 }
 
@@ -169,14 +171,21 @@ static int speedups_make(const json_t *records, struct speedups *s, char error[P
         return -1;
     }
     speedups_gather(s);
-    if (s->n == 0) {
-        results_free(&s->results);
+    const size_t machines = results_machines(records);
+    if (machines > 1)
+        snprintf(error, PLOT_ERROR, "the records are of %zu machines; expected one", machines);
+    else if (s->found == 0)
         snprintf(error, PLOT_ERROR,
                  "the records time no case with libm and another backend; expected those of "
                  "posenc bench --out jsonl:FILE");
-        return -1;
-    }
-    return 0;
+    else if (s->found > MAX_CASES)
+        snprintf(error, PLOT_ERROR,
+                 "the records time %zu cases; expected at most %d (posenc bench --case GLOB)",
+                 s->found, MAX_CASES);
+    else
+        return 0;
+    results_free(&s->results);
+    return -1;
 }
 
 int plot_speedup(const json_t *records, const struct plot_target *target,

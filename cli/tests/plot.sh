@@ -176,6 +176,10 @@ if [ -z "$missing" ]; then pass 'speed: labels'; else fail 'speed: labels' "not 
 rm -f work/*
 grep -v '"backend":"libm"' "$speeds" >unrivalled.jsonl
 refuses 'speed without plain C' 'time no case with libm and another backend; expected those of posenc bench' plot speed "$scratch/unrivalled.jsonl"
+sed 's|"env_id":"[^"]*"|"env_id":"another"|' "$speeds" | cat "$speeds" - >two.jsonl
+refuses 'speed on two machines' 'the records are of 2 machines; expected one' plot speed "$scratch/two.jsonl"
+for n in 1 2 3 4 5; do sed "s,/l2\",/l2-$n\",g; s,/dram\",/dram-$n\",g" "$speeds"; done | cat "$speeds" - >many.jsonl
+refuses 'speed in many cases' 'the records time 18 cases; expected at most 12' plot speed "$scratch/many.jsonl"
 refuses 'speed without records' 'FILE: expected the records of posenc bench --out jsonl:FILE' plot speed
 refuses 'speed of no file' 'FILE: .*nowhere.jsonl: No such file' plot speed nowhere.jsonl
 refuses 'speed of two files' 'unexpected argument: b: expected one FILE' plot speed a b
