@@ -88,7 +88,7 @@ emulated_count() {
 # emulated_meson CPU: runs the meson tests for which the CPU can matter, but for the runner's.
 emulated_meson() {
     export QEMU_CPU="$1"
-    meson_tests "$cross" --no-suite runner --no-suite once --no-suite text --no-suite scans --timeout-multiplier 10
+    meson_tests "$cross" --no-suite runner --no-suite once --no-suite text --no-suite scans --timeout-multiplier 100
     unset QEMU_CPU
 }
 

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME = 160, SECONDS = 60 };
+enum { NAME = 160, SECONDS = 600 };
 
 static int hex(int c)
 {

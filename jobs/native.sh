@@ -5,10 +5,12 @@
 
 # Meson's tests, and beside them, so that no core waits, what is counted line by line.
 test_native() {
+    beside=''
     meanwhile runner build/conformance/criterion/runner build/conformance/golden/vectors.pack
     meanwhile consumer sh cli/tests/consumer.sh "$PWD/build"
     meson_tests build --no-suite runner --no-suite certify
-    wait
+    # shellcheck disable=SC2086  # a list of processes; ./run stress has others
+    wait $beside
     tally_runner "$job" build/runner.log
     tally_tap cli/tests/consumer.sh build/consumer.log "$(cat build/consumer.status)"
 }
@@ -23,6 +25,7 @@ meanwhile() {
         "$@" >"build/$name.log" 2>&1 || status=$?
         echo $status >"build/$name.status"
     } &
+    beside="$beside $!"
 }
 
 test_certify() {

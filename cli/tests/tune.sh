@@ -109,7 +109,7 @@ sed 's/^cpu .*/cpu vax-780/' p >q
 check 'a check of another CPU has nothing to compare' 5 'it is of the CPU vax-780'
 {
     sed '/^rope_half/d' p
-    echo 'rope_half libm f32'
+    echo 'rope_half scalar f32'
 } >q
-check 'a check finds a choice that is far slower' 3 'rope_half, f32, L1: libm takes (far longer|[0-9.]+ times)'
+check 'a check finds a choice that is far slower' 3 'rope_half, f32, L1: scalar takes (far longer|[0-9.]+ times)'
 finish

@@ -79,6 +79,6 @@ static void check_kernel(enum posenc_kernel kernel, const char *name)
 }
 
 #define SUITE(kernel, backend)                                                                 \
-    Test(kernel, backend, .timeout = 120) { check_kernel(POSENC_KERNEL_##kernel, #backend); }
+    Test(kernel, backend, .timeout = 1200) { check_kernel(POSENC_KERNEL_##kernel, #backend); }
 #define POSENC_KERNEL(name, signature, ...) FOR_EACH_BACKEND(SUITE, name)
 #include <posenc_kernels.def>
