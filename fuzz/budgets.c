@@ -1,6 +1,7 @@
 /*
  * A file of budgets.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "conformance/engine/engine.h"
 #include "fuzz.h"
 
@@ -10,10 +11,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static char path[64], error[512];
-    if (!*path)
-        snprintf(path, sizeof path, "/tmp/fuzz_budgets-%ld", (long)getpid());
-    FILE *file = fopen(path, "wb");
+    char path[] = "/tmp/posenc-fuzz-XXXXXX", error[512];
+    const int descriptor = mkstemp(path);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
     if (!file)
         abort();
     fwrite(data, 1, size, file);

@@ -30,7 +30,7 @@ same 'what behaves passes' "$status $(passes alibi example)" "0 $(passes alibi e
 # name, what is said of alibi, and of which kernels else results are there: verify
 while read -r name said; do
     as "$name"
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2046,SC2086  # words
     run $watched "$POSENC" verify --plugin "./$name.so" --backend scalar,example --kernel alibi,alibi_add --suite memory $(patience "$name") --out jsonl
     if [ $status = 1 ] && reasons alibi | grep -Eq "$said" && [ "$(tail -n 1 stdout | grep -c '"complete":true')" = 1 ]; then
         case $name in
@@ -109,7 +109,7 @@ else
     same 'bench: what behaves is timed' "$status $(grep -c ',bench,.*,example,.*,0\.99,' stdout)" '0 1'
     while read -r name said; do
         as "$name"
-        # shellcheck disable=SC2086
+        # shellcheck disable=SC2046,SC2086  # words
         run $watched "$POSENC" bench --plugin "./$name.so" --backend scalar,example --problem "$small" --budget 0.1 $(patience "$name") --out csv
         same "bench: $name" "$status $(grep -c ',bench,.*,scalar,.*,0\.99,' stdout) $(grep -Ec ",bench,.*wrong: $said" stdout)" '1 1 1'
         rm -f "work/$name.so"
@@ -126,7 +126,7 @@ many_lanes lanes.. is 1000000
 END
     for name in exit_in_call loop_in_call abort_when_loaded; do
         as $name
-        # shellcheck disable=SC2086
+        # shellcheck disable=SC2046,SC2086  # words
         run $watched "$POSENC" report --plugin ./$name.so --backend scalar,example --kernel alibi --model bloom-560m --budget 0.1 \
             $(patience "$name" 10) --dir rep --out csv
         same "report: $name" "$status $(grep -c ',bench,.*,scalar,.*,0\.[0-9]*,' stdout) \

@@ -60,6 +60,7 @@ await() {
 # Those of other tests and of other users are not among them.
 processes() {
     if [ -r /proc/self/cmdline ]; then
+        # shellcheck disable=SC2062  # files
         for one in $(printf %s "$scratch" | grep -alF -f - /proc/[0-9]*/cmdline); do tr '\0' ' ' <"$one" && echo; done
     else
         printf %s "$scratch" >own && ps -e -o args | grep -F -f own

@@ -111,7 +111,7 @@ static void leave_descriptor(enum posenc_kernel kernel)
 
 static void *sleep_on(void *user)
 {
-    static const struct timespec a_while = { .tv_sec = 3 };
+    static const struct timespec a_while = { .tv_sec = 3600 }; /* until the process ends */
     nanosleep(&a_while, NULL);
     return user;
 }
