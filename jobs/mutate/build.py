@@ -32,7 +32,7 @@ def limits(cpu):
 
 def run(command, folder, cpu, wall=None):
     """Runs a command as a group of its own, which ends as a whole."""
-    wall = wall or 20 * cpu
+    wall = wall or 200 * cpu  # its share of a busy machine may be small
     child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=limits(cpu))
     try:
