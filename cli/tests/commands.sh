@@ -123,7 +123,7 @@ start() { # FILE LINES PATTERN ARGUMENTS...: in the background, until the file i
     shift 3
     (cd work && exec "$POSENC" "$@" >"$scratch/stdout" 2>"$scratch/stderr") &
     pid=$!
-    while kill -0 $pid 2>kill.log && [ "$(cat work/$file 2>cat.log | grep -c "$pattern")" -lt $lines ]; do :; done
+    while kill -0 $pid 2>kill.log && [ "$(cat work/$file 2>cat.log | grep -m $lines -c "$pattern")" -lt $lines ]; do :; done
 }
 start 't.csv*' 1 . table sinusoidal --dim 1024 --tokens 400000 --out csv:t.csv
 kill -TERM $pid
