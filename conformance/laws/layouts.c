@@ -3,7 +3,7 @@
  *
  *   layouts     each tensor backwards, far apart, or with the order of its dimensions turned
  *               round, independently of the others, in memory that ends where the tensor does:
- *               the bits of dense tensors
+ *               the bits of dense tensors; two outputs, or x and out, woven into each other
  *   repeats     inputs with strides of 0: the bits of dense tensors that hold the same
  */
 #include "conformance/problem/call_parts.h"
@@ -11,16 +11,19 @@
 
 #include <string.h>
 
-enum layout { FORWARDS, BACKWARDS, TURNED, REPEATED, ORDERS = REPEATED };
+enum layout { FORWARDS, BACKWARDS, TURNED, REPEATED, CLOSE, ORDERS = REPEATED };
 
 /* Strides of a tensor's dimensions but the last, a few elements between the rows; the last of
- * these dimensions is innermost, or with TURNED the first. */
+ * these dimensions is innermost, or with TURNED the first.  CLOSE: no gap between rows, only between
+ * runs of them. */
 static void lay_out(const struct problem *p, const struct tensor_row *row, enum layout order,
                     struct tensor_layout *to)
 {
     const int n = tensor_dims(row) - 1;
     const int64_t sign = order == BACKWARDS ? -1 : 1;
-    int64_t stride = problem_extent(p, row->dims[n]) + (order == FORWARDS ? 97 : 3);
+    int64_t stride = problem_extent(p, row->dims[n]) + (order == FORWARDS ? 97
+                                                        : order == CLOSE  ? 0
+                                                                          : 3);
     to->n_strides = n;
     to->offset_bytes = order == FORWARDS ? 4 : 0;
     for (int k = 0; k < n; k++) {
@@ -75,6 +78,28 @@ static void check_guarded(struct tally *t, const struct problem *p, enum guard_m
     call_destroy(&call);
 }
 
+/* Two tensors in one, densely, with gaps between runs of rows, and with gaps everywhere. */
+static void check_woven(struct tally *t, const struct problem *dense, enum woven how,
+                        struct guard *guard, const struct call *want)
+{
+    const struct tensor_row *first = output_row(signature_of(dense->kernel), 0);
+    struct problem ways[] = { *dense, *dense, with_layouts(dense, (int)how) };
+    lay_out(dense, first, CLOSE,
+            &ways[1].layouts[first - signature_of(dense->kernel)->tensors]);
+    for (int i = 0; i < 3; i++) {
+        ways[i].woven = how;
+        check_guarded(t, &ways[i], i % 2 ? GUARD_START : GUARD_END, guard, want);
+    }
+}
+
+/* Which ways of weaving two tensors into each other are tried; in quick runs of two outputs alone. */
+static int most_woven(const struct tally *t, const struct problem *p)
+{
+    const struct tensor_row *other = p->in_place ? NULL : kernel_woven_row(p->kernel);
+    const bool all = t->run->options->full || (other && other->role == ROLE_OUTPUT);
+    return other && all ? WOVEN_TENSORS : WOVEN_NONE;
+}
+
 static void law_layouts(struct tally *t, const struct problem *dense)
 {
     struct guard *guard = guard_create();
@@ -85,6 +110,8 @@ static void law_layouts(struct tally *t, const struct problem *dense)
         const struct problem p = with_layouts(dense, shift);
         check_guarded(t, &p, shift % 2 ? GUARD_START : GUARD_END, guard, want);
     }
+    for (int how = WOVEN_ROWS; guard && want && how <= most_woven(t, dense); how++)
+        check_woven(t, dense, (enum woven)how, guard, want);
     guard_destroy(guard);
 }
 

@@ -5,6 +5,7 @@
 #include "call_parts.h"
 #include "reserve.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Beyond what any memory holds, and far from where sums overflow. */
@@ -66,6 +67,34 @@ static bool shape_tensor(struct call *call, const struct tensor_row *row,
     return true;
 }
 
+/* ---- Two in one ---- */
+
+/* The stride from which on all are twice as long where two tensors are woven into each other: there
+ * the other one begins. */
+static int64_t woven_from(const struct problem *p, const struct posenc_tensor *t)
+{
+    int64_t least = 0, extent = 1;
+    for (int i = 0; i < t->rank; i++)
+        extent += t->shape[i] ? (t->shape[i] - 1) * llabs(t->stride[i]) : 0;
+    for (int turn = 0; turn < (p->woven == WOVEN_BLOCKS ? 2 : 1); turn++) {
+        int64_t next = extent;
+        for (int i = 0; i < t->rank - 1; i++)
+            if (t->shape[i] > 1 && llabs(t->stride[i]) > least && llabs(t->stride[i]) < next)
+                next = llabs(t->stride[i]);
+        least = next;
+    }
+    return p->woven == WOVEN_TENSORS ? extent : least;
+}
+
+/* Makes room for the other tensor; returns where it begins, in elements from the first. */
+static int64_t weave(const struct problem *p, struct posenc_tensor *t)
+{
+    const int64_t from = woven_from(p, t);
+    for (int i = 0; i < t->rank - 1; i++)
+        t->stride[i] *= llabs(t->stride[i]) >= from ? 2 : 1;
+    return p->woven == WOVEN_ROWS_SWAPPED ? -from : from;
+}
+
 /* ---- Which rows ---- */
 
 /* The rows of a tensor that its call uses: all or, of a table with many elements, those at the
@@ -105,6 +134,7 @@ struct block {
     const int64_t *shape, *stride;
     size_t item; /* bytes of an element */
     char role;
+    bool woven; /* the first dimension is of two tensors */
     struct rows rows;
 };
 
@@ -158,7 +188,7 @@ static char *get_block(struct call *call, const struct block *block,
     const size_t bytes = extent->empty ? 0 : (size_t)extent->all * block->item;
     if ((size_t)extent->all > SIZE_MAX / 2 / block->item)
         return NULL;
-    if (!m->reserve || !is_mostly_gaps(block, bytes))
+    if (!m->reserve || block->woven || !is_mostly_gaps(block, bytes))
         return m->get(m->user, bytes, offset, block->role);
     char *data = m->reserve(m->user, bytes, offset, block->role);
     const size_t row = (size_t)block->shape[block->n - 1] * block->item;
@@ -266,28 +296,46 @@ static bool add_output(struct call *call, const struct tensor_row *row,
            (call->wide[o] = call_keep(call, rows * width, sizeof(float)));
 }
 
+/* Memory for a tensor, and for what is woven into it `apart` elements farther on. */
+static void *make_block(struct call *call, const struct tensor_row *row,
+                        const struct posenc_tensor *t, int64_t apart)
+{
+    const struct problem *p = &call->problem;
+    const struct tensor_row *other = kernel_woven_row(p->kernel);
+    int64_t shape[MOST_DIMS + 1] = { 2 }, stride[MOST_DIMS + 1] = { apart };
+    const bool both = p->in_place || problem_accumulates(p) || (apart && other->role == ROLE_X);
+    memcpy(shape + 1, t->shape, sizeof t->shape);
+    memcpy(stride + 1, t->stride, sizeof t->stride);
+    const struct block block = {
+        .n = t->rank + (apart ? 1 : 0),
+        .shape = apart ? shape : shape + 1,
+        .stride = apart ? stride : stride + 1,
+        .item = storage_size(t->dtype),
+        .role = row->role != ROLE_OUTPUT ? 'i'
+                : both                   ? 'b'
+                                         : 'o',
+        .woven = apart,
+        .rows = rows_used(call, row, t),
+    };
+    return make_memory(call, row, &block);
+}
+
 static bool make_strided(struct call *call, const struct tensor_row *row)
 {
     const struct problem *p = &call->problem;
-    const bool output = row->role == ROLE_OUTPUT, onto = problem_accumulates(p);
+    const bool output = row->role == ROLE_OUTPUT, follows = tensor_follows(p, row),
+               first = row == output_row(signature_of(p->kernel), 0);
     struct posenc_tensor *t = call_argument(call, row);
     if (!shape_tensor(call, row, t))
         return false;
-    const struct block block = {
-        t->rank,
-        t->shape,
-        t->stride,
-        storage_size(t->dtype),
-        !output               ? 'i'
-        : p->in_place || onto ? 'b'
-                              : 'o',
-        rows_used(call, row, t),
-    };
-    t->data = p->in_place && row->role == ROLE_X ? call->outputs[0].tensor.data
-                                                 : make_memory(call, row, &block);
+    const int64_t apart = p->woven && (first || follows) ? weave(p, t) : 0;
+    t->data =
+        follows ? (char *)call->outputs[0].tensor.data + apart * (int64_t)storage_size(t->dtype)
+                : make_block(call, row, t, apart);
     if (!t->data || (output && !add_output(call, row, t)))
         return false;
-    return (output && !onto) || fill_tensor(call, row, t, &block.rows);
+    const struct rows rows = rows_used(call, row, t);
+    return (output && !problem_accumulates(p)) || fill_tensor(call, row, t, &rows);
 }
 
 /* f32 or int32, of which batches are side by side, or one. */
@@ -295,7 +343,7 @@ static bool make_pointer(struct call *call, const struct tensor_row *row)
 {
     const struct problem *p = &call->problem;
     const int64_t n = tensor_elements(p, row), stride = 1;
-    const struct block block = { 1, &n, &stride, sizeof(float), 'i', { NULL, 1, 1 } };
+    const struct block block = { 1, &n, &stride, sizeof(float), 'i', false, { NULL, 1, 1 } };
     float *data = make_memory(call, row, &block), *dense = NULL;
     if (!data)
         return false;
@@ -379,7 +427,7 @@ static bool make_positions(struct call *call, const struct tensor_row *row)
     const int64_t n = shape[0] * shape[1] * shape[2];
     const int64_t each[4] = { shape[0], shape[1], shape[2], 1 },
                   step[4] = { stride[0], stride[1], stride[2], 1 };
-    const struct block block = { 4, each, step, item, 'i', { NULL, n, n } };
+    const struct block block = { 4, each, step, item, 'i', false, { NULL, n, n } };
     char *data = make_memory(call, row, &block);
     positions->data = data;
     return data && fill_positions(call, data, shape, stride, (int64_t)item);

@@ -40,6 +40,12 @@ enum recipe {
 enum relative { RELATIVE_DEBERTA, RELATIVE_SHAW, RELATIVE_TRANSFORMER_XL };
 
 /* Where the elements of one tensor of a problem lie, independently of the others. */
+/* How two tensors of a call share memory without sharing an element: the cosines and sines of
+ * rope_table, x and out of others.  As one array with a dimension of two more, before the last
+ * dimension, [tokens, 2, half]; the same with the first output behind the other; before the
+ * dimension that turns fastest of the others, [batch, 2, tokens, half]; before all of them. */
+enum woven { WOVEN_NONE, WOVEN_ROWS, WOVEN_ROWS_SWAPPED, WOVEN_BLOCKS, WOVEN_TENSORS };
+
 enum { LAYOUTS = 6, MOST_STRIDES = 3 };
 struct tensor_layout {
     int64_t pad, offset_bytes; /* added to the problem's pad; in the place of its offset */
@@ -109,6 +115,7 @@ struct problem {
     bool token_major; /* [tokens, batch, ...] in memory */
     int64_t pad;      /* unused elements between rows (canaries in guarded memory) */
     /* Of every tensor from a 64-byte boundary: a multiple of the smallest elements of the call,
+    enum woven woven; /* out of place, where kernel_woven_row() */
      * rounded down to those of the tensor. */
     int64_t offset_bytes;
     struct tensor_layout layouts[LAYOUTS]; /* of the tensors in their signature's order; x in

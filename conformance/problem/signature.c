@@ -92,8 +92,24 @@ int64_t tensor_elements(const struct problem *problem, const struct tensor_row *
 const struct tensor_layout *tensor_layout(const struct problem *p, const struct tensor_row *row)
 {
     const struct signature *s = signature_of(p->kernel);
-    const bool same = row->role == ROLE_X && p->in_place;
-    return &p->layouts[(same ? output_row(s, 0) : row) - s->tensors];
+    return &p->layouts[(tensor_follows(p, row) ? output_row(s, 0) : row) - s->tensors];
+}
+
+const struct tensor_row *kernel_woven_row(enum posenc_kernel kernel)
+{
+    const struct tensor_row *first = output_row(signature_of(kernel), 0);
+    for (EACH_TENSOR(row, signature_of(kernel)))
+        if (row != first && row->type == first->type &&
+            memcmp(row->dims, first->dims, sizeof row->dims) == 0 &&
+            (row->role == ROLE_OUTPUT || (row->role == ROLE_X && kernel_takes_x(kernel))))
+            return row;
+    return NULL;
+}
+
+bool tensor_follows(const struct problem *p, const struct tensor_row *row)
+{
+    return (p->in_place && row->role == ROLE_X) ||
+           (p->woven && !p->in_place && row == kernel_woven_row(p->kernel));
 }
 
 const struct tensor_row *output_row(const struct signature *signature, int o)
@@ -139,6 +155,7 @@ void problem_settle(struct problem *p)
 {
     const struct signature *s = signature_of(p->kernel);
     p->in_place = p->in_place && kernel_in_place(p->kernel);
+    p->woven = p->in_place || !kernel_woven_row(p->kernel) ? WOVEN_NONE : p->woven;
     if (s->settle)
         s->settle(p);
 }

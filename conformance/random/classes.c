@@ -423,8 +423,7 @@ bool factor_reaches(const struct factor *factor, const struct problem *problem)
     const size_t n = parameter ? strlen(parameter) : 0,
                  last = parameter && strstr(parameter, "_last") ? strlen("_last") : 0;
     if (factor->row)
-        return tensor_present(problem, factor->row) &&
-               !(factor->row->role == ROLE_X && problem->in_place) &&
+        return tensor_present(problem, factor->row) && !tensor_follows(problem, factor->row) &&
                !(factor->row->form == FORM_POSITIONS &&
                  problem->position_kind == POSENC_OFFSET) &&
                !(strcmp(name, "pad") == 0 && tensor_layout(problem, factor->row)->n_strides);
@@ -434,6 +433,8 @@ bool factor_reaches(const struct factor *factor, const struct problem *problem)
         return false;
     if (strcmp(name, "batch_shift") == 0)
         return problem->batch > 1;
+    if (strcmp(name, "woven") == 0)
+        return !problem->in_place;
     if (strcmp(name, "time_step") == 0)
         return problem->position_kind == POSENC_POSITIONS_F32;
     if (strcmp(name, "mrope_layout") == 0 || strcmp(name, "mrope_grid") == 0)

@@ -9,8 +9,9 @@
  *   written                  every element of every row is
  *   lengths                  and with the right value, by the oracle and within the limits
  *                            of accuracy: no tail lane is misplaced, no count of rows wrong
- *   placement                the same bits at byte offsets 0, 4 (of 16-bit types 2), 16 and 60
- *                            and at either end of a page
+ *   placement                the same bits at byte offsets 0, 4 (of 16-bit types 2), 16 and 60,
+ *                            at either end of a page, and where two tensors are woven into each
+ *                            other
  *   twice                    the same bits when called again
  *   mxcsr                    rounding mode, flush-to-zero and masks as before
  *   broadcast                inputs of stride 0
@@ -49,6 +50,7 @@ struct sweep {
     struct suite_run *run;
     struct guard *guard;
     bool any;
+    int turn; /* of ways to weave two tensors into each other */
 };
 
 /* Whether there is an element, and there may be refusals for want of one. */
@@ -129,7 +131,14 @@ static void check_twice(struct sweep *s, struct call *call, const float *first)
 }
 
 /* The same call flush to either end of a page, and at other offsets from a boundary. */
-enum { AT_END = 1, AT_START = 2, ENDS = 3, NEXT_TO_END = 4, PLACES = 31 };
+enum { AT_END = 1, AT_START = 2, ENDS = 3, NEXT_TO_END = 4, WOVEN = 32, PLACES = 63 };
+
+/* In a quick run only outputs. */
+static bool weaves(const struct sweep *s, const struct problem *p)
+{
+    const struct tensor_row *other = p->in_place ? NULL : kernel_woven_row(p->kernel);
+    return other && (s->run->options->full || other->role == ROLE_OUTPUT);
+}
 
 static void sweep_problem(struct sweep *s, struct problem p, int at)
 {
@@ -137,16 +146,16 @@ static void sweep_problem(struct sweep *s, struct problem p, int at)
         enum guard_mode mode;
         enum property side;
         int64_t offset;
-    } places[] = { { GUARD_END, END, 0 },
-                   { GUARD_START, START, 0 },
-                   { GUARD_END, END, 4 },
-                   { GUARD_END, END, 16 },
-                   { GUARD_START, START, 60 } };
+    } places[] = { { GUARD_END, END, 0 },  { GUARD_START, START, 0 },  { GUARD_END, END, 4 },
+                   { GUARD_END, END, 16 }, { GUARD_START, START, 60 }, { GUARD_END, END, 0 } };
     float *base = NULL;
     for (int i = 0; i < (int)(sizeof places / sizeof places[0]); i++) {
         struct call call;
         if (!(at >> i & 1))
             continue;
+        if (1 << i == WOVEN && !weaves(s, &p))
+            continue;
+        p.woven = 1 << i != WOVEN ? WOVEN_NONE : (enum woven)(1 + s->turn++ % WOVEN_TENSORS);
         p.offset_bytes = places[i].offset == 4 && s->dtype != POSENC_F32 ? 2 : places[i].offset;
         for (int k = 0; k < PROPERTIES; k++)
             s->tally[k].problem = &p;
@@ -199,10 +208,10 @@ static int quick_places(enum posenc_dtype dtype, int64_t lanes, int64_t n, int v
     bool chosen = v == (n + n / MEMORY_VARIANTS) % MEMORY_VARIANTS;
     if (dtype != POSENC_F32)
         return chosen && (n <= lanes + 1 || n % 2 == (dtype == POSENC_BF16))
-                   ? ENDS | NEXT_TO_END
+                   ? ENDS | NEXT_TO_END | WOVEN
                    : 0;
     if (chosen)
-        return ENDS | NEXT_TO_END;
+        return ENDS | NEXT_TO_END | WOVEN;
     return n > 2 * lanes + 1 ? 0 : (n + v) % 2 ? AT_START : AT_END;
 }
 

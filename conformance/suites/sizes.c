@@ -4,14 +4,16 @@
  * result per kernel and name of lines:
  *
  *   sizes         one dimension of hundreds or thousands, the others small: heads, batches,
- *                 channels, tokens, queries, keys, columns
+ *                 channels, tokens, queries, keys, columns; or two or three of dozens and hundreds.
+ *                 In full runs also in place, and with two tensors woven into each other
  *   far-strides   rows farther apart than an index of 32 bits counts, and tensors of which a
  *                 cut-off offset lands where nothing is
  *   many-rows     rows of tables with ids beyond 16 and 24 bits, of which only those are in
  *                 memory that the call asks for
  *
  * Rows gigabytes apart take address space, no memory.  Where a system does not give it (ulimit
- * -v, a 32-bit one), or an emulator takes a second for it, the last two are skipped.
+ * -v, a 32-bit one), or an emulator takes a second for it, far-strides and many-rows are
+ * skipped.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
@@ -56,6 +58,27 @@ static bool check_line(struct tally *t, struct guard *guard, const struct proble
 static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_kernel kernel,
                         enum posenc_dtype dtype, const char *name)
 {
+/* A line as it stands; in full runs one of `sizes` that is not large in place as well, and woven. */
+static bool check_ways(struct tally *t, struct guard *guard, const struct problem_line *line,
+                       int turn)
+{
+    const struct problem *p = &line->problem;
+    const enum guard_mode mode = turn % 2 ? GUARD_START : GUARD_END;
+    struct problem_line other = *line;
+    if (!check_line(t, guard, line, mode))
+        return false;
+    if (strcmp(line->name, names[0]) != 0 || p->in_place || !t->run->options->full ||
+        problem_memory(p) > 1 << 20)
+        return true;
+    other.problem.in_place = true;
+    problem_settle(&other.problem);
+    if (other.problem.in_place && !check_line(t, guard, &other, mode))
+        return false;
+    other.problem = *p;
+    other.problem.woven = (enum woven)(1 + turn % WOVEN_TENSORS);
+    return *line->flags || !kernel_woven_row(p->kernel) || check_line(t, guard, &other, mode);
+}
+
     static int slow = -1;
     struct tally t = { .selected = false };
     bool begun = false, ready = true;
@@ -73,7 +96,7 @@ static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_
             slow = !reserve_is_quick();
         if (is_far(name) && slow)
             continue;
-        ready = ready && check_line(&t, guard, line, n++ % 2 ? GUARD_START : GUARD_END);
+        ready = ready && check_ways(&t, guard, line, n++);
     }
     if (is_far(name) && slow > 0)
         tally_skip(&t, "address space is dear here: an emulator keeps books of each page");
