@@ -23,6 +23,11 @@
  * The recipe "any" has cos and sin of streams 4 and 5 as well, never special, divided by 16: no
  * product is larger than its x.
  *
+ * The recipe "edges" has cos and sin of the same streams, by bits 35..37: a subnormal or one of the
+ * least normal numbers of their type, 0, 1, a number from 1 to 2 (with `special`, where products would
+ * overflow, 1), one of any magnitude below 1 (twice), one as with "any"; each of both signs.  x is as ever, but where bits 58..59 are
+ * zero its exponent is any from -100 to 27, of f16 from -14 to 13.
+ *
  * The recipes of ONNX draw one sequence, numpy.random's after seed(seed), in this order:
  *
  *     X           (f32) u, [batch, heads, tokens, head_dim] or [batch, tokens, heads head_dim]
@@ -79,7 +84,49 @@ static float input(uint64_t z, bool specials, enum posenc_dtype type)
                : of_bits(sign | (123u + ((uint32_t)(z >> 60) & 7u)) << 23 | mantissa);
 }
 
+/* ---- The recipe of edges ---- */
+
+static const struct {
+    int fraction, least; /* bits; the exponent of the least normal number */
+} formats[] = {
+    [POSENC_F32] = { 23, -126 }, [POSENC_F16] = { 10, -14 }, [POSENC_BF16] = { 7, -126 }
+};
+
+float input_edge(uint64_t z, enum posenc_dtype type, float most, bool above)
+{
+    const int fraction = formats[type].fraction, least = formats[type].least;
+    const double part = ldexp((double)(z & ((UINT64_C(1) << fraction) - 1)), -fraction);
+    const int far = ilogbf(most) - least, below = 1 + (int)((z >> 40 & 0xffff) % (uint64_t)far);
+    const double any = ldexp((1.0 + part) * (double)most, -below);
+    const double kinds[] = { ldexp(part, least),
+                             ldexp(1.0 + part, least),
+                             0.0,
+                             1.0,
+                             above ? 1.0 + part : 1.0,
+                             any,
+                             any,
+                             ldexp(1.0 + part, -(int)(z >> 60 & 7) - 1) };
+    const double value = kinds[z >> 35 & 7];
+    return (float)(z >> 63 ? -value : value);
+}
+
+/* What an input is with the recipe. */
+static float edge_x(uint64_t z, float value, enum posenc_dtype type)
+{
+    const int least = type == POSENC_F16 ? -14 : -100,
+              exponents = type == POSENC_F16 ? 28 : 128;
+    if ((z >> 58 & 3) != 0 || !isfinite(value) || fabsf(value) < 0x1p-4f)
+        return value;
+    return ldexpf(value,
+                  least + (int)((z >> 40 & 0xffff) % (uint64_t)exponents) - ilogbf(value));
+}
+
 /* ---- The recipes of ONNX ---- */
+
+static bool is_published(enum recipe recipe)
+{
+    return recipe >= RECIPE_ONNX && recipe <= RECIPE_ONNX_NO_POSITION_IDS;
+}
 
 enum { TWISTER_WORDS = 624, TWISTER_MIDDLE = 397 };
 
@@ -225,8 +272,11 @@ static bool fill_rotation(float *to, int64_t first, int64_t n, const struct prob
 {
     const int64_t half = p->rotary_dim / 2;
     const uint64_t key = mix64(p->seed, sines ? STREAM_SIN : STREAM_COS);
-    if (p->recipe != RECIPE_MIX && p->recipe != RECIPE_ANY)
+    if (is_published(p->recipe))
         draw_rotation(p, sines, to, n);
+    for (int64_t i = 0; i < n && p->recipe == RECIPE_EDGES; i++)
+        to[i] =
+            input_edge(mix64(key, (uint64_t)(first + i)), p->table_dtype, 1.0f, !p->special);
     for (int64_t i = 0; i < n && p->recipe == RECIPE_ANY; i++)
         to[i] = 0x1p-4f * input(mix64(key, (uint64_t)(first + i)), false, POSENC_F32);
     if (p->recipe == RECIPE_MIX && !copy_rotation(half, first / half, n / half, sines, to))
@@ -243,11 +293,16 @@ bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *p,
     const enum posenc_dtype narrow = p->values != POSENC_F32 ? p->values : p->dtype,
                             type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
     const uint64_t key = mix64(p->seed, stream);
-    const bool drawn = p->recipe != RECIPE_MIX && p->recipe != RECIPE_ANY && stream == STREAM_X;
+    const bool drawn = is_published(p->recipe) && stream == STREAM_X,
+               edges = p->recipe == RECIPE_EDGES && stream == STREAM_X;
     if (drawn)
         draw_x(to, p);
-    for (int64_t i = 0; i < n && !drawn; i++)
-        to[i] = input(mix64(key, (uint64_t)(first + i)), p->special, type);
+    for (int64_t i = 0; i < n && !drawn; i++) {
+        const uint64_t z = mix64(key, (uint64_t)(first + i));
+        to[i] = input(z, p->special, type);
+        if (edges)
+            to[i] = edge_x(z, to[i], type);
+    }
     if (type != POSENC_F32) {
         round_row(p->values, to, n);
         if (p->dtype != p->values)

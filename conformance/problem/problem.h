@@ -27,13 +27,14 @@ extern const char *const dtype_names[], *const relative_names[];
 
 /* Where inputs come from: see inputs.c.  Those in the middle are of the published tests of ONNX
  * RotaryEmbedding-23, for rope alone; RECIPE_ANY is RECIPE_MIX with cosines and sines that are none,
- * but numbers like the others, below 1. */
+ * but numbers like the others, below 1; with RECIPE_EDGES these and slopes are of every magnitude. */
 enum recipe {
     RECIPE_MIX,
     RECIPE_ONNX,                 /* X [batch, heads, tokens, head_dim] */
     RECIPE_ONNX_3D,              /* X [batch, tokens, heads head_dim] */
     RECIPE_ONNX_NO_POSITION_IDS, /* X as in the first; a row of cos and sin for each token */
-    RECIPE_ANY
+    RECIPE_ANY,
+    RECIPE_EDGES
 };
 
 /* Whose columns relative_bias and relative_sum take: posenc_<name>_index(). */

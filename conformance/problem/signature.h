@@ -45,6 +45,10 @@ enum stream_id { STREAM_X, STREAM_TABLE, STREAM_C2P, STREAM_P2C, STREAM_COS, STR
 bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *problem,
                  enum stream_id stream);
 
+/* Of the recipe "edges": a value from a draw, of any magnitude that a type has below `most`, a power
+ * of two; also some from 1 to 2 where these are wanted. */
+float input_edge(uint64_t z, enum posenc_dtype type, float most, bool above);
+
 /* Where problem_draws_positions(). */
 int64_t drawn_position(const struct problem *problem, int64_t b, int64_t t);
 

@@ -145,7 +145,6 @@ static bool realise(const struct plan *plan, const struct choice *choice, struct
     bool sized = false;
     *p = problem_blank(space->kernel);
     p->seed = draw_bits(d) >> 48;
-    p->recipe = kernel_turns(space->kernel) ? RECIPE_ANY : RECIPE_MIX;
     for (int f = 0; f < space->n_factors; f++) {
         const struct factor *factor = &space->factors[f];
         if (!sized && factor->line >= 0 && !factor->size && factor->how == DRAWN_NUMBER) {

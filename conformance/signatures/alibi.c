@@ -11,9 +11,13 @@ static bool slopes_shared(const struct problem *p) { return !p->slopes_by_batch;
 static bool fill_slopes(struct call *call, void *to, int64_t n)
 {
     const double most = call->problem.alibi_bias_max;
+    const struct problem *p = &call->problem;
+    const uint64_t key = mix64(p->seed, STREAM_TABLE);
     const enum posenc_status status = call->subject->alibi_slopes(n, most, to);
-    for (int64_t i = 0; i < n && call->problem.scattered && status == POSENC_OK; i++)
-        ((float *)to)[i] *= (float)(problem_scattered(&call->problem, i, 3) - 1);
+    for (int64_t i = 0; i < n && p->recipe == RECIPE_EDGES; i++)
+        ((float *)to)[i] = input_edge(mix64(key, (uint64_t)i), POSENC_F32, 0x1p80f, true);
+    for (int64_t i = 0; i < n && p->scattered && status == POSENC_OK; i++)
+        ((float *)to)[i] *= (float)(problem_scattered(p, i, 3) - 1);
     if (status == POSENC_ERR_PARAMETER) /* above 0 */
         call->error = (struct posenc_error){ status, "alibi_bias_max", most, DBL_MIN, 64 };
     else
@@ -31,7 +35,8 @@ const struct signature signature_alibi = {
                    .cached = true, .pristine = PRISTINE(slopes) } },
     .parameters = { PARAMETER(alibi, causal), PARAMETER(alibi, query_offset),
                     PARAMETER(alibi, x_scale) },
-    .fields = FIELDS_SCORES "x_scale alibi_bias_max slopes_by_batch causal scattered",
+    .fields = FIELDS_SCORES "x_scale alibi_bias_max slopes_by_batch causal scattered "
+                            "recipe",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .work = WORK_SLOPE,

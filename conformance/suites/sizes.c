@@ -10,6 +10,7 @@
  *                 cut-off offset lands where nothing is
  *   many-rows     rows of tables with ids beyond 16 and 24 bits, of which only those are in
  *                 memory that the call asks for
+ *   values        small problems with parameters and inputs of every magnitude
  *
  * Rows gigabytes apart take address space, no memory.  Where a system does not give it (ulimit
  * -v, a 32-bit one), or an emulator takes a second for it, far-strides and many-rows are
@@ -26,10 +27,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = { "sizes", "far-strides", "many-rows" };
+static const char *const names[] = { "sizes", "far-strides", "many-rows", "values" };
 enum { NAMES = sizeof names / sizeof *names };
 
-static bool is_far(const char *name) { return strcmp(name, names[0]) != 0; }
+static bool is_far(const char *name)
+{
+    return strcmp(name, names[1]) == 0 || strcmp(name, names[2]) == 0;
+}
 
 /* False: the system has not the memory. */
 static bool check_line(struct tally *t, struct guard *guard, const struct problem_line *line,
@@ -118,8 +122,8 @@ static void require_names(void)
         if (found && (!*line->flags || strcmp(line->flags, "full") == 0))
             continue;
         fprintf(stderr,
-                "sizes.txt:%d: %s | %s: expected sizes, far-strides or many-rows, and full or "
-                "no flag\n",
+                "sizes.txt:%d: %s | %s: expected sizes, far-strides, many-rows or values, and "
+                "full or no flag\n",
                 line->number, line->name, line->flags);
         abort();
     }
