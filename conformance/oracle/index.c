@@ -8,6 +8,8 @@
  */
 #include "rows.h"
 
+#include "conformance/problem/signature.h"
+
 /* The largest integer n up to exact (most/exact)^(k/all), 0 <= k <= all; `whole`: it is equal.
  * What is closer than 2^-200 is: unless n^all = most^k exact^(all - k), these integers are at
  * least 1/n^all of themselves apart, which is more up to all log2(n) = 190. */
@@ -56,7 +58,7 @@ int64_t window_row(const struct problem *problem, int64_t query, int64_t key)
     const int64_t rows = (2 * height - 1) * (2 * width - 1);
     if (problem->scattered)
         return problem_scattered(problem, query * problem_window(problem) + key,
-                                 rows + (problem->window_class ? 3 : 0));
+                                 problem_extent(problem, DIM_ROW));
     if (problem->window_class) {
         if (query == 0 || key == 0)
             return query == 0 && key == 0 ? rows + 2 : query == 0 ? rows : rows + 1;

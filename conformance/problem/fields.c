@@ -34,10 +34,10 @@ static bool applies(const struct field *field, enum posenc_kernel kernel)
     const size_t n = strlen(field->name);
     if (has_word(every, ' ', field->name, n))
         return true;
-    const bool twin = has_word("dim rotary_dim", ' ', field->name, n);
-    return has_word(signature_of(kernel)->fields, ' ', field->name, n) &&
     if (strcmp(field->name, "woven") == 0)
         return kernel_woven_row(kernel) != NULL;
+    const bool twin = has_word("dim rotary_dim", ' ', field->name, n);
+    return has_word(signature_of(kernel)->fields, ' ', field->name, n) &&
            (!twin || of_plan(field) == kernel_has_plan(kernel));
 }
 

@@ -40,13 +40,13 @@ enum recipe {
 /* Whose columns relative_bias and relative_sum take: posenc_<name>_index(). */
 enum relative { RELATIVE_DEBERTA, RELATIVE_SHAW, RELATIVE_TRANSFORMER_XL };
 
-/* Where the elements of one tensor of a problem lie, independently of the others. */
 /* How two tensors of a call share memory without sharing an element: the cosines and sines of
  * rope_table, x and out of others.  As one array with a dimension of two more, before the last
  * dimension, [tokens, 2, half]; the same with the first output behind the other; before the
  * dimension that turns fastest of the others, [batch, 2, tokens, half]; before all of them. */
 enum woven { WOVEN_NONE, WOVEN_ROWS, WOVEN_ROWS_SWAPPED, WOVEN_BLOCKS, WOVEN_TENSORS };
 
+/* Where the elements of one tensor of a problem lie, independently of the others. */
 enum { LAYOUTS = 6, MOST_STRIDES = 3 };
 struct tensor_layout {
     int64_t pad, offset_bytes; /* added to the problem's pad; in the place of its offset */
@@ -97,7 +97,9 @@ struct problem {
     /* window: a call makes queries and keys their product, plus 1 for a class token (BEiT) */
     int64_t window_height, window_width;
     bool window_class;
-    int64_t distances; /* distance: columns, from the least of the call on; 0: all it has */
+    /* distance: columns, from the least of the call on; 0: all it has.  window: rows of the table;
+     * 0: one for each difference of the window */
+    int64_t distances;
     enum relative relative;     /* Transformer-XL: query_offset is keys - queries */
     bool without_c2p, with_p2c; /* relative */
     /* window, relative: problem_scattered() in place of a builder's index; alibi: slopes of both
@@ -113,10 +115,10 @@ struct problem {
     double time_step; /* POSENC_POSITIONS_F32: token t is at (float)(position + t time_step) */
 
     bool in_place;    /* where kernel_in_place() */
+    enum woven woven; /* out of place, where kernel_woven_row() */
     bool token_major; /* [tokens, batch, ...] in memory */
     int64_t pad;      /* unused elements between rows (canaries in guarded memory) */
     /* Of every tensor from a 64-byte boundary: a multiple of the smallest elements of the call,
-    enum woven woven; /* out of place, where kernel_woven_row() */
      * rounded down to those of the tensor. */
     int64_t offset_bytes;
     struct tensor_layout layouts[LAYOUTS]; /* of the tensors in their signature's order; x in

@@ -197,16 +197,16 @@ size_t signature_argument(const struct signature *signature, size_t member);
 
 /* The row of output o. */
 const struct tensor_row *output_row(const struct signature *signature, int o);
-const struct tensor_layout *tensor_layout(const struct problem *problem,
-                                          const struct tensor_row *row);
-bool tensor_present(const struct problem *problem, const struct tensor_row *row);
-enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tensor_row *row);
 /* The tensor that may be woven into the first output, whose dimensions and type it has: x, or
  * another output.  NULL: the kernel has none. */
 const struct tensor_row *kernel_woven_row(enum posenc_kernel kernel);
 /* Whether it lies in the memory of the first output, by whose layout it goes: x in place, or what
  * is woven into that. */
 bool tensor_follows(const struct problem *problem, const struct tensor_row *row);
+const struct tensor_layout *tensor_layout(const struct problem *problem,
+                                          const struct tensor_row *row);
+bool tensor_present(const struct problem *problem, const struct tensor_row *row);
+enum posenc_dtype tensor_dtype(const struct problem *problem, const struct tensor_row *row);
 /* Whether no tensor of its call is stored in 16 bits. */
 bool problem_is_f32(const struct problem *problem);
 int tensor_dims(const struct tensor_row *row);

@@ -6,7 +6,9 @@
 
 static int64_t differences(const struct problem *p)
 {
-    return (2 * p->window_height - 1) * (2 * p->window_width - 1) + (p->window_class ? 3 : 0);
+    const int64_t own =
+        (2 * p->window_height - 1) * (2 * p->window_width - 1) + (p->window_class ? 3 : 0);
+    return p->distances > 0 ? p->distances : own;
 }
 
 static void settle(struct problem *p) { p->queries = p->keys = problem_window(p); }
@@ -46,7 +48,8 @@ const struct signature signature_window = {
                    .fill = fill_index } },
     .parameters = { PARAMETER(window, x_scale) },
     .rows = differences,
-    .fields = "values_dtype heads x_scale window_height window_width window_class scattered",
+    .fields = "values_dtype heads x_scale window_height window_width window_class distances "
+              "scattered",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .work = WORK_FETCH,

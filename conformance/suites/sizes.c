@@ -58,10 +58,6 @@ static bool check_line(struct tally *t, struct guard *guard, const struct proble
     return true;
 }
 
-/* Those of one name and one type. */
-static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_kernel kernel,
-                        enum posenc_dtype dtype, const char *name)
-{
 /* A line as it stands; in full runs one of `sizes` that is not large in place as well, and woven. */
 static bool check_ways(struct tally *t, struct guard *guard, const struct problem_line *line,
                        int turn)
@@ -83,6 +79,10 @@ static bool check_ways(struct tally *t, struct guard *guard, const struct proble
     return *line->flags || !kernel_woven_row(p->kernel) || check_line(t, guard, &other, mode);
 }
 
+/* Those of one name and one type. */
+static void check_lines(struct suite_run *run, struct guard *guard, enum posenc_kernel kernel,
+                        enum posenc_dtype dtype, const char *name)
+{
     static int slow = -1;
     struct tally t = { .selected = false };
     bool begun = false, ready = true;
