@@ -1,10 +1,12 @@
 /* Reads models and says what is to be known of them (see models.h). */
 #define _POSIX_C_SOURCE 200809L
+#include "conformance/problem/notation.h"
 #include "reports/show.h"
 #include "reports/text/text.h"
 #include "models.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int models_read(const struct cli *cli, const char *name, struct model *model)
@@ -37,4 +39,77 @@ const char *models_storage(const struct model *model, const struct selection *se
     else
         snprintf(text, 128, "storage %s, from the config's %s", own, model->storage_from);
     return text;
+}
+
+/* ---- the calls of all presets ---- */
+
+enum { LONGEST_LINE = 16384 };
+
+/* The line of a call, to be freed; NULL without memory. */
+static char *line_of(const struct problem *p)
+{
+    char line[LONGEST_LINE];
+    notation_print(p, NULL, line, sizeof line);
+    return strdup(line);
+}
+
+/* Adds a call unless its line is there already. */
+static bool add_call(struct presets *presets, char **lines, const struct problem *p)
+{
+    char *line = line_of(p);
+    for (size_t i = 0; line && i < presets->n; i++) {
+        if (strcmp(lines[i], line) == 0) {
+            free(line);
+            return true;
+        }
+    }
+    presets->problems[presets->n] = *p;
+    lines[presets->n] = line;
+    presets->n += line != NULL;
+    return line != NULL;
+}
+
+static bool add_calls(struct presets *presets, char **lines, const struct model *m)
+{
+    bool added = true;
+    for (size_t i = 0; i < m->n_cases && added; i++)
+        added = add_call(presets, lines, &m->cases[i].problem);
+    for (size_t i = 0; i < m->n_verify && added; i++)
+        added = add_call(presets, lines, &m->verify[i]);
+    return added;
+}
+
+bool presets_load(struct presets *presets)
+{
+    char error[MODEL_ERROR];
+    size_t n = 0;
+    while (model_name_at(n))
+        n++;
+    char **lines = calloc(2 * n * MODEL_MAX_CASES, sizeof *lines);
+    *presets =
+        (struct presets){ .problems = calloc(2 * n * MODEL_MAX_CASES, sizeof(struct problem)),
+                          .models = calloc(n, sizeof(struct model)) };
+    bool loaded = lines && presets->problems && presets->models;
+    for (size_t i = 0; i < n && loaded; i++) {
+        struct model *model = &presets->models[presets->n_models];
+        if (model_load(model_name_at(i), model, error) != 0) {
+            text_print(stderr, "the calls of %s are left out: %s\n", model_name_at(i), error);
+            continue;
+        }
+        presets->n_models++;
+        loaded = add_calls(presets, lines, model);
+    }
+    for (size_t i = 0; lines && i < presets->n; i++)
+        free(lines[i]);
+    free(lines);
+    return loaded;
+}
+
+void presets_free(struct presets *presets)
+{
+    for (size_t i = 0; i < presets->n_models; i++)
+        model_free(&presets->models[i]);
+    free(presets->models);
+    free(presets->problems);
+    *presets = (struct presets){ .n = 0 };
 }

@@ -18,4 +18,16 @@ int models_read(const struct cli *cli, const char *name, struct model *model);
 const char *models_storage(const struct model *model, const struct selection *selection,
                            char text[128]);
 
+/* The distinct calls of all presets, at their real sizes and with few tokens. */
+struct presets {
+    size_t n;
+    struct problem *problems;
+    size_t n_models;
+    struct model *models; /* which own the factors that problems point to */
+};
+/* False without memory; to be freed in any case.  A preset with calls too large for this machine is left out,
+ * and named on stderr. */
+bool presets_load(struct presets *presets);
+void presets_free(struct presets *presets);
+
 #endif

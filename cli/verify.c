@@ -56,6 +56,8 @@ static void narrow_to_models(struct work *work)
         for (size_t i = 0; i < work->models[m].n_verify; i++)
             work->selected.kernels[work->models[m].verify[i].kernel] =
                 work->selected.any_kernel = true;
+        for (size_t i = 0; i < work->models[m].n_cases; i++)
+            work->selected.kernels[work->models[m].cases[i].problem.kernel] = true;
     }
 }
 

@@ -160,19 +160,37 @@ static void choose_globs(struct work *work)
     }
 }
 
-/* The model's shapes in the types that were named. */
-static size_t model_problems(const struct work *work, struct problem *problems)
+/* A call in the types that were named. */
+static void add_problem(const struct work *work, const struct model *model,
+                        const struct problem *p, struct problem *problems, size_t *n)
+{
+    for (int dtype = 0; dtype < N_DTYPES; dtype++) {
+        if (times_dtype(&work->selected, model, (enum posenc_dtype)dtype)) {
+            problems[*n] = *p;
+            problems[(*n)++].dtype = (enum posenc_dtype)dtype;
+        }
+    }
+}
+
+/* Whether a quick run takes a call: of those of a kernel the first, which is a prompt's or a picture's. */
+static bool is_first(const struct model *model, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (model->cases[k].problem.kernel == model->cases[i].problem.kernel)
+            return false;
+    return true;
+}
+
+/* The models' calls with few tokens, then those at their real sizes. */
+static size_t model_problems(const struct work *work, bool full, struct problem *problems)
 {
     size_t n = 0;
-    for (size_t m = 0; m < work->n_models; m++) {
-        for (size_t i = 0; i < work->models[m].n_verify; i++) {
-            for (int dtype = 0; dtype < N_DTYPES; dtype++) {
-                if (times_dtype(&work->selected, &work->models[m], (enum posenc_dtype)dtype)) {
-                    problems[n] = work->models[m].verify[i];
-                    problems[n++].dtype = (enum posenc_dtype)dtype;
-                }
-            }
-        }
+    for (const struct model *m = work->models; m < work->models + work->n_models; m++) {
+        for (size_t i = 0; i < m->n_verify; i++)
+            add_problem(work, m, &m->verify[i], problems, &n);
+        for (size_t i = 0; i < m->n_cases; i++)
+            if (full || is_first(m, i))
+                add_problem(work, m, &m->cases[i].problem, problems, &n);
     }
     return n;
 }
@@ -186,12 +204,18 @@ int work_verify(struct work *work, const struct conf_options *options)
     mine.vectors = work->vectors.n > 0 ? &work->vectors : NULL;
     mine.wants = work->shard.n > 0 || work->resume.kept ? wants_check : NULL;
     mine.asked = work;
+    struct presets presets = { .n = 0 };
     struct problem *problems =
-        calloc(work->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof *problems);
-    if (!problems)
+        calloc(2 * work->n_models * MODEL_MAX_CASES * N_DTYPES + 1, sizeof *problems);
+    if (!problems || (options->full && work->n_models == 0 && !work->cli->problem &&
+                      !presets_load(&presets))) {
+        free(problems);
         return work_refuse_memory(work);
+    }
     mine.problem = problems;
-    mine.n_problems = model_problems(work, problems);
+    mine.n_problems = model_problems(work, options->full, problems);
+    mine.presets = presets.problems;
+    mine.n_presets = presets.n;
     if (work->cli->problem) {
         mine.only = &work->line.problem;
         mine.suite = "problem";
@@ -205,6 +229,7 @@ int work_verify(struct work *work, const struct conf_options *options)
         work_end_if_interrupted(work);
     }
     free(problems);
+    presets_free(&presets);
     progress_clear();
     return EXIT_FINE;
 }

@@ -49,6 +49,21 @@ refuses 'a type of layers where all are alike' '--layer-type: full_attention: ha
 refuses 'a type of layers of no model' '--layer-type: has no effect here: it needs --model or --config' \
     table rope_table --dim 8 --layer-type full_attention
 
+# Calls of a model are verified at their real sizes: a quick run takes one of each kernel, a full run all of them.
+# calls_of MODEL KERNEL ARGUMENTS...: the exit status, and "N of N" calls passed
+calls_of() {
+    model=$1 kernel=$2
+    shift 2
+    run "$POSENC" verify --backend scalar --model "$model" --kernel "$kernel" --case '*/model*' --out csv "$@"
+    echo "$status $(grep -c ',pass,' stdout) of $(grep -c ',conf,' stdout)"
+}
+same 't5: a quick run has the prompt' "$(calls_of t5-base t5_bias_add --quick) $(grep -c 'q512-k512-d12,' stdout)" '0 3 of 3 1'
+same 't5: a full run has the decoder, too' "$(calls_of t5-base t5_bias_add --full) $(grep -c 'q1-k512-d12,' stdout)" '0 4 of 4 2'
+same 'whisper: all rows of the encoder' "$(calls_of whisper-large-v3 sinusoidal --full) $(grep -c 'exact/model.*t1500-d1280,' stdout)" '0 7 of 7 1'
+run "$POSENC" verify --full --backend scalar --kernel window_bias --case '*/presets' --out csv
+same 'a full run has the calls of all presets' "$status $(grep -c 'f32/accuracy/presets.*,pass,' stdout)" '0 1'
+same 'and names those in 16 bits, which it leaves out' "$(grep -c 'f16/accuracy/presets.*,skipped,.*--model M --full' stdout)" 2
+
 # Other doors: a GGUF file, params.json, a folder of one of them, a model of the hub in its local cache.
 le() { # VALUE BYTES
     value=$1 left=$2

@@ -65,8 +65,10 @@ struct conf_options {
     const char *
         except[MOST_EXCEPT]; /* globs of ids that an emulator gets wrong; NULL after the last */
     bool kernels[POSENC_KERNEL_COUNT]; /* none set: all */
-    const struct problem *problem;     /* --model: check these problems too */
+    const struct problem *problem;     /* --model: check these problems too, each a result */
     size_t n_problems;
+    const struct problem *presets; /* and these, the calls of many models: a result in all */
+    size_t n_presets;
     const struct problem *only; /* --problem: suite "problem" checks this one */
     /* NULL, or asked before any work is done for a check: one that is not wanted is told to the
      * sink as CONF_ELSEWHERE, with nothing but its id, its kernel and its backend. */

@@ -349,7 +349,7 @@ static void on_result(void *unused, const struct conf_result *r)
            r->witness);
 }
 
-/* A few rows of each call on every backend that runs here, against the oracle.  The scalar backend
+/* Each call on every backend that runs here, against the oracle.  The scalar backend
  * provides everything, so that each problem has a result at least. */
 static bool conforms(const char *unused)
 {

@@ -108,6 +108,13 @@ static bool made_by_library(const struct call *call)
     return memcmp(&subject, &subject_library, sizeof subject) == 0;
 }
 
+/* Large ones leave a quarter of the memory to the many small ones. */
+static bool is_kept(int64_t values)
+{
+    const bool large = values > most_values / 64;
+    return values_kept + values <= (large ? most_values / 4 * 3 : most_values);
+}
+
 struct answer *answer_take(const struct call *call)
 {
     char key[LONGEST_KEY];
@@ -125,8 +132,7 @@ struct answer *answer_take(const struct call *call)
     if (found)
         return *found;
     struct answer *answer = work_out(call, key);
-    if (answer && values_kept + count_values(call) <= most_values &&
-        tsearch(answer, &kept, by_key)) {
+    if (answer && is_kept(count_values(call)) && tsearch(answer, &kept, by_key)) {
         answer->kept = true;
         values_kept += count_values(call);
     }

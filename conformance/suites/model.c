@@ -1,42 +1,15 @@
 /*
- * The suites of problems that the options give.  Of each of a model's own shapes some rows are
- * held against the oracle: the first, the last, where positions are largest, the two in the
- * middle, and random ones.  Of one problem alone it is all values, and how its call
- * treats memory and the process.
+ * The suites of problems that the options give.  Of each of a model's calls, at its real sizes, all
+ * values are held against the oracle; so are the calls of the presets, as one result for each type:
+ *
+ *   presets       every distinct call of theirs in f32; with options->exhaustive in 16 bits, too
+ *
+ * Of one problem alone it is all values, and how its call treats memory and the process.
  */
 #include "suites.h"
 #include "conformance/engine/judge.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-
-enum { SAMPLED_ROWS = 64 };
-
-/* The i-th row to be looked at: of few rows all are, of many four fixed and random ones. */
-static int64_t sampled_row(int64_t rows, int64_t i)
-{
-    const int64_t fixed[] = { 0, rows - 1, rows / 2, rows / 2 - 1 };
-    if (rows <= SAMPLED_ROWS)
-        return i;
-    return i < 4 ? fixed[i] : (int64_t)(mix64(5, (uint64_t)i) >> 1) % rows;
-}
-
-static void compare_sample(struct comparison *c, const struct call *call)
-{
-    struct oracle *oracle = oracle_create(call);
-    for (int o = 0; o < call->n_outputs; o++) {
-        const int64_t rows = call->outputs[o].rows, width = call->outputs[o].width;
-        double *want = malloc((size_t)(2 * width + 1) * sizeof *want);
-        const bool ready = require(c->tally, oracle && want, "out of memory");
-        for (int64_t i = 0; ready && i < rows && i < SAMPLED_ROWS; i++) {
-            const int64_t r = sampled_row(rows, i);
-            oracle_row(oracle, o, r, want, want + width);
-            compare_values(c, o, r, 0, width, want, want + width);
-        }
-        free(want);
-    }
-    oracle_destroy(oracle);
-}
 
 void suite_problem(struct suite_run *run, enum posenc_kernel kernel)
 {
@@ -68,13 +41,43 @@ static void check_shape(struct suite_run *run, const struct problem *p, size_t i
                              : planned ? p->freqs.dim
                                        : p->dim))
         return;
-    const struct call *call = tally_run(&t, p, NULL, NULL);
     compare_begin(&c, &t);
-    if (call) {
-        compare_next(&c, call, run->backend, -1);
-        compare_sample(&c, call);
-    }
+    compare_problem(&c, p, -1);
     compare_end(&c);
+    tally_end(&t);
+}
+
+/* A call of the presets in a type of storage. */
+static void check_preset(struct tally *t, struct problem p, enum posenc_dtype dtype)
+{
+    p.dtype = dtype;
+    t->problem = &p;
+    const struct call *call = tally_run(t, &p, NULL, NULL);
+    if (call)
+        require_right(t, call, t->run->backend);
+    t->problem = NULL;
+    tally_forget(t);
+}
+
+static void check_presets(struct suite_run *run, enum posenc_kernel kernel,
+                          enum posenc_dtype dtype)
+{
+    const struct conf_options *options = run->options;
+    static const char left_out[] =
+        "16-bit calls of the presets: run --exhaustive, or --model M "
+        "--full --dtype f16,bf16";
+    const bool takes = dtype == POSENC_F32 || options->exhaustive;
+    struct tally t;
+    size_t n = 0;
+    for (size_t i = 0; i < options->n_presets; i++)
+        n += options->presets[i].kernel == kernel;
+    if (n == 0 || !tally_begin(&t, run, kernel, dtype, "accuracy", NULL, "presets"))
+        return;
+    for (size_t i = 0; i < options->n_presets && takes; i++)
+        if (options->presets[i].kernel == kernel)
+            check_preset(&t, options->presets[i], dtype);
+    if (!takes)
+        tally_skip(&t, left_out);
     tally_end(&t);
 }
 
@@ -83,4 +86,6 @@ void suite_model(struct suite_run *run, enum posenc_kernel kernel)
     for (size_t i = 0; i < run->options->n_problems; i++)
         if (run->options->problem[i].kernel == kernel)
             check_shape(run, &run->options->problem[i], i);
+    for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++)
+        check_presets(run, kernel, (enum posenc_dtype)dtype);
 }
