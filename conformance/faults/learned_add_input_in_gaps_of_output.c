@@ -2,7 +2,6 @@
  * Rows of out that lie apart are stored by whole vectors: what lies between them is nobody's, it is
  * thought, if it is not what out ends with.  It may be x.
  *
- * detected by: learned_add memory
  * detected by: learned_add properties
  */
 #include "fault.h"
