@@ -60,6 +60,15 @@ static bool has_values(const struct call *call)
     return has;
 }
 
+/* The least of longrope's factors, by which frequencies are divided; 1 where all are larger. */
+static double least_of(const double *factors, const struct problem *p)
+{
+    double least = 1.0;
+    for (int64_t i = 0; factors && i < p->freqs.dim / 2; i++)
+        least = fmin(least, factors[i]);
+    return least;
+}
+
 /* How much farther off than its budget a backend may be whose arithmetic is not of our templates:
  * budgets were measured at a radian a position and without xPos.  An angle that is k times as
  * large is k times as far off in f64; the scale of xPos is one more factor, rounded as well. */
@@ -71,6 +80,7 @@ static double slack_of(const struct posenc_backend *backend, const struct proble
         return 1.0;
     for (int64_t i = 0; p->freqs.values && i < (p->freqs.dim + 1) / 2; i++)
         fastest = fmax(fastest, fabs(p->freqs.values[i]));
+    fastest /= fmin(least_of(p->freqs.short_factor, p), least_of(p->freqs.long_factor, p));
     return p->freqs.xpos_scale_base != 0.0 ? 2.0 * fastest : fastest;
 }
 
