@@ -96,6 +96,9 @@ void compare_call(struct comparison *c, const double *const *given);
  * other is made. */
 void compare_problem(struct comparison *c, const struct problem *problem, int range);
 
+/* Whether all values are the correctly rounded ones, which are within any limit; then how many. */
+bool compare_rounded(const struct call *call, uint64_t *checked);
+
 /* The same of a call among many of a tally, whose kernels, profiles and ranges may differ: requires
  * of each value that it is within its limit, and keeps no worst. */
 void require_right(struct tally *t, const struct call *call,

@@ -3,6 +3,7 @@
  *
  * detected by: t5_bias memory
  * detected by: t5_bias accuracy
+ * detected by: t5_bias random
  */
 #include "fault.h"
 

@@ -209,17 +209,16 @@ static int by_line(const void *a, const void *b)
                                                : f->field.offset > g->field.offset;
 }
 
-/* One dimension beside the last has no order. */
 static void drop_class(struct factor *factor, const char *name)
 {
     int n = 0;
     for (int c = 0; c < factor->n; c++)
-        if (factor->how != DRAWN_STRIDES || strcmp(factor->classes[c].name, name) != 0)
+        if (strcmp(factor->classes[c].name, name) != 0)
             factor->classes[n++] = factor->classes[c];
     factor->n = n;
 }
 
-bool space_make(struct space *space, enum posenc_kernel kernel, bool narrow,
+bool space_make(struct space *space, enum posenc_kernel kernel, bool narrow, bool large,
                 char error[NOTATION_ERROR])
 {
     *space = (struct space){ .kernel = kernel };
@@ -235,7 +234,9 @@ bool space_make(struct space *space, enum posenc_kernel kernel, bool narrow,
         if (!narrow && field.names == dtype_names)
             factor.n = 1;
         if (factor.row && tensor_dims(factor.row) < 3)
-            drop_class(&factor, "swapped");
+            drop_class(&factor, "swapped"); /* one dimension beside the last has no order */
+        if (factor.size && !large)
+            drop_class(&factor, "large");
         if (factor.row && factor.row->role == ROLE_X && !kernel_takes_x(kernel))
             continue;
         if (factor.n > 0 && space->n_factors < MOST_FACTORS)
@@ -247,6 +248,14 @@ bool space_make(struct space *space, enum posenc_kernel kernel, bool narrow,
         space->n_classes += space->factors[f].n;
     }
     return true;
+}
+
+int factor_large(const struct factor *f)
+{
+    int c = f->size ? f->n - 1 : -1;
+    while (c >= 0 && strcmp(f->classes[c].name, "large") != 0)
+        c--;
+    return c;
 }
 
 void class_name(const struct space *space, int number, char name[FIELD_TEXT + CLASS_NAME])

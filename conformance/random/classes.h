@@ -58,9 +58,12 @@ struct space {
     struct factor factors[MOST_FACTORS]; /* in the order of drawing */
 };
 
-/* `narrow`: also types of 16 bits.  False with what is wrong in classes.txt. */
-bool space_make(struct space *space, enum posenc_kernel kernel, bool narrow,
+/* `narrow`: also types of 16 bits; `large`: also the classes of that name.  False with what is wrong in
+ * classes.txt. */
+bool space_make(struct space *space, enum posenc_kernel kernel, bool narrow, bool large,
                 char error[NOTATION_ERROR]);
+/* The number of a factor's class "large"; -1: it is no size, or has none. */
+int factor_large(const struct factor *factor);
 /* "heads few", "x.stride backward". */
 void class_name(const struct space *space, int number, char name[FIELD_TEXT + CLASS_NAME]);
 

@@ -8,56 +8,58 @@
 #include "plan.h"
 
 #include "arrival.h"
+#include "weight.h"
 #include "conformance/problem/notation.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MET = 255,
-    NONE_CHOSEN = -1,
-    QUICK_PROBLEMS = 32,
-    FULL_TRIES = 12,
-    CLASS_TRIES = 1000,
-    STEP = 7919
-};
+enum { MET = 255, NONE_CHOSEN = -1, KEEP = -2 };
+enum { QUICK_PROBLEMS = 32, FULL_TRIES = 12, CLASS_TRIES = 1000, STEP = 7919 };
+/* Of problems in which two large sizes meet: elements of the first and of the others, and how many. */
+enum { LARGE_COST = 4000000, LARGE_AGAIN_COST = 1000000, LARGE_ROUNDS = 6, PLANNED_ROUNDS = 2 };
 
 /* ---- Costs ---- */
-
-/* What a value of an output takes of the oracle, in copies of a number. */
-static int64_t weight_of(const struct problem *p)
-{
-    return kernel_has_plan(p->kernel) ? 100 : signature_of(p->kernel)->gathers ? 60 : 1;
-}
-
-static int64_t cost_of(const struct problem *problem)
-{
-    struct problem p = *problem;
-    const struct signature *s = signature_of(p.kernel);
-    int64_t cost = 0;
-    problem_settle(&p);
-    p.rows = p.rows > p.tokens ? p.rows : p.tokens; /* where it has any */
-    for (EACH_TENSOR(row, s))
-        if (tensor_present(&p, row))
-            cost += tensor_elements(&p, row) * (row->role == ROLE_OUTPUT ? weight_of(&p) : 1);
-    return cost +
-           (signature_argument(s, MEMBER(accumulate)) ? p.rows * p.batch * p.tokens / 2 : 0);
-}
-
-static int64_t most_cost(const struct plan *plan) { return plan->ask.full ? 60000 : 8000; }
 
 /* The classes of a problem: of each factor, NONE_CHOSEN at first; two of them are held. */
 struct choice {
     int of[MOST_FACTORS];
     int held[2];
+    int round; /* of two large sizes: how often they were held before */
 };
+
+/* Whether two large sizes are held, which have to meet. */
+static bool holds_large(const struct plan *plan, const struct choice *choice)
+{
+    bool large = true;
+    for (int i = 0; i < 2 && large; i++) {
+        const int f = choice->held[i];
+        large = f != NONE_CHOSEN && factor_large(&plan->space.factors[f]) != NONE_CHOSEN &&
+                factor_large(&plan->space.factors[f]) == choice->of[f];
+    }
+    return large;
+}
+
+/* Where large sizes meet, elements alone count. */
+static int64_t cost_of(const struct plan *plan, const struct choice *choice,
+                       const struct problem *p)
+{
+    return problem_cost(p, holds_large(plan, choice) ? 1 : problem_weight(p));
+}
+
+static int64_t most_cost(const struct plan *plan, const struct choice *choice)
+{
+    const int64_t large = choice->round > 0 ? LARGE_AGAIN_COST : LARGE_COST,
+                  usual = plan->ask.full ? 60000 : 8000;
+    return holds_large(plan, choice) ? large : usual;
+}
 
 /* The size that it is best to halve; false: all are as small as they may be. */
 static bool make_smaller(const struct plan *plan, const struct choice *choice,
                          struct problem *p)
 {
     struct problem best = *p;
-    int64_t least_cost = cost_of(p);
+    int64_t least_cost = cost_of(plan, choice, p);
     for (const struct factor *f = plan->space.factors;
          f < plan->space.factors + plan->space.n_factors; f++) {
         const int at = (int)(f - plan->space.factors);
@@ -70,13 +72,13 @@ static bool make_smaller(const struct plan *plan, const struct choice *choice,
             continue;
         struct problem smaller = *p;
         field_set(&f->field, &smaller, (uint64_t)half);
-        const int64_t cost = cost_of(&smaller);
+        const int64_t cost = cost_of(plan, choice, &smaller);
         if (cost < least_cost) {
             least_cost = cost;
             best = smaller;
         }
     }
-    const bool any = least_cost < cost_of(p);
+    const bool any = least_cost < cost_of(plan, choice, p);
     *p = best;
     return any;
 }
@@ -99,9 +101,9 @@ static void provide_rows(struct problem *p)
 
 static bool fits(const struct plan *plan, const struct choice *choice, struct problem *p)
 {
-    while (cost_of(p) > most_cost(plan))
+    while (cost_of(plan, choice, p) > most_cost(plan, choice))
         if (!make_smaller(plan, choice, p))
-            return cost_of(p) <= 4 * most_cost(plan);
+            return cost_of(plan, choice, p) <= 4 * most_cost(plan, choice);
     return true;
 }
 
@@ -292,17 +294,25 @@ static bool keep_problem(struct plan *plan, const struct problem *p)
     return true;
 }
 
+/* The factor of a class; of NONE_CHOSEN the first. */
+static int factor_of(const struct space *space, int number)
+{
+    int f = 0;
+    while (number >= space->factors[f].first + space->factors[f].n)
+        f++;
+    return f;
+}
+
 /* Whether a problem has the class of that number; NONE_CHOSEN: any will do. */
 static bool has_class(const struct space *space, int number, const struct problem *p)
 {
-    const struct factor *f = space->factors;
-    while (number >= f->first + f->n)
-        f++;
+    const struct factor *f = &space->factors[factor_of(space, number)];
     return number == NONE_CHOSEN ||
            (factor_reaches(f, p) && class_has(f, number - f->first, p));
 }
 
-/* A problem of these classes, unless it is refused; kept where it has what none before it had. */
+/* A problem of these classes, unless it is refused; kept where it has what none before it had, and in any
+ * case where `wanted` is KEEP. */
 static bool try_choice(struct plan *plan, const struct choice *choice, int wanted,
                        struct drawing *d)
 {
@@ -314,21 +324,13 @@ static bool try_choice(struct plan *plan, const struct choice *choice, int wante
         memcpy(plan->wrong, wrong, sizeof wrong);
         plan->wrong_problem = p;
     }
-    if (arrival != ARRIVAL_REFUSED && has_class(&plan->space, wanted, &p) &&
-        count_met(plan, &p, arrival == ARRIVAL_EMPTY) && !keep_problem(plan, &p))
+    const bool has = wanted == KEEP || has_class(&plan->space, wanted, &p),
+               is_new = arrival != ARRIVAL_REFUSED && has &&
+                        count_met(plan, &p, arrival == ARRIVAL_EMPTY);
+    if ((is_new || (wanted == KEEP && arrival == ARRIVAL_ENTERED)) && !keep_problem(plan, &p))
         return false;
     count_doubt(plan, choice);
     return true;
-}
-
-static bool same_factor(const struct space *space, int a, int b)
-{
-    for (int f = 0; f < space->n_factors; f++) {
-        const struct factor *factor = &space->factors[f];
-        if (a >= factor->first && a < factor->first + factor->n)
-            return b >= factor->first && b < factor->first + factor->n;
-    }
-    return false;
 }
 
 /* A family of scaling that takes the parameter, one of them. */
@@ -354,13 +356,24 @@ static void choose_scaling(const struct space *space, struct choice *choice,
 static void choose(const struct space *space, struct choice *choice, int place, int number,
                    struct drawing *d)
 {
-    int f = 0;
-    while (number >= space->factors[f].first + space->factors[f].n)
-        f++;
+    const int f = factor_of(space, number);
     choice->of[f] = number - space->factors[f].first;
     choice->held[place] = f;
     if (space->factors[f].parameter)
         choose_scaling(space, choice, space->factors[f].parameter, d);
+}
+
+/* Sizes that are not chosen are large, too, and become smaller where the problem would cost too much.  Types
+ * and flags take their values by turns. */
+static void choose_large(const struct space *space, struct choice *choice)
+{
+    for (int f = 0; f < space->n_factors; f++) {
+        const struct factor *factor = &space->factors[f];
+        if (choice->of[f] == NONE_CHOSEN && factor->how == DRAWN_MEMBER)
+            choice->of[f] = choice->round % factor->n;
+        else if (choice->of[f] == NONE_CHOSEN)
+            choice->of[f] = factor_large(factor);
+    }
 }
 
 /* Of every factor. */
@@ -372,16 +385,23 @@ static struct choice no_choice(void)
     return choice;
 }
 
-/* A pair that has not met, so often; false without memory. */
+/* A pair that has not met, so often, and two large sizes a few times; false without memory. */
 static bool cover_pair(struct plan *plan, int a, int b, struct drawing *d)
 {
-    const int most = plan->ask.full ? FULL_TRIES : 1;
-    for (int i = 0; i < most && *pair_of(plan, a, b) != MET; i++) {
+    const int most = plan->ask.full ? FULL_TRIES : 1,
+              rounds = kernel_has_plan(plan->space.kernel) ? PLANNED_ROUNDS : LARGE_ROUNDS;
+    for (int i = 0; i < most; i++) {
         struct choice choice = no_choice();
         choose(&plan->space, &choice, 0, a, d);
         choose(&plan->space, &choice, 1, b, d);
+        choice.round = i;
+        const bool large = holds_large(plan, &choice) && i < rounds;
+        if (*pair_of(plan, a, b) == MET && !large)
+            return true;
+        if (large)
+            choose_large(&plan->space, &choice);
         complete(plan, &choice, i == 0, d);
-        if (!try_choice(plan, &choice, NONE_CHOSEN, d))
+        if (!try_choice(plan, &choice, large ? KEEP : NONE_CHOSEN, d))
             return false;
     }
     return true;
@@ -399,7 +419,8 @@ static void cover(struct plan *plan)
     for (int64_t i = 0, at = 0; i < all && (plan->ask.full || plan->n < QUICK_PROBLEMS);
          i++, at = (at + step) % all) {
         const int a = (int)(at / n), b = (int)(at % n);
-        if (a < b && !same_factor(&plan->space, a, b) && !cover_pair(plan, a, b, &d))
+        if (a < b && factor_of(&plan->space, a) != factor_of(&plan->space, b) &&
+            !cover_pair(plan, a, b, &d))
             return;
     }
     for (int c = 0; c < n; c++)
@@ -447,7 +468,7 @@ struct plan *plan_take(const struct plan_ask *ask)
     if (!kept)
         return NULL;
     memcpy(&kept->ask, ask, sizeof *ask);
-    if (!space_make(&kept->space, ask->kernel, ask->narrow, kept->wrong))
+    if (!space_make(&kept->space, ask->kernel, ask->narrow, ask->full, kept->wrong))
         return kept;
     const size_t n = (size_t)kept->space.n_classes;
     kept->doubt = calloc(n, n);
@@ -459,4 +480,19 @@ struct plan *plan_take(const struct plan_ask *ask)
     }
     cover(kept);
     return kept;
+}
+
+bool plan_lacks_large(const struct plan *plan, int *a, int *b)
+{
+    const struct space *space = &plan->space;
+    for (int f = 0; f < space->n_factors; f++)
+        for (int g = 0; g < f; g++) {
+            const int of_f = factor_large(&space->factors[f]),
+                      of_g = factor_large(&space->factors[g]);
+            *a = space->factors[f].first + of_f;
+            *b = space->factors[g].first + of_g;
+            if (of_f != NONE_CHOSEN && of_g != NONE_CHOSEN && *pair_of(plan, *a, *b) != MET)
+                return true;
+        }
+    return false;
 }

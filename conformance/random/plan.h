@@ -33,6 +33,9 @@ struct plan {
 /* Kept until another one is asked for; NULL: no memory. */
 struct plan *plan_take(const struct plan_ask *ask);
 
+/* Whether two large sizes, of which each is a class, meet in none of the problems. */
+bool plan_lacks_large(const struct plan *plan, int *a, int *b);
+
 /* Draw i after the pairs; its lists are in the arena.  False: none was accepted. */
 bool plan_draw(struct plan *plan, uint64_t i, struct arena *arena, struct problem *problem);
 
