@@ -71,20 +71,23 @@ static _Thread_local const char *volatile fault_text;
 static _Thread_local const char *volatile fault_address;
 static _Thread_local guard_mend *mend;
 static _Thread_local void *mend_user;
+static _Thread_local void *fault_context;
 
-static bool is_mended(int number, const char *address)
+void *guard_context(void) { return fault_context; }
+
+static bool is_mended(int number, const char *address, void *context)
 {
     const int error = errno;
-    const bool mended =
-        (number == SIGSEGV || number == SIGBUS) && mend && mend(mend_user, address);
+    const bool asks = number == SIGSEGV || number == SIGBUS || number == SIGTRAP;
+    fault_context = context;
+    const bool mended = asks && mend && mend(mend_user, address);
     errno = error;
     return mended;
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    (void)context;
-    if (is_mended(number, info->si_addr))
+    if (is_mended(number, info->si_addr, context))
         return;
     for (int i = 0; i < TRAPPED; i++) {
         if (trapped[i].number != number)
@@ -158,6 +161,22 @@ static uint64_t control_get(void)
 #endif
 }
 
+/* That of a caller that rounds upward, flushes to zero and lets division by zero trap. */
+static uint64_t control_of_another(uint64_t control)
+{
+#if defined(__SSE__)
+    const uint32_t word = (uint32_t)control;
+    return (uint64_t)FE_UPWARD << 32 | (word & ~0x6200u) | 0xc040u;
+#elif defined(__aarch64__)
+    return control | 1u << 24 | 1u << 22;
+#elif defined(FE_UPWARD)
+    (void)control;
+    return FE_UPWARD;
+#else
+    return control;
+#endif
+}
+
 static void control_set(uint64_t control)
 {
 #if defined(__SSE__)
@@ -167,6 +186,36 @@ static void control_set(uint64_t control)
     __asm__ volatile("msr fpcr, %0" : : "r"(control));
 #else
     fesetround((int)control);
+#endif
+}
+
+/* The exceptions that were raised: those that kernels see, on x86 of SSE alone. */
+static unsigned flags_get(void)
+{
+#if defined(__SSE__)
+    return _mm_getcsr() & 0x3fu;
+#else
+    return (unsigned)fetestexcept(FE_ALL_EXCEPT);
+#endif
+}
+
+static void flags_set(unsigned flags)
+{
+#if defined(__SSE__)
+    _mm_setcsr((_mm_getcsr() & ~0x3fu) | flags);
+#else
+    feclearexcept(FE_ALL_EXCEPT);
+    feraiseexcept((int)flags);
+#endif
+}
+
+/* Of all that a caller may raise. */
+static unsigned flags_all(void)
+{
+#if defined(__SSE__)
+    return 0x3fu;
+#else
+    return FE_ALL_EXCEPT;
 #endif
 }
 
@@ -194,8 +243,11 @@ static void describe_fault(struct guarded *result, struct guard *g, const struct
             continue;
         result->input_written =
             s->sealed && at >= s->data && at < s->data + s->bytes && region_of(s, at);
+        const bool between = at >= s->data && at < s->data + s->bytes && !region_of(s, at);
         snprintf(verb, sizeof verb, "%s%s", fault_text,
-                 result->input_written ? ": wrote to the input" : " at");
+                 result->input_written ? ": wrote to the input"
+                 : between             ? " between the rows of"
+                                       : " at");
         describe_place(result, s, call, verb, at);
     }
 }
@@ -315,29 +367,52 @@ void guard_note_beside(int threads)
         noted->beside = threads;
 }
 
-struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
-                           struct guard *g)
+/* The floating-point unit of a call, before and after it. */
+struct unit {
+    uint64_t control;
+    unsigned flags;
+};
+
+static struct unit unit_get(void) { return (struct unit){ control_get(), flags_get() }; }
+
+static void describe_unit(struct guarded *result, struct unit was, struct unit is)
+{
+    if (is.control != was.control)
+        snprintf(result->reason, sizeof result->reason,
+                 "floating-point control was %#llx, is %#llx", (unsigned long long)was.control,
+                 (unsigned long long)is.control);
+    else if (was.flags & ~is.flags)
+        snprintf(result->reason, sizeof result->reason,
+                 "raised floating-point exceptions were %#x, are %#x", was.flags, is.flags);
+    result->control_left = result->reason[0];
+}
+
+static struct guarded run(struct call *call, const struct posenc_backend *backend,
+                          struct guard *g, bool in_modes)
 {
     struct guarded result = { .status = POSENC_OK };
     guard_install();
     for (EACH_SLOT(s, g))
         if (s->data && !slot_keep(s))
             return (struct guarded){ .status = POSENC_ERR_MEMORY, .reason = "out of memory" };
-    uint64_t control = control_get();
+    const struct unit own = unit_get();
+    if (in_modes) {
+        flags_set(flags_all());
+        control_set(control_of_another(own.control));
+    }
+    const struct unit before = unit_get();
     note_begins(&call->problem);
     bool returned = trap_run(call, backend, &result.status);
     restore_registers();
     note_inside(false);
-    uint64_t left = control_get();
-    control_set(control);
-    if (!returned) {
+    const struct unit after = unit_get();
+    control_set(own.control);
+    if (in_modes)
+        flags_set(own.flags);
+    if (returned)
+        describe_unit(&result, before, after);
+    else
         describe_fault(&result, g, call);
-    } else if (left != control) {
-        result.control_left = true;
-        snprintf(result.reason, sizeof result.reason,
-                 "floating-point control was %#llx, is %#llx", (unsigned long long)control,
-                 (unsigned long long)left);
-    }
     for (EACH_SLOT(s, g)) {
         const char *at = s->data ? slot_damage(s, call) : NULL;
         result.overwritten = result.overwritten || at;
@@ -345,4 +420,16 @@ struct guarded guarded_run(struct call *call, const struct posenc_backend *backe
             describe_place(&result, s, call, "wrote outside the rows of", at);
     }
     return result;
+}
+
+struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
+                           struct guard *guard)
+{
+    return run(call, backend, guard, false);
+}
+
+struct guarded guarded_run_in_modes(struct call *call, const struct posenc_backend *backend,
+                                    struct guard *guard)
+{
+    return run(call, backend, guard, true);
 }

@@ -44,6 +44,13 @@ struct guarded {
 struct guarded guarded_run(struct call *call, const struct posenc_backend *backend,
                            struct guard *guard);
 
+/* The same for a caller in other floating-point modes than a program starts with: it rounds
+ * upward, flushes to zero, has division by zero unmasked and all exceptions raised.  These are
+ * part of `control_left`, and results of the call mean nothing.  Where that cannot be set, as
+ * guarded_run(). */
+struct guarded guarded_run_in_modes(struct call *call, const struct posenc_backend *backend,
+                                    struct guard *guard);
+
 /* What a process is at, for another that watches it: in memory that both see. */
 enum { GUARD_POSITIONS = 64 };
 struct guard_note {
@@ -67,8 +74,11 @@ void guard_note_resume(void);
 void guard_install(void);
 
 /* Who is asked first when a call of this thread touches what it may not: true where what hindered
- * it is out of the way, and the call goes on.  NULL: nobody. */
+ * it is out of the way, and the call goes on.  After a step or at a breakpoint the address is that
+ * of the instruction.  NULL: nobody. */
 typedef bool guard_mend(void *user, const char *address);
 void guard_mend_by(guard_mend *by, void *user);
+/* For it: the registers of the call, a ucontext_t. */
+void *guard_context(void);
 
 #endif

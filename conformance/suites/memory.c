@@ -13,8 +13,11 @@
  *                            at either end of a page, and where two tensors are woven into each
  *                            other
  *   twice                    the same bits when called again
- *   mxcsr                    rounding mode, flush-to-zero and masks as before
+ *   mxcsr                    rounding mode, flush-to-zero and masks as before, those that a
+ *                            program starts with and others; exceptions stay raised
  *   broadcast                inputs of stride 0
+ *   gaps                                                                  gaps.c
+ *   subnormals                                                            subnormals.c
  *   sizes, far-strides, many-rows                                         sizes.c
  *   lane-independence, overlap-refused, errors-leave-outputs-untouched    lanes.c, refusals.c
  */
@@ -130,6 +133,16 @@ static void check_twice(struct sweep *s, struct call *call, const float *first)
         require_same_copy(&s->tally[TWICE], call, first, "second call");
 }
 
+/* Division by zero traps there, which is no fault of the kernel's. */
+void require_modes(struct tally *t, struct call *call, struct guard *guard)
+{
+    call_reset(call);
+    struct guarded g = guarded_run_in_modes(call, t->run->backend, guard);
+    const bool trapped = g.crashed && strncmp(g.reason, "SIGFPE", 6) == 0;
+    require(t, trapped || !(g.crashed || g.control_left), "for a caller in other modes: %s",
+            g.reason);
+}
+
 /* The same call flush to either end of a page, and at other offsets from a boundary. */
 enum { AT_END = 1, AT_START = 2, ENDS = 3, NEXT_TO_END = 4, WOVEN = 32, PLACES = 63 };
 
@@ -183,6 +196,7 @@ static void sweep_problem(struct sweep *s, struct problem p, int at)
                 check_written(&s->tally[WRITTEN], &call, canary);
             require_right(&s->tally[LENGTHS], &call, s->run->backend);
             check_twice(s, &call, base);
+            require_modes(&s->tally[CONTROL], &call, s->guard);
         }
         call_destroy(&call);
     }
@@ -338,6 +352,8 @@ void suite_memory(struct suite_run *run, enum posenc_kernel kernel)
     guard_destroy(guard);
     check_broadcast(run, kernel);
     check_sizes(run, kernel);
+    check_gaps(run, kernel);
+    check_subnormals(run, kernel);
     check_lanes(run, kernel);
     check_refusals(run, kernel);
 }

@@ -52,8 +52,10 @@ static bool check_line(struct tally *t, struct guard *guard, const struct proble
     if (!require(t, made == POSENC_OK, "the call was not made: %s", text))
         return true;
     const struct guarded g = guarded_run(&call, run->backend, guard);
-    if (require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason))
+    if (require_clean(t, &g) && require(t, !g.overwritten, "%s", g.reason)) {
         require_right(t, &call, run->backend);
+        require_modes(t, &call, guard);
+    }
     call_destroy(&call);
     return true;
 }

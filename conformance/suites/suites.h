@@ -20,8 +20,15 @@ run_suite suite_problem;    /* options->only: its values, its memory, its conduc
 
 /* The parts of the memory suite that have a file of their own; one problem at every place of a
  * page, in memory that is guarded. */
-run_suite check_lanes, check_refusals, check_sizes;
+run_suite check_lanes, check_refusals, check_sizes, check_gaps, check_subnormals;
+/* The part of the conduct suite that has one. */
+run_suite check_kept_state;
 void memory_sweep(struct suite_run *run, const struct problem *problem);
+
+/* A call leaves the floating-point modes and the raised exceptions of a caller in other modes. */
+struct tally;
+struct guard;
+void require_modes(struct tally *t, struct call *call, struct guard *guard);
 
 /* What a call of one problem does that kernels may not do. */
 void conduct_sweep(struct suite_run *run, const struct problem *problem);
