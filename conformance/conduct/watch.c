@@ -6,6 +6,7 @@
 #include "watch.h"
 
 #include "allocations.h"
+#include "around.h"
 #include "process.h"
 #include "registers.h"
 #include "statics.h"
@@ -52,14 +53,12 @@ const char *conduct_unseen(enum conduct conduct)
 enum { NO_ERROR = 0x7057 };
 
 struct seen {
-    const struct posenc_backend *backend; /* the real one */
     struct statics statics;
     struct allocations before, after;
     struct cpu_left cpu;
     int error;
     bool entered, returned;
 };
-static _Thread_local struct seen *seen_now;
 
 /* What an earlier call saw stays: a front-end may call its kernel for each axis. */
 static void keep(char *kept, const char *text)
@@ -68,9 +67,10 @@ static void keep(char *kept, const char *text)
         snprintf(kept, CPU_TEXT, "%s", text);
 }
 
-static enum posenc_status call_between(any_kernel_function *kernel, const void *args)
+static enum posenc_status call_between(void *user, any_kernel_function *kernel,
+                                       const void *args)
 {
-    struct seen *seen = seen_now;
+    struct seen *seen = user;
     struct cpu_left cpu;
     const int error = errno;
     if (!seen->entered)
@@ -95,24 +95,6 @@ static enum posenc_status call_between(any_kernel_function *kernel, const void *
     keep(seen->cpu.direction, cpu.direction);
     keep(seen->cpu.x87, cpu.x87);
     return status;
-}
-
-#define POSENC_KERNEL(name, signature, ...)                                                    \
-    static enum posenc_status watched_##name(const struct posenc_##signature##_args *args)     \
-    {                                                                                          \
-        return call_between((any_kernel_function *)seen_now->backend->name, args);             \
-    }
-#include <posenc_kernels.def>
-
-static struct posenc_backend watching(const struct posenc_backend *real)
-{
-    struct posenc_backend backend = { 0 };
-    memcpy(&backend, real, real->size < sizeof backend ? real->size : sizeof backend);
-#define POSENC_KERNEL(kernel, ...)                                                             \
-    if (posenc_provides(real, POSENC_KERNEL_##kernel))                                         \
-        backend.kernel = watched_##kernel;
-#include <posenc_kernels.def>
-    return backend;
 }
 
 /* ---- What was seen ---- */
@@ -155,12 +137,10 @@ static void tell(const struct seen *seen, struct watched *watched)
 void watched_run(struct call *call, const struct posenc_backend *backend,
                  struct watched *watched)
 {
-    const struct posenc_backend between = watching(backend);
-    struct seen seen = { .backend = backend, .error = NO_ERROR };
+    struct seen seen = { .error = NO_ERROR };
+    const struct posenc_backend between = backend_around(backend, call_between, &seen);
     memset(watched, 0, sizeof *watched);
-    seen_now = &seen;
     watched->guarded = guarded_run(call, &between, NULL);
-    seen_now = NULL;
     guard_mend_by(NULL, NULL);
     if (seen.entered && !seen.returned)
         statics_leave(&seen.statics);

@@ -6,6 +6,8 @@
  *                 together, get the bits that each gets alone; and nothing is made then that lasts
  *   together      so do threads at any time, each in the middle of calls of others
  *                 (conduct/together.h)
+ *   streaming-stores   are followed by a fence (conduct/streaming.h)
+ *   kept-state    nothing is kept from one call to the next (kept.c)
  *
  * Calls are made of problems of several lengths, layouts and types.  The process is compared with
  * what it was when the first calls are over, and at last.  The suite is the first to run, so that
@@ -14,6 +16,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "suites.h"
 #include "conformance/conduct/process.h"
+#include "conformance/conduct/streaming.h"
 #include "conformance/conduct/together.h"
 #include "conformance/conduct/watch.h"
 #include "conformance/engine/tally.h"
@@ -23,6 +26,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { REALISTIC_BYTES = 12 << 10 };
 
 struct conduct_suite {
     struct suite_run *run;
@@ -101,6 +106,41 @@ static void check_threads(struct conduct_suite *s, const struct problem *p, bool
     tally_end(&t);
 }
 
+/* Some kernels make streaming stores from a size on alone.  In full runs: large calls take their
+ * time. */
+static void check_streaming(struct conduct_suite *s)
+{
+    static const struct {
+        enum posenc_dtype dtype;
+        size_t bytes;
+    } calls[] = { { POSENC_F32, 12 << 10 },
+                  { POSENC_F16, 300 << 10 },
+                  { POSENC_BF16, 300 << 10 },
+                  { POSENC_F32, 12 << 20 } };
+    const char *unseen = streaming_unseen();
+    struct tally t;
+    if (!tally_begin(&t, s->run, s->kernel, s->dtype, "conduct", NULL, "streaming-stores"))
+        return;
+    if (unseen)
+        tally_skip(&t, unseen);
+    for (int i = 0; i < (int)(sizeof calls / sizeof *calls) && !t.skipped; i++) {
+        const enum posenc_dtype dtype = calls[i].dtype;
+        const struct problem p = problem_realistic(s->kernel, dtype, calls[i].bytes);
+        struct streaming seen;
+        if (dtype != POSENC_F32 && !s->run->backend->f16_bf16)
+            continue;
+        t.problem = &p;
+        streaming_run(s->run->subject, &p, &seen);
+        if (!require(&t, !seen.text[0], "%s", seen.text) && seen.crashed)
+            t.result.status = CONF_CRASH;
+        require(&t, seen.too_long || !seen.unfenced,
+                "streaming stores without a fence after them: a thread that is handed the "
+                "output may read what was there before");
+        t.problem = NULL;
+    }
+    tally_end(&t);
+}
+
 /* ---- One thread ---- */
 
 /* A call that cannot be made, or that crashes, is other suites' to judge. */
@@ -124,7 +164,7 @@ static void watch_problem(struct conduct_suite *s, const struct problem *p)
     call_destroy(&call);
 }
 
-enum { REALISTIC_BYTES = 12 << 10, RANDOM_QUICK = 3, RANDOM_FULL = 60 };
+enum { RANDOM_QUICK = 3, RANDOM_FULL = 60 };
 
 static void watch_type(struct conduct_suite *s, enum posenc_dtype dtype)
 {
@@ -147,6 +187,14 @@ static void watch_type(struct conduct_suite *s, enum posenc_dtype dtype)
 
 /* ---- The suite ---- */
 
+static void watch_types(struct conduct_suite *s, const struct problem *p)
+{
+    (void)p;
+    for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++)
+        if (dtype == POSENC_F32 || s->run->backend->f16_bf16)
+            watch_type(s, (enum posenc_dtype)dtype);
+}
+
 static void check_conduct(struct conduct_suite *s, const struct problem *p,
                           void (*watch)(struct conduct_suite *, const struct problem *))
 {
@@ -156,16 +204,10 @@ static void check_conduct(struct conduct_suite *s, const struct problem *p,
     if (s->any)
         watch(s, p);
     check_threads(s, p, false);
+    if (watch == watch_types && s->run->options->full)
+        check_streaming(s);
     compare_process(s);
     end(s);
-}
-
-static void watch_types(struct conduct_suite *s, const struct problem *p)
-{
-    (void)p;
-    for (int dtype = POSENC_F32; dtype <= POSENC_BF16; dtype++)
-        if (dtype == POSENC_F32 || s->run->backend->f16_bf16)
-            watch_type(s, (enum posenc_dtype)dtype);
 }
 
 void conduct_sweep(struct suite_run *run, const struct problem *problem)
@@ -179,4 +221,5 @@ void suite_conduct(struct suite_run *run, enum posenc_kernel kernel)
     const struct problem p = problem_realistic(kernel, POSENC_F32, REALISTIC_BYTES);
     struct conduct_suite s = { .run = run, .kernel = kernel, .dtype = POSENC_F32 };
     check_conduct(&s, &p, watch_types);
+    check_kept_state(run, kernel);
 }
