@@ -100,11 +100,28 @@ static void end_with(pid_t parent)
         _exit(1); /* it had gone before */
 }
 
+/* A plug-in that raises SIGPIPE ends its process, and one that prints where nobody reads does not, whatever
+ * this program makes of the signal for its own outputs. */
+static void on_pipe(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+#ifdef SI_TKILL
+    if (info->si_code != SI_TKILL)
+        return; /* of a write, which fails */
+    signal(number, SIG_DFL);
+    raise(number);
+#else
+    (void)number, (void)info;
+#endif
+}
+
 static void run_work(struct apart_note *note, pid_t parent, apart_work *work, void *user,
                      int to, bool prints)
 {
     static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
     const struct rlimit none = { 0, 0 };
+    const struct sigaction on_pipes = { .sa_sigaction = on_pipe,
+                                        .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
     setpgid(0, 0);
     end_with(parent);
     folder_leave();
@@ -114,8 +131,10 @@ static void run_work(struct apart_note *note, pid_t parent, apart_work *work, vo
     setrlimit(RLIMIT_CORE, &none);
     while (n_reading > 0)
         close(reading[--n_reading]);
-    if (!prints)
+    if (!prints) {
         dup2(STDERR_FILENO, STDOUT_FILENO);
+        sigaction(SIGPIPE, &on_pipes, NULL);
+    }
     own = note;
     guard_note_to(&note->call);
     work(user, to);

@@ -49,6 +49,7 @@ thread_exit_in_call ^(the process was ended by exit|did not return)
 heap_in_call ^the process ended by signal
 stack_in_call SIGSEGV|signal 11
 fault_in_call SIGSEGV
+sigpipe_in_call ^the process ended by signal 13 .* in alibi/f32/
 close_in_call ^the process was ended by exit
 loop_in_call ^did not return within .* s of CPU time in alibi/f32/
 sleep_in_call ^did not return within .* in which it slept in alibi/f32/
@@ -90,6 +91,18 @@ as print_in_call
 # shellcheck disable=SC2086
 run $watched "$POSENC" verify --plugin ./print_in_call.so --kernel alibi --out csv
 same 'one that prints: not among the results' "$status $(grep -c 'no result' stdout)" '0 0'
+# The verdict is the same wherever results and messages go.
+verdict() { grep -Eo ',(fail|crash),' "$1" | sort | uniq -c | tr -d ' \n'; }
+for name in sigpipe_in_call print_in_call; do
+    as $name
+    for to in csv csv:all.csv; do
+        (cd work && "$POSENC" verify --plugin ./$name.so --kernel alibi --suite memory --out $to 2>../stderr) >stdout
+        [ $to = csv ] || cp work/all.csv stdout
+        same "$name: its verdict with --out $to" "$(verdict stdout)" "$([ $name = print_in_call ] || echo 1,crash,)"
+        (cd work && "$POSENC" verify --plugin ./$name.so --kernel alibi --suite memory --out csv:all.csv 2>&1) | :
+        same "$name: and where nobody reads what it prints" "$(verdict work/all.csv)" "$([ $name = print_in_call ] || echo 1,crash,)"
+    done
+done
 for name in escapes strange_name strange_needs; do
     as $name
     # shellcheck disable=SC2086

@@ -101,6 +101,7 @@ static const struct misdeed {
     { "fork", leaves_a_process },
     { "close", closes_all_files },
     { "fault", writes_to_null },
+    { "sigpipe", breaks_a_pipe },
 };
 
 /* The name of this file, as it was opened. */
