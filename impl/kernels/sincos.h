@@ -165,25 +165,29 @@ SIMD_INLINE void sincos_short(vd r, vd *cosine, vd *sine)
     *cosine = vd_fma(vd_mul(z, z), c, vd_fma(vd_set1(-0.5), z, vd_set1(1.0)));
 }
 
-/* Cos and sin of f32 angles, each rounded, then times (float)scale: the end of every f32
- * profile. */
-SIMD_INLINE void sincos_f32(vf angles, double scale, vf *cosine, vf *sine)
+/* Every f32 profile ends with three steps, sincos_short() being the second.  The first one reduces f32 angles by
+ * their nearest quarter turn q and returns the rest, in radians. */
+SIMD_INLINE vd angles_reduced(vf angles, vq *q)
 {
     /* pi/2 = 0x1.921fb54442d18p+0 + 0x1.1a62633145c07p-54 - 2^-109.04; an angle of f32 is at
      * least 2^-30 from its multiples but for 0. */
     const vd magic = vd_set1(0x1.8p52), two_over_pi = vd_set1(0x1.45f306dc9c883p-1);
     vd angle = vd_from_vf(angles);
     vd k = vd_fma(angle, two_over_pi, magic);
-    vq q = vq_from_bits(k);
-    vd c, s;
 
+    *q = vq_from_bits(k);
     k = vd_sub(k, magic);
     vd r = vd_fnma(k, vd_set1(0x1.921fb54442d18p+0), angle);
-    r = vd_fnma(k, vd_set1(0x1.1a62633145c07p-54), r);
-    sincos_short(r, &c, &s);
+    return vd_fnma(k, vd_set1(0x1.1a62633145c07p-54), r);
+}
+
+/* The last one rounds c and s, adds the quarter turn and multiplies by the scales. */
+SIMD_INLINE void sincos_scaled(vq q, vd c, vd s, vf cosine_scale, vf sine_scale, vf *cosine,
+                               vf *sine)
+{
     vf_quadrant(q, vf_from_vd(c), vf_from_vd(s), cosine, sine);
-    *cosine = vf_mul(*cosine, vf_set1((float)scale));
-    *sine = vf_mul(*sine, vf_set1((float)scale));
+    *cosine = vf_mul(*cosine, cosine_scale);
+    *sine = vf_mul(*sine, sine_scale);
 }
 
 /* What ggml_angles() wants for phi at the first pair of a row that begins at pair `from`. */

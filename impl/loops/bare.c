@@ -57,14 +57,24 @@ static const float some_angles[128] = { THIRTY, THIRTY, THIRTY, THIRTY };
 LOOP(angles)
 {
     const int64_t w = vf_lanes();
+    const vf one = vf_set1(1.0f);
+    vq q, q_second, q_third;
+    vd c, s;
 
     (void)row_end;
+    sincos_short(angles_reduced(vf_load(some_angles), &q), &c, &s);
+    vd r = angles_reduced(vf_load(some_angles + w), &q_second);
     for (int64_t i = 0; i + 2 * w <= (int64_t)n; i += 2 * w) {
+        vd r_third = angles_reduced(vf_load(some_angles + i / 2 % 64), &q_third);
         vf cosine, sine;
 
-        sincos_f32(vf_load(some_angles + i / 2 % 64), 1.0, &cosine, &sine);
+        sincos_scaled(q, c, s, one, one, &cosine, &sine);
         vf_store(dst + i, with(src, i, sine));
         vf_store(dst + i + w, with(src, i + w, cosine));
+        sincos_short(r, &c, &s);
+        r = r_third;
+        q = q_second;
+        q_second = q_third;
     }
 }
 

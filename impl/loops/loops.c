@@ -78,7 +78,7 @@ _Static_assert(sizeof(struct anchors) == LOOP_ANCHORS * sizeof(double), "");
                 &pitch, (const struct anchors *)loop->anchors)
 #define HF_F32(sink, how)                                                                      \
     const struct run run = rows(loop, loop->turns, 1);                                         \
-    run_elements(&run, sink, how, POSENC_HF_F32, false)
+    run_angles(&run, sink, how, false)
 LOOP(sinusoidal, exact, interleaved, EXACT(TO_INTERLEAVED, STORED))
 LOOP(sinusoidal, exact, sin_cos, EXACT(TO_HALVES, STORED))
 LOOP(sinusoidal, hf_f32, interleaved, HF_F32(TO_INTERLEAVED, STORED))
