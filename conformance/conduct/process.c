@@ -103,6 +103,21 @@ static void compare_files(const struct process_state *before, const struct proce
                      now->open[i] ? "was opened and left" : "was closed");
 }
 
+/* Returns true for a thread on its way out, as one that was joined may be until the system runs it again. */
+static bool is_ending(long thread)
+{
+    const unsigned exiting = 0x4; /* PF_EXITING of Linux, the seventh field after the name */
+    char path[64], line[512];
+    unsigned flags = exiting;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/stat", thread);
+    FILE *file = fopen(path, "r");
+    if (file && fgets(line, sizeof line, file) && strrchr(line, ')'))
+        sscanf(strrchr(line, ')'), ") %*c %*d %*d %*d %*d %*d %u", &flags);
+    if (file)
+        fclose(file);
+    return flags & exiting;
+}
+
 static int new_threads(const struct process_state *before)
 {
     long now[WATCHED_THREADS];
@@ -111,17 +126,17 @@ static int new_threads(const struct process_state *before)
         bool known = false;
         for (int k = 0; k < before->n_threads; k++)
             known = known || before->threads[k] == now[i];
-        new += !known;
+        new += !known && !is_ending(now[i]);
     }
     return new;
 }
 
-/* One that was joined may be there for a moment. */
+/* In an emulator a thread that was joined may not have begun to end. */
 static void compare_threads(const struct process_state *before, char *text)
 {
-    static const struct timespec moment = { .tv_nsec = 2000000 };
+    static const struct timespec moment = { .tv_nsec = 10000000 };
     int new = new_threads(before);
-    for (int i = 0; i < 10 && new > 0; i++) {
+    for (int i = 0; i < 100 && new > 0; i++) {
         nanosleep(&moment, NULL);
         new = new_threads(before);
     }
