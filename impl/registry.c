@@ -149,7 +149,7 @@ const char *posenc_backend_obstacle(const struct posenc_backend *backend)
 }
 
 _Atomic(const struct posenc_backend *) posenc_found[POSENC_FOUND];
-_Static_assert(BUILT_IN < POSENC_FOUND, "a place that is free ends a search");
+_Static_assert((int)BUILT_IN < (int)POSENC_FOUND, "a place that is free ends a search");
 
 static void note_found(const struct posenc_backend *backend)
 {
