@@ -106,8 +106,8 @@ static void check_threads(struct conduct_suite *s, const struct problem *p, bool
     tally_end(&t);
 }
 
-/* Some kernels make streaming stores from a size on alone.  In full runs: large calls take their
- * time. */
+/* Some kernels make streaming stores from a size on alone: those of this library where an output has
+ * 32 MiB.  In full runs: large calls take their time. */
 static void check_streaming(struct conduct_suite *s)
 {
     static const struct {
@@ -116,9 +116,10 @@ static void check_streaming(struct conduct_suite *s)
     } calls[] = { { POSENC_F32, 12 << 10 },
                   { POSENC_F16, 300 << 10 },
                   { POSENC_BF16, 300 << 10 },
-                  { POSENC_F32, 12 << 20 } };
+                  { POSENC_F32, 72 << 20 } };
     const char *unseen = streaming_unseen();
     struct tally t;
+    int seen_calls = 0, long_calls = 0;
     if (!tally_begin(&t, s->run, s->kernel, s->dtype, "conduct", NULL, "streaming-stores"))
         return;
     if (unseen)
@@ -137,7 +138,15 @@ static void check_streaming(struct conduct_suite *s)
                 "streaming stores without a fence after them: a thread that is handed the "
                 "output may read what was there before");
         t.problem = NULL;
+        seen_calls++;
+        long_calls += seen.too_long;
     }
+    if (seen_calls > 0 && long_calls == seen_calls)
+        tally_skip(&t, "the end of each call has more instructions than are looked at");
+    else if (long_calls > 0 && t.result.status == CONF_PASS)
+        snprintf(t.result.reason, sizeof t.result.reason,
+                 "skipped: the end of %d of %d calls has more instructions than are looked at",
+                 long_calls, seen_calls);
     tally_end(&t);
 }
 
