@@ -110,7 +110,7 @@ astray() {
         split(substr($0, RSTART, RLENGTH), word, /[ ,]+/)
         if (word[2] + 0 >= word[5] + 0 && word[2] + 0 <= word[7] + 0) print "its range has the value" }' stderr
     if [ -s "$scratch/help.$1" ] || "$POSENC" "$1" --help >"$scratch/help.$1" 2>"$scratch/help.log"; then
-        tr ' (' '\n\n' <stderr | sed -n 's/^\(--[a-z][a-z-]*\).*/\1/p' | sort -u | while read -r option; do
+        sed 's/(posenc [a-z]* --[^)]*)//' stderr | tr ' (' '\n\n' | sed -n 's/^\(--[a-z][a-z-]*\).*/\1/p' | sort -u | while read -r option; do
             grep -q -e "$option\($\|[^a-z-]\)" "$scratch/help.$1" || echo "posenc $1 has no $option"
         done
     fi

@@ -2,7 +2,6 @@
  * An x_scale of 2 is x added twice, which rounds twice.
  *
  * detected by: learned_add memory
- * detected by: learned_add random
  */
 #include "fault.h"
 
