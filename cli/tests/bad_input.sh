@@ -279,6 +279,10 @@ refuses 'a topic of many' 'sinus: did you mean [^?]*[?]$' explain sinus
 for kernel in $("$POSENC" list kernels | sed -n 's/^\([a-z][a-z0-9_]*\)  *\(table\|apply\) .*/\1/p'); do
     refuses "$kernel without sizes" "--problem: " verify --problem "$kernel"
 done
+for distances in 3 8 -5; do
+    refuses "table of $distances rows for a window of nine differences" "distances, rows of the table is $distances, expected from 9 to" \
+        verify --problem "window_bias heads=1 window_height=2 window_width=2 distances=$distances"
+done
 refuses 'problem without an element' 'has no element: expected batch and tokens above 0' verify --problem 'rope_half head_dim=80 rotary_dim=32'
 refuses 'problem and a case' '--case: has no effect beside --problem' verify --problem 'alibi heads=1 queries=1 keys=1' --case x
 refuses 'problem and a dimension' '--dim: has no effect beside --problem' table --problem 'sinusoidal dim=4 tokens=2' --dim 8

@@ -4,11 +4,16 @@
  */
 #include "shared.h"
 
+/* Rows that the index of a window asks for. */
+static int64_t own_differences(const struct problem *p)
+{
+    return (2 * p->window_height - 1) * (2 * p->window_width - 1) + (p->window_class ? 3 : 0);
+}
+
+/* Rows of the table, which may be longer; a scattered index takes what rows there are. */
 static int64_t differences(const struct problem *p)
 {
-    const int64_t own =
-        (2 * p->window_height - 1) * (2 * p->window_width - 1) + (p->window_class ? 3 : 0);
-    return p->distances > 0 ? p->distances : own;
+    return p->distances > 0 ? p->distances : own_differences(p);
 }
 
 static void settle(struct problem *p) { p->queries = p->keys = problem_window(p); }
@@ -16,8 +21,12 @@ static void settle(struct problem *p) { p->queries = p->keys = problem_window(p)
 static bool check_window(struct call *call)
 {
     const struct problem *p = &call->problem;
+    const int64_t least = p->scattered ? 1 : own_differences(p);
     return call_within(call, POSENC_ERR_SHAPE, "window_height", p->window_height, 1, 256) &&
-           call_within(call, POSENC_ERR_SHAPE, "window_width", p->window_width, 1, 256);
+           call_within(call, POSENC_ERR_SHAPE, "window_width", p->window_width, 1, 256) &&
+           (p->distances == 0 ||
+            call_within(call, POSENC_ERR_SHAPE, "distances, rows of the table", p->distances,
+                        least, INT32_MAX));
 }
 
 static bool fill_index(struct call *call, void *to, int64_t n)
