@@ -1,7 +1,7 @@
 /*
  * The scores of a head in all batches are one loop, whose counter has 17 bits.
  *
- * detected by: alibi_add memory
+ * detected by: alibi_add/f32/memory/sizes
  */
 #include "fault.h"
 

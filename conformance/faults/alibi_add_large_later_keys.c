@@ -1,7 +1,7 @@
 /*
  * The bias of later keys has the wrong sign from 256 x 256 scores on.
  *
- * detected by: alibi_add memory
+ * detected by: alibi_add/f32/memory/sizes
  */
 #include "fault.h"
 

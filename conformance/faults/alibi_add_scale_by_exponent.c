@@ -2,7 +2,7 @@
  * Where x_scale is a power of two its exponent is added to that of x, which a zero, a subnormal, an
  * infinity or a result that leaves the range has not.
  *
- * detected by: alibi_add memory
+ * detected by: alibi_add/f32/memory/values
  */
 #include "fault.h"
 

@@ -1,8 +1,8 @@
 /*
  * Every batch takes the slopes of the first.
  *
- * detected by: alibi_add properties
- * detected by: alibi_add random
+ * detected by: alibi_add/f32/properties/by-batch
+ * detected by: alibi_add/f32/random*
  */
 #include "fault.h"
 

@@ -2,7 +2,7 @@
  * Each thread keeps the slopes that it saw last, and knows them again by their address, their number,
  * the first and the last of them.
  *
- * detected by: alibi conduct
+ * detected by: alibi/f32/conduct/kept-state
  */
 #include "fault.h"
 

@@ -1,8 +1,8 @@
 /*
  * Slopes below the normal numbers are taken for 0.
  *
- * detected by: alibi memory
- * detected by: alibi random
+ * detected by: alibi/f32/memory/values
+ * detected by: alibi/f32/random*
  */
 #include "fault.h"
 

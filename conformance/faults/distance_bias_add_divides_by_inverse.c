@@ -1,8 +1,8 @@
 /*
  * A scale above 1 is a division by its inverse, of which only powers of two are exact.
  *
- * detected by: distance_bias_add memory
- * detected by: distance_bias_add random
+ * detected by: distance_bias_add/f32/memory/values
+ * detected by: distance_bias_add/f32/random*
  */
 #include "fault.h"
 

@@ -2,7 +2,7 @@
  * Large outputs are stored past the caches, and no fence orders that before what the caller does next.
  * (A CPU that has no such stores changes errno, which its suite has to see instead.)
  *
- * detected by: distance_bias conduct
+ * detected by: distance_bias/f32/conduct/streaming-stores
  */
 #include "fault.h"
 

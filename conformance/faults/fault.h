@@ -3,9 +3,9 @@
  * faulty_KERNEL(), mostly by calling the plain loops, plain_KERNEL(), and spoiling their result,
  * and ends in FAULT(KERNEL).  Its first comment says what is wrong, and in a line
  *
- *     detected by: KERNEL SUITE
+ *     detected by: CASE
  *
- * which suite of `posenc verify --full` has to fail; faults.sh checks that.
+ * which case of `posenc verify --full --case CASE` has to fail; faults.sh checks that.
  */
 #ifndef POSENC_CONFORMANCE_FAULT_H
 #define POSENC_CONFORMANCE_FAULT_H

@@ -2,7 +2,7 @@
  * Rows of out that lie apart are stored by whole vectors: what lies between them is nobody's, it is
  * thought, if it is not what out ends with.  It may be x.
  *
- * detected by: learned_add properties
+ * detected by: learned_add/f32/properties/layouts
  */
 #include "fault.h"
 

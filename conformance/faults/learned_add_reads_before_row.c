@@ -1,7 +1,7 @@
 /*
  * Rows of x but the first are read from the boundary before them: loads are then aligned.
  *
- * detected by: learned_add memory
+ * detected by: learned_add/f32/memory/gaps
  */
 #include "fault.h"
 

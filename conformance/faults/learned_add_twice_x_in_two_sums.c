@@ -1,7 +1,7 @@
 /*
  * An x_scale of 2 is x added twice, which rounds twice.
  *
- * detected by: learned_add memory
+ * detected by: learned_add/f32/memory/values
  */
 #include "fault.h"
 

@@ -1,7 +1,7 @@
 /*
  * The last channel of the last row is not summed where 1000 tokens and more have 1000 channels.
  *
- * detected by: learned_grad memory
+ * detected by: learned_grad/f32/memory/sizes
  */
 #include "fault.h"
 

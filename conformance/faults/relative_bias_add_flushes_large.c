@@ -1,7 +1,7 @@
 /*
  * Flushes to zero while it works on more than a megabyte, and puts the mode back.
  *
- * detected by: relative_bias_add memory
+ * detected by: relative_bias_add/f32/memory/subnormals
  */
 #include "fault.h"
 

@@ -1,8 +1,8 @@
 /*
  * The last query takes the row of the one before it from 256 x 256 scores on.
  *
- * detected by: relative_bias memory
- * detected by: relative_bias accuracy
+ * detected by: relative_bias/f32/memory/sizes
+ * detected by: relative_bias/f32/accuracy/presets
  */
 #include "fault.h"
 

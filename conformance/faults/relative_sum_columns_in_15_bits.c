@@ -1,7 +1,7 @@
 /*
  * Columns are kept as int16_t: one from 32 768 on has no sum.
  *
- * detected by: relative_sum memory
+ * detected by: relative_sum/f32/memory/sizes
  */
 #include "fault.h"
 

@@ -2,7 +2,7 @@
  * The first row of cosines in 16 bits is widened once and kept by each thread, under its address: it is
  * another's when the caller has filled the table anew.
  *
- * detected by: rope_half conduct
+ * detected by: rope_half/f32/conduct/kept-state
  */
 #include "fault.h"
 

@@ -1,8 +1,8 @@
 /*
  * Of 10 240 heads of tokens and more with 128 channels the last one is copied, not rotated.
  *
- * detected by: rope_half memory
- * detected by: rope_half accuracy
+ * detected by: rope_half/f32/memory/sizes
+ * detected by: rope_half/f32/accuracy/presets
  */
 #include "fault.h"
 

@@ -2,8 +2,8 @@
  * In place, heads of less than a vector are loaded and stored by eight channels, the last head first:
  * each store puts back the channels of the next head as they were before.
  *
- * detected by: rope_half memory
- * detected by: rope_half random
+ * detected by: rope_half/f32/memory/lengths
+ * detected by: rope_half/f32/random*
  */
 #include "fault.h"
 

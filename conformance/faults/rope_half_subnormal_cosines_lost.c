@@ -1,8 +1,8 @@
 /*
  * Cosines in f16 are widened by moving their bits: a subnormal becomes another number.
  *
- * detected by: rope_half memory
- * detected by: rope_half random
+ * detected by: rope_half/f32/memory/values
+ * detected by: rope_half/f32/random*
  */
 #include "fault.h"
 

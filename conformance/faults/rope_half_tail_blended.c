@@ -2,7 +2,7 @@
  * The end of a row in 16 bits is loaded, blended and stored as a whole vector wherever another row
  * follows at some distance: what a neighbour writes there in between is lost.
  *
- * detected by: rope_half memory
+ * detected by: rope_half/f16/memory/gaps
  */
 #include "fault.h"
 

@@ -2,7 +2,7 @@
  * Cosines are stored by eights once the sines of their row are: where the sines follow at once, in
  * [tokens, 2, half], there is room behind the cosines, which the sines are thought to fill later.
  *
- * detected by: rope_table properties
+ * detected by: rope_table/f32/properties/layouts
  */
 #include "fault.h"
 

@@ -2,8 +2,8 @@
  * One array of cosines and sines, row by row, is taken to be dense: batches follow one another
  * without a gap.
  *
- * detected by: rope_table properties
- * detected by: rope_table random
+ * detected by: rope_table/f32/properties/layouts
+ * detected by: rope_table/f32/random*
  */
 #include "fault.h"
 

@@ -2,8 +2,8 @@
  * The last row of a table is wrong where both dimensions are large, from 1024 x 1024 on (the
  * encoder of Whisper has 1500 x 1280).
  *
- * detected by: sinusoidal memory
- * detected by: sinusoidal accuracy
+ * detected by: sinusoidal/f32/memory/sizes
+ * detected by: sinusoidal/f32/accuracy/presets
  */
 #include "fault.h"
 

@@ -2,7 +2,7 @@
  * Each thread keeps the frequencies of the last plan, under its address and size: those of one that
  * was destroyed serve the next that is made there.
  *
- * detected by: sinusoidal conduct
+ * detected by: sinusoidal/f32/conduct/kept-state
  */
 #include "fault.h"
 

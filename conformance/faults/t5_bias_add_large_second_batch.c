@@ -1,7 +1,7 @@
 /*
  * The second batch takes the scores of the first where each has 500 x 500 of them or more.
  *
- * detected by: t5_bias_add memory
+ * detected by: t5_bias_add/f32/memory/sizes
  */
 #include "fault.h"
 

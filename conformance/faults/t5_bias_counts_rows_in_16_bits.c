@@ -1,7 +1,7 @@
 /*
  * Heads and queries are one loop, whose counter has 16 bits.
  *
- * detected by: t5_bias memory
+ * detected by: t5_bias/f32/memory/sizes
  */
 #include "fault.h"
 

@@ -1,7 +1,7 @@
 /*
  * Ends in the floating-point environment that programs start with, whatever its caller's was.
  *
- * detected by: t5_bias memory
+ * detected by: t5_bias/f32/memory/mxcsr
  */
 #include "fault.h"
 

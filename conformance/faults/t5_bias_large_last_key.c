@@ -1,9 +1,9 @@
 /*
  * The last key has the bucket of the one before it from 128 x 128 scores on.
  *
- * detected by: t5_bias memory
- * detected by: t5_bias accuracy
- * detected by: t5_bias random
+ * detected by: t5_bias/f32/memory/sizes
+ * detected by: t5_bias/f32/accuracy/presets
+ * detected by: t5_bias/f32/random*
  */
 #include "fault.h"
 

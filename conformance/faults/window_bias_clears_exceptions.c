@@ -1,7 +1,7 @@
 /*
  * Exceptions that its caller has raised are no longer raised after a call of many heads.
  *
- * detected by: window_bias memory
+ * detected by: window_bias/f32/memory/mxcsr
  */
 #include "fault.h"
 

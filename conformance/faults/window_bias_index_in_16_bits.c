@@ -1,7 +1,7 @@
 /*
  * The index of the window is kept in 16 bits.
  *
- * detected by: window_bias memory
+ * detected by: window_bias/f32/memory/sizes
  */
 #include "fault.h"
 

@@ -194,6 +194,7 @@ enum posenc_status call_run(struct call *call, const struct posenc_backend *back
     return status;
 }
 
+/* Rows may overlap here: it is the library that refuses them. */
 static void fill_canary(const struct output *output)
 {
     const enum posenc_dtype dtype = output->tensor.dtype;
@@ -202,7 +203,7 @@ static void fill_canary(const struct output *output)
         for (int64_t c = 0; r == 0 && c < output->width; c++)
             storage_put(dtype, first, c, of_bits(CALL_CANARY));
         if (r > 0)
-            memcpy(row, first, (size_t)output->width * storage_size(dtype));
+            memmove(row, first, (size_t)output->width * storage_size(dtype));
     }
 }
 
