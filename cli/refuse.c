@@ -43,7 +43,7 @@ static bool is_near(const char *value, const char *name)
 int cli_refuse_name(const struct cli *cli, const char *what, const char *value,
                     const char *const *names, size_t n)
 {
-    enum { FEW = 16, NEAREST = 5 };
+    enum { FEW = 16, NEAREST = 3 };
     say_who(cli);
     text_print(stderr, "%s: %s: ", what, *value != '\0' ? value : "(empty)");
     const char *near[NEAREST];

@@ -272,7 +272,7 @@ for command in bench report compare; do
     refuses "$command: quick and full" '--quick: expected without --full$' $command --quick --full
 done
 refuses 'quick and exhaustive' '--quick: expected without --exhaustive$' verify --quick --exhaustive
-refuses 'one of many names: those that are near' 'did you mean [^?]*[?]$' verify --kernel rope
+refuses 'one of many names: the three that are nearest' 'did you mean rope_half, rope_table or rope_qk_norm[?]$' verify --kernel rope
 refuses 'an option of many' 'unknown option: kernels: did you mean kernel[?]$' verify --kernels x
 refuses 'a topic of many' 'sinus: did you mean [^?]*[?]$' explain sinus
 # Each kernel without its sizes, and with what does not fit.
