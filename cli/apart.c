@@ -115,6 +115,19 @@ static void on_pipe(int number, siginfo_t *info, void *context)
 #endif
 }
 
+static bool all_done;
+
+/* A plug-in that calls exit() from several threads at once may lock up in it: of the functions that exit()
+ * calls this is the first, and none comes after it. */
+#ifdef __GLIBC__
+static void on_early_exit(int status, void *unused)
+{
+    (void)unused;
+    if (!all_done)
+        _exit(status);
+}
+#endif
+
 static void run_work(struct apart_note *note, pid_t parent, apart_work *work, void *user,
                      int to, bool prints)
 {
@@ -137,7 +150,11 @@ static void run_work(struct apart_note *note, pid_t parent, apart_work *work, vo
     }
     own = note;
     guard_note_to(&note->call);
+#ifdef __GLIBC__
+    on_exit(on_early_exit, NULL);
+#endif
     work(user, to);
+    all_done = true;
     exit(ALL_DONE); /* not _exit(): sanitizers and coverage report at the end */
 }
 

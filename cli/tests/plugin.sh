@@ -46,6 +46,8 @@ if [ $status = 1 ] && grep -q "$ended" stdout; then
 else
     fail 'one that calls exit(0) has crashed, exit 1' "exit $status"
 fi
+run env STAYS=yes "$POSENC" verify --plugin "$PLUGIN_EXIT" --kernel alibi --case 'alibi/f32/memory/guard-end'
+same 'though its exit() never ends' "$status $(grep -c "$ended" stdout)" '1 1'
 run "$POSENC" verify --plugin "$PLUGIN_EXIT" --backend example --backend scalar --backend libm --kernel alibi,learned_add \
     --out csv
 same 'and takes no other backend along' \
