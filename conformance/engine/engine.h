@@ -20,7 +20,7 @@ enum conf_status {
 };
 extern const char *const conf_status_name[];
 
-enum { PROBLEM_LINE = 640, MOST_EXCEPT = 4 };
+enum { PROBLEM_LINE = 640, MOST_EXCEPT = 8 };
 
 /* Of problems that are drawn: classes of values of fields that some problem had, of all; pairs of
  * classes that one did. */
