@@ -115,11 +115,11 @@ static void on_pipe(int number, siginfo_t *info, void *context)
 #endif
 }
 
+/* A plug-in that calls exit() from several threads at once may deadlock in it.  This handler is registered
+ * last, so exit() calls it first, and it ends the process before any other handler runs. */
+#ifdef __GLIBC__
 static bool all_done;
 
-/* A plug-in that calls exit() from several threads at once may lock up in it: of the functions that exit()
- * calls this is the first, and none comes after it. */
-#ifdef __GLIBC__
 static void on_early_exit(int status, void *unused)
 {
     (void)unused;
@@ -154,7 +154,9 @@ static void run_work(struct apart_note *note, pid_t parent, apart_work *work, vo
     on_exit(on_early_exit, NULL);
 #endif
     work(user, to);
+#ifdef __GLIBC__
     all_done = true;
+#endif
     exit(ALL_DONE); /* not _exit(): sanitizers and coverage report at the end */
 }
 

@@ -24,7 +24,7 @@ stress_builds() {
     done >build-stress/stress.log 2>&1
 }
 
-# In a session of its own: Linux may share CPUs among sessions first, and each test has one.
+# Runs in a session of its own: Linux may divide CPU time among sessions first, and each test has one.
 stress_loop() {
     exec setsid sh -c 'while :; do :; done'
 }

@@ -42,7 +42,7 @@ static void alibi_row(const struct posenc_alibi_args *args, int64_t b, int64_t h
 }
 
 #ifdef PLUGIN_EXIT
-/* With STAYS in the environment exit() never ends: as where two threads lock up in it. */
+/* With STAYS in the environment exit() never returns, as if two threads had deadlocked in it. */
 static volatile bool stays;
 
 __attribute__((destructor)) static void stay(void)

@@ -5,7 +5,7 @@
  *
  *     broken [--suite NAME] [PACK OF VECTORS]
  *
- * With --suite those alone that are meant for it.  Mistakes meant for the vectors are not judged where no
+ * --suite runs only the mistakes meant for that suite.  Mistakes meant for the vectors are not judged where no
  * pack is given.  Exits 1 when a loop that stands in for a kernel fails without its slip; when a mistake is
  * never made, or not caught; or when a kernel has none.
  */

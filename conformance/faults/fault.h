@@ -3,9 +3,9 @@
  * faulty_KERNEL(), mostly by calling the plain loops, plain_KERNEL(), and spoiling their result,
  * and ends in FAULT(KERNEL).  Its first comment says what is wrong, and in a line
  *
- *     detected by: CASE
+ *     detected by: GLOB
  *
- * which case of `posenc verify --full --case CASE` has to fail; faults.sh checks that.
+ * and `posenc verify --full --case GLOB` has to fail; faults.sh checks that.
  */
 #ifndef POSENC_CONFORMANCE_FAULT_H
 #define POSENC_CONFORMANCE_FAULT_H

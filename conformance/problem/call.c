@@ -194,7 +194,7 @@ enum posenc_status call_run(struct call *call, const struct posenc_backend *back
     return status;
 }
 
-/* Rows may overlap here: it is the library that refuses them. */
+/* Rows may overlap: only the library rejects that, later. */
 static void fill_canary(const struct output *output)
 {
     const enum posenc_dtype dtype = output->tensor.dtype;
