@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const char *const recipe_names[] = { "mix", "onnx",  "onnx_3d", "onnx_no_position_ids",
-                                            "any", "edges", NULL };
+                                            "any", "edges", "index",   NULL };
 static const char *const woven_names[] = { "none",   "rows",    "rows_swapped",
                                            "blocks", "tensors", NULL };
 static const char *const kind_names[] = { "offset", "i32", "i64", "f32", NULL };

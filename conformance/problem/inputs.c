@@ -28,6 +28,8 @@
  * overflow, 1), one of any magnitude below 1 (twice), one as with "any"; each of both signs.  x is as ever, but where bits 58..59 are
  * zero its exponent is any from -100 to 27, of f16 from -14 to 13.
  *
+ * The recipe "index" has no draws in streams 1 to 3: each element is its index, the same again after 2^24.
+ *
  * The recipes of ONNX draw one sequence, numpy.random's after seed(seed), in this order:
  *
  *     X           (f32) u, [batch, heads, tokens, head_dim] or [batch, tokens, heads head_dim]
@@ -294,7 +296,8 @@ bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *p,
                             type = stream == STREAM_TABLE ? POSENC_F32 : narrow;
     const uint64_t key = mix64(p->seed, stream);
     const bool drawn = is_published(p->recipe) && stream == STREAM_X,
-               edges = p->recipe == RECIPE_EDGES && stream == STREAM_X;
+               edges = p->recipe == RECIPE_EDGES && stream == STREAM_X,
+               counted = p->recipe == RECIPE_INDEX && stream != STREAM_X;
     if (drawn)
         draw_x(to, p);
     for (int64_t i = 0; i < n && !drawn; i++) {
@@ -302,6 +305,8 @@ bool fill_inputs(float *to, int64_t first, int64_t n, const struct problem *p,
         to[i] = input(z, p->special, type);
         if (edges)
             to[i] = edge_x(z, to[i], type);
+        if (counted)
+            to[i] = (float)((first + i) & 0xffffff);
     }
     if (type != POSENC_F32) {
         round_row(p->values, to, n);

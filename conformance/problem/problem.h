@@ -27,14 +27,17 @@ extern const char *const dtype_names[], *const relative_names[];
 
 /* Where inputs come from: see inputs.c.  Those in the middle are of the published tests of ONNX
  * RotaryEmbedding-23, for rope alone; RECIPE_ANY is RECIPE_MIX with cosines and sines that are none,
- * but numbers like the others, below 1; with RECIPE_EDGES these and slopes are of every magnitude. */
+ * but numbers like the others, below 1; with RECIPE_EDGES these and slopes are of every magnitude.
+ * RECIPE_INDEX fills learned tables and terms with the number of each element, in row order, up to
+ * 2^24: a bias of one head is then the row of its table. */
 enum recipe {
     RECIPE_MIX,
     RECIPE_ONNX,                 /* X [batch, heads, tokens, head_dim] */
     RECIPE_ONNX_3D,              /* X [batch, tokens, heads head_dim] */
     RECIPE_ONNX_NO_POSITION_IDS, /* X as in the first; a row of cos and sin for each token */
     RECIPE_ANY,
-    RECIPE_EDGES
+    RECIPE_EDGES,
+    RECIPE_INDEX
 };
 
 /* Whose columns relative_bias and relative_sum take: posenc_<name>_index(). */

@@ -32,7 +32,7 @@ const struct signature signature_relative = {
     .parameters = { PARAMETER(relative, scale), PARAMETER(relative, x_scale) },
     .columns = columns_of,
     .fields = FIELDS_SCORES "x_scale scale relative position_buckets max_distance without_c2p "
-                            "with_p2c scattered",
+                            "with_p2c scattered recipe",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .work = WORK_TERMS,

@@ -42,7 +42,7 @@ const struct signature signature_t5 = {
     .parameters = { PARAMETER(t5, num_buckets), PARAMETER(t5, bidirectional),
                     PARAMETER(t5, query_offset), PARAMETER(t5, x_scale) },
     .rows = buckets,
-    .fields = FIELDS_SCORES "x_scale num_buckets max_distance bidirectional",
+    .fields = FIELDS_SCORES "x_scale num_buckets max_distance bidirectional recipe",
     .cuts = { DIM_KEY, DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .work = WORK_RUNS,

@@ -58,7 +58,7 @@ const struct signature signature_window = {
     .parameters = { PARAMETER(window, x_scale) },
     .rows = differences,
     .fields = "values_dtype heads x_scale window_height window_width window_class distances "
-              "scattered",
+              "scattered recipe",
     .cuts = { DIM_QUERY, DIM_HEAD, DIM_BATCH },
     .shares = { DIM_HEAD, DIM_QUERY },
     .work = WORK_FETCH,
