@@ -34,15 +34,10 @@ struct option_spec {
     bool scaled; /* a parameter of families of scaling */
 };
 
-#define SELECT    (FOR_VERIFY | FOR_BENCH | FOR_REPORT)
-#define TABLES    (FOR_TABLE | FOR_PLOT)
-#define COMPUTED  (TABLES & ~PICTURE_SPEED)
-#define SCALINGS  (TABLE_ROPE | PICTURE_ROPE | PICTURE_ERROR)
-#define NO_TOKENS (PICTURE_ERROR | PICTURE_T5 | PICTURE_DEBERTA | PICTURE_SWIN | PICTURE_SPEED)
-#define NO_DIM                                                                                 \
-    (PICTURE_ALIBI | PICTURE_T5 | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN | PICTURE_SPEED)
-#define MODEL_PLOTS                                                                            \
-    (PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5)
+#define SELECT        (FOR_VERIFY | FOR_BENCH | FOR_REPORT)
+#define TABLE_ROWS    (TABLE_SINUSOIDAL | TABLE_ROPE)
+#define COMPUTED      (TABLE_ROWS | TABLE_ERRORS)
+#define SCALINGS      (TABLE_ROPE | TABLE_FREQUENCIES | TABLE_ERRORS)
 #define AT(member)    offsetof(struct cli, member)
 #define LAST_POSITION 2147483647.0
 
@@ -189,8 +184,7 @@ int cli_refuse_foreign(const struct cli *cli, unsigned kind)
     if (!spec)
         return EXIT_FINE;
     char names[128];
-    cli_list_kinds(spec->commands & (kind & FOR_TABLE ? FOR_TABLE : FOR_PLOT), names,
-                   sizeof names);
+    cli_list_kinds(spec->commands & FOR_TABLE, names, sizeof names);
     return cli_refuse(cli, spec->flag, NULL, "has no effect here: it is for %s", names);
 }
 
@@ -228,7 +222,7 @@ static const struct option_spec *option_of(const char *parameter, size_t length)
             char name[64];
             const int most = many ? (int)length : (int)sizeof name - 1;
             snprintf(name, sizeof name, "%.*s", most, specs[i].name);
-            if ((specs[i].commands & TABLES) && specs[i].kind != LIST &&
+            if ((specs[i].commands & FOR_TABLE) && specs[i].kind != LIST &&
                 same_name(name, wanted))
                 return &specs[i];
         }

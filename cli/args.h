@@ -58,14 +58,13 @@ struct cli {
     int64_t jobs, threads, seed, launches;
     double budget, threshold, limit;
 
-    const char *positions, *times, *mrope_section, *dims, *rows;
+    const char *positions, *times, *mrope_section;
     const char *short_factors, *long_factors;
-    int64_t tokens, first, grid, dim, rotary_dim, seq_len, heads, num_buckets, max_distance;
-    int64_t position_buckets, window_height, window_width;
+    int64_t tokens, first, grid, dim, rotary_dim, seq_len;
     int layout, profile, convention, scaling, truncate, mrope_layout, grid_order, storage;
     double rope_theta, scale, factor, original, low_freq_factor, high_freq_factor;
     double beta_fast, beta_slow, attention_factor, mscale, mscale_all_dim;
-    double max_position_embeddings, partial_rotary_factor, alibi_bias_max;
+    double max_position_embeddings, partial_rotary_factor;
     double grid_scale, xpos_scale_base, xpos_centre;
     bool xpos_inverse;
 };
@@ -88,20 +87,12 @@ enum {
     FOR_BENCH = 4,
     FOR_REPORT = 8,
     FOR_EXPLAIN = 16,
-    /* of one command, each kind of table and of picture */
+    /* of one command, each kind of table */
     TABLE_SINUSOIDAL = 32,
     TABLE_ROPE = 64,
-    FOR_TABLE = TABLE_SINUSOIDAL | TABLE_ROPE,
-    PICTURE_SINUSOIDAL = 128,
-    PICTURE_ERROR = 256,
-    PICTURE_ROPE = 512,
-    PICTURE_ALIBI = 1024,
-    PICTURE_T5 = 2048,
-    PICTURE_LEARNED = 4096,
-    PICTURE_XPOS = 8192,
-    PICTURE_BIAS = 16384,
-    PICTURE_DEBERTA = 32768,
-    PICTURE_SWIN = 65536,
+    TABLE_FREQUENCIES = 128,
+    TABLE_ERRORS = 256,
+    FOR_TABLE = TABLE_SINUSOIDAL | TABLE_ROPE | TABLE_FREQUENCIES | TABLE_ERRORS,
     FOR_VECTORS = 131072,
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
     FOR_COMPARE = 524288,
@@ -110,10 +101,6 @@ enum {
     FOR_DOCTOR = 4194304,
     FOR_TREND = 8388608,
     FOR_TUNE = 16777216,
-    PICTURE_SPEED = 33554432,
-    FOR_PLOT = PICTURE_SINUSOIDAL | PICTURE_ERROR | PICTURE_ROPE | PICTURE_ALIBI | PICTURE_T5 |
-               PICTURE_LEARNED | PICTURE_XPOS | PICTURE_BIAS | PICTURE_DEBERTA | PICTURE_SWIN |
-               PICTURE_SPEED,
 };
 
 /* Fills `cli` from the arguments after the command's name.  EXIT_FINE, or

@@ -15,62 +15,62 @@
 #include <mach-o/dyld.h>
 #endif
 
-enum { PATH_BYTES = 4096 };
-
-/* The folder of the running program; false where the system does not tell. */
-static bool program_folder(char path[PATH_BYTES])
+bool data_program(char path[DATA_PATH])
 {
 #if defined(__APPLE__)
-    char called[PATH_BYTES]; /* as it was called, links and all */
+    char called[DATA_PATH]; /* as it was called, links and all */
     uint32_t bytes = sizeof called;
     if (_NSGetExecutablePath(called, &bytes) != 0 || !realpath(called, path))
         return false;
 #else
-    ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
+    ssize_t length = readlink("/proc/self/exe", path, DATA_PATH - 1);
     if (length <= 0)
         return false;
     path[length] = '\0';
 #endif
-    char *slash = strrchr(path, '/');
-    if (!slash)
-        return false;
-    *slash = '\0';
     return true;
 }
 
-static bool join(char out[PATH_BYTES], const char *folder, const char *name)
+static bool program_folder(char path[DATA_PATH])
 {
-    int length = snprintf(out, PATH_BYTES, "%s/%s", folder, name);
-    return length > 0 && length < PATH_BYTES && access(out, F_OK) == 0;
+    char *slash = data_program(path) ? strrchr(path, '/') : NULL;
+    if (slash)
+        *slash = '\0';
+    return slash != NULL;
 }
 
-/* What lies in one of these places of the program's folder, or is this path. */
-static bool beside(const char *in_build, const char *installed, const char *path,
-                   char found[PATH_BYTES])
+static bool join(char out[DATA_PATH], const char *folder, const char *name)
 {
-    char folder[PATH_BYTES];
+    int length = snprintf(out, DATA_PATH, "%s/%s", folder, name);
+    return length > 0 && length < DATA_PATH && access(out, F_OK) == 0;
+}
+
+bool data_beside(const char *in_build, const char *installed, const char *path,
+                 char found[DATA_PATH])
+{
+    char folder[DATA_PATH];
     /* the build tree first: a program run from there must not pick up an older installation */
     if (program_folder(folder) &&
         (join(found, folder, in_build) || join(found, folder, installed)))
         return true;
-    snprintf(found, PATH_BYTES, "%s", path);
+    snprintf(found, DATA_PATH, "%s", path);
     return access(found, F_OK) == 0;
 }
 
-static bool find(const struct cli *cli, char path[PATH_BYTES])
+static bool find(const struct cli *cli, char path[DATA_PATH])
 {
     const char *named = cli->vectors ? cli->vectors : getenv("POSENC_VECTORS");
     if (named && *named != '\0') {
-        snprintf(path, PATH_BYTES, "%s", named);
+        snprintf(path, DATA_PATH, "%s", named);
         return true;
     }
-    return beside(POSENC_PACK_IN_BUILD, POSENC_PACK_INSTALLED, POSENC_DATADIR "/vectors.pack",
-                  path);
+    return data_beside(POSENC_PACK_IN_BUILD, POSENC_PACK_INSTALLED,
+                       POSENC_DATADIR "/vectors.pack", path);
 }
 
 int data_vectors(const struct cli *cli, struct vectors *vectors)
 {
-    char path[PATH_BYTES], error[VECTORS_ERROR];
+    char path[DATA_PATH], error[VECTORS_ERROR];
     if (!find(cli, path)) {
         return cli_refuse(cli, "vectors", NULL,
                           "none found beside the program nor in %s; expected --vectors PATH or "
@@ -113,11 +113,11 @@ static void add_named(const char *folder)
 
 void data_plugins(void)
 {
-    char path[PATH_BYTES];
+    char path[DATA_PATH];
     const char *named = getenv("POSENC_PLUGINS");
     if (named)
         add_named(named);
-    else if (beside(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
-                    path))
+    else if (data_beside(POSENC_PLUGINS_IN_BUILD, POSENC_PLUGINS_INSTALLED, POSENC_PLUGINS_DIR,
+                         path))
         plugins_add_by(meet_usable, path, tell_plugin);
 }

@@ -11,17 +11,8 @@ static const struct {
     const char *name;
 } kinds[] = { { TABLE_SINUSOIDAL, "sinusoidal" },
               { TABLE_ROPE, "rope_table" },
-              { PICTURE_SINUSOIDAL, "sinusoidal" },
-              { PICTURE_ERROR, "error" },
-              { PICTURE_ROPE, "rope" },
-              { PICTURE_ALIBI, "alibi" },
-              { PICTURE_T5, "t5" },
-              { PICTURE_LEARNED, "learned" },
-              { PICTURE_XPOS, "xpos" },
-              { PICTURE_BIAS, "bias" },
-              { PICTURE_DEBERTA, "deberta" },
-              { PICTURE_SWIN, "swin" },
-              { PICTURE_SPEED, "speed" } };
+              { TABLE_FREQUENCIES, "frequencies" },
+              { TABLE_ERRORS, "errors" } };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 const char *cli_kind_name(unsigned kind)

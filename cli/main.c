@@ -5,8 +5,8 @@
 #include "apart.h"
 #include "args.h"
 #include "data.h"
+#include "hand_over.h"
 #include "outputs.h"
-#include "plot.h"
 #include "plugins.h"
 #include "select.h"
 #include "reports/text/text.h"
@@ -181,17 +181,24 @@ static const struct command commands[] = {
       "Examples: posenc explain rope_half, posenc explain yarn, posenc explain freq_base,\n"
       "posenc explain --config path/config.json\n",
       NULL, 0 },
-    { "table", FOR_TABLE, command_table, "[KERNEL]",
-      "The numbers of a table, computed by one backend",
-      "KERNEL is sinusoidal (one array [tokens, dim]) or rope_table (cos and sin, [tokens, "
+    { "table", FOR_TABLE, command_table, "[TABLE]",
+      "The numbers that a kernel computes, by one backend",
+      "TABLE is sinusoidal (one array [tokens, dim]) or rope_table (cos and sin, [tokens, "
       "dim/2]).\n"
       "Rows are consecutive positions, a list of them, times with fractions (--times), or the "
       "tokens of a picture\n"
-      "(--mrope-section and --grid).\n"
-      "--problem LINE takes the place of KERNEL and of every option that says what to "
-      "compute.\n"
-      "Example: posenc table sinusoidal --positions 0..63,1000000 --dim 512 --out "
-      "npy:pe.npy\n",
+      "(--mrope-section and --grid).  --problem LINE prints what any kernel makes of that "
+      "problem.\n"
+      "frequencies: of each pair, before and after a scaling.  errors: the largest error of "
+      "cosines and sines by\n"
+      "position, for each backend and profile, and with tables, positions or frequencies in 16 "
+      "bits.\n"
+      "Examples: posenc table sinusoidal --positions 0..63,1000000 --dim 512 --out "
+      "npy:pe.npy\n"
+      "posenc table frequencies --model llama-3.1-8b\n"
+      "posenc table --problem 't5_bias heads=1 queries=1 keys=256 query_offset=128 "
+      "num_buckets=32\n"
+      "    max_distance=128 bidirectional recipe=index'     (the bucket of each key)\n",
       table_formats, BY_ALL },
     { "vectors", FOR_VECTORS, command_vectors, "info|export DIR|check DIR",
       "The golden vectors, for other programs",
@@ -201,33 +208,18 @@ static const struct command commands[] = {
       "(JSON) and tensors (safetensors) into a folder; check finds what was altered in one.\n"
       "Exit code 1 where something was.\n",
       NULL, 0 },
-    { "plot", FOR_PLOT, command_plot, "KIND [FILE]", "Pictures (gnuplot)",
-      "sinusoidal  heat map, curves and cosine similarity of a table\n"
-      "rope        pairs turning with the position; products of a query and a key by their "
-      "offset\n"
-      "alibi       bias by distance for each head, and the slopes\n"
-      "t5          the bucket of each relative position, in both directions\n"
-      "learned     a table before training: values, similarity, standard deviations beside "
-      "tokens\n"
-      "xpos        the same products where the rotation shrinks with the distance, and by "
-      "pair\n"
-      "bias        ALiBi, KERPLE, Sandwich and T5 by distance, in one picture\n"
-      "deberta     the column of each relative position, in buckets that grow with the "
-      "distance\n"
-      "swin        the row of the bias table for each query and key of a window\n"
-      "error       error against position: backends and profiles, and what f16 and bf16 make "
-      "of "
-      "it\n"
-      "speed       each backend against plain C, from FILE: records of posenc bench --out "
-      "jsonl:FILE\n"
-      "The figures are printed on stdout, too.  Without a path the picture is written to "
-      "posenc-KIND.png or\n"
-      ".svg.\n",
-      picture_formats, BY_ALL },
     { "launch", FOR_COMPARE, command_launch, "BASE HEAD", NULL, "", record_formats,
       BY_COMPARE },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+/* Programs of their own, written in Python (reports/posenc): posenc-NAME. */
+static const struct {
+    const char *name, *summary;
+} others[] = {
+    { "plot", "Pictures of encodings, of errors and of speeds" },
+};
+enum { N_OTHERS = sizeof others / sizeof *others };
 
 static void help(FILE *out)
 {
@@ -238,6 +230,8 @@ static void help(FILE *out)
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (commands[i].summary)
             fprintf(out, "  %-9s%s\n", commands[i].name, commands[i].summary);
+    for (size_t i = 0; i < N_OTHERS; i++)
+        fprintf(out, "  %-9s%s\n", others[i].name, others[i].summary);
     fputs(
         "\nposenc COMMAND --help tells more.  Results go to stdout, the rest to stderr.\n"
         "Exit codes: 0 fine, 1 conformance failure, 2 usage or bad input, 3 slower (compare "
@@ -265,12 +259,27 @@ static const struct command *find_command(const char *name)
 
 static int refuse_command(const char *name)
 {
-    const char *names[N_COMMANDS];
+    const char *names[N_COMMANDS + N_OTHERS];
     size_t n = 0;
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (commands[i].summary)
             names[n++] = commands[i].name;
+    for (size_t i = 0; i < N_OTHERS; i++)
+        names[n++] = others[i].name;
     return cli_refuse_name(&(struct cli){ 0 }, "command", name, names, n);
+}
+
+static int run_other(const char *name, char **argv)
+{
+    const int status = hand_over(name, argv);
+    for (size_t i = 0; i < N_OTHERS && status == HAND_OVER_NONE; i++)
+        if (strcmp(name, others[i].name) == 0)
+            return cli_refuse(
+                &(struct cli){ .command = name }, "command", NULL,
+                "the program posenc-%s is not installed beside this one; the commands of "
+                "`posenc list` to `posenc vectors` go on working",
+                name);
+    return status == HAND_OVER_NONE ? refuse_command(name) : status;
 }
 
 static void tell_selection(void)
@@ -302,7 +311,7 @@ static int check_stdout(int status)
 /* A command that calls kernels itself, rather than let a process of its own do so. */
 static bool runs_kernels(const struct command *command)
 {
-    return command->bit & (FOR_LIST | FOR_COUNT | FOR_EXPLAIN | FOR_TABLE | FOR_PLOT);
+    return command->bit & (FOR_LIST | FOR_COUNT | FOR_EXPLAIN | FOR_TABLE);
 }
 
 struct running {
@@ -349,7 +358,7 @@ int main(int argc, char **argv)
     if (strcmp(name, "help") == 0 && argc > 2) {
         const struct command *command = find_command(argv[2]);
         if (!command)
-            return refuse_command(argv[2]);
+            return run_other(argv[2], (char *[]){ argv[0], NULL, "--help", NULL });
         cli_help(command);
         return check_stdout(EXIT_FINE);
     }
@@ -363,7 +372,7 @@ int main(int argc, char **argv)
     }
     const struct command *command = find_command(name);
     if (!command)
-        return refuse_command(name);
+        return run_other(name, argv);
     struct cli cli = { .command = command->name, .argc = argc, .argv = argv };
     int status = cli_parse(&cli, command, argc - 1, argv + 1);
     if (status == EXIT_FINE)

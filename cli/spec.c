@@ -14,10 +14,7 @@
 
 enum { LIST_BYTES = 4 << 20 }; /* 65536 numbers and then some */
 
-static bool for_sinusoidal(unsigned kind)
-{
-    return (kind & (TABLE_SINUSOIDAL | PICTURE_SINUSOIDAL)) != 0;
-}
+static bool for_sinusoidal(unsigned kind) { return (kind & TABLE_SINUSOIDAL) != 0; }
 
 /* ---- parameters: options override the model's ---- */
 
@@ -299,12 +296,4 @@ void spec_free(struct cli_spec *spec)
     free(spec->factors[1]);
     spec->factors[0] = spec->factors[1] = NULL;
     model_free(&spec->model);
-}
-
-void spec_caption(const struct posenc_freqs_spec *freqs, char *text, size_t size)
-{
-    bool scaled = freqs->scaling != POSENC_SCALING_NONE;
-    snprintf(text, size, "rope_theta %g, %s%s%s", freqs->rope_theta,
-             scaled ? scaling_names[freqs->scaling] : "", scaled ? ", " : "",
-             profile_names[freqs->profile]);
 }

@@ -37,7 +37,4 @@ int spec_load_model(const struct cli *cli, struct model *model);
 /* Axes of a position: how many sections there are, 1 where there are none. */
 int spec_axes(const struct posenc_freqs_spec *freqs);
 
-/* "rope_theta 500000, llama3, hf_f32"; the scaling where there is one. */
-void spec_caption(const struct posenc_freqs_spec *freqs, char *text, size_t size);
-
 #endif

@@ -1,6 +1,6 @@
 /*
- * posenc table: the numbers of a table kernel, computed by one backend, as csv, npy or
- * safetensors.
+ * posenc table: the numbers that a kernel computes, by one backend, as csv, npy or safetensors;
+ * frequencies, and errors by position.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "outputs.h"
@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const unsigned table_kinds[] = { TABLE_SINUSOIDAL, TABLE_ROPE };
+static const unsigned table_kinds[] = { TABLE_SINUSOIDAL, TABLE_ROPE, TABLE_FREQUENCIES,
+                                        TABLE_ERRORS };
 enum { N_KINDS = sizeof table_kinds / sizeof *table_kinds };
 
 static int take_kind(const struct cli *cli, unsigned *kind)
@@ -22,7 +23,7 @@ static int take_kind(const struct cli *cli, unsigned *kind)
                  cli_kind_name(table_kinds[i]));
     }
     if (cli->n_operands != 1)
-        return cli_refuse(cli, cli->n_operands == 0 ? "KERNEL" : "unexpected argument",
+        return cli_refuse(cli, cli->n_operands == 0 ? "TABLE" : "unexpected argument",
                           cli->n_operands == 0 ? NULL : cli->operands[1], "%s", expected);
     for (size_t i = 0; i < N_KINDS; i++) {
         if (strcmp(cli->operands[0], cli_kind_name(table_kinds[i])) == 0) {
@@ -31,17 +32,18 @@ static int take_kind(const struct cli *cli, unsigned *kind)
         }
     }
     enum posenc_kernel kernel;
-    return select_kernel(cli, "KERNEL", cli->operands[0], &kernel) != EXIT_FINE
+    return select_kernel(cli, "TABLE", cli->operands[0], &kernel) != EXIT_FINE
                ? EXIT_USAGE
-               : cli_refuse(cli, "KERNEL", cli->operands[0],
-                            "is applied to tensors and has no table: %s", expected);
+               : cli_refuse(cli, "TABLE", cli->operands[0],
+                            "needs a whole problem: --problem '%s ...'; without one %s",
+                            cli->operands[0], expected);
 }
 
 /* What a file of NumPy's cannot hold. */
 static int refuse_npy(const struct cli *cli, const struct number_table *table,
                       const struct outputs *outputs)
 {
-    const char *why = table->n_arrays > 1 ? "one file holds one array and rope_table has two"
+    const char *why = table->n_arrays > 1 ? "one file holds one array, and here are two"
                       : table->dtype == POSENC_BF16 ? "NumPy has no bf16"
                                                     : NULL;
     for (size_t i = 0; i < outputs->n && why; i++)
@@ -50,37 +52,36 @@ static int refuse_npy(const struct cli *cli, const struct number_table *table,
     return EXIT_FINE;
 }
 
-/* By a problem's line, or by the options of a kernel. */
-static int take_table(struct cli *cli, struct number_table *table)
+/* Writes rows of numbers, of a problem's line where there is one, else of a kernel. */
+static int write_rows(struct cli *cli, unsigned kind, const struct outputs *outputs)
 {
-    unsigned kind = 0;
-    if (!cli->problem)
-        return take_kind(cli, &kind) == EXIT_FINE ? table_compute(cli, kind, table)
-                                                  : EXIT_USAGE;
-    return cli->n_operands == 0
-               ? table_of_problem(cli, table)
-               : cli_refuse(cli, "KERNEL", cli->operands[0], "expected --problem alone");
+    struct number_table table = { 0 };
+    int status =
+        cli->problem ? table_of_problem(cli, &table) : table_compute(cli, kind, &table);
+    if (status == EXIT_FINE)
+        status = refuse_npy(cli, &table, outputs);
+    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++)
+        if (!table_write(&table, outputs->output[i].format->name, outputs->output[i].stream))
+            status = cli_refuse_status(cli, "table", POSENC_ERR_MEMORY, NULL);
+    table_free(&table);
+    return status;
 }
 
 int command_table(struct cli *cli)
 {
     struct outputs outputs;
-    struct number_table table = { 0 };
+    unsigned kind = 0;
+    if (cli->problem && cli->n_operands > 0)
+        return cli_refuse(cli, "TABLE", cli->operands[0], "expected --problem alone");
+    if (!cli->problem && take_kind(cli, &kind) != EXIT_FINE)
+        return EXIT_USAGE;
     if (outputs_open(cli, &outputs, table_formats, BY_ALL) != EXIT_FINE)
         return EXIT_USAGE;
-    if (take_table(cli, &table) != EXIT_FINE ||
-        refuse_npy(cli, &table, &outputs) != EXIT_FINE) {
-        outputs_discard(&outputs);
-        table_free(&table);
-        return EXIT_USAGE;
-    }
-    bool written = true;
-    for (size_t i = 0; i < outputs.n && written; i++)
-        written = table_write(&table, outputs.output[i].format->name, outputs.output[i].stream);
-    table_free(&table);
-    if (!written) {
-        outputs_discard(&outputs);
-        return cli_refuse_status(cli, "table", POSENC_ERR_MEMORY, NULL);
-    }
-    return outputs_commit(cli, &outputs);
+    const int status = kind & (TABLE_FREQUENCIES | TABLE_ERRORS)
+                           ? table_columns(cli, kind, &outputs)
+                           : write_rows(cli, kind, &outputs);
+    if (status == EXIT_FINE)
+        return outputs_commit(cli, &outputs);
+    outputs_discard(&outputs);
+    return status;
 }

@@ -5,7 +5,7 @@
 #ifndef POSENC_CLI_TABLE_H
 #define POSENC_CLI_TABLE_H
 
-#include "args.h"
+#include "outputs.h"
 
 #include <stdio.h>
 
@@ -13,6 +13,7 @@
 
 struct number_table {
     int64_t rows, width;
+    const char *places; /* what a line of CSV begins with: "position" or "row" */
     int n_axes;         /* of positions: 1, or those of a picture */
     int64_t *positions; /* [n_axes][rows]; NULL where rows have times */
     float *times;       /* [n_axes][rows]; NULL where rows have positions */
@@ -20,15 +21,12 @@ struct number_table {
     const char *name[2];
     enum posenc_dtype dtype;
     void *array[2];
-    double
-        *wavelength; /* of a picture, [width]: positions in which a number repeats; 0: never */
-    char caption[128]; /* parameters and the backend that computed it */
 };
 
-/* The table the command line asks for; `kind` is one of TABLE_... or PICTURE_SINUSOIDAL.
+/* The table the command line asks for; `kind` is TABLE_SINUSOIDAL or TABLE_ROPE.
  * EXIT_FINE, or EXIT_USAGE after a message. */
 int table_compute(struct cli *cli, unsigned kind, struct number_table *table);
-/* The table of --problem, a problem of a table kernel; the rows of its batches follow each other. */
+/* The outputs of --problem, whatever its kernel; the rows of its batches follow each other. */
 int table_of_problem(struct cli *cli, struct number_table *table);
 void table_free(struct number_table *table);
 
@@ -36,6 +34,13 @@ void table_free(struct number_table *table);
  * many a picture's have, `dim` how many numbers are made for each row.  EXIT_FINE, or
  * EXIT_USAGE after a message. */
 int table_positions(const struct cli *cli, int n_axes, int64_t dim, struct number_table *table);
+
+/* Writes the columns of TABLE_FREQUENCIES or TABLE_ERRORS, as CSV, into each output.  frequencies: a
+ * pair a line, its axis, its radians per position and positions per full turn (empty: none), the same
+ * without the scaling, the attention factor of all.  errors: a bin of positions a line, the least
+ * position of it, and the largest absolute error there of what `curve` names.  EXIT_FINE, or
+ * EXIT_USAGE after a message. */
+int table_columns(struct cli *cli, unsigned kind, const struct outputs *outputs);
 
 /* NULL-terminated: csv, npy, safetensors. */
 extern const struct format table_formats[];

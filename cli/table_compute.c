@@ -62,24 +62,6 @@ static enum posenc_status run_kernel(const struct request *request, struct numbe
     return status;
 }
 
-/* The pair of a dimension says in how many positions it comes back. */
-static enum posenc_status take_wavelengths(const struct request *request,
-                                           const struct posenc_freqs *freqs,
-                                           struct number_table *table)
-{
-    const struct posenc_freqs_view view = posenc_freqs_view(freqs);
-    const int64_t half = table->width / 2;
-    table->wavelength = calloc((size_t)table->width, sizeof *table->wavelength);
-    for (int64_t d = 0; table->wavelength && d < table->width; d++) {
-        const int64_t pair = request->spec.layout == POSENC_INTERLEAVED ? d / 2
-                             : d < 2 * half                             ? d % half
-                                                                        : view.n_pairs;
-        if (pair < view.n_pairs && view.omega[pair] > 0.0)
-            table->wavelength[d] = 6.283185307179586 / view.omega[pair];
-    }
-    return table->wavelength ? POSENC_OK : POSENC_ERR_MEMORY;
-}
-
 static int compute(const struct cli *cli, const struct request *request,
                    struct number_table *table)
 {
@@ -99,8 +81,6 @@ static int compute(const struct cli *cli, const struct request *request,
     }
     if (status == POSENC_OK)
         status = run_kernel(request, table, freqs, &error);
-    if (status == POSENC_OK && sinusoidal)
-        status = take_wavelengths(request, freqs, table);
     posenc_freqs_destroy(freqs);
     return status == POSENC_OK ? EXIT_FINE : cli_refuse_status(cli, name, status, &error);
 }
@@ -126,12 +106,6 @@ static int compute_request(struct cli *cli, unsigned kind, struct request *reque
     spec_settle_length(cli, largest_position(table), &request->spec.freqs);
     table->dtype = cli->storage >= 0 ? (enum posenc_dtype)cli->storage : POSENC_F32;
     int status = compute(cli, request, table);
-    const struct posenc_backend *served =
-        request->backend ? request->backend : posenc_selection(request->kernel).backend;
-    char freqs[96];
-    spec_caption(&request->spec.freqs, freqs, sizeof freqs);
-    snprintf(table->caption, sizeof table->caption, "%s, %s, %s", freqs,
-             layout_names[request->spec.layout], served ? served->name : "no backend");
     if (status != EXIT_FINE)
         table_free(table);
     return status;
@@ -148,20 +122,31 @@ int table_compute(struct cli *cli, unsigned kind, struct number_table *table)
 
 /* ---- --problem ---- */
 
-/* Where each row is: positions, or times, of its token on each axis. */
+static bool is_table(enum posenc_kernel kernel)
+{
+    return kernel == POSENC_KERNEL_sinusoidal || kernel == POSENC_KERNEL_rope_table;
+}
+
+/* Stores where each row is: its token's positions or times on each axis; the number of the row where a
+ * kernel is no table of positions. */
 static enum posenc_status take_places(const struct problem *p, struct number_table *table)
 {
-    table->n_axes = problem_axes(p);
+    const bool of_positions = is_table(p->kernel);
+    table->places = of_positions ? "position" : "row";
+    table->n_axes = of_positions ? problem_axes(p) : 1;
     const size_t n = (size_t)(table->rows * table->n_axes);
-    const bool times = p->position_kind == POSENC_POSITIONS_F32;
+    const bool times = of_positions && p->position_kind == POSENC_POSITIONS_F32;
     table->positions = times ? NULL : malloc(n * sizeof *table->positions);
     table->times = times ? malloc(n * sizeof *table->times) : NULL;
     if (!table->positions && !table->times)
         return POSENC_ERR_MEMORY;
     for (int64_t i = 0; i < (int64_t)n; i++) {
-        const int64_t row = i % table->rows, b = row / p->tokens, t = row % p->tokens;
+        const int64_t row = i % table->rows, tokens = of_positions ? p->tokens : 1,
+                      b = row / tokens, t = row % tokens;
         const int axis = (int)(i / table->rows);
-        if (times)
+        if (!of_positions)
+            table->positions[i] = row;
+        else if (times)
             table->times[i] = (float)problem_time(p, b, t, axis);
         else
             table->positions[i] = problem_axis_position(p, b, t, axis);
@@ -180,7 +165,8 @@ static enum posenc_status take_outputs(const struct call *call, struct number_ta
     const size_t bytes = (size_t)table->width * storage_size(table->dtype);
     for (int o = 0; o < call->n_outputs; o++) {
         const struct output *out = &call->outputs[o];
-        table->name[o] = call->n_outputs > 1 ? out->name : "sinusoidal";
+        table->name[o] =
+            call->n_outputs > 1 ? out->name : posenc_kernel_name(call->problem.kernel);
         table->array[o] = malloc((size_t)table->rows * bytes);
         if (!table->array[o])
             return POSENC_ERR_MEMORY;
@@ -197,10 +183,6 @@ static int run_problem(struct cli *cli, const struct problem *problem,
     const enum posenc_kernel kernel = problem->kernel;
     const struct posenc_backend *backend;
     struct call call;
-    if (kernel != POSENC_KERNEL_sinusoidal && kernel != POSENC_KERNEL_rope_table)
-        return cli_refuse(cli, "--problem", posenc_kernel_name(kernel),
-                          "is applied to tensors and has no table: expected sinusoidal or "
-                          "rope_table (posenc explain --problem shows what it computes)");
     if (select_one(cli, kernel, &backend) != EXIT_FINE)
         return EXIT_USAGE;
     enum posenc_status status = call_create(&call, problem, &memory_plain);
@@ -236,6 +218,5 @@ void table_free(struct number_table *table)
     free(table->array[1]);
     free(table->positions);
     free(table->times);
-    free(table->wavelength);
     *table = (struct number_table){ 0 };
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 const struct format table_formats[] = {
-    { "csv", "csv", BY_ALL, false, "a line a row, under a line of names", "position*,*", NULL },
+    { "csv", "csv", BY_ALL, false, "a line a row, under a line of names", "[cpr]*,*", NULL },
     { "npy", "npy", BY_ALL, false, "one array, no bf16", "?NUMPY*", NULL },
     { "safetensors", "safetensors", BY_ALL, false, "all arrays by name",
       "????????{\"*\":{\"dtype\":*", NULL },
@@ -19,7 +19,7 @@ const struct format table_formats[] = {
 
 static void write_names(const struct number_table *table, FILE *out)
 {
-    fputs("position", out);
+    fputs(table->places, out);
     for (int axis = 0; axis < table->n_axes && table->n_axes > 1; axis++)
         fprintf(out, axis == 0 ? "[%d]" : ",position[%d]", axis);
     for (int a = 0; a < table->n_arrays; a++)

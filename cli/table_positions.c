@@ -211,6 +211,7 @@ static int take_tokens(const struct cli *cli, int64_t dim, struct number_table *
 
 int table_positions(const struct cli *cli, int n_axes, int64_t dim, struct number_table *table)
 {
+    table->places = "position";
     table->n_axes = cli->grid != INT64_MIN ? n_axes : 1;
     return cli->positions || cli->times ? take_list(cli, dim, table)
                                         : take_tokens(cli, dim, table);

@@ -62,7 +62,7 @@ tried() { # NAME COMMAND
     *) set -- "$1" "$2 --help" ;;
     esac
     run eval "$2"
-    case $2 in *' plot '*) grep -q 'gnuplot' stderr && skip "$1" 'no gnuplot' && return ;; esac
+    case $2 in *' plot '*) grep -q 'lacks the module' stderr && skip "$1" 'no matplotlib' && return ;; esac
     verdict "$1"
 }
 

@@ -7,11 +7,12 @@
 #     lengths      no file and no function is longer than jobs/check/lengths.awk says
 #     spelling     codespell finds nothing
 #     shell        shellcheck finds nothing
+#     python       flake8 and mypy --strict find nothing, for Python 3.9
 #     gcc, clang   a build of everything where each warning is an error
 #     tidy         clang-tidy finds nothing; .clang-tidy lists its checks
 #
 # Each part prints one line, and what it found before it.  jobs/check/test.sh sees each of them fail.
-all_parts='format rooms signatures lengths spelling shell gcc clang tidy'
+all_parts='format rooms signatures lengths spelling shell python gcc clang tidy'
 check_parts=$all_parts
 
 check() {
@@ -97,6 +98,12 @@ check_shell() {
     # SC1090, SC1091, SC2034, SC2154: what a script sources is not followed; SC2258: a comma at the end is meant.
     xargs shellcheck --severity warning --exclude SC1090,SC1091,SC2034,SC2154,SC2258 <build-check/shell.list || return 1
     echo "$(wc -l <build-check/shell.list) scripts"
+}
+
+check_python() {
+    need flake8:flake8 mypy:mypy /usr/lib/python3/dist-packages/pytest:python3-pytest || return
+    python3 -m compileall -q reports/posenc || return 1
+    flake8 reports && mypy --config-file pyproject.toml --cache-dir build-check/mypy reports || return 1
 }
 
 # strict COMPILER C++-COMPILER OPTIMIZATION: builds everything in build-check/COMPILER.  Some of gcc's warnings come from

@@ -17,7 +17,9 @@ library:benchmark libbenchmark-dev google-benchmark-devel google-benchmark timin
 library:sleef    libsleef-dev     sleef-devel            sleef             the plug-ins over SLEEF
 library:mpfr     libmpfr-dev      mpfr-devel             mpfr              certifying the golden vectors
 header:Zydis/Zydis.h libzydis-dev zydis-devel    zydis             which instructions load and store, and code compared
-command:gnuplot  gnuplot-nox      gnuplot-minimal        gnuplot           pictures
+command:gnuplot  gnuplot-nox      gnuplot-minimal        gnuplot           pictures of a report
+python:matplotlib python3-matplotlib python3-matplotlib  python-matplotlib posenc plot
+python:pytest    python3-pytest   python3-pytest         pytest            tests of what is written in Python
 LIST
 }
 
@@ -47,6 +49,12 @@ have() {
     header:*) # of x86-64's instructions: nothing elsewhere
         [ "$(uname -sm)" != 'Linux x86_64' ] || echo "#include <${1#*:}>" | ${CC:-cc} -E - >/dev/null 2>&1
         ;;
+    python:*) # what the build asks of a Python, see reports/meson.build
+        for python in "$PWD/build/venv/bin/python3" python3 /usr/bin/python3; do
+            "$python" -c "import ${1#*:}" 2>/dev/null && return 0
+        done
+        return 1
+        ;;
     library:*) pkg-config --exists "${1#*:}" 2>/dev/null ;;
     esac
 }
@@ -56,6 +64,7 @@ look() {
     missing='' packages=''
     while read -r thing debian fedora brew what; do
         case " ${*:-$thing} " in *" $thing "*) ;; *) continue ;; esac
+        case $job:$thing in report:python:*) continue ;; esac
         have "$thing" && continue
         missing="$missing ${thing#*:}"
         case $manager in dnf) package=$fedora ;; brew) package=$brew ;; *) package=$debian ;; esac

@@ -91,7 +91,7 @@ for word in test test-all test-aarch64 build coverage estimate count-emulated; d
     says "$word takes no words" 2 "$word takes no words; there are: nonsense"
     uncalled 'at once' 'meson\|apt-get'
 done
-for word in $(sed -n 's/^    { "\([a-z]*\)", FOR_.*/\1/p' work/cli/main.c); do
+for word in $(sed -n 's/^    { "\([a-z]*\)", .*/\1/p' work/cli/main.c); do
     bare
     at ./run "$word" --help
     says "$word goes to the program" 0 "the program: $word --help"

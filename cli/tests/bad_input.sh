@@ -11,7 +11,7 @@ refuses 'option of another command' 'unknown option: threads' table sinusoidal -
 table='--out csv:x.csv --dim 8'
 refuses 'unknown kernel' 'sinusodial: did you mean sinusoidal' table sinusodial $table
 refuses 'kernel without a table' 'rope_half: .*expected one of sinusoidal, rope_table' table rope_half $table
-refuses 'no kernel' 'KERNEL: expected one of' table $table
+refuses 'no table' 'TABLE: expected one of' table $table
 refuses 'two kernels' 'unexpected argument: rope_table' table sinusoidal rope_table $table
 refuses 'unknown kernel to verify' '--kernel: rope_halv: did you mean rope_half' verify --kernel rope_halv --out jsonl:x
 refuses 'unknown backend' '--backend: avx3: .*expected one of.*scalar' table sinusoidal $table --backend avx3
@@ -287,7 +287,10 @@ refuses 'problem without an element' 'has no element: expected batch and tokens 
 refuses 'problem and a case' '--case: has no effect beside --problem' verify --problem 'alibi heads=1 queries=1 keys=1' --case x
 refuses 'problem and a dimension' '--dim: has no effect beside --problem' table --problem 'sinusoidal dim=4 tokens=2' --dim 8
 refuses 'problem and a kernel' 'sinusoidal: expected --problem alone' table sinusoidal --problem 'sinusoidal dim=4 tokens=2'
-refuses 'problem of no table' 'rope_half: is applied to tensors and has no table: expected sinusoidal or rope_table' table --problem 'rope_half heads=1 tokens=1 rows=1 head_dim=4 rotary_dim=4'
+refuses 'a kernel that needs a problem' 'alibi: needs a whole problem: --problem .alibi ....' table alibi
+refuses 'columns of several types as an array' 'npy: has no room for columns of several types: expected csv' table frequencies --dim 8 --out npy:x.npy
+refuses 'frequencies of no dim' '--dim: expected' table frequencies
+refuses 'rows of what has none' '--tokens: has no effect here: it is for sinusoidal, rope_table' table errors --tokens 5
 refuses 'problem of two arrays into one' 'npy: one file holds one array' table --problem 'rope_table rotary_dim=4 tokens=2' --out npy:x.npy
 
 echo 'this is no shared library' >text.so

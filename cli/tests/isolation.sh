@@ -159,9 +159,11 @@ dies() { # NAME PATTERN ARGUMENTS...
 as exit_when_loaded
 dies 'list: a plug-in that exits' 'exit_when_loaded.so: cannot be loaded: the process was ended by exit.0.' list backends --plugin ./exit_when_loaded.so
 as exit_in_first_call
-dies 'plot: likewise' 'posenc plot: the process was ended by exit.0. in alibi' plot alibi --heads 2 --plugin ./exit_in_first_call.so --out png:a.png
+dies 'table: likewise' 'posenc table: the process was ended by exit.0. in alibi' table --problem 'alibi heads=1 queries=1 keys=4' \
+    --backend example --plugin ./exit_in_first_call.so --out csv:a.csv
 as loop_in_first_call
-dies 'and one that hangs' 'posenc plot: did not return within' plot alibi --heads 2 --plugin ./loop_in_first_call.so --limit 1 --out png:a.png
+dies 'and one that hangs' 'posenc table: did not return within' table --problem 'alibi heads=1 queries=1 keys=4' --backend example \
+    --plugin ./loop_in_first_call.so --limit 1 --out csv:a.csv
 same 'no file is left' "$(ls work)" "$(printf 'exit_in_first_call.so\nexit_when_loaded.so\nloop_in_first_call.so')"
 as abort_in_first_call
 dies 'explain: one that aborts' 'posenc explain: the process ended by signal 6 .* in alibi' explain --plugin ./abort_in_first_call.so \

@@ -51,7 +51,6 @@ for plugins in none some; do
     gone explain --model llama-3.1-8b
     gone explain --problem 'alibi heads=1 queries=2 keys=2'
     gone table sinusoidal --dim 64 --tokens 2000
-    gone plot alibi
     gone vectors info
     gone vectors export x
     gone vectors check x

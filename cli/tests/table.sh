@@ -328,4 +328,58 @@ check_problem 'problem: a picture' 'rope_table rotary_dim=80 tokens=61 position_
     rope_table --dim 80 --mrope-section 20,20 --mrope-layout restarted --grid 7 --tokens 61 --first 100000
 run "$POSENC" table --problem 'rope_table rotary_dim=4 batch=2 tokens=2 position_kind=i64 batch_shift=100'
 same 'problem: batches follow each other' "$(cut -d, -f1 stdout | tr '\n' ' ')" 'position 0 1 100 101 '
+
+# Any kernel's problem: the rows of its output.  recipe=index makes a bias the number of what is looked up.
+rows() { # NAME LINE WANTED: the rows that posenc table prints of a problem, without their numbers
+    run "$POSENC" table --problem "$2"
+    same "$1" "$(tail -n +2 stdout | cut -d, -f2- | tr '\n' ' ')" "$3 "
+}
+rows 'problem: slopes' 'alibi heads=2 queries=1 keys=3 query_offset=2 causal=true' '-0.125,-0.0625,0 -0.0078125,-0.00390625,0'
+rows 'problem: buckets of T5' \
+    't5_bias heads=1 queries=1 keys=9 query_offset=4 num_buckets=8 max_distance=16 bidirectional=true recipe=index' '2,2,2,1,0,5,6,6,6'
+rows 'problem: rows of a window' 'window_bias heads=1 window_height=2 window_width=2 recipe=index' \
+    '4,3,1,0 5,4,2,1 7,6,4,3 8,7,5,4'
+rows 'problem: columns of DeBERTa' \
+    'relative_bias heads=1 queries=1 keys=5 query_offset=2 relative=deberta position_buckets=4 max_distance=8 recipe=index' '6,5,4,3,2'
+run "$POSENC" table --problem 'window_bias heads=1 window_height=2 window_width=2 recipe=index'
+same 'its rows have numbers' "$(cut -d, -f1 stdout | tr '\n' ' ')" 'row 0 1 2 3 '
+
+# Frequencies: 500000^(-2i/128), slowed by 8 from pair 35 on (llama3); 2 pi / 1 positions a turn.
+run "$POSENC" table frequencies --model llama-3.1-8b
+same 'frequencies: columns' "$(head -n 1 stdout)" pair,axis,radians,wavelength,unscaled_radians,unscaled_wavelength,attention_factor
+same 'frequencies: a line a pair' "$(($(wc -l <stdout)))" 65
+if awk -F, 'NR == 2 { first = $3 == 1 && $5 == 1 && $4 - 6.283185307179586 < 1e-12 }
+        $1 == 63 { w = exp(-126 / 128 * log(500000)); last = ($5 / w - 1) ^ 2 < 1e-20 && $5 / $3 == 8 && $6 * 8 == $4 }
+        END { exit !(first && last) }' stdout; then pass 'frequencies: values'; else fail 'frequencies: values' 'other numbers'; fi
+run "$POSENC" table frequencies --dim 8 --scaling proportional --partial-rotary-factor 0.5
+same 'frequencies: a pair that rests has no wavelength' "$(tail -n 1 stdout | cut -d, -f3,4)" '0,'
+run "$POSENC" table frequencies --dim 8 --mrope-section 1,2,1
+same 'frequencies: axes' "$(tail -n +2 stdout | cut -d, -f2 | tr '\n' ' ')" '0 1 1 2 '
+run "$POSENC" table frequencies --dim 128 --profile hf_f32
+single=$(awk -F, '$1 == 1 { print $3 }' stdout)
+if [ "$single" != "$(awk -F, '$1 == 1 { print $5 }' stdout)" ] && awk -v w="$single" 'BEGIN { exit !((w / exp(-2 / 128 * log(10000)) - 1) ^ 2 < 1e-13) }'; then
+    pass 'frequencies of an f32 mode are f32'
+else
+    fail 'frequencies of an f32 mode are f32' "$single"
+fi
+
+# Errors: exact is correctly rounded at any position, an f32 angle is not, nor a position in bf16 above 256.
+run "$POSENC" table errors --dim 64 --backend scalar
+if awk -F, 'NR > 1 { n++; e = $NF; p = $(NF - 1); c = $1 }
+        c ~ /^"exact: / && e > 2 ^ -25 { wrong++ }
+        c ~ /^"exact: / { exact++ }
+        c ~ /^"hf_f32/ && p > 1e6 && e > 1e-2 { far++ }
+        c ~ /^"exact/ && /positions in bf16/ && p == 128 && e > 2 ^ -25 { wrong++ }
+        c ~ /^"exact/ && /positions in bf16/ && p > 512 && e > 0.1 { bf16++ }
+        END { exit !(exact == 124 && !wrong && far && bf16) }' stdout; then
+    pass 'errors by position'
+else
+    fail 'errors by position' "$(head -n 3 stdout)"
+fi
+run "$POSENC" table errors --dim 64 --backend scalar --scaling yarn --factor 4 --original-max-position-embeddings 4096
+if [ $status = 0 ] && grep -q 'left out: torch_exp_f32: scaling' stderr && ! grep -q torch_exp_f32 stdout; then
+    pass 'errors: a mode that lacks the scaling is left out by name'
+else
+    fail 'errors: a mode that lacks the scaling is left out by name' "exit $status: $(head -n 1 stderr)"
+fi
 finish

@@ -5,7 +5,7 @@
 #     sh jobs/check/test.sh [PART...]      all parts, unless some are named; gcc, clang and tidy build and take minutes
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-parts=${*:-format rooms signatures lengths spelling shell gcc clang tidy}
+parts=${*:-format rooms signatures lengths spelling shell python gcc clang tidy}
 copy=$(mktemp -d) || exit 2
 trap 'rm -rf "$copy"' EXIT
 tar -c --exclude='./build*' --exclude=./.git --exclude='./posenc-report*' . | tar -x -C "$copy" || exit 2
@@ -79,6 +79,14 @@ if clean rooms; then
         offence rooms jobs/check/rooms.txt 'impl/cpu.c no longer names bench' 'a tolerated violation that is none'
     printf "executable('x', '../reports/query.c')\n" |
         offence rooms impl/meson.build 'impl/meson.build:.*impl may not know reports' 'a source compiled across folders'
+fi
+
+if clean python; then
+    echo 'import json' | offence python reports/posenc/engine.py 'engine.py:.*F401' 'an import that nothing needs'
+    printf '\n\nx: int = "text"\n' | offence python reports/posenc/records.py 'records.py:.*Incompatible types' 'a type that is not kept'
+    printf '\n\ndef f(x):\n    return x\n' | offence python reports/tests/test_pictures.py 'test_pictures.py:.*annotation' 'a function without types'
+    printf '\n\ndef f(x: int) -> None:\n    match x:\n        case 1:\n            pass\n' |
+        offence python reports/posenc/records.py 'records.py' 'a word that Python 3.9 does not know'
 fi
 
 if clean signatures; then

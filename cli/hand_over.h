@@ -1,0 +1,13 @@
+/*
+ * Commands that are programs of their own: posenc NAME runs posenc-NAME, as git does.
+ */
+#ifndef POSENC_CLI_HAND_OVER_H
+#define POSENC_CLI_HAND_OVER_H
+
+/* Replaces this process by posenc-NAME with the arguments argv[2], ...: from the folder beside this program,
+ * else from PATH.  It finds this program in POSENC_PROGRAM.  Returns EXIT_USAGE after a message where
+ * posenc-NAME is there and cannot be run, and HAND_OVER_NONE where there is none. */
+int hand_over(const char *name, char **argv);
+enum { HAND_OVER_NONE = -1 };
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * posenc table frequencies and errors: columns of numbers as CSV (see table.h).
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "errors.h"
+#include "reports/text/text.h"
+#include "select.h"
+#include "spec.h"
+#include "table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const double full_turn = 6.283185307179586;
+
+/* ---- frequencies ---- */
+
+/* Returns the frequencies of the same base without its scaling. */
+static struct posenc_freqs_spec unscaled(struct posenc_freqs_spec spec)
+{
+    spec.scaling = POSENC_SCALING_NONE;
+    spec.attention_factor = 0.0;
+    spec.partial_rotary_factor = 1.0;
+    return spec;
+}
+
+static void write_angle(double radians, FILE *out)
+{
+    fprintf(out, ",%.17g,", radians);
+    if (radians > 0.0)
+        fprintf(out, "%.17g", full_turn / radians);
+}
+
+static void write_pairs(const struct posenc_freqs *freqs, const struct posenc_freqs *plain,
+                        FILE *out)
+{
+    const struct posenc_freqs_view own = posenc_freqs_view(freqs),
+                                   base = posenc_freqs_view(plain);
+    const bool single =
+        own.profile != POSENC_EXACT; /* the frequency that this mode rotates by */
+    fputs(
+        "pair,axis,radians,wavelength,unscaled_radians,unscaled_wavelength,attention_factor\n",
+        out);
+    for (int64_t i = 0; i < own.n_pairs; i++) {
+        fprintf(out, "%lld,%d", (long long)i, own.axis ? own.axis[i] : 0);
+        write_angle(single ? (double)own.omega_f32[i] : own.omega[i], out);
+        write_angle(base.omega[i], out);
+        fprintf(out, ",%.17g\n", own.attention_factor);
+    }
+}
+
+static int write_frequencies(struct cli *cli, const struct outputs *outputs)
+{
+    struct cli_spec spec;
+    struct posenc_freqs *freqs = NULL, *plain = NULL;
+    struct posenc_error error = { 0 };
+    int status = spec_take(cli, TABLE_FREQUENCIES, 0, &spec);
+    if (status == EXIT_FINE) {
+        const struct posenc_freqs_spec base = unscaled(spec.freqs);
+        enum posenc_status made = posenc_freqs_create(&spec.freqs, &freqs, &error);
+        if (made == POSENC_OK)
+            made = posenc_freqs_create(&base, &plain, &error);
+        if (made != POSENC_OK)
+            status = cli_refuse_status(cli, "frequencies", made, &error);
+    }
+    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++)
+        write_pairs(freqs, plain, outputs->output[i].stream);
+    posenc_freqs_destroy(freqs);
+    posenc_freqs_destroy(plain);
+    spec_free(&spec);
+    return status;
+}
+
+/* ---- errors ---- */
+
+static void write_curves(const struct errors *errors, FILE *out)
+{
+    fputs("curve,numerics,backend,position,error\n", out);
+    for (size_t c = 0; c < errors->n; c++) {
+        const struct plot_curve *curve = &errors->curves[c];
+        for (size_t i = 0; i < curve->n; i++)
+            fprintf(out, "\"%s\",%s,%s,%.10g,%.6g\n", curve->label, curve->profile,
+                    curve->backend ? curve->backend : "", curve->position[i], curve->error[i]);
+    }
+}
+
+static int write_errors(struct cli *cli, const struct outputs *outputs)
+{
+    struct selection selected;
+    struct errors errors;
+    struct cli_spec spec;
+    struct posenc_error error = { 0 };
+    int status = spec_take(cli, TABLE_ERRORS, 128, &spec);
+    if (status == EXIT_FINE)
+        status = select_all(cli, &selected, false);
+    if (status == EXIT_FINE)
+        status = select_require(cli, &selected, POSENC_KERNEL_rope_table);
+    if (status == EXIT_FINE) {
+        spec_settle_length(cli, errors_last_position, &spec.freqs);
+        const enum posenc_status measured =
+            errors_measure(&selected, &spec.freqs, &errors, &error);
+        if (measured != POSENC_OK)
+            status = cli_refuse_status(cli, "errors", measured, &error);
+    }
+    spec_free(&spec);
+    if (status != EXIT_FINE)
+        return status;
+    if (errors.left_out[0] != '\0')
+        text_print(stderr, "posenc table: left out: %s\n", errors.left_out);
+    for (size_t i = 0; i < outputs->n; i++)
+        write_curves(&errors, outputs->output[i].stream);
+    errors_free(&errors);
+    return EXIT_FINE;
+}
+
+int table_columns(struct cli *cli, unsigned kind, const struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->n; i++)
+        if (strcmp(outputs->output[i].format->name, "csv") != 0)
+            return cli_refuse(cli, "--out", outputs->output[i].format->name,
+                              "has no room for columns of several types: expected csv");
+    return kind == TABLE_ERRORS ? write_errors(cli, outputs) : write_frequencies(cli, outputs);
+}

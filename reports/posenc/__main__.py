@@ -1,0 +1,42 @@
+"""Runs a command of this package: python3 -m posenc COMMAND, or posenc COMMAND through the C program."""
+
+import importlib
+import os
+import sys
+from typing import List
+
+from .command import CommandError
+
+COMMANDS = ("plot",)
+
+
+def main(name: str, arguments: List[str]) -> int:
+    """Runs command `name`. Returns its exit code."""
+    if name not in COMMANDS:
+        print(f"posenc: error: no such command (got '{name}'). Commands: {', '.join(COMMANDS)}.", file=sys.stderr)
+        return 2
+    try:
+        module = importlib.import_module(f"posenc.{name}.main")
+        status: int = module.main(arguments)
+        sys.stdout.flush()
+    except CommandError as error:
+        print(f"posenc {name}: error: {error}", file=sys.stderr)
+        return error.status
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        print(
+            f"posenc {name}: error: {sys.executable} lacks the module {package}. "
+            f"Install python3-{package} (Debian), or: pip install {package}",
+            file=sys.stderr,
+        )
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "", sys.argv[2:]))

@@ -1,0 +1,90 @@
+"""What the commands share: messages, options, and files that appear complete or not at all."""
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from typing import NoReturn, Optional, Sequence
+
+
+class CommandError(Exception):
+    """A problem that ends a command: a sentence for the user, and the exit code."""
+
+    def __init__(self, problem: str, status: int = 2) -> None:
+        super().__init__(problem)
+        self.status = status
+
+
+class Parser(argparse.ArgumentParser):
+    """Parses options. A mistake is a CommandError."""
+
+    def __init__(self, prog: str, description: str, epilog: Optional[str] = None) -> None:
+        super().__init__(prog=prog, description=description, epilog=epilog, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(f"{message}. See {self.prog} --help.")
+
+
+def within(least: int, most: int) -> "IntegerWithin":
+    """Returns a type of option: an integer from `least` to `most`."""
+    return IntegerWithin(least, most)
+
+
+class IntegerWithin:
+    """Reads an integer of an option, and rejects one out of range."""
+
+    def __init__(self, least: int, most: int) -> None:
+        self.least, self.most = least, most
+
+    def __call__(self, text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = self.least - 1
+        if not self.least <= value <= self.most:
+            raise argparse.ArgumentTypeError(f"expected an integer from {self.least} to {self.most} (got '{text}')")
+        return value
+
+
+def suggest(name: str, names: Sequence[str]) -> str:
+    """Returns the end of a message about an unknown name: at most three that are like it, else all."""
+    import difflib
+
+    near = difflib.get_close_matches(name, names, n=3)
+    return f"Did you mean {' or '.join(near)}?" if near else f"Expected one of {', '.join(names)}."
+
+
+def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) -> None:
+    """Writes a file, complete or not at all.
+
+    A file that is there is replaced only if it is empty, contains `begins` among its first bytes, or
+    `force` is set. A symbolic link is followed.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        if target.exists() and not target.is_file():
+            raise CommandError(f"the output is no ordinary file (got '{path}').")
+        if target.exists() and begins is not None and not force:
+            with target.open("rb") as file:
+                head = file.read(1024)
+            if head and begins not in head:
+                raise CommandError(
+                    f"the file exists and is no earlier output (got '{path}'). "
+                    "Use another name, or --force to overwrite it."
+                )
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, target)
+    except OSError as error:
+        os.unlink(temporary)
+        raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
+    except BaseException:
+        os.unlink(temporary)
+        raise

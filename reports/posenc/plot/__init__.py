@@ -1,0 +1,1 @@
+"""Pictures of encodings, of errors and of speeds: posenc plot."""

@@ -1,0 +1,325 @@
+"""Pictures: their numbers, and that everything on them can be read."""
+
+import itertools
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, List
+
+import pytest
+
+pytest.importorskip("matplotlib")
+from matplotlib.text import Text  # noqa: E402
+
+from posenc.command import CommandError, write_file  # noqa: E402
+from posenc.plot import main as plot  # noqa: E402
+from posenc.plot.kinds import KINDS  # noqa: E402
+from posenc.plot.style import BACKENDS, Picture, save  # noqa: E402
+from posenc.plot.tables import choose_curves  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEEDS = str(ROOT / "docs" / "speed.jsonl")
+
+
+def draw(*arguments: str) -> Picture:
+    kind, args, engine = plot.take(list(arguments))
+    return kind.draw(args, engine)
+
+
+def facts(*arguments: str) -> str:
+    return draw(*arguments).facts
+
+
+@pytest.fixture(scope="module", params=sorted(KINDS))
+def picture(request: Any) -> Picture:
+    drawn = draw(*([request.param, SPEEDS] if request.param == "speed" else [request.param]))
+    drawn.figure.draw_without_rendering()
+    drawn.figure.draw_without_rendering()
+    return drawn
+
+
+# ---- everything can be read ----
+
+
+def texts_of(picture: Picture) -> List[Text]:
+    """The titles, labels and numbers outside the axes."""
+    found = []
+    for axes in picture.figure.axes:
+        found += [axes.title, axes.xaxis.label, axes.yaxis.label]
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            ticks = zip(axis.get_ticklocs(), axis.get_ticklabels())
+            found += [label for place, label in ticks if low <= place <= high and axis.get_visible()]
+    found.append(picture.figure._suptitle)
+    return [text for text in found if text.get_visible() and text.get_text().strip()]
+
+
+def test_no_text_is_cut_or_covers_another(picture: Picture) -> None:
+    size = picture.figure.bbox
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts_of(picture)]
+    for text, box in boxes:
+        assert box.x0 >= size.x0 - 1 and box.x1 <= size.x1 + 1, text
+        assert box.y0 >= size.y0 - 1 and box.y1 <= size.y1 + 1, text
+    for (one, a), (other, b) in itertools.combinations(boxes, 2):
+        across = min(a.x1, b.x1) - max(a.x0, b.x0)
+        down = min(a.y1, b.y1) - max(a.y0, b.y0)
+        assert across < 1 or down < 1, f"{one!r} and {other!r} overlap"
+
+
+def test_legends_cover_nothing(picture: Picture) -> None:
+    legends = [axes.get_legend() for axes in picture.figure.axes if axes.get_legend()]
+    for legend in legends:
+        box = legend.get_window_extent()
+        for axes in picture.figure.axes:
+            assert not box.overlaps(axes.get_window_extent())
+        for text in texts_of(picture):
+            assert not box.overlaps(text.get_window_extent()), text.get_text()
+
+
+def test_positions_run_right_and_down(picture: Picture) -> None:
+    for axes in picture.figure.axes:
+        left, right = axes.get_xlim()
+        assert left < right
+        if axes.images and "position" in axes.get_ylabel():
+            bottom, top = axes.get_ylim()
+            assert bottom > top
+
+
+@pytest.mark.parametrize("kind", ["alibi", "swin"])
+def test_files_begin_as_their_format_and_repeat(kind: str) -> None:
+    svg, again = (save(draw(kind).figure, "svg") for _ in range(2))
+    assert b"</svg>" in svg[-20:] and plot.BEGINS["svg"] in svg[:1024]
+    assert svg == again
+    names = re.findall(rb' id="([^"]+)"', svg)
+    assert len(names) == len(set(names)) > 0
+    assert set(re.findall(rb"url\(#([^)]+)\)", svg)) <= set(names)
+    for suffix in ("png", "pdf"):
+        assert save(draw(kind).figure, suffix).startswith(plot.BEGINS[suffix])
+
+
+def test_every_backend_has_a_colour() -> None:
+    listed = (ROOT / "impl" / "backends.def").read_text()
+    names = re.findall(r"^POSENC_BACKEND\((\w+)\)", listed, re.M)
+    assert names and not [name for name in names if name not in BACKENDS]
+
+
+# ---- the numbers ----
+
+
+def test_sinusoidal() -> None:
+    # Rows have equal norms: the similarity at an offset is the mean cosine of the angles.
+    similar = sum(math.cos(4 * 10000 ** (-2 * i / 16)) for i in range(8)) / 8
+    printed = facts("sinusoidal", "--dim", "16", "--tokens", "40")
+    assert "shape [40, 16]" in printed
+    assert f"at offset 4: {similar:.3f}" in printed
+    assert "offset 32: too few positions" in facts("sinusoidal", "--tokens", "32")
+
+
+def curve_labels(picture: Picture) -> List[str]:
+    return [text.get_text() for axes in picture.figure.axes if axes.get_legend() for text in axes.get_legend().texts]
+
+
+def test_sinusoidal_curves_are_of_wavelengths_that_can_be_read() -> None:
+    assert "dimension 32: 62.83" in curve_labels(draw("sinusoidal", "--tokens", "512"))
+    labels = curve_labels(draw("sinusoidal", "--dims", "0,127", "--layout", "sin_cos"))
+    assert labels == ["dimension 0: 6.283", "dimension 127: 5.441e+04"]
+    labels = curve_labels(draw("sinusoidal", "--dims", "0,127", "--layout", "cos_sin"))
+    assert labels == ["dimension 0: 6.283", "dimension 127: 5.441e+04"]
+
+
+def test_chosen_curves() -> None:
+    import numpy
+
+    wavelength = numpy.repeat([2 * math.pi * 10000 ** (i / 512) for i in range(512)], 2)
+    for tokens in (2**k for k in range(1, 13)):
+        chosen = [wavelength[d] for d in choose_curves(tokens, wavelength)]
+        assert len(chosen) == 4 and chosen == sorted(set(chosen))
+        assert min(chosen) > max(7.5, tokens / 11)
+    assert choose_curves(512, numpy.array([6.28, 6.28, 0.0])) == [0]
+
+
+def test_rope() -> None:
+    printed = facts("rope")
+    assert "pair 32: 0.01 radians per position, a full turn in 628.319 positions" in printed
+    # The mean of cos(o w), d = 128: 0.66155 at offset 11, 0.66220 at 12.
+    assert "nearer is not always more similar: 0.6616 at offset 11, 0.6622 at 12" in printed
+    apart = [float(number) for number in re.findall(r"differ by at most (\S+)", printed)]
+    assert len(apart) == 2 and max(apart) < 1e-6
+    printed = facts("rope", "--profile", "hf_f32")
+    assert max(float(number) for number in re.findall(r"differ by at most (\S+)", printed)) > 1e-4
+    assert "pair 0: 1 radians" in facts("rope", "--dim", "2", "--tokens", "2")
+    assert "model llama-3.1-8b" in facts("rope", "--model", "llama-3.1-8b")
+
+
+def test_xpos() -> None:
+    printed = facts("xpos")
+    assert "pair 0: factor 0.2857 every 512 positions" in printed
+    offset, rope, xpos = next(line.split() for line in printed.splitlines() if line.startswith("256 "))
+    turns = [256 * 10000 ** (-2 * i / 64) for i in range(32)]
+    zetas = [(2 * i + 25.6) / 89.6 for i in range(32)]
+    assert abs(float(rope) - sum(map(math.cos, turns)) / 32) < 1e-4
+    assert abs(float(xpos) - sum(math.sqrt(z) * math.cos(t) for z, t in zip(zetas, turns)) / 32) < 1e-4
+
+
+def test_frequencies() -> None:
+    printed = facts("frequencies")
+    assert "linear, factor 4: 64 of 64 pairs rotate, 4 to 4 times as slowly, attention factor 1" in printed
+    assert "llama3: llama-3.1-8b: 64 of 64 pairs rotate, 1 to 8 times as slowly" in printed
+    assert "a quarter of the pairs: 16 of 64 pairs rotate" in printed
+    # 0.1 ln 32 + 1
+    assert "yarn: gpt-oss-20b: 32 of 32 pairs rotate, 1 to 32 times as slowly, attention factor 1.34657" in printed
+    assert "dim 64, scaling linear, factor 3: 32 of 32 pairs rotate, 3 to 3 times" in facts(
+        "frequencies", "--dim", "64", "--scaling", "linear", "--factor", "3"
+    )
+
+
+def test_mrope() -> None:
+    assert facts("mrope").splitlines()[1:] == [
+        "time: pairs 0 1 2 3", "row: pairs 4 5 6 7 8 9", "column: pairs 10 11 12 13 14 15"
+    ]
+    assert "row: pairs 1 4 7 10 13 15" not in facts("mrope")
+    assert "row: pairs 1 4 7" in facts("mrope", "--layout", "interleaved")
+
+
+def test_alibi() -> None:
+    halves = "0.5 0.25 0.125 0.0625 0.03125 0.015625 0.0078125 0.00390625"
+    assert f"slopes {halves}\n" in facts("alibi")
+    assert f"slopes {halves} 0.707107 0.353553 0.176777 0.0883883\n" in facts("alibi", "--heads", "12")
+    assert "distance 127: head 1 -63.5, head 8 -0.496094" in facts("alibi", "--tokens", "128")
+
+
+def test_t5() -> None:
+    printed = facts("t5")
+    assert "bidirectional: buckets of keys before the query begin" in printed
+    assert " 0 1 2 3 4 5 6 7 8 12 16 23 32 46 64 91\n" in printed
+    assert printed.endswith(" 15 16 19 21 24 27 31 35 40 46 52 59 67 77 87 99 113")
+
+
+def test_bias() -> None:
+    # -64/16, -2 ln 65, -8; the bucket of 64 begins at 59: -2 ln 60.
+    last = {line[:12].strip(): line.split()[-1] for line in facts("bias").splitlines()[2:]}
+    assert last["ALiBi, slope"] == "-4.000" and last["KERPLE, −2 l"] == "-8.349"
+    assert last["KERPLE, −d^0"] == "-8.000" and last["T5, 32 bucke"] == "-8.189"
+
+
+def test_deberta() -> None:
+    # 256 buckets to 512: 128 and below have a column each, 511 is the last with a bucket of its own, 255.
+    assert facts("deberta").endswith("opposites: 384/128 448/64 511/0")
+    printed = facts("deberta", "--position-buckets", "0", "--max-distance", "16")
+    assert "column of distance 0: 16\n" in printed
+
+
+def test_swin() -> None:
+    # The published example of a window of 2 x 2.
+    rows = [line.split() for line in facts("swin", "--window-height", "2").splitlines()[1:]]
+    assert rows == [["4", "3", "1", "0"], ["5", "4", "2", "1"], ["7", "6", "4", "3"], ["8", "7", "5", "4"]]
+    assert "3 x 5 tokens, a table of 45 rows" in facts("swin", "--window-height", "3", "--window-width", "5")
+
+
+def test_buckets_shift_by_one_key_a_row() -> None:
+    maps = [axes.images[0].get_array() for axes in draw("buckets").figure.axes if axes.get_xlabel() == "key"]
+    assert len(maps) == 3
+    for cells in maps:
+        assert (cells[1:, 1:] == cells[:-1, :-1]).all()
+        assert len(set(cells.ravel().tolist())) > 4
+
+
+def test_learned() -> None:
+    printed = facts("learned", "--rows", "0..511", "--dim", "256")
+    size = {name: float(number) for name, number in re.findall(r"^  (.*?) +([0-9.]+) [0-9.]+$", printed, re.M)}
+    # 131072 draws: a standard deviation is known to 0.2 %, a correlation to 0.0028.
+    assert size["tokens"] == pytest.approx(1, rel=0.01) and size["learned"] == pytest.approx(0.02, rel=0.01)
+    assert size["tokens + sinusoidal"] == pytest.approx(math.hypot(size["tokens"], size["sinusoidal"]), rel=0.01)
+    correlation = re.search(r"correlation.*: (\S+)", printed)
+    assert correlation and abs(float(correlation[1])) < 0.014
+    assert "learned 5064 x 32 = 162048, sinusoidal 0" in facts("learned", "--dim", "32", "--rows", "5000..5063")
+
+
+def test_attention_without_a_position_cannot_tell_equal_words_apart() -> None:
+    weights = dict(re.findall(r"^  (.*?) +([0-9.]+ [0-9.]+)$", facts("attention"), re.M))
+    first, second = weights.pop("Without").split()
+    assert first == second and len(weights) == 5
+    for name, pair in weights.items():
+        assert len(set(pair.split())) == 2, name
+
+
+def test_error() -> None:
+    printed = facts("error", "--backend", "scalar").splitlines()
+    exact = next(line for line in printed if line.startswith("exact: "))
+    assert all(float(number) < 3.1e-8 for number in exact.split()[-5:])
+    single = next(line for line in printed if line.startswith("hf_f32"))
+    assert float(single.split()[-5]) < 1e-3 and float(single.split()[-1]) > 1
+
+
+def test_speed() -> None:
+    printed = facts("speed", SPEEDS)
+    assert re.search(r"^rope_table/f32/exact/l2 avx512 \d+x$", printed, re.M)
+    assert "libm" not in printed
+
+
+# ---- what is rejected ----
+
+REJECTED = [
+    ([], "no kind of picture was given"),
+    (["rop"], "(got 'rop'). Did you mean rope"),
+    (["t5", "--tokens", "5"], "unknown argument (got '--tokens')"),
+    (["t5", "--num-buckets", "1"], "expected an integer from 4 to 4096 (got '1')"),
+    (["t5", "--num-buckets", "9"], "num_buckets"),
+    (["rope", "--scaling", "linear", "--factor", "0.5"], "--factor"),
+    (["rope", "--backend", "avx3"], "avx3"),
+    (["sinusoidal", "--dims", "0,128"], "dimensions from 0 to 127, separated by commas (got '0,128')"),
+    (["deberta", "--position-buckets", "7"], "an even number from 4 on (got '7')"),
+    (["deberta", "--max-distance", "256"], "above --position-buckets, 256 (got '256')"),
+    (["learned", "--rows", "3..2"], "expected A..B"),
+    (["attention", "--sentence", "one"], "2 to 12 words (got 'one')"),
+    (["speed", "/nowhere.jsonl"], "No such file or directory (got '/nowhere.jsonl')"),
+    (["speed", __file__], "line 1 is no record"),
+]
+
+
+@pytest.mark.parametrize("arguments, words", REJECTED)
+def test_bad_input_is_named(arguments: List[str], words: str) -> None:
+    with pytest.raises(CommandError) as error:
+        draw(*arguments)
+    assert words in str(error.value) and error.value.status == 2
+
+
+def test_bad_names_of_files(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"ends in .png, .svg, .pdf"):
+        plot.main(["t5", "-o", str(tmp_path / "t5.gif")])
+    other = tmp_path / "mine.svg"
+    other.write_text("my own notes")
+    with pytest.raises(CommandError, match="no earlier output"):
+        plot.main(["t5", "-o", str(other)])
+    assert other.read_text() == "my own notes"
+    with pytest.raises(CommandError, match="No such file or directory"):
+        plot.main(["t5", "-o", str(tmp_path / "nowhere" / "t5.svg")])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.svg"]
+
+
+def test_files_are_replaced_whole(tmp_path: Path) -> None:
+    target = tmp_path / "target.bin"
+    link = tmp_path / "link.bin"
+    link.symlink_to(target)
+    write_file(link, b"begin 1", b"begin", False)
+    write_file(link, b"begin 2", b"begin", False)
+    assert target.read_bytes() == b"begin 2" and link.is_symlink()
+    assert not list(tmp_path.glob(".*"))
+    with pytest.raises(CommandError, match="no ordinary file"):
+        write_file(Path("/dev/null"), b"", None, True)
+
+
+def test_the_program_hands_the_command_over(tmp_path: Path) -> None:
+    import os
+
+    program = os.path.realpath(os.environ["POSENC_PROGRAM"])
+    done = subprocess.run([program, "plot", "t5"], cwd=tmp_path, stdout=subprocess.PIPE, encoding="utf-8")
+    assert done.returncode == 0 and done.stdout.startswith("t5_bias") and (tmp_path / "posenc-t5.png").exists()
+    for arguments in (["help", "plot"], ["plot", "--help"]):
+        shown = subprocess.run([program, *arguments], stdout=subprocess.PIPE, encoding="utf-8")
+        assert shown.returncode == 0 and "usage: posenc plot" in shown.stdout
+    wrong = subprocess.run([program, "plot", "t6"], stderr=subprocess.PIPE, encoding="utf-8")
+    assert wrong.returncode == 2 and wrong.stderr.startswith("posenc plot: error: ")
+    assert sys.version_info >= (3, 9)
