@@ -3,7 +3,7 @@
 import importlib
 import os
 import sys
-from typing import List
+from typing import List, NoReturn
 
 from .command import CommandError
 
@@ -36,6 +36,11 @@ def main(name: str, arguments: List[str]) -> int:
     except KeyboardInterrupt:
         return 130
     return status
+
+
+def run() -> NoReturn:
+    """Runs the command that this program is named after: posenc-plot is posenc plot."""
+    sys.exit(main(os.path.basename(sys.argv[0]).partition("-")[2], sys.argv[1:]))
 
 
 if __name__ == "__main__":
