@@ -20,6 +20,7 @@ header:Zydis/Zydis.h libzydis-dev zydis-devel    zydis             which instruc
 command:gnuplot  gnuplot-nox      gnuplot-minimal        gnuplot           pictures of a report
 python:matplotlib python3-matplotlib python3-matplotlib  python-matplotlib posenc plot
 python:pytest    python3-pytest   python3-pytest         pytest            tests of what is written in Python
+python:jsonschema python3-jsonschema python3-jsonschema  python-jsonschema tests of the schema of records
 LIST
 }
 

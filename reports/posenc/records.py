@@ -1,16 +1,18 @@
-"""Files of records: JSON Lines, one object a line, `t` says of which kind."""
+"""Files of records: JSON Lines, as results.schema.json has them."""
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import List
 
 from .command import CommandError
-
-Record = Dict[str, Any]
+from .convert import Record, convert_all
 
 
 def load(path: str) -> List[Record]:
-    """Reads the records of a file. The last line may be incomplete, as a run that was killed leaves it."""
+    """Reads the records of a file, of either schema, as posenc.results/2.
+
+    The last line may be incomplete, as a run that was killed leaves it.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
@@ -35,11 +37,12 @@ def load(path: str) -> List[Record]:
     if not records:
         raise CommandError(f"the file holds no records (got '{path}').")
     schema = records[0].get("schema")
-    if schema != "posenc.results/1":
+    if schema not in ("posenc.results/1", "posenc.results/2"):
         raise CommandError(
-            f"the schema of the records is unknown (got '{schema}' in '{path}'). " "Expected posenc.results/1."
+            f"the schema of the records is unknown (got '{schema}' in '{path}'). "
+            "Expected posenc.results/2 or posenc.results/1."
         )
-    return records
+    return convert_all(records)
 
 
 def size(count: float) -> str:

@@ -177,7 +177,9 @@ def test_frequencies() -> None:
 
 def test_mrope() -> None:
     assert facts("mrope").splitlines()[1:] == [
-        "time: pairs 0 1 2 3", "row: pairs 4 5 6 7 8 9", "column: pairs 10 11 12 13 14 15"
+        "time: pairs 0 1 2 3",
+        "row: pairs 4 5 6 7 8 9",
+        "column: pairs 10 11 12 13 14 15",
     ]
     assert "row: pairs 1 4 7 10 13 15" not in facts("mrope")
     assert "row: pairs 1 4 7" in facts("mrope", "--layout", "interleaved")

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..command import CommandError
 from ..engine import Engine
-from ..records import Record, load, size, times
+from ..convert import Record
+from ..records import load, size, times
 from .kinds import describe, kind
 from .style import DASHES, SERIES, Picture, color_of, legend_below, new_figure
 
@@ -79,7 +80,7 @@ def draw_speed(args: argparse.Namespace, engine: Engine) -> Picture:
     records = load(args.file)
     cases: Dict[str, List[Record]] = {}
     for record in records:
-        if record["t"] == "bench" and record.get("vs_libm", 0) > 0:
+        if record["t"] == "bench" and record.get("speedup_libm", 0) > 0:
             cases.setdefault(record["case"], []).append(record)
     plain = {case: next((row for row in rows if row["family"] == "libm"), None) for case, rows in cases.items()}
     cases = {case: rows for case, rows in cases.items() if plain[case] and len(rows) > 1}
@@ -120,7 +121,7 @@ def draw_speed(args: argparse.Namespace, engine: Engine) -> Picture:
             axes.bar([0], [0], color=color_of(name, backends), label=name)
     legend_below(axes, 6)
     facts = [
-        f"{row['case']} {row['backend']} {times(row['vs_libm'])}"
+        f"{row['case']} {row['backend']} {times(row['speedup_libm'])}"
         for rows in shown.values()
         for row in rows
         if row["family"] != "libm"
@@ -132,7 +133,7 @@ def draw_speed(args: argparse.Namespace, engine: Engine) -> Picture:
 
 def _bar(axes: Axes, x: float, width: float, row: Record, plain: Any, color: str) -> None:
     """Draws a bar from 1 to the speed, with the quotients that the ends of both intervals allow."""
-    speed = row["vs_libm"]
+    speed = row["speedup_libm"]
     own, base = row.get("ci", {}), plain.get("ci", {})
     low = base["lo"] / own["hi"] if own.get("hi") and base.get("lo") else speed
     high = base["hi"] / own["lo"] if own.get("lo") and base.get("hi") else speed
@@ -147,7 +148,7 @@ def _label(row: Record) -> str:
     footprint = row.get("footprint", {})
     words = [footprint.get("name") or row["case"].rpartition("/")[2], size(footprint.get("bytes", 0))]
     words += [row["dtype"]] if row["dtype"] != "f32" else []
-    words += [row["profile"]] if row["profile"] != "given" else []
+    words += [row["numerics"]] if row["numerics"] != "given" else []
     return f"{row['kernel']}\n{', '.join(words)}"
 
 

@@ -1,0 +1,101 @@
+"""Reads records of the older schema: posenc.results/1 becomes posenc.results/2.
+
+One table of names for each kind of record: a name by its path, the new name behind it. What is not in a
+table is as it was.
+"""
+
+from typing import Any, Dict, List, Mapping
+
+Record = Dict[str, Any]
+
+KINDS = {"conf": "check", "machine": "doctor"}
+STATUS = {"weak": "inconclusive"}
+FAMILIES = {"template": "native"}
+
+_RESULT = {"profile": "numerics"}
+_ROOFLINE = {"roof": "roofline", "roof.ratio": "share"}
+NAMES: Mapping[str, Mapping[str, str]] = {
+    "env": {"virt": "virtualization", "freq": "frequency", "mem": "memory", "trust": "quality"},
+    "backend": {
+        "isa": "required_features", "reason": "unavailable_reason", "fused": "fma", "lanes": "vector_width",
+        "serves": "default_for",
+    },
+    "model": {"trained_profile": "trained_numerics", "cases.times": "calls"},
+    "check": {
+        **_RESULT, "classes.met": "reached", "classes.of": "total", "err": "error", "err.witness": "worst_at",
+        "err.n": "checked", "repro": "command",
+    },
+    "bench": {
+        **_RESULT, **_ROOFLINE, "refused": "rejected", "limit": "bound", "limit.ratio": "share",
+        "vs_libm": "speedup_libm", "vs_autovec": "speedup_autovec", "vs_apart": "speedup_separate",
+        "null_pct": "control_pct",
+    },
+    "overhead": {**_RESULT, "front": "frontend", "null": "control"},
+    "count": {**_RESULT, "lanes": "vector_width", "refused": "rejected"},
+    "pair": {
+        **_RESULT, **_ROOFLINE, "launches": "processes", "launch_ratios": "process_ratios",
+        "floor": "noise_threshold", "budget": "threshold", "null_ratio": "control_ratio", "more_s": "more_seconds",
+        "samples.null": "control",
+    },
+    "change": {**_RESULT, "witness": "worst_at", "first.witness": "worst_at"},
+    "estimate": {**_RESULT, "lanes": "vector_width"},
+    "doctor": {
+        "tells_apart": "detectable", "measured.floors.launch_pct": "process_pct",
+        "measured.floors.apart_pct": "detectable_pct", "null_pct": "control_pct",
+    },
+}  # fmt: skip
+
+
+def _rename(value: Any, path: str, names: Mapping[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_rename(item, path, names) for item in value]
+    if not isinstance(value, dict):
+        return value
+    renamed = {}
+    for name, member in value.items():
+        inner = f"{path}.{name}" if path else name
+        renamed[names.get(inner, name)] = _rename(member, inner, names)
+    return renamed
+
+
+def _counts(counts: Mapping[str, int]) -> Dict[str, int]:
+    return {STATUS.get(name, KINDS.get(name, name)): count for name, count in counts.items()}
+
+
+def convert(record: Record) -> Record:
+    """Returns a record of posenc.results/1 as posenc.results/2 has it."""
+    kind = KINDS.get(record["t"], record["t"])
+    renamed: Record = _rename(record, "", NAMES.get(kind, {}))
+    renamed["t"] = kind
+    if kind == "header":
+        renamed["schema"] = "posenc.results/2"
+    elif kind == "env":
+        renamed["virtualization"] = (record.get("virt") or {}).get("kind")
+    elif kind == "doctor":
+        renamed["quality"] = {"grade": renamed.pop("grade", "D"), "reasons": renamed.pop("reasons", [])}
+    elif kind == "part":
+        for name in ("header", "footer"):
+            if isinstance(record.get(name), dict):
+                renamed[name] = convert(record[name])
+    elif kind == "footer" and "counts" in renamed:
+        renamed["counts"] = _counts(record["counts"])
+    if "status" in renamed:
+        renamed["status"] = STATUS.get(renamed["status"], renamed["status"])
+    for side in ("base", "head") if kind == "change" else ():
+        status = renamed[side].get("status")
+        if status:
+            renamed[side]["status"] = STATUS.get(status, status)
+    if "family" in renamed:
+        renamed["family"] = FAMILIES.get(renamed["family"], renamed["family"])
+    return renamed
+
+
+def convert_all(records: List[Record]) -> List[Record]:
+    """Returns records of either schema as posenc.results/2 has them."""
+    old = False
+    converted = []
+    for record in records:
+        if record["t"] == "header":
+            old = record.get("schema") == "posenc.results/1"
+        converted.append(convert(record) if old else record)
+    return converted

@@ -1,0 +1,164 @@
+"""Records: the schema, and that files of the older schema become records of this one."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, Iterator, List
+
+import pytest
+
+from posenc.command import CommandError
+from posenc.convert import NAMES, convert, convert_all
+from posenc.records import load
+
+jsonschema = pytest.importorskip("jsonschema")
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "reports" / "posenc" / "results.schema.json").read_text())
+FILES = sorted((ROOT / "reports").glob("*/*.jsonl")) + [ROOT / "docs" / "speed.jsonl"]
+
+
+def closed(schema: Any) -> Any:
+    """The schema without room for members that it does not describe."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    copy = {name: closed(part) for name, part in schema.items()}
+    if (
+        schema.get("properties")
+        and "description" in schema
+        and schema.get("type") == "object"
+        and "allOf" not in schema
+    ):
+        copy.setdefault("additionalProperties", False)
+    return copy
+
+
+VALIDATOR = jsonschema.Draft202012Validator(closed(SCHEMA))
+
+
+def described(schema: Any) -> Iterator[Dict[str, Any]]:
+    """Every member that the schema has."""
+    if isinstance(schema, dict):
+        for member in schema.get("properties", {}).values():
+            yield member
+        for part in schema.values():
+            yield from described(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from described(part)
+
+
+def errors_of(records: List[Dict[str, Any]]) -> List[str]:
+    return [f"{record['t']}: {error.json_path}: {error.message}"
+            for record in records for error in VALIDATOR.iter_errors(record)]  # fmt: skip
+
+
+def test_the_schema_is_one_and_describes_each_member() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    members = list(described(SCHEMA))
+    assert len(members) > 200
+    assert not [member for member in members if "const" not in member and not member.get("description")]
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_committed_files_are_valid(path: Path) -> None:
+    records = [record for record in load(str(path)) if record["t"] != "from-a-later-release"]
+    for record in records:
+        record.pop("from_a_later_release", None)
+    assert not errors_of(records)[:5]
+
+
+def test_the_validator_rejects_what_is_wrong() -> None:
+    bench = next(record for record in load(str(FILES[-1])) if record["t"] == "bench")
+    wrong: List[Dict[str, Any]] = [
+        {**bench, "profile": "exact"}, {**bench, "threads": "2"}, {**bench, "dtype": "f64"},
+        {**bench, "median_ns": "fast"}, {**bench, "ci": {"level": 0.99, "lo": 1.0}},
+        {**bench, "footprint": {"bytes": -1}}, {name: bench[name] for name in bench if name != "numerics"},
+    ]  # fmt: skip
+    assert not errors_of([bench])
+    assert not errors_of([{**bench, "median_ns": "inf"}])
+    for record in wrong:
+        assert errors_of([record]), record
+
+
+def test_each_new_name_is_in_the_schema() -> None:
+    text = json.dumps(SCHEMA)
+    for kind, names in NAMES.items():
+        assert kind in SCHEMA["$defs"]
+        for new in names.values():
+            assert f'"{new}"' in text, new
+
+
+def test_conversion() -> None:
+    old = {"t": "conf", "status": "weak", "profile": "exact", "family": "template", "repro": "posenc verify",
+           "err": {"metric": "ulp", "max": 0.5, "witness": "position 3", "n": 7}, "of_later": 1}  # fmt: skip
+    assert convert(old) == {
+        "t": "check", "status": "inconclusive", "numerics": "exact", "family": "native", "command": "posenc verify",
+        "error": {"metric": "ulp", "max": 0.5, "worst_at": "position 3", "checked": 7}, "of_later": 1,
+    }  # fmt: skip
+    pair = convert({"t": "pair", "roof": {"kind": "copy", "ratio": 2}, "samples": {"head": [[0.1]], "null": [[0.2]]}})
+    assert pair["roofline"] == {"kind": "copy", "share": 2} and pair["samples"] == {"head": [[0.1]], "control": [[0.2]]}
+    env = convert({"t": "env", "virt": {"kind": None}, "trust": {"grade": "A", "reasons": []}})
+    assert env == {"t": "env", "virtualization": None, "quality": {"grade": "A", "reasons": []}}
+    assert convert({"t": "footer", "complete": True, "counts": {"conf": 1, "weak": 2, "bench": 3}})["counts"] == {
+        "check": 1, "inconclusive": 2, "bench": 3
+    }  # fmt: skip
+    model = convert({"t": "model", "name": "m", "cases": [{"case": "c", "times": 32}]})
+    assert model["cases"] == [{"case": "c", "calls": 32}]
+    part = convert({"t": "part", "header": {"t": "header", "schema": "posenc.results/1"}, "footer": None})
+    assert part["header"]["schema"] == "posenc.results/2" and part["footer"] is None
+    change = convert({"t": "change", "base": {"status": "weak"}, "head": {"status": "pass"}, "first": {"witness": "x"}})
+    assert change["base"]["status"] == "inconclusive" and change["first"] == {"worst_at": "x"}
+    new = [{"t": "header", "schema": "posenc.results/2"}, {"t": "bench", "profile": "kept"}]
+    assert convert_all(new) == new
+
+
+COMMANDS = [
+    "verify --quick --kernel alibi --suite vectors",
+    "verify --quick --kernel rope_half --suite random --shard 0/2",
+    "bench --quick --case alibi/f32/given/l2 --budget 1",
+    "count --kernel alibi --backend scalar",
+    "doctor --quick",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_the_program_writes_is_valid(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    program = os.environ["POSENC_PROGRAM"]
+    done = subprocess.run(
+        [program, *command.split(), "--out", f"jsonl:{path}"], stderr=subprocess.PIPE, encoding="utf-8"
+    )
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    records = load(str(path))
+    assert not errors_of(records)[:5]
+    assert {"header", "env", "footer"} <= {record["t"] for record in records}
+
+
+BROKEN = [
+    ("", "holds no records"),
+    ("{}\n", "line 1 is no record: it has no member t"),
+    ('{"t":"header"}\n', "schema of the records is unknown (got 'None'"),
+    ('{"t":"header","schema":"posenc.results/3"}\n', "unknown (got 'posenc.results/3'"),
+    ('{"t":"header","schema":"posenc.results/1"}\nnonsense\n', "line 2 is no record"),
+]
+
+
+@pytest.mark.parametrize("text, words", BROKEN)
+def test_files_that_are_none(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(text)
+    with pytest.raises(CommandError) as error:
+        load(str(path))
+    assert words in str(error.value)
+
+
+def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text('{"t":"header","schema":"posenc.results/2","mode":"quick"}\n{"t":"bench","kern')
+    assert [record["t"] for record in load(str(path))] == ["header"]
