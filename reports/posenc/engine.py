@@ -43,7 +43,8 @@ class Engine:
         except OSError as error:
             raise CommandError(f"the program cannot be run: {error.strerror} (got '{self.program}').") from None
         if done.returncode != 0:
-            reason = done.stderr.strip() or f"{self.program} ended without a message"
+            reason = done.stderr.strip().removeprefix(f"posenc {arguments[0]}: ")
+            reason = reason or f"{self.program} ended without a message"
             raise CommandError(reason, done.returncode if done.returncode > 0 else 128 - done.returncode)
         sys.stderr.write(done.stderr)
         return done.stdout

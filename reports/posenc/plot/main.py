@@ -9,7 +9,7 @@ from ..command import CommandError, Parser, suggest, write_file
 from ..engine import Engine
 from .kinds import KINDS, Kind
 from .style import save
-from . import biases, measured, rotations, tables  # noqa: F401  # they register their kinds
+from . import tables, rotations, biases, measured  # noqa: F401  # they register their kinds, in this order
 
 BEGINS: Dict[str, bytes] = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}
 
