@@ -1,0 +1,271 @@
+"""The verdict on one case of two builds: slower, faster, same or unclear. docs/verdicts.md explains the rule.
+
+In each round of each process three copies take turns: head, base, and a second copy of base, the A/A control.
+Processes are what is sampled, not rounds: the rounds of one process share its memory and the state of the
+machine. A process gives two numbers, in logarithms:
+
+    y = the mean of  median ln(head / base)  and  median ln(head / second copy)
+    z = median ln(second copy / base)
+
+If head is base, the three copies are exchangeable: y and z are centred on 0 and uncorrelated, var y / var z is
+3/4, and head is slower than both copies in a third of the processes.
+
+    noise threshold  the largest of 1 %, twice |median z| and the bound that four in five |z| stay below
+    interval         the wider of two: Student's of the mean of y, with the variance that y and z share, and the
+                     distribution-free one of the median of all ln(head / base); 99 %, later looks 99.5 %
+    agreement        head is slower than both copies in every process, of five or more in 80 %
+    SLOWER           three processes at least, the interval above the noise threshold, agreement
+    FASTER           its mirror image
+    SAME             the interval within the threshold of the gate, to both sides
+    UNCLEAR          all else
+"""
+
+import math
+from dataclasses import dataclass
+from statistics import median
+from typing import List, Optional, Sequence
+
+LEAST_PROCESSES = 3  # before anything is called slower or faster
+CONFIRMING = 2  # further processes that confirm it
+LOOKS = 3  # at most, while it is unclear
+
+LEAST_NOISE, USUAL_THRESHOLD, MOST_OF = 0.01, 0.03, 0.8
+FIRST_LEVEL, LATER_LEVEL = 0.99, 0.995
+# Variances of y and z in units of that of one copy in one process: y is a copy less the mean of two, z the
+# difference of two.
+Y_UNITS, Z_UNITS = 1.5, 2.0
+MOST_TIMES = 1000.0  # nobody waits for more processes than that
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Timings of a case: ln of ratios by process and round. NaN: not taken."""
+
+    head: Sequence[Sequence[float]]  # ln(head / base)
+    control: Sequence[Sequence[float]]  # ln(second copy of base / base)
+    confirming: int = 0  # the last processes, which were run to confirm what those before said
+    look: int = 1  # from the second on, intervals are wider
+    threshold: float = USUAL_THRESHOLD  # a gate fails from here on, and within it is the same
+    same_code: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict: slower, faster, same, unclear or identical; the ratio of head to base, and why."""
+
+    kind: str
+    reason: str
+    level: float
+    ratio: float = NAN
+    lo: float = NAN
+    hi: float = NAN
+    noise_threshold: float = LEAST_NOISE
+    control_ratio: float = NAN
+    processes: int = 0  # that could be used
+    agree: int = 0  # in how many head was on its side of both copies
+    confirmed: bool = False
+    fails: bool = False  # a gate
+    more: float = 0.0  # times the processes so far that would settle it; NaN: none would
+
+
+# ---- statistics ----
+
+
+def _taken(samples: Sequence[float]) -> List[float]:
+    return sorted(sample for sample in samples if not math.isnan(sample))
+
+
+def coverage(n: int, k: int) -> float:
+    """Returns how surely the k-th smallest and the k-th largest of n samples enclose the median."""
+    tail, log_term = 0.0, -n * math.log(2.0)
+    for i in range(k):
+        tail += math.exp(log_term)
+        log_term += math.log(n - i) - math.log(i + 1)
+    return max(1.0 - 2.0 * tail, 0.0)
+
+
+def median_interval(samples: Sequence[float], level: float) -> "tuple[float, float]":
+    """Returns an interval of the median by order statistics: all there is if that is too little for the level."""
+    taken = _taken(samples)
+    k = 0
+    while k + 1 <= (len(taken) + 1) // 2 and coverage(len(taken), k + 1) >= level:
+        k += 1
+    k = max(k, 1)
+    return taken[k - 1], taken[-k]
+
+
+def _student_within(angle: float, degrees: int) -> float:
+    """Returns the probability of |t| < sqrt(degrees) tan(angle) (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    cosine, odd = math.cos(angle), degrees % 2 == 1
+    term = cosine if odd else 1.0
+    total = term if degrees > 1 else 0.0
+    for i in range(2 if odd else 1, degrees - 1, 2):
+        term *= cosine * cosine * i / (i + 1.0)
+        total += term
+    return 2.0 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+
+
+def student(level: float, degrees: int) -> float:
+    """Returns t such that |t| stays below it with that probability."""
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _student_within(middle, degrees) < level else (low, middle)
+    return math.sqrt(degrees) * math.tan(0.5 * (low + high))
+
+
+def half_width(level: float, variance: float, processes: float) -> float:
+    """Returns half of Student's interval of the mean of y."""
+    return student(level, int(min(2.0 * processes - 1.0, 1e3))) * math.sqrt(Y_UNITS * variance / processes)
+
+
+# ---- the rule ----
+
+
+@dataclass(frozen=True)
+class _Process:
+    y: float
+    z: float
+    above: bool  # head is slower than both copies of base
+    below: bool
+    confirms: bool
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    processes: List[_Process]
+    level: float
+    mean: float
+    lo: float
+    hi: float
+    noise: float
+    variance: float
+
+    @property
+    def above(self) -> int:
+        return sum(process.above for process in self.processes)
+
+    @property
+    def below(self) -> int:
+        return sum(process.below for process in self.processes)
+
+
+def _read(pair: Pair, at: int) -> Optional[_Process]:
+    head, control = pair.head[at], pair.control[at]
+    both = _taken([h - c for h, c in zip(head, control)])
+    if not _taken(head) or not both or not _taken(control):
+        return None
+    first, second, z = median(_taken(head)), median(both), median(_taken(control))
+    confirms = at + pair.confirming >= len(pair.head)
+    return _Process(0.5 * (first + second), z, first > 0 and second > 0, first < 0 and second < 0, confirms)
+
+
+def _most_of(n: int) -> int:
+    """Returns the least number that is 80 % of n or more: all of four."""
+    return math.ceil(MOST_OF * n - 1e-9)
+
+
+def _gather(pair: Pair) -> Optional[_Evidence]:
+    processes = [process for process in (_read(pair, at) for at in range(len(pair.head))) if process]
+    if not processes:
+        return None
+    n, level = len(processes), LATER_LEVEL if pair.look > 1 else FIRST_LEVEL
+    mean = sum(process.y for process in processes) / n
+    spread = sum((p.y - mean) ** 2 / Y_UNITS + p.z**2 / Z_UNITS for p in processes)
+    variance = spread / (2 * n - 1)
+    half = half_width(level, variance, n)
+    low, high = median_interval([ratio for process in pair.head for ratio in process], level)
+    apart = sorted(abs(process.z) for process in processes)
+    largest = max(2.0 * abs(median(process.z for process in processes)), apart[_most_of(n) - 1])
+    noise = max(LEAST_NOISE, math.expm1(largest))
+    return _Evidence(processes, level, mean, min(mean - half, low), max(mean + half, high), noise, variance)
+
+
+def _more(e: _Evidence, threshold: float) -> float:
+    """Returns how many times the processes so far have to be added until the interval settles it; NaN: none."""
+    room = max(abs(e.mean) - math.log1p(e.noise), math.log1p(threshold) - abs(e.mean))
+    rounds, times = max(e.hi - e.mean, e.mean - e.lo), 1.25
+    if room <= 0:
+        return NAN
+    while times < MOST_TIMES and (
+        half_width(e.level, e.variance, len(e.processes) * times) > room or rounds / math.sqrt(times) > room
+    ):
+        times *= 1.125
+    return times - 1.0 if times < MOST_TIMES else NAN
+
+
+def _unclear_reason(e: _Evidence, threshold: float, more: float, agree: int) -> str:
+    n, up = len(e.processes), e.mean > 0
+    beyond = e.lo if up else -e.hi
+    if n < LEAST_PROCESSES:
+        return f"{n} process{'' if n == 1 else 'es'}; {LEAST_PROCESSES} are the least"
+    if beyond > math.log1p(e.noise):
+        return f"processes disagree: {'slower' if up else 'faster'} than both copies in {agree}/{n}"
+    if e.noise > LEAST_NOISE and beyond > math.log1p(LEAST_NOISE):
+        return f"within noise: base differs from its own copy by up to {100 * e.noise:.1f} %"
+    half = 100 * math.expm1(max(e.hi - e.mean, e.mean - e.lo))
+    wide = f"±{half:.1f} %" if half < 100 else "wider than the time itself"
+    times = 1 + more
+    if math.isnan(times):
+        return f"noisy: {wide}; it takes a quieter machine to settle {100 * threshold:.3g} %"
+    many = f"{times:.{1 if times < 10 else 0}f}"
+    return f"noisy: {wide}; {many} times as many processes would settle {100 * threshold:.3g} %"
+
+
+def _beyond_reason(kind: str, ratio: float, threshold: float, agree: int, n: int, confirmed: bool) -> str:
+    gate = ""
+    if kind == "slower":
+        gate = f"{'at or over' if ratio - 1 >= threshold else 'under'} the threshold of {100 * threshold:.3g} %; "
+    return f"{gate}{agree}/{n} processes; {'confirmed' if confirmed else 'not confirmed yet'}"
+
+
+def judge(pair: Pair) -> Verdict:
+    """Returns the verdict on a pair."""
+    level = LATER_LEVEL if pair.look > 1 else FIRST_LEVEL
+    e = _gather(pair)
+    if e is None:
+        if pair.same_code:
+            return Verdict("identical", "the same machine code", level)
+        return Verdict("unclear", "no process has timed both", level, more=NAN)
+    n, threshold, limit = len(e.processes), pair.threshold, math.log1p(e.noise)
+    enough = n >= LEAST_PROCESSES
+    up = enough and e.lo > limit and e.above >= _most_of(n)
+    down = enough and e.hi < -limit and e.below >= _most_of(n)
+    agree = e.above if e.mean > 0 else e.below
+    confirming = sum(
+        p.confirms and (p.above and p.y > limit if up else p.below and p.y < -limit) for p in e.processes
+    ) if up or down else 0  # fmt: skip
+    confirmed = (up or down) and pair.confirming >= CONFIRMING and confirming == pair.confirming
+    ratio, more, fails = math.exp(e.mean), 0.0, False
+    word = "slower" if up else "faster"
+    if pair.same_code:
+        kind, confirmed = "identical", False
+        reason = f"the same machine code: {100 * (ratio - 1):+.1f} % is layout or noise"
+    elif (up or down) and pair.confirming > 0 and not confirmed:
+        kind, more = "unclear", 1.0
+        reason = f"not confirmed: {confirming} of {pair.confirming} further processes said {word}"
+    elif up or down:
+        kind, fails = word, up and confirmed and ratio - 1 >= threshold
+        reason = _beyond_reason(kind, ratio, threshold, agree, n, confirmed)
+    elif e.lo >= -math.log1p(threshold) and e.hi <= math.log1p(threshold):
+        kind, reason = "same", f"within the threshold of {100 * threshold:.3g} %"
+    else:
+        kind, more = "unclear", _more(e, threshold) if enough else LEAST_PROCESSES / n - 1
+        reason = _unclear_reason(e, threshold, more, agree)
+    control = math.exp(median(process.z for process in e.processes))
+    return Verdict(kind, reason, level, ratio, math.exp(e.lo), math.exp(e.hi), e.noise, control, n, agree,
+                   confirmed, fails, more)  # fmt: skip
+
+
+def machine_moved(moved: Sequence[float], yardstick: Sequence[float]) -> int:
+    """Returns how many rows moved together with what the code cannot move, if that was the machine; else 0.
+
+    Both are ln(head / base): of each row, and of its roofline or its A/A control. It was the machine if at
+    least 30 % of the rows, and three of them, moved by 3 % or more, and their yardsticks at least half as far
+    the same way.
+    """
+    least = math.log1p(USUAL_THRESHOLD)
+    together = sum(abs(m) >= least and m * y > 0 and abs(y) >= 0.5 * abs(m) for m, y in zip(moved, yardstick))
+    return together if together >= 3 and together >= 0.3 * len(moved) else 0

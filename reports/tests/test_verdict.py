@@ -1,0 +1,189 @@
+"""The rule for verdicts: by hand, and against what the C program says of machines that are made up."""
+
+import csv
+import gzip
+import math
+from pathlib import Path
+from typing import Dict, Iterator, List, NamedTuple, Sequence
+
+import pytest
+
+from posenc.verdict import Pair, Verdict, coverage, judge, machine_moved, median_interval, student
+
+ROUNDS = 31
+FROZEN = Path(__file__).with_name("verdicts.csv.gz")
+
+
+def feed(head: Sequence[float], control: Sequence[float], **settings: object) -> Pair:
+    """Processes by their medians in percent, the rounds 0.1 % around them."""
+    around = [0.0002 * ((r * 7) % ROUNDS - ROUNDS // 2) / 3.0 for r in range(ROUNDS)]
+    return Pair(
+        [[math.log1p(h / 100) + a for a in around] for h in head],
+        [[math.log1p(c / 100) - a for a in around] for c in control[: len(head)]],
+        **settings,  # type: ignore[arg-type]
+    )
+
+
+NONE = [0.0, 0.1, -0.1, 0.1, -0.1]
+UP = [5.0, 5.1, 4.9, 5.1, 5.0]
+DOWN = [-value for value in UP]
+
+
+def test_slower_and_faster() -> None:
+    first = judge(feed(UP[:3], NONE))
+    assert first.kind == "slower" and not first.confirmed and not first.fails
+    assert first.reason == "at or over the threshold of 3 %; 3/3 processes; not confirmed yet"
+    assert first.ratio == pytest.approx(1.05, abs=1e-3) and first.lo < 1.05 < first.hi and first.level == 0.99
+    confirmed = judge(feed(UP, NONE, confirming=2))
+    assert confirmed.confirmed and confirmed.fails and confirmed.reason.endswith("5/5 processes; confirmed")
+    below = judge(feed(UP, NONE, confirming=2, threshold=0.08))
+    assert below.kind == "slower" and not below.fails and below.reason.startswith("under the threshold of 8 %")
+    faster = judge(feed(DOWN, NONE, confirming=2))
+    assert faster.kind == "faster" and faster.confirmed and not faster.fails
+    same_code = judge(feed(UP, NONE, confirming=2, same_code=True))
+    assert same_code.kind == "identical" and same_code.reason == "the same machine code: +5.0 % is layout or noise"
+
+
+UNCLEAR = [
+    (UP[:2], NONE, 0, "2 processes; 3 are the least"),
+    ([9.0, 1.2, 5.0], NONE, 0, "noisy: "),
+    ([5.0, 5.1, 4.9, 5.0, 0.2], NONE, 2, "not confirmed: 1 of 2 further processes said slower"),
+    ([5.0, 5.1, 4.9, 5.0, 5.1, 5.0, 4.8, 5.2], [6.0, -6.0, 5.8, -6.2, 6.0, -5.9, 6.1, -6.0], 0, ""),
+    (UP, [4.0, -4.5, 5.0, -5.0, 4.4], 0, ""),
+    ([6.0, 6.0, 6.1, 5.9, 6.0, 6.1, 6.0, 0.5, 0.5, 0.5], [0.0, 0.1, -0.1, 0.1, 0.0, 0.0, 0.1, 1.5, 1.5, 1.5], 0,
+     "processes disagree: slower than both copies in 7/10"),
+    ([-4.5, 0.5, -1.5], NONE, 0, "noisy: "),
+    ([], [], 0, "no process has timed both"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("head, control, confirming, words", UNCLEAR)
+def test_unclear(head: List[float], control: List[float], confirming: int, words: str) -> None:
+    verdict = judge(feed(head, control, confirming=confirming))
+    assert verdict.kind == "unclear" and words in verdict.reason and verdict.more != 0
+
+
+def test_same_and_noise() -> None:
+    assert judge(feed([0.2, -0.1, 0.1], NONE)).reason == "within the threshold of 3 %"
+    # A copy that is always 1.5 % off doubles the noise threshold.
+    assert judge(feed([4.0] * 3, [1.5] * 3)).noise_threshold == pytest.approx(0.0302, abs=1e-3)
+
+
+def test_gaps_and_looks() -> None:
+    pair = feed([5.0, 5.5, 4.6, 5.0], [0.1, 0.2, -0.2, 0.1])
+    first, second = judge(pair), judge(Pair(pair.head, pair.control, look=2))
+    assert second.level == 0.995 and second.hi - second.lo > first.hi - first.lo
+    nan = float("nan")
+    head = [[nan, *pair.head[0][1:]], pair.head[1], pair.head[2], [nan] * ROUNDS]
+    gaps = judge(Pair(head, pair.control))
+    assert gaps.processes == 3 and gaps.kind == "slower" and "3/3" in gaps.reason
+
+
+def test_statistics() -> None:
+    # Tables of Student's t: two-sided 99 % of 5 degrees, 99.5 % of 1 and of 30.
+    assert student(0.99, 5) == pytest.approx(4.0321, abs=1e-4)
+    assert student(0.995, 1) == pytest.approx(127.32, abs=1e-2)
+    assert student(0.995, 30) == pytest.approx(3.0298, abs=1e-4)
+    # Of five samples the whole range covers the median but for all on one side: 1 - 2/32.
+    assert coverage(5, 1) == pytest.approx(0.9375) and median_interval([3, 1, 2, 5, 4], 0.99) == (1, 5)
+    assert median_interval(list(range(31)), 0.99) == (7, 23)
+
+
+def test_the_machine_moved() -> None:
+    rows = [0.10, 0.12, 0.11, 0.0, 0.01, -0.02, 0.10]
+    assert machine_moved(rows, [0.10, 0.09, 0.07, 0, 0, 0, 0]) == 3
+    assert machine_moved(rows, [0.0, 0.01, -0.1, 0, 0, 0, 0]) == 0
+    assert machine_moved(rows, [-0.10, -0.09, -0.07, 0, 0, 0, -0.1]) == 0
+    assert machine_moved(rows[:2], [0.10, 0.09]) == 0
+
+
+# ---- machines that are made up, as test_verdict.c makes them ----
+
+
+class Machine(NamedTuple):
+    """Sizes in percent of a time."""
+
+    process: float  # how far a copy is off for a whole process
+    round: float  # one sample
+    tail: float  # share of samples that are five times as far off
+    drift: float  # of the machine over a process
+    burst: float  # of a neighbour that comes and goes
+    among: float  # in this share of the samples
+    odd: float  # how far a copy is off in an odd process
+    rarely: float  # share of these
+
+
+MACHINES = [
+    Machine(0.2, 0.8, 0.02, 0.0, 0.0, 0.0, 0.0, 0.0), Machine(0.2, 0.8, 0.02, 8.0, 0.0, 0.0, 0.0, 0.0),
+    Machine(0.3, 1.0, 0.05, 2.0, 15.0, 0.3, 0.0, 0.0), Machine(0.8, 3.0, 0.05, 2.0, 0.0, 0.0, 0.0, 0.0),
+    Machine(1.2, 4.0, 0.1, 3.0, 25.0, 0.3, 0.0, 0.0), Machine(2.0, 0.8, 0.02, 1.0, 0.0, 0.0, 0.0, 0.0),
+    Machine(0.3, 0.8, 0.02, 1.0, 0.0, 0.0, 15.0, 0.1),
+]  # fmt: skip
+MASK = (1 << 64) - 1
+
+
+class Draw:
+    """splitmix64, and normal numbers of it by Box and Muller."""
+
+    def __init__(self) -> None:
+        self.state = 1
+
+    def uniform(self) -> float:
+        self.state = x = (self.state + 0x9E3779B97F4A7C15) & MASK
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB & MASK
+        return (((x ^ (x >> 31)) >> 11) + 0.5) / 9007199254740992.0
+
+    def normal(self) -> float:
+        radius = math.sqrt(-2.0 * math.log(self.uniform()))
+        return radius * math.cos(2.0 * math.acos(-1.0) * self.uniform())
+
+
+def simulate(draw: Draw, machine: Machine, slower_pct: float, processes: int) -> Pair:
+    head, control = [], []
+    for _ in range(processes):
+        off = []
+        for _ in range(3):
+            usual = machine.process * draw.normal()
+            off.append(usual + (machine.odd if draw.uniform() < machine.rarely else 0.0))
+        there, rows = False, []
+        for r in range(ROUNDS):
+            times = []
+            for c in range(3):
+                if machine.among > 0:
+                    there = (draw.uniform() > 0.15 if there
+                             else draw.uniform() < 0.15 * machine.among / (1.0 - machine.among))  # fmt: skip
+                noise = machine.round * draw.normal()
+                noise *= 5.0 if draw.uniform() < machine.tail else 1.0
+                burst = machine.burst * (0.5 + draw.uniform()) if there else 0.0
+                times.append(off[c] + machine.drift * r / ROUNDS + noise + burst)
+            rows.append(((times[0] - times[1] + slower_pct) / 100.0, (times[2] - times[1]) / 100.0))
+        head.append([row[0] for row in rows])
+        control.append([row[1] for row in rows])
+    return Pair(head, control)
+
+
+def compared() -> Iterator[Verdict]:
+    """The comparisons of the frozen file, in its order."""
+    for machine in MACHINES:
+        for processes in (3, 5, 10):
+            for slower_pct in (0.0, -5.0, 3.0, 8.0):
+                draw = Draw()
+                for i in range(3):
+                    pair = simulate(draw, machine, slower_pct, processes + 2)
+                    for more in (0, 2):
+                        n = processes + more
+                        yield judge(Pair(pair.head[:n], pair.control[:n], more, 2 if i % 3 == 2 else 1))
+
+
+def test_verdicts_are_those_of_the_program() -> None:
+    """The file was written by the rule in C (reports/statistics/verdict.c) on the same machines."""
+    with gzip.open(FROZEN, "rt", encoding="utf-8") as file:
+        frozen: List[Dict[str, str]] = list(csv.DictReader(file))
+    assert len(frozen) == 504 and {row["kind"] for row in frozen} == {"slower", "faster", "same", "unclear"}
+    for row, verdict in zip(frozen, compared()):
+        assert row["kind"] == verdict.kind, row
+        assert (row["confirmed"] == "1", row["fails"] == "1") == (verdict.confirmed, verdict.fails), row
+        assert int(row["agree"]) == verdict.agree, row
+        for name in ("ratio", "lo", "hi", "noise_threshold", "control_ratio", "more"):
+            assert float(row[name]) == pytest.approx(getattr(verdict, name), rel=1e-9, nan_ok=True), (name, row)
