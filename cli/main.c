@@ -218,6 +218,7 @@ static const struct {
     const char *name, *summary;
 } others[] = {
     { "plot", "Pictures of encodings, of errors and of speeds" },
+    { "results", "Results for other programs" },
 };
 enum { N_OTHERS = sizeof others / sizeof *others };
 

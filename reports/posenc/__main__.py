@@ -7,7 +7,7 @@ from typing import List, NoReturn
 
 from .command import CommandError
 
-COMMANDS = ("plot",)
+COMMANDS = ("plot", "results")
 
 
 def main(name: str, arguments: List[str]) -> int:

@@ -1,0 +1,1 @@
+"""Files of records for other programs: posenc results."""

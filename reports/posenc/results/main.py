@@ -1,0 +1,70 @@
+"""posenc results: files of records for other programs."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import List
+
+from ..command import CommandError, Parser, suggest, write_file
+from ..convert import Record
+from ..records import load
+from .exports import FORMATS
+
+BEGINS = {"csv": b"cpu,", "json": b"{", "jsonl": b'"posenc.results/'}
+
+
+def _usage() -> str:
+    lines = ["usage: posenc results export FILE... [OPTIONS]", "", "Results for other programs.", "", "Formats"]
+    lines += [f"  {name:<8} {about} (.{suffix})" for name, (suffix, _, about) in FORMATS.items()]
+    lines += ["", "Examples", "  posenc results export results.jsonl -o results.csv",
+              "  posenc results export results.jsonl --format gha -o ratios.json"]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _parser() -> Parser:
+    parser = Parser("posenc results export", "Writes records in a format of other programs.")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="records, as --out jsonl:FILE writes them")
+    parser.add_argument("--format", metavar="NAME", help=f"one of {', '.join(FORMATS)} (default: by the name of -o)")
+    parser.add_argument("-o", "--output", metavar="PATH", type=Path, help="where it goes (default: standard output)")
+    parser.add_argument("--force", action="store_true", help="overwrite any file at PATH")
+    return parser
+
+
+def _format(args: argparse.Namespace) -> str:
+    if args.format:
+        if args.format not in FORMATS:
+            raise CommandError(f"no such format (got '{args.format}'). {suggest(args.format, list(FORMATS))}")
+        return str(args.format)
+    suffix = args.output.suffix[1:] if args.output else "csv"
+    names = [name for name, (ending, _, _) in FORMATS.items() if ending == suffix]
+    if len(names) != 1:
+        options = f"one of {', '.join(names)}" if names else f"a name that ends in .csv, or one of {', '.join(FORMATS)}"
+        raise CommandError(f"the format is not clear from the name (got '{args.output}'). Give --format: {options}.")
+    return names[0]
+
+
+def export(arguments: List[str]) -> int:
+    """Writes records in another format. Returns the exit code."""
+    args = _parser().parse_args(arguments)
+    name = _format(args)
+    suffix, write, _ = FORMATS[name]
+    records: List[Record] = [record for path in args.files for record in load(path)]
+    text = write(records)
+    if args.output:
+        begins = b"[" if name == "gha" else BEGINS[suffix]
+        write_file(args.output, text.encode(), begins, args.force)
+        print(f"written: {args.output}", file=sys.stderr)
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def main(arguments: List[str]) -> int:
+    """Runs posenc results. Returns the exit code."""
+    if arguments[:1] in (["-h"], ["--help"]):
+        print(_usage())
+        return 0
+    if arguments[:1] != ["export"]:
+        got = f" (got '{arguments[0]}')" if arguments else ""
+        raise CommandError(f"expected a subcommand{got}: export. See posenc results --help.")
+    return export(arguments[1:])

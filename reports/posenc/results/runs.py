@@ -1,0 +1,81 @@
+"""What files of records hold, machine by machine."""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Sequence
+
+from ..convert import Record
+
+# What tells results of a kind apart.
+KEYS: Dict[str, Sequence[str]] = {
+    "check": ("case", "backend", "suite"), "bench": ("case", "backend", "threads"), "pair": ("case", "backend"),
+    "count": ("case", "backend", "build", "vector_width"),
+}  # fmt: skip
+
+
+@dataclass
+class Machine:
+    """The results of one machine. A result that is there twice counts as its last record says."""
+
+    env: Record
+    header: Record = field(default_factory=dict)
+    kinds: Dict[str, List[Record]] = field(default_factory=dict)
+    runs: int = 0
+    finished: int = 0
+
+    def of(self, kind: str) -> List[Record]:
+        """Returns the records of a kind, in their order."""
+        return self.kinds.get(kind, [])
+
+
+def member(record: Any, path: str) -> Any:
+    """Returns the member at a path of names joined by dots; None where there is none."""
+    for name in path.split("."):
+        if not isinstance(record, dict):
+            return None
+        record = record.get(name)
+    return record
+
+
+def number(record: Any, path: str) -> Optional[float]:
+    """Returns the number at a path, from the strings nan, inf and -inf as well; None where there is none."""
+    value = member(record, path)
+    if isinstance(value, str) and value in ("nan", "inf", "-inf"):
+        return float(value)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _keep_last(records: List[Record], names: Sequence[str]) -> List[Record]:
+    last = {tuple(record.get(name) for name in names): at for at, record in enumerate(records)}
+    return [records[at] for at in sorted(last.values())]
+
+
+def machines(records: List[Record]) -> List[Machine]:
+    """Returns the machines of records, in the order of their first runs. Estimates are of no machine."""
+    found: Dict[str, Machine] = {}
+    merged: List[Record] = []
+    header: Record = {}
+    current: Optional[Machine] = None
+    for record in records:
+        kind = record["t"]
+        if kind == "header":
+            header, current = record, None
+            if "merged" in record:
+                merged.append(record)
+        elif kind == "env" and header.get("mode") != "estimate":
+            key = str(record.get("env_id", ""))
+            current = found.setdefault(key, Machine(record))
+            current.env = record
+            if current.header is not header:
+                current.header = header
+                current.runs += 1
+        elif kind == "footer" and "merged" in header:
+            for machine in found.values():
+                machine.finished += bool(record.get("complete"))
+        elif current is not None:
+            current.finished += kind == "footer" and bool(record.get("complete"))
+            current.kinds.setdefault(kind, []).append(record)
+    for machine in found.values():
+        for kind, names in KEYS.items():
+            if kind in machine.kinds:
+                machine.kinds[kind] = _keep_last(machine.kinds[kind], names)
+    return list(found.values())
