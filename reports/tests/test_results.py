@@ -129,7 +129,7 @@ def test_export_to_files(tmp_path: Path, capsys: Any) -> None:
 
 REJECTED = [
     ([], "expected a subcommand: export"),
-    (["exprot"], "expected a subcommand (got 'exprot')"),
+    (["imports"], "expected a subcommand (got 'imports')"),
     (["export"], "the following arguments are required: FILE"),
     (["export", "x", "--format", "ghq"], "no such format (got 'ghq'). Did you mean gha"),
     (["export", "x", "-o", "y.json"], "not clear from the name (got 'y.json'). Give --format: one of gha, gbench, bmf"),
