@@ -102,7 +102,6 @@ check_shell() {
 
 check_python() {
     need flake8:flake8 mypy:mypy /usr/lib/python3/dist-packages/pytest:python3-pytest || return
-    python3 -m compileall -q reports/posenc || return 1
     flake8 reports && mypy --config-file pyproject.toml --cache-dir build-check/mypy reports || return 1
 }
 
