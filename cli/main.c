@@ -277,8 +277,8 @@ static int run_other(const char *name, char **argv)
         if (strcmp(name, others[i].name) == 0)
             return cli_refuse(
                 &(struct cli){ .command = name }, "command", NULL,
-                "the program posenc-%s is not installed beside this one; the commands of "
-                "`posenc list` to `posenc vectors` go on working",
+                "posenc-%s is not installed: install the Python part of posenc (list, verify, "
+                "bench and table work without it)",
                 name);
     return status == HAND_OVER_NONE ? refuse_command(name) : status;
 }

@@ -30,9 +30,12 @@ def main(name: str, arguments: List[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    except OSError as error:  # of standard output: the commands name the files that they cannot read or write
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes it once more at its end
+        if isinstance(error, BrokenPipeError):
+            return 141
+        print(f"posenc {name}: error: standard output cannot be written: {error.strerror}.", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
     return status

@@ -82,9 +82,8 @@ def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) ->
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, target)
-    except OSError as error:
+    except BaseException as error:
         os.unlink(temporary)
-        raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
-    except BaseException:
-        os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
         raise

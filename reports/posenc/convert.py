@@ -79,14 +79,10 @@ def convert(record: Record) -> Record:
                 renamed[name] = convert(record[name])
     elif kind == "footer" and "counts" in renamed:
         renamed["counts"] = _counts(record["counts"])
-    if "status" in renamed:
-        renamed["status"] = STATUS.get(renamed["status"], renamed["status"])
-    for side in ("base", "head") if kind == "change" else ():
-        status = renamed[side].get("status")
-        if status:
-            renamed[side]["status"] = STATUS.get(status, status)
-    if "family" in renamed:
-        renamed["family"] = FAMILIES.get(renamed["family"], renamed["family"])
+    for part in (renamed, renamed.get("base"), renamed.get("head")):
+        for name, words in (("status", STATUS), ("family", FAMILIES)):
+            if isinstance(part, dict) and isinstance(part.get(name), str):
+                part[name] = words.get(part[name], part[name])
     return renamed
 
 

@@ -127,6 +127,22 @@ def test_export_to_files(tmp_path: Path, capsys: Any) -> None:
     assert main.main(["export", source]) == 0 and capsys.readouterr().out.startswith("cpu,")
 
 
+@pytest.mark.parametrize("to", [">&-", ">/dev/full"])
+def test_standard_output_that_cannot_be_written(to: str) -> None:
+    command = f'"$POSENC_PROGRAM" results export {FILES[-1]} {to}'
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, encoding="utf-8")
+    assert done.returncode == 2 and done.stderr.startswith("posenc results: error: standard output cannot be written")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_records_of_other_types_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    lines = ['{"t":"header","schema":"posenc.results/2"}', '{"t":"env","env_id":"m"}', '{"t":"bench","median_ns":3}']
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(CommandError, match="a record lacks a member"):
+        main.main(["export", str(path), "--format", "bmf"])
+
+
 REJECTED = [
     ([], "expected a subcommand: export"),
     (["imports"], "expected a subcommand (got 'imports')"),

@@ -132,7 +132,6 @@ def _mark_reach(axes: Axes, distance: int) -> None:
 
 # ---- bias ----
 
-SLOPE = 1 / 16  # of ALiBi; the others have magnitudes that share its axis
 SANDWICH = (128, 0.25)  # dimensions, scale
 
 
@@ -151,7 +150,7 @@ def draw_bias(args: argparse.Namespace, engine: Engine) -> Picture:
     bucket = one_query(engine, "t5_bias", n, _t5(32, 128, False) + " recipe=index")[0].astype(int)
     first = np.flatnonzero(np.diff(bucket, prepend=-1))  # the least distance of each bucket
     curves = {
-        "ALiBi, slope 1/16": one_query(engine, "alibi", n, "causal=true alibi_bias_max=4")[0],
+        "ALiBi, slope 1/16": one_query(engine, "alibi", n, "causal=true alibi_bias_max=4")[0],  # 2^-4
         "KERPLE, −2 ln(1 + d)": kerple,
         "KERPLE, −d^0.5": -np.sqrt(distance),
         "Sandwich, dim 128, scale 1/4": scale * (np.cos(np.outer(distance, turns)).sum(axis=1) - dim / 2),

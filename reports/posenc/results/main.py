@@ -49,7 +49,12 @@ def export(arguments: List[str]) -> int:
     name = _format(args)
     suffix, write, _ = FORMATS[name]
     records: List[Record] = [record for path in args.files for record in load(path)]
-    text = write(records)
+    try:
+        text = write(records)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise CommandError(
+            f"a record lacks a member or has one of another type: {error!r}. results.schema.json describes records."
+        ) from None
     if args.output:
         begins = b"[" if name == "gha" else BEGINS[suffix]
         write_file(args.output, text.encode(), begins, args.force)
