@@ -6,6 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "explain_model.h"
 #include "drift.h"
+#include "spec.h"
 #include "reports/show.h"
 
 #include "conformance/problem/fields.h"
@@ -27,9 +28,7 @@ static enum posenc_status make_plans(const struct part *p, int64_t seq_len, stru
     spec.seq_len = seq_len;
     *plans = (struct plans){ .freqs = { NULL } };
     enum posenc_status status = posenc_freqs_create(&spec, &plans->freqs[0], error);
-    spec.scaling = POSENC_SCALING_NONE;
-    spec.attention_factor = 0.0;
-    spec.partial_rotary_factor = 1.0;
+    spec = spec_unscaled(spec);
     if (status == POSENC_OK)
         status = posenc_freqs_create(&spec, &plans->freqs[1], error);
     if (status != POSENC_OK)

@@ -297,3 +297,11 @@ void spec_free(struct cli_spec *spec)
     spec->factors[0] = spec->factors[1] = NULL;
     model_free(&spec->model);
 }
+
+struct posenc_freqs_spec spec_unscaled(struct posenc_freqs_spec freqs)
+{
+    freqs.scaling = POSENC_SCALING_NONE;
+    freqs.attention_factor = 0.0;
+    freqs.partial_rotary_factor = 1.0;
+    return freqs;
+}

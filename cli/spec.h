@@ -34,6 +34,9 @@ int spec_take_model(const struct cli *cli, enum posenc_kernel kernel, struct cli
 /* The one model of --model or --config; EXIT_FINE, or EXIT_USAGE after a message. */
 int spec_load_model(const struct cli *cli, struct model *model);
 
+/* Returns the frequencies of the same base without its scaling. */
+struct posenc_freqs_spec spec_unscaled(struct posenc_freqs_spec freqs);
+
 /* Axes of a position: how many sections there are, 1 where there are none. */
 int spec_axes(const struct posenc_freqs_spec *freqs);
 

@@ -15,15 +15,6 @@ static const double full_turn = 6.283185307179586;
 
 /* ---- frequencies ---- */
 
-/* Returns the frequencies of the same base without its scaling. */
-static struct posenc_freqs_spec unscaled(struct posenc_freqs_spec spec)
-{
-    spec.scaling = POSENC_SCALING_NONE;
-    spec.attention_factor = 0.0;
-    spec.partial_rotary_factor = 1.0;
-    return spec;
-}
-
 static void write_angle(double radians, FILE *out)
 {
     fprintf(out, ",%.17g,", radians);
@@ -56,7 +47,7 @@ static int write_frequencies(struct cli *cli, const struct outputs *outputs)
     struct posenc_error error = { 0 };
     int status = spec_take(cli, TABLE_FREQUENCIES, 0, &spec);
     if (status == EXIT_FINE) {
-        const struct posenc_freqs_spec base = unscaled(spec.freqs);
+        const struct posenc_freqs_spec base = spec_unscaled(spec.freqs);
         enum posenc_status made = posenc_freqs_create(&spec.freqs, &freqs, &error);
         if (made == POSENC_OK)
             made = posenc_freqs_create(&base, &plain, &error);

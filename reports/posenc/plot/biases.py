@@ -12,7 +12,7 @@ from ..command import CommandError, within
 from ..engine import Engine
 from .kinds import integer, kind, number
 from .rotations import rotate
-from .style import DASHES, SERIES, Array, Picture, draw_map, ink, legend_below, new_figure
+from .style import DASHES, SERIES, Array, Picture, draw_map, legend_below, new_figure, write_numbers
 
 
 def one_query(engine: Engine, kernel: str, distances: int, fields: str, heads: int = 1) -> Array:
@@ -279,16 +279,7 @@ def draw_swin(args: argparse.Namespace, engine: Engine) -> Picture:
         axes = panels[name]
         image = draw_map(axes, seen, "", scale=False)
         image.set_clim(0, rows - 1)
-        for (row, column), value in np.ndenumerate(seen):
-            axes.text(
-                column,
-                row,
-                f"{value:.0f}",
-                ha="center",
-                va="center",
-                fontsize=9 if width <= 10 else 6,
-                color=ink(image, float(value)),
-            )
+        write_numbers(axes, image, seen, "{:.0f}", 9 if width <= 10 else 6)
         axes.plot(
             query % width,
             query // width,
@@ -407,16 +398,7 @@ def draw_attention(args: argparse.Namespace, engine: Engine) -> Picture:
     for axes, (name, cells) in zip(grid.flat, weights.items()):
         image = draw_map(axes, cells, "", scale=False)
         image.set_clim(0, most)
-        for (row, column), value in np.ndenumerate(cells):
-            axes.text(
-                column,
-                row,
-                f"{value:.2f}",
-                ha="center",
-                va="center",
-                fontsize=9 if n < 9 else 6,
-                color=ink(image, float(value)),
-            )
+        write_numbers(axes, image, cells, "{:.2f}", 9 if n < 9 else 6)
         axes.set(title=name, xticks=range(n), yticks=range(n), aspect="equal", xlabel="key", ylabel="query")
         axes.set_xticklabels(words, rotation=45)
         axes.set_yticklabels(words)

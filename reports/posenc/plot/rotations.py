@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engine import Engine
 from .kinds import describe, integer, kind, number
-from .style import DASHES, SERIES, Array, Picture, draw_map, ink, legend_below, new_figure
+from .style import DASHES, SERIES, Array, Picture, draw_map, legend_below, new_figure, write_numbers
 
 TWO_PI = 2 * math.pi
 FAR = 1 << 20  # a query far out, beside one at the end of the picture
@@ -349,8 +349,5 @@ def draw_mrope(args: argparse.Namespace, engine: Engine) -> Picture:
 
 def _image(axes: Axes, cells: Array, title: str, number: str) -> None:
     image = draw_map(axes, cells, "", scale=False)
-    for (row, column), value in np.ndenumerate(cells):
-        axes.text(
-            column, row, number.format(value), ha="center", va="center", fontsize=9, color=ink(image, float(value))
-        )
+    write_numbers(axes, image, cells, number, 9)
     axes.set(title=title, xticks=range(cells.shape[1]), yticks=range(cells.shape[0]), aspect="equal")

@@ -133,10 +133,12 @@ def draw_map(axes: Axes, cells: Array, label: str, first: Tuple[float, float] = 
     return image
 
 
-def ink(image: Any, value: float) -> str:
-    """Returns the colour of a number that stands on the cell of that value."""
-    red, green, blue, _ = image.cmap(image.norm(value))
-    return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
+def write_numbers(axes: Axes, image: Any, cells: Array, form: str, size: float) -> None:
+    """Writes the number of each cell of a map on it, dark or bright as the cell asks for."""
+    for (row, column), value in np.ndenumerate(cells):
+        red, green, blue, _ = image.cmap(image.norm(value))
+        ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
+        axes.text(column, row, form.format(value), ha="center", va="center", fontsize=size, color=ink)
 
 
 def legend_below(axes: Axes, columns: int) -> None:
