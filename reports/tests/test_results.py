@@ -14,7 +14,7 @@ from posenc.command import CommandError
 from posenc.convert import FAMILIES, KINDS, NAMES, STATUS
 from posenc.records import load
 from posenc.results import exports, main
-from posenc.results.runs import machines
+from posenc.runs import machines
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "reports").glob("*/*.jsonl")) + [ROOT / "docs" / "speed.jsonl"]

@@ -12,7 +12,7 @@ import math
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..convert import Record
-from .runs import Machine, machines, member, number
+from ..runs import Machine, machines, member, number
 
 # ---- CSV ----
 

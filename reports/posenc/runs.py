@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
-from ..convert import Record
+from .convert import Record
 
 # What tells results of a kind apart.
 KEYS: Dict[str, Sequence[str]] = {
