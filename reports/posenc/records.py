@@ -43,18 +43,3 @@ def load(path: str) -> List[Record]:
             "Expected posenc.results/2 or posenc.results/1."
         )
     return convert_all(records)
-
-
-def size(count: float) -> str:
-    """Returns bytes as people write them: 512 KiB."""
-    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
-    at = 0
-    while count >= 1024 and at < len(units) - 1:
-        count /= 1024
-        at += 1
-    return f"{count:.3g} {units[at]}"
-
-
-def times(ratio: float) -> str:
-    """Returns a ratio with the digits that mean something: 1.24x, 8.8x, 75x."""
-    return f"{ratio:.{2 if ratio < 2 else 1 if ratio < 10 else 0}f}x"

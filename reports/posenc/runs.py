@@ -8,7 +8,8 @@ from .convert import Record
 # What tells results of a kind apart.
 KEYS: Dict[str, Sequence[str]] = {
     "check": ("case", "backend", "suite"), "bench": ("case", "backend", "threads"), "pair": ("case", "backend"),
-    "count": ("case", "backend", "build", "vector_width"),
+    "count": ("case", "backend", "build", "vector_width"), "overhead": ("case",), "model": ("name",),
+    "kernel": ("id",), "backend": ("id",), "change": ("case", "backend", "what", "suite"),
 }  # fmt: skip
 
 

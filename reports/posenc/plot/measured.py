@@ -7,12 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 import numpy as np
 
+from ..colors import color_of
 from ..command import CommandError
 from ..engine import Engine
 from ..convert import Record
-from ..records import load, size, times
+from ..records import load
+from ..units import size, times
 from .kinds import describe, kind
-from .style import DASHES, SERIES, Picture, color_of, legend_below, new_figure
+from .style import DASHES, SERIES, Picture, legend_below, new_figure
 
 HALF_ULP = 2.0**-25  # of a value in [1/2, 1)
 DECADES = (10, 17, 20, 24, 31)  # powers of two

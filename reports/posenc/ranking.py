@@ -1,0 +1,227 @@
+"""Says what timings show: who is fastest, who cannot be told from it, and when to leave the default.
+
+A timing is noisy if its interval is wider than 10 % to either side, if the A/A control differs by more than
+that, or if it is a fifth above the roofline and not known to 3 %. It is shown, and decides nothing.
+
+The fastest has the least median of those that conform and are not noisy, unless the whole interval of a noisy
+one lies before its own: then nobody is called fastest. Timings whose intervals meet that of the fastest, within
+the difference of the A/A control, are tied with it, and so is whatever lies between.
+
+One backend is faster than another if their intervals are apart and their medians differ by more than 3 %. The
+default stays unless another is faster than it at some shape, slower at none, and gains 3 % on average.
+"""
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import Dict, List, Optional, Tuple
+
+from . import units
+from .convert import Record
+from .runs import Machine, number
+
+WIDEST, BEYOND_ROOFLINE, WIDEST_BEYOND = 0.10, 1.2, 0.03
+WORTH_NAMING = 0.03
+
+
+class Standing(enum.IntEnum):
+    """Place of a timing among those of its case."""
+
+    NOT_TIMED = 0
+    WRONG = 1
+    NOISY = 2
+    SLOWER = 3
+    TIED = 4
+    FASTEST = 5
+
+
+@dataclass
+class Timing:
+    """A timing of a case on a backend. Shares and speedups are quotients of the numbers as they are printed."""
+
+    record: Record
+    case: str
+    kernel: str
+    backend: str
+    median: float
+    lo: float
+    hi: float
+    control: float  # difference of the A/A control, a share
+    rejected: str = ""
+    share: Optional[float] = None  # of the roofline
+    speedup_libm: Optional[float] = None
+    speedup_autovec: Optional[float] = None
+    standing: Standing = Standing.SLOWER
+
+    @property
+    def width(self) -> float:
+        """The wider half of the interval, as a share of the median; infinite if there is none."""
+        if not (self.lo > 0 and self.hi > 0 and (number(self.record, "ci.level") or 0) > 0):
+            return math.inf
+        return max(self.hi - self.median, self.median - self.lo) / self.median
+
+    @property
+    def noisy(self) -> bool:
+        """Whether it decides nothing."""
+        beyond = (self.share or 0.0) > BEYOND_ROOFLINE and self.width > WIDEST_BEYOND
+        return self.width > WIDEST or self.control > WIDEST or beyond
+
+    @property
+    def wrong(self) -> bool:
+        """Whether its output was wrong, for which it was not timed."""
+        return self.rejected.startswith("wrong: ")
+
+    def reaches(self, other: "Timing") -> bool:
+        """Whether its interval begins before that of `other` ends."""
+        noise = max(self.control, other.control)
+        return (self.lo or self.median) <= (other.hi or other.median) * (1 + noise)
+
+    def meets(self, other: "Timing") -> bool:
+        """Whether the intervals meet, within the difference of the A/A control."""
+        return self.reaches(other) and other.reaches(self)
+
+    def is_faster_than(self, other: "Timing") -> bool:
+        """Whether it is faster beyond doubt."""
+        apart = not (self.noisy or other.noisy) and not other.reaches(self)
+        return apart and other.median > self.median * (1 + WORTH_NAMING)
+
+
+def _timing(record: Record) -> Timing:
+    median, rejected = number(record, "median_ns") or 0.0, str(record.get("rejected", ""))
+    return Timing(
+        record, record["case"], record["kernel"], record["backend"], median, number(record, "ci.lo") or 0.0,
+        number(record, "ci.hi") or 0.0, abs(number(record, "control_pct") or 0.0) / 100,
+        rejected or ("" if median > 0 else "no time recorded"), number(record, "roofline.share"),
+        number(record, "speedup_libm"), number(record, "speedup_autovec"),
+    )  # fmt: skip
+
+
+def _quotients(rows: List[Timing]) -> None:
+    """Sets shares and speedups of the timings of a case."""
+    timed = [row for row in rows if not row.rejected]
+    fastest: Dict[Tuple[str, int], float] = {}
+    for row in timed:
+        key = (row.record["family"], row.record.get("threads", 1))
+        fastest[key] = min(fastest.get(key, math.inf), row.median)
+    for row in timed:
+        time, threads = units.printed_time(row.median), row.record.get("threads", 1)
+        of, rate = units.printed_rate(number(row.record, "roofline.gbps") or 0), number(row.record, "gbps") or 0
+        row.share = units.printed_rate(rate) / of if of > 0 else row.share
+        plain, vectorised = fastest.get(("libm", threads)), fastest.get(("autovec", threads))
+        row.speedup_libm = units.printed_time(plain) / time if plain else row.speedup_libm
+        row.speedup_autovec = units.printed_time(vectorised) / time if vectorised else row.speedup_autovec
+
+
+@dataclass
+class Ranking:
+    """The timings of a case: the least median first, those that were not timed last."""
+
+    rows: List[Timing]
+    fastest: Optional[Timing] = None
+
+    def of(self, backend: str) -> Optional[Timing]:
+        """Returns the timing of a backend."""
+        return next((row for row in self.rows if row.backend == backend), None)
+
+    @property
+    def tied(self) -> List[Timing]:
+        """Those tied with the fastest, without itself."""
+        return [row for row in self.rows if row.standing == Standing.TIED]
+
+    def behind(self, row: Optional[Timing]) -> float:
+        """Returns by what share a timing is slower than the fastest; 0 if that cannot be told."""
+        if not row or not self.fastest or row.standing != Standing.SLOWER or not self.fastest.is_faster_than(row):
+            return 0.0
+        return row.median / self.fastest.median - 1
+
+
+class Ranked:
+    """The timings and checks of a machine, by case and by backend."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.counts: Dict[Tuple[str, str], Dict[str, int]] = {}
+        for check in machine.of("check"):
+            counts = self.counts.setdefault((check["kernel"], check["backend"]), {})
+            counts[check["status"]] = counts.get(check["status"], 0) + 1
+        self.cases: Dict[str, Ranking] = {}
+        for record in machine.of("bench"):
+            self.cases.setdefault(record["case"], Ranking([])).rows.append(_timing(record))
+        for ranking in self.cases.values():
+            self._rank(ranking)
+
+    def conforms(self, kernel: str, backend: str) -> Optional[bool]:
+        """Returns whether no check of a kernel failed on a backend; None if there was none."""
+        counts = self.counts.get((kernel, backend), {})
+        if not any(counts.get(status) for status in ("pass", "fail", "crash", "inconclusive")):
+            return None
+        return not (counts.get("fail") or counts.get("crash"))
+
+    def default(self, kernel: str) -> str:
+        """Returns the backend that runs a kernel if none is named; empty if the records do not say."""
+        of = self.machine.of("backend")
+        return next((str(backend["id"]) for backend in of if kernel in backend.get("default_for", {})), "")
+
+    def _alone(self, row: Timing) -> Standing:
+        if row.wrong or (not row.rejected and self.conforms(row.kernel, row.backend) is False):
+            return Standing.WRONG
+        if row.rejected:
+            return Standing.NOT_TIMED
+        return Standing.NOISY if row.noisy else Standing.SLOWER
+
+    def _rank(self, ranking: Ranking) -> None:
+        rows = ranking.rows
+        rows.sort(key=lambda row: (bool(row.rejected), row.median))
+        _quotients(rows)
+        for row in rows:
+            row.standing = self._alone(row)
+        fastest = next((row for row in rows if row.standing == Standing.SLOWER), None)
+        if not fastest or any(row.standing == Standing.NOISY and not fastest.reaches(row) for row in rows):
+            return
+        ranking.fastest = fastest
+        last = max(at for at, row in enumerate(rows) if row.standing == Standing.SLOWER and fastest.meets(row))
+        for row in rows[: last + 1]:
+            if row.standing == Standing.SLOWER:
+                row.standing = Standing.TIED
+        fastest.standing = Standing.FASTEST
+
+    def telling(self, ranking: Ranking) -> Optional[Timing]:
+        """Returns the timing that stands for a case: the fastest, else the default, else the first that conforms."""
+        if ranking.fastest or not ranking.rows:
+            return ranking.fastest
+        usual = ranking.of(self.default(ranking.rows[0].kernel))
+        right = [row for row in ranking.rows if row.standing >= Standing.NOISY]
+        return usual if usual in right else right[0] if right else None
+
+    def better_than_default(self, cases: List[str], kernel: str) -> Optional[str]:
+        """Returns the backend to prefer to the default for a kernel at some cases; None if the default stays."""
+        shapes = [self.cases[case] for case in cases if case in self.cases]
+        shapes = [shape for shape in shapes if shape.rows[0].kernel == kernel and not shape.rows[0].rejected]
+        usual, least = self.default(kernel), len(shapes) * math.log1p(WORTH_NAMING)
+        names = list(dict.fromkeys(str(backend["id"]) for backend in self.machine.of("backend")))
+        gains = {name: _gain(shapes, usual, name) for name in names}
+        worth = [name for name in names if gains[name] > least]
+        if not worth:
+            return None
+        best = max(worth, key=lambda name: gains[name])
+        return next(name for name in worth if not _faster_somewhere(shapes, best, name))
+
+
+def _gain(shapes: List[Ranking], usual: str, other: str) -> float:
+    """Returns the sum of ln(time of the default / time of the other); 0 if the other is slower or noisy anywhere."""
+    gain = 0.0
+    for shape in shapes:
+        a, b = shape.of(usual), shape.of(other)
+        if not a or not b or min(a.standing, b.standing) < Standing.SLOWER or a.is_faster_than(b):
+            return 0.0
+        if a.standing == Standing.SLOWER and b.is_faster_than(a):
+            gain += math.log(a.median / b.median)
+    return gain
+
+
+def _faster_somewhere(shapes: List[Ranking], first: str, second: str) -> bool:
+    for shape in shapes:
+        a, b = shape.of(first), shape.of(second)
+        if a and b and a.is_faster_than(b):
+            return True
+    return False
