@@ -43,3 +43,8 @@ def load(path: str) -> List[Record]:
             "Expected posenc.results/2 or posenc.results/1."
         )
     return convert_all(records)
+
+
+def dump(records: List[Record]) -> str:
+    """Returns records as JSON Lines."""
+    return "".join(json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n" for record in records)

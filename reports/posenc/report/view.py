@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Dict, List, Optional, Sequence
 
 from .. import units
@@ -85,7 +86,7 @@ class Host:
         """Measurement quality, A to D; empty if it is not known."""
         return str(member(self.env, "quality.grade") or "")
 
-    @property
+    @cached_property
     def backends(self) -> List[str]:
         """Backends in the order of the records, then those that only results name."""
         kinds = ("check", "bench", "pair", "change")
@@ -93,7 +94,7 @@ class Host:
         named += [record["backend"] for kind in kinds for record in self.machine.of(kind)]
         return list(dict.fromkeys(named))
 
-    @property
+    @cached_property
     def families(self) -> Dict[str, str]:
         """The family of each backend."""
         kinds = ("check", "bench", "pair")
@@ -101,7 +102,7 @@ class Host:
         found.update({backend["id"]: backend["family"] for backend in self.machine.of("backend")})
         return found
 
-    @property
+    @cached_property
     def kernels(self) -> List[str]:
         """Kernels with results; those with failures first."""
         kinds = ("check", "bench")
@@ -112,7 +113,7 @@ class Host:
         """Returns the checks of a kernel on a backend."""
         return Cell(self.ranked.counts.get((kernel, backend), {}))
 
-    @property
+    @cached_property
     def checked(self) -> Cell:
         """All checks."""
         total: Dict[str, int] = {}
@@ -121,7 +122,7 @@ class Host:
                 total[status] = total.get(status, 0) + count
         return Cell(total)
 
-    @property
+    @cached_property
     def failures(self) -> List[Failure]:
         """Checks that failed, each once for all backends that fail it alike."""
         found: Dict[Any, Failure] = {}
@@ -133,19 +134,19 @@ class Host:
                 found.setdefault(alike, Failure(check, [], _worst(check))).backends.append(check["backend"])
         return list(found.values())
 
-    @property
+    @cached_property
     def wrong_outputs(self) -> List[Record]:
         """Outputs that were wrong before they were to be timed."""
         return [row.record for ranking in self.ranked.cases.values() for row in ranking.rows if row.wrong]
 
-    @property
+    @cached_property
     def by_range(self) -> List[ByRange]:
         """Errors of tables by range of positions."""
         pairs = [(kernel, mode) for mode in ("exact", "hf_f32") for kernel in ("sinusoidal", "rope_table")]
         found = (self.errors.by_range(kernel, mode, self.backends) for kernel, mode in pairs)
         return [table for table in found if table]
 
-    @property
+    @cached_property
     def notes(self) -> List[str]:
         """What a reader has to know first: disturbances, parts that are missing."""
         return [note for note in (_others(self), _noisy(self), _vectors(self), _emulated(self), _partial(self)) if note]
@@ -244,7 +245,7 @@ class View:
         """Results that differ between two builds."""
         return [change for host in self.hosts for change in host.machine.of("change")]
 
-    @property
+    @cached_property
     def steps(self) -> List["FleetRow"]:
         """The answers of all machines by model and step."""
         rows: Dict[Any, FleetRow] = {}
@@ -255,7 +256,7 @@ class View:
                 row.answers[at] = answer
         return list(rows.values())
 
-    @property
+    @cached_property
     def colors(self) -> Dict[str, str]:
         """The colour of each backend."""
         names = list(dict.fromkeys(name for host in self.hosts for name in host.backends))

@@ -1,0 +1,348 @@
+// Filters, charts and the drawer of cases. All numbers come from the records that the page carries.
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const form = document.getElementById("filters");
+const element = (name, attributes = {}, ...children) => {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+};
+
+// ---- copy buttons ----
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = element("textarea");
+    area.value = text;
+    (document.querySelector("dialog[open]") || document.body).append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest(".copy");
+  if (!button) return;
+  await copyText(button.dataset.copy);
+  button.textContent = "Copied";
+  setTimeout(() => (button.textContent = "Copy"), 1500);
+});
+function command(text) {
+  const button = element("button", { type: "button", class: "copy", "data-copy": text, "aria-label": `Copy the command ${text}` }, "Copy");
+  return element("span", { class: "command" }, element("code", {}, text), button);
+}
+
+// ---- timings: filters and table ----
+const columns = [
+  ["machine", "CPU"], ["kernel", "Kernel"], ["dtype", "Type"], ["numerics", "Numerics"], ["shape", "Shape"],
+  ["level", "Memory"], ["backend", "Backend"], ["ns", "Time", "time"], ["width", "±", "percent"], ["gbps", "GB/s"], ["share", "% of roofline", "percent"],
+  ["bound", "Bound by"], ["libm", "vs plain C", "times"], ["autovec", "vs compiler", "times"], ["error", "Worst error", "errorText"],
+  ["standing", "Place"],
+];
+const numeric = new Set(["ns", "width", "gbps", "share", "libm", "autovec", "error"]);
+const timings = data.timings.map((values) => {
+  const row = Object.fromEntries(data.columns.map((name, at) => [name, values[at]]));
+  row.width = row.ns ? Math.max(row.hi - row.ns, row.ns - row.lo) / row.ns : null;
+  return row;
+});
+const varies = (name) => new Set(timings.map((row) => row[name])).size > 1;
+const shown = columns.filter(([name]) => !["machine", "dtype", "numerics"].includes(name) || varies(name));
+const first = 60;
+let order = { by: null, up: true }, limit = first, chart = "speed";
+
+const three = (value) => (value >= 99.95 ? value.toFixed(0) : value >= 9.995 ? value.toFixed(1) : value.toFixed(2));
+const time = (ns) => {
+  for (const [most, scale, unit] of [[999.5, 1, "ns"], [999.5e3, 1e3, "µs"], [999.5e6, 1e6, "ms"]])
+    if (ns < most) return `${three(ns / scale)} ${unit}`;
+  return `${three(ns / 1e9)} s`;
+};
+const format = {
+  time: (row) => (row.ns ? time(row.ns) : row.rejected),
+  percent: (row, name) => (row[name] ? `${(100 * row[name]).toFixed(0)} %` : "–"),
+  times: (row, name) => (row[name] ? `${row[name].toFixed(row[name] >= 9.95 ? 0 : row[name] >= 1.995 ? 1 : 2)}×` : "–"),
+  errorText: (row) => row.errorText,
+};
+const cell = (row, [name, , kind]) => {
+  if (kind) return format[kind](row, name);
+  if (name === "gbps") return row.gbps ? three(row.gbps) : "–";
+  return row[name] ?? "–";
+};
+
+for (const select of form.querySelectorAll("select")) {
+  const values = [...new Set(timings.map((row) => row[select.name]).filter((value) => value))];
+  for (const value of values) select.append(element("option", { value }, value));
+  if (values.length < 2) select.parentElement.hidden = true;
+}
+function filtered() {
+  const wanted = new FormData(form), text = (wanted.get("text") || "").toLowerCase().split(/\s+/);
+  const rows = timings.filter((row) =>
+    [...wanted].every(([name, value]) => !value || name === "text" || row[name] === value) &&
+    text.every((word) => `${row.shape} ${row.case} ${row.level}`.toLowerCase().includes(word)));
+  if (!order.by) return rows;
+  const sign = order.up ? 1 : -1, key = order.by;
+  return rows.sort((a, b) => {
+    const [x, y] = [a[key], b[key]];
+    if (x === y) return 0;
+    if (x === null || x === undefined) return 1;
+    if (y === null || y === undefined) return -1;
+    return sign * (numeric.has(key) ? x - y : String(x).localeCompare(String(y)));
+  });
+}
+function drawHead() {
+  const head = document.querySelector("#timings thead tr");
+  head.replaceChildren(...shown.map(([name, title]) => {
+    const sorted = order.by === name;
+    const button = element("button", { type: "button" }, `${title}${sorted ? (order.up ? " ▲" : " ▼") : ""}`);
+    button.addEventListener("click", () => {
+      order = sorted ? { by: name, up: !order.up } : { by: name, up: !["share", "gbps", "libm", "autovec"].includes(name) };
+      update();
+      document.querySelectorAll("#timings th button")[shown.findIndex(([other]) => other === name)].focus();
+    });
+    const attributes = { scope: "col", "aria-sort": sorted ? (order.up ? "ascending" : "descending") : "none" };
+    if (numeric.has(name)) attributes.class = "n";
+    return element("th", attributes, button);
+  }));
+}
+function drawRows(rows) {
+  const body = document.querySelector("#timings tbody");
+  body.replaceChildren(...rows.slice(0, limit).map((row) => {
+    const line = element("tr");
+    for (const column of shown) {
+      const text = cell(row, column), made = element("td", numeric.has(column[0]) ? { class: "n" } : { class: column[0] });
+      if (column[0] === "backend") {
+        made.className = "";
+        const name = element("span", { class: "backend" }, element("i"), text);
+        name.firstChild.style.background = data.colors[text];
+        made.append(name);
+      } else if (column[0] === "standing") {
+        made.append(element(row.standing === "fastest" ? "b" : "span", row.standing === "wrong" ? { class: "bad" } : {}, text));
+      } else made.append(text);
+      line.append(made);
+    }
+    return line;
+  }));
+  const more = document.getElementById("more");
+  more.hidden = rows.length <= limit;
+  more.textContent = `Show all ${rows.length}`;
+}
+function update() {
+  const rows = filtered();
+  document.getElementById("found").textContent = timings.length
+    ? `${rows.length} of ${timings.length} timings` : "No timings in these records.";
+  drawHead();
+  drawRows(rows);
+  drawChart(rows);
+}
+form.addEventListener("input", () => { limit = first; update(); });
+form.addEventListener("submit", (event) => event.preventDefault());
+form.addEventListener("reset", () => setTimeout(() => { order = { by: null, up: true }; limit = first; update(); }));
+document.getElementById("more").addEventListener("click", () => { limit = Infinity; update(); });
+
+// ---- charts ----
+const figure = document.getElementById("chart"), legend = document.getElementById("legend");
+for (const tab of document.querySelectorAll("[role=tab]")) {
+  tab.addEventListener("click", () => select(tab));
+  tab.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const tabs = [...document.querySelectorAll("[role=tab]")];
+    select(tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length]).focus();
+  });
+}
+function select(tab) {
+  for (const other of document.querySelectorAll("[role=tab]")) {
+    other.setAttribute("aria-selected", other === tab);
+    other.tabIndex = other === tab ? 0 : -1;
+  }
+  figure.setAttribute("aria-labelledby", tab.id);
+  chart = tab.id.slice(4);
+  drawChart(filtered());
+  return tab;
+}
+function blank(width, height, label) {
+  figure.replaceChildren();
+  return svgIn(figure, width, height, label);
+}
+function svgIn(where, width, height, label) {
+  return d3.select(where).append("svg").attr({ viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+}
+function axis(svg, scale, orient, transform, ticks, text) {
+  const made = d3.svg.axis().scale(scale).orient(orient).outerTickSize(0);
+  if (ticks) made.tickValues(ticks);
+  svg.append("g").attr({ class: "axis", transform }).call(text ? made.tickFormat(text) : made);
+}
+const message = (text) => figure.replaceChildren(element("p", { class: "key" }, text));
+const width = () => Math.max(320, Math.min(900, figure.clientWidth || 640));
+const powers = (low, high) => {
+  const found = [];
+  for (let k = Math.floor(Math.log10(low)); 10 ** k <= high * 1.001; k++)
+    for (const digit of high / low > 300 ? [1] : [1, 2, 5]) if (digit * 10 ** k >= low * 0.999 && digit * 10 ** k <= high * 1.001) found.push(digit * 10 ** k);
+  return found;
+};
+function drawLegend(names) {
+  legend.replaceChildren(...names.map((name) => {
+    const made = element("span", { class: "backend" }, element("i"), name);
+    made.firstChild.style.background = data.colors[name] || "var(--ink)";
+    return made;
+  }));
+}
+function drawChart(rows) {
+  if (typeof d3 === "undefined") return message("Charts need D3, which was not found when this page was written. The tables have all numbers.");
+  legend.replaceChildren();
+  ({ speed: drawSpeed, tradeoff: drawTradeoff, position: drawPosition })[chart](rows);
+}
+function drawSpeed(all) {
+  const timed = all.filter((row) => row.ns && row.gbps), rows = timed.slice(0, 30);
+  if (!rows.length) return message("No timing fits these filters.");
+  const w = width(), left = Math.min(280, w * 0.45), step = 22, top = 8, height = top + step * rows.length + 50;
+  const rates = rows.flatMap((row) => [row.gbps, row.gbps * row.ns / row.hi, row.gbps * row.ns / row.lo, row.roof || row.gbps]);
+  const x = d3.scale.log().domain([d3.min(rates) / 1.15, d3.max(rates) * 1.15]).range([left, w - 16]);
+  const svg = blank(w, height, `Useful GB/s of ${rows.length} timings with their intervals; a red mark is the roofline. The table has the numbers.`);
+  const ticks = powers(...x.domain()).filter((_, at, list) => list.length < 9 || at % Math.ceil(list.length / 8) === 0);
+  svg.append("g").attr("class", "grid").selectAll("line").data(ticks).enter().append("line").attr({ x1: x, x2: x, y1: top, y2: height - 46 });
+  axis(svg, x, "bottom", `translate(0,${height - 46})`, ticks, (value) => `${+value.toPrecision(2)}`);
+  svg.append("text").attr({ x: (left + w) / 2, y: height - 8, "text-anchor": "middle", class: "quiet" })
+    .text(timed.length > rows.length ? `GB/s (first ${rows.length} of ${timed.length}); red: roofline` : "GB/s, 99 % interval; red: roofline");
+  const line = svg.selectAll("g.row").data(rows).enter().append("g").attr("transform", (_, at) => `translate(0,${top + step * (at + 0.5)})`);
+  const letters = Math.floor(left / 6.4);
+  line.append("text").attr({ x: left - 8, dy: "0.35em", "text-anchor": "end" }).text((row) => {
+    const text = `${row.short} ${row.backend}`;
+    return text.length > letters ? `…${text.slice(text.length - letters + 1)}` : text;
+  });
+  line.append("line").attr({ class: "interval", x1: (row) => x(row.gbps * row.ns / row.hi), x2: (row) => x(row.gbps * row.ns / row.lo) });
+  line.filter((row) => row.roof).append("line").attr({ class: "roof", x1: (row) => x(row.roof), x2: (row) => x(row.roof), y1: -8, y2: 8 });
+  line.append("circle").attr({ class: "dot", r: 5, cx: (row) => x(row.gbps) }).style("fill", (row) => data.colors[row.backend]);
+  line.append("title").text((row) => `${row.shape}, ${row.backend}: ${three(row.gbps)} GB/s, ${format.time(row)} ±${format.percent(row, "width")}, ${format.percent(row, "share")} of roofline`);
+}
+function drawTradeoff(all) {
+  const rows = all.filter((row) => row.libm && row.error > 0 && row.metric !== "exact");
+  const counts = d3.nest().key((row) => row.metric).entries(rows).sort((a, b) => b.values.length - a.values.length);
+  if (!rows.length) return message("No timing that fits these filters has both an error and a speed against plain C.");
+  const points = counts[0].values, w = width(), height = Math.min(460, w * 0.75), left = 56, bottom = 52;
+  const unit = { pair_ulp: "ulp of the larger product", abs: "absolute error", ulp: "ulp" }[counts[0].key] || counts[0].key;
+  const pad = (values, by) => [d3.min(values) / by, d3.max(values) * by];
+  const x = d3.scale.log().domain(pad(points.map((row) => row.error), 1.4)).range([left, w - 16]);
+  const y = d3.scale.log().domain(pad(points.map((row) => row.libm), 1.3)).range([height - bottom, 12]);
+  const svg = blank(w, height, `Speed against plain C and largest error of ${points.length} timings. The table has the numbers.`);
+  axis(svg, x, "bottom", `translate(0,${height - bottom})`, powers(...x.domain()), (value) => `${+value.toPrecision(2)}`);
+  axis(svg, y, "left", `translate(${left},0)`, powers(...y.domain()), (value) => `${+value.toPrecision(2)}×`);
+  svg.append("text").attr({ x: (left + w) / 2, y: height - 10, "text-anchor": "middle", class: "quiet" }).text(`largest error in ${unit}; smaller is better`);
+  svg.append("text").attr({ x: left + 6, y: 20, class: "quiet" }).text("times as fast as plain C; larger is better");
+  const dot = svg.selectAll("circle").data(points).enter().append("circle").attr({ class: "dot", r: 6, cx: (row) => x(row.error), cy: (row) => y(row.libm) });
+  dot.style({ fill: (row) => data.colors[row.backend], "fill-opacity": 0.85 });
+  dot.append("title").text((row) => `${row.shape}, ${row.backend}: ${format.times(row, "libm")}, ${row.errorText}`);
+  drawLegend([...new Set(points.map((row) => row.backend))]);
+}
+function drawPosition() {
+  const wanted = new FormData(form);
+  const curves = data.curves.filter((curve) =>
+    ["machine", "backend", "numerics"].every((name) => !wanted.get(name) || !curve[name] || curve[name] === wanted.get(name)));
+  if (!curves.length) return message("These records have no errors by position: posenc report measures them for kernels that make tables.");
+  const w = width(), height = Math.min(480, w * 0.8), left = 64, bottom = 52;
+  const errors = curves.flatMap((curve) => curve.errors.filter((error) => error > 0)), least = d3.min(errors) / 3;
+  const x = d3.scale.log().base(2).domain([1, 2 ** 31]).range([left, w - 16]);
+  const y = d3.scale.log().domain([least, d3.max(errors) * 2]).range([height - bottom, 12]);
+  const svg = blank(w, height, `Largest absolute error of cosine and sine by position, ${curves.length} curves. The table below has the errors by range.`);
+  axis(svg, x, "bottom", `translate(0,${height - bottom})`, [1, 2 ** 5, 2 ** 10, 2 ** 17, 2 ** 24, 2 ** 31], (value) => `2^${Math.round(Math.log2(value))}`);
+  axis(svg, y, "left", `translate(${left},0)`, powers(...y.domain()).filter((value) => Math.log10(value) % 1 === 0), (value) => `${value.toExponential(0)}`);
+  svg.append("text").attr({ x: (left + w) / 2, y: height - 10, "text-anchor": "middle", class: "quiet" }).text("position");
+  svg.append("text").attr({ x: left + 6, y: 20, class: "quiet" }).text("largest absolute error");
+  const path = d3.svg.line().x((point) => x(Math.max(1, point[0]))).y((point) => y(Math.max(least, point[1])));
+  const dashes = ["none", "6 3", "2 3", "8 3 2 3"], modes = [...new Set(curves.map((curve) => curve.numerics))];
+  svg.selectAll("path.line").data(curves).enter().append("path").attr({ class: "line", d: (curve) => path(d3.zip(curve.positions, curve.errors)) })
+    .style({ stroke: (curve) => data.colors[curve.backend] || "var(--quiet)", "stroke-dasharray": (curve) => dashes[modes.indexOf(curve.numerics) % 4] })
+    .append("title").text((curve) => curve.name);
+  legend.replaceChildren(...curves.map((curve) => {
+    const made = element("span", { class: "backend" }, element("i"), curve.name);
+    made.firstChild.style.background = data.colors[curve.backend] || "var(--quiet)";
+    return made;
+  }));
+}
+function drawForest() {
+  const where = document.getElementById("forest");
+  if (!where || typeof d3 === "undefined") return;
+  const rows = data.pairs.filter((row) => row.ratio), controls = rows.map((row) => row.control).filter((value) => value);
+  if (!rows.length) return;
+  const w = Math.max(320, Math.min(1100, where.clientWidth || 900)), left = Math.min(380, w * 0.42), step = 22, top = 30;
+  const lines = [{ name: "A/A control (base against itself)", ratio: d3.median(controls) || 1, lo: d3.min(controls) || 1, hi: d3.max(controls) || 1, control: true }, ...rows.slice(0, 60)];
+  const height = top + step * lines.length + 44, most = d3.max(lines, (row) => Math.max(Math.abs(row.lo - 1), Math.abs(row.hi - 1), 0.04)) * 1.1;
+  const x = d3.scale.linear().domain([1 - Math.min(most, 0.95), 1 + most]).range([left, w - 16]);
+  const svg = svgIn(where, w, height, `Change of time of ${rows.length} cases with their intervals, the A/A control first. The table has the numbers.`);
+  const noise = d3.median(rows, (row) => row.noise) || 0.01;
+  svg.append("rect").attr({ class: "band", x: x(1 - noise), width: x(1 + noise) - x(1 - noise), y: top - 8, height: step * lines.length + 8 });
+  svg.append("line").attr({ class: "interval", x1: x(1), x2: x(1), y1: top - 8, y2: height - 44 });
+  axis(svg, x, "bottom", `translate(0,${height - 44})`, x.ticks(7), (value) => `${value >= 1 ? "+" : "−"}${Math.abs(100 * (value - 1)).toFixed(Math.abs(most) < 0.05 ? 1 : 0)} %`);
+  svg.append("text").attr({ x: left, y: 14, class: "quiet" }).text("◀ head is faster");
+  svg.append("text").attr({ x: w - 16, y: 14, "text-anchor": "end", class: "quiet" }).text("head is slower ▶");
+  svg.append("text").attr({ x: (left + w) / 2, y: height - 8, "text-anchor": "middle", class: "quiet" }).text("change of time, with its interval; grey: within the noise threshold");
+  const line = svg.selectAll("g.row").data(lines).enter().append("g").attr("transform", (_, at) => `translate(0,${top + step * (at + 0.5)})`);
+  const letters = Math.floor(left / 6.4);
+  line.append("text").attr({ x: left - 8, dy: "0.35em", "text-anchor": "end", class: (row) => (row.control ? "quiet" : "") })
+    .text((row) => (row.name.length > letters ? `…${row.name.slice(row.name.length - letters + 1)}` : row.name));
+  line.append("line").attr({ class: "interval", x1: (row) => x(Math.max(row.lo, x.domain()[0])), x2: (row) => x(Math.min(row.hi, x.domain()[1])) });
+  line.append("circle").attr({ class: "dot", r: 5, cx: (row) => x(row.ratio) })
+    .style("fill", (row) => ({ slower: "var(--bad)", faster: "var(--good)" })[row.verdict] || "var(--quiet)");
+  line.append("title").text((row) => `${row.name}: ${(100 * (row.ratio - 1)).toFixed(1)} %${row.verdict ? `, ${row.verdict}: ${row.reason}` : ""}`);
+}
+
+// ---- the drawer: cases of a kernel on a backend ----
+const drawer = document.getElementById("drawer"), drawerBody = document.getElementById("drawer-body");
+let checks = null;
+async function unpacked() {
+  const bytes = Uint8Array.from(atob(document.getElementById("checks").textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+function fact(list, name, value) {
+  if (value === null || value === undefined || value === "") return;
+  list.append(element("dt", {}, name), element("dd", {}, value));
+}
+function caseDetails(check) {
+  const list = element("dl");
+  fact(list, "Suite", check.suite);
+  fact(list, "Reason", check.reason);
+  fact(list, "Problem", check.problem && element("code", {}, check.problem));
+  fact(list, "Error", check.shown && `${check.shown}, limit ${check.limit}`);
+  fact(list, "Worst-case input", check.worst_at);
+  fact(list, "Returned", check.worst_at && element("code", {}, check.got));
+  fact(list, "Expected", check.worst_at && element("code", {}, check.want));
+  fact(list, "Evidence", check.coverage && `${check.coverage}, ${check.checked} values, ${check.misrounded} not correctly rounded`);
+  fact(list, "Run it again", command(check.command || `posenc verify --backend ${check.backend} --case '${check.case}'`));
+  return list;
+}
+async function openCell(button) {
+  const { machine, kernel, backend } = button.dataset;
+  document.getElementById("drawer-title").textContent = `${kernel} on ${backend}`;
+  drawerBody.replaceChildren("Reading …");
+  drawer.showModal();
+  checks = checks || (await unpacked());
+  const key = `${machine} ${kernel} ${backend}`, found = (checks.cells[key] || []).map((row) =>
+    ({ backend, ...Object.fromEntries(checks.columns.map((name, at) => [name, row[at]])) }));
+  const failed = (check) => ["fail", "crash"].includes(check.status);
+  found.sort((a, b) => failed(b) - failed(a));
+  const filter = element("input", { type: "search", placeholder: "filter the cases", "aria-label": "Filter the cases" });
+  const list = element("div"), count = element("p", { role: "status" });
+  const draw = () => {
+    const words = filter.value.toLowerCase().split(/\s+/);
+    const some = found.filter((check) => words.every((word) => `${check.case} ${check.suite} ${check.status}`.toLowerCase().includes(word)));
+    count.textContent = `${some.length} of ${found.length} checks, ${some.filter(failed).length} failed`;
+    list.replaceChildren(...some.slice(0, 200).map((check) => {
+      const line = element("details", {}, element("summary", {}, element("b", { class: failed(check) ? "bad" : "good" }, check.status), ` ${check.case} `, element("small", {}, check.suite)));
+      line.addEventListener("toggle", () => line.open && !line.querySelector("dl") && line.append(caseDetails(check)));
+      return line;
+    }), some.length > 200 ? "Filter to see the others." : "");
+  };
+  filter.addEventListener("input", draw);
+  drawerBody.replaceChildren(filter, count, list);
+  draw();
+}
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".matrix button");
+  if (button) openCell(button);
+});
+
+if (form && data.timings.length) update();
+else document.getElementById("explore")?.setAttribute("hidden", "");
+drawForest();
