@@ -1,11 +1,26 @@
 """Files of records: JSON Lines, as results.schema.json has them."""
 
 import json
+import re
 from pathlib import Path
-from typing import List
+from typing import Any, List
 
 from .command import CommandError
 from .convert import Record, convert_all
+
+
+# Controls of a terminal and of the direction of writing, in a string and as JSON writes them.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+SUSPICIOUS = re.compile(CONTROLS.pattern + r"|\\[bfnrtu]")
+
+
+def _clean(value: Any) -> Any:
+    """Returns a value whose strings hold no controls: what others write reaches no terminal as more than text."""
+    if isinstance(value, str):
+        return CONTROLS.sub(lambda found: " " if found.group() in "\t\n\r" else "\ufffd", value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return {_clean(name): _clean(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def load(path: str) -> List[Record]:
@@ -33,7 +48,7 @@ def load(path: str) -> List[Record]:
             ) from None
         if not isinstance(record, dict) or not isinstance(record.get("t"), str):
             raise CommandError(f"line {number} is no record: it has no member t (got '{path}').")
-        records.append(record)
+        records.append(_clean(record) if SUSPICIOUS.search(line) else record)
     if not records:
         raise CommandError(f"the file holds no records (got '{path}').")
     schema = records[0].get("schema")
