@@ -8,7 +8,7 @@ from .convert import Record
 # What tells results of a kind apart.
 KEYS: Dict[str, Sequence[str]] = {
     "check": ("case", "backend", "suite"), "bench": ("case", "backend", "threads"), "pair": ("case", "backend"),
-    "count": ("case", "backend", "build", "vector_width"),
+    "change": ("case", "backend", "what", "suite"), "count": ("case", "backend", "build", "vector_width"),
 }  # fmt: skip
 
 
@@ -18,6 +18,7 @@ class Machine:
 
     env: Record
     header: Record = field(default_factory=dict)
+    headers: List[Record] = field(default_factory=list)  # of all runs; of a merged file, of its parts
     kinds: Dict[str, List[Record]] = field(default_factory=dict)
     runs: int = 0
     finished: int = 0
@@ -67,12 +68,14 @@ def machines(records: List[Record]) -> List[Machine]:
             current.env = record
             if current.header is not header:
                 current.header = header
+                current.headers += [header] if "merged" not in header else []
                 current.runs += 1
         elif kind == "footer" and "merged" in header:
             for machine in found.values():
                 machine.finished += bool(record.get("complete"))
         elif current is not None:
             current.finished += kind == "footer" and bool(record.get("complete"))
+            current.headers += [record["header"]] if kind == "part" and "header" in record else []
             current.kinds.setdefault(kind, []).append(record)
     for machine in found.values():
         for kind, names in KEYS.items():
