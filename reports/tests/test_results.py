@@ -14,15 +14,17 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
+from posenc import show
 from posenc.command import CommandError
 from posenc.convert import Record, convert_all
 from posenc.records import load
-from posenc.results import exports, main
+from posenc.results import comparison, exports, main
 from posenc.results.annotations import to_annotations
+from posenc.results.baseline import to_baseline
 from posenc.results.formats import FORMATS
 from posenc.results.junit import to_junit
 from posenc.results.outcome import to_badge
-from posenc.results.summary import COMMENT, SUMMARY, to_comment, to_summary
+from posenc.results.summary import COMMENT, SUMMARY, to_comment, to_page, to_summary
 from posenc.runs import machines
 
 HERE = Path(__file__).resolve().parent
@@ -166,6 +168,45 @@ def test_badge() -> None:
     assert badge({**passed, "t": "other"}, {"t": "doctor", "quality": {"grade": "C"}}).startswith("yellow: measurement")
 
 
+def timing(**more: Any) -> Record:
+    of = {"family": "native", "threads": 1, "median_ns": 100.0, "gbps": 50.0, "roofline": {"gbps": 100.0, "share": 0.4}}
+    return result("bench", "decode", **{**of, "ci": {"level": 0.99, "lo": 99.0, "hi": 101.0}, **more})
+
+
+def test_baseline_has_what_is_not_noisy_and_an_end_only_if_the_run_had_one() -> None:
+    def shares(*records: Record) -> List[float]:
+        lines = map(json.loads, to_baseline(machine() + list(records)).splitlines())
+        return [line["roof"]["ratio"] for line in lines if line["t"] == "bench"]
+
+    wide, beyond = {"level": 0.99, "lo": 80.0, "hi": 101.0}, {"level": 0.99, "lo": 96.0, "hi": 101.0}
+    assert shares(timing()) == [0.5]  # of the rates as they are shown
+    assert shares(timing(roofline={"share": 0.4})) == [0.4]
+    assert not shares(timing(ci=wide)) and not shares(timing(ci={})) and not shares(timing(control_pct=-10.1))
+    assert not shares(timing(family="libm")) and not shares(timing(rejected="not provided"))
+    assert not shares(timing(gbps=121.0, ci=beyond)) and shares(timing(gbps=119.0, ci=beyond)) == [1.19]
+    assert to_baseline(machine()).endswith('{"t":"footer","complete":true}\n')
+    assert "footer" not in to_baseline(machine(finished=False))
+
+
+def test_what_changed_most_comes_first_and_the_last_record_counts() -> None:
+    records = machine() + [pair("a", "slower", 1.1), pair("b", "slower", 1.4), pair("c", "faster", 0.9)]
+    records += [pair("d", "later", 1.0), {**pair("e", "new", 1.0), "failed": {"who": "head", "how": "crashed"}}]
+    records += [change("x", 0.5, 0.9, None), change("x", 0.5, 0.9, False), change("y", 0.5, 0.9, True)]
+    (found,) = machines(records)
+    assert [one["case"][-1] for one in comparison.pairs(found)] == ["e", "b", "a", "c", "d"]
+    assert [(one["case"][-1], one["worse"]) for one in comparison.changes(found)] == [("y", True), ("x", False)]
+
+
+@pytest.mark.parametrize("largest, limit, metric, text", [
+    (0.94, 1.0, "ulp", ("0.94 ulp", "1")), (1.0004, 1.0, "ulp", ("1.0004 ulp", "1")), (0.0, 1.0, "ulp", ("0 ulp", "1")),
+    (1.5, 1.4999999, "pair_ulp", ("1.5 pair ulp", "1.4999999")), (2.2e-7, 1e-6, "abs", ("2.2e-07 abs", "1e-06")),
+    (float("inf"), 1.0, "ulp", ("infinite ulp", "1")), (3.0, 0.0, "exact", ("3 differ", "0")),
+    (12345.0, 1.0, "ulp", ("1.2e+04 ulp", "1")),
+])  # fmt: skip
+def test_an_error_and_its_limit_tell_which_is_larger(largest: float, limit: float, metric: str, text: Any) -> None:
+    assert show.judged(largest, limit, metric) == text
+
+
 # ---- JUnit ----
 
 
@@ -267,6 +308,13 @@ def test_pages_drop_evidence_first_and_name_it() -> None:
     assert "> Left out, to stay within 1024 KiB: Backends, machine-" in page
     assert is_whole(comment) and len(comment.encode()) <= COMMENT
     assert "### machine-11" in comment and "> Left out, to stay within 64 KiB: " in comment
+
+
+@pytest.mark.parametrize("limit", range(2000, 20_000, 1500))
+def test_pages_fit_any_limit(limit: int) -> None:
+    records = [record for at in range(20) for record in machine(f"machine-{at}") + [check("h1", "fail", "x" * 300)]]
+    page = to_page(records, limit)
+    assert is_whole(page) and limit // 3 < len(page.encode()) <= limit
 
 
 def test_pages_where_all_fits() -> None:

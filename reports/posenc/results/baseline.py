@@ -47,7 +47,7 @@ def _lines(machine: Machine) -> Iterator[Record]:
         yield {**_of("check", check), "error": error}
     times = [bench for bench in machine.of("bench") if bench["family"] == "native" and is_timed(bench)]
     times = [bench for bench in times if share(bench) > 0 and not is_noisy(bench)]
-    for bench in sorted(times, key=lambda bench: (bench["case"], bench["backend"], bench["threads"])):
+    for bench in sorted(times, key=lambda bench: (bench["case"], bench["backend"], bench.get("threads", 1))):
         yield {**_of("bench", bench), "roofline": {"share": _number(share(bench))}}
     if machine.finished >= machine.runs:
         yield {"t": "footer", "complete": True}
