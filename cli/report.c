@@ -63,14 +63,8 @@ static int render_files(struct cli *cli)
             status = cli_refuse(cli, "results", NULL, "%s", error);
     }
     struct render_options options = { .color = -1, .all = cli->all, .explain = cli->explain };
-    for (size_t i = 0; i < outputs.n && status == EXIT_FINE; i++) {
-        if (render(outputs.output[i].format, records, outputs.output[i].stream, &options) !=
-                0 &&
-            !ferror(outputs.output[i].stream)) {
-            status = cli_refuse(cli, "--out", outputs.output[i].format->name,
-                                "could not be rendered");
-        }
-    }
+    if (status == EXIT_FINE)
+        status = outputs_write(cli, &outputs, records, &options, NULL);
     json_decref(records);
     if (status != EXIT_FINE) {
         outputs_discard(&outputs);

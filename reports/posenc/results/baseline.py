@@ -41,11 +41,11 @@ def _lines(machine: Machine) -> Iterator[Record]:
     key = member(machine.env, "cpu.key") or ""
     build = {"type": member(machine.env, "build.type") or ""}
     yield {"t": "env", "env_id": key, "cpu": {"key": key}, "build": build}
-    checks = [check for check in machine.of("check") if check["family"] == "native" and member(check, "error.metric")]
+    checks = [check for check in machine.of("check") if check.get("family") == "native" and member(check, "error.metric")]
     for check in sorted(checks, key=lambda check: (check["case"], check["backend"], check["suite"])):
         error = {"metric": check["error"]["metric"], "max": _number(number(check, "error.max") or 0.0)}
         yield {**_of("check", check), "error": error}
-    times = [bench for bench in machine.of("bench") if bench["family"] == "native" and is_timed(bench)]
+    times = [bench for bench in machine.of("bench") if bench.get("family") == "native" and is_timed(bench)]
     times = [bench for bench in times if share(bench) > 0 and not is_noisy(bench)]
     for bench in sorted(times, key=lambda bench: (bench["case"], bench["backend"], bench.get("threads", 1))):
         yield {**_of("bench", bench), "roofline": {"share": _number(share(bench))}}

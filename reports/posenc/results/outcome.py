@@ -126,7 +126,7 @@ def outcome_words(found: Outcome) -> str:
         f"{show.count(found.failed)} of {show.count(ran)} checks failed" if found.failed else "",
         f"{show.count(checks['inconclusive'])} inconclusive" if checks["inconclusive"] else "",
         f"{show.many(found.wrong, 'output')} wrong" if found.wrong else "",
-        f"{pairs['broken']} of {found.compared} fail" if pairs["broken"] else "",
+        f"{pairs['broken']} of {show.many(found.compared, 'pair')} fail" if pairs["broken"] else "",
         f"{show.many(pairs['worse'], 'result')} worse" if pairs["worse"] else "",
         f"{pairs['slower']} slower" if pairs["slower"] else "",
         f"{show.many(checks['pass'], 'check')} passed" if checks["pass"] and not found.failed else "",

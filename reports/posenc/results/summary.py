@@ -167,6 +167,26 @@ def _verdicts(tally: Dict[str, int]) -> str:
     return "    ".join(words)
 
 
+def _command(argv: List[str]) -> List[str]:
+    """Returns the words of a command that say what is compared, without those that select rows or outputs."""
+    kept, words = [], iter(argv)
+    for word in words:
+        if word in ("--out", "-o", "--case", "--backend", "--explain"):
+            next(words, None)
+        elif not re.match("--(force|gate|strict|all|out=|case=|backend=|explain=)", word):
+            kept.append(word)
+    return kept
+
+
+def _again(machine: Machine, pair: Record) -> List[str]:
+    """Returns how to time a pair again."""
+    argv = [str(word) for word in machine.header.get("argv") or []]
+    if not argv or comparison.verdict(pair) in ("same", "identical") or not comparison.ratio(pair) > 0:
+        return []
+    more = [*_command(argv), "--case", pair["case"], "--backend", pair["backend"]]
+    return ["To time one of them again:", block(shlex.join(more))]
+
+
 def _comparison(machine: Machine) -> Iterator[Section]:
     builds = machine.header.get("compare") or {}
     pairs, changes, tally = comparison.pairs(machine), comparison.changes(machine), comparison.tally(machine)
@@ -187,6 +207,7 @@ def _comparison(machine: Machine) -> Iterator[Section]:
     section.blocks += [Table(columns, rows)] if rows else []
     columns = ("case", "backend", "", "what", ">base", ">head", ">limit", "where")
     section.blocks += [Table(columns, [_change_row(change) for change in changes])] if changes else []
+    section.blocks += _again(machine, pairs[0]) if pairs else []
     yield section
 
 
