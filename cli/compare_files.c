@@ -64,15 +64,11 @@ static int write_out(struct cli *cli, const json_t *records)
     struct render_options options = { .color = -1, .all = cli->all };
     if (outputs_open(cli, &outputs, record_formats, BY_COMPARE) != EXIT_FINE)
         return EXIT_USAGE;
-    for (size_t i = 0; i < outputs.n; i++) {
-        const struct out_file *output = &outputs.output[i];
-        if (render(output->format, records, output->stream, &options) != 0 &&
-            !ferror(output->stream)) {
-            outputs_discard(&outputs);
-            return cli_refuse(cli, "--out", output->format->name, "could not be rendered");
-        }
-    }
-    return outputs_commit(cli, &outputs);
+    const int status = outputs_write(cli, &outputs, records, &options, NULL);
+    if (status == EXIT_FINE)
+        return outputs_commit(cli, &outputs);
+    outputs_discard(&outputs);
+    return status;
 }
 
 /* What got worse fails a gate without statistics. */

@@ -204,13 +204,9 @@ int work_end(struct work *work, bool complete)
     records_append(&work->records, emit_footer(&work->records, complete, seconds, work->noise));
     work->noise = NULL;
     int status = has_lost_records(work) ? refuse_records(work) : EXIT_FINE;
-    for (size_t i = 0; i < work->outputs.n && status == EXIT_FINE; i++) {
-        const struct out_file *output = &work->outputs.output[i];
-        if (output->stream != work->records.stream &&
-            render(output->format, work->records.list, output->stream, &work->render) != 0 &&
-            !ferror(output->stream))
-            status = cli_refuse(cli, "--out", output->format->name, "could not be rendered");
-    }
+    if (status == EXIT_FINE)
+        status = outputs_write(cli, &work->outputs, work->records.list, &work->render,
+                               work->records.stream);
     if (status == EXIT_FINE)
         status = outputs_commit(cli, &work->outputs);
     else

@@ -4,9 +4,7 @@ tests/frozen has the records of each run (NAME.jsonl.gz), and what the C program
 NAME.md.gz, the report as Markdown. Words have changed since; every number has to come out again.
 """
 
-import csv
 import gzip
-import io
 import json
 import math
 import re
@@ -16,12 +14,11 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 import pytest
 
 from posenc import units
-from posenc.convert import FAMILIES, KINDS, NAMES, STATUS, Record, convert_all
+from posenc.convert import Record, convert_all
 from posenc.ranking import Ranking, Standing
 from posenc.report.answers import Step, cost_of, steps
-from posenc.report.errors import Errors, Worst, text_of, worst_of
+from posenc.report.errors import Worst, text_of
 from posenc.report.view import Cell, Host, View
-from posenc.results import exports
 
 FROZEN = Path(__file__).parent / "frozen"
 RUNS = sorted(path.name.partition(".")[0] for path in FROZEN.glob("*.jsonl.gz"))
@@ -239,4 +236,3 @@ def test_numbers_of_the_report(name: str, record_property: Any) -> None:
         compared += sum(len(row) for row in expected)
     record_property("cells", compared)
     print(f"{name}: {compared} cells of the report are equal")
-

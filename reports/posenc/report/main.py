@@ -46,6 +46,7 @@ def _parser() -> Parser:
     parser.add_argument("files", metavar="FILE", nargs="*", help="records to render; none: check and time this machine")
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, action="append", default=[],
                         help="write .html, .md or .jsonl; .csv and others as posenc results export")  # fmt: skip
+    parser.add_argument("--format", choices=("html", "md", "jsonl"), help="print this to standard output")
     parser.add_argument("--dir", metavar="FOLDER", type=Path, help=f"folder of the report (default: {FOLDER})")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the tables as well")
     parser.add_argument("--force", action="store_true", help="overwrite any file or folder")
@@ -181,7 +182,9 @@ def _render(args: argparse.Namespace) -> int:
         from ..results.main import export
 
         export([*args.files, "-o", str(path)] + (["--force"] if args.force else []))
-    if not args.output:
+    if args.format:
+        sys.stdout.write(WRITERS[f".{args.format}"][0](view))
+    elif not args.output:
         print_summary(view, args.verbose)
     return 0
 
