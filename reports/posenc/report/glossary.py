@@ -17,6 +17,15 @@ TERMS: Dict[str, Term] = {
         "make in that step, on one thread, each as fast as when it is timed alone. Tables of angles are made once a "
         "step and shared by all layers.",
     ),
+    "fastest": Term(
+        "fastest",
+        "The backend with the least time of those that conform. In thin letters: the timings are too noisy to tell.",
+    ),
+    "sure": Term(
+        "how sure",
+        "clear: the intervals are apart. tie: they meet. too noisy to tell: the timings decide nothing. "
+        "± is the wider half of the interval that holds the median with 99 % confidence.",
+    ),
     "default": Term(
         "default backend",
         "The backend that the library selects by itself on this CPU. POSENC_BACKEND=NAME in the environment, or "
@@ -44,8 +53,7 @@ TERMS: Dict[str, Term] = {
     "interval": Term("interval (±)", "The median lies within it with 99 % confidence. ± is its wider half."),
     "control": Term("A/A control", "The same code timed against a second copy of itself. All difference is noise."),
     "noisy": Term(
-        "noisy",
-        "The interval is wider than 10 %, or the A/A control differs by more. A noisy timing decides nothing.",
+        "noisy", "The interval is wider than 10 %, or the A/A control differs by more. A noisy timing decides nothing."
     ),
     "tie": Term("tie", "The intervals meet: the clock cannot tell the two apart."),
     "quality": Term("measurement quality", "How far to rely on times, from A (a quiet machine) to D (a busy one)."),
