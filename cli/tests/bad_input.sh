@@ -320,7 +320,7 @@ refuses 'library without the symbol' 'exports no posenc_plugin' verify --plugin 
 echo '{"t":"header","schema":"posenc.results/1"}' >cut.jsonl
 printf '{"t":"conf","case":' >>cut.jsonl
 succeeds 'truncated results are those of a run that was killed' '^  Partial: 1 of 1 run did not finish' report "$scratch/cut.jsonl"
-refuses 'and are not merged' 'cut.jsonl: line 2: ends before it says which machine' merge "$scratch/cut.jsonl"
+refuses 'and are not merged' 'cut.jsonl: line 2 ends early: nothing says which machine' results merge "$scratch/cut.jsonl"
 echo >>cut.jsonl
 refuses 'damaged results' 'cut.jsonl: line 2, column' report "$scratch/cut.jsonl"
 for option in '--dir x' '--full' '--model gpt2' '--case x' '--kernel alibi' '--budget 1'; do

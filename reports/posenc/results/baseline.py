@@ -41,7 +41,9 @@ def _lines(machine: Machine) -> Iterator[Record]:
     key = member(machine.env, "cpu.key") or ""
     build = {"type": member(machine.env, "build.type") or ""}
     yield {"t": "env", "env_id": key, "cpu": {"key": key}, "build": build}
-    checks = [check for check in machine.of("check") if check.get("family") == "native" and member(check, "error.metric")]
+    checks = [
+        check for check in machine.of("check") if check.get("family") == "native" and member(check, "error.metric")
+    ]
     for check in sorted(checks, key=lambda check: (check["case"], check["backend"], check["suite"])):
         error = {"metric": check["error"]["metric"], "max": _number(number(check, "error.max") or 0.0)}
         yield {**_of("check", check), "error": error}
