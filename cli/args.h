@@ -25,7 +25,6 @@ enum exit_code {
     EXIT_SLOWER = 3,       /* compare --gate: a regression that was confirmed */
     EXIT_UNCLEAR = 4,      /* compare --strict */
     EXIT_INCOMPARABLE = 5, /* builds or results that have nothing to compare */
-    EXIT_MISSING = 6,      /* shards of a run that are to be merged */
     EXIT_NOTHING = 77,
     EXIT_READER_GONE = 128 + SIGPIPE, /* of stdout: as a shell reports that signal */
 };
@@ -51,8 +50,8 @@ struct cli {
     const char *builds[2];  /* of --rev, in the place of the operands; or NULL */
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
-    bool quick, full, exhaustive, check, update_budgets, force, mixed, help, all, gate, strict,
-        rev, identical;
+    bool quick, full, exhaustive, check, update_budgets, force, help, all, gate, strict, rev,
+        identical;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
         *resume, *build, *library, *commits;
     int64_t jobs, threads, seed, launches;
@@ -97,7 +96,6 @@ enum {
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
     FOR_COMPARE = 524288,
     FOR_COUNT = 1048576,
-    FOR_MERGE = 2097152,
     FOR_DOCTOR = 4194304,
     FOR_TREND = 8388608,
     FOR_TUNE = 16777216,
@@ -161,7 +159,6 @@ int command_plot(struct cli *cli);
 int command_vectors(struct cli *cli);
 int command_compare(struct cli *cli);
 int command_launch(struct cli *cli); /* started by compare */
-int command_merge(struct cli *cli);
 int command_trend(struct cli *cli);
 int command_tune(struct cli *cli);
 
