@@ -52,7 +52,7 @@ struct cli {
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
     bool quick, full, exhaustive, check, update_budgets, force, mixed, help, all, gate, strict,
-        rev, identical;
+        rev, identical, probe;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
         *resume, *build, *library, *commits;
     int64_t jobs, threads, seed, launches;
@@ -98,7 +98,6 @@ enum {
     FOR_COMPARE = 524288,
     FOR_COUNT = 1048576,
     FOR_MERGE = 2097152,
-    FOR_DOCTOR = 4194304,
     FOR_TREND = 8388608,
     FOR_TUNE = 16777216,
 };
@@ -151,7 +150,6 @@ bool parse_real(const char *text, double *value); /* finite ones only */
 
 /* The subcommands. */
 int command_list(struct cli *cli);
-int command_doctor(struct cli *cli);
 int command_verify(struct cli *cli);
 int command_bench(struct cli *cli);
 int command_count(struct cli *cli);

@@ -2,6 +2,7 @@
  * posenc bench: how fast is each backend, and how near the roof?
  */
 #define _POSIX_C_SOURCE 200809L
+#include "probe.h"
 #include "work.h"
 
 #include <math.h>
@@ -24,6 +25,8 @@ int command_bench(struct cli *cli)
     if (cli->n_operands > 0)
         return cli_refuse(cli, "unexpected argument", cli->operands[0],
                           "expected options only");
+    if (cli->probe)
+        return probe_machine(cli);
     if (work_begin(&work, cli, BY_BENCH, false, false) != EXIT_FINE)
         return EXIT_USAGE;
     work_keep_to_plugins(&work);

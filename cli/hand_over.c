@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "hand_over.h"
 #include "args.h"
+#include "bench/emulation.h"
 #include "data.h"
 
 #include <errno.h>
@@ -43,6 +44,8 @@ int hand_over(const char *name, char **argv)
         return HAND_OVER_NONE;
     if (data_program(program))
         setenv("POSENC_PROGRAM", program, 1);
+    if (bench_emulator()) /* which may not last: it emulates no program that is started */
+        setenv("POSENC_EMULATOR", bench_emulator(), 1);
     argv[1] = path;
     execv(path, argv + 1);
     const struct cli cli = { .command = name };

@@ -134,19 +134,6 @@ static const struct command commands[] = {
       "it shows.\n"
       "Example: posenc trend results/*.jsonl --kernel rope_half --out html:trend.html\n",
       record_formats, BY_TREND },
-    { "doctor", FOR_DOCTOR, command_doctor, "",
-      "Whether this machine can be trusted to measure, and what to do",
-      "Times a kernel against its own copy, in cache and in memory, and what may disturb it: "
-      "other programs,\n"
-      "quotas, frequency, interrupts, a neighbour on the core.  Says which differences timings "
-      "tell apart here,\n"
-      "from which `posenc compare` calls a change UNCLEAR, and what to type against each "
-      "disturbance.  It changes\n"
-      "nothing of the machine.  Thirteen seconds, --quick: three.  Run it where nothing else "
-      "runs, and keep it\n"
-      "to a CPU as you keep what you measure (taskset -c 1 posenc doctor).\n"
-      "Exit code 77 under an emulator, whose times say nothing about a CPU.\n",
-      record_formats, BY_DOCTOR },
     { "tune", FOR_TUNE, command_tune, "[PROFILE]",
       "Which backend to use for which call, measured on this CPU",
       "Times the backends of the library for each kernel, type of storage and level of memory, "
@@ -217,6 +204,7 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 static const struct {
     const char *name, *summary;
 } others[] = {
+    { "doctor", "Conditions on this machine that disturb timings, and their fixes" },
     { "plot", "Pictures of encodings, of errors and of speeds" },
     { "results", "Results for other programs" },
 };

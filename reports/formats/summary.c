@@ -33,8 +33,7 @@ enum place { OPEN, FOLDED, NOWHERE };
 /* A section that is not named here is evidence; what is the same of all machines is told of the first. */
 static enum place place_of(const char *section, size_t machine)
 {
-    static const char *const open[] = { "verdict",  "doctor",  "compare",
-                                        "failures", "summary", "about" };
+    static const char *const open[] = { "verdict", "compare", "failures", "summary", "about" };
     for (size_t i = 0; i < sizeof open / sizeof *open; i++)
         if (strcmp(section, open[i]) == 0)
             return OPEN;

@@ -7,7 +7,7 @@ from typing import List, NoReturn
 
 from .command import CommandError
 
-COMMANDS = ("plot", "results")
+COMMANDS = ("doctor", "plot", "results")
 
 
 def main(name: str, arguments: List[str]) -> int:

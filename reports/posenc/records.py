@@ -19,6 +19,11 @@ def load(path: str) -> List[Record]:
         raise CommandError(f"the records cannot be read: {error.strerror} (got '{path}').") from None
     except UnicodeDecodeError:
         raise CommandError(f"the file holds no records: it is not UTF-8 (got '{path}').") from None
+    return parse(text, path)
+
+
+def parse(text: str, path: str) -> List[Record]:
+    """Returns the records of a text, of either schema, as posenc.results/2. Messages name its `path`."""
     lines = text.split("\n")
     records = []
     for number, line in enumerate(lines[:-1], start=1):
