@@ -51,10 +51,10 @@ struct cli {
     const char *builds[2];  /* of --rev, in the place of the operands; or NULL */
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
-    bool quick, full, exhaustive, check, update_budgets, force, mixed, help, all, gate, strict,
-        rev, identical, probe;
+    bool quick, full, exhaustive, update_budgets, force, mixed, help, all, gate, strict, rev,
+        identical, probe, tune;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
-        *resume, *build, *library, *commits;
+        *resume, *build, *library, *commits, *tuning;
     int64_t jobs, threads, seed, launches;
     double budget, threshold, limit;
 
@@ -99,7 +99,6 @@ enum {
     FOR_COUNT = 1048576,
     FOR_MERGE = 2097152,
     FOR_TREND = 8388608,
-    FOR_TUNE = 16777216,
 };
 
 /* Fills `cli` from the arguments after the command's name.  EXIT_FINE, or
@@ -162,6 +161,5 @@ int command_compare(struct cli *cli);
 int command_launch(struct cli *cli); /* started by compare */
 int command_merge(struct cli *cli);
 int command_trend(struct cli *cli);
-int command_tune(struct cli *cli);
 
 #endif

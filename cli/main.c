@@ -134,22 +134,6 @@ static const struct command commands[] = {
       "it shows.\n"
       "Example: posenc trend results/*.jsonl --kernel rope_half --out html:trend.html\n",
       record_formats, BY_TREND },
-    { "tune", FOR_TUNE, command_tune, "[PROFILE]",
-      "Which backend to use for which call, measured on this CPU",
-      "Times the backends of the library for each kernel, type of storage and level of memory, "
-      "in about a minute,\n"
-      "and writes a profile of the fastest: ~/.config/posenc/profile (XDG_CONFIG_HOME), which "
-      "this program uses, or\n"
-      "PROFILE.  The library reads one that POSENC_PROFILE names, or posenc_select_profile().  "
-      "Of those within 2 %\n"
-      "of the fastest the narrowest is taken, templates before plain loops.  Run it where "
-      "nothing else runs.\n"
-      "Outputs are checked first: exit code 1 where one is wrong.  With --check nothing is "
-      "written: exit code 3\nwhere a choice is known to be more than 5 % slower than another, "
-      "twice; 5 "
-      "where "
-      "the profile is of another CPU or build;\n77 under an emulator.\n",
-      NULL, 0 },
     { "explain", FOR_EXPLAIN, command_explain, "[THING]",
       "A kernel, a profile, a scaling, a method, a parameter, one case or a model in depth",
       "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "
@@ -207,6 +191,7 @@ static const struct {
     { "doctor", "Conditions on this machine that disturb timings, and their fixes" },
     { "plot", "Pictures of encodings, of errors and of speeds" },
     { "results", "Results for other programs" },
+    { "tune", "Which backend to use for which call, measured on this CPU" },
 };
 enum { N_OTHERS = sizeof others / sizeof *others };
 
@@ -230,7 +215,8 @@ static void help(FILE *out)
         "128 and the signal's number (130: SIGINT) interrupted; what there was is written.\n"
         "Environment: POSENC_BACKEND forces a backend, POSENC_MAX_ISA is a ceiling, "
         "POSENC_PROFILE names a\n"
-        "profile of posenc tune, POSENC_VERBOSE=1 tells who serves each kernel, POSENC_VECTORS "
+        "tuning file of posenc tune, POSENC_VERBOSE=1 tells who serves each kernel, "
+        "POSENC_VECTORS "
         "names other golden vectors, POSENC_PLUGINS "
         "another "
         "folder of\n"

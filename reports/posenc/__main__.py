@@ -7,7 +7,7 @@ from typing import List, NoReturn
 
 from .command import CommandError
 
-COMMANDS = ("doctor", "plot", "results")
+COMMANDS = ("doctor", "plot", "results", "tune")
 
 
 def main(name: str, arguments: List[str]) -> int:
