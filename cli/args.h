@@ -50,10 +50,10 @@ struct cli {
     const char *builds[2];  /* of --rev, in the place of the operands; or NULL */
 
     struct list kernel, backend, dtype, model, cases, plugin, out;
-    bool quick, full, exhaustive, check, update_budgets, force, help, all, gate, strict, rev,
-        identical;
+    bool quick, full, exhaustive, update_budgets, force, help, all, gate, strict, rev, identical,
+        probe, tune;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
-        *resume, *build, *library, *commits;
+        *resume, *build, *library, *commits, *tuning;
     int64_t jobs, threads, seed, launches;
     double budget, threshold, limit;
 
@@ -96,9 +96,7 @@ enum {
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
     FOR_COMPARE = 524288,
     FOR_COUNT = 1048576,
-    FOR_DOCTOR = 4194304,
     FOR_TREND = 8388608,
-    FOR_TUNE = 16777216,
 };
 
 /* Fills `cli` from the arguments after the command's name.  EXIT_FINE, or
@@ -149,7 +147,6 @@ bool parse_real(const char *text, double *value); /* finite ones only */
 
 /* The subcommands. */
 int command_list(struct cli *cli);
-int command_doctor(struct cli *cli);
 int command_verify(struct cli *cli);
 int command_bench(struct cli *cli);
 int command_count(struct cli *cli);
@@ -160,6 +157,5 @@ int command_vectors(struct cli *cli);
 int command_compare(struct cli *cli);
 int command_launch(struct cli *cli); /* started by compare */
 int command_trend(struct cli *cli);
-int command_tune(struct cli *cli);
 
 #endif

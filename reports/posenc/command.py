@@ -4,7 +4,7 @@ import argparse
 import os
 import tempfile
 from pathlib import Path
-from typing import NoReturn, Optional, Sequence
+from typing import NoReturn, Optional, Sequence, Tuple
 
 
 class CommandError(Exception):
@@ -54,12 +54,15 @@ def suggest(name: str, names: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(near)}?" if near else f"Expected one of {', '.join(names)}."
 
 
-def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) -> None:
-    """Writes a file, complete or not at all.
+def check_output(path: Path, begins: Optional[bytes], force: bool) -> None:
+    """Rejects a path that write_file() would reject, before work is done for it."""
+    handle, temporary = _open_beside(path, begins, force)
+    os.close(handle)
+    os.unlink(temporary)
 
-    A file that is there is replaced only if it is empty, contains `begins` among its first bytes, or
-    `force` is set. A symbolic link is followed.
-    """
+
+def _open_beside(path: Path, begins: Optional[bytes], force: bool) -> Tuple[int, str]:
+    """Opens a temporary file beside the target of `path`. Returns its handle and its name."""
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
@@ -72,16 +75,25 @@ def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) ->
                     f"the file exists and is no earlier output (got '{path}'). "
                     "Use another name, or --force to overwrite it."
                 )
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        return tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
         raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
+
+
+def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) -> None:
+    """Writes a file, complete or not at all.
+
+    A file that is there is replaced only if it is empty, contains `begins` among its first bytes, or
+    `force` is set. A symbolic link is followed.
+    """
+    handle, temporary = _open_beside(path, begins, force)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, target)
+        os.replace(temporary, os.path.realpath(path))
     except BaseException as error:
         os.unlink(temporary)
         if isinstance(error, OSError):

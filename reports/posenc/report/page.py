@@ -231,7 +231,8 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     env.filters.update(
-        time=units.time, spread=_spread, times=units.times, percent=units.percent, size=units.size, change=units.change, count=_count,
+        time=units.time, spread=_spread, times=units.times, percent=units.percent, size=units.size,
+        change=units.change, count=_count,
         errors=text_of, suite=_suite, side=_side, result=_result, forced_backend=_forced,
         by_verdict=lambda pairs: sorted(pairs, key=lambda pair: VERDICTS.index(pair["verdict"])),
         cells=lambda text: str(text).replace("|", "\\|").replace("\n", " "),
