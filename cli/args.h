@@ -48,15 +48,13 @@ struct cli {
     char **operands;
     size_t n_copies;
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
-    const char *builds[2];  /* of --rev, in the place of the operands; or NULL */
 
-    struct list kernel, backend, dtype, model, cases, plugin, out;
-    bool quick, full, exhaustive, check, update_budgets, force, mixed, help, all, gate, strict,
-        rev, identical;
+    struct list kernel, backend, dtype, model, cases, plugin, out, part;
+    bool quick, full, exhaustive, check, update_budgets, force, mixed, help, all, rows_alone;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
-        *resume, *build, *library, *commits;
-    int64_t jobs, threads, seed, launches;
-    double budget, threshold, limit;
+        *resume, *commits, *pairs;
+    int64_t jobs, threads, seed, parent;
+    double budget, limit;
 
     const char *positions, *times, *mrope_section;
     const char *short_factors, *long_factors;
@@ -95,7 +93,7 @@ enum {
     FOR_TABLE = TABLE_SINUSOIDAL | TABLE_ROPE | TABLE_FREQUENCIES | TABLE_ERRORS,
     FOR_VECTORS = 131072,
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
-    FOR_COMPARE = 524288,
+    FOR_PAIR = 524288,
     FOR_COUNT = 1048576,
     FOR_MERGE = 2097152,
     FOR_DOCTOR = 4194304,
@@ -160,8 +158,7 @@ int command_explain(struct cli *cli);
 int command_table(struct cli *cli);
 int command_plot(struct cli *cli);
 int command_vectors(struct cli *cli);
-int command_compare(struct cli *cli);
-int command_launch(struct cli *cli); /* started by compare */
+int command_pair(struct cli *cli);
 int command_merge(struct cli *cli);
 int command_trend(struct cli *cli);
 int command_tune(struct cli *cli);

@@ -168,7 +168,8 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
 int work_open(struct work *work, unsigned command, bool with_vectors)
 {
     struct cli *cli = work->cli;
-    if (outputs_open(cli, &work->outputs, record_formats, command) != EXIT_FINE ||
+    if (outputs_open(cli, &work->outputs, work->formats ? work->formats : record_formats,
+                     command) != EXIT_FINE ||
         (work->folder && folder_refuse_inside(work->folder, &work->outputs) != EXIT_FINE) ||
         (work->md_path && add_report_file(work, "md", work->md_path) != EXIT_FINE) ||
         (work->html_path && add_report_file(work, "html", work->html_path) != EXIT_FINE) ||

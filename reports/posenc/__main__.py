@@ -7,7 +7,7 @@ from typing import List, NoReturn
 
 from .command import CommandError
 
-COMMANDS = ("plot", "report", "results")
+COMMANDS = ("compare", "plot", "report", "results")
 
 
 def main(name: str, arguments: List[str]) -> int:

@@ -1,6 +1,7 @@
 """What the commands share: messages, options, and files that appear complete or not at all."""
 
 import argparse
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -54,8 +55,8 @@ def suggest(name: str, names: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(near)}?" if near else f"Expected one of {', '.join(names)}."
 
 
-def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) -> None:
-    """Writes a file, complete or not at all.
+def check_file(path: Path, begins: Optional[bytes], force: bool) -> Path:
+    """Rejects a path that may not be written. Returns the file that it leads to.
 
     A file that is there is replaced only if it is empty, contains `begins` among its first bytes, or
     `force` is set. A symbolic link is followed.
@@ -72,6 +73,18 @@ def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) ->
                     f"the file exists and is no earlier output (got '{path}'). "
                     "Use another name, or --force to overwrite it."
                 )
+    except OSError as error:
+        raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
+    if not os.access(target.parent, os.W_OK):
+        reason = os.strerror(errno.EACCES if target.parent.is_dir() else errno.ENOENT)
+        raise CommandError(f"the output cannot be written: {reason} (got '{path}').")
+    return target
+
+
+def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) -> None:
+    """Writes a file, complete or not at all, if check_file() allows it."""
+    target = check_file(path, begins, force)
+    try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
         raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
