@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "apart.h"
 
-#include "folder.h"
 #include "journal.h"
 
 #include <errno.h>
@@ -137,7 +136,6 @@ static void run_work(struct apart_note *note, pid_t parent, apart_work *work, vo
                                         .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
     setpgid(0, 0);
     end_with(parent);
-    folder_leave();
     journal_leave();
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         signal(ending[i], SIG_DFL); /* what was begun is the parent's, and so is the end */

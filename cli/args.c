@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "args.h"
+#include "data.h"
 #include "conformance/models/place.h"
 #include "conformance/problem/problem.h"
 #include "reports/records.h"
@@ -405,6 +406,36 @@ static bool is_flag(int option)
            specs[option - FIRST_OPTION].kind == FLAG;
 }
 
+/* -o PATH is --out FORMAT:PATH, whose format follows from the name: the first with that suffix. */
+static int take_path(struct cli *cli, const struct command *command, const char *path)
+{
+    const char *name = strrchr(path, '/'), *suffix = strrchr(name ? name : path, '.');
+    const struct format *format = command->formats;
+    char request[DATA_PATH];
+    while (suffix && format && format->name &&
+           (!(format->commands & command->writes) ||
+            strcmp(format->extension, suffix + 1) != 0 ||
+            strcmp(format->extension, "json") == 0)) /* which several have */
+        format++;
+    if (!suffix || !format || !format->name)
+        return cli_refuse(
+            cli, "-o", path,
+            "no format follows from this name: expected .jsonl, .csv, .xml, .html "
+            "or .md, or --out FORMAT:PATH");
+    const int length = snprintf(request, sizeof request, "%s:%s", format->name, path);
+    if (length < 0 || (size_t)length >= sizeof request)
+        return cli_refuse(cli, "-o", path, "expected a shorter path");
+    return add_items(cli, &cli->out, "-o", request, false);
+}
+
+static bool takes_outputs(const struct command *command)
+{
+    for (size_t i = 0; i < N_SPECS; i++)
+        if (specs[i].offset == AT(out))
+            return (specs[i].commands & command->bit) != 0;
+    return false;
+}
+
 int cli_parse(struct cli *cli, const struct command *command, int argc, char **argv)
 {
     set_defaults(cli);
@@ -421,9 +452,13 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
     }
     options[n] = (struct option){ 0 };
     opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
+    const char *letters = takes_outputs(command) ? ":ho:" : ":h";
+    for (int c; (c = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
         if (c == 'h') {
             cli->help = true;
+        } else if (c == 'o') {
+            if (take_path(cli, command, optarg) != EXIT_FINE)
+                return EXIT_USAGE;
         } else if ((c == '?' || c == ':') && is_flag(optopt)) { /* libcs differ in which */
             return cli_refuse(cli, specs[optopt - FIRST_OPTION].flag,
                               strchr(argv[optind - 1], '=') + 1,
@@ -477,6 +512,9 @@ void cli_help(const struct command *command)
            command->details);
     print_formats(command, COLUMN);
     puts("\nOptions");
+    if (takes_outputs(command))
+        printf("  %-*s%s\n", COLUMN - 2, "-o PATH",
+               "the same as --out, with the format that the name ends in");
     for (size_t i = 0; i < N_SPECS; i++) {
         if (specs[i].commands & command->bit) {
             const char *argument = specs[i].argument ? specs[i].argument : "";

@@ -153,7 +153,6 @@ int command_doctor(struct cli *cli);
 int command_verify(struct cli *cli);
 int command_bench(struct cli *cli);
 int command_count(struct cli *cli);
-int command_report(struct cli *cli);
 int command_explain(struct cli *cli);
 int command_table(struct cli *cli);
 int command_plot(struct cli *cli);

@@ -133,7 +133,7 @@ static void begin_curve(struct errors *errors, const char *profile, uint32_t mem
     double *values = errors->values + errors->n * N_BINS;
     memcpy(values, error, N_BINS * sizeof *error);
     errors->members[errors->n] = members;
-    errors->curves[errors->n] = (struct plot_curve){ .label = errors->labels[errors->n],
+    errors->curves[errors->n] = (struct error_curve){ .label = errors->labels[errors->n],
                                                      .profile = profile,
                                                      .n = N_BINS,
                                                      .position = errors->position,
@@ -328,28 +328,6 @@ enum posenc_status errors_measure(const struct selection *selected,
     }
     name_curves(errors, selected);
     return POSENC_OK;
-}
-
-void errors_facts(const struct errors *errors, FILE *out)
-{
-    static const int powers[] = { 10, 17, 20, 24, 31 };
-    fprintf(out, "%s: largest |error| of cos and sin\n%-46s", errors->caption, "");
-    for (size_t k = 0; k < sizeof powers / sizeof *powers; k++)
-        fprintf(out, "   <2^%d", powers[k]);
-    fputc('\n', out);
-    for (size_t c = 0; c < errors->n; c++) {
-        fprintf(out, "%-46s", errors->labels[c]);
-        int b = 0;
-        double largest = 0.0;
-        for (size_t k = 0; k < sizeof powers / sizeof *powers; k++) {
-            for (; b < powers[k] * PER_OCTAVE; b++)
-                largest = fmax(largest, errors->curves[c].error[b]);
-            fprintf(out, " %7.1e", largest);
-        }
-        fputc('\n', out);
-    }
-    if (errors->left_out[0] != '\0')
-        fprintf(out, "not applicable: %s\n", errors->left_out);
 }
 
 void errors_free(struct errors *errors)

@@ -6,7 +6,6 @@
 #ifndef POSENC_CLI_ERRORS_H
 #define POSENC_CLI_ERRORS_H
 
-#include "reports/plot.h"
 #include "select.h"
 
 enum {
@@ -16,9 +15,17 @@ enum {
     LABEL_BYTES = 160
 };
 
+struct error_curve {
+    const char *label;   /* "template (scalar, avx2, avx512)  exact" */
+    const char *profile;
+    const char *backend; /* the first of those that share it; NULL: a curve of 16-bit storage */
+    size_t n;
+    const double *position, *error;
+};
+
 struct errors {
     size_t n;
-    struct plot_curve curves[CURVES_MAX];
+    struct error_curve curves[CURVES_MAX];
     char labels[CURVES_MAX][LABEL_BYTES]; /* "hf_f32: template, libm" */
     uint32_t members[CURVES_MAX];         /* bit i: backend i of the selection; 0: of storage */
     double *position, *values;            /* shared x of all curves; [CURVES_MAX][n_bins] */
@@ -35,8 +42,6 @@ static const int64_t errors_last_position = 2147483647;
 enum posenc_status errors_measure(const struct selection *selected,
                                   const struct posenc_freqs_spec *spec, struct errors *errors,
                                   struct posenc_error *error);
-/* A line a curve: its largest error below 2^10, 2^17, 2^20, 2^24 and 2^31. */
-void errors_facts(const struct errors *errors, FILE *out);
 void errors_free(struct errors *errors);
 
 #endif

@@ -4,7 +4,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "hand_over.h"
 #include "args.h"
-#include "data.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,13 +35,22 @@ static bool find(const char *name, char *path)
     return false;
 }
 
-int hand_over(const char *name, char **argv)
+bool hand_over_find(const char *name, char path[DATA_PATH])
 {
-    char path[DATA_PATH], program[DATA_PATH];
-    if (strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name) || !find(name, path))
-        return HAND_OVER_NONE;
+    char program[DATA_PATH];
+    if (!find(name, path))
+        return false;
     if (data_program(program))
         setenv("POSENC_PROGRAM", program, 1);
+    return true;
+}
+
+int hand_over(const char *name, char **argv)
+{
+    char path[DATA_PATH];
+    if (strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name) ||
+        !hand_over_find(name, path))
+        return HAND_OVER_NONE;
     argv[1] = path;
     execv(path, argv + 1);
     const struct cli cli = { .command = name };

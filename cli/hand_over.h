@@ -4,10 +4,17 @@
 #ifndef POSENC_CLI_HAND_OVER_H
 #define POSENC_CLI_HAND_OVER_H
 
+#include "data.h"
+
+#include <stdbool.h>
+
 /* Replaces this process by posenc-NAME with the arguments argv[2], ...: from the folder beside this program,
  * else from PATH.  It finds this program in POSENC_PROGRAM.  Returns EXIT_USAGE after a message where
  * posenc-NAME is there and cannot be run, and HAND_OVER_NONE where there is none. */
 int hand_over(const char *name, char **argv);
 enum { HAND_OVER_NONE = -1 };
+
+/* Writes the path of posenc-NAME, which it finds in the same way; and tells it where this program is. */
+bool hand_over_find(const char *name, char path[DATA_PATH]);
 
 #endif

@@ -27,11 +27,10 @@ static int refuse(const struct cli *cli, const char *target)
                       strerror(errno));
 }
 
-int journal_open(const struct cli *cli, struct journal *journal, const char *target,
-                 bool in_place)
+int journal_open(const struct cli *cli, struct journal *journal, const char *target)
 {
-    *journal = (struct journal){ .in_place = in_place };
-    if (asprintf(&journal->path, "%s%s", target, in_place ? "" : ".partial") < 0)
+    *journal = (struct journal){ 0 };
+    if (asprintf(&journal->path, "%s.partial", target) < 0)
         journal->path = NULL;
     held = journal->path ? temporary_open(journal->path, &journal->temporary) : -1;
     if (held < 0)
@@ -77,7 +76,7 @@ void journal_publish(const struct cli *cli, struct journal *journal)
 void journal_close(struct journal *journal, bool done)
 {
     if (journal->stream) {
-        if (done && !journal->in_place)
+        if (done)
             unlink(journal->temporary ? journal->temporary : journal->path);
         fclose(journal->stream);
     }

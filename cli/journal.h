@@ -13,13 +13,10 @@
 struct journal {
     char *path, *temporary; /* temporary: until it is published, or where it cannot be */
     FILE *stream;           /* NULL: there is none */
-    bool in_place;          /* the path is the target's own */
 };
 
-/* Opens one under a temporary name.  In place: it will be TARGET itself, in a folder that is
- * nobody's yet.  EXIT_FINE, or EXIT_USAGE after a message. */
-int journal_open(const struct cli *cli, struct journal *journal, const char *target,
-                 bool in_place);
+/* Opens one under a temporary name.  Returns EXIT_FINE, or EXIT_USAGE after a message. */
+int journal_open(const struct cli *cli, struct journal *journal, const char *target);
 /* Gives it its name, once it holds what a killed run left, if anything: that is replaced.  Where
  * another run is writing under that name, or the file is none of ours, it keeps the temporary one. */
 void journal_publish(const struct cli *cli, struct journal *journal);

@@ -60,21 +60,6 @@ static const struct command commands[] = {
       "unless --kernel or\n"
       "--case says more.  Exit code 77 where nothing can be counted.\n",
       record_formats, BY_BENCH },
-    { "report", FOR_REPORT, command_report, "[FILES]",
-      "Which backend is fastest here, how near the roof, and is it right",
-      "Without files: checks and times every backend on a handful of models, or on those of "
-      "--model, and\n"
-      "writes report.md, report.html, results.jsonl and pictures into posenc-report (--dir), "
-      "when "
-      "all is done;\n"
-      "the report that was there becomes posenc-report.previous.  With files: renders those\n"
-      "results (posenc.results/1, as --out jsonl writes them) again.  Under an emulator "
-      "nothing "
-      "is timed, and\n"
-      "the report says so.  Exit code 1 when a check fails or an output that is timed is "
-      "wrong; files that\n"
-      "tell of such are rendered, with 0.\n",
-      record_formats, BY_REPORT },
     { "pair", FOR_PAIR, command_pair, "BASE HEAD", "Times two builds side by side, once",
       "BASE and HEAD are builds of the library (libposenc.so) or plug-ins. Both are timed in "
       "this "
@@ -202,6 +187,7 @@ static const struct {
 } others[] = {
     { "compare", "Whether a change made a kernel slower or faster, or its results others" },
     { "plot", "Pictures of encodings, of errors and of speeds" },
+    { "report", "Which backend is fastest here, how sure that is, and is it right" },
     { "results", "Results for other programs" },
 };
 enum { N_OTHERS = sizeof others / sizeof *others };

@@ -66,15 +66,11 @@ static int write_outputs(const struct cli *cli, struct outputs *outputs,
                          const struct records *records)
 {
     const struct render_options options = { .color = -1 };
-    for (size_t i = 0; i < outputs->n; i++) {
-        const struct out_file *output = &outputs->output[i];
-        if (render(output->format, records->list, output->stream, &options) != 0 &&
-            !ferror(output->stream)) {
-            outputs_discard(outputs);
-            return cli_refuse(cli, "--out", output->format->name, "could not be rendered");
-        }
-    }
-    return outputs_commit(cli, outputs);
+    const int status = outputs_write(cli, outputs, records->list, &options, NULL);
+    if (status == EXIT_FINE)
+        return outputs_commit(cli, outputs);
+    outputs_discard(outputs);
+    return status;
 }
 
 int command_merge(struct cli *cli)

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "outputs.h"
 #include "apart.h"
+#include "exported.h"
 #include "progress.h"
 #include "temporary.h"
 
@@ -261,6 +262,8 @@ static int add_request(const struct cli *cli, struct outputs *outputs,
     const char *path = request[length] == ':' ? request + length + 1 : NULL;
     if (path && *path == '\0')
         return cli_refuse(cli, "--out", request, "expected FORMAT or FORMAT:PATH");
+    if (format->program && exported_check(cli, format) != EXIT_FINE)
+        return EXIT_USAGE;
     return outputs_add(cli, outputs, format, path && strcmp(path, "-") == 0 ? NULL : path);
 }
 
@@ -292,6 +295,26 @@ void outputs_discard(struct outputs *outputs)
     }
     active = NULL;
     outputs->n = 0;
+}
+
+int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *records,
+                  const struct render_options *options, const FILE *written)
+{
+    int status = EXIT_FINE;
+    for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
+        const struct out_file *output = &outputs->output[i];
+        if (output->stream == written)
+            continue;
+        if (output->format->program) {
+            status = exported_write(cli, output->format, records, output->stream);
+            reader_gone = reader_gone || status == EXIT_READER_GONE;
+            status = status == EXIT_READER_GONE ? EXIT_FINE : status;
+        } else if (render(output->format, records, output->stream, options) != 0 &&
+                   !ferror(output->stream)) {
+            status = cli_refuse(cli, "--out", output->format->name, "could not be rendered");
+        }
+    }
+    return status;
 }
 
 static int finish_stream(struct out_file *output)

@@ -10,9 +10,19 @@
 #include <string.h>
 
 const struct format pair_formats[] = {
-    { "console", "txt", BY_COMPARE, false, "a table for a terminal", "*posenc*", pair_print },
-    { "jsonl", "jsonl", BY_COMPARE, true, "records, one JSON object a line",
-      "{\"t\":\"header\",\"schema\":\"posenc.results/*", format_jsonl },
+    { .name = "console",
+      .extension = "txt",
+      .commands = BY_COMPARE,
+      .purpose = "a table for a terminal",
+      .begins = "*posenc*",
+      .write = pair_print },
+    { .name = "jsonl",
+      .extension = "jsonl",
+      .commands = BY_COMPARE,
+      .by_line = true,
+      .purpose = "records, one JSON object a line",
+      .begins = "{\"t\":\"header\",\"schema\":\"posenc.results/*",
+      .write = format_jsonl },
     { .name = NULL },
 };
 

@@ -68,7 +68,7 @@ static void write_curves(const struct errors *errors, FILE *out)
 {
     fputs("curve,numerics,backend,position,error\n", out);
     for (size_t c = 0; c < errors->n; c++) {
-        const struct plot_curve *curve = &errors->curves[c];
+        const struct error_curve *curve = &errors->curves[c];
         for (size_t i = 0; i < curve->n; i++)
             fprintf(out, "\"%s\",%s,%s,%.10g,%.6g\n", curve->label, curve->profile,
                     curve->backend ? curve->backend : "", curve->position[i], curve->error[i]);

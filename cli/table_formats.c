@@ -10,10 +10,11 @@
 #include <string.h>
 
 const struct format table_formats[] = {
-    { "csv", "csv", BY_ALL, false, "a line a row, under a line of names", "[cpr]*,*", NULL },
-    { "npy", "npy", BY_ALL, false, "one array, no bf16", "?NUMPY*", NULL },
+    { "csv", "csv", BY_ALL, false, "a line a row, under a line of names", "[cpr]*,*", NULL,
+      NULL },
+    { "npy", "npy", BY_ALL, false, "one array, no bf16", "?NUMPY*", NULL, NULL },
     { "safetensors", "safetensors", BY_ALL, false, "all arrays by name",
-      "????????{\"*\":{\"dtype\":*", NULL },
+      "????????{\"*\":{\"dtype\":*", NULL, NULL },
     { .name = NULL },
 };
 

@@ -63,15 +63,11 @@ static int read_commits(const struct cli *cli, json_t **commits)
 static int write_out(struct cli *cli, struct outputs *outputs, const json_t *records)
 {
     const struct render_options options = { .color = -1, .all = cli->all };
-    for (size_t i = 0; i < outputs->n; i++) {
-        const struct out_file *output = &outputs->output[i];
-        if (render(output->format, records, output->stream, &options) != 0 &&
-            !ferror(output->stream)) {
-            outputs_discard(outputs);
-            return cli_refuse(cli, "--out", output->format->name, "could not be rendered");
-        }
-    }
-    return outputs_commit(cli, outputs);
+    const int status = outputs_write(cli, outputs, records, &options, NULL);
+    if (status == EXIT_FINE)
+        return outputs_commit(cli, outputs);
+    outputs_discard(outputs);
+    return status;
 }
 
 /* A header, what there is of each machine, a footer. */

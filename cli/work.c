@@ -79,7 +79,7 @@ bool work_keep(struct work *work, const char *kind, const char *id, const char *
 }
 
 /* Where one of the outputs is jsonl, records go there line by line as they come; where that is a file,
- * into a journal beside it, and in a report's folder into its own place. */
+ * into a journal beside it. */
 static int open_stream(struct work *work)
 {
     const struct out_file *last = NULL;
@@ -87,8 +87,7 @@ static int open_stream(struct work *work)
         if (work->outputs.output[i].format->by_line)
             last = &work->outputs.output[i];
     if (last && last->temporary) {
-        const bool in_place = last->path == work->jsonl_path;
-        if (journal_open(work->cli, &work->journal, last->target, in_place) != EXIT_FINE)
+        if (journal_open(work->cli, &work->journal, last->target) != EXIT_FINE)
             return EXIT_USAGE;
         work->records.stream = work->journal.stream;
     } else if (last) {
@@ -137,13 +136,6 @@ static int begin_records(struct work *work, bool with_vectors)
     return has_lost_records(work) ? refuse_records(work) : EXIT_FINE;
 }
 
-/* One more output: a file in the folder of a report. */
-static int add_report_file(struct work *work, const char *format, const char *path)
-{
-    return outputs_add(work->cli, &work->outputs,
-                       format_find(record_formats, BY_REPORT, format, strlen(format)), path);
-}
-
 int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_vectors,
                bool plugins_alone)
 {
@@ -170,10 +162,6 @@ int work_open(struct work *work, unsigned command, bool with_vectors)
     struct cli *cli = work->cli;
     if (outputs_open(cli, &work->outputs, work->formats ? work->formats : record_formats,
                      command) != EXIT_FINE ||
-        (work->folder && folder_refuse_inside(work->folder, &work->outputs) != EXIT_FINE) ||
-        (work->md_path && add_report_file(work, "md", work->md_path) != EXIT_FINE) ||
-        (work->html_path && add_report_file(work, "html", work->html_path) != EXIT_FINE) ||
-        (work->jsonl_path && add_report_file(work, "jsonl", work->jsonl_path) != EXIT_FINE) ||
         (with_vectors && data_vectors(cli, &work->vectors) != EXIT_FINE) ||
         begin_records(work, with_vectors) != EXIT_FINE)
         return EXIT_USAGE;
@@ -186,8 +174,6 @@ void work_give_up(struct work *work)
 {
     outputs_discard(&work->outputs);
     journal_close(&work->journal, !work->resume.path); /* it has what an earlier run found */
-    if (work->folder)
-        folder_discard(work->folder);
     work_free(work);
 }
 
@@ -219,24 +205,14 @@ int work_end(struct work *work, bool complete)
     records_append(&work->records, emit_footer(&work->records, complete, seconds, work->noise));
     work->noise = NULL;
     int status = has_lost_records(work) ? refuse_records(work) : EXIT_FINE;
-    for (size_t i = 0; i < work->outputs.n && status == EXIT_FINE; i++) {
-        const struct out_file *output = &work->outputs.output[i];
-        if (output->stream != work->records.stream &&
-            render(output->format, work->records.list, output->stream, &work->render) != 0 &&
-            !ferror(output->stream))
-            status = cli_refuse(cli, "--out", output->format->name, "could not be rendered");
-    }
+    if (status == EXIT_FINE)
+        status = outputs_write(cli, &work->outputs, work->records.list, &work->render,
+                               work->records.stream);
     if (status == EXIT_FINE)
         status = outputs_commit(cli, &work->outputs);
     else
         outputs_discard(&work->outputs);
     journal_close(&work->journal, status == EXIT_FINE || !work->resume.path);
-    if (work->folder && status == EXIT_FINE && (complete || !folder_is_taken(work->folder)))
-        status = folder_publish(work->folder);
-    else if (work->folder && status == EXIT_FINE)
-        folder_leave();
-    else if (work->folder)
-        folder_discard(work->folder);
     work_free(work);
     return status;
 }
@@ -247,14 +223,7 @@ void work_end_if_interrupted(struct work *work)
     int number = outputs_interrupted();
     if (number != 0) {
         progress_clear();
-        if (work->folder && folder_is_taken(work->folder))
-            text_print(
-                stderr,
-                "posenc: interrupted: the report in %s stays as it is; --resume %s goes on "
-                "with this one\n",
-                work->folder->name, work->folder->name);
-        else
-            fputs("posenc: interrupted: writing what there is\n", stderr);
+        fputs("posenc: interrupted: writing what there is\n", stderr);
         work_end(work, false);
         apart_exit(EXIT_SIGNAL + number);
     }

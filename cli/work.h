@@ -11,7 +11,6 @@
 #include "reports/noise.h"
 #include "reports/records.h"
 #include "reports/formats.h"
-#include "folder.h"
 #include "journal.h"
 #include "outputs.h"
 #include "progress.h"
@@ -41,8 +40,6 @@ struct work {
     struct render_options render;
     bool by_model;         /* a report of models alone: what is not theirs is not shown */
     char selection[512];   /* --plugin and --model as given, for lines that rerun a case */
-    struct folder *folder; /* of a report: these files in it, too */
-    const char *md_path, *html_path, *jsonl_path;
 
     size_t n_judged, n_failed, n_skipped; /* conformance results so far */
     size_t n_timed;                       /* or refused */

@@ -17,10 +17,12 @@ library:benchmark libbenchmark-dev google-benchmark-devel google-benchmark timin
 library:sleef    libsleef-dev     sleef-devel            sleef             the plug-ins over SLEEF
 library:mpfr     libmpfr-dev      mpfr-devel             mpfr              certifying the golden vectors
 header:Zydis/Zydis.h libzydis-dev zydis-devel    zydis             which instructions load and store, and code compared
-command:gnuplot  gnuplot-nox      gnuplot-minimal        gnuplot           pictures of a report
-python:matplotlib python3-matplotlib python3-matplotlib  python-matplotlib posenc plot
-python:pytest    python3-pytest   python3-pytest         pytest            tests of what is written in Python
-python:jsonschema python3-jsonschema python3-jsonschema  python-jsonschema tests of the schema of records
+python:jinja2    python3-jinja2   python3-jinja2         -                 the page of a report
+python:rich      python3-rich     python3-rich           -                 tables on a terminal
+python:d3        libjs-d3         -                      -                 charts on the page
+tests:matplotlib python3-matplotlib python3-matplotlib   python-matplotlib posenc plot
+tests:pytest     python3-pytest   python3-pytest         pytest            tests of what is written in Python
+tests:jsonschema python3-jsonschema python3-jsonschema   python-jsonschema tests of the schema of records
 LIST
 }
 
@@ -50,7 +52,8 @@ have() {
     header:*) # of x86-64's instructions: nothing elsewhere
         [ "$(uname -sm)" != 'Linux x86_64' ] || echo "#include <${1#*:}>" | ${CC:-cc} -E - >/dev/null 2>&1
         ;;
-    python:*) # what the build asks of a Python, see reports/meson.build
+    python:d3) [ -e /usr/share/javascript/d3/d3.min.js ] ;;
+    python:* | tests:*) # what the build asks of a Python, see reports/meson.build
         for python in "$PWD/build/venv/bin/python3" python3 /usr/bin/python3; do
             "$python" -c "import ${1#*:}" 2>/dev/null && return 0
         done
@@ -160,7 +163,7 @@ meson_of_our_own() {
 
 prepare() {
     find_manager
-    case $job in test* | check | coverage | stress | plot) ;; *) spare=python ;; esac # 500 MB, for pictures and tests
+    case $job in test* | check | coverage | stress | plot) ;; *) spare=tests ;; esac # 500 MB, for pictures and tests
     look
     spare=
     # shellcheck disable=SC2086  # a list of words

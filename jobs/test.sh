@@ -37,7 +37,6 @@ for compiler in cc c++ gcc clang; do
     echo "[ \"\$1\" = -E ] || echo '$words'" | stub $compiler
 done
 echo 'echo 1.11' | stub ninja
-echo 'echo 6.0' | stub gnuplot
 echo 'case " $HAS " in *" $2 "*) ;; *) exit 1 ;; esac' >packages # --exists NAME
 { echo '[ "$1" != --version ] || { echo 1.8; exit; }' && cat packages; } | stub pkg-config
 echo 'exit 0' | stub true

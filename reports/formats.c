@@ -7,8 +7,11 @@
 
 const struct format record_formats[] = {
 #define RECORD_FORMAT(name, extension, commands, by_line, purpose, begins)                     \
-    { #name, extension, commands, by_line, purpose, begins, format_##name },
+    { #name, extension, commands, by_line, purpose, begins, NULL, format_##name },
+#define EXPORTED_FORMAT(name, extension, commands, program, purpose, begins)                   \
+    { #name, extension, commands, false, purpose, begins, program, NULL },
 #include "formats.def"
+#undef EXPORTED_FORMAT
 #undef RECORD_FORMAT
     { .name = NULL },
 };

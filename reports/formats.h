@@ -41,6 +41,7 @@ struct format {
     /* How its files begin, for fnmatch(), with a space for a zero byte and ? for what is not
      * ASCII: what begins otherwise is not overwritten unasked. */
     const char *begins;
+    const char *program; /* posenc-NAME, which writes it; NULL: write() does */
     /* Of formats of records.  0, or -1: no memory, or a write error. */
     int (*write)(const json_t *records, FILE *out, const struct render_options *options);
 };
@@ -50,13 +51,15 @@ extern const struct format record_formats[];
 const struct format *format_find(const struct format *formats, unsigned commands,
                                  const char *name, size_t n);
 
-/* Writes records; `options` may be NULL.  0; -1: no memory, or a write error. */
+/* Writes records in a format without a program; `options` may be NULL.  0; -1: no memory, or a write error. */
 int render(const struct format *format, const json_t *records, FILE *out,
            const struct render_options *options);
 
 #define RECORD_FORMAT(name, extension, commands, by_line, purpose, begins)                     \
     int format_##name(const json_t *records, FILE *out, const struct render_options *options);
+#define EXPORTED_FORMAT(name, extension, commands, program, purpose, begins)
 #include "formats.def"
+#undef EXPORTED_FORMAT
 #undef RECORD_FORMAT
 
 #endif

@@ -3,12 +3,15 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "sparkline.h"
-#include "gnuplot.h"
 #include "statistics/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PLOT_COLORS = 9 };
+static const char *const plot_colors[] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
+                                           "#56B4E9", "#999999", "#F0E442", "#000000" };
 
 static const json_t *points_of(const json_t *history)
 {

@@ -44,8 +44,6 @@ refuses 'unknown profile' '--profile: exakt: did you mean exact' table sinusoida
 refuses 'unknown scaling' '--scaling: yam: .*yarn' table rope_table $table --scaling yam
 refuses 'unknown case' 'CASE: no/such/case: no case has this id' explain no/such/case
 refuses 'pattern without a match' '--case: nothing-at-all: matches nothing' verify --case nothing-at-all
-refuses 'pattern without a match in a report' '--case: zzz\*: matches nothing that was selected: expected a pattern' \
-    report --case 'zzz*' --kernel alibi --backend scalar
 refuses 'kernel that the model does not call' '--kernel: alibi: no model that was named calls it: expected one of learned_add$' \
     verify --model gpt2 --kernel alibi
 refuses 'the same to bench' '--kernel: rope_half: no model that was named calls it: expected one of .*learned_add, alibi' \
@@ -268,7 +266,7 @@ refuses 'rotation without the channels that turn' 'rotary_dim is 0, expected fro
 refuses 'head of one channel' 'head_dim is 1, expected from 2' verify --problem 'rope_half head_dim=1 rotary_dim=2 heads=1 tokens=1 rows=1'
 refuses 'slopes without heads' 'heads is 0, expected from 1 to 65536' verify --problem 'alibi'
 refuses 'slopes that do not fall' 'alibi_bias_max is 0, expected from 2' verify --problem 'alibi heads=2 queries=2 keys=2 alibi_bias_max=0'
-for command in bench report compare; do
+for command in bench compare; do
     refuses "$command: quick and full" '--quick: expected without --full$' $command --quick --full
 done
 refuses 'quick and exhaustive' '--quick: expected without --exhaustive$' verify --quick --exhaustive
@@ -319,15 +317,7 @@ refuses 'library without the symbol' 'exports no posenc_plugin' verify --plugin 
 
 echo '{"t":"header","schema":"posenc.results/1"}' >cut.jsonl
 printf '{"t":"conf","case":' >>cut.jsonl
-succeeds 'truncated results are those of a run that was killed' '^  Partial: 1 of 1 run did not finish' report "$scratch/cut.jsonl"
 refuses 'and are not merged' 'cut.jsonl: line 2: ends before it says which machine' merge "$scratch/cut.jsonl"
-echo >>cut.jsonl
-refuses 'damaged results' 'cut.jsonl: line 2, column' report "$scratch/cut.jsonl"
-for option in '--dir x' '--full' '--model gpt2' '--case x' '--kernel alibi' '--budget 1'; do
-    # shellcheck disable=SC2086  # a list of words
-    refuses "saved results with $option" 'has no effect here' report r.jsonl $option
-done
-refuses 'results that are not there' 'gone.jsonl' report gone.jsonl
 echo '{"model_type":"llama","hidden_size":64,"num_attention_heads":1,"max_position_embeddings":64,"rope_scaling":{"rope_type":"twisted","factor":2}}' >c.json
 refuses 'unknown key in a config' 'twisted' table rope_table --model "$scratch/c.json" --out csv:x.csv
 

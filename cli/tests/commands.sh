@@ -4,7 +4,7 @@
 
 succeeds 'help' 'usage: posenc COMMAND' --help
 succeeds 'version' '^posenc [0-9]+\.[0-9]+\.[0-9]+$' --version
-for command in list verify bench count merge report doctor explain table vectors; do
+for command in list verify bench count merge doctor explain table vectors; do
     succeeds "help of $command" "usage: posenc $command" $command --help
     succeeds "help $command" '[-][-]help' help $command
 done
@@ -71,9 +71,6 @@ succeeds 'junit' '<testsuites' verify --kernel alibi --backend scalar --out juni
 succeeds 'jsonl' '^\{"t": ?"header", ?"schema": ?"posenc.results/1"' verify --kernel alibi --backend scalar --out jsonl
 run "$POSENC" verify --kernel alibi --backend scalar --out jsonl:r.jsonl --out md:r.md --out csv:r.csv
 if [ "$(ls work | tr '\n' ' ')" = 'r.csv r.jsonl r.md ' ]; then pass 'several outputs'; else fail 'several outputs' "$(ls work)"; fi
-succeeds 'report of saved results' 'scalar' report r.jsonl
-run "$POSENC" report r.jsonl --out csv
-if [ $status = 0 ] && cmp -s stdout work/r.csv; then pass 'saved results render the same'; else fail 'saved results render the same' "exit $status"; fi
 rm -f work/*
 
 run "$POSENC" verify --kernel alibi --backend scalar --dtype bf16,f16 --out jsonl:r.jsonl
@@ -147,15 +144,6 @@ interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
 }
 interrupted 'interrupted' INT 130 r.jsonl 5 verify --full --out jsonl:r.jsonl
 interrupted 'terminated' TERM 143 r.jsonl 5 verify --full --out jsonl:r.jsonl
-if sh -c 'kill -HUP $$' 2>kill.log; then
-    skip 'hung up in the folder of a report: a valid file' 'SIGHUP is ignored here, as nohup has it, and so by the program'
-    skip 'and a report of it' 'SIGHUP is ignored here'
-else
-    grows='rep.partial-*/results.jsonl'
-    interrupted 'hung up in the folder of a report' HUP 129 rep/results.jsonl 5 report --dir rep
-    if [ -s work/rep/report.md ] && [ -s work/rep/report.html ]; then pass 'and a report of it'; else fail 'and a report of it' "$(ls work/rep)"; fi
-    grows=
-fi
 run "$POSENC" bench --case nope
 if [ $status = 77 ]; then
     skip 'interrupted in a timing' "$(cat stderr)"

@@ -34,25 +34,9 @@ undoctored() {
     rm -rf work/*
 }
 
-untimed_report() {
-    name=${1:-the emulator of a cross build}
-    if [ $# != 0 ] && ! command -v "$1" >found; then
-        skip "report under $name" "no $1"
-        return
-    fi
-    run "$@" "$POSENC" report --kernel alibi --backend scalar --dir rep
-    if [ $status = 0 ] && grep -q '"t": *"conf"' work/rep/results.jsonl && ! grep -q '"t": *"bench"' work/rep/results.jsonl; then
-        pass "report under $name"
-    else
-        fail "report under $name" "exit $status"
-    fi
-    rm -rf work/*
-}
-
 if [ -n "${MESON_EXE_WRAPPER:-}" ]; then
     untimed
     undoctored
-    untimed_report
 else
     case $(uname -sm) in
     'Linux x86_64') emulator='qemu-x86_64 -cpu max' ;;
@@ -63,7 +47,6 @@ else
     {
         untimed $emulator
         undoctored $emulator
-        untimed_report $emulator
     }
     untimed valgrind
 fi

@@ -73,7 +73,7 @@ PY
 checked 'jsonschema takes the list for github-action-benchmark, and each name stands there once' jsonschema <<'PY'
 import json, jsonschema
 entry = {"type": "object", "required": ["name", "unit", "value"], "additionalProperties": False, "properties": {
-    "name": {"type": "string", "minLength": 1}, "unit": {"enum": ["time/roof", "head/base", "instructions/element"]},
+    "name": {"type": "string", "minLength": 1}, "unit": {"enum": ["time/roofline", "head/base", "instructions/element"]},
     "value": {"type": "number", "exclusiveMinimum": 0}, "range": {"type": "string", "pattern": r"^(\+-|±)\s*\d[0-9.e-]*$"},
     "extra": {"type": "string"}}}
 results = json.load(open("ratios.json"))
@@ -103,7 +103,7 @@ rows = list(csv.DictReader(open("r.csv", newline="")))
 assert all(None not in r and None not in r.values() for r in rows)
 pair = [r for r in rows if r["t"] == "pair"]
 assert len(pair) == 1 and float(pair[0]["ratio"]) == 1.1 and pair[0]["reason"] == '3 of 3 launches, "sure"', pair
-times = [float(r["median_ns"]) for r in rows if r["t"] == "bench" and not r["refused"]]
+times = [float(r["median_ns"]) for r in rows if r["t"] == "bench" and not r["rejected"]]
 assert len(times) > 60 and min(times) > 0
 PY
 checked 'a badge' json <<'PY'

@@ -128,16 +128,8 @@ sed -n 2p stdout >short
 run "$POSENC" table rope_table --model phi-4-mini --positions 4,4096
 if [ -s short ] && sed -n 2p stdout | cmp -s - short; then fail 'longrope: a length that is given counts' 'the same'; else pass 'longrope: a length that is given counts'; fi
 
-# What a report says of a model, every command that reads one says.
-run "$POSENC" report --dir rep --model gemma-3-4b --kernel rope_half --backend scalar --case '*-decode' --budget 0.1
-if grep -q 'nothing is timed here' stderr; then
-    skip 'notes in a report' "$(cat stderr)"
-else
-    same 'notes in a report' "$(grep -c 'vision_config is not covered' work/rep/report.md).$(
-        grep -c 'forms its angles in f32' work/rep/report.md)" 1.1
-fi
-rm -rf work/*
-for command in 'table rope_table' 'bench --case none' 'verify --case none' 'report --case none'; do
+# What a model file leaves open, every command that reads it says.
+for command in 'table rope_table' 'bench --case none' 'verify --case none'; do
     # shellcheck disable=SC2086  # a list of words
     run "$POSENC" $command --model gemma-3-4b
     same "notes of $command" "$(grep -c '^gemma-3-4b: .*One layer in 6 has full attention.*vision_config is not covered' stderr) \
@@ -181,12 +173,6 @@ for command in "bench $timed" 'verify --suite accuracy --case */model*'; do
         $command --config "$scratch/wide.json"
     set +f
 done
-stores 'storage of report' 'bf16 ' "$from" report --dir rep --case '*-decode' --budget 0.05 --config "$scratch/stored.json"
-if grep -q 'nothing is timed here' stderr; then
-    skip 'storage in a report' "$(cat stderr)"
-else
-    same 'storage in a report' "$(grep -c "storage bf16, from the config's torch_dtype" work/rep/report.md)" 1
-fi
 rm -rf work/*
 run "$POSENC" table rope_table --config "$scratch/plain.json"
 cp stdout wanted

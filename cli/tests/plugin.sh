@@ -89,8 +89,6 @@ fails() { # NAME ARGUMENTS...: the plug-in's output is found to be wrong, anothe
     rm -rf work/*
 }
 fails 'bench: one wrong output of two, exit 1' bench --problem 'alibi heads=3 queries=2 keys=5'
-fails 'report: a wrong output of a case that verify has not, exit 1' report --dir rep --model bloom-560m \
-    --case alibi/f32/given/bloom-560m-tensor
 run "$POSENC" bench --plugin "$PLUGIN" --model bloom-560m --budget 0.01 --out csv
 timed() {
     grep ',bench,' stdout | grep -Eo '[a-z0-9_]+/f32/given/[a-z0-9-]+' | sed 's,/.*,,' | LC_ALL=C sort -u | tr '\n' ' '
@@ -138,7 +136,7 @@ else
     succeeds "$name" '^. mine +mine' list backends --plugin ./mine.so
     rm -f work/*
 fi
-for arguments in 'verify --model gpt2' 'bench --model gpt2 --backend example' 'report --model gpt2 --backend example'; do
+for arguments in 'verify --model gpt2' 'bench --model gpt2 --backend example'; do
     # shellcheck disable=SC2086  # a list of words
     refuses "$arguments: a plug-in without its kernels" '--(plugin|backend): example: does not provide .* a backend with learned_add$' \
         $arguments --plugin "$PLUGIN"

@@ -19,6 +19,7 @@ class Machine:
 
     env: Record
     header: Record = field(default_factory=dict)
+    headers: List[Record] = field(default_factory=list)  # of all runs; of a merged file, of its parts
     kinds: Dict[str, List[Record]] = field(default_factory=dict)
     runs: int = 0
     finished: int = 0
@@ -68,12 +69,14 @@ def machines(records: List[Record]) -> List[Machine]:
             current.env = record
             if current.header is not header:
                 current.header = header
+                current.headers += [header] if "merged" not in header else []
                 current.runs += 1
         elif kind == "footer" and "merged" in header:
             for machine in found.values():
                 machine.finished += bool(record.get("complete"))
         elif current is not None:
             current.finished += kind == "footer" and bool(record.get("complete"))
+            current.headers += [record["header"]] if kind == "part" and "header" in record else []
             current.kinds.setdefault(kind, []).append(record)
     for machine in found.values():
         for kind, names in KEYS.items():

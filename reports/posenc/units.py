@@ -12,10 +12,10 @@ def _three(value: float) -> str:
 
 def time(ns: float) -> str:
     """Returns nanoseconds as 320 ns, 4.21 µs, 1.20 ms."""
-    for limit, scale, unit in ((999.5, 1.0, "ns"), (999.5e3, 1e3, "µs"), (999.5e6, 1e6, "ms")):
+    for limit, scale, unit in ((999.5, 1.0, "ns"), (999.5e3, 1e-3, "µs"), (999.5e6, 1e-6, "ms")):
         if ns < limit:
-            return f"{_three(ns / scale)} {unit}"
-    return f"{_three(ns / 1e9)} s"
+            return f"{_three(ns * scale)} {unit}"
+    return f"{_three(ns * 1e-9)} s"
 
 
 def rate(gbps: float) -> str:

@@ -14,7 +14,7 @@ import pytest
 from test_records import errors_of
 
 from posenc.command import CommandError
-from posenc.compare import evidence, process, text
+from posenc.compare import evidence, process
 from posenc.compare.builds import sum_noise
 from posenc.compare.main import main
 from posenc.compare.rows import Row
@@ -466,12 +466,3 @@ def test_outputs(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
         "posenc compare: base "
     )
     assert main(["base.so", "head.so", "--out", "jsonl:x.jsonl", "--out", "console:x.txt"]) == 0, "its own are replaced"
-
-
-def test_numbers_and_order() -> None:
-    made = (("same", 1.0), ("slower", 1.1), ("of-a-later-release", 1.0), ("slower", 1.5))
-    pairs = [{"case": "a", "backend": "b", "verdict": verdict, "ratio": ratio} for verdict, ratio in made]
-    assert [(text.word(pair), pair["ratio"]) for pair in text.sorted_pairs(pairs)] == [
-        ("SLOWER", 1.5), ("SLOWER", 1.1), ("UNCLEAR", 1.0), ("SAME", 1.0),
-    ]  # fmt: skip
-    assert text.count(214259) == "214 259"

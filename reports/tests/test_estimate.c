@@ -79,7 +79,7 @@ static void test_markdown(const json_t *estimates)
 /* What a report says of its results does not change when estimates lie beside them. */
 static void test_beside(const json_t *run, const json_t *estimates)
 {
-    static const char *const formats[] = { "console", "md", "csv", "junit" };
+    static const char *const formats[] = { "console", "md" };
     json_t *after = both(run, estimates), *before = both(estimates, run);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         char *alone = rendered(formats[i], run, 132), *last = rendered(formats[i], after, 132),
@@ -88,7 +88,7 @@ static void test_beside(const json_t *run, const json_t *estimates)
         snprintf(sentence, sizeof sentence,
                  "%s: results are told as they are alone, in either order", formats[i]);
         require(n && last && first && strcmp(last, first) == 0 &&
-                    strncmp(last, alone, n) == 0 && (last[n] != 0) == (i < 2) &&
+                    strncmp(last, alone, n) == 0 && last[n] != 0 &&
                     !contains(alone, "Static estimates"),
                 sentence);
         free(alone);

@@ -74,20 +74,6 @@ static void one_row(const struct bound *bound)
     json_decref(records);
 }
 
-static void spreadsheet(void)
-{
-    static const char *const backends[] = { "avx2", NULL };
-    json_t *records = fed_run("alibi", backends);
-    for (int i = 0; i < N_BOUNDS; i++)
-        feed_bound(records, &bounds[i]);
-    char *csv = rendered("csv", records, 0);
-    require(contains(csv, "limit.resource,limit.kind,limit.variant,limit.gbps,limit.ratio") &&
-                contains(csv, ",ports,table,avx2,"),
-            "csv: the resource is a column, before what was timed");
-    free(csv);
-    json_decref(records);
-}
-
 /* What is printed beside it, divided. */
 static void quotients(void)
 {
@@ -108,7 +94,6 @@ int main(void)
 {
     for (int i = 0; i < N_BOUNDS; i++)
         one_row(&bounds[i]);
-    spreadsheet();
     quotients();
     return tap_end();
 }

@@ -247,36 +247,6 @@ static void test_markdown(const json_t *records)
     free(text);
 }
 
-static void test_csv(const json_t *records)
-{
-    char *text = rendered("csv", records, 0);
-    bool even = text != NULL;
-    size_t commas = 0, lines = 0, wanted = 0;
-    bool quoted = false;
-    for (const char *p = text; p && *p; p++) {
-        quoted = quoted != (*p == '"');
-        commas += *p == ',' && !quoted;
-        if (*p == '\n' && !quoted) {
-            wanted = lines ? wanted : commas;
-            even = even && commas == wanted;
-            commas = 0;
-            lines++;
-        }
-    }
-    size_t results = 0, i;
-    json_t *record;
-    json_array_foreach((json_t *)records, i, record)
-    {
-        const char *kind = record_text(record, "t");
-        results += strcmp(kind, "conf") == 0 || strcmp(kind, "bench") == 0;
-    }
-    require(even && wanted > 30, "csv: every line has the same number of fields");
-    require(lines == results + 1, "csv: one line a result, and the head");
-    require(contains(text, "\"wrote past <out>, \"\"right\"\" & over\""),
-            "csv: commas and quotes are quoted");
-    free(text);
-}
-
 /* What only a page or only a terminal is shown, whatever the records say. */
 static void test_document(void)
 {
@@ -337,31 +307,6 @@ static bool well_formed(const char *p)
     return depth == 0;
 }
 
-static void test_junit(const json_t *records)
-{
-    char *text = rendered("junit", records, 0);
-    require(text && well_formed(text), "junit: well-formed");
-    require(!well_formed("<a><b></a></b>") && !well_formed("<a>&</a>"),
-            "and the check for that can fail");
-    require(text && count(text, "<failure") == 1 && count(text, "<error") == 1,
-            "junit: a failure and an error");
-    require(contains(text, "failures=\"1\" errors=\"1\""), "junit: which the totals count");
-    require(contains(text, "&lt;out&gt;, &quot;right&quot; &amp; over"),
-            "junit: text is escaped");
-    require(contains(text, "repeat with: posenc verify"),
-            "junit: a failure says how to repeat it");
-    struct results r;
-    bool same = text && results_make(records, 0, &r) == 0;
-    size_t outputs = 0;
-    for (size_t i = 0; same && i < r.n_bench; i++)
-        outputs += !*r.bench[i].refused;
-    require(same && outputs > 0 && count(text, "<testcase") == r.n_conf + outputs,
-            "junit: one case a result");
-    if (same)
-        results_free(&r);
-    free(text);
-}
-
 static void test_html(const json_t *records)
 {
     char *text = rendered("html", records, 0);
@@ -370,6 +315,8 @@ static void test_html(const json_t *records)
     if (end)
         end[strlen("</body>")] = 0;
     require(end && well_formed(body), "html: what is opened is closed");
+    require(!well_formed("<a><b></a></b>") && !well_formed("<a>&</a>"),
+            "and the check for that can fail");
     require(!contains(text, "http:") && !contains(text, "https:") && !contains(text, "src="),
             "html: nothing is loaded from elsewhere");
     require(contains(text, "prefers-color-scheme:dark"), "html: light and dark");
@@ -380,17 +327,6 @@ static void test_html(const json_t *records)
                 !contains(text, "`"),
             "html: marks become elements");
     require(count(text, "<svg class=\"bar\"") > 50, "html: bars are drawn");
-    free(text);
-}
-
-static void test_annotations(const json_t *records)
-{
-    char *text = rendered("annotations", records, 0);
-    require(text && count(text, "::error title=") == 2 && count(text, "\n") == 3,
-            "annotations: a line for each failure, and the counts");
-    require(contains(text, "title=autovec_v4%3A rope_half/f32/given/hd2-t1::wrote past <out>, "
-                           "\"right\" & over%0Arepeat with: posenc verify"),
-            "annotations: what would end a property or a line is escaped");
     free(text);
 }
 
@@ -484,10 +420,7 @@ int main(int argc, char **argv)
     test_grid();
     test_console(records);
     test_markdown(records);
-    test_csv(records);
-    test_junit(records);
     test_html(records);
-    test_annotations(records);
     test_numbers();
     test_trust();
     test_emulation();

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Sequence
 from ..command import CommandError
 from ..convert import Record
 from ..runs import member, number
+from ..show import many
 from ..verdict import LEAST_PROCESSES, USUAL_THRESHOLD
 from .interrupt import Interrupted, interruptible
 from .process import Program
@@ -124,16 +125,18 @@ class Comparison:
     def outcome(self, gate: bool, strict: bool) -> "tuple[int, str]":
         """Returns the exit code and its reason."""
         if self.failing:
-            return 1, f"head is wrong or fails where base does not ({_many(self.failing, 'result')})"
+            return 1, f"head is wrong or fails where base does not ({many(self.failing, 'result')})"
         if not any(row.in_both for row in self.rows):
             return NOTHING_COMMON, "the builds have nothing in common"
-        reasons = [_many(self.slower, "confirmed slowdown")] if self.slower else []
-        reasons += [f"{_many(self.grown, 'largest error')} grew"] if self.grown else []
+        reasons = [many(self.slower, "confirmed slowdown")] if self.slower else []
+        reasons += [f"{many(self.grown, 'largest error')} grew"] if self.grown else []
         if gate and reasons:
             return 3, " and ".join(reasons)
         if strict and self.unclear:
-            return 4, f"{_many(self.unclear, 'unclear verdict')}"
-        return 0, f"{' and '.join(reasons)}; --gate would exit with 3" if reasons else "no failure, no confirmed slowdown"
+            return 4, f"{many(self.unclear, 'unclear verdict')}"
+        return 0, (
+            f"{' and '.join(reasons)}; --gate would exit with 3" if reasons else "no failure, no confirmed slowdown"
+        )
 
     def records(self, argv: Sequence[str], options: Record, sides: Sequence[Record]) -> List[Record]:
         """Returns the records of the comparison. `sides` adds to what is known of base and head."""
@@ -146,10 +149,6 @@ class Comparison:
 
     def _unfinished(self, row: Row) -> bool:
         return bool(self.interrupted) and row.timed and not row.head
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def finish(records: List[Record], complete: bool, begun: float, noise: Sequence[Record] = ()) -> List[Record]:

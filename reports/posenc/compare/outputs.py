@@ -10,7 +10,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 from ..command import CommandError, check_file, suggest, write_file
 from ..convert import Record
 from ..records import dump
-from ..results.exports import FORMATS
+from ..results.formats import FORMATS
 
 BEGINS: Dict[str, bytes] = {
     "console": b"posenc compare",

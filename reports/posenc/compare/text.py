@@ -8,72 +8,23 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
 from rich.console import Console
 
-from .. import units
+from .. import show, units
 from ..convert import Record
-from ..runs import member, number
+from ..results.comparison import WORDS, changes, direction, is_broken, moved, pair_word, pairs, ratio, side, verdict
+from ..runs import Machine, member, number
 from ..terminal import WIDEST, table
 from ..verdict import machine_moved
 from .evidence import explain
 
 SHOWN = 20  # rows of a table, without --verbose
 WORTH_SHOWING = 0.1  # change of the share of the roofline in a trend
-WORDS = {"slower": "SLOWER", "faster": "FASTER", "same": "SAME", "unclear": "UNCLEAR", "identical": "identical code",
-         "incomparable": "incomparable", "new": "new", "removed": "removed"}  # fmt: skip
-ORDER = ("slower", "faster", "unclear", "same", "identical", "incomparable", "new", "removed")
-STYLES = {"SLOWER": "bold red", "FAILED": "bold red", "FASTER": "bold green", "worse": "bold red", "better": "green"}
+STYLES = {"SLOWER": "bold red", "FAILED": "bold red", "FASTER": "bold green"}
 FOLDED = ("same", "identical")
 # Options that a command to rerun does not repeat.
 VALUES = ("--out", "-o", "--output", "--case", "--backend", "--explain")
 FLAGS = ("--force", "--gate", "--strict", "--all", "--verbose", "-v", "--json")
 
 Outcome = Tuple[int, str]
-
-
-def count(value: float) -> str:
-    """Returns a count with groups of three digits: 78 327."""
-    return f"{value:,.0f}".replace(",", " ")
-
-
-def kind(pair: Record) -> str:
-    """Returns the verdict on a pair; unclear if it is one of a later release."""
-    return str(pair["verdict"]) if pair.get("verdict") in WORDS else "unclear"
-
-
-def broken(pair: Record) -> bool:
-    """Returns whether head is wrong, rejects or crashes where base does not."""
-    return "failed" in pair and member(pair, "failed.who") != "base" and member(pair, "failed.how") != "lacks it"
-
-
-def word(pair: Record) -> str:
-    """Returns the verdict as people read it."""
-    return "FAILED" if broken(pair) else WORDS[kind(pair)]
-
-
-def ratio(pair: Record) -> float:
-    """Returns head / base; NaN if it was not timed."""
-    value = number(pair, "ratio") or 0.0
-    return value if value > 0 else math.nan
-
-
-def sorted_pairs(pairs: Sequence[Record]) -> List[Record]:
-    """Returns pairs by verdict; those that changed most first."""
-
-    def place(pair: Record) -> Tuple[bool, int, float, str, str]:
-        change = abs(math.log(ratio(pair))) if ratio(pair) > 0 else 0.0
-        return not broken(pair), ORDER.index(kind(pair)), -change, pair["case"], pair["backend"]
-
-    return sorted(pairs, key=place)
-
-
-def way(change: Record) -> str:
-    """Returns whether a result got worse, better, or changed otherwise."""
-    worse = change.get("worse")
-    return "changed" if worse is None else "worse" if worse else "better"
-
-
-def _sorted_changes(changes: Sequence[Record]) -> List[Record]:
-    ways, whats = ("worse", "changed", "better"), {"status": 0, "error": 1}
-    return sorted(changes, key=lambda c: (ways.index(way(c)), whats.get(c["what"], 2), c["case"], c["backend"]))
 
 
 class _Printer:
@@ -85,7 +36,8 @@ class _Printer:
             self.of.setdefault(record["t"], []).append(record)
         self.header, self.verbose = records[0], verbose
         self.env = (self.of.get("env") or [{}])[0]
-        self.pairs = sorted_pairs(self.of.get("pair", []))
+        machine = Machine(self.env, kinds=self.of)
+        self.pairs, self.changed = pairs(machine), changes(machine)
         self.console = Console(file=out, highlight=False, markup=False, emoji=False)
         if not self.console.is_terminal:
             self.console.width = WIDEST
@@ -114,7 +66,7 @@ class _Printer:
     def verdicts(self) -> None:
         if not self.pairs:
             return
-        words = [word(pair) for pair in self.pairs]
+        words = [pair_word(pair) for pair in self.pairs]
         always = [WORDS[name] for name in ("slower", "faster", "same", "unclear", "identical")]
         shown = (["FAILED"] if "FAILED" in words else []) + always
         shown += [name for name in dict.fromkeys(words) if name not in shown]
@@ -128,22 +80,18 @@ class _Printer:
         processes = max(pair["processes"] for pair in timed)
         rounds = max(pair["rounds"] // pair["processes"] for pair in timed)
         apart = [abs((number(pair, "control_ratio") or 1.0) - 1) for pair in timed]
-        known = [math.log(ratio(pair)) for pair in timed if kind(pair) != "unclear"]
-        mean = (
-            f" Geometric mean of what is known: {units.change(math.exp(math.fsum(known) / len(known)))}."
-            if known
-            else ""
-        )
-        self.line(
-            f"{_many(len(timed), 'pair')} timed, in up to {_many(processes, 'process')} of up to {rounds} rounds.{mean}"
-        )
+        known = [math.log(ratio(pair)) for pair in timed if verdict(pair) != "unclear"]
+        total = math.exp(math.fsum(known) / len(known)) if known else math.nan
+        mean = f" Geometric mean of what is known: {units.change(total)}." if known else ""
+        many = f"{processes} process{'' if processes == 1 else 'es'} of up to {rounds} rounds"
+        self.line(f"{show.many(len(timed), 'pair')} timed, in up to {many}.{mean}")
         self.line(
             f"A/A control: base differs from its own copy by {100 * median(apart):.1f} % "
             f"(median; at most {100 * max(apart):.1f} %)."
         )
-        moved = [math.log(ratio(pair)) for pair in timed]
+        changed = [math.log(ratio(pair)) for pair in timed]
         yardstick = [math.log(number(pair, "control_ratio") or 1.0) for pair in timed]
-        together = machine_moved(moved, yardstick)
+        together = machine_moved(changed, yardstick)
         if together:
             self.line(
                 f"The machine: {together} of {len(timed)} rows moved together with their A/A control. Compare again.",
@@ -151,7 +99,7 @@ class _Printer:
             )
 
     def rows(self) -> None:
-        shown = [pair for pair in self.pairs if self.verbose or kind(pair) not in FOLDED or broken(pair)]
+        shown = [pair for pair in self.pairs if self.verbose or verdict(pair) not in FOLDED or is_broken(pair)]
         folded = len(self.pairs) - len(shown)
         cut = shown if self.verbose else shown[:SHOWN]
         if cut:
@@ -186,7 +134,6 @@ class _Printer:
     # ---- results ----
 
     def results(self) -> None:
-        changes = self.of.get("change", [])
         agreements = self.of.get("agreement", [])
         checks = member(self.header, "compare.results")
         of = ""
@@ -194,34 +141,41 @@ class _Printer:
             cases, values, problems = (
                 sum(a.get(name, 0) for a in agreements) for name in ("cases", "values", "problems")
             )
-            of = f" of {count(cases)} cases, and {count(values)} values of {count(problems)} problems"
+            of = f" of {show.count(cases)} cases, and {show.count(values)} values of {show.count(problems)} problems"
         elif checks is not None:
-            of = f" of {count(checks)} checks"
-        elif not changes:
+            of = f" of {show.count(checks)} checks"
+        elif not self.changed:
             return
-        ways = [way(change) for change in changes]
+        ways = [direction(change) for change in self.changed]
         self.line(
             f"Results{of}: {ways.count('worse')} worse, {ways.count('better')} better, "
-            f"{ways.count('changed')} otherwise changed.",
+            f"{ways.count('moved')} otherwise changed.",
             "bold red" if "worse" in ways else None,
         )
 
     def changes(self) -> None:
-        changes = _sorted_changes(self.of.get("change", []))
-        if not changes:
+        if not self.changed:
             return
-        cut = changes if self.verbose else changes[:SHOWN]
+        cut = self.changed if self.verbose else self.changed[:SHOWN]
         drawn = table(["result", "case and backend", "what", ">base", ">head", ">limit"], [])
         for change in cut:
-            moved = f": {count(change['moved'])} of {count(change['of'])}" if change.get("of") else ""
             where = f"\n  {change['worst_at']}" if change.get("worst_at") else ""
-            limit, sides = number(change, "limit"), [side_of_change(change, name) for name in ("base", "head")]
-            name, what = f"{change['case']} {change['backend']}{where}", f"{change['what']}{moved}"
-            drawn.add_row(way(change), name, what, *sides, f"{limit:.3g}" if limit is not None else "")
+            limit, sides = number(change, "limit"), [side(change, name) for name in ("base", "head")]
+            name, what = (
+                f"{change['case']} {change['backend']}{where}",
+                f"{change['what']}{': ' if moved(change) else ''}{moved(change)}",
+            )
+            drawn.add_row(
+                "changed" if direction(change) == "moved" else direction(change),
+                name,
+                what,
+                *sides,
+                f"{limit:.3g}" if limit is not None else "",
+            )
         self.line()
         self.console.print(drawn)
-        if len(changes) > len(cut):
-            self.line(f"{len(changes) - len(cut)} more: --verbose prints them.")
+        if len(self.changed) > len(cut):
+            self.line(f"{len(self.changed) - len(cut)} more: --verbose prints them.")
 
     def trends(self) -> None:
         trends = sorted(self.of.get("trend", []), key=lambda trend: -abs(_trend(trend)))
@@ -231,7 +185,7 @@ class _Printer:
         mean = math.fsum(map(_trend, trends)) / len(trends)
         self.line()
         self.line(
-            f"Trend of {_many(len(trends), 'timing')} in both: {100 * math.expm1(mean):+.1f} % of time to roofline "
+            f"Trend of {show.many(len(trends), 'timing')} in both: {100 * math.expm1(mean):+.1f} % of time to roofline "
             f"(geometric mean), {len(large)} by 10 % or more."
         )
         self.line("This is no verdict: two runs are two states of a machine. posenc compare of two builds gives one.")
@@ -250,17 +204,12 @@ class _Printer:
         else:
             self.line("Interrupted: this is what there was.", "bold red")
         first = self.pairs[0] if self.pairs else None
-        if first and not (kind(first) in FOLDED and not broken(first)) and ratio(first) > 0:
+        if first and not (verdict(first) in FOLDED and not is_broken(first)) and ratio(first) > 0:
             command = _rerun(self.header.get("argv") or [])
             self.line(f"Rerun only {'this case' if len(self.pairs) == 1 else 'the first case'}:")
             self.line(f"  {command} --case {shlex.quote(first['case'])} --backend {shlex.quote(first['backend'])}")
             self.line("See what its verdict rests on:")
             self.line(f"  {command} --explain {shlex.quote(first['case'])}")
-
-
-def _many(number_of: int, what: str) -> str:
-    plural = what + ("es" if what.endswith("s") else "s")
-    return f"{number_of} {what if number_of == 1 else plural}"
 
 
 def _side(side: Record) -> str:
@@ -279,19 +228,19 @@ def _cells(pair: Record) -> List[Any]:
 
     why = str(pair.get("reason") or "")
     more = number(pair, "more_seconds") or 0.0
-    if kind(pair) == "unclear" and more > 0:
+    if verdict(pair) == "unclear" and more > 0:
         why += f"; about {math.ceil(more)} s more"
     name = Text(f"{pair['case']} {pair['backend']}")
     if why:
         name.append(f"\n  {why}", style="dim")
-    verdict = Text(word(pair), style=STYLES.get(word(pair), ""))
+    told = Text(pair_word(pair), style=STYLES.get(pair_word(pair), ""))
     change, interval = "-", "-"
     if ratio(pair) > 0:
         lo, hi = (100 * ((number(pair, f"ci.{end}") or math.nan) - 1) for end in ("lo", "hi"))
         change, interval = units.change(ratio(pair)), f"[{lo:+.1f}, {hi:+.1f}]"
         if pair["processes"] == 1:
             interval = "one process"  # whose rounds are one sample
-    return [verdict, name, _time(pair, "base.ns"), _time(pair, "head.ns"), change, interval]
+    return [told, name, _time(pair, "base.ns"), _time(pair, "head.ns"), change, interval]
 
 
 def _time(record: Record, path: str) -> str:
@@ -304,14 +253,6 @@ def _is_count_of(counted: Record, pair: Record) -> bool:
     if not counted["case"].endswith("/count"):
         return bool(counted["case"] == pair["case"] and counted["backend"] == pair["backend"])
     return all(counted.get(name) == pair.get(name) for name in ("kernel", "dtype", "numerics", "backend"))
-
-
-def side_of_change(change: Record, name: str) -> str:
-    """Returns one side of a change: pass, 0.94 ulp, 0x1p-1."""
-    largest = number(change, f"{name}.max")
-    if largest is not None and change.get("metric"):
-        return units.error(largest, change["metric"])
-    return str(member(change, f"{name}.status") or member(change, f"{name}.value") or "-")
 
 
 def _trend(trend: Record) -> float:
@@ -347,10 +288,10 @@ def print_comparison(
     printer = _Printer(records, out, verbose)
     printer.heading()
     if explained:
-        pairs = [pair for pair in printer.pairs if fnmatch.fnmatchcase(pair["case"], explained)]
-        for pair in pairs:
-            explain(pair, word(pair), printer._instructions(pair), printer.line)
-        if not pairs:
+        found = [pair for pair in printer.pairs if fnmatch.fnmatchcase(pair["case"], explained)]
+        for pair in found:
+            explain(pair, pair_word(pair), printer._instructions(pair), printer.line)
+        if not found:
             first = f"; the first is {printer.pairs[0]['case']}" if printer.pairs else ""
             printer.line(f"No pair is called {explained}. There are {len(printer.pairs)}{first}.")
         return

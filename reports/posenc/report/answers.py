@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
+from .. import units
 from ..convert import Record
 from ..ranking import WIDEST, Ranked, Standing, Timing
 
@@ -94,7 +95,7 @@ class Answer:
     def speedup(self, family: str, names: Dict[str, str]) -> Optional[float]:
         """Returns how many times as fast as the best of a family (libm, autovec) it is."""
         others = [cost.ns for cost in self.costs if names.get(cost.backend) == family]
-        return min(others) / self.best.ns if self.best and others else None
+        return units.printed_time(min(others)) / units.printed_time(self.best.ns) if self.best and others else None
 
     @property
     def default_is_best(self) -> bool:
@@ -126,7 +127,7 @@ def steps(model: Record, ranked: Ranked) -> List[Step]:
     return sorted(found.values(), key=lambda step: step.name.endswith("decode"))
 
 
-def _cost(step: Step, ranked: Ranked, backend: str) -> Optional[Cost]:
+def cost_of(step: Step, ranked: Ranked, backend: str) -> Optional[Cost]:
     """Returns the cost of a step with one backend; None unless it ran every call."""
     timed: List[Tuple[int, Timing]] = []
     for call in step.calls:
@@ -134,7 +135,7 @@ def _cost(step: Step, ranked: Ranked, backend: str) -> Optional[Cost]:
         if not row or row.standing == Standing.NOT_TIMED or row.rejected or not call.count:
             return None
         timed.append((call.count, row))
-    ns = sum(count * row.median for count, row in timed)
+    ns = sum(count * units.printed_time(row.median) for count, row in timed)  # as who adds up what is printed
     known = [ranked.conforms(row.kernel, backend) for _, row in timed]
     return Cost(
         backend,
@@ -156,7 +157,7 @@ def answer(step: Step, ranked: Ranked) -> Answer:
     """Returns the answer for a step."""
     names = list(dict.fromkeys(row.backend for call in step.calls for row in ranked.cases[call.case].rows))
     wrong = [name for name in names if _is_wrong(step, ranked, name)]
-    costs = [cost for cost in (_cost(step, ranked, name) for name in names if name not in wrong) if cost]
+    costs = [cost for cost in (cost_of(step, ranked, name) for name in names if name not in wrong) if cost]
     costs.sort(key=lambda cost: cost.ns)
     usual = {ranked.default(call.kernel) for call in step.calls}
     found = Answer(step, costs, wrong, usual.pop() if len(usual) == 1 else "")

@@ -44,8 +44,7 @@ TERMS: Dict[str, Term] = {
     "interval": Term("interval (±)", "The median lies within it with 99 % confidence. ± is its wider half."),
     "control": Term("A/A control", "The same code timed against a second copy of itself. All difference is noise."),
     "noisy": Term(
-        "noisy",
-        "The interval is wider than 10 %, or the A/A control differs by more. A noisy timing decides nothing.",
+        "noisy", "The interval is wider than 10 %, or the A/A control differs by more. A noisy timing decides nothing."
     ),
     "tie": Term("tie", "The intervals meet: the clock cannot tell the two apart."),
     "quality": Term("measurement quality", "How far to rely on times, from A (a quiet machine) to D (a busy one)."),

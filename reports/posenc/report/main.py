@@ -1,10 +1,7 @@
 """posenc report: which backend is fastest here, how sure that is, and is it right."""
 
 import argparse
-import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Callable, Dict, List, Tuple
 
@@ -14,11 +11,12 @@ from ..convert import Record
 from ..engine import Engine
 from ..records import dump, load
 from ..terminal import console, table
+from .folder import FILES, ReportFolder
 from .measure import Measurement, one_run
 from .page import d3_source, to_html, to_markdown
 from .view import Host, View
 
-FOLDER, FILES = "posenc-report", ("report.html", "report.md", "results.jsonl")
+FOLDER = "posenc-report"
 SHOWN, FAILURES = 12, 4  # rows on a terminal
 CERTAINTY = {"clear": "clear", "tied": "tie", "noisy": "too noisy to tell"}
 # Options of the C commands that select what is checked and timed.
@@ -48,6 +46,7 @@ def _parser() -> Parser:
     parser.add_argument("files", metavar="FILE", nargs="*", help="records to render; none: check and time this machine")
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, action="append", default=[],
                         help="write .html, .md or .jsonl; .csv and others as posenc results export")  # fmt: skip
+    parser.add_argument("--format", choices=("html", "md", "jsonl"), help="print this to standard output")
     parser.add_argument("--dir", metavar="FOLDER", type=Path, help=f"folder of the report (default: {FOLDER})")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the tables as well")
     parser.add_argument("--force", action="store_true", help="overwrite any file or folder")
@@ -55,8 +54,9 @@ def _parser() -> Parser:
         parser.add_argument(name, metavar=value, action="append", default=[], help=text)
     parser.add_argument("--jobs", metavar="N", help="kernels checked at once (default: CPUs)")
     parser.add_argument("--time-limit", metavar="SECONDS", type=float, help="stop timing after SECONDS")
-    parser.add_argument("--quick", action="store_true", help="the short run (default)")
-    parser.add_argument("--full", action="store_true", help="every case, dense scans, more rounds")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--quick", action="store_true", help="the short run (default)")
+    modes.add_argument("--full", action="store_true", help="every case, dense scans, more rounds")
     return parser
 
 
@@ -173,6 +173,8 @@ def _render(args: argparse.Namespace) -> int:
     if idle or args.dir:
         raise CommandError(f"{idle[0] if idle else '--dir'} has no effect on files of records. Leave it out.")
     view = View([record for path in args.files for record in load(path)])
+    if not view.hosts:
+        raise CommandError(f"the records name no machine (got '{args.files[0]}').")
     for path in args.output:
         if path not in others:
             write(view, path, args.force)
@@ -180,72 +182,57 @@ def _render(args: argparse.Namespace) -> int:
         from ..results.main import export
 
         export([*args.files, "-o", str(path)] + (["--force"] if args.force else []))
-    if not args.output:
+    if args.format:
+        sys.stdout.write(WRITERS[f".{args.format}"][0](view))
+    elif not args.output:
         print_summary(view, args.verbose)
     return 0
 
 
-def _check_folder(folder: Path, force: bool) -> None:
-    """Rejects a folder that is no earlier report."""
-    if folder.exists() and not force and (not folder.is_dir() or (any(folder.iterdir()) and not is_report(folder))):
-        raise CommandError(f"the folder exists and is no earlier report (got '{folder}'). Choose another with --dir.")
-    if not folder.resolve().parent.is_dir():
-        raise CommandError(f"the folder cannot be made: its parent does not exist (got '{folder}').")
-
-
-def is_report(folder: Path) -> bool:
-    """Whether a folder holds what this command writes."""
-    return (folder / "results.jsonl").is_file()
-
-
-def _put(view: View, folder: Path) -> Path:
-    """Writes the files of a report into its folder. Returns where the report before is."""
-    target = Path(os.path.realpath(folder))
-    partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    previous = target.with_name(target.name + ".previous")
-    try:
-        os.chmod(partial, 0o755)
-        for name in FILES:
-            write(view, partial / name, True)
-        if target.exists():
-            if previous.exists():
-                shutil.rmtree(previous)
-            os.replace(target, previous)
-        os.replace(partial, target)
-    except OSError as error:
-        raise CommandError(f"the report cannot be written: {error.strerror} (got '{folder}').") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return previous
-
-
 def _measure(args: argparse.Namespace, argv: List[str]) -> int:
     """Checks and times this machine, and writes its report."""
-    folder = args.dir or Path(FOLDER)
-    _check_folder(folder, args.force)
-    engine = Engine()
+    engine, folder = Engine(), ReportFolder(args.dir or Path(FOLDER), args.force)
+    try:
+        return _measure_into(folder, engine, args, argv)
+    except OSError as error:
+        raise CommandError(f"the report cannot be written: {error.strerror} (got '{folder.folder}').") from None
+    finally:
+        if not folder.kept:
+            folder.discard()
+
+
+def _measure_into(folder: ReportFolder, engine: Engine, args: argparse.Namespace, argv: List[str]) -> int:
+    inside = [path for path in args.output if folder.has(path)]
+    if inside:
+        raise CommandError(f"-o lies in the folder of the report, which is replaced (got '{inside[0]}').")
     words = {name: [word for value in getattr(args, name[2:]) for word in (name, value)]
              for name, _, _ in SELECT + MODELS}  # fmt: skip
     models = words.pop("--model") + words.pop("--config")
     measurement = Measurement(
-        engine, [word for some in words.values() for word in some], models, ["--jobs", args.jobs] if args.jobs else [],
-        args.time_limit, args.full,
+        engine, folder.partial, [word for some in words.values() for word in some], models,
+        ["--jobs", args.jobs] if args.jobs else [], args.time_limit, args.full,
     )  # fmt: skip
     measurement.all()
-    records: List[Record] = one_run(measurement.runs, ["posenc", "report", *argv], [])
+    command = ["posenc", "report", *argv]
+    records: List[Record] = one_run(measurement.runs, command, [])
     if not records:
         return measurement.status
-    view = View(records)
     timed = {record["backend"] for record in records if record["t"] == "bench" and record["kernel"] == "rope_table"}
     if timed and not measurement.interrupted:
-        curves = measurement.curves([name for name in view.hosts[0].backends if name in timed])
-        view = View(one_run(measurement.runs, ["posenc", "report", *argv], curves))
-    had = folder.exists()
-    previous = _put(view, folder)
+        records = one_run(measurement.runs, command, measurement.curves(sorted(timed)))
+    view = View(records)
+    for name in FILES:
+        write(view, folder.partial / name, True)
     for path in args.output:
         write(view, path, args.force)
+    if measurement.interrupted and folder.target.exists():
+        folder.kept = True
+        print(f"posenc report: interrupted. The report in {folder.folder} stays as it is; "
+              f"{folder.partial} holds the results until then.", file=sys.stderr)  # fmt: skip
+        return measurement.status
+    previous = folder.publish()
     print_summary(view, args.verbose)
-    print(f"Page: {folder / FILES[0]}" + (f" (the report before: {previous})" if had else ""))
+    print(f"Page: {folder.folder / FILES[0]}" + (f" (the report before: {previous})" if previous else ""))
     return measurement.status
 
 

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
@@ -26,6 +25,7 @@ class Measurement:
     """What to check and time, and what came of it."""
 
     engine: Engine
+    folder: Path  # takes the records as they come
     select: List[str]  # options for verify and bench: --kernel, --backend, --plugin ...
     models: List[str]  # --model and --config, with their values
     only_verify: List[str] = field(default_factory=list)  # --jobs
@@ -52,12 +52,13 @@ class Measurement:
 
     def _run(self, command: str, *options: str) -> bool:
         """Runs a command of the program. Returns false if the rest is not to be run."""
-        with tempfile.TemporaryDirectory(prefix="posenc-") as folder:
-            path = Path(folder) / "records.jsonl"
-            words = [str(self.engine.program), command, *self.select, *options, "--out", f"jsonl:{path}"]
-            status = self._wait(words + (["--full"] if self.full else []))
-            if path.exists() and path.stat().st_size:
+        path = self.folder / f"{command}-{len(self.statuses)}.jsonl"
+        words = [str(self.engine.program), command, *self.select, *options, "--out", f"jsonl:{path}"]
+        status = self._wait(words + (["--full"] if self.full else []))
+        if path.exists():
+            if path.stat().st_size:
                 self.runs.append(load(str(path)))
+            path.unlink()
         if status == BAD_INPUT and not self.interrupted:
             raise CommandError(f"posenc {command} could not run; its message is above.")
         self.statuses.append(status)

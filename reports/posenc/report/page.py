@@ -116,7 +116,7 @@ CHECK = ("case", "suite", "status", "reason", "problem", "shown", "limit", "wors
 def _check(check: Record) -> List[Any]:
     error, (shown, limit) = check.get("error", {}), ("", "")
     if error:
-        (shown, limit), = [worst.judged for worst in worst_of([check])] or [("", "")]
+        ((shown, limit),) = [worst.judged for worst in worst_of([check])] or [("", "")]
     members = ("worst_at", "got", "want", "coverage", "checked", "misrounded")
     row = [check["case"], check["suite"], check["status"], check.get("reason"), check.get("problem"), shown, limit]
     return [*row, *(error.get(name) for name in members), check.get("command")]

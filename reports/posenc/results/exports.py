@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import math
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..convert import Record
 from ..runs import Machine, machines, member, number
@@ -316,11 +316,3 @@ def to_gbench(records: List[Record]) -> str:
         instance += 1
     context = _dump(_context([one.machine for one in named] or [Machine({})]))
     return _json_lines(entries, f'{{\n"context":{context},\n"benchmarks":[', "]\n}")
-
-
-FORMATS: Dict[str, Tuple[str, Callable[[List[Record]], str], str]] = {
-    "csv": ("csv", to_csv, "a line for each result"),
-    "gha": ("json", to_gha, "github-action-benchmark, customSmallerIsBetter: ratios"),
-    "gbench": ("json", to_gbench, "Google Benchmark, for its compare.py"),
-    "bmf": ("json", to_bmf, "Bencher Metric Format"),
-}

@@ -8,14 +8,12 @@ from typing import List
 from ..command import CommandError, Parser, suggest, write_file
 from ..convert import Record
 from ..records import load
-from .exports import FORMATS
-
-BEGINS = {"csv": b"cpu,", "json": b"{", "jsonl": b'"posenc.results/'}
+from .formats import FORMATS
 
 
 def _usage() -> str:
     lines = ["usage: posenc results export FILE... [OPTIONS]", "", "Results for other programs.", "", "Formats"]
-    lines += [f"  {name:<8} {about} (.{suffix})" for name, (suffix, _, about) in FORMATS.items()]
+    lines += [f"  {name:<12} {form.about} (.{form.suffix})" for name, form in FORMATS.items()]
     lines += ["", "Examples", "  posenc results export results.jsonl -o results.csv",
               "  posenc results export results.jsonl --format gha -o ratios.json"]  # fmt: skip
     return "\n".join(lines)
@@ -36,7 +34,7 @@ def _format(args: argparse.Namespace) -> str:
             raise CommandError(f"no such format (got '{args.format}'). {suggest(args.format, list(FORMATS))}")
         return str(args.format)
     suffix = args.output.suffix[1:] if args.output else "csv"
-    names = [name for name, (ending, _, _) in FORMATS.items() if ending == suffix]
+    names = [name for name, form in FORMATS.items() if form.suffix == suffix]
     if len(names) != 1:
         options = f"one of {', '.join(names)}" if names else f"a name that ends in .csv, or one of {', '.join(FORMATS)}"
         raise CommandError(f"the format is not clear from the name (got '{args.output}'). Give --format: {options}.")
@@ -46,21 +44,19 @@ def _format(args: argparse.Namespace) -> str:
 def export(arguments: List[str]) -> int:
     """Writes records in another format. Returns the exit code."""
     args = _parser().parse_args(arguments)
-    name = _format(args)
-    suffix, write, _ = FORMATS[name]
-    records: List[Record] = [record for path in args.files for record in load(path)]
+    form = FORMATS[_format(args)]
     try:
-        text = write(records)
-    except (AttributeError, KeyError, TypeError) as error:
+        records: List[Record] = [record for path in args.files for record in load(path)]
+        text = form.write(records)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CommandError(
             f"a record lacks a member or has one of another type: {error!r}. results.schema.json describes records."
         ) from None
     if args.output:
-        begins = b"[" if name == "gha" else BEGINS[suffix]
-        write_file(args.output, text.encode(), begins, args.force)
+        write_file(args.output, text.encode(), form.begins, args.force)
         print(f"written: {args.output}", file=sys.stderr)
     else:
-        sys.stdout.write(text)
+        sys.stdout.buffer.write(text.encode())
     return 0
 
 

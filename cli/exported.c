@@ -1,0 +1,101 @@
+/*
+ * Runs the programs that write formats (see exported.h).
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "exported.h"
+#include "data.h"
+#include "hand_over.h"
+#include "reports/records.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { WORDS = 8, NOT_RUN = 127, ENDED_BY_SIGNAL = 128 };
+
+/* Runs a program with this standard input and output.  Returns its exit code. */
+static int run(const char *const *argv, int in, int out)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t pid = -1;
+    int status = 0;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return NOT_RUN;
+    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    const int failed =
+        posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    while (failed == 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return failed != 0           ? NOT_RUN
+           : WIFSIGNALED(status) ? ENDED_BY_SIGNAL + WTERMSIG(status)
+                                 : WEXITSTATUS(status);
+}
+
+static bool find_program(const struct format *format, char path[DATA_PATH])
+{
+    return hand_over_find(format->program, path);
+}
+
+int exported_check(const struct cli *cli, const struct format *format)
+{
+    char path[DATA_PATH] = "";
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const bool found = find_program(format, path);
+    const int status =
+        found ? run((const char *const[]){ path, "--help", NULL }, nothing, nothing) : NOT_RUN;
+    close(nothing);
+    if (status == 0)
+        return EXIT_FINE;
+    return cli_refuse(cli, "--out", format->name,
+                      found ? "is written in Python, and posenc-%s cannot be run: install "
+                              "Python 3.9 or later, or take --out jsonl"
+                            : "is written in Python, and posenc-%s is not installed: install "
+                              "the Python part of posenc, or take --out jsonl",
+                      format->program);
+}
+
+static bool write_records(const json_t *records, FILE *out)
+{
+    size_t i;
+    json_t *record;
+    json_array_foreach(records, i, record)
+    {
+        if (json_dumpf(record, out, RECORDS_DUMP) != 0 || fputc('\n', out) == EOF)
+            return false;
+    }
+    return fflush(out) == 0 && fseek(out, 0, SEEK_SET) == 0;
+}
+
+int exported_write(const struct cli *cli, const struct format *format, const json_t *records,
+                   FILE *to)
+{
+    char path[DATA_PATH];
+    FILE *file = tmpfile();
+    int status = EXIT_USAGE;
+    if (!find_program(format, path))
+        cli_refuse(cli, "--out", format->name, "could not be written: posenc-%s is gone",
+                   format->program);
+    else if (!file || !write_records(records, file))
+        cli_refuse(cli, "--out", format->name, "could not be written: %s", strerror(errno));
+    else if (fflush(to) == 0) {
+        const bool export = strcmp(format->program, "results") == 0;
+        const char *argv[WORDS] = { path }, **word = argv + 1;
+        if (export)
+            *word++ = "export";
+        *word++ = "-";
+        *word++ = "--format";
+        *word++ = format->name;
+        status = run(argv, fileno(file), fileno(to));
+    }
+    if (file)
+        fclose(file);
+    return status;
+}

@@ -1,0 +1,125 @@
+"""Two builds side by side, in words: pairs that were timed and results that changed, what needs a person first."""
+
+import math
+from typing import Dict, List, Tuple
+
+from .. import show
+from ..convert import Record
+from ..runs import Machine, member, number
+
+WORDS = {
+    "slower": "SLOWER", "faster": "FASTER", "unclear": "UNCLEAR", "same": "SAME", "identical": "identical code",
+    "incomparable": "incomparable", "new": "new", "removed": "removed",
+}  # fmt: skip
+_ORDER = list(WORDS)
+
+
+def verdict(pair: Record) -> str:
+    """Returns the verdict on a pair; unclear if it is one of a later release."""
+    kind = str(pair.get("verdict"))
+    return kind if kind in WORDS else "unclear"
+
+
+def ratio(pair: Record) -> float:
+    """Returns head / base; NaN if it was not timed."""
+    value = number(pair, "ratio") or 0.0
+    return value if value > 0 else math.nan
+
+
+def is_broken(pair: Record) -> bool:
+    """Returns whether head fails, rejects or crashes where base does not."""
+    return "failed" in pair and member(pair, "failed.who") != "base" and member(pair, "failed.how") != "lacks it"
+
+
+def fails_gate(pair: Record) -> bool:
+    """Returns whether a pair is slower by the threshold or more, and confirmed."""
+    threshold = number(pair, "threshold")
+    slower = verdict(pair) == "slower" and pair.get("confirmed") is True
+    return slower and threshold is not None and ratio(pair) - 1.0 >= threshold
+
+
+def pairs(machine: Machine) -> List[Record]:
+    """Returns the pairs of a machine by verdict, those that changed most first."""
+
+    def place(pair: Record) -> Tuple[bool, int, float, str, str]:
+        change = abs(math.log(ratio(pair))) if ratio(pair) > 0 else 0.0
+        return not is_broken(pair), _ORDER.index(verdict(pair)), -change, pair["case"], pair["backend"]
+
+    return sorted(machine.of("pair"), key=place)
+
+
+def direction(change: Record) -> str:
+    """Returns whether a result got worse or better; moved if neither is known."""
+    worse = change.get("worse")
+    return "moved" if worse is None else "worse" if worse else "better"
+
+
+def changes(machine: Machine) -> List[Record]:
+    """Returns the results that changed: worse ones first, then those that are neither; statuses, errors, bits."""
+
+    def place(change: Record) -> Tuple[int, int, str, str, str]:
+        what = ("status", "error", "bits").index(change["what"]) if change.get("what") in ("status", "error") else 2
+        return (
+            ("worse", "moved", "better").index(direction(change)),
+            what,
+            change["case"],
+            change["backend"],
+            change.get("suite", ""),
+        )
+
+    return sorted(machine.of("change"), key=place)
+
+
+def tally(machine: Machine) -> Dict[str, int]:
+    """Returns how many pairs have each verdict, fail, or fail a gate, and how many results got worse or better."""
+    found = dict.fromkeys([*WORDS, "broken", "failing", "worse", "better", "moved"], 0)
+    for pair in machine.of("pair"):
+        found["broken" if is_broken(pair) else verdict(pair)] += 1
+        found["failing"] += fails_gate(pair)
+    for change in machine.of("change"):
+        found[direction(change)] += 1
+    return found
+
+
+def pair_word(pair: Record) -> str:
+    """Returns the verdict as people read it."""
+    return "FAILED" if is_broken(pair) else WORDS[verdict(pair)]
+
+
+def percent(value: float) -> float:
+    """Returns a ratio as a change in percent: 1.075 is 7.5."""
+    return 100.0 * (value - 1.0)
+
+
+def pair_words(pair: Record) -> str:
+    """Returns the change of a pair and why: +7.5 % (6.9 to 8.2): at or over the threshold of 3 %."""
+    words = str(pair.get("reason") or "")
+    if math.isnan(ratio(pair)):
+        return words
+    lo, hi = (number(pair, f"ci.{end}") for end in ("lo", "hi"))
+    lo, hi = (percent(math.nan if end is None else end) for end in (lo, hi))
+    return f"{percent(ratio(pair)):+.1f} % ({lo:.1f} to {hi:.1f}){': ' if words else ''}{words}"
+
+
+def side(change: Record, name: str) -> str:
+    """Returns one side of a change: pass, 0.94 ulp, 8 of 4096."""
+    largest = number(change, f"{name}.max")
+    if member(change, f"{name}.max") is not None:
+        return show.error(largest or 0.0, change.get("metric", ""))
+    return member(change, f"{name}.status") or member(change, f"{name}.value") or "-"
+
+
+def moved(change: Record) -> str:
+    """Returns how many values moved; empty if that is not known."""
+    of = number(change, "of") or 0.0
+    return f"{show.count(number(change, 'moved') or 0.0)} of {show.count(of)}" if of > 0 else ""
+
+
+def change_words(change: Record) -> str:
+    """Returns what changed: 0.94 ulp, was 0.50 ulp (limit 1.00 ulp), 3 of 64 values moved, at position 7."""
+    words = f"{side(change, 'head')}, was {side(change, 'base')}"
+    limit = number(change, "limit")
+    if limit is not None and limit >= 0:
+        words += f" (limit {show.error(limit, change.get('metric', ''))})"
+    words += f", {moved(change)} values moved" if moved(change) else ""
+    return words + (f", at {change['worst_at']}" if change.get("worst_at") else "")

@@ -1,0 +1,238 @@
+"""The numbers of real runs, cell by cell, as the reports in C printed them before Python replaced them.
+
+tests/frozen has the records of each run (NAME.jsonl.gz), and what the C program made of them: NAME.csv.gz and
+NAME.md.gz, the report as Markdown. Words have changed since; every number has to come out again.
+"""
+
+import gzip
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+import pytest
+
+from posenc import units
+from posenc.convert import Record, convert_all
+from posenc.ranking import Ranking, Standing
+from posenc.report.answers import Step, cost_of, steps
+from posenc.report.errors import Worst, text_of
+from posenc.report.view import Cell, Host, View
+
+FROZEN = Path(__file__).parent / "frozen"
+RUNS = sorted(path.name.partition(".")[0] for path in FROZEN.glob("*.jsonl.gz"))
+MODES = {"profile": "numerics"}
+
+
+def text(name: str, suffix: str) -> str:
+    return gzip.decompress((FROZEN / f"{name}.{suffix}.gz").read_bytes()).decode()
+
+
+def records(name: str) -> List[Record]:
+    return convert_all([json.loads(line) for line in text(name, "jsonl").splitlines()])
+
+
+class Table(NamedTuple):
+    """A table of the report in C."""
+
+    section: str
+    head: List[str]
+    rows: List[List[str]]
+
+
+def tables(page: str) -> Iterator[Table]:
+    """Yields the tables of a page of Markdown."""
+    section, lines = "", page.splitlines()
+    for at, line in enumerate(lines):
+        if line.startswith("#"):
+            section = line.lstrip("# ")
+        if line.startswith("|---") and at:
+            end = at + 1
+            while end < len(lines) and lines[end].startswith("|"):
+                end += 1
+            yield Table(section, cells(lines[at - 1]), [cells(row) for row in lines[at + 1 : end]])
+
+
+def cells(row: str) -> List[str]:
+    inner = row.strip()[1:-1]
+    return [re.sub(r"[\\`*]", "", cell.strip()) for cell in re.split(r"(?<!\\)\|", inner)]
+
+
+def old(shown: str) -> str:
+    """Returns a cell as the report in C wrote it."""
+    return re.sub(r"^–$", "-", shown.replace("µs", "us").replace("×", "x"))
+
+
+# ---- what Python makes of the same records ----
+
+
+def timing_rows(host: Host, kernel: str) -> List[List[str]]:
+    words = {Standing.WRONG: "does not conform", Standing.NOISY: "noisy", Standing.TIED: "= fastest",
+             Standing.FASTEST: "fastest"}  # fmt: skip
+    rows = []
+    for ranking in host.ranked.cases.values():
+        for row in ranking.rows if ranking.rows[0].kernel == kernel else []:
+            if row.rejected:
+                rows.append([row.backend, row.rejected])
+                continue
+            width = "-" if math.isinf(row.width) else f"{100 * row.width:.{1 if row.width < 9.995 else 0}f} %"
+            rows.append([row.backend, old(units.time(row.median)), width, units.rate(row.record["gbps"]),
+                         old(units.percent(row.share)), old(units.times(row.speedup_libm)),
+                         old(units.times(row.speedup_autovec)), words.get(row.standing, "")])  # fmt: skip
+    return rows
+
+
+def speed(host: Host, table: Table) -> "Tuple[Any, Any]":
+    at = {name: table.head.index(name) for name in table.head}
+    wanted = [at[name] for name in ("backend", "time", "+-", "GB/s", "of roof", "vs libm", "vs autovec")]
+    expected = []
+    for row in table.rows:
+        expected.append([row[at] for at in wanted] + [row[-1]] if row[at["time"]] else [row[at["backend"]], row[-1]])
+    return expected, timing_rows(host, table.section)
+
+
+def answer_row(host: Host, model: Record, one: Record) -> List[str]:
+    ranking = host.ranked.cases[one["case"]]
+    row = host.ranked.telling(ranking)
+    assert row
+    return [
+        one["kernel"], fastest(ranking), old(units.time(row.median)), units.rate(row.record["gbps"]),
+        old(units.percent(row.share)), old(units.times(row.speedup_libm)), old(units.times(row.speedup_autovec)),
+        with_limits(host.errors.of(row.record)),
+    ]  # fmt: skip
+
+
+def fastest(ranking: Ranking) -> str:
+    names = [row.backend for row in ranking.rows if row.standing >= Standing.TIED]
+    return " = ".join(names) or "too noisy to tell"
+
+
+def with_limits(found: Sequence[Worst]) -> str:
+    said = []
+    for worst in found:
+        shown, limit = worst.judged
+        since = f" from 2^{worst.since}" if worst.since else ""
+        said.append((worst.text if worst.metric == "exact" else f"{shown} (limit {limit})") + since)
+    return ", ".join(said) or "not measured"
+
+
+def answers_of(host: Host, table: Table) -> "Tuple[Any, Any]":
+    model = next(model for model in host.machine.of("model") if model["title"] == table.section)
+    mine = [answer_row(host, model, one) for one in model["cases"]
+            if one["case"] in host.ranked.cases and host.ranked.telling(host.ranked.cases[one["case"]])]  # fmt: skip
+    expected = [[row[0], row[2].partition(";")[0], *row[3:9]] for row in table.rows]
+    return expected, mine
+
+
+def costs(host: Host, model: Record, table: Table) -> "Tuple[Any, Any]":
+    found = steps(model, host.ranked)
+
+    def named(head: str) -> Step:
+        name, *words = head.split()
+        fits = [step for step in found if step.name == name and all(w in (step.dtype, step.numerics) for w in words)]
+        return next(step for step in fits if words or step.dtype == "f32" or len(fits) == 1)
+
+    expected, mine = [], []
+    for row in table.rows:
+        backend = row[0].partition(" ")[0]
+        if backend == "default":
+            continue
+        for head, shown in zip(table.head[1:], row[1:]):
+            cost = cost_of(named(head), host.ranked, backend)
+            expected.append((backend, head, re.sub(" (±.*|noisy)$", "", shown)))
+            mine.append((backend, head, old(units.time(cost.ns)) if cost else "-"))
+            if cost and "±" in shown:
+                assert shown.endswith(f"±{100 * cost.width:.0f} %"), (backend, head)
+    return expected, mine
+
+
+def tally(cell: Cell) -> str:
+    counts = cell.counts
+    if not counts:
+        return "·"
+    if not cell.ran:
+        return "cannot run" if counts.get("unsupported") else "skipped"
+    if cell.failed:
+        return f"{'☠' if counts.get('crash') else '✗'} {counts.get('crash') or counts.get('fail')}/{cell.ran}"
+    passed = f"● {counts.get('pass', 0)}"
+    return passed + (f", {counts['inconclusive']} weak" if counts.get("inconclusive") else "")
+
+
+def matrix(host: Host, table: Table) -> "Tuple[Any, Any]":
+    suites, mine = table.head[0] == "evidence", []
+    models = host.machine.of("model") if host.machine.header.get("by_model") else []
+    used = {one["kernel"] for model in models for one in model["cases"]} or set(host.kernels)
+    for name, *_ in table.rows:
+        row = [name]
+        for backend in table.head[1:]:
+            counts: Dict[str, int] = {}
+            for check in host.machine.of("check"):
+                if check["backend"] == backend and check["kernel"] in used and name == check[
+                    "suite" if suites else "kernel"
+                ]:
+                    counts[check["status"]] = counts.get(check["status"], 0) + 1
+            cell = Cell(counts)
+            if not suites:
+                assert host.cell(name, backend).counts == counts
+            row.append(tally(cell))
+        mine.append(row)
+    return table.rows, mine
+
+
+def by_position(host: Host, kernel: str, numerics: str, table: Table) -> "Tuple[Any, Any]":
+    found = host.errors.by_range(kernel, numerics, host.backends)
+    assert found and [f"<2^{end}" for end in found.ends] == table.head[1:-1]
+    mine = [
+        [backend, *(text_of(row.get(end, [])).replace("not measured", "-") for end in found.ends),
+         found.exact_until(backend)]
+        for backend, row in found.cells.items()
+    ]  # fmt: skip
+    return table.rows, mine
+
+
+def worst_errors(host: Host, table: Table) -> "Tuple[Any, Any]":
+    mine = []
+    for (kernel, dtype, numerics, backend), found in host.errors.rows():
+        for worst in found:
+            error = worst.check["error"]
+            where = error.get("worst_at", "") + (f"; judged so from 2^{worst.since}" if worst.since else "")
+            checked = f", {error['checked']:,} values".replace(",", " ").replace("  ", ", ", 1)
+            evidence = error["coverage"] + (checked if error.get("checked") else "")
+            mine.append([kernel, dtype, numerics, backend, *worst.judged, where, evidence])
+    shown = {(row[0], row[1]) for row in table.rows}  # a report by model has the kernels of its models alone
+    return sorted(table.rows), sorted(row for row in mine if (row[0], row[1]) in shown)
+
+
+def verdicts(host: Host, table: Table) -> "Tuple[Any, Any]":
+    mine = sorted(pair["verdict"].upper() for pair in host.machine.of("pair"))
+    at = table.head.index("verdict")
+    return sorted(row[at].rstrip("*") for row in table.rows), mine
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_numbers_of_the_report(name: str, record_property: Any) -> None:
+    hosts = View(records(name)).hosts
+    compared, model, page = 0, None, text(name, "md")
+    positions = iter(re.findall(r"Largest error of `(\w+)`, profile `(\w+)`", page))
+    for table in tables(page) if len(hosts) == 1 else []:
+        host, head = hosts[0], table.head
+        if "default here" in head:
+            model = next(model for model in host.machine.of("model") if model["title"] == table.section)
+            expected, mine = answers_of(host, table)
+        elif head[0] == "backend" and table.section.startswith("What a token") and model:
+            expected, mine = costs(host, model, table)
+        elif head[0] in ("kernel", "evidence") and set(head[1:]) <= set(host.backends):
+            expected, mine = matrix(host, table)
+        elif head[0] == "backend" and "within 1 ulp" in head:
+            expected, mine = by_position(host, *next(positions), table)
+        elif head[:4] == ["kernel", "type", "profile", "backend"]:
+            expected, mine = worst_errors(host, table)
+        elif head[:2] == ["shape", "size"]:
+            expected, mine = speed(host, table)
+        else:
+            continue
+        assert mine == expected, table.section
+        compared += sum(len(row) for row in expected)
+    record_property("cells", compared)
+    print(f"{name}: {compared} cells of the report are equal")
