@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const pair_side_name[PAIR_SIDES] = { "base", "head", "base again" };
+const char *const pair_side_name[PAIR_SIDES] = { "base", "head", "control" };
 
 enum { CONTENDERS = PAIR_SIDES + 1 }; /* and a roof */
 static const double LONG_S = 10e-3;

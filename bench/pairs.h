@@ -9,7 +9,7 @@
 #include "bench.h"
 
 enum pair_side { PAIR_BASE, PAIR_HEAD, PAIR_NULL, PAIR_SIDES };
-extern const char *const pair_side_name[PAIR_SIDES]; /* "base", "head", "base again" */
+extern const char *const pair_side_name[PAIR_SIDES]; /* "base", "head", "control" */
 
 enum { PAIR_REASON = 288 };
 

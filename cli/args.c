@@ -102,7 +102,8 @@ static bool is_beside(const struct option_spec *spec)
     static const size_t beside[] = { AT(out),     AT(all),   AT(explain), AT(force),
                                      AT(jobs),    AT(dir),   AT(shard),   AT(resume),
                                      AT(help),    AT(quick), AT(full),    AT(exhaustive),
-                                     AT(vectors), AT(limit) };
+                                     AT(vectors), AT(limit), AT(part),
+                                     AT(pairs),   AT(rows_alone), AT(parent) };
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (spec->offset == beside[i])
             return true;

@@ -47,15 +47,13 @@ struct cli {
     char **operands;
     size_t n_copies;
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
-    const char *builds[2];  /* of --rev, in the place of the operands; or NULL */
 
-    struct list kernel, backend, dtype, model, cases, plugin, out;
-    bool quick, full, exhaustive, update_budgets, force, help, all, gate, strict, rev, identical,
-        probe, tune;
+    struct list kernel, backend, dtype, model, cases, plugin, out, part;
+    bool quick, full, exhaustive, update_budgets, force, help, all, rows_alone, probe, tune;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
-        *resume, *build, *library, *commits, *tuning;
-    int64_t jobs, threads, seed, launches;
-    double budget, threshold, limit;
+        *resume, *commits, *pairs, *tuning;
+    int64_t jobs, threads, seed, parent;
+    double budget, limit;
 
     const char *positions, *times, *mrope_section;
     const char *short_factors, *long_factors;
@@ -94,7 +92,7 @@ enum {
     FOR_TABLE = TABLE_SINUSOIDAL | TABLE_ROPE | TABLE_FREQUENCIES | TABLE_ERRORS,
     FOR_VECTORS = 131072,
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
-    FOR_COMPARE = 524288,
+    FOR_PAIR = 524288,
     FOR_COUNT = 1048576,
     FOR_TREND = 8388608,
 };
@@ -154,8 +152,7 @@ int command_explain(struct cli *cli);
 int command_table(struct cli *cli);
 int command_plot(struct cli *cli);
 int command_vectors(struct cli *cli);
-int command_compare(struct cli *cli);
-int command_launch(struct cli *cli); /* started by compare */
+int command_pair(struct cli *cli);
 int command_trend(struct cli *cli);
 
 #endif

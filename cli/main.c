@@ -7,6 +7,7 @@
 #include "data.h"
 #include "hand_over.h"
 #include "outputs.h"
+#include "pair.h"
 #include "plugins.h"
 #include "select.h"
 #include "reports/text/text.h"
@@ -59,37 +60,21 @@ static const struct command commands[] = {
       "unless --kernel or\n"
       "--case says more.  Exit code 77 where nothing can be counted.\n",
       record_formats, BY_BENCH },
-    { "compare", FOR_COMPARE, command_compare, "BASE HEAD",
-      "Whether a change made a kernel slower or faster, between two builds",
-      "BASE and HEAD are builds of the library (libposenc.so) or plug-ins.  Each backend that "
-      "both have is timed\n"
-      "on the same tensors in several fresh processes, with a second copy of BASE as the "
-      "control; what is called\n"
-      "slower or faster is confirmed by further ones.  Before that their results are compared, "
-      "exactly: bits on\n"
-      "the problems of digests, golden vectors and timings, statuses and errors of the "
-      "suites; and their machine\n"
-      "code: what is the same in both is not timed.\n"
-      "With --rev they are git revisions, which are built once: kept in ~/.cache/posenc/builds "
-      "(XDG_CACHE_HOME).\n"
-      "Without --model or --problem: f32, a shape in L2 on every backend; of kernels that are "
-      "named one in memory,\n"
-      "too, on the backend that serves by default; --full times that of all, on every one.  It "
-      "takes about four\n"
-      "minutes, 12 s for a kernel that is named (--budget), and what confirmation takes.\n"
-      "Exit code 1 when HEAD fails a case, is wrong, refuses or crashes where BASE does not; 3 "
-      "with --gate, also\n"
-      "when the largest error of a case grew; 4 with --strict;\n"
-      "5 when the two have nothing to compare; 77 where nothing can be timed.\n"
-      "Two files of results (--out jsonl) are compared in what was checked, exactly, and in "
-      "time "
-      "as a trend, which\n"
-      "is no verdict: 1 when HEAD fails what BASE does not, 3 with --gate when an error grew, "
-      "5 "
-      "when they are of\n"
-      "another CPU, another type of build, or other vectors, where one ended early, or has "
-      "nothing of the other.\n",
-      record_formats, BY_COMPARE },
+    { "pair", FOR_PAIR, command_pair, "BASE HEAD", "Times two builds side by side, once",
+      "BASE and HEAD are builds of the library (libposenc.so) or plug-ins. Both are timed in "
+      "this "
+      "process, in turns,\n"
+      "with a second copy of BASE as the A/A control. The samples of one process give no "
+      "verdict: posenc compare\n"
+      "runs this command several times and judges them. --part results compares outputs and "
+      "the suites exactly.\n"
+      "Exit code 1 if HEAD is wrong or fails where BASE does not, 5 if nothing can be "
+      "compared, 77 if nothing can\n"
+      "be timed.\n"
+      "Examples\n"
+      "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
+      "  posenc pair old.so new.so --part results,times --out jsonl:pair.jsonl\n",
+      pair_formats, BY_COMPARE },
     { "trend", FOR_TREND, command_trend, "FILES",
       "How near each case came to its roof over many runs, and where that changed",
       "FILES are results (--out jsonl) of one or more machines on several commits or days.  "
@@ -150,8 +135,6 @@ static const struct command commands[] = {
       "(JSON) and tensors (safetensors) into a folder; check finds what was altered in one.\n"
       "Exit code 1 where something was.\n",
       NULL, 0 },
-    { "launch", FOR_COMPARE, command_launch, "BASE HEAD", NULL, "", record_formats,
-      BY_COMPARE },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -159,6 +142,7 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 static const struct {
     const char *name, *summary;
 } others[] = {
+    { "compare", "Whether a change made a kernel slower or faster, or its results others" },
     { "doctor", "Conditions on this machine that disturb timings, and their fixes" },
     { "plot", "Pictures of encodings, of errors and of speeds" },
     { "report", "Which backend is fastest here, how sure that is, and is it right" },

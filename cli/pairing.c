@@ -32,8 +32,7 @@ static int open_build(const struct cli *cli, const char *path, struct library **
 
 static int open_builds(struct pairing *p, const struct cli *cli, bool with_null)
 {
-    const char *base = cli->builds[0] ? cli->builds[0] : cli->operands[0],
-               *head = cli->builds[1] ? cli->builds[1] : cli->operands[1];
+    const char *base = cli->operands[0], *head = cli->operands[1];
     int status = open_build(cli, base, &p->base);
     if (status == EXIT_FINE)
         status = open_build(cli, head, &p->head);
@@ -205,9 +204,6 @@ int pairing_open(struct pairing *p, struct work *work, struct cli *cli, bool wit
     work->cli = cli;
     work->render.color = -1;
     work->render.all = cli->all;
-    work->render.explain = cli->explain;
-    if (cli->explain && cli->cases.n == 0 && !cli->problem) /* nothing else is shown */
-        cli->cases.item[cli->cases.n++] = cli->explain;
     int status = select_shapes(cli, &work->selected);
     if (status == EXIT_FINE && cli->problem)
         status = problem_take(cli, &work->line, &work->arena);

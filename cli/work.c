@@ -160,7 +160,8 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
 int work_open(struct work *work, unsigned command, bool with_vectors)
 {
     struct cli *cli = work->cli;
-    if (outputs_open(cli, &work->outputs, record_formats, command) != EXIT_FINE ||
+    if (outputs_open(cli, &work->outputs, work->formats ? work->formats : record_formats,
+                     command) != EXIT_FINE ||
         (with_vectors && data_vectors(cli, &work->vectors) != EXIT_FINE) ||
         begin_records(work, with_vectors) != EXIT_FINE)
         return EXIT_USAGE;

@@ -24,6 +24,7 @@ struct work {
     struct cli *cli;
     struct selection selected;
     struct outputs outputs;
+    const struct format *formats; /* of --out; NULL: record_formats */
     struct records records;
     struct journal journal;   /* where they go as they come, while an output is jsonl */
     struct resume resume;     /* what an earlier run found */

@@ -5,7 +5,6 @@
 #include "work.h"
 #include "bench/emulation.h"
 #include "bench_apart.h"
-#include "compare_files.h"
 #include "reports/text/text.h"
 #include "emit.h"
 #include "plugins.h"
@@ -253,11 +252,5 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
 
 void work_overhead(struct work *work) { (void)work; }
 
-int command_compare(struct cli *cli)
-{
-    const bool files = cli->n_operands == 2 && is_result_file(cli->operands[0]) &&
-                       is_result_file(cli->operands[1]);
-    return files ? compare_result_files(cli) : refuse_timing(cli);
-}
-int command_launch(struct cli *cli) { return refuse_timing(cli); }
+int command_pair(struct cli *cli) { return refuse_timing(cli); }
 #endif

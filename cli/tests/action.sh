@@ -37,7 +37,7 @@ cd "$scratch" || exit 1
 # What GitHub does with action.yml: its inputs become these variables, and what it runs is this line.
 # shellcheck disable=SC2016
 line='"$GITHUB_ACTION_PATH/compare.sh"'
-small="--problem 'rope_half heads=4 tokens=4 rows=4 head_dim=64 rotary_dim=64' --launches 1 --budget 3600"
+small="--problem 'rope_half heads=4 tokens=4 rows=4 head_dim=64 rotary_dim=64' --processes 1 --time-limit 3600"
 
 # step FOLDER VARIABLE=VALUE...: the step of a job in that clone.  Its code is $status; what it says is in stdout and
 # stderr, the page in summary, what later steps can ask for in output.
@@ -84,11 +84,11 @@ same 'nothing of git is left changed' "$(cd "$project" && git worktree list | wc
 
 # A slower one, told, and failing where there is a gate.  It takes some hundred times as long, so that it is told on any
 # machine; of the time limit the small shape uses a second.
-slow="${small%--launches*}--budget 3600"
+slow="${small%--processes*}--time-limit 3600"
 on slower POSENC_BASE=main POSENC_ARGUMENTS="$slow" POSENC_GATE=yes
 same 'a slower one, with a gate: exit 3' $status 3
 same_outputs 'an output says so, too'
-says 'the page says which kernel, and what it rests on' '^\| rope_half/f32/given/problem \| mine \| SLOWER \| .*launches; confirmed \|$'
+says 'the page says which kernel, and what it rests on' '^\| rope_half/f32/given/problem \| mine \| SLOWER \| .*processes; confirmed \|$'
 says 'and in its beginning which code the job ends with' '^Exit code 3: a kernel became slower by 3 % or more, which was confirmed\.$'
 says 'an error is annotated' '^::error title=mine.*::SLOWER ' stdout
 says 'as is the outcome' '^::error title=posenc::a kernel became slower' stdout
@@ -121,7 +121,7 @@ says 'and that it was the error' '^Exit code 3: the largest error of a case grew
 # What cannot be built.
 on broken POSENC_BASE=main
 same 'a HEAD that does not build: exit 2' $status 2
-says 'the page says so' '^HEAD: the build ended with exit code 1$'
+says 'the page says so' '^the build of HEAD ended with exit code 1$'
 says 'with the compiler'"'"'s words' 'maths\.h.*No such file|maths\.h.*not found'
 same_outputs 'and so does an output'
 (cd "$project" && git checkout -q --detach broken && git checkout -q main plugin.c && git commit -q -m mended && git branch mended)
@@ -173,7 +173,7 @@ same 'a gate that is neither' "$status $(grep -c 'is maybe: expected yes or no' 
 on same POSENC_ARGUMENTS="--case 'x"
 same 'a quotation without an end' "$status $(grep -c 'expected arguments as a shell reads them' summary)" '2 1'
 on same POSENC_THRESHOLD=0 POSENC_BASE=main
-same 'a threshold of nothing, as posenc says it' "$status $(grep -c '^posenc compare: --threshold: 0: expected' output summary | tr '\n' ' ')" '2 output:0 summary:2 '
+same 'a threshold of nothing, as posenc says it' "$status $(grep -c '^posenc compare: error: argument --threshold: expected a number above 0' output summary | tr '\n' ' ')" '2 output:0 summary:1 '
 on same POSENC_PROGRAM= POSENC_BUNDLE=https://localhost/x.tar.gz
 same 'a bundle from elsewhere needs its sum' "$status $(grep -c 'expected POSENC_BUNDLE_SHA256' summary)" '2 1'
 inside="$scratch/a bundle/posenc"

@@ -18,7 +18,7 @@ same 'one error that grew beyond it fails' "$status $(grep -c ' 1 worse, 0 bette
 sed '9d' b.jsonl >fewer.jsonl
 run "$POSENC" compare ../fewer.jsonl ../r.jsonl --gate
 same 'a result that the baseline has not is no change' $status 0
-(cd work && "$POSENC" report ../r.jsonl --out baseline:b.jsonl && "$POSENC" report ../r.jsonl --out baseline:b.jsonl)
+(cd work && "$POSENC" results export ../r.jsonl --format baseline -o b.jsonl && "$POSENC" results export ../r.jsonl --format baseline -o b.jsonl) 2>stderr
 same 'it is written over itself, and is the same from a file' "$(cmp work/b.jsonl b.jsonl && echo same)" same
 rm -f work/b.jsonl
 
@@ -30,11 +30,11 @@ timed() { # GB/S, of 100 of the roof
 }
 timed 80 >fast.jsonl
 timed 40 >half.jsonl
-run sh -c '"$POSENC" report ../fast.jsonl --out baseline:s.jsonl && "$POSENC" compare s.jsonl ../half.jsonl --gate'
+run sh -c '"$POSENC" results export ../fast.jsonl --format baseline -o s.jsonl && "$POSENC" compare s.jsonl ../half.jsonl --gate'
 same 'a share of the roof that fell is a trend, and passes a gate' \
-    "$status $(grep -Ec '^ *- +80 % +1.00 us +40 % +\+100 %' stdout) $(grep -c '_ns' work/s.jsonl)" '0 1 0'
+    "$status $(grep -Ec 'avx2 +- +80 % +1.00 .s +40 % +\+100 %' stdout) $(grep -c '_ns' work/s.jsonl)" '0 1 0'
 sed '$d' r.jsonl >early.jsonl
-run sh -c '"$POSENC" report ../early.jsonl --out baseline:e.jsonl && "$POSENC" compare e.jsonl ../r.jsonl --gate'
+run sh -c '"$POSENC" results export ../early.jsonl --format baseline -o e.jsonl && "$POSENC" compare e.jsonl ../r.jsonl --gate'
 same 'the baseline of a run that ended early holds nobody' "$status" 5
 rm -f work/s.jsonl work/e.jsonl
 

@@ -6,7 +6,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 # A small shape of the plug-ins' kernel.  It has taken all of its rounds in some hundredths of a second; the time limit is
 # never reached, however long the machine takes to start a process or to count.
 small='alibi heads=2 queries=16 keys=16'
-short='--budget 3600 --launches 1'
+short='--time-limit 3600 --processes 1'
 
 # What a record of a pair says: member_of FILE MEMBER [BACKEND]
 member_of() {
@@ -33,8 +33,7 @@ refuses 'so is what is no build' 'plugin.c.*expected a build of libposenc' compa
 refuses 'and what exports nothing' 'expected a build of libposenc' compare "$PLUGIN_NONE" "$PLUGIN"
 refuses 'a backend of neither' 'expected one of example' compare "$PLUGIN" "$PLUGIN" --backend avx9
 refuses 'a kernel of neither' 'neither build has' compare "$PLUGIN" "$PLUGIN" --kernel rope_half
-refuses 'a threshold of nothing' 'threshold: 0: expected' compare "$PLUGIN" "$PLUGIN" --threshold 0
-refuses 'the launch itself is no command' 'started by posenc compare' launch "$PLUGIN" "$PLUGIN"
+refuses 'a threshold of nothing' 'threshold: expected a number above 0.*got .0.' compare "$PLUGIN" "$PLUGIN" --threshold 0
 run "$POSENC" compare "$PLUGIN" "$PLUGIN_ABI"
 if [ $status = 5 ] && grep -q 'ABI 999' stderr && grep -q "this program of ABI $(sed -n 's/^#define POSENC_ABI \([0-9]*\)u/\1/p' "$root/impl/include/posenc.h")" stderr; then
     pass 'another ABI is incomparable, exit 5, with both numbers'
@@ -42,8 +41,7 @@ else
     fail 'another ABI is incomparable, exit 5, with both numbers' "exit $status"
 fi
 run "$POSENC" compare --help
-same 'help tells of exit codes' "$(grep -c 'Exit code 1' stdout)" 1
-same 'no help of the program names the launch' "$("$POSENC" --help | grep -c launch)" 0
+same 'help tells of exit codes' "$(grep -c 'Exit codes: 0 success, 1' stdout)" 1
 
 # Results: bits, statuses and errors, on the problems of the suites, whatever is timed.
 changes() { # FILE: how many there are of what, worse or not
@@ -53,7 +51,7 @@ changes() { # FILE: how many there are of what, worse or not
 run "$POSENC" compare "$PLUGIN" "$PLUGIN_WRONG" --problem "$small" $short --out jsonl
 same 'a wrong head: bits and statuses, all worse' "$status $(changes stdout)" '1 many bits true many status true '
 same 'with kernel, place, values of both, the truth, errors and limit' "$(grep '"case":"alibi/f32/given/digest-h4".*"what":"bits"' stdout |
-    grep -c '"base":{"max":0.0,"value":"0x0p+0"},"head":{"max":"inf","value":"-0x1p-2"},"metric":"exact","limit":0.0,"witness":"batch 0 head 0 query 0 key 4","want":"0x0p+0","moved":180,"of":180.*"first":{"witness":"batch 0 head 0 query 0 key 0","base":"-0x1p+0","head":"-0x1.4p+0"}')" 1
+    grep -c '"base":{"max":0.0,"value":"0x0p+0"},"head":{"max":"inf","value":"-0x1p-2"},"metric":"exact","limit":0.0,"worst_at":"batch 0 head 0 query 0 key 4","want":"0x0p+0","moved":180,"of":180.*"first":{"worst_at":"batch 0 head 0 query 0 key 0","base":"-0x1p+0","head":"-0x1.4p+0"}')" 1
 # shellcheck disable=SC2086
 run "$POSENC" compare "$PLUGIN_WRONG" "$PLUGIN" --problem "$small" $short --out jsonl
 same 'mended: the same, all better' "$status $(changes stdout)" '0 many bits false many status false '
@@ -62,7 +60,8 @@ run "$POSENC" compare "$PLUGIN" "$PLUGIN_COUNTED" --problem "$small" $short --ou
 cp stdout work/same.jsonl
 same 'the same results: no change, and what was compared is said' \
     "$(changes stdout)$(grep '"t":"agreement"' stdout | grep -c '"kernel":"alibi","backend":"example".*"problems":[1-9][0-9]*,"values":[1-9][0-9]*,"moved":0,"cases":[1-9][0-9]*,"failed":0,')" 1
-run "$POSENC" report same.jsonl --out console
+# shellcheck disable=SC2086
+run "$POSENC" compare "$PLUGIN" "$PLUGIN_COUNTED" --problem "$small" $short
 same 'and in words' "$(tr -d '\n' <stdout | grep -c 'Results of [0-9 ]* cases, and [0-9 ]* values of [0-9 ]* *problems: 0 worse, 0 better, 0 otherwise changed\.')" 1
 rm -f work/same.jsonl
 # shellcheck disable=SC2086
@@ -91,33 +90,33 @@ else
     skip 'code compared' 'built without Zydis'
 fi
 
-# Verdicts on time depend on the machine, and one launch is too few for any but these.
-run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" --budget 3600 --identical --out jsonl
-if [ $status = 0 ] && [ "$(member_of stdout backend)" = 'example ' ] && [ "$(member_of stdout launches)" -ge 3 ]; then
-    pass 'a plug-in beside itself is timed in three launches'
+# Verdicts on time depend on the machine, and one process is too few for any but these.
+run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" --time-limit 3600 --identical --out jsonl
+if [ $status = 0 ] && [ "$(member_of stdout backend)" = 'example ' ] && [ "$(member_of stdout processes)" -ge 3 ]; then
+    pass 'a plug-in beside itself is timed in three processes'
 else
-    fail 'a plug-in beside itself is timed in three launches' "exit $status"
+    fail 'a plug-in beside itself is timed in three processes' "exit $status"
 fi
 cp stdout itself.jsonl
-same 'header, samples, null control and roof are in the records' \
+same 'header, samples, A/A control and roofline are in the records' \
     "$(grep -c '"t":"header".*"compare":{"base":{"path":".*"sha256":"[0-9a-f]\{64\}"' itself.jsonl) \
-$(grep -c '"t":"pair".*"samples":{"head":\[\[[-0-9.e,]*\],\[[-0-9.e,]*\],\[[-0-9.e,]*\].*"null":\[\[' itself.jsonl) \
-$(grep -c '"launch_ratios":\[[0-9.]*,[0-9.]*,[0-9.]*.*"null_ratio":[0-9.]' itself.jsonl) $(grep -c '"roof":{"kind":"store"' itself.jsonl)" '1 1 1 1'
+$(grep -c '"t":"pair".*"samples":{"head":\[\[[-0-9.e,]*\],\[[-0-9.e,]*\],\[[-0-9.e,]*\].*"control":\[\[' itself.jsonl) \
+$(grep -c '"process_ratios":\[[0-9.]*,[0-9.]*,[0-9.]*.*"control_ratio":[0-9.]' itself.jsonl) $(grep -c '"roofline":{"kind":"store"' itself.jsonl)" '1 1 1 1'
 same 'a footer ends them' "$(tail -n 1 itself.jsonl | grep -c '"t":"footer","complete":true')" 1
 
-# A time limit that is spent before the first launch has timed anything: unclear, which --strict alone minds.  What few
-# launches settle is tested with samples that are made up (reports/tests/test_verdict.c).
-none='--budget 0.001 --launches 1'
+# A time limit that is spent before the first process has timed anything: unclear, which --strict alone minds.  What few
+# processes settle is tested with samples that are made up (reports/tests/test_compare.py).
+none='--time-limit 0.001 --processes 1'
 # shellcheck disable=SC2086
-compares 'no launch settles nothing' 0 'unclear ' "$PLUGIN" "$PLUGIN_SLOW" --problem "$small" $none --gate
-same 'and that is the reason' "$(member_of stdout launches)$(member_of stdout reason)" '0 no launch has timed both '
+compares 'no process settles nothing' 0 'unclear ' "$PLUGIN" "$PLUGIN_SLOW" --problem "$small" $none --gate
+same 'and that is the reason' "$(member_of stdout processes)$(member_of stdout reason)" '0 no process has timed both '
 # shellcheck disable=SC2086
 compares 'and --strict says so: exit 4' 4 'unclear ' "$PLUGIN" "$PLUGIN_SLOW" --problem "$small" $none --gate --strict
 # A hundred times as long is slower on any machine.
-compares 'a gate fails where head is slower' 3 'slower ' "$PLUGIN" "$PLUGIN_SLOW" --problem "$small" --budget 3600 --gate
-same 'which was confirmed' "$(member_of stdout confirmed)$(member_of stdout launches)" 'true 5 '
-compares 'and not without --gate' 0 'slower ' "$PLUGIN" "$PLUGIN_SLOW" --problem "$small" --budget 3600
-compares 'nor where it is faster' 0 'faster ' "$PLUGIN_SLOW" "$PLUGIN" --problem "$small" --budget 3600 --gate
+compares 'a gate fails where head is slower' 3 'slower ' "$PLUGIN" "$PLUGIN_SLOW" --problem "$small" --time-limit 3600 --gate
+same 'which was confirmed' "$(member_of stdout confirmed)$(member_of stdout processes)" 'true 5 '
+compares 'and not without --gate' 0 'slower ' "$PLUGIN" "$PLUGIN_SLOW" --problem "$small" --time-limit 3600
+compares 'nor where it is faster' 0 'faster ' "$PLUGIN_SLOW" "$PLUGIN" --problem "$small" --time-limit 3600 --gate
 # shellcheck disable=SC2086
 compares 'a wrong head: exit 1, no number' 1 'incomparable ' "$PLUGIN" "$PLUGIN_WRONG" --problem "$small" $short
 same 'with its reason' "$(grep -c '"reason":"head: wrong: .*"failed":{"who":"head","how":"wrong"}' stdout) $(grep -c '"ratio"' stdout)" '1 0'
@@ -155,26 +154,28 @@ if [ -n "${LIBRARY-}" ] && [ -f "$LIBRARY" ]; then
     same 'a build beside a plug-in has backends of one side alone' "$status $(member_of work/mixed.jsonl verdict)" '5 new removed '
     rm -rf work/*
 
-    # Ended in the middle of a launch: a valid file, or none.
-    launches() { has_process 'launch .*ended[.]'; }
-    # begins NAME: timings on every backend, in the background, until the first launch of nine runs
+    # Ended while a process times: a valid file, or none.
+    cp "$LIBRARY" base.so
+    timing() { has_process 'pair .*--part times .*base[.]so'; }
+    # begins NAME: timings on every backend, in the background, until the first process of nine runs
     begins() {
-        (cd work && exec "$POSENC" compare "$LIBRARY" "$LIBRARY" --identical --kernel rope_half --launches 9 --budget 36000 \
-            --out "${1##*.}:$scratch/work/$1") >stdout 2>stderr &
+        (cd work && exec "$POSENC" compare "$scratch/base.so" "$LIBRARY" --identical --kernel rope_half --processes 9 \
+            --time-limit 36000 -o "$scratch/work/$1") >stdout 2>stderr &
         pid=$!
-        await launches
+        await timing
     }
     begins ended.jsonl
     kill -TERM $pid
     wait $pid
     same 'SIGTERM ends it, and what there is is written' \
         "$? $(tail -n 1 work/ended.jsonl | grep -c '"t":"footer","complete":false') $(ls work)" '143 1 ended.jsonl'
-    succeeds 'which report reads' 'posenc' report ended.jsonl
+    run "$POSENC" compare ended.jsonl ended.jsonl
+    same 'which compare reads' "$status $(grep -c 'ended early in base' stdout)" '5 1'
     rm -rf work/*
     begins ended.md
     kill -KILL $pid
     wait $pid
-    ends 'SIGKILL leaves no process' 'launch .*ended[.]'
+    ends 'SIGKILL leaves no process' 'pair .*base[.]so'
     same 'and no file of that name' "$(find work -name ended.md)" ''
     rm -rf work/*
 else

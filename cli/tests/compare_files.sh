@@ -54,15 +54,16 @@ edited '/"t":"conf"/d'
 compares 'nothing in common is not the same: exit 5' 5 'Not comparable, results: none that head has in base' --gate
 
 edited ''
-run "$POSENC" compare ../base.jsonl ../head.jsonl --out jsonl:c.jsonl --out md:c.md --out html:c.html
+run "$POSENC" compare ../base.jsonl ../head.jsonl --out jsonl:c.jsonl --out md:c.md -o c.html
 same 'a comparison is a file of records itself' "$status $(grep -c '"compare":{' work/c.jsonl)" '0 1'
-run "$POSENC" report c.jsonl
-same 'that report reads' "$status $(grep -c '0 worse' stdout)" '0 1'
+same 'with a page' "$(grep -c '<!DOCTYPE html>' work/c.html) $(grep -c '^# posenc' work/c.md)" '1 1'
+run "$POSENC" report c.jsonl -o c.md --force
+same 'that report reads' $status 0
 rm -f work/c.*
 
 refuses 'what would be timed is refused' 'has no effect here' compare ../base.jsonl ../head.jsonl --budget 5
 refuses 'a kernel is not selected' 'has no effect here' compare ../base.jsonl ../head.jsonl --kernel alibi
 echo '{"t":' >broken.jsonl
-refuses 'a damaged file is refused by its line' 'broken.jsonl: line 1' compare ../base.jsonl ../broken.jsonl
+refuses 'a damaged file is refused by its line' 'line 1 is no record.*broken.jsonl' compare ../base.jsonl ../broken.jsonl
 refuses 'a file and a build are not compared' 'base.jsonl' compare ../base.jsonl ./nowhere.so
 finish

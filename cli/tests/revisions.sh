@@ -28,7 +28,7 @@ command='echo x >>"$HOME/count"; mkdir out && cp part.c out/mine.so'
 revision_in() {
     folder=$1
     shift
-    (cd "$repository/$folder" && "$REVISION" "$@") >stdout 2>stderr
+    (cd "$repository/$folder" && "$PYTHON" "$REVISION" "$@") >stdout 2>stderr
     status=$?
     # shellcheck disable=SC2046  # words
     IFS=' ' read -r commit way state path <stdout || commit='' way='' state='' path=''
@@ -107,41 +107,41 @@ takes 'staged or not is the same' '0 cached dirty four'
 same 'nothing is left behind' "$(traces)" '1 0 1 0'
 
 # What git tells its hooks is not what is built.
-(cd "$repository" && GIT_DIR=.git GIT_INDEX_FILE=.git/index GIT_PREFIX='' "$REVISION" --build 'cp part.c mine.so' mine.so first) >stdout 2>stderr
+(cd "$repository" && GIT_DIR=.git GIT_INDEX_FILE=.git/index GIT_PREFIX='' "$PYTHON" "$REVISION" --build 'cp part.c mine.so' mine.so first) >stdout 2>stderr
 same 'from a hook as well' "$? $(cut -d' ' -f2 stdout) $(traces)" '0 built 1 0 1 0'
 
-is_refused 'an unknown revision, with the nearest' '^posenc compare: --rev: mian: did you mean main\?' --build true mine.so mian
-is_refused 'an option' '^posenc compare: --rev: --all: ' --build true mine.so --all
-is_refused 'a shell command' '^posenc compare: --rev: main; touch hacked: ' --build true mine.so 'main; touch hacked'
-is_refused 'a tree' '^posenc compare: --rev: HEAD:sub' --build true mine.so 'HEAD:sub'
-is_refused 'a build that fails' 'main: the build ended with exit code 3; the log is .*/builds/[0-9a-f-]*\.log$' \
+is_refused 'an unknown revision, with the nearest' '^posenc compare: error: there is no such revision \(got .mian.\)\. Did you mean main\?' --build true mine.so mian
+is_refused 'an option' '^posenc compare: error: there is no such revision \(got .--all.\)' --build true mine.so --all
+is_refused 'a shell command' '^posenc compare: error: there is no such revision \(got .main; touch hacked.\)' --build true mine.so 'main; touch hacked'
+is_refused 'a tree' '^posenc compare: error: there is no such revision \(got .HEAD:sub.\)' --build true mine.so 'HEAD:sub'
+is_refused 'a build that fails' 'the build of main ended with exit code 3\. Its log is .*/builds/[0-9a-f-]*\.log$' \
     --build 'i=0; while [ $i -lt 30 ]; do i=$((i + 1)); echo "line $i"; done; exit 3' mine.so main
 same 'shows the last of its log' "$(grep -c '^| line' stderr) $(sed -n 's/^| //p' stderr | sed -n '1p;$p' | tr '\n' ' ')" '20 line 11 line 30 '
-log=$(sed -n 's/.*the log is //p' stderr)
+log=$(sed -n 's/.*Its log is //p' stderr)
 same 'and keeps it' "$(grep -c line "$log")" 30
-is_refused 'a library that is not made' 'main: the build makes no file out/other\.so; the log is ' --build 'mkdir out' out/other.so main
-is_refused 'a repository of somebody else, without --build' '^posenc compare: --build: not given: .* expected a command' main
+is_refused 'a library that is not made' 'the build of main makes no file out/other\.so\. Its log is ' --build 'mkdir out' out/other.so main
+is_refused 'a repository of somebody else, without --build' '^posenc compare: error: --build is missing: .* Give a command' main
 repository_kept=$repository repository=$scratch
 is_refused 'a folder that is no repository' 'this folder is in no git repository' --build true mine.so main
 mkdir empty && (cd empty && git init -q .)
 repository=$scratch/empty
 is_refused 'a repository without a commit' 'has no commit yet' --build true mine.so
 repository=$repository_kept
-(cd "$repository" && env -u XDG_CACHE_HOME HOME= "$REVISION" --build true mine.so main) >stdout 2>stderr
-same 'nowhere to keep it' "$? $(grep -c 'expected XDG_CACHE_HOME or HOME' stderr)" '2 1'
+(cd "$repository" && env -u XDG_CACHE_HOME HOME= "$PYTHON" "$REVISION" --build true mine.so main) >stdout 2>stderr
+same 'nowhere to keep it' "$? $(grep -c 'Set XDG_CACHE_HOME or HOME' stderr)" '2 1'
 same 'nor do refusals leave anything' "$(traces)" '1 0 1 0'
 
 # Two at once; one that is interrupted; one that was killed.
 slow='touch "$HOME/begun"; sleep 1; cp part.c mine.so' # whether or not the other one comes in that second
 has_begun() { [ -e begun ]; }
-(cd "$repository" && "$REVISION" --build "$slow" mine.so main) >other 2>/dev/null &
+(cd "$repository" && "$PYTHON" "$REVISION" --build "$slow" mine.so main) >other 2>/dev/null &
 other=$!
 await has_begun
 revision_in . --build "$slow" mine.so main
 wait $other
 same 'two at once are both served' "$? $status $(cut -d' ' -f4 other) $(cat "$path")" "0 0 $path three"
 same 'and leave nothing' "$(traces)" '1 0 1 0'
-(cd "$repository" && exec "$REVISION" --build 'echo $$ >"$HOME/pid"; sleep 1000 & wait' mine.so first) >stdout 2>stderr &
+(cd "$repository" && exec "$PYTHON" "$REVISION" --build 'echo $$ >"$HOME/pid"; sleep 1000 & wait' mine.so first) >stdout 2>stderr &
 building() { [ -s pid ]; }
 await building
 kill -TERM $!
@@ -189,7 +189,7 @@ compares() { # WANT ARGUMENTS...: exit code, what bits have moved to, base and h
     want=$1
     shift
     "$POSENC" compare --rev "$@" --build "${CC:-cc} -shared -fPIC -I'$root/impl/include' plugin.c -o mine.so" --library mine.so \
-        --problem 'alibi heads=2 queries=16 keys=16' --budget 0.2 --launches 1 --out jsonl >../stdout 2>../stderr
+        --problem 'alibi heads=2 queries=16 keys=16' --time-limit 0.2 --processes 1 --json >../stdout 2>../stderr
     status=$?
     if [ $status = 77 ]; then
         skip "compare --rev $*" "$(cat ../stderr)"
@@ -202,8 +202,8 @@ compares "1 worse HEAD~1 $first false HEAD $last false " HEAD~1 HEAD
 git show HEAD~1:plugin.c >plugin.c
 compares "0 better main $last false work tree true " main
 cd "$scratch" && rm -rf work/*
-refuses 'compare --rev without a revision' 'operands: expected one or two git revisions' compare --rev
-refuses '--build alone' '--library: not given: expected both' compare --rev main --build true
-refuses '--build without --rev' '--build: has no effect here: it needs --rev' compare a b --build true --library x
+refuses 'compare --rev without a revision' 'expected one or two git revisions' compare --rev
+refuses '--build alone' '--library is missing beside --build\. Give both' compare --rev main --build true
+refuses '--build without --rev' '--build has no effect without --rev' compare a b --build true --library x
 
 finish

@@ -186,9 +186,9 @@ build_head() {
     built=0
     (cd "$work/head" && sh -c "$POSENC_BUILD") >"$work/build" 2>&1 || built=$?
     tail -n 20 "$work/build" | tee "$work/told"
-    [ $built = 0 ] || refuse "HEAD: the build ended with exit code $built"
+    [ $built = 0 ] || refuse "the build of HEAD ended with exit code $built"
     library=$work/head/$POSENC_LIBRARY
-    [ -f "$library" ] || refuse "HEAD: the build makes no file $POSENC_LIBRARY"
+    [ -f "$library" ] || refuse "the build of HEAD makes no file $POSENC_LIBRARY"
 }
 
 compare() { # ARGUMENTS...: sets $compared, and $library, which is kept with other builds
@@ -200,16 +200,13 @@ compare() { # ARGUMENTS...: sets $compared, and $library, which is kept with oth
         library=$(sed -n '1s/.*"compare":{"base":{[^}]*},"head":{"path":"\([^"]*\)".*/\1/p' "$out/compare.jsonl")
         return
     fi
-    why=$(sed -n 's/^posenc compare: //p' "$work/told" | tail -n 1)
+    why=$(sed -n 's/^posenc compare: error: //p' "$work/told" | tail -n 1)
     case "$compared $why" in
-    "2 --rev: $base: the build "*)
+    "2 the build of $base "*)
         compared=5
         say "The base, $base, does not build, so that there is nothing to compare with: HEAD is verified alone."
         ;;
-    '2 --rev: HEAD: the build '*)
-        why=${why#--rev: }
-        refuse "${why%; the log is *}"
-        ;;
+    '2 the build of HEAD '*) refuse "${why%. Its log is *}" ;;
     5\ * | 77\ *) say "Nothing was compared, HEAD is verified alone: $why" ;;
     *) refuse "posenc compare: ${why:-exit code $compared}" ;;
     esac
@@ -230,7 +227,7 @@ found() { # PATTERN: whether compare has such a record
 gated() {
     slower="a kernel became slower by ${POSENC_THRESHOLD:-3} % or more, which was confirmed"
     grown='the largest error of a case grew'
-    if ! found '"verdict":"slower","reason":"over the budget'; then
+    if ! found '"verdict":"slower","reason":"at or over the threshold'; then
         echo "$grown"
     elif found '"t":"change".*"what":"error","worse":true'; then
         echo "$slower, and $grown"
@@ -256,7 +253,7 @@ outcome() { # CODE
 
 # Without a gate what is slower is no error.
 annotations() { # RESULTS...
-    "$posenc" report "$@" --out annotations | case $gate in
+    "$posenc" results export "$@" --format annotations | case $gate in
     '') sed 's/^::error\(.*::SLOWER \)/::warning\1/' ;;
     *) cat ;;
     esac
@@ -276,7 +273,9 @@ report() { # CODE: of the job
     text=$(outcome "$code")
     set -- "$out/verify.jsonl"
     [ ! -s "$out/compare.jsonl" ] || set -- "$@" "$out/compare.jsonl" # the last one's command is shown
-    "$posenc" report "$@" --force --out "summary:$work/summary" --out "html:$out/report.html" --out "junit:$out/junit.xml" ||
+    "$posenc" results export "$@" --format summary -o "$work/summary" --force &&
+        "$posenc" results export "$@" --format junit -o "$out/junit.xml" --force &&
+        "$posenc" report "$@" -o "$out/report.html" --force ||
         refuse 'the results cannot be rendered: the log says why'
     [ -z "${GITHUB_ACTIONS:-}" ] || annotations "$@"
     note "Exit code $code: $text."

@@ -22,6 +22,7 @@ If head is base, the three copies are exchangeable: y and z are centred on 0 and
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import median
 from typing import List, Optional, Sequence
 
@@ -77,6 +78,7 @@ def _taken(samples: Sequence[float]) -> List[float]:
     return sorted(sample for sample in samples if not math.isnan(sample))
 
 
+@lru_cache(maxsize=None)
 def coverage(n: int, k: int) -> float:
     """Returns how surely the k-th smallest and the k-th largest of n samples enclose the median."""
     tail, log_term = 0.0, -n * math.log(2.0)
@@ -107,6 +109,7 @@ def _student_within(angle: float, degrees: int) -> float:
     return 2.0 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
 
 
+@lru_cache(maxsize=None)
 def student(level: float, degrees: int) -> float:
     """Returns t such that |t| stays below it with that probability."""
     low, high = 0.0, math.pi / 2

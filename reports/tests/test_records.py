@@ -121,6 +121,7 @@ COMMANDS = [
     "verify --quick --kernel rope_half --suite random --shard 0/2",
     "bench --quick --case alibi/f32/given/l2 --budget 1",
     "count --kernel alibi --backend scalar",
+    "pair LIBRARY LIBRARY --case alibi/f32/given/l2 --backend scalar --part results,code,times,counts --budget 0.1",
 ]
 
 
@@ -128,8 +129,12 @@ COMMANDS = [
 def test_what_the_program_writes_is_valid(command: str, tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     program = os.environ["POSENC_PROGRAM"]
+    library = Path(program).parent / "impl" / "libposenc.so"
+    if "LIBRARY" in command and not library.exists():
+        pytest.skip("no shared library beside the program")
+    words = command.replace("LIBRARY", str(library)).split()
     done = subprocess.run(
-        [program, *command.split(), "--out", f"jsonl:{path}"], stderr=subprocess.PIPE, encoding="utf-8"
+        [program, *words, "--out", f"jsonl:{path}"], stderr=subprocess.PIPE, encoding="utf-8"
     )
     if done.returncode == 77:
         pytest.skip(done.stderr.strip())

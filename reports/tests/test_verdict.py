@@ -4,13 +4,14 @@ import csv
 import gzip
 import math
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Sequence
+from typing import Dict, Iterator, List, Sequence
 
 import pytest
+import simulated
+from simulated import MACHINES, ROUNDS, Draw, simulate
 
 from posenc.verdict import Pair, Verdict, coverage, judge, machine_moved, median_interval, student
 
-ROUNDS = 31
 FROZEN = Path(__file__).with_name("verdicts.csv.gz")
 
 
@@ -97,70 +98,7 @@ def test_the_machine_moved() -> None:
     assert machine_moved(rows[:2], [0.10, 0.09]) == 0
 
 
-# ---- machines that are made up, as test_verdict.c makes them ----
-
-
-class Machine(NamedTuple):
-    """Sizes in percent of a time."""
-
-    process: float  # how far a copy is off for a whole process
-    round: float  # one sample
-    tail: float  # share of samples that are five times as far off
-    drift: float  # of the machine over a process
-    burst: float  # of a neighbour that comes and goes
-    among: float  # in this share of the samples
-    odd: float  # how far a copy is off in an odd process
-    rarely: float  # share of these
-
-
-MACHINES = [
-    Machine(0.2, 0.8, 0.02, 0.0, 0.0, 0.0, 0.0, 0.0), Machine(0.2, 0.8, 0.02, 8.0, 0.0, 0.0, 0.0, 0.0),
-    Machine(0.3, 1.0, 0.05, 2.0, 15.0, 0.3, 0.0, 0.0), Machine(0.8, 3.0, 0.05, 2.0, 0.0, 0.0, 0.0, 0.0),
-    Machine(1.2, 4.0, 0.1, 3.0, 25.0, 0.3, 0.0, 0.0), Machine(2.0, 0.8, 0.02, 1.0, 0.0, 0.0, 0.0, 0.0),
-    Machine(0.3, 0.8, 0.02, 1.0, 0.0, 0.0, 15.0, 0.1),
-]  # fmt: skip
-MASK = (1 << 64) - 1
-
-
-class Draw:
-    """splitmix64, and normal numbers of it by Box and Muller."""
-
-    def __init__(self) -> None:
-        self.state = 1
-
-    def uniform(self) -> float:
-        self.state = x = (self.state + 0x9E3779B97F4A7C15) & MASK
-        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & MASK
-        x = (x ^ (x >> 27)) * 0x94D049BB133111EB & MASK
-        return (((x ^ (x >> 31)) >> 11) + 0.5) / 9007199254740992.0
-
-    def normal(self) -> float:
-        radius = math.sqrt(-2.0 * math.log(self.uniform()))
-        return radius * math.cos(2.0 * math.acos(-1.0) * self.uniform())
-
-
-def simulate(draw: Draw, machine: Machine, slower_pct: float, processes: int) -> Pair:
-    head, control = [], []
-    for _ in range(processes):
-        off = []
-        for _ in range(3):
-            usual = machine.process * draw.normal()
-            off.append(usual + (machine.odd if draw.uniform() < machine.rarely else 0.0))
-        there, rows = False, []
-        for r in range(ROUNDS):
-            times = []
-            for c in range(3):
-                if machine.among > 0:
-                    there = (draw.uniform() > 0.15 if there
-                             else draw.uniform() < 0.15 * machine.among / (1.0 - machine.among))  # fmt: skip
-                noise = machine.round * draw.normal()
-                noise *= 5.0 if draw.uniform() < machine.tail else 1.0
-                burst = machine.burst * (0.5 + draw.uniform()) if there else 0.0
-                times.append(off[c] + machine.drift * r / ROUNDS + noise + burst)
-            rows.append(((times[0] - times[1] + slower_pct) / 100.0, (times[2] - times[1]) / 100.0))
-        head.append([row[0] for row in rows])
-        control.append([row[1] for row in rows])
-    return Pair(head, control)
+# ---- machines that are made up ----
 
 
 def compared() -> Iterator[Verdict]:
@@ -177,7 +115,7 @@ def compared() -> Iterator[Verdict]:
 
 
 def test_verdicts_are_those_of_the_program() -> None:
-    """The file was written by the rule in C (reports/statistics/verdict.c) on the same machines."""
+    """The file was written by the rule in C that verdict.py replaced on the same machines."""
     with gzip.open(FROZEN, "rt", encoding="utf-8") as file:
         frozen: List[Dict[str, str]] = list(csv.DictReader(file))
     assert len(frozen) == 504 and {row["kind"] for row in frozen} == {"slower", "faster", "same", "unclear"}
@@ -187,3 +125,21 @@ def test_verdicts_are_those_of_the_program() -> None:
         assert int(row["agree"]) == verdict.agree, row
         for name in ("ratio", "lo", "hi", "noise_threshold", "control_ratio", "more"):
             assert float(row[name]) == pytest.approx(getattr(verdict, name), rel=1e-9, nan_ok=True), (name, row)
+
+
+@pytest.mark.parametrize("row", simulated.frozen(), ids=lambda row: f"{row.machine}-{row.processes}-{row.slower_pct:g}")
+def test_simulated_comparisons_are_as_frozen(row: simulated.Row) -> None:
+    """A share of the table of docs/verdicts.md; simulated.py --all runs all of it."""
+    assert row.run(simulated.SHARE) == row.first
+    for alarm in row.alarms[:: simulated.SHARE]:
+        assert row.rerun(alarm) == alarm[1:]
+
+
+def test_the_frozen_table() -> None:
+    """Identical code is confirmed slower or faster 3 times in 420 000; the rule by rounds does so 84 times."""
+    rows = [row for row in simulated.frozen() if row.slower_pct == 0]
+    assert sum(row.comparisons for row in rows) == 420_000
+    flagged, confirmed = ([sum(row.counts[rule][0] for row in rows) for rule in (0, 1)],
+                          [sum(sum(row.counts[rule][1:]) for row in rows) for rule in (0, 1)])  # fmt: skip
+    assert (flagged, confirmed) == ([656, 79], [84, 3])
+    assert sum(len(row.alarms) for row in rows) == 662

@@ -1,20 +1,20 @@
 /*
- * What compare says of results, before it times anything: every kernel that is compared, on each of the
- * backends, by the suites and on the same problems, those that are timed and fit a cache among them.
+ * Compares the results of two builds exactly (see pair.h): every kernel that is compared, on each of the backends,
+ * by the suites and on the same problems, those that are timed and fit a cache among them.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "compare.h"
+#include "pair.h"
 #include "accuracy.h"
 #include "emit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger ones take longer than what they add: the launches check them. */
+/* Larger problems take longer than they add: timings check them. */
 static const size_t most_bytes = (size_t)4 << 20;
 
 struct comparing {
-    struct compare *all;
+    struct pair_run *run;
     struct conf_options options;
     struct problem_line *extra;
     size_t n_extra;
@@ -24,19 +24,18 @@ struct comparing {
 static void on_change(void *user, const struct change *change)
 {
     struct comparing *c = user;
-    struct work *work = &c->all->work;
+    struct work *work = &c->run->work;
     if (!selects_dtype(&work->selected, change->head.id))
         return;
-    c->all->failing += change->what == CHANGE_STATUS && change->way == CHANGE_WORSE &&
-                       change->head.status != CONF_UNSUPPORTED;
-    c->all->grown += change->what == CHANGE_ERROR && change->way == CHANGE_WORSE;
+    c->run->broken += change->what == CHANGE_STATUS && change->way == CHANGE_WORSE &&
+                      change->head.status != CONF_UNSUPPORTED;
     records_append(&work->records, emit_change(change));
 }
 
 /* What is timed, by the last part of its id. */
 static bool take_timed(struct comparing *c)
 {
-    const struct pairing *p = &c->all->pairing;
+    const struct pairing *p = &c->run->pairing;
     c->extra = calloc(p->n_cases + 1, sizeof *c->extra);
     for (size_t i = 0; c->extra && i < p->n_cases; i++) {
         const char *slash = strrchr(p->cases[i].id, '/');
@@ -89,16 +88,16 @@ static void compare_one(struct comparing *c, const struct pairing_name *name,
     progress(&c->progress);
     const struct accuracy found = accuracy_apart(&ask, kernel, on_change, c);
     if (outputs_interrupted() == 0)
-        records_append(&c->all->work.records, emit_agreement(kernel, any->backend, &found));
+        records_append(&c->run->work.records, emit_agreement(kernel, any->backend, &found));
 }
 
-int compare_results(struct compare *all)
+int pair_results(struct pair_run *run)
 {
-    struct work *work = &all->work;
-    const struct pairing *p = &all->pairing;
-    struct comparing c = { .all = all,
+    struct work *work = &run->work;
+    const struct pairing *p = &run->pairing;
+    struct comparing c = { .run = run,
                            .options = { .full = work->cli->full, .vectors = &work->vectors },
-                           .progress = { .what = "compare results", .notes = "" } };
+                           .progress = { .what = "pair results", .notes = "" } };
     if (!take_timed(&c))
         return cli_refuse(work->cli, "memory", NULL, "none left");
     for (int k = 0; k < POSENC_KERNEL_COUNT; k++)

@@ -1,0 +1,81 @@
+/*
+ * Records of posenc pair (see pair.h).
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "pair.h"
+#include "emit.h"
+
+static json_t *record_of(const char *kind, const struct pair_run *run,
+                         const struct pair_row *row)
+{
+    const struct pairing_name *name = &run->pairing.names[row->name];
+    const struct bench_case *c = &run->pairing.cases[row->at_case];
+    const struct subject *subject = name->head ? name->head : name->base;
+    return emit_result(kind, c->problem.kernel, c->problem.dtype, emit_profile(&c->problem),
+                       c->id, subject->backend);
+}
+
+json_t *pair_record_planned(const struct pair_run *run, const struct pair_row *row)
+{
+    static const char *const builds[] = {
+        [PAIRING_BOTH] = "both", [PAIRING_NEW] = "head", [PAIRING_REMOVED] = "base"
+    };
+    const struct bench_case *c = &run->pairing.cases[row->at_case];
+    json_t *record = record_of("planned", run, row);
+    json_object_set_new(record, "footprint",
+                        json_pack("{s:s?,s:I}", "name", c->footprint, "bytes",
+                                  (json_int_t)problem_working_set(&c->problem)));
+    json_object_set_new(record, "builds", json_string(builds[row->kind]));
+    if (row->code[0][0] && row->code[1][0])
+        json_object_set_new(record, "code",
+                            json_pack("{s:s,s:s}", "base", row->code[0], "head", row->code[1]));
+    return record;
+}
+
+json_t *pair_record_running(const struct pair_run *run, const struct pair_row *row,
+                            const char *who)
+{
+    return json_pack("{s:s,s:s,s:s,s:s}", "t", "running", "case",
+                     run->pairing.cases[row->at_case].id, "backend",
+                     run->pairing.names[row->name].name, "who", who);
+}
+
+static json_t *numbers(const double *values, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, record_number(values[i]));
+    return list;
+}
+
+static void set_times(json_t *record, const struct pair_result *r)
+{
+    json_object_set_new(record, "base",
+                        json_pack("{s:o}", "ns", record_number(r->ns[PAIR_BASE])));
+    json_object_set_new(record, "head",
+                        json_pack("{s:o}", "ns", record_number(r->ns[PAIR_HEAD])));
+    json_object_set_new(record, "ratios",
+                        json_pack("{s:o,s:o}", "head", numbers(r->x, r->rounds), "control",
+                                  numbers(r->z, r->rounds)));
+    if (r->roof_kind)
+        json_object_set_new(record, "roof",
+                            json_pack("{s:s,s:s,s:o}", "kind", r->roof_kind, "variant",
+                                      r->roof_variant, "ns", record_number(r->roof_ns)));
+}
+
+json_t *pair_record_samples(const struct pair_run *run, const struct pair_row *row,
+                            const struct pair_result *result)
+{
+    static const char *const outcomes[] = { "timed", "lacks it", "rejected", "wrong" };
+    json_t *record = record_of("samples", run, row);
+    json_object_set_new(record, "outcome", json_string(outcomes[result->outcome]));
+    if (result->outcome == BENCH_TIMED) {
+        set_times(record, result);
+    } else {
+        const bool both = result->who == PAIR_SIDES;
+        json_object_set_new(record, "who",
+                            json_string(both ? "base or head" : pair_side_name[result->who]));
+        json_object_set_new(record, "reason", record_string(result->reason));
+    }
+    return record;
+}

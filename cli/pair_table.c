@@ -1,0 +1,125 @@
+/*
+ * The compact table of posenc pair (see pair.h).
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "pair.h"
+#include "reports/show.h"
+#include "reports/statistics/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+const struct format pair_formats[] = {
+    { .name = "console",
+      .extension = "txt",
+      .commands = BY_COMPARE,
+      .purpose = "a table for a terminal",
+      .begins = "*posenc*",
+      .write = pair_print },
+    { .name = "jsonl",
+      .extension = "jsonl",
+      .commands = BY_COMPARE,
+      .by_line = true,
+      .purpose = "records, one JSON object a line",
+      .begins = "{\"t\":\"header\",\"schema\":\"posenc.results/*",
+      .write = format_jsonl },
+    { .name = NULL },
+};
+
+static double median_change(const json_t *samples, const char *path)
+{
+    const json_t *list = json_object_get(json_object_get(samples, "ratios"), path);
+    double values[128];
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(list) && n < sizeof values / sizeof *values; i++)
+        values[n++] = record_double(json_array_get(list, i), (double)NAN);
+    return 100.0 * expm1(stats_median(values, n));
+}
+
+static bool is_kind(const json_t *record, const char *kind)
+{
+    return strcmp(record_text(record, "t"), kind) == 0;
+}
+
+/* Whether both builds have the same code for the row of samples. */
+static const char *code_word(const json_t *records, const json_t *samples)
+{
+    size_t i;
+    const json_t *r;
+    json_array_foreach((json_t *)records, i, r)
+    {
+        if (is_kind(r, "planned") && json_object_get(r, "code") &&
+            !records_differ(json_object_get(r, "case"), json_object_get(samples, "case")) &&
+            !records_differ(json_object_get(r, "backend"), json_object_get(samples, "backend")))
+            return strcmp(record_text(r, "code.base"), record_text(r, "code.head")) == 0
+                       ? "identical"
+                       : "differs";
+    }
+    return "-";
+}
+
+static void print_samples(const json_t *records, const json_t *r, FILE *out)
+{
+    fprintf(out, "%-40s %-12s ", record_text(r, "case"), record_text(r, "backend"));
+    if (strcmp(record_text(r, "outcome"), "timed") != 0)
+        fprintf(out, "%s: %s: %s\n", record_text(r, "who"), record_text(r, "outcome"),
+                record_text(r, "reason"));
+    else
+        fprintf(out, "%9s %9s %+8.1f %% %+8.1f %%  %s\n",
+                show_time(record_value(r, "base.ns", 0.0)),
+                show_time(record_value(r, "head.ns", 0.0)), median_change(r, "head"),
+                median_change(r, "control"), code_word(records, r));
+}
+
+static void print_change(const json_t *r, FILE *out)
+{
+    const json_t *worse = json_object_get(r, "worse");
+    fprintf(out, "%s: %s %s: %s%s%s\n",
+            json_is_true(worse)    ? "worse"
+            : json_is_false(worse) ? "better"
+                                   : "changed",
+            record_text(r, "case"), record_text(r, "backend"), record_text(r, "what"),
+            *record_text(r, "witness") ? ", " : "", record_text(r, "witness"));
+}
+
+static void print_count(const json_t *r, FILE *out)
+{
+    const double elements = record_value(r, "elements", 0.0);
+    if (elements > 0.0)
+        fprintf(out, "%s %s, %s: %.4g instructions per element\n", record_text(r, "case"),
+                record_text(r, "backend"), record_text(r, "build"),
+                record_value(r, "instructions", 0.0) / elements);
+}
+
+int pair_print(const json_t *records, FILE *out, const struct render_options *options)
+{
+    size_t i, timed = 0;
+    const json_t *r;
+    (void)options;
+    json_array_foreach((json_t *)records, i, r)
+    {
+        if (is_kind(r, "samples") && timed++ == 0)
+            fprintf(out, "%-40s %-12s %9s %9s %10s %10s  %s\n", "case", "backend", "base",
+                    "head", "change", "A/A", "code");
+        if (is_kind(r, "samples"))
+            print_samples(records, r, out);
+        else if (is_kind(r, "change"))
+            print_change(r, out);
+        else if (is_kind(r, "agreement"))
+            fprintf(out, "results of %s %s: %.0f worse, %.0f better, %.0f otherwise changed\n",
+                    record_text(r, "kernel"), record_text(r, "backend"),
+                    record_value(r, "worse", 0.0), record_value(r, "better", 0.0),
+                    record_value(r, "other", 0.0));
+        else if (is_kind(r, "count"))
+            print_count(r, out);
+        else if (is_kind(r, "planned") && strcmp(record_text(r, "builds"), "both") != 0)
+            fprintf(out, "%s %s: in %s alone\n", record_text(r, "case"),
+                    record_text(r, "backend"), record_text(r, "builds"));
+    }
+    if (timed > 0)
+        fputs("\nMedians of one posenc process: no verdict. A/A: base against its own copy. "
+              "posenc compare "
+              "starts several processes.\n",
+              out);
+    return ferror(out) ? -1 : 0;
+}

@@ -1,0 +1,1 @@
+"""posenc compare: whether a change made a kernel slower or faster, or its results others."""

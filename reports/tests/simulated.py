@@ -1,0 +1,205 @@
+"""Verdicts on machines that are made up, and the frozen table of them that docs/verdicts.md shows.
+
+    python3 reports/tests/simulated.py          a share of it, in seconds
+    python3 reports/tests/simulated.py --all    483 063 comparisons, on all CPUs: an hour or more on two
+
+Each prints the table and fails if a count is not the frozen one. The table was made by the rule in C that
+posenc/verdict.py replaced, with the same draws. Beside that rule stands the one that takes all rounds for
+independent samples, which one would write first ("rounds").
+"""
+
+import gzip
+import json
+import math
+import sys
+from dataclasses import dataclass, field
+from multiprocessing import Pool
+from pathlib import Path
+from statistics import median
+from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from posenc.verdict import CONFIRMING, Pair, judge, median_interval
+
+ROUNDS = 31
+FROZEN = Path(__file__).with_name("simulated.json.gz")
+SHARE = 3  # comparisons of each row in a test, and one alarm in so many
+
+
+class Machine(NamedTuple):
+    """Sizes in percent of a time."""
+
+    name: str
+    process: float  # how far a copy is off for a whole process
+    round: float  # one sample
+    tail: float  # share of samples that are five times as far off
+    drift: float  # of the machine over a process
+    burst: float = 0.0  # of a neighbour that comes and goes
+    among: float = 0.0  # in this share of the samples
+    odd: float = 0.0  # how far a copy is off in an odd process
+    rarely: float = 0.0  # share of these
+
+
+MACHINES = [
+    Machine("quiet, in cache", 0.2, 0.8, 0.02, 0.0),
+    Machine("drifting clock", 0.2, 0.8, 0.02, 8.0),
+    Machine("noisy neighbour, in cache", 0.3, 1.0, 0.05, 2.0, burst=15.0, among=0.3),
+    Machine("memory", 0.8, 3.0, 0.05, 2.0),
+    Machine("memory, noisy neighbour", 1.2, 4.0, 0.1, 3.0, burst=25.0, among=0.3),
+    Machine("processes differ by 2 %", 2.0, 0.8, 0.02, 1.0),
+    Machine("one process in ten is off by 15 %", 0.3, 0.8, 0.02, 1.0, odd=15.0, rarely=0.1),
+]
+MASK = (1 << 64) - 1
+
+
+class Draw:
+    """splitmix64, and normal numbers of it by Box and Muller."""
+
+    def __init__(self, state: int = 1) -> None:
+        self.state = state
+
+    def uniform(self) -> float:
+        self.state = x = (self.state + 0x9E3779B97F4A7C15) & MASK
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB & MASK
+        return (((x ^ (x >> 31)) >> 11) + 0.5) / 9007199254740992.0
+
+    def normal(self) -> float:
+        radius = math.sqrt(-2.0 * math.log(self.uniform()))
+        return radius * math.cos(2.0 * math.acos(-1.0) * self.uniform())
+
+
+def simulate(draw: Draw, machine: Machine, slower_pct: float, processes: int) -> Pair:
+    """Returns made-up timings of a comparison."""
+    head, control = [], []
+    for _ in range(processes):
+        off = []
+        for _ in range(3):
+            usual = machine.process * draw.normal()
+            off.append(usual + (machine.odd if draw.uniform() < machine.rarely else 0.0))
+        there, rows = False, []
+        for r in range(ROUNDS):
+            times = []
+            for c in range(3):
+                if machine.among > 0:
+                    there = (draw.uniform() > 0.15 if there
+                             else draw.uniform() < 0.15 * machine.among / (1.0 - machine.among))  # fmt: skip
+                noise = machine.round * draw.normal()
+                noise *= 5.0 if draw.uniform() < machine.tail else 1.0
+                burst = machine.burst * (0.5 + draw.uniform()) if there else 0.0
+                times.append(off[c] + machine.drift * r / ROUNDS + noise + burst)
+            rows.append(((times[0] - times[1] + slower_pct) / 100.0, (times[2] - times[1]) / 100.0))
+        head.append([row[0] for row in rows])
+        control.append([row[1] for row in rows])
+    return Pair(head, control)
+
+
+# ---- the two rules: 1 is slower, -1 faster ----
+
+
+def by_processes(pair: Pair) -> int:
+    """Applies the rule of posenc compare."""
+    return {"slower": 1, "faster": -1}.get(judge(pair).kind, 0)
+
+
+def by_rounds(pair: Pair) -> int:
+    """Applies the rule that one would write first: all rounds are one sample, processes agree in sign."""
+    medians = [median(process) for process in pair.head]
+    above, below = sum(y > 0 for y in medians), sum(y < 0 for y in medians)
+    controls = [value for process in pair.control for value in process]
+    largest = max([abs(median(process)) for process in pair.control] + [2.0 * abs(median(controls)), 0.01])
+    low, high = median_interval([value for process in pair.head for value in process], 0.99)
+    limit, n = math.log1p(largest), len(pair.head)
+    most = n if n <= 3 else 0.8 * n
+    return 1 if low > limit and above >= most else -1 if high < -limit and below >= most else 0
+
+
+Rule = Callable[[Pair], int]
+RULES: Tuple[Rule, ...] = (by_rounds, by_processes)
+
+
+def said(rule: Rule, pair: Pair, processes: int) -> Tuple[int, int]:
+    """Returns what a rule says of the first processes, and after two more have confirmed it."""
+    first = rule(Pair(pair.head[:processes], pair.control[:processes]))
+    return first, rule(Pair(pair.head, pair.control, CONFIRMING)) if first else 0
+
+
+# ---- the table ----
+
+
+@dataclass
+class Row:
+    """Comparisons on a machine, of a head that is slower by so much."""
+
+    machine: int
+    processes: int
+    slower_pct: float
+    comparisons: int
+    counts: List[List[int]]  # by rule: flagged at first; slower, faster when confirmed
+    first: List[List[int]]  # the same of the first SHARE comparisons
+    alarms: List[List[int]] = field(default_factory=list)  # of identical code: state of the draws, what the rules say
+
+    def run(self, comparisons: int) -> List[List[int]]:
+        """Returns the counts of so many comparisons."""
+        draw, counts = Draw(), [[0, 0, 0] for _ in RULES]
+        for _ in range(comparisons):
+            pair = simulate(draw, MACHINES[self.machine], self.slower_pct, self.processes + CONFIRMING)
+            for of, rule in zip(counts, RULES):
+                first, confirmed = said(rule, pair, self.processes)
+                of[0] += first != 0
+                of[1] += confirmed > 0
+                of[2] += confirmed < 0
+        return counts
+
+    def rerun(self, alarm: Sequence[int]) -> List[int]:
+        """Returns what the rules say of a comparison that one of them called slower or faster."""
+        pair = simulate(Draw(alarm[0]), MACHINES[self.machine], self.slower_pct, self.processes + CONFIRMING)
+        return [word for rule in RULES for word in said(rule, pair, self.processes)]
+
+
+def frozen() -> List[Row]:
+    """Returns the frozen table."""
+    with gzip.open(FROZEN, "rt", encoding="utf-8") as file:
+        return [Row(**row) for row in json.load(file)]
+
+
+def _all(row: Row) -> bool:
+    return row.run(row.comparisons) == row.counts
+
+
+def _share(row: Row) -> bool:
+    return row.run(SHARE) == row.first and all(row.rerun(alarm) == alarm[1:] for alarm in row.alarms[::SHARE])
+
+
+def _lines(rows: Sequence[Row]) -> Iterator[str]:
+    """Yields the table of docs/verdicts.md."""
+    yield (
+        "| machine | processes | false alarms, %: rounds | processes | 5 % found, %: rounds | processes "
+        "| 10 % found, %: rounds | processes |"
+    )
+    yield "|---|" + "---:|" * 7
+    found: Dict[Tuple[int, int], List[str]] = {}
+    for row in rows:
+        cells = found.setdefault((row.machine, row.processes), [])
+        for _, slower, faster in row.counts if row.slower_pct != 3 else ():
+            share = 100 * (slower + faster if row.slower_pct == 0 else slower) / row.comparisons
+            cells.append(f"{share:.3f}" if row.slower_pct == 0 and share else f"{share:.0f}")
+    for (machine, processes), cells in found.items():
+        yield f"| {MACHINES[machine].name} | {processes} | {' | '.join(cells)} |"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs a share of the table or all of it."""
+    rows = frozen()
+    print("\n".join(_lines(rows)))
+    with Pool() as pool:
+        equal = pool.map(_all if "--all" in arguments else _share, rows, chunksize=1)
+    identical = sum(row.comparisons for row in rows if row.slower_pct == 0)
+    print(f"{sum(equal)} of {len(rows)} rows are as frozen; {identical} comparisons are of identical code")
+    return 0 if all(equal) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

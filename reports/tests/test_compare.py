@@ -1,0 +1,468 @@
+"""posenc compare of builds, on records that are made up (fake_pair.py): no time of this machine plays a part."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional
+
+import pytest
+from test_records import errors_of
+
+from posenc.command import CommandError
+from posenc.compare import evidence, process
+from posenc.compare.builds import sum_noise
+from posenc.compare.main import main
+from posenc.compare.rows import Row
+from posenc.compare.schedule import Schedule
+from posenc.records import load
+
+HERE = Path(__file__).parent
+Json = Dict[str, Any]
+L2, DRAM = "alibi/f32/given/l2", "alibi/f32/given/dram"
+TYPICAL = "sinusoidal_add/f32/exact/l2"
+
+
+class Bench:
+    """A folder in which `posenc compare` meets the made-up program."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.log, self.scenario = folder / "log", folder / "scenario.json"
+        program = folder / "posenc"
+        program.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{HERE / 'fake_pair.py'}' \"$@\"\n", encoding="utf-8")
+        program.chmod(0o755)
+        monkeypatch.setenv("POSENC_PROGRAM", str(program))
+        monkeypatch.setenv("FAKE_PAIR", str(self.scenario))
+        monkeypatch.chdir(folder)
+        for name in ("base.so", "head.so"):
+            (folder / name).write_bytes(b"\x7fELF")
+
+    def told(self, *rows: Json, **more: Any) -> None:
+        scenario = {"rows": list(rows), "log": str(self.log), **more}
+        self.scenario.write_text(json.dumps(scenario), encoding="utf-8")
+        self.log.unlink(missing_ok=True)
+
+    def compare(self, *options: str) -> int:
+        return main(["base.so", "head.so", "--time-limit", "3600", "-o", "out.jsonl", *options])
+
+    def runs(self) -> List[Json]:
+        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+
+    def timed(self) -> List[Json]:
+        return [run for run in self.runs() if run["part"] == "times"]
+
+    def records(self, kind: str) -> List[Json]:
+        return [record for record in load("out.jsonl") if record["t"] == kind]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(tmp_path, monkeypatch)
+
+
+def row(case: str = L2, backend: str = "avx2", **more: Any) -> Json:
+    return {"case": case, "backend": backend, **more}
+
+
+UP, NOISY = [5.0, 5.1, 4.9, 5.1, 5.0], [9.0, 1.2, 5.0, -4.0, 8.0, 0.5, 9.0, 1.0, 7.0]
+
+
+# ---- verdicts and exit codes ----
+
+
+def test_slower_is_confirmed_and_fails_a_gate(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.told(row(head=UP), row(backend="scalar"))
+    assert bench.compare("--gate") == 3
+    slower, same = bench.records("pair")
+    assert (slower["verdict"], slower["confirmed"], slower["processes"], slower["confirming"]) == ("slower", True, 5, 2)
+    assert slower["reason"] == "at or over the threshold of 3 %; 5/5 processes; confirmed"
+    assert slower["ratio"] == pytest.approx(1.05, abs=1e-3) and slower["rounds"] == 5 * 31
+    assert (same["verdict"], same["processes"], same["look"]) == ("same", 3, 1)
+    out = capsys.readouterr().out
+    assert "VERDICT  SLOWER 1    FASTER 0    SAME 1    UNCLEAR 0    identical code 0" in out
+    assert "Exit code 3: 1 confirmed slowdown." in out
+    assert f"--time-limit 3600 --case {L2} --backend avx2" in out and "-o" not in out and "--gate" not in out
+    assert "1 the same or of identical code: --verbose prints them." in out
+    assert "A/A control: base differs from its own copy by 0.0 % (median; at most 0.0 %)." in out
+    bench.told(row(head=UP))
+    assert bench.compare() == 0
+    assert "Exit code 0: 1 confirmed slowdown; --gate would exit with 3." in capsys.readouterr().out
+    bench.told(row(head=UP))
+    assert bench.compare("--gate", "--threshold", "8") == 0
+    assert bench.records("pair")[0]["reason"].startswith("under the threshold of 8 %")
+
+
+def test_faster(bench: Bench) -> None:
+    bench.told(row(head=[-value for value in UP]))
+    assert bench.compare("--gate") == 0
+    assert bench.records("pair")[0]["verdict"] == "faster"
+
+
+def test_what_is_not_confirmed_is_unclear(bench: Bench) -> None:
+    bench.told(row(head=[5.0, 5.1, 4.9, 5.0, 0.2]))
+    assert bench.compare("--gate") == 0
+    pair = bench.records("pair")[0]
+    assert pair["verdict"] == "unclear" and pair["reason"].startswith("not confirmed: 1 of 2")
+    assert pair["processes"] == 5, "a denied row is not looked at again"
+
+
+def test_unclear_is_looked_at_three_times(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.told(row(head=NOISY))
+    assert bench.compare("--strict", "--gate") == 4
+    pair = bench.records("pair")[0]
+    assert (pair["verdict"], pair["look"], pair["processes"], pair["ci"]["level"]) == ("unclear", 3, 7, 0.995)
+    assert "Exit code 4: 1 unclear verdict." in capsys.readouterr().out
+    bench.told(row(head=NOISY))
+    assert bench.compare() == 0
+
+
+def test_no_time_is_no_verdict(bench: Bench) -> None:
+    bench.told(row(head=UP))
+    assert main(["base.so", "head.so", "--time-limit", "1e-9", "-o", "out.jsonl"]) == 0
+    pair = bench.records("pair")[0]
+    assert (pair["verdict"], pair["reason"], pair["processes"]) == ("unclear", "no process has timed both", 0)
+    assert "ratio" not in pair and not bench.timed()
+
+
+def test_identical_code_is_not_timed(bench: Bench) -> None:
+    same = row(code=["a", "a"], head=UP)
+    bench.told(same, row(TYPICAL, code=["a", "b"]))
+    assert bench.compare("--gate") == 0
+    assert [pair["verdict"] for pair in bench.records("pair")] == ["identical", "same"]
+    assert all(pairs == [[TYPICAL, "avx2"]] for pairs in (run["pairs"] for run in bench.timed()))
+    bench.told(same)
+    assert bench.compare("--identical", "--gate") == 0
+    pair = bench.records("pair")[0]
+    assert pair["verdict"] == "identical" and pair["reason"].startswith("the same machine code: +5.0 %")
+
+
+def test_new_and_removed(bench: Bench) -> None:
+    bench.told(row(builds="head"), row(TYPICAL, builds="base"))
+    assert bench.compare() == 5
+    assert [pair["verdict"] for pair in bench.records("pair")] == ["new", "removed"]
+    bench.told(row(builds="head"), row(TYPICAL))
+    assert bench.compare() == 0
+
+
+# ---- results ----
+
+
+def change(what: str, worse: Optional[bool], status: str = "fail") -> Json:
+    sides = {"status": {"status": status}, "error": {"max": 1.5}, "bits": {"value": "0x1p0"}}[what]
+    return {"t": "change", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": L2, "backend": "avx2",
+            "family": "native", "suite": "accuracy", "what": what, "worse": worse, "base": sides, "head": sides,
+            "metric": "ulp", "worst_at": "key 3"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "found, gate, code",
+    [
+        (change("status", True), False, 1), (change("status", True, "unsupported"), True, 0),
+        (change("error", True), True, 3), (change("error", True), False, 0), (change("error", False), True, 0),
+        (change("bits", None), True, 0), (change("bits", True), True, 0),
+    ],
+)  # fmt: skip
+def test_changes_of_results(bench: Bench, found: Json, gate: bool, code: int) -> None:
+    bench.told(row(), changes=[found])
+    assert bench.compare(*(["--gate"] if gate else [])) == code
+    assert bench.records("change") == [found]
+
+
+def test_changes_are_printed_worst_first(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.told(row(), changes=[change("bits", False), change("error", True)])
+    bench.compare()
+    out = capsys.readouterr().out
+    assert "Results of 12 cases, and 400 values of 3 problems: 1 worse, 1 better, 0 otherwise changed." in out
+    assert out.index("worse ") < out.index("better ") and "1.50 ulp" in out and "key 3" in out
+
+
+# ---- processes that end ----
+
+
+@pytest.mark.parametrize(
+    "failure, who, code, words",
+    [
+        ({"signal": int(signal.SIGSEGV)}, "head", 1, "head: the process ended by signal 11 (Segmentation fault)"),
+        ({"signal": int(signal.SIGKILL)}, "head", 1,
+         "head: the process ended by signal 9 (Killed), which came from outside"),
+        ({"exit": 0}, "head", 1, "head: the process was ended by exit(0)"),
+        ({"exit": 0}, "rounds", 1, "base or head: the process was ended by exit(0)"),
+        ({"signal": int(signal.SIGABRT)}, "base", 0, "base: the process ended by signal 6 (Aborted)"),
+        ({"wrong": "wrong: at key 3"}, "head", 1, "head: wrong: at key 3"),
+        ({"wrong": "wrong: at key 3"}, "base", 0, "base: wrong: at key 3"),
+    ],
+)  # fmt: skip
+def test_a_failure_is_named_and_not_the_end(bench: Bench, failure: Json, who: str, code: int, words: str) -> None:
+    bench.told(row(TYPICAL, "scalar"), row(head=[failure], who=who), row(head=UP, backend="scalar"))
+    assert bench.compare() == code
+    first, failed, slower = bench.records("pair")
+    assert (first["verdict"], failed["verdict"], slower["verdict"]) == ("same", "incomparable", "slower")
+    assert failed["reason"] == words
+    how = "wrong" if "wrong" in failure else "crashed"
+    assert failed["failed"] == {"who": "base or head" if who == "rounds" else who, "how": how}
+
+
+@pytest.mark.parametrize("failure, words", [("spin", "s of CPU time"), ("sleep", "s, in which it slept")])
+def test_a_process_that_hangs_is_ended(bench: Bench, failure: str, words: str) -> None:
+    if failure == "sleep" and not Path("/proc/self/stat").exists():
+        pytest.skip("only Linux tells whether a process sleeps")
+    bench.told(row(head=[{failure: True}]), row(TYPICAL))
+    program = process.Program(os.environ["POSENC_PROGRAM"], ["--", "base.so", "head.so"], silence_s=0.5)
+    rows = [Row(planned_of(told)) for told in (row(), row(TYPICAL))]
+    builds = {"base": "0" * 64, "head": "0" * 64}
+    Schedule(program, rows, builds, 3600, processes=1).run()
+    assert rows[0].failure and rows[0].failure.how == "crashed" and words in rows[0].failure.reason
+    assert rows[0].failure.reason.startswith("did not return within ") and len(rows[1].head) > 0
+
+
+def planned_of(told: Json) -> Json:
+    sys.path.insert(0, str(HERE))
+    from fake_pair import planned
+
+    return planned(told)
+
+
+def test_a_build_that_changes_is_rejected(bench: Bench) -> None:
+    bench.told(row(), sha256="1" * 64)
+    with pytest.raises(CommandError, match="base changed while it was compared"):
+        bench.compare()
+    assert not Path("out.jsonl").exists()
+
+
+def test_what_the_program_rejects_is_told(bench: Bench) -> None:
+    bench.told(message="build: base.so: is incomparable")
+    with pytest.raises(CommandError, match="^build: base.so: is incomparable$"):
+        bench.compare()
+
+
+def test_a_signal_ends_it_with_what_there_is(bench: Bench) -> None:
+    bench.told(row(), row(TYPICAL, head=[{"stop": True}]), row(DRAM, footprint="DRAM"))
+    command = [
+        sys.executable,
+        "-m",
+        "posenc",
+        "compare",
+        "base.so",
+        "head.so",
+        "--time-limit",
+        "36000",
+        "-o",
+        "out.jsonl",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    while not (bench.log.exists() and bench.timed()):
+        assert child.poll() is None
+        time.sleep(0.05)
+    child.terminate()
+    assert child.wait() == 143
+    footer = bench.records("footer")[0]
+    assert not footer["complete"] and bench.records("header")[0]["command"] == "compare"
+    assert all(pair["processes"] for pair in bench.records("pair"))
+
+
+# ---- the schedule ----
+
+
+def test_the_schedule(bench: Bench) -> None:
+    bench.told(row(DRAM, footprint="DRAM"), row(head=UP), row(TYPICAL))
+    assert bench.compare("--seed", "7") == 0
+    caches, memory, more = bench.timed()[:3], bench.timed()[3:6], bench.timed()[6:]
+    assert [run["pairs"] for run in caches] == [[[L2, "avx2"], [TYPICAL, "avx2"]]] * 3
+    assert [run["pairs"] for run in memory] == [[[DRAM, "avx2"]]] * 3
+    assert [run["pairs"] for run in more] == [[[L2, "avx2"]]] * 2
+    # All of an output is checked once, in the first process of each group.
+    assert [run["rows_only"] for run in bench.timed()] == [False, True, True, False, True, True, True, True]
+    seeds = [run["seed"] for run in bench.timed()]
+    assert len(set(seeds)) == len(seeds)
+    bench.told(row(DRAM, footprint="DRAM"), row(head=UP), row(TYPICAL))
+    bench.compare("--seed", "7")
+    assert [run["seed"] for run in bench.timed()] == seeds
+    bench.told(row(head=UP))
+    bench.compare("--seed", "8")
+    assert not {run["seed"] for run in bench.timed()} & set(seeds)
+
+
+class Clock:
+    """A clock that only processes move."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Made:
+    """A program whose processes take so many seconds each, by the clock."""
+
+    def __init__(self, clock: Clock, took_s: float, medians: Callable[[int, str], float]) -> None:
+        self.clock, self.took_s, self.medians, self.calls = clock, took_s, medians, 0
+        self.budgets: List[float] = []
+
+    def run(self, options: List[str], take: Any, stop: Any = None, pairs: Any = None, watched: bool = False) -> Any:
+        sys.path.insert(0, str(HERE))
+        from fake_pair import names, rounds
+
+        self.budgets.append(float(options[options.index("--budget") + 1]))
+        self.clock.now += self.took_s
+        for case, backend in pairs:
+            ratios = {"head": rounds(self.medians(self.calls, case), 1), "control": rounds(0.1, -1)}
+            take({"t": "samples", **names(row(case, backend)), "outcome": "timed", "ratios": ratios})
+        self.calls += 1
+        return process.Ended(finished=True)
+
+
+def schedule(
+    took_s: float, limit_s: float, medians: Callable[[int, str], float], *rows: Json
+) -> "tuple[List[Row], Made]":
+    clock = Clock()
+    made = Made(clock, took_s, medians)
+    timed = [Row(planned_of(told)) for told in rows]
+    Schedule(made, timed, {}, limit_s, clock=clock).run()  # type: ignore[arg-type]
+    return timed, made
+
+
+def test_looks_end_with_the_time() -> None:
+    """An unclear row is looked at again only if two more processes fit."""
+    noisy = lambda call, case: NOISY[call]  # noqa: E731
+    (first,), made = schedule(10.0, 45.0, noisy, row())
+    assert made.calls == 3 and first.look == 1
+    (first,), made = schedule(10.0, 51.0, noisy, row())
+    assert made.calls == 5 and first.look == 2
+    (first,), made = schedule(10.0, 1000.0, noisy, row())
+    assert made.calls == 7 and first.look == 3
+
+
+def test_confirmation_takes_what_it_takes() -> None:
+    (first,), made = schedule(10.0, 35.0, lambda call, case: 5.0, row())
+    assert made.calls == 5 and first.verdict.confirmed
+
+
+def test_shares_of_the_time() -> None:
+    """The first processes have 70 % of the limit, those in caches half of that if there are others."""
+    _, made = schedule(1.0, 100.0, lambda call, case: 0.0, row())
+    # 70 s for three; then what is left, less the overhead of the one before, which took a second.
+    assert made.budgets[0] == pytest.approx(70 / 3) and made.budgets[1] == pytest.approx(69 / 2)
+    _, made = schedule(1.0, 100.0, lambda call, case: 0.0, row(), row(DRAM, footprint="DRAM"))
+    assert made.budgets[0] == pytest.approx(35 / 3) and made.budgets[3] == pytest.approx((70 - 3) / 3)
+
+
+# ---- records and words ----
+
+
+def test_records_are_as_the_schema_has_them(bench: Bench) -> None:
+    counts = [{"t": "count", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": "alibi/f32/given/count",
+               "backend": "avx2", "family": "native", "build": build, "elements": 10, "instructions": n}
+              for build, n in (("base", 130), ("head", 140))]  # fmt: skip
+    bench.told(row(head=UP, code=["a" * 64, "b" * 64]), row(TYPICAL, head=[{"exit": 1}]), row(DRAM, builds="head"),
+               counts=counts, changes=[change("error", True)])  # fmt: skip
+    assert bench.compare("-o", "out.csv") == 1
+    records = load("out.jsonl")
+    assert not errors_of(records)
+    header, footer = records[0], records[-1]
+    assert header["schema"] == "posenc.results/2" and header["argv"][:3] == ["posenc", "compare", "base.so"]
+    assert header["options"] == {"time-limit": 3600.0} and header["compare"]["head"]["path"] == "head.so"
+    assert footer["counts"] == {"header": 1, "env": 1, "agreement": 1, "change": 1, "count": 2, "pair": 3}
+    assert footer["noise"]["steal_pct"] == 2.0 and footer["noise"]["swapped"] == 3 * (
+        len(bench.timed()) - 1
+    ), "one ended early"
+    assert "pair,alibi" in Path("out.csv").read_text(encoding="utf-8")
+
+
+def test_instructions_are_counted_of_what_is_flagged_first(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    counts = [{"t": "count", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": "alibi/f32/given/count",
+               "backend": "avx2", "family": "native", "build": build, "elements": 10, "instructions": n}
+              for build, n in (("base", 130), ("head", 143))]  # fmt: skip
+    bench.told(row(TYPICAL), row(head=UP), row(DRAM, code=["a", "a"]), counts=counts)
+    bench.compare()
+    assert bench.runs()[-1]["part"] == "counts" and bench.runs()[-1]["pairs"] == [[L2, "avx2"], [TYPICAL, "avx2"]]
+    assert "14.3 (+10.0 %)" in capsys.readouterr().out
+
+
+def test_noise_of_processes_is_one() -> None:
+    noise = sum_noise(
+        [{"wall_s": 1.0, "steal_pct": 4.0, "load1": 1.0, "heat": 2}, {"wall_s": 3.0, "steal_pct": 0.0, "load1": 2.0}]
+    )
+    assert noise == {"wall_s": 4.0, "steal_pct": 1.0, "load1": 2.0, "heat": 2}
+
+
+def test_the_machine_is_named(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.told(*[row(f"alibi/f32/given/x{i}", head=[10.0], control=[9.0]) for i in range(4)])
+    bench.compare()
+    assert "The machine: 4 of 4 rows moved together with their A/A control." in capsys.readouterr().out
+
+
+def test_explain_shows_the_evidence(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.told(row(head=UP, code=["a" * 64, "b" * 64]), row(TYPICAL))
+    bench.compare("--explain", "alibi/*")
+    assert bench.runs()[0]["argv"][-5:-3] == ["--case", "alibi/*"]
+    out = capsys.readouterr().out
+    assert (
+        "In 5 of 5 processes head was slower than both copies of base. If both were one build, chance would give" in out
+    )
+    assert "once in 243 comparisons." in out and "A/A control: base was" in out and TYPICAL not in out
+    assert "The machine code is different (aaaaaaaaaaaa, bbbbbbbbbbbb)." in out
+    assert "SLOWER: all of the interval lies above the noise threshold" in out
+    bench.told(row())
+    bench.compare("--explain", "nothing*")
+    assert f"No pair is called nothing*. There are 1; the first is {L2}." in capsys.readouterr().out
+
+
+def test_a_strip_shows_each_round() -> None:
+    samples = {"head": [[math.log(1.05)] * 9, [math.log(1.04)]], "control": [[0.0, 0.0, 0.001], []]}
+    pair: Json = {"noise_threshold": 0.01, "ci": {"lo": 1.04, "hi": 1.06}, "samples": samples}
+    lines = evidence.strip(pair)
+    assert [line[:9] for line in lines[:3]] == ["head    1", "head    2", "control 1"] and len(lines) == 4
+    assert "@" in lines[0] and "." in lines[1] and lines[0].endswith("+5.0 %") and lines[1].endswith("+4.0 %")
+    assert lines[0].index("@") > lines[1].index(".") > lines[0].index(")") > lines[0].index("|") > lines[0].index("(")
+    assert lines[3].split()[0] == "-1.5" and evidence.strip({"samples": {"head": [["nan"]], "control": [[]]}}) == []
+
+
+# ---- options ----
+
+BAD = [
+    (["base.so"], "expected two builds, two plug-ins, or two files of records (got 1)"),
+    (["base.so", "head.so", "x.so"], "expected two builds"),
+    (["--rev"], "expected one or two git revisions beside --rev (got 0)"),
+    (["a", "b", "--build", "make"], "--build has no effect without --rev"),
+    (["a", "--rev", "--build", "make"], "--library is missing beside --build"),
+    (["a", "--rev", "--library", "x.so"], "--build is missing beside --library"),
+    (["a", "b", "--threshold", "0"], "expected a number above 0, at most 1000 (got '0')"),
+    (["a", "b", "--threshold", "x"], "(got 'x')"),
+    (["a", "b", "--processes", "10"], "expected an integer from 1 to 9 (got '10')"),
+    (["a", "b", "--time-limit", "nan"], "(got 'nan')"),
+    (["a", "b", "--quick", "--full"], "--quick and --full exclude each other"),
+    (["a", "b", "--out", "cvs"], "--out has no such format (got 'cvs'). Did you mean csv?"),
+    (["a", "b", "--out", "jsonl:"], "--out lacks a path (got 'jsonl:')"),
+    (["a", "b", "-o", "x.doc"], "the format is not clear from the name (got 'x.doc')"),
+    (["a", "b", "-o", "/nowhere/x.jsonl"], "No such file or directory (got '/nowhere/x.jsonl')"),
+    (["a", "b", "-o", "base.so.jsonl"], "the file exists and is no earlier output (got 'base.so.jsonl')"),
+    (["a", "b", "-o", "x.jsonl", "--out", "csv:./x.jsonl"], "two outputs go to one file"),
+    (["a", "b", "--out", "jsonl", "--out", "csv"], "two outputs go to standard output"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments, words", BAD)
+def test_bad_input_is_rejected_before_anything_runs(bench: Bench, arguments: List[str], words: str) -> None:
+    (bench.folder / "base.so.jsonl").write_text("mine", encoding="utf-8")
+    bench.told(row())
+    with pytest.raises(CommandError) as caught:
+        main(arguments)
+    assert words in str(caught.value) and caught.value.status == 2 and not bench.log.exists()
+
+
+def test_outputs(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.told(row(), row(TYPICAL, head=UP))
+    assert main(["base.so", "head.so", "--json"]) == 0
+    assert [json.loads(line)["t"] for line in capsys.readouterr().out.splitlines()][-3:] == ["pair", "pair", "footer"]
+    assert main(["base.so", "head.so", "--out", "jsonl:x.jsonl", "--out", "console:x.txt"]) == 0
+    assert capsys.readouterr().out == "" and Path("x.txt").read_text(encoding="utf-8").startswith(
+        "posenc compare: base "
+    )
+    assert main(["base.so", "head.so", "--out", "jsonl:x.jsonl", "--out", "console:x.txt"]) == 0, "its own are replaced"

@@ -1,0 +1,233 @@
+"""posenc compare of two files of records, held to what the C program said that it replaced."""
+
+import copy
+import gzip
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+from test_records import errors_of
+
+from posenc.command import CommandError
+from posenc.compare.files import compare_files
+from posenc.compare.main import main
+from posenc.records import load
+
+HERE = Path(__file__).parent
+Json = Dict[str, Any]
+Edit = Callable[[List[Json]], None]
+RUN = [json.loads(line) for line in (HERE / "run.jsonl").read_text(encoding="utf-8").splitlines()]
+FROZEN = HERE / "compared_files.json.gz"
+
+
+def only(kind: str, change: Callable[[Json], Any]) -> Edit:
+    """An edit of the records of a kind."""
+
+    def edit(records: List[Json]) -> None:
+        for record in records:
+            if record["t"] == kind:
+                change(record)
+
+    return edit
+
+
+def every(at: int, change: Callable[[Json], Any]) -> Callable[[Json], Any]:
+    """A change of one record in so many."""
+    seen = [0]
+
+    def sometimes(record: Json) -> None:
+        seen[0] += 1
+        if seen[0] % at == 0:
+            change(record)
+
+    return sometimes
+
+
+def scale(factor: float, roofline: float = 1.0) -> Callable[[Json], None]:
+    """A change of times, and of the rooflines."""
+
+    def change(record: Json) -> None:
+        for name in ("median_ns", "min_ns"):
+            if name in record:
+                record[name] *= factor
+        record["gbps"] = record.get("gbps", 0) / factor
+        if "roof" in record:
+            record["roof"]["gbps"] /= roofline
+
+    return change
+
+
+def error(value: Any) -> Callable[[Json], None]:
+    """A change of the largest error."""
+    return lambda record: "err" in record and record["err"].update(max=value)
+
+
+def put(**members: Any) -> Callable[[Json], None]:
+    """A change of members."""
+    return lambda record: record.update(members)
+
+
+def drop(kind: str, at: int = 1) -> Edit:
+    """An edit that removes records."""
+
+    def edit(records: List[Json]) -> None:
+        chosen = [record for record in records if record["t"] == kind][at - 1 :: at]
+        records[:] = [record for record in records if not any(record is one for one in chosen)]
+
+    return edit
+
+
+def machine(name: str) -> Edit:
+    """An edit of the machine's name."""
+    return only("env", lambda env: (env.update(env_id=name), env["cpu"].update(key=name)))
+
+
+EDITS: Dict[str, Edit] = {
+    "none": lambda records: None,
+    "larger errors": only("conf", every(3, error(0.75))),
+    "errors that are no numbers": only("conf", every(4, error("nan"))),
+    "endless errors": only("conf", every(5, error("inf"))),
+    "failures": only("conf", every(7, put(status="fail", reason="wrong at 3"))),
+    "crashes and weak ones": only("conf", every(2, every(3, put(status="weak")))),
+    "skipped": only("conf", every(6, put(status="skipped"))),
+    "bits": only("conf", every(4, put(digest="e" * 64))),
+    "other bits": only("conf", every(5, put(digest="f" * 64))),
+    "fewer checks": drop("conf", 9),
+    "no checks": drop("conf"),
+    "fewer timings": drop("bench", 4),
+    "no footer": drop("footer"),
+    "no env": drop("env"),
+    "another command": only("header", put(argv=["posenc", "verify"])),
+    "the same command elsewhere": only("header", lambda h: h["argv"].extend(["--out", "x.jsonl", "--seed=3"])),
+    "another mode": only("header", put(mode="full")),
+    "other vectors": only("header", put(vectors={"sha256": "0" * 64})),
+    "another CPU": machine("paper"),
+    "other features": only("env", lambda env: env["cpu"].update(features=["avx2"])),
+    "another hypervisor": only("env", put(virt={"kind": "VMware"})),
+    "another build": only("env", lambda env: env["build"].update(type="debug")),
+    "emulated": only("env", put(emulator="qemu")),
+    "slower": only("bench", scale(1.3)),
+    "some slower": only("bench", every(4, scale(1.2))),
+    "a slower machine": only("bench", scale(1.3, 1.3)),
+    "wrong outputs": only("bench", every(6, put(refused="wrong: at 3"))),
+    "rejected": only("bench", every(6, put(refused="no memory"))),
+}
+PAIRS = [("none", name) for name in EDITS] + [(name, "none") for name in EDITS if name != "none"]
+PAIRS += [
+    ("bits", "other bits"), ("skipped", "failures"), ("other vectors", "no footer"),
+    ("failures", "crashes and weak ones"), ("fewer checks", "the same command elsewhere"),
+    ("another mode", "fewer checks"),
+]  # fmt: skip
+
+
+def edited(name: str) -> List[Json]:
+    records = copy.deepcopy(RUN)
+    EDITS[name](records)
+    return records
+
+
+def write(path: Path, records: List[Json]) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return str(path)
+
+
+def rounded(value: Any) -> Any:
+    """Numbers with the ten digits that the C program wrote."""
+    if isinstance(value, dict):
+        return {name: rounded(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [rounded(part) for part in value]
+    return float(f"{value:.10g}") if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+def key(record: Json) -> str:
+    return json.dumps(record, sort_keys=True)
+
+
+with gzip.open(FROZEN, "rt", encoding="utf-8") as file:
+    EXPECTED: Dict[str, Json] = json.load(file)
+
+
+@pytest.mark.parametrize("base, head", PAIRS)
+def test_it_says_what_the_program_said(base: str, head: str, tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{side}.jsonl", edited(name)) for side, name in (("base", base), ("head", head))]
+    found = compare_files(*paths)
+    expected = EXPECTED[f"{base} / {head}"]
+    results = [rounded(record) for record in found.records if record["t"] in ("change", "trend")]
+    assert sorted(map(key, results)) == sorted(map(key, rounded(expected["results"])))
+    assert [list(obstacle.values()) for obstacle in found.obstacles] == expected["obstacles"]
+    assert (found.outcome(False)[0], found.outcome(True)[0]) == (expected["code"], expected["gated"])
+    assert (found.results, bool(found.moved)) == (expected["checks"], expected["machine"])
+    assert not errors_of([record for record in found.run([], {}) if record["t"] != "env"])
+
+
+def fleet(*names: str) -> List[Json]:
+    """The records of machines in one file, as posenc merge puts them together."""
+    records = []
+    for name in names:
+        part = edited("none")
+        machine(name)(part)
+        records += part
+    return records
+
+
+def test_machines_are_compared_by_name(tmp_path: Path) -> None:
+    base = write(tmp_path / "base.jsonl", fleet("a", "b", "c"))
+    head = fleet("c", "a")
+    only("conf", every(3, error(0.75)))(head)
+    found = compare_files(base, write(tmp_path / "head.jsonl", head))
+    assert found.obstacles == [{"what": "machine", "base": "b", "head": "absent"}]
+    assert [record["env_id"] for record in found.records if record["t"] == "env"] == ["a", "c"]
+    alone = compare_files(base, base)
+    assert not alone.obstacles and found.results * 3 == alone.results * 2 and not alone.count(True)
+
+
+def test_a_comparison_is_a_file_of_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, head = (write(tmp_path / f"{name}.jsonl", edited(edit)) for name, edit in
+                  (("base", "none"), ("head", "larger errors")))  # fmt: skip
+    assert main([base, head, "-o", str(tmp_path / "c.jsonl")]) == 0
+    out = capsys.readouterr().out
+    assert "Exit code 0: " in out and "--gate would exit with 3" in out and "This is no verdict" in out
+    records = load(str(tmp_path / "c.jsonl"))
+    assert [records[0]["mode"], records[-1]["complete"]] == ["files", True] and not errors_of(records[:1] + records[2:])
+    assert main([base, head, "--gate"]) == 3
+
+
+def test_a_share_that_fell_is_a_trend(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def timed(gbps: float, **more: Any) -> List[Json]:
+        bench = {"t": "bench", "kernel": "alibi", "dtype": "f32", "profile": "given", "case": "alibi/f32/given/l2",
+                 "backend": "avx2", "family": "template", "gbps": gbps, "roof": {"gbps": 100, "ratio": gbps / 100},
+                 "threads": 1, **more}  # fmt: skip
+        return [*RUN[:2], bench, {"t": "footer", "complete": True}]
+
+    ci = {"lo": 990, "hi": 1010, "level": 0.99}
+    base = write(tmp_path / "base.jsonl", timed(80))
+    head = write(tmp_path / "head.jsonl", timed(40, median_ns=1000, ci=ci, rounds=31))
+    assert main([base, head, "--gate"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("alibi/f32/given/l2"))
+    assert line.split() == "alibi/f32/given/l2 avx2 - 80 % 1.00 µs 40 % +100 %".split()
+
+
+BAD = [
+    (["--kernel", "alibi"], "--kernel has no effect here: files of records are compared as they are"),
+    (["--time-limit", "5"], "--time-limit has no effect here"),
+    (["--strict"], "--strict has no effect here"),
+    (["--seed", "0"], "--seed has no effect here"),
+    (["--full"], "--full has no effect here"),
+]
+
+
+@pytest.mark.parametrize("options, words", BAD)
+def test_options_of_timings_are_rejected(options: List[str], words: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "base.jsonl", RUN)
+    with pytest.raises(CommandError) as caught:
+        main([path, path, *options])
+    assert words in str(caught.value)
+
+
+def test_records_that_lack_members_are_rejected(tmp_path: Path) -> None:
+    base = write(tmp_path / "base.jsonl", RUN)
+    broken = write(tmp_path / "broken.jsonl", [*RUN[:2], {"t": "conf", "case": "x"}])
+    with pytest.raises(CommandError, match="a record lacks a member"):
+        compare_files(base, broken)
