@@ -53,7 +53,7 @@ struct cli {
     bool quick, full, exhaustive, check, update_budgets, force, help, all, gate, strict, rev,
         identical;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
-        *resume, *build, *library, *commits;
+        *resume, *build, *library;
     int64_t jobs, threads, seed, launches;
     double budget, threshold, limit;
 
@@ -97,7 +97,6 @@ enum {
     FOR_COMPARE = 524288,
     FOR_COUNT = 1048576,
     FOR_DOCTOR = 4194304,
-    FOR_TREND = 8388608,
     FOR_TUNE = 16777216,
 };
 
@@ -160,7 +159,6 @@ int command_plot(struct cli *cli);
 int command_vectors(struct cli *cli);
 int command_compare(struct cli *cli);
 int command_launch(struct cli *cli); /* started by compare */
-int command_trend(struct cli *cli);
 int command_tune(struct cli *cli);
 
 #endif

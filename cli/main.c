@@ -105,21 +105,6 @@ static const struct command commands[] = {
       "another CPU, another type of build, or other vectors, where one ended early, or has "
       "nothing of the other.\n",
       record_formats, BY_COMPARE },
-    { "trend", FOR_TREND, command_trend, "FILES",
-      "How near each case came to its roof over many runs, and where that changed",
-      "FILES are results (--out jsonl) of one or more machines on several commits or days.  "
-      "Each "
-      "machine has a\n"
-      "history of its own: the share of the roof of each case, whose level is said to change "
-      "where E-divisive finds\n"
-      "that with p 0.001, from 14 runs on, and the largest errors, which are compared exactly. "
-      " "
-      "Files are in the\n"
-      "order of their clocks, or of --commits.  A trend is no gate: the exit code is 0 "
-      "whatever "
-      "it shows.\n"
-      "Example: posenc trend results/*.jsonl --kernel rope_half --out html:trend.html\n",
-      record_formats, BY_TREND },
     { "doctor", FOR_DOCTOR, command_doctor, "",
       "Whether this machine can be trusted to measure, and what to do",
       "Times a kernel against its own copy, in cache and in memory, and what may disturb it: "
@@ -204,7 +189,7 @@ static const struct {
     const char *name, *summary;
 } others[] = {
     { "plot", "Pictures of encodings, of errors and of speeds" },
-    { "results", "Files of results: export, merge" },
+    { "results", "Files of results: export, merge, trend" },
 };
 enum { N_OTHERS = sizeof others / sizeof *others };
 

@@ -16,8 +16,7 @@ enum {
     BY_REPORT = 4,
     BY_COMPARE = 8,
     BY_DOCTOR = 16,
-    BY_TREND = 32,
-    BY_ALL = 63
+    BY_ALL = 31
 };
 
 struct render_options {
