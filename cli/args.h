@@ -51,7 +51,7 @@ struct cli {
     struct list kernel, backend, dtype, model, cases, plugin, out, part;
     bool quick, full, exhaustive, update_budgets, force, help, all, rows_alone, probe, tune;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
-        *resume, *commits, *pairs, *tuning;
+        *resume, *pairs, *tuning;
     int64_t jobs, threads, seed, parent;
     double budget, limit;
 
@@ -94,7 +94,6 @@ enum {
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
     FOR_PAIR = 524288,
     FOR_COUNT = 1048576,
-    FOR_TREND = 8388608,
 };
 
 /* Fills `cli` from the arguments after the command's name.  EXIT_FINE, or
@@ -153,6 +152,5 @@ int command_table(struct cli *cli);
 int command_plot(struct cli *cli);
 int command_vectors(struct cli *cli);
 int command_pair(struct cli *cli);
-int command_trend(struct cli *cli);
 
 #endif

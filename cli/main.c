@@ -75,21 +75,6 @@ static const struct command commands[] = {
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
       "  posenc pair old.so new.so --part results,times --out jsonl:pair.jsonl\n",
       pair_formats, BY_COMPARE },
-    { "trend", FOR_TREND, command_trend, "FILES",
-      "How near each case came to its roof over many runs, and where that changed",
-      "FILES are results (--out jsonl) of one or more machines on several commits or days.  "
-      "Each "
-      "machine has a\n"
-      "history of its own: the share of the roof of each case, whose level is said to change "
-      "where E-divisive finds\n"
-      "that with p 0.001, from 14 runs on, and the largest errors, which are compared exactly. "
-      " "
-      "Files are in the\n"
-      "order of their clocks, or of --commits.  A trend is no gate: the exit code is 0 "
-      "whatever "
-      "it shows.\n"
-      "Example: posenc trend results/*.jsonl --kernel rope_half --out html:trend.html\n",
-      record_formats, BY_TREND },
     { "explain", FOR_EXPLAIN, command_explain, "[THING]",
       "A kernel, a profile, a scaling, a method, a parameter, one case or a model in depth",
       "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "
@@ -146,7 +131,7 @@ static const struct {
     { "doctor", "Conditions on this machine that disturb timings, and their fixes" },
     { "plot", "Pictures of encodings, of errors and of speeds" },
     { "report", "Which backend is fastest here, how sure that is, and is it right" },
-    { "results", "Files of results: export, merge" },
+    { "results", "Files of results: export, merge, trend" },
     { "tune", "Which backend to use for which call, measured on this CPU" },
 };
 enum { N_OTHERS = sizeof others / sizeof *others };

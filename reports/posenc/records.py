@@ -34,7 +34,7 @@ def _parse(line: str, number: int, path: str) -> Record:
         why = f"{error.msg} in column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
         raise CommandError(
             f"line {number} is no record: {why} (got '{path}'). "
-            "Expected JSON Lines, as posenc bench --out jsonl writes them."
+            "Expected JSON Lines, as posenc bench -o results.jsonl writes them."
         ) from None
     if not isinstance(record, dict) or not isinstance(record.get("t"), str):
         raise CommandError(f"line {number} is no record: it has no member t (got '{path}').")
