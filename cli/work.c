@@ -252,7 +252,7 @@ void work_end_if_interrupted(struct work *work)
                 "posenc: interrupted: the report in %s stays as it is; --resume %s goes on "
                 "with this one\n",
                 work->folder->name, work->folder->name);
-        else
+        else if (!work->cli->tune) /* posenc tune writes nothing then */
             fputs("posenc: interrupted: writing what there is\n", stderr);
         work_end(work, false);
         apart_exit(EXIT_SIGNAL + number);
