@@ -192,6 +192,18 @@ def test_what_exists_is_kept(tmp_path: Path) -> None:
     assert tune(program(tmp_path, GOOD), "notes", "--force").returncode == 0
 
 
+def test_a_folder_that_cannot_be_made_and_a_stale_file_in_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config").write_text("")
+    done = tune(program(tmp_path, GOOD))
+    assert done.returncode == 2 and "posenc tune: error: the output cannot be written: " in done.stderr
+    assert not (tmp_path / "calls").exists()
+    monkeypatch.setenv("POSENC_PROFILE", "stale")
+    done = tune(program(tmp_path, GOOD, ends='[ -z "${POSENC_PROFILE+set}" ]'), "f")
+    assert done.returncode == 0
+
+
 def test_a_signal_ends_it_in_order(tmp_path: Path) -> None:
     path = program(tmp_path, GOOD, ends="trap 'exit 143' TERM; echo begun >&2; while :; do sleep 0.05; done")
     environment = {**os.environ, "POSENC_PROGRAM": str(path), "PYTHONPATH": str(REPORTS)}

@@ -154,10 +154,15 @@ def _tune(args: argparse.Namespace) -> int:
     own = args.file is None
     path = default_path() if own else Path(args.file)
     if own:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
     check_output(path, HEAD.encode(), args.force)
     run = Bench(args).run(args.kernel, args.dtype, args.seed)
     if run.ended:
+        if run.status > 128:
+            _report("interrupted. No file is written.")
         return run.status
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     write_file(path, tuning_file(run.env, run.choices, when).encode(), HEAD.encode(), args.force)
@@ -216,4 +221,5 @@ def _check(args: argparse.Namespace) -> int:
 def main(arguments: List[str]) -> int:
     """Runs posenc tune. Returns the exit code."""
     args = _parser().parse_args(arguments)
+    os.environ.pop("POSENC_PROFILE", None)  # a file of another CPU or build is rejected: this command is the cure
     return _check(args) if args.check else _tune(args)
