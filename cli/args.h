@@ -25,7 +25,6 @@ enum exit_code {
     EXIT_SLOWER = 3,       /* compare --gate: a regression that was confirmed */
     EXIT_UNCLEAR = 4,      /* compare --strict */
     EXIT_INCOMPARABLE = 5, /* builds or results that have nothing to compare */
-    EXIT_MISSING = 6,      /* shards of a run that are to be merged */
     EXIT_NOTHING = 77,
     EXIT_READER_GONE = 128 + SIGPIPE, /* of stdout: as a shell reports that signal */
 };
@@ -50,7 +49,7 @@ struct cli {
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
 
     struct list kernel, backend, dtype, model, cases, plugin, out, part;
-    bool quick, full, exhaustive, check, update_budgets, force, mixed, help, all, rows_alone;
+    bool quick, full, exhaustive, check, update_budgets, force, help, all, rows_alone;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
         *resume, *commits, *pairs;
     int64_t jobs, threads, seed, parent;
@@ -95,7 +94,6 @@ enum {
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
     FOR_PAIR = 524288,
     FOR_COUNT = 1048576,
-    FOR_MERGE = 2097152,
     FOR_DOCTOR = 4194304,
     FOR_TREND = 8388608,
     FOR_TUNE = 16777216,
@@ -158,7 +156,6 @@ int command_table(struct cli *cli);
 int command_plot(struct cli *cli);
 int command_vectors(struct cli *cli);
 int command_pair(struct cli *cli);
-int command_merge(struct cli *cli);
 int command_trend(struct cli *cli);
 int command_tune(struct cli *cli);
 

@@ -11,20 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Writes FOLDER/posenc-NAME into `path` if that is a program. */
+enum { COMMAND_NAME = 64 };
+
+/* Writes FOLDER/NAME into `path` if that is a program. */
 static bool is_program(const char *folder, size_t length, const char *name, char *path)
 {
-    const int bytes = snprintf(path, DATA_PATH, "%.*s/posenc-%s", (int)length, folder, name);
+    const int bytes = snprintf(path, DATA_PATH, "%.*s/%s", (int)length, folder, name);
     return bytes > 0 && bytes < DATA_PATH && access(path, X_OK) == 0;
 }
 
-static bool find(const char *name, char *path)
+static bool find_on_path(const char *name, char *path)
 {
-    char folder[DATA_PATH];
-    if (data_beside(POSENC_COMMANDS_IN_BUILD, POSENC_COMMANDS_INSTALLED, POSENC_COMMANDS_DIR,
-                    folder) &&
-        is_program(folder, strlen(folder), name, path))
-        return true;
     const char *at = getenv("PATH");
     while (at) {
         const size_t length = strcspn(at, ":");
@@ -33,6 +30,32 @@ static bool find(const char *name, char *path)
         at = at[length] == ':' ? at + length + 1 : NULL;
     }
     return false;
+}
+
+static bool find(const char *name, char *path)
+{
+    char folder[DATA_PATH], command[COMMAND_NAME];
+    const int bytes = snprintf(command, sizeof command, "posenc-%s", name);
+    if (bytes < 0 || bytes >= COMMAND_NAME)
+        return false;
+    return (data_beside(POSENC_COMMANDS_IN_BUILD, POSENC_COMMANDS_INSTALLED,
+                        POSENC_COMMANDS_DIR, folder) &&
+            is_program(folder, strlen(folder), command, path)) ||
+           find_on_path(command, path);
+}
+
+/* Returns true if the script has env look for a Python that PATH lacks, whose name goes into `name`.  env
+ * itself would print a message of its own. */
+static bool lacks_python(const char *script, char name[COMMAND_NAME])
+{
+    char line[COMMAND_NAME + 32] = "", path[DATA_PATH];
+    FILE *file = fopen(script, "r");
+    if (!file)
+        return false;
+    const bool named = fgets(line, sizeof line, file) != NULL &&
+                       sscanf(line, "#!/usr/bin/env %63s", name) == 1;
+    fclose(file);
+    return named && strncmp(name, "python", strlen("python")) == 0 && !find_on_path(name, path);
 }
 
 bool hand_over_find(const char *name, char path[DATA_PATH])
@@ -47,13 +70,18 @@ bool hand_over_find(const char *name, char path[DATA_PATH])
 
 int hand_over(const char *name, char **argv)
 {
-    char path[DATA_PATH];
+    char path[DATA_PATH], python[COMMAND_NAME];
     if (strspn(name, "abcdefghijklmnopqrstuvwxyz_") != strlen(name) ||
         !hand_over_find(name, path))
         return HAND_OVER_NONE;
+    const struct cli cli = { .command = name };
+    if (lacks_python(path, python))
+        return cli_refuse(
+            &cli, python, NULL,
+            "not found on PATH.  Install Python 3.9 or later (list, verify, bench "
+            "and table work without it)");
     argv[1] = path;
     execv(path, argv + 1);
-    const struct cli cli = { .command = name };
     if (errno == ENOENT) /* it is there: what its first line names is not */
         return cli_refuse(
             &cli, "Python", NULL,

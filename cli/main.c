@@ -75,20 +75,6 @@ static const struct command commands[] = {
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
       "  posenc pair old.so new.so --part results,times --out jsonl:pair.jsonl\n",
       pair_formats, BY_COMPARE },
-    { "merge", FOR_MERGE, command_merge, "FILES",
-      "Shards of a run, or runs on several machines, as one file",
-      "Puts files of records (--out jsonl) together: the shards of verify or bench (--shard) "
-      "become that run,\n"
-      "runs of several machines a file whose report has a column for each.  Files that do not "
-      "belong together\n"
-      "are refused by name: of other golden vectors, a version, an option or a set of shards "
-      "that differs, a\n"
-      "shard or a run that is there twice, one that did not finish, a result that two of them "
-      "tell otherwise.\n"
-      "Of a shard that did not finish in one file and did in another the latter is taken.\n"
-      "Exit code 6 where shards are missing.\n"
-      "Example: posenc merge r-*.jsonl --out jsonl:whole.jsonl\n",
-      record_formats, BY_REPORT },
     { "trend", FOR_TREND, command_trend, "FILES",
       "How near each case came to its roof over many runs, and where that changed",
       "FILES are results (--out jsonl) of one or more machines on several commits or days.  "
@@ -188,7 +174,7 @@ static const struct {
     { "compare", "Whether a change made a kernel slower or faster, or its results others" },
     { "plot", "Pictures of encodings, of errors and of speeds" },
     { "report", "Which backend is fastest here, how sure that is, and is it right" },
-    { "results", "Results for other programs" },
+    { "results", "Files of results: export, merge" },
 };
 enum { N_OTHERS = sizeof others / sizeof *others };
 

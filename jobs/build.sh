@@ -8,17 +8,26 @@ configure() {
     look 3>/dev/null
     case "$*" in
     *--cross-file*) ;;
-    *) [ ! -f "$folder/build.ninja" ] || same_compilers || "$meson" setup --wipe "$folder" >&2 || return 1 ;;
+    *) [ ! -f "$folder/build.ninja" ] || same_compilers || wipe || return 1 ;;
     esac
     stamp="$("$meson" --version) without:$missing"
     if [ -f "$folder/build.ninja" ] && [ "$(cat "$folder/run-stamp" 2>/dev/null)" = "$stamp" ]; then
         return 0
     fi
     if [ -f "$folder/build.ninja" ]; then
-        "$meson" setup --reconfigure "$folder" >&2 || rm -rf "$folder"
+        "$meson" setup --reconfigure "$folder" >&2 || find "$folder" -mindepth 1 -maxdepth 1 ! -name venv -exec rm -rf {} +
     fi
     [ -f "$folder/build.ninja" ] || "$meson" setup "$@" "$folder" >&2 || return 1
     printf '%s' "$stamp" >"$folder/run-stamp"
+}
+
+# Meson empties $folder but for the virtual environment of jobs/packages.sh.
+wipe() {
+    [ ! -d "$folder/venv" ] || mv "$folder/venv" "$folder-venv" || return 1
+    "$meson" setup --wipe "$folder" >&2
+    wiped=$?
+    [ ! -d "$folder-venv" ] || mv "$folder-venv" "$folder/venv" || return 1
+    return $wiped
 }
 
 # Whether $folder was set up with the compilers of now.  One that CC or CXX does not name is not asked for: then what is

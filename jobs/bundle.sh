@@ -2,8 +2,8 @@
 # ./run bundle [FILE]: the program and all it needs in one folder that runs from anywhere.  Sourced by run.
 #
 # FILE is NAME.tar.gz, or a folder that is not there yet; build-bundle/posenc-VERSION-linux-MACHINE.tar.gz where none is
-# named.  Inside are the program, the library, the plug-ins, the golden vectors, the header, the scripts of
-# examples/fleet and examples/ci, and licences.  The compiler is this system's; the libraries are those of an older Debian (BUNDLE_SUITE=bullseye: 11), so
+# named.  Inside are the program, its commands in Python, the library, the plug-ins, the golden vectors, the
+# header, the scripts of examples/fleet and examples/ci, and licences.  The compiler is this system's; the libraries are those of an older Debian (BUNDLE_SUITE=bullseye: 11), so
 # that systems of that age run the result, and all but glibc's are inside.  Before it is packed it is asked which glibc is
 # the oldest that will do, and whether a path of this machine is in it.  The same commit gives the same bytes: files are
 # sorted, and as old as the commit (SOURCE_DATE_EPOCH: as that).
@@ -87,7 +87,7 @@ bundle_fill() {
     for package in libjansson4 libbenchmark1 libsleef3 gcc-$bundle_runtime-base; do
         cp -L "$bundle_sysroot/usr/share/doc/$package/copyright" "$top/licences/$package" || return 1
     done
-    find "$top" -type f -exec chmod u=rw,go=r {} + && chmod 755 "$top"/bin/* "$top"/fleet/*.sh "$top"/ci/*.sh
+    find "$top" -type f -exec chmod u=rw,go=r {} + && chmod 755 "$top"/bin/* "$top"/libexec/posenc/posenc-* "$top"/fleet/*.sh "$top"/ci/*.sh
 }
 
 # What the program and the plug-ins need is copied, and what that needs, but for glibc.

@@ -43,6 +43,22 @@ find_meson() {
     return 1
 }
 
+# One Python has to have all the modules: the build takes the first such of these (reports/meson.build).
+python_with() {
+    for python in "$PWD/build/venv/bin/python3" python3 /usr/bin/python3; do
+        has_modules "$python" "$@" && return 0
+    done
+    return 1
+}
+
+# has_modules PYTHON MODULES...: that Python is 3.9 or later, too.
+has_modules() {
+    python=$1
+    shift
+    "$python" -c 'import sys, importlib.util as u
+sys.exit(sys.version_info < (3, 9) or not all(map(u.find_spec, sys.argv[1:])))' "$@" 2>/dev/null
+}
+
 have() {
     case $1 in
     meson) find_meson ;;
@@ -52,13 +68,9 @@ have() {
     header:*) # of x86-64's instructions: nothing elsewhere
         [ "$(uname -sm)" != 'Linux x86_64' ] || echo "#include <${1#*:}>" | ${CC:-cc} -E - >/dev/null 2>&1
         ;;
-    python:d3) [ -e /usr/share/javascript/d3/d3.min.js ] ;;
-    python:* | tests:*) # what the build asks of a Python, see reports/meson.build
-        for python in "$PWD/build/venv/bin/python3" python3 /usr/bin/python3; do
-            "$python" -c "import ${1#*:}" 2>/dev/null && return 0
-        done
-        return 1
-        ;;
+    python:d3) [ -e /usr/share/javascript/d3/d3.min.js ] || python_with jinja2 rich xstatic.pkg.d3 ;;
+    python:*) python_with jinja2 rich || has_modules /usr/bin/python3 "${1#*:}" ;;
+    tests:*) python_with jinja2 rich matplotlib pytest jsonschema || has_modules /usr/bin/python3 "${1#*:}" ;;
     library:*) pkg-config --exists "${1#*:}" 2>/dev/null ;;
     esac
 }
@@ -161,7 +173,34 @@ meson_of_our_own() {
     python3 -m venv build-tools >&2 && build-tools/bin/pip install -q 'meson>=1.0,<2' >&2 && find_meson
 }
 
+# What the page of a report needs and no package brought, from PyPI, in a virtual environment of the build.  It takes
+# neither root nor a package manager.  Without a program there is no report.
+pages_from_pip() {
+    [ $fetch = yes ] && have library:jansson || return 0
+    look python:jinja2 python:rich python:d3 3>/dev/null
+    [ -n "$missing" ] || return 0
+    lacking=$missing
+    for python in python3 /usr/bin/python3 none; do
+        ! has_modules "$python" venv || break
+    done
+    [ $python != none ] || {
+        say "posenc report lacks Python 3.9 or later; the rest works without"
+        return 0
+    }
+    say "installing$lacking by pip, in build/venv"
+    # shellcheck disable=SC2046  # a list of words
+    if log=$("$python" -m venv --system-site-packages build/venv 2>&1 &&
+        build/venv/bin/python3 -m pip install -q --disable-pip-version-check --retries 1 --timeout 30 \
+            $(sed -n 's/^dependencies = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '",') 2>&1); then
+        return 0
+    fi
+    rm -rf build/venv
+    printf '%s\n' "$log" | tail -n 3 >&2
+    say "pip installed nothing: posenc report lacks$lacking; the rest works without"
+}
+
 prepare() {
+    fetch=$install
     find_manager
     case $job in test* | check | coverage | stress | plot) ;; *) spare=tests ;; esac # 500 MB, for pictures and tests
     look
@@ -176,6 +215,7 @@ prepare() {
         [ -z "$packages" ] || say "to install them: $(install_line $packages)"
         exit 2
     }
+    pages_from_pip
     export MESON="$meson"
 }
 

@@ -9,6 +9,10 @@ build=${1:+$(cd "$1" && pwd)}
 mkdir -p work/cli bin
 cp -R "$root/run" "$root/jobs" "$root/cross" work
 cp "$root/cli/main.c" work/cli
+cp "$root/pyproject.toml" work
+# The system's Python and D3 are stubs as well.
+sed "s,/usr/bin/python3,$scratch/bin/python3-of-system,; s,/usr/share/javascript,$scratch/share," "$root/jobs/packages.sh" >work/jobs/packages.sh
+mkdir -p share/d3 && touch share/d3/d3.min.js
 
 # What a shell script takes, and nothing else of this machine.
 for tool in awk basename cat chmod cksum cp cut date dirname env find getconf grep head ln ls mkdir mktemp mv nm rm sed sh sleep sort tail \
@@ -24,6 +28,7 @@ case $1 in
 --version) echo 1.0.1 ;;
 setup)
     for folder; do :; done
+    [ "$2" != --wipe ] || rm -rf "$folder"
     mkdir -p "$folder/meson-info"
     touch "$folder/build.ninja"
     printf '"c": {\n"full_version": "%s",\n"build": {\n' "$(${CC:-cc} --version)" >"$folder/meson-info/intro-compilers.json" ;;
@@ -44,11 +49,33 @@ echo 'exit 0' | stub apt-get
 echo 'exit 0' | stub apt-cache
 echo 'echo ${WHO:-1000}' | stub id
 
+# A Python has the modules in MODULES.  One in a virtual environment has all when pip did its work, which it does unless OFFLINE.
+stub python3 <<'STUB'
+case $1 in
+-c)
+    shift 2
+    for module; do
+        case " $MODULES " in *" $module "*) ;; *) exit 1 ;; esac
+    done ;;
+-m)
+    for folder; do :; done
+    mkdir -p "$folder/bin"
+    cat >"$folder/bin/python3" <<'END'
+#!/bin/sh
+[ "$1" != -m ] || echo "venv: $*" >>"$HOME/calls"
+[ "$1" != -m ] || [ -n "$OFFLINE" ] || touch "$0-installed"
+[ -e "$0-installed" ]
+END
+    chmod +x "$folder/bin/python3" ;;
+esac
+STUB
+
 everything='jansson criterion benchmark sleef mpfr'
+modules='venv jinja2 rich matplotlib pytest jsonschema'
 # at NAME=VALUE... ARGUMENTS: ./run there; WHO is its user, HAS its libraries, MAKES: building brings the program.
 at() {
     : >calls
-    run env -i PATH="$scratch/bin" HOME="$scratch" MESON=meson HAS="$everything" MAKES=yes "$@"
+    run env -i PATH="$scratch/bin" HOME="$scratch" MESON=meson HAS="$everything" MODULES="$modules" MAKES=yes "$@"
 }
 
 # says NAME STATUS WORDS...: how the last one ended, and what a person saw of it.
@@ -157,6 +184,58 @@ at ./run build
 says 'without ninja there is no build' 2 'missing: ninja' "to install them: su -c 'apt-get install ninja-build'"
 mv ninja bin
 
+# ---- Without the packages of the page ----
+
+rm share/d3/d3.min.js
+venv='^python3 -m venv --system-site-packages build/venv$' pip='^venv: -m pip install .* jinja2>=[0-9.]* rich>=[0-9.]* XStatic-D3$'
+bare
+at MODULES=venv ./run --no-install report
+says 'with --no-install the packages of the page are named' 0 'python3-jinja2 python3-rich libjs-d3' 'the program: report'
+uncalled 'and pip is not called' "$venv"
+for module in jinja2 rich; do # a Python that has the other alone is none
+    bare
+    touch share/d3/d3.min.js
+    at WHO=0 MODULES="venv $module" ./run report
+    called "$module alone is not enough" "$venv"
+done
+rm share/d3/d3.min.js
+bare
+at MODULES=venv ./run report
+says 'without rights pip brings them' 0 'installing jinja2 rich d3 by pip, in build/venv' 'the program: report'
+called 'in a virtual environment' "$venv"
+called 'as many as pyproject.toml names' "$pip"
+at MODULES=venv ./run report
+uncalled 'once' "$venv\|$pip"
+at MODULES=venv CC=clang ./run build
+called 'another compiler' '^meson setup --wipe build$'
+uncalled 'takes no other virtual environment' "$venv\|$pip"
+bare
+mv bin/apt-get bin/apt-cache .
+echo 'exit 0' | stub dnf
+at WHO=0 MODULES='venv jinja2 rich' ./run report
+says 'Fedora has no D3' 0 'no package here brings d3' 'installing d3 by pip'
+called 'which pip brings' "$pip"
+bare
+at WHO=0 MODULES=venv ./run report
+called 'Fedora has the rest' '^dnf install .*python3-jinja2 python3-rich'
+rm bin/dnf
+echo 'exit 0' | stub brew
+bare
+at MODULES=venv OFFLINE=yes ./run report
+says 'where pip cannot either, the rest is built' 0 'no package here brings jinja2' 'posenc report lacks jinja2 rich d3' 'the program: report'
+if [ -e work/build/venv ]; then fail 'and nothing half-made stays' "$(ls work/build/venv)"; else pass 'and nothing half-made stays'; fi
+at MODULES=venv ./run report
+called 'it is tried again' "$pip"
+bare
+at MODULES= ./run report
+says 'without Python the rest is built' 0 'posenc report lacks Python 3.9 or later' 'the program: report'
+bare
+at MODULES=venv HAS=criterion MAKES= ./run build
+uncalled 'without a program there is no page' "$venv"
+rm bin/brew
+mv apt-get apt-cache bin
+touch share/d3/d3.min.js
+
 # ---- A build that takes long ----
 
 # It takes until ./run has said that it does: a file tells so, or the screen.
@@ -172,7 +251,7 @@ if [ -n "$reason" ]; then
 else
     printf "$until" "grep -q 'compiling 10 of 40' '$scratch/screen'" >until-shown
     cat >on-terminal <<END
-cd '$scratch/work' && exec env -i PATH='$scratch/bin' HOME='$scratch' MESON=meson HAS='$everything' MAKES=yes \
+cd '$scratch/work' && exec env -i PATH='$scratch/bin' HOME='$scratch' MESON=meson HAS='$everything' MODULES='$modules' MAKES=yes \
     SLOW="sh '$scratch/until-shown'" ./run build
 END
     terminal 80 xterm screen "sh '$scratch/on-terminal'"

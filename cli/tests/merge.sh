@@ -47,7 +47,7 @@ for i in 0 1 2; do
 done | sort | uniq -d >twice
 same 'and so are the checks of memory that are made in one sweep' "$(cat twice)" ''
 
-run "$POSENC" merge r2.jsonl r0.jsonl r1.jsonl --out jsonl:merged.jsonl
+run "$POSENC" results merge r2.jsonl r0.jsonl r1.jsonl -o merged.jsonl
 conf merged.jsonl | diff whole - >difference
 same 'merged, they are that run to the letter' "$status $(cat difference)" '0 '
 same 'with one header and one footer, of whole runs' "$(grep -c '^{"t":"header"' work/merged.jsonl) \
@@ -59,7 +59,7 @@ for format in csv junit; do
     sed 's/ time="[^"]*"//g; s/timestamp="[^"]*"//' stdout | diff one - >difference
     same "its $format is that of the whole run" "$status $(head -n 4 difference)" '0 '
 done
-run "$POSENC" merge merged.jsonl --out jsonl:again.jsonl
+run "$POSENC" results merge merged.jsonl -o again.jsonl
 conf again.jsonl | diff whole - >difference
 same 'what was merged can be merged again' "$status $(cat difference)" '0 '
 succeeds 'a report of it tells no share and nothing partial' ' passed' report merged.jsonl
@@ -84,48 +84,49 @@ same 'a pattern that matches nothing in any shard is refused' "$status $(find wo
 
 # ---- what is not merged ----
 
-told 'a missing shard' 6 'missing: shard 1 of 3 of verify on [^ ]+: expected 0 to 2' merge r0.jsonl r2.jsonl --out jsonl:bad.jsonl
-told 'missing shards' 6 'missing: shards 0, 2 of 3' merge r1.jsonl --out jsonl:bad.jsonl
+told 'a missing shard' 6 'missing: shard 1 of 3 of verify on [^ ]+\. Expected 0 to 2' results merge r0.jsonl r2.jsonl -o bad.jsonl
+told 'missing shards' 6 'missing: shards 0, 2 of 3' results merge r1.jsonl -o bad.jsonl
 whole --shard 1/3 --out jsonl:double.jsonl
-told 'a doubled shard' 2 'shard 1/3 of verify on .* is in r1.jsonl and in double.jsonl' merge r0.jsonl r1.jsonl r2.jsonl double.jsonl --out jsonl:bad.jsonl
+told 'a doubled shard' 2 'shard 1/3 of verify on .* is in r1.jsonl and in double.jsonl' results merge r0.jsonl r1.jsonl r2.jsonl double.jsonl -o bad.jsonl
 cp work/r1.jsonl work/copy.jsonl
-told 'a file twice' 2 'hold the same run' merge r0.jsonl r1.jsonl r2.jsonl copy.jsonl --out jsonl:bad.jsonl
+told 'a file twice' 2 'hold the same run' results merge r0.jsonl r1.jsonl r2.jsonl copy.jsonl -o bad.jsonl
 rm work/double.jsonl work/copy.jsonl
 lines=$(grep -c . work/r1.jsonl)
 sed '20s/,/;/' work/r1.jsonl >work/damaged.jsonl
-told 'a damaged line' 2 'damaged.jsonl: line 20, column' merge r0.jsonl damaged.jsonl r2.jsonl --out jsonl:bad.jsonl
+told 'a damaged line' 2 'line 20 is no record: .* in column .*damaged.jsonl' results merge r0.jsonl damaged.jsonl r2.jsonl -o bad.jsonl
 sed '$d' work/r1.jsonl >work/early.jsonl
-told 'no footer' 2 "early.jsonl: line $((lines - 1)): ends early" merge r0.jsonl early.jsonl r2.jsonl --out jsonl:bad.jsonl
+told 'no footer' 2 "early.jsonl: line $((lines - 1)): ends early" results merge r0.jsonl early.jsonl r2.jsonl -o bad.jsonl
 head -c $(($(wc -c <work/early.jsonl) - 30)) work/early.jsonl >work/cut.jsonl
-told 'a line that is cut' 2 "cut.jsonl: line $((lines - 1)): ends early, within that line" merge r0.jsonl cut.jsonl r2.jsonl --out jsonl:bad.jsonl
+told 'a line that is cut' 2 "cut.jsonl: line $((lines - 1)): ends early, within that line" results merge r0.jsonl cut.jsonl r2.jsonl -o bad.jsonl
 sed '$s/"complete":true/"complete":false/' work/r1.jsonl >work/partial.jsonl
-told 'a shard that was interrupted' 2 'partial.jsonl: is partial: its run was interrupted' merge r0.jsonl partial.jsonl r2.jsonl --out jsonl:bad.jsonl
-run "$POSENC" merge r0.jsonl partial.jsonl r2.jsonl r1.jsonl --out jsonl:bad.jsonl
+told 'a shard that was interrupted' 2 'partial.jsonl: is partial: its run was interrupted' results merge r0.jsonl partial.jsonl r2.jsonl -o bad.jsonl
+run "$POSENC" results merge r0.jsonl partial.jsonl r2.jsonl r1.jsonl -o bad.jsonl
 same 'beside one that finished it is passed over, and that is said' \
     "$status $(grep -c 'partial.jsonl is passed over: shard 1/3 did not finish there; r1.jsonl has it' stderr)" '2 0'
 sed 's/"run_id":"[0-9a-f]*"/"run_id":"other"/' work/partial.jsonl >work/attempt.jsonl
 rm work/bad.jsonl 2>rm.log
-run "$POSENC" merge r0.jsonl attempt.jsonl r2.jsonl r1.jsonl --out jsonl:good.jsonl
+run "$POSENC" results merge r0.jsonl attempt.jsonl r2.jsonl r1.jsonl -o good.jsonl
 conf good.jsonl | diff whole - >difference
 same 'an earlier attempt is passed over, and that is said' \
     "$status $(grep -c 'attempt.jsonl is passed over: shard 1/3 did not finish there; r1.jsonl has it' stderr) $(cat difference)" '0 1 '
 sed '1s/"sha256":"[0-9a-f]*"/"sha256":"77aa"/' work/r1.jsonl >work/vectors.jsonl
-told 'other vectors' 2 'vectors.jsonl: its vectors are 77aa, those of r0.jsonl' merge r0.jsonl vectors.jsonl r2.jsonl --out jsonl:bad.jsonl
+told 'other vectors' 2 'vectors.jsonl: its vectors are 77aa, those of r0.jsonl' results merge r0.jsonl vectors.jsonl r2.jsonl -o bad.jsonl
 sed '1s/"mode":"quick"/"mode":"full"/' work/r1.jsonl >work/mode.jsonl
-told 'another mode' 2 'mode.jsonl: its mode is "full"' merge r0.jsonl mode.jsonl r2.jsonl --out jsonl:bad.jsonl
+told 'another mode' 2 'mode.jsonl: its mode is "full"' results merge r0.jsonl mode.jsonl r2.jsonl -o bad.jsonl
 sed '1s/"suite":"memory"/"suite":"vectors"/' work/r1.jsonl >work/suite.jsonl
-told 'another option' 2 'suite.jsonl: its --suite is "vectors", that of r0.jsonl "memory"' merge r0.jsonl suite.jsonl r2.jsonl --out jsonl:bad.jsonl
+told 'another option' 2 'suite.jsonl: its --suite is "vectors", that of r0.jsonl is "memory"' results merge r0.jsonl suite.jsonl r2.jsonl -o bad.jsonl
 sed '1s/"version":"[^"]*"/"version":"9.9.9"/' work/r1.jsonl >work/version.jsonl
-told 'another version' 2 'version.jsonl: its tool.version is "9.9.9"' merge r0.jsonl version.jsonl r2.jsonl --out jsonl:bad.jsonl
+told 'another version' 2 'version.jsonl: its tool.version is "9.9.9"' results merge r0.jsonl version.jsonl r2.jsonl -o bad.jsonl
 sed 's/"env_id":"[^"]*"/"env_id":"arm-41-d4f-r0p1"/; s/"cpu":{"key":"[^"]*"/"cpu":{"key":"arm-41-d4f-r0p1"/' work/r1.jsonl >work/arm.jsonl
-told 'shards of two CPUs' 6 'missing: shard 1 of 3 .*--mixed' merge r0.jsonl arm.jsonl r2.jsonl --out jsonl:bad.jsonl
-run "$POSENC" merge --mixed r0.jsonl arm.jsonl r2.jsonl --out jsonl:mixed.jsonl
+told 'shards of two CPUs' 6 'missing: shard 1 of 3 .*--mixed' results merge r0.jsonl arm.jsonl r2.jsonl -o bad.jsonl
+run "$POSENC" results merge --mixed r0.jsonl arm.jsonl r2.jsonl -o mixed.jsonl
 same '--mixed takes them' "$status $(grep -c '"t":"env"' work/mixed.jsonl)" '0 2'
 succeeds 'their report names both machines first' '^2 machines' report mixed.jsonl
 sed 's/"env_id":"[^"]*"/"env_id":"arm-41-d4f-r0p1"/; s/"cpu":{"key":"[^"]*"/"cpu":{"key":"arm-41-d4f-r0p1"/; s/"run_id":"/&a/' work/whole.jsonl >work/other.jsonl
-succeeds 'runs of several machines' '^2 machines' merge other.jsonl r0.jsonl r1.jsonl r2.jsonl
-told 'nothing to merge' 2 'expected files of records' merge
-told 'a file that is not there' 2 'nowhere.jsonl: No such file' merge nowhere.jsonl --out jsonl:bad.jsonl
+run "$POSENC" results merge other.jsonl r0.jsonl r1.jsonl r2.jsonl -o two.jsonl
+succeeds 'runs of several machines' '^2 machines' report two.jsonl
+told 'nothing to merge' 2 'arguments are required: FILE' results merge
+told 'a file that is not there' 2 'No such file or directory .got .nowhere.jsonl' results merge nowhere.jsonl -o bad.jsonl
 rm -f work/*
 
 # ---- going on ----
@@ -233,7 +234,7 @@ wait $pid
 same 'terminated, it leaves a file that is not complete' \
     "$? $(ls work) $(tail -n 1 work/slow.jsonl | grep -c '"complete":false')" '143 slow.jsonl 1'
 succeeds 'which report names as partial' '^  Partial: 1 of 1 run did not finish' report slow.jsonl
-told 'and merge refuses' 2 'slow.jsonl: is partial' merge slow.jsonl --out jsonl:bad.jsonl
+told 'and merge rejects' 2 'slow.jsonl: is partial' results merge slow.jsonl -o bad.jsonl
 rm -f work/*
 begin slow.jsonl
 kill -KILL $pid
@@ -278,7 +279,7 @@ else
         run "$POSENC" bench $times --shard $i/2 --out jsonl:b$i.jsonl
         same "bench, shard $i" "$status" 0
     done
-    run "$POSENC" merge b1.jsonl b0.jsonl --out jsonl:merged.jsonl
+    run "$POSENC" results merge b1.jsonl b0.jsonl -o merged.jsonl
     ids merged.jsonl | diff whole - >difference
     same 'shards of bench have each case once, with all of its backends, in order' "$status $(cat difference)" '0 '
     one=$(sed -n '1s/ .*//p' whole)

@@ -63,7 +63,7 @@ for plugins in none some; do
     gone report a.jsonl
     gone compare a.jsonl b.jsonl
     gone trend a.jsonl
-    gone merge a.jsonl
+    gone results merge a.jsonl
     gone tune --kernel alibi --dtype f32 --budget 0.1 profile
     rm -rf work/x work/*.png work/profile
 done

@@ -76,5 +76,5 @@ find "$out" -maxdepth 1 -name '*.jsonl' -empty -delete # of what did not begin
 
 # One file, which refuses shards that are missing, and what it says of every CPU.
 mkdir -p "$out/all"
-"$out/posenc/bin/posenc" merge "$out"/*.jsonl --out "jsonl:$out/all/results.jsonl"
+"$out/posenc/bin/posenc" results merge "$out"/*.jsonl -o "$out/all/results.jsonl"
 "$out/posenc/bin/posenc" report "$out/all/results.jsonl" --out console --out "html:$out/all/report.html"

@@ -5,7 +5,7 @@
 #
 # It lies in a bundle (./run bundle) that is unpacked where every node sees it, and is started where results shall come:
 # in the folder posenc-slurm.  The nodes that the options ask for should have one kind of CPU; start it once for each kind,
-# each time in a folder of its own, and "posenc merge */posenc-slurm/results.jsonl" makes one file of all.
+# each time in a folder of its own, and "posenc results merge */posenc-slurm/results.jsonl" makes one file of all.
 #
 # ---- To be adapted ----
 # SHARDS=8 sets how many jobs share the checks, VERIFY and BENCH what is run; an empty BENCH times nothing.
@@ -33,7 +33,7 @@ bench)
     exec "$POSENC" $bench --out "jsonl:$OUT/bench.jsonl"
     ;;
 merge) # refuses, with exit code 6, where a shard is missing
-    "$POSENC" merge "$OUT"/[0-9]*.jsonl ${bench:+"$OUT/bench.jsonl"} --out "jsonl:$OUT/results.jsonl"
+    "$POSENC" results merge "$OUT"/[0-9]*.jsonl ${bench:+"$OUT/bench.jsonl"} -o "$OUT/results.jsonl"
     exec "$POSENC" report "$OUT/results.jsonl" --out "md:$OUT/report.md" --out "html:$OUT/report.html"
     ;;
 esac

@@ -21,11 +21,11 @@ same_as_one() {
     fi
 }
 
-# refused NAME STATUS PATTERN FILES...: posenc merge ends so, says so, and writes nothing.
+# refused NAME STATUS PATTERN FILES...: posenc results merge ends so, says so, and writes nothing.
 refused() {
     what=$1 wanted=$2 pattern=$3
     shift 3
-    run "$program" merge "$@" --out jsonl:merged.jsonl
+    run "$program" results merge "$@" -o merged.jsonl
     if [ $status != "$wanted" ] || ! grep -Eq -e "$pattern" stderr; then
         fail "$what" "exit $status instead of $wanted, or not said: $pattern"
     elif [ -e work/merged.jsonl ]; then

@@ -3,11 +3,12 @@
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import List, NoReturn
 
 from .command import CommandError
 
-COMMANDS = ("compare", "plot", "report", "results")
+COMMANDS = tuple(sorted(file.parent.name for file in Path(__file__).parent.glob("*/main.py")))
 
 
 def main(name: str, arguments: List[str]) -> int:

@@ -53,7 +53,7 @@ static void add_partial(struct node *into, const struct results *r)
     if (r->n_headers > 0 && list_shards(r, shards, sizeof shards))
         add_text(into, NOTE, EVERYWHERE,
                  "**A share**: shard%s %s of %.0f, counted from 0; the other cases are in the "
-                 "other shards (`posenc merge`).",
+                 "other shards (`posenc results merge`).",
                  strchr(shards, ',') ? "s" : "", shards,
                  record_value(r->headers[0], "shard.n", 0.0));
 }

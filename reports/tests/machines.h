@@ -1,9 +1,8 @@
-/* Made-up runs on machines of three kinds, as files that posenc merge is given. */
+/* Made-up runs on machines of three kinds, as files of records. */
 #ifndef POSENC_TESTS_MACHINES_H
 #define POSENC_TESTS_MACHINES_H
 
 #include "fed.h"
-#include "reports/merge.h"
 
 /* A CPU, and the backends that it can run; the first of them serves by default. */
 struct fed_machine {
@@ -99,29 +98,6 @@ static inline json_t *fed_records(const struct fed_file *f)
         }
     feed_end(records, f->ends);
     return records;
-}
-
-/* What merge says of them; `merged` may be NULL. */
-static inline enum merge_status fed_merge(const struct fed_file *files, size_t n, bool mixed,
-                                          json_t *merged, json_t *notes,
-                                          char error[MERGE_ERROR])
-{
-    struct merge_input input[16];
-    json_t *into = merged ? json_incref(merged) : json_array();
-    json_t *header = json_pack("{s:s,s:s,s:[s,s]}", "t", "header", "schema", RECORDS_SCHEMA,
-                               "argv", "posenc", "merge");
-    error[0] = '\0';
-    for (size_t i = 0; i < n; i++) {
-        json_t *records = fed_records(&files[i]);
-        input[i] =
-            (struct merge_input){ files[i].name, records, { json_array_size(records), false } };
-    }
-    enum merge_status status = merge_records(input, n, mixed, header, into, notes, error);
-    for (size_t i = 0; i < n; i++)
-        json_decref((json_t *)input[i].records);
-    json_decref(header);
-    json_decref(into);
-    return status;
 }
 
 #endif

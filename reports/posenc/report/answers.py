@@ -6,8 +6,9 @@ after the other.
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from .. import units
 from ..convert import Record
@@ -101,6 +102,39 @@ class Answer:
     def default_is_best(self) -> bool:
         """Whether the default is the fastest, or cannot be told from it."""
         return bool(self.best) and (self.default in [cost.backend for cost in [*self.costs[:1], *self.tied]])
+
+    @property
+    def forced(self) -> str:
+        """The backend to force; empty if the default is to stay, as it does unless another is better beyond doubt."""
+        if not self.best or (self.default not in self.wrong and (self.certainty == "noisy" or self.default_is_best)):
+            return ""
+        return self.best.backend
+
+
+@dataclass
+class Advice:
+    """The answers of a machine in short."""
+
+    backend: str
+    others: Dict[str, int]  # backends to force, and for how many steps
+    counts: Dict[str, int]  # how sure it is, and for how many steps
+    steps: int
+
+    @property
+    def forced(self) -> str:
+        """The backend to force for all steps; empty if there is none."""
+        return next(iter(self.others)) if list(self.others.values()) == [self.steps] else ""
+
+
+def advice(found: Sequence[Answer]) -> Optional[Advice]:
+    """Returns the answers in short; None if no step was timed."""
+    timed = [one for one in found if one.best]
+    if not timed:
+        return None
+    usual = {one.default for one in timed}
+    others = Counter(one.forced for one in timed if one.forced)
+    counts = Counter(one.certainty for one in timed)
+    return Advice(usual.pop() if len(usual) == 1 else "", dict(others), dict(counts), len(timed))
 
 
 def steps(model: Record, ranked: Ranked) -> List[Step]:

@@ -17,6 +17,15 @@ TERMS: Dict[str, Term] = {
         "make in that step, on one thread, each as fast as when it is timed alone. Tables of angles are made once a "
         "step and shared by all layers.",
     ),
+    "fastest": Term(
+        "fastest",
+        "The backend with the least time of those that conform. In thin letters: the timings are too noisy to tell.",
+    ),
+    "sure": Term(
+        "how sure",
+        "clear: the intervals are apart. tie: they meet. too noisy to tell: the timings decide nothing. "
+        "± is the wider half of the interval that holds the median with 99 % confidence.",
+    ),
     "default": Term(
         "default backend",
         "The backend that the library selects by itself on this CPU. POSENC_BACKEND=NAME in the environment, or "

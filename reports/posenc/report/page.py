@@ -5,9 +5,10 @@ import gzip
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import jinja2
+from markupsafe import Markup  # a part of Jinja2
 
 from .. import units
 from ..convert import Record
@@ -15,7 +16,7 @@ from ..ranking import Ranking, Standing, Timing
 from ..runs import member, number
 from .errors import Worst, text_of, worst_of
 from .glossary import METHOD, METHOD_OF_COMPARISONS, TERMS
-from .view import Host, View, shape
+from .view import RAN, Host, View, shape
 
 HERE = Path(__file__).parent
 # D3, to be inlined: in a bundle, from PyPI (XStatic-D3), from Debian (libjs-d3).
@@ -118,7 +119,15 @@ def _check(check: Record) -> List[Any]:
     if error:
         ((shown, limit),) = [worst.judged for worst in worst_of([check])] or [("", "")]
     members = ("worst_at", "got", "want", "coverage", "checked", "misrounded")
-    row = [check["case"], check["suite"], check["status"], check.get("reason"), check.get("problem"), shown, limit]
+    row = [
+        check["case"],
+        _suite(check["suite"]),
+        check["status"],
+        check.get("reason"),
+        check.get("problem"),
+        shown,
+        limit,
+    ]
     return [*row, *(error.get(name) for name in members), check.get("command")]
 
 
@@ -133,6 +142,22 @@ def packed_checks(view: View) -> str:
 
 
 # ---- templates ----
+
+
+def _has(*kinds: str) -> Callable[[View], bool]:
+    return lambda view: any(host.machine.of(kind) for host in view.hosts for kind in kinds)
+
+
+# The sections of the page in their order: name, title, and whether a view has it. To add one, write
+# templates/sections/NAME.j2, which sees what _common() returns, and a line here; test it in test_page.py.
+SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
+    ("comparison", "Comparison", _has("pair", "change")),
+    ("fleet", "Fleet", lambda view: len(view.hosts) > 1),
+    ("answer", "Answer", lambda view: _has("bench")(view) or not _has("check", "pair", "change")(view)),
+    ("explore", "Explore", _has("bench", "curve")),
+    ("conformance", "Conformance", _has("check")),
+    ("environment", "Environment and method", lambda view: True),
+)
 
 
 def facts(host: Host) -> Iterable[Tuple[str, str]]:
@@ -182,6 +207,16 @@ def _result(side: Optional[Record], change: Record) -> str:
     return str(side.get("status") or side.get("value") or "–")
 
 
+def _spread(width: float) -> str:
+    """Returns half of an interval as ±6 %. A wide one has no digits that mean something."""
+    return f"±{100 * width:.0f} %" if width <= 1 else "> ±100 %"
+
+
+def _suite(name: str) -> str:
+    """Returns the name of a suite as people read it."""
+    return TERMS[f"suite-{name}"].name if f"suite-{name}" in TERMS else name
+
+
 def _count(value: float) -> str:
     return f"{int(value):,}".replace(",", "\u202f")
 
@@ -196,8 +231,8 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     env.filters.update(
-        time=units.time, times=units.times, percent=units.percent, size=units.size, change=units.change, count=_count,
-        errors=text_of, side=_side, result=_result, forced_backend=_forced,
+        time=units.time, spread=_spread, times=units.times, percent=units.percent, size=units.size, change=units.change, count=_count,
+        errors=text_of, suite=_suite, side=_side, result=_result, forced_backend=_forced,
         by_verdict=lambda pairs: sorted(pairs, key=lambda pair: VERDICTS.index(pair["verdict"])),
         cells=lambda text: str(text).replace("|", "\\|").replace("\n", " "),
     )  # fmt: skip
@@ -205,8 +240,8 @@ def environment() -> jinja2.Environment:
 
 
 def suites(host: Host) -> List[str]:
-    """Returns the suites of a machine's checks."""
-    return list(dict.fromkeys(check["suite"] for check in host.machine.of("check")))
+    """Returns the suites of a machine's checks that ran."""
+    return list(dict.fromkeys(check["suite"] for check in host.machine.of("check") if check["status"] in RAN))
 
 
 def _common(view: View) -> Dict[str, Any]:
@@ -227,21 +262,9 @@ def _script(data: Any) -> str:
 
 def to_html(view: View) -> str:
     """Returns the page."""
-    sections = [("answer", "Answer")]
-    if len(view.hosts) > 1:
-        sections.append(("fleet", "Fleet"))
-    if view.pairs or view.changes:
-        sections.insert(0, ("comparison", "Comparison"))
-    if any(host.machine.of("bench") or host.machine.of("curve") for host in view.hosts):
-        sections.append(("explore", "Explore"))
-    if any(host.machine.of("check") for host in view.hosts):
-        sections.append(("conformance", "Conformance"))
-    sections.append(("environment", "Environment and method"))
-    template = environment().get_template("page.html.j2")
+    sections = [(name, title) for name, title, wanted in SECTIONS if wanted(view)]
     raw = {name: (HERE / "templates" / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
-    from markupsafe import Markup  # a part of Jinja2
-
-    return template.render(
+    return environment().get_template("page.html.j2").render(
         **_common(view), sections=sections, css=Markup(raw["css"]), script=Markup(raw["js"]),
         d3=Markup((d3_source() or "").replace("</script", "<\\/script")), data=Markup(_script(page_data(view))),
         checks=packed_checks(view),

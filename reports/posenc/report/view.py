@@ -10,7 +10,7 @@ from ..colors import color_of
 from ..convert import Record
 from ..ranking import Ranked
 from ..runs import Machine, machines, member, number
-from .answers import Answer, answers
+from .answers import Advice, Answer, advice, answers
 from .errors import ByRange, Errors, Worst
 
 FELT, DIFFERENT = 0.1, 0.03  # share of a machine that others took; difference of the A/A control
@@ -70,6 +70,11 @@ class Host:
     def env(self) -> Record:
         """What it is."""
         return self.machine.env
+
+    @cached_property
+    def advice(self) -> Optional[Advice]:
+        """Its answers in short."""
+        return advice(self.answers)
 
     @property
     def name(self) -> str:
@@ -236,11 +241,16 @@ class View:
         return sum(len(host.wrong_outputs) for host in self.hosts)
 
     @property
+    def checked(self) -> int:
+        """Checks that ran on any machine."""
+        return sum(host.checked.ran for host in self.hosts)
+
+    @cached_property
     def pairs(self) -> List[Record]:
         """Comparisons of two builds."""
         return [pair for host in self.hosts for pair in host.machine.of("pair")]
 
-    @property
+    @cached_property
     def changes(self) -> List[Record]:
         """Results that differ between two builds."""
         return [change for host in self.hosts for change in host.machine.of("change")]

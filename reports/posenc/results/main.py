@@ -8,14 +8,18 @@ from typing import List
 from ..command import CommandError, Parser, suggest, write_file
 from ..convert import Record
 from ..records import load
+from . import merge
 from .formats import FORMATS
 
 
 def _usage() -> str:
-    lines = ["usage: posenc results export FILE... [OPTIONS]", "", "Results for other programs.", "", "Formats"]
+    lines = ["usage: posenc results COMMAND FILE... [OPTIONS]", "", "Files of records.",
+             "", "  export  another format", "  merge   shards of a run, or runs of several machines, as one file", "",
+             "Formats of export"]  # fmt: skip
     lines += [f"  {name:<12} {form.about} (.{form.suffix})" for name, form in FORMATS.items()]
     lines += ["", "Examples", "  posenc results export results.jsonl -o results.csv",
-              "  posenc results export results.jsonl --format gha -o ratios.json"]  # fmt: skip
+              "  posenc results export results.jsonl --format gha -o ratios.json",
+              "  posenc results merge 0.jsonl 1.jsonl -o whole.jsonl"]  # fmt: skip
     return "\n".join(lines)
 
 
@@ -45,13 +49,8 @@ def export(arguments: List[str]) -> int:
     """Writes records in another format. Returns the exit code."""
     args = _parser().parse_args(arguments)
     form = FORMATS[_format(args)]
-    try:
-        records: List[Record] = [record for path in args.files for record in load(path)]
-        text = form.write(records)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CommandError(
-            f"a record lacks a member or has one of another type: {error!r}. results.schema.json describes records."
-        ) from None
+    records: List[Record] = [record for path in args.files for record in load(path)]
+    text = form.write(records)
     if args.output:
         write_file(args.output, text.encode(), form.begins, args.force)
         print(f"written: {args.output}", file=sys.stderr)
@@ -65,7 +64,13 @@ def main(arguments: List[str]) -> int:
     if arguments[:1] in (["-h"], ["--help"]):
         print(_usage())
         return 0
-    if arguments[:1] != ["export"]:
+    commands = {"export": export, "merge": merge.main}
+    if not arguments or arguments[0] not in commands:
         got = f" (got '{arguments[0]}')" if arguments else ""
-        raise CommandError(f"expected a subcommand{got}: export. See posenc results --help.")
-    return export(arguments[1:])
+        raise CommandError(f"expected a subcommand{got}: {', '.join(commands)}. See posenc results --help.")
+    try:
+        return commands[arguments[0]](arguments[1:])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CommandError(
+            f"a record lacks a member or has one of another type: {error!r}. results.schema.json describes records."
+        ) from None

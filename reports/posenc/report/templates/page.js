@@ -27,6 +27,7 @@ document.addEventListener("click", async (event) => {
   if (!button) return;
   await copyText(button.dataset.copy);
   button.textContent = "Copied";
+  document.getElementById("copied").textContent = `Copied: ${button.dataset.copy}`;
   setTimeout(() => (button.textContent = "Copy"), 1500);
 });
 function command(text) {
@@ -35,22 +36,26 @@ function command(text) {
 }
 
 // ---- timings: filters and table ----
+// Unsorted, the rows of a case stand together below its name. A sorted table has one row after the other.
 const columns = [
   ["machine", "CPU"], ["kernel", "Kernel"], ["dtype", "Type"], ["numerics", "Numerics"], ["shape", "Shape"],
-  ["level", "Memory"], ["backend", "Backend"], ["ns", "Time", "time"], ["width", "±", "percent"], ["gbps", "GB/s"], ["share", "% of roofline", "percent"],
+  ["level", "Memory"], ["backend", "Backend"], ["ns", "Time", "time"], ["width", "±", "spread"], ["gbps", "GB/s"], ["share", "% of roofline", "percent"],
   ["bound", "Bound by"], ["libm", "vs plain C", "times"], ["autovec", "vs compiler", "times"], ["error", "Worst error", "errorText"],
   ["standing", "Place"],
 ];
 const numeric = new Set(["ns", "width", "gbps", "share", "libm", "autovec", "error"]);
+const ofCase = new Set(["machine", "kernel", "dtype", "numerics", "shape", "level"]);
+const mostFirst = new Set(["share", "gbps", "libm", "autovec"]);
 const timings = data.timings.map((values) => {
   const row = Object.fromEntries(data.columns.map((name, at) => [name, values[at]]));
   row.width = row.ns ? Math.max(row.hi - row.ns, row.ns - row.lo) / row.ns : null;
   return row;
 });
 const varies = (name) => new Set(timings.map((row) => row[name])).size > 1;
-const shown = columns.filter(([name]) => !["machine", "dtype", "numerics"].includes(name) || varies(name));
+const useful = columns.filter(([name]) => !["machine", "dtype", "numerics"].includes(name) || varies(name));
 const first = 60;
-let order = { by: null, up: true }, limit = first, chart = "speed";
+let order = { by: null, up: true }, limit = first, chart = timings.length ? "speed" : "position";
+const shown = () => useful.filter(([name]) => order.by || !ofCase.has(name));
 
 const three = (value) => (value >= 99.95 ? value.toFixed(0) : value >= 9.995 ? value.toFixed(1) : value.toFixed(2));
 const time = (ns) => {
@@ -59,18 +64,23 @@ const time = (ns) => {
   return `${three(ns / 1e9)} s`;
 };
 const format = {
-  time: (row) => (row.ns ? time(row.ns) : row.rejected),
+  time: (row) => (row.ns ? time(row.ns) : "–"),
   percent: (row, name) => (row[name] ? `${(100 * row[name]).toFixed(0)} %` : "–"),
+  spread: (row) => (row.width === null ? "–" : row.width > 1 ? "> 100 %" : `${(100 * row.width).toFixed(0)} %`),
   times: (row, name) => (row[name] ? `${row[name].toFixed(row[name] >= 9.95 ? 0 : row[name] >= 1.995 ? 1 : 2)}×` : "–"),
   errorText: (row) => row.errorText,
 };
 const cell = (row, [name, , kind]) => {
   if (kind) return format[kind](row, name);
   if (name === "gbps") return row.gbps ? three(row.gbps) : "–";
+  if (name === "standing") return row.rejected || row.standing;
   return row[name] ?? "–";
 };
+const keyOf = (row) => `${row.machine} ${row.case}`;
+const aboutCase = (row) => ["kernel", "dtype", "numerics", "level", "machine"]
+  .filter((name) => row[name] && (name === "kernel" || name === "level" || varies(name))).map((name) => row[name]).join(", ");
 
-for (const select of form.querySelectorAll("select")) {
+for (const select of form ? form.querySelectorAll("select") : []) {
   const values = [...new Set(timings.map((row) => row[select.name]).filter((value) => value))];
   for (const value of values) select.append(element("option", { value }, value));
   if (values.length < 2) select.parentElement.hidden = true;
@@ -92,67 +102,78 @@ function filtered() {
 }
 function drawHead() {
   const head = document.querySelector("#timings thead tr");
-  head.replaceChildren(...shown.map(([name, title]) => {
+  head.replaceChildren(...shown().map(([name, title]) => {
     const sorted = order.by === name;
-    const button = element("button", { type: "button" }, `${title}${sorted ? (order.up ? " ▲" : " ▼") : ""}`);
+    const button = element("button", { type: "button", "data-by": name }, `${title}${sorted ? (order.up ? " ▲" : " ▼") : ""}`);
     button.addEventListener("click", () => {
-      order = sorted ? { by: name, up: !order.up } : { by: name, up: !["share", "gbps", "libm", "autovec"].includes(name) };
+      order = { by: name, up: sorted ? !order.up : !mostFirst.has(name) };
       update();
-      document.querySelectorAll("#timings th button")[shown.findIndex(([other]) => other === name)].focus();
+      head.querySelector(`[data-by="${name}"]`).focus();
     });
     const attributes = { scope: "col", "aria-sort": sorted ? (order.up ? "ascending" : "descending") : "none" };
     if (numeric.has(name)) attributes.class = "n";
     return element("th", attributes, button);
   }));
 }
+function drawRow(row) {
+  const line = element("tr");
+  for (const column of shown()) {
+    const text = cell(row, column), made = element("td", { class: numeric.has(column[0]) ? "n" : column[0] });
+    if (column[0] === "backend") {
+      made.className = "";
+      const name = element("span", { class: "backend" }, element("i"), text);
+      name.firstChild.style.background = data.colors[text];
+      made.append(name);
+    } else if (column[0] === "standing") {
+      made.append(element(row.standing === "fastest" ? "b" : "span", row.standing === "wrong" ? { class: "bad" } : {}, text));
+    } else made.append(text);
+    line.append(made);
+  }
+  return line;
+}
 function drawRows(rows) {
-  const body = document.querySelector("#timings tbody");
-  body.replaceChildren(...rows.slice(0, limit).map((row) => {
-    const line = element("tr");
-    for (const column of shown) {
-      const text = cell(row, column), made = element("td", numeric.has(column[0]) ? { class: "n" } : { class: column[0] });
-      if (column[0] === "backend") {
-        made.className = "";
-        const name = element("span", { class: "backend" }, element("i"), text);
-        name.firstChild.style.background = data.colors[text];
-        made.append(name);
-      } else if (column[0] === "standing") {
-        made.append(element(row.standing === "fastest" ? "b" : "span", row.standing === "wrong" ? { class: "bad" } : {}, text));
-      } else made.append(text);
-      line.append(made);
+  const lines = [];
+  rows.slice(0, limit).forEach((row, at) => {
+    if (!order.by && (!at || keyOf(row) !== keyOf(rows[at - 1]))) {
+      const name = element("th", { colspan: shown().length, scope: "rowgroup" }, row.shape, element("small", {}, aboutCase(row)));
+      lines.push(element("tr", { class: "group" }, name));
     }
-    return line;
-  }));
+    lines.push(drawRow(row));
+  });
+  document.querySelector("#timings tbody").replaceChildren(...lines);
   const more = document.getElementById("more");
   more.hidden = rows.length <= limit;
   more.textContent = `Show all ${rows.length}`;
 }
 function update() {
-  const rows = filtered();
+  const rows = filtered(), by = useful.find(([name]) => name === order.by);
   document.getElementById("found").textContent = timings.length
-    ? `${rows.length} of ${timings.length} timings` : "No timings in these records.";
+    ? `${rows.length} of ${timings.length} timings, ${by ? `sorted by: ${by[1]}` : "case by case; press a column to sort"}` : "No timings in these records.";
   drawHead();
   drawRows(rows);
   drawChart(rows);
 }
-form.addEventListener("input", () => { limit = first; update(); });
-form.addEventListener("submit", (event) => event.preventDefault());
-form.addEventListener("reset", () => setTimeout(() => { order = { by: null, up: true }; limit = first; update(); }));
-document.getElementById("more").addEventListener("click", () => { limit = Infinity; update(); });
+if (form) {
+  form.addEventListener("input", () => { limit = first; update(); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(() => { order = { by: null, up: true }; limit = first; update(); }));
+  document.getElementById("more").addEventListener("click", () => { limit = Infinity; update(); });
+}
 
 // ---- charts ----
-const figure = document.getElementById("chart"), legend = document.getElementById("legend");
-for (const tab of document.querySelectorAll("[role=tab]")) {
+const figure = document.getElementById("chart"), tabs = [...document.querySelectorAll("[role=tab]")];
+for (const tab of tabs) {
   tab.addEventListener("click", () => select(tab));
   tab.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    const tabs = [...document.querySelectorAll("[role=tab]")];
-    select(tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length]).focus();
+    const at = tabs.indexOf(tab);
+    const next = { ArrowRight: at + 1, ArrowLeft: at - 1 + tabs.length, Home: 0, End: tabs.length - 1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    select(tabs[next % tabs.length]).focus();
   });
 }
 function select(tab) {
-  for (const other of document.querySelectorAll("[role=tab]")) {
+  for (const other of tabs) {
     other.setAttribute("aria-selected", other === tab);
     other.tabIndex = other === tab ? 0 : -1;
   }
@@ -161,11 +182,8 @@ function select(tab) {
   drawChart(filtered());
   return tab;
 }
-function blank(width, height, label) {
-  figure.replaceChildren();
-  return svgIn(figure, width, height, label);
-}
 function svgIn(where, width, height, label) {
+  where.replaceChildren();
   return d3.select(where).append("svg").attr({ viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
 }
 function axis(svg, scale, orient, transform, ticks, text) {
@@ -174,118 +192,133 @@ function axis(svg, scale, orient, transform, ticks, text) {
   svg.append("g").attr({ class: "axis", transform }).call(text ? made.tickFormat(text) : made);
 }
 const message = (text) => figure.replaceChildren(element("p", { class: "key" }, text));
-const width = () => Math.max(320, Math.min(900, figure.clientWidth || 640));
-const powers = (low, high) => {
+const widthOf = (where) => Math.max(300, Math.min(900, where.clientWidth || 640));
+const powers = (low, high, most = 9) => {
   const found = [];
   for (let k = Math.floor(Math.log10(low)); 10 ** k <= high * 1.001; k++)
     for (const digit of high / low > 300 ? [1] : [1, 2, 5]) if (digit * 10 ** k >= low * 0.999 && digit * 10 ** k <= high * 1.001) found.push(digit * 10 ** k);
-  return found;
+  return found.filter((_, at) => found.length <= most || at % Math.ceil(found.length / most) === 0);
 };
-function drawLegend(names) {
-  legend.replaceChildren(...names.map((name) => {
+// Cuts a text that is longer than its room, at its end or at its start.
+function fit(room, atStart = false) {
+  const text = this.textContent;
+  for (let kept = text.length, length; (length = this.getComputedTextLength()) > room && kept > 1;) {
+    kept = Math.min(kept - 1, Math.floor((kept * room) / length));
+    this.textContent = atStart ? `…${text.slice(-kept)}` : `${text.slice(0, kept)}…`;
+  }
+}
+function caption(where, text, series = []) {
+  const names = series.map(([name, color]) => {
     const made = element("span", { class: "backend" }, element("i"), name);
-    made.firstChild.style.background = data.colors[name] || "var(--ink)";
+    made.firstChild.style.background = color || "var(--quiet)";
     return made;
-  }));
+  });
+  where.append(element("p", { class: "key" }, text), ...(names.length ? [element("p", { class: "legend" }, ...names)] : []));
 }
 function drawChart(rows) {
   if (typeof d3 === "undefined") return message("Charts need D3, which was not found when this page was written. The tables have all numbers.");
-  legend.replaceChildren();
   ({ speed: drawSpeed, tradeoff: drawTradeoff, position: drawPosition })[chart](rows);
 }
+// A line for each timing; unsorted, below the name of their case.
 function drawSpeed(all) {
-  const timed = all.filter((row) => row.ns && row.gbps), rows = timed.slice(0, 30);
+  const timed = all.filter((row) => row.ns && row.gbps), rows = timed.slice(0, 30), step = 20;
   if (!rows.length) return message("No timing fits these filters.");
-  const w = width(), left = Math.min(280, w * 0.45), step = 22, top = 8, height = top + step * rows.length + 50;
+  const w = widthOf(figure), left = Math.min(order.by ? 0.45 * w : 130, 0.45 * w), titles = [];
+  let height = 22;
+  for (const [at, row] of rows.entries()) {
+    if (!order.by && (!at || keyOf(row) !== keyOf(rows[at - 1]))) titles.push({ row, y: (height += step + 6) - step / 2 });
+    row.y = (height += step) - step / 2;
+  }
   const rates = rows.flatMap((row) => [row.gbps, row.gbps * row.ns / row.hi, row.gbps * row.ns / row.lo, row.roof || row.gbps]);
   const x = d3.scale.log().domain([d3.min(rates) / 1.15, d3.max(rates) * 1.15]).range([left, w - 16]);
-  const svg = blank(w, height, `Useful GB/s of ${rows.length} timings with their intervals; a red mark is the roofline. The table has the numbers.`);
-  const ticks = powers(...x.domain()).filter((_, at, list) => list.length < 9 || at % Math.ceil(list.length / 8) === 0);
-  svg.append("g").attr("class", "grid").selectAll("line").data(ticks).enter().append("line").attr({ x1: x, x2: x, y1: top, y2: height - 46 });
-  axis(svg, x, "bottom", `translate(0,${height - 46})`, ticks, (value) => `${+value.toPrecision(2)}`);
-  svg.append("text").attr({ x: (left + w) / 2, y: height - 8, "text-anchor": "middle", class: "quiet" })
-    .text(timed.length > rows.length ? `GB/s (first ${rows.length} of ${timed.length}); red: roofline` : "GB/s, 99 % interval; red: roofline");
-  const line = svg.selectAll("g.row").data(rows).enter().append("g").attr("transform", (_, at) => `translate(0,${top + step * (at + 0.5)})`);
-  const letters = Math.floor(left / 6.4);
-  line.append("text").attr({ x: left - 8, dy: "0.35em", "text-anchor": "end" }).text((row) => {
-    const text = `${row.short} ${row.backend}`;
-    return text.length > letters ? `…${text.slice(text.length - letters + 1)}` : text;
-  });
+  const svg = svgIn(figure, w, height + 4, `Useful GB/s of ${rows.length} timings with their intervals; a red mark is the roofline. The table has the numbers.`);
+  const ticks = powers(...x.domain(), 8);
+  svg.append("g").attr("class", "grid").selectAll("line").data(ticks).enter().append("line").attr({ x1: x, x2: x, y1: 22, y2: height });
+  axis(svg, x, "top", "translate(0,22)", ticks, (value) => `${+value.toPrecision(2)}`);
+  svg.selectAll("text.strong").data(titles).enter().append("text").attr({ class: "strong", x: 0, y: (title) => title.y, dy: "0.35em" })
+    .text((title) => `${title.row.shape} (${aboutCase(title.row)})`).each(function () { fit.call(this, w); });
+  const line = svg.selectAll("g.row").data(rows).enter().append("g").attr({ class: "row", transform: (row) => `translate(0,${row.y})` });
+  line.append("text").attr({ x: left - 8, dy: "0.35em", "text-anchor": "end" })
+    .text((row) => (order.by ? `${row.short} ${row.backend}` : row.backend)).each(function () { fit.call(this, left - 10, true); });
   line.append("line").attr({ class: "interval", x1: (row) => x(row.gbps * row.ns / row.hi), x2: (row) => x(row.gbps * row.ns / row.lo) });
   line.filter((row) => row.roof).append("line").attr({ class: "roof", x1: (row) => x(row.roof), x2: (row) => x(row.roof), y1: -8, y2: 8 });
   line.append("circle").attr({ class: "dot", r: 5, cx: (row) => x(row.gbps) }).style("fill", (row) => data.colors[row.backend]);
-  line.append("title").text((row) => `${row.shape}, ${row.backend}: ${three(row.gbps)} GB/s, ${format.time(row)} ±${format.percent(row, "width")}, ${format.percent(row, "share")} of roofline`);
+  line.append("title").text((row) => `${row.shape}, ${row.backend}: ${three(row.gbps)} GB/s, ${format.time(row)} ±${format.spread(row)}, ${format.percent(row, "share")} of roofline`);
+  const of = timed.length > rows.length ? `The first ${rows.length} of ${timed.length} timings. ` : "";
+  caption(figure, `${of}Useful GB/s with the 99 % interval; larger is better. A red mark is the roofline.`);
 }
 function drawTradeoff(all) {
   const rows = all.filter((row) => row.libm && row.error > 0 && row.metric !== "exact");
   const counts = d3.nest().key((row) => row.metric).entries(rows).sort((a, b) => b.values.length - a.values.length);
   if (!rows.length) return message("No timing that fits these filters has both an error and a speed against plain C.");
-  const points = counts[0].values, w = width(), height = Math.min(460, w * 0.75), left = 56, bottom = 52;
+  const points = counts[0].values, w = widthOf(figure), height = Math.min(460, w * 0.75), left = 48, bottom = 24;
   const unit = { pair_ulp: "ulp of the larger product", abs: "absolute error", ulp: "ulp" }[counts[0].key] || counts[0].key;
   const pad = (values, by) => [d3.min(values) / by, d3.max(values) * by];
   const x = d3.scale.log().domain(pad(points.map((row) => row.error), 1.4)).range([left, w - 16]);
   const y = d3.scale.log().domain(pad(points.map((row) => row.libm), 1.3)).range([height - bottom, 12]);
-  const svg = blank(w, height, `Speed against plain C and largest error of ${points.length} timings. The table has the numbers.`);
-  axis(svg, x, "bottom", `translate(0,${height - bottom})`, powers(...x.domain()), (value) => `${+value.toPrecision(2)}`);
+  const svg = svgIn(figure, w, height, `Speed against plain C and largest error of ${points.length} timings. The table has the numbers.`);
+  axis(svg, x, "bottom", `translate(0,${height - bottom})`, powers(...x.domain(), w / 60), (value) => `${+value.toPrecision(2)}`);
   axis(svg, y, "left", `translate(${left},0)`, powers(...y.domain()), (value) => `${+value.toPrecision(2)}×`);
-  svg.append("text").attr({ x: (left + w) / 2, y: height - 10, "text-anchor": "middle", class: "quiet" }).text(`largest error in ${unit}; smaller is better`);
-  svg.append("text").attr({ x: left + 6, y: 20, class: "quiet" }).text("times as fast as plain C; larger is better");
   const dot = svg.selectAll("circle").data(points).enter().append("circle").attr({ class: "dot", r: 6, cx: (row) => x(row.error), cy: (row) => y(row.libm) });
   dot.style({ fill: (row) => data.colors[row.backend], "fill-opacity": 0.85 });
   dot.append("title").text((row) => `${row.shape}, ${row.backend}: ${format.times(row, "libm")}, ${row.errorText}`);
-  drawLegend([...new Set(points.map((row) => row.backend))]);
+  caption(figure, `Upwards: times as fast as plain C; larger is better. To the right: largest error in ${unit}; smaller is better.`,
+    [...new Set(points.map((row) => row.backend))].map((name) => [name, data.colors[name]]));
 }
 function drawPosition() {
   const wanted = new FormData(form);
   const curves = data.curves.filter((curve) =>
     ["machine", "backend", "numerics"].every((name) => !wanted.get(name) || !curve[name] || curve[name] === wanted.get(name)));
-  if (!curves.length) return message("These records have no errors by position: posenc report measures them for kernels that make tables.");
-  const w = width(), height = Math.min(480, w * 0.8), left = 64, bottom = 52;
+  if (!curves.length) return message("No errors by position fit these filters. posenc report measures them for kernels that make tables.");
+  const w = widthOf(figure), height = Math.min(460, w * 0.8), left = 48, bottom = 24;
   const errors = curves.flatMap((curve) => curve.errors.filter((error) => error > 0)), least = d3.min(errors) / 3;
   const x = d3.scale.log().base(2).domain([1, 2 ** 31]).range([left, w - 16]);
   const y = d3.scale.log().domain([least, d3.max(errors) * 2]).range([height - bottom, 12]);
-  const svg = blank(w, height, `Largest absolute error of cosine and sine by position, ${curves.length} curves. The table below has the errors by range.`);
+  const svg = svgIn(figure, w, height, `Largest absolute error of cosine and sine by position, ${curves.length} curves. The table below has the errors by range.`);
   axis(svg, x, "bottom", `translate(0,${height - bottom})`, [1, 2 ** 5, 2 ** 10, 2 ** 17, 2 ** 24, 2 ** 31], (value) => `2^${Math.round(Math.log2(value))}`);
   axis(svg, y, "left", `translate(${left},0)`, powers(...y.domain()).filter((value) => Math.log10(value) % 1 === 0), (value) => `${value.toExponential(0)}`);
-  svg.append("text").attr({ x: (left + w) / 2, y: height - 10, "text-anchor": "middle", class: "quiet" }).text("position");
-  svg.append("text").attr({ x: left + 6, y: 20, class: "quiet" }).text("largest absolute error");
   const path = d3.svg.line().x((point) => x(Math.max(1, point[0]))).y((point) => y(Math.max(least, point[1])));
   const dashes = ["none", "6 3", "2 3", "8 3 2 3"], modes = [...new Set(curves.map((curve) => curve.numerics))];
   svg.selectAll("path.line").data(curves).enter().append("path").attr({ class: "line", d: (curve) => path(d3.zip(curve.positions, curve.errors)) })
     .style({ stroke: (curve) => data.colors[curve.backend] || "var(--quiet)", "stroke-dasharray": (curve) => dashes[modes.indexOf(curve.numerics) % 4] })
     .append("title").text((curve) => curve.name);
-  legend.replaceChildren(...curves.map((curve) => {
-    const made = element("span", { class: "backend" }, element("i"), curve.name);
-    made.firstChild.style.background = data.colors[curve.backend] || "var(--quiet)";
-    return made;
-  }));
+  caption(figure, "Upwards: largest absolute error of cosine and sine. To the right: position.", curves.map((curve) => [curve.name, data.colors[curve.backend]]));
 }
 function drawForest() {
   const where = document.getElementById("forest");
-  if (!where || typeof d3 === "undefined") return;
+  if (!where) return;
+  if (typeof d3 === "undefined") return where.remove();
   const rows = data.pairs.filter((row) => row.ratio), controls = rows.map((row) => row.control).filter((value) => value);
   if (!rows.length) return;
-  const w = Math.max(320, Math.min(1100, where.clientWidth || 900)), left = Math.min(380, w * 0.42), step = 22, top = 30;
-  const lines = [{ name: "A/A control (base against itself)", ratio: d3.median(controls) || 1, lo: d3.min(controls) || 1, hi: d3.max(controls) || 1, control: true }, ...rows.slice(0, 60)];
-  const height = top + step * lines.length + 44, most = d3.max(lines, (row) => Math.max(Math.abs(row.lo - 1), Math.abs(row.hi - 1), 0.04)) * 1.1;
-  const x = d3.scale.linear().domain([1 - Math.min(most, 0.95), 1 + most]).range([left, w - 16]);
-  const svg = svgIn(where, w, height, `Change of time of ${rows.length} cases with their intervals, the A/A control first. The table has the numbers.`);
+  const w = widthOf(where), left = w * 0.46, step = 20, top = 26, drawn = rows.slice(0, 60);
+  const lines = [{ name: "A/A control: base against itself", ratio: d3.median(controls) || 1, lo: d3.min(controls) || 1, hi: d3.max(controls) || 1, verdict: "control" }, ...drawn];
+  const height = top + step * lines.length + 8, most = d3.max(lines, (row) => Math.max(Math.abs(row.lo - 1), Math.abs(row.hi - 1), 0.04)) * 1.1;
+  const x = d3.scale.linear().domain([1 - Math.min(most, 0.95), 1 + most]).range([left, w - 28]);
+  const svg = svgIn(where, w, height + 24, `Change of time of ${drawn.length} cases with their intervals, the A/A control first. The tables of verdicts have the numbers.`);
   const noise = d3.median(rows, (row) => row.noise) || 0.01;
-  svg.append("rect").attr({ class: "band", x: x(1 - noise), width: x(1 + noise) - x(1 - noise), y: top - 8, height: step * lines.length + 8 });
-  svg.append("line").attr({ class: "interval", x1: x(1), x2: x(1), y1: top - 8, y2: height - 44 });
-  axis(svg, x, "bottom", `translate(0,${height - 44})`, x.ticks(7), (value) => `${value >= 1 ? "+" : "−"}${Math.abs(100 * (value - 1)).toFixed(Math.abs(most) < 0.05 ? 1 : 0)} %`);
-  svg.append("text").attr({ x: left, y: 14, class: "quiet" }).text("◀ head is faster");
-  svg.append("text").attr({ x: w - 16, y: 14, "text-anchor": "end", class: "quiet" }).text("head is slower ▶");
-  svg.append("text").attr({ x: (left + w) / 2, y: height - 8, "text-anchor": "middle", class: "quiet" }).text("change of time, with its interval; grey: within the noise threshold");
-  const line = svg.selectAll("g.row").data(lines).enter().append("g").attr("transform", (_, at) => `translate(0,${top + step * (at + 0.5)})`);
-  const letters = Math.floor(left / 6.4);
-  line.append("text").attr({ x: left - 8, dy: "0.35em", "text-anchor": "end", class: (row) => (row.control ? "quiet" : "") })
-    .text((row) => (row.name.length > letters ? `…${row.name.slice(row.name.length - letters + 1)}` : row.name));
+  svg.append("rect").attr({ class: "band", x: x(1 - noise), width: x(1 + noise) - x(1 - noise), y: top - 4, height: height - top });
+  svg.append("line").attr({ class: "grid", x1: x(1), x2: x(1), y1: top - 4, y2: height });
+  axis(svg, x, "bottom", `translate(0,${height})`, x.ticks(w < 500 ? 3 : 6), (value) => `${value >= 1 ? "+" : "−"}${Math.abs(100 * (value - 1)).toFixed(most < 0.05 ? 1 : 0)} %`);
+  svg.append("text").attr({ x: left, y: 12, class: "quiet" }).text("◀ faster");
+  svg.append("text").attr({ x: w - 2, y: 12, "text-anchor": "end", class: "quiet" }).text("slower ▶");
+  const line = svg.selectAll("g.row").data(lines).enter().append("g").attr({ class: "row", transform: (_, at) => `translate(0,${top + step * (at + 0.5)})` });
+  line.append("text").attr({ x: left - 8, dy: "0.35em", "text-anchor": "end", class: (row) => (row.verdict === "control" ? "strong" : "") })
+    .text((row) => row.name).each(function (row) { fit.call(this, left - 10, row.verdict !== "control"); });
   line.append("line").attr({ class: "interval", x1: (row) => x(Math.max(row.lo, x.domain()[0])), x2: (row) => x(Math.min(row.hi, x.domain()[1])) });
-  line.append("circle").attr({ class: "dot", r: 5, cx: (row) => x(row.ratio) })
-    .style("fill", (row) => ({ slower: "var(--bad)", faster: "var(--good)" })[row.verdict] || "var(--quiet)");
-  line.append("title").text((row) => `${row.name}: ${(100 * (row.ratio - 1)).toFixed(1)} %${row.verdict ? `, ${row.verdict}: ${row.reason}` : ""}`);
+  line.append("path").attr({ class: "dot", transform: (row) => `translate(${x(row.ratio)},0)`, d: (row) =>
+    d3.svg.symbol().size(70).type({ slower: "triangle-up", faster: "triangle-down", unclear: "diamond" }[row.verdict] || "circle")() })
+    .style("fill", (row) => ({ slower: "var(--bad)", faster: "var(--good)", unclear: "var(--warn)" })[row.verdict] || "var(--quiet)");
+  line.append("title").text((row) => `${row.name}: ${(100 * (row.ratio - 1)).toFixed(1)} %${row.reason ? `, ${row.verdict}: ${row.reason}` : ""}`);
+  const of = rows.length > drawn.length ? `The first ${drawn.length} of ${rows.length} cases. ` : "";
+  caption(where, `${of}Change of time of head with its interval: ▲ slower, ▼ faster, ◆ unclear, ● same. Grey: within the noise threshold.`);
 }
+let width = innerWidth;
+addEventListener("resize", () => {
+  if (innerWidth === width) return;
+  width = innerWidth;
+  if (form) drawChart(filtered());
+  drawForest();
+});
 
 // ---- the drawer: cases of a kernel on a backend ----
 const drawer = document.getElementById("drawer"), drawerBody = document.getElementById("drawer-body");
@@ -343,6 +376,9 @@ document.addEventListener("click", (event) => {
   if (button) openCell(button);
 });
 
-if (form && data.timings.length) update();
-else document.getElementById("explore")?.setAttribute("hidden", "");
+if (form) {
+  document.getElementById("timings").closest(".wide").hidden = !timings.length;
+  select(document.getElementById(`tab-${chart}`));
+  update();
+}
 drawForest();

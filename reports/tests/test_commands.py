@@ -1,0 +1,125 @@
+"""The commands written in Python: one list of them, one way to start them, and all their files in a package."""
+
+import ast
+import configparser
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from posenc.__main__ import COMMANDS
+from posenc.engine import Engine
+
+ROOT = Path(__file__).resolve().parents[2]
+REPORTS = ROOT / "reports"
+PYPROJECT = (ROOT / "pyproject.toml").read_text()
+
+
+def listed() -> List[str]:
+    """Returns the names in commands.ini, in its order."""
+    parser = configparser.ConfigParser()
+    parser.read(REPORTS / "commands.ini")
+    return [name.partition("-")[2] for name in parser["console_scripts"]]
+
+
+def test_list_has_each_command_in_order() -> None:
+    assert listed() == list(COMMANDS)
+
+
+def test_help_of_the_program_has_each_command() -> None:
+    table = re.search(r"} others\[\] = \{(.*?)^};", (ROOT / "cli" / "main.c").read_text(), re.S | re.M)
+    assert table and re.findall(r'^    \{ "(\w+)",', table[1], re.M) == listed()
+
+
+def test_pip_reads_the_list() -> None:
+    assert 'entry-points = { file = "reports/commands.ini" }' in PYPROJECT
+    assert 'dynamic = ["scripts"]' in PYPROJECT
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_has_a_main_function(name: str) -> None:
+    assert callable(importlib.import_module(f"posenc.{name}.main").main)
+
+
+def test_wheel_has_all_that_is_not_python() -> None:
+    line = re.search(r"^\[tool.setuptools.package-data\]\nposenc = (.*)$", PYPROJECT, re.M)
+    assert line
+    package = REPORTS / "posenc"
+    matched = {path for pattern in ast.literal_eval(line[1]) for path in package.glob(pattern)}
+    files = {path for path in package.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")}
+    assert files and files == matched
+
+
+# ---- how the program starts them ----
+
+
+def started(folder: Path, script: str) -> "subprocess.CompletedProcess[str]":
+    """Runs `posenc made up` where posenc-made is `script` and PATH has `folder` alone."""
+    command = folder / "posenc-made"
+    command.write_text(script)
+    command.chmod(0o755)
+    return subprocess.run(
+        [str(Engine().program), "made", "up"], env={**os.environ, "PATH": str(folder)}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False,
+    )  # fmt: skip
+
+
+def test_without_python_one_line_says_so(tmp_path: Path) -> None:
+    done = started(tmp_path, "#!/usr/bin/env python3\n")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "posenc made: python3: not found on PATH.  Install Python 3.9 or later "
+        "(list, verify, bench and table work without it)\n"
+    )
+
+
+def test_python_is_found_on_path(tmp_path: Path) -> None:
+    (tmp_path / "python3").symlink_to(sys.executable)
+    done = started(
+        tmp_path, "#!/usr/bin/env python3\nimport os, sys\nprint(sys.argv[1:], 'POSENC_PROGRAM' in os.environ)"
+    )
+    assert (done.returncode, done.stdout) == (0, "['up'] True\n"), done.stderr
+
+
+def test_other_interpreters_are_left_to_env(tmp_path: Path) -> None:
+    done = started(tmp_path, "#!/usr/bin/env nonesuch\n")
+    assert done.returncode == 127 and "nonesuch" in done.stderr and "Python" not in done.stderr
+
+
+# ---- the file that starts one ----
+
+
+def command_file(folder: Path, package: str) -> str:
+    """Returns the path of an installed posenc-report."""
+    text = (REPORTS / "posenc-command.in").read_text()
+    path = folder / "posenc-report"
+    path.write_text(text.replace("@PYTHON@", "/usr/bin/env python3").replace("@PACKAGE@", package))
+    return str(path)
+
+
+def test_modules_beside_the_package_come_first(tmp_path: Path) -> None:
+    """A bundle has its own; those on PYTHONPATH or of the system may be anything."""
+    for folder in ("python/posenc", "other"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "other" / "jinja2.py").write_text("print('other')")
+    (tmp_path / "python" / "jinja2.py").write_text("print('bundled')")
+    (tmp_path / "python" / "posenc" / "__main__.py").write_text("import jinja2\ndef run(): pass\n")
+    done = subprocess.run(
+        [sys.executable, command_file(tmp_path, "python")], env={**os.environ, "PYTHONPATH": str(tmp_path / "other")},
+        stdout=subprocess.PIPE, encoding="utf-8", check=True,
+    )  # fmt: skip
+    assert done.stdout == "bundled\n"
+
+
+def test_old_python_is_named(tmp_path: Path) -> None:
+    command = command_file(tmp_path, "python")
+    code = f"import sys; sys.version_info = (3, 6); sys.argv = [{command!r}]; exec(open({command!r}).read())"
+    done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"posenc report: error: this Python is too old (got '{sys.executable} ")
+    assert done.stderr.endswith("Install Python 3.9 or later.\n") and done.stderr.count("\n") == 1

@@ -1,0 +1,201 @@
+"""posenc results merge: shards become the run that they are shares of; what does not belong together is rejected."""
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import pytest
+
+from posenc.command import CommandError
+from posenc.convert import Record, convert_all
+from posenc.records import File
+from posenc.results import main
+from posenc.results.merge import merge
+
+AVX512, AVX2, ARM = "amd-1a-02-1/KVM", "intel-06-9e-d", "arm-41-d4f-r0p1"
+BACKENDS = {AVX512: ("avx512", "avx2"), AVX2: ("avx2",), ARM: ("neon",)}
+
+
+def run(
+    name: str,
+    shard: Optional[Tuple[int, int]] = None,
+    machine: str = AVX512,
+    cases: int = 10,
+    run_id: str = "",
+    ends: Optional[bool] = True,
+    fails: int = -1,
+    cc: str = "gcc",
+    **header: Any,
+) -> File:
+    """A file of one run, as verify --shard writes it: each check with its place in the whole run."""
+    records: List[Record] = [
+        {"t": "header", "schema": "posenc.results/1", "run_id": run_id or name, "started": "2026-11-22T10:00:00Z",
+         "tool": {"version": "0.1.0", "commit": "abc"}, "vectors": {"sha256": "91c4"}, "mode": "quick",
+         "command": "verify", "options": {"suite": "memory"}, "seed": "0x0", "later": {"member": [1, None]},
+         **({"shard": {"i": shard[0], "n": shard[1]}} if shard else {}), **header},
+        {"t": "env", "env_id": machine, "cpu": {"key": machine[:-4]}, "build": {"cc": cc},
+         "timer": {"overhead_ns": 20.0 + (shard or (0, 0))[0]}},
+        {"t": "kernel", "id": "alibi", "stage": "apply"},
+    ]  # fmt: skip
+    records += [{"t": "backend", "id": backend, "family": backend, "available": True} for backend in BACKENDS[machine]]
+    place = -1
+    for backend in BACKENDS[machine]:
+        for case in range(cases):
+            place += 1
+            if not shard or case * 7 % shard[1] == shard[0]:
+                records.append({
+                    "t": "conf", "case": f"alibi/f32/given/case-{case}", "backend": backend, "suite": "memory",
+                    "status": "fail" if case == fails else "pass", "err": {"max": 1e-300, "digits": 0.1234567890123},
+                    **({"place": place} if shard else {}),
+                })  # fmt: skip
+    records += [] if ends is None else [{"t": "footer", "complete": ends}]
+    return File(name, records, len(records), False)
+
+
+def shards(*which: int, **more: Any) -> List[File]:
+    return [run(f"r{i}", (i, 3), **more) for i in which]
+
+
+def results(records: Sequence[Record]) -> List[Record]:
+    return [record for record in records if record["t"] == "conf"]
+
+
+def kinds(records: Sequence[Record]) -> Dict[str, int]:
+    names = [record["t"] for record in records]
+    return {name: names.count(name) for name in dict.fromkeys(names)}
+
+
+def again(records: List[Record], name: str = "merged") -> File:
+    return File(name, json.loads(json.dumps(records)), len(records), False)
+
+
+def test_shards_become_the_results_of_one_run_in_its_order() -> None:
+    merged, notes = merge(shards(2, 0, 1), False, [])
+    assert results(merged) == results(run("whole").records) and not notes
+    assert kinds(merged) == {"header": 1, "env": 1, "part": 3, "kernel": 1, "backend": 2, "conf": 20, "footer": 1}
+    header = merged[0]
+    assert header["vectors"] == {"sha256": "91c4"} and header["mode"] == "quick"
+    assert header["tool"] == {"version": "0.1.0", "commit": "abc"} and header["schema"] == "posenc.results/1"
+    assert [(part["file"], part["shard"]["i"]) for part in header["merged"]] == [("r2", 2), ("r0", 0), ("r1", 1)]
+    assert [record["header"]["later"] for record in merged if record["t"] == "part"] == [{"member": [1, None]}] * 3
+    assert merged[-1]["complete"] is True and merged[-1]["counts"]["pass"] == 20
+
+
+def test_what_was_merged_is_merged_again_with_another_machine() -> None:
+    merged, _ = merge(shards(0, 1, 2), False, [])
+    both, _ = merge([again(merged), run("arm", machine=ARM, cases=4)], False, [])
+    assert kinds(both) == {"header": 1, "env": 2, "part": 4, "kernel": 2, "backend": 3, "conf": 24, "footer": 1}
+    assert results(both)[:20] == results(merged)
+    third, _ = merge([again(both)], False, [])
+    assert third[1:-1] == both[1:-1]
+    with pytest.raises(CommandError, match="merged and r1 hold the same run"):
+        merge([again(merged), run("r1", (1, 3))], False, [])
+
+
+def test_machines_keep_their_sections_together() -> None:
+    merged, _ = merge([run("a"), run("b", machine=ARM), run("c", cases=12)], False, [])
+    assert [record["env_id"] for record in merged if record["t"] == "env"] == [AVX512, AVX512, ARM]
+
+
+def test_one_newer_file_makes_all_newer() -> None:
+    newer = run("arm", machine=ARM)
+    newer = File("arm", convert_all(newer.records), newer.lines, False)
+    merged, _ = merge([*shards(0, 1, 2), newer], False, [])
+    assert {record["schema"] for record in merged if "schema" in record} == {"posenc.results/2"}
+    assert kinds(merged)["check"] == 30 and "conf" not in kinds(merged)
+    assert merged[-1]["counts"]["pass"] == 30
+
+
+def test_attempts_and_repetitions() -> None:
+    attempt = run("attempt", (1, 3), ends=None, mode="full")
+    merged, notes = merge([*shards(0, 2), attempt, *shards(1)], False, [])
+    assert results(merged) == results(run("whole").records)
+    assert notes == ["attempt is passed over: shard 1/3 did not finish there; r1 has it"]
+    assert len(merged[0]["merged"]) == 3
+    merged, notes = merge([run("a", cases=3), run("b", cases=5)], False, [])
+    assert len(results(merged)) == 10
+    assert notes == ["6 results are there more than once, with the same values: each is kept once"]
+
+
+def test_shards_of_two_cpus_only_if_mixed() -> None:
+    files = [*shards(0, 2), run("r1", (1, 3), machine=AVX2)]
+    merged, _ = merge(files, True, [])
+    assert kinds(merged)["env"] == 2 and merged[0]["options"] == {"mixed": True}
+    twice, _ = merge([again(merged)], False, [])
+    assert twice[1:-1] == merged[1:-1] and len(twice[0]["merged"]) == 3
+    with pytest.raises(CommandError, match=f"missing: shard 1 of 3 of verify on {AVX512}.*--mixed") as error:
+        merge(files, False, [])
+    assert error.value.status == 6
+    with pytest.raises(CommandError, match="missing: shard 2 of 3"):
+        merge([run("r0", (0, 3)), run("r1", (1, 3), machine=AVX2)], True, [])
+
+
+def test_a_process_may_end_in_several_shards() -> None:
+    files = shards(0, 1, 2)
+    ended = {"t": "conf", "case": "alibi/ended", "backend": "avx2", "suite": "memory", "status": "crash"}
+    for at, file in enumerate(files):
+        file.records.insert(-1, {**ended, "reason": f"after case {at}"})
+    assert kinds(merge(files, False, [])[0])["conf"] == 23
+
+
+def backend_differs() -> File:
+    file = run("r1", (1, 3))
+    file.records[3]["available"] = False
+    return file
+
+
+REJECTED = [
+    (shards(0, 2), 6, "missing: shard 1 of 3 of verify on amd-1a-02-1/KVM. Expected 0 to 2."),
+    (shards(1), 6, "missing: shards 0, 2 of 3"),
+    ([*shards(0, 1, 2), run("again", (1, 3))], 2, "shard 1/3 of verify on amd-1a-02-1/KVM is in r1 and in again"),
+    ([run("a"), run("copy", run_id="a")], 2, "a and copy hold the same run"),
+    ([*shards(0, 2), run("r1", (1, 3), ends=False)], 2, "r1: is partial: its run was interrupted. Finish it with"),
+    ([*shards(0, 2), run("r1", (1, 3), ends=None)], 2, "r1: line 11: ends early: it has no footer"),
+    ([run("w", ends=None)], 2, "w: line 25: ends early"),
+    ([run("w", ends=False)], 2, "w: is partial"),
+    ([*shards(0, 2), run("r1", (1, 3), vectors={"sha256": "77aa"})], 2,
+     "r1: its vectors are 77aa, those of r0 are 91c4"),
+    ([run("w", vectors={"sha256": "77aa"}), run("x", machine=ARM)], 2, "x: its vectors are 91c4"),
+    ([*shards(0, 2), run("r1", (1, 3), mode="full")], 2, 'r1: its mode is "full", that of r0 is "quick"'),
+    ([*shards(0, 2), run("r1", (1, 3), options={})], 2, 'r1: its --suite is none, that of r0 is "memory"'),
+    ([*shards(0, 2), run("r1", (1, 3), options={"suite": "memory", "kernel": 1})], 2,
+     "r1: its --kernel is 1, that of r0 is none"),
+    ([*shards(0, 2), run("r1", (1, 3), tool={"version": "0.2.0"})], 2, 'r1: its tool.version is "0.2.0"'),
+    ([*shards(0, 2), run("r1", (1, 3), tool={"version": "0.1.0", "commit": "d"})], 2, 'r1: its tool.commit is "d"'),
+    ([*shards(0, 2), run("r1", (1, 3), cc="clang")], 2, 'r1: its build is {"cc":"clang"}, that of r0 is {"cc":"gcc"}'),
+    ([*shards(0, 2), run("r1", (1, 3), seed="0x1")], 2, 'r1: its seed is "0x1"'),
+    ([*shards(0, 1, 2), run("r3", (3, 4))], 2, "r3: its shard.n is 4, that of r0 is 3"),
+    ([run("r4", (4, 3))], 2, "r4: there is no shard 4/3"),
+    ([run("w", machine=ARM), run("x", machine=ARM, fails=2)], 2,
+     "x: alibi/f32/given/case-2 of neon on arm-41-d4f-r0p1 differs from the same in w"),
+    ([*shards(0, 2), backend_differs()], 2, "r1: its backend avx512 differs from that of r0"),
+    ([File("x", [{"t": "conf"}], 1, False)], 2, "x: a record of kind conf stands outside of any run"),
+    ([File("x", [*run("x").records, {"t": "env"}], 1, False)], 2, "x: a record of kind env stands outside of any run"),
+    ([File("x", run("x").records[:1], 1, False)], 2, "x: line 1 ends early: nothing says which machine"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("files, status, text", REJECTED, ids=[text[:40] for _, _, text in REJECTED])
+def test_what_does_not_belong_together_is_rejected(files: List[File], status: int, text: str) -> None:
+    with pytest.raises(CommandError) as error:
+        merge(files, False, [])
+    assert text in str(error.value) and error.value.status == status
+
+
+def test_the_command_writes_whole_files_only(tmp_path: Path, capsys: Any) -> None:
+    paths = []
+    for file in shards(0, 1, 2):
+        paths.append(str(tmp_path / f"{file.path}.jsonl"))
+        Path(paths[-1]).write_text("".join(f"{json.dumps(record)}\n" for record in file.records))
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(CommandError, match="missing: shard 2"):
+        main.main(["merge", *paths[:2], "-o", str(out)])
+    assert not out.exists()
+    for _ in range(2):  # over itself
+        assert main.main(["merge", *paths, "-o", str(out)]) == 0
+    assert results([json.loads(line) for line in out.read_text().splitlines()]) == results(run("whole").records)
+    out.write_text("buy milk")
+    with pytest.raises(CommandError, match="no earlier output"):
+        main.main(["merge", *paths, "-o", str(out)])
+    capsys.readouterr()
+    assert main.main(["merge", *paths]) == 0 and capsys.readouterr().out.count("\n") == 29
