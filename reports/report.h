@@ -20,10 +20,6 @@ struct node *report_make(const json_t *records, const struct render_options *opt
 #undef SECTION_OF
 /* Within the answers, of one model. */
 void section_cost(struct node *into, const struct results *results, const json_t *model);
-/* Within a comparison: the evidence of the pairs whose case matches, and times of two runs. */
-struct comparison;
-void explain_pairs(struct node *into, const struct comparison *comparison, const char *wanted);
-void section_trends(struct node *into, const struct results *results);
 /* Of all records: estimates are of no machine; several machines are set side by side first. */
 void section_estimates(struct node *into, const json_t *records);
 void section_across(struct node *into, const json_t *records);

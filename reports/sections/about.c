@@ -1,7 +1,6 @@
 /*
  * What a report is of: the machine in a line, and how much was checked and timed.
  */
-#include "reports/comparison.h"
 #include "reports/trust.h"
 #include "reports/report.h"
 
@@ -68,7 +67,7 @@ void section_about(struct node *into, const struct results *r,
         if (r->env)
             reasons(into, trust);
     }
-    if (!has_comparison(r) && !results_of_doctor(r))
+    if (r->n_pairs + r->n_changes == 0 && !results_of_doctor(r))
         sentences(into, r, record_text(trust, "grade"));
     json_decref(trust);
 }

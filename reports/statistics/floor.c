@@ -3,13 +3,13 @@
  */
 #include "floor.h"
 #include "stats.h"
-#include "verdict.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 enum { COMPARISON = FLOOR_LAUNCHES * FLOOR_ROUNDS };
-static const double found = 0.99;
+static const double found = 0.99, level = 0.99;
 
 static int by_value(const void *a, const void *b)
 {
@@ -27,23 +27,59 @@ static double quantile(double *values, size_t n, double share)
     return values[rank > 0 ? rank - 1 : 0];
 }
 
+/* What the processes of a comparison say: y and z of the rule (reports/posenc/verdict.py). */
+struct processes {
+    double y[FLOOR_LAUNCHES], z[FLOOR_LAUNCHES];
+};
+
+static bool read_processes(const double *head, const double *null, size_t each,
+                           struct processes *p)
+{
+    double *between = malloc(each * sizeof *between);
+    for (size_t l = 0; between && l < FLOOR_LAUNCHES; l++, head += each, null += each) {
+        for (size_t i = 0; i < each; i++)
+            between[i] = head[i] - null[i];
+        p->y[l] = 0.5 * (stats_median(head, each) + stats_median(between, each));
+        p->z[l] = stats_median(null, each);
+    }
+    free(between);
+    return between != NULL;
+}
+
+/* Half of Student's interval of the mean of y. */
+static double half_width(const struct processes *p, double mean)
+{
+    static const double y_units = 1.5, z_units = 2.0;
+    double sum = 0.0;
+    for (size_t l = 0; l < FLOOR_LAUNCHES; l++)
+        sum += (p->y[l] - mean) * (p->y[l] - mean) / y_units + p->z[l] * p->z[l] / z_units;
+    const int degrees = 2 * FLOOR_LAUNCHES - 1;
+    return stats_student(level, degrees) * sqrt(y_units * sum / degrees / FLOOR_LAUNCHES);
+}
+
+/* The logarithm of the noise threshold. */
+static double noise_of(const struct processes *p)
+{
+    double largest = fmax(log1p(0.01), 2.0 * fabs(stats_median(p->z, FLOOR_LAUNCHES)));
+    for (size_t l = 0; l < FLOOR_LAUNCHES; l++)
+        largest = fmax(largest, fabs(p->z[l]));
+    return largest;
+}
+
 /* What one comparison of n rounds tells apart; NaN where they are too few for a verdict. */
 static double apart_in(const double *head, const double *null, size_t n)
 {
     const size_t each = n / FLOOR_LAUNCHES;
-    const size_t rounds[FLOOR_LAUNCHES] = { each, each, each };
-    const double *heads[FLOOR_LAUNCHES], *nulls[FLOOR_LAUNCHES];
-    for (size_t i = 0; i < FLOOR_LAUNCHES; i++) {
-        heads[i] = head + i * each;
-        nulls[i] = null + i * each;
-    }
-    if (each == 0)
+    struct processes p;
+    double mean = 0.0;
+    if (each == 0 || !read_processes(head, null, each, &p))
         return (double)NAN;
-    const struct verdict_pair pair = {
-        .launches = FLOOR_LAUNCHES, .rounds = rounds, .head = heads, .null = nulls
-    };
-    struct verdict v = verdict_of(&pair);
-    return (1.0 + v.floor) * fmax(fmax(1.0 / v.lo, v.hi), 1.0) - 1.0;
+    for (size_t l = 0; l < FLOOR_LAUNCHES; l++)
+        mean += p.y[l] / FLOOR_LAUNCHES;
+    const double half = half_width(&p, mean);
+    const struct stats_interval all = stats_interval(head, FLOOR_LAUNCHES * each, level);
+    const double side = fmax(fmax(mean + half, all.high), -fmin(mean - half, all.low));
+    return expm1(noise_of(&p) + fmax(side, 0.0));
 }
 
 /* Rounds that were taken, in a row. */

@@ -4,7 +4,7 @@
  * of the third over the first.  Both would be 0 on a machine that disturbs nothing.
  *
  * The rounds are taken as comparisons of identical code, each of 3 launches of 31 rounds, and go
- * through the rule that real ones go through (verdict.h).  What one of them tells apart is the least
+ * through the rule that real ones go through (reports/posenc/verdict.py).  What one of them tells apart is the least
  * difference that would bring all of its interval beyond its floor, to the side on which that is
  * harder.  Real launches are processes of their own, whose memory lies elsewhere: they tell apart
  * that much at best.
