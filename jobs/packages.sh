@@ -69,7 +69,7 @@ look() {
     missing='' packages=''
     while read -r thing debian fedora brew what; do
         case " ${*:-$thing} " in *" $thing "*) ;; *) continue ;; esac
-        case " $spare " in *" ${thing%%:*} "*) continue ;; esac
+        case " ${spare:-} " in *" ${thing%%:*} "*) continue ;; esac
         have "$thing" && continue
         missing="$missing ${thing#*:}"
         case $manager in dnf) package=$fedora ;; brew) package=$brew ;; *) package=$debian ;; esac

@@ -57,12 +57,13 @@ def fleet() -> List[Record]:
 
 def pair(number: int, verdict: str, ratio: Optional[float], half: float, reason: str) -> Record:
     """Returns a comparison of a case."""
-    record = {"t": "pair", "kernel": "rope_half", "dtype": "f32", "numerics": "given", "family": "native",
-              "case": f"rope_half/f32/given/hd{number}-t4096", "backend": "avx512", "verdict": verdict,
-              "reason": reason}  # fmt: skip
+    record: Record = {
+        "t": "pair", "kernel": "rope_half", "dtype": "f32", "numerics": "given", "family": "native",
+        "case": f"rope_half/f32/given/hd{number}-t4096", "backend": "avx512", "verdict": verdict, "reason": reason,
+    }  # fmt: skip
     if ratio:
-        record.update(ratio=ratio, ci={"level": 0.99, "lo": ratio - half, "hi": ratio + half}, noise_threshold=0.012,
-                      control_ratio=1.002, processes=5)  # fmt: skip
+        record["ratio"], record["ci"] = ratio, {"level": 0.99, "lo": ratio - half, "hi": ratio + half}
+        record["noise_threshold"], record["control_ratio"] = 0.012, 1.002
     return record
 
 
@@ -186,7 +187,7 @@ class Browser:
 
     def wait(self, state: Callable[[Any], Any]) -> Any:
         """Waits for a state of the page, and returns it."""
-        from selenium.webdriver.support.ui import WebDriverWait
+        from selenium.webdriver.support.wait import WebDriverWait
 
         return WebDriverWait(self.driver, SECONDS, poll_frequency=0.05).until(state)
 
@@ -197,9 +198,10 @@ class Browser:
 
     def choose(self, name: str, value: str) -> None:
         """Chooses a value of a filter."""
-        from selenium.webdriver.support.ui import Select
+        from selenium.webdriver.support.select import Select
 
-        Select(self.one(f"select[name={name}]")).select_by_value(value)
+        chosen: Any = Select(self.one(f"select[name={name}]"))
+        chosen.select_by_value(value)
 
     def press(self, *keys: str) -> None:
         """Presses keys where the focus is."""
@@ -405,7 +407,7 @@ def axe() -> str:
     for package in ("axe_playwright_python", "axe_selenium_python"):
         found = importlib.util.find_spec(package)
         places = [Path(place) for place in (found.submodule_search_locations or [])] if found else []
-        builds = [HERE.parent.parent / "build", Path(os.environ.get("MESON_BUILD_ROOT", "."))]
+        builds = [HERE.parent.parent / "build", Path(os.environ.get("POSENC_PROGRAM", ".")).parent]
         places += [place for build in builds for place in build.glob(f"venv/lib/*/site-packages/{package}")]
         for path in [path for place in places for path in place.rglob("axe.min.js")]:
             return path.read_text(encoding="utf-8")

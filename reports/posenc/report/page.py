@@ -239,7 +239,8 @@ def environment() -> jinja2.Environment:
     )
     env.filters.update(
         time=units.time, spread=_spread, times=units.times, percent=units.percent, size=units.size,
-        change=units.change, count=_count, errors=text_of, suite=_suite, side=_side, result=_result, forced_backend=_forced,
+        change=units.change, count=_count, errors=text_of, suite=_suite,
+        side=_side, result=_result, forced_backend=_forced,
         by_verdict=lambda pairs: sorted(pairs, key=lambda pair: VERDICTS.index(pair["verdict"])),
         cells=lambda text: str(text).replace("|", "\\|").replace("\n", " "),
     )  # fmt: skip
