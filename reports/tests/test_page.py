@@ -338,6 +338,15 @@ def test_a_term_is_explained(browser: Browser) -> None:
     assert "measured bandwidth bound" in browser.wait(lambda _: browser.texts("#term-roofline:popover-open"))[0]
 
 
+def test_cost_of_a_call(browser: Browser) -> None:
+    browser.open("run")
+    head = browser.texts("#cost thead th")
+    rows = [dict(zip(head, row.find_elements("css selector", "th, td"))) for row in browser.all("#cost tbody tr")]
+    assert [row["Kernel"].text for row in rows] == ["rope_half f32"], "of two alike the last counts"
+    shown = [rows[0][name].text for name in ("Bare function", "Front-end", "Prepared call", "A/A control")]
+    assert shown == ["52.7 ns", "+12.5 ns +12.4 to +12.7", "+2.2 ns +2.1 to +2.3", "-0.1 ns -0.2 to +0.1"]
+
+
 def test_forest_plot(browser: Browser) -> None:
     browser.open("comparison")
     lines = list(browser.js("return [...document.querySelectorAll('#forest g.row > text')].map((t) => t.textContent)"))

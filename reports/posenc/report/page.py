@@ -162,6 +162,7 @@ SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
     ("fleet", "Fleet", lambda view: len(view.hosts) > 1),
     ("answer", "Answer", lambda view: _has("bench")(view) or not _has("check", "pair", "change")(view)),
     ("explore", "Explore", _has("bench", "curve")),
+    ("cost", "Cost of a call", _has("overhead")),
     ("conformance", "Conformance", _has("check")),
     ("environment", "Environment and method", lambda view: True),
 )
