@@ -11,7 +11,7 @@
 #include "clock.h"
 #include "emulation.h"
 #include "rotation.h"
-#include "reports/statistics/stats.h"
+#include "base/statistics/stats.h"
 
 #include <math.h>
 #include <pthread.h>

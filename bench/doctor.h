@@ -7,7 +7,7 @@
 #define POSENC_DOCTOR_H
 
 #include "probe.h"
-#include "reports/statistics/floor.h"
+#include "base/statistics/floor.h"
 
 #include <stdint.h>
 

@@ -29,7 +29,7 @@
 #include "emulation.h"
 #include "limits.h"
 #include "conformance/problem/signature.h"
-#include "reports/statistics/stats.h"
+#include "base/statistics/stats.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
 #include "overhead.h"
-#include "reports/statistics/stats.h"
+#include "base/statistics/stats.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -13,7 +13,7 @@
 #include "clock.h"
 #include "emulation.h"
 #include "turns.h"
-#include "reports/statistics/stats.h"
+#include "base/statistics/stats.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "impl/loops/bare.h"
 #include "impl/loops/patterns.h"
 #include "posenc.h"
-#include "reports/statistics/stats.h"
+#include "base/statistics/stats.h"
 
 #include <math.h>
 #include <stdio.h>

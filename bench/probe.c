@@ -9,7 +9,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "probe.h"
 #include "clock.h"
-#include "reports/statistics/stats.h"
+#include "base/statistics/stats.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #define POSENC_TURNS_H
 
 #include "contender.h"
-#include "reports/statistics/stats.h"
+#include "base/statistics/stats.h"
 
 struct turns {
     bool deeper;                  /* rounds lie at several depths of the stack */

@@ -6,7 +6,7 @@
 
 #include "args.h"
 #include "outputs.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <math.h>

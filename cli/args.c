@@ -7,8 +7,8 @@
 #include "data.h"
 #include "conformance/models/place.h"
 #include "conformance/problem/problem.h"
-#include "reports/records.h"
-#include "reports/text/text.h"
+#include "base/records.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -35,7 +35,7 @@ struct option_spec {
     bool scaled; /* a parameter of families of scaling */
 };
 
-#define SELECT        (FOR_VERIFY | FOR_BENCH | FOR_REPORT)
+#define SELECT        (FOR_VERIFY | FOR_BENCH)
 #define TABLE_ROWS    (TABLE_SINUSOIDAL | TABLE_ROPE)
 #define COMPUTED      (TABLE_ROWS | TABLE_ERRORS)
 #define SCALINGS      (TABLE_ROPE | TABLE_FREQUENCIES | TABLE_ERRORS)
@@ -99,11 +99,10 @@ static bool is_given(const struct cli *cli, const struct option_spec *spec)
 /* Of how a run goes, where it writes, or told apart in its header. */
 static bool is_beside(const struct option_spec *spec)
 {
-    static const size_t beside[] = { AT(out),     AT(all),   AT(explain), AT(force),
-                                     AT(jobs),    AT(dir),   AT(shard),   AT(resume),
-                                     AT(help),    AT(quick), AT(full),    AT(exhaustive),
-                                     AT(vectors), AT(limit), AT(part),
-                                     AT(pairs),   AT(rows_alone), AT(parent) };
+    static const size_t beside[] = { AT(out),        AT(force),      AT(jobs),  AT(shard),
+                                     AT(resume),     AT(help),       AT(quick), AT(full),
+                                     AT(exhaustive), AT(vectors),    AT(limit), AT(part),
+                                     AT(pairs),      AT(rows_alone), AT(parent) };
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (spec->offset == beside[i])
             return true;

@@ -7,7 +7,7 @@
 #ifndef POSENC_CLI_ARGS_H
 #define POSENC_CLI_ARGS_H
 
-#include "reports/formats.h"
+#include "formats.h"
 
 #include <posenc.h>
 #include <signal.h>
@@ -49,9 +49,9 @@ struct cli {
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
 
     struct list kernel, backend, dtype, model, cases, plugin, out, part;
-    bool quick, full, exhaustive, update_budgets, force, help, all, rows_alone, probe, tune;
-    const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
-        *resume, *pairs, *tuning;
+    bool quick, full, exhaustive, update_budgets, force, help, rows_alone, probe, tune;
+    const char *suite, *vectors, *budgets, *problem, *layer_type, *shard, *resume, *pairs,
+        *tuning;
     int64_t jobs, threads, seed, parent;
     double budget, limit;
 
@@ -82,7 +82,6 @@ enum {
     FOR_LIST = 1,
     FOR_VERIFY = 2,
     FOR_BENCH = 4,
-    FOR_REPORT = 8,
     FOR_EXPLAIN = 16,
     /* of one command, each kind of table */
     TABLE_SINUSOIDAL = 32,

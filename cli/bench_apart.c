@@ -10,7 +10,7 @@
 #include "apart.h"
 #include "plugins.h"
 #include "progress.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <poll.h>

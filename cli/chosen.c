@@ -4,7 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "work.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "models.h"
 
 #include <fnmatch.h>

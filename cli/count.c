@@ -6,8 +6,8 @@
 #include "bench/identity.h"
 #include "apart.h"
 #include "emit_count.h"
-#include "reports/noise.h"
-#include "reports/text/text.h"
+#include "base/machine/noise.h"
+#include "base/text/text.h"
 #include "work.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "data.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "plugins.h"
 
 #include <dirent.h>

@@ -8,7 +8,7 @@
 #include "models.h"
 #include "bench/emulation.h"
 #include "conformance/readers/vectors.h"
-#include "reports/env.h"
+#include "base/machine/env.h"
 #include "tool.h"
 #include "topics.h"
 

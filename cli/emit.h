@@ -10,7 +10,7 @@
 #include "bench/overhead.h"
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
-#include "reports/records.h"
+#include "base/records.h"
 #include "accuracy.h"
 #include "select.h"
 #include "shard.h"

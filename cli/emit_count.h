@@ -5,7 +5,7 @@
 #define POSENC_EMIT_COUNT_H
 
 #include "bench/counts.h"
-#include "reports/records.h"
+#include "base/records.h"
 
 /* "rope_half/f32/given/count" */
 void count_id(const struct problem *problem, char *id, size_t size);

@@ -134,10 +134,10 @@ static void begin_curve(struct errors *errors, const char *profile, uint32_t mem
     memcpy(values, error, N_BINS * sizeof *error);
     errors->members[errors->n] = members;
     errors->curves[errors->n] = (struct error_curve){ .label = errors->labels[errors->n],
-                                                     .profile = profile,
-                                                     .n = N_BINS,
-                                                     .position = errors->position,
-                                                     .error = values };
+                                                      .profile = profile,
+                                                      .n = N_BINS,
+                                                      .position = errors->position,
+                                                      .error = values };
     errors->n++;
 }
 

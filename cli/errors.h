@@ -16,7 +16,7 @@ enum {
 };
 
 struct error_curve {
-    const char *label;   /* "template (scalar, avx2, avx512)  exact" */
+    const char *label; /* "template (scalar, avx2, avx512)  exact" */
     const char *profile;
     const char *backend; /* the first of those that share it; NULL: a curve of 16-bit storage */
     size_t n;

@@ -12,7 +12,7 @@
 #include "explain.h"
 #include "explain_model.h"
 #include "problem.h"
-#include "reports/show.h"
+#include "show.h"
 #include "select.h"
 
 #include <math.h>

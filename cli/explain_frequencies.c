@@ -7,7 +7,7 @@
 #include "explain_model.h"
 #include "drift.h"
 #include "spec.h"
-#include "reports/show.h"
+#include "show.h"
 
 #include "conformance/problem/fields.h"
 

@@ -6,8 +6,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "explain_model.h"
 #include "conformance/problem/fields.h"
-#include "reports/show.h"
-#include "reports/text/text.h"
+#include "show.h"
+#include "base/text/text.h"
 #include "topics.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "exported.h"
 #include "data.h"
 #include "hand_over.h"
-#include "reports/records.h"
+#include "base/records.h"
 
 #include <errno.h>
 #include <fcntl.h>

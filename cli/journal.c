@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "journal.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "outputs.h"
 #include "temporary.h"
 

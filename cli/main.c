@@ -10,7 +10,7 @@
 #include "pair.h"
 #include "plugins.h"
 #include "select.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "table.h"
 #include "tuned.h"
 

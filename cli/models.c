@@ -1,8 +1,8 @@
 /* Reads models and says what is to be known of them (see models.h). */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/notation.h"
-#include "reports/show.h"
-#include "reports/text/text.h"
+#include "show.h"
+#include "base/text/text.h"
 #include "models.h"
 
 #include <stdio.h>

@@ -298,7 +298,7 @@ void outputs_discard(struct outputs *outputs)
 }
 
 int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *records,
-                  const struct render_options *options, const FILE *written)
+                  const FILE *written)
 {
     int status = EXIT_FINE;
     for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
@@ -309,7 +309,7 @@ int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *
             status = exported_write(cli, output->format, records, output->stream);
             reader_gone = reader_gone || status == EXIT_READER_GONE;
             status = status == EXIT_READER_GONE ? EXIT_FINE : status;
-        } else if (render(output->format, records, output->stream, options) != 0 &&
+        } else if (render(output->format, records, output->stream) != 0 &&
                    !ferror(output->stream)) {
             status = cli_refuse(cli, "--out", output->format->name, "could not be rendered");
         }

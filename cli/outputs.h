@@ -40,7 +40,7 @@ void outputs_discard(struct outputs *outputs);
 /* Writes records to all outputs but the stream that has them already, or NULL.  Returns EXIT_FINE; else
  * the exit code, after a message. */
 int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *records,
-                  const struct render_options *options, const FILE *written);
+                  const FILE *written);
 
 /* A path that is there, or may be made in a folder that is there, with links resolved, malloc'ed;
  * NULL with errno. */

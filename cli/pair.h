@@ -51,7 +51,7 @@ json_t *pair_record_samples(const struct pair_run *run, const struct pair_row *r
                             const struct pair_result *result);
 
 /* Prints the compact table of records. */
-int pair_print(const json_t *records, FILE *out, const struct render_options *options);
+int pair_print(const json_t *records, FILE *out);
 extern const struct format pair_formats[];
 
 #endif

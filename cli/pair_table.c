@@ -3,8 +3,8 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "pair.h"
-#include "reports/show.h"
-#include "reports/statistics/stats.h"
+#include "show.h"
+#include "base/statistics/stats.h"
 
 #include <math.h>
 #include <string.h>
@@ -91,11 +91,10 @@ static void print_count(const json_t *r, FILE *out)
                 record_value(r, "instructions", 0.0) / elements);
 }
 
-int pair_print(const json_t *records, FILE *out, const struct render_options *options)
+int pair_print(const json_t *records, FILE *out)
 {
     size_t i, timed = 0;
     const json_t *r;
-    (void)options;
     json_array_foreach((json_t *)records, i, r)
     {
         if (is_kind(r, "samples") && timed++ == 0)

@@ -202,8 +202,6 @@ int pairing_open(struct pairing *p, struct work *work, struct cli *cli, bool wit
 {
     *p = (struct pairing){ 0 };
     work->cli = cli;
-    work->render.color = -1;
-    work->render.all = cli->all;
     int status = select_shapes(cli, &work->selected);
     if (status == EXIT_FINE && cli->problem)
         status = problem_take(cli, &work->line, &work->arena);

@@ -7,7 +7,7 @@
 #include "apart.h"
 #include "args.h"
 #include "outputs.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,8 +4,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "bench/doctor.h"
 #include "bench/emulation.h"
-#include "reports/neighbours.h"
-#include "reports/sysfs.h"
+#include "base/machine/neighbours.h"
+#include "base/machine/sysfs.h"
 #include "emit.h"
 #include "probe.h"
 #include "work.h"
@@ -100,7 +100,7 @@ static int begin(struct work *work)
 
 int probe_machine(struct cli *cli)
 {
-    struct work work = { .cli = cli, .render = { .color = -1 } };
+    struct work work = { .cli = cli };
     const char *emulator = bench_emulator();
     cli->command = "doctor";
     if (emulator) {

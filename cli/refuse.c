@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/spelling.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "args.h"
 
 #include <math.h>

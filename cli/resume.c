@@ -4,8 +4,8 @@
 #define _GNU_SOURCE
 #include "resume.h"
 #include "journal.h"
-#include "reports/records.h"
-#include "reports/text/text.h"
+#include "base/records.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <glob.h>

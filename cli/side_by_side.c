@@ -10,7 +10,7 @@
 #include "apart.h"
 #include "args.h"
 #include "outputs.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "plugins.h"
 #include "progress.h"
 

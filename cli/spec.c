@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "spec.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "conformance/problem/problem.h"
 
 #include <errno.h>

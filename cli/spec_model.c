@@ -5,7 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/notation.h"
 #include "models.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "spec.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "errors.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "select.h"
 #include "spec.h"
 #include "table.h"

@@ -4,7 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
 #include "tuned.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <stdio.h>

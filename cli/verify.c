@@ -2,7 +2,7 @@
  * posenc verify: does each backend conform?
  */
 #define _POSIX_C_SOURCE 200809L
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "work.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "data.h"
 #include "emit.h"
 #include "models.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "progress.h"
 
 #include <errno.h>
@@ -141,9 +141,6 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
 {
     size_t n_models = work->n_models;
     work->cli = cli;
-    work->render.color = -1;
-    work->render.all = cli->all;
-    work->render.explain = cli->explain;
     if (resume_read(cli, &work->resume) != EXIT_FINE ||
         shard_read(cli, &work->shard) != EXIT_FINE ||
         (cli->problem && problem_take(cli, &work->line, &work->arena) != EXIT_FINE) ||
@@ -206,8 +203,7 @@ int work_end(struct work *work, bool complete)
     work->noise = NULL;
     int status = has_lost_records(work) ? refuse_records(work) : EXIT_FINE;
     if (status == EXIT_FINE)
-        status = outputs_write(cli, &work->outputs, work->records.list, &work->render,
-                               work->records.stream);
+        status = outputs_write(cli, &work->outputs, work->records.list, work->records.stream);
     if (status == EXIT_FINE)
         status = outputs_commit(cli, &work->outputs);
     else

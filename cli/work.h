@@ -8,9 +8,9 @@
 #include "conformance/engine/engine.h"
 #include "conformance/models/model.h"
 #include "conformance/readers/vectors.h"
-#include "reports/noise.h"
-#include "reports/records.h"
-#include "reports/formats.h"
+#include "base/machine/noise.h"
+#include "base/records.h"
+#include "formats.h"
 #include "journal.h"
 #include "outputs.h"
 #include "progress.h"
@@ -36,10 +36,9 @@ struct work {
     struct model *models;
     struct noise_watch watch, timing; /* since the run began; since its timings did */
     json_t *noise;                    /* of the timings, once they have ended */
-    json_t *compare; /* the two builds that are compared, for the header; or NULL */
-    struct render_options render;
-    bool by_model;         /* a report of models alone: what is not theirs is not shown */
-    char selection[512];   /* --plugin and --model as given, for lines that rerun a case */
+    json_t *compare;     /* the two builds that are compared, for the header; or NULL */
+    bool by_model;       /* a report of models alone: what is not theirs is not shown */
+    char selection[512]; /* --plugin and --model as given, for lines that rerun a case */
 
     size_t n_judged, n_failed, n_skipped; /* conformance results so far */
     size_t n_timed;                       /* or refused */

@@ -5,7 +5,7 @@
 #include "work.h"
 #include "bench/emulation.h"
 #include "bench_apart.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "emit.h"
 #include "plugins.h"
 

@@ -4,7 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/models/model.h"
 #include "fuzz.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * loops.def, storing what is stated there.  A turn is one pass through the body of a loop.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "reports/records.h"
+#include "base/records.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

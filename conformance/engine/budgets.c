@@ -9,7 +9,7 @@
 #include "judge.h"
 
 #include "conformance/problem/cases.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "plugin.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -5,7 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/columns.h"
 #include "conformance/problem/fields.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "config.h"
 
 #include <assert.h>

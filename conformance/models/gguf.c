@@ -5,7 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "gguf.h"
 #include "conformance/problem/fields.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include "conformance/problem/fields.h"
 #include "config.h"
 #include "gguf.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 
 #include <errno.h>
 #include <libgen.h>

@@ -15,7 +15,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/cases.h"
 #include "safetensors.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "vectors.h"
 
 #include <dirent.h>

@@ -3,7 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/problem/cost.h"
-#include "reports/text/text.h"
+#include "base/text/text.h"
 #include "vectors.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@ import base64
 import gzip
 import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
@@ -13,6 +14,7 @@ from markupsafe import Markup  # a part of Jinja2
 from .. import units
 from ..convert import Record
 from ..ranking import Ranking, Standing, Timing
+from ..results import noise
 from ..runs import member, number
 from .errors import Worst, text_of, worst_in
 from .glossary import METHOD, METHOD_OF_COMPARISONS, TERMS
@@ -187,7 +189,7 @@ def facts(host: Host) -> Iterable[Tuple[str, str]]:
     vectors = member(host.machine.header, "vectors.sha256")
     yield "Golden vectors", f"SHA-256 {vectors[:16]}…" if vectors else ""
     yield "Run", f"{host.machine.header.get('mode', '')}, {host.machine.header.get('started', '')}"
-    reasons = member(env, "quality.reasons") or []
+    reasons = noise.quality(host.machine)[1]
     yield "Measurement quality", f"{host.grade}: {'; '.join(reasons) or 'nothing disturbs it'}" if host.grade else ""
 
 
@@ -229,11 +231,33 @@ def _count(value: float) -> str:
     return f"{int(value):,}".replace(",", "\u202f")
 
 
-def environment() -> jinja2.Environment:
+class Code(str):
+    """Markdown that is not escaped."""
+
+
+def _code(text: Any) -> Code:
+    """Returns a code span, whatever the text holds."""
+    fence = "`" * (max(map(len, re.findall("`+", str(text))), default=0) + 1)
+    return Code(f"{fence}{text}{fence}".replace("|", "\\|"))
+
+
+def _block(text: Any) -> Code:
+    """Returns the inside of a block of code."""
+    return Code(str(text).replace("`" * 3, "'" * 3))
+
+
+def _plain(value: Any) -> Any:
+    """Returns a text of which Markdown takes nothing for its own."""
+    own = isinstance(value, Code) or not isinstance(value, str)
+    return value if own else re.sub(r"([\\`*\[<|])", r"\\\1", value)
+
+
+def environment(markdown: bool = False) -> jinja2.Environment:
     """Returns the templates of this folder, with the filters that they use."""
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "templates"),
-        autoescape=lambda name: bool(name) and not str(name).endswith(".md.j2"),
+        autoescape=not markdown,
+        finalize=_plain if markdown else None,
         undefined=jinja2.ChainableUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -243,7 +267,7 @@ def environment() -> jinja2.Environment:
         change=units.change, count=_count, errors=text_of, suite=_suite,
         side=_side, result=_result, forced_backend=_forced,
         by_verdict=lambda pairs: sorted(pairs, key=lambda pair: VERDICTS.index(pair["verdict"])),
-        cells=lambda text: str(text).replace("|", "\\|").replace("\n", " "),
+        code=_code, block=_block,
     )  # fmt: skip
     return env
 
@@ -282,4 +306,4 @@ def to_html(view: View) -> str:
 
 def to_markdown(view: View) -> str:
     """Returns the report as Markdown."""
-    return environment().get_template("report.md.j2").render(**_common(view))
+    return environment(markdown=True).get_template("report.md.j2").render(**_common(view))

@@ -9,12 +9,11 @@ from .. import units
 from ..colors import color_of
 from ..convert import Record
 from ..ranking import Ranked
-from ..runs import Machine, machines, member, number
+from ..results import noise
+from ..runs import Machine, machines, member
 from .answers import Advice, Answer, advice, answers
 from .errors import ByRange, Errors, Worst, worst_in
 
-FELT, DIFFERENT = 0.1, 0.03  # share of a machine that others took; difference of the A/A control
-STOLEN_PCT = 1.0
 FAILED = ("fail", "crash")
 RAN = ("pass", "fail", "crash", "inconclusive")
 
@@ -89,7 +88,7 @@ class Host:
     @property
     def grade(self) -> str:
         """Measurement quality, A to D; empty if it is not known."""
-        return str(member(self.env, "quality.grade") or "")
+        return noise.quality(self.machine)[0]
 
     @cached_property
     def backends(self) -> List[str]:
@@ -154,42 +153,11 @@ class Host:
     @cached_property
     def notes(self) -> List[str]:
         """What a reader has to know first: disturbances, parts that are missing."""
-        return [note for note in (_others(self), _noisy(self), _vectors(self), _emulated(self), _partial(self)) if note]
+        return [note for note in (_disturbed(self), _vectors(self), _emulated(self), _partial(self)) if note]
 
 
-def noise(machine: Machine) -> Record:
-    """Returns the disturbance of the last run."""
-    footers = [footer for footer in machine.of("footer") if footer.get("noise")]
-    found: Record = footers[-1]["noise"] if footers else machine.env.get("noise", {})
-    return found
-
-
-def _others(host: Host) -> str:
-    if not host.machine.of("bench"):
-        return ""
-    found, cpus = noise(host.machine), number(host.env, "cpus.online") or 1.0
-    others, load = number(found, "others"), number(found, "load1") or number(host.env, "noise.load1") or 0.0
-    stolen, said = number(found, "steal_pct") or 0.0, []
-    if others is not None and others > FELT * cpus:
-        said.append(f"other programs used {others:.1f} of its {cpus:.0f} CPUs")
-    elif others is None and load > cpus:
-        said.append(f"the load average was {load:.1f} on {cpus:.0f} CPUs")
-    if stolen > STOLEN_PCT:
-        said.append(f"the hypervisor gave {stolen:.1f} % of the time to others")
-    if not said:
-        return ""
-    return f"The machine was busy: {' and '.join(said)}. End other work, or set --time-limit, and run again."
-
-
-def _noisy(host: Host) -> str:
-    rows = [row for ranking in host.ranked.cases.values() for row in ranking.rows if not row.rejected]
-    noisy = [row for row in rows if row.noisy]
-    if not noisy:
-        return ""
-    return (
-        f"{len(noisy)} of {len(rows)} timings are noisy: they are known to 10 % at best. "
-        "They are shown, and decide nothing."
-    )
+def _disturbed(host: Host) -> str:
+    return noise.warning(host.machine).replace("**", "").replace("`", "")
 
 
 def _vectors(host: Host) -> str:
@@ -199,8 +167,7 @@ def _vectors(host: Host) -> str:
 
 
 def _emulated(host: Host) -> str:
-    emulator = host.env.get("emulator")
-    return f"Nothing was timed: {emulator} emulates this CPU." if emulator else ""
+    return noise.emulator(host.machine)
 
 
 def _partial(host: Host) -> str:

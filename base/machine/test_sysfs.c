@@ -1,0 +1,177 @@
+/*
+ * What is read of machines that are made up as folders with files of /proc and /sys.
+ */
+#define _XOPEN_SOURCE 700
+#include "base/machine/cgroup.h"
+#include "base/machine/neighbours.h"
+#include "base/records.h"
+#include "base/machine/watch.h"
+#include "conformance/tap/tap.h"
+#include "made_up.h"
+
+#include <math.h>
+
+static void test_cgroups(void)
+{
+    begin_machine();
+    put("/proc/self/cgroup", "0::/a/b\n");
+    put("/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
+    put("/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
+    put("/sys/fs/cgroup/a/cpu.stat", "throttled_usec 250000\n");
+    struct cgroup_cpu cpu = cgroup_cpu(root);
+    require(cpu.quota == 0.5 && cpu.throttled_s == 0.25,
+            "the least quota of a group and those above it counts");
+    begin_machine();
+    put("/proc/self/cgroup", "4:cpu,cpuset:/docker/123\n3:cpuacct:/wrong\n0::/x\n");
+    put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
+        "200000\n"); /* mounted is the container's own group */
+    put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    put("/sys/fs/cgroup/cpu/wrong/cpu.cfs_quota_us", "1000\n"); /* of another controller */
+    put("/sys/fs/cgroup/cpu/wrong/cpu.cfs_period_us", "100000\n");
+    put("/sys/fs/cgroup/cpu/cpu.stat", "nr_throttled 2\nthrottled_time 3000000000\n");
+    cpu = cgroup_cpu(root);
+    require(cpu.quota == 2.0 && cpu.throttled_s == 3.0,
+            "version 1 in a container, whose group's folder is missing");
+    begin_machine();
+    put("/proc/self/cgroup", "4:cpu:/\n");
+    put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    put("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    cpu = cgroup_cpu(root);
+    require(cpu.quota == 0.0 && cpu.throttled_s < 0.0, "no quota is no limit");
+}
+
+static void test_neighbours(void)
+{
+    begin_machine();
+    const long ticks = sysconf(_SC_CLK_TCK);
+    char text[256];
+    struct neighbours start, stop;
+    put_ticks(0, (unsigned)(100 * ticks), 0);
+    snprintf(text, sizeof text, "10 (cc1) R 1 1 1 0 -1 0 0 0 0 0 %ld %ld 0 0 20\n", 5 * ticks,
+             ticks);
+    put("/proc/10/stat", text);
+    put("/proc/11/stat", "11 (a) b (c) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20\n");
+    put("/proc/12/stat", "12 (posenc) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20\n");
+    put("/proc/uptime", "5 5\n");
+    neighbours_look(root, 100.0, &start);
+    put_ticks((unsigned)(5 * ticks), (unsigned)(110 * ticks), 0);
+    snprintf(text, sizeof text, "10 (cc1) R 1 1 1 0 -1 0 0 0 0 0 %ld %ld 0 0 20\n", 9 * ticks,
+             2 * ticks);
+    put("/proc/10/stat", text);
+    snprintf(text, sizeof text, "13 (cc1) R 1 1 1 0 -1 0 0 0 0 0 %ld 0 0 0 20\n", 2 * ticks);
+    put("/proc/13/stat", text);
+    snprintf(text, sizeof text, "11 (a) b (c) S 1 1 1 0 -1 0 0 0 0 0 %ld 0 0 0 20\n", ticks);
+    put("/proc/11/stat", text);
+    snprintf(text, sizeof text, "12 (posenc) R 1 1 1 0 -1 0 0 0 0 0 %ld 0 0 0 20\n",
+             10 * ticks);
+    put("/proc/12/stat", text);
+    neighbours_look(root, 110.0, &stop);
+    json_t *seen = neighbours_between(&start, &stop, 12),
+           *taken = json_object_get(seen, "taken");
+    require(json_array_size(taken) == 2 &&
+                strcmp(record_text(json_array_get(taken, 0), "name"), "cc1") == 0 &&
+                fabs(record_value(json_array_get(taken, 0), "cpus", 0.0) - 0.7) < 1e-9,
+            "processes of a name are added up, those that began since with all they took");
+    require(strcmp(record_text(json_array_get(taken, 1), "name"), "a) b (c") == 0 &&
+                fabs(record_value(json_array_get(taken, 1), "cpus", 0.0) - 0.1) < 1e-9,
+            "a name may have brackets; the program itself is no neighbour");
+    const json_t *busy = json_object_get(seen, "busy");
+    require(json_array_size(busy) == 2 &&
+                fabs(json_number_value(json_array_get(busy, 0)) - 0.5) < 1e-9 &&
+                json_number_value(json_array_get(busy, 1)) == 0.0,
+            "each CPU has its share, and the line of all of them is no CPU");
+    json_decref(seen);
+    neighbours_free(&start);
+    neighbours_free(&stop);
+}
+
+static void test_reading(void)
+{
+    begin_machine();
+    char line[64];
+    put("/proc/meminfo", "MemAvailableNot: 5 kB\nMemAvailable:  7 kB\n");
+    require(sysfs_value_number(root, "/proc/meminfo", "MemAvailable", -1.0) == 7.0,
+            "a key is not one that is longer");
+    require(!sysfs_line(root, line, sizeof line, "/no/such/%s", "file") && !*line &&
+                sysfs_number(root, -3, "/none") == -3,
+            "a file that is not there is no line and no number");
+    require(cpu_list_has("0-2,7", 2) && !cpu_list_has("0-2,7", 3) && cpu_list_has("0-2,7", 7) &&
+                !cpu_list_has("", 0) && !cpu_list_has("17", 7) &&
+                cpu_list_count("0-2,7") == 4 && cpu_list_count("") == 0,
+            "lists of CPUs");
+    put_cpus("0-3", "3", 3);
+    put(CPU "/isolated", "1-2\n");
+    json_t *free = env_of_machine(NULL);
+    require(record_value(free, "cpus.best", -1.0) == 2.0,
+            "a CPU that the kernel keeps free is measured on");
+    json_decref(free);
+    put(CPU "/isolated", "\n");
+    put("/sys/devices/cpu_core/cpus", "0-1\n");
+    put("/sys/devices/cpu_atom/cpus", "2-3\n");
+    json_t *env = env_of_machine(NULL);
+    require(record_value(env, "cpus.best", -1.0) == 1.0 &&
+                record_value(env, "cpus.kinds", 0.0) == 2.0,
+            "of cores of two kinds a fast one is measured on");
+    json_decref(env);
+}
+
+/* ---- Noise of a run ---- */
+
+/* Returns the noise since `start`, ten seconds later; none of it is this program's. */
+static json_t *noise_since(struct noise_watch start)
+{
+    struct noise_watch stop = noise_watch_at(root);
+    stop.wall_s = start.wall_s + 10.0;
+    stop.own_s = start.own_s;
+    return noise_between(&start, &stop, 0.1);
+}
+
+static bool is_about(const json_t *record, const char *path, double value)
+{
+    return fabs(record_value(record, path, -1.0) - value) < 1e-9;
+}
+
+static void test_noise(void)
+{
+    begin_machine();
+    put_cpus("0-1", "0-1", 1);
+    put("/proc/self/status", "Cpus_allowed_list:\t1\n");
+    put("/proc/pressure/io", "some avg10=0.00 total=1000000\nfull avg10=0.00\n");
+    put(CPU "/cpu0/thermal_throttle/package_throttle_count", "5\n");
+    put("/proc/vmstat", "pswpin 10\npswpout 10\n");
+    put("/sys/fs/cgroup/cpu.stat", "nr_throttled 7\nthrottled_usec 1000000\n");
+    put_ticks(0, 1000, 100);
+    struct noise_watch start = noise_watch_at(root);
+    put_ticks(100, 1850, 300);
+    put("/proc/pressure/io", "some avg10=0.00 total=2000000\nfull avg10=0.00\n");
+    put(CPU "/cpu0/thermal_throttle/package_throttle_count", "9\n");
+    put("/proc/vmstat", "pswpin 10\npswpout 25\n");
+    put("/sys/fs/cgroup/cpu.stat", "nr_throttled 9\nthrottled_usec 1400000\n");
+    json_t *noise = noise_since(start), *env = env_of_machine("KVM");
+    /* 1700 idle ticks, 100 busy and 200 stolen ones of 2000. */
+    require(is_about(noise, "steal_pct", 10.0) && is_about(noise, "wait_io_pct", 10.0) &&
+                is_about(noise, "heat", 4.0) && is_about(noise, "swapped", 15.0) &&
+                is_about(noise, "throttled_pct", 4.0),
+            "stolen time, waits, heat, swapping and throttling are those between two states");
+    require(is_about(env, "cpus.pinned", 1.0) && is_about(env, "cpus.best", 1.0) &&
+                is_about(env, "cpus.online", 2.0) && is_about(env, "cpus.allowed", 1.0),
+            "a program that may use one CPU is pinned to it");
+    json_decref(env);
+    json_decref(noise);
+    begin_machine();
+    noise = noise_since(noise_watch_at(root));
+    require(!json_object_get(noise, "throttled_pct") && !json_object_get(noise, "others") &&
+                !json_object_get(noise, "heat"),
+            "no noise is reported that was not seen");
+    json_decref(noise);
+}
+
+int main(void)
+{
+    test_noise();
+    test_cgroups();
+    test_neighbours();
+    test_reading();
+    end_machine();
+    return tap_end();
+}

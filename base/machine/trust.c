@@ -1,0 +1,107 @@
+/*
+ * Grades a machine; see trust.h.
+ */
+#include "trust.h"
+#include "noise.h"
+#include "base/records.h"
+#include "sysfs.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+struct grading {
+    char grade;
+    json_t *reasons;
+};
+
+FORMATTED(3, 4)
+static void lower(struct grading *g, char grade, const char *format, ...)
+{
+    char reason[160];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(reason, sizeof reason, format, list);
+    va_end(list);
+    if (grade > g->grade)
+        g->grade = grade;
+    json_array_append_new(g->reasons, json_string(reason));
+}
+
+static json_t *graded(struct grading *g)
+{
+    char grade[2] = { g->grade, 0 };
+    return json_pack("{s:s,s:o}", "grade", grade, "reasons", g->reasons);
+}
+
+/* ---- Facts ---- */
+
+static void grade_build(struct grading *g, const json_t *env)
+{
+    const char *sanitizer = record_text(env, "build.sanitizer");
+    if (json_is_false(json_object_get(json_object_get(env, "build"), "optimised")) ||
+        strcmp(record_text(env, "build.type"), "debug") == 0)
+        lower(g, 'D', "the build is not optimised");
+    if (*sanitizer)
+        lower(g, 'D', "the build is instrumented (%.40s sanitizer)", sanitizer);
+    if (*record_text(env, "emulator"))
+        lower(g, 'D', "the CPU is emulated: no time says anything");
+}
+
+static void grade_host(struct grading *g, const json_t *env)
+{
+    const char *virt = record_text(env, "virt.kind"),
+               *governor = record_text(env, "freq.governor"),
+               *source = record_text(env, "timer.source");
+    double quota = record_value(env, "limits.quota", 0.0);
+    if (*virt && strcmp(virt, NOT_EXPOSED) != 0)
+        lower(g, 'C', "virtual machine (%.60s): its neighbours cannot be seen", virt);
+    if (quota > 0.0)
+        lower(g, 'C', "a control group allows %.3g CPUs, and makes wait what takes more",
+              quota);
+    if (strcmp(governor, NOT_EXPOSED) == 0)
+        lower(g, 'B', "the CPU's clock is not exposed");
+    else if (*governor && strcmp(governor, "performance") != 0)
+        lower(g, 'B', "the frequency governor is %.40s, not performance", governor);
+    if (strcmp(record_text(env, "limits.power"), "battery") == 0)
+        lower(g, 'B', "it runs on its battery");
+    if (*source && strcmp(source, "tsc") != 0 && strcmp(source, "arch_sys_counter") != 0 &&
+        strcmp(source, NOT_EXPOSED) != 0)
+        lower(g, 'B', "the clock source is %.40s", source);
+}
+
+/* ---- What a run saw ---- */
+
+/* How far a kernel was from its own copy, in the median over cases. */
+static void grade_copies(struct grading *g, double null_pct)
+{
+    if (null_pct > 0.5)
+        lower(g,
+              null_pct > 3.0   ? 'D'
+              : null_pct > 1.5 ? 'C'
+                               : 'B',
+              "a backend differs from its own copy by %.1f %% (median over cases)", null_pct);
+}
+
+static void grade_noise(struct grading *g, const json_t *env, const json_t *noise)
+{
+    char others[96];
+    double steal = record_value(noise, "steal_pct", 0.0),
+           throttled = record_value(noise, "throttled_pct", 0.0);
+    if (steal > 0.1)
+        lower(g, steal > stolen_pct ? 'D' : 'C',
+              "%.1f %% of CPU time was stolen by the hypervisor", steal);
+    if (throttled > 0.1)
+        lower(g, 'D', "a quota of CPU time made it wait for %.1f %% of the time", throttled);
+    if (noise_of_others(env, noise, others, sizeof others))
+        lower(g, 'D', "%s", others);
+}
+
+json_t *env_trust(const json_t *env, const json_t *noise, double null_pct)
+{
+    struct grading g = { 'A', json_array() };
+    grade_build(&g, env);
+    grade_host(&g, env);
+    grade_copies(&g, null_pct);
+    grade_noise(&g, env, noise);
+    return graded(&g);
+}

@@ -1,0 +1,171 @@
+/*
+ * The statistics against cases that can be worked out by hand.
+ */
+#include "base/statistics/floor.h"
+#include "base/statistics/stats.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static int failures;
+
+static void require(int holds, const char *sentence)
+{
+    printf("%s - %s\n", holds ? "ok" : "not ok", sentence);
+    failures += !holds;
+}
+
+static int near(double a, double b) { return fabs(a - b) <= 1e-12 * fabs(b); }
+
+static void medians(void)
+{
+    const double none = (double)NAN;
+    const double odd[] = { 5.0, 1.0, 4.0 }, even[] = { 4.0, 1.0, 3.0, 2.0 };
+    const double gaps[] = { none, 7.0, none, 9.0, 8.0 };
+    require(stats_median(odd, 3) == 4.0, "the median of three is the middle one");
+    require(stats_median(even, 4) == 2.5, "the median of four is the mean of the middle two");
+    require(stats_median(gaps, 5) == 8.0, "samples that were not taken are left out");
+    require(isnan(stats_median(gaps, 1)), "no sample has no median");
+    require(isnan(stats_median(NULL, 0)), "nothing has no median");
+}
+
+static void coverage(void)
+{
+    require(near(stats_coverage(3, 1), 0.75), "the range of 3 covers the median with 3/4");
+    require(near(stats_coverage(8, 1), 1.0 - 2.0 / 256.0), "the range of 8: 254/256");
+    require(near(stats_coverage(8, 2), 1.0 - 18.0 / 256.0), "without both ends: 238/256");
+    require(near(stats_coverage(10, 3), 1.0 - 2.0 * 56.0 / 1024.0), "third of 10: 912/1024");
+    require(stats_coverage(1, 1) == 0.0, "one sample covers nothing");
+    require(stats_coverage(4000, 1) == 1.0, "many samples do not underflow");
+}
+
+static void intervals(void)
+{
+    double v[31];
+    for (int i = 0; i < 31; i++)
+        v[i] = (double)((i * 7) % 31 + 1); /* 1 to 31, shuffled */
+    struct stats_summary s = stats_summarise(v, 31);
+    /* Binomial(31, 1/2): below 9 with probability 0.0053, below 8 with 0.0017. */
+    require(s.n == 31 && s.median == 16.0 && s.min == 1.0 && s.max == 31.0, "1 to 31");
+    require(s.interval.level == 0.99 && s.interval.low == 8.0 && s.interval.high == 24.0,
+            "31 samples: 99 % from the 8th to the 24th");
+    s = stats_summarise(v, 6);
+    require(s.interval.level == 0.95 && s.interval.low == s.min && s.interval.high == s.max,
+            "6 samples allow 95 %, of the range");
+    s = stats_summarise(v, 3);
+    require(near(s.interval.level, 0.75), "3 samples tell what they cover");
+    s = stats_summarise(v, 0);
+    require(s.n == 0 && isnan(s.median), "nothing has no summary");
+}
+
+static void levels(void)
+{
+    double v[93];
+    for (int i = 0; i < 93; i++)
+        v[i] = (double)((i * 7) % 93 + 1);
+    const struct stats_interval a = stats_interval(v, 93, 0.99),
+                                b = stats_interval(v, 93, 0.995);
+    require(a.level == 0.99 && a.low + a.high == 94.0 &&
+                stats_coverage(93, (size_t)a.low) >= 0.99 &&
+                stats_coverage(93, (size_t)a.low + 1) < 0.99,
+            "the narrowest pair that covers 99 %");
+    require(b.level == 0.995 && b.low < a.low && b.high > a.high, "and a wider one 99.5 %");
+    require(near(stats_interval(v, 3, 0.99).level, 0.75),
+            "of three it is the range, and said so");
+    require(isnan(stats_interval(v, 0, 0.99).low), "nothing has no interval");
+}
+
+/* Tables of any textbook. */
+static void student(void)
+{
+    static const struct {
+        double level, t;
+        int degrees;
+    } known[] = { { 0.99, 63.6567, 1 }, { 0.99, 9.9248, 2 },   { 0.99, 4.0321, 5 },
+                  { 0.99, 3.2498, 9 },  { 0.995, 3.6897, 9 },  { 0.95, 2.2281, 10 },
+                  { 0.99, 2.8453, 20 }, { 0.99, 2.5808, 1000 } };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        char sentence[64];
+        const double t = stats_student(known[i].level, known[i].degrees);
+        snprintf(sentence, sizeof sentence, "Student: %g, %d degrees: %.4f", known[i].level,
+                 known[i].degrees, t);
+        require(fabs(t - known[i].t) < 1e-4 * known[i].t, sentence);
+    }
+}
+
+static void ratios(void)
+{
+    const double none = (double)NAN;
+    /* The machine doubles its pace twice; the ratio within rounds stays 3. */
+    const double a[] = { 3.0, 6.0, 12.0, none, 3.0 }, b[] = { 1.0, 2.0, 4.0, 5.0, none };
+    require(stats_median_ratio(a, b, 5) == 3.0, "drift between rounds cancels in ratios");
+    require(isnan(stats_median_ratio(a, b + 1, 0)), "no round has no ratio");
+    require(isnan(stats_median_ratio(a + 3, b + 3, 2)), "rounds must have both");
+}
+
+/* A kernel against its own copies: rounds are taken as comparisons of 93. */
+static void floors(void)
+{
+    enum { N = 93 * 200 };
+    static double head[N], null[N];
+    struct floor_summary f = floor_summarise(head, null, N);
+    require(f.rounds == N && f.comparisons == 200 && f.median == 0.0 && f.largest == 0.0 &&
+                near(f.apart, 0.01),
+            "a machine without noise tells apart what the rule lets it, 1 %");
+    for (int i = 0; i < N; i++) /* of each pair of rounds one is 3 % more, one 3 % less */
+        head[i] = i % 2 ? -0.03 : 0.03;
+    f = floor_summarise(head, null, N);
+    require(near(f.median, 0.03) && near(f.launch, 0.03) && f.apart > 0.03,
+            "even noise is not told apart");
+    for (int i = 0; i < N; i++) /* two comparisons in 200 are off by 20 % */
+        head[i] = i / 93 % 100 == 7 ? 0.2 : 0.0;
+    f = floor_summarise(head, null, N);
+    require(near(f.apart, 0.01) && near(f.largest, 0.2), "99 of 100 comparisons count");
+    for (int i = 0; i < N; i++) /* six are */
+        head[i] = i / 93 % 33 == 7 ? 0.2 : 0.0;
+    f = floor_summarise(head, null, N);
+    require(f.apart > expm1(0.2) && f.apart < 1.0, "what disturbs more of them does, too");
+    for (int i = 0; i < N; i++)
+        head[i] = i / 93 % 33 == 7 ? -0.2 : 0.0;
+    require(near(floor_summarise(head, null, N).apart, f.apart), "to either side alike");
+    for (int i = 0; i < N; i++) /* one launch of each comparison */
+        head[i] = i / 31 % 3 == 1 ? 0.05 : 0.0;
+    f = floor_summarise(head, null, N);
+    require(f.apart > 0.05 && f.launch == 0.0,
+            "a launch that is off counts, though the median of all is not");
+    for (int i = 0; i < N; i++) { /* the third copy alone tells that the machine is unsteady */
+        head[i] = 0.0;
+        null[i] = i / 31 % 2 ? 0.08 : -0.08;
+    }
+    require(floor_summarise(head, null, N).apart > 0.08, "the null control counts as well");
+}
+
+static void few_rounds(void)
+{
+    double head[100] = { 0.0 }, null[100] = { 0.0 };
+    head[0] = (double)NAN;
+    null[1] = (double)INFINITY;
+    struct floor_summary f = floor_summarise(head, null, 93);
+    require(f.rounds == 91 && f.comparisons == 0 && near(f.apart, 0.01),
+            "rounds that were not taken are left out of floors");
+    f = floor_summarise(head, null, 2);
+    require(f.rounds == 0 && isnan(f.apart) && isnan(f.median), "no round has no floor");
+    head[0] = 0.1;
+    f = floor_summarise(head, null, 1);
+    require(f.rounds == 1 && near(f.median, 0.1) && isnan(f.apart),
+            "one round tells nothing apart");
+}
+
+int main(void)
+{
+    medians();
+    coverage();
+    intervals();
+    levels();
+    student();
+    ratios();
+    floors();
+    few_rounds();
+    printf("%d failed\n", failures);
+    return failures != 0;
+}
