@@ -245,9 +245,9 @@ static void plan_rounds(struct race *race, double share)
 /* ---- A contest ---- */
 
 /* Most backends need no rounds to lose. One that reached fewer bytes a second in a nearer place
- * than another does in this one is rejected by that; the nearest place says nothing of it, for there
- * the work of a call counts, too. Of the rest, calls that take HOPELESS times as long as the quickest
- * are rejected by the least of several. */
+ * than another does in this one is rejected by that; the nearest place says nothing of it, for
+ * there the work of a call counts, too. Of the rest, calls that take HOPELESS times as long as the
+ * quickest are rejected by the least of several. */
 
 static const char too_slow[] = "slower than the fastest by far";
 
