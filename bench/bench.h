@@ -13,8 +13,9 @@ struct bench_case {
     const char *footprint; /* bench_footprint(problem_working_set(&problem)):
                               "L1", ... "DRAM" */
     struct problem problem;
-    uint64_t
-        most; /* of a tuning: bytes up to which a call counts there, UINT64_MAX for the last; else 0 */
+    /* Of a tuning: bytes up to which a call counts as one of that place, UINT64_MAX for the last;
+     * else 0. */
+    uint64_t most;
 };
 
 /* What became of a backend on a case; the later the worse. */
@@ -57,9 +58,9 @@ typedef void bench_sink(void *user, const struct bench_result *result);
 
 struct bench_options {
     bool full; /* more rounds, all footprints */
-    /* Find the fastest backend of each case and time nothing beside it: a backend that cannot be the
-     * fastest is rejected after a few calls. Outputs are checked in the first two cases of each kernel
-     * and type; later ones are of more bytes. */
+    /* Find the fastest backend of each case and time nothing beside it: a backend that cannot be
+     * the fastest is rejected after a few calls. Outputs are checked in the first two cases of each
+     * kernel and type; later ones are of more bytes. */
     bool contest;
     int threads;
     double budget_s; /* stop adding rounds after this; 0: the default of the mode */
@@ -86,10 +87,10 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
 const char *bench_footprint(size_t bytes);
 bool bench_in_caches(size_t bytes); /* not "DRAM" */
 
-/* The cases of a tuning: of each kernel and type that is set (none: all) one in each level of memory,
- * nearest first. Memory is taken at twice the last cache, 64 to 128 MiB, which is enough to be beyond it
- * and is made in a fraction of a second; where the cache is larger than that there is no such level.
- * Returns how many; *cases is malloc'ed. */
+/* The cases of a tuning: of each kernel and type that is set (none: all) one in each level of
+ * memory, nearest first. Memory is taken at twice the last cache, 64 to 128 MiB, which is enough to
+ * be beyond it and is made in a fraction of a second; where the cache is larger than that there is
+ * no such level. Returns how many; *cases is malloc'ed. */
 size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
                           const bool dtypes[BENCH_DTYPES], struct bench_case **cases);
 

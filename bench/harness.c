@@ -38,8 +38,8 @@
 
 static const double LEAST_SHARE_S = 0.1; /* for the rounds: cases in cache get all they want */
 enum { LEAST_ROUNDS = 3, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
-/* Of a contest: in how many cases of a kernel outputs are checked; times as long as the fastest at which a
- * backend is rejected, and is not even calibrated; the share of memory in the time. */
+/* Of a contest: in how many cases of a kernel outputs are checked; times as long as the fastest at
+ * which a backend is rejected, and is not even calibrated; the share of memory in the time. */
 enum { CHECKED_CASES = 2 };
 static const double HOPELESS = 1.4, FAR = 4.0, DRAM_WEIGHT = 4.0;
 
@@ -53,8 +53,8 @@ struct session {
     size_t most_rounds;
     bench_sink *sink;
     void *user;
-    /* Of a contest: cases of this kernel and type so far; of each backend, the most bytes a second that it
-     * reached, and whether an output was wrong. */
+    /* Of a contest: cases of this kernel and type so far; of each backend, the most bytes a second
+     * that it reached, and whether an output was wrong. */
     size_t nth;
     double *rate;
     bool *wrong;
@@ -244,10 +244,10 @@ static void plan_rounds(struct race *race, double share)
 
 /* ---- A contest ---- */
 
-/* Most backends need no rounds to lose. One that reached fewer bytes a second in a nearer place than
- * another does in this one is rejected by that; the nearest place says nothing of it, for there the work
- * of a call counts, too. Of the rest, calls that take HOPELESS times as long as the quickest are rejected
- * by the least of several. */
+/* Most backends need no rounds to lose. One that reached fewer bytes a second in a nearer place
+ * than another does in this one is rejected by that; the nearest place says nothing of it, for
+ * there the work of a call counts, too. Of the rest, calls that take HOPELESS times as long as the
+ * quickest are rejected by the least of several. */
 
 static const char too_slow[] = "slower than the fastest by far";
 

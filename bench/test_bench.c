@@ -360,7 +360,7 @@ static void refuses_emulation(const char *emulator)
     printf("# %s\n", error);
 }
 
-/* Three cases of a kernel, each longer. One backend is wrong, one far slower, one lacks the kernel. */
+/* Three cases of a kernel, each longer. One backend is wrong, one far slower, one lacks it. */
 static void contest(const struct posenc_backend *broken)
 {
     enum { CASES = 3, BACKENDS = 4 };

@@ -6,7 +6,8 @@
 
 #include "args.h"
 
-/* Measures this machine and prints records on stdout: header, env, doctor and footer. Returns the exit code. */
+/* Measures this machine and prints records on stdout: header, env, doctor and footer. Returns the
+ * exit code. */
 int probe_machine(struct cli *cli);
 
 #endif

@@ -21,8 +21,8 @@ static const char *environment(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* Returns the path of the user's own: $XDG_CONFIG_HOME/posenc/profile, or ~/.config/posenc/profile. False: there is
- * no home. */
+/* Returns the path of the user's own: $XDG_CONFIG_HOME/posenc/profile, or
+ * ~/.config/posenc/profile. False: there is no home. */
 static bool own_path(char path[TUNED_PATH])
 {
     const char *config = environment("XDG_CONFIG_HOME"), *home = environment("HOME");

@@ -1,5 +1,6 @@
 /*
- * The tuning file that this program uses: POSENC_PROFILE, or the user's own, which posenc tune writes.
+ * The tuning file that this program uses: POSENC_PROFILE, or the user's own, which posenc tune
+ * writes.
  */
 #ifndef POSENC_CLI_TUNED_H
 #define POSENC_CLI_TUNED_H
@@ -8,8 +9,8 @@
 
 enum { TUNED_PATH = 4096, TUNED_WHY = 512 };
 
-/* Selects the user's own tuning file before the first call of the library, if it exists, is of this CPU and
- * build, and the environment does not choose the backend. */
+/* Selects the user's own tuning file before the first call of the library, if it exists, is of this
+ * CPU and build, and the environment does not choose the backend. */
 void tuned_begin(void);
 
 /* Returns EXIT_USAGE, after a message, if POSENC_PROFILE cannot be used. */

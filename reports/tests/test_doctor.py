@@ -17,7 +17,7 @@ from rich.console import Console
 
 from posenc.command import CommandError
 from posenc.convert import convert_all
-from posenc.doctor.findings import Machine, cpus_of, findings_of
+from posenc.doctor.findings import Machine, cpus_of, findings_of, siblings
 from posenc.doctor.main import Run, diagnosis, main, runs_of
 from posenc.doctor.text import show
 from posenc.quality import quality_of
@@ -48,9 +48,10 @@ def numbers(text: str) -> List[str]:
 
 def essence(finding: Record) -> Tuple[Any, ...]:
     """All of a finding but its wording."""
-    cost = finding["cost_pct"]
+    cost, evidence = finding["cost_pct"], finding["evidence"]
+    places = re.findall("in (cache|DRAM)", evidence)
     return (finding["what"], finding["level"], None if cost is None else round(cost, 6), finding["command"],
-            finding["root"], finding["fix"] is not None, numbers(finding["evidence"]))  # fmt: skip
+            finding["root"], finding["fix"] is not None, numbers(evidence), places)  # fmt: skip
 
 
 def test_findings_and_quality_are_those_of_the_program_in_c() -> None:
@@ -68,6 +69,11 @@ def test_findings_and_quality_are_those_of_the_program_in_c() -> None:
         assert all(one["fix"] for one in found if one["level"] == "costs")
         seen |= {(one["what"], one["level"]) for one in found}
     assert len(seen) == 57  # every finding on every level that it can have
+
+
+def test_of_several_threads_of_a_core_the_first_is_named() -> None:
+    (found,) = siblings(Machine({"cpus": {"siblings": "1-4", "best": 3}}, {}, {}))
+    assert found.evidence == "CPU 1 is a thread of the same core" and found.cost is None
 
 
 def test_lists_of_cpus() -> None:

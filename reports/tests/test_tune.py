@@ -95,6 +95,22 @@ def test_native_backends_come_before_plain_loops_and_narrow_ones_before_wide_one
     assert chosen(("avx2", 100000), ("avx512", 98500)) == "avx2"
 
 
+def test_up_to_3_percent_are_a_tie_if_the_interval_does_not_exclude_it() -> None:
+    def chosen(middle: float, least: float) -> str:
+        samples = [least, *[middle] * 3, middle, *[middle + 0.01] * 4]
+        candidates = [Candidate("wide", False, 16, [1.0] * 9), Candidate("narrow", False, 8, samples)]
+        return choose(Place("alibi", "f32", "L1", None, "", candidates)).chosen.name
+
+    assert chosen(1.025, 0.99) == "narrow" and chosen(1.025, 1.001) == "wide"
+    assert chosen(1.031, 0.99) == "wide" and chosen(1.019, 1.001) == "narrow"
+
+
+def test_the_rival_is_the_fastest_of_the_others() -> None:
+    (place,) = places_of(run_of(bench("libm", 900.0), bench("avx512", 100.0), bench("avx2", 200.0)))
+    rival = choose(place).rival
+    assert rival and rival.name == "avx2"
+
+
 # ---- the command, with a program that is made up ----
 
 
