@@ -215,6 +215,8 @@ static void tell_selection(void)
 static int check_stdout(int status)
 {
     int why = status == EXIT_USAGE ? 0 : outputs_error(stdout); /* that one was told */
+    if (outputs_failed() != 0)
+        return outputs_failed();
     if (status == EXIT_FINE && (outputs_reader_gone() || why == EPIPE))
         return EXIT_READER_GONE;
     if (why != 0 && why != EPIPE) {

@@ -21,6 +21,7 @@ static struct outputs *volatile active; /* what a signal has to clean up */
 static const char *volatile doomed_file, *volatile doomed_folder;
 static volatile sig_atomic_t finish, interrupted;
 static bool reader_gone; /* of an output; the others are whole */
+static int failed;       /* the exit code of a program that wrote an output */
 
 static void on_signal(int number)
 {
@@ -86,6 +87,8 @@ void outputs_guard(void)
 }
 
 bool outputs_reader_gone(void) { return reader_gone; }
+
+int outputs_failed(void) { return failed; }
 
 int outputs_error(FILE *stream)
 {
@@ -280,21 +283,37 @@ int outputs_open(struct cli *cli, struct outputs *outputs, const struct format *
     return cli->out.n > 0 ? EXIT_FINE : outputs_add(cli, outputs, &formats[0], NULL);
 }
 
+static void discard(struct out_file *output)
+{
+    if (output->stream && output->stream != stdout)
+        fclose(output->stream);
+    if (output->temporary) {
+        unlink(output->temporary);
+        apart_file(output->temporary, false);
+    }
+    free(output->temporary);
+    free(output->target);
+    output->stream = NULL;
+    output->temporary = output->target = NULL;
+}
+
 void outputs_discard(struct outputs *outputs)
 {
-    for (size_t i = 0; i < outputs->n; i++) {
-        struct out_file *output = &outputs->output[i];
-        if (output->stream && output->stream != stdout)
-            fclose(output->stream);
-        if (output->temporary) {
-            unlink(output->temporary);
-            apart_file(output->temporary, false);
-        }
-        free(output->temporary);
-        free(output->target);
-    }
+    for (size_t i = 0; i < outputs->n; i++)
+        discard(&outputs->output[i]);
     active = NULL;
     outputs->n = 0;
+}
+
+/* A failure costs no other output: records of a long run are not lost with a format of them. */
+static void export(const struct cli *cli, struct out_file *output, const json_t *records)
+{
+    const int status = exported_write(cli, output->format, records, output->stream);
+    reader_gone = reader_gone || status == EXIT_READER_GONE;
+    if (status == EXIT_FINE || status == EXIT_READER_GONE)
+        return;
+    failed = status;
+    discard(output);
 }
 
 int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *records,
@@ -302,13 +321,11 @@ int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *
 {
     int status = EXIT_FINE;
     for (size_t i = 0; i < outputs->n && status == EXIT_FINE; i++) {
-        const struct out_file *output = &outputs->output[i];
+        struct out_file *output = &outputs->output[i];
         if (output->stream == written)
             continue;
         if (output->format->program) {
-            status = exported_write(cli, output->format, records, output->stream);
-            reader_gone = reader_gone || status == EXIT_READER_GONE;
-            status = status == EXIT_READER_GONE ? EXIT_FINE : status;
+            export(cli, output, records);
         } else if (render(output->format, records, output->stream) != 0 &&
                    !ferror(output->stream)) {
             status = cli_refuse(cli, "--out", output->format->name, "could not be rendered");

@@ -35,6 +35,8 @@ int outputs_add(const struct cli *cli, struct outputs *outputs, const struct for
 /* Flushes, checks and renames; on a failure, all that is not yet in place is removed.  That the reader of a
  * pipe is gone is none: */
 bool outputs_reader_gone(void);
+/* The exit code of a program that could not write its format; 0: none.  Other outputs are in place. */
+int outputs_failed(void);
 int outputs_commit(const struct cli *cli, struct outputs *outputs);
 void outputs_discard(struct outputs *outputs);
 /* Writes records to all outputs but the stream that has them already, or NULL.  Returns EXIT_FINE; else

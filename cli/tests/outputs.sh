@@ -73,4 +73,37 @@ run "$POSENC" vectors export x
 same 'vectors are exported over an export' "$status $(find work/x -name '*.*.*' | wc -l | tr -d ' ')" '0 0'
 rm -rf work/*
 
+# ---- formats that another program writes ----
+
+# The program alone, with a posenc-results on PATH that a test makes up.
+if [ -n "${PROGRAM:-}" ] || ! mkdir "$scratch/lone" "$scratch/bin" || ! cp "$POSENC" "$scratch/lone/posenc" ||
+    PATH=/usr/bin:/bin "$scratch/lone/posenc" results --help >out 2>&1; then
+    skip 'formats of other programs' 'this program is emulated, or finds an installed one'
+else
+    # results LINE: the made-up program is a shell script of these lines.  exports FORMATS...: a run of the program.
+    results() { printf '%s\n' "$@" >"$scratch/bin/posenc-results" && chmod +x "$scratch/bin/posenc-results"; }
+    # shellcheck disable=SC2086  # a list of words
+    exports() { run env PATH="$scratch/bin:/usr/bin:/bin" "$scratch/lone/posenc" verify $one --vectors "$PACK" "$@"; }
+    exports --out junit:x.xml --out jsonl:x.jsonl
+    same 'where it is missing that is said before the run, in a line' \
+        "$status $(grep -c 'junit: is written in Python, and posenc-results is not installed' stderr) $(ls work)" '2 1 '
+    results '#!/no/such/python3'
+    exports --out junit:x.xml
+    same 'and so it is where Python is' "$status $(grep -c 'posenc-results cannot be run: install Python' stderr) $(ls work)" '2 1 '
+    results '#!/bin/sh' '[ "$1" != --help ] || exit 0' 'echo "$@" && grep -c "\"t\":\"conf\""'
+    exports --out junit:x.xml -o x.csv -o x.jsonl
+    same 'it is given the records, and the format' "$status $(paste -s -d ' ' work/x.xml) $(paste -s -d ' ' work/x.csv)" \
+        "0 export - --format junit $(grep -c '"t":"conf"' work/x.jsonl) export - --format csv $(grep -c '"t":"conf"' work/x.jsonl)"
+    results '#!/bin/sh' '[ "$1" != --help ] || exit 0' 'echo half' 'echo no room >&2' 'exit 5'
+    rm -f work/*
+    exports --out junit:x.xml -o x.jsonl
+    same 'if it fails its code is that of the run, and no other output is lost' \
+        "$status $(grep -c 'no room' stderr) $(ls work) $(tail -n 1 work/x.jsonl | grep -c '"complete":true')" '5 1 x.jsonl 1'
+    results '#!/bin/sh' '[ "$1" != --help ] || exit 0' 'kill -9 $$'
+    exports --out junit
+    same 'and so is the signal that ends it' "$status $(cat stdout)" '137 '
+    rm -f work/*
+fi
+refuses 'a name that no format follows from' '-o: x.json: no format follows from this name' verify $one -o x.json
+refuses 'a name without a suffix' '-o: a.b/x: no format follows from this name' verify $one -o a.b/x
 finish

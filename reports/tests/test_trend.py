@@ -112,6 +112,17 @@ def test_means_are_of_the_cases_of_the_same_runs() -> None:
     assert not history.means and len(of_case(history, "alibi/f32/given/prefill").points) == 4
 
 
+def test_numbers_of_threads_are_apart() -> None:
+    files = {}
+    for at in range(3):
+        records = run(at, "", 0.8, 0.5)
+        files[f"r{at}"] = [*records, *({**one, "threads": 4} for one in records if one["t"] == "bench")]
+    (history,), _ = histories(files)
+    assert [(series.threads, len(series.points)) for series in history.shares] == [(1, 3), (1, 3), (4, 3), (4, 3)]
+    assert [(series.threads, series.cases) for series in history.means] == [(1, 2), (4, 2)]
+    assert history.means[1].name == "alibi, 2 cases, 4 threads"
+
+
 def test_a_list_of_commits_is_the_order() -> None:
     commits = [f"abc{number:04x}00000ffffffffff" for number in range(23, 0, -1)]
     (history,), notes = histories(steps(), Wanted(commits=commits))
@@ -180,6 +191,8 @@ def test_the_table_of_few_runs(tmp_path: Path, capsys: Any) -> None:
     few = {f"r{at}": run(at, "", 0.8 if at < 7 else 0.4, 0.5) for at in range(13)}
     text, _ = shown(few, tmp_path, capsys)
     assert "2 of them have fewer than 14 runs" in text and "Changes of level" not in text
+    errors = shown({f"r{at}": run(at, "", 0.5, one) for at, one in enumerate([1.0, "nan", 0.5])}, tmp_path, capsys)[0]
+    assert "1.00 ulp NaN ulp worse" in errors and "NaN ulp 0.50 ulp better" in errors
     assert "13 runs from 2026-11-01 to 2026-11-13" in text and "No change of level" not in text
     assert "The largest errors of all 1 checks are the same in all runs, to the last digit." in text
 
