@@ -13,6 +13,8 @@ struct bench_case {
     const char *footprint; /* bench_footprint(problem_working_set(&problem)):
                               "L1", ... "DRAM" */
     struct problem problem;
+    uint64_t
+        most; /* of a tuning: bytes up to which a call counts there, UINT64_MAX for the last; else 0 */
 };
 
 /* What became of a backend on a case; the later the worse. */
@@ -22,6 +24,8 @@ enum bench_outcome {
     BENCH_REFUSED,  /* the shape, or the backend on this CPU */
     BENCH_WRONG,    /* it, or the scalar it is compared with, failed its check */
 };
+
+enum { CONTEST_ROUNDS = 21 }; /* at most */
 
 struct bench_result {
     const struct bench_case *bench_case;
@@ -45,11 +49,18 @@ struct bench_result {
     double vs_apart;     /* and to the steps that its kernel does in one pass; 0: one step */
     const char *autovec; /* the faster member of that family, vs_autovec is about; or NULL */
     double null_pct;     /* distance of a copy of one backend from itself */
+    /* In a contest: posenc_footprint() of the call, and the time of a call in each round. */
+    uint64_t footprint;
+    double sample_ns[CONTEST_ROUNDS];
 };
 typedef void bench_sink(void *user, const struct bench_result *result);
 
 struct bench_options {
     bool full; /* more rounds, all footprints */
+    /* Find the fastest backend of each case and time nothing beside it: a backend that cannot be the
+     * fastest is rejected after a few calls. Outputs are checked in the first two cases of each kernel
+     * and type; later ones are of more bytes. */
+    bool contest;
     int threads;
     double budget_s; /* stop adding rounds after this; 0: the default of the mode */
     uint64_t seed;
@@ -75,17 +86,12 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
 const char *bench_footprint(size_t bytes);
 bool bench_in_caches(size_t bytes); /* not "DRAM" */
 
-/* The levels of memory that a tuning tells apart, nearest first: the bytes that a shape fills there
- * and up to which a call belongs there, UINT64_MAX for the last.  Memory is taken at twice the last
- * cache, 64 to 128 MiB, which is enough to be beyond it and is made in a fraction of a second; where
- * the cache is larger than that there is no such level. */
-struct bench_place {
-    const char *name;
-    size_t bytes;
-    uint64_t most;
-};
-enum { BENCH_PLACES = 4 };
-size_t bench_tuning_places(struct bench_place places[BENCH_PLACES]);
+/* The cases of a tuning: of each kernel and type that is set (none: all) one in each level of memory,
+ * nearest first. Memory is taken at twice the last cache, 64 to 128 MiB, which is enough to be beyond it
+ * and is made in a fraction of a second; where the cache is larger than that there is no such level.
+ * Returns how many; *cases is malloc'ed. */
+size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
+                          const bool dtypes[BENCH_DTYPES], struct bench_case **cases);
 
 /* Seconds after which a run adds no more rounds: those of the options, or of the mode. */
 double bench_budget(const struct bench_options *options);

@@ -21,6 +21,7 @@
  * a matrix that is orthogonal to 2^-24 data are still within 6 %.  Sums in place are timed with
  * x_scale 1, see call_make_repeatable().
  */
+#define POSENC_EXPERIMENTAL
 #include "bench.h"
 #include "buffers.h"
 #include "check.h"
@@ -37,6 +38,10 @@
 
 static const double LEAST_SHARE_S = 0.1; /* for the rounds: cases in cache get all they want */
 enum { LEAST_ROUNDS = 3, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
+/* Of a contest: in how many cases of a kernel outputs are checked; times as long as the fastest at which a
+ * backend is rejected, and is not even calibrated; the share of memory in the time. */
+enum { CHECKED_CASES = 2 };
+static const double HOPELESS = 1.4, FAR = 4.0, DRAM_WEIGHT = 4.0;
 
 /* ---- One case ---- */
 
@@ -48,12 +53,18 @@ struct session {
     size_t most_rounds;
     bench_sink *sink;
     void *user;
+    /* Of a contest: cases of this kernel and type so far; of each backend, the most bytes a second that it
+     * reached, and whether an output was wrong. */
+    size_t nth;
+    double *rate;
+    bool *wrong;
 };
 
 struct race {
     struct session *session;
     const struct bench_case *bench_case;
     size_t bytes;
+    uint64_t footprint;
     struct call call;
     unsigned buffers;
     struct timed_call timed; /* the call, cut for the team */
@@ -163,7 +174,8 @@ static void check_everybody(struct race *race)
                 !check_output(check, c->backend, c->refused, REASON_SIZE))
                 c->outcome = BENCH_WRONG;
         }
-        check_apart(race, check);
+        if (!race->session->options->contest)
+            check_apart(race, check);
     }
     check_destroy(check);
 }
@@ -230,6 +242,126 @@ static void plan_rounds(struct race *race, double share)
             race->turns.contenders[i].rounds = race->turns.rounds;
 }
 
+/* ---- A contest ---- */
+
+/* Most backends need no rounds to lose. One that reached fewer bytes a second in a nearer place than
+ * another does in this one is rejected by that; the nearest place says nothing of it, for there the work
+ * of a call counts, too. Of the rest, calls that take HOPELESS times as long as the quickest are rejected
+ * by the least of several. */
+
+static const char too_slow[] = "slower than the fastest by far";
+
+/* Rejects backends by what they did in nearer places. */
+static void reject_by_rate(struct race *race)
+{
+    const double *rate = race->session->rate;
+    struct contender *all = race->turns.contenders, *leader = NULL;
+    for (size_t i = 0; i < race->n_backends; i++) {
+        if (race->session->wrong[i] && contender_is_timed(&all[i]))
+            refuse(&all[i], BENCH_REFUSED, "wrong in a smaller case");
+        if (contender_is_timed(&all[i]) && (!leader || rate[i] >= rate[leader - all]))
+            leader = &all[i];
+    }
+    for (int i = 0; leader && i < 2; i++) /* the second call finds its data where they belong */
+        if (!try_once(race, leader))
+            return;
+    for (size_t i = 0; leader && rate[leader - all] > 0.0 && i < race->n_backends; i++)
+        if (contender_is_timed(&all[i]) && &all[i] != leader &&
+            rate[i] * HOPELESS < (double)race->footprint / leader->seconds)
+            refuse(&all[i], BENCH_REFUSED, too_slow);
+}
+
+/* A call that took long may have been interrupted: it has three tries. */
+static void try_fairly(struct race *race, struct contender *c, double best)
+{
+    double least = (double)INFINITY;
+    for (int i = 0; i < 3 && !(least < FAR * best) && try_once(race, c); i++)
+        least = fmin(least, c->seconds);
+    c->seconds = least;
+}
+
+/* Calibrates backends that are not far behind, and rejects what is not near. */
+static bool reject_by_calls(struct race *race)
+{
+    struct session *session = race->session;
+    double best = (double)INFINITY;
+    for (size_t i = 0; i < race->n_backends; i++) {
+        struct contender *c = &race->turns.contenders[i];
+        if (!contender_is_timed(c))
+            continue;
+        try_fairly(race, c, best);
+        if (c->seconds < FAR * best && !contender_calibrate(c, session->least_sample))
+            return false;
+        best = fmin(best, c->seconds);
+        if (session->nth > 1)
+            session->rate[i] = fmax(session->rate[i], (double)race->footprint / c->seconds);
+    }
+    for (size_t i = 0; i < race->n_backends; i++) {
+        struct contender *c = &race->turns.contenders[i];
+        if (!contender_is_timed(c))
+            continue;
+        if (c->seconds > HOPELESS * best &&
+            c->seconds < FAR * best && /* it may have stumbled */
+            !contender_calibrate(c, session->least_sample))
+            return false;
+        if (c->seconds > HOPELESS * best)
+            refuse(c, BENCH_REFUSED, too_slow);
+    }
+    return true;
+}
+
+/* As many rounds as fit; each backend takes part in all of them. */
+static void plan_contest(struct race *race, double left)
+{
+    enum { GOOD = 7 };
+    double round = 0.0;
+    for (size_t i = 0; i < race->n_backends; i++)
+        if (contender_is_timed(&race->turns.contenders[i]))
+            round += contender_sample_seconds(&race->turns.contenders[i]);
+    race->turns.rounds = (size_t)fmin(
+        fmax(left / round, round > CONTENDER_SLOW_S ? LEAST_ROUNDS : GOOD), CONTEST_ROUNDS);
+    for (size_t i = 0; i < race->n_backends; i++)
+        race->turns.contenders[i].rounds = race->turns.rounds;
+}
+
+/* What is kept from one case of a kernel and type to the next. */
+static void begin_contest(struct session *session, const struct bench_case *now,
+                          const struct bench_case *before, size_t n_backends)
+{
+    if (before && now->problem.kernel == before->problem.kernel &&
+        now->problem.dtype == before->problem.dtype)
+        return;
+    session->nth = 0;
+    memset(session->rate, 0, n_backends * sizeof *session->rate);
+    memset(session->wrong, 0, n_backends * sizeof *session->wrong);
+}
+
+static void hold_contest(struct race *race, double begin, double share)
+{
+    struct session *session = race->session;
+    if (session->nth++ < CHECKED_CASES)
+        check_everybody(race);
+    for (size_t i = 0; i < race->n_backends; i++)
+        session->wrong[i] |= race->turns.contenders[i].outcome == BENCH_WRONG;
+    call_make_repeatable(&race->call);
+    timed_call_cut(&race->timed);
+    reject_by_rate(race);
+    if (!quickest(race) || stopped(session))
+        return;
+    const bool fine = reject_by_calls(race);
+    plan_contest(race, share - (clock_now() - begin));
+    race->turns.samples =
+        malloc(race->turns.n * race->turns.rounds * sizeof *race->turns.samples);
+    if (!race->turns.samples || !fine || !turns_run(&race->turns))
+        refuse_all(race, BENCH_REFUSED, "Google Benchmark could not time it");
+}
+
+/* Of the time: in memory calls take long and differ most from one to the next. */
+static double weight_of(const struct session *session, const struct bench_case *c)
+{
+    return session->options->contest && strcmp(c->footprint, "DRAM") == 0 ? DRAM_WEIGHT : 1.0;
+}
+
 /* ---- Results ---- */
 
 static bool is_libm(const struct contender *c)
@@ -292,7 +424,10 @@ static void fill_numbers(const struct race *race, const struct contender *c,
     result->vs_autovec = speed(race, c, autovec);
     result->vs_apart = speed(race, c, race->apart);
     result->autovec = autovec ? autovec->backend->name : NULL;
-    result->null_pct = 100.0 * fabs(speed(race, race->twin, race->null) - 1.0);
+    if (race->null)
+        result->null_pct = 100.0 * fabs(speed(race, race->twin, race->null) - 1.0);
+    for (size_t i = 0; race->session->options->contest && i < race->turns.rounds; i++)
+        result->sample_ns[i] = 1e9 * samples_of(race, c)[i];
 }
 
 static void report(const struct race *race)
@@ -305,6 +440,7 @@ static void report(const struct race *race)
             .threads =
                 race->session->options->threads > 1 ? race->session->options->threads : 1,
             .bytes = race->bytes,
+            .footprint = race->footprint,
         };
         result.outcome = c->outcome;
         if (!contender_is_timed(c))
@@ -329,12 +465,16 @@ static void hold(struct race *race, double share)
         refuse_all(race, BENCH_REFUSED, reason);
         return;
     }
-    if (!timed_call_open(&race->timed, &race->call, race->session->team,
-                         race->session->options->threads)) {
+    race->footprint = posenc_footprint(race->bench_case->problem.kernel, &race->call.args);
+    const bool opened = timed_call_open(&race->timed, &race->call, race->session->team,
+                                        race->session->options->threads);
+    race->timed.watch = watch_race;
+    race->timed.watch_user = race;
+    if (!opened) {
         refuse_all(race, BENCH_REFUSED, "no memory for the threads' calls");
+    } else if (race->session->options->contest) {
+        hold_contest(race, begin, share);
     } else {
-        race->timed.watch = watch_race;
-        race->timed.watch_user = race;
         check_everybody(race);
         call_make_repeatable(&race->call);
         timed_call_cut(&race->timed);
@@ -407,12 +547,22 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
         snprintf(error, 256, "cannot start %d threads", options->threads);
         return -1;
     }
-    bool fine = true;
+    session.rate = calloc(n_backends + 1, sizeof *session.rate);
+    session.wrong = calloc(n_backends + 1, sizeof *session.wrong);
+    bool fine = session.rate && session.wrong;
+    double weight = 0.0;
+    for (size_t i = 0; i < n_cases; i++)
+        weight += weight_of(&session, &cases[i]);
     for (size_t i = 0; fine && i < n_cases && !stopped(&session); i++) {
-        double share = fmax(session.deadline - clock_now(), 0.0) / (double)(n_cases - i);
+        const double mine = weight_of(&session, &cases[i]);
+        const double share = fmax(session.deadline - clock_now(), 0.0) * mine / weight;
+        begin_contest(&session, &cases[i], i > 0 ? &cases[i - 1] : NULL, n_backends);
         fine = run_case(&session, &cases[i], backends, n_backends, share);
+        weight -= mine;
     }
     team_destroy(session.team);
+    free(session.rate);
+    free(session.wrong);
     if (!fine)
         snprintf(error, 256, "no memory for the contenders");
     return fine ? 0 : -1;

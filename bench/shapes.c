@@ -74,20 +74,24 @@ static void footprints(struct footprint list[FOOTPRINTS])
     list[3] = (struct footprint){ "dram", "DRAM", dram <= physical_memory() / 8 ? dram : 0 };
 }
 
-size_t bench_tuning_places(struct bench_place places[BENCH_PLACES])
+/* The places of a tuning, in an array of FOOTPRINTS, and up to how many bytes each counts. */
+static size_t tuning_places(struct footprint places[FOOTPRINTS], uint64_t most[FOOTPRINTS])
 {
     const struct bench_caches caches = assumed_caches();
-    struct footprint near[FOOTPRINTS];
     const size_t beyond = least(2 * caches.l3 > 64 * MIB ? 2 * caches.l3 : 64 * MIB, 128 * MIB);
-    const size_t holds[] = { caches.l1 / 4 * 3, caches.l2 / 4 * 3, caches.l3 / 4 * 3 };
+    const size_t holds[] = { caches.l1 / 4 * 3, caches.l2 / 4 * 3, caches.l3 / 4 * 3,
+                             SIZE_MAX };
+    struct footprint all[FOOTPRINTS];
     size_t n = 0;
-    footprints(near);
-    for (int i = 0; i < 3; i++)
-        if (near[i].bytes > 0)
-            places[n++] = (struct bench_place){ near[i].name, near[i].bytes, holds[i] };
-    if (beyond > caches.l3 && beyond <= physical_memory() / 8)
-        places[n++] = (struct bench_place){ "DRAM", beyond, UINT64_MAX };
-    places[n - 1].most = UINT64_MAX;
+    footprints(all);
+    all[FOOTPRINTS - 1].bytes =
+        beyond > caches.l3 && beyond <= physical_memory() / 8 ? beyond : 0;
+    for (size_t i = 0; i < FOOTPRINTS; i++)
+        if (all[i].bytes > 0) {
+            most[n] = holds[i];
+            places[n++] = all[i];
+        }
+    most[n - 1] = UINT64_MAX;
     return n;
 }
 
@@ -154,6 +158,31 @@ size_t bench_footprint_cases(const bool kernels[POSENC_KERNEL_COUNT],
             if ((all || kernels[k]) && (plain ? d == POSENC_F32 : dtypes[d]))
                 n +=
                     kernel_cases((enum posenc_kernel)k, (enum posenc_dtype)d, full, *cases + n);
+    return n;
+}
+
+size_t bench_tuning_cases(const bool kernels[POSENC_KERNEL_COUNT],
+                          const bool dtypes[BENCH_DTYPES], struct bench_case **cases)
+{
+    const bool all = none_set(kernels, POSENC_KERNEL_COUNT),
+               each = none_set(dtypes, BENCH_DTYPES);
+    struct footprint places[FOOTPRINTS];
+    uint64_t most[FOOTPRINTS];
+    const size_t n_places = tuning_places(places, most);
+    size_t n = 0;
+    *cases = calloc((size_t)POSENC_KERNEL_COUNT * BENCH_DTYPES * FOOTPRINTS, sizeof(**cases));
+    for (int k = 0; *cases != NULL && k < POSENC_KERNEL_COUNT; k++)
+        for (int d = 0; d < BENCH_DTYPES; d++)
+            for (size_t i = 0; i < n_places && (all || kernels[k]) && (each || dtypes[d]);
+                 i++) {
+                const enum posenc_kernel kernel = (enum posenc_kernel)k;
+                struct bench_case *c = &(*cases)[n++];
+                c->problem = problem_realistic(kernel, (enum posenc_dtype)d, places[i].bytes);
+                c->footprint = places[i].name;
+                c->most = most[i];
+                snprintf(c->id, sizeof c->id, "%s/%s/%s/%s", posenc_kernel_name(kernel),
+                         dtype_names[d], profile_name(kernel, POSENC_EXACT), places[i].id);
+            }
     return n;
 }
 

@@ -100,16 +100,17 @@ static enum posenc_status late_bias(const struct posenc_alibi_args *args)
     return status;
 }
 
+enum { SEEN = 12 };
 struct seen {
-    struct bench_result results[8];
-    char refused[8][288];
+    struct bench_result results[SEEN];
+    char refused[SEEN][288];
     size_t n;
 };
 
 static void keep(void *user, const struct bench_result *result)
 {
     struct seen *seen = user;
-    if (seen->n == 8)
+    if (seen->n == SEEN)
         return;
     seen->results[seen->n] = *result;
     if (result->refused)
@@ -359,6 +360,68 @@ static void refuses_emulation(const char *emulator)
     printf("# %s\n", error);
 }
 
+/* Three cases of a kernel, each longer. One backend is wrong, one far slower, one lacks the kernel. */
+static void contest(const struct posenc_backend *broken)
+{
+    enum { CASES = 3, BACKENDS = 4 };
+    struct posenc_backend slow = *broken, lacks = *broken;
+    slow.rope_half = many_times;
+    lacks.rope_half = NULL;
+    const struct posenc_backend *backends[BACKENDS] = { broken, &slow, &lacks,
+                                                        posenc_backend_find("scalar") };
+    struct bench_case cases[CASES];
+    for (int i = 0; i < CASES; i++) {
+        cases[i] = (struct bench_case){ .footprint = "L2", .most = UINT64_MAX };
+        cases[i].problem = problem_default(POSENC_KERNEL_rope_half);
+        cases[i].problem.tokens = cases[i].problem.rows = TOKENS / 4 << i;
+        cases[i].problem.heads = HEADS;
+        cases[i].problem.in_place = true;
+    }
+    struct bench_options options = { .contest = true, .budget_s = 0.2, .seed = 1 };
+    struct seen seen = { .n = 0 };
+    char error[256] = "";
+    const int status =
+        bench_run(cases, CASES, backends, BACKENDS, &options, keep, &seen, error);
+    require(status == 0 && seen.n == CASES * BACKENDS, "a contest has a result of each");
+    require(strncmp(seen.refused[0], "wrong: ", 7) == 0 &&
+                seen.results[2 * BACKENDS].outcome == BENCH_REFUSED &&
+                strcmp(seen.refused[2 * BACKENDS], "wrong in a smaller case") == 0,
+            "a wrong backend is rejected, and is not tried in the third case");
+    for (size_t i = 0; i < seen.n; i += BACKENDS) {
+        const struct bench_result *r = &seen.results[i];
+        require(strstr(seen.refused[i + 1], "slower than the fastest") &&
+                    r[2].outcome == BENCH_LACKS_IT,
+                "a slow backend and one without the kernel are rejected");
+        require(r[3].outcome == BENCH_TIMED && r[3].rounds >= 3 &&
+                    r[3].rounds <= CONTEST_ROUNDS && r[3].footprint > 0 &&
+                    r[3].sample_ns[0] >= r[3].min_ns &&
+                    r[3].sample_ns[r[3].rounds - 1] >= r[3].min_ns && !r[3].roof_kind,
+                "the fastest has a time in each round, and no roof beside it");
+    }
+}
+
+/* Shapes of a tuning: nearer levels first, the last without an end. */
+static void tuning_cases(void)
+{
+    bool kernels[POSENC_KERNEL_COUNT] = { false }, dtypes[BENCH_DTYPES] = { false };
+    struct bench_case *cases;
+    const size_t all = bench_tuning_cases(kernels, dtypes, &cases);
+    free(cases);
+    kernels[POSENC_KERNEL_rope_half] = dtypes[POSENC_BF16] = true;
+    const size_t n = bench_tuning_cases(kernels, dtypes, &cases);
+    bool grow = n >= 2;
+    for (size_t i = 1; i < n; i++)
+        grow =
+            grow && cases[i].most > cases[i - 1].most &&
+            problem_working_set(&cases[i].problem) > problem_working_set(&cases[i - 1].problem);
+    require(grow && cases[n - 1].most == UINT64_MAX &&
+                strcmp(cases[0].id, "rope_half/bf16/given/l1") == 0,
+            "a tuning has a case in each level of memory");
+    require(all == n * BENCH_DTYPES * POSENC_KERNEL_COUNT,
+            "of all kernels and types if none is named");
+    free(cases);
+}
+
 int main(void)
 {
     struct posenc_backend broken = {
@@ -371,12 +434,14 @@ int main(void)
         .rope_half = slightly_wrong,
     };
     shapes();
+    tuning_cases();
     roofs();
     if (bench_emulator()) {
         refuses_emulation(bench_emulator());
         printf("%d failed\n", failures);
         return failures != 0;
     }
+    contest(&broken);
     time_rotation(1, &broken);
     time_rotation(2, &broken);
     tolerance(&broken);

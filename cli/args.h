@@ -49,9 +49,9 @@ struct cli {
     char *copies[LIST_MAX]; /* of the values of lists, split at commas */
 
     struct list kernel, backend, dtype, model, cases, plugin, out, part;
-    bool quick, full, exhaustive, check, update_budgets, force, help, all, rows_alone;
+    bool quick, full, exhaustive, update_budgets, force, help, all, rows_alone, probe, tune;
     const char *suite, *vectors, *budgets, *dir, *problem, *layer_type, *explain, *shard,
-        *resume, *commits, *pairs;
+        *resume, *pairs, *tuning;
     int64_t jobs, threads, seed, parent;
     double budget, limit;
 
@@ -94,9 +94,6 @@ enum {
     BESIDE_PROBLEM = 262144, /* no command: what has a meaning beside --problem */
     FOR_PAIR = 524288,
     FOR_COUNT = 1048576,
-    FOR_DOCTOR = 4194304,
-    FOR_TREND = 8388608,
-    FOR_TUNE = 16777216,
 };
 
 /* Fills `cli` from the arguments after the command's name.  EXIT_FINE, or
@@ -147,7 +144,6 @@ bool parse_real(const char *text, double *value); /* finite ones only */
 
 /* The subcommands. */
 int command_list(struct cli *cli);
-int command_doctor(struct cli *cli);
 int command_verify(struct cli *cli);
 int command_bench(struct cli *cli);
 int command_count(struct cli *cli);
@@ -156,7 +152,5 @@ int command_table(struct cli *cli);
 int command_plot(struct cli *cli);
 int command_vectors(struct cli *cli);
 int command_pair(struct cli *cli);
-int command_trend(struct cli *cli);
-int command_tune(struct cli *cli);
 
 #endif

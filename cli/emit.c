@@ -2,6 +2,7 @@
  * Makes records of results: schema posenc.results/1 (reports/records.h).
  */
 #define _POSIX_C_SOURCE 200809L
+#define POSENC_EXPERIMENTAL
 #include "emit.h"
 #include "plugins.h"
 #include "models.h"
@@ -69,7 +70,7 @@ json_t *emit_header(const struct emit_run *run)
 json_t *emit_env(void)
 {
     struct env_library library = { posenc_version(), posenc_cpu_key(), posenc_cpu_features(),
-                                   bench_emulator() };
+                                   bench_emulator(), posenc_build() };
     return env_record(&library, "");
 }
 
@@ -308,6 +309,26 @@ static void set_number(json_t *record, const char *name, double value)
     json_object_set_new(record, name, record_number(value));
 }
 
+/* The numbers that posenc tune needs. */
+static void set_tuning(json_t *record, const struct bench_result *r)
+{
+    const struct bench_case *c = r->bench_case;
+    const uint64_t most = c->most > r->footprint ? c->most : r->footprint;
+    if (most != UINT64_MAX)
+        json_object_set_new(json_object_get(record, "footprint"), "most",
+                            json_integer((json_int_t)most));
+    json_object_set_new(
+        record, "chosen",
+        json_boolean(
+            posenc_selection_for(c->problem.kernel, c->problem.dtype, r->footprint).backend ==
+            r->backend));
+    json_t *samples = r->refused ? NULL : json_array();
+    for (int i = 0; samples && i < r->rounds; i++)
+        json_array_append_new(samples, record_number(r->sample_ns[i]));
+    if (samples)
+        json_object_set_new(record, "samples", samples);
+}
+
 json_t *emit_bench(const struct bench_result *r)
 {
     const struct bench_case *c = r->bench_case;
@@ -319,6 +340,8 @@ json_t *emit_bench(const struct bench_result *r)
     json_object_set_new(record, "footprint",
                         json_pack("{s:s?,s:I}", "name", c->footprint, "bytes",
                                   (json_int_t)problem_working_set(&c->problem)));
+    if (c->most)
+        set_tuning(record, r);
     if (r->refused) {
         json_object_set_new(record, "refused", json_string(r->refused));
         return record;

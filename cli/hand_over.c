@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "hand_over.h"
 #include "args.h"
+#include "bench/emulation.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -65,6 +66,8 @@ bool hand_over_find(const char *name, char path[DATA_PATH])
         return false;
     if (data_program(program))
         setenv("POSENC_PROGRAM", program, 1);
+    if (bench_emulator()) /* which may not last: it emulates no program that is started */
+        setenv("POSENC_EMULATOR", bench_emulator(), 1);
     return true;
 }
 

@@ -75,50 +75,6 @@ static const struct command commands[] = {
       "  posenc pair base/libposenc.so head/libposenc.so --kernel rope_half\n"
       "  posenc pair old.so new.so --part results,times --out jsonl:pair.jsonl\n",
       pair_formats, BY_COMPARE },
-    { "trend", FOR_TREND, command_trend, "FILES",
-      "How near each case came to its roof over many runs, and where that changed",
-      "FILES are results (--out jsonl) of one or more machines on several commits or days.  "
-      "Each "
-      "machine has a\n"
-      "history of its own: the share of the roof of each case, whose level is said to change "
-      "where E-divisive finds\n"
-      "that with p 0.001, from 14 runs on, and the largest errors, which are compared exactly. "
-      " "
-      "Files are in the\n"
-      "order of their clocks, or of --commits.  A trend is no gate: the exit code is 0 "
-      "whatever "
-      "it shows.\n"
-      "Example: posenc trend results/*.jsonl --kernel rope_half --out html:trend.html\n",
-      record_formats, BY_TREND },
-    { "doctor", FOR_DOCTOR, command_doctor, "",
-      "Whether this machine can be trusted to measure, and what to do",
-      "Times a kernel against its own copy, in cache and in memory, and what may disturb it: "
-      "other programs,\n"
-      "quotas, frequency, interrupts, a neighbour on the core.  Says which differences timings "
-      "tell apart here,\n"
-      "from which `posenc compare` calls a change UNCLEAR, and what to type against each "
-      "disturbance.  It changes\n"
-      "nothing of the machine.  Thirteen seconds, --quick: three.  Run it where nothing else "
-      "runs, and keep it\n"
-      "to a CPU as you keep what you measure (taskset -c 1 posenc doctor).\n"
-      "Exit code 77 under an emulator, whose times say nothing about a CPU.\n",
-      record_formats, BY_DOCTOR },
-    { "tune", FOR_TUNE, command_tune, "[PROFILE]",
-      "Which backend to use for which call, measured on this CPU",
-      "Times the backends of the library for each kernel, type of storage and level of memory, "
-      "in about a minute,\n"
-      "and writes a profile of the fastest: ~/.config/posenc/profile (XDG_CONFIG_HOME), which "
-      "this program uses, or\n"
-      "PROFILE.  The library reads one that POSENC_PROFILE names, or posenc_select_profile().  "
-      "Of those within 2 %\n"
-      "of the fastest the narrowest is taken, templates before plain loops.  Run it where "
-      "nothing else runs.\n"
-      "Outputs are checked first: exit code 1 where one is wrong.  With --check nothing is "
-      "written: exit code 3\nwhere a choice is known to be more than 5 % slower than another, "
-      "twice; 5 "
-      "where "
-      "the profile is of another CPU or build;\n77 under an emulator.\n",
-      NULL, 0 },
     { "explain", FOR_EXPLAIN, command_explain, "[THING]",
       "A kernel, a profile, a scaling, a method, a parameter, one case or a model in depth",
       "Of a kernel, a profile or a scaling: definition, parameters and what others call them, "
@@ -172,9 +128,11 @@ static const struct {
     const char *name, *summary;
 } others[] = {
     { "compare", "Whether a change made a kernel slower or faster, or its results others" },
+    { "doctor", "Conditions on this machine that disturb timings, and their fixes" },
     { "plot", "Pictures of encodings, of errors and of speeds" },
     { "report", "Which backend is fastest here, how sure that is, and is it right" },
-    { "results", "Files of results: export, merge" },
+    { "results", "Files of results: export, merge, trend" },
+    { "tune", "Which backend to use for which call, measured on this CPU" },
 };
 enum { N_OTHERS = sizeof others / sizeof *others };
 
@@ -198,7 +156,8 @@ static void help(FILE *out)
         "128 and the signal's number (130: SIGINT) interrupted; what there was is written.\n"
         "Environment: POSENC_BACKEND forces a backend, POSENC_MAX_ISA is a ceiling, "
         "POSENC_PROFILE names a\n"
-        "profile of posenc tune, POSENC_VERBOSE=1 tells who serves each kernel, POSENC_VECTORS "
+        "tuning file of posenc tune, POSENC_VERBOSE=1 tells who serves each kernel, "
+        "POSENC_VECTORS "
         "names other golden vectors, POSENC_PLUGINS "
         "another "
         "folder of\n"

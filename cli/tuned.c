@@ -1,5 +1,5 @@
 /*
- * Which profile of tuning is used, and what it says: see tuned.h.
+ * The tuning file that this program uses: see tuned.h.
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL
@@ -21,7 +21,9 @@ static const char *environment(const char *name)
     return value && *value ? value : NULL;
 }
 
-bool tuned_own_path(char path[TUNED_PATH])
+/* Returns the path of the user's own: $XDG_CONFIG_HOME/posenc/profile, or ~/.config/posenc/profile. False: there is
+ * no home. */
+static bool own_path(char path[TUNED_PATH])
 {
     const char *config = environment("XDG_CONFIG_HOME"), *home = environment("HOME");
     if (!config && !home)
@@ -31,7 +33,7 @@ bool tuned_own_path(char path[TUNED_PATH])
     return n > 0 && n < TUNED_PATH;
 }
 
-/* Whether the environment says who serves, before any profile. */
+/* Returns whether the environment chooses the backend, before any tuning file. */
 static bool is_forced(void)
 {
     return environment("POSENC_BACKEND") || environment("POSENC_MAX_ISA");
@@ -39,14 +41,14 @@ static bool is_forced(void)
 
 void tuned_begin(void)
 {
-    if (environment("POSENC_PROFILE") || is_forced() || !tuned_own_path(own) ||
+    if (environment("POSENC_PROFILE") || is_forced() || !own_path(own) ||
         access(own, R_OK) != 0)
         *own = '\0';
     else
         (void)!posenc_select_profile(own, own_why, sizeof own_why);
 }
 
-/* Why POSENC_PROFILE cannot be used; "" where it can. */
+/* Says why POSENC_PROFILE cannot be used; "" if it can. */
 static void try_profile(const char *path, char why[TUNED_WHY])
 {
     if (posenc_select_profile(path, why, TUNED_WHY) == POSENC_OK)
@@ -70,20 +72,22 @@ int tuned_list(struct cli *cli)
     const char *given = environment("POSENC_PROFILE"), *path = given ? given : own;
     FILE *file = *path ? fopen(path, "r") : NULL;
     if (!*path) {
-        puts("No profile: calls are served in the order of features, or as POSENC_BACKEND and "
-             "POSENC_MAX_ISA say.\nposenc tune measures this CPU and writes one.");
+        puts("No tuning file: backends are chosen by the features of the CPU, or by "
+             "POSENC_BACKEND "
+             "and POSENC_MAX_ISA.\nposenc tune measures this CPU and writes one.");
         return EXIT_FINE;
     }
     if (!file)
-        return cli_refuse(cli, "profile", path, "%s", strerror(errno));
+        return cli_refuse(cli, "tuning file", path, "%s", strerror(errno));
     if (given && is_forced())
         puts("Not used: POSENC_BACKEND or POSENC_MAX_ISA is set.");
     else if (!given && *own_why)
         text_print(stdout, "Not used: %s\n", own_why);
     else
         text_print(stdout, "In force: %s\n", path);
-    puts("The first line that holds a call of a kernel serves it: backend, type, and at most "
-         "these bytes.\n");
+    puts(
+        "A call uses the first line of its kernel that fits: backend, dtype, and at most these "
+        "bytes.\n");
     while (fgets(line, sizeof line, file)) {
         line[strcspn(line, "\n")] = '\0';
         text_print(stdout, "%s\n", line);

@@ -1,5 +1,5 @@
 /*
- * The profile of tuning that this program uses: POSENC_PROFILE, or the user's own, which posenc tune writes.
+ * The tuning file that this program uses: POSENC_PROFILE, or the user's own, which posenc tune writes.
  */
 #ifndef POSENC_CLI_TUNED_H
 #define POSENC_CLI_TUNED_H
@@ -8,18 +8,14 @@
 
 enum { TUNED_PATH = 4096, TUNED_WHY = 512 };
 
-/* The path of the user's own: $XDG_CONFIG_HOME/posenc/profile, or ~/.config/posenc/profile.  False: there is no
- * home. */
-bool tuned_own_path(char path[TUNED_PATH]);
-
-/* Before the first call of the library: the user's own profile is selected, where there is one, it is of this CPU
- * and build, and the environment does not say who serves. */
+/* Selects the user's own tuning file before the first call of the library, if it exists, is of this CPU and
+ * build, and the environment does not choose the backend. */
 void tuned_begin(void);
 
-/* EXIT_USAGE, told, where POSENC_PROFILE was set to what cannot be used. */
+/* Returns EXIT_USAGE, after a message, if POSENC_PROFILE cannot be used. */
 int tuned_check(const struct cli *cli);
 
-/* What the profile in force chose, and why, as its file says it. */
+/* Prints the tuning file in force. */
 int tuned_list(struct cli *cli);
 
 #endif

@@ -223,7 +223,8 @@ void work_end_if_interrupted(struct work *work)
     int number = outputs_interrupted();
     if (number != 0) {
         progress_clear();
-        fputs("posenc: interrupted: writing what there is\n", stderr);
+        if (!work->cli->tune) /* posenc tune writes nothing then */
+            fputs("posenc: interrupted: writing what there is\n", stderr);
         work_end(work, false);
         apart_exit(EXIT_SIGNAL + number);
     }

@@ -106,6 +106,8 @@ size_t work_problem_case(const struct work *work, struct bench_case **cases);
 size_t work_model_cases(const struct work *work, struct bench_case **cases);
 /* One shape in each level of memory; malloc'ed. */
 size_t work_footprint_cases(const struct work *work, struct bench_case **cases);
+/* The cases of --tune; malloc'ed. */
+size_t work_tuning_cases(const struct work *work, struct bench_case **cases);
 
 /* A result into the records, by its place among those of all shards. */
 void work_append(struct work *work, json_t *record, uint64_t place);

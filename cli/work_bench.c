@@ -43,6 +43,11 @@ size_t work_footprint_cases(const struct work *work, struct bench_case **cases)
     return bench_footprint_cases(work->selected.kernels, dtypes, work->cli->full, cases);
 }
 
+size_t work_tuning_cases(const struct work *work, struct bench_case **cases)
+{
+    return bench_tuning_cases(work->selected.kernels, work->selected.dtypes, cases);
+}
+
 /* Behind those of all cases. */
 static const uint64_t LAST_PLACES = (uint64_t)1 << 48;
 
@@ -145,6 +150,7 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
     if (work_no_timing())
         return refuse_timing(cli);
     struct bench_options options = { .full = cli->full,
+                                     .contest = cli->tune,
                                      .threads =
                                          cli->threads != INT64_MIN ? (int)cli->threads : 1,
                                      .budget_s = budget_s,
@@ -153,7 +159,8 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
     const struct posenc_backend *backends[BACKENDS_MAX];
     size_t n_backends = 0;
     for (size_t i = 0; i < work->selected.n; i++)
-        if (!posenc_backend_obstacle(work->selected.backends[i]))
+        if (!posenc_backend_obstacle(work->selected.backends[i]) &&
+            !(cli->tune && plugins_has(work->selected.backends[i]))) /* the library lacks it */
             backends[n_backends++] = work->selected.backends[i];
     struct bench_case *chosen = calloc(n + 1, sizeof *chosen);
     work->timing_places = calloc(n + 1, sizeof *work->timing_places);
@@ -171,7 +178,7 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
     work->n_contenders = n_backends;
     work->progress_results = 0;
     work->timing_cases = chosen;
-    work->progress = (struct progress){ .what = "bench",
+    work->progress = (struct progress){ .what = cli->tune ? "tune" : "bench",
                                         .unit = "shapes",
                                         .total = n_chosen,
                                         .most_s = bench_budget(&options),
@@ -230,6 +237,11 @@ size_t work_footprint_cases(const struct work *work, struct bench_case **cases)
     return 0;
 }
 
+size_t work_tuning_cases(const struct work *work, struct bench_case **cases)
+{
+    return work_footprint_cases(work, cases);
+}
+
 int work_bench(struct work *work, const struct bench_case *cases, size_t n, double budget_s)
 {
     (void)cases;
@@ -241,6 +253,4 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
 void work_overhead(struct work *work) { (void)work; }
 
 int command_pair(struct cli *cli) { return refuse_timing(cli); }
-int command_tune(struct cli *cli) { return refuse_timing(cli); }
-
 #endif

@@ -198,7 +198,7 @@ static enum posenc_status read_file(FILE *file, const char *path, struct choices
                      ? posenc_read_choices(text, choices, line)
                      : POSENC_ERR_ARGUMENT;
         snprintf(why, REASON_MOST, "%.200s: %.300s", path,
-                 *line ? line : "no profile, whose first line is posenc.tune/1");
+                 *line ? line : "no tuning file: its first line is not posenc.tune/1");
     }
     free(text);
     return status;

@@ -2,14 +2,16 @@
 # ./run bundle [FILE]: the program and all it needs in one folder that runs from anywhere.  Sourced by run.
 #
 # FILE is NAME.tar.gz, or a folder that is not there yet; build-bundle/posenc-VERSION-linux-MACHINE.tar.gz where none is
-# named.  Inside are the program, its commands in Python, the library, the plug-ins, the golden vectors, the
-# header, the scripts of examples/fleet and examples/ci, and licences.  The compiler is this system's; the libraries are those of an older Debian (BUNDLE_SUITE=bullseye: 11), so
-# that systems of that age run the result, and all but glibc's are inside.  Before it is packed it is asked which glibc is
-# the oldest that will do, and whether a path of this machine is in it.  The same commit gives the same bytes: files are
-# sorted, and as old as the commit (SOURCE_DATE_EPOCH: as that).
+# named.  Inside are the program, the library, the plug-ins, the golden vectors, the header, the Python part with the
+# modules that it imports, the scripts of examples/fleet and examples/ci, and licences.
 #
-# It takes Linux and Debian's packages (apt-get, dpkg-deb); DEBIAN_MIRROR=URI names a mirror, archive.debian.org when the
-# release has moved there.
+# The compiler is this system's.  The libraries are those of an older Debian (BUNDLE_SUITE=bullseye: 11), so that systems of
+# that age run the result; all but glibc's are inside.  The modules are Debian 12's and pure Python: every Python from 3.9 on
+# runs them.  Before the archive is packed, the oldest glibc that will do is determined, and paths of this machine are
+# searched for.  The same commit gives the same bytes: files are sorted, and as old as the commit (SOURCE_DATE_EPOCH: as
+# that).
+#
+# It takes Linux and Debian's packages (apt-get, dpkg-deb); DEBIAN_MIRROR=URI names a mirror that has both releases.
 
 bundle() { # FILE
     bundle_folders "$1" && bundle_ready && bundle_build && bundle_fill && bundle_check && bundle_write
@@ -45,7 +47,7 @@ bundle_folders() {
     [ -d "$(dirname "$bundle_file")" ] || mkdir build-bundle
 }
 
-# The compiler, and the sysroot: sets $bundle_sysroot and $bundle_tuple.
+# The compiler, and the sysroots: sets $bundle_sysroot, $bundle_modules and $bundle_tuple.
 bundle_ready() {
     [ "$(uname -s)" = Linux ] || {
         say "bundle: it takes Linux, this is $(uname -s)"
@@ -56,7 +58,9 @@ bundle_ready() {
     bundle_tuple=$(gcc -dumpmachine) bundle_arch=$(dpkg --print-architecture)
     bundle_sysroot=$PWD/build-sysroot/$BUNDLE_SUITE-$bundle_arch
     sh cross/sysroot.sh "$bundle_arch" "$BUNDLE_SUITE" "$bundle_sysroot" libc6-dev "libstdc++-$bundle_runtime-dev" \
-        libjansson-dev libbenchmark-dev libsleef-dev
+        libjansson-dev libbenchmark-dev libsleef-dev || return 1
+    bundle_modules=$PWD/build-sysroot/python-$bundle_arch
+    sh cross/sysroot.sh "$bundle_arch" bookworm "$bundle_modules" python3-jinja2 python3-rich libjs-d3
 }
 
 bundle_build() {
@@ -72,7 +76,7 @@ bundle_build() {
     echo "$wanted" >build-bundle/cross-stamp
     # Of what is built, what is installed.
     installed=$(tr , '\n' <build-bundle/build/meson-info/intro-installed.json |
-        sed -n "s,^[ {]*\"$PWD/build-bundle/build/\([^\"]*\)\": .*,\1,p" | grep -v '[.]\(a\|pc\|cmake\)$' | paste -sd , -)
+        sed -n "s,^[ {]*\"$PWD/build-bundle/build/\([^\"]*\)\": .*,\1,p" | grep -v '[.]\(a\|pc\|cmake\|installed\)$' | paste -sd , -)
     compile build-bundle/build "--ninja-args=$installed"
 }
 
@@ -81,13 +85,17 @@ bundle_fill() {
     rm -rf $bundle_stage && mkdir -p "$top/licences" &&
         DESTDIR=$PWD/$bundle_stage/installed "$meson" install -C build-bundle/build --no-rebuild --quiet --tags runtime &&
         mv $bundle_stage/installed/usr/local/* "$top" && rm -r $bundle_stage/installed || return 1
-    bundle_libraries || return 1
+    bundle_libraries && bundle_python || return 1
     mkdir "$top/fleet" "$top/ci" "$top/include" && cp examples/fleet/*.sh "$top/fleet" && cp examples/ci/compare.sh "$top/ci" &&
         cp impl/include/posenc.h "$top/include" && cp LICENSE "$top" || return 1
     for package in libjansson4 libbenchmark1 libsleef3 gcc-$bundle_runtime-base; do
         cp -L "$bundle_sysroot/usr/share/doc/$package/copyright" "$top/licences/$package" || return 1
     done
-    find "$top" -type f -exec chmod u=rw,go=r {} + && chmod 755 "$top"/bin/* "$top"/libexec/posenc/posenc-* "$top"/fleet/*.sh "$top"/ci/*.sh
+    for package in python3-jinja2 python3-markupsafe python3-rich libjs-d3; do
+        cp -L "$bundle_modules/usr/share/doc/$package/copyright" "$top/licences/$package" || return 1
+    done
+    find "$top" -type f -exec chmod u=rw,go=r {} + &&
+        chmod 755 "$top"/bin/* "$top"/libexec/posenc/posenc-* "$top"/fleet/*.sh "$top"/ci/*.sh
 }
 
 # What the program and the plug-ins need is copied, and what that needs, but for glibc.
@@ -100,6 +108,17 @@ bundle_libraries() {
             }
         done
     done
+}
+
+# The modules that the report imports, beside its package.  Those that rich has for code and Markdown are left out: they
+# are four times as large as all of the rest, and nothing here prints either.
+bundle_python() {
+    python=$top/libexec/posenc/python
+    for module in jinja2 markupsafe rich; do
+        cp -RL "$bundle_modules/usr/lib/python3/dist-packages/$module" "$python" || return 1
+    done
+    cp -L "$bundle_modules/usr/share/javascript/d3/d3.min.js" "$python/posenc/report" &&
+        find "$python" -name '_speedups.*' -exec rm {} +
 }
 
 # The names of libraries that are needed and not inside.
@@ -117,6 +136,11 @@ bundle_check() {
     bundle_glibc=$(objdump -T $bundle_objects | sed -n 's/.*[ (]GLIBC_\([0-9][0-9.]*\)[) ].*/\1/p' | sort -uV | tail -n 1)
     if grep -rlF -e "$PWD" "$top" >&2; then
         say "bundle: these files name $PWD"
+        return 1
+    fi
+    if find "$top/libexec" -type f ! -name '*.py' ! -name 'posenc-*' ! -name '*.j2' ! -name '*.css' ! -name '*.js' \
+        ! -name '*.json' ! -name py.typed | grep . >&2; then
+        say 'bundle: these files are no part of the Python that was meant'
         return 1
     fi
 }
@@ -140,5 +164,5 @@ bundle_write() {
         ;;
     *) cp -a "$top" "$bundle_file" && say "bundle: $bundle_file" || return 1 ;;
     esac
-    say "bundle: glibc $bundle_glibc or newer, $(uname -m), nothing else"
+    say "bundle: glibc $bundle_glibc or newer, $(uname -m); Python 3.9 or newer for the report"
 }

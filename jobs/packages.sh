@@ -23,6 +23,10 @@ python:d3        libjs-d3         -                      -                 chart
 tests:matplotlib python3-matplotlib python3-matplotlib   python-matplotlib posenc plot
 tests:pytest     python3-pytest   python3-pytest         pytest            tests of what is written in Python
 tests:jsonschema python3-jsonschema python3-jsonschema   python-jsonschema tests of the schema of records
+tests:selenium   python3-selenium python3-selenium       -                 tests of the page of a report in a browser
+browser:chromium chromium         chromium               -                 the browser of these tests
+browser:chromedriver chromium-driver chromedriver        -                 driving it
+browser:tidy     tidy             tidy                   -                 errors in the HTML of a report
 LIST
 }
 
@@ -64,7 +68,7 @@ have() {
     meson) find_meson ;;
     compiler:cc) echo '#include <stdio.h>' | ${CC:-cc} -E - >/dev/null 2>&1 ;;
     compiler:c++) echo '#include <string>' | ${CXX:-c++} -E -x c++ - >/dev/null 2>&1 ;;
-    command:*) [ -n "$(version_of "${1#*:}")" ] ;;
+    command:* | browser:*) [ -n "$(version_of "${1#*:}")" ] ;;
     header:*) # of x86-64's instructions: nothing elsewhere
         [ "$(uname -sm)" != 'Linux x86_64' ] || echo "#include <${1#*:}>" | ${CC:-cc} -E - >/dev/null 2>&1
         ;;
@@ -80,7 +84,7 @@ look() {
     missing='' packages=''
     while read -r thing debian fedora brew what; do
         case " ${*:-$thing} " in *" $thing "*) ;; *) continue ;; esac
-        case $thing in "${spare:-none}":*) continue ;; esac
+        case " ${spare:-} " in *" ${thing%%:*} "*) continue ;; esac
         have "$thing" && continue
         missing="$missing ${thing#*:}"
         case $manager in dnf) package=$fedora ;; brew) package=$brew ;; *) package=$debian ;; esac
@@ -202,7 +206,7 @@ pages_from_pip() {
 prepare() {
     fetch=$install
     find_manager
-    case $job in test* | check | coverage | stress | plot) ;; *) spare=tests ;; esac # 500 MB, for pictures and tests
+    case $job in test* | check | coverage | stress | plot) ;; *) spare='tests browser' ;; esac # 900 MB, for pictures and tests
     look
     spare=
     # shellcheck disable=SC2086  # a list of words

@@ -68,7 +68,7 @@ static json_t *system_facts(const char *root)
                      text_or(has_distro, distro));
 }
 
-static json_t *build(const char *library)
+static json_t *build(const struct env_library *library)
 {
 #if defined(__clang__)
     const char *cc = "clang";
@@ -82,9 +82,10 @@ static json_t *build(const char *library)
 #else
     bool optimised = false;
 #endif
-    return json_pack("{s:s,s:s,s:s,s:s,s:b,s:s,s:s}", "cc", cc, "version", __VERSION__, "flags",
-                     POSENC_BUILD_FLAGS, "type", POSENC_BUILD_TYPE, "optimised", optimised,
-                     "sanitizer", POSENC_BUILD_SANITIZER, "library", library);
+    return json_pack("{s:s,s:s,s:s,s:s,s:b,s:s,s:s,s:s*}", "cc", cc, "version", __VERSION__,
+                     "flags", POSENC_BUILD_FLAGS, "type", POSENC_BUILD_TYPE, "optimised",
+                     optimised, "sanitizer", POSENC_BUILD_SANITIZER, "library",
+                     library->version, "id", library->build);
 }
 
 static double now_ns(void)
@@ -127,8 +128,8 @@ json_t *env_record(const struct env_library *library, const char *root)
         words(library->cpu_features), "virt", "kind", virt, "emulator", library->emulator,
         "cpus", host_cpus(root), "caches", emulated ? json_array() : env_caches(root), "freq",
         host_frequency(root), "mem", host_memory(root), "limits", host_limits(root), "os",
-        system_facts(root), "build", build(library->version), "timer", timer(root), "noise",
-        "load1", load[0]);
+        system_facts(root), "build", build(library), "timer", timer(root), "noise", "load1",
+        load[0]);
     if (env)
         json_object_set_new(env, "trust", env_trust(env, NULL, -1.0));
     return env;

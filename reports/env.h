@@ -9,7 +9,7 @@
 
 /* What the library knows of itself and of the CPU; `emulator` is NULL, or what emulates it. */
 struct env_library {
-    const char *version, *cpu_key, *cpu_features, *emulator;
+    const char *version, *cpu_key, *cpu_features, *emulator, *build; /* build: posenc_build() */
 };
 
 /* The "env" record; its trust (trust.h) is what the facts alone allow.  `root`: where /proc and /sys

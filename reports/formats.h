@@ -10,15 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum {
-    BY_VERIFY = 1,
-    BY_BENCH = 2,
-    BY_REPORT = 4,
-    BY_COMPARE = 8,
-    BY_DOCTOR = 16,
-    BY_TREND = 32,
-    BY_ALL = 63
-};
+enum { BY_VERIFY = 1, BY_BENCH = 2, BY_REPORT = 4, BY_COMPARE = 8, BY_ALL = 15 };
 
 struct render_options {
     int width; /* columns of the console; 0: COLUMNS, the terminal's, or 100 */

@@ -327,13 +327,12 @@ static bool make_room(struct results *r, size_t n)
     r->counts = calloc(n, sizeof *r->counts);
     r->trends = calloc(n, sizeof *r->trends);
     r->agreements = calloc(n, sizeof *r->agreements);
-    r->histories = calloc(n, sizeof *r->histories);
     r->headers = calloc(n, sizeof *r->headers);
     r->kernels = calloc(n, sizeof *r->kernels);
     r->cases = calloc(n, sizeof *r->cases);
     return r->backends && r->bench && r->conf && r->models && r->overheads && r->pairs &&
-           r->changes && r->counts && r->trends && r->agreements && r->histories &&
-           r->headers && r->kernels && r->cases;
+           r->changes && r->counts && r->trends && r->agreements && r->headers && r->kernels &&
+           r->cases;
 }
 
 /* Of counts of a case on a backend with as many lanes, and of one of two builds, the last. */
@@ -372,10 +371,6 @@ static void add_record(struct results *r, const json_t *j)
         r->trends[r->n_trends++] = j;
     else if (kind_is(j, "machine"))
         r->machine = j;
-    else if (kind_is(j, "history"))
-        r->histories[r->n_histories++] = j;
-    else if (kind_is(j, "runs"))
-        r->history = j;
 }
 
 int results_make(const json_t *records, size_t machine, struct results *r)
@@ -447,7 +442,6 @@ void results_free(struct results *r)
     free(r->counts);
     free(r->trends);
     free(r->agreements);
-    free(r->histories);
     free(r->headers);
     free(r->kernels);
     free(r->cases);
@@ -459,8 +453,6 @@ bool results_of_doctor(const struct results *r)
     return r->machine && r->n_bench == 0 && r->n_conf == 0 && r->n_pairs == 0 &&
            r->n_models == 0;
 }
-
-bool results_of_history(const struct results *r) { return r->history != NULL; }
 
 static bool matches(const char *wanted, const char *value)
 {

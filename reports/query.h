@@ -45,13 +45,11 @@ struct results {
     struct backend_row *backends;
     struct bench_row *bench;
     struct conf_row *conf;
-    size_t n_pairs, n_changes, n_counts, n_trends, n_agreements, n_histories;
+    size_t n_pairs, n_changes, n_counts, n_trends, n_agreements;
     const json_t **models, **overheads;
     const json_t **pairs, **changes, **counts, **trends; /* of what was compared, and counted */
     const json_t **agreements; /* how many results of a kernel's backend were compared */
     const json_t *machine;     /* as a doctor found it; may be NULL */
-    const json_t **histories;  /* of many runs, */
-    const json_t *history;     /* which these are; may be NULL */
     const char **kernels;      /* in order of appearance */
     const char **cases;        /* of bench, likewise */
     size_t n_others;           /* checks of other kernels after those, once narrowed */
@@ -70,8 +68,6 @@ const char *header_vectors_note(const json_t *header);
 
 /* Whether all there is is what a doctor found. */
 bool results_of_doctor(const struct results *results);
-/* Or the history of many runs. */
-bool results_of_history(const struct results *results);
 
 /* Reads of the record of a row what binds it: its limit, or its roof. */
 void find_limit(struct bench_row *row);

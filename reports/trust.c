@@ -71,15 +71,15 @@ static void grade_host(struct grading *g, const json_t *env)
 
 /* ---- What a run saw ---- */
 
-/* How far a kernel was from its own copy, in the middle `of` what was measured. */
-static void grade_copies(struct grading *g, double null_pct, const char *of)
+/* How far a kernel was from its own copy, in the median over cases. */
+static void grade_copies(struct grading *g, double null_pct)
 {
     if (null_pct > 0.5)
         lower(g,
               null_pct > 3.0   ? 'D'
               : null_pct > 1.5 ? 'C'
                                : 'B',
-              "a backend differs from its own copy by %.1f %% (median over %s)", null_pct, of);
+              "a backend differs from its own copy by %.1f %% (median over cases)", null_pct);
 }
 
 static void grade_noise(struct grading *g, const json_t *env, const json_t *noise)
@@ -101,39 +101,7 @@ json_t *env_trust(const json_t *env, const json_t *noise, double null_pct)
     struct grading g = { 'A', json_array() };
     grade_build(&g, env);
     grade_host(&g, env);
-    grade_copies(&g, null_pct, "cases");
+    grade_copies(&g, null_pct);
     grade_noise(&g, env, noise);
-    return graded(&g);
-}
-
-/* ---- What a doctor measured ---- */
-
-/* Differences in % that can still be told apart with a grade of A, B and C. */
-struct ladder {
-    const char *path, *place;
-    double most[3];
-};
-
-json_t *machine_trust(const json_t *env, const json_t *noise, const json_t *measured)
-{
-    /* A gate of `posenc compare` fails at 3 %: B is for what can hold to that in a cache. */
-    static const struct ladder ladders[] = {
-        { "tells_apart.cache_pct", "in cache", { 1.5, 3.0, 6.0 } },
-        { "tells_apart.dram_pct", "in DRAM", { 5.0, 10.0, 20.0 } },
-    };
-    struct grading g = { 'A', json_array() };
-    grade_build(&g, env);
-    grade_host(&g, env);
-    grade_copies(&g, record_value(measured, "null_pct", -1.0), "launches");
-    grade_noise(&g, env, noise);
-    for (size_t i = 0; i < sizeof ladders / sizeof *ladders; i++) {
-        double pct = record_value(measured, ladders[i].path, -1.0);
-        int step = 0;
-        while (step < 3 && pct > ladders[i].most[step])
-            step++;
-        if (step > 0)
-            lower(&g, (char)('A' + step), "%s it tells apart no less than %.1f %%",
-                  ladders[i].place, pct);
-    }
     return graded(&g);
 }

@@ -10,7 +10,4 @@
  * negative null_pct: not measured). */
 json_t *env_trust(const json_t *env, const json_t *noise, double null_pct);
 
-/* The same of a machine that `posenc doctor` measured: its null_pct, and what it tells apart. */
-json_t *machine_trust(const json_t *env, const json_t *noise, const json_t *measured);
-
 #endif

@@ -4,7 +4,7 @@
 
 succeeds 'help' 'usage: posenc COMMAND' --help
 succeeds 'version' '^posenc [0-9]+\.[0-9]+\.[0-9]+$' --version
-for command in list verify bench count doctor explain table vectors; do
+for command in list verify bench count explain table vectors; do
     succeeds "help of $command" "usage: posenc $command" $command --help
     succeeds "help $command" '[-][-]help' help $command
 done

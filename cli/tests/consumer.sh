@@ -160,6 +160,15 @@ if [ -n "$program" ]; then
     for plugin in "$lib"/posenc/*.so; do
         [ ! -e "$plugin" ] || succeeds "it has $(basename "$plugin" .so)" "^. $(basename "$plugin" .so) " list backends
     done
+    same 'nothing compiled by Python is installed' "$(find "$prefix" -name __pycache__)" ''
+    run "$POSENC" report "$here/../../reports/tests/run.jsonl" -o page.html
+    if grep -q 'Install python3-\|Install Python' stderr; then
+        skip 'the installed report writes a page' "$(cat stderr)"
+    elif [ $status = 0 ] && grep -q '<style>' work/page.html && grep -q 'rope_half' work/page.html; then
+        pass 'the installed report writes a page'
+    else
+        fail 'the installed report writes a page' "exit $status"
+    fi
     mv "$prefix" "$scratch/moved"
     POSENC=$scratch/moved${program#"$prefix"}
     succeeds 'also after the tree was moved' 'passed' verify --backend scalar --suite vectors

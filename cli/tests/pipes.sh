@@ -62,7 +62,7 @@ for plugins in none some; do
     gone bench --problem 'alibi heads=2 queries=16 keys=16' --backend scalar --budget 0.01
     gone report a.jsonl
     gone compare a.jsonl b.jsonl
-    gone trend a.jsonl
+    gone results trend a.jsonl
     gone results merge a.jsonl
     gone tune --kernel alibi --dtype f32 --budget 0.1 profile
     rm -rf work/x work/*.png work/profile

@@ -27,7 +27,7 @@ done
 shows() {
     name=$1 pattern=$2
     shift 2
-    run env COLUMNS=100 sh -c '"$POSENC" trend ../r*.jsonl "$@"' sh "$@"
+    run env COLUMNS=100 sh -c '"$POSENC" results trend ../r*.jsonl "$@"' sh "$@"
     if [ $status != 0 ]; then
         fail "$name" "exit $status"
     elif ! grep -Eq -e "$pattern" stdout; then
@@ -40,7 +40,7 @@ shows() {
 shows 'runs in their order' '20 runs from aaaaaa0 to aaaaaa2; 2 cases timed'
 shows 'what stays is not called a change' 'No change of level was found'
 shows 'an error that grew is told, and is no gate' 'alibi/f32/given/far.*0.50 ulp.*0.75 ulp.*worse'
-run env LC_ALL=C sh -c '"$POSENC" trend ../r*.jsonl'
+run env LC_ALL=C sh -c '"$POSENC" results trend ../r*.jsonl'
 same 'without UTF-8 nothing but ASCII' "$status $(LC_ALL=C grep -c '[^ -~]' stdout)" '0 0'
 shows 'a backend alone' '; 1 cases? timed' --backend avx2
 shows 'a case by its pattern' '; 0 cases timed' --case '*far'
@@ -48,15 +48,11 @@ shows 'a case by its pattern' '; 0 cases timed' --case '*far'
 made r21 21 aaaaaa21 other 1 0.5
 shows 'another CPU has a history of its own' 'History on other'
 seq 21 -1 2 | sed 's/^\(.\)$/0\1/; s/^/aaaaaa/' >order
-run sh -c '"$POSENC" trend ../r*.jsonl --commits ../order'
+run sh -c '"$POSENC" results trend ../r*.jsonl --commits ../order'
 same 'commits in an order that is given' "$status $(grep -c '/r1.jsonl: its commit is not in the list' stderr)" '0 1'
-run sh -c '"$POSENC" trend ../r*.jsonl --out jsonl:t.jsonl --out md:t.md --out html:t.html && "$POSENC" report t.jsonl'
-same 'a history is a file of records, that report reads' "$status $(grep -c 'History on paper' stdout)" '0 1'
-rm -f work/t.*
-
-refuses 'no file' 'expected files of records' trend
-refuses 'a kernel that the files have not' 'none of that kernel' trend ../r1.jsonl --kernel t5
-refuses 'a list of commits that is not there' 'nowhere' trend ../r1.jsonl --commits nowhere
+refuses 'no file' 'arguments are required: FILE' results trend
+refuses 'a kernel that the files have not' 'no file has a result of that kernel' results trend ../r1.jsonl --kernel t5
+refuses 'a list of commits that is not there' 'nowhere' results trend ../r1.jsonl --commits nowhere
 echo '{"t":' >broken.jsonl
-refuses 'a damaged file, by its line' 'broken.jsonl: line 1' trend ../r1.jsonl ../broken.jsonl
+refuses 'a damaged file, by its line' 'line 1 is no record: .*broken.jsonl' results trend ../r1.jsonl ../broken.jsonl
 finish

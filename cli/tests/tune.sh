@@ -1,13 +1,25 @@
 #!/bin/sh
-# posenc tune: what is written, by whom it is read and refused, and what a check says; never which backend is chosen.
+# posenc tune: the tuning file, who reads and rejects it, and what a check says; never which backend is chosen.
 . "$(dirname "$0")/tap.sh"
 export XDG_CONFIG_HOME="$scratch/config"
 
-refuses 'two profiles' 'tune: unexpected argument: b: expected the path of one profile' tune a b
-refuses 'a kernel that there is none of' 'tune: --kernel: rope_full: did you mean' tune --kernel rope_full
-refuses 'an option of others' 'tune: unknown option: threads' tune --threads 2
+# rejected NAME PATTERN ARGUMENTS...: exit 2, a message that matches, nothing on stdout, no file.
+rejected() {
+    name=$1 pattern=$2
+    shift 2
+    run "$POSENC" tune "$@"
+    if [ $status = 2 ] && grep -Eq -e "$pattern" stderr && [ ! -s stdout ] && [ -z "$(ls work)" ]; then
+        pass "$name"
+    else
+        fail "$name" "exit $status, files: $(ls work)"
+    fi
+}
+rejected 'two files' 'tune: error: unrecognized arguments: b' a b
+rejected 'a kernel that does not exist' 'tune: --kernel: rope_full: did you mean' --kernel rope_full
+rejected 'an option of others' 'tune: error: unrecognized arguments: --threads' --threads 2
+rejected 'a time that is none' "expected seconds, up to 86400 \\(got 'soon'\\)" --time-limit soon
 
-quick='--kernel rope_half --dtype f32 --budget 1'
+quick='--kernel rope_half --dtype f32 --time-limit 1'
 # shellcheck disable=SC2086  # options
 run "$POSENC" tune $quick p
 if [ $status = 77 ]; then # emulated, or without Google Benchmark
@@ -21,9 +33,9 @@ if [ $status = 77 ]; then # emulated, or without Google Benchmark
 fi
 if [ $status = 0 ] && [ "$(head -n 1 work/p)" = posenc.tune/1 ] && grep -q '^cpu ' work/p && grep -q '^build ' work/p &&
     grep -Eq '^rope_half +[a-z0-9_]+ +f32 +[0-9]+ +# L1: ' work/p && grep -q 'written to p' stdout; then
-    pass 'a profile, with its CPU, its build and a line for each level of memory'
+    pass 'a tuning file, with its CPU, its build and a line for each memory level'
 else
-    fail 'a profile, with its CPU, its build and a line for each level of memory' "exit $status: $(cat work/p)"
+    fail 'a tuning file, with its CPU, its build and a line for each memory level' "exit $status: $(cat work/p)"
 fi
 same 'each level reaches farther than the one before' \
     "$(awk '/^rope_half/ && $4 ~ /^[0-9]+$/ { if ($4 + 0 <= last) bad++; last = $4 } END { print bad + 0, (last > 100000) }' work/p)" '0 1'
@@ -58,9 +70,9 @@ cp p q
 in_force 'it is in force where the environment names it' '^In force: ../q'
 run env POSENC_PROFILE=../q POSENC_VERBOSE=1 "$POSENC" list kernels
 if grep -q '^posenc: rope_half: .*(measured: POSENC_PROFILE=../q)' stderr; then
-    pass 'the reason of a choice is the profile'
+    pass 'the reason of a choice is the tuning file'
 else
-    fail 'the reason of a choice is the profile' "$(head -n 6 stderr)"
+    fail 'the reason of a choice is the tuning file' "$(head -n 6 stderr)"
 fi
 sed 's/^cpu .*/cpu vax-780/' p >q
 refused 'of another CPU' 'line 3: it is of the CPU vax-780, and this is '
@@ -69,26 +81,26 @@ refused 'of another build' 'line 4: it is of the build 0.0.1 tcc, and this is '
 sed 's/^rope_half/rope_full/' p >q
 refused 'a line that is none' "line 5: 'rope_full' is no kernel"
 echo 'rope_half libm' >q
-refused 'no profile' 'no profile, whose first line is posenc.tune/1'
+refused 'no tuning file' 'no tuning file: its first line is not posenc.tune/1'
 rm q
 refused 'a file that is not there' 'No such file'
 
-# What is there and no profile stays.
+# A file that is no tuning file stays.
 echo mine >work/notes
 # shellcheck disable=SC2086
 run "$POSENC" tune $quick notes
-if [ $status = 2 ] && [ "$(cat work/notes)" = mine ] && grep -q 'tune: profile: notes: is there and is none' stderr; then
-    pass 'what is there and no profile is not written over'
+if [ $status = 2 ] && [ "$(cat work/notes)" = mine ] && grep -q "the file exists and is no earlier output (got 'notes')" stderr; then
+    pass 'a file that is no tuning file is not overwritten'
 else
-    fail 'what is there and no profile is not written over' "exit $status: $(cat work/notes)"
+    fail 'a file that is no tuning file is not overwritten' "exit $status: $(cat work/notes)"
 fi
 rm work/notes
 # shellcheck disable=SC2086
-refuses 'a folder that is not there' 'tune: profile: none/p: No such file or directory' tune $quick none/p
+rejected 'a folder that does not exist' "the output cannot be written: No such file or directory \\(got 'none/p'\\)" $quick none/p
 
 # The user's own is used without a word.
 # shellcheck disable=SC2086
-succeeds 'the own profile' 'This program uses it from now on' tune $quick
+succeeds 'the default file' 'This program uses it from now on' tune $quick
 succeeds 'which the program uses' '^In force: .*/config/posenc/profile' list tuning
 sed -i.old 's/^build .*/build 0.0.1 tcc/' config/posenc/profile
 succeeds 'of another build it is not used, and no command fails for it' '^Not used: .*it is of the build 0.0.1 tcc' list tuning

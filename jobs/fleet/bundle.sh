@@ -15,7 +15,7 @@ here="$scratch/work/a folder, with spaces"
 mkdir "$here" && tar -xzf "$bundle" -C "$here"
 same 'it has one folder, named like it' "$(ls "$here")" "$name"
 POSENC="$here/$name/bin/posenc"
-for file in README LICENSE include/posenc.h ci/compare.sh fleet/parallel.sh fleet/slurm.sh lib/posenc/ share/posenc/vectors.pack licences/; do
+for file in README LICENSE include/posenc.h ci/compare.sh fleet/parallel.sh fleet/slurm.sh lib/posenc/ share/posenc/vectors.pack libexec/posenc/python/ licences/; do
     if [ -e "$here/$name/$file" ]; then pass "$file is inside"; else fail "$file is inside" ''; fi
 done
 
@@ -47,9 +47,39 @@ grep -v ' = -1 ' opened | sed -n 's/^[0-9]* [a-z]*([^"]*"\([^"]*\)".*/\1/p' | so
         -e '/lib\(c\|m\|dl\|pthread\|rt\)[.]so[.][0-9]$' >foreign
 if [ -s opened ] && [ ! -s foreign ]; then pass 'nothing outside is opened'; else fail 'nothing outside is opened' "$(cat foreign)"; fi
 
-# Without gnuplot a report is one without pictures, which is said.
-run env PATH="$scratch/nothing" "$POSENC" report --model transformer-base --backend scalar --dir there
-if [ $status = 0 ] && [ -s work/there/report.html ] && grep -q 'gnuplot' stderr; then pass 'a report without gnuplot says so'; else fail 'a report without gnuplot says so' "exit $status"; fi
+# ---- The Python part ----
+
+# A Python that sees no module but its own library's.
+mkdir "$scratch/alone" "$scratch/nothing"
+printf '#!/bin/sh\nexec "%s" -I -S "$@"\n' "$(python3 -c 'import sys; print(sys.executable)')" >"$scratch/alone/python3"
+chmod +x "$scratch/alone/python3"
+run env PATH="$scratch/alone" "$POSENC" report --model transformer-base --backend scalar --dir there
+if [ $status = 0 ] && grep -q 'version: *"3[.]5' work/there/report.html && grep -q '^Page: there/report.html' stdout && ! grep -q D3 stderr; then
+    pass 'report writes a page with charts by its own modules'
+else
+    fail 'report writes a page with charts by its own modules' "exit $status"
+fi
+for command in "$here/$name"/libexec/posenc/posenc-*; do
+    command=${command##*/posenc-}
+    run env PATH="$scratch/alone" "$POSENC" "$command" --help
+    if [ "$command" = plot ]; then # matplotlib is not inside
+        [ $status = 2 ] && grep -q '^posenc plot: error: .* lacks the module matplotlib' stderr && status=0
+    fi
+    same "$command starts with its own modules" $status 0
+done
+
+# asks_for_python WHERE WORDS...: report says in one line that Python is missing.
+asks_for_python() {
+    where=$1
+    shift
+    run "$@" "$POSENC" report --model transformer-base --backend scalar --dir nowhere
+    if [ $status = 2 ] && [ "$(wc -l <stderr)" = 1 ] && [ ! -s stdout ] && grep -q 'Install Python 3.9' stderr; then
+        pass "$where: report asks for Python in one line"
+    else
+        fail "$where: report asks for Python in one line" "exit $status"
+    fi
+}
+asks_for_python 'without Python' env PATH="$scratch/nothing"
 
 # ---- Moved, and called by a link ----
 
@@ -86,6 +116,7 @@ done
 cp -R "$unpacked" "$root/posenc"
 POSENC=/posenc/bin/posenc
 works 'glibc alone' in_root "$root"
+asks_for_python 'glibc alone' in_root "$root"
 
 for original; do
     release=$(basename "$original") root=$scratch/root
@@ -93,6 +124,7 @@ for original; do
     POSENC=/opt/posenc/bin/posenc
     version=$(in_root "$root" ldd --version | sed -n '1s/.* //p')
     works "$release, glibc $version" in_root "$root"
+    asks_for_python "$release" in_root "$root"
     if [ "$original" = "$1" ]; then # the oldest: of everything
         run in_root "$root" $POSENC verify --quick
         if [ $status = 0 ] && grep -q '^0 failed, [1-9]' stdout; then pass "$release: verify --quick of everything"; else fail "$release: verify --quick of everything" "exit $status"; fi

@@ -1,11 +1,10 @@
 """What the commands share: messages, options, and files that appear complete or not at all."""
 
 import argparse
-import errno
 import os
 import tempfile
 from pathlib import Path
-from typing import NoReturn, Optional, Sequence
+from typing import NoReturn, Optional, Sequence, Tuple
 
 
 class CommandError(Exception):
@@ -55,12 +54,15 @@ def suggest(name: str, names: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(near)}?" if near else f"Expected one of {', '.join(names)}."
 
 
-def check_file(path: Path, begins: Optional[bytes], force: bool) -> Path:
-    """Rejects a path that may not be written. Returns the file that it leads to.
+def check_output(path: Path, begins: Optional[bytes], force: bool) -> None:
+    """Rejects a path that write_file() would reject, before work is done for it."""
+    handle, temporary = _open_beside(path, begins, force)
+    os.close(handle)
+    os.unlink(temporary)
 
-    A file that is there is replaced only if it is empty, contains `begins` among its first bytes, or
-    `force` is set. A symbolic link is followed.
-    """
+
+def _open_beside(path: Path, begins: Optional[bytes], force: bool) -> Tuple[int, str]:
+    """Opens a temporary file beside the target of `path`. Returns its handle and its name."""
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
@@ -73,28 +75,25 @@ def check_file(path: Path, begins: Optional[bytes], force: bool) -> Path:
                     f"the file exists and is no earlier output (got '{path}'). "
                     "Use another name, or --force to overwrite it."
                 )
+        return tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
         raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
-    if not os.access(target.parent, os.W_OK):
-        reason = os.strerror(errno.EACCES if target.parent.is_dir() else errno.ENOENT)
-        raise CommandError(f"the output cannot be written: {reason} (got '{path}').")
-    return target
 
 
 def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) -> None:
-    """Writes a file, complete or not at all, if check_file() allows it."""
-    target = check_file(path, begins, force)
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
+    """Writes a file, complete or not at all.
+
+    A file that is there is replaced only if it is empty, contains `begins` among its first bytes, or
+    `force` is set. A symbolic link is followed.
+    """
+    handle, temporary = _open_beside(path, begins, force)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, target)
+        os.replace(temporary, os.path.realpath(path))
     except BaseException as error:
         os.unlink(temporary)
         if isinstance(error, OSError):

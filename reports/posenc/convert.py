@@ -74,8 +74,8 @@ def convert(record: Record) -> Record:
         renamed["schema"] = "posenc.results/2"
     elif kind == "env":
         renamed["virtualization"] = (record.get("virt") or {}).get("kind")
-    elif kind == "doctor":
-        renamed["quality"] = {"grade": renamed.pop("grade", "D"), "reasons": renamed.pop("reasons", [])}
+    elif kind == "doctor" and "grade" in renamed:
+        renamed["quality"] = {"grade": renamed.pop("grade"), "reasons": renamed.pop("reasons", [])}
     elif kind == "part":
         for name in ("header", "footer"):
             if isinstance(record.get(name), dict):

@@ -3,12 +3,17 @@
 import csv
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence
+from types import FrameType
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .command import CommandError
+from .convert import Record
+from .records import newest, parse
 
 
 class Rows(NamedTuple):
@@ -16,6 +21,27 @@ class Rows(NamedTuple):
 
     places: List[List[float]]
     arrays: Dict[str, List[List[float]]]
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def _signals_handed_on(child: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """Hands signals on to a child: it ends in order, and its parent after it."""
+
+    def hand_on(number: int, _: Optional[FrameType]) -> None:
+        child.send_signal(number)
+
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in before.items():
+        if handler != signal.SIG_IGN:  # nohup keeps its promise
+            signal.signal(number, hand_on)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Engine:
@@ -48,6 +74,34 @@ class Engine:
             raise CommandError(reason, done.returncode if done.returncode > 0 else 128 - done.returncode)
         sys.stderr.write(done.stderr)
         return done.stdout
+
+    def records(self, *arguments: str) -> Tuple[List[Record], int]:
+        """Runs a command that prints records. Returns them, and its exit code.
+
+        Its messages and its progress go to standard error. If a signal ends it, it still prints the records
+        that it has and a footer; the exit code is then 128 and the signal's number.
+        """
+        emulator = os.environ.get("POSENC_EMULATOR")  # set by the program that started this package
+        if emulator:
+            raise CommandError(f"nothing is measured here: {emulator}.", 77)
+        try:  # in a session of its own: a Ctrl-C reaches it once, from here
+            child = subprocess.Popen(
+                [str(self.program), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CommandError(f"the program cannot be run: {error.strerror} (got '{self.program}').") from None
+        with _signals_handed_on(child):
+            output, _ = child.communicate()
+        if child.returncode < 0:
+            number = -child.returncode
+            raise CommandError(f"the program was ended by signal {number} (got '{self.program}').", 128 + number)
+        if child.returncode and not output:
+            return [], child.returncode  # the program gave the reason
+        source = " ".join([str(self.program), *arguments])
+        return newest(parse(output.decode("utf-8", "replace"), source)), child.returncode
 
     def columns(self, table: str, *options: str) -> List[Dict[str, str]]:
         """Returns the lines of `posenc table frequencies` or `errors`, by the names of their columns."""

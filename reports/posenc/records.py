@@ -34,7 +34,7 @@ def _parse(line: str, number: int, path: str) -> Record:
         why = f"{error.msg} in column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
         raise CommandError(
             f"line {number} is no record: {why} (got '{path}'). "
-            "Expected JSON Lines, as posenc bench --out jsonl writes them."
+            "Expected JSON Lines, as posenc bench -o results.jsonl writes them."
         ) from None
     if not isinstance(record, dict) or not isinstance(record.get("t"), str):
         raise CommandError(f"line {number} is no record: it has no member t (got '{path}').")
@@ -67,12 +67,17 @@ def _text(path: str) -> str:
 
 
 def read(path: str) -> File:
-    """Reads the records of a file, or of standard input (-), as they were written.
+    """Reads the records of a file, or of standard input (-), as they were written."""
+    return parse(_text(path), path)
+
+
+def parse(text: str, path: str) -> File:
+    """Returns the records of a text as they were written. Messages name its `path`.
 
     The last line may be incomplete, as a run that was killed leaves it. Characters that a terminal obeys, and
     those that a reader does not see, are escaped.
     """
-    path_shown, lines = plain(path), _text(path).split("\n")
+    path_shown, lines = plain(path), text.split("\n")
     records = []
     last = lines.pop()
     for number, line in enumerate(lines, start=1):
@@ -93,7 +98,11 @@ def read(path: str) -> File:
 
 def load(path: str) -> List[Record]:
     """Reads the records of a file, of either schema, as posenc.results/2: see read()."""
-    file = read(path)
+    return newest(read(path))
+
+
+def newest(file: File) -> List[Record]:
+    """Returns the records of a file, of either schema, as posenc.results/2."""
     if file.records[0]["t"] != "header":
         raise CommandError(f"the first record is no header (got '{file.path}').")
     return convert_all(file.records)

@@ -61,8 +61,6 @@ void section_about(struct node *into, const struct results *r,
                    const struct render_options *options)
 {
     (void)options;
-    if (results_of_history(r)) /* of which each run had its own noise */
-        return;
     json_t *trust = env_trust(r->env, r->noise, median_null(r));
     if (!results_of_doctor(r)) {
         heading(into, r, record_text(trust, "grade"));

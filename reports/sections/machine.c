@@ -111,7 +111,7 @@ static void add_environment(struct node *into, const struct results *r)
              show_time(record_value(env, "timer.overhead_ns", 0.0)));
     if (results_of_doctor(r)) /* which measured more, and graded it */
         add_fact(table, "trust", "%s", record_text(r->machine, "grade"));
-    else if (!results_of_history(r))
+    else
         add_noise_and_trust(r, table);
 }
 

@@ -72,7 +72,7 @@ void section_method(struct node *into, const struct results *r,
     struct node *section = add_section(into, ON_PAGE, "Method");
     if (r->n_pairs)
         add_points(section, of_pairs, sizeof of_pairs / sizeof *of_pairs);
-    if (r->n_bench || !(r->n_pairs || results_of_doctor(r) || results_of_history(r)))
+    if (r->n_bench || !(r->n_pairs || results_of_doctor(r)))
         add_points(section, points, sizeof points / sizeof *points);
     if (r->n_bench) {
         const char *vectors = record_text(r->header, "vectors.sha256");

@@ -92,7 +92,7 @@ static inline void put_ticks(unsigned busy, unsigned idle, unsigned stolen)
 /* The env record of the machine; the build, and what the CPU itself says, are not of its files. */
 static inline json_t *env_of_machine(const char *hypervisor)
 {
-    static const struct env_library library = { "1.2.3", "paper", "", NULL };
+    static const struct env_library library = { "1.2.3", "paper", "", NULL, NULL };
     json_t *env = env_record(&library, root);
     json_object_set_new(
         env, "build",

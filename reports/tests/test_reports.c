@@ -374,7 +374,7 @@ static void test_trust(void)
     json_decref(env);
     json_decref(good);
     json_decref(noisy);
-    struct env_library library = { "1.2.3", "key", "one two", NULL };
+    struct env_library library = { "1.2.3", "key", "one two", NULL, NULL };
     env = env_record(&library, "");
     require(env && strcmp(record_text(env, "build.library"), "1.2.3") == 0 &&
                 json_array_size(json_object_get(json_object_get(env, "cpu"), "features")) ==
@@ -386,7 +386,8 @@ static void test_trust(void)
 
 static void test_emulation(void)
 {
-    struct env_library library = { "1.2.3", "key", "", "a machine of paper runs this program" };
+    struct env_library library = { "1.2.3", "key", "", "a machine of paper runs this program",
+                                   NULL };
     json_t *records =
         json_pack("[{s:s,s:s},o]", "t", "header", "mode", "full", env_record(&library, ""));
     const json_t *env = json_array_get(records, 1);

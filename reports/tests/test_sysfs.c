@@ -5,6 +5,7 @@
 #include "reports/cgroup.h"
 #include "reports/neighbours.h"
 #include "reports/records.h"
+#include "reports/watch.h"
 #include "conformance/tap/tap.h"
 #include "machine.h"
 
@@ -114,8 +115,60 @@ static void test_reading(void)
     json_decref(env);
 }
 
+/* ---- Noise of a run ---- */
+
+/* Returns the noise since `start`, ten seconds later; none of it is this program's. */
+static json_t *noise_since(struct noise_watch start)
+{
+    struct noise_watch stop = noise_watch_at(root);
+    stop.wall_s = start.wall_s + 10.0;
+    stop.own_s = start.own_s;
+    return noise_between(&start, &stop, 0.1);
+}
+
+static bool is_about(const json_t *record, const char *path, double value)
+{
+    return fabs(record_value(record, path, -1.0) - value) < 1e-9;
+}
+
+static void test_noise(void)
+{
+    begin_machine();
+    put_cpus("0-1", "0-1", 1);
+    put("/proc/self/status", "Cpus_allowed_list:\t1\n");
+    put("/proc/pressure/io", "some avg10=0.00 total=1000000\nfull avg10=0.00\n");
+    put(CPU "/cpu0/thermal_throttle/package_throttle_count", "5\n");
+    put("/proc/vmstat", "pswpin 10\npswpout 10\n");
+    put("/sys/fs/cgroup/cpu.stat", "nr_throttled 7\nthrottled_usec 1000000\n");
+    put_ticks(0, 1000, 100);
+    struct noise_watch start = noise_watch_at(root);
+    put_ticks(100, 1850, 300);
+    put("/proc/pressure/io", "some avg10=0.00 total=2000000\nfull avg10=0.00\n");
+    put(CPU "/cpu0/thermal_throttle/package_throttle_count", "9\n");
+    put("/proc/vmstat", "pswpin 10\npswpout 25\n");
+    put("/sys/fs/cgroup/cpu.stat", "nr_throttled 9\nthrottled_usec 1400000\n");
+    json_t *noise = noise_since(start), *env = env_of_machine("KVM");
+    /* 1700 idle ticks, 100 busy and 200 stolen ones of 2000. */
+    require(is_about(noise, "steal_pct", 10.0) && is_about(noise, "wait_io_pct", 10.0) &&
+                is_about(noise, "heat", 4.0) && is_about(noise, "swapped", 15.0) &&
+                is_about(noise, "throttled_pct", 4.0),
+            "stolen time, waits, heat, swapping and throttling are those between two states");
+    require(is_about(env, "cpus.pinned", 1.0) && is_about(env, "cpus.best", 1.0) &&
+                is_about(env, "cpus.online", 2.0) && is_about(env, "cpus.allowed", 1.0),
+            "a program that may use one CPU is pinned to it");
+    json_decref(env);
+    json_decref(noise);
+    begin_machine();
+    noise = noise_since(noise_watch_at(root));
+    require(!json_object_get(noise, "throttled_pct") && !json_object_get(noise, "others") &&
+                !json_object_get(noise, "heat"),
+            "no noise is reported that was not seen");
+    json_decref(noise);
+}
+
 int main(void)
 {
+    test_noise();
     test_cgroups();
     test_neighbours();
     test_reading();

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 
-from ..command import CommandError, check_file, suggest, write_file
+from ..command import CommandError, check_output, suggest, write_file
 from ..convert import Record
 from ..records import dump
 from ..results.formats import FORMATS
@@ -67,7 +67,7 @@ class Outputs:
             if output.path and output.path.exists() and not output.path.is_file() and not output.path.is_dir():
                 continue  # a device or a pipe
             if output.path:
-                check_file(output.path, BEGINS.get(output.format, b""), force)
+                check_output(output.path, BEGINS.get(output.format, b""), force)
 
     def write(self, records: List[Record], print_text: Callable[[TextIO], None]) -> None:
         """Writes all outputs. `print_text` prints the records for people."""

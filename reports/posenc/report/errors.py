@@ -3,7 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .. import units
 from ..convert import Record
@@ -34,6 +34,15 @@ class Worst:
         return units.judged(self.largest, self.limit, self.metric)
 
 
+def worst_in(check: Record) -> Optional[Worst]:
+    """Returns the error that a check measured; None if it measured none."""
+    error = check.get("error")
+    largest = number(error, "max") if error else None
+    if not error or largest is None or error.get("metric") is None:
+        return None
+    return Worst(error["metric"], largest, number(error, "limit") or 0.0, check)
+
+
 def bits(check: Record) -> int:
     """Returns the exponent at which the range of a scan by position ends; 0 if it has none."""
     found = RANGE.search(check["case"].rpartition("/")[2]) if check["suite"] == "accuracy" else None
@@ -44,10 +53,10 @@ def worst_of(checks: Sequence[Record]) -> List[Worst]:
     """Returns the largest error in each metric. Equal bits are named only if nothing else is known."""
     largest: Dict[str, Tuple[float, Record]] = {}
     for check in checks:
-        metric, error = member(check, "error.metric"), number(check, "error.max")
-        if metric is None or error is None:
+        worst = worst_in(check)
+        if not worst:
             continue
-        seen = largest.get(metric)
+        metric, error, seen = worst.metric, worst.largest, largest.get(worst.metric)
         if seen is None or (not math.isnan(seen[0]) and (math.isnan(error) or error > seen[0])):
             largest[metric] = error, check
     if len(largest) > 1 and largest.get("exact", (1.0,))[0] == 0:
@@ -77,6 +86,7 @@ class Errors:
 
     def __init__(self, machine: Machine) -> None:
         self._checks: Dict[Tuple[str, str, str, str], List[Record]] = {}
+        self._found: Dict[Tuple[Any, ...], List[Worst]] = {}
         for check in machine.of("check"):
             if member(check, "error.metric"):
                 key = (check["kernel"], check["dtype"], check["numerics"], check["backend"])
@@ -86,7 +96,10 @@ class Errors:
         """Returns the largest errors that belong to a timing."""
         key = (record["kernel"], record["dtype"], record["numerics"], record["backend"])
         scale = record.get("scale", 1.0)
-        return worst_of([c for c in self._checks.get(key, []) if c.get("scale", 1.0) in (1.0, scale)])
+        if (*key, scale) not in self._found:
+            checks = [c for c in self._checks.get(key, []) if c.get("scale", 1.0) in (1.0, scale)]
+            self._found[(*key, scale)] = worst_of(checks)
+        return self._found[(*key, scale)]
 
     def rows(self) -> List[Tuple[Tuple[str, str, str, str], List[Worst]]]:
         """Returns all largest errors by kernel, dtype, numerics mode and backend."""

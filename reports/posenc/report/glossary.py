@@ -38,6 +38,8 @@ TERMS: Dict[str, Term] = {
         "roofline",
         "The measured bandwidth bound: the best rate of storing or copying the same bytes, taken in the same rounds.",
     ),
+    "frontend": Term("front-end", "The public function: it validates all arguments, then calls the kernel."),
+    "prepared": Term("prepared call", "A call that was validated once and is made again with other data."),
     "bound": Term(
         "bound by",
         "The resource that alone would take longest: memory, conversions between types, ports of the core, latency, "

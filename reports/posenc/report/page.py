@@ -14,7 +14,7 @@ from .. import units
 from ..convert import Record
 from ..ranking import Ranking, Standing, Timing
 from ..runs import member, number
-from .errors import Worst, text_of, worst_of
+from .errors import Worst, text_of, worst_in
 from .glossary import METHOD, METHOD_OF_COMPARISONS, TERMS
 from .view import RAN, Host, View, shape
 
@@ -38,7 +38,7 @@ def d3_source() -> Optional[str]:
 
 # ---- the data that the page carries ----
 
-TIMING = ("machine", "kernel", "dtype", "numerics", "case", "short", "shape", "level", "backend", "ns", "lo", "hi",
+TIMING = ("machine", "kernel", "dtype", "numerics", "case", "shape", "level", "backend", "ns", "lo", "hi",
           "gbps", "share", "roof", "bound", "libm", "autovec", "error", "errorText", "metric", "standing",
           "rejected")  # fmt: skip
 
@@ -67,7 +67,7 @@ def _timing(host: Host, row: Timing, ranking: Ranking) -> List[Any]:
     bound = member(record, "bound.resource") or ("memory" if row.share else None)
     level = member(record, "footprint.name")
     return [
-        host.name, row.kernel, record["dtype"], record["numerics"], row.case, row.case.rpartition("/")[2],
+        host.name, row.kernel, record["dtype"], record["numerics"], row.case,
         shape(record, models), level, row.backend, _digits(row.median) if not row.rejected else None,
         _digits(row.lo or row.median), _digits(row.hi or row.median), _digits(number(record, "gbps")),
         _digits(row.share, 3), _digits(number(record, "roofline.gbps")), bound, _digits(row.speedup_libm, 4),
@@ -106,38 +106,45 @@ def page_data(view: View) -> Dict[str, Any]:
         for curve in host.machine.of("curve")
     ]  # fmt: skip
     pairs = sorted(map(_pair, view.pairs), key=lambda pair: (VERDICTS.index(pair["verdict"]), -(pair["ratio"] or 0)))
-    return {"machines": [host.name for host in view.hosts], "colors": view.colors, "columns": TIMING,
-            "timings": timings, "curves": curves, "pairs": pairs}  # fmt: skip
+    # A text is stored once. Rows hold -1 - its place; their own numbers are never negative.
+    texts: Dict[str, int] = {}
+    rows = [[-1 - texts.setdefault(value, len(texts)) if isinstance(value, str) else value for value in row]
+            for row in timings]  # fmt: skip
+    return {"colors": view.colors, "columns": TIMING, "texts": list(texts), "timings": rows, "curves": curves,
+            "pairs": pairs}  # fmt: skip
 
 
 CHECK = ("case", "suite", "status", "reason", "problem", "shown", "limit", "worst_at", "got", "want", "coverage",
          "checked", "misrounded", "command")  # fmt: skip
 
 
-def _check(check: Record) -> List[Any]:
-    error, (shown, limit) = check.get("error", {}), ("", "")
-    if error:
-        ((shown, limit),) = [worst.judged for worst in worst_of([check])] or [("", "")]
-    members = ("worst_at", "got", "want", "coverage", "checked", "misrounded")
-    row = [
-        check["case"],
-        _suite(check["suite"]),
-        check["status"],
-        check.get("reason"),
-        check.get("problem"),
-        shown,
-        limit,
-    ]
-    return [*row, *(error.get(name) for name in members), check.get("command")]
+def _check(check: Record) -> Tuple[Any, ...]:
+    error, worst = check.get("error", {}), worst_in(check)
+    shown, limit = worst.judged if worst else ("", "")
+    return (
+        check["case"], _suite(check["suite"]), check["status"], check.get("reason"), check.get("problem"), shown, limit,
+        error.get("worst_at"), error.get("got"), error.get("want"), error.get("coverage"), error.get("checked"),
+        error.get("misrounded"), check.get("command"),
+    )  # fmt: skip
 
 
 def packed_checks(view: View) -> str:
-    """Returns all checks by machine, kernel and backend: JSON, compressed, in base64."""
-    cells: Dict[str, List[Any]] = {}
+    """Returns all checks by machine, kernel and backend: JSON, compressed, in base64.
+
+    Many backends return the same bits, so each check is there once. A cell has the place of each of its checks, less
+    the place before.
+    """
+    places: Dict[Tuple[Any, ...], int] = {}
+    cells: Dict[str, List[int]] = {}
     for host in view.hosts:
+        before: Dict[str, int] = {}
         for check in host.machine.of("check"):
-            cells.setdefault(f"{host.name} {check['kernel']} {check['backend']}", []).append(_check(check))
-    text = json.dumps({"columns": CHECK, "cells": cells}, separators=(",", ":"), ensure_ascii=False)
+            cell = f"{host.name} {check['kernel']} {check['backend']}"
+            place = places.setdefault(_check(check), len(places))
+            cells.setdefault(cell, []).append(place - before.get(cell, 0))
+            before[cell] = place
+    data = {"columns": CHECK, "checks": list(places), "cells": cells}
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
@@ -155,6 +162,7 @@ SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
     ("fleet", "Fleet", lambda view: len(view.hosts) > 1),
     ("answer", "Answer", lambda view: _has("bench")(view) or not _has("check", "pair", "change")(view)),
     ("explore", "Explore", _has("bench", "curve")),
+    ("cost", "Cost of a call", _has("overhead")),
     ("conformance", "Conformance", _has("check")),
     ("environment", "Environment and method", lambda view: True),
 )
@@ -231,8 +239,9 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     env.filters.update(
-        time=units.time, spread=_spread, times=units.times, percent=units.percent, size=units.size, change=units.change, count=_count,
-        errors=text_of, suite=_suite, side=_side, result=_result, forced_backend=_forced,
+        time=units.time, spread=_spread, times=units.times, percent=units.percent, size=units.size,
+        change=units.change, count=_count, errors=text_of, suite=_suite,
+        side=_side, result=_result, forced_backend=_forced,
         by_verdict=lambda pairs: sorted(pairs, key=lambda pair: VERDICTS.index(pair["verdict"])),
         cells=lambda text: str(text).replace("|", "\\|").replace("\n", " "),
     )  # fmt: skip

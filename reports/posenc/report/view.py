@@ -11,7 +11,7 @@ from ..convert import Record
 from ..ranking import Ranked
 from ..runs import Machine, machines, member, number
 from .answers import Advice, Answer, advice, answers
-from .errors import ByRange, Errors, Worst
+from .errors import ByRange, Errors, Worst, worst_in
 
 FELT, DIFFERENT = 0.1, 0.03  # share of a machine that others took; difference of the A/A control
 STOLEN_PCT = 1.0
@@ -136,7 +136,7 @@ class Host:
                 error = check.get("error", {})
                 alike = (check["case"], check["suite"], check["status"], error.get("worst_at"), error.get("got"),
                          check.get("reason"))  # fmt: skip
-                found.setdefault(alike, Failure(check, [], _worst(check))).backends.append(check["backend"])
+                found.setdefault(alike, Failure(check, [], worst_in(check))).backends.append(check["backend"])
         return list(found.values())
 
     @cached_property
@@ -155,13 +155,6 @@ class Host:
     def notes(self) -> List[str]:
         """What a reader has to know first: disturbances, parts that are missing."""
         return [note for note in (_others(self), _noisy(self), _vectors(self), _emulated(self), _partial(self)) if note]
-
-
-def _worst(check: Record) -> Optional[Worst]:
-    metric, largest = member(check, "error.metric"), number(check, "error.max")
-    if metric is None or largest is None:
-        return None
-    return Worst(metric, largest, number(check, "error.limit") or 0.0, check)
 
 
 def noise(machine: Machine) -> Record:

@@ -14,12 +14,15 @@ from .formats import FORMATS
 
 def _usage() -> str:
     lines = ["usage: posenc results COMMAND FILE... [OPTIONS]", "", "Files of records.",
-             "", "  export  another format", "  merge   shards of a run, or runs of several machines, as one file", "",
+             "", "  export  another format", "  merge   shards of a run, or runs of several machines, as one file",
+             "  trend   many runs in their order: share of the roofline, changes of level, errors", "",
              "Formats of export"]  # fmt: skip
     lines += [f"  {name:<12} {form.about} (.{form.suffix})" for name, form in FORMATS.items()]
     lines += ["", "Examples", "  posenc results export results.jsonl -o results.csv",
               "  posenc results export results.jsonl --format gha -o ratios.json",
-              "  posenc results merge 0.jsonl 1.jsonl -o whole.jsonl"]  # fmt: skip
+              "  posenc results merge 0.jsonl 1.jsonl -o whole.jsonl",
+              "  posenc results trend results/*.jsonl --kernel rope_half", "",
+              "posenc results COMMAND --help lists its options."]  # fmt: skip
     return "\n".join(lines)
 
 
@@ -59,12 +62,19 @@ def export(arguments: List[str]) -> int:
     return 0
 
 
+def trend(arguments: List[str]) -> int:
+    """Shows many runs in their order. Returns the exit code."""
+    from . import trend_table  # which takes rich; the others do not
+
+    return trend_table.main(arguments)
+
+
 def main(arguments: List[str]) -> int:
     """Runs posenc results. Returns the exit code."""
     if arguments[:1] in (["-h"], ["--help"]):
         print(_usage())
         return 0
-    commands = {"export": export, "merge": merge.main}
+    commands = {"export": export, "merge": merge.main, "trend": trend}
     if not arguments or arguments[0] not in commands:
         got = f" (got '{arguments[0]}')" if arguments else ""
         raise CommandError(f"expected a subcommand{got}: {', '.join(commands)}. See posenc results --help.")

@@ -47,7 +47,8 @@ const numeric = new Set(["ns", "width", "gbps", "share", "libm", "autovec", "err
 const ofCase = new Set(["machine", "kernel", "dtype", "numerics", "shape", "level"]);
 const mostFirst = new Set(["share", "gbps", "libm", "autovec"]);
 const timings = data.timings.map((values) => {
-  const row = Object.fromEntries(data.columns.map((name, at) => [name, values[at]]));
+  const row = Object.fromEntries(data.columns.map((name, at) => [name, values[at] < 0 ? data.texts[-1 - values[at]] : values[at]]));
+  row.short = row.case.split("/").pop();
   row.width = row.ns ? Math.max(row.hi - row.ns, row.ns - row.lo) / row.ns : null;
   return row;
 });
@@ -154,7 +155,7 @@ function update() {
   drawChart(rows);
 }
 if (form) {
-  form.addEventListener("input", () => { limit = first; update(); });
+  for (const kind of ["input", "change"]) form.addEventListener(kind, () => { limit = first; update(); });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => { order = { by: null, up: true }; limit = first; update(); }));
   document.getElementById("more").addEventListener("click", () => { limit = Infinity; update(); });
@@ -351,8 +352,9 @@ async function openCell(button) {
   drawerBody.replaceChildren("Reading …");
   drawer.showModal();
   checks = checks || (await unpacked());
-  const key = `${machine} ${kernel} ${backend}`, found = (checks.cells[key] || []).map((row) =>
-    ({ backend, ...Object.fromEntries(checks.columns.map((name, at) => [name, row[at]])) }));
+  let place = 0; // each is stored less the one before
+  const found = (checks.cells[`${machine} ${kernel} ${backend}`] || []).map((step) =>
+    ({ backend, ...Object.fromEntries(checks.columns.map((name, at) => [name, checks.checks[(place += at ? 0 : step)][at]])) }));
   const failed = (check) => ["fail", "crash"].includes(check.status);
   found.sort((a, b) => failed(b) - failed(a));
   const filter = element("input", { type: "search", placeholder: "filter the cases", "aria-label": "Filter the cases" });

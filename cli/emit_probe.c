@@ -1,10 +1,8 @@
 /*
- * Makes a record of what a doctor measured: schema posenc.results/1 (reports/records.h).
+ * Makes the record of a probe: schema posenc.results/1 (reports/records.h). posenc doctor adds a
+ * grade and findings to it.
  */
 #include "emit.h"
-#include "reports/findings.h"
-#include "reports/sysfs.h"
-#include "reports/trust.h"
 
 #include <math.h>
 
@@ -106,8 +104,8 @@ static json_t *measured(const struct doctor_options *options, const struct docto
                      "beside", beside(options, d));
 }
 
-json_t *emit_machine(const struct doctor_options *options, const struct doctor *d,
-                     const json_t *env, const json_t *noise, json_t *neighbours)
+json_t *emit_probe(const struct doctor_options *options, const struct doctor *d,
+                   json_t *neighbours)
 {
     const struct doctor_floor *cache = &d->floor[IN_CACHE], *dram = &d->floor[IN_DRAM];
     json_t *machine = json_pack("{s:s,s:i,s:f,s:{},s:o,s:o}", "t", "machine", "cpu", d->cpu,
@@ -125,10 +123,5 @@ json_t *emit_machine(const struct doctor_options *options, const struct doctor *
                    100.0 * expm1(dram->call_ns > 0.0
                                      ? fmax(cache->floor.launch, dram->floor.launch)
                                      : cache->floor.launch));
-    json_t *trust = machine_trust(env, noise, machine);
-    json_object_set(machine, "grade", json_object_get(trust, "grade"));
-    json_object_set(machine, "reasons", json_object_get(trust, "reasons"));
-    json_decref(trust);
-    json_object_set_new(machine, "findings", findings_of(env, noise, machine));
     return machine;
 }

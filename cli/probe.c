@@ -1,5 +1,5 @@
 /*
- * posenc doctor: can this machine be trusted to measure?
+ * posenc bench --probe: measures what a machine does to timings, for posenc doctor.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "bench/doctor.h"
@@ -7,13 +7,14 @@
 #include "reports/neighbours.h"
 #include "reports/sysfs.h"
 #include "emit.h"
+#include "probe.h"
 #include "work.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* What it takes altogether, for the line of progress. */
+/* Duration of the whole, for the line of progress. */
 static const double full_s = 13.0, quick_s = 3.0;
 
 struct waiting {
@@ -32,7 +33,7 @@ static bool on_step(void *user, double done, const char *doing)
     return outputs_interrupted() != 0;
 }
 
-/* A CPU that this program may use, on the core of `cpu` or on another one; -1. */
+/* Returns a CPU that this program may use, on the core of `cpu` or on another one; -1: none. */
 static int neighbour_of(const json_t *env, int cpu, bool same_core)
 {
     const char *allowed = record_text(env, "cpus.list"),
@@ -44,7 +45,7 @@ static int neighbour_of(const json_t *env, int cpu, bool same_core)
     return -1;
 }
 
-/* Measures, and makes the record of it. */
+/* Measures, and appends the record. Returns NULL, or why nothing could be measured. */
 static const char *examine(struct work *work)
 {
     const json_t *env = json_array_get(work->records.list, 1);
@@ -67,9 +68,9 @@ static const char *examine(struct work *work)
         work->noise = noise_watch_stop(&work->timing);
         neighbours_look("", noise_watch_start().wall_s, &seen[1]);
         if (!obstacle)
-            records_append(&work->records,
-                           emit_machine(&options, doctor, env, work->noise,
-                                        neighbours_between(&seen[0], &seen[1], getpid())));
+            records_append(
+                &work->records,
+                emit_probe(&options, doctor, neighbours_between(&seen[0], &seen[1], getpid())));
         neighbours_free(&seen[0]);
         neighbours_free(&seen[1]);
     }
@@ -79,19 +80,15 @@ static const char *examine(struct work *work)
     return obstacle;
 }
 
-/* The outputs, and records of the machine alone: nothing of the library's parts is measured. */
+/* Opens the records on stdout. There is one machine in them, and nothing of the library's parts. */
 static int begin(struct work *work)
 {
     char error[RECORDS_ERROR];
     struct cli *cli = work->cli;
     const struct emit_run run = { .cli = cli, .mode = cli->quick ? "quick" : "full" };
-    if (outputs_open(cli, &work->outputs, record_formats, BY_DOCTOR) != EXIT_FINE)
-        return EXIT_USAGE;
     if (records_open(&work->records, NULL, error) != 0)
         return cli_refuse(cli, "records", NULL, "%s", error);
-    for (size_t i = 0; i < work->outputs.n; i++)
-        if (work->outputs.output[i].format->by_line)
-            work->records.stream = work->outputs.output[i].stream;
+    work->records.stream = stdout;
     if (records_append(&work->records, emit_header(&run)) != 0 ||
         records_append(&work->records, emit_env()) != 0)
         return cli_refuse(cli, "records", NULL, "cannot be written: %s",
@@ -101,13 +98,11 @@ static int begin(struct work *work)
     return EXIT_FINE;
 }
 
-int command_doctor(struct cli *cli)
+int probe_machine(struct cli *cli)
 {
     struct work work = { .cli = cli, .render = { .color = -1 } };
     const char *emulator = bench_emulator();
-    if (cli->n_operands > 0)
-        return cli_refuse(cli, "unexpected argument", cli->operands[0],
-                          "expected options only");
+    cli->command = "doctor";
     if (emulator) {
         cli_refuse(cli, "nothing is measured here", NULL, "%s", emulator);
         return EXIT_NOTHING;

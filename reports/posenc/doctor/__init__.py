@@ -1,0 +1,1 @@
+"""posenc doctor: conditions on a machine that disturb timings."""

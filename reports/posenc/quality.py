@@ -1,0 +1,126 @@
+"""Measurement quality: how far the times of a machine can be relied on, from A to D, and why."""
+
+from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
+
+from .convert import Record
+from .runs import member, number
+
+NOT_EXPOSED = "not exposed"
+
+MUCH_STEAL_PCT = 1.0  # more CPU time than this, stolen by a hypervisor, is too much
+FELT = 0.1  # other programs are felt if they take this share of a machine
+
+# Differences in percent that timings still detect with quality A, B and C. A gate of posenc compare fails
+# at 3 %: B is for a machine that can hold to that in cache.
+DETECTABLE = (("cache_pct", "in cache", (1.5, 3.0, 6.0)), ("dram_pct", "in DRAM", (5.0, 10.0, 20.0)))
+
+
+class Quality(NamedTuple):
+    """A grade from A to D, and the reasons why it is not better."""
+
+    grade: str
+    reasons: List[str]
+
+
+def exposed(record: Record, path: str) -> str:
+    """Returns the text at a path; empty if there is none or the system does not expose it."""
+    text = member(record, path)
+    return text if isinstance(text, str) and text != NOT_EXPOSED else ""
+
+
+def is_unoptimised(env: Record) -> bool:
+    """Returns whether the program was built without optimisation."""
+    return member(env, "build.optimised") is False or member(env, "build.type") == "debug"
+
+
+def other_programs(env: Record, noise: Record) -> Tuple[bool, str]:
+    """Returns whether other programs were felt, and a sentence about them.
+
+    They are felt from a tenth of a machine on; where only the load average is known, above the number of CPUs.
+    """
+    cpus = number(env, "cpus.online") or 1.0
+    taken = number(noise, "others")
+    if taken is not None and taken >= 0:
+        return taken > FELT * cpus, f"other programs took {taken:.1f} of its {cpus:.0f} CPUs"
+    load = number(noise, "load1")
+    if load is None:
+        load = number(env, "noise.load1")
+    load = -1.0 if load is None else load
+    return load > cpus, f"the load average was {load:.1f} on {cpus:.0f} CPUs"
+
+
+def quality_of(
+    env: Record, noise: Record, control_pct: Optional[float] = None, detectable: Optional[Mapping[str, Any]] = None
+) -> Quality:
+    """Grades a machine.
+
+    `noise` is what a run saw (its footer). `control_pct` is how far the A/A control was off, in the median.
+    `detectable` is what posenc doctor measured.
+    """
+    found = [
+        *_build(env), *_host(env), *_control(control_pct), *_noise(env, noise), *_detectable(detectable or {}),
+    ]  # fmt: skip
+    return Quality(max([grade for grade, _ in found], default="A"), [reason for _, reason in found])
+
+
+Found = List[Tuple[str, str]]
+
+
+def _build(env: Record) -> Found:
+    found = []
+    if is_unoptimised(env):
+        found.append(("D", "the build is not optimised"))
+    if exposed(env, "build.sanitizer"):
+        found.append(("D", f"the build has the {exposed(env, 'build.sanitizer')} sanitizer"))
+    if member(env, "emulator"):
+        found.append(("D", "the CPU is emulated, and its times mean nothing"))
+    return found
+
+
+def _host(env: Record) -> Found:
+    found = []
+    virtualization, governor = exposed(env, "virtualization"), member(env, "frequency.governor")
+    source, quota = exposed(env, "timer.source"), number(env, "limits.quota") or 0.0
+    if virtualization:
+        found.append(("C", f"virtual machine ({virtualization}): its neighbours cannot be seen"))
+    if quota > 0:
+        found.append(("C", f"a control group allows {quota:.3g} CPUs and stalls a program that uses more"))
+    if governor == NOT_EXPOSED:
+        found.append(("B", "the control of the CPU's frequency is not exposed"))
+    elif governor and governor != "performance":
+        found.append(("B", f"the frequency governor is {governor}, not performance"))
+    if member(env, "limits.power") == "battery":
+        found.append(("B", "it runs on its battery"))
+    if source and source not in ("tsc", "arch_sys_counter"):
+        found.append(("B", f"the clock source is {source}"))
+    return found
+
+
+def _control(pct: Optional[float]) -> Found:
+    if pct is None or not pct > 0.5:
+        return []
+    return [("D" if pct > 3.0 else "C" if pct > 1.5 else "B", f"the A/A control is off by {pct:.1f} % (median)")]
+
+
+def _noise(env: Record, noise: Record) -> Found:
+    found = []
+    steal, stalled = number(noise, "steal_pct") or 0.0, number(noise, "throttled_pct") or 0.0
+    felt, words = other_programs(env, noise)
+    if steal > 0.1:
+        grade = "D" if steal > MUCH_STEAL_PCT else "C"
+        found.append((grade, f"the hypervisor stole {steal:.1f} % of the CPU time"))
+    if stalled > 0.1:
+        found.append(("D", f"a quota of CPU time stalled it for {stalled:.1f} % of the time"))
+    if felt:
+        found.append(("D", words))
+    return found
+
+
+def _detectable(detectable: Mapping[str, Any]) -> Found:
+    found = []
+    for name, place, most in DETECTABLE:
+        pct = number(detectable, name)
+        steps = sum(pct > step for step in most) if pct is not None else 0
+        if steps:
+            found.append(("ABCD"[steps], f"{place} it detects no difference below {pct:.1f} %"))
+    return found

@@ -1,0 +1,1 @@
+"""posenc tune: the fastest backend of each kernel, dtype and memory level."""

@@ -1,0 +1,257 @@
+"""posenc doctor: findings and measurement quality, equal to those of the program in C that it replaced; the command."""
+
+import gzip
+import io
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Tuple
+
+import pytest
+from rich.console import Console
+
+from posenc.command import CommandError
+from posenc.convert import convert_all
+from posenc.doctor.findings import Machine, cpus_of, findings_of
+from posenc.doctor.main import Run, diagnosis, main, runs_of
+from posenc.doctor.text import show
+from posenc.quality import quality_of
+from posenc.records import load
+
+Record = Dict[str, Any]
+
+REPORTS = Path(__file__).resolve().parents[1]
+NUMBERS = re.compile(r"\d+(?:\.\d+)?")
+with gzip.open(REPORTS / "tests" / "machines.jsonl.gz", "rt") as file:
+    # Made-up machines, each with header, env, doctor and footer, as the program in C wrote and graded them.
+    FROZEN = file.read().splitlines()
+QUIET, LAPTOP, SILENT = FROZEN[:4], FROZEN[16:20], FROZEN[36:40]
+
+
+def frozen() -> Iterator[Tuple[Machine, Record]]:
+    """Machines without findings, and the doctor records of the program in C."""
+    records = convert_all([json.loads(line) for line in FROZEN])
+    for at in range(0, len(records), 4):
+        _, env, doctor, footer = records[at : at + 4]
+        probed = {name: value for name, value in doctor.items() if name not in ("findings", "quality")}
+        yield Machine(env, footer["noise"], probed), doctor
+
+
+def numbers(text: str) -> List[str]:
+    return NUMBERS.findall(text.replace("100 us", ""))
+
+
+def essence(finding: Record) -> Tuple[Any, ...]:
+    """All of a finding but its wording."""
+    cost = finding["cost_pct"]
+    return (finding["what"], finding["level"], None if cost is None else round(cost, 6), finding["command"],
+            finding["root"], finding["fix"] is not None, numbers(finding["evidence"]))  # fmt: skip
+
+
+def test_findings_and_quality_are_those_of_the_program_in_c() -> None:
+    seen = set()
+    for machine, expected in frozen():
+        found = [finding.record() for finding in findings_of(machine)]
+        assert [essence(one) for one in found] == [essence(one) for one in expected["findings"]]
+        quality = quality_of(
+            machine.env, machine.noise, machine.doctor.get("control_pct"), machine.doctor["detectable"]
+        )
+        assert quality.grade == expected["quality"]["grade"]
+        assert [numbers(reason) for reason in quality.reasons] == [
+            numbers(one) for one in expected["quality"]["reasons"]
+        ]
+        assert all(one["fix"] for one in found if one["level"] == "costs")
+        seen |= {(one["what"], one["level"]) for one in found}
+    assert len(seen) == 57  # every finding on every level that it can have
+
+
+def test_lists_of_cpus() -> None:
+    assert cpus_of("0-2,7") == [0, 1, 2, 7] and cpus_of("17") == [17]
+    assert cpus_of("") == cpus_of("none") == []
+
+
+# ---- text ----
+
+
+def printed(lines: List[str], width: int = 80, verbose: bool = False) -> str:
+    (run,) = runs_of(convert_all([json.loads(line) for line in lines]))
+    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
+    show(console, run.env, diagnosis(run), verbose)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return str(text)
+
+
+def test_the_answer_comes_first_and_commands_stay_in_one_piece() -> None:
+    text = printed(LAPTOP)
+    answer = "Measurement quality B: timings detect differences of more than 2.0 % in cache and 8.0 % in DRAM."
+    assert answer in " ".join(text.split())
+    order = [
+        text.index("Measurement quality B"),
+        text.index("Conditions that disturb timings"),
+        text.index(" 40 %  governor: "),
+        text.index("huge pages: "),
+        text.index("Conditions that may"),
+        text.index("Fine: "),
+    ]
+    assert order == sorted(order)
+    assert "$ sudo cpupower frequency-set -g performance\n" in text
+    assert all(len(line) <= 80 for line in text.splitlines() if "$ " not in line)
+    silent = " ".join(printed(SILENT).split())
+    assert "Not known: pinning (a way to" in silent and "; governor (/sys/devices/system/cpu/" in silent
+    assert "-v prints them" in text and "-v prints them" not in printed(LAPTOP, verbose=True)
+    assert "Fine: clock: tsc: a reading takes 24 ns" in " ".join(printed(QUIET, 200, True).split())
+    assert "Measurement quality A" in printed(QUIET) and "Conditions" not in printed(QUIET)
+
+
+# ---- files ----
+
+
+def save(path: Path, lines: List[str]) -> str:
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def test_files_of_other_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = [line.replace('"paper-0"', '"other"') for line in QUIET]
+    files = save(tmp_path / "a.jsonl", QUIET + other), save(tmp_path / "b.jsonl", LAPTOP)
+    assert main([*files, "--json"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["quality"]["grade"] for record in records] == ["A", "A", "B"]
+    assert main(list(files)) == 0
+    assert capsys.readouterr().out.count("Measurement quality") == 3
+
+
+def test_a_run_with_measurements_comes_before_one_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    header, env, doctor, footer = QUIET
+    later = footer.replace('"noise":{', '"noise":{"heat":5,')
+    path = save(tmp_path / "a.jsonl", [header, env, doctor, footer, header, env, later])
+    assert main([path, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert "measured" in record and record["quality"]["grade"] == "A"
+    path = save(tmp_path / "b.jsonl", [header, env, later])
+    assert main([path, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    whats = [finding["what"] for finding in record["findings"]]
+    assert whats[0] == "heat" and not {"pinning", "frequency", "interruptions", "clock"} & set(whats)
+    assert main([path]) == 0
+    assert "its noise was not measured" in capsys.readouterr().out
+
+
+def test_what_is_rejected(tmp_path: Path) -> None:
+    path, table = save(tmp_path / "a.jsonl", QUIET), save(tmp_path / "table.jsonl", ["mine"])
+    for arguments, words in (
+        (["none.jsonl"], "the records cannot be read"),
+        ([path, "--quick"], "--quick has no effect on files"),
+        ([path, "-o", "b.jsonl"], "-o has no effect on files"),
+        (["-o", "page.html"], "the format of the output is unknown"),
+        (["--kernel"], "unrecognized arguments"),
+        (["-o", str(tmp_path / "none" / "a.jsonl")], "the output cannot be written"),
+        (["-o", table], "the file exists and is no earlier output"),
+        ([save(tmp_path / "c.jsonl", QUIET[:1])], "the files hold no machine"),
+    ):
+        with pytest.raises(CommandError, match=re.escape(words)):
+            main(arguments)
+    assert Path(table).read_text() == "mine\n" and not (tmp_path / "none").exists()
+
+
+# ---- the command, with a program that is made up ----
+
+
+def start(program: Path, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "POSENC_PROGRAM": str(program), "PYTHONPATH": str(REPORTS), **options.pop("env", {})}
+    return subprocess.Popen(
+        [sys.executable, "-m", "posenc", "doctor", *arguments], encoding="utf-8", env=environment,
+        stdout=subprocess.PIPE, stderr=options.pop("stderr", subprocess.PIPE), **options,
+    )  # fmt: skip
+
+
+def made_up(tmp_path: Path, body: str) -> Path:
+    """A program that prints the records of a quiet server and goes on with a shell script."""
+    path, records = tmp_path / "program", save(tmp_path / "quiet", QUIET[:3])
+    path.write_text(f"#!/bin/sh\ncat {records}\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_program_that_fails_half_way(tmp_path: Path) -> None:
+    for body, status, words in (
+        ("kill -9 $$", 137, "the program was ended by signal 9"),
+        ("echo nonsense; exit 0", 2, "line 4 is no record"),
+    ):
+        done = start(made_up(tmp_path, body), "-o", str(tmp_path / "r.jsonl"))
+        out, err = done.communicate()
+        assert (done.returncode, out) == (status, "") and words in err and "Traceback" not in err
+        assert not (tmp_path / "r.jsonl").exists()
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\necho 'posenc doctor: nothing could be measured' >&2; exit 77\n")
+    silent.chmod(0o755)
+    done = start(silent)
+    assert done.communicate() == ("", "posenc doctor: nothing could be measured\n") and done.returncode == 77
+
+
+def test_nothing_is_measured_under_an_emulator(tmp_path: Path) -> None:
+    done = start(made_up(tmp_path, "exit 0"), env={"POSENC_EMULATOR": "qemu runs this"})
+    out, err = done.communicate()
+    assert (done.returncode, out) == (77, "") and "nothing is measured here: qemu runs this" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_what_there_is(number: int, tmp_path: Path) -> None:
+    footer = json.dumps({"t": "footer", "complete": False, "noise": {}})
+    body = f"trap 'echo \"$footer\"; exit {128 + number}' {number}; echo begun >&2; while :; do sleep 0.05; done"
+    program = made_up(tmp_path, f"footer='{footer}'\n{body}")
+    done = start(program, "-o", str(tmp_path / "r.jsonl"))
+    assert done.stderr and done.stderr.readline() == "begun\n"
+    done.send_signal(number)
+    out, _ = done.communicate()
+    assert done.returncode == 128 + number and "Measurement quality" in out
+    assert [record.get("complete") for record in load(str(tmp_path / "r.jsonl"))][-1] is False
+
+
+# ---- the command ----
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Tuple[Record, List[Record]]:
+    """What posenc doctor --quick prints and writes of this machine."""
+    path = tmp_path_factory.mktemp("doctor") / "r.jsonl"
+    program = os.environ["POSENC_PROGRAM"]
+    done = subprocess.run(
+        [program, "doctor", "--quick", "--json", "-o", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    if done.returncode == 77:
+        pytest.skip(done.stderr.decode().strip())
+    assert done.returncode == 0, done.stderr.decode()
+    return json.loads(done.stdout), load(str(path))
+
+
+def test_records_of_this_machine(measured: Tuple[Record, List[Record]]) -> None:
+    from test_records import errors_of
+
+    doctor, records = measured
+    assert [record["t"] for record in records] == ["header", "env", "doctor", "footer"]
+    assert not errors_of(records) and records[2] == doctor and records[3]["complete"] is True
+    assert records[0]["command"] == "doctor" and records[0]["argv"][:3] == ["posenc", "doctor", "--quick"]
+    assert len(doctor["findings"]) > 8 and doctor["quality"]["grade"] in "ABCD"
+    run = Run(records[1], {name: doctor[name] for name in doctor if name not in ("findings", "quality")}, records[3])
+    assert diagnosis(run) == doctor
+
+
+def test_a_terminal_shows_how_far_it_is(measured: Tuple[Record, List[Record]], tmp_path: Path) -> None:
+    screen, terminal = pty.openpty()
+    done = start(
+        Path(os.environ["POSENC_PROGRAM"]), "-o", str(tmp_path / "r.jsonl"), stderr=terminal, env={"TERM": "xterm"}
+    )
+    os.close(terminal)
+    shown = ""
+    while not re.search(r"doctor \d+/13 seconds, about \d+ s left", shown):
+        shown += os.read(screen, 4096).decode()
+    done.send_signal(signal.SIGTERM)
+    done.communicate()
+    assert done.returncode == 143
+    assert load(str(tmp_path / "r.jsonl"))[-1]["complete"] is False

@@ -1,0 +1,486 @@
+"""The page of a report in a browser: Chromium without a window, through Selenium. One browser runs all tests."""
+
+import copy
+import importlib.util
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+import pytest
+
+from posenc.records import load
+from posenc.report import page
+from posenc.report.page import SECTIONS, to_html, to_markdown
+from posenc.report.view import View
+
+Record = Dict[str, Any]
+HERE = Path(__file__).parent
+RUN = load(str(HERE / "run.jsonl"))
+PAGES = ("run", "fleet", "comparison", "checks")
+SECONDS = 60  # until a state counts as never reached
+
+
+# ---- records ----
+
+
+def of(*kinds: str) -> List[Record]:
+    """Returns copies of the records of some kinds."""
+    return [copy.deepcopy(record) for record in RUN if record["t"] in kinds]
+
+
+def run() -> List[Record]:
+    """Returns a run with failures, timings and an error by position."""
+    positions = [float(2**bits) for bits in range(0, 32, 2)]
+    curve = {"t": "curve", "curve": "avx512, hf_f32", "backend": "avx512", "numerics": "hf_f32",
+             "positions": positions, "errors": [1e-8 * (1 + position / 1e5) for position in positions]}  # fmt: skip
+    return [*RUN[:-1], curve, RUN[-1]]
+
+
+def fleet() -> List[Record]:
+    """Returns runs of three machines."""
+    records = run()
+    for key, name, speed in (("arm-41-d4f-1", "Neoverse V2", 0.5), ("intel-6-cf-2/KVM", "Intel Xeon 8592", 0.8)):
+        for record in copy.deepcopy(RUN):
+            if record["t"] == "env":
+                record["env_id"], record["cpu"]["name"] = key, name
+            elif record["t"] == "bench" and "median_ns" in record:
+                for numbers, member in ((record, "median_ns"), (record["ci"], "lo"), (record["ci"], "hi")):
+                    numbers[member] *= speed
+            records.append(record)
+    return records
+
+
+def pair(number: int, verdict: str, ratio: Optional[float], half: float, reason: str) -> Record:
+    """Returns a comparison of a case."""
+    record: Record = {
+        "t": "pair", "kernel": "rope_half", "dtype": "f32", "numerics": "given", "family": "native",
+        "case": f"rope_half/f32/given/hd{number}-t4096", "backend": "avx512", "verdict": verdict, "reason": reason,
+    }  # fmt: skip
+    if ratio:
+        record["ratio"], record["ci"] = ratio, {"level": 0.99, "lo": ratio - half, "hi": ratio + half}
+        record["noise_threshold"], record["control_ratio"] = 0.012, 1.002
+    return record
+
+
+def comparison() -> List[Record]:
+    """Returns a comparison with every verdict, and results that differ."""
+    header, env = of("header", "env")
+    header["compare"] = {"base": {"rev": "main", "commit": "0ccbb11aaaab"}, "head": {"path": "lib/head.so"}}
+    pairs = [
+        pair(64, "slower", 1.08, 0.01, "the whole interval lies above the noise threshold of 1.2 %; it was confirmed"),
+        pair(80, "faster", 0.91, 0.01, "the whole interval lies below the noise threshold; it was confirmed"),
+        pair(96, "unclear", 1.03, 0.05, "the interval crosses the noise threshold: 40 s more would settle it"),
+        pair(128, "same", 1.001, 0.002, "the whole interval lies within the threshold"),
+        pair(160, "identical", None, 0, "the machine code is the same"),
+        pair(192, "incomparable", None, 0, "head crashed: signal 11"),
+    ]
+    change = {"t": "change", "kernel": "rope_half", "dtype": "f32", "numerics": "given", "family": "native",
+              "case": "rope_half/f32/given/hd128-t7", "backend": "avx2", "suite": "conduct", "what": "error",
+              "metric": "pair_ulp", "base": {"max": 0.9}, "head": {"max": 1.4}, "worse": True,
+              "worst_at": "token 3 head 0 pair 17"}  # fmt: skip
+    changes = [{**change, "case": f"rope_half/f32/given/hd{number}-t7"} for number in range(2, 32, 2)]
+    return [header, env, *pairs, *changes, *of("footer")]
+
+
+def many(machines: int, backends: int, cases: int) -> List[Record]:
+    """Returns the checks of a large fleet, and the timings of some models.
+
+    As in real runs, three in five checks compare bits, the others measure an error, and native backends return the
+    same bits on every machine. All other numbers are random.
+    """
+    records: List[Record] = []
+    scan, timing = next(r for r in of("check") if r.get("error")), of("bench")[0]
+    exact = {"metric": "exact", "max": 0, "limit": 0, "coverage": "sampled", "checked": 512, "misrounded": 0}
+    for machine in range(machines):
+        header, env = of("header", "env")
+        env["env_id"] = f"machine{machine}"
+        records += [header, env]
+        for at in range(backends):
+            for case in range(cases):
+                numbers = random.Random(f"{case} {'native' if at < 4 else (machine, at)}")
+                kernel = f"kernel{case % 20}"
+                same = {"kernel": kernel, "backend": f"backend{at}", "case": f"{kernel}/f32/exact/hd{case}-t{case % 7}"}
+                error = {**scan["error"], "max": round(numbers.uniform(0.4, 1.5), 8),
+                         "worst_at": f"position {numbers.randrange(2**20)} pair {case % 64}",
+                         "got": f"0x1.{numbers.randrange(2**24):06x}p-{case % 9}",
+                         "want": f"0x1.{numbers.randrange(2**48):012x}p-{case % 9}", "checked": 128 * (case % 40),
+                         "misrounded": numbers.randrange(200)}  # fmt: skip
+                records.append({**scan, **same, "error": exact if case % 5 < 3 else error})
+                if case < 30:
+                    ns = random.uniform(1e2, 1e7)
+                    times = {"median_ns": ns, "ci": {"level": 0.99, "lo": ns * 0.97, "hi": ns * 1.02}}
+                    records.append({**timing, **same, **times, "gbps": random.uniform(1, 300)})
+        records += of("footer")
+    return records
+
+
+# ---- the browser ----
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all pages."""
+    made = tmp_path_factory.mktemp("pages")
+    records = {"run": run(), "fleet": fleet(), "comparison": comparison(),
+               "checks": [record for record in RUN if record["t"] not in ("bench", "model")]}  # fmt: skip
+    for name in PAGES:
+        (made / f"{name}.html").write_text(to_html(View(records[name])), encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The browser."""
+    selenium = pytest.importorskip("selenium.webdriver", reason="python3-selenium is missing")
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not chromedriver:
+        pytest.skip("chromium or chromium-driver is missing")
+    from selenium.webdriver.chrome.service import Service
+
+    options = selenium.ChromeOptions()
+    options.binary_location = chromium
+    profile = tmp_path_factory.mktemp("profile")
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                     "--disable-background-networking", f"--user-data-dir={profile}"):  # fmt: skip
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    made = selenium.Chrome(service=Service(chromedriver), options=options)
+    made.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite"]})
+    yield made
+    made.quit()
+
+
+class Browser:
+    """A page in the browser."""
+
+    def __init__(self, driver: Any, folder: Path) -> None:
+        self.driver, self.folder = driver, folder
+
+    def open(self, name: str, width: int = 1280, height: int = 800, scheme: str = "light", media: str = "") -> None:
+        """Opens a page at a size, in a colour scheme, on the screen or in print."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+        self.driver.get((self.folder / f"{name}.html").as_uri())
+
+    def js(self, script: str, *arguments: Any) -> Any:
+        """Runs a script in the page."""
+        return self.driver.execute_script(script, *arguments)
+
+    def all(self, selector: str) -> List[Any]:
+        """Returns the elements that a selector matches."""
+        return list(self.driver.find_elements("css selector", selector))
+
+    def one(self, selector: str) -> Any:
+        """Returns the first of them."""
+        return self.driver.find_element("css selector", selector)
+
+    def texts(self, selector: str) -> List[str]:
+        """Returns their texts."""
+        return list(self.js("return [...document.querySelectorAll(arguments[0])].map((e) => e.innerText)", selector))
+
+    def wait(self, state: Callable[[Any], Any]) -> Any:
+        """Waits for a state of the page, and returns it."""
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        return WebDriverWait(self.driver, SECONDS, poll_frequency=0.05).until(state)
+
+    def click(self, element: Any) -> None:
+        """Clicks an element, in the middle of the screen: the links to sections cover its top."""
+        self.js("arguments[0].scrollIntoView({ block: 'center' })", element)
+        element.click()
+
+    def choose(self, name: str, value: str) -> None:
+        """Chooses a value of a filter."""
+        from selenium.webdriver.support.select import Select
+
+        chosen: Any = Select(self.one(f"select[name={name}]"))
+        chosen.select_by_value(value)
+
+    def press(self, *keys: str) -> None:
+        """Presses keys where the focus is."""
+        self.driver.switch_to.active_element.send_keys(*keys)
+
+
+@pytest.fixture()
+def browser(driver: Any, folder: Path) -> Browser:
+    """A browser that opens the pages."""
+    return Browser(driver, folder)
+
+
+def key(name: str) -> str:
+    """Returns a key by its name."""
+    from selenium.webdriver.common.keys import Keys
+
+    return str(getattr(Keys, name))
+
+
+ROWS = "#timings tbody tr:not(.group)"
+
+
+def test_the_first_screen_answers(browser: Browser) -> None:
+    browser.open("run")
+    boxes = browser.all(".advice > div")
+    assert [box.text.split("\n")[0] for box in boxes] == ["Backend", "How sure", "What to type"]
+    assert all(box.rect["y"] + box.rect["height"] < 800 for box in boxes)
+    assert all(word in box.text for box, word in zip(boxes, ("avx512, the default", "clear", "nothing")))
+    assert browser.one(".answers tbody tr").rect["y"] < 800
+    assert "2 of 122 checks failed" in browser.one(".chips").text
+
+
+def test_filters(browser: Browser) -> None:
+    browser.open("run")
+    assert browser.texts("#found")[0].startswith("66 of 66 timings")
+    browser.choose("kernel", "rope_table")
+    browser.choose("level", "L2")
+    browser.wait(lambda _: not browser.texts("#found")[0].startswith("66 of"))
+    rows = [row for row in RUN if row["t"] == "bench" and row["kernel"] == "rope_table"]
+    wanted = [row for row in rows if row["footprint"]["name"] == "L2"]
+    timed = [row for row in wanted if "median_ns" in row]
+    browser.wait(lambda _: browser.texts("#found")[0].startswith(f"{len(wanted)} of 66 timings"))
+    assert len(browser.all(ROWS)) == len(wanted) and len(browser.all("#chart g.row")) == len(timed)
+    assert all("rope_table" in text for text in browser.texts("#timings .group"))
+    browser.one("input[name=text]").send_keys("nothing like it")
+    browser.wait(lambda _: browser.texts("#found")[0].startswith("0 of"))
+    assert not browser.all(ROWS) and "No timing fits" in browser.one("#chart").text
+    browser.click(browser.one("button[type=reset]"))
+    browser.wait(lambda _: browser.texts("#found")[0].startswith("66 of 66 timings"))
+
+
+def test_sorting(browser: Browser) -> None:
+    browser.open("run")
+    column = (
+        "return [...document.querySelectorAll('#timings tbody tr')].map((r) => [...r.cells].map((c) => c.innerText))"
+    )
+    assert browser.all("#timings .group")
+    browser.click(browser.one("#more"))
+    browser.wait(lambda _: len(browser.all(ROWS)) == 66)
+    shares = []
+    for direction in ("descending", "ascending"):
+        browser.click(browser.one("[data-by=share]"))
+        head = browser.texts("#timings thead th")
+        at = next(at for at, text in enumerate(head) if text.startswith("% of roofline"))
+        cells = browser.all("#timings thead th")
+        assert cells[at].get_attribute("aria-sort") == direction
+        found = [row[at] for row in browser.js(column)]
+        numbers = [int(text.split()[0]) for text in found if text != "–"]
+        assert numbers == sorted(numbers, reverse=direction == "descending") and len(set(numbers)) > 2
+        assert "–" not in found[: len(numbers)], "rows without a number stand last"
+        shares.append(sorted(found))
+        assert browser.js("return document.activeElement.dataset.by") == "share"
+    assert shares[0] == shares[1] and not browser.all("#timings .group")
+    browser.click(browser.one("button[type=reset]"))
+    browser.wait(lambda _: browser.all("#timings .group"))
+
+
+def test_charts_by_keyboard(browser: Browser) -> None:
+    browser.open("run")
+    tabs = browser.all("[role=tab]")
+    browser.js("arguments[0].focus()", tabs[0])
+    named = []
+    for name in ("ARROW_RIGHT", "ARROW_RIGHT", "ARROW_RIGHT", "ARROW_LEFT", "HOME", "END"):
+        browser.press(key(name))
+        selected = browser.one("[role=tab][aria-selected=true]")
+        assert selected == browser.driver.switch_to.active_element
+        assert browser.one("#chart").get_attribute("aria-labelledby") == selected.get_attribute("id")
+        assert len(browser.all("[role=tab][tabindex='0']")) == 1
+        named.append((tabs.index(selected), browser.one("#chart svg").get_attribute("aria-label").split()[0]))
+    assert [at for at, _ in named] == [1, 2, 0, 2, 0, 2]
+    assert [label for _, label in named[:3]] == ["Speed", "Largest", "Useful"]
+
+
+def test_a_cell_opens_its_cases(browser: Browser) -> None:
+    browser.open("run")
+    browser.js("arguments[0].focus()", browser.one("[data-kernel=rope_half][data-backend=sleef_avx512]"))
+    browser.press(key("ENTER"))
+    browser.wait(lambda _: browser.all("#drawer[open] details"))
+    assert browser.one("#drawer h2").text == "rope_half on sleef_avx512"
+    cases = browser.all("#drawer details")
+    assert cases[0].text.startswith("fail rope_half/f32/given/hd128-t7")
+    browser.click(cases[0].find_element("css selector", "summary"))
+    text = browser.wait(lambda _: browser.all("#drawer details[open] dl"))[0].text
+    for word in (
+        "31.70 pair ulp, limit 1.5",
+        "token 3 head 0 pair 17",
+        "-0x1.9p-3",
+        "-0x1.88p-3",
+        "posenc verify --full",
+    ):
+        assert word in text
+    browser.one("#drawer input").send_keys("no such case")
+    browser.wait(lambda _: browser.texts("#drawer [role=status]")[0].startswith("0 of"))
+    browser.one("#drawer .close").send_keys(key("ESCAPE"))
+    browser.wait(lambda _: not browser.all("#drawer[open]"))
+
+
+def test_a_command_is_copied(browser: Browser) -> None:
+    browser.open("run")
+    button = browser.one(".failures .copy")
+    browser.js("arguments[0].closest('details').open = true", button)
+    browser.click(button)
+    browser.wait(lambda _: button.text == "Copied" and browser.texts("#copied")[0].startswith("Copied: "))
+    browser.one("input[name=text]").send_keys(key("CONTROL"), "v")
+    pasted = browser.one("input[name=text]").get_attribute("value")
+    assert (
+        pasted == "posenc verify --full --backend sleef_avx512 --kernel rope_half --case rope_half/f32/given/hd128-t7"
+    )
+
+
+def test_a_term_is_explained(browser: Browser) -> None:
+    browser.open("run")
+    browser.click(browser.one("[popovertarget=term-roofline]"))
+    assert "measured bandwidth bound" in browser.wait(lambda _: browser.texts("#term-roofline:popover-open"))[0]
+
+
+def test_cost_of_a_call(browser: Browser) -> None:
+    browser.open("run")
+    head = browser.texts("#cost thead th")
+    rows = [dict(zip(head, row.find_elements("css selector", "th, td"))) for row in browser.all("#cost tbody tr")]
+    assert [row["Kernel"].text for row in rows] == ["rope_half f32"], "of two alike the last counts"
+    shown = [rows[0][name].text for name in ("Bare function", "Front-end", "Prepared call", "A/A control")]
+    assert shown == ["52.7 ns", "+12.5 ns +12.4 to +12.7", "+2.2 ns +2.1 to +2.3", "-0.1 ns -0.2 to +0.1"]
+
+
+def test_forest_plot(browser: Browser) -> None:
+    browser.open("comparison")
+    lines = list(browser.js("return [...document.querySelectorAll('#forest g.row > text')].map((t) => t.textContent)"))
+    assert lines[0].startswith("A/A control") and len(lines) == 5 and lines[1].endswith("hd64-t4096 avx512")
+    assert [text.split("\n")[0] for text in browser.texts(".chips .chip")][:2] == ["1 SLOWER", "1 FASTER"]
+
+
+# Text that does not fit where it stands. Regions that scroll are exempt.
+CUT = """
+for (const details of document.querySelectorAll("details")) details.open = true;
+const found = [];
+const width = document.documentElement.scrollWidth;
+if (width > innerWidth) found.push("the page is " + width);
+for (const element of document.querySelectorAll("body *")) {
+  if (element.closest("svg, .unseen, .skip, select") || !element.checkVisibility()) continue;
+  const style = getComputedStyle(element);
+  if (["auto", "scroll"].includes(style.overflowX) || style.display === "inline") continue;
+  if (element.scrollWidth > element.clientWidth + 1)
+    found.push(`${element.tagName} ${element.className}: ${element.innerText.slice(0, 60)}`);
+}
+for (const text of document.querySelectorAll("svg text")) {
+  const box = text.getBoundingClientRect(), svg = text.closest("svg").getBoundingClientRect();
+  if (box.left < svg.left - 1.5 || box.right > svg.right + 1.5) found.push("svg: " + text.textContent);
+}
+return found;
+"""
+
+
+@pytest.mark.parametrize("width", (360, 800, 1600))
+@pytest.mark.parametrize("name", PAGES)
+def test_no_text_is_cut(browser: Browser, name: str, width: int) -> None:
+    browser.open(name, width)
+    assert browser.js(CUT) == []
+    for tab in browser.all("[role=tab]"):
+        browser.click(tab)
+        assert browser.js(CUT) == []
+    if browser.all(".matrix button"):
+        browser.js("document.querySelector('.matrix button').click()")
+        browser.wait(lambda _: browser.all("#drawer[open] details"))
+        browser.js("for (const details of document.querySelectorAll('#drawer details')) details.open = true")
+        browser.wait(lambda _: browser.all("#drawer details dl"))
+        assert browser.js(CUT) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_print(browser: Browser, name: str) -> None:
+    browser.open(name, 718, 1000, media="print")  # A4 with its margins
+    assert not any(element.is_displayed() for element in browser.all("nav, .filters, .copy, [role=tablist], #more"))
+    assert browser.js("return document.documentElement.scrollWidth") <= 718
+
+
+def test_pages_are_silent_and_load_nothing(browser: Browser) -> None:
+    browser.driver.get_log("browser"), browser.driver.get_log("performance")
+    for name in PAGES:
+        browser.open(name)
+    errors = [entry["message"] for entry in browser.driver.get_log("browser")]
+    assert errors == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.driver.get_log("performance")]
+    asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    own = {(browser.folder / f"{name}.html").as_uri() for name in PAGES}
+    urls = {one["request"]["url"] for one in asked if one["documentURL"] in own}
+    assert {url for url in urls if not url.startswith(("data:", "blob:"))} == own
+
+
+def axe() -> str:
+    """Returns the source of axe, the checker of accessibility."""
+    for package in ("axe_playwright_python", "axe_selenium_python"):
+        found = importlib.util.find_spec(package)
+        places = [Path(place) for place in (found.submodule_search_locations or [])] if found else []
+        builds = [HERE.parent.parent / "build", Path(os.environ.get("POSENC_PROGRAM", ".")).parent]
+        places += [place for build in builds for place in build.glob(f"venv/lib/*/site-packages/{package}")]
+        for path in [path for place in places for path in place.rglob("axe.min.js")]:
+            return path.read_text(encoding="utf-8")
+    pytest.skip("axe is missing: pip install axe-playwright-python")
+
+
+@pytest.mark.parametrize("scheme", ("light", "dark"))
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(browser: Browser, name: str, scheme: str) -> None:
+    browser.open(name, scheme=scheme)
+    browser.js(axe())
+    browser.js("for (const details of document.querySelectorAll('details')) details.open = true")
+    browser.js("for (const row of document.querySelectorAll('tbody tr:nth-child(n+9)')) row.remove()")  # all are alike
+    browser.driver.set_script_timeout(SECONDS)
+    part = "'#fleet'" if name == "fleet" else "document"  # the rest is that of one machine
+    only = ", runOnly: ['color-contrast']" if scheme == "dark" else ""  # what a colour scheme changes
+    run = f"axe.run({part}, {{ resultTypes: ['violations']{only} }}).then(arguments[0])"
+    report = browser.driver.execute_async_script(run)
+    serious = [(found["id"], found["impact"], [node["html"][:120] for node in found["nodes"][:3]])
+               for found in report["violations"] if found["impact"] in ("serious", "critical")]  # fmt: skip
+    assert serious == [] and report["passes"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tidy_finds_no_error(folder: Path, name: str) -> None:
+    if not shutil.which("tidy"):
+        pytest.skip("tidy is missing")
+    words = ["tidy", "-e", "-q", "--show-warnings", "no", "--new-blocklevel-tags", "dialog"]
+    done = subprocess.run([*words, str(folder / f"{name}.html")], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode < 2, done.stderr
+
+
+# ---- without a browser ----
+
+
+def test_size_of_a_large_fleet() -> None:
+    html = to_html(View(many(3, 10, 2000)))
+    assert len(html.encode()) < 2 * 1024 * 1024
+
+
+def test_sections() -> None:
+    named = [name for name, _, _ in SECTIONS]
+    of_page = {name: [n for n, _, wanted in SECTIONS if wanted(View(made))] for name, made in
+               (("run", run()), ("fleet", fleet()), ("comparison", comparison()))}  # fmt: skip
+    assert of_page["comparison"] == ["comparison", "environment"]
+    assert set(of_page["fleet"]) - set(of_page["run"]) == {"fleet"}
+    templates = {path.stem for path in (Path(page.__file__).parent / "templates" / "sections").glob("*.j2")}
+    assert templates == set(named)
+
+
+def test_without_d3(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "d3_source", lambda: None)
+    html = to_html(View(run()))
+    assert "typeof d3" in html and len(html) < len(page.d3_source() or "") + 300_000
+
+
+@pytest.mark.parametrize("records", (run, fleet, comparison))
+def test_tables_of_markdown(records: Callable[[], List[Record]]) -> None:
+    text = to_markdown(View(records()))
+    widths: List[int] = []
+    for line in text.split("\n"):
+        if not line.startswith("|"):
+            widths = []
+            continue
+        widths.append(len(re.findall(r"(?<!\\)\|", line)))
+        assert widths[-1] == widths[0], line
+    assert "\n\n\n" not in text

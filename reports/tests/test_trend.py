@@ -1,0 +1,204 @@
+"""posenc results trend: the order of runs, machines apart, means, changes of level, errors; and the table of it."""
+
+import gzip
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from posenc.command import CommandError
+from posenc.convert import Record
+from posenc.results import changepoints, main
+from posenc.results.trend import History, Series, Wanted, histories
+from posenc.results.trend_table import ASCII_HEIGHTS, sparkline
+
+# Series, and the changes that the program in C found in them: at, start, stop, medians, p.
+FROZEN = json.loads(gzip.decompress((Path(__file__).parent / "changepoints.json.gz").read_bytes()))
+DECODE = "alibi/f32/given/decode"
+
+
+# ---- changes of level ----
+
+
+@pytest.mark.parametrize("at", range(len(FROZEN)))
+def test_changes_are_those_of_the_program_in_c(at: int) -> None:
+    found = changepoints.find(FROZEN[at]["values"])
+    assert [[one.at, one.start, one.stop, one.before, one.after, one.p] for one in found] == FROZEN[at]["changes"]
+
+
+def test_noise_is_seldom_called_a_change() -> None:
+    draw = random.Random(4)
+    series = [[draw.gauss(0.0, 0.02) for _ in range(30)] for _ in range(100)]
+    assert sum(bool(changepoints.find(values)) for values in series) <= 1
+    wild = [[math.tan(math.pi * (draw.random() - 0.5)) for _ in range(50)] for _ in range(30)]
+    assert not any(changepoints.find(values) for values in wild)
+
+
+def test_values_that_stand_alone_are_no_change() -> None:
+    draw = random.Random(5)
+    values = [draw.gauss(0.0, 0.02) for _ in range(40)]
+    values[11] += 1.0
+    values[27] -= 3.0
+    assert not changepoints.find(values)
+
+
+def test_thirteen_values_are_too_few() -> None:
+    assert not changepoints.find([1.0] * 6 + [0.5] * 7) and not changepoints.find([])
+
+
+def test_another_seed_makes_other_shuffles() -> None:
+    # splitmix64 from 0 begins with 0xe220a8397b1dcdaf (its authors' test of other programs)
+    assert list(changepoints._Random(0).get(0, 2)) == [0xE220A839, 0x6E789E6A]
+    a, b = changepoints._shuffles(20, 1), changepoints._shuffles(20, 2)
+    assert a[3] != b[3] and sorted(a[3]) == sorted(b[3]) == list(range(20))
+
+
+# ---- histories ----
+
+
+def run(number: int, commit: str, value: float, error: Any, key: str = "paper", kind: str = "release") -> List[Record]:
+    """The results of a run: two cases of one backend at that share of the roofline."""
+    result = {"kernel": "alibi", "backend": "avx2", "family": "native"}
+    timing = {**result, "t": "bench", "median_ns": 100.0, "threads": 1, "roofline": {"share": value}}
+    return [
+        {"t": "header", "schema": "posenc.results/2", "started": f"2026-11-{number + 1:02d}T10:00:00Z",
+         "tool": {"version": "0.1.0", "commit": commit, "dirty": number == 2}, "mode": "quick"},
+        {"t": "env", "env_id": key, "cpu": {"key": key, "name": "a CPU of paper"}, "build": {"type": kind}},
+        {**timing, "case": DECODE},
+        {**timing, "case": "alibi/f32/given/prefill", "roofline": {"share": value / 2}},
+        {**timing, "case": "alibi/f32/given/rejected", "rejected": "not provided"},
+        {**result, "t": "check", "case": "alibi/f32/given/far", "suite": "accuracy", "status": "pass",
+         "error": {"metric": "ulp", "max": error}},
+        {"t": "footer", "complete": True},
+    ]  # fmt: skip
+
+
+def steps() -> Dict[str, List[Record]]:
+    """24 runs, of which the last 8 are 10 % slower, and those from the 10th on err more; in an order of their own."""
+    files = {}
+    for at in range(24):
+        number = at * 7 % 24
+        value = (0.8 if number < 16 else 0.72) * (1.0 + 0.001 * (number * 5 % 7))
+        files[f"r{at}.jsonl"] = run(number, f"abc{number:04x}00000", value, 0.5 if number < 10 else 0.75)
+    return files
+
+
+def of_case(history: History, case: str) -> Series:
+    (found,) = [series for series in [*history.shares, *history.means, *history.errors] if series.case == case]
+    return found
+
+
+def test_one_step() -> None:
+    (history,), notes = histories(steps())
+    series = of_case(history, DECODE)
+    assert [one.name for one in history.runs][:4] == ["abc0000", "abc0001", "abc0002+", "abc0003"] and not notes
+    assert [point.run for point in series.points] == list(range(24)) and len(history.shares) == 2
+    (change,) = series.changes
+    assert change.at == 16 and change.ratio == pytest.approx(0.9, abs=0.01) and change.p < 0.001
+    mean = of_case(history, "")
+    assert mean.cases == 2 and mean.points[0].value == pytest.approx(0.8 * math.sqrt(0.5), abs=1e-9)
+    error = of_case(history, "alibi/f32/given/far")
+    assert [(point.run, point.value) for point in error.points] == [(0, 0.5), (10, 0.75)] and history.checked == 1
+    assert {series.case for series, _ in history.changes} == {"", DECODE, "alibi/f32/given/prefill"}
+
+
+def test_means_are_of_the_cases_of_the_same_runs() -> None:
+    files = {f"r{at}.jsonl": run(at, "", 0.8, 0.5) for at in range(5)}
+    del files["r3.jsonl"][3]  # prefill
+    (history,), _ = histories(files)
+    assert not history.means and len(of_case(history, "alibi/f32/given/prefill").points) == 4
+
+
+def test_a_list_of_commits_is_the_order() -> None:
+    commits = [f"abc{number:04x}00000ffffffffff" for number in range(23, 0, -1)]
+    (history,), notes = histories(steps(), Wanted(commits=commits))
+    assert [one.name for one in history.runs] == [commit[:7] + "+" * (commit[3:7] == "0002") for commit in commits]
+    assert notes == ["r0.jsonl: its commit is not in the list"]
+    with pytest.raises(CommandError, match="no file has a result"):
+        histories(steps(), Wanted(commits=["abc"]))
+
+
+def test_machines_and_types_of_build_are_apart() -> None:
+    files = {**steps(), "other": run(3, "1" * 12, 0.1, 0.5, "other"), "debug": run(4, "2" * 12, 0.1, 0.5, kind="debug")}
+    found, _ = histories(files)
+    assert [(history.machine, len(history.runs)) for history in found] == [
+        ("other", 1), ("paper", 24), ("paper, debug", 1)
+    ]  # fmt: skip
+
+
+def test_results_by_pattern() -> None:
+    (history,), _ = histories(steps(), Wanted(cases=["*decode"]))
+    assert [series.case for series in history.shares] == [DECODE] and not history.means and not history.checked
+    (history,), _ = histories(steps(), Wanted(backends=["nat*"], kernels=["alibi", "t5"]))
+    assert len(history.shares) == 2
+    with pytest.raises(CommandError, match="no file has a result of that kernel, backend or case"):
+        histories(steps(), Wanted(backends=["sse*"]))
+
+
+def test_errors_that_are_no_numbers() -> None:
+    files = {f"r{at}": run(at, "", 0.5, error) for at, error in enumerate(["nan", "nan", "inf", 1.0, 1.0])}
+    (history,), _ = histories(files)
+    assert [(point.run, str(point.value)) for point in history.errors[0].points] == [(0, "nan"), (2, "inf"), (3, "1.0")]
+
+
+# ---- the table ----
+
+
+@pytest.mark.parametrize("values, text", [
+    ([0.5, 0.75, 1.0], "▁▅█"), ([0.5, 0.5], "▅▅"), ([], ""), ([1.0, 0.99, 1.01], "▅▄▅"),
+    ([1.0] * 20 + [2.0] * 20, "▁" * 10 + "█" * 10),
+])  # fmt: skip
+def test_sparkline(values: List[float], text: str) -> None:
+    assert sparkline(values) == text
+    assert sparkline(values, ASCII_HEIGHTS).isascii()
+
+
+def shown(files: Dict[str, List[Record]], folder: Path, capsys: Any, *options: str) -> Tuple[str, str]:
+    paths = []
+    for name, records in files.items():
+        paths.append(str(folder / name))
+        Path(paths[-1]).write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    assert main.main(["trend", *paths, *options]) == 0
+    out, err = capsys.readouterr()
+    return "\n".join(" ".join(line.split()) for line in out.splitlines()), err
+
+
+def test_the_table(tmp_path: Path, capsys: Any) -> None:
+    text, _ = shown(steps(), tmp_path, capsys)
+    assert text.startswith("History on paper, a CPU of paper\n24 runs from abc0000 to abc0017; 2 cases timed.")
+    assert f"{DECODE} avx2 abc000f and abc0010 0.80 0.72 -10 % < 0.001" in text
+    assert "far avx2 accuracy abc000a 0.50 ulp 0.75 ulp worse" in text and "A trend is no gate" in text
+    assert "alibi, 2 cases avx2" in text and "fewer than 14" not in text
+    data = json.loads(shown(steps(), tmp_path, capsys, "--json")[0])
+    assert data[0]["shares"][0]["changes"][0]["at"] == 16
+
+
+def test_the_table_of_few_runs(tmp_path: Path, capsys: Any) -> None:
+    few = {f"r{at}": run(at, "", 0.8 if at < 7 else 0.4, 0.5) for at in range(13)}
+    text, _ = shown(few, tmp_path, capsys)
+    assert "2 of them have fewer than 14 runs" in text and "Changes of level" not in text
+    assert "13 runs from 2026-11-01 to 2026-11-13" in text and "No change of level" not in text
+    assert "The largest errors of all 1 checks are the same in all runs, to the last digit." in text
+
+
+def test_many_cases_are_listed_with_all(tmp_path: Path, capsys: Any) -> None:
+    records = run(0, "", 0.8, 0.5)
+    more = [{**records[2], "case": f"alibi/f32/given/c{at}"} for at in range(50)]
+    files = {"r0": [*records[:-1], *more, records[-1]]}
+    text, _ = shown(files, tmp_path, capsys)
+    assert "12 more cases are shown with --all." in text and "/c49 " not in text
+    assert "/c49 " in shown(files, tmp_path, capsys, "--all")[0]
+
+
+@pytest.mark.parametrize(
+    "commits, text", [(None, "No such file"), ("\n", "there are no commits"), (b"\xff", "not UTF-8")]
+)
+def test_commits_that_cannot_be_read(tmp_path: Path, commits: Any, text: str) -> None:
+    path = tmp_path / "commits"
+    if commits is not None:
+        path.write_bytes(commits if isinstance(commits, bytes) else commits.encode())
+    with pytest.raises(CommandError, match=text):
+        main.main(["trend", "x", "--commits", str(path)])
