@@ -4,7 +4,7 @@
 #
 #     same       two plug-ins that do the same, a noisy neighbour beside them: nothing is slower, nothing faster
 #     l2         one is slowed by 5 % in the L2 cache: slower, in 9 of 10
-#     dram       one is slowed by 10 % in memory, with a larger budget: slower, in 9 of 10
+#     dram       one is slowed by 10 % in memory, with a longer time limit: slower, in 9 of 10
 #     relinked   the library, and the same objects with other alignment: nothing is slower
 #
 # Plug-ins are bench/tests/slowed.c.  Their delay is counted in steps of work: a first comparison says how many are 5 %.
@@ -85,11 +85,11 @@ verdicts_neighbour() {
 
 verdicts_same() {
     verdicts_plugin same1 0 1 && verdicts_plugin same2 0 2 || return 1
-    verdicts_row 'the same, in L2' "$verdicts_n" same1.so same2.so --case 'rope_half/f32/given/l2' --budget 20 || return 1
+    verdicts_row 'the same, in L2' "$verdicts_n" same1.so same2.so --case 'rope_half/f32/given/l2' --time-limit 20 || return 1
     verdicts_neighbour &
     neighbour=$!
     verdicts_row 'the same, in L2, beside a noisy neighbour' "$verdicts_n" same1.so same2.so \
-        --case 'rope_half/f32/given/l2' --budget 20
+        --case 'rope_half/f32/given/l2' --time-limit 20
     status=$?
     kill $neighbour
     wait $neighbour 2>/dev/null
@@ -114,15 +114,15 @@ verdicts_slowed() {
 }
 
 verdicts_l2() {
-    verdicts_slowed 0.05 1000 rope_half/f32/given/l2 --budget 20 &&
-        verdicts_row 'slowed by 5 % in L2' $((verdicts_n / 10)) base.so slow.so --case rope_half/f32/given/l2 \
-            --budget 20
+    verdicts_slowed 0.05 1000 rope_half/f32/given/l2 --time-limit 20 &&
+        verdicts_row 'slowed by 5 % in L2' $(((verdicts_n + 9) / 10)) base.so slow.so --case rope_half/f32/given/l2 \
+            --time-limit 20
 }
 
 verdicts_dram() {
-    verdicts_slowed 0.10 2000000 rope_half/f32/given/dram --budget 60 &&
-        verdicts_row 'slowed by 10 % in memory' $((verdicts_n / 10)) base.so slow.so --case rope_half/f32/given/dram \
-            --budget 90
+    verdicts_slowed 0.10 2000000 rope_half/f32/given/dram --time-limit 60 &&
+        verdicts_row 'slowed by 10 % in memory' $(((verdicts_n + 9) / 10)) base.so slow.so --case rope_half/f32/given/dram \
+            --time-limit 90
 }
 
 # The objects of the library once more, behind a function that takes 40 bytes of code: all that follows lies elsewhere.
@@ -133,6 +133,6 @@ verdicts_relinked() {
     ninja -C build -t commands "$library" | tail -n 1 |
         sed "s,-o $library,-o $verdicts_dir/relinked.so $verdicts_dir/pad.o," >"$verdicts_dir/link.sh"
     (cd build && sh "$verdicts_dir/link.sh") && cp "build/$library" "$verdicts_dir/linked.so" &&
-        verdicts_row 'relinked with other alignment, in L2' $((verdicts_n / 10)) linked.so relinked.so \
-            --kernel rope_half --case rope_half/f32/given/l2 --budget 60
+        verdicts_row 'relinked with other alignment, in L2' $(((verdicts_n + 9) / 10)) linked.so relinked.so \
+            --kernel rope_half --case rope_half/f32/given/l2 --time-limit 60
 }

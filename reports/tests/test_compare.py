@@ -84,6 +84,7 @@ def test_slower_is_confirmed_and_fails_a_gate(bench: Bench, capsys: pytest.Captu
     assert slower["ratio"] == pytest.approx(1.05, abs=1e-3) and slower["rounds"] == 5 * 31
     assert (same["verdict"], same["processes"], same["look"]) == ("same", 3, 1)
     out = capsys.readouterr().out
+    assert "While it was timed, " in out and "a hypervisor gave 2.0 % of its time to others." in out
     assert "VERDICT  SLOWER 1    FASTER 0    SAME 1    UNCLEAR 0    identical code 0" in out
     assert "Exit code 3: 1 confirmed slowdown." in out
     assert f"--time-limit 3600 --case {L2} --backend avx2" in out and "-o" not in out and "--gate" not in out

@@ -57,6 +57,7 @@ class Comparison:
     def _results(self) -> None:
         """Runs the process that compares results and machine code exactly, and lists the rows."""
         progress = Progress()
+        progress.notes = " results compared"
 
         def take(record: Record) -> None:
             if record["t"] == "header":

@@ -89,7 +89,6 @@ class Schedule:
                 return
             self.progress.notes = f", {len(rows)} again"
             self.progress.total += CONFIRMING * len(rows)
-            self.seed = self._seed_of(self.number)
             for _ in range(CONFIRMING):
                 self._process(rows, left_s / CONFIRMING)
             for row in rows:
