@@ -38,7 +38,13 @@ def run() -> List[Record]:
     positions = [float(2**bits) for bits in range(0, 32, 2)]
     curve = {"t": "curve", "curve": "avx512, hf_f32", "backend": "avx512", "numerics": "hf_f32",
              "positions": positions, "errors": [1e-8 * (1 + position / 1e5) for position in positions]}  # fmt: skip
-    return [*RUN[:-1], curve, RUN[-1]]
+    count: Record = {
+        **of("overhead")[0], "t": "count", "case": "rope_half/f32/given/count", "by": "single step",
+        "vector_width": 8, "instructions": 5611, "loads": 1263, "stores": 1128, "branches": 234,
+        "per_element": 0.607421875, "per_call": 635.0,
+    }  # fmt: skip
+    rejected = {**count, "backend": "scalar", "rejected": "ptrace() is not permitted here"}
+    return [*RUN[:-1], curve, count, rejected, RUN[-1]]
 
 
 def fleet() -> List[Record]:
@@ -79,10 +85,12 @@ def comparison() -> List[Record]:
         pair(160, "identical", None, 0, "the machine code is the same"),
         pair(192, "incomparable", None, 0, "head crashed: signal 11"),
     ]
-    change = {"t": "change", "kernel": "rope_half", "dtype": "f32", "numerics": "given", "family": "native",
-              "case": "rope_half/f32/given/hd128-t7", "backend": "avx2", "suite": "conduct", "what": "error",
-              "metric": "pair_ulp", "base": {"max": 0.9}, "head": {"max": 1.4}, "worse": True,
-              "worst_at": "token 3 head 0 pair 17"}  # fmt: skip
+    change: Record = {
+        "t": "change", "kernel": "rope_half", "dtype": "f32", "numerics": "given", "family": "native",
+        "case": "rope_half/f32/given/hd128-t7", "backend": "avx2", "suite": "conduct", "what": "error",
+        "metric": "pair_ulp", "base": {"max": 0.9}, "head": {"max": 1.4}, "worse": True,
+        "worst_at": "token 3 head 0 pair 17",
+    }  # fmt: skip
     changes = [{**change, "case": f"rope_half/f32/given/hd{number}-t7"} for number in range(2, 32, 2)]
     return [header, env, *pairs, *changes, *of("footer")]
 
@@ -347,6 +355,15 @@ def test_cost_of_a_call(browser: Browser) -> None:
     assert shown == ["52.7 ns", "+12.5 ns +12.4 to +12.7", "+2.2 ns +2.1 to +2.3", "-0.1 ns -0.2 to +0.1"]
 
 
+def test_instructions(browser: Browser) -> None:
+    browser.open("run")
+    rows = [[cell.text for cell in row.find_elements("css selector", "th, td")]
+            for row in browser.all("#instructions tbody tr")]  # fmt: skip
+    case = "rope_half/f32/given/count"
+    assert rows[0] == [case, "avx512", "8", "0.61", "635", "1\u202f263", "1\u202f128", "234", "single step"]
+    assert rows[1] == [case, "scalar", "ptrace() is not permitted here"]
+
+
 def test_forest_plot(browser: Browser) -> None:
     browser.open("comparison")
     lines = list(browser.js("return [...document.querySelectorAll('#forest g.row > text')].map((t) => t.textContent)"))
@@ -484,3 +501,7 @@ def test_tables_of_markdown(records: Callable[[], List[Record]]) -> None:
         widths.append(len(re.findall(r"(?<!\\)\|", line)))
         assert widths[-1] == widths[0], line
     assert "\n\n\n" not in text
+    markdown = pytest.importorskip("markdown_it", reason="markdown-it, which rich brings, is missing")
+    html = markdown.MarkdownIt("commonmark").enable("table").render(text)
+    assert html.count("<table>") == len(re.findall(r"^\|[-:|]+\|$", text, re.M)) > 0
+    assert not re.search(r"<p>[^<]*\|", html), "a table that is not one"

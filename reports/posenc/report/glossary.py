@@ -38,6 +38,7 @@ TERMS: Dict[str, Term] = {
         "roofline",
         "The measured bandwidth bound: the best rate of storing or copying the same bytes, taken in the same rounds.",
     ),
+    "per-element": Term("instructions per element", "Instructions that one more element of the output takes."),
     "frontend": Term("front-end", "The public function: it validates all arguments, then calls the kernel."),
     "prepared": Term("prepared call", "A call that was validated once and is made again with other data."),
     "bound": Term(

@@ -137,10 +137,11 @@ def print_summary(view: View, verbose: bool) -> None:
     """Prints the answer: at most 30 lines for a machine."""
     for host in view.hosts:
         _print_host(host, verbose)
-    for answer in (answer for host in view.hosts for answer in host.answers):
-        if answer.best and answer.certainty in ("clear", "tied") and not answer.default_is_best:
-            print(f"To use it: POSENC_BACKEND={answer.best.backend}")
-            return
+    forced = list(dict.fromkeys(answer.forced for host in view.hosts for answer in host.answers if answer.forced))
+    if forced:
+        print("To use it: " + " or ".join(f"POSENC_BACKEND={backend}" for backend in forced))
+    elif any(answer.best for host in view.hosts for answer in host.answers):
+        print("Nothing to type: the default backends stay. POSENC_BACKEND=NAME forces another.")
 
 
 # ---- files ----

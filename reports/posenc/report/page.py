@@ -162,9 +162,10 @@ def _has(*kinds: str) -> Callable[[View], bool]:
 SECTIONS: Tuple[Tuple[str, str, Callable[[View], bool]], ...] = (
     ("comparison", "Comparison", _has("pair", "change")),
     ("fleet", "Fleet", lambda view: len(view.hosts) > 1),
-    ("answer", "Answer", lambda view: _has("bench")(view) or not _has("check", "pair", "change")(view)),
+    ("answer", "Answer", lambda view: _has("bench")(view) or not _has("check", "pair", "change", "count")(view)),
     ("explore", "Explore", _has("bench", "curve")),
     ("cost", "Cost of a call", _has("overhead")),
+    ("instructions", "Instructions", _has("count")),
     ("conformance", "Conformance", _has("check")),
     ("environment", "Environment and method", lambda view: True),
 )

@@ -193,7 +193,7 @@ function axis(svg, scale, orient, transform, ticks, text) {
   svg.append("g").attr({ class: "axis", transform }).call(text ? made.tickFormat(text) : made);
 }
 const message = (text) => figure.replaceChildren(element("p", { class: "key" }, text));
-const widthOf = (where) => Math.max(300, Math.min(900, where.clientWidth || 640));
+const widthOf = (where) => Math.max(300, Math.min(1300, where.clientWidth || 640));
 const powers = (low, high, most = 9) => {
   const found = [];
   for (let k = Math.floor(Math.log10(low)); 10 ** k <= high * 1.001; k++)
