@@ -76,6 +76,13 @@ compile() {
     return 1
 }
 
+# compile_program FOLDER: the program and what it opens.  The tests are another half of the steps.
+compile_program() {
+    opened=$(tr , '\n' <"$1/meson-info/intro-installed.json" | sed -n "s,^[ {]*\"$PWD/$1/\([^\"]*\)\": .*,\1,p" |
+        grep -v '[.]\(a\|pc\|cmake\|installed\)$' | tr '\n' ,)
+    compile "$1" ${opened:+"--ninja-args=${opened%,}"}
+}
+
 # follow FOLDER: what its build is doing, from what Ninja writes: a line that changes on a terminal; elsewhere one of a
 # build that takes more than two seconds, which the end of it then answers.
 follow() {

@@ -74,10 +74,7 @@ bundle_build() {
     configure build-bundle/build --cross-file $description -Dprogram=enabled -Dbench=enabled -Dtests=disabled \
         -Dgolden=disabled || return 1
     echo "$wanted" >build-bundle/cross-stamp
-    # Of what is built, what is installed.
-    installed=$(tr , '\n' <build-bundle/build/meson-info/intro-installed.json |
-        sed -n "s,^[ {]*\"$PWD/build-bundle/build/\([^\"]*\)\": .*,\1,p" | grep -v '[.]\(a\|pc\|cmake\|installed\)$' | paste -sd , -)
-    compile build-bundle/build "--ninja-args=$installed"
+    compile_program build-bundle/build
 }
 
 bundle_fill() {

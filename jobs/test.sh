@@ -31,7 +31,9 @@ setup)
     [ "$2" != --wipe ] || rm -rf "$folder"
     mkdir -p "$folder/meson-info"
     touch "$folder/build.ninja"
-    printf '"c": {\n"full_version": "%s",\n"build": {\n' "$(${CC:-cc} --version)" >"$folder/meson-info/intro-compilers.json" ;;
+    printf '"c": {\n"full_version": "%s",\n"build": {\n' "$(${CC:-cc} --version)" >"$folder/meson-info/intro-compilers.json"
+    for file in lib/libposenc.a posenc.pc posenc plugins/one.so; do echo "  \"$PWD/build/$file\": \"/usr/local/$file\","; done \
+        >"$folder/meson-info/intro-installed.json" ;;
 compile)
     [ -z "$SLOW" ] || { echo '[0/40] Regenerating' && echo '[10/40] Compiling x.c' && sh -c "$SLOW"; }
     [ -z "$MAKES" ] || { printf '#!/bin/sh\necho "the program: $*"\n' >build/posenc && chmod +x build/posenc; } ;;
@@ -69,6 +71,8 @@ END
     chmod +x "$folder/bin/python3" ;;
 esac
 STUB
+
+echo 'MODULES=$SYSTEM_MODULES exec python3 "$@"' | stub python3-of-system
 
 everything='jansson criterion benchmark sleef mpfr'
 modules='venv jinja2 rich matplotlib pytest jsonschema'
@@ -192,12 +196,15 @@ bare
 at MODULES=venv ./run --no-install report
 says 'with --no-install the packages of the page are named' 0 'python3-jinja2 python3-rich libjs-d3' 'the program: report'
 uncalled 'and pip is not called' "$venv"
-for module in jinja2 rich; do # a Python that has the other alone is none
+touch share/d3/d3.min.js
+for modules_here in 'jinja2:rich' 'rich:jinja2'; do
     bare
-    touch share/d3/d3.min.js
-    at WHO=0 MODULES="venv $module" ./run report
-    called "$module alone is not enough" "$venv"
+    at MODULES="venv ${modules_here%:*}" SYSTEM_MODULES=${modules_here#*:} ./run report
+    called "two Pythons with a module each ($modules_here) are not enough" "$venv"
 done
+bare
+at MODULES=venv SYSTEM_MODULES='jinja2 rich' ./run report
+uncalled 'one with both is' "$venv"
 rm share/d3/d3.min.js
 bare
 at MODULES=venv ./run report
@@ -208,7 +215,7 @@ at MODULES=venv ./run report
 uncalled 'once' "$venv\|$pip"
 at MODULES=venv CC=clang ./run build
 called 'another compiler' '^meson setup --wipe build$'
-uncalled 'takes no other virtual environment' "$venv\|$pip"
+same 'keeps the virtual environment' "$(ls work/build/venv/bin)" "$(printf 'python3\npython3-installed')"
 bare
 mv bin/apt-get bin/apt-cache .
 echo 'exit 0' | stub dnf
@@ -267,8 +274,12 @@ fi
 # ---- Another compiler ----
 
 bare
+at ./run report
+called 'a command takes the program and what it opens' '^meson compile -C build --ninja-args=posenc,plugins/one.so$'
+bare
 at ./run build
 called 'a build is set up' '^meson setup build$'
+called 'and is of everything' '^meson compile -C build$'
 at ./run build
 uncalled 'once' '^meson setup'
 at CC=gcc ./run build

@@ -52,6 +52,10 @@ cd "$tree" || exit 1
 while read -r command; do
     typed "$command"
     case $command in
+    './run report')
+        page=posenc-report/report.html
+        if grep -q 'version: *"3[.]5' $page && ! grep -q 'D3 is missing' "$scratch/stderr"; then pass 'its page has charts'; else fail 'its page has charts' "$(ls -l $page 2>&1)"; fi
+        ;;
     *-o\ *) ;;
     cc\ *) typed ./a.out ;;
     esac
