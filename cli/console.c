@@ -234,8 +234,28 @@ static void print_counts(const json_t *records, FILE *out)
     }
 }
 
+/* Prints which program ran, on what, and what a reader has to know of it. */
+static void print_head(const json_t *records, FILE *out)
+{
+    size_t i;
+    json_t *record;
+    json_array_foreach(records, i, record)
+    {
+        if (is_kind(record, "header"))
+            text_print(out, "posenc %s", record_text(record, "tool.version"));
+        if (is_kind(record, "header") &&
+            json_is_false(json_object_get(json_object_get(record, "vectors"), "official")))
+            text_print(out, ", not the official vectors");
+        if (is_kind(record, "env"))
+            text_print(out, ", %s (%s), measurement quality %s\n",
+                       record_text(record, "cpu.name"), record_text(record, "env_id"),
+                       record_text(record, "trust.grade"));
+    }
+}
+
 int format_console(const json_t *records, FILE *out)
 {
+    print_head(records, out);
     print_timings(records, out);
     print_counts(records, out);
     print_checks(records, out);

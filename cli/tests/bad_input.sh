@@ -266,7 +266,7 @@ refuses 'rotation without the channels that turn' 'rotary_dim is 0, expected fro
 refuses 'head of one channel' 'head_dim is 1, expected from 2' verify --problem 'rope_half head_dim=1 rotary_dim=2 heads=1 tokens=1 rows=1'
 refuses 'slopes without heads' 'heads is 0, expected from 1 to 65536' verify --problem 'alibi'
 refuses 'slopes that do not fall' 'alibi_bias_max is 0, expected from 2' verify --problem 'alibi heads=2 queries=2 keys=2 alibi_bias_max=0'
-for command in bench compare; do
+for command in bench pair; do
     refuses "$command: quick and full" '--quick: expected without --full$' $command --quick --full
 done
 refuses 'quick and exhaustive' '--quick: expected without --exhaustive$' verify --quick --exhaustive

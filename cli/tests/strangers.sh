@@ -34,7 +34,11 @@ clean() { # NAME FILE: no byte that a terminal obeys
     fi
 }
 for format in console md html csv junit summary comment annotations badge gbench gha bmf baseline jsonl; do
-    run "$POSENC" report hostile.jsonl --all --out "$format"
+    case $format in
+    console) run "$POSENC" report hostile.jsonl -v ;;
+    md | html | jsonl) run "$POSENC" report hostile.jsonl --format "$format" ;;
+    *) run "$POSENC" results export hostile.jsonl --format "$format" ;;
+    esac
     case $status in 0) ;; *) fail "$format is written" "exit $status" ;; esac
     clean "$format: nothing that a terminal obeys" stdout
     case $format in

@@ -101,7 +101,7 @@ def _quotients(rows: List[Timing]) -> None:
     timed = [row for row in rows if not row.rejected]
     fastest: Dict[Tuple[str, int], float] = {}
     for row in timed:
-        key = (row.record["family"], row.record.get("threads", 1))
+        key = (row.record.get("family", ""), row.record.get("threads", 1))
         fastest[key] = min(fastest.get(key, math.inf), row.median)
     for row in timed:
         time, threads = units.printed_time(row.median), row.record.get("threads", 1)

@@ -11,6 +11,8 @@ KEYS: Dict[str, Sequence[str]] = {
     "count": ("case", "backend", "build", "vector_width"), "overhead": ("case",), "model": ("name",),
     "kernel": ("id",), "backend": ("id",), "change": ("case", "backend", "what", "suite"),
 }  # fmt: skip
+# Members that results of others may lack.
+DEFAULTS: Record = {"dtype": "f32", "numerics": "given", "family": ""}
 
 
 @dataclass
@@ -77,7 +79,8 @@ def machines(records: List[Record]) -> List[Machine]:
         elif current is not None:
             current.finished += kind == "footer" and bool(record.get("complete"))
             current.headers += [record["header"]] if kind == "part" and "header" in record else []
-            current.kinds.setdefault(kind, []).append(record)
+            complete = {**DEFAULTS, **record} if kind in ("check", "bench", "pair", "change", "count") else record
+            current.kinds.setdefault(kind, []).append(complete)
     for machine in found.values():
         for kind, names in KEYS.items():
             if kind in machine.kinds:

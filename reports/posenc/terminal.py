@@ -1,16 +1,31 @@
 """Text and tables for a terminal."""
 
-from typing import Sequence
+from typing import Any, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
+RUNNER = "##["  # begins a command of GitHub's runners, wherever it stands
 WIDEST = 10_000  # of what is no terminal: a file or a pipe, which cuts nothing
+
+
+def guarded(text: str) -> str:
+    """Returns a text that no runner of GitHub takes for a command."""
+    text = text.replace(RUNNER, "#\\#[")
+    return f"\\{text}" if text.lstrip().startswith("::") else text
+
+
+class Terminal(Console):
+    """A console that prints no commands for runners of GitHub."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Prints texts and tables."""
+        super().print(*(guarded(item) if isinstance(item, str) else item for item in objects), **options)
 
 
 def console(stderr: bool = False) -> Console:
     """Returns a console. It respects NO_COLOR and the width of the terminal, and changes no word."""
-    terminal = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    terminal = Terminal(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not terminal.is_terminal:
         terminal.width = WIDEST
     return terminal
@@ -22,5 +37,5 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     for name in columns:
         drawn.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
     for row in rows:
-        drawn.add_row(*row)
+        drawn.add_row(*map(guarded, row))
     return drawn

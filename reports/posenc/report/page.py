@@ -190,7 +190,7 @@ def facts(host: Host) -> Iterable[Tuple[str, str]]:
     vectors = member(host.machine.header, "vectors.sha256")
     yield "Golden vectors", f"SHA-256 {vectors[:16]}…" if vectors else ""
     yield "Run", f"{host.machine.header.get('mode', '')}, {host.machine.header.get('started', '')}"
-    reasons = noise.quality(host.machine)[1]
+    reasons = noise.quality(host.machine).reasons
     yield "Measurement quality", f"{host.grade}: {'; '.join(reasons) or 'nothing disturbs it'}" if host.grade else ""
 
 

@@ -88,7 +88,7 @@ class Host:
     @property
     def grade(self) -> str:
         """Measurement quality, A to D; empty if it is not known."""
-        return noise.quality(self.machine)[0]
+        return noise.quality(self.machine).grade
 
     @cached_property
     def backends(self) -> List[str]:
@@ -163,7 +163,7 @@ def _disturbed(host: Host) -> str:
 def _vectors(host: Host) -> str:
     if member(host.machine.header, "vectors.official") is not False:
         return ""
-    return "The golden vectors are not those of this program: the checks are as good as these vectors."
+    return "These are not the official vectors: the checks are as good as the vectors that were given."
 
 
 def _emulated(host: Host) -> str:

@@ -1,9 +1,10 @@
 """Disturbance of a run, in a sentence: how far timings are to be believed."""
 
 from statistics import median
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional
 
 from ..convert import Record
+from ..quality import Quality, quality_of
 from ..runs import Machine, member, number
 from .outcome import is_noisy, is_timed
 
@@ -68,24 +69,12 @@ def warning(machine: Machine) -> str:
     return words.strip()
 
 
-def quality(machine: Machine) -> Tuple[str, List[str]]:
-    """Returns the measurement quality of a machine, A to D, and its reasons: before its runs and during them."""
-    before = machine.env.get("quality", {})
-    grade, reasons = str(before.get("grade", "")), list(before.get("reasons", []))
+def quality(machine: Machine) -> Quality:
+    """Returns the measurement quality of a machine's runs, and its reasons."""
     timed = [bench for bench in machine.of("bench") if is_timed(bench)]
-    noise, apart = of_run(machine), control_pct(timed) or 0.0
-    stolen, throttled = number(noise, "steal_pct") or 0.0, number(noise, "throttled_pct") or 0.0
-    taken = others(machine.env, noise)
-    found = [
-        ("D" if apart > FAR_PCT else "C" if apart > 1.5 else "B", apart > 0.5,
-         f"the A/A control differed by {apart:.1f} % (median over cases)"),
-        ("D" if stolen > STOLEN_PCT else "C", stolen > 0.1, f"the hypervisor took {stolen:.1f} % of the time"),
-        ("D", throttled > 0.1, f"a quota of CPU time throttled it for {throttled:.1f} % of the time"),
-        ("D", bool(taken), str(taken)),
-    ]  # fmt: skip
-    worse = [(level, reason) for level, applies, reason in found if applies and timed]
-    reasons += [reason for _, reason in worse if reason not in reasons]
-    return max([grade, *(level for level, _ in worse)]), reasons
+    if not timed and machine.env.get("quality"):
+        return Quality(str(machine.env["quality"].get("grade", "")), list(machine.env["quality"].get("reasons", [])))
+    return quality_of(machine.env, of_run(machine), control_pct(timed)) if timed else Quality("", [])
 
 
 def emulator(machine: Machine) -> str:
