@@ -234,7 +234,7 @@ ROWS = "#timings tbody tr:not(.group)"
 
 def test_the_first_screen_answers(browser: Browser) -> None:
     browser.open("run")
-    boxes = browser.all(".advice > div")
+    boxes = browser.all(".advice > dl")
     assert [box.text.split("\n")[0] for box in boxes] == ["Backend", "How sure", "What to type"]
     assert all(box.rect["y"] + box.rect["height"] < 800 for box in boxes)
     assert all(word in box.text for box, word in zip(boxes, ("avx512, the default", "clear", "nothing")))
@@ -461,9 +461,10 @@ def test_axe_finds_nothing_serious(browser: Browser, name: str, scheme: str) -> 
 def test_tidy_finds_no_error(folder: Path, name: str) -> None:
     if not shutil.which("tidy"):
         pytest.skip("tidy is missing")
-    words = ["tidy", "-e", "-q", "--show-warnings", "no", "--new-blocklevel-tags", "dialog"]
-    done = subprocess.run([*words, str(folder / f"{name}.html")], stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode < 2, done.stderr
+    words = ["tidy", "-e", "-q", "--new-blocklevel-tags", "dialog", str(folder / f"{name}.html")]
+    done = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
+    younger = 'attribute "popover(target)?"|trimming empty <(i|tbody)>|invalid value "dialog"'  # than this tidy
+    assert [line for line in done.stderr.splitlines() if not re.search(younger, line)] == []
 
 
 # ---- without a browser ----
