@@ -35,7 +35,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Returns a table. Columns that begin with > are flush right."""
     drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in columns:
-        drawn.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
+        drawn.add_column(guarded(name.lstrip(">")), justify="right" if name.startswith(">") else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*map(guarded, row))
     return drawn

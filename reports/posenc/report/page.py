@@ -238,8 +238,7 @@ class Code(str):
 
 def _code(text: Any) -> Code:
     """Returns a code span, whatever the text holds."""
-    fence = "`" * (max(map(len, re.findall("`+", str(text))), default=0) + 1)
-    return Code(f"{fence}{text}{fence}".replace("|", "\\|"))
+    return Code("`" + str(text).replace("`", "'").replace("|", "\\|") + "`")
 
 
 def _block(text: Any) -> Code:

@@ -80,7 +80,7 @@ def main(arguments: List[str]) -> int:
         raise CommandError(f"expected a subcommand{got}: {', '.join(commands)}. See posenc results --help.")
     try:
         return commands[arguments[0]](arguments[1:])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise CommandError(
             f"a record lacks a member or has one of another type: {error!r}. results.schema.json describes records."
         ) from None
