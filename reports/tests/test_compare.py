@@ -338,6 +338,9 @@ def test_looks_end_with_the_time() -> None:
     assert made.calls == 5 and first.look == 2
     (first,), made = schedule(10.0, 1000.0, noisy, row())
     assert made.calls == 7 and first.look == 3
+    # Two rows: a look at each takes 10 s, of which 15 s are left.
+    (first, second), made = schedule(10.0, 45.0, noisy, row(), row(TYPICAL))
+    assert made.calls == 5 and (first.look, second.look) == (2, 1)
 
 
 def test_confirmation_takes_what_it_takes() -> None:
