@@ -2,6 +2,8 @@
 # What a job needs and a machine may lack: finding it, and installing it with the system's package manager.
 # Sourced by run, which has say and sets $install.
 
+spare='' # what look passes over: things, or the first words of things
+
 # One line for each thing needed: how to see that it is there, its package on Debian and Ubuntu, on
 # Fedora, with Homebrew (-: comes with the system, or not packaged), and what it is for.
 needs() {
@@ -79,12 +81,21 @@ have() {
     esac
 }
 
+# The things that a job does without.  For pictures and tests they are 900 MB.
+spared() {
+    case $job in
+    test* | check | coverage | stress) ;;
+    plot) echo library:criterion library:mpfr tests:pytest tests:jsonschema tests:selenium browser ;;
+    *) if command_names | grep -qx -e "$job"; then echo tests browser library:criterion library:mpfr; else echo tests browser; fi ;;
+    esac
+}
+
 # Sets $missing (things) and $packages, as the package manager here calls them; of the things named, or of all.
 look() {
     missing='' packages=''
     while read -r thing debian fedora brew what; do
         case " ${*:-$thing} " in *" $thing "*) ;; *) continue ;; esac
-        case " ${spare:-} " in *" ${thing%%:*} "*) continue ;; esac
+        case " $spare " in *" $thing "* | *" ${thing%%:*} "*) continue ;; esac
         have "$thing" && continue
         missing="$missing ${thing#*:}"
         case $manager in dnf) package=$fedora ;; brew) package=$brew ;; *) package=$debian ;; esac
@@ -206,7 +217,7 @@ pages_from_pip() {
 prepare() {
     fetch=$install
     find_manager
-    case $job in test* | check | coverage | stress | plot) ;; *) spare='tests browser' ;; esac # 900 MB, for pictures and tests
+    spare=$(spared)
     look
     spare=
     # shellcheck disable=SC2086  # a list of words

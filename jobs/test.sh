@@ -175,6 +175,12 @@ at HAS=benchmark WHO=0 ./run --no-install build
 says 'with --no-install, too' 0 'not installed, --no-install' "to install them: $line"
 at HAS=benchmark WHO=0 ./run build
 called 'root installs' '^apt-get install .* libjansson-dev libcriterion-dev libsleef-dev libmpfr-dev'
+at HAS= WHO=0 ./run report
+called 'a report takes what makes it' '^apt-get install .* libjansson-dev libbenchmark-dev libsleef-dev$'
+at HAS= WHO=0 MODULES= ./run test
+called 'and tests what they need as well' '^apt-get install .* libcriterion-dev .* libmpfr-dev .* python3-pytest python3-jsonschema$'
+at HAS=jansson WHO=0 MODULES= ./run plot
+called 'pictures take matplotlib, and no test' '^apt-get install .* libsleef-dev .*python3-jinja2 python3-rich python3-matplotlib$'
 echo 'echo "sudo: a password is required" >&2; exit 1' | stub sudo
 at HAS=benchmark ./run build
 says 'a sudo that wants a password is said to want one' 0 'sudo wants a password' "to install them: sudo $line"

@@ -1,6 +1,6 @@
 """Text and tables for a terminal."""
 
-from typing import Any, Sequence
+from typing import Any, Literal, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -35,7 +35,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Returns a table. Columns that begin with > are flush right."""
     drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in columns:
-        drawn.add_column(guarded(name.lstrip(">")), justify="right" if name.startswith(">") else "left", overflow="fold")
+        side: Literal["left", "right"] = "right" if name.startswith(">") else "left"
+        drawn.add_column(guarded(name.lstrip(">")), justify=side, overflow="fold")
     for row in rows:
         drawn.add_row(*map(guarded, row))
     return drawn
