@@ -60,7 +60,12 @@ def scale(factor: float, roofline: float = 1.0) -> Callable[[Json], None]:
 
 def error(value: Any) -> Callable[[Json], None]:
     """A change of the largest error."""
-    return lambda record: "err" in record and record["err"].update(max=value)
+
+    def change(record: Json) -> None:
+        if "err" in record:
+            record["err"]["max"] = value
+
+    return change
 
 
 def put(**members: Any) -> Callable[[Json], None]:

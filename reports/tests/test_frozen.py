@@ -228,7 +228,8 @@ def test_numbers_of_the_report(name: str, record_property: Any) -> None:
         elif head[0] in ("kernel", "evidence") and set(head[1:]) <= set(host.backends):
             expected, mine = matrix(host, table)
         elif head[0] == "backend" and "within 1 ulp" in head:
-            expected, mine = by_position(host, *next(positions), table)
+            kernel, numerics = next(positions)
+            expected, mine = by_position(host, kernel, numerics, table)
         elif head[:4] == ["kernel", "type", "profile", "backend"]:
             expected, mine = worst_errors(host, table)
         elif head[:2] == ["shape", "size"]:

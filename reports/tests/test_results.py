@@ -169,7 +169,7 @@ def test_badge() -> None:
 
 
 def timing(**more: Any) -> Record:
-    of = {"family": "native", "threads": 1, "median_ns": 100.0, "gbps": 50.0, "roofline": {"gbps": 100.0, "share": 0.4}}
+    of: Record = {"family": "native", "threads": 1, "median_ns": 100.0, "gbps": 50.0, "roofline": {"gbps": 100.0, "share": 0.4}}
     return result("bench", "decode", **{**of, "ci": {"level": 0.99, "lo": 99.0, "hi": 101.0}, **more})
 
 

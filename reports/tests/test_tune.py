@@ -56,7 +56,8 @@ def bench(backend: str, ns: Optional[float], level: str = "l1", chosen: bool = F
               "backend": backend, "family": WIDTHS[backend][0], "footprint": footprint, "chosen": chosen}  # fmt: skip
     if level != "dram":
         footprint["most"] = 36864
-    return {**record, **({"rejected": reason} if ns is None else {"samples": [ns + step for step in range(9)]})}
+    outcome: Record = {"rejected": reason} if ns is None else {"samples": [ns + step for step in range(9)]}
+    return {**record, **outcome}
 
 
 def run_of(*rows: Record) -> List[Record]:
