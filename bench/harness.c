@@ -28,6 +28,7 @@
 #include "clock.h"
 #include "emulation.h"
 #include "limits.h"
+#include "race.h"
 #include "conformance/problem/signature.h"
 #include "base/statistics/stats.h"
 
@@ -37,44 +38,11 @@
 #include <string.h>
 
 static const double LEAST_SHARE_S = 0.1; /* for the rounds: cases in cache get all they want */
-enum { LEAST_ROUNDS = 3, QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
-/* Of a contest: in how many cases of a kernel outputs are checked; times as long as the fastest at
- * which a backend is rejected, and is not even calibrated; the share of memory in the time. */
-enum { CHECKED_CASES = 2 };
-static const double HOPELESS = 1.4, FAR = 4.0, DRAM_WEIGHT = 4.0;
-
+enum { QUICK_ROUNDS = 31, FULL_ROUNDS = 61, GOOD_ROUNDS = 8 };
 /* ---- One case ---- */
 
-struct session {
-    const struct bench_options *options;
-    struct team *team;
-    double least_sample;
-    double deadline; /* of the whole run */
-    size_t most_rounds;
-    bench_sink *sink;
-    void *user;
-    /* Of a contest: cases of this kernel and type so far; of each backend, the most bytes a second
-     * that it reached, and whether an output was wrong. */
-    size_t nth;
-    double *rate;
-    bool *wrong;
-};
-
-struct race {
-    struct session *session;
-    const struct bench_case *bench_case;
-    size_t bytes;
-    uint64_t footprint;
-    struct call call;
-    unsigned buffers;
-    struct timed_call timed; /* the call, cut for the team */
-    size_t n_backends;       /* contenders[0 .. n_backends) report */
-    struct contender *null, *twin, *apart;
-    struct turns turns;
-};
-
 /* Whether the caller wants no more. */
-static bool stopped(const struct session *session)
+bool race_is_stopped(const struct session *session)
 {
     return session->options->stop && session->options->stop(session->user);
 }
@@ -84,17 +52,17 @@ static double *samples_of(const struct race *race, const struct contender *c)
     return turns_samples(&race->turns, c);
 }
 
-static void refuse(struct contender *c, enum bench_outcome outcome, const char *reason)
+void race_refuse(struct contender *c, enum bench_outcome outcome, const char *reason)
 {
     c->outcome = outcome;
     snprintf(c->refused, REASON_SIZE, "%s", reason);
 }
 
-static void refuse_all(struct race *race, enum bench_outcome outcome, const char *reason)
+void race_refuse_all(struct race *race, enum bench_outcome outcome, const char *reason)
 {
     for (size_t i = 0; i < race->n_backends; i++)
         if (contender_is_timed(&race->turns.contenders[i]))
-            refuse(&race->turns.contenders[i], outcome, reason);
+            race_refuse(&race->turns.contenders[i], outcome, reason);
 }
 
 /* Tells who is called now; NULL: nobody. */
@@ -107,7 +75,7 @@ static void watch_race(void *user, const struct posenc_backend *backend)
 }
 
 /* One call from pristine inputs, timed roughly. */
-static bool try_once(struct race *race, struct contender *c)
+bool race_try(struct race *race, struct contender *c)
 {
     call_reset(&race->call);
     watch_race(race, c->backend);
@@ -117,14 +85,14 @@ static bool try_once(struct race *race, struct contender *c)
     watch_race(race, NULL);
     if (c->status == POSENC_OK)
         return true;
-    refuse(c, c->status == POSENC_ERR_NOT_PROVIDED ? BENCH_LACKS_IT : BENCH_REFUSED,
-           posenc_status_string(c->status));
+    race_refuse(c, c->status == POSENC_ERR_NOT_PROVIDED ? BENCH_LACKS_IT : BENCH_REFUSED,
+                posenc_status_string(c->status));
     return false;
 }
 
 /* `scalar` first, whether or not it is timed, then everybody against it. */
 /* The backend that took least; NULL: none did. */
-static struct contender *quickest(const struct race *race)
+struct contender *race_quickest(const struct race *race)
 {
     struct contender *best = NULL;
     for (size_t i = 0; i < race->n_backends; i++) {
@@ -138,39 +106,39 @@ static struct contender *quickest(const struct race *race)
 /* The steps, the last of them on the quickest backend, held to the limits of libm. */
 static void check_apart(struct race *race, const struct check *check)
 {
-    const struct contender *best = quickest(race);
+    const struct contender *best = race_quickest(race);
     const struct posenc_backend *libm = posenc_backend_find("libm");
     apart_steps *steps = apart_of(&race->call.problem);
     if (!best || !steps || !libm)
         return;
     struct contender *c = &race->turns.contenders[race->turns.n++];
     *c = contender_of_steps(&race->timed, steps, best->backend);
-    if (try_once(race, c) && !check_output(check, libm, c->refused, REASON_SIZE))
+    if (race_try(race, c) && !check_output(check, libm, c->refused, REASON_SIZE))
         c->outcome = BENCH_WRONG;
     race->apart = c;
 }
 
-static void check_everybody(struct race *race)
+void race_check(struct race *race)
 {
     const struct posenc_backend *scalar = posenc_backend_find("scalar");
     struct check *check = check_create(&race->call, race->session->options->seed);
     struct contender reference = contender_of_backend(&race->timed, scalar);
     char reason[REASON_SIZE];
     if (!check || !scalar) {
-        refuse_all(race, BENCH_REFUSED,
-                   !check ? "no memory for the check" : "no scalar to compare with");
-    } else if (!try_once(race, &reference)) {
+        race_refuse_all(race, BENCH_REFUSED,
+                        !check ? "no memory for the check" : "no scalar to compare with");
+    } else if (!race_try(race, &reference)) {
         snprintf(reason, sizeof reason, "no reference: scalar: %.220s", reference.refused);
-        refuse_all(race, BENCH_REFUSED, reason);
+        race_refuse_all(race, BENCH_REFUSED, reason);
     } else if (!check_reference(check, scalar, reference.refused, REASON_SIZE)) {
         snprintf(reason, sizeof reason, "no reference: scalar is %.220s", reference.refused);
-        refuse_all(race, BENCH_WRONG, reason);
+        race_refuse_all(race, BENCH_WRONG, reason);
     } else {
         for (size_t i = 0; i < race->n_backends; i++) {
             struct contender *c = &race->turns.contenders[i];
-            if (stopped(race->session))
+            if (race_is_stopped(race->session))
                 break;
-            if (contender_is_timed(c) && try_once(race, c) &&
+            if (contender_is_timed(c) && race_try(race, c) &&
                 !check_output(check, c->backend, c->refused, REASON_SIZE))
                 c->outcome = BENCH_WRONG;
         }
@@ -189,21 +157,21 @@ static void enter_backends(struct race *race, const struct posenc_backend *const
         *c = contender_of_backend(&race->timed, backends[i]);
         const char *obstacle = posenc_backend_obstacle(backends[i]), *why;
         if (obstacle)
-            refuse(c, BENCH_REFUSED, obstacle);
+            race_refuse(c, BENCH_REFUSED, obstacle);
         else if (!posenc_provides(backends[i], kernel))
-            refuse(c, BENCH_LACKS_IT, "not provided");
+            race_refuse(c, BENCH_LACKS_IT, "not provided");
         else if (!backends[i]->f16_bf16 && !problem_is_f32(&race->bench_case->problem))
-            refuse(c, BENCH_REFUSED, "takes f32 alone");
+            race_refuse(c, BENCH_REFUSED, "takes f32 alone");
         else if (session->options->unfit &&
                  (why = session->options->unfit(session->user, race->bench_case, backends[i])))
-            refuse(c, BENCH_WRONG, why);
+            race_refuse(c, BENCH_WRONG, why);
     }
 }
 
 /* The null row and the roofs; the twin is the fastest backend, whose copy costs least. */
 static void enter_yardsticks(struct race *race)
 {
-    race->twin = quickest(race);
+    race->twin = race_quickest(race);
     if (!race->twin)
         return;
     race->null = &race->turns.contenders[race->turns.n++];
@@ -240,126 +208,6 @@ static void plan_rounds(struct race *race, double share)
     for (size_t i = 0; i < race->turns.n; i++)
         if (race->turns.contenders[i].rounds > race->turns.rounds)
             race->turns.contenders[i].rounds = race->turns.rounds;
-}
-
-/* ---- A contest ---- */
-
-/* Most backends need no rounds to lose. One that reached fewer bytes a second in a nearer place
- * than another does in this one is rejected by that; the nearest place says nothing of it, for
- * there the work of a call counts, too. Of the rest, calls that take HOPELESS times as long as the
- * quickest are rejected by the least of several. */
-
-static const char too_slow[] = "slower than the fastest by far";
-
-/* Rejects backends by what they did in nearer places. */
-static void reject_by_rate(struct race *race)
-{
-    const double *rate = race->session->rate;
-    struct contender *all = race->turns.contenders, *leader = NULL;
-    for (size_t i = 0; i < race->n_backends; i++) {
-        if (race->session->wrong[i] && contender_is_timed(&all[i]))
-            refuse(&all[i], BENCH_REFUSED, "wrong in a smaller case");
-        if (contender_is_timed(&all[i]) && (!leader || rate[i] >= rate[leader - all]))
-            leader = &all[i];
-    }
-    for (int i = 0; leader && i < 2; i++) /* the second call finds its data where they belong */
-        if (!try_once(race, leader))
-            return;
-    for (size_t i = 0; leader && rate[leader - all] > 0.0 && i < race->n_backends; i++)
-        if (contender_is_timed(&all[i]) && &all[i] != leader &&
-            rate[i] * HOPELESS < (double)race->footprint / leader->seconds)
-            refuse(&all[i], BENCH_REFUSED, too_slow);
-}
-
-/* A call that took long may have been interrupted: it has three tries. */
-static void try_fairly(struct race *race, struct contender *c, double best)
-{
-    double least = (double)INFINITY;
-    for (int i = 0; i < 3 && !(least < FAR * best) && try_once(race, c); i++)
-        least = fmin(least, c->seconds);
-    c->seconds = least;
-}
-
-/* Calibrates backends that are not far behind, and rejects what is not near. */
-static bool reject_by_calls(struct race *race)
-{
-    struct session *session = race->session;
-    double best = (double)INFINITY;
-    for (size_t i = 0; i < race->n_backends; i++) {
-        struct contender *c = &race->turns.contenders[i];
-        if (!contender_is_timed(c))
-            continue;
-        try_fairly(race, c, best);
-        if (c->seconds < FAR * best && !contender_calibrate(c, session->least_sample))
-            return false;
-        best = fmin(best, c->seconds);
-        if (session->nth > 1)
-            session->rate[i] = fmax(session->rate[i], (double)race->footprint / c->seconds);
-    }
-    for (size_t i = 0; i < race->n_backends; i++) {
-        struct contender *c = &race->turns.contenders[i];
-        if (!contender_is_timed(c))
-            continue;
-        if (c->seconds > HOPELESS * best &&
-            c->seconds < FAR * best && /* it may have stumbled */
-            !contender_calibrate(c, session->least_sample))
-            return false;
-        if (c->seconds > HOPELESS * best)
-            refuse(c, BENCH_REFUSED, too_slow);
-    }
-    return true;
-}
-
-/* As many rounds as fit; each backend takes part in all of them. */
-static void plan_contest(struct race *race, double left)
-{
-    enum { GOOD = 7 };
-    double round = 0.0;
-    for (size_t i = 0; i < race->n_backends; i++)
-        if (contender_is_timed(&race->turns.contenders[i]))
-            round += contender_sample_seconds(&race->turns.contenders[i]);
-    race->turns.rounds = (size_t)fmin(
-        fmax(left / round, round > CONTENDER_SLOW_S ? LEAST_ROUNDS : GOOD), CONTEST_ROUNDS);
-    for (size_t i = 0; i < race->n_backends; i++)
-        race->turns.contenders[i].rounds = race->turns.rounds;
-}
-
-/* What is kept from one case of a kernel and type to the next. */
-static void begin_contest(struct session *session, const struct bench_case *now,
-                          const struct bench_case *before, size_t n_backends)
-{
-    if (before && now->problem.kernel == before->problem.kernel &&
-        now->problem.dtype == before->problem.dtype)
-        return;
-    session->nth = 0;
-    memset(session->rate, 0, n_backends * sizeof *session->rate);
-    memset(session->wrong, 0, n_backends * sizeof *session->wrong);
-}
-
-static void hold_contest(struct race *race, double begin, double share)
-{
-    struct session *session = race->session;
-    if (session->nth++ < CHECKED_CASES)
-        check_everybody(race);
-    for (size_t i = 0; i < race->n_backends; i++)
-        session->wrong[i] |= race->turns.contenders[i].outcome == BENCH_WRONG;
-    call_make_repeatable(&race->call);
-    timed_call_cut(&race->timed);
-    reject_by_rate(race);
-    if (!quickest(race) || stopped(session))
-        return;
-    const bool fine = reject_by_calls(race);
-    plan_contest(race, share - (clock_now() - begin));
-    race->turns.samples =
-        malloc(race->turns.n * race->turns.rounds * sizeof *race->turns.samples);
-    if (!race->turns.samples || !fine || !turns_run(&race->turns))
-        refuse_all(race, BENCH_REFUSED, "Google Benchmark could not time it");
-}
-
-/* Of the time: in memory calls take long and differ most from one to the next. */
-static double weight_of(const struct session *session, const struct bench_case *c)
-{
-    return session->options->contest && strcmp(c->footprint, "DRAM") == 0 ? DRAM_WEIGHT : 1.0;
 }
 
 /* ---- Results ---- */
@@ -462,7 +310,7 @@ static void hold(struct race *race, double share)
     enum posenc_status status = call_create(&race->call, &race->bench_case->problem, &memory);
     if (status != POSENC_OK) {
         posenc_error_text(&race->call.error, reason, sizeof reason);
-        refuse_all(race, BENCH_REFUSED, reason);
+        race_refuse_all(race, BENCH_REFUSED, reason);
         return;
     }
     race->footprint = posenc_footprint(race->bench_case->problem.kernel, &race->call.args);
@@ -471,22 +319,22 @@ static void hold(struct race *race, double share)
     race->timed.watch = watch_race;
     race->timed.watch_user = race;
     if (!opened) {
-        refuse_all(race, BENCH_REFUSED, "no memory for the threads' calls");
+        race_refuse_all(race, BENCH_REFUSED, "no memory for the threads' calls");
     } else if (race->session->options->contest) {
-        hold_contest(race, begin, share);
+        contest_hold(race, begin, share);
     } else {
-        check_everybody(race);
+        race_check(race);
         call_make_repeatable(&race->call);
         timed_call_cut(&race->timed);
         enter_yardsticks(race);
-        if (race->twin && !stopped(race->session)) {
+        if (race->twin && !race_is_stopped(race->session)) {
             bool fine =
                 turns_calibrate(&race->turns) && limits_enter_calls(&race->turns, &race->timed);
             plan_rounds(race, fmax(share - (clock_now() - begin), LEAST_SHARE_S));
             race->turns.samples =
                 malloc(race->turns.n * race->turns.rounds * sizeof *race->turns.samples);
             if (!race->turns.samples || !fine || !turns_run(&race->turns))
-                refuse_all(race, BENCH_REFUSED, "Google Benchmark could not time it");
+                race_refuse_all(race, BENCH_REFUSED, "Google Benchmark could not time it");
         }
     }
 }
@@ -516,7 +364,7 @@ static bool run_case(struct session *session, const struct bench_case *bench_cas
     enter_backends(&race, backends);
     hold(&race, share);
     watch_race(&race, NULL);
-    if (!stopped(session))
+    if (!race_is_stopped(session))
         report(&race);
     free(race.turns.samples);
     timed_call_close(&race.timed);
@@ -552,11 +400,11 @@ int bench_run(const struct bench_case *cases, size_t n_cases,
     bool fine = session.rate && session.wrong;
     double weight = 0.0;
     for (size_t i = 0; i < n_cases; i++)
-        weight += weight_of(&session, &cases[i]);
-    for (size_t i = 0; fine && i < n_cases && !stopped(&session); i++) {
-        const double mine = weight_of(&session, &cases[i]);
+        weight += contest_weight(&session, &cases[i]);
+    for (size_t i = 0; fine && i < n_cases && !race_is_stopped(&session); i++) {
+        const double mine = contest_weight(&session, &cases[i]);
         const double share = fmax(session.deadline - clock_now(), 0.0) * mine / weight;
-        begin_contest(&session, &cases[i], i > 0 ? &cases[i - 1] : NULL, n_backends);
+        contest_begin(&session, &cases[i], i > 0 ? &cases[i - 1] : NULL, n_backends);
         fine = run_case(&session, &cases[i], backends, n_backends, share);
         weight -= mine;
     }

@@ -1,9 +1,9 @@
 /*
- * The options of every command, their parser and their help (getopt_long,
- * IEEE Std 1003.1 12.2).
+ * The options of every command and their parser (getopt_long, IEEE Std 1003.1 12.2).
  */
 #define _GNU_SOURCE
 #include "args.h"
+#include "option_spec.h"
 #include "data.h"
 #include "conformance/models/place.h"
 #include "conformance/problem/problem.h"
@@ -20,20 +20,6 @@
 
 static const char *const bool_names[] = { "false", "true", NULL };
 static const char *const order_names[] = { "rows", "columns", NULL };
-
-enum kind { FLAG, INTEGER, REAL, TEXT, LIST, CHOICE };
-
-struct option_spec {
-    const char *flag, *name; /* "--heads", "heads" */
-    enum kind kind;
-    unsigned commands;
-    size_t offset; /* of the member of struct cli */
-    const char *argument, *help;
-    double least, most; /* INTEGER, REAL; least > most: any finite number */
-    bool open;          /* REAL: least itself is refused */
-    const char *const *names;
-    bool scaled; /* a parameter of families of scaling */
-};
 
 #define SELECT        (FOR_VERIFY | FOR_BENCH)
 #define TABLE_ROWS    (TABLE_SINUSOIDAL | TABLE_ROPE)
@@ -57,6 +43,8 @@ static const struct option_spec specs[] = {
 #include "options.def"
 };
 enum { N_SPECS = sizeof specs / sizeof *specs, FIRST_OPTION = 256 };
+const struct option_spec *const cli_specs = specs;
+const size_t cli_n_specs = N_SPECS;
 
 static size_t count_names(const char *const *names)
 {
@@ -158,7 +146,7 @@ static bool counts_for(const struct option_spec *spec, enum posenc_scaling scali
 }
 
 /* "llama3, yarn": families of scaling that have the parameter. */
-static void list_scalings(const struct option_spec *spec, char *text, size_t size)
+void cli_list_scalings(const struct option_spec *spec, char *text, size_t size)
 {
     size_t at = 0;
     text[0] = '\0';
@@ -202,7 +190,7 @@ int cli_refuse_unscaled(const struct cli *cli, enum posenc_scaling scaling)
     for (size_t i = 0; i < N_SPECS; i++) {
         if (is_given(cli, &specs[i]) && specs[i].scaled && !counts_for(&specs[i], scaling)) {
             char names[256];
-            list_scalings(&specs[i], names, sizeof names);
+            cli_list_scalings(&specs[i], names, sizeof names);
             return cli_refuse(cli, specs[i].flag, NULL,
                               "has no effect here: it needs --scaling %s", names);
         }
@@ -427,7 +415,7 @@ static int take_path(struct cli *cli, const struct command *command, const char 
     return add_items(cli, &cli->out, "-o", request, false);
 }
 
-static bool takes_outputs(const struct command *command)
+bool cli_takes_outputs(const struct command *command)
 {
     for (size_t i = 0; i < N_SPECS; i++)
         if (specs[i].offset == AT(out))
@@ -451,7 +439,7 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
     }
     options[n] = (struct option){ 0 };
     opterr = 0;
-    const char *letters = takes_outputs(command) ? ":ho:" : ":h";
+    const char *letters = cli_takes_outputs(command) ? ":ho:" : ":h";
     for (int c; (c = getopt_long(argc, argv, letters, options, NULL)) != -1;) {
         if (c == 'h') {
             cli->help = true;
@@ -473,57 +461,4 @@ int cli_parse(struct cli *cli, const struct command *command, int argc, char **a
     cli->n_operands = argc - optind;
     cli->operands = argv + optind;
     return EXIT_FINE;
-}
-
-/* What it is for, what it means, what it can be. */
-static void print_option_help(const struct option_spec *spec, const struct command *command)
-{
-    char names[256];
-    if (spec->scaled) {
-        list_scalings(spec, names, sizeof names);
-        printf("%s: ", names);
-    }
-    fputs(spec->help, stdout);
-    for (int i = 0; spec->names && spec->names[i]; i++)
-        printf("%s %s", i > 0 ? "," : ":", spec->names[i]);
-    if ((spec->commands & command->bit) != command->bit) {
-        cli_list_kinds(spec->commands & command->bit, names, sizeof names);
-        printf(" [%s]", names);
-    }
-    putchar('\n');
-}
-
-static void print_formats(const struct command *command, int column)
-{
-    const struct format *format = command->formats;
-    if (format)
-        puts("\nFormats of --out");
-    for (; format && format->name; format++)
-        if (format->commands & command->writes)
-            printf("  %-*s%s\n", column - 2, format->name, format->purpose);
-}
-
-void cli_help(const struct command *command)
-{
-    enum { COLUMN = 26 };
-    printf("usage: posenc %s%s%s [OPTIONS]\n\n%s.\n\n%s", command->name,
-           *command->operands ? " " : "", command->operands, command->summary,
-           command->details);
-    print_formats(command, COLUMN);
-    puts("\nOptions");
-    if (takes_outputs(command))
-        printf("  %-*s%s\n", COLUMN - 2, "-o PATH",
-               "the same as --out, with the format that the name ends in");
-    for (size_t i = 0; i < N_SPECS; i++) {
-        if (specs[i].commands & command->bit) {
-            const char *argument = specs[i].argument ? specs[i].argument : "";
-            int length = printf("  --%s%s%s", specs[i].name, *argument ? " " : "", argument);
-            if (length >= COLUMN) {
-                length = 0;
-                putchar('\n');
-            }
-            printf("%*s", COLUMN - length, "");
-            print_option_help(&specs[i], command);
-        }
-    }
 }

@@ -142,8 +142,8 @@ def test_a_run_with_measurements_comes_before_one_without(tmp_path: Path, capsys
     path = save(tmp_path / "b.jsonl", [header, env, later])
     assert main([path, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
-    whats = [finding["what"] for finding in record["findings"]]
-    assert whats[0] == "heat" and not {"pinning", "frequency", "interruptions", "clock"} & set(whats)
+    conditions = [finding["what"] for finding in record["findings"]]
+    assert conditions[0] == "heat" and not {"pinning", "frequency", "interruptions", "clock"} & set(conditions)
     assert main([path]) == 0
     assert "its noise was not measured" in capsys.readouterr().out
 
