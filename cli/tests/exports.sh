@@ -11,7 +11,7 @@ cat >>work/pairs.jsonl <<'JSON'
 {"t":"pair","kernel":"rope_half","dtype":"f32","profile":"given","case":"rope_half/f32/given/paper","backend":"avx2","family":"template","base":{"ns":50.0,"code":"a"},"head":{"ns":55.0,"code":"b"},"ratio":1.1,"ci":{"level":0.99,"lo":1.09,"hi":1.12},"floor":0.01,"budget":0.03,"verdict":"slower","reason":"3 of 3 launches, \"sure\"","confirmed":true,"launches":3,"rounds":31}
 JSON
 export_to() { # RECORDS FORMAT:FILE
-    run "$POSENC" report "$1" --out "$2"
+    run "$POSENC" results export "$1" --format "${2%%:*}" -o "${2#*:}"
     [ $status = 0 ] || fail "$2" "exit $status"
 }
 export_to "$saved" gbench:old.json

@@ -157,7 +157,7 @@ class Host:
 
 
 def _disturbed(host: Host) -> str:
-    return noise.warning(host.machine).replace("**", "").replace("`", "")
+    return noise.warning(host.machine).replace("**", "").replace("`", "").replace("--budget", "--time-limit")
 
 
 def _vectors(host: Host) -> str:
