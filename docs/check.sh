@@ -95,13 +95,15 @@ while read -r verdict; do says README.md "$verdict"; done < "$work/verdicts"
 [ "$(wc -l < "$work/verdicts")" = 2 ] || complain 'its table has a false alarm, or a slowdown that was missed' verdicts.md
 
 # The speeds in README, from the records that its picture is drawn from.
-"$posenc" report "$docs/speed.jsonl" --out "csv:$work/speed"
+"$posenc" results export "$docs/speed.jsonl" --format csv -o "$work/speed" --force
 faster() # CASE THAN FORMAT: how many times as fast avx512 is in a case, by printed medians; THAN: a pattern of backends
 {
     awk -F, -v id="$1" -v than="^($2)\$" -v form="$3" '
-        $7 == id && $26 != "" { time = sprintf("%.3g", $26) + 0 }
-        $7 == id && $8 == "avx512" { own = time }
-        $7 == id && $8 ~ than && $26 != "" && (!other || time < other) { other = time }
+        NR == 1 { for (i = 1; i <= NF; i++) { sub(/\r$/, "", $i); at[$i] = i }; next }
+        $at["case"] != id || $at["median_ns"] == "" { next }
+        { time = sprintf("%.3g", $at["median_ns"]) + 0 }
+        $at["backend"] == "avx512" { own = time }
+        $at["backend"] ~ than && (!other || time < other) { other = time }
         END { printf form, own ? other / own : 0 }' "$work/speed"
 }
 table=rope_table/f32/exact/l2 rotation=rope_half/f32/given/l2

@@ -178,7 +178,7 @@ called 'root installs' '^apt-get install .* libjansson-dev libcriterion-dev libs
 at HAS= WHO=0 ./run report
 called 'a report takes what makes it' '^apt-get install .* libjansson-dev libbenchmark-dev libsleef-dev$'
 at HAS= WHO=0 MODULES= ./run test
-called 'and tests what they need as well' '^apt-get install .* libcriterion-dev .* libmpfr-dev .* python3-pytest python3-jsonschema$'
+called 'and tests what they need as well' '^apt-get install .* libcriterion-dev .* libmpfr-dev .* python3-pytest python3-jsonschema'
 at HAS=jansson WHO=0 MODULES= ./run plot
 called 'pictures take matplotlib, and no test' '^apt-get install .* libsleef-dev .*python3-jinja2 python3-rich python3-matplotlib$'
 echo 'echo "sudo: a password is required" >&2; exit 1' | stub sudo

@@ -55,7 +55,7 @@ calls_of() {
     model=$1 kernel=$2
     shift 2
     run "$POSENC" verify --backend scalar --model "$model" --kernel "$kernel" --case '*/model*' --out csv "$@"
-    echo "$status $(grep -c ',pass,' stdout) of $(grep -c ',conf,' stdout)"
+    echo "$status $(grep -c ',pass,' stdout) of $(grep -c ',check,' stdout)"
 }
 same 't5: a quick run has the prompt' "$(calls_of t5-base t5_bias_add --quick) $(grep -c 'q512-k512-d12,' stdout)" '0 3 of 3 1'
 same 't5: a full run has the decoder, too' "$(calls_of t5-base t5_bias_add --full) $(grep -c 'q1-k512-d12,' stdout)" '0 4 of 4 2'

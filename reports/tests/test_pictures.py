@@ -258,7 +258,7 @@ def test_error() -> None:
 
 def test_speed() -> None:
     printed = facts("speed", SPEEDS)
-    assert re.search(r"^rope_table/f32/exact/l2 avx512 \d+x$", printed, re.M)
+    assert re.search(r"^rope_table/f32/exact/l2 avx512 \d+×$", printed, re.M)
     assert "libm" not in printed
 
 
