@@ -62,8 +62,8 @@ static void print_failure(const json_t *check, FILE *out)
                record_text(check, "backend"), record_text(check, "case"));
     if (*metric && strcmp(metric, "exact") != 0)
         text_print(out, "      error %.4g %s, limit %.4g\n",
-                   record_value(check, "err.max", NAN), metric,
-                   record_value(check, "err.limit", NAN));
+                   record_value(check, "err.max", (double)NAN), metric,
+                   record_value(check, "err.limit", (double)NAN));
     if (*reason)
         text_print(out, "      %s\n", reason);
     if (*metric && *record_text(check, "err.witness"))
@@ -169,7 +169,7 @@ static const char *show_time(double ns, char text[TIME_BYTES])
 static void print_timing(const json_t *row, int cases, int backends, FILE *out)
 {
     char time[TIME_BYTES];
-    const double median = record_value(row, "median_ns", NAN);
+    const double median = record_value(row, "median_ns", (double)NAN);
     const double low = record_value(row, "ci.lo", median),
                  high = record_value(row, "ci.hi", median);
     text_print(out, "%-*s  %-*s  ", cases, record_text(row, "case"), backends,
@@ -180,8 +180,9 @@ static void print_timing(const json_t *row, int cases, int backends, FILE *out)
     }
     text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %6.2fx\n", show_time(median, time),
                100.0 * fmax(high - median, median - low) / median,
-               record_value(row, "gbps", NAN), 100.0 * record_value(row, "roof.ratio", NAN),
-               record_value(row, "vs_libm", NAN));
+               record_value(row, "gbps", (double)NAN),
+               100.0 * record_value(row, "roof.ratio", (double)NAN),
+               record_value(row, "vs_libm", (double)NAN));
 }
 
 static void print_timings(const json_t *records, FILE *out)
@@ -229,8 +230,9 @@ static void print_counts(const json_t *records, FILE *out)
         if (*record_text(record, "refused"))
             text_print(out, "%s\n", record_text(record, "refused"));
         else
-            text_print(out, "%12.3f  %12.0f\n", record_value(record, "per_element", NAN),
-                       record_value(record, "per_call", NAN));
+            text_print(out, "%12.3f  %12.0f\n",
+                       record_value(record, "per_element", (double)NAN),
+                       record_value(record, "per_call", (double)NAN));
     }
 }
 
