@@ -137,6 +137,7 @@ exit_when_loaded crashed: the process was ended by exit.0. while it was loaded
 loop_when_loaded crashed: did not return within
 many_lanes lanes.. is 1000000
 END
+    rm -f work/*
 fi
 
 # The other commands that call kernels: a message with the kernel, exit 1.
