@@ -1,5 +1,5 @@
 /*
- * Records in memory, to a stream line by line, and back.
+ * Records in memory, and to a stream line by line.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "records.h"
@@ -39,17 +39,18 @@ static int make_name_plain(json_t *object, const char *name, json_t *value)
     return status == 0 ? json_object_del(object, name) : -1;
 }
 
-int records_make_plain(json_t *record)
+/* Makes plain what is not in the texts and names of a record (text.h). */
+static int make_plain(json_t *record)
 {
     const char *name;
     void *next;
     json_t *value;
     int status = json_is_string(record) ? make_text_plain(record) : 0;
     for (size_t i = 0; i < json_array_size(record) && status == 0; i++)
-        status = records_make_plain(json_array_get(record, i));
+        status = make_plain(json_array_get(record, i));
     json_object_foreach_safe(record, next, name, value)
     {
-        status |= records_make_plain(value);
+        status |= make_plain(value);
         status |= text_is_plain(name) ? 0 : make_name_plain(record, name, value);
     }
     return status;
@@ -85,8 +86,7 @@ int records_append(struct records *records, json_t *record)
 
 int records_keep(struct records *records, json_t *record)
 {
-    if (record && records_make_plain(record) == 0 &&
-        json_array_append_new(records->list, record) == 0)
+    if (record && make_plain(record) == 0 && json_array_append_new(records->list, record) == 0)
         return 0;
     records->failed = ENOMEM;
     return -1;
@@ -119,98 +119,6 @@ int records_close(struct records *records, char error[RECORDS_ERROR])
     return -1;
 }
 
-/* One line, without its newline.  Blank lines are passed over, and so is one that its writer did not
- * come to the end of. */
-static int read_line(const char *line, const char *name, struct records_end *end, json_t *list,
-                     char error[RECORDS_ERROR])
-{
-    const size_t number = end->lines;
-    if (line[strspn(line, " \t\r")] == 0)
-        return 0;
-    json_error_t where;
-    json_t *record = json_loads(line, JSON_REJECT_DUPLICATES, &where);
-    if (!record && end->cut)
-        return 0;
-    end->cut = false;
-    if (!record) {
-        snprintf(error, RECORDS_ERROR,
-                 "%.200s: line %zu, column %d: %.120s; one JSON object a line "
-                 "(schema " RECORDS_SCHEMA ") is needed",
-                 name, number, where.column, where.text);
-        return -1;
-    }
-    const int plain = records_make_plain(record);
-    const char *kind = json_string_value(json_object_get(record, "t"));
-    const char *schema = json_string_value(json_object_get(record, "schema"));
-    const char *wrong = !kind                            ? "has no member \"t\" of text"
-                        : strcmp(kind, "header") != 0    ? NULL
-                        : !schema                        ? "is a header without a schema"
-                        : strcmp(schema, RECORDS_SCHEMA) ? "is of another schema"
-                                                         : NULL;
-    if (wrong || plain || json_array_append(list, record)) {
-        snprintf(error, RECORDS_ERROR,
-                 "%.200s: line %zu %s%s%.60s; a record of schema " RECORDS_SCHEMA " is needed",
-                 name, number, wrong ? wrong : "does not fit into memory",
-                 schema && wrong ? ", " : "", schema && wrong ? schema : "");
-        json_decref(record);
-        return -1;
-    }
-    json_decref(record);
-    return 0;
-}
-
-int records_read(FILE *in, const char *name, json_t *list, struct records_end *end,
-                 char error[RECORDS_ERROR])
-{
-    char *line = NULL;
-    struct records_end at = { 0 };
-    size_t size = 0, before = json_array_size(list);
-    int status = 0;
-    ssize_t n;
-    while (status == 0 && (n = getline(&line, &size, in)) >= 0) {
-        at.lines++;
-        at.cut = n > 0 && line[n - 1] != '\n';
-        if (n && !at.cut)
-            line[n - 1] = 0;
-        status = read_line(line, name, &at, list, error);
-    }
-    free(line);
-    if (end)
-        *end = at;
-    if (status == 0 && ferror(in)) {
-        snprintf(error, RECORDS_ERROR, "%.300s: %s", name, strerror(errno));
-        status = -1;
-    }
-    if (status == 0 && json_array_size(list) == before) {
-        snprintf(error, RECORDS_ERROR,
-                 "%.300s: holds no record; JSON Lines of schema " RECORDS_SCHEMA " are needed",
-                 name);
-        status = -1;
-    }
-    return status;
-}
-
-int records_load(const char *path, json_t *list, char error[RECORDS_ERROR])
-{
-    return records_load_end(path, list, NULL, error);
-}
-
-int records_load_end(const char *path, json_t *list, struct records_end *end,
-                     char error[RECORDS_ERROR])
-{
-    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-    if (!in) {
-        snprintf(error, RECORDS_ERROR,
-                 "%.300s: %s; a file of records (" RECORDS_SCHEMA ") is needed", path,
-                 strerror(errno));
-        return -1;
-    }
-    int status = records_read(in, path, list, end, error);
-    if (in != stdin)
-        fclose(in);
-    return status;
-}
-
 json_t *record_number(double value)
 {
     if (isfinite(value))
@@ -237,19 +145,6 @@ double record_double(const json_t *value, double otherwise)
     char *end;
     double number = strtod(text, &end);
     return end == text || *end ? otherwise : number;
-}
-
-void record_show(const json_t *value, char *text, size_t bytes)
-{
-    char *dump = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    snprintf(text, bytes, "%s", dump ? dump : "none");
-    free(dump);
-}
-
-bool records_differ(const json_t *a, const json_t *b)
-{
-    const bool none = (!a || json_is_null(a)) && (!b || json_is_null(b));
-    return !none && (!a || !b || !json_equal(a, b));
 }
 
 /* The member at a path of names joined by dots. */

@@ -40,26 +40,8 @@ int records_write(struct records *records, const json_t *record);
 /* 0, or -1 with a message when something could not be written. */
 int records_close(struct records *records, char error[RECORDS_ERROR]);
 
-/* Makes plain what is not in the texts and names of a record (text.h): what is in a list of records
- * may be shown, whoever wrote it.  0, or -1: no memory.  records_keep() does, and reading. */
-int records_make_plain(json_t *record);
 /* A text as a record holds it; NULL: no memory. */
 json_t *record_string(const char *text);
-
-/* How a file of records ends: so many lines; whether the last is part of one, as a run that was
- * killed leaves it. */
-struct records_end {
-    size_t lines;
-    bool cut;
-};
-
-/* Appends the records of a JSON Lines file to `list`, but for a last line that is cut.  0, or -1 with
- * a message naming the line, what is wrong and what would be accepted.  `end` may be NULL. */
-int records_load(const char *path, json_t *list, char error[RECORDS_ERROR]);
-int records_load_end(const char *path, json_t *list, struct records_end *end,
-                     char error[RECORDS_ERROR]);
-int records_read(FILE *in, const char *name, json_t *list, struct records_end *end,
-                 char error[RECORDS_ERROR]);
 
 /* A number as a record holds it: json_real, or a string where it is not finite. */
 json_t *record_number(double value);
@@ -67,10 +49,6 @@ json_t *record_number(double value);
 json_t *record_hex(double value);
 /* The way back, of both; `otherwise` where there is nothing. */
 double record_double(const json_t *value, double otherwise);
-/* A value as it stands in a record, for messages, cut at `bytes`; "none" where there is none. */
-void record_show(const json_t *value, char *text, size_t bytes);
-/* Whether two values are unlike each other; null and absent are alike. */
-bool records_differ(const json_t *a, const json_t *b);
 /* Members by path ("cpu.key"), "" or `otherwise` where absent. */
 const char *record_text(const json_t *record, const char *path);
 double record_value(const json_t *record, const char *path, double otherwise);

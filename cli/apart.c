@@ -4,8 +4,6 @@
 #define _GNU_SOURCE
 #include "apart.h"
 
-#include "journal.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -136,7 +134,6 @@ static void run_work(struct apart_note *note, pid_t parent, apart_work *work, vo
                                         .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
     setpgid(0, 0);
     end_with(parent);
-    journal_leave();
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         signal(ending[i], SIG_DFL); /* what was begun is the parent's, and so is the end */
     setrlimit(RLIMIT_CORE, &none);

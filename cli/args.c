@@ -87,10 +87,10 @@ static bool is_given(const struct cli *cli, const struct option_spec *spec)
 /* Of how a run goes, where it writes, or told apart in its header. */
 static bool is_beside(const struct option_spec *spec)
 {
-    static const size_t beside[] = { AT(out),        AT(force),      AT(jobs),  AT(shard),
-                                     AT(resume),     AT(help),       AT(quick), AT(full),
-                                     AT(exhaustive), AT(vectors),    AT(limit), AT(part),
-                                     AT(pairs),      AT(rows_alone), AT(parent) };
+    static const size_t beside[] = { AT(out),        AT(force), AT(jobs), AT(shard),
+                                     AT(help),       AT(quick), AT(full), AT(exhaustive),
+                                     AT(vectors),    AT(limit), AT(part), AT(pairs),
+                                     AT(rows_alone), AT(parent) };
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (spec->offset == beside[i])
             return true;

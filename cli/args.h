@@ -50,8 +50,7 @@ struct cli {
 
     struct list kernel, backend, dtype, model, cases, plugin, out, part;
     bool quick, full, exhaustive, update_budgets, force, help, rows_alone, probe, tune;
-    const char *suite, *vectors, *budgets, *problem, *layer_type, *shard, *resume, *pairs,
-        *tuning;
+    const char *suite, *vectors, *budgets, *problem, *layer_type, *shard, *pairs, *tuning;
     int64_t jobs, threads, seed, parent;
     double budget, limit;
 

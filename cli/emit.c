@@ -54,11 +54,11 @@ json_t *emit_header(const struct emit_run *run)
     json_t *argv = json_array();
     for (int i = 0; i < cli->argc; i++)
         json_array_append_new(argv, record_string(i == 0 ? "posenc" : cli->argv[i]));
-    json_t *header = json_pack(
-        "{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:s,s:o,s:o,s:s,s:b}", "t", "header", "schema",
-        RECORDS_SCHEMA, "run_id", id, "started", started, "tool", tool_record(), "vectors",
-        vectors_record(run->vectors), "mode", run->mode, "command", cli->command, "options",
-        cli_options(cli), "argv", argv, "seed", seed, "by_model", run->by_model);
+    json_t *header =
+        json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:s,s:o,s:o,s:s}", "t", "header", "schema",
+                  RECORDS_SCHEMA, "run_id", id, "started", started, "tool", tool_record(),
+                  "vectors", vectors_record(run->vectors), "mode", run->mode, "command",
+                  cli->command, "options", cli_options(cli), "argv", argv, "seed", seed);
     if (header && run->compare)
         json_object_set(header, "compare", run->compare);
     if (header && run->shard.n > 0)

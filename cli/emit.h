@@ -20,7 +20,6 @@ struct emit_run {
     const char *mode; /* quick, full, exhaustive */
     uint64_t seed;
     const struct vectors *vectors; /* NULL: none loaded */
-    bool by_model;                 /* a report of models, which shows their kernels alone */
     json_t *compare;               /* the two builds that are compared, or NULL */
     struct shard shard;
 };

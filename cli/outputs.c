@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 static struct outputs *volatile active; /* what a signal has to clean up */
-static const char *volatile doomed_file, *volatile doomed_folder;
 static volatile sig_atomic_t finish, interrupted;
 static bool reader_gone; /* of an output; the others are whole */
 static int failed;       /* the exit code of a program that wrote an output */
@@ -33,10 +32,6 @@ static void on_signal(int number)
     for (size_t i = 0; outputs && i < outputs->n; i++)
         if (outputs->output[i].temporary)
             unlink(outputs->output[i].temporary);
-    if (doomed_file)
-        unlink(doomed_file);
-    if (doomed_folder)
-        rmdir(doomed_folder);
     progress_abandon();
     signal(number, SIG_DFL);
     raise(number);
@@ -68,12 +63,6 @@ void outputs_finish_on_signal(void)
 {
     finish = 1;
     watch();
-}
-
-void outputs_remove_too(const char *file, const char *folder)
-{
-    doomed_file = file;
-    doomed_folder = folder;
 }
 
 int outputs_interrupted(void) { return interrupted; }

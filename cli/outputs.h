@@ -1,8 +1,7 @@
 /*
  * Where results go: --out FORMAT[:PATH].  A file is written under a temporary name beside the
  * target, opened before any long work so that a path that cannot be written is refused at once,
- * and renamed when it is complete; a failure or a signal removes it.  Records that come line by
- * line go besides into a journal (journal.h).
+ * and renamed when it is complete; a failure or a signal removes it.
  */
 #ifndef POSENC_CLI_OUTPUTS_H
 #define POSENC_CLI_OUTPUTS_H
@@ -59,9 +58,8 @@ int outputs_refuse_stdout(const struct cli *cli, int why);
 
 /* SIGINT, SIGTERM, SIGHUP: remove the temporaries and die of it; after outputs_finish_on_signal
  * the first of them only makes outputs_interrupted() its number, so that a run can end with a
- * valid file.  The second removes also what outputs_remove_too() named: a file, then its folder. */
+ * valid file. */
 void outputs_finish_on_signal(void);
 int outputs_interrupted(void); /* 0: no */
-void outputs_remove_too(const char *file, const char *folder);
 
 #endif

@@ -49,8 +49,8 @@ static const char *code_word(const json_t *records, const json_t *samples)
     json_array_foreach((json_t *)records, i, r)
     {
         if (is_kind(r, "planned") && json_object_get(r, "code") &&
-            !records_differ(json_object_get(r, "case"), json_object_get(samples, "case")) &&
-            !records_differ(json_object_get(r, "backend"), json_object_get(samples, "backend")))
+            json_equal(json_object_get(r, "case"), json_object_get(samples, "case")) &&
+            json_equal(json_object_get(r, "backend"), json_object_get(samples, "backend")))
             return strcmp(record_text(r, "code.base"), record_text(r, "code.head")) == 0
                        ? "identical"
                        : "differs";

@@ -30,7 +30,7 @@ static int check_arguments(const struct cli *cli)
                           "expected --budgets FILE beside it: the file to write");
     /* Limits lowered from some of the cases would make the others fail. */
     if (cli->update_budgets &&
-        (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0 || cli->shard || cli->resume))
+        (!cli->full || cli->kernel.n > 0 || cli->cases.n > 0 || cli->shard))
         return cli_refuse(cli, "--update-budgets", NULL,
                           "expected --full beside it, and every kernel and case in one run");
     if (cli->budgets && access(cli->budgets, cli->update_budgets ? R_OK | W_OK : R_OK) != 0)

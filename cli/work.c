@@ -37,76 +37,26 @@ static int refuse_records(const struct work *work)
                       strerror(work->records.failed));
 }
 
-/* Those that a bench case has rows of. */
-static size_t usable_backends(const struct work *work)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < work->selected.n; i++)
-        n += !posenc_backend_obstacle(work->selected.backends[i]);
-    return n;
-}
-
 static const char *mode_of(const struct cli *cli)
 {
     return cli->exhaustive ? "exhaustive" : cli->full ? "full" : "quick";
 }
 
-static void place_record(const struct work *work, json_t *record, uint64_t place)
+void work_append(struct work *work, json_t *record, uint64_t place)
 {
     if (record && work->shard.n > 0)
         json_object_set_new(record, "place", json_integer((json_int_t)place));
-}
-
-void work_append(struct work *work, json_t *record, uint64_t place)
-{
-    place_record(work, record, place);
     records_append(&work->records, record);
 }
 
-bool work_keep(struct work *work, const char *kind, const char *id, const char *backend,
-               uint64_t place)
+/* Where an output is jsonl, records go there line by line as they come. */
+static void open_stream(struct work *work)
 {
-    json_t *record = resume_take(&work->resume, kind, id, backend);
-    if (!record)
-        return false;
-    place_record(work, record, place);
-    json_incref(record);
-    if (work->journal.stream) /* which has it already */
-        records_keep(&work->records, record);
-    else
-        records_append(&work->records, record);
-    return true;
-}
-
-/* Where one of the outputs is jsonl, records go there line by line as they come; where that is a file,
- * into a journal beside it. */
-static int open_stream(struct work *work)
-{
-    const struct out_file *last = NULL;
     for (size_t i = 0; i < work->outputs.n; i++)
         if (work->outputs.output[i].format->by_line)
-            last = &work->outputs.output[i];
-    if (last && last->temporary) {
-        if (journal_open(work->cli, &work->journal, last->target) != EXIT_FINE)
-            return EXIT_USAGE;
-        work->records.stream = work->journal.stream;
-    } else if (last) {
-        work->records.stream = last->stream;
-    }
-    return EXIT_FINE;
-}
-
-static void write_kept(void *user, json_t *record) { records_write(user, record); }
-
-/* What the list holds, and in a journal also what is kept of an earlier run: it is whole before it
- * takes that one's place. */
-static void write_beginning(struct work *work)
-{
+            work->records.stream = work->outputs.output[i].stream;
     for (size_t i = 0; i < json_array_size(work->records.list); i++)
         records_write(&work->records, json_array_get(work->records.list, i));
-    if (work->journal.stream)
-        resume_each(&work->resume, write_kept, &work->records);
-    journal_publish(work->cli, &work->journal);
 }
 
 static int begin_records(struct work *work, bool with_vectors)
@@ -119,7 +69,6 @@ static int begin_records(struct work *work, bool with_vectors)
                             .mode = mode_of(cli),
                             .seed = cli->seed != INT64_MIN ? (uint64_t)cli->seed : 0,
                             .vectors = with_vectors ? &work->vectors : NULL,
-                            .by_model = work->by_model,
                             .compare = work->compare,
                             .shard = work->shard };
     int failed = emit_start(&work->records, &run, work->selected.backends, work->selected.n);
@@ -127,12 +76,7 @@ static int begin_records(struct work *work, bool with_vectors)
         failed |= records_keep(&work->records, emit_model(&work->models[i], &work->selected));
     if (failed)
         return refuse_records(work);
-    json_t *header = json_array_get(work->records.list, 0),
-           *env = json_array_get(work->records.list, 1);
-    if (resume_accept(cli, &work->resume, header, env, usable_backends(work)) != EXIT_FINE ||
-        open_stream(work) != EXIT_FINE)
-        return EXIT_USAGE;
-    write_beginning(work);
+    open_stream(work);
     return has_lost_records(work) ? refuse_records(work) : EXIT_FINE;
 }
 
@@ -141,8 +85,7 @@ int work_begin(struct work *work, struct cli *cli, unsigned command, bool with_v
 {
     size_t n_models = work->n_models;
     work->cli = cli;
-    if (resume_read(cli, &work->resume) != EXIT_FINE ||
-        shard_read(cli, &work->shard) != EXIT_FINE ||
+    if (shard_read(cli, &work->shard) != EXIT_FINE ||
         (cli->problem && problem_take(cli, &work->line, &work->arena) != EXIT_FINE) ||
         select_all(cli, &work->selected, plugins_alone) != EXIT_FINE ||
         (n_models == 0 && work_models(work, cli->model.item, cli->model.n) != EXIT_FINE) ||
@@ -170,7 +113,6 @@ int work_open(struct work *work, unsigned command, bool with_vectors)
 void work_give_up(struct work *work)
 {
     outputs_discard(&work->outputs);
-    journal_close(&work->journal, !work->resume.path); /* it has what an earlier run found */
     work_free(work);
 }
 
@@ -178,8 +120,7 @@ void work_free(struct work *work)
 {
     arena_free(&work->arena);
     char error[RECORDS_ERROR];
-    resume_free(&work->resume);
-    work->records.stream = NULL; /* the journal's, or an output's */
+    work->records.stream = NULL; /* an output's */
     if (work->records.list)
         (void)records_close(&work->records, error);
     vectors_free(&work->vectors);
@@ -208,7 +149,6 @@ int work_end(struct work *work, bool complete)
         status = outputs_commit(cli, &work->outputs);
     else
         outputs_discard(&work->outputs);
-    journal_close(&work->journal, status == EXIT_FINE || !work->resume.path);
     work_free(work);
     return status;
 }

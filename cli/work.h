@@ -11,11 +11,9 @@
 #include "base/machine/noise.h"
 #include "base/records.h"
 #include "formats.h"
-#include "journal.h"
 #include "outputs.h"
 #include "progress.h"
 #include "problem.h"
-#include "resume.h"
 #include "select.h"
 #include "shard.h"
 #include "unfit.h"
@@ -26,8 +24,6 @@ struct work {
     struct outputs outputs;
     const struct format *formats; /* of --out; NULL: record_formats */
     struct records records;
-    struct journal journal;   /* where they go as they come, while an output is jsonl */
-    struct resume resume;     /* what an earlier run found */
     struct shard shard;       /* the share that is this run's */
     struct problem_line line; /* of --problem */
     struct arena arena;
@@ -37,7 +33,6 @@ struct work {
     struct noise_watch watch, timing; /* since the run began; since its timings did */
     json_t *noise;                    /* of the timings, once they have ended */
     json_t *compare;     /* the two builds that are compared, for the header; or NULL */
-    bool by_model;       /* a report of models alone: what is not theirs is not shown */
     char selection[512]; /* --plugin and --model as given, for lines that rerun a case */
 
     size_t n_judged, n_failed, n_skipped; /* conformance results so far */
@@ -110,9 +105,6 @@ size_t work_tuning_cases(const struct work *work, struct bench_case **cases);
 
 /* A result into the records, by its place among those of all shards. */
 void work_append(struct work *work, json_t *record, uint64_t place);
-/* The same of one that an earlier run found; false: it found none. */
-bool work_keep(struct work *work, const char *kind, const char *id, const char *backend,
-               uint64_t place);
 
 /* Footer, rendering, renaming; frees everything.  A report that is not complete takes no other's
  * place. */

@@ -63,29 +63,6 @@ static uint64_t bench_place(const struct work *work, const struct bench_result *
     return case_place(work->timing_places[chosen], backend);
 }
 
-/* Takes what an earlier run timed of a case; false: nothing. */
-static bool keep_case(struct work *work, const char *id, size_t at)
-{
-    bool any = false;
-    for (size_t i = 0; i < work->selected.n; i++) {
-        const char *backend = work->selected.backends[i]->name;
-        if (!work_keep(work, "bench", id, backend, case_place(at, i)))
-            continue;
-        const char *refused =
-            record_text(resume_take(&work->resume, "bench", id, backend), "refused");
-        const enum bench_outcome outcome = *refused == '\0'                      ? BENCH_TIMED
-                                           : strncmp(refused, "wrong: ", 7) == 0 ? BENCH_WRONG
-                                           : strcmp(refused, "not provided") == 0
-                                               ? BENCH_LACKS_IT
-                                               : BENCH_REFUSED;
-        any = true;
-        work->n_timed++;
-        work->timed = work->timed || outcome == BENCH_TIMED;
-        work->worst = outcome > work->worst ? outcome : work->worst;
-    }
-    return any;
-}
-
 static void on_bench(void *user, const struct bench_result *result)
 {
     struct work *work = user;
@@ -118,19 +95,17 @@ static void begin_timing(struct work *work)
     work->timing = noise_watch_start();
 }
 
-/* Those that match --case, are this shard's and were not timed by an earlier run: how many.  They get
- * their part of the time. */
+/* Those that match --case and are this shard's: how many. */
 static size_t choose_cases(struct work *work, const struct bench_case *cases, size_t n,
-                           struct bench_case *chosen, double *budget_s)
+                           struct bench_case *chosen)
 {
-    size_t n_chosen = 0, mine = 0;
+    size_t n_chosen = 0;
     for (size_t i = 0; i < n; i++) {
         if (!work_wants(work, cases[i].id))
             continue;
         const bool here = shard_has(&work->shard, cases[i].id);
         work->elsewhere |= !here;
-        mine += here;
-        if (!here || keep_case(work, cases[i].id, i))
+        if (!here)
             continue;
         work->timing_places[n_chosen] = i;
         chosen[n_chosen] = cases[i];
@@ -139,8 +114,6 @@ static size_t choose_cases(struct work *work, const struct bench_case *cases, si
                 bench_footprint(problem_working_set(&cases[i].problem));
         n_chosen++;
     }
-    if (mine > n_chosen)
-        *budget_s *= (double)n_chosen / (double)mine;
     return n_chosen;
 }
 
@@ -168,7 +141,7 @@ int work_bench(struct work *work, const struct bench_case *cases, size_t n, doub
         free(chosen);
         return work_refuse_memory(work);
     }
-    const size_t n_chosen = choose_cases(work, cases, n, chosen, &options.budget_s);
+    const size_t n_chosen = choose_cases(work, cases, n, chosen);
     if (n_chosen == 0) {
         free(chosen);
         return EXIT_FINE;
@@ -210,9 +183,7 @@ void work_overhead(struct work *work)
         struct overhead overhead;
         char id[EMIT_ID];
         emit_overhead_id(POSENC_KERNEL_rope_half, overhead_heads[i], id);
-        if (shard_has(&work->shard, id) &&
-            !work_keep(work, "overhead", id, backend->name, place) &&
-            overhead_measure(overhead_heads[i], &overhead))
+        if (shard_has(&work->shard, id) && overhead_measure(overhead_heads[i], &overhead))
             work_append(work, emit_overhead(&overhead), place);
         work_end_if_interrupted(work);
     }

@@ -77,20 +77,6 @@ static void note_unfit(struct work *work, const struct posenc_backend *backend,
     unfit_add(&work->unfit, backend, kernel, why);
 }
 
-/* A check that is not made here: an earlier run made it, or it is another shard's. */
-static void on_elsewhere(struct work *work, const struct conf_result *result, uint64_t place)
-{
-    const char *backend = result->backend->name;
-    if (!work_keep(work, "conf", result->id, backend, place)) {
-        work->elsewhere = true;
-        return;
-    }
-    const json_t *kept = resume_take(&work->resume, "conf", result->id, backend);
-    count_status(work, record_text(kept, "status"));
-    note_unfit(work, result->backend, result->kernel, record_text(kept, "status"), result->id,
-               record_text(kept, "reason"));
-}
-
 static void on_conf(void *user, const struct conf_result *result)
 {
     struct work *work = user;
@@ -98,7 +84,7 @@ static void on_conf(void *user, const struct conf_result *result)
         return;
     const uint64_t place = place_of(work, result);
     if (result->status == CONF_ELSEWHERE) {
-        on_elsewhere(work, result, place);
+        work->elsewhere = true; /* another shard makes it */
         return;
     }
     count_status(work, conf_status_name[result->status]);
@@ -130,8 +116,8 @@ static void on_progress(void *user, double done, size_t total)
 static bool wants_check(const void *asked, const struct posenc_backend *backend, const char *id)
 {
     const struct work *work = asked;
-    return shard_has(&work->shard, id) &&
-           !resume_take(&work->resume, "conf", id, backend->name);
+    (void)backend;
+    return shard_has(&work->shard, id);
 }
 
 /* Notes the options that a case's own name does not say, for the lines that rerun it. */
@@ -202,7 +188,7 @@ int work_verify(struct work *work, const struct conf_options *options)
     struct conf_options mine = *options;
     memcpy(mine.kernels, work->selected.kernels, sizeof mine.kernels);
     mine.vectors = work->vectors.n > 0 ? &work->vectors : NULL;
-    mine.wants = work->shard.n > 0 || work->resume.kept ? wants_check : NULL;
+    mine.wants = work->shard.n > 0 ? wants_check : NULL;
     mine.asked = work;
     struct presets presets = { .n = 0 };
     struct problem *problems =

@@ -9,7 +9,6 @@ fuzz_seeds() {
     case $1 in
     cases) echo conformance/cases conformance/cases/golden ;;
     config) echo conformance/models ;;
-    records) echo reports/tests ;;
     budgets) echo conformance/engine ;;
     esac
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Shards of a run, merged, are that run; what does not belong together is refused by name; a run that was stopped goes on.
+# Shards of a run, merged, are that run; what does not belong together is refused by name; a run that was stopped says so.
 . "$(dirname "$0")/tap.sh"
 
 checks='--kernel alibi,learned_add --backend scalar,libm --suite memory'
@@ -131,105 +131,17 @@ told 'nothing to merge' 2 'arguments are required: FILE' results merge
 told 'a file that is not there' 2 'No such file or directory .got .nowhere.jsonl' results merge nowhere.jsonl -o bad.jsonl
 rm -f work/*
 
-# ---- going on ----
-
-# resumes NAME FILE ARGUMENTS...: the checks of the whole run, to the letter.
-resumes() {
-    name=$1 file=$2
-    shift 2
-    whole --resume "$file" "$@"
-    conf again.jsonl | diff whole - >difference
-    same "$name" "$status $(head -n 4 difference) $(tail -n 1 work/again.jsonl | grep -c '"complete":true')" '0  1'
-}
-whole --out jsonl:full.jsonl
-before=$(grep -n '"t":"conf"' work/full.jsonl | sed -n '1s/:.*//p')
-for n in 1 2 7 20; do
-    head -n $((before + n)) work/full.jsonl >work/stopped.jsonl
-    resumes "it goes on after $((n + 1)) checks" stopped.jsonl --out jsonl:again.jsonl
-    same 'and says how many it keeps' "$(sed -n 's/.*verify: \([0-9]*\) results of stopped.jsonl are kept/\1/p' stderr)" $((n + 1))
-done
-head -c $(($(wc -c <work/stopped.jsonl) - 20)) work/stopped.jsonl >work/cut.jsonl
-resumes 'a line that was cut is run again' cut.jsonl --out jsonl:again.jsonl
-succeeds 'a report of it says that it is partial' '1 of 1 runs did not finish' report cut.jsonl
-resumes 'of a whole run nothing is left to do' full.jsonl --out jsonl:again.jsonl
-resumes 'where there is none yet all is run' nowhere.jsonl --out jsonl:again.jsonl
-same 'and it says so' "$(grep -c 'nowhere.jsonl is not there yet: everything is run' stderr)" 1
-sed "$((before + 2))s/\"status\":\"pass\"/\"status\":\"pass\",\"mark\":1/" work/stopped.jsonl >work/marked.jsonl
-whole --resume marked.jsonl --out jsonl:again.jsonl
-same 'what is kept is not run again' "$(grep -c '"mark":1' work/again.jsonl)" 1
-same 'the header names the run that it goes on with' "$(sed -n '1s/.*"resumed":\[{"run_id":"\([0-9a-f]*\)".*/\1/p' work/again.jsonl)" \
-    "$(sed -n '1s/.*"run_id":"\([0-9a-f]*\)".*/\1/p' work/stopped.jsonl)"
-whole --resume stopped.jsonl --out jsonl
-grep '"t":"conf"' stdout | diff whole - >difference
-same 'it goes on to stdout' "$status $(cat difference)" '0 '
-
-# shellcheck disable=SC2086
-goes_not() {
-    name=$1 pattern=$2
-    shift 2
-    told "$name" 2 "$pattern" verify "$@"
-}
-goes_not 'other backends' '[-]-resume: stopped.jsonl: its --backend is .*"libm".*, that of this run \["scalar"\]' --kernel alibi,learned_add \
-    --backend scalar --suite memory --resume stopped.jsonl --out jsonl:x.jsonl
-# shellcheck disable=SC2086
-goes_not 'another mode' 'its mode is "quick", that of this run "full"' $checks --full --resume stopped.jsonl --out jsonl:x.jsonl
-# shellcheck disable=SC2086
-goes_not 'a shard of it' 'its --shard is none, that of this run {"i":0,"n":2}' $checks --shard 0/2 --resume stopped.jsonl --out jsonl:x.jsonl
-for change in 'version of posenc/"version":"[^"]*"/"version":"0.0.0"' 'vectors/"sha256":"[0-9a-f]*"/"sha256":"77"' \
-    'CPU/"env_id":"[^"]*"/"env_id":"z80"' 'list of CPU features/"features":\[/"features":["mmx",' 'build/"cc":"[^"]*"/"cc":"tcc"'; do
-    sed "1,2s/${change#*/}/" work/stopped.jsonl >work/altered.jsonl
-    # shellcheck disable=SC2086
-    goes_not "another ${change%%/*}" "altered.jsonl: its ${change%%/*} is " $checks --resume altered.jsonl --out jsonl:x.jsonl
-done
-if grep -q '"code":' work/stopped.jsonl; then
-    sed '1s/"code":"[^"]*"/"code":"00"/' work/stopped.jsonl >work/altered.jsonl
-    # shellcheck disable=SC2086
-    goes_not 'another build of the same version' 'its machine code is "00"' $checks --resume altered.jsonl --out jsonl:x.jsonl
-else
-    skip 'another build of the same version' 'this linker leaves no build ids'
-fi
-cat work/stopped.jsonl work/stopped.jsonl >work/two.jsonl
-# shellcheck disable=SC2086
-goes_not 'two runs in one file' 'two.jsonl: holds 2 runs' $checks --resume two.jsonl --out jsonl:x.jsonl
-rm -f work/*
-
-# A backend that ends its process is met again, and told once.
-run "$POSENC" verify --plugin "$PLUGIN_EXIT" --kernel alibi --suite memory --out jsonl:ends.jsonl
-sed '$d' work/ends.jsonl >work/stopped.jsonl
-run "$POSENC" verify --plugin "$PLUGIN_EXIT" --kernel alibi --suite memory --resume stopped.jsonl --out jsonl:again.jsonl
-conf again.jsonl >again
-conf ends.jsonl | diff - again >difference
-same 'a process that was ended is checked again' "$status $(grep -c '/ended"' again) $(cat difference)" '1 1 '
-rm -f work/*
-
 # ---- killed, interrupted ----
 
-# At any moment: what there is is a file of records, and the run goes on from it.
-for part in 0.01 0.05 0.1 0.2; do
-    rm -f work/*
-    for turn in 1 2 3; do
-        # shellcheck disable=SC2086
-        (cd work && exec "$POSENC" verify $checks --jobs 1 --resume again.jsonl --out jsonl:again.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
-        pid=$!
-        sleep $part
-        kill -KILL $pid 2>kill.log
-        wait $pid 2>kill.log
-    done
-    resumes "killed three times, each after $part s, it goes on" again.jsonl --out jsonl:again.jsonl
-    same 'and its journal is gone' "$(find work -name '*.partial')" ''
-done
-rm -f work/*
-
-# begin FILE: checks that never end, in the background, until some are written.
+# begin FILE: checks that never end, in the background, until the one that hangs has begun.
 begin() {
-    (cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --limit 86400 --backend scalar,example --kernel alibi --suite memory \
-        --out "jsonl:$1" >"$scratch/stdout" 2>"$scratch/stderr") &
+    rm -f hangs
+    (cd work && MISBEHAVED="$scratch/hangs" exec "$POSENC" verify --plugin "$PLUGIN_HANG" --limit 86400 --backend scalar,example \
+        --kernel alibi --suite memory --out "jsonl:$1" >"$scratch/stdout" 2>"$scratch/stderr") &
     pid=$!
-    while kill -0 $pid 2>kill.log && ! grep -q '"t":"conf"' "work/$1.partial" 2>grep.log; do :; done
+    while kill -0 $pid 2>kill.log && [ ! -e hangs ]; do :; done
 }
 begin slow.jsonl
-run "$POSENC" verify --plugin "$PLUGIN_HANG" --limit 86400 --backend scalar,example --kernel alibi --suite memory --resume slow.jsonl
-same 'what another run is writing is left to it' "$status $(grep -c 'slow.jsonl.partial: a run is writing it now' stderr)" '2 1'
 kill -TERM $pid
 wait $pid
 same 'terminated, it leaves a file that is not complete' \
@@ -240,29 +152,7 @@ rm -f work/*
 begin slow.jsonl
 kill -KILL $pid
 wait $pid 2>kill.log
-same 'killed, it leaves a journal' "$(find work -name 'slow.jsonl.partial')" work/slow.jsonl.partial
-succeeds 'which report names as partial, too' '1 of 1 runs did not finish' report slow.jsonl.partial
-had=$(conf slow.jsonl.partial | grep -c .)
-(cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --limit 86400 --backend scalar,example --kernel alibi --suite memory --resume slow.jsonl \
-    --out jsonl:slow.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
-pid=$!
-while kill -0 $pid 2>kill.log && ! grep -q 'are kept' stderr; do :; done
-kill -KILL $pid
-wait $pid 2>kill.log
-same 'and --resume goes on from, whatever ends it again' \
-    "$(sed -n 's/.*verify: \([0-9]*\) results of slow.jsonl.partial are kept/\1/p' stderr)" "$had"
-now=$(conf slow.jsonl.partial | grep -c .)
-same 'which may have more by then, and nothing less' "$([ "$now" -ge "$had" ] && echo yes)" yes
-(cd work && exec "$POSENC" verify --plugin "$PLUGIN_HANG" --limit 86400 --backend scalar,example --kernel alibi --suite memory \
-    --out jsonl:slow.jsonl >"$scratch/stdout" 2>"$scratch/stderr") &
-pid=$!
-while kill -0 $pid 2>kill.log && ! { grep -q 'is replaced' stderr && conf slow.jsonl.partial >conf.log; }; do :; done
-kill -TERM $pid
-wait $pid
-same 'the same command again replaces it, and says so' "$(grep -c 'slow.jsonl.partial, which a killed run left, is replaced' stderr) $(find work -name '*.partial')" '1 '
-echo mine >work/theirs.jsonl.partial
-(cd work && "$POSENC" verify --kernel alibi --backend scalar --suite memory --out jsonl:theirs.jsonl >"$scratch/stdout" 2>"$scratch/stderr")
-same 'a file of that name that is none of ours stays' "$? $(cat work/theirs.jsonl.partial) $(tail -n 1 work/theirs.jsonl | grep -c '"complete":true')" '0 mine 1'
+same 'killed, it leaves no file of that name' "$(find work -name 'slow.jsonl')" ''
 rm -f work/*
 
 # ---- timings ----
@@ -283,16 +173,6 @@ else
     run "$POSENC" results merge b1.jsonl b0.jsonl -o merged.jsonl
     ids merged.jsonl | diff whole - >difference
     same 'shards of bench have each case once, with all of its backends, in order' "$status $(cat difference)" '0 '
-    one=$(sed -n '1s/ .*//p' whole)
-    grep -v "\"case\":\"$one\".*\"libm\"" work/whole.jsonl | sed '$d' >work/stopped.jsonl
-    # shellcheck disable=SC2086
-    run "$POSENC" bench $times --resume stopped.jsonl --out jsonl:again.jsonl
-    sort whole >whole.sorted
-    ids again.jsonl | sort | diff - whole.sorted >difference
-    same 'a case that lacks a backend is timed again, and none is there twice' "$status $(cat difference)" '0 '
-    grep '"t":"bench"' work/stopped.jsonl | grep -v "\"case\":\"$one\"" | sort >kept
-    grep '"t":"bench"' work/again.jsonl | grep -v "\"case\":\"$one\"" | sort | diff kept - >difference
-    same 'the others keep their times' "$(cat difference)" ''
 fi
 rm -f work/*
 

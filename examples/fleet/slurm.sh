@@ -22,11 +22,12 @@ verify=${VERIFY-verify --full}
 bench=${BENCH-bench --quick}
 
 # Slurm runs copies of this script, which ask ROLE what they are for.  A check that fails (exit code 1) is a result, and
-# the job has done its work.  One that is requeued goes on where it was stopped.
+# the job has done its work.  A shard that is requeued after its file was written is done.
 case ${ROLE:-} in
 shard)
     file=$OUT/$SLURM_ARRAY_TASK_ID.jsonl
-    "$POSENC" $verify --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" --resume "$file" --out "jsonl:$file" || [ $? = 1 ]
+    [ -f "$file" ] && tail -n 1 "$file" | grep -q '"complete":true' && exit
+    "$POSENC" $verify --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" --out "jsonl:$file" || [ $? = 1 ]
     exit
     ;;
 bench)

@@ -149,7 +149,7 @@ REJECTED = [
     (shards(1), 6, "missing: shards 0, 2 of 3"),
     ([*shards(0, 1, 2), run("again", (1, 3))], 2, "shard 1/3 of verify on amd-1a-02-1/KVM is in r1 and in again"),
     ([run("a"), run("copy", run_id="a")], 2, "a and copy hold the same run"),
-    ([*shards(0, 2), run("r1", (1, 3), ends=False)], 2, "r1: is partial: its run was interrupted. Finish it with"),
+    ([*shards(0, 2), run("r1", (1, 3), ends=False)], 2, "r1: is partial: its run was interrupted. Run posenc"),
     ([*shards(0, 2), run("r1", (1, 3), ends=None)], 2, "r1: line 11: ends early: it has no footer"),
     ([run("w", ends=None)], 2, "w: line 25: ends early"),
     ([run("w", ends=False)], 2, "w: is partial"),

@@ -129,7 +129,7 @@ def find_runs(file: File) -> List[Run]:
 
 def _partial(run: Run) -> CommandError:
     path, line = run.file.path, f"line {run.file.lines}"
-    again = f"Finish it with posenc {run.command} --resume {path}."
+    again = f"Run posenc {run.command} again."
     if run.footer:
         return CommandError(f"{path}: is partial: its run was interrupted. {again}")
     within = ", within that line" if run.file.cut else ""
