@@ -1,14 +1,14 @@
 # shellcheck shell=sh
-# ./run test: every test of what this machine can run; ./run test-certify: what the tests rely on, by MPFR;
-# ./run test-sanitizers: the same suites again under AddressSanitizer and UndefinedBehaviorSanitizer, which takes a build
-# of its own.  Sourced by run.
+# ./run test: every test of what this machine can run; ./run test-faults: the tests of the tests; ./run test-certify: what
+# the tests rely on, by MPFR; ./run test-sanitizers: the same suites again under AddressSanitizer and
+# UndefinedBehaviorSanitizer, which takes a build of its own.  Sourced by run.
 
 # Meson's tests, and beside them, so that no core waits, what is counted line by line.
 test_native() {
     beside=''
     meanwhile runner build/conformance/criterion/runner build/conformance/golden/vectors.pack
     meanwhile consumer sh cli/tests/consumer.sh "$PWD/build"
-    meson_tests build --no-suite runner --no-suite certify
+    meson_tests build --no-suite runner --no-suite certify --no-suite faults
     # shellcheck disable=SC2086  # a list of processes; ./run stress has others
     wait $beside
     tally_runner "$job" build/runner.log
@@ -26,6 +26,15 @@ meanwhile() {
         echo $status >"build/$name.status"
     } &
     beside="$beside $!"
+}
+
+# Every fault and every mistake must be detected by the suite that is meant for it.
+test_faults() {
+    compile build faulty || {
+        tally "$job: build of faulty kernels" 0 1 0
+        return
+    }
+    meson_tests build --suite faults
 }
 
 test_certify() {

@@ -109,6 +109,20 @@ same 'each with success' "$(scontrol show job --oneliner | sed -n 's/.*JobState=
 same_as_one 'four shards by Slurm' "$results/results.jsonl" --quick
 refuses_broken "$results"/[0-3].jsonl
 
+# A job that is requeued: a shard whose file is whole is done, one whose file was cut is run again.
+printf '#!/bin/sh\necho again >>"%s/again"\n' "$scratch" >runs_again
+chmod +x runs_again
+requeued() { # sets $again, how often the program was started
+    rm -f again
+    run env ROLE=shard OUT="$results" POSENC="$scratch/runs_again" SLURM_ARRAY_TASK_ID=0 SLURM_ARRAY_TASK_COUNT=4 "$unpacked/fleet/slurm.sh"
+    again=$(cat again 2>none | wc -l)
+}
+requeued
+same 'a shard that is whole is not run again' "$status $again" '0 0'
+sed -i '$d' "$results/0.jsonl"
+requeued
+same 'one that was cut is' "$status $again" '0 1'
+
 # A node that dies: its shard is missing, and the job that merges fails and says which.
 rm -r "$results"
 run env BENCH= VERIFY='verify --quick --kernel alibi' "$unpacked/fleet/slurm.sh" --hold
