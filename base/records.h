@@ -1,6 +1,6 @@
 /*
- * Records, schema posenc.results/1: one JSON object a line, its member "t" saying which kind
- * (header, env, kernel, backend, model, conf, bench, overhead, count, pair, change, agreement,
+ * Records, schema posenc.results/2: one JSON object a line, its member "t" saying which kind
+ * (header, env, kernel, backend, model, check, bench, overhead, count, pair, change, agreement,
  * estimate, part, machine, footer).  Lines are flushed as they come, so a run that dies leaves a
  * readable file, recognised by its missing footer; one that was interrupted has a footer that says it
  * is not complete.  No NaN or infinity: those are the strings "nan", "inf", "-inf".  Members and kinds a
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define RECORDS_SCHEMA "posenc.results/1"
+#define RECORDS_SCHEMA "posenc.results/2"
 
 /* How a record is written: ten digits are more than any clock here; exact floats are hexadecimal
  * strings. */

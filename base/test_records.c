@@ -12,7 +12,7 @@
 static void test_writing(void)
 {
     static const char text[] =
-        "{\"t\":\"header\",\"schema\":\"posenc.results/1\",\"seed\":\"0x0\"}\n";
+        "{\"t\":\"header\",\"schema\":\"posenc.results/2\",\"seed\":\"0x0\"}\n";
     char error[RECORDS_ERROR] = "";
     struct records records;
     char *written = NULL;

@@ -428,7 +428,7 @@ int main(void)
         .size = sizeof broken,
         .abi = POSENC_ABI,
         .name = "broken",
-        .family = "template",
+        .family = "native",
         .description = "wrong in one place",
         .needs = "",
         .rope_half = slightly_wrong,

@@ -255,7 +255,7 @@ static void slow_kernel(void)
         .size = sizeof slow,
         .abi = POSENC_ABI,
         .name = "slow",
-        .family = "template",
+        .family = "native",
         .description = "does all rows again and again",
         .needs = "",
         .distance_bias = often,

@@ -55,20 +55,20 @@ static int width_of(const struct names *names, size_t least)
 
 static void print_failure(const json_t *check, FILE *out)
 {
-    const char *metric = record_text(check, "err.metric"),
+    const char *metric = record_text(check, "error.metric"),
                *reason = record_text(check, "reason");
-    const char *command = record_text(check, "repro");
+    const char *command = record_text(check, "command");
     text_print(out, "%s  %s  %s\n", has_status(check, "crash") ? "CRASH" : "FAIL",
                record_text(check, "backend"), record_text(check, "case"));
     if (*metric && strcmp(metric, "exact") != 0)
         text_print(out, "      error %.4g %s, limit %.4g\n",
-                   record_value(check, "err.max", (double)NAN), metric,
-                   record_value(check, "err.limit", (double)NAN));
+                   record_value(check, "error.max", (double)NAN), metric,
+                   record_value(check, "error.limit", (double)NAN));
     if (*reason)
         text_print(out, "      %s\n", reason);
-    if (*metric && *record_text(check, "err.witness"))
-        text_print(out, "      at %s: got %s, want %s\n", record_text(check, "err.witness"),
-                   record_text(check, "err.got"), record_text(check, "err.want"));
+    if (*metric && *record_text(check, "error.worst_at"))
+        text_print(out, "      at %s: got %s, want %s\n", record_text(check, "error.worst_at"),
+                   record_text(check, "error.got"), record_text(check, "error.want"));
     if (*command)
         text_print(out, "      %s\n", command);
 }
@@ -80,7 +80,7 @@ static size_t print_failures(const json_t *records, FILE *out)
     json_t *record;
     json_array_foreach(records, i, record)
     {
-        if (is_kind(record, "conf") && failed(record) && found++ < LISTED)
+        if (is_kind(record, "check") && failed(record) && found++ < LISTED)
             print_failure(record, out);
     }
     if (found > LISTED)
@@ -96,10 +96,11 @@ static void print_cell(const json_t *records, const char *kernel, const char *ba
     json_t *record;
     json_array_foreach(records, i, record)
     {
-        if (!is_kind(record, "conf") || strcmp(record_text(record, "kernel"), kernel) != 0 ||
+        if (!is_kind(record, "check") || strcmp(record_text(record, "kernel"), kernel) != 0 ||
             strcmp(record_text(record, "backend"), backend) != 0)
             continue;
-        ran += failed(record) || has_status(record, "pass") || has_status(record, "weak");
+        ran +=
+            failed(record) || has_status(record, "pass") || has_status(record, "inconclusive");
         bad += failed(record);
     }
     if (bad > 0)
@@ -117,10 +118,10 @@ static void print_checks(const json_t *records, FILE *out)
     json_t *record;
     json_array_foreach(records, i, record)
     {
-        if (!is_kind(record, "conf"))
+        if (!is_kind(record, "check"))
             continue;
         passed += has_status(record, "pass");
-        inconclusive += has_status(record, "weak");
+        inconclusive += has_status(record, "inconclusive");
         skipped += has_status(record, "skipped") || has_status(record, "unsupported");
         add_name(&kernels, record_text(record, "kernel"));
         if (!has_status(record, "unsupported"))
@@ -174,15 +175,15 @@ static void print_timing(const json_t *row, int cases, int backends, FILE *out)
                  high = record_value(row, "ci.hi", median);
     text_print(out, "%-*s  %-*s  ", cases, record_text(row, "case"), backends,
                record_text(row, "backend"));
-    if (*record_text(row, "refused")) {
-        text_print(out, "%s\n", record_text(row, "refused"));
+    if (*record_text(row, "rejected")) {
+        text_print(out, "%s\n", record_text(row, "rejected"));
         return;
     }
     text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %6.2fx\n", show_time(median, time),
                100.0 * fmax(high - median, median - low) / median,
                record_value(row, "gbps", (double)NAN),
-               100.0 * record_value(row, "roof.ratio", (double)NAN),
-               record_value(row, "vs_libm", (double)NAN));
+               100.0 * record_value(row, "roofline.share", (double)NAN),
+               record_value(row, "speedup_libm", (double)NAN));
 }
 
 static void print_timings(const json_t *records, FILE *out)
@@ -227,8 +228,8 @@ static void print_counts(const json_t *records, FILE *out)
                        "per call");
         text_print(out, "%-28s  %-14s  ", record_text(record, "case"),
                    record_text(record, "backend"));
-        if (*record_text(record, "refused"))
-            text_print(out, "%s\n", record_text(record, "refused"));
+        if (*record_text(record, "rejected"))
+            text_print(out, "%s\n", record_text(record, "rejected"));
         else
             text_print(out, "%12.3f  %12.0f\n",
                        record_value(record, "per_element", (double)NAN),
@@ -251,7 +252,7 @@ static void print_head(const json_t *records, FILE *out)
         if (is_kind(record, "env"))
             text_print(out, ", %s (%s), measurement quality %s\n",
                        record_text(record, "cpu.name"), record_text(record, "env_id"),
-                       record_text(record, "trust.grade"));
+                       record_text(record, "quality.grade"));
     }
 }
 

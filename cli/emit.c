@@ -98,9 +98,10 @@ json_t *emit_backend(const struct posenc_backend *backend)
     bool wide = backend->lanes && !obstacle;
     return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:b,s:s?,s:b,s:i,s:o,s:o}", "t", "backend", "id",
                      backend->name, "family", backend->family, "description",
-                     backend->description, "isa", isa, "dtypes", dtypes, "available", !obstacle,
-                     "reason", obstacle, "fused", backend->fused, "lanes",
-                     wide ? plugins_lanes(backend) : 0, "kernels", kernels, "serves", serves);
+                     backend->description, "required_features", isa, "dtypes", dtypes,
+                     "available", !obstacle, "unavailable_reason", obstacle, "fma",
+                     backend->fused, "vector_width", wide ? plugins_lanes(backend) : 0,
+                     "kernels", kernels, "default_for", serves);
 }
 
 /* What a kernel does, and whose encodings it serves. */
@@ -141,7 +142,7 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
                                       posenc_kernel_name(one.problem.kernel));
             if (*c->step) {
                 json_object_set_new(entry, "step", json_string(c->step));
-                json_object_set_new(entry, "times", json_integer((json_int_t)c->times));
+                json_object_set_new(entry, "calls", json_integer((json_int_t)c->times));
             }
             json_array_append_new(cases, entry);
         }
@@ -149,7 +150,7 @@ json_t *emit_model(const struct model *model, const struct selection *selection)
     return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o}", "t", "model", "name",
                      model->name, "title", model->title, "source", model->source, "checked",
                      model->checked, "notes", notes, "encoding", model->encoding,
-                     "trained_profile", model->trained_profile, "max_position_embeddings",
+                     "trained_numerics", model->trained_profile, "max_position_embeddings",
                      (json_int_t)model->max_position_embeddings, "cases", cases);
 }
 
@@ -158,7 +159,7 @@ json_t *emit_result(const char *kind, enum posenc_kernel kernel, enum posenc_dty
                     const char *profile, const char *id, const struct posenc_backend *backend)
 {
     return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "t", kind, "kernel",
-                     posenc_kernel_name(kernel), "dtype", dtype_names[dtype], "profile",
+                     posenc_kernel_name(kernel), "dtype", dtype_names[dtype], "numerics",
                      profile, "stage", kernel_stage(kernel), "case", id, "backend",
                      backend ? backend->name : "none", "family",
                      backend ? backend->family : "none");
@@ -180,7 +181,7 @@ static bool is_of_process(const char *id)
 
 json_t *emit_conf(const struct conf_result *r, const char *selection)
 {
-    json_t *record = emit_result("conf", r->kernel, case_dtype(r->id),
+    json_t *record = emit_result("check", r->kernel, case_dtype(r->id),
                                  r->profile ? r->profile : "given", r->id, r->backend);
     if (!record)
         return NULL;
@@ -193,16 +194,16 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
     set_scale(record, r->scale);
     if (r->classes.of > 0)
         json_object_set_new(record, "classes",
-                            json_pack("{s:i,s:i,s:I}", "met", r->classes.met, "of",
+                            json_pack("{s:i,s:i,s:I}", "reached", r->classes.met, "total",
                                       r->classes.of, "pairs", (json_int_t)r->classes.pairs));
     if (r->metric) {
-        json_t *err =
-            json_pack("{s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:I,s:I}", "metric", r->metric, "max",
-                      record_number(r->max), "limit", record_number(r->limit), "witness",
-                      r->witness, "got", record_hex((double)r->got), "want",
-                      record_hex(r->want), "coverage", r->coverage ? r->coverage : "sampled",
-                      "n", (json_int_t)r->checked, "misrounded", (json_int_t)r->misrounded);
-        json_object_set_new(record, "err", err);
+        json_t *err = json_pack(
+            "{s:s,s:o,s:o,s:s,s:o,s:o,s:s,s:I,s:I}", "metric", r->metric, "max",
+            record_number(r->max), "limit", record_number(r->limit), "worst_at", r->witness,
+            "got", record_hex((double)r->got), "want", record_hex(r->want), "coverage",
+            r->coverage ? r->coverage : "sampled", "checked", (json_int_t)r->checked,
+            "misrounded", (json_int_t)r->misrounded);
+        json_object_set_new(record, "error", err);
     }
     if (r->status == CONF_FAIL || r->status == CONF_CRASH || r->status == CONF_WEAK) {
         /* A law holds between calls: of one alone its problem would not tell. */
@@ -218,7 +219,7 @@ json_t *emit_conf(const struct conf_result *r, const char *selection)
                  : is_of_process(r->id) ? ""
                                         : r->id,
                  alone ? "'" : "");
-        json_object_set_new(record, "repro", json_string(repro));
+        json_object_set_new(record, "command", json_string(repro));
     }
     return record;
 }
@@ -239,12 +240,12 @@ static void set_value(json_t *record, const struct change *c)
 {
     const char *wrong = c->head.reason[0] ? c->head.reason : c->base.reason;
     if (c->what == CHANGE_STATUS && *wrong)
-        json_object_set_new(record, "witness", json_string(wrong));
+        json_object_set_new(record, "worst_at", json_string(wrong));
     if (c->what == CHANGE_STATUS || !c->head.metric)
         return;
     json_object_set_new(record, "metric", json_string(c->head.metric));
     json_object_set_new(record, "limit", record_number(c->head.limit));
-    json_object_set_new(record, "witness", json_string(c->head.witness));
+    json_object_set_new(record, "worst_at", json_string(c->head.witness));
     json_object_set_new(record, "want", record_hex(c->head.want));
 }
 
@@ -257,7 +258,7 @@ static void set_moved(json_t *record, const struct change *c)
     json_object_set_new(record, "nearer", json_integer((json_int_t)c->nearer));
     json_object_set_new(record, "farther", json_integer((json_int_t)c->farther));
     json_object_set_new(record, "first",
-                        json_pack("{s:s,s:o,s:o}", "witness", c->first, "base",
+                        json_pack("{s:s,s:o,s:o}", "worst_at", c->first, "base",
                                   record_hex((double)c->first_base), "head",
                                   record_hex((double)c->first_head)));
 }
@@ -343,7 +344,7 @@ json_t *emit_bench(const struct bench_result *r)
     if (c->most)
         set_tuning(record, r);
     if (r->refused) {
-        json_object_set_new(record, "refused", json_string(r->refused));
+        json_object_set_new(record, "rejected", json_string(r->refused));
         return record;
     }
     json_object_set_new(record, "threads", json_integer(r->threads));
@@ -356,23 +357,23 @@ json_t *emit_bench(const struct bench_result *r)
     json_object_set_new(record, "bytes", json_integer((json_int_t)r->bytes));
     set_number(record, "gbps", r->gbps);
     if (r->roof_kind)
-        json_object_set_new(record, "roof",
+        json_object_set_new(record, "roofline",
                             json_pack("{s:s,s:s?,s:o,s:o}", "kind", r->roof_kind, "variant",
                                       r->roof_variant, "gbps", record_number(r->roof_gbps),
-                                      "ratio", record_number(r->roof_ratio)));
+                                      "share", record_number(r->roof_ratio)));
     if (r->limit_kind)
-        json_object_set_new(record, "limit",
+        json_object_set_new(record, "bound",
                             json_pack("{s:s,s:s,s:s,s:o,s:o}", "resource", r->limit_resource,
                                       "kind", r->limit_kind, "variant", r->limit_variant,
-                                      "gbps", record_number(r->limit_gbps), "ratio",
+                                      "gbps", record_number(r->limit_gbps), "share",
                                       record_number(r->limit_ratio)));
     if (r->vs_libm > 0.0)
-        set_number(record, "vs_libm", r->vs_libm);
+        set_number(record, "speedup_libm", r->vs_libm);
     if (r->vs_autovec > 0.0)
-        set_number(record, "vs_autovec", r->vs_autovec);
+        set_number(record, "speedup_autovec", r->vs_autovec);
     if (r->vs_apart > 0.0)
-        set_number(record, "vs_apart", r->vs_apart);
-    set_number(record, "null_pct", r->null_pct);
+        set_number(record, "speedup_separate", r->vs_apart);
+    set_number(record, "control_pct", r->null_pct);
     return record;
 }
 
@@ -400,9 +401,9 @@ json_t *emit_overhead(const struct overhead *o)
     json_object_set_new(record, "rounds", json_integer(o->rounds));
     set_number(record, "function_ns", o->function_ns);
     set_number(record, "pace", o->pace);
-    json_object_set_new(record, "front", overhead_of(&o->above[OVERHEAD_FRONT]));
+    json_object_set_new(record, "frontend", overhead_of(&o->above[OVERHEAD_FRONT]));
     json_object_set_new(record, "prepared", overhead_of(&o->above[OVERHEAD_PREPARED]));
-    json_object_set_new(record, "null", overhead_of(&o->above[OVERHEAD_NULL]));
+    json_object_set_new(record, "control", overhead_of(&o->above[OVERHEAD_NULL]));
     return record;
 }
 
@@ -414,7 +415,7 @@ json_t *emit_footer(const struct records *records, bool complete, double wall_s,
     json_array_foreach(records->list, i, record)
     {
         const char *kind = record_text(record, "t"), *status = record_text(record, "status");
-        const char *name = strcmp(kind, "conf") == 0 ? status : kind;
+        const char *name = strcmp(kind, "check") == 0 ? status : kind;
         json_int_t n = json_integer_value(json_object_get(counts, name));
         json_object_set_new(counts, name, json_integer(n + 1));
     }

@@ -44,11 +44,11 @@ json_t *emit_count(const struct kernel_counts *c, const struct posenc_backend *b
     if (build)
         json_object_set_new(record, "build", json_string(build));
     if (backend->lanes)
-        json_object_set_new(record, "lanes", json_integer(plugins_lanes(backend)));
+        json_object_set_new(record, "vector_width", json_integer(plugins_lanes(backend)));
     if (*code)
         json_object_set_new(record, "code", json_string(code));
     if (!c->call[0].by || !c->call[1].by) {
-        json_object_set_new(record, "refused", json_string(c->why));
+        json_object_set_new(record, "rejected", json_string(c->why));
         return record;
     }
     json_object_set_new(record, "by", json_string(c->call[0].by));

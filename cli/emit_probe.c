@@ -1,5 +1,5 @@
 /*
- * Makes the record of a probe: schema posenc.results/1 (reports/records.h). posenc doctor adds a
+ * Makes the record of a probe: schema posenc.results/2 (base/records.h). posenc doctor adds a
  * grade and findings to it.
  */
 #include "emit.h"
@@ -23,8 +23,8 @@ static void add_floor(json_t *list, const char *place, size_t bytes, bool pinned
     set_number(floor, "call_ns", f->call_ns);
     set_number(floor, "typical_pct", 100.0 * expm1(f->floor.median));
     set_number(floor, "largest_pct", 100.0 * expm1(f->floor.largest));
-    set_number(floor, "launch_pct", 100.0 * expm1(f->floor.launch));
-    set_number(floor, "apart_pct", 100.0 * f->floor.apart);
+    set_number(floor, "process_pct", 100.0 * expm1(f->floor.launch));
+    set_number(floor, "detectable_pct", 100.0 * f->floor.apart);
     json_array_append_new(list, floor);
 }
 
@@ -108,18 +108,18 @@ json_t *emit_probe(const struct doctor_options *options, const struct doctor *d,
                    json_t *neighbours)
 {
     const struct doctor_floor *cache = &d->floor[IN_CACHE], *dram = &d->floor[IN_DRAM];
-    json_t *machine = json_pack("{s:s,s:i,s:f,s:{},s:o,s:o}", "t", "machine", "cpu", d->cpu,
-                                "seconds", d->seconds, "tells_apart", "measured",
+    json_t *machine = json_pack("{s:s,s:i,s:f,s:{},s:o,s:o}", "t", "doctor", "cpu", d->cpu,
+                                "seconds", d->seconds, "detectable", "measured",
                                 measured(options, d), "neighbours", neighbours);
     if (!machine)
         return NULL;
-    json_t *apart = json_object_get(machine, "tells_apart");
+    json_t *apart = json_object_get(machine, "detectable");
     if (cache->call_ns > 0.0)
         set_number(apart, "cache_pct", 100.0 * cache->floor.apart);
     if (dram->call_ns > 0.0)
         set_number(apart, "dram_pct", 100.0 * dram->floor.apart);
     if (cache->call_ns > 0.0)
-        set_number(machine, "null_pct",
+        set_number(machine, "control_pct",
                    100.0 * expm1(dram->call_ns > 0.0
                                      ? fmax(cache->floor.launch, dram->floor.launch)
                                      : cache->floor.launch));

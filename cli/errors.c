@@ -182,7 +182,7 @@ static bool all_share(const struct errors *errors, size_t at)
     return alone;
 }
 
-/* "exact: template, libm": a family by name where all of it is in the curve, else backends. */
+/* "exact: native, libm": a family by name where all of it is in the curve, else backends. */
 static void name_curves(struct errors *errors, const struct selection *selected)
 {
     for (size_t c = 0; c < errors->n && errors->members[c] != 0; c++) { /* those first */

@@ -16,7 +16,7 @@ enum {
 };
 
 struct error_curve {
-    const char *label; /* "template (scalar, avx2, avx512)  exact" */
+    const char *label; /* "native (scalar, avx2, avx512)  exact" */
     const char *profile;
     const char *backend; /* the first of those that share it; NULL: a curve of 16-bit storage */
     size_t n;
@@ -26,7 +26,7 @@ struct error_curve {
 struct errors {
     size_t n;
     struct error_curve curves[CURVES_MAX];
-    char labels[CURVES_MAX][LABEL_BYTES]; /* "hf_f32: template, libm" */
+    char labels[CURVES_MAX][LABEL_BYTES]; /* "hf_f32: native, libm" */
     uint32_t members[CURVES_MAX];         /* bit i: backend i of the selection; 0: of storage */
     double *position, *values;            /* shared x of all curves; [CURVES_MAX][n_bins] */
     char caption[128];

@@ -58,7 +58,7 @@ static void set_times(json_t *record, const struct pair_result *r)
                         json_pack("{s:o,s:o}", "head", numbers(r->x, r->rounds), "control",
                                   numbers(r->z, r->rounds)));
     if (r->roof_kind)
-        json_object_set_new(record, "roof",
+        json_object_set_new(record, "roofline",
                             json_pack("{s:s,s:s,s:o}", "kind", r->roof_kind, "variant",
                                       r->roof_variant, "ns", record_number(r->roof_ns)));
 }

@@ -79,7 +79,7 @@ static void print_change(const json_t *r, FILE *out)
             : json_is_false(worse) ? "better"
                                    : "changed",
             record_text(r, "case"), record_text(r, "backend"), record_text(r, "what"),
-            *record_text(r, "witness") ? ", " : "", record_text(r, "witness"));
+            *record_text(r, "worst_at") ? ", " : "", record_text(r, "worst_at"));
 }
 
 static void print_count(const json_t *r, FILE *out)

@@ -122,15 +122,15 @@ json_t *env_record(const struct env_library *library, const char *root)
     if (getloadavg(load, 1) != 1)
         load[0] = -1.0;
     json_t *env = json_pack(
-        "{s:s,s:s,s:{s:s,s:o,s:o},s:{s:o},s:s?,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:f}}", "t",
+        "{s:s,s:s,s:{s:s,s:o,s:o},s:o,s:s?,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:f}}", "t",
         "env", "env_id", id, "cpu", "key", library->cpu_key, "name",
         emulated ? json_string("emulated CPU") : text_or(named, name), "features",
-        words(library->cpu_features), "virt", "kind", virt, "emulator", library->emulator,
-        "cpus", host_cpus(root), "caches", emulated ? json_array() : env_caches(root), "freq",
-        host_frequency(root), "mem", host_memory(root), "limits", host_limits(root), "os",
-        system_facts(root), "build", build(library), "timer", timer(root), "noise", "load1",
-        load[0]);
+        words(library->cpu_features), "virtualization", virt, "emulator", library->emulator,
+        "cpus", host_cpus(root), "caches", emulated ? json_array() : env_caches(root),
+        "frequency", host_frequency(root), "memory", host_memory(root), "limits",
+        host_limits(root), "os", system_facts(root), "build", build(library), "timer",
+        timer(root), "noise", "load1", load[0]);
     if (env)
-        json_object_set_new(env, "trust", env_trust(env, NULL, -1.0));
+        json_object_set_new(env, "quality", env_trust(env, NULL, -1.0));
     return env;
 }

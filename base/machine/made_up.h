@@ -97,9 +97,8 @@ static inline json_t *env_of_machine(const char *hypervisor)
     json_object_set_new(
         env, "build",
         json_pack("{s:b,s:s,s:s}", "optimised", 1, "type", "release", "cc", "gcc"));
-    json_object_set_new(
-        env, "virt",
-        json_pack("{s:o}", "kind", hypervisor ? json_string(hypervisor) : json_null()));
+    json_object_set_new(env, "virtualization",
+                        hypervisor ? json_string(hypervisor) : json_null());
     return env;
 }
 

@@ -12,8 +12,8 @@
 static void test_trust(void)
 {
     json_t *env =
-        json_pack("{s:{s:s},s:{s:s},s:{s:b,s:s}}", "freq", "governor", "performance", "timer",
-                  "source", "tsc", "build", "optimised", 1, "type", "release");
+        json_pack("{s:{s:s},s:{s:s},s:{s:b,s:s}}", "frequency", "governor", "performance",
+                  "timer", "source", "tsc", "build", "optimised", 1, "type", "release");
     json_t *good = env_trust(env, NULL, 0.2), *noisy = env_trust(env, NULL, 4.0);
     require(strcmp(record_text(good, "grade"), "A") == 0 &&
                 strcmp(record_text(noisy, "grade"), "D") == 0 &&
@@ -26,7 +26,7 @@ static void test_trust(void)
 
 static void test_others(void)
 {
-    json_t *env = json_pack("{s:{s:i},s:{s:s}}", "cpus", "online", 2, "freq", "governor",
+    json_t *env = json_pack("{s:{s:i},s:{s:s}}", "cpus", "online", 2, "frequency", "governor",
                             "performance"),
            *noise = json_pack("{s:f,s:f}", "others", 1.0, "load1", 0.5),
            *trust = env_trust(env, noise, 0.1);
@@ -66,13 +66,13 @@ static void test_env(void)
     require(env && strcmp(record_text(env, "build.library"), "1.2.3") == 0 &&
                 json_array_size(json_object_get(json_object_get(env, "cpu"), "features")) ==
                     2 &&
-                strchr("ABCD", record_text(env, "trust.grade")[0]),
+                strchr("ABCD", record_text(env, "quality.grade")[0]),
             "the record of this machine has library, features and quality");
     json_decref(env);
     library = (struct env_library){ "1.2.3", "key", "", "a machine of paper", NULL };
     env = env_record(&library, "");
     require(strcmp(record_text(env, "emulator"), library.emulator) == 0 &&
-                strcmp(record_text(env, "trust.grade"), "D") == 0 &&
+                strcmp(record_text(env, "quality.grade"), "D") == 0 &&
                 strcmp(record_text(env, "env_id"), "key/emulated") == 0,
             "an emulator is recorded, of quality D, and a machine of its own");
     json_decref(env);

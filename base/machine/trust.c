@@ -49,8 +49,8 @@ static void grade_build(struct grading *g, const json_t *env)
 
 static void grade_host(struct grading *g, const json_t *env)
 {
-    const char *virt = record_text(env, "virt.kind"),
-               *governor = record_text(env, "freq.governor"),
+    const char *virt = record_text(env, "virtualization"),
+               *governor = record_text(env, "frequency.governor"),
                *source = record_text(env, "timer.source");
     double quota = record_value(env, "limits.quota", 0.0);
     if (*virt && strcmp(virt, NOT_EXPOSED) != 0)

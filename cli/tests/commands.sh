@@ -12,7 +12,7 @@ run "$POSENC"
 if [ $status = 2 ] && grep -q usage stderr && [ ! -s stdout ]; then pass 'no command'; else fail 'no command' "exit $status"; fi
 
 succeeds 'list' '^\* ' list
-succeeds 'list backends' '^. scalar +template' list backends
+succeeds 'list backends' '^. scalar +native' list backends
 succeeds 'list kernels' '^rope_half +apply' list kernels
 succeeds 'list methods' '^deberta ' list methods
 succeeds 'list types' '^qwen2vl +mrope' list types
@@ -68,13 +68,13 @@ fi
 succeeds 'explain a problem' 'Verdicts' explain --backend scalar --problem 'alibi heads=3 queries=2 keys=5 | flags | note | source'
 succeeds 'verify a suite' 'passed' verify --suite vectors --backend libm
 succeeds 'junit' '<testsuites' verify --kernel alibi --backend scalar --out junit
-succeeds 'jsonl' '^\{"t": ?"header", ?"schema": ?"posenc.results/1"' verify --kernel alibi --backend scalar --out jsonl
+succeeds 'jsonl' '^\{"t": ?"header", ?"schema": ?"posenc.results/2"' verify --kernel alibi --backend scalar --out jsonl
 run "$POSENC" verify --kernel alibi --backend scalar --out jsonl:r.jsonl --out md:r.md --out csv:r.csv
 if [ "$(ls work | tr '\n' ' ')" = 'r.csv r.jsonl r.md ' ]; then pass 'several outputs'; else fail 'several outputs' "$(ls work)"; fi
 rm -f work/*
 
 run "$POSENC" verify --kernel alibi --backend scalar --dtype bf16,f16 --out jsonl:r.jsonl
-if [ $status = 0 ] && grep '"t": *"conf"' work/r.jsonl >conf && ! grep -v '"dtype": *"b*f16".*"case": *"alibi/b*f16/' conf; then
+if [ $status = 0 ] && grep '"t": *"check"' work/r.jsonl >conf && ! grep -v '"dtype": *"b*f16".*"case": *"alibi/b*f16/' conf; then
     pass 'verify of two types'
 else
     fail 'verify of two types' "exit $status"
@@ -132,7 +132,7 @@ interrupted() { # NAME SIGNAL STATUS FILE LINES ARGUMENTS...
     name="$1: a valid file" signal=$2 expected=$3 result=$4 lines=$5
     shift 5
     rm -rf work/*
-    start "${grows:-$result*}" $lines '"t": *"\(conf\|bench\)"' "$@"
+    start "${grows:-$result*}" $lines '"t": *"\(check\|bench\)"' "$@"
     kill -$signal $pid
     wait $pid
     status=$?

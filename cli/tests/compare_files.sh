@@ -29,13 +29,13 @@ edited ''
 compares 'a file beside itself: nothing changed' 0 '0 worse.*0 better'
 compares 'a gate passes' 0 '0 worse' --gate
 
-edited '/"t":"conf"/s/"max":[0-9.e-]*/"max":0.75/'
+edited '/"t":"check"/s/"max":[0-9.e-]*/"max":0.75/'
 compares 'errors that grew are worse' 0 '[1-9][0-9]* worse'
 compares 'and fail a gate' 3 '0\.75' --gate
 run "$POSENC" compare ../head.jsonl ../base.jsonl --gate
 same 'errors that shrank do not' "$status $(grep -c ' 0 worse' stdout)" '0 1'
 
-edited '/"t":"conf"/s/"status":"pass"/"status":"fail"/'
+edited '/"t":"check"/s/"status":"pass"/"status":"fail"/'
 compares 'a new failure: exit 1' 1 'pass +fail'
 
 edited '/"t":"env"/s/"key":"[^"]*"/"key":"paper"/'
@@ -50,7 +50,7 @@ compares 'what no machine is told of is compared as it is' 0 '0 worse'
 edited '$d'
 compares 'a run that ended early is no whole one: exit 5, by name' 5 'Not comparable, run: whole in base, ended early in head' --gate
 compares 'and loses nothing that was not asked for' 5 '0 worse'
-edited '/"t":"conf"/d'
+edited '/"t":"check"/d'
 compares 'nothing in common is not the same: exit 5' 5 'Not comparable, results: none that head has in base' --gate
 
 edited ''

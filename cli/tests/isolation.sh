@@ -19,7 +19,7 @@ as() { cp "$MISBEHAVES" "work/$1.so"; }
 
 # The reasons of results of a kernel that crashed or failed.
 reasons() { sed -n "s/.*\"kernel\":\"$1\".*\"status\":\"\(crash\|fail\)\",\"reason\":\"\([^\"]*\)\".*/\2/p" stdout; }
-passes() { grep -c "\"t\":\"conf\",\"kernel\":\"$1\".*\"backend\":\"$2\".*\"status\":\"pass\"" stdout; }
+passes() { grep -c "\"t\":\"check\",\"kernel\":\"$1\".*\"backend\":\"$2\".*\"status\":\"pass\"" stdout; }
 
 as good
 # shellcheck disable=SC2086  # words

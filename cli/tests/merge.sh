@@ -5,7 +5,7 @@
 checks='--kernel alibi,learned_add --backend scalar,libm --suite memory'
 
 # conf FILE: its checks as they were written, in their order.
-conf() { grep '"t":"conf"' "work/$1"; }
+conf() { grep '"t":"check"' "work/$1"; }
 # told NAME STATUS PATTERN ARGUMENTS...: that exit code, a message that matches, and nothing written.
 told() {
     name=$1 want=$2 pattern=$3
@@ -30,7 +30,7 @@ for i in 0 1 2; do
     whole --shard $i/3 --out jsonl:r$i.jsonl
     same "shard $i of 3" "$status $(sed -n '1s/.*"shard":\({[^}]*}\).*/\1/p' work/r$i.jsonl)" "0 {\"i\":$i,\"n\":3}"
 done
-cat work/r?.jsonl | grep '"t":"conf"' | sed 's/,"place":[0-9]*//' | sort >shares
+cat work/r?.jsonl | grep '"t":"check"' | sed 's/,"place":[0-9]*//' | sort >shares
 sort whole | diff - shares >difference
 same 'together they are the checks of the whole run, each once, with the same values' "$? $(cat difference)" '0 '
 at_most=$(($(grep -c . whole) * 2 / 3))

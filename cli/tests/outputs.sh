@@ -90,10 +90,10 @@ else
     results '#!/no/such/python3'
     exports --out junit:x.xml
     same 'and so it is where Python is' "$status $(grep -c 'posenc-results cannot be run: install Python' stderr) $(ls work)" '2 1 '
-    results '#!/bin/sh' '[ "$1" != --help ] || exit 0' 'echo "$@" && grep -c "\"t\":\"conf\""'
+    results '#!/bin/sh' '[ "$1" != --help ] || exit 0' 'echo "$@" && grep -c "\"t\":\"check\""'
     exports --out junit:x.xml -o x.csv -o x.jsonl
     same 'it is given the records, and the format' "$status $(paste -s -d ' ' work/x.xml) $(paste -s -d ' ' work/x.csv)" \
-        "0 export - --format junit $(grep -c '"t":"conf"' work/x.jsonl) export - --format csv $(grep -c '"t":"conf"' work/x.jsonl)"
+        "0 export - --format junit $(grep -c '"t":"check"' work/x.jsonl) export - --format csv $(grep -c '"t":"check"' work/x.jsonl)"
     results '#!/bin/sh' '[ "$1" != --help ] || exit 0' 'echo half' 'echo no room >&2' 'exit 5'
     rm -f work/*
     exports --out junit:x.xml -o x.jsonl

@@ -4,7 +4,7 @@
 
 hard=0,1000000,16777216,2147482648,497577,1715512116,-497577
 family=$("$POSENC" list backends | awk 'NR > 3 && /^[*+ ] [a-z]/ { split(substr($0, 3), f, " ")
-    if (f[2] == "template" && f[4] == "yes" && f[1] != "scalar") print f[1] }')
+    if (f[2] == "native" && f[4] == "yes" && f[1] != "scalar") print f[1] }')
 
 for format in csv npy safetensors; do
     run "$POSENC" table sinusoidal --dim 768 --positions $hard --backend scalar --out $format

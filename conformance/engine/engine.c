@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const conf_status_name[] = { "pass",    "fail", "crash",    "unsupported",
-                                         "skipped", "weak", "elsewhere" };
+const char *const conf_status_name[] = { "pass",    "fail",         "crash",    "unsupported",
+                                         "skipped", "inconclusive", "elsewhere" };
 
 void conf_note_problem(char line[PROBLEM_LINE], const struct problem *problem)
 {

@@ -2,7 +2,7 @@
  * Laws of norms of heads, rope_qk_norm.
  *
  *   norm-then-rotation   the norm by the formula and in the order of posenc.h, then rope_half: the
- *                        same bits by family "template"; by others each is within its limit of
+ *                        same bits by family "native"; by others each is within its limit of
  *                        the truth
  *   scale                x times a power of two: the same bits, where epsilon is nothing
  *   one-weight           a weight of rank 1 is that of stride 0 between heads
@@ -65,7 +65,7 @@ static double reach(const struct problem *p, const float *row, int64_t k)
 
 static void compare_apart(struct tally *t, const struct call *got, const struct call *apart)
 {
-    const bool bits = strcmp(t->run->backend->family, "template") == 0;
+    const bool bits = strcmp(t->run->backend->family, "native") == 0;
     for (EACH_ELEMENT(at, apart)) {
         const float is = twin_of(&at, got);
         const bool near =

@@ -185,7 +185,7 @@ static void edit_pairing(struct call *call, const void *other)
 static void compare_pairings(struct tally *t, const struct call *inter, const struct call *half)
 {
     const char *family = t->run->backend->family;
-    const bool bits = family && strcmp(family, "template") == 0;
+    const bool bits = family && strcmp(family, "native") == 0;
     for (EACH_PAIR(at, inter)) {
         const double complex want = pair_of(half, at.row, at.i);
         require_pair(t, &at, want, bits ? 0.0 : 2 * D * cabs(want), "interleaved, and by half");

@@ -134,7 +134,7 @@ static const float d_model_4[4][4] = {
     { 0x1.210386p-3f, -0x1.fae04cp-1f, 0x1.eb724p-6f, 0x1.ffc506p-1f },
 };
 
-/* 2 ulp: the most any backend here promises near 0.  The template family's own promise, 1, is
+/* 2 ulp: the most any backend here promises near 0.  The native family's own promise, 1, is
  * the accuracy suite's. */
 static void holds_by_hand(struct tally *t, const struct call *table)
 {

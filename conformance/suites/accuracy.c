@@ -11,7 +11,7 @@
  *                     variants that no scan has: 16 bits, xPos, several axes
  *   all-p2e20         with options->exhaustive, every position from 0 to 2^20 - 1
  *
- * A family "template" promises more than a limit: in a scan at least 99.99 % of its values are
+ * A family "native" promises more than a limit: in a scan at least 99.99 % of its values are
  * correctly rounded.
  */
 #include "suites.h"
@@ -132,7 +132,7 @@ static void scan(struct suite_run *run, enum posenc_kernel kernel, enum posenc_p
     }
     compare_end(&c);
     const struct conf_result *r = &t.result;
-    if (strcmp(run->backend->family, "template") == 0 &&
+    if (strcmp(run->backend->family, "native") == 0 &&
         r->misrounded > r->checked / MISROUNDED_IN)
         require(&t, false,
                 "%llu of %llu values not correctly rounded, limit %llu, worst %.4g ulp at %s",

@@ -1,6 +1,6 @@
 /*
  * Digests: SHA-256 of the outputs of every variant, every NaN made the same one.  Those of the
- * family "template" are committed in digests.txt, so machines that never meet are compared too.
+ * family "native" are committed in digests.txt, so machines that never meet are compared too.
  * A member of another family is compared with the first other member of the library's list that runs here.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -80,7 +80,7 @@ static const struct posenc_backend *other_member(const struct posenc_backend *of
 static void check_digest(struct suite_run *run, const struct problem_line *line)
 {
     const struct problem *p = &line->problem;
-    const bool committed_here = strcmp(run->backend->family, "template") == 0;
+    const bool committed_here = strcmp(run->backend->family, "native") == 0;
     const struct posenc_backend *other =
         committed_here ? NULL : other_member(run->backend, p->kernel);
     struct tally t;

@@ -1,5 +1,5 @@
 /*
- * Prints digests.txt: the SHA-256 of every variant by a backend of the family "template",
+ * Prints digests.txt: the SHA-256 of every variant by a backend of the family "native",
  * `scalar` unless another is named.
  *
  *   build/conformance/print-digests > conformance/digests.txt
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     }
     printf(
         "# SHA-256 of the outputs of every variant (cases/variants.txt) by the family "
-        "\"template\", "
+        "\"native\", "
         "on every ISA.\n"
         "# Rows in order, f32 little-endian, every NaN the same one; 16-bit outputs widened.  "
         "Made by print-digests.\n");

@@ -12,7 +12,7 @@ run_suite suite_vectors;    /* golden vectors */
 run_suite suite_accuracy;   /* scans by the oracle, budgets with witnesses */
 run_suite suite_end_to_end; /* a backend's tables through its rotations */
 run_suite suite_model;      /* options->problem, options->presets: calls of models */
-run_suite suite_digests;    /* family template: committed SHA-256 of outputs */
+run_suite suite_digests;    /* family native: committed SHA-256 of outputs */
 run_suite suite_memory;     /* guard pages, canaries, lengths, strides, refusals */
 run_suite suite_properties; /* laws that need no golden data */
 run_suite suite_conduct;    /* what kernels may not do besides; threads */

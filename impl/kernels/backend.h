@@ -1,5 +1,5 @@
 /*
- * A backend of the family template: the kernels of one ISA, as posenc.h wants them.  The file
+ * A backend of the family native: the kernels of one ISA, as posenc.h wants them.  The file
  * that includes this defines TEMPLATE_NEEDS and TEMPLATE_DESCRIPTION.
  */
 #include "kernel.h"
@@ -18,7 +18,7 @@ const struct posenc_backend KERNEL_SYMBOL(backend, POSENC_ISA) = {
     .lanes = lanes,
     .fused = true,
     .f16_bf16 = true,
-    .family = "template",
+    .family = "native",
 #define POSENC_KERNEL(name, ...) .name = KERNEL(name),
 #include <posenc_kernels.def>
 };

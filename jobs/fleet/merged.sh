@@ -4,7 +4,7 @@
 
 # records FILE: its conformance records, sorted.
 records() {
-    grep '^{"t": *"conf"' "$1" | sort
+    grep '^{"t": *"check"' "$1" | sort
 }
 
 # same_as_one NAME FILE OPTIONS...: the file has the conformance records of one run with these options.
