@@ -20,6 +20,7 @@ from posenc.convert import FAMILIES, KINDS, NAMES, STATUS, Record, convert_all
 from posenc.ranking import Ranking, Standing
 from posenc.report.answers import Step, cost_of, steps
 from posenc.report.errors import Worst, text_of
+from posenc.report.page import to_html, to_markdown
 from posenc.report.view import Cell, Host, View
 from posenc.results import exports
 
@@ -280,3 +281,13 @@ def test_csv(name: str) -> None:
         assert {name: cell for name, cell in line.items() if cell} == expected
         compared += len(expected)
     print(f"{name}: {compared} cells of the CSV are equal")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_pages(name: str) -> None:
+    """Every run becomes a page, whatever it lacks: a clear answer, checks, timings."""
+    view = View(records(name))
+    if not view.hosts:
+        pytest.skip("it names no machine")
+    assert to_html(view).rstrip().endswith("</html>")
+    assert to_markdown(view).startswith("# posenc")
