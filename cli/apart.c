@@ -73,8 +73,6 @@ void apart_file(const char *path, bool exists)
     }
 }
 
-bool apart_is_child(void) { return own != NULL; }
-
 void apart_tell(int to, const void *message, size_t bytes)
 {
     const char *at = message;
@@ -207,6 +205,34 @@ static struct apart_note *make_note(void)
     return memory == MAP_FAILED ? NULL : memory; /* zeros */
 }
 
+/* It begins something. */
+static void silence_begins(struct silence *silence, pid_t pid)
+{
+    const double cpu_s = cpu_s_of(pid);
+    *silence = (struct silence){ now_s(), cpu_s, cpu_s, 0.0 };
+}
+
+/* Whether it has been at it for too long, to be asked a few times a second: then `words` say how. */
+static bool silence_lasts(struct silence *silence, pid_t pid, double most_s,
+                          char words[APART_WORDS])
+{
+    static const double asleep = 0.01, look_s = 1.0; /* a look counts for no more */
+    const double now = now_s(), cpu_s = cpu_s_of(pid), step_s = now - silence->asked_s,
+                 ran_s = cpu_s - silence->since_cpu_s;
+    const bool slept = cpu_s - silence->asked_cpu_s < asleep * step_s && sleeps(pid);
+    silence->slept_s = slept ? silence->slept_s + fmin(step_s, look_s) : 0.0;
+    silence->asked_s = now;
+    silence->asked_cpu_s = cpu_s;
+    if (ran_s > most_s)
+        snprintf(words, APART_WORDS, "did not return within %.3g s of CPU time", ran_s);
+    else if (silence->slept_s > most_s)
+        snprintf(words, APART_WORDS, "did not return within %.3g s, in which it slept",
+                 silence->slept_s);
+    else
+        return false;
+    return true;
+}
+
 bool apart_begin(struct apart *apart, apart_work *work, void *user, bool prints)
 {
     int ends[2] = { -1, -1 };
@@ -234,31 +260,6 @@ bool apart_begin(struct apart *apart, apart_work *work, void *user, bool prints)
     if (n_reading < MOST_OPEN)
         reading[n_reading++] = apart->from;
     silence_begins(&apart->silence, apart->pid);
-    return true;
-}
-
-void silence_begins(struct silence *silence, pid_t pid)
-{
-    const double cpu_s = cpu_s_of(pid);
-    *silence = (struct silence){ now_s(), cpu_s, cpu_s, 0.0 };
-}
-
-bool silence_lasts(struct silence *silence, pid_t pid, double most_s, char words[APART_WORDS])
-{
-    static const double asleep = 0.01, look_s = 1.0; /* a look counts for no more */
-    const double now = now_s(), cpu_s = cpu_s_of(pid), step_s = now - silence->asked_s,
-                 ran_s = cpu_s - silence->since_cpu_s;
-    const bool slept = cpu_s - silence->asked_cpu_s < asleep * step_s && sleeps(pid);
-    silence->slept_s = slept ? silence->slept_s + fmin(step_s, look_s) : 0.0;
-    silence->asked_s = now;
-    silence->asked_cpu_s = cpu_s;
-    if (ran_s > most_s)
-        snprintf(words, APART_WORDS, "did not return within %.3g s of CPU time", ran_s);
-    else if (silence->slept_s > most_s)
-        snprintf(words, APART_WORDS, "did not return within %.3g s, in which it slept",
-                 silence->slept_s);
-    else
-        return false;
     return true;
 }
 

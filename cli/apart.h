@@ -30,10 +30,6 @@ struct apart_note {
 struct silence {
     double asked_s, asked_cpu_s, since_cpu_s, slept_s;
 };
-/* It begins something; whether it has been at it for too long, to be asked a few times a second: then
- * `words` say how. */
-void silence_begins(struct silence *silence, pid_t pid);
-bool silence_lasts(struct silence *silence, pid_t pid, double most_s, char words[APART_WORDS]);
 
 struct apart {
     pid_t pid;
@@ -85,7 +81,6 @@ void apart_enter(const char *what); /* something of a plug-in's */
 void apart_leave(void);
 void apart_at(size_t which, size_t value);      /* note->at[which] */
 void apart_file(const char *path, bool exists); /* a temporary file: to be removed after it */
-bool apart_is_child(void);
 /* exit(); where this process does the work of a command for its parent, that one exits so. */
 _Noreturn void apart_exit(int code);
 /* A command in a process of its own, which prints; its exit code.  Where it does not come to its end: its

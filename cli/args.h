@@ -147,7 +147,6 @@ int command_bench(struct cli *cli);
 int command_count(struct cli *cli);
 int command_explain(struct cli *cli);
 int command_table(struct cli *cli);
-int command_plot(struct cli *cli);
 int command_vectors(struct cli *cli);
 int command_pair(struct cli *cli);
 

@@ -3,6 +3,7 @@
  * the sum.  posenc report shows more.
  */
 #include "formats.h"
+#include "show.h"
 #include "base/records.h"
 #include "base/text/text.h"
 
@@ -150,26 +151,8 @@ static void print_checks(const json_t *records, FILE *out)
 
 /* ---- Timings ---- */
 
-/* Three digits and a unit: 320 ns, 4.21 us. */
-static const char *show_time(double ns, char text[TIME_BYTES])
-{
-    static const char *const units[] = { "ns", "us", "ms", "s" };
-    int unit = 0;
-    while (unit < 3 && ns >= 999.5) {
-        ns /= 1000.0;
-        unit++;
-    }
-    snprintf(text, TIME_BYTES, "%.*f %s",
-             ns >= 99.95   ? 0
-             : ns >= 9.995 ? 1
-                           : 2,
-             ns, units[unit]);
-    return text;
-}
-
 static void print_timing(const json_t *row, int cases, int backends, FILE *out)
 {
-    char time[TIME_BYTES];
     const double median = record_value(row, "median_ns", (double)NAN);
     const double low = record_value(row, "ci.lo", median),
                  high = record_value(row, "ci.hi", median);
@@ -179,7 +162,7 @@ static void print_timing(const json_t *row, int cases, int backends, FILE *out)
         text_print(out, "%s\n", record_text(row, "rejected"));
         return;
     }
-    text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %6.2fx\n", show_time(median, time),
+    text_print(out, "%8s  %5.1f %%  %6.3g  %8.0f %%  %6.2fx\n", show_time(median),
                100.0 * fmax(high - median, median - low) / median,
                record_value(row, "gbps", (double)NAN),
                100.0 * record_value(row, "roofline.share", (double)NAN),

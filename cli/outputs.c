@@ -114,7 +114,9 @@ static mode_t mode_for(const struct stat *old)
     return 0666 & ~mask;
 }
 
-char *output_target(const char *path)
+/* A path that is there, or may be made in a folder that is there, with links resolved, malloc'ed;
+ * NULL with errno. */
+static char *output_target(const char *path)
 {
     char *target = realpath(path, NULL);
     const char *slash = strrchr(path, '/');

@@ -43,9 +43,6 @@ void outputs_discard(struct outputs *outputs);
 int outputs_write(const struct cli *cli, struct outputs *outputs, const json_t *records,
                   const FILE *written);
 
-/* A path that is there, or may be made in a folder that is there, with links resolved, malloc'ed;
- * NULL with errno. */
-char *output_target(const char *path);
 /* Whether a file is empty or begins as those of the format do. */
 bool output_is_own(const struct format *format, const char *path);
 

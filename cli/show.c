@@ -1,5 +1,5 @@
 /*
- * Writes times, rates, sizes, ratios and errors with as many digits as mean something (see
+ * Writes times, counts and errors with as many digits as mean something (see
  * show.h).
  */
 #include "show.h"
@@ -35,59 +35,25 @@ const char *show_time(double ns)
     return text;
 }
 
-const char *show_rate(double gbps)
-{
-    char *text = buffer();
-    three(text, 48, gbps);
-    return text;
-}
-
-double shown_time(double ns)
-{
-    const char *text = show_time(ns), *unit = strchr(text, ' ') + 1;
-    return strtod(text, NULL) * (*unit == 's'   ? 1e9
-                                 : *unit == 'm' ? 1e6
-                                 : *unit == 'u' ? 1e3
-                                                : 1.0);
-}
-
-double shown_rate(double gbps) { return strtod(show_rate(gbps), NULL); }
-
-const char *show_times(double ratio)
-{
-    char *text = buffer();
-    if (!(ratio > 0.0))
-        return "-";
-    snprintf(text, 48, ratio >= 9.95 ? "%.0fx" : ratio >= 1.995 ? "%.1fx" : "%.2fx", ratio);
-    return text;
-}
-
-const char *show_percent(double ratio)
-{
-    char *text = buffer();
-    if (!(ratio > 0.0))
-        return "-";
-    snprintf(text, 48, "%.0f %%", 100.0 * ratio);
-    return text;
-}
-
 static const char *unit_of(const char *metric)
 {
     return strcmp(metric, "pair_ulp") == 0 ? "pair ulp" : metric;
 }
 
-const char *show_error(double max, const char *metric)
+/* 0.500 ulp, 2.1e-02 abs, same bits; "-" without a metric. */
+static void put_error(char text[48], double max, const char *metric)
 {
-    char *text = buffer();
-    if (!*metric)
-        return "-";
+    if (!*metric) {
+        snprintf(text, 48, "-");
+        return;
+    }
     if (strcmp(metric, "exact") == 0) {
         snprintf(text, 48,
                  isinf(max)  ? "differs"
                  : max > 0.0 ? "%.3g differ"
                              : "same bits",
                  max);
-        return text;
+        return;
     }
     bool ulp = strcmp(metric, "abs") != 0;
     const char *unit = unit_of(metric);
@@ -103,7 +69,6 @@ const char *show_error(double max, const char *metric)
         snprintf(text, 48, "%.0f %s", max, unit);
     else
         snprintf(text, 48, "%.1e %s", max, unit);
-    return text;
 }
 
 struct shown_error show_judged(double max, double limit, const char *metric)
@@ -111,7 +76,7 @@ struct shown_error show_judged(double max, double limit, const char *metric)
     enum { DIGITS = 17 }; /* tell any two f64 apart */
     char *error = buffer(), *most = buffer();
     const bool is_number = *metric && strcmp(metric, "exact") != 0 && isfinite(max);
-    snprintf(error, 48, "%s", show_error(max, metric));
+    put_error(error, max, metric);
     snprintf(most, 48, "%.3g", limit);
     for (int digits = 3; is_number && digits <= DIGITS; digits++) {
         if ((strtod(error, NULL) <= strtod(most, NULL)) == (max <= limit))
@@ -120,20 +85,6 @@ struct shown_error show_judged(double max, double limit, const char *metric)
         snprintf(most, 48, "%.*g", digits, limit);
     }
     return (struct shown_error){ error, most };
-}
-
-const char *show_bytes(double bytes)
-{
-    char *text = buffer();
-    if (bytes >= 1024.0 * 1024.0 * 1024.0)
-        snprintf(text, 48, "%.3g GiB", bytes / (1024.0 * 1024.0 * 1024.0));
-    else if (bytes >= 1024.0 * 1024.0)
-        snprintf(text, 48, "%.4g MiB", bytes / (1024.0 * 1024.0));
-    else if (bytes >= 1024.0)
-        snprintf(text, 48, "%.4g KiB", bytes / 1024.0);
-    else
-        snprintf(text, 48, "%.0f B", bytes);
-    return text;
 }
 
 const char *show_count(double n)

@@ -5,22 +5,14 @@
 #ifndef POSENC_SHOW_H
 #define POSENC_SHOW_H
 
-const char *show_time(double ns);   /* 29.2 ns, 1.87 us, 12.3 ms */
-const char *show_rate(double gbps); /* 281, 43.2, 5.85 */
-/* The numbers that those two print, to be divided as a reader divides them. */
-double shown_time(double ns);
-double shown_rate(double gbps);
-const char *show_times(double ratio);                   /* 5.1x; "-" for 0 */
-const char *show_percent(double ratio);                 /* 0.77 -> 77 % */
-const char *show_error(double max, const char *metric); /* 0.500 ulp, 2.1e-02 abs, exact */
+const char *show_time(double ns); /* 29.2 ns, 1.87 us, 12.3 ms */
 /* An error and its limit, with as many digits as it takes to see which is the larger: an error that
  * passed never reads as one that failed. */
 struct shown_error {
     const char *error, *limit;
 };
 struct shown_error show_judged(double max, double limit, const char *metric);
-const char *show_bytes(double bytes); /* 512 KiB */
-const char *show_count(double n);     /* 2 400 000; 1e+15 and above so */
+const char *show_count(double n); /* 2 400 000; 1e+15 and above so */
 
 /* A sentence: in which profile the code a model was published with forms its angles.  "" where its
  * encoding has none. */
