@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 import subprocess
-import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, List
 
@@ -24,21 +24,27 @@ ROOT = Path(__file__).resolve().parents[2]
 SPEEDS = str(ROOT / "docs" / "speed.jsonl")
 
 
-def draw(*arguments: str) -> Picture:
-    kind, args, engine = plot.take(list(arguments))
-    return kind.draw(args, engine)
+@lru_cache(maxsize=None)
+def draw(name: str, *options: str) -> Picture:
+    """Draws a picture. The same one is drawn once for all tests."""
+    picture, _ = plot.draw(name, [SPEEDS, *options] if name == "speed" and not options else list(options))
+    return picture
 
 
 def facts(*arguments: str) -> str:
-    return draw(*arguments).facts
+    return "\n".join(draw(*arguments).facts)
 
 
-@pytest.fixture(scope="module", params=sorted(KINDS))
+@lru_cache(maxsize=None)
+def laid_out(name: str) -> Picture:
+    """Draws a picture and places its parts, which takes longer."""
+    draw(name).figure.draw_without_rendering()
+    return draw(name)
+
+
+@pytest.fixture(params=sorted(KINDS))
 def picture(request: Any) -> Picture:
-    drawn = draw(*([request.param, SPEEDS] if request.param == "speed" else [request.param]))
-    drawn.figure.draw_without_rendering()
-    drawn.figure.draw_without_rendering()
-    return drawn
+    return laid_out(request.param)
 
 
 # ---- everything can be read ----
@@ -88,16 +94,33 @@ def test_positions_run_right_and_down(picture: Picture) -> None:
             assert bottom > top
 
 
-@pytest.mark.parametrize("kind", ["alibi", "swin"])
-def test_files_begin_as_their_format_and_repeat(kind: str) -> None:
-    svg, again = (save(draw(kind).figure, "svg") for _ in range(2))
-    assert b"</svg>" in svg[-20:] and plot.BEGINS["svg"] in svg[:1024]
-    assert svg == again
-    names = re.findall(rb' id="([^"]+)"', svg)
-    assert len(names) == len(set(names)) > 0
-    assert set(re.findall(rb"url\(#([^)]+)\)", svg)) <= set(names)
+def test_files_begin_as_their_format_and_repeat() -> None:
+    # Curves, points, a map, texts, a frame and two bars of colours.
+    alibi, swin = ["alibi", "--heads", "2", "--tokens", "4"], ["swin", "--window-height", "1", "--window-width", "2"]
+    for name, *options in (alibi, swin):
+        svg, again = (save(plot.draw(name, options)[0].figure, "svg") for _ in range(2))
+        assert b"</svg>" in svg[-20:] and plot.BEGINS[".svg"] in svg[:1024]
+        assert svg == again
+        names = re.findall(rb' id="([^"]+)"', svg)
+        assert len(names) == len(set(names)) > 0
+        assert set(re.findall(rb'(?:url\(|href=")#([^)"]+)', svg)) == set(names)
+    # Coordinates are shortened, numbers in texts are not.
+    other = Picture((2, 2), "62.8319 positions", "", [["empty"]])
+    assert b">62.8319 positions<" in save(other.figure, "svg")
     for suffix in ("png", "pdf"):
-        assert save(draw(kind).figure, suffix).startswith(plot.BEGINS[suffix])
+        assert save(draw(*swin).figure, suffix).startswith(plot.BEGINS["." + suffix])
+
+
+CAPTIONED = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_the_docs_say_how_to_read_it(name: str) -> None:
+    caption = " ".join(KINDS[name].caption.split())
+    assert caption.endswith(".") and KINDS[name].summary
+    shown = re.compile(rf"^!\[[^]]+\]\((docs/)?{name}\.svg\)\n\n(.*?)\n\n", re.M | re.S)
+    below = [found[2] for page in CAPTIONED for found in shown.finditer(page.read_text(encoding="utf-8"))]
+    assert [" ".join(text.split()) for text in below] == [f"*How to read this.* {caption}"]
 
 
 def test_every_backend_has_a_colour() -> None:
@@ -285,7 +308,7 @@ REJECTED = [
 @pytest.mark.parametrize("arguments, words", REJECTED)
 def test_bad_input_is_named(arguments: List[str], words: str) -> None:
     with pytest.raises(CommandError) as error:
-        draw(*arguments)
+        plot.main(arguments)
     assert words in str(error.value) and error.value.status == 2
 
 
@@ -320,9 +343,17 @@ def test_the_program_hands_the_command_over(tmp_path: Path) -> None:
     program = os.path.realpath(os.environ["POSENC_PROGRAM"])
     done = subprocess.run([program, "plot", "t5"], cwd=tmp_path, stdout=subprocess.PIPE, encoding="utf-8")
     assert done.returncode == 0 and done.stdout.startswith("t5_bias") and (tmp_path / "posenc-t5.png").exists()
-    for arguments in (["help", "plot"], ["plot", "--help"]):
-        shown = subprocess.run([program, *arguments], stdout=subprocess.PIPE, encoding="utf-8")
-        assert shown.returncode == 0 and "usage: posenc plot" in shown.stdout
+    shown = subprocess.run([program, "help", "plot"], stdout=subprocess.PIPE, encoding="utf-8")
+    assert shown.returncode == 0 and "usage: posenc plot" in shown.stdout
     wrong = subprocess.run([program, "plot", "t6"], stderr=subprocess.PIPE, encoding="utf-8")
     assert wrong.returncode == 2 and wrong.stderr.startswith("posenc plot: error: ")
-    assert sys.version_info >= (3, 9)
+
+
+def test_help_says_how_to_read_a_picture(capsys: Any) -> None:
+    assert plot.main(["--help"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"\n  {name} " in listed for name in KINDS)
+    with pytest.raises(SystemExit):
+        plot.main(["alibi", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "attention heads (default: 8)" in shown and "How to read this: Left: one line for each head" in shown

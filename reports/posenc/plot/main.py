@@ -3,107 +3,80 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 from ..command import CommandError, Parser, suggest, write_file
 from ..engine import Engine
 from .kinds import KINDS, Kind
-from .style import save
+from .style import Picture, save
 from . import tables, rotations, biases, measured  # noqa: F401  # they register their kinds, in this order
 
-BEGINS: Dict[str, bytes] = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}
+BEGINS: Dict[str, bytes] = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
+
+USAGE = """usage: posenc plot KIND [OPTIONS]
+
+Pictures of encodings, of errors and of speeds. The numbers of a picture go to stdout.
+
+Kinds
+{kinds}
+
+posenc plot KIND --help prints the options of a kind, and how to read it.
+
+Examples
+  posenc plot rope -o rope.svg
+  posenc plot sinusoidal --tokens 256 --dim 64 -o table.png"""
 
 
-def _usage() -> str:
-    lines = [
-        "usage: posenc plot KIND [OPTIONS]",
-        "",
-        "Pictures of encodings, of errors and of speeds. The numbers of a picture " "go to stdout.",
-        "",
-        "Kinds",
-    ]
-    lines += [f"  {kind.name:<12} {kind.summary}" for kind in KINDS.values()]
-    lines += [
-        "",
-        "posenc plot KIND --help prints the options of a kind.",
-        "",
-        "Examples",
-        "  posenc plot rope -o rope.svg",
-        "  posenc plot sinusoidal --tokens 256 --dim 64 -o table.png",
-    ]
-    return "\n".join(lines)
+def _file(text: str) -> Path:
+    if Path(text).suffix.lower() not in BEGINS:
+        raise CommandError(
+            f"the format of a picture is that of its name (got '{text}'). "
+            f"Expected a name that ends in {', '.join(BEGINS)}."
+        )
+    return Path(text)
 
 
-def _parser(kind: Kind) -> Parser:
-    epilog = "Other options, such as --model, --rope-theta or --scaling, go to posenc table." if kind.forwards else None
-    parser = Parser(prog=f"posenc plot {kind.name}", description=f"Draws {kind.summary}.", epilog=epilog)
-    kind.options(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="PATH",
-        type=Path,
-        action="append",
-        help="picture: .png, .svg or .pdf; may be repeated (default: " f"posenc-{kind.name}.png)",
-    )
+def _parser(name: str, kind: Kind) -> Parser:
+    more = "Other options, such as --model, --dim or --scaling, go to posenc table. " if kind.forwards else ""
+    parser = Parser(f"posenc plot {name}", f"Draws {kind.summary}", f"{more}How to read this: {kind.caption}")
+    for flag, settings in kind.options:
+        parser.add_argument(flag, **settings)
+    picture = f".png, .svg or .pdf; may be repeated (default: posenc-{name}.png)"
+    parser.add_argument("-o", "--output", metavar="PATH", type=_file, action="append", help=picture)
     parser.add_argument("--force", action="store_true", help="overwrite any file at PATH")
-    if kind.name != "speed":
-        parser.add_argument(
-            "--backend",
-            metavar="NAME",
-            action="append",
-            default=[],
-            help="backend that computes the numbers (default: scalar; error: all)",
-        )
-        parser.add_argument(
-            "--plugin", metavar="LIB", action="append", default=[], help="plug-in that may be named as backend"
-        )
+    if name != "speed":
+        append: Dict[str, Any] = {"dest": "engine", "action": "append", "default": []}
+        backend = "backend that computes the numbers (default: scalar; error: all)"
+        parser.add_argument("--backend", metavar="NAME", type="--backend={}".format, help=backend, **append)
+        plugin = "plug-in that may be named as backend"
+        parser.add_argument("--plugin", metavar="LIB", type="--plugin={}".format, help=plugin, **append)
     return parser
 
 
-def _outputs(paths: List[Path]) -> List[Tuple[Path, str]]:
-    outputs = []
-    for path in paths:
-        suffix = path.suffix[1:].lower()
-        if suffix not in BEGINS:
-            raise CommandError(
-                f"the format of a picture is that of its name (got '{path}'). "
-                f"Expected a name that ends in .{', .'.join(BEGINS)}."
-            )
-        outputs.append((path, suffix))
-    return outputs
-
-
-def take(arguments: List[str]) -> Tuple[Kind, argparse.Namespace, Engine]:
-    """Reads the arguments: the kind of picture, its options, and the program that computes its numbers."""
-    name = arguments[0] if arguments else ""
-    if not name:
-        raise CommandError(f"no kind of picture was given. Expected one of {', '.join(KINDS)}.")
-    if name not in KINDS:
-        raise CommandError(f"no such kind of picture (got '{name}'). {suggest(name, list(KINDS))}")
-    kind = KINDS[name]
-    args, rest = _parser(kind).parse_known_args(arguments[1:])
-    args.frequencies = rest
-    if args.frequencies and not kind.forwards:
-        raise CommandError(f"unknown argument (got '{args.frequencies[0]}'). See posenc plot {name} --help.")
-    options: List[str] = []
-    if name != "speed":
-        backends = args.backend or ([] if name == "error" or args.plugin else ["scalar"])
-        for flag, values in (("--plugin", args.plugin), ("--backend", backends)):
-            options += [word for value in values for word in (flag, value)]
-    return kind, args, Engine(options)
+def draw(name: str, arguments: List[str]) -> Tuple[Picture, argparse.Namespace]:
+    """Draws the picture that the arguments ask for. Returns it, and the options."""
+    kind = KINDS.get(name)
+    if not kind:
+        problem = f"no such kind of picture (got '{name}')" if name else "no kind of picture was given"
+        raise CommandError(f"{problem}. {suggest(name, list(KINDS))}")
+    args, rest = _parser(name, kind).parse_known_args(arguments)
+    args.forwarded = rest
+    if rest and not kind.forwards:
+        raise CommandError(f"unknown argument (got '{rest[0]}'). See posenc plot {name} --help.")
+    scalar = [] if name in ("error", "speed") else ["--backend=scalar"]
+    return kind.draw(args, Engine(getattr(args, "engine", []) or scalar)), args
 
 
 def main(arguments: List[str]) -> int:
-    """Draws the picture that the arguments ask for. Returns the exit code."""
+    """Draws the picture that the arguments ask for, and prints its numbers. Returns the exit code."""
     if arguments[:1] in (["-h"], ["--help"]):
-        print(_usage())
+        print(USAGE.format(kinds="\n".join(f"  {name:<12} {kind.summary}" for name, kind in KINDS.items())))
         return 0
-    kind, args, engine = take(arguments)
-    outputs = _outputs(args.output or [Path(f"posenc-{kind.name}.png")])
-    picture = kind.draw(args, engine)
-    for path, suffix in outputs:
-        write_file(path, save(picture.figure, suffix), BEGINS[suffix], args.force)
+    name = arguments[0] if arguments else ""
+    picture, args = draw(name, arguments[1:])
+    for path in args.output or [Path(f"posenc-{name}.png")]:
+        suffix = path.suffix.lower()
+        write_file(path, save(picture.figure, suffix[1:]), BEGINS[suffix], args.force)
         print(f"written: {path}", file=sys.stderr)
-    print(picture.facts)
+    print("\n".join(picture.facts))
     return 0

@@ -1,149 +1,135 @@
 """Pictures of what was measured: errors by position, and speeds."""
 
 import argparse
-from typing import Any, Dict, List
+from typing import Dict, List, Tuple
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 import numpy as np
 
 from ..colors import color_of
 from ..command import CommandError
-from ..engine import Engine
 from ..convert import Record
+from ..engine import Engine
 from ..records import load
 from ..units import size, times
 from .kinds import describe, kind
-from .style import DASHES, SERIES, Picture, legend_below, new_figure
+from .style import DASHES, SERIES, Picture, legend_below, plain_ticks
 
 HALF_ULP = 2.0**-25  # of a value in [1/2, 1)
 DECADES = (10, 17, 20, 24, 31)  # powers of two
+MOST = 12  # cases in a picture of speeds
 
 
-@kind("error", "error against position: backends and numerics modes, and what 16 bits make of it", forwards=True)
-def draw_error(args: argparse.Namespace, engine: Engine) -> Picture:
-    """Draws the largest error of cosines and sines by position, both axes logarithmic."""
-    options = args.frequencies + engine.options
+@kind(forwards=True)
+def error(args: argparse.Namespace, engine: Engine) -> Picture:
+    """error against position: backends and numerics modes, and what 16 bits make of it
+
+    The dotted line is correct rounding to f32. Solid curves, numerics mode `exact`, stay on it or just above. The f32
+    modes climb by a decade for each decade of positions, until they are off by 2, the opposite direction. Curves of 16
+    bits begin where a table, a position or a frequency in bf16 or f16 ends.
+    """
+    options = args.forwarded + engine.options
     curves: Dict[str, List[Dict[str, str]]] = {}
     for line in engine.columns("errors", *options):
         curves.setdefault(line["curve"], []).append(line)
     errors = {name: np.array([float(line["error"]) for line in lines]) for name, lines in curves.items()}
     positions = np.array([float(line["position"]) for line in next(iter(curves.values()))])
-    bottom = min(float(error[error > 0].min()) for error in errors.values() if (error > 0).any()) / 3
-    caption = describe(options) or "rope_table, dim 128, rope_theta 10000"
-    figure = new_figure(
-        12, 6.5 + 0.22 * len(curves), "Error of cosines and sines by position, against real mathematics", caption
-    )
-    axes = figure.subplots()
+    bottom = min(float(error[error > 0].min(initial=HALF_ULP)) for error in errors.values()) / 3
+
+    parameters = describe(options) or "rope_table, dim 128, rope_theta 10000"
+    title = "Error of cosines and sines by position, against real mathematics"
+    picture = Picture((12, 6.5 + 0.22 * len(curves)), title, parameters, [["errors"]])
+    axes = picture.panel("errors", "", "position", "largest absolute error")
     modes = list(dict.fromkeys(lines[0]["numerics"] for lines in curves.values()))
-    others = iter([color for color in SERIES if color != SERIES[7]] * 4)
+    others = iter(SERIES[:7] * 4)
     for k, (name, lines) in enumerate(curves.items()):
-        backend = lines[0]["backend"]
+        backend, mode = lines[0]["backend"], modes.index(lines[0]["numerics"])
         axes.loglog(
             positions,
             np.maximum(errors[name], bottom),
             label=name,
+            color=color_of(backend) if backend else next(others),
+            linestyle=DASHES[mode % len(DASHES)],
             marker="os^vDPX*"[k % 8],
             markersize=5,
             markevery=(2 * k, 11 + 3 * (k % 4)),
-            linestyle=DASHES[modes.index(lines[0]["numerics"]) % len(DASHES)],
-            color=color_of(backend) if backend else next(others),
         )
     axes.axhline(HALF_ULP, color="#888888", linestyle=":", linewidth=1.2)
-    axes.annotate(
-        "half an ulp just below 1: correct rounding",
-        (1, HALF_ULP),
-        xytext=(4, -12),
-        textcoords="offset points",
-        color="#555555",
-    )
-    axes.set(xlabel="position", ylabel="largest absolute error", xlim=(0.9, 3e9), ylim=(bottom / 2, 4))
+    rounding = "half an ulp just below 1: correct rounding"
+    axes.annotate(rounding, (1, HALF_ULP), (4, -12), textcoords="offset points", color="#555555")
+    axes.set(xlim=(0.9, 3e9), ylim=(bottom / 2, 4))
     axes.grid(True)
     legend_below(axes, 1 if len(curves) < 8 else 2)
-    facts = [f"{caption}: largest |error| of cos and sin", " " * 46 + "".join(f"   <2^{power}" for power in DECADES)]
-    facts += [
-        f"{name:<46}" + "".join(f" {error[positions < 2.0 ** power].max():7.1e}" for power in DECADES)
-        for name, error in errors.items()
-    ]
-    return Picture(figure, "\n".join(facts))
+
+    picture.facts[0] += ": largest |error| of cos and sin"
+    picture.facts.append(" " * 46 + "".join(f"   <2^{power}" for power in DECADES))
+    for name, by_position in errors.items():
+        largest = (by_position[positions < 2.0**power].max() for power in DECADES)
+        picture.facts.append(f"{name:<46}" + "".join(f" {value:7.1e}" for value in largest))
+    return picture
 
 
-# ---- speed ----
+@kind(("file", {"metavar": "FILE", "help": "records of posenc bench --out jsonl:FILE"}))
+def speed(args: argparse.Namespace, _: Engine) -> Picture:
+    """speed of each backend against plain C, from FILE: records of posenc bench
 
-
-def _speed_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="records of posenc bench --out jsonl:FILE")
-
-
-@kind("speed", "speed of each backend against plain C, from FILE: records of posenc bench", _speed_options)
-def draw_speed(args: argparse.Namespace, engine: Engine) -> Picture:
-    """Draws how many times as fast as plain C (libm) each backend is, in each case."""
-    del engine
+    A bar is how many times as fast as plain C (libm) a backend is in one case, by their medians; the line on it is the
+    99 % interval. Bars that begin at 1 and go down are slower than plain C.
+    """
     records = load(args.file)
-    cases: Dict[str, List[Record]] = {}
+    cases: Dict[str, Dict[str, Record]] = {}
     for record in records:
         if record["t"] == "bench" and record.get("speedup_libm", 0) > 0:
-            cases.setdefault(record["case"], []).append(record)
-    plain = {case: next((row for row in rows if row["family"] == "libm"), None) for case, rows in cases.items()}
-    cases = {case: rows for case, rows in cases.items() if plain[case] and len(rows) > 1}
+            cases.setdefault(record["case"], {})[record["backend"]] = record
+    cases = {case: rows for case, rows in cases.items() if "libm" in rows and len(rows) > 1}
     if not cases:
         raise CommandError(
             f"no case was timed with plain C and another backend (got '{args.file}'). "
             "Time them: posenc bench --backend libm --backend NAME --out jsonl:FILE."
         )
-    shown = dict(list(cases.items())[:12])
-    order = [record["id"] for record in records if record["t"] == "backend"]
-    backends = [name for name in order if any(row["backend"] == name for rows in shown.values() for row in rows)]
-    figure = new_figure(
-        max(8.0, 3.6 * len(shown)),
-        6.5,
-        "Speed against plain C loops over the C library (libm = 1); 99 % intervals",
-        _machine(records, next(iter(shown.values()))[0]),
-    )
-    axes = figure.subplots()
-    for k, (case, rows) in enumerate(shown.items()):
-        others = [row for name in backends for row in rows if row["backend"] == name and row["family"] != "libm"]
-        width = 0.84 / len(others)
-        for i, row in enumerate(others):
-            _bar(axes, k - 0.42 + width * (i + 0.5), 0.92 * width, row, plain[case], color_of(row["backend"], backends))
+    shown = list(cases.values())[:MOST]
+    order = [record["id"] for record in records if record["t"] == "backend" and record["id"] != "libm"]
+    backends = [name for name in order if any(name in rows for rows in shown)]
+
+    title = "Speed against plain C loops over the C library (libm = 1); 99 % intervals"
+    picture = Picture((max(8.0, 3.6 * len(shown)), 6.5), title, _machine(records, shown[0]["libm"]), [["speeds"]])
+    axes = picture.panel("speeds", "", "", "times as fast as plain C (logarithmic)")
+    for k, rows in enumerate(shown):
+        present = [name for name in backends if name in rows]
+        width = 0.84 / len(present)
+        for i, name in enumerate(present):
+            faster, less, more = _speedup(rows[name], rows["libm"])
+            bar = axes.bar(
+                k - 0.42 + width * (i + 0.5),
+                faster - 1,
+                0.92 * width,
+                bottom=1,
+                color=color_of(name, backends),
+                label=None if any(name in before for before in shown[:k]) else name,
+                yerr=[[less], [more]],
+                error_kw={"ecolor": "#222222", "elinewidth": 1.5},
+            )
+            axes.bar_label(bar, [times(faster)[:-1]], padding=4, fontsize=9)
+            picture.facts.append(f"{rows[name]['case']} {name} {times(faster)}")
     axes.axhline(1, color="black", linewidth=1)
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    least, most = axes.get_ylim()
-    axes.set(ylabel="times as fast as plain C (logarithmic)", xlim=(-0.5, len(shown) - 0.5), ylim=(least, most * 1.25))
-    axes.set_xticks(range(len(shown)), [_label(rows[0]) for rows in shown.values()])
+    plain_ticks(axes.yaxis)
+    axes.margins(y=0.08)
+    axes.set(xlim=(-0.5, len(shown) - 0.5))
+    axes.set_xticks(range(len(shown)), [_label(rows["libm"]) for rows in shown])
     axes.tick_params(axis="x", length=0)
     axes.grid(True, axis="y")
-    for name in backends:
-        if color_of(name) and any(
-            row["backend"] == name and row["family"] != "libm" for rows in shown.values() for row in rows
-        ):
-            axes.bar([0], [0], color=color_of(name, backends), label=name)
     legend_below(axes, 6)
-    facts = [
-        f"{row['case']} {row['backend']} {times(row['speedup_libm'])}"
-        for rows in shown.values()
-        for row in rows
-        if row["family"] != "libm"
-    ]
     if len(cases) > len(shown):
-        facts.append(f"left out: {len(cases) - len(shown)} further cases; posenc bench --case chooses")
-    return Picture(figure, "\n".join(facts))
+        picture.facts.append(f"left out: {len(cases) - len(shown)} further cases; posenc bench --case chooses")
+    return picture
 
 
-def _bar(axes: Axes, x: float, width: float, row: Record, plain: Any, color: str) -> None:
-    """Draws a bar from 1 to the speed, with the quotients that the ends of both intervals allow."""
-    speed = row["speedup_libm"]
-    own, base = row.get("ci", {}), plain.get("ci", {})
-    low = base["lo"] / own["hi"] if own.get("hi") and base.get("lo") else speed
-    high = base["hi"] / own["lo"] if own.get("lo") and base.get("hi") else speed
-    axes.bar(x, speed - 1, width, bottom=1, color=color)
-    axes.vlines(x, min(low, speed), max(high, speed), color="#222222", linewidth=1.5)
-    axes.annotate(
-        times(speed)[:-1], (x, max(high, speed, 1)), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=9
-    )
+def _speedup(row: Record, plain: Record) -> Tuple[float, float, float]:
+    """Returns the speed against plain C, and how much less and more the ends of both intervals allow."""
+    speed, own, base = row["speedup_libm"], row.get("ci"), plain.get("ci")
+    if not own or not base:
+        return speed, 0, 0
+    return speed, max(0, speed - base["lo"] / own["hi"]), max(0, base["hi"] / own["lo"] - speed)
 
 
 def _label(row: Record) -> str:
@@ -155,8 +141,8 @@ def _label(row: Record) -> str:
 
 
 def _machine(records: List[Record], row: Record) -> str:
-    header: Record = next((record for record in records if record["t"] == "header"), {})
-    env: Record = next((record for record in records if record["t"] == "env"), {})
+    by_type = {record["t"]: record for record in records}
+    header, env = by_type.get("header", {}), by_type.get("env", {})
     build = env.get("build", {})
     return (
         f"{env.get('cpu', {}).get('name', 'unknown CPU')}, {build.get('cc', '')} {build.get('version', '')}, "

@@ -5,13 +5,14 @@ Positions run to the right, and downwards where a map has two of them. Legends s
 
 import io
 import re
-from dataclasses import dataclass
-from typing import Any, Dict, Optional, Tuple
+from itertools import cycle
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.colors import TwoSlopeNorm
+from matplotlib.colors import Normalize, TwoSlopeNorm, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 import numpy as np
 from numpy.typing import NDArray
@@ -28,31 +29,34 @@ matplotlib.rcParams.update(
     {
         "svg.fonttype": "none",
         "svg.hashsalt": "posenc",
+        "font.sans-serif": ["DejaVu Sans"],
         "font.size": 10,
         "axes.titlesize": 11,
         "axes.grid": False,
         "grid.color": "#dddddd",
         "axes.axisbelow": True,
         "lines.linewidth": 1.8,
-        "figure.constrained_layout.use": True,
         "legend.frameon": False,
     }
 )
 
 
-@dataclass
 class Picture:
-    """A figure, and its numbers as text."""
+    """A figure with its panels by name, and its numbers as lines of text, of which the first stands below the title."""
 
-    figure: Figure
-    facts: str
+    def __init__(
+        self, size: Tuple[float, float], title: str, parameters: str, panels: Sequence[Sequence[str]], **grid: Any
+    ) -> None:
+        """`size` is in inches; `panels` and `grid` are as subplot_mosaic() of matplotlib takes them."""
+        self.figure = Figure(figsize=size, layout="compressed")
+        self.figure.suptitle(f"{title}\n{parameters}", fontsize=12)
+        self.panels: Dict[str, Axes] = self.figure.subplot_mosaic(panels, **grid)
+        self.facts = [parameters]
 
-
-def new_figure(width: float, height: float, title: str, caption: str) -> Figure:
-    """Returns a figure of that size in inches, with a title and a line of parameters below it."""
-    figure = Figure(figsize=(width, height))
-    figure.suptitle(f"{title}\n{caption}", fontsize=12)
-    return figure
+    def panel(self, name: str, title: str, x: str, y: str) -> Axes:
+        """Returns a panel with its title and the labels of its axes."""
+        self.panels[name].set(title=title, xlabel=x, ylabel=y)
+        return self.panels[name]
 
 
 def save(figure: Figure, kind: str) -> bytes:
@@ -60,55 +64,68 @@ def save(figure: Figure, kind: str) -> bytes:
     out = io.BytesIO()
     stamp = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}[kind]
     metadata: Dict[str, Optional[str]] = {stamp: None}
-    figure.draw_without_rendering()  # fixed aspects move what the first layout placed
     figure.savefig(out, format=kind, dpi=110, metadata=metadata)
     data = out.getvalue()
     return _tidy(data.decode()).encode() if kind == "svg" else data
 
 
 def _tidy(svg: str) -> str:
-    """Numbers the names in an SVG, some of which come from addresses of memory, and drops those never used."""
-    used = dict.fromkeys(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", svg))
-    short = {name: f"n{k}" for k, name in enumerate(used)}
-
-    def define(found: "re.Match[str]") -> str:
-        return f' id="{short[found[1]]}"' if found[1] in short else ""
-
-    svg = re.sub(r' id="([^"]+)"', define, svg)
-    svg = re.sub(r"(url\(#|href=\"#)([^)\"]+)", lambda found: found[1] + short[found[2]], svg)
+    """Shortens an SVG: without names that are never used, and with two decimals of coordinates from ten on."""
+    used = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", svg))
+    svg = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in used else "", svg)
+    svg = re.sub(r"<[^>]+>", lambda tag: re.sub(r"\b(\d\d+\.\d\d)\d+", r"\1", tag[0]), svg)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 
-def _thin(cells: Array) -> Tuple[Array, int, int]:
-    every = [-(-count // CELLS) for count in cells.shape]
-    return cells[:: every[0], :: every[1]], every[0], every[1]
+def draw_lines(axes: Axes, x: Any, curves: Dict[str, Array], columns: int = 2, **settings: Any) -> None:
+    """Draws curves by their names, each with a colour and a dash, and a legend with `columns` if there are several."""
+    for color, dash, (name, y) in zip(SERIES, cycle(DASHES), curves.items()):
+        axes.plot(x, y, color=color, linestyle=dash, label=name, **settings)
+    axes.grid(True)
+    axes.set_xlim(x[0], x[-1])
+    if len(curves) > 1:
+        legend_below(axes, columns)
 
 
-def draw_map(axes: Axes, cells: Array, label: str, first: Tuple[float, float] = (0, 0), scale: bool = True) -> Any:
+def draw_map(
+    axes: Axes,
+    cells: Array,
+    first: Tuple[float, float] = (0, 0),
+    limits: Optional[Tuple[float, float]] = None,
+    bar: str = "",
+    numbers: str = "",
+) -> Any:
     """Draws cells[row][column]: columns to the right, rows downwards, the first with its centre at `first`.
 
-    Values of both signs have a white zero; others run from dark to bright.
+    Values of both signs have a white zero; others run from dark to bright, between `limits` if those are given.
+    `bar` labels the bar of colours beside the map. `numbers` is how to write the number of each cell on it.
     """
-    few, every_row, every_column = _thin(cells)
-    least, most = float(few.min()), float(few.max())
+    every_row, every_column = (-(-count // CELLS) for count in cells.shape)
+    few = cells[::every_row, ::every_column]
     left, top = first[0] - every_column / 2, first[1] - every_row / 2
     extent = (left, left + few.shape[1] * every_column, top + few.shape[0] * every_row, top)
-    settings: Dict[str, Any] = {"cmap": "viridis", "vmin": least, "vmax": most}
-    if least < 0:
-        reach = max(-least, most)
-        settings = {"cmap": "RdBu_r", "norm": TwoSlopeNorm(0, -reach, reach)}
-    image = axes.imshow(few, extent=extent, aspect="auto", interpolation="none", **settings)
-    if scale:
-        axes.figure.colorbar(image, ax=axes, label=label, pad=0.02)
+    least, most = limits or (float(few.min()), float(few.max()))
+    reach = max(-least, most)
+    norm = TwoSlopeNorm(0, -reach, reach) if least < 0 else Normalize(least, most)
+    colors = "RdBu_r" if least < 0 else "viridis"
+    image = axes.imshow(few, extent=extent, aspect="auto", interpolation="none", cmap=colors, norm=norm)
+    if bar:
+        axes.figure.colorbar(image, ax=axes, label=bar, pad=0.02)
+    if numbers:
+        for (row, column), value in np.ndenumerate(cells):
+            size, ink = 9 if max(cells.shape) < 10 else 6, ink_on(image.cmap(norm(value)))
+            axes.text(column, row, numbers.format(value), ha="center", va="center", fontsize=size, color=ink)
     return image
 
 
-def write_numbers(axes: Axes, image: Any, cells: Array, form: str, size: float) -> None:
-    """Writes the number of each cell of a map on it, dark or bright as the cell asks for."""
-    for (row, column), value in np.ndenumerate(cells):
-        red, green, blue, _ = image.cmap(image.norm(value))
-        ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
-        axes.text(column, row, form.format(value), ha="center", va="center", fontsize=size, color=ink)
+def in_order(count: int) -> Any:
+    """Returns colours of series that have an order, from dark to bright."""
+    return matplotlib.colormaps["viridis"](np.linspace(0, 0.85, count))
+
+
+def ink_on(color: Any) -> str:
+    """Returns the colour of a text that can be read on a colour."""
+    return "white" if np.dot((0.299, 0.587, 0.114), to_rgb(color)) < 0.55 else "black"
 
 
 def legend_below(axes: Axes, columns: int) -> None:
@@ -125,8 +142,8 @@ def legend_below(axes: Axes, columns: int) -> None:
     )
 
 
-def cosines(table: Array) -> Array:
-    """Returns the cosine of the angle between each two rows; 0 where a row is 0."""
-    norms = np.linalg.norm(table, axis=1, keepdims=True)
-    unit = np.divide(table, norms, out=np.zeros_like(table), where=norms > 0)
-    return np.asarray(unit @ unit.T)
+def plain_ticks(axis: Any) -> None:
+    """Marks a logarithmic axis at 1, 2, 3, 5, 7, 10, 20 and so on, written as numbers without exponents."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
