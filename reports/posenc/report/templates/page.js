@@ -299,7 +299,7 @@ function drawForest() {
   const noise = d3.median(rows, (row) => row.noise) || 0.01;
   svg.append("rect").attr({ class: "band", x: x(1 - noise), width: x(1 + noise) - x(1 - noise), y: top - 4, height: height - top });
   svg.append("line").attr({ class: "grid", x1: x(1), x2: x(1), y1: top - 4, y2: height });
-  axis(svg, x, "bottom", `translate(0,${height})`, x.ticks(w < 500 || most > 10 ? 3 : 6), (value) => `${value >= 1 ? "+" : "−"}${Math.abs(100 * (value - 1)).toFixed(most < 0.05 ? 1 : 0)} %`);
+  axis(svg, x, "bottom", `translate(0,${height})`, x.ticks(w < 500 || most > 10 ? 3 : 6), (value) => most > 10 ? `${value}×` : `${value >= 1 ? "+" : "−"}${Math.abs(100 * (value - 1)).toFixed(most < 0.05 ? 1 : 0)} %`);
   svg.append("text").attr({ x: left, y: 12, class: "quiet" }).text("◀ faster");
   svg.append("text").attr({ x: w - 2, y: 12, "text-anchor": "end", class: "quiet" }).text("slower ▶");
   const line = svg.selectAll("g.row").data(lines).enter().append("g").attr({ class: "row", transform: (_, at) => `translate(0,${top + step * (at + 0.5)})` });
