@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from posenc import show
+from posenc import units
 from posenc.command import CommandError
 from posenc.convert import Record, convert_all
 from posenc.records import load
@@ -50,7 +50,10 @@ def frozen() -> Dict[str, Dict[str, str]]:
 @pytest.mark.parametrize("name", FROZEN_FORMATS)
 @pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
 def test_numbers_are_as_frozen(path: Path, name: str) -> None:
-    assert FORMATS[name].write(read(path)).splitlines() == frozen()[path.name][name].splitlines()
+    text = frozen()[path.name][name]
+    if name in ("gha", "junit"):
+        text = text.replace(" us", " µs")  # C wrote them in ASCII
+    assert FORMATS[name].write(read(path)).splitlines() == text.splitlines()
 
 
 # ---- records that are made up ----
@@ -207,7 +210,7 @@ def test_what_changed_most_comes_first_and_the_last_record_counts() -> None:
     (12345.0, 1.0, "ulp", ("1.2e+04 ulp", "1")),
 ])  # fmt: skip
 def test_an_error_and_its_limit_tell_which_is_larger(largest: float, limit: float, metric: str, text: Any) -> None:
-    assert show.judged(largest, limit, metric) == text
+    assert units.judged(largest, limit, metric) == text
 
 
 # ---- JUnit ----

@@ -3,7 +3,7 @@
 import math
 from typing import Dict, List, Tuple
 
-from .. import show
+from .. import show, units
 from ..convert import Record
 from ..runs import Machine, member, number
 
@@ -105,7 +105,7 @@ def side(change: Record, name: str) -> str:
     """Returns one side of a change: pass, 0.94 ulp, 8 of 4096."""
     largest = number(change, f"{name}.max")
     if member(change, f"{name}.max") is not None:
-        return show.error(largest or 0.0, change.get("metric", ""))
+        return units.error(largest or 0.0, change.get("metric", ""))
     return member(change, f"{name}.status") or member(change, f"{name}.value") or "-"
 
 
@@ -120,6 +120,6 @@ def change_words(change: Record) -> str:
     words = f"{side(change, 'head')}, was {side(change, 'base')}"
     limit = number(change, "limit")
     if limit is not None and limit >= 0:
-        words += f" (limit {show.error(limit, change.get('metric', ''))})"
+        words += f" (limit {units.error(limit, change.get('metric', ''))})"
     words += f", {moved(change)} values moved" if moved(change) else ""
     return words + (f", at {change['worst_at']}" if change.get("worst_at") else "")

@@ -11,6 +11,7 @@ import json
 import math
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from .. import units
 from ..convert import Record
 from ..runs import Machine, machines, member, number
 
@@ -137,14 +138,6 @@ def _per_element(count: Record) -> Optional[float]:
 # ---- github-action-benchmark ----
 
 
-def _time(ns: float) -> str:
-    for least, scale, unit in ((999.5e6, 1e-9, "s"), (999.5e3, 1e-6, "ms"), (999.5, 1e-3, "us"), (0, 1.0, "ns")):
-        if ns >= least:
-            break
-    value = ns * scale
-    return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
-
-
 def _gha_entry(name: str, unit: str, value: Optional[float], ends: Tuple[Optional[float], Optional[float]], extra: str,
                ) -> Iterator[Dict[str, Any]]:  # fmt: skip
     if value is None or not math.isfinite(value) or value <= 0:
@@ -168,7 +161,7 @@ def _gha_machine(named: Named) -> Iterator[Dict[str, Any]]:
             continue
         lo, hi, level = (number(record, f"ci.{end}") or 0.0 for end in ("lo", "hi", "level"))
         extra = (
-            f"{_time(median)}, {100 * level:.0f} % interval {_time(lo)} to {_time(hi)}\n"
+            f"{units.time(median)}, {100 * level:.0f} % interval {units.time(lo)} to {units.time(hi)}\n"
             f"{100 / value:.0f} % of the roofline ({member(record, 'roofline.kind') or ''})\n"
             f"on {machine.env.get('env_id', '')}" + (f"\n{note}" if note else "")
         )

@@ -13,7 +13,7 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple
 
-from .. import show
+from .. import units
 from ..convert import Record
 from ..runs import Machine, machines, member, number
 from ..show import plain
@@ -50,7 +50,7 @@ def _output(bench: Record) -> Iterator[Test]:
 def _pair(pair: Record) -> Test:
     words, broken = comparison.pair_words(pair), comparison.is_broken(pair)
     message = f"{comparison.pair_word(pair)} {words}".strip()
-    head, base = (show.time(number(pair, f"{name}.ns") or 0.0) for name in ("head", "base"))
+    head, base = (units.time(number(pair, f"{name}.ns") or 0.0) for name in ("head", "base"))
     threshold = number(pair, "threshold")
     detail = f"{head}, was {base}" + ("" if threshold is None else f"; threshold {100 * threshold:.1f} %")
     if broken or comparison.fails_gate(pair):

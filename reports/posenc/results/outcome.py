@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Dict, List
 
-from .. import show
+from .. import show, units
 from ..convert import Record
 from ..runs import Machine, machines, member, number
 from . import comparison
@@ -31,9 +31,9 @@ def is_timed(bench: Record) -> bool:
 
 def share(bench: Record) -> float:
     """Returns the rate over that of the roofline, of both as they are shown; 0 if it is not known."""
-    roofline = float(show.rate(number(bench, "roofline.gbps") or 0.0))
+    roofline = float(units.rate(number(bench, "roofline.gbps") or 0.0))
     if roofline > 0:
-        return float(show.rate(number(bench, "gbps") or 0.0)) / roofline
+        return float(units.rate(number(bench, "gbps") or 0.0)) / roofline
     return number(bench, "roofline.share") or 0.0
 
 
@@ -50,7 +50,7 @@ def error_words(check: Record) -> str:
     """Returns the largest error of a check: 31.70 pair ulp, limit 1.5, token 3; got -0x1.9p-3, want -0x1.88p-3."""
     metric = member(check, "error.metric") or ""
     largest, limit = (number(check, f"error.{name}") or 0.0 for name in ("max", "limit"))
-    shown, most = show.judged(largest, limit, metric)
+    shown, most = units.judged(largest, limit, metric)
     where, got, want = (member(check, f"error.{name}") or "" for name in ("worst_at", "got", "want"))
     return f"{shown}, limit {most}, {where}; got {got}, want {want}"
 

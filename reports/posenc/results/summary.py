@@ -10,9 +10,8 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Sequence, Union
 
-from .. import show
+from .. import show, units
 from ..convert import Record
-from ..units import size
 from ..runs import Machine, machines, member, number
 from . import comparison, noise, outcome
 from .annotations import findings
@@ -134,7 +133,7 @@ def _pair_row(pair: Record) -> List[str]:
         interval = f"{lo:+.1f} to {hi:+.1f} %"
     times = [number(pair, f"{name}.ns") or 0.0 for name in ("base", "head")]
     return [md(pair["case"]), md(pair["backend"]), comparison.pair_word(pair),
-            *(show.time(time) if time > 0 else "-" for time in times), change, interval,
+            *(units.time(time) if time > 0 else "-" for time in times), change, interval,
             md(pair.get("reason", ""))]  # fmt: skip
 
 
@@ -258,9 +257,9 @@ def _timings(machine: Machine) -> Iterator[Section]:
         if outcome.is_timed(bench):
             width = max(abs((number(bench, f"ci.{end}") or 0.0) - bench["median_ns"]) for end in ("lo", "hi"))
             bound = member(bench, "bound.resource") or ""
-            rows.append([md(bench["case"]), md(bench["backend"]), show.time(bench["median_ns"]),
+            rows.append([md(bench["case"]), md(bench["backend"]), units.time(bench["median_ns"]),
                          f"±{100 * width / bench['median_ns']:.1f} %{' (noisy)' if outcome.is_noisy(bench) else ''}",
-                         show.rate(number(bench, "gbps") or 0.0), f"{100 * outcome.share(bench):.0f} %", md(bound),
+                         units.rate(number(bench, "gbps") or 0.0), f"{100 * outcome.share(bench):.0f} %", md(bound),
                          *(f"{number(bench, name):.2f}" if number(bench, name) else "-"
                            for name in ("speedup_libm", "speedup_autovec"))])  # fmt: skip
     columns = ("case", "backend", ">median", ">interval", ">GB/s", ">% of roofline", "bound by", ">speed against libm",
@@ -294,7 +293,7 @@ def _machine(machine: Machine) -> Iterator[Section]:
         return ", ".join(str(value) for value in (member(machine.env, path) for path in paths) if value)
 
     caches = [
-        f"L{cache.get('level')}{'d' if cache.get('type') == 'Data' else ''} {size(number(cache, 'bytes') or 0.0)}"
+        f"L{cache.get('level')}{'d' if cache.get('type') == 'Data' else ''} {units.size(number(cache, 'bytes') or 0.0)}"
         for cache in machine.env.get("caches", [])
         if cache.get("type") != "Instruction"
     ]

@@ -12,7 +12,7 @@ from typing import Any, List, Sequence
 
 from rich.console import Console
 
-from .. import show
+from .. import show, units
 from ..command import CommandError, Parser
 from ..records import load
 from ..terminal import console, table
@@ -70,7 +70,7 @@ def _print_errors(out: Console, history: History) -> None:
         for was, now in zip(series.points, series.points[1:]):
             worse = now.value > was.value or math.isnan(now.value)
             rows.append([series.name, series.backend, series.suite, history.runs[now.run].name,
-                         show.error(was.value, series.metric), show.error(now.value, series.metric),
+                         units.error(was.value, series.metric), units.error(now.value, series.metric),
                          "worse" if worse else "better"])  # fmt: skip
     out.print(f"\nErrors: {len(history.errors)} of {history.checked} changed, exactly. They need no statistics.")
     out.print(table(["case", "backend", "suite", "since", ">was", ">is", ""], rows))
