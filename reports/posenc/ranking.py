@@ -13,6 +13,7 @@ default stays unless another is faster than it at some shape, slower at none, an
 
 import enum
 import math
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
@@ -64,7 +65,7 @@ class Timing:
     def noisy(self) -> bool:
         """Whether it decides nothing."""
         beyond = (self.share or 0.0) > BEYOND_ROOFLINE and self.width > WIDEST_BEYOND
-        return self.width > WIDEST or self.control > WIDEST or beyond
+        return not self.width <= WIDEST or self.control > WIDEST or beyond
 
     @property
     def wrong(self) -> bool:
@@ -86,27 +87,32 @@ class Timing:
         return apart and other.median > self.median * (1 + WORTH_NAMING)
 
 
-def _timing(record: Record) -> Timing:
-    median, rejected = number(record, "median_ns") or 0.0, str(record.get("rejected", ""))
+def timing(record: Record) -> Timing:
+    """Returns the timing of a record."""
+    median, rejected = number(record, "median_ns") or 0.0, str(record.get("rejected") or "")
+    rate, of = (units.printed_rate(number(record, name) or 0.0) for name in ("gbps", "roofline.gbps"))
     return Timing(
-        record, record["case"], record["kernel"], record["backend"], median, number(record, "ci.lo") or 0.0,
+        record, record["case"], record.get("kernel", ""), record["backend"], median, number(record, "ci.lo") or 0.0,
         number(record, "ci.hi") or 0.0, abs(number(record, "control_pct") or 0.0) / 100,
-        rejected or ("" if median > 0 else "no time recorded"), number(record, "roofline.share"),
+        rejected or ("" if median > 0 else "no time recorded"),
+        rate / of if of > 0 else number(record, "roofline.share"),
         number(record, "speedup_libm"), number(record, "speedup_autovec"),
     )  # fmt: skip
 
 
-def _quotients(rows: List[Timing]) -> None:
-    """Sets shares and speedups of the timings of a case."""
-    timed = [row for row in rows if not row.rejected]
-    fastest: Dict[Tuple[str, int], float] = {}
-    for row in timed:
-        key = (row.record.get("family", ""), row.record.get("threads", 1))
-        fastest[key] = min(fastest.get(key, math.inf), row.median)
+def timings(machine: Machine) -> List[Timing]:
+    """Returns what was timed on a machine."""
+    return [row for row in map(timing, machine.of("bench")) if not row.rejected]
+
+
+def _set_speedups(rows: List[Timing]) -> None:
+    """Sets the speedups of the timings of a case, where what they are against was timed beside them."""
+    timed = sorted((row for row in rows if not row.rejected), key=lambda row: -row.median)
+    fastest = {
+        (row.record.get("family", ""), row.record.get("threads", 1)): row.median for row in timed
+    }  # the least comes last, and stays
     for row in timed:
         time, threads = units.printed_time(row.median), row.record.get("threads", 1)
-        of, rate = units.printed_rate(number(row.record, "roofline.gbps") or 0), number(row.record, "gbps") or 0
-        row.share = units.printed_rate(rate) / of if of > 0 else row.share
         plain, vectorised = fastest.get(("libm", threads)), fastest.get(("autovec", threads))
         row.speedup_libm = units.printed_time(plain) / time if plain else row.speedup_libm
         row.speedup_autovec = units.printed_time(vectorised) / time if vectorised else row.speedup_autovec
@@ -140,13 +146,12 @@ class Ranked:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.counts: Dict[Tuple[str, str], Dict[str, int]] = {}
+        self.counts: Dict[Tuple[str, str], Dict[str, int]] = defaultdict(Counter)
         for check in machine.of("check"):
-            counts = self.counts.setdefault((check["kernel"], check["backend"]), {})
-            counts[check["status"]] = counts.get(check["status"], 0) + 1
+            self.counts[check["kernel"], check["backend"]][check["status"]] += 1
         self.cases: Dict[str, Ranking] = {}
         for record in machine.of("bench"):
-            self.cases.setdefault(record["case"], Ranking([])).rows.append(_timing(record))
+            self.cases.setdefault(record["case"], Ranking([])).rows.append(timing(record))
         for ranking in self.cases.values():
             self._rank(ranking)
 
@@ -172,7 +177,7 @@ class Ranked:
     def _rank(self, ranking: Ranking) -> None:
         rows = ranking.rows
         rows.sort(key=lambda row: (bool(row.rejected), row.median))
-        _quotients(rows)
+        _set_speedups(rows)
         for row in rows:
             row.standing = self._alone(row)
         fastest = next((row for row in rows if row.standing == Standing.SLOWER), None)
@@ -220,8 +225,5 @@ def _gain(shapes: List[Ranking], usual: str, other: str) -> float:
 
 
 def _faster_somewhere(shapes: List[Ranking], first: str, second: str) -> bool:
-    for shape in shapes:
-        a, b = shape.of(first), shape.of(second)
-        if a and b and a.is_faster_than(b):
-            return True
-    return False
+    pairs = ((shape.of(first), shape.of(second)) for shape in shapes)
+    return any(a is not None and b is not None and a.is_faster_than(b) for a, b in pairs)

@@ -6,9 +6,10 @@ https://docs.github.com/en/actions/reference/workflow-commands-for-github-action
 import re
 from typing import Iterator, List, NamedTuple
 
+from .. import quality
 from ..convert import Record
 from ..runs import Machine, machines
-from . import comparison, noise, outcome
+from . import comparison, outcome
 
 SHOWN = 10  # of each kind, by GitHub, which drops the others in silence
 
@@ -30,10 +31,8 @@ def _of_checks(machine: Machine) -> Iterator[_Annotation]:
             level = "warning" if check["status"] == "inconclusive" else "error"
             repeat = f"\nrepeat with: {check['command']}" if check.get("command") else ""
             yield _Annotation(level, f"{check['backend']}: {check['case']}", outcome.check_words(check) + repeat)
-    for bench in machine.of("bench"):
-        if outcome.is_wrong(bench):
-            title = f"{bench['backend']}: {bench['case']}"
-            yield _Annotation("error", title, f"{bench['rejected']}, and was not timed")
+    for wrong in outcome.wrong_outputs(machine):
+        yield _Annotation("error", f"{wrong.backend}: {wrong.case}", f"{wrong.rejected}, and was not timed")
 
 
 def _of_comparison(machine: Machine) -> Iterator[_Annotation]:
@@ -59,9 +58,9 @@ def findings(machine: Machine, level: str) -> List[Record]:
 def _of_machine(machine: Machine) -> Iterator[_Annotation]:
     yield from _of_checks(machine)
     yield from _of_comparison(machine)
-    warning = noise.warning(machine)
-    if warning:
-        yield _Annotation("warning", "posenc: timings", re.sub("[*`]", "", warning))
+    noise = quality.warning(machine)
+    if noise:
+        yield _Annotation("warning", "posenc: timings", re.sub("[*`]", "", noise))
     for finding in findings(machine, "costs"):
         parts = (finding.get(name) for name in ("evidence", "fix", "command"))
         yield _Annotation("warning", f"doctor: {finding['what']}", "\n".join(str(part) for part in parts if part))

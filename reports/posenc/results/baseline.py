@@ -10,8 +10,8 @@ import json
 from typing import Iterator, List
 
 from ..convert import Record
+from ..ranking import timings
 from ..runs import Machine, machines, member, number
-from .outcome import is_noisy, is_timed, share
 
 _RESULT = ("case", "backend", "suite", "kernel", "dtype", "numerics", "family", "status", "threads")
 # posenc compare still reads the older schema alone.
@@ -47,10 +47,9 @@ def _lines(machine: Machine) -> Iterator[Record]:
     for check in sorted(checks, key=lambda check: (check["case"], check["backend"], check["suite"])):
         error = {"metric": check["error"]["metric"], "max": _number(number(check, "error.max") or 0.0)}
         yield {**_of("check", check), "error": error}
-    times = [bench for bench in machine.of("bench") if bench.get("family") == "native" and is_timed(bench)]
-    times = [bench for bench in times if share(bench) > 0 and not is_noisy(bench)]
-    for bench in sorted(times, key=lambda bench: (bench["case"], bench["backend"], bench.get("threads", 1))):
-        yield {**_of("bench", bench), "roofline": {"share": _number(share(bench))}}
+    shares = [row for row in timings(machine) if row.record["family"] == "native" and row.share and not row.noisy]
+    for row in sorted(shares, key=lambda row: (row.case, row.backend, row.record.get("threads", 1))):
+        yield {**_of("bench", row.record), "roofline": {"share": _number(row.share or 0.0)}}
     if machine.finished >= machine.runs:
         yield {"t": "footer", "complete": True}
 

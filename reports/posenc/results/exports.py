@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .. import units
 from ..convert import Record
+from ..ranking import timings
 from ..runs import Machine, machines, member, number
 
 # ---- CSV ----
@@ -108,14 +109,8 @@ def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _finite(value: Optional[float]) -> bool:
-    return value is not None and math.isfinite(value)
-
-
 def _timed(machine: Machine) -> List[Record]:
-    return [
-        record for record in machine.of("bench") if not record.get("rejected") and _finite(number(record, "median_ns"))
-    ]
+    return [row.record for row in timings(machine) if math.isfinite(row.median)]
 
 
 def _time_over_roofline(record: Record) -> float:

@@ -15,10 +15,11 @@ from typing import Dict, Iterator, List, NamedTuple
 
 from .. import units
 from ..convert import Record
+from ..ranking import timing
 from ..runs import Machine, machines, member, number
 from ..show import plain
 from . import comparison
-from .outcome import check_words, is_wrong, vectors_note
+from .outcome import check_words, vectors_note
 
 
 class Test(NamedTuple):
@@ -41,9 +42,10 @@ def _check(check: Record) -> Test:
 
 
 def _output(bench: Record) -> Iterator[Test]:
-    if is_wrong(bench):
-        yield Test(bench, "bench", "failure", "wrong output", bench["rejected"], "it was not timed")
-    elif not bench.get("rejected") and (number(bench, "median_ns") or 0.0) > 0:
+    row = timing(bench)
+    if row.wrong:
+        yield Test(bench, "bench", "failure", "wrong output", row.rejected, "it was not timed")
+    elif not row.rejected:
         yield Test(bench, "bench")
 
 

@@ -1,49 +1,19 @@
 """The outcome of all records: for a heading, a badge, a summary."""
 
 import json
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Dict, List
 
 from .. import show, units
 from ..convert import Record
+from ..ranking import Timing, timing, timings
 from ..runs import Machine, machines, member, number
 from . import comparison
 
 FAILED = ("fail", "crash")
-NOISY_WIDTH = 0.1  # of an interval to its wider side
-BEYOND_ROOFLINE, NOISY_BEYOND = 1.2, 0.03  # a share that nobody believes, unless its interval is as narrow
-
 
 # ---- single results ----
-
-
-def is_wrong(bench: Record) -> bool:
-    """Returns whether an output was wrong and therefore not timed."""
-    return str(bench.get("rejected", "")).startswith("wrong: ")
-
-
-def is_timed(bench: Record) -> bool:
-    """Returns whether a case was timed."""
-    return not bench.get("rejected") and (number(bench, "median_ns") or 0.0) > 0
-
-
-def share(bench: Record) -> float:
-    """Returns the rate over that of the roofline, of both as they are shown; 0 if it is not known."""
-    roofline = float(units.rate(number(bench, "roofline.gbps") or 0.0))
-    if roofline > 0:
-        return float(units.rate(number(bench, "gbps") or 0.0)) / roofline
-    return number(bench, "roofline.share") or 0.0
-
-
-def is_noisy(bench: Record) -> bool:
-    """Returns whether a timing decides nothing: for its interval, its A/A control, or a rate beyond the roofline."""
-    level, lo, hi, median = (number(bench, name) or 0.0 for name in ("ci.level", "ci.lo", "ci.hi", "median_ns"))
-    width = max(hi - median, median - lo) / median if min(level, lo, hi, median) > 0 else math.inf
-    apart = abs(number(bench, "control_pct") or 0.0)
-    beyond = share(bench) > BEYOND_ROOFLINE and width > NOISY_BEYOND
-    return not width <= NOISY_WIDTH or apart > 100.0 * NOISY_WIDTH or beyond
 
 
 def error_words(check: Record) -> str:
@@ -61,6 +31,11 @@ def check_words(check: Record) -> str:
     if not member(check, "error.metric") or check["status"] == "crash":
         return reason or str(check["status"])
     return error_words(check) + (f"; {reason}" if reason and not reason.startswith("got ") else "")
+
+
+def wrong_outputs(machine: Machine) -> List[Timing]:
+    """Returns the outputs that were wrong and therefore not timed."""
+    return [row for row in map(timing, machine.of("bench")) if row.wrong]
 
 
 def vectors_note(machine: Machine) -> str:
@@ -106,8 +81,8 @@ def outcome_of(records: List[Record]) -> Outcome:
         for name, number_ in comparison.tally(machine).items():
             found.pairs[name] += number_
         found.compared += len(machine.of("pair"))
-        found.wrong += sum(map(is_wrong, machine.of("bench")))
-        found.timed += sum(map(is_timed, machine.of("bench")))
+        found.wrong += len(wrong_outputs(machine))
+        found.timed += len(timings(machine))
         for doctor in machine.of("doctor")[-1:]:
             found.grade = max(found.grade, str(member(doctor, "quality.grade") or ""))
         found.quick |= machine.header.get("mode") == "quick"

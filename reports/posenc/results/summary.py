@@ -10,10 +10,11 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Sequence, Union
 
-from .. import show, units
+from .. import quality, show, units
 from ..convert import Record
+from ..ranking import timings
 from ..runs import Machine, machines, member, number
-from . import comparison, noise, outcome
+from . import comparison, outcome
 from .annotations import findings
 
 SUMMARY, COMMENT = 1024 * 1024, 64 * 1024
@@ -86,16 +87,16 @@ def _shards(machine: Machine) -> str:
 
 
 def _notes(machine: Machine) -> Iterator[str]:
-    wrong = [bench for bench in machine.of("bench") if outcome.is_wrong(bench)]
+    wrong = outcome.wrong_outputs(machine)
     if wrong:
-        first = f"{md(wrong[0]['backend'])} at {md(wrong[0]['case'])}: {md(wrong[0]['rejected'][len('wrong: '):])}"
+        first = f"{md(wrong[0].backend)} at {md(wrong[0].case)}: {md(wrong[0].rejected[len('wrong: '):])}"
         yield f"**{show.many(len(wrong), 'output')} wrong, and not timed**: {first}"
     vectors = outcome.vectors_note(machine)
     if vectors:
         digest = str(member(machine.header, "vectors.sha256"))[:16]
         yield f"**{vectors}**: checked with a set (SHA-256 {md(digest)}) that this posenc was not built with."
-    yield noise.warning(machine)
-    yield md(noise.emulator(machine))
+    yield quality.warning(machine)
+    yield md(quality.emulator(machine))
     if machine.finished < machine.runs:
         yield f"**Partial**: {machine.runs - machine.finished} of {show.many(machine.runs, 'run')} did not finish."
     yield _shards(machine)
@@ -103,9 +104,9 @@ def _notes(machine: Machine) -> Iterator[str]:
 
 def _doctor(machine: Machine) -> Iterator[Section]:
     for doctor in machine.of("doctor")[-1:]:
-        quality = doctor.get("quality") or {}
-        section = Section(f"Measurement quality {quality.get('grade', '')}")
-        section.blocks += [md("; ".join(quality.get("reasons") or [])) or "Nothing disturbs timings."]
+        grade = member(doctor, "quality.grade") or ""
+        section = Section(f"Measurement quality {grade}")
+        section.blocks += [md("; ".join(member(doctor, "quality.reasons") or [])) or "Nothing disturbs timings."]
         for finding in findings(machine, "costs") + findings(machine, "note"):
             cost = number(finding, "cost_pct")
             words = f"- **{md(finding['what'])}** ({'cost not known' if cost is None else f'{cost:.1f} %'}): "
@@ -253,15 +254,14 @@ def _conformance(machine: Machine) -> Iterator[Section]:
 
 def _timings(machine: Machine) -> Iterator[Section]:
     rows = []
-    for bench in machine.of("bench"):
-        if outcome.is_timed(bench):
-            width = max(abs((number(bench, f"ci.{end}") or 0.0) - bench["median_ns"]) for end in ("lo", "hi"))
-            bound = member(bench, "bound.resource") or ""
-            rows.append([md(bench["case"]), md(bench["backend"]), units.time(bench["median_ns"]),
-                         f"±{100 * width / bench['median_ns']:.1f} %{' (noisy)' if outcome.is_noisy(bench) else ''}",
-                         units.rate(number(bench, "gbps") or 0.0), f"{100 * outcome.share(bench):.0f} %", md(bound),
-                         *(f"{number(bench, name):.2f}" if number(bench, name) else "-"
-                           for name in ("speedup_libm", "speedup_autovec"))])  # fmt: skip
+    for row in timings(machine):
+        half = max(abs(row.lo - row.median), abs(row.hi - row.median)) / row.median
+        speedups = (number(row.record, name) for name in ("speedup_libm", "speedup_autovec"))
+        rows.append([md(row.case), md(row.backend), units.time(row.median),
+                     f"±{100 * half:.1f} %{' (noisy)' if row.noisy else ''}",
+                     units.rate(number(row.record, "gbps") or 0.0), f"{100 * (row.share or 0.0):.0f} %",
+                     md(member(row.record, "bound.resource") or ""),
+                     *(f"{speedup:.2f}" if speedup else "-" for speedup in speedups)])  # fmt: skip
     columns = ("case", "backend", ">median", ">interval", ">GB/s", ">% of roofline", "bound by", ">speed against libm",
                ">against autovec")  # fmt: skip
     if rows:

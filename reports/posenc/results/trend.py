@@ -10,9 +10,9 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ..command import CommandError
 from ..convert import Record
+from ..ranking import timings
 from ..runs import Machine, machines, member, number
 from . import changepoints
-from .outcome import is_timed, share
 
 
 @dataclass(frozen=True)
@@ -169,11 +169,9 @@ def _written(value: float) -> float:
 
 def _results(machine: Machine, wanted: Wanted) -> Iterator[Tuple[Series, float]]:
     """Yields the series and the value of each result that is wanted."""
-    for bench in filter(wanted.includes, machine.of("bench")):
-        value = share(bench)
-        if is_timed(bench) and 0 < value < math.inf:
-            threads = int(number(bench, "threads") or 1)
-            yield Series(bench.get("kernel", ""), bench["case"], bench["backend"], threads), value
+    for row in timings(machine):
+        if wanted.includes(row.record) and 0 < (row.share or 0.0) < math.inf:
+            yield Series(row.kernel, row.case, row.backend, int(number(row.record, "threads") or 1)), row.share or 0.0
     for check in filter(wanted.includes, machine.of("check")):
         metric = member(check, "error.metric")
         if metric:
