@@ -72,7 +72,7 @@ def convert(record: Record) -> Record:
     renamed["t"] = kind
     if kind == "header":
         renamed["schema"] = "posenc.results/2"
-    elif kind == "env":
+    elif kind == "env" and "virt" in record:
         renamed["virtualization"] = (record.get("virt") or {}).get("kind")
     elif kind == "doctor" and "grade" in renamed:
         renamed["quality"] = {"grade": renamed.pop("grade"), "reasons": renamed.pop("reasons", [])}

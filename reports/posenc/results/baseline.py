@@ -6,25 +6,14 @@ compiler and its library make of them. A line for each case, backend and suite, 
 finished: posenc compare rejects a baseline without one.
 """
 
-import json
 from typing import Iterator, List
 
 from ..convert import Record
 from ..ranking import timings
+from ..records import dump
 from ..runs import Machine, machines, member, number
 
 _RESULT = ("case", "backend", "suite", "kernel", "dtype", "numerics", "family", "status", "threads")
-# posenc compare still reads the older schema alone.
-_OLDER_NAMES = {"numerics": "profile", "error": "err", "roofline": "roof", "share": "ratio"}
-_OLDER_WORDS = {"t": {"check": "conf"}, "family": {"native": "template"}}
-
-
-def _older(record: Record) -> Record:
-    renamed = {}
-    for name, value in record.items():
-        value = _older(value) if isinstance(value, dict) else value
-        renamed[_OLDER_NAMES.get(name, name)] = _OLDER_WORDS[name].get(value, value) if name in _OLDER_WORDS else value
-    return renamed
 
 
 def _number(value: float) -> object:
@@ -37,7 +26,7 @@ def _of(kind: str, record: Record) -> Record:
 
 
 def _lines(machine: Machine) -> Iterator[Record]:
-    yield {"t": "header", "schema": "posenc.results/1", "mode": "baseline", "vectors": machine.header.get("vectors")}
+    yield {"t": "header", "schema": "posenc.results/2", "mode": "baseline", "vectors": machine.header.get("vectors")}
     key = member(machine.env, "cpu.key") or ""
     build = {"type": member(machine.env, "build.type") or ""}
     yield {"t": "env", "env_id": key, "cpu": {"key": key}, "build": build}
@@ -56,5 +45,4 @@ def _lines(machine: Machine) -> Iterator[Record]:
 
 def to_baseline(records: List[Record]) -> str:
     """Returns the baseline of each machine."""
-    lines = [_older(line) for machine in machines(records) for line in _lines(machine)]
-    return "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
+    return dump([line for machine in machines(records) for line in _lines(machine)])
