@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import NoReturn, Optional, Sequence, Tuple
@@ -23,6 +24,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message}. See {self.prog} --help.")
+
+    def add_records(self) -> None:
+        """Adds FILE..., files of records."""
+        self.add_argument("files", metavar="FILE", nargs="+", help="records, as --out jsonl:FILE writes them")
+
+    def add_output(self) -> None:
+        """Adds -o and --force, for write_output()."""
+        what = "where it goes (default: standard output)"
+        self.add_argument("-o", "--output", metavar="PATH", type=Path, help=what)
+        self.add_argument("--force", action="store_true", help="overwrite any file at PATH")
 
 
 def within(least: int, most: int) -> "IntegerWithin":
@@ -99,3 +110,12 @@ def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) ->
         if isinstance(error, OSError):
             raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
         raise
+
+
+def write_output(path: Optional[Path], text: str, begins: Optional[bytes], force: bool) -> None:
+    """Writes a text to a file, as write_file() does, and names it; to standard output if there is no path."""
+    if path is None:
+        sys.stdout.buffer.write(text.encode())
+    else:
+        write_file(path, text.encode(), begins, force)
+        print(f"written: {path}", file=sys.stderr)

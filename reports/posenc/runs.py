@@ -1,10 +1,11 @@
 """What files of records hold, machine by machine."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, TypeVar
 
 from .convert import Record
 
+Item = TypeVar("Item")
 # What tells results of a kind apart.
 KEYS: Dict[str, Sequence[str]] = {
     "check": ("case", "backend", "suite"), "bench": ("case", "backend", "threads"), "pair": ("case", "backend"),
@@ -29,6 +30,14 @@ class Machine:
     def of(self, kind: str) -> List[Record]:
         """Returns the records of a kind, in their order."""
         return self.kinds.get(kind, [])
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> Dict[Any, List[Item]]:
+    """Returns items by what `key` returns of each, in their order."""
+    groups: Dict[Any, List[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def member(record: Any, path: str) -> Any:
