@@ -26,6 +26,12 @@ class Machine:
     kinds: Dict[str, List[Record]] = field(default_factory=dict)
     runs: int = 0
     finished: int = 0
+    label: str = ""  # its name where there are several machines
+
+    @property
+    def partial(self) -> bool:
+        """Whether a run of it ended early."""
+        return self.finished < self.runs
 
     def of(self, kind: str) -> List[Record]:
         """Returns the records of a kind, in their order."""
@@ -65,15 +71,12 @@ def _keep_last(records: List[Record], names: Sequence[str]) -> List[Record]:
 def machines(records: List[Record]) -> List[Machine]:
     """Returns the machines of records, in the order of their first runs. Estimates are of no machine."""
     found: Dict[str, Machine] = {}
-    merged: List[Record] = []
     header: Record = {}
     current: Optional[Machine] = None
     for record in records:
         kind = record["t"]
         if kind == "header":
             header, current = record, None
-            if "merged" in record:
-                merged.append(record)
         elif kind == "env" and header.get("mode") != "estimate":
             key = str(record.get("env_id", ""))
             current = found.setdefault(key, Machine(record))
@@ -90,7 +93,8 @@ def machines(records: List[Record]) -> List[Machine]:
             current.headers += [record["header"]] if kind == "part" and "header" in record else []
             complete = {**DEFAULTS, **record} if kind in ("check", "bench", "pair", "change", "count") else record
             current.kinds.setdefault(kind, []).append(complete)
-    for machine in found.values():
+    for name, machine in found.items():
+        machine.label = name if len(found) > 1 else ""
         for kind, names in KEYS.items():
             if kind in machine.kinds:
                 machine.kinds[kind] = _keep_last(machine.kinds[kind], names)

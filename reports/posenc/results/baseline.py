@@ -39,7 +39,7 @@ def _lines(machine: Machine) -> Iterator[Record]:
     shares = [row for row in timings(machine) if row.record["family"] == "native" and row.share and not row.noisy]
     for row in sorted(shares, key=lambda row: (row.case, row.backend, row.record.get("threads", 1))):
         yield {**_of("bench", row.record), "roofline": {"share": _number(row.share or 0.0)}}
-    if machine.finished >= machine.runs:
+    if not machine.partial:
         yield {"t": "footer", "complete": True}
 
 

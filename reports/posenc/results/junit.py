@@ -118,7 +118,7 @@ def _add_suite(suites: ET.Element, machine: Machine, name: str, backend: str, fa
     for key, value in (
         ("family", family), ("cpu", member(machine.env, "cpu.key")), ("mode", header.get("mode")),
         ("version", member(header, "tool.version")), ("vectors", member(header, "vectors.sha256")),
-        ("note", vectors_note(machine)), ("quality", quality and quality[0]),
+        ("note", vectors_note(machine.header, *machine.headers)), ("quality", quality and quality[0]),
     ):  # fmt: skip
         if value:
             ET.SubElement(properties, "property", name=key, value=plain(str(value)))
@@ -141,7 +141,7 @@ def to_junit(records: List[Record]) -> str:
     found = machines(records)
     for machine in found:
         name = str(machine.env.get("env_id", "")) if len(found) > 1 else ""
-        if machine.finished < machine.runs:
+        if machine.partial:
             message = "a run ended early: this file has what was finished"
             _add_suite(suites, machine, name, "posenc", "", [Test(_INCOMPLETE, "run", "error", "incomplete", message)])
         for backend, family in _backends(machine).items():

@@ -38,9 +38,9 @@ def wrong_outputs(machine: Machine) -> List[Timing]:
     return [row for row in map(timing, machine.of("bench")) if row.wrong]
 
 
-def vectors_note(machine: Machine) -> str:
+def vectors_note(*headers: Record) -> str:
     """Returns a note if golden vectors were used that are not the program's own."""
-    unofficial = any(member(header, "vectors.official") is False for header in [machine.header, *machine.headers])
+    unofficial = any(member(header, "vectors.official") is False for header in headers)
     return "not the official vectors" if unofficial else ""
 
 
@@ -86,8 +86,8 @@ def outcome_of(records: List[Record]) -> Outcome:
         for doctor in machine.of("doctor")[-1:]:
             found.grade = max(found.grade, str(member(doctor, "quality.grade") or ""))
         found.quick |= machine.header.get("mode") == "quick"
-        found.partial |= machine.finished < machine.runs
-        found.vectors = found.vectors or vectors_note(machine)
+        found.partial |= machine.partial
+        found.vectors = found.vectors or vectors_note(machine.header, *machine.headers)
     return found
 
 

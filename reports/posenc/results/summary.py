@@ -91,13 +91,13 @@ def _notes(machine: Machine) -> Iterator[str]:
     if wrong:
         first = f"{md(wrong[0].backend)} at {md(wrong[0].case)}: {md(wrong[0].rejected[len('wrong: '):])}"
         yield f"**{show.many(len(wrong), 'output')} wrong, and not timed**: {first}"
-    vectors = outcome.vectors_note(machine)
+    vectors = outcome.vectors_note(machine.header, *machine.headers)
     if vectors:
         digest = str(member(machine.header, "vectors.sha256"))[:16]
         yield f"**{vectors}**: checked with a set (SHA-256 {md(digest)}) that this posenc was not built with."
     yield quality.warning(machine)
     yield md(quality.emulator(machine))
-    if machine.finished < machine.runs:
+    if machine.partial:
         yield f"**Partial**: {machine.runs - machine.finished} of {show.many(machine.runs, 'run')} did not finish."
     yield _shards(machine)
 
