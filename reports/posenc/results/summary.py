@@ -7,13 +7,14 @@ and evidence is left out, section by section, until the page fits; a note names 
 import html
 import re
 import shlex
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Sequence, Union
+from typing import Any, Iterable, Iterator, List, Sequence
 
 from .. import quality, show, units
 from ..convert import Record
 from ..ranking import timings
-from ..runs import Machine, machines, member, number
+from ..runs import Machine, grouped, machines, member, number
 from . import comparison, outcome
 from .annotations import findings
 
@@ -26,14 +27,19 @@ ROWS = (10_000, 1_000, 250, 50, 20, 10, 5, 2, 1, 0)  # of each table, until the 
 # ---- Markdown ----
 
 
+class Markdown(str):
+    """Text with marks, which is not escaped."""
+
+
 def md(text: Any) -> str:
     """Escapes what Markdown, HTML and tables would take for a mark."""
-    return re.sub(r"([\\`*<\[\]|])", r"\\\1", str(text))
+    return text if isinstance(text, Markdown) else re.sub(r"([\\`*<\[\]|])", r"\\\1", str(text))
 
 
-def code(text: str) -> str:
+def code(text: str) -> Markdown:
     """Returns text as code in a line or a cell."""
-    return f"`{text}`".replace("|", "\\|") if text and not re.search(r"`|\\\|", text) else md(text)
+    fits = text and not re.search(r"`|\\\|", text)
+    return Markdown(f"`{text}`".replace("|", "\\|") if fits else md(text))
 
 
 def block(text: str) -> str:
@@ -44,15 +50,15 @@ def block(text: str) -> str:
 
 @dataclass
 class Table:
-    """A table of cells in Markdown. Columns that begin with > are flush right."""
+    """A table. Columns that begin with > are flush right."""
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Any]]
 
     def write(self, most: int) -> str:
-        lines = [" | ".join(name.lstrip(">") for name in self.columns)]
+        lines = [" | ".join(md(name.lstrip(">")) for name in self.columns)]
         lines += ["|".join("---:" if name.startswith(">") else "---" for name in self.columns)]
-        lines += [" | ".join(row) for row in self.rows[:most]]
+        lines += [" | ".join(map(md, row)) for row in self.rows[:most]]
         table = "\n".join(f"| {line} |" for line in lines)
         return table + (f"\n\n{len(self.rows) - most} more." if len(self.rows) > most else "")
 
@@ -62,10 +68,16 @@ class Section:
     """A part of the page: paragraphs and tables below a title."""
 
     title: str
-    blocks: List[Union[str, Table]] = field(default_factory=list)
+    blocks: List[Any] = field(default_factory=list)
     folded: bool = False
 
+    def add_table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Adds a table, if it has a row."""
+        found = list(rows)
+        self.blocks += [Table(columns, found)] if found else []
+
     def write(self, most: int) -> str:
+        """Returns the section with at most so many rows in each table."""
         body = [part.write(most) if isinstance(part, Table) else part for part in self.blocks]
         if self.folded:
             body = [f"<details><summary>{html.escape(self.title)}</summary>", *body, "</details>"]
@@ -118,73 +130,47 @@ def _doctor(machine: Machine) -> Iterator[Section]:
 # ---- comparison ----
 
 
-def _build(build: Record) -> str:
-    rev, commit, version = (str(build.get(name) or "") for name in ("rev", "commit", "version"))
-    if build.get("dirty"):
-        return f"{rev} with changes that are not committed"
-    name, detail = (rev, commit[:10]) if rev else (str(build.get("path") or "?"), version)
-    return f"{name} ({detail})" if detail else name
+PAIR = ("case", "backend", "verdict", ">base", ">head", ">change", "interval", "why")
+CHANGE = ("case", "backend", "", "what", ">base", ">head", ">limit", "where")
 
 
 def _pair_row(pair: Record) -> List[str]:
     change = interval = "-"
     if comparison.ratio(pair) > 0:
-        lo, hi = (comparison.percent(number(pair, f"ci.{end}") or 0.0) for end in ("lo", "hi"))
-        change = f"{comparison.percent(comparison.ratio(pair)):+.1f} %"
+        change = units.change(comparison.ratio(pair))
+        lo, hi = (100 * ((number(pair, f"ci.{end}") or 0.0) - 1) for end in ("lo", "hi"))
         interval = f"{lo:+.1f} to {hi:+.1f} %"
     times = [number(pair, f"{name}.ns") or 0.0 for name in ("base", "head")]
-    return [md(pair["case"]), md(pair["backend"]), comparison.pair_word(pair),
+    return [pair["case"], pair["backend"], comparison.pair_word(pair),
             *(units.time(time) if time > 0 else "-" for time in times), change, interval,
-            md(pair.get("reason", ""))]  # fmt: skip
+            pair.get("reason", "")]  # fmt: skip
 
 
 def _change_row(change: Record) -> List[str]:
     limit, moved = number(change, "limit"), comparison.moved(change)
-    return [md(change["case"]), md(change["backend"]), comparison.direction(change),
-            md(change["what"]) + (f": {moved}" if moved else ""), md(comparison.side(change, "base")),
-            md(comparison.side(change, "head")),
-            "" if limit is None else f"{limit:.3g}", md(change.get("worst_at", ""))]  # fmt: skip
+    return [change["case"], change["backend"], comparison.direction(change),
+            change["what"] + (f": {moved}" if moved else ""), comparison.side(change, "base"),
+            comparison.side(change, "head"),
+            "" if limit is None else f"{limit:.3g}", change.get("worst_at", "")]  # fmt: skip
 
 
 def _results_words(machine: Machine) -> str:
     agreements = machine.of("agreement")
     problems, values, cases = (
-        sum(number(record, name) or 0.0 for record in agreements) for name in ("problems", "values", "cases")
+        show.count(sum(number(record, name) or 0.0 for record in agreements))
+        for name in ("problems", "values", "cases")
     )
-    if not agreements:
-        return "Results"
-    return f"Results of {show.count(cases)} cases, and {show.count(values)} values of {show.count(problems)} problems"
+    return f"Results of {cases} cases, and {values} values of {problems} problems" if agreements else "Results"
 
 
-def _verdicts(tally: Dict[str, int]) -> str:
+def _verdicts(tally: Counter[str]) -> str:
     """Returns how many pairs have each verdict."""
-    always = ("slower", "faster", "unclear", "same")
     words = [f"**FAILED {tally['broken']}**"] if tally["broken"] else []
     for kind, word in comparison.WORDS.items():
-        if kind in always or tally[kind]:
+        if kind in ("slower", "faster", "unclear", "same") or tally[kind]:
             bold = "**" if kind in ("slower", "faster") and tally[kind] else ""
             words.append(f"{bold}{word} {tally[kind]}{bold}")
     return "    ".join(words)
-
-
-def _command(argv: List[str]) -> List[str]:
-    """Returns the words of a command that say what is compared, without those that select rows or outputs."""
-    kept, words = [], iter(argv)
-    for word in words:
-        if word in ("--out", "-o", "--case", "--backend", "--explain"):
-            next(words, None)
-        elif not re.match("--(force|gate|strict|all|out=|case=|backend=|explain=)", word):
-            kept.append(word)
-    return kept
-
-
-def _again(machine: Machine, pair: Record) -> List[str]:
-    """Returns how to time a pair again."""
-    argv = [str(word) for word in machine.header.get("argv") or []]
-    if not argv or comparison.verdict(pair) in ("same", "identical") or not comparison.ratio(pair) > 0:
-        return []
-    more = [*_command(argv), "--case", pair["case"], "--backend", pair["backend"]]
-    return ["To time one of them again:", block(shlex.join(more))]
 
 
 def _comparison(machine: Machine) -> Iterator[Section]:
@@ -192,7 +178,7 @@ def _comparison(machine: Machine) -> Iterator[Section]:
     pairs, changes, tally = comparison.pairs(machine), comparison.changes(machine), comparison.tally(machine)
     if not (builds or pairs or changes):
         return
-    names = [f"{name} {_build(builds[name])}" for name in ("base", "head") if isinstance(builds.get(name), dict)]
+    names = [f"{name} {comparison.build_name(builds[name])}" for name in ("base", "head") if builds.get(name)]
     section = Section(f"Compared: {', '.join(names)}" if names else "Compared")
     if pairs:
         section.blocks += [_verdicts(tally)]
@@ -201,13 +187,12 @@ def _comparison(machine: Machine) -> Iterator[Section]:
     if machine.of("agreement") or changes:
         counts = f"**{tally['worse']} worse**, {tally['better']} better, {tally['moved']} otherwise changed"
         section.blocks += [f"{_results_words(machine)}: {counts}."]
-    same = [pair for pair in pairs if comparison.verdict(pair) in ("same", "identical")]
-    columns = ("case", "backend", "verdict", ">base", ">head", ">change", "interval", "why")
-    rows = [_pair_row(pair) for pair in pairs if pair not in same]
-    section.blocks += [Table(columns, rows)] if rows else []
-    columns = ("case", "backend", "", "what", ">base", ">head", ">limit", "where")
-    section.blocks += [Table(columns, [_change_row(change) for change in changes])] if changes else []
-    section.blocks += _again(machine, pairs[0]) if pairs else []
+    told = [pair for pair in pairs if comparison.verdict(pair) not in ("same", "identical")]
+    section.add_table(PAIR, map(_pair_row, told))
+    section.add_table(CHANGE, map(_change_row, changes))
+    if told and comparison.ratio(told[0]) > 0:
+        select = shlex.join(["--case", told[0]["case"], "--backend", told[0]["backend"]])
+        section.blocks += ["To time the first of them alone, add this to the command:", block(select)]
     yield section
 
 
@@ -216,79 +201,64 @@ def _comparison(machine: Machine) -> Iterator[Section]:
 
 def _failures(machine: Machine) -> Iterator[Section]:
     """Yields the failed checks, each once for all backends that fail it in the same way."""
-    alike: Dict[str, List[Record]] = {}
-    for check in machine.of("check"):
-        if check["status"] in (*outcome.FAILED, "inconclusive"):
-            where = [
-                member(check, name) for name in ("case", "suite", "status", "error.worst_at", "error.got", "reason")
-            ]
-            alike.setdefault(repr(where), []).append(check)
-    rows = []
-    for checks in alike.values():
-        first = checks[0]
-        backends = ", ".join(check["backend"] for check in checks)
-        rows.append([md(first["status"].upper()), md(backends), md(first["case"]), md(outcome.check_words(first)),
-                     code(first.get("command", ""))])  # fmt: skip
-    failed = sum(len(checks) for checks in alike.values())
-    if rows:
-        yield Section(f"{show.count(failed)} failed", [Table(("", "backend", "case", "what", "repeat with"), rows)])
+    paths = ("case", "suite", "status", "error.worst_at", "error.got", "reason")
+    failed = [check for check in machine.of("check") if check["status"] in (*outcome.FAILED, "inconclusive")]
+    alike = grouped(failed, lambda check: repr([member(check, path) for path in paths]))
+    section = Section(f"{show.count(len(failed))} failed")
+    section.add_table(("", "backend", "case", "what", "repeat with"), (
+        [md(first["status"].upper()), md(", ".join(check["backend"] for check in [first, *others])), first["case"],
+         outcome.check_words(first), code(first.get("command", ""))]
+        for first, *others in alike.values()
+    ))  # fmt: skip
+    yield section
 
 
 # ---- evidence ----
 
 
-def _conformance(machine: Machine) -> Iterator[Section]:
-    kernels: Dict[str, Dict[str, List[str]]] = {}
-    for check in machine.of("check"):
-        kernels.setdefault(check["kernel"], {}).setdefault(check["backend"], []).append(check["status"])
-    backends = list(dict.fromkeys(check["backend"] for check in machine.of("check")))
+def _passed(machine: Machine) -> Iterator[List[str]]:
+    statuses = grouped(machine.of("check"), lambda check: (check["kernel"], check["backend"]))
+    kernels, backends = (list(dict.fromkeys(key[at] for key in statuses)) for at in (0, 1))
+    yield ["kernel", *(f">{name}" for name in backends)]
+    for kernel in kernels:
+        cells = []
+        for backend in backends:
+            count = Counter(check["status"] for check in statuses.get((kernel, backend), []))
+            failed = sum(count[status] for status in outcome.FAILED)
+            passed = f"{count['pass']} passed" if failed else str(count["pass"] or "-")
+            cells.append(Markdown(f"**{failed} failed**, {passed}") if failed else passed)
+        yield [kernel, *cells]
 
-    def cell(statuses: List[str]) -> str:
-        failed, passed = sum(statuses.count(status) for status in outcome.FAILED), statuses.count("pass")
-        return f"**{failed} failed**, {passed} passed" if failed else str(passed) if passed else "-"
 
-    rows = [[md(kernel), *(cell(of.get(backend, [])) for backend in backends)] for kernel, of in kernels.items()]
-    if rows:
-        yield Section("Checks passed", [Table(["kernel", *(f">{md(name)}" for name in backends)], rows)], folded=True)
-
-
-def _timings(machine: Machine) -> Iterator[Section]:
-    rows = []
+def _timings(machine: Machine) -> Iterator[List[str]]:
+    yield ["case", "backend", ">median", ">interval", ">GB/s", ">% of roofline", "bound by", ">speed against libm",
+           ">against autovec"]  # fmt: skip
     for row in timings(machine):
         half = max(abs(row.lo - row.median), abs(row.hi - row.median)) / row.median
-        speedups = (number(row.record, name) for name in ("speedup_libm", "speedup_autovec"))
-        rows.append([md(row.case), md(row.backend), units.time(row.median),
-                     f"±{100 * half:.1f} %{' (noisy)' if row.noisy else ''}",
-                     units.rate(number(row.record, "gbps") or 0.0), f"{100 * (row.share or 0.0):.0f} %",
-                     md(member(row.record, "bound.resource") or ""),
-                     *(f"{speedup:.2f}" if speedup else "-" for speedup in speedups)])  # fmt: skip
-    columns = ("case", "backend", ">median", ">interval", ">GB/s", ">% of roofline", "bound by", ">speed against libm",
-               ">against autovec")  # fmt: skip
-    if rows:
-        yield Section("Timings", [Table(columns, rows)], folded=True)
+        speedups = (f"{speed:.2f}" if speed else "-" for speed in (row.speedup_libm, row.speedup_autovec))
+        yield [row.case, row.backend, units.time(row.median),
+               f"±{100 * half:.1f} %{' (noisy)' if row.noisy else ''}",
+               units.rate(number(row.record, "gbps") or 0.0), f"{100 * (row.share or 0.0):.0f} %",
+               member(row.record, "bound.resource") or "", *speedups]  # fmt: skip
 
 
-def _counts(machine: Machine) -> Iterator[Section]:
-    rows = []
+def _counts(machine: Machine) -> Iterator[List[str]]:
+    yield ["case", "backend", "build", ">instructions", ">per element"]
     for record in machine.of("count"):
         elements, instructions = number(record, "elements"), number(record, "instructions")
         if elements and instructions is not None:
-            rows.append([md(record["case"]), md(record["backend"]), md(record.get("build", "")),
-                         show.count(instructions), f"{instructions / elements:.3g}"])  # fmt: skip
-    if rows:
-        columns = ("case", "backend", "build", ">instructions", ">per element")
-        yield Section("Instructions of a call", [Table(columns, rows)], folded=True)
+            yield [record["case"], record["backend"], record.get("build", ""), show.count(instructions),
+                   f"{instructions / elements:.3g}"]  # fmt: skip
 
 
-def _backends(machine: Machine) -> Iterator[Section]:
-    rows = [[md(backend["id"]), md(backend["family"]),
-             "yes" if backend.get("available") else f"no: {md(backend.get('unavailable_reason'))}",
-             md(backend.get("description", ""))] for backend in machine.of("backend")]  # fmt: skip
-    if rows:
-        yield Section("Backends", [Table(("backend", "family", "runs here", "description"), rows)], folded=True)
+def _backends(machine: Machine) -> Iterator[List[str]]:
+    yield ["backend", "family", "runs here", "description"]
+    for backend in machine.of("backend"):
+        runs = "yes" if backend.get("available") else f"no: {backend.get('unavailable_reason')}"
+        yield [backend["id"], backend["family"], runs, backend.get("description", "")]
 
 
-def _machine(machine: Machine) -> Iterator[Section]:
+def _machine(machine: Machine) -> Iterator[List[str]]:
     def words(*paths: str) -> str:
         return ", ".join(str(value) for value in (member(machine.env, path) for path in paths) if value)
 
@@ -298,15 +268,28 @@ def _machine(machine: Machine) -> Iterator[Section]:
         if cache.get("type") != "Instruction"
     ]
     cpus = (number(machine.env, f"cpus.{name}") or 0.0 for name in ("allowed", "online"))
-    facts = [
-        ("CPU", words("cpu.name", "cpu.key")), ("CPUs", "{:.0f} allowed of {:.0f}".format(*cpus)),
-        ("hypervisor", words("virtualization")), ("caches", ", ".join(caches)),
-        ("clock", words("frequency.governor", "frequency.driver", "frequency.boost")),
-        ("system", words("os.distro", "os.kernel", "os.libc")),
-        ("build", words("build.cc", "build.version", "build.type", "build.flags")),
-    ]  # fmt: skip
-    rows = [[name, md(value)] for name, value in facts if value]
-    yield Section("Machine and build", [Table(("fact", "value"), rows)], folded=True)
+    facts = {
+        "CPU": words("cpu.name", "cpu.key"), "CPUs": "{:.0f} allowed of {:.0f}".format(*cpus),
+        "hypervisor": words("virtualization"), "caches": ", ".join(caches),
+        "clock": words("frequency.governor", "frequency.driver", "frequency.boost"),
+        "system": words("os.distro", "os.kernel", "os.libc"),
+        "build": words("build.cc", "build.version", "build.type", "build.flags"),
+    }  # fmt: skip
+    yield ["fact", "value"]
+    yield from ([name, value] for name, value in facts.items() if value)
+
+
+EVIDENCE = {
+    "Checks passed": _passed, "Timings": _timings, "Instructions of a call": _counts, "Backends": _backends,
+    "Machine and build": _machine,
+}  # fmt: skip
+
+
+def _evidence(machine: Machine) -> Iterator[Section]:
+    for title, table in EVIDENCE.items():
+        section, (columns, *rows) = Section(title, folded=True), table(machine)
+        section.add_table(columns, rows)
+        yield section
 
 
 def _about(machine: Machine) -> Iterator[Section]:
@@ -320,49 +303,41 @@ def _about(machine: Machine) -> Iterator[Section]:
 # ---- the page ----
 
 
-def _sections(machine: Machine, name: str) -> List[Section]:
+def _sections(machine: Machine) -> Iterator[Section]:
     notes = [f"> {note}" for note in _notes(machine) if note]
-    found = [Section(name, list(notes))] if notes or name else []
-    for part in (_doctor, _comparison, _failures, _about, _conformance, _timings, _counts, _backends, _machine):
+    if notes or machine.label:
+        yield Section(machine.label, notes)
+    for part in (_doctor, _comparison, _failures, _about, _evidence):
         for section in part(machine):
-            section.title += f", {name}" if name and section.title else ""
-            found.append(section)
-    return found
+            section.title += f", {machine.label}" if machine.label and section.title else ""
+            if section.blocks:
+                yield section
 
 
-def _bytes(text: str) -> int:
-    return len(text.encode())
-
-
-def _fit(sections: List[Section], room: int) -> str:
-    """Returns sections with as many rows as fit; those that do not fit at all stay in the list."""
-    for most in ROWS:
-        texts = [section.write(most) for section in sections]
-        if sum(map(_bytes, texts)) <= room:
-            sections.clear()
-            return "".join(texts)
-    fitting = []
-    while sections and _bytes(sections[0].write(0)) <= room:
-        fitting.append(sections.pop(0).write(0))
-        room -= _bytes(fitting[-1])
-    return "".join(fitting)
+def _size(texts: Iterable[str]) -> int:
+    return sum(len(text.encode()) for text in texts)
 
 
 def to_page(records: List[Record], limit: int) -> str:
     """Returns a page of at most `limit` bytes."""
-    found = machines(records)
-    page = f"## posenc: {md(outcome.outcome_words(outcome.outcome_of(records)))}\n\n"
-    names = [str(machine.env.get("env_id", "")) if len(found) > 1 else "" for machine in found]
-    sections = [section for machine, name in zip(found, names) for section in _sections(machine, name)]
+    heading = f"## posenc: {md(outcome.outcome_words(outcome.outcome_of(records)))}\n\n"
+    sections = [section for machine in machines(records) for section in _sections(machine)]
     shown = [section for section in sections if not section.folded]
-    page += _fit(shown, limit - NOTE - _bytes(page))
-    missing = shown  # what did not fit
+    room = limit - NOTE - _size([heading])
+    for most in ROWS:
+        texts = [section.write(most) for section in shown]
+        if _size(texts) <= room:
+            break
+    while _size(texts) > room:
+        texts.pop()
+    missing = shown[len(texts) :]
     for section in (section for section in sections if section.folded):
         text = section.write(ROWS[0])
-        if _bytes(page) + _bytes(text) <= limit - NOTE:
-            page += text
+        if _size([*texts, text]) <= room:
+            texts.append(text)
         else:
             missing.append(section)
+    page = heading + "".join(texts)
     if missing:
         named = [md(section.title[:60]) for section in missing if section.title]
         page += f"> Left out, to stay within {limit // 1024} KiB: {', '.join(named[:NAMED])}"
