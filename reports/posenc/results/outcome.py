@@ -8,7 +8,7 @@ from typing import List
 from .. import show, units
 from ..convert import Record
 from ..ranking import Timing, timing, timings
-from ..runs import Machine, machines, member, number
+from ..runs import Machine, grouped, machines, member, number
 from . import comparison
 
 FAILED = ("fail", "crash")
@@ -28,6 +28,13 @@ def check_words(check: Record) -> str:
     where, got, want = (member(check, f"error.{name}") or "" for name in ("worst_at", "got", "want"))
     words = "{}, limit {}".format(*units.judged(largest, limit, metric)) + f", {where}; got {got}, want {want}"
     return words + (f"; {reason}" if reason and not reason.startswith("got ") else "")
+
+
+def failures(machine: Machine) -> List[List[Record]]:
+    """Returns the checks that failed or are inconclusive: those of backends that fail in the same way together."""
+    paths = ("case", "suite", "status", "error.worst_at", "error.got", "reason")
+    failed = [check for check in machine.of("check") if check["status"] in (*FAILED, "inconclusive")]
+    return list(grouped(failed, lambda check: repr([member(check, path) for path in paths])).values())
 
 
 def wrong_outputs(machine: Machine) -> List[Timing]:
