@@ -1,4 +1,4 @@
-"""Says what timings show: who is fastest, who cannot be told from it, and when to leave the default.
+"""Says what timings show: who is fastest, and who cannot be told from it.
 
 A timing is noisy if its interval is wider than 10 % to either side, if the A/A control differs by more than
 that, or if it is a fifth above the roofline and not known to 3 %. It is shown, and decides nothing.
@@ -6,9 +6,6 @@ that, or if it is a fifth above the roofline and not known to 3 %. It is shown, 
 The fastest has the least median of those that conform and are not noisy, unless the whole interval of a noisy
 one lies before its own: then nobody is called fastest. Timings whose intervals meet that of the fastest, within
 the difference of the A/A control, are tied with it, and so is whatever lies between.
-
-One backend is faster than another if their intervals are apart and their medians differ by more than 3 %. The
-default stays unless another is faster than it at some shape, slower at none, and gains 3 % on average.
 """
 
 import enum
@@ -22,7 +19,6 @@ from .convert import Record
 from .runs import Machine, number
 
 WIDEST, BEYOND_ROOFLINE, WIDEST_BEYOND = 0.10, 1.2, 0.03
-WORTH_NAMING = 0.03
 
 
 class Standing(enum.IntEnum):
@@ -81,11 +77,6 @@ class Timing:
         """Whether the intervals meet, within the difference of the A/A control."""
         return self.reaches(other) and other.reaches(self)
 
-    def is_faster_than(self, other: "Timing") -> bool:
-        """Whether it is faster beyond doubt."""
-        apart = not (self.noisy or other.noisy) and not other.reaches(self)
-        return apart and other.median > self.median * (1 + WORTH_NAMING)
-
 
 def timing(record: Record) -> Timing:
     """Returns the timing of a record."""
@@ -133,12 +124,6 @@ class Ranking:
     def tied(self) -> List[Timing]:
         """Those tied with the fastest, without itself."""
         return [row for row in self.rows if row.standing == Standing.TIED]
-
-    def behind(self, row: Optional[Timing]) -> float:
-        """Returns by what share a timing is slower than the fastest; 0 if that cannot be told."""
-        if not row or not self.fastest or row.standing != Standing.SLOWER or not self.fastest.is_faster_than(row):
-            return 0.0
-        return row.median / self.fastest.median - 1
 
 
 class Ranked:
@@ -189,41 +174,3 @@ class Ranked:
             if row.standing == Standing.SLOWER:
                 row.standing = Standing.TIED
         fastest.standing = Standing.FASTEST
-
-    def telling(self, ranking: Ranking) -> Optional[Timing]:
-        """Returns the timing that stands for a case: the fastest, else the default, else the first that conforms."""
-        if ranking.fastest or not ranking.rows:
-            return ranking.fastest
-        usual = ranking.of(self.default(ranking.rows[0].kernel))
-        right = [row for row in ranking.rows if row.standing >= Standing.NOISY]
-        return usual if usual in right else right[0] if right else None
-
-    def better_than_default(self, cases: List[str], kernel: str) -> Optional[str]:
-        """Returns the backend to prefer to the default for a kernel at some cases; None if the default stays."""
-        shapes = [self.cases[case] for case in cases if case in self.cases]
-        shapes = [shape for shape in shapes if shape.rows[0].kernel == kernel and not shape.rows[0].rejected]
-        usual, least = self.default(kernel), len(shapes) * math.log1p(WORTH_NAMING)
-        names = list(dict.fromkeys(str(backend["id"]) for backend in self.machine.of("backend")))
-        gains = {name: _gain(shapes, usual, name) for name in names}
-        worth = [name for name in names if gains[name] > least]
-        if not worth:
-            return None
-        best = max(worth, key=lambda name: gains[name])
-        return next(name for name in worth if not _faster_somewhere(shapes, best, name))
-
-
-def _gain(shapes: List[Ranking], usual: str, other: str) -> float:
-    """Returns the sum of ln(time of the default / time of the other); 0 if the other is slower or noisy anywhere."""
-    gain = 0.0
-    for shape in shapes:
-        a, b = shape.of(usual), shape.of(other)
-        if not a or not b or min(a.standing, b.standing) < Standing.SLOWER or a.is_faster_than(b):
-            return 0.0
-        if a.standing == Standing.SLOWER and b.is_faster_than(a):
-            gain += math.log(a.median / b.median)
-    return gain
-
-
-def _faster_somewhere(shapes: List[Ranking], first: str, second: str) -> bool:
-    pairs = ((shape.of(first), shape.of(second)) for shape in shapes)
-    return any(a is not None and b is not None and a.is_faster_than(b) for a, b in pairs)
