@@ -76,7 +76,12 @@ def _template() -> Any:
 
 def _sections(found: List[Machine], words: str, most: int) -> List[str]:
     """Returns the sections of the page, with at most so many rows in each table. The first has the heading."""
-    page = _template().render(machines=found, words=words, most=most)
+    import jinja2
+
+    try:
+        page = _template().render(machines=found, words=words, most=most)
+    except jinja2.UndefinedError as error:
+        raise LookupError(str(error)) from None
     sections = [re.sub("\n{3,}", "\n\n", section.strip()) for section in page.split("\f")]
     return [f"{section}\n\n" for section in sections if section]
 
