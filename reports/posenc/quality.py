@@ -1,7 +1,7 @@
 """Measurement quality: how far the times of a machine can be relied on, from A to D, and what disturbed them."""
 
 from statistics import median
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .convert import Record
 from .ranking import Timing, timings
@@ -76,67 +76,58 @@ def disturbances(env: Record, noise: Record) -> List[str]:
 
 # ---- what a grade is made of ----
 
-Found = List[Tuple[str, str]]
+Found = Iterator[Tuple[str, str]]
 
 
 def _build(env: Record) -> Found:
-    found = []
     if is_unoptimised(env):
-        found.append(("D", "the build is not optimised"))
+        yield "D", "the build is not optimised"
     if exposed(env, "build.sanitizer"):
-        found.append(("D", f"the build has the {exposed(env, 'build.sanitizer')} sanitizer"))
+        yield "D", f"the build has the {exposed(env, 'build.sanitizer')} sanitizer"
     if member(env, "emulator"):
-        found.append(("D", "the CPU is emulated, and its times mean nothing"))
-    return found
+        yield "D", "the CPU is emulated, and its times mean nothing"
 
 
 def _host(env: Record) -> Found:
-    found = []
     virtualization, governor = exposed(env, "virtualization"), member(env, "frequency.governor")
     source, quota = exposed(env, "timer.source"), number(env, "limits.quota") or 0.0
     if virtualization:
-        found.append(("C", f"virtual machine ({virtualization}): its neighbours cannot be seen"))
+        yield "C", f"virtual machine ({virtualization}): its neighbours cannot be seen"
     if quota > 0:
-        found.append(("C", f"a control group allows {quota:.3g} CPUs and stalls a program that uses more"))
+        yield "C", f"a control group allows {quota:.3g} CPUs and stalls a program that uses more"
     if governor == NOT_EXPOSED:
-        found.append(("B", "the control of the CPU's frequency is not exposed"))
+        yield "B", "the control of the CPU's frequency is not exposed"
     elif governor and governor != "performance":
-        found.append(("B", f"the frequency governor is {governor}, not performance"))
+        yield "B", f"the frequency governor is {governor}, not performance"
     if member(env, "limits.power") == "battery":
-        found.append(("B", "it runs on its battery"))
+        yield "B", "it runs on its battery"
     if source and source not in ("tsc", "arch_sys_counter"):
-        found.append(("B", f"the clock source is {source}"))
-    return found
+        yield "B", f"the clock source is {source}"
 
 
 def _control(pct: Optional[float]) -> Found:
-    if pct is None or not pct > 0.5:
-        return []
-    return [("D" if pct > FAR_PCT else "C" if pct > 1.5 else "B", f"the A/A control is off by {pct:.1f} % (median)")]
+    if pct is not None and pct > 0.5:
+        yield "D" if pct > FAR_PCT else "C" if pct > 1.5 else "B", f"the A/A control is off by {pct:.1f} % (median)"
 
 
 def _noise(env: Record, noise: Record) -> Found:
-    found = []
     steal, stalled = number(noise, "steal_pct") or 0.0, number(noise, "throttled_pct") or 0.0
     felt, words = other_programs(env, noise)
     if steal > 0.1:
         grade = "D" if steal > MUCH_STEAL_PCT else "C"
-        found.append((grade, f"the hypervisor stole {steal:.1f} % of the CPU time"))
+        yield grade, f"the hypervisor stole {steal:.1f} % of the CPU time"
     if stalled > 0.1:
-        found.append(("D", f"a quota of CPU time stalled it for {stalled:.1f} % of the time"))
+        yield "D", f"a quota of CPU time stalled it for {stalled:.1f} % of the time"
     if felt:
-        found.append(("D", words))
-    return found
+        yield "D", words
 
 
 def _detectable(detectable: Mapping[str, Any]) -> Found:
-    found = []
     for name, place, most in DETECTABLE:
         pct = number(detectable, name)
         steps = sum(pct > step for step in most) if pct is not None else 0
         if steps:
-            found.append(("ABCD"[steps], f"{place} it detects no difference below {pct:.1f} %"))
-    return found
+            yield "ABCD"[steps], f"{place} it detects no difference below {pct:.1f} %"
 
 
 # ---- a machine's runs ----
