@@ -7,7 +7,7 @@ same 'a run, and its baseline' $status 0
 mv work/*.jsonl .
 same 'a baseline has no time, no date and no commit' "$(grep -Ec '"(median_ns|min_ns|ci|gbps|started|commit|version)"' b.jsonl)" 0
 same 'and a line a result, sorted' "$(sed '1,2d;$d' b.jsonl | LC_ALL=C sort -c && echo sorted)" sorted
-same 'of our own backends alone' "$(sed '1,2d;$d' b.jsonl | grep -vc '"family":"template"')" 0
+same 'of our own backends alone' "$(sed '1,2d;$d' b.jsonl | grep -vc '"family":"native"')" 0
 
 run "$POSENC" compare ../b.jsonl ../r.jsonl --gate
 same 'a run is as its baseline' "$status $(grep -c ' 0 worse, 0 better, 0 otherwise' stdout)" '0 1'
@@ -25,7 +25,7 @@ rm -f work/b.jsonl
 # Shares of the roof, made up: told as a trend, and no time with them.
 timed() { # GB/S, of 100 of the roof
     sed -n 1,2p r.jsonl
-    printf '{"t":"bench","kernel":"alibi","dtype":"f32","profile":"given","case":"alibi/f32/given/l2","backend":"avx2","family":"template","median_ns":1000,"ci":{"lo":990,"hi":1010,"level":0.99},"null_pct":0.1,"rounds":31,"gbps":%s,"roof":{"gbps":100},"threads":1}\n' "$1"
+    printf '{"t":"bench","kernel":"alibi","dtype":"f32","numerics":"given","case":"alibi/f32/given/l2","backend":"avx2","family":"native","median_ns":1000,"ci":{"lo":990,"hi":1010,"level":0.99},"control_pct":0.1,"rounds":31,"gbps":%s,"roofline":{"gbps":100},"threads":1}\n' "$1"
     echo '{"t":"footer","complete":true}'
 }
 timed 80 >fast.jsonl

@@ -2,9 +2,10 @@
 
 import argparse
 import os
+import sys
 import tempfile
 from pathlib import Path
-from typing import NoReturn, Optional, Sequence, Tuple
+from typing import Callable, NoReturn, Optional, Sequence, Tuple
 
 
 class CommandError(Exception):
@@ -24,26 +25,30 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message}. See {self.prog} --help.")
 
+    def add_records(self) -> None:
+        """Adds FILE..., files of records."""
+        self.add_argument("files", metavar="FILE", nargs="+", help="records, as --out jsonl:FILE writes them")
 
-def within(least: int, most: int) -> "IntegerWithin":
+    def add_output(self) -> None:
+        """Adds -o and --force, for write_output()."""
+        what = "where it goes (default: standard output)"
+        self.add_argument("-o", "--output", metavar="PATH", type=Path, help=what)
+        self.add_argument("--force", action="store_true", help="overwrite any file at PATH")
+
+
+def within(least: int, most: int) -> Callable[[str], int]:
     """Returns a type of option: an integer from `least` to `most`."""
-    return IntegerWithin(least, most)
 
-
-class IntegerWithin:
-    """Reads an integer of an option, and rejects one out of range."""
-
-    def __init__(self, least: int, most: int) -> None:
-        self.least, self.most = least, most
-
-    def __call__(self, text: str) -> int:
+    def read(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
-            value = self.least - 1
-        if not self.least <= value <= self.most:
-            raise argparse.ArgumentTypeError(f"expected an integer from {self.least} to {self.most} (got '{text}')")
+            value = least - 1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"expected an integer from {least} to {most} (got '{text}')")
         return value
+
+    return read
 
 
 def suggest(name: str, names: Sequence[str]) -> str:
@@ -52,6 +57,16 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
     near = difflib.get_close_matches(name, names, n=3)
     return f"Did you mean {' or '.join(near)}?" if near else f"Expected one of {', '.join(names)}."
+
+
+def read_text(path: str, what: str) -> str:
+    """Returns the text of a file, or of standard input (-). A message names `what` it was to hold."""
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise CommandError(f"the {what} cannot be read: {why} (got '{path}').") from None
 
 
 def check_output(path: Path, begins: Optional[bytes], force: bool) -> None:
@@ -99,3 +114,12 @@ def write_file(path: Path, data: bytes, begins: Optional[bytes], force: bool) ->
         if isinstance(error, OSError):
             raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
         raise
+
+
+def write_output(path: Optional[Path], text: str, begins: Optional[bytes], force: bool) -> None:
+    """Writes a text to a file, as write_file() does, and names it; to standard output if there is no path."""
+    if path is None:
+        sys.stdout.buffer.write(text.encode())
+    else:
+        write_file(path, text.encode(), begins, force)
+        print(f"written: {path}", file=sys.stderr)

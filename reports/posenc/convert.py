@@ -11,6 +11,7 @@ Record = Dict[str, Any]
 KINDS = {"conf": "check", "machine": "doctor"}
 STATUS = {"weak": "inconclusive"}
 FAMILIES = {"template": "native"}
+WORDS = {"status": STATUS, "family": FAMILIES}
 
 _RESULT = {"profile": "numerics"}
 _ROOFLINE = {"roof": "roofline", "roof.ratio": "share"}
@@ -57,12 +58,10 @@ def _rename(value: Any, path: str, names: Mapping[str, str]) -> Any:
     renamed = {}
     for name, member in value.items():
         inner = f"{path}.{name}" if path else name
+        if name in WORDS and isinstance(member, str):
+            member = WORDS[name].get(member, member)
         renamed[names.get(inner, name)] = _rename(member, inner, names)
     return renamed
-
-
-def _counts(counts: Mapping[str, int]) -> Dict[str, int]:
-    return {STATUS.get(name, KINDS.get(name, name)): count for name, count in counts.items()}
 
 
 def convert(record: Record) -> Record:
@@ -72,7 +71,7 @@ def convert(record: Record) -> Record:
     renamed["t"] = kind
     if kind == "header":
         renamed["schema"] = "posenc.results/2"
-    elif kind == "env":
+    elif kind == "env" and "virt" in record:
         renamed["virtualization"] = (record.get("virt") or {}).get("kind")
     elif kind == "doctor" and "grade" in renamed:
         renamed["quality"] = {"grade": renamed.pop("grade"), "reasons": renamed.pop("reasons", [])}
@@ -81,18 +80,14 @@ def convert(record: Record) -> Record:
             if isinstance(record.get(name), dict):
                 renamed[name] = convert(record[name])
     elif kind == "footer" and "counts" in renamed:
-        renamed["counts"] = _counts(record["counts"])
-    for part in (renamed, renamed.get("base"), renamed.get("head")):
-        for name, words in (("status", STATUS), ("family", FAMILIES)):
-            if isinstance(part, dict) and isinstance(part.get(name), str):
-                part[name] = words.get(part[name], part[name])
+        counts = record["counts"].items()
+        renamed["counts"] = {STATUS.get(name, KINDS.get(name, name)): count for name, count in counts}
     return renamed
 
 
 def convert_all(records: List[Record]) -> List[Record]:
     """Returns records of either schema as posenc.results/2 has them."""
-    old = False
-    converted = []
+    converted, old = [], False
     for record in records:
         if record["t"] == "header":
             old = record.get("schema") == "posenc.results/1"

@@ -1,14 +1,17 @@
-"""Measurement quality: how far the times of a machine can be relied on, from A to D, and why."""
+"""Measurement quality: how far the times of a machine can be relied on, from A to D, and what disturbed them."""
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
+from statistics import median
+from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .convert import Record
-from .runs import member, number
+from .ranking import Timing, timings
+from .runs import Machine, member, number
 
 NOT_EXPOSED = "not exposed"
 
 MUCH_STEAL_PCT = 1.0  # more CPU time than this, stolen by a hypervisor, is too much
 FELT = 0.1  # other programs are felt if they take this share of a machine
+FAR_PCT = 3.0  # what differs by more in the A/A control was disturbed
 
 # Differences in percent that timings still detect with quality A, B and C. A gate of posenc compare fails
 # at 3 %: B is for a machine that can hold to that in cache.
@@ -63,64 +66,116 @@ def quality_of(
     return Quality(max([grade for grade, _ in found], default="A"), [reason for _, reason in found])
 
 
-Found = List[Tuple[str, str]]
+def disturbances(env: Record, noise: Record) -> List[str]:
+    """Returns what disturbed a run, to follow "while it was measured"."""
+    felt, words = other_programs(env, noise)
+    stolen = number(noise, "steal_pct") or 0.0
+    causes = [words] if felt else []
+    return causes + ([f"a hypervisor gave {stolen:.1f} % of its time to others"] if stolen > MUCH_STEAL_PCT else [])
+
+
+# ---- what a grade is made of ----
+
+Found = Iterator[Tuple[str, str]]
 
 
 def _build(env: Record) -> Found:
-    found = []
     if is_unoptimised(env):
-        found.append(("D", "the build is not optimised"))
+        yield "D", "the build is not optimised"
     if exposed(env, "build.sanitizer"):
-        found.append(("D", f"the build has the {exposed(env, 'build.sanitizer')} sanitizer"))
+        yield "D", f"the build has the {exposed(env, 'build.sanitizer')} sanitizer"
     if member(env, "emulator"):
-        found.append(("D", "the CPU is emulated, and its times mean nothing"))
-    return found
+        yield "D", "the CPU is emulated, and its times mean nothing"
 
 
 def _host(env: Record) -> Found:
-    found = []
     virtualization, governor = exposed(env, "virtualization"), member(env, "frequency.governor")
     source, quota = exposed(env, "timer.source"), number(env, "limits.quota") or 0.0
     if virtualization:
-        found.append(("C", f"virtual machine ({virtualization}): its neighbours cannot be seen"))
+        yield "C", f"virtual machine ({virtualization}): its neighbours cannot be seen"
     if quota > 0:
-        found.append(("C", f"a control group allows {quota:.3g} CPUs and stalls a program that uses more"))
+        yield "C", f"a control group allows {quota:.3g} CPUs and stalls a program that uses more"
     if governor == NOT_EXPOSED:
-        found.append(("B", "the control of the CPU's frequency is not exposed"))
+        yield "B", "the control of the CPU's frequency is not exposed"
     elif governor and governor != "performance":
-        found.append(("B", f"the frequency governor is {governor}, not performance"))
+        yield "B", f"the frequency governor is {governor}, not performance"
     if member(env, "limits.power") == "battery":
-        found.append(("B", "it runs on its battery"))
+        yield "B", "it runs on its battery"
     if source and source not in ("tsc", "arch_sys_counter"):
-        found.append(("B", f"the clock source is {source}"))
-    return found
+        yield "B", f"the clock source is {source}"
 
 
 def _control(pct: Optional[float]) -> Found:
-    if pct is None or not pct > 0.5:
-        return []
-    return [("D" if pct > 3.0 else "C" if pct > 1.5 else "B", f"the A/A control is off by {pct:.1f} % (median)")]
+    if pct is not None and pct > 0.5:
+        yield "D" if pct > FAR_PCT else "C" if pct > 1.5 else "B", f"the A/A control is off by {pct:.1f} % (median)"
 
 
 def _noise(env: Record, noise: Record) -> Found:
-    found = []
     steal, stalled = number(noise, "steal_pct") or 0.0, number(noise, "throttled_pct") or 0.0
     felt, words = other_programs(env, noise)
     if steal > 0.1:
         grade = "D" if steal > MUCH_STEAL_PCT else "C"
-        found.append((grade, f"the hypervisor stole {steal:.1f} % of the CPU time"))
+        yield grade, f"the hypervisor stole {steal:.1f} % of the CPU time"
     if stalled > 0.1:
-        found.append(("D", f"a quota of CPU time stalled it for {stalled:.1f} % of the time"))
+        yield "D", f"a quota of CPU time stalled it for {stalled:.1f} % of the time"
     if felt:
-        found.append(("D", words))
-    return found
+        yield "D", words
 
 
 def _detectable(detectable: Mapping[str, Any]) -> Found:
-    found = []
     for name, place, most in DETECTABLE:
         pct = number(detectable, name)
         steps = sum(pct > step for step in most) if pct is not None else 0
         if steps:
-            found.append(("ABCD"[steps], f"{place} it detects no difference below {pct:.1f} %"))
-    return found
+            yield "ABCD"[steps], f"{place} it detects no difference below {pct:.1f} %"
+
+
+# ---- a machine's runs ----
+
+
+def _noise_of(machine: Machine) -> Record:
+    """Returns the noise of a machine's runs: of the last one, unless only an earlier one was disturbed."""
+    footers = [part.get("footer") or {} for part in machine.of("part")] + machine.of("footer")
+    seen: List[Record] = [footer["noise"] for footer in footers if footer.get("noise")]
+    felt = [noise for noise in seen if other_programs(machine.env, noise)[0]]
+    return (felt or seen or [{}])[-1]
+
+
+def _control_pct(timed: Sequence[Timing]) -> Optional[float]:
+    """Returns the median over cases of the A/A control's difference; None if nothing was timed."""
+    by_case = {timing.case: abs(number(timing.record, "control_pct") or 0.0) for timing in reversed(timed)}
+    return median(by_case.values()) if by_case else None
+
+
+def of_machine(machine: Machine) -> Quality:
+    """Returns the measurement quality of a machine's runs; no grade if none is known."""
+    timed, known = timings(machine), machine.env.get("quality")
+    if timed:
+        return quality_of(machine.env, _noise_of(machine), _control_pct(timed))
+    return Quality(str(known.get("grade", "")), list(known.get("reasons", []))) if known else Quality("", [])
+
+
+def warning(machine: Machine) -> str:
+    """Returns what a reader has to know of a machine's timings, in Markdown; empty if they are quiet."""
+    timed = timings(machine)
+    noisy = sum(timing.noisy for timing in timed)
+    noise, apart = _noise_of(machine), _control_pct(timed) or 0.0
+    causes = disturbances(machine.env, noise)
+    words = []
+    if timed and (causes or apart > FAR_PCT or 4 * noisy >= len(timed)):
+        words += [f"**The machine was {'busy' if causes else 'not quiet'}.**"]
+        words += [f"While it was measured {', and '.join(causes)}."] if causes else []
+        words += [f"The A/A control differed by {apart:.1f} % (median over cases)."] if apart > FAR_PCT else []
+        top = "Stop the other programs (`top` shows them)"
+        advice = top if other_programs(machine.env, noise)[0] else "Repeat the run when the machine is quiet"
+        words += [f"{advice}, or allow more time with `--budget SECONDS`. `posenc doctor` measures disturbances."]
+    if noisy:
+        words += [f"{noisy} of {len(timed)} timings are noisy: an interval wider than 10 %, an A/A control that "
+                  "differs by more, or a rate beyond 1.2 times the roofline. They decide nothing."]  # fmt: skip
+    return " ".join(words)
+
+
+def emulator(machine: Machine) -> str:
+    """Returns a note on a machine that is emulated."""
+    name = member(machine.env, "emulator")
+    return f"Nothing was timed: {name}. Times under an emulator say nothing about a CPU." if name else ""

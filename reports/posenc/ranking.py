@@ -1,4 +1,4 @@
-"""Says what timings show: who is fastest, who cannot be told from it, and when to leave the default.
+"""Says what timings show: who is fastest, and who cannot be told from it.
 
 A timing is noisy if its interval is wider than 10 % to either side, if the A/A control differs by more than
 that, or if it is a fifth above the roofline and not known to 3 %. It is shown, and decides nothing.
@@ -6,13 +6,11 @@ that, or if it is a fifth above the roofline and not known to 3 %. It is shown, 
 The fastest has the least median of those that conform and are not noisy, unless the whole interval of a noisy
 one lies before its own: then nobody is called fastest. Timings whose intervals meet that of the fastest, within
 the difference of the A/A control, are tied with it, and so is whatever lies between.
-
-One backend is faster than another if their intervals are apart and their medians differ by more than 3 %. The
-default stays unless another is faster than it at some shape, slower at none, and gains 3 % on average.
 """
 
 import enum
 import math
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Dict, List, Optional, Tuple
 
@@ -21,7 +19,6 @@ from .convert import Record
 from .runs import Machine, number
 
 WIDEST, BEYOND_ROOFLINE, WIDEST_BEYOND = 0.10, 1.2, 0.03
-WORTH_NAMING = 0.03
 
 
 class Standing(enum.IntEnum):
@@ -64,7 +61,7 @@ class Timing:
     def noisy(self) -> bool:
         """Whether it decides nothing."""
         beyond = (self.share or 0.0) > BEYOND_ROOFLINE and self.width > WIDEST_BEYOND
-        return self.width > WIDEST or self.control > WIDEST or beyond
+        return not self.width <= WIDEST or self.control > WIDEST or beyond
 
     @property
     def wrong(self) -> bool:
@@ -80,33 +77,33 @@ class Timing:
         """Whether the intervals meet, within the difference of the A/A control."""
         return self.reaches(other) and other.reaches(self)
 
-    def is_faster_than(self, other: "Timing") -> bool:
-        """Whether it is faster beyond doubt."""
-        apart = not (self.noisy or other.noisy) and not other.reaches(self)
-        return apart and other.median > self.median * (1 + WORTH_NAMING)
 
-
-def _timing(record: Record) -> Timing:
-    median, rejected = number(record, "median_ns") or 0.0, str(record.get("rejected", ""))
+def timing(record: Record) -> Timing:
+    """Returns the timing of a record."""
+    median, rejected = number(record, "median_ns") or 0.0, str(record.get("rejected") or "")
+    rate, of = (units.printed_rate(number(record, name) or 0.0) for name in ("gbps", "roofline.gbps"))
     return Timing(
-        record, record["case"], record["kernel"], record["backend"], median, number(record, "ci.lo") or 0.0,
+        record, record["case"], record.get("kernel", ""), record["backend"], median, number(record, "ci.lo") or 0.0,
         number(record, "ci.hi") or 0.0, abs(number(record, "control_pct") or 0.0) / 100,
-        rejected or ("" if median > 0 else "no time recorded"), number(record, "roofline.share"),
+        rejected or ("" if median > 0 else "no time recorded"),
+        rate / of if of > 0 else number(record, "roofline.share"),
         number(record, "speedup_libm"), number(record, "speedup_autovec"),
     )  # fmt: skip
 
 
-def _quotients(rows: List[Timing]) -> None:
-    """Sets shares and speedups of the timings of a case."""
-    timed = [row for row in rows if not row.rejected]
-    fastest: Dict[Tuple[str, int], float] = {}
-    for row in timed:
-        key = (row.record.get("family", ""), row.record.get("threads", 1))
-        fastest[key] = min(fastest.get(key, math.inf), row.median)
+def timings(machine: Machine) -> List[Timing]:
+    """Returns what was timed on a machine."""
+    return [row for row in map(timing, machine.of("bench")) if not row.rejected]
+
+
+def _set_speedups(rows: List[Timing]) -> None:
+    """Sets the speedups of the timings of a case, where what they are against was timed beside them."""
+    timed = sorted((row for row in rows if not row.rejected), key=lambda row: -row.median)
+    fastest = {
+        (row.record.get("family", ""), row.record.get("threads", 1)): row.median for row in timed
+    }  # the least comes last, and stays
     for row in timed:
         time, threads = units.printed_time(row.median), row.record.get("threads", 1)
-        of, rate = units.printed_rate(number(row.record, "roofline.gbps") or 0), number(row.record, "gbps") or 0
-        row.share = units.printed_rate(rate) / of if of > 0 else row.share
         plain, vectorised = fastest.get(("libm", threads)), fastest.get(("autovec", threads))
         row.speedup_libm = units.printed_time(plain) / time if plain else row.speedup_libm
         row.speedup_autovec = units.printed_time(vectorised) / time if vectorised else row.speedup_autovec
@@ -128,25 +125,18 @@ class Ranking:
         """Those tied with the fastest, without itself."""
         return [row for row in self.rows if row.standing == Standing.TIED]
 
-    def behind(self, row: Optional[Timing]) -> float:
-        """Returns by what share a timing is slower than the fastest; 0 if that cannot be told."""
-        if not row or not self.fastest or row.standing != Standing.SLOWER or not self.fastest.is_faster_than(row):
-            return 0.0
-        return row.median / self.fastest.median - 1
-
 
 class Ranked:
     """The timings and checks of a machine, by case and by backend."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.counts: Dict[Tuple[str, str], Dict[str, int]] = {}
+        self.counts: Dict[Tuple[str, str], Dict[str, int]] = defaultdict(Counter)
         for check in machine.of("check"):
-            counts = self.counts.setdefault((check["kernel"], check["backend"]), {})
-            counts[check["status"]] = counts.get(check["status"], 0) + 1
+            self.counts[check["kernel"], check["backend"]][check["status"]] += 1
         self.cases: Dict[str, Ranking] = {}
         for record in machine.of("bench"):
-            self.cases.setdefault(record["case"], Ranking([])).rows.append(_timing(record))
+            self.cases.setdefault(record["case"], Ranking([])).rows.append(timing(record))
         for ranking in self.cases.values():
             self._rank(ranking)
 
@@ -172,7 +162,7 @@ class Ranked:
     def _rank(self, ranking: Ranking) -> None:
         rows = ranking.rows
         rows.sort(key=lambda row: (bool(row.rejected), row.median))
-        _quotients(rows)
+        _set_speedups(rows)
         for row in rows:
             row.standing = self._alone(row)
         fastest = next((row for row in rows if row.standing == Standing.SLOWER), None)
@@ -184,44 +174,3 @@ class Ranked:
             if row.standing == Standing.SLOWER:
                 row.standing = Standing.TIED
         fastest.standing = Standing.FASTEST
-
-    def telling(self, ranking: Ranking) -> Optional[Timing]:
-        """Returns the timing that stands for a case: the fastest, else the default, else the first that conforms."""
-        if ranking.fastest or not ranking.rows:
-            return ranking.fastest
-        usual = ranking.of(self.default(ranking.rows[0].kernel))
-        right = [row for row in ranking.rows if row.standing >= Standing.NOISY]
-        return usual if usual in right else right[0] if right else None
-
-    def better_than_default(self, cases: List[str], kernel: str) -> Optional[str]:
-        """Returns the backend to prefer to the default for a kernel at some cases; None if the default stays."""
-        shapes = [self.cases[case] for case in cases if case in self.cases]
-        shapes = [shape for shape in shapes if shape.rows[0].kernel == kernel and not shape.rows[0].rejected]
-        usual, least = self.default(kernel), len(shapes) * math.log1p(WORTH_NAMING)
-        names = list(dict.fromkeys(str(backend["id"]) for backend in self.machine.of("backend")))
-        gains = {name: _gain(shapes, usual, name) for name in names}
-        worth = [name for name in names if gains[name] > least]
-        if not worth:
-            return None
-        best = max(worth, key=lambda name: gains[name])
-        return next(name for name in worth if not _faster_somewhere(shapes, best, name))
-
-
-def _gain(shapes: List[Ranking], usual: str, other: str) -> float:
-    """Returns the sum of ln(time of the default / time of the other); 0 if the other is slower or noisy anywhere."""
-    gain = 0.0
-    for shape in shapes:
-        a, b = shape.of(usual), shape.of(other)
-        if not a or not b or min(a.standing, b.standing) < Standing.SLOWER or a.is_faster_than(b):
-            return 0.0
-        if a.standing == Standing.SLOWER and b.is_faster_than(a):
-            gain += math.log(a.median / b.median)
-    return gain
-
-
-def _faster_somewhere(shapes: List[Ranking], first: str, second: str) -> bool:
-    for shape in shapes:
-        a, b = shape.of(first), shape.of(second)
-        if a and b and a.is_faster_than(b):
-            return True
-    return False

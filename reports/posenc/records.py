@@ -1,12 +1,10 @@
 """Files of records: JSON Lines, as results.schema.json has them."""
 
 import json
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, List, NoReturn, Optional
 
-from .command import CommandError
+from .command import CommandError, read_text
 from .convert import Record, convert_all
 from .show import is_plain, plain
 
@@ -56,19 +54,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _text(path: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        return data.decode("utf-8")
-    except OSError as error:
-        raise CommandError(f"the records cannot be read: {error.strerror} (got '{path}').") from None
-    except UnicodeDecodeError:
-        raise CommandError(f"the file holds no records: it is not UTF-8 (got '{path}').") from None
-
-
 def read(path: str) -> File:
     """Reads the records of a file, or of standard input (-), as they were written."""
-    return parse(_text(path), path)
+    return parse(read_text(path, "records"), path)
 
 
 def parse(text: str, path: str) -> File:

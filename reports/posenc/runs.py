@@ -1,10 +1,11 @@
 """What files of records hold, machine by machine."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, TypeVar
 
 from .convert import Record
 
+Item = TypeVar("Item")
 # What tells results of a kind apart.
 KEYS: Dict[str, Sequence[str]] = {
     "check": ("case", "backend", "suite"), "bench": ("case", "backend", "threads"), "pair": ("case", "backend"),
@@ -25,10 +26,24 @@ class Machine:
     kinds: Dict[str, List[Record]] = field(default_factory=dict)
     runs: int = 0
     finished: int = 0
+    label: str = ""  # its name where there are several machines
+
+    @property
+    def partial(self) -> bool:
+        """Whether a run of it ended early."""
+        return self.finished < self.runs
 
     def of(self, kind: str) -> List[Record]:
         """Returns the records of a kind, in their order."""
         return self.kinds.get(kind, [])
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> Dict[Any, List[Item]]:
+    """Returns items by what `key` returns of each, in their order."""
+    groups: Dict[Any, List[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def member(record: Any, path: str) -> Any:
@@ -56,15 +71,12 @@ def _keep_last(records: List[Record], names: Sequence[str]) -> List[Record]:
 def machines(records: List[Record]) -> List[Machine]:
     """Returns the machines of records, in the order of their first runs. Estimates are of no machine."""
     found: Dict[str, Machine] = {}
-    merged: List[Record] = []
     header: Record = {}
     current: Optional[Machine] = None
     for record in records:
         kind = record["t"]
         if kind == "header":
             header, current = record, None
-            if "merged" in record:
-                merged.append(record)
         elif kind == "env" and header.get("mode") != "estimate":
             key = str(record.get("env_id", ""))
             current = found.setdefault(key, Machine(record))
@@ -81,7 +93,8 @@ def machines(records: List[Record]) -> List[Machine]:
             current.headers += [record["header"]] if kind == "part" and "header" in record else []
             complete = {**DEFAULTS, **record} if kind in ("check", "bench", "pair", "change", "count") else record
             current.kinds.setdefault(kind, []).append(complete)
-    for machine in found.values():
+    for name, machine in found.items():
+        machine.label = name if len(found) > 1 else ""
         for kind, names in KEYS.items():
             if kind in machine.kinds:
                 machine.kinds[kind] = _keep_last(machine.kinds[kind], names)

@@ -6,8 +6,7 @@ from typing import Optional
 
 def _three(value: float) -> str:
     """Returns three significant digits, without an exponent."""
-    size = abs(value)
-    return f"{value:.{0 if size >= 99.95 else 1 if size >= 9.995 else 2}f}"
+    return f"{value:.{0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2}f}"
 
 
 def time(ns: float) -> str:
@@ -25,12 +24,11 @@ def rate(gbps: float) -> str:
 
 def size(count: float) -> str:
     """Returns bytes as 512 KiB."""
-    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
-    at = 0
-    while count >= 1024 and at < len(units) - 1:
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.3g} {unit}"
         count /= 1024
-        at += 1
-    return f"{count:.3g} {units[at]}"
+    return f"{count:.3g} TiB"
 
 
 def times(ratio: Optional[float]) -> str:
@@ -51,21 +49,20 @@ def change(ratio: float) -> str:
 
 
 def error(largest: float, metric: str) -> str:
-    """Returns a largest error as 0.50 ulp, same bits, 3 differ."""
+    """Returns a largest error as 0.50 ulp, 2.2e-07 abs, same bits, 3 differ; - if it was not measured."""
+    if not metric:
+        return "-"
     if metric == "exact":
-        if math.isinf(largest):
-            return "differs"
-        return f"{largest:.3g} differ" if largest > 0 else "same bits"
-    unit = {"pair_ulp": "pair ulp"}.get(metric, metric)
-    if math.isnan(largest) or math.isinf(largest):
-        return f"{'NaN' if math.isnan(largest) else 'infinite'} {unit}"
-    if largest == 0:
-        return f"0 {unit}"
-    if metric == "abs":
-        return f"{largest:.2g} {unit}" if largest >= 0.01 else f"{largest:.1e} {unit}"
-    if largest < 99.995:
-        return f"{largest:.2f} {unit}"
-    return f"{largest:.0f} {unit}" if largest < 9999.5 else f"{largest:.1e} {unit}"
+        return "differs" if math.isinf(largest) else f"{largest:.3g} differ" if largest > 0 else "same bits"
+    if not math.isfinite(largest):
+        digits = "NaN" if math.isnan(largest) else "infinite"
+    elif largest == 0:
+        digits = "0"
+    elif metric == "abs":
+        digits = f"{largest:.2g}" if largest >= 0.01 else f"{largest:.1e}"
+    else:
+        digits = f"{largest:.2f}" if largest < 99.995 else f"{largest:.0f}" if largest < 9999.5 else f"{largest:.1e}"
+    return f"{digits} {metric.replace('_', ' ')}"
 
 
 def printed_time(ns: float) -> float:
@@ -82,7 +79,7 @@ def printed_rate(gbps: float) -> float:
 def judged(largest: float, limit: float, metric: str) -> "tuple[str, str]":
     """Returns an error and its limit, with as many digits as show on which side of the limit it lies."""
     shown, most = error(largest, metric), f"{limit:.3g}"
-    if metric == "exact" or not math.isfinite(largest):
+    if metric in ("", "exact") or not math.isfinite(largest):
         return shown, most
     unit = shown.partition(" ")[2]
     for digits in range(3, 18):

@@ -131,8 +131,7 @@ def half_width(level: float, variance: float, processes: float) -> float:
 class _Process:
     y: float
     z: float
-    above: bool  # head is slower than both copies of base
-    below: bool
+    side: int  # 1: head is slower than both copies of base; -1: faster than both; else 0
     confirms: bool
 
 
@@ -147,12 +146,9 @@ class _Evidence:
     variance: float
 
     @property
-    def above(self) -> int:
-        return sum(process.above for process in self.processes)
-
-    @property
-    def below(self) -> int:
-        return sum(process.below for process in self.processes)
+    def agree(self) -> int:
+        """In how many processes head is on the side of the mean."""
+        return sum(process.side == (1 if self.mean > 0 else -1) for process in self.processes)
 
 
 def _read(pair: Pair, at: int) -> Optional[_Process]:
@@ -161,8 +157,8 @@ def _read(pair: Pair, at: int) -> Optional[_Process]:
     if not _taken(head) or not both or not _taken(control):
         return None
     first, second, z = median(_taken(head)), median(both), median(_taken(control))
-    confirms = at + pair.confirming >= len(pair.head)
-    return _Process(0.5 * (first + second), z, first > 0 and second > 0, first < 0 and second < 0, confirms)
+    side = 1 if min(first, second) > 0 else -1 if max(first, second) < 0 else 0
+    return _Process(0.5 * (first + second), z, side, at + pair.confirming >= len(pair.head))
 
 
 def _most_of(n: int) -> int:
@@ -199,13 +195,13 @@ def _more(e: _Evidence, threshold: float) -> float:
     return times - 1.0 if times < MOST_TIMES else NAN
 
 
-def _unclear_reason(e: _Evidence, threshold: float, more: float, agree: int) -> str:
+def _unclear_reason(e: _Evidence, threshold: float, more: float) -> str:
     n, up = len(e.processes), e.mean > 0
     beyond = e.lo if up else -e.hi
     if n < LEAST_PROCESSES:
         return f"{n} process{'' if n == 1 else 'es'}; {LEAST_PROCESSES} are the least"
     if beyond > math.log1p(e.noise):
-        return f"processes disagree: {'slower' if up else 'faster'} than both copies in {agree}/{n}"
+        return f"processes disagree: {'slower' if up else 'faster'} than both copies in {e.agree}/{n}"
     if e.noise > LEAST_NOISE and beyond > math.log1p(LEAST_NOISE):
         return f"within noise: base differs from its own copy by up to {100 * e.noise:.1f} %"
     half = 100 * math.expm1(max(e.hi - e.mean, e.mean - e.lo))
@@ -234,31 +230,29 @@ def judge(pair: Pair) -> Verdict:
         return Verdict("unclear", "no process has timed both", level, more=NAN)
     n, threshold, limit = len(e.processes), pair.threshold, math.log1p(e.noise)
     enough = n >= LEAST_PROCESSES
-    up = enough and e.lo > limit and e.above >= _most_of(n)
-    down = enough and e.hi < -limit and e.below >= _most_of(n)
-    agree = e.above if e.mean > 0 else e.below
-    confirming = sum(
-        p.confirms and (p.above and p.y > limit if up else p.below and p.y < -limit) for p in e.processes
-    ) if up or down else 0  # fmt: skip
-    confirmed = (up or down) and pair.confirming >= CONFIRMING and confirming == pair.confirming
+    side = 1 if e.lo > limit else -1 if e.hi < -limit else 0
+    if not enough or e.agree < _most_of(n):
+        side = 0
+    confirming = sum(p.confirms and p.side == side and side * p.y > limit for p in e.processes)
+    confirmed = side != 0 and pair.confirming >= CONFIRMING and confirming == pair.confirming
     ratio, more, fails = math.exp(e.mean), 0.0, False
-    word = "slower" if up else "faster"
+    word = "slower" if side > 0 else "faster"
     if pair.same_code:
         kind, confirmed = "identical", False
         reason = f"the same machine code: {100 * (ratio - 1):+.1f} % is layout or noise"
-    elif (up or down) and pair.confirming > 0 and not confirmed:
+    elif side and pair.confirming > 0 and not confirmed:
         kind, more = "unclear", 1.0
         reason = f"not confirmed: {confirming} of {pair.confirming} further processes said {word}"
-    elif up or down:
-        kind, fails = word, up and confirmed and ratio - 1 >= threshold
-        reason = _beyond_reason(kind, ratio, threshold, agree, n, confirmed)
+    elif side:
+        kind, fails = word, side > 0 and confirmed and ratio - 1 >= threshold
+        reason = _beyond_reason(kind, ratio, threshold, e.agree, n, confirmed)
     elif e.lo >= -math.log1p(threshold) and e.hi <= math.log1p(threshold):
         kind, reason = "same", f"within the threshold of {100 * threshold:.3g} %"
     else:
         kind, more = "unclear", _more(e, threshold) if enough else LEAST_PROCESSES / n - 1
-        reason = _unclear_reason(e, threshold, more, agree)
+        reason = _unclear_reason(e, threshold, more)
     control = math.exp(median(process.z for process in e.processes))
-    return Verdict(kind, reason, level, ratio, math.exp(e.lo), math.exp(e.hi), e.noise, control, n, agree,
+    return Verdict(kind, reason, level, ratio, math.exp(e.lo), math.exp(e.hi), e.noise, control, n, e.agree,
                    confirmed, fails, more)  # fmt: skip
 
 

@@ -11,13 +11,13 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import pytest
 
 from posenc import units
 from posenc.convert import FAMILIES, KINDS, NAMES, STATUS, Record, convert_all
-from posenc.ranking import Ranking, Standing
+from posenc.ranking import Ranking, Standing, Timing
 from posenc.report.answers import Step, cost_of, steps
 from posenc.report.errors import Worst, text_of
 from posenc.report.page import to_html, to_markdown
@@ -96,9 +96,19 @@ def speed(host: Host, table: Table) -> "Tuple[Any, Any]":
     return expected, timing_rows(host, table.section)
 
 
+def telling(host: Host, case: str) -> Optional[Timing]:
+    """Returns the timing that stands for a case: the fastest, else the default, else the first that conforms."""
+    ranking = host.ranked.cases[case]
+    if ranking.fastest or not ranking.rows:
+        return ranking.fastest
+    usual = ranking.of(host.ranked.default(ranking.rows[0].kernel))
+    right = [row for row in ranking.rows if row.standing >= Standing.NOISY]
+    return usual if usual in right else right[0] if right else None
+
+
 def answer_row(host: Host, model: Record, one: Record) -> List[str]:
     ranking = host.ranked.cases[one["case"]]
-    row = host.ranked.telling(ranking)
+    row = telling(host, one["case"])
     assert row
     return [
         one["kernel"], fastest(ranking), old(units.time(row.median)), units.rate(row.record["gbps"]),
@@ -124,7 +134,7 @@ def with_limits(found: Sequence[Worst]) -> str:
 def answers_of(host: Host, table: Table) -> "Tuple[Any, Any]":
     model = next(model for model in host.machine.of("model") if model["title"] == table.section)
     mine = [answer_row(host, model, one) for one in model["cases"]
-            if one["case"] in host.ranked.cases and host.ranked.telling(host.ranked.cases[one["case"]])]  # fmt: skip
+            if one["case"] in host.ranked.cases and telling(host, one["case"])]  # fmt: skip
     expected = [[row[0], row[2].partition(";")[0], *row[3:9]] for row in table.rows]
     return expected, mine
 
@@ -172,9 +182,11 @@ def matrix(host: Host, table: Table) -> "Tuple[Any, Any]":
         for backend in table.head[1:]:
             counts: Dict[str, int] = {}
             for check in host.machine.of("check"):
-                if check["backend"] == backend and check["kernel"] in used and name == check[
-                    "suite" if suites else "kernel"
-                ]:
+                if (
+                    check["backend"] == backend
+                    and check["kernel"] in used
+                    and name == check["suite" if suites else "kernel"]
+                ):
                     counts[check["status"]] = counts.get(check["status"], 0) + 1
             cell = Cell(counts)
             if not suites:

@@ -14,10 +14,10 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from posenc import show
+from posenc import units
 from posenc.command import CommandError
 from posenc.convert import Record, convert_all
-from posenc.records import load
+from posenc.records import dump, load
 from posenc.results import comparison, exports, main
 from posenc.results.annotations import to_annotations
 from posenc.results.baseline import to_baseline
@@ -50,7 +50,12 @@ def frozen() -> Dict[str, Dict[str, str]]:
 @pytest.mark.parametrize("name", FROZEN_FORMATS)
 @pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
 def test_numbers_are_as_frozen(path: Path, name: str) -> None:
-    assert FORMATS[name].write(read(path)).splitlines() == frozen()[path.name][name].splitlines()
+    text = frozen()[path.name][name]
+    if name in ("gha", "junit"):
+        text = text.replace(" us", " µs")  # C wrote them in ASCII
+    if name == "baseline":
+        text = dump(convert_all([json.loads(line) for line in text.splitlines()]))  # and this in the older schema
+    assert FORMATS[name].write(read(path)).splitlines() == text.splitlines()
 
 
 # ---- records that are made up ----
@@ -179,7 +184,7 @@ def timing(**more: Any) -> Record:
 def test_baseline_has_what_is_not_noisy_and_an_end_only_if_the_run_had_one() -> None:
     def shares(*records: Record) -> List[float]:
         lines = map(json.loads, to_baseline(machine() + list(records)).splitlines())
-        return [line["roof"]["ratio"] for line in lines if line["t"] == "bench"]
+        return [line["roofline"]["share"] for line in lines if line["t"] == "bench"]
 
     wide, beyond = {"level": 0.99, "lo": 80.0, "hi": 101.0}, {"level": 0.99, "lo": 96.0, "hi": 101.0}
     assert shares(timing()) == [0.5]  # of the rates as they are shown
@@ -207,7 +212,7 @@ def test_what_changed_most_comes_first_and_the_last_record_counts() -> None:
     (12345.0, 1.0, "ulp", ("1.2e+04 ulp", "1")),
 ])  # fmt: skip
 def test_an_error_and_its_limit_tell_which_is_larger(largest: float, limit: float, metric: str, text: Any) -> None:
-    assert show.judged(largest, limit, metric) == text
+    assert units.judged(largest, limit, metric) == text
 
 
 # ---- JUnit ----

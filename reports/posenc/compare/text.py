@@ -10,8 +10,8 @@ from rich.console import Console
 
 from .. import show, units
 from ..convert import Record
+from ..quality import disturbances
 from ..results.comparison import WORDS, changes, direction, is_broken, moved, pair_word, pairs, ratio, side, verdict
-from ..results.noise import STOLEN_PCT, others
 from ..runs import Machine, member, number
 from ..terminal import WIDEST, table
 from ..verdict import machine_moved
@@ -57,11 +57,9 @@ class _Printer:
         self.line(f"posenc compare: base {base}, head {head}", "bold")
         self.line(f"{machine}{quality}{mode}")
         noise = self.of["footer"][-1].get("noise") or {}
-        stolen = number(noise, "steal_pct") or 0.0
-        causes = [others(self.env, noise) if noise else None]
-        causes += [f"a hypervisor gave {stolen:.1f} % of its time to others" if stolen > STOLEN_PCT else None]
-        if any(causes):
-            self.line(f"While it was timed, {', and '.join(cause for cause in causes if cause)}.", "yellow")
+        causes = disturbances(self.env, noise) if noise else []
+        if causes:
+            self.line(f"While it was timed, {', and '.join(causes)}.", "yellow")
         self.line()
         if member(self.header, "compare.machine"):
             self.line(f"The machine: {member(self.header, 'compare.machine')}.")

@@ -11,10 +11,9 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 import jinja2
 from markupsafe import Markup  # a part of Jinja2
 
-from .. import units
+from .. import quality, units
 from ..convert import Record
 from ..ranking import Ranking, Standing, Timing
-from ..results import noise
 from ..runs import member, number
 from .errors import Worst, text_of, worst_in
 from .glossary import METHOD, METHOD_OF_COMPARISONS, TERMS
@@ -190,7 +189,7 @@ def facts(host: Host) -> Iterable[Tuple[str, str]]:
     vectors = member(host.machine.header, "vectors.sha256")
     yield "Golden vectors", f"SHA-256 {vectors[:16]}…" if vectors else ""
     yield "Run", f"{host.machine.header.get('mode', '')}, {host.machine.header.get('started', '')}"
-    reasons = noise.quality(host.machine).reasons
+    reasons = quality.of_machine(host.machine).reasons
     yield "Measurement quality", f"{host.grade}: {'; '.join(reasons) or 'nothing disturbs it'}" if host.grade else ""
 
 

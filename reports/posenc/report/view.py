@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Dict, List, Optional, Sequence
 
-from .. import units
+from .. import quality, units
 from ..colors import color_of
 from ..convert import Record
 from ..ranking import Ranked
-from ..results import noise
 from ..runs import Machine, machines, member
 from .answers import Advice, Answer, advice, answers
 from .errors import ByRange, Errors, Worst, worst_in
@@ -88,7 +87,7 @@ class Host:
     @property
     def grade(self) -> str:
         """Measurement quality, A to D; empty if it is not known."""
-        return noise.quality(self.machine).grade
+        return quality.of_machine(self.machine).grade
 
     @cached_property
     def backends(self) -> List[str]:
@@ -157,7 +156,7 @@ class Host:
 
 
 def _disturbed(host: Host) -> str:
-    return noise.warning(host.machine).replace("**", "").replace("`", "").replace("--budget", "--time-limit")
+    return quality.warning(host.machine).replace("**", "").replace("`", "").replace("--budget", "--time-limit")
 
 
 def _vectors(host: Host) -> str:
@@ -167,7 +166,7 @@ def _vectors(host: Host) -> str:
 
 
 def _emulated(host: Host) -> str:
-    return noise.emulator(host.machine)
+    return quality.emulator(host.machine)
 
 
 def _partial(host: Host) -> str:

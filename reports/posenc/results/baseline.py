@@ -6,25 +6,14 @@ compiler and its library make of them. A line for each case, backend and suite, 
 finished: posenc compare rejects a baseline without one.
 """
 
-import json
 from typing import Iterator, List
 
 from ..convert import Record
+from ..ranking import timings
+from ..records import dump
 from ..runs import Machine, machines, member, number
-from .outcome import is_noisy, is_timed, share
 
 _RESULT = ("case", "backend", "suite", "kernel", "dtype", "numerics", "family", "status", "threads")
-# posenc compare still reads the older schema alone.
-_OLDER_NAMES = {"numerics": "profile", "error": "err", "roofline": "roof", "share": "ratio"}
-_OLDER_WORDS = {"t": {"check": "conf"}, "family": {"native": "template"}}
-
-
-def _older(record: Record) -> Record:
-    renamed = {}
-    for name, value in record.items():
-        value = _older(value) if isinstance(value, dict) else value
-        renamed[_OLDER_NAMES.get(name, name)] = _OLDER_WORDS[name].get(value, value) if name in _OLDER_WORDS else value
-    return renamed
 
 
 def _number(value: float) -> object:
@@ -37,7 +26,7 @@ def _of(kind: str, record: Record) -> Record:
 
 
 def _lines(machine: Machine) -> Iterator[Record]:
-    yield {"t": "header", "schema": "posenc.results/1", "mode": "baseline", "vectors": machine.header.get("vectors")}
+    yield {"t": "header", "schema": "posenc.results/2", "mode": "baseline", "vectors": machine.header.get("vectors")}
     key = member(machine.env, "cpu.key") or ""
     build = {"type": member(machine.env, "build.type") or ""}
     yield {"t": "env", "env_id": key, "cpu": {"key": key}, "build": build}
@@ -47,15 +36,13 @@ def _lines(machine: Machine) -> Iterator[Record]:
     for check in sorted(checks, key=lambda check: (check["case"], check["backend"], check["suite"])):
         error = {"metric": check["error"]["metric"], "max": _number(number(check, "error.max") or 0.0)}
         yield {**_of("check", check), "error": error}
-    times = [bench for bench in machine.of("bench") if bench.get("family") == "native" and is_timed(bench)]
-    times = [bench for bench in times if share(bench) > 0 and not is_noisy(bench)]
-    for bench in sorted(times, key=lambda bench: (bench["case"], bench["backend"], bench.get("threads", 1))):
-        yield {**_of("bench", bench), "roofline": {"share": _number(share(bench))}}
-    if machine.finished >= machine.runs:
+    shares = [row for row in timings(machine) if row.record["family"] == "native" and row.share and not row.noisy]
+    for row in sorted(shares, key=lambda row: (row.case, row.backend, row.record.get("threads", 1))):
+        yield {**_of("bench", row.record), "roofline": {"share": _number(row.share or 0.0)}}
+    if not machine.partial:
         yield {"t": "footer", "complete": True}
 
 
 def to_baseline(records: List[Record]) -> str:
     """Returns the baseline of each machine."""
-    lines = [_older(line) for machine in machines(records) for line in _lines(machine)]
-    return "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
+    return dump([line for machine in machines(records) for line in _lines(machine)])

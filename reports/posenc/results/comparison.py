@@ -1,9 +1,10 @@
 """Two builds side by side, in words: pairs that were timed and results that changed, what needs a person first."""
 
 import math
-from typing import Dict, List, Tuple
+from collections import Counter
+from typing import List, Tuple
 
-from .. import show
+from .. import show, units
 from ..convert import Record
 from ..runs import Machine, member, number
 
@@ -11,7 +12,6 @@ WORDS = {
     "slower": "SLOWER", "faster": "FASTER", "unclear": "UNCLEAR", "same": "SAME", "identical": "identical code",
     "incomparable": "incomparable", "new": "new", "removed": "removed",
 }  # fmt: skip
-_ORDER = list(WORDS)
 
 
 def verdict(pair: Record) -> str:
@@ -43,7 +43,7 @@ def pairs(machine: Machine) -> List[Record]:
 
     def place(pair: Record) -> Tuple[bool, int, float, str, str]:
         change = abs(math.log(ratio(pair))) if ratio(pair) > 0 else 0.0
-        return not is_broken(pair), _ORDER.index(verdict(pair)), -change, pair["case"], pair["backend"]
+        return not is_broken(pair), list(WORDS).index(verdict(pair)), -change, pair["case"], pair["backend"]
 
     return sorted(machine.of("pair"), key=place)
 
@@ -58,27 +58,18 @@ def changes(machine: Machine) -> List[Record]:
     """Returns the results that changed: worse ones first, then those that are neither; statuses, errors, bits."""
 
     def place(change: Record) -> Tuple[int, int, str, str, str]:
-        what = ("status", "error", "bits").index(change["what"]) if change.get("what") in ("status", "error") else 2
-        return (
-            ("worse", "moved", "better").index(direction(change)),
-            what,
-            change["case"],
-            change["backend"],
-            change.get("suite", ""),
-        )
+        way = ("worse", "moved", "better").index(direction(change))
+        what = {"status": 0, "error": 1}.get(str(change.get("what")), 2)
+        return way, what, change["case"], change["backend"], change.get("suite", "")
 
     return sorted(machine.of("change"), key=place)
 
 
-def tally(machine: Machine) -> Dict[str, int]:
+def tally(machine: Machine) -> Counter[str]:
     """Returns how many pairs have each verdict, fail, or fail a gate, and how many results got worse or better."""
-    found = dict.fromkeys([*WORDS, "broken", "failing", "worse", "better", "moved"], 0)
-    for pair in machine.of("pair"):
-        found["broken" if is_broken(pair) else verdict(pair)] += 1
-        found["failing"] += fails_gate(pair)
-    for change in machine.of("change"):
-        found[direction(change)] += 1
-    return found
+    found = Counter("broken" if is_broken(pair) else verdict(pair) for pair in machine.of("pair"))
+    found["failing"] = sum(map(fails_gate, machine.of("pair")))
+    return found + Counter(map(direction, machine.of("change")))
 
 
 def pair_word(pair: Record) -> str:
@@ -86,26 +77,29 @@ def pair_word(pair: Record) -> str:
     return "FAILED" if is_broken(pair) else WORDS[verdict(pair)]
 
 
-def percent(value: float) -> float:
-    """Returns a ratio as a change in percent: 1.075 is 7.5."""
-    return 100.0 * (value - 1.0)
-
-
 def pair_words(pair: Record) -> str:
     """Returns the change of a pair and why: +7.5 % (6.9 to 8.2): at or over the threshold of 3 %."""
     words = str(pair.get("reason") or "")
     if math.isnan(ratio(pair)):
         return words
-    lo, hi = (number(pair, f"ci.{end}") for end in ("lo", "hi"))
-    lo, hi = (percent(math.nan if end is None else end) for end in (lo, hi))
-    return f"{percent(ratio(pair)):+.1f} % ({lo:.1f} to {hi:.1f}){': ' if words else ''}{words}"
+    lo, hi = (100.0 * ((number(pair, f"ci.{end}") or math.nan) - 1.0) for end in ("lo", "hi"))
+    return f"{units.change(ratio(pair))} ({lo:.1f} to {hi:.1f}){': ' if words else ''}{words}"
+
+
+def build_name(build: Record) -> str:
+    """Returns a build as main (1f3c2abdef), or base/libposenc.so (0.1.0)."""
+    rev, commit, version = (str(build.get(name) or "") for name in ("rev", "commit", "version"))
+    if build.get("dirty"):
+        return f"{rev} with changes that are not committed"
+    name, detail = (rev, commit[:10]) if rev else (str(build.get("path") or "?"), version)
+    return f"{name} ({detail})" if detail else name
 
 
 def side(change: Record, name: str) -> str:
     """Returns one side of a change: pass, 0.94 ulp, 8 of 4096."""
     largest = number(change, f"{name}.max")
     if member(change, f"{name}.max") is not None:
-        return show.error(largest or 0.0, change.get("metric", ""))
+        return units.error(largest or 0.0, change.get("metric", ""))
     return member(change, f"{name}.status") or member(change, f"{name}.value") or "-"
 
 
@@ -120,6 +114,6 @@ def change_words(change: Record) -> str:
     words = f"{side(change, 'head')}, was {side(change, 'base')}"
     limit = number(change, "limit")
     if limit is not None and limit >= 0:
-        words += f" (limit {show.error(limit, change.get('metric', ''))})"
+        words += f" (limit {units.error(limit, change.get('metric', ''))})"
     words += f", {moved(change)} values moved" if moved(change) else ""
     return words + (f", at {change['worst_at']}" if change.get("worst_at") else "")

@@ -9,10 +9,15 @@ import csv
 import io
 import json
 import math
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+import re
+from itertools import groupby
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from .. import units
 from ..convert import Record
+from ..ranking import Timing, timings
 from ..runs import Machine, machines, member, number
+from .outcome import vectors_note
 
 # ---- CSV ----
 
@@ -54,7 +59,7 @@ def _lines(records: List[Record]) -> Iterator[Tuple[str, Record, str]]:
         if record["t"] == "env":
             machine = str(record.get("env_id", ""))
         elif record["t"] == "header":
-            note = "not the official vectors" if member(record, "vectors.official") is False else ""
+            note = vectors_note(record)
         elif record["t"] == "doctor":
             for finding in record.get("findings") or [{}]:
                 yield machine, {**finding, "t": "doctor", "quality": record.get("quality")}, note
@@ -75,23 +80,12 @@ def to_csv(records: List[Record]) -> str:
 # ---- names and numbers ----
 
 
-class Named(NamedTuple):
-    """A machine, and the word that its names begin with."""
-
-    machine: Machine
-    prefix: str
-
-
-def _named(records: List[Record]) -> List[Named]:
-    found = machines(records)
-    return [Named(m, f"{m.env.get('env_id')}: " if len(found) > 1 else "") for m in found]
-
-
-def _name(named: Named, record: Record) -> str:
+def _name(machine: Machine, record: Record) -> str:
+    prefix = f"{machine.label}: " if machine.label else ""
     threads, lanes = number(record, "threads") or 1, number(record, "vector_width") or 0
     team = f"/threads:{threads:.0f}" if record["t"] == "bench" and threads > 1 else ""
     width = f"/lanes:{lanes:.0f}" if record["t"] == "count" and lanes > 0 else ""
-    return f"{named.prefix}{record['case']}/{record['backend']}{width}{team}"
+    return f"{prefix}{record['case']}/{record['backend']}{width}{team}"
 
 
 def _round(value: float) -> float:
@@ -99,134 +93,103 @@ def _round(value: float) -> float:
     return float(f"{value:.8g}")
 
 
-def _json_lines(entries: List[str], begin: str, end: str) -> str:
-    return begin + ",".join(f"\n{entry}" for entry in entries) + f"\n{end}\n"
-
-
 def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _finite(value: Optional[float]) -> bool:
-    return value is not None and math.isfinite(value)
+def _dump_lines(entries: List[str], begin: str, end: str) -> str:
+    return begin + ",".join(f"\n{entry}" for entry in entries) + f"\n{end}\n"
 
 
-def _timed(machine: Machine) -> List[Record]:
-    return [
-        record for record in machine.of("bench") if not record.get("rejected") and _finite(number(record, "median_ns"))
-    ]
+def _timed(machine: Machine) -> List[Timing]:
+    return [row for row in timings(machine) if math.isfinite(row.median)]
 
 
-def _time_over_roofline(record: Record) -> float:
-    """Returns the time as a multiple of the roofline's, the median over the rounds; 0: not known."""
-    share = number(record, "roofline.share") or 0.0
-    return 1.0 / share if share > 0 else 0.0
+def _interval(record: Record) -> Tuple[Optional[float], Optional[float]]:
+    return number(record, "ci.lo") or None, number(record, "ci.hi") or None
 
 
 def _per_element(count: Record) -> Optional[float]:
     """Returns instructions per element; None if not counted, or of the base of a comparison."""
+    elements, instructions = number(count, "elements"), number(count, "instructions")
     if count.get("build") == "base":
         return None
-    elements, instructions = number(count, "elements"), number(count, "instructions")
+    known = instructions / elements if elements and instructions is not None else None
     given = number(count, "per_element")
-    if given is None and elements and instructions is not None:
-        return instructions / elements
-    return given
+    return known if given is None else given
 
 
 # ---- github-action-benchmark ----
 
 
-def _time(ns: float) -> str:
-    for least, scale, unit in ((999.5e6, 1e-9, "s"), (999.5e3, 1e-6, "ms"), (999.5, 1e-3, "us"), (0, 1.0, "ns")):
-        if ns >= least:
-            break
-    value = ns * scale
-    return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
-
-
-def _gha_entry(name: str, unit: str, value: Optional[float], ends: Tuple[Optional[float], Optional[float]], extra: str,
-               ) -> Iterator[Dict[str, Any]]:  # fmt: skip
-    if value is None or not math.isfinite(value) or value <= 0:
-        return
-    entry: Dict[str, Any] = {"name": name, "unit": unit, "value": _round(value)}
-    if ends[0] is not None and ends[1] is not None:
-        half = max(value - ends[0], ends[1] - value)
-        if 0 <= half < 1e6:
-            entry["range"] = f"± {half:.3g}"
-    if extra:
-        entry["extra"] = extra
-    yield entry
-
-
-def _gha_machine(named: Named) -> Iterator[Dict[str, Any]]:
-    machine = named.machine
-    note = "not the official vectors" if member(machine.header, "vectors.official") is False else ""
-    for record in _timed(machine):
-        value, median = _time_over_roofline(record), number(record, "median_ns") or 0.0
-        if not value:
-            continue
-        lo, hi, level = (number(record, f"ci.{end}") or 0.0 for end in ("lo", "hi", "level"))
-        extra = (
-            f"{_time(median)}, {100 * level:.0f} % interval {_time(lo)} to {_time(hi)}\n"
-            f"{100 / value:.0f} % of the roofline ({member(record, 'roofline.kind') or ''})\n"
-            f"on {machine.env.get('env_id', '')}" + (f"\n{note}" if note else "")
-        )
-        interval = (value * lo / median, value * hi / median)
-        yield from _gha_entry(_name(named, record), "time/roofline", value, interval, extra)
-    for record in machine.of("pair"):
-        ends = (number(record, "ci.lo"), number(record, "ci.hi"))
-        name = f"{_name(named, record)} head/base"
-        yield from _gha_entry(name, "head/base", number(record, "ratio"), ends, str(record.get("reason", "")))
-    for record in machine.of("count"):
-        name = f"{_name(named, record)} instructions"
-        per_element = _per_element(record)
-        yield from _gha_entry(name, "instructions/element", per_element, (None, None), str(record.get("by", "")))
+def _ratios(machine: Machine) -> Iterator[Tuple[str, str, Optional[float], List[Optional[float]], str]]:
+    """Yields the name, the unit, the value, the interval and a remark of each entry."""
+    for row in _timed(machine):
+        share = number(row.record, "roofline.share") or 0.0
+        if share > 0:
+            level, note = number(row.record, "ci.level") or 0.0, vectors_note(machine.header)
+            extra = (
+                f"{units.time(row.median)}, {100 * level:.0f} % interval {units.time(row.lo)} to {units.time(row.hi)}\n"
+                f"{100 * share:.0f} % of the roofline ({member(row.record, 'roofline.kind') or ''})\n"
+                f"on {machine.env.get('env_id', '')}" + (f"\n{note}" if note else "")
+            )
+            interval: List[Optional[float]] = [end / share / row.median for end in (row.lo, row.hi)]
+            yield _name(machine, row.record), "time/roofline", 1.0 / share, interval, extra
+    for pair in machine.of("pair"):
+        name, reason = f"{_name(machine, pair)} head/base", str(pair.get("reason", ""))
+        yield name, "head/base", number(pair, "ratio"), list(_interval(pair)), reason
+    for count in machine.of("count"):
+        name = f"{_name(machine, count)} instructions"
+        yield name, "instructions/element", _per_element(count), [], str(count.get("by", ""))
 
 
 def to_gha(records: List[Record]) -> str:
     """Returns JSON for github-action-benchmark (customSmallerIsBetter): ratios, never times."""
-    entries = [_dump(entry) for named in _named(records) for entry in _gha_machine(named)]
-    return _json_lines(entries, "[", "]")
+    entries = []
+    for name, unit, value, interval, extra in (ratio for machine in machines(records) for ratio in _ratios(machine)):
+        if value is None or not 0 < value < math.inf:
+            continue
+        entry = {"name": name, "unit": unit, "value": _round(value)}
+        half = max((abs(end - value) for end in interval if end is not None), default=math.inf)
+        if half < 1e6:
+            entry["range"] = f"± {half:.3g}"
+        if extra:
+            entry["extra"] = extra
+        entries.append(_dump(entry))
+    return _dump_lines(entries, "[", "]")
 
 
 # ---- Bencher ----
 
 
+def _measures(machine: Machine) -> Iterator[Tuple[Record, str, List[Optional[float]]]]:
+    """Yields the result, the name, and the value with its interval of each measure."""
+    for row in _timed(machine):
+        yield row.record, "latency", [row.median, *_interval(row.record)]
+        yield row.record, "roofline-share", [number(row.record, "roofline.share") or None]
+    for pair in machine.of("pair"):
+        yield pair, "head-to-base", [number(pair, "ratio"), *_interval(pair)]
+    for count in machine.of("count"):
+        yield count, "instructions-per-element", [_per_element(count)]
+    for check in machine.of("check"):
+        metric, error = member(check, "error.metric"), number(check, "error.max")
+        if metric not in (None, "exact") and error is not None:
+            yield check, f"max-{metric.lower().replace('_', '-')}", [error]
+
+
 def to_bmf(records: List[Record]) -> str:
-    """Returns Bencher Metric Format: benchmarks, each with measures."""
+    """Returns Bencher Metric Format: benchmarks, each with measures. Of errors the largest of all suites counts."""
     benchmarks: Dict[str, Dict[str, Dict[str, float]]] = {}
-
-    def add(name: str, measure: str, value: Optional[float], *ends: Optional[float]) -> None:
-        if value is None or not math.isfinite(value):
-            return
-        metric = benchmarks.setdefault(name, {}).setdefault(measure, {})
-        metric.clear()
-        for key, number_ in zip(("value", "lower_value", "upper_value"), (value, *ends)):
-            if number_ is not None and math.isfinite(number_):
-                metric[key] = _round(number_)
-
-    for named in _named(records):
-        machine = named.machine
-        for record in _timed(machine):
-            name, share = _name(named, record), number(record, "roofline.share") or 0.0
-            ends = (number(record, "ci.lo") or None, number(record, "ci.hi") or None)
-            add(name, "latency", number(record, "median_ns"), *ends)
-            add(name, "roofline-share", share if share > 0 else None)
-        for record in machine.of("pair"):
-            ends = (number(record, "ci.lo"), number(record, "ci.hi"))
-            add(_name(named, record), "head-to-base", number(record, "ratio"), *ends)
-        for record in machine.of("count"):
-            add(_name(named, record), "instructions-per-element", _per_element(record))
-        for record in machine.of("check"):
-            metric, largest = member(record, "error.metric"), number(record, "error.max")
-            if metric in (None, "exact") or largest is None:
-                continue
-            name, measure = _name(named, record), f"max-{metric.lower().replace('_', '-')}"
-            before = benchmarks.get(name, {}).get(measure, {}).get("value", 0.0)
-            if not before > largest:  # of another suite
-                add(name, measure, largest)
-    return _json_lines([f"{_dump(name)}:{_dump(value)}" for name, value in benchmarks.items()], "{", "}")
+    for machine in machines(records):
+        for record, measure, numbers in _measures(machine):
+            names = zip(("value", "lower_value", "upper_value"), numbers)
+            metric = {name: _round(value) for name, value in names if value is not None and math.isfinite(value)}
+            known = benchmarks.setdefault(_name(machine, record), {})
+            before = known.get(measure, {}).get("value", 0.0) if record["t"] == "check" else 0.0
+            if "value" in metric and not before > metric["value"]:
+                known[measure] = metric
+    entries = [f"{_dump(name)}:{_dump(measures)}" for name, measures in benchmarks.items() if measures]
+    return _dump_lines(entries, "{", "}")
 
 
 # ---- Google Benchmark ----
@@ -234,13 +197,7 @@ def to_bmf(records: List[Record]) -> str:
 
 def _cpus(text: str) -> int:
     """Returns how many CPUs a list such as 0-3,8 has."""
-    count = 0
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        if not first.isdigit() or (last and not last.isdigit()):
-            break
-        count += max(int(last or first) - int(first) + 1, 0)
-    return count
+    return sum(int(last or first) - int(first) + 1 for first, last in re.findall(r"(\d+)(?:-(\d+))?", text))
 
 
 def _context(found: List[Machine]) -> Dict[str, Any]:
@@ -251,7 +208,6 @@ def _context(found: List[Machine]) -> Dict[str, Any]:
          "num_sharing": _cpus(cache.get("shared_by", ""))}
         for cache in env.get("caches", [])
     ]  # fmt: skip
-    note = "not the official vectors" if member(header, "vectors.official") is False else ""
     return {
         "executable": "posenc", "date": header.get("started", ""), "host_name": env.get("env_id", ""),
         "num_cpus": member(env, "cpus.online") or 0, "mhz_per_cpu": 0,
@@ -259,10 +215,10 @@ def _context(found: List[Machine]) -> Dict[str, Any]:
         "load_avg": [] if load is None else [_round(load)], "library_version": member(header, "tool.version") or "",
         "library_build_type": "debug" if member(env, "build.type") == "debug" else "release", "json_schema_version": 1,
         "cpu": member(env, "cpu.name") or "", "cpu_key": member(env, "cpu.key") or "", "mode": header.get("mode", ""),
-        "finished": "no" if found[0].finished < found[0].runs else "yes",
+        "finished": "no" if found[0].partial else "yes",
         "cpu_time": "not measured: real_time stands in its place",
         "machines": "several: names begin with theirs, this is of the first" if len(found) > 1 else "1",
-        "vectors": note or member(header, "vectors.sha256") or "",
+        "vectors": vectors_note(header) or member(header, "vectors.sha256") or "",
     }  # fmt: skip
 
 
@@ -273,46 +229,42 @@ def _instructions(machine: Machine, record: Record) -> Optional[float]:
     return found[-1] if found else None
 
 
-def _gbench_entries(named: Named) -> Iterator[Tuple[str, Dict[str, Any]]]:
-    """Yields the case of each timing, and what its entry has besides indices."""
-    machine = named.machine
-    for record in _timed(machine):
-        rounds = record.get("rounds", 0)
-        entry = {"name": _name(named, record), "threads": record.get("threads", 1), "iterations": rounds}
-        entry["ns"] = record["median_ns"]
-        gbps = number(record, "gbps")
+def _times(machine: Machine) -> Iterator[Tuple[str, float, Record]]:
+    """Yields the case, the time, and the members of each entry that others do not follow from."""
+    for row in _timed(machine):
+        record, rounds, gbps = row.record, row.record.get("rounds", 0), number(row.record, "gbps")
         counters = {
             "bytes_per_second": gbps * 1e9 if gbps else None, "min_ns": number(record, "min_ns"),
-            "ci_low_ns": number(record, "ci.lo"), "ci_high_ns": number(record, "ci.hi"),
-            "ci_level": number(record, "ci.level"), "roofline_share": number(record, "roofline.share"),
+            "ci_low_ns": row.lo, "ci_high_ns": row.hi, "ci_level": number(record, "ci.level"),
+            "roofline_share": number(record, "roofline.share"),
             "control_pct": abs(number(record, "control_pct") or 0.0),
             "instructions_per_element": _instructions(machine, record),
         }  # fmt: skip
-        entry["counters"] = {
-            key: _round(v) for key, v in counters.items() if v is not None and v > 0 and math.isfinite(v)
-        }
-        entry["label"] = f"{record['backend']}, median of {rounds} rounds"
-        yield record["case"], entry
-    for record in machine.of("pair"):
+        yield row.case, row.median, {
+            "name": _name(machine, record), "threads": record.get("threads", 1), "iterations": rounds,
+            "label": f"{row.backend}, median of {rounds} rounds",
+            "counters": {key: _round(v) for key, v in counters.items() if v is not None and 0 < v < math.inf},
+        }  # fmt: skip
+    for pair in machine.of("pair"):
         for build in ("base", "head"):
-            ns = number(record, f"{build}.ns")
+            ns = number(pair, f"{build}.ns")
             if ns is not None and 0 < ns < math.inf:
-                entry = {"name": f"{_name(named, record)}/{build}", "threads": 1, "ns": ns, "counters": {}}
-                yield record["case"], {**entry, "iterations": record.get("rounds", 0), "label": record["verdict"]}
+                yield pair["case"], ns, {"name": f"{_name(machine, pair)}/{build}", "threads": 1, "counters": {},
+                                         "iterations": pair.get("rounds", 0), "label": pair["verdict"]}  # fmt: skip
 
 
 def to_gbench(records: List[Record]) -> str:
     """Returns JSON as Google Benchmark writes it: an entry for each timing, with its median as the time."""
-    named = _named(records)
-    entries, family, instance, last = [], -1, 0, None
-    for case, entry in (pair for one in named for pair in _gbench_entries(one)):
-        family, instance, last = (family, instance, last) if case == last else (family + 1, 0, case)
-        entries.append(_dump({
+    found = machines(records)
+    cases = groupby((time for machine in found for time in _times(machine)), key=lambda time: time[0])
+    entries = [
+        _dump({
             "name": entry["name"], "family_index": family, "per_family_instance_index": instance,
             "run_name": entry["name"], "run_type": "iteration", "repetitions": 1, "repetition_index": 0,
-            "threads": entry["threads"], "iterations": entry["iterations"], "real_time": _round(entry["ns"]),
-            "cpu_time": _round(entry["ns"]), "time_unit": "ns", **entry["counters"], "label": entry["label"],
-        }))  # fmt: skip
-        instance += 1
-    context = _dump(_context([one.machine for one in named] or [Machine({})]))
-    return _json_lines(entries, f'{{\n"context":{context},\n"benchmarks":[', "]\n}")
+            "threads": entry["threads"], "iterations": entry["iterations"], "real_time": _round(ns),
+            "cpu_time": _round(ns), "time_unit": "ns", **entry["counters"], "label": entry["label"],
+        })
+        for family, (_, times) in enumerate(cases) for instance, (_, ns, entry) in enumerate(times)
+    ]  # fmt: skip
+    context = _dump(_context(found or [Machine({})]))
+    return _dump_lines(entries, f'{{\n"context":{context},\n"benchmarks":[', "]\n}")

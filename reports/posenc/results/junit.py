@@ -11,14 +11,15 @@ there are several: GitLab knows a test by class and name alone.
 
 import xml.etree.ElementTree as ET
 from collections import Counter
-from typing import Dict, Iterator, List, NamedTuple
+from typing import List, NamedTuple
 
-from .. import show
+from .. import units
 from ..convert import Record
-from ..runs import Machine, machines, member, number
+from ..ranking import Timing, timing
+from ..runs import Machine, grouped, machines, member, number
 from ..show import plain
 from . import comparison
-from .outcome import check_words, is_wrong, vectors_note
+from .outcome import check_words, vectors_note
 
 
 class Test(NamedTuple):
@@ -40,17 +41,16 @@ def _check(check: Record) -> Test:
     return Test(check, check["suite"], result, kind, words, words, check.get("command", ""))
 
 
-def _output(bench: Record) -> Iterator[Test]:
-    if is_wrong(bench):
-        yield Test(bench, "bench", "failure", "wrong output", bench["rejected"], "it was not timed")
-    elif not bench.get("rejected") and (number(bench, "median_ns") or 0.0) > 0:
-        yield Test(bench, "bench")
+def _output(row: Timing) -> Test:
+    if row.wrong:
+        return Test(row.record, "bench", "failure", "wrong output", row.rejected, "it was not timed")
+    return Test(row.record, "bench")
 
 
 def _pair(pair: Record) -> Test:
     words, broken = comparison.pair_words(pair), comparison.is_broken(pair)
     message = f"{comparison.pair_word(pair)} {words}".strip()
-    head, base = (show.time(number(pair, f"{name}.ns") or 0.0) for name in ("head", "base"))
+    head, base = (units.time(number(pair, f"{name}.ns") or 0.0) for name in ("head", "base"))
     threshold = number(pair, "threshold")
     detail = f"{head}, was {base}" + ("" if threshold is None else f"; threshold {100 * threshold:.1f} %")
     if broken or comparison.fails_gate(pair):
@@ -68,84 +68,65 @@ def _change(change: Record) -> Test:
     return Test(change, kind, worse, change["what"], comparison.change_words(change), "", command)
 
 
-def _tests(machine: Machine, backend: str) -> Iterator[Test]:
-    def of(records: List[Record]) -> Iterator[Record]:
-        return (record for record in records if record.get("backend") == backend)
-
-    yield from map(_check, of(machine.of("check")))
-    for bench in of(machine.of("bench")):
-        yield from _output(bench)
-    yield from map(_change, of(comparison.changes(machine)))
-    yield from map(_pair, of(comparison.pairs(machine)))
+def _tests(machine: Machine) -> List[Test]:
+    outputs = [row for row in map(timing, machine.of("bench")) if row.wrong or not row.rejected]
+    changes, pairs = comparison.changes(machine), comparison.pairs(machine)
+    of_results = [*map(_check, machine.of("check")), *map(_output, outputs)]
+    return [*of_results, *map(_change, changes), *map(_pair, pairs)]
 
 
-def _backends(machine: Machine) -> Dict[str, str]:
-    """Returns backends by name, with their families."""
-    found = {record["id"]: record["family"] for record in machine.of("backend")}
-    for kind in ("check", "bench", "pair", "change"):
-        for record in machine.of(kind):
-            found.setdefault(record["backend"], record.get("family", ""))
-    return found
+def _add(parent: ET.Element, tag: str, **attributes: object) -> ET.Element:
+    return ET.SubElement(parent, tag, {name: plain(str(value)) for name, value in attributes.items()})
 
 
 def _add_test(suite: ET.Element, test: Test, machine: str) -> None:
     record = test.record
-    names = [machine, *(str(record.get(name, "")) for name in ("backend", "kernel", "numerics", "dtype"))]
-    names = names if machine else names[1:]
-    case = ET.SubElement(suite, "testcase", name=plain(f"{record['case']} [{test.kind}]"),
-                         classname=plain(".".join(names)))  # fmt: skip
-    if test.result == "passed":
-        return
-    end = ET.SubElement(case, test.result, message=plain(test.message))
-    if test.result != "skipped":
-        end.set("type", plain(test.type))
+    names = [str(record.get(name, "")) for name in ("backend", "kernel", "numerics", "dtype")]
+    name, classname = f"{record['case']} [{test.kind}]", ".".join([machine, *names] if machine else names)
+    case = _add(suite, "testcase", name=name, classname=classname)
+    if test.result == "skipped":
+        _add(case, "skipped", message=test.message)
+    elif test.result != "passed":
+        end = _add(case, test.result, message=test.message, type=test.type)
         end.text = plain(test.detail) + (f"\n repeat with: {plain(test.command)}" if test.command else "")
 
 
-def _add_suite(suites: ET.Element, machine: Machine, name: str, backend: str, family: str, tests: List[Test]) -> None:
-    count = Counter(test.result for test in tests)
-    suite = ET.SubElement(suites, "testsuite", name=plain(f"{name}: {backend}" if name else backend))
-    suite.set("tests", str(len(tests)))
-    for attribute, result in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(attribute, str(count[result]))
-    if machine.header.get("started"):
-        suite.set("timestamp", plain(machine.header["started"]))
-    properties = ET.SubElement(suite, "properties")
-    header = machine.header
-    quality = [member(doctor, "quality.grade") for doctor in machine.of("doctor")][-1:]
-    for key, value in (
-        ("family", family), ("cpu", member(machine.env, "cpu.key")), ("mode", header.get("mode")),
-        ("version", member(header, "tool.version")), ("vectors", member(header, "vectors.sha256")),
-        ("note", vectors_note(machine)), ("quality", quality and quality[0]),
-    ):  # fmt: skip
+def _add_suite(suites: ET.Element, machine: Machine, backend: str, family: str, tests: List[Test]) -> None:
+    count, header = Counter(test.result for test in tests), machine.header
+    suite = _add(suites, "testsuite", name=f"{machine.label}: {backend}" if machine.label else backend,
+                 tests=len(tests), failures=count["failure"], errors=count["error"], skipped=count["skipped"],
+                 **({"timestamp": header["started"]} if header.get("started") else {}))  # fmt: skip
+    properties = _add(suite, "properties")
+    facts = {
+        "family": family, "cpu": member(machine.env, "cpu.key"), "mode": header.get("mode"),
+        "version": member(header, "tool.version"), "vectors": member(header, "vectors.sha256"),
+        "note": vectors_note(header, *machine.headers),
+        "quality": "".join(str(member(doctor, "quality.grade") or "") for doctor in machine.of("doctor")[-1:]),
+    }  # fmt: skip
+    for name, value in facts.items():
         if value:
-            ET.SubElement(properties, "property", name=key, value=plain(str(value)))
+            _add(properties, "property", name=name, value=value)
     for test in tests:
-        _add_test(suite, test, name)
+        _add_test(suite, test, machine.label)
 
 
-_INCOMPLETE: Record = {
-    "case": "the run is complete",
-    "backend": "posenc",
-    "kernel": "posenc",
-    "numerics": "run",
-    "dtype": "all",
-}
+_INCOMPLETE = Test(
+    {"case": "the run is complete", "backend": "posenc", "kernel": "posenc", "numerics": "run", "dtype": "all"},
+    "run", "error", "incomplete", "a run ended early: this file has what was finished",
+)  # fmt: skip
 
 
 def to_junit(records: List[Record]) -> str:
     """Returns checks, outputs, pairs and changes as JUnit XML."""
     suites = ET.Element("testsuites", name="posenc")
-    found = machines(records)
-    for machine in found:
-        name = str(machine.env.get("env_id", "")) if len(found) > 1 else ""
-        if machine.finished < machine.runs:
-            message = "a run ended early: this file has what was finished"
-            _add_suite(suites, machine, name, "posenc", "", [Test(_INCOMPLETE, "run", "error", "incomplete", message)])
-        for backend, family in _backends(machine).items():
-            tests = list(_tests(machine, backend))
-            if tests:
-                _add_suite(suites, machine, name, backend, family, tests)
+    for machine in machines(records):
+        if machine.partial:
+            _add_suite(suites, machine, "posenc", "", [_INCOMPLETE])
+        tests = grouped(_tests(machine), lambda test: test.record["backend"])
+        families = {record["id"]: record["family"] for record in machine.of("backend") if record["id"] in tests}
+        for backend in {**families, **tests}:
+            family = families.get(backend, tests[backend][0].record.get("family", ""))
+            _add_suite(suites, machine, backend, family, tests[backend])
     for total in ("tests", "failures", "errors"):
         suites.set(total, str(sum(int(suite.get(total, "0")) for suite in suites)))
     ET.indent(suites)

@@ -1,38 +1,32 @@
 """posenc results: files of records for other programs."""
 
 import argparse
-import sys
-from pathlib import Path
 from typing import List
 
-from ..command import CommandError, Parser, suggest, write_file
-from ..convert import Record
+from ..command import CommandError, Parser, suggest, write_output
 from ..records import load
 from . import merge
 from .formats import FORMATS
 
+USAGE = """\
+usage: posenc results COMMAND FILE... [OPTIONS]
 
-def _usage() -> str:
-    lines = ["usage: posenc results COMMAND FILE... [OPTIONS]", "", "Files of records.",
-             "", "  export  another format", "  merge   shards of a run, or runs of several machines, as one file",
-             "  trend   many runs in their order: share of the roofline, changes of level, errors", "",
-             "Formats of export"]  # fmt: skip
-    lines += [f"  {name:<12} {form.about} (.{form.suffix})" for name, form in FORMATS.items()]
-    lines += ["", "Examples", "  posenc results export results.jsonl -o results.csv",
-              "  posenc results export results.jsonl --format gha -o ratios.json",
-              "  posenc results merge 0.jsonl 1.jsonl -o whole.jsonl",
-              "  posenc results trend results/*.jsonl --kernel rope_half", "",
-              "posenc results COMMAND --help lists its options."]  # fmt: skip
-    return "\n".join(lines)
+Files of records.
 
+  export  another format
+  merge   shards of a run, or runs of several machines, as one file
+  trend   many runs in their order: share of the roofline, changes of level, errors
 
-def _parser() -> Parser:
-    parser = Parser("posenc results export", "Writes records in a format of other programs.")
-    parser.add_argument("files", metavar="FILE", nargs="+", help="records, as --out jsonl:FILE writes them")
-    parser.add_argument("--format", metavar="NAME", help=f"one of {', '.join(FORMATS)} (default: by the name of -o)")
-    parser.add_argument("-o", "--output", metavar="PATH", type=Path, help="where it goes (default: standard output)")
-    parser.add_argument("--force", action="store_true", help="overwrite any file at PATH")
-    return parser
+Formats of export
+{formats}
+
+Examples
+  posenc results export results.jsonl -o results.csv
+  posenc results export results.jsonl --format gha -o ratios.json
+  posenc results merge 0.jsonl 1.jsonl -o whole.jsonl
+  posenc results trend results/*.jsonl --kernel rope_half
+
+posenc results COMMAND --help lists its options."""
 
 
 def _format(args: argparse.Namespace) -> str:
@@ -50,15 +44,14 @@ def _format(args: argparse.Namespace) -> str:
 
 def export(arguments: List[str]) -> int:
     """Writes records in another format. Returns the exit code."""
-    args = _parser().parse_args(arguments)
+    parser = Parser("posenc results export", "Writes records in a format of other programs.")
+    parser.add_records()
+    parser.add_argument("--format", metavar="NAME", help=f"one of {', '.join(FORMATS)} (default: by the name of -o)")
+    parser.add_output()
+    args = parser.parse_args(arguments)
     form = FORMATS[_format(args)]
-    records: List[Record] = [record for path in args.files for record in load(path)]
-    text = form.write(records)
-    if args.output:
-        write_file(args.output, text.encode(), form.begins, args.force)
-        print(f"written: {args.output}", file=sys.stderr)
-    else:
-        sys.stdout.buffer.write(text.encode())
+    text = form.write([record for path in args.files for record in load(path)])
+    write_output(args.output, text, form.begins, args.force)
     return 0
 
 
@@ -72,7 +65,7 @@ def trend(arguments: List[str]) -> int:
 def main(arguments: List[str]) -> int:
     """Runs posenc results. Returns the exit code."""
     if arguments[:1] in (["-h"], ["--help"]):
-        print(_usage())
+        print(USAGE.format(formats="\n".join(f"  {name:<12} {f.about} (.{f.suffix})" for name, f in FORMATS.items())))
         return 0
     commands = {"export": export, "merge": merge.main, "trend": trend}
     if not arguments or arguments[0] not in commands:

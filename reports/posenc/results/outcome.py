@@ -1,71 +1,50 @@
 """The outcome of all records: for a heading, a badge, a summary."""
 
 import json
-import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Dict, List
+from typing import List
 
-from .. import show
+from .. import show, units
 from ..convert import Record
-from ..runs import Machine, machines, member, number
+from ..ranking import Timing, timing, timings
+from ..runs import Machine, grouped, machines, member, number
 from . import comparison
 
 FAILED = ("fail", "crash")
-NOISY_WIDTH = 0.1  # of an interval to its wider side
-BEYOND_ROOFLINE, NOISY_BEYOND = 1.2, 0.03  # a share that nobody believes, unless its interval is as narrow
-
 
 # ---- single results ----
 
 
-def is_wrong(bench: Record) -> bool:
-    """Returns whether an output was wrong and therefore not timed."""
-    return str(bench.get("rejected", "")).startswith("wrong: ")
-
-
-def is_timed(bench: Record) -> bool:
-    """Returns whether a case was timed."""
-    return not bench.get("rejected") and (number(bench, "median_ns") or 0.0) > 0
-
-
-def share(bench: Record) -> float:
-    """Returns the rate over that of the roofline, of both as they are shown; 0 if it is not known."""
-    roofline = float(show.rate(number(bench, "roofline.gbps") or 0.0))
-    if roofline > 0:
-        return float(show.rate(number(bench, "gbps") or 0.0)) / roofline
-    return number(bench, "roofline.share") or 0.0
-
-
-def is_noisy(bench: Record) -> bool:
-    """Returns whether a timing decides nothing: for its interval, its A/A control, or a rate beyond the roofline."""
-    level, lo, hi, median = (number(bench, name) or 0.0 for name in ("ci.level", "ci.lo", "ci.hi", "median_ns"))
-    width = max(hi - median, median - lo) / median if min(level, lo, hi, median) > 0 else math.inf
-    apart = abs(number(bench, "control_pct") or 0.0)
-    beyond = share(bench) > BEYOND_ROOFLINE and width > NOISY_BEYOND
-    return not width <= NOISY_WIDTH or apart > 100.0 * NOISY_WIDTH or beyond
-
-
-def error_words(check: Record) -> str:
-    """Returns the largest error of a check: 31.70 pair ulp, limit 1.5, token 3; got -0x1.9p-3, want -0x1.88p-3."""
-    metric = member(check, "error.metric") or ""
-    largest, limit = (number(check, f"error.{name}") or 0.0 for name in ("max", "limit"))
-    shown, most = show.judged(largest, limit, metric)
-    where, got, want = (member(check, f"error.{name}") or "" for name in ("worst_at", "got", "want"))
-    return f"{shown}, limit {most}, {where}; got {got}, want {want}"
-
-
 def check_words(check: Record) -> str:
-    """Returns what went wrong in a check, or why it was not made."""
-    reason = str(check.get("reason") or "")
-    if not member(check, "error.metric") or check["status"] == "crash":
+    """Returns what went wrong in a check, or why it was not made.
+
+    31.70 pair ulp, limit 1.5, token 3; got -0x1.9p-3, want -0x1.88p-3
+    """
+    reason, metric = str(check.get("reason") or ""), member(check, "error.metric")
+    if not metric or check["status"] == "crash":
         return reason or str(check["status"])
-    return error_words(check) + (f"; {reason}" if reason and not reason.startswith("got ") else "")
+    largest, limit = (number(check, f"error.{name}") or 0.0 for name in ("max", "limit"))
+    where, got, want = (member(check, f"error.{name}") or "" for name in ("worst_at", "got", "want"))
+    words = "{}, limit {}".format(*units.judged(largest, limit, metric)) + f", {where}; got {got}, want {want}"
+    return words + (f"; {reason}" if reason and not reason.startswith("got ") else "")
 
 
-def vectors_note(machine: Machine) -> str:
+def failures(machine: Machine) -> List[List[Record]]:
+    """Returns the checks that failed or are inconclusive: those of backends that fail in the same way together."""
+    paths = ("case", "suite", "status", "error.worst_at", "error.got", "reason")
+    failed = [check for check in machine.of("check") if check["status"] in (*FAILED, "inconclusive")]
+    return list(grouped(failed, lambda check: repr([member(check, path) for path in paths])).values())
+
+
+def wrong_outputs(machine: Machine) -> List[Timing]:
+    """Returns the outputs that were wrong and therefore not timed."""
+    return [row for row in map(timing, machine.of("bench")) if row.wrong]
+
+
+def vectors_note(*headers: Record) -> str:
     """Returns a note if golden vectors were used that are not the program's own."""
-    unofficial = any(member(header, "vectors.official") is False for header in [machine.header, *machine.headers])
+    unofficial = any(member(header, "vectors.official") is False for header in headers)
     return "not the official vectors" if unofficial else ""
 
 
@@ -74,68 +53,66 @@ def vectors_note(machine: Machine) -> str:
 
 @dataclass
 class Outcome:
-    """What all machines found: checks by status, pairs by verdict, and what a reader has to know."""
+    """What all machines found, and what a reader has to know."""
 
-    checks: Dict[str, int] = field(default_factory=Counter)
-    pairs: Dict[str, int] = field(default_factory=Counter)
-    compared: int = 0
-    timed: int = 0
-    wrong: int = 0
+    counts: Counter[str] = field(default_factory=Counter)  # by status, verdict and direction
     grade: str = ""  # of the worst machine that doctor measured
     quick: bool = False
     partial: bool = False
     vectors: str = ""
 
     @property
-    def failed(self) -> int:
-        return sum(self.checks[status] for status in FAILED)
-
-    @property
     def is_good(self) -> bool:
         """Whether nothing failed, is wrong, fails a gate, got worse or is missing."""
-        bad = self.failed + self.checks["inconclusive"] + self.wrong
-        return not self.partial and not bad and not any(self.pairs[name] for name in ("failing", "broken", "worse"))
+        bad = ("failed", "inconclusive", "wrong", "failing", "broken", "worse")
+        return not self.partial and not any(self.counts[name] for name in bad)
 
 
 def outcome_of(records: List[Record]) -> Outcome:
     """Returns the outcome of records."""
-    found = Outcome()
+    found, counts = Outcome(), Counter[str]()
     for machine in machines(records):
-        for check in machine.of("check"):
-            found.checks[check["status"]] += 1
-        for name, number_ in comparison.tally(machine).items():
-            found.pairs[name] += number_
-        found.compared += len(machine.of("pair"))
-        found.wrong += sum(map(is_wrong, machine.of("bench")))
-        found.timed += sum(map(is_timed, machine.of("bench")))
+        statuses = Counter(str(check["status"]) for check in machine.of("check"))
+        counts += statuses + comparison.tally(machine)
+        counts["failed"] += sum(statuses[status] for status in FAILED)
+        counts["ran"] += sum(statuses.values()) - statuses["skipped"] - statuses["unsupported"]
+        counts["checks"] += sum(statuses.values())
+        counts["compared"] += len(machine.of("pair"))
+        counts["wrong"] += len(wrong_outputs(machine))
+        counts["timed"] += len(timings(machine))
         for doctor in machine.of("doctor")[-1:]:
             found.grade = max(found.grade, str(member(doctor, "quality.grade") or ""))
         found.quick |= machine.header.get("mode") == "quick"
-        found.partial |= machine.finished < machine.runs
-        found.vectors = found.vectors or vectors_note(machine)
+        found.partial |= machine.partial
+        found.vectors = found.vectors or vectors_note(machine.header, *machine.headers)
+    found.counts = counts
     return found
 
 
 def outcome_words(found: Outcome) -> str:
     """Returns the outcome in a line, what is bad first: 2 of 16 666 checks failed, 1 slower."""
-    checks, pairs = found.checks, found.pairs
-    ran = sum(checks.values()) - checks["skipped"] - checks["unsupported"]
+    n = found.counts
+
+    def some(name: str, words: str = "", noun: str = "") -> str:
+        count = show.many(n[name], noun) if noun else show.count(n[name])
+        return f"{count} {words or name}".strip() if n[name] else ""
+
     words = [
         "incomplete" if found.partial else "",
         found.vectors,
-        f"{show.count(found.failed)} of {show.count(ran)} checks failed" if found.failed else "",
-        f"{show.count(checks['inconclusive'])} inconclusive" if checks["inconclusive"] else "",
-        f"{show.many(found.wrong, 'output')} wrong" if found.wrong else "",
-        f"{pairs['broken']} of {show.many(found.compared, 'pair')} fail" if pairs["broken"] else "",
-        f"{show.many(pairs['worse'], 'result')} worse" if pairs["worse"] else "",
-        f"{pairs['slower']} slower" if pairs["slower"] else "",
-        f"{show.many(checks['pass'], 'check')} passed" if checks["pass"] and not found.failed else "",
-        f"{show.count(found.compared)} compared, none slower" if found.compared and not pairs["slower"] else "",
-        f"{pairs['faster']} faster" if pairs["faster"] else "",
-        f"{pairs['unclear']} unclear" if pairs["unclear"] else "",
-        f"{show.many(pairs['better'], 'result')} better" if pairs["better"] else "",
-        f"{pairs['moved']} moved" if pairs["moved"] else "",
-        show.many(found.timed, "timing") if found.timed and not checks and not found.compared else "",
+        some("failed", f"of {show.count(n['ran'])} checks failed"),
+        some("inconclusive"),
+        some("wrong", noun="output"),
+        some("broken", f"of {show.many(n['compared'], 'pair')} fail"),
+        some("worse", noun="result"),
+        some("slower"),
+        "" if n["failed"] else some("pass", "passed", "check"),
+        "" if n["slower"] else some("compared", "compared, none slower"),
+        some("faster"),
+        some("unclear"),
+        some("better", noun="result"),
+        some("moved"),
+        "" if n["checks"] or n["compared"] or not n["timed"] else show.many(n["timed"], "timing"),
         f"measurement quality {found.grade}" if found.grade else "",
     ]
     return ", ".join(filter(None, words)) or "nothing was checked"
@@ -149,17 +126,17 @@ def _color(found: Outcome) -> str:
         return "red"
     if found.vectors:
         return "lightgrey"
-    if found.checks["pass"]:
+    if found.counts["pass"]:
         return "green" if found.quick else "brightgreen"
-    if found.compared:
-        return "orange" if found.pairs["slower"] else "brightgreen"
+    if found.counts["compared"]:
+        return "orange" if found.counts["slower"] else "brightgreen"
     return {"": "lightgrey", "A": "brightgreen", "B": "green", "C": "yellow"}.get(found.grade, "orange")
 
 
 def to_badge(records: List[Record]) -> str:
     """Returns what shields.io asks an endpoint for. Bright green is for a full run."""
     found = outcome_of(records)
-    label = "posenc (quick)" if found.quick and any(found.checks.values()) else "posenc"
+    label = "posenc (quick)" if found.quick and found.counts["checks"] else "posenc"
     badge = {"schemaVersion": 1, "label": label, "message": outcome_words(found), "color": _color(found),
              "isError": not found.is_good}  # fmt: skip
     return json.dumps(badge, ensure_ascii=False, separators=(",", ":")) + "\n"

@@ -6,13 +6,14 @@ Machines and types of build are never mixed: each has a history of its own. Erro
 import math
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from statistics import geometric_mean
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..command import CommandError
 from ..convert import Record
-from ..runs import Machine, machines, member, number
+from ..ranking import timings
+from ..runs import Machine, grouped, machines, member, number
 from . import changepoints
-from .outcome import is_timed, share
 
 
 @dataclass(frozen=True)
@@ -26,15 +27,10 @@ class Wanted:
 
     def includes(self, record: Record) -> bool:
         """Returns whether a result is wanted."""
-
-        def matches(patterns: Sequence[str], *names: str) -> bool:
-            found = any(fnmatchcase(str(record.get(name, "")), pattern) for pattern in patterns for name in names)
-            return not patterns or found
-
-        return (
-            matches(self.kernels, "kernel")
-            and matches(self.backends, "backend", "family")
-            and matches(self.cases, "case")
+        wanted = ((self.kernels, ("kernel",)), (self.backends, ("backend", "family")), (self.cases, ("case",)))
+        return all(
+            not patterns or any(fnmatchcase(str(record.get(name, "")), one) for one in patterns for name in names)
+            for patterns, names in wanted
         )
 
 
@@ -94,11 +90,6 @@ class Series:
         threads = f", {self.threads} threads" if self.threads > 1 else ""
         return (self.case or f"{self.kernel}, {self.cases} cases") + threads
 
-    @property
-    def kind(self) -> Tuple[str, str, int]:
-        """What means are of."""
-        return self.kernel, self.backend, self.threads
-
 
 @dataclass
 class History:
@@ -106,11 +97,11 @@ class History:
 
     machine: str
     cpu: str
-    runs: List[Run] = field(default_factory=list)
-    shares: List[Series] = field(default_factory=list)
-    means: List[Series] = field(default_factory=list)
-    errors: List[Series] = field(default_factory=list)  # those that changed
-    checked: int = 0  # errors in all
+    runs: List[Run]
+    shares: List[Series]
+    means: List[Series]
+    errors: List[Series]  # those that changed
+    checked: int  # errors in all
 
     @property
     def changes(self) -> List[Tuple[Series, Change]]:
@@ -122,44 +113,13 @@ class History:
 # ---- runs in their order ----
 
 
-class _LeftOut(Exception):
-    """A run that belongs to no history, and why."""
+class _Moment(NamedTuple):
+    """A run on a machine."""
 
-
-@dataclass(frozen=True)
-class _Moment:
-    """A run on a machine, by what orders it."""
-
-    group: str
     place: int  # of its commit in the list
     run: Run
-    machine: Machine
-
-
-def _place(commit: str, commits: Sequence[str]) -> Optional[int]:
-    """Returns the place of a commit in a list, by as many digits as both have."""
-    for at, one in enumerate(commits):
-        digits = min(len(one), len(commit))
-        if digits >= 7 and one[:digits] == commit[:digits]:
-            return at
-    return None
-
-
-def _moment(path: str, machine: Machine, wanted: Wanted) -> _Moment:
-    """Returns the place of a run among others, or raises _LeftOut."""
-    header, kind = machine.header, str(member(machine.env, "build.type") or "release")
-    commit = str(member(header, "tool.commit") or "")
-    place = _place(commit, wanted.commits) if wanted.commits else 0
-    if place is None:
-        raise _LeftOut("its commit is not in the list")
-    if not any(map(wanted.includes, [*machine.of("bench"), *machine.of("check")])):
-        raise _LeftOut("it has no result that is wanted")
-    group = f"{machine.env.get('env_id', '')}{'' if kind == 'release' else f', {kind}'}"
-    run = Run(path, commit, str(header.get("started") or ""), member(header, "tool.dirty") is True)
-    return _Moment(group, place, run, machine)
-
-
-# ---- series ----
+    cpu: str
+    results: List[Tuple[Series, float]]
 
 
 def _written(value: float) -> float:
@@ -167,80 +127,89 @@ def _written(value: float) -> float:
     return float(f"{value:.10g}")
 
 
+def _place(commit: str, commits: Sequence[str]) -> Optional[int]:
+    """Returns the place of a commit in a list, by as many digits as both have; None if it is not there."""
+    for at, one in enumerate(commits):
+        digits = min(len(one), len(commit))
+        if digits >= 7 and one[:digits] == commit[:digits]:
+            return at
+    return None if commits else 0
+
+
 def _results(machine: Machine, wanted: Wanted) -> Iterator[Tuple[Series, float]]:
     """Yields the series and the value of each result that is wanted."""
-    for bench in filter(wanted.includes, machine.of("bench")):
-        value = share(bench)
-        if is_timed(bench) and 0 < value < math.inf:
-            threads = int(number(bench, "threads") or 1)
-            yield Series(bench.get("kernel", ""), bench["case"], bench["backend"], threads), value
+    for row in timings(machine):
+        share = row.share or 0.0
+        if wanted.includes(row.record) and 0 < share < math.inf:
+            threads = int(number(row.record, "threads") or 1)
+            yield Series(row.kernel, row.case, row.backend, threads), _written(share)
     for check in filter(wanted.includes, machine.of("check")):
-        metric = member(check, "error.metric")
+        metric, suite = member(check, "error.metric"), check.get("suite", "")
         if metric:
-            of = {"suite": check.get("suite", ""), "metric": metric}
-            yield Series(check.get("kernel", ""), check["case"], check["backend"], **of), number(
-                check, "error.max"
-            ) or 0.0
+            largest = _written(number(check, "error.max") or 0.0)
+            yield Series(check.get("kernel", ""), check["case"], check["backend"], suite=suite, metric=metric), largest
 
 
-def _same(a: float, b: float) -> bool:
-    return a == b or (math.isnan(a) and math.isnan(b))
+def _moments(files: Dict[str, List[Record]], wanted: Wanted, notes: List[str]) -> Iterator[Tuple[str, _Moment]]:
+    """Yields each run with its machine and type of build; what is left out is noted."""
+    for path, records in files.items():
+        for machine in machines(records):
+            header, kind = machine.header, str(member(machine.env, "build.type") or "release")
+            commit = str(member(header, "tool.commit") or "")
+            run = Run(path, commit, str(header.get("started") or ""), member(header, "tool.dirty") is True)
+            place = _place(commit, wanted.commits)
+            if place is None:
+                notes.append(f"{path}: its commit is not in the list")
+            elif not any(map(wanted.includes, [*machine.of("bench"), *machine.of("check")])):
+                notes.append(f"{path}: it has no result that is wanted")
+            else:
+                cpu, name = str(member(machine.env, "cpu.name") or ""), str(machine.env.get("env_id", ""))
+                moment = _Moment(place, run, cpu, list(_results(machine, wanted)))
+                yield name if kind == "release" else f"{name}, {kind}", moment
 
 
-def _find_changes(series: Series) -> None:
-    found = changepoints.find([math.log(point.value) for point in series.points])
-    series.changes = [Change(one.at, math.exp(one.before), math.exp(one.after), one.p) for one in found]
+# ---- histories ----
 
 
 def _means(shares: List[Series]) -> Iterator[Series]:
     """Yields the geometric mean of each kernel's cases on a backend: of those that were timed in the same runs."""
-    kinds: Dict[Tuple[str, str, int], List[Series]] = {}
-    for series in shares:
-        kinds.setdefault(series.kind, []).append(series)
-    for alike in kinds.values():
+    for alike in grouped(shares, lambda series: (series.kernel, series.backend, series.threads)).values():
         longest = max(alike, key=lambda series: len(series.points))
         runs = [point.run for point in longest.points]
         values = [[point.value for point in one.points] for one in alike if [point.run for point in one.points] == runs]
         if len(values) > 1:
-            means = [math.exp(sum(map(math.log, of_run)) / len(values)) for of_run in zip(*values)]
+            means = map(geometric_mean, zip(*values))
             points = [Point(run, _written(mean)) for run, mean in zip(runs, means)]
             yield replace(longest, case="", cases=len(values), points=points)
 
 
-def _history(moments: List[_Moment], wanted: Wanted) -> History:
-    last = moments[-1]
-    history = History(last.group, str(member(last.machine.env, "cpu.name") or ""), [one.run for one in moments])
+def _history(machine: str, moments: List[_Moment]) -> History:
     found: Dict[Tuple[str, ...], Series] = {}
     for run, moment in enumerate(moments):
-        for series, value in _results(moment.machine, wanted):
+        for series, value in moment.results:
             key = (series.kernel, series.case, series.backend, str(series.threads), series.suite, series.metric)
             series = found.setdefault(key, series)
-            value = _written(value)
-            if not series.metric or not series.points or not _same(series.points[-1].value, value):
+            # Errors are kept where they change; NaN is the same as NaN.
+            if not series.metric or not series.points or str(series.points[-1].value) != str(value):
                 series.points.append(Point(run, value))
-    history.shares = [series for series in found.values() if not series.metric]
-    history.means = list(_means(history.shares))
-    history.checked = len(found) - len(history.shares)
-    history.errors = [series for series in found.values() if series.metric and len(series.points) > 1]
-    for series in [*history.means, *history.shares]:
-        _find_changes(series)
-    return history
+    shares = [series for series in found.values() if not series.metric]
+    errors = [series for series in found.values() if len(series.points) > 1 and series.metric]
+    means = list(_means(shares))
+    for series in [*means, *shares]:
+        changes = changepoints.find([math.log(point.value) for point in series.points])
+        series.changes = [Change(one.at, math.exp(one.before), math.exp(one.after), one.p) for one in changes]
+    runs = [moment.run for moment in moments]
+    return History(machine, moments[-1].cpu, runs, shares, means, errors, len(found) - len(shares))
 
 
 def histories(files: Dict[str, List[Record]], wanted: Wanted = Wanted()) -> Tuple[List[History], List[str]]:
     """Returns the history of each machine in files of records by their paths, and notes on what is left out."""
-    groups: Dict[str, List[_Moment]] = {}
-    notes = []
-    for path, records in files.items():
-        for machine in machines(records):
-            try:
-                moment = _moment(path, machine, wanted)
-            except _LeftOut as why:
-                notes.append(f"{path}: {why}")
-            else:
-                groups.setdefault(moment.group, []).append(moment)
-    ordered = [sorted(groups[name], key=lambda one: (one.place, one.run.started)) for name in sorted(groups)]
-    found = [_history(moments, wanted) for moments in ordered]
+    notes: List[str] = []
+    groups = grouped(_moments(files, wanted, notes), lambda one: one[0])
+    found = []
+    for machine in sorted(groups):
+        moments = [moment for _, moment in groups[machine]]
+        found.append(_history(machine, sorted(moments, key=lambda moment: (moment.place, moment.run.started))))
     if not any(history.shares or history.checked for history in found):
         raise CommandError("no file has a result of that kernel, backend or case.")
     return found, notes

@@ -1,19 +1,17 @@
 """posenc results trend: histories as tables on a terminal, or as JSON."""
 
-import argparse
 import dataclasses
 import json
 import math
 import os
 import sys
-from pathlib import Path
 from statistics import median
 from typing import Any, List, Sequence
 
 from rich.console import Console
 
-from .. import show
-from ..command import CommandError, Parser
+from .. import show, units
+from ..command import CommandError, Parser, read_text
 from ..records import load
 from ..terminal import console, table
 from .changepoints import LEAST, P
@@ -70,7 +68,7 @@ def _print_errors(out: Console, history: History) -> None:
         for was, now in zip(series.points, series.points[1:]):
             worse = now.value > was.value or math.isnan(now.value)
             rows.append([series.name, series.backend, series.suite, history.runs[now.run].name,
-                         show.error(was.value, series.metric), show.error(now.value, series.metric),
+                         units.error(was.value, series.metric), units.error(now.value, series.metric),
                          "worse" if worse else "better"])  # fmt: skip
     out.print(f"\nErrors: {len(history.errors)} of {history.checked} changed, exactly. They need no statistics.")
     out.print(table(["case", "backend", "suite", "since", ">was", ">is", ""], rows))
@@ -115,39 +113,14 @@ def print_history(out: Console, history: History, all_cases: bool) -> None:
 # ---- the command ----
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        "posenc results trend",
-        "Shows how near each case came to its roofline over many runs, where that changed, and which errors changed.",
-        "Runs are in the order of their clocks, or of --commits. The exit code is 0 whatever they show. "
-        "Examples: posenc results trend results/*.jsonl --kernel rope_half; "
-        "git rev-list --reverse main >commits; posenc results trend *.jsonl --commits commits",
-    )
-    parser.add_argument("files", metavar="FILE", nargs="+", help="records, as --out jsonl:FILE writes them")
-    for name, what in (("kernel", "kernels"), ("backend", "backends or families"), ("case", "cases")):
-        parser.add_argument(f"--{name}", metavar="GLOB", action="append", default=[], help=f"only these {what}")
-    parser.add_argument("--commits", metavar="FILE", type=Path, help="commits, oldest first: the order of runs")
-    parser.add_argument("--all", action="store_true", help=f"list all cases (default: {BRIEF})")
-    parser.add_argument("--json", action="store_true", help="print the histories as JSON")
-    return parser
-
-
-def _commits(path: Path) -> List[str]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise CommandError(f"the commits cannot be read: {why} (got '{path}').") from None
+def _commits(path: str) -> List[str]:
+    lines = read_text(path, "commits").splitlines()
     found = [line.split()[0] for line in lines if line.split()]
     if not found:
         raise CommandError(
             f"there are no commits (got '{path}'). Expected one a line, as git rev-list --reverse prints."
         )
     return found
-
-
-def _split(patterns: List[str]) -> List[str]:
-    return [name for pattern in patterns for name in pattern.split(",")]
 
 
 def _finite(value: Any) -> Any:
@@ -161,9 +134,23 @@ def _finite(value: Any) -> Any:
 
 def main(arguments: List[str]) -> int:
     """Shows histories. Returns the exit code."""
-    args: argparse.Namespace = _parser().parse_args(arguments)
-    commits = _commits(args.commits) if args.commits else []
-    wanted = Wanted(_split(args.kernel), _split(args.backend), _split(args.case), commits)
+    parser = Parser(
+        "posenc results trend",
+        "Shows how near each case came to its roofline over many runs, where that changed, and which errors changed.",
+        "Runs are in the order of their clocks, or of --commits. The exit code is 0 whatever they show. "
+        "Examples: posenc results trend results/*.jsonl --kernel rope_half; "
+        "git rev-list --reverse main >commits; posenc results trend *.jsonl --commits commits",
+    )
+    parser.add_records()
+    for name, what in (("kernel", "kernels"), ("backend", "backends or families"), ("case", "cases")):
+        parser.add_argument(f"--{name}", metavar="GLOB", action="append", default=[], help=f"only these {what}")
+    parser.add_argument("--commits", metavar="FILE", help="commits, oldest first: the order of runs")
+    parser.add_argument("--all", action="store_true", help=f"list all cases (default: {BRIEF})")
+    parser.add_argument("--json", action="store_true", help="print the histories as JSON")
+    args = parser.parse_args(arguments)
+    lists = (args.kernel, args.backend, args.case)
+    kernels, backends, cases = (",".join(found).split(",") if found else [] for found in lists)
+    wanted = Wanted(kernels, backends, cases, _commits(args.commits) if args.commits else [])
     found, notes = histories({show.plain(path): load(path) for path in args.files}, wanted)
     for note in notes:
         print(f"posenc results trend: left out: {note}", file=sys.stderr)
