@@ -44,8 +44,8 @@ def percent(share: Optional[float]) -> str:
 
 
 def change(ratio: float) -> str:
-    """Returns a ratio of times as +7.5 %, or as 697× where a percentage says nothing."""
-    return f"{ratio:.3g}×" if ratio >= 10 else f"{100 * (ratio - 1):+.1f} %"
+    """Returns a ratio of times as +7.5 %."""
+    return f"{100 * (ratio - 1):+.1f} %"
 
 
 def error(largest: float, metric: str) -> str:

@@ -227,6 +227,11 @@ def _suite(name: str) -> str:
     return TERMS[f"suite-{name}"].name if f"suite-{name}" in TERMS else name
 
 
+def _change(ratio: float) -> str:
+    """Returns a ratio of times as +7.5 %, or as 697× where a percentage says nothing."""
+    return units.times(ratio) if ratio >= 10 else units.change(ratio)
+
+
 def _count(value: float) -> str:
     return f"{int(value):,}".replace(",", "\u202f")
 
@@ -263,7 +268,7 @@ def environment(markdown: bool = False) -> jinja2.Environment:
     )
     env.filters.update(
         time=units.time, spread=_spread, times=units.times, percent=units.percent, size=units.size,
-        change=units.change, count=_count, errors=text_of, suite=_suite,
+        change=_change, count=_count, errors=text_of, suite=_suite,
         side=_side, result=_result, forced_backend=_forced,
         by_verdict=lambda pairs: sorted(pairs, key=lambda pair: VERDICTS.index(pair["verdict"])),
         code=_code, block=_block,
