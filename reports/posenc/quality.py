@@ -168,10 +168,10 @@ def warning(machine: Machine) -> str:
         words += [f"The A/A control differed by {apart:.1f} % (median over cases)."] if apart > FAR_PCT else []
         top = "Stop the other programs (`top` shows them)"
         advice = top if other_programs(machine.env, noise)[0] else "Repeat the run when the machine is quiet"
-        words += [f"{advice}, or allow more time with `--budget SECONDS`. `posenc doctor` measures disturbances."]
+        words += [f"{advice}, or allow more time. `posenc doctor` measures disturbances."]
     if noisy:
-        words += [f"{noisy} of {len(timed)} timings are noisy: an interval wider than 10 %, an A/A control that "
-                  "differs by more, or a rate beyond 1.2 times the roofline. They decide nothing."]  # fmt: skip
+        words += [f"{noisy} of {len(timed)} timings are too noisy to rank backends: an interval wider than 10 %, an A/A "
+                  "control that differs by more, or a rate beyond 1.2 times the roofline."]  # fmt: skip
     return " ".join(words)
 
 

@@ -156,7 +156,7 @@ class Host:
 
 
 def _disturbed(host: Host) -> str:
-    return quality.warning(host.machine).replace("**", "").replace("`", "").replace("--budget", "--time-limit")
+    return quality.warning(host.machine).replace("**", "").replace("`", "")
 
 
 def _vectors(host: Host) -> str:
