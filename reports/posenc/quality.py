@@ -170,8 +170,8 @@ def warning(machine: Machine) -> str:
         advice = top if other_programs(machine.env, noise)[0] else "Repeat the run when the machine is quiet"
         words += [f"{advice}, or allow more time. `posenc doctor` measures disturbances."]
     if noisy:
-        words += [f"{noisy} of {len(timed)} timings are too noisy to rank backends: an interval wider than 10 %, an A/A "
-                  "control that differs by more, or a rate beyond 1.2 times the roofline."]  # fmt: skip
+        words += [f"{noisy} of {len(timed)} timings are too noisy to rank backends: an interval wider than 10 %, an "
+                  "A/A control that differs by more, or a rate beyond 1.2 times the roofline."]  # fmt: skip
     return " ".join(words)
 
 
