@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 
 from ..convert import Record
 from ..runs import member, number
-from ..verdict import USUAL_THRESHOLD, Pair, Verdict, judge
+from ..verdict import CONFIRMING, USUAL_THRESHOLD, Pair, Verdict, judge
 
 MOST_PROCESSES = 24
 
@@ -88,8 +88,12 @@ class Row:
             self.head_ns.append(number(samples, "head.ns") or math.nan)
             self.roofline = samples.get("roofline")
 
-    def judge(self) -> None:
-        """Sets the verdict on the samples so far."""
+    def judge(self, again: bool = False) -> None:
+        """Sets the verdict on the samples so far; `again`: further processes confirmed it, or had another look."""
+        if again and self.flagged:
+            self.confirming = CONFIRMING
+        elif again:
+            self.look += 1
         pair = Pair(self.head, self.control, self.confirming, self.look, self.threshold, self.same_code)
         self.verdict = judge(pair)
 
