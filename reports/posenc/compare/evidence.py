@@ -96,7 +96,7 @@ def strip(pair: Record) -> List[str]:
 
     def drawn(values: Sequence[float]) -> str:
         cells = [" "] * STRIP
-        cells[column(0.0)], cells[column(-noise)], cells[column(noise)] = "|()"
+        cells[column(0.0)], cells[column(-noise)], cells[column(noise)] = "|", "(", ")"
         columns = list(map(column, values))
         for at in columns:
             cells[at] = SIGNS[min(columns.count(at), len(SIGNS) - 1)]
