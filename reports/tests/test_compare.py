@@ -418,14 +418,12 @@ def test_explain_shows_the_evidence(bench: Bench, capsys: pytest.CaptureFixture[
     assert f"No pair is called nothing*. There are 1; the first is {L2}." in capsys.readouterr().out
 
 
-def test_a_strip_shows_each_round() -> None:
-    samples = {"head": [[math.log(1.05)] * 9, [math.log(1.04)]], "control": [[0.0, 0.0, 0.001], []]}
-    pair: Json = {"noise_threshold": 0.01, "ci": {"lo": 1.04, "hi": 1.06}, "samples": samples}
-    lines = evidence.strip(pair)
-    assert [line[:9] for line in lines[:3]] == ["head    1", "head    2", "control 1"] and len(lines) == 4
-    assert "@" in lines[0] and "." in lines[1] and lines[0].endswith("+5.0 %") and lines[1].endswith("+4.0 %")
-    assert lines[0].index("@") > lines[1].index(".") > lines[0].index(")") > lines[0].index("|") > lines[0].index("(")
-    assert lines[3].split()[0] == "-1.5" and evidence.strip({"samples": {"head": [["nan"]], "control": [[]]}}) == []
+def test_evidence_of_each_process() -> None:
+    samples = {"head": [[math.log(1.05)] * 19 + [1.0], ["nan"]], "control": [[0.0, 0.001, 0.002], []]}
+    drawn = evidence.processes({"samples": samples})
+    cells = [list(column.cells) for column in drawn.columns]
+    assert cells == [["1", "2"], ["+5.0 %", "-"], ["+5.0 to +5.0", "-"], ["+0.1 %", "-"], ["+0.0 to +0.2", "-"]]
+    assert evidence.processes({}).row_count == 0
 
 
 # ---- options ----

@@ -1,16 +1,18 @@
-"""The evidence of a verdict: in words, and the rounds of each process as a strip of points."""
+"""The evidence of a verdict: in words, and what each process measured."""
 
 import math
 from statistics import median
-from typing import Callable, Dict, Iterator, List, Sequence
+from typing import Dict, Iterator, List, Sequence
+
+from rich.console import Console
+from rich.table import Table
 
 from .. import units
 from ..convert import Record
 from ..runs import member, number
+from ..terminal import table
 from ..verdict import Pair, judge
 
-STRIP = 56
-SIGNS = " .:ooOOOO@"  # of so many points in a column
 RULES = {
     "slower": "all of the interval lies above the noise threshold, and the processes agree",
     "faster": "all of the interval lies below the noise threshold, and the processes agree",
@@ -42,13 +44,10 @@ def _timings(pair: Record, ratio: float) -> Iterator[str]:
     samples = _samples(pair)
     verdict = judge(Pair(samples["head"], samples["control"]))
     if verdict.processes:
-        yield (
-            f"In {verdict.agree} of {verdict.processes} processes head was {'slower' if up else 'faster'} than both "
-            "copies of base."
-        ) + (
-            f" If both were one build, chance would give that once in {3**verdict.agree} comparisons."
-            if verdict.agree == verdict.processes < 20
-            else ""
+        agree, side = verdict.agree, "slower" if up else "faster"
+        chance = f" If both were one build, chance would give that once in {3**agree} comparisons."
+        yield f"In {agree} of {verdict.processes} processes head was {side} than both copies of base." + (
+            chance if agree == verdict.processes < 20 else ""
         )
     if control > 0 and noise > 0:
         yield (
@@ -71,57 +70,29 @@ def _sentences(pair: Record, word: str, instructions: str) -> Iterator[str]:
     yield f"{word}{rule}" + (f"; {pair['reason']}." if pair.get("reason") else ".")
 
 
-def strip(pair: Record) -> List[str]:
-    """Returns the lines of the strips of a pair; none if the record has no samples.
-
-    The axis, in percent, holds nearly all samples; a sample far off lies at its end. A heavier sign stands for
-    more points; | is no difference, ( ) the noise threshold.
-    """
-    taken = {
-        name: [[100 * math.expm1(x) for x in process if abs(x) < 10] for process in processes]
-        for name, processes in _samples(pair).items()
-    }
-    ordered = sorted(value for processes in taken.values() for process in processes for value in process)
-    if not ordered:
-        return []
-    noise = 100 * (number(pair, "noise_threshold") or 0.01)
-    ends = [100 * (end - 1) for end in (number(pair, "ci.lo"), number(pair, "ci.hi")) if end and math.isfinite(end)]
-    start = min(ordered[len(ordered) // 50], -1.2 * noise, *ends)
-    end = max(ordered[-1 - len(ordered) // 50], 1.2 * noise, *ends)
-    margin = 0.04 * (end - start)
-    start, end = start - margin, end + margin
-
-    def column(value: float) -> int:
-        return min(int(min(max((value - start) / (end - start), 0.0), 1.0) * STRIP), STRIP - 1)
-
-    def drawn(values: Sequence[float]) -> str:
-        cells = [" "] * STRIP
-        cells[column(0.0)], cells[column(-noise)], cells[column(noise)] = "|", "(", ")"
-        columns = list(map(column, values))
-        for at in columns:
-            cells[at] = SIGNS[min(columns.count(at), len(SIGNS) - 1)]
-        return "".join(cells)
-
-    lines = [
-        f"{name:<7} {at:<2} {drawn(process)} {median(process) if process else math.nan:+.1f} %"
-        for name, processes in taken.items()
-        for at, process in enumerate(processes, start=1)
-        if process or name == "head"
-    ]
-    left, right = f"{start:+.1f} %", f"{end:+.1f} %"
-    return [*lines, " " * 11 + left + right.rjust(STRIP - len(left))]
+def _rounds(samples: Sequence[float]) -> List[str]:
+    """Returns the median of the rounds of a process in percent, and the range of nine in ten."""
+    known = sorted(100 * math.expm1(sample) for sample in samples if math.isfinite(sample))
+    if not known:
+        return ["-", "-"]
+    tail = len(known) // 20
+    return [f"{median(known):+.1f} %", f"{known[tail]:+.1f} to {known[-1 - tail]:+.1f}"]
 
 
-def explain(pair: Record, word: str, instructions: str, line: Callable[[str], None]) -> None:
+def processes(pair: Record) -> Table:
+    """Returns what the processes measured: head against base, and the A/A control."""
+    samples = zip(*_samples(pair).values())
+    rows = [[str(at), *_rounds(head), *_rounds(control)] for at, (head, control) in enumerate(samples, start=1)]
+    return table([">process", ">head", ">nine in ten rounds", ">A/A control", ">nine in ten rounds"], rows)
+
+
+def explain(pair: Record, word: str, instructions: str, console: Console) -> None:
     """Prints the evidence of the verdict on a pair."""
-    line(f"{pair['case']} {pair['backend']}")
+    console.print(f"{pair['case']} {pair['backend']}")
     for sentence in _sentences(pair, word, instructions):
-        line(f"  - {sentence}")
-    strips = strip(pair)
-    if strips:
-        line("")
-        line("  Each line is a process, each point a round: head against base, then the A/A control.")
-        line("  | is no difference, ( ) the noise threshold.")
-        for text in strips:
-            line(f"  {text}")
-    line("")
+        console.print(f"  - {sentence}")
+    console.print()
+    drawn = processes(pair)
+    if drawn.row_count:
+        console.print(drawn)
+        console.print()

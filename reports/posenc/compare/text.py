@@ -224,7 +224,7 @@ def print_comparison(
         return
     found = [pair for pair in printer.pairs if fnmatch.fnmatchcase(pair["case"], explained)]
     for pair in found:
-        explain(pair, pair_word(pair), printer.instructions(pair), printer.line)
+        explain(pair, pair_word(pair), printer.instructions(pair), printer.console)
     if not found:
         first = f"; the first is {printer.pairs[0]['case']}" if printer.pairs else ""
         printer.line(f"No pair is called {explained}. There are {len(printer.pairs)}{first}.")
