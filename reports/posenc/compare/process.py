@@ -5,12 +5,13 @@ A process that ends before its last record, or that hangs, is a result: of the p
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import IO, Callable, Iterator, List, Optional, Sequence, Tuple
@@ -21,9 +22,7 @@ from ..engine import SIGNALS
 
 LOOK_S = 0.1  # between looks at a process that prints nothing
 SILENCE_S = 120.0  # of its own time: longer than any first call and its check
-FAULTS = tuple(
-    getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS")
-)
+FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS)
 
 
 class Interrupted(BaseException):
@@ -107,15 +106,8 @@ def _how(status: int) -> str:
 def _message(errors: IO[str]) -> str:
     """Returns the error message of a process: its line that begins with the command."""
     errors.seek(0)
-    lines = [line for line in errors.read().splitlines() if line.startswith("posenc pair: ")]
-    return lines[-1][len("posenc pair: ") :].removeprefix("error: ") if lines else ""
-
-
-def _kill(child: "subprocess.Popen[bytes]") -> None:
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except OSError:
-        child.kill()
+    found = re.findall(r"^posenc pair: (?:error: )?(.*)", errors.read(), re.MULTILINE)
+    return str(found[-1]) if found else ""
 
 
 @dataclass(frozen=True)
@@ -156,7 +148,8 @@ class Program:
                 self._read(child, reader, take, stop, watched, ended)
             finally:
                 if child.poll() is None and (ended.stopped or ended.how or not ended.finished):
-                    _kill(child)
+                    with suppress(OSError):  # it has just ended
+                        os.killpg(child.pid, signal.SIGKILL)
                 os.close(reader)
                 ended.status = child.wait()
             if not ended.finished and not ended.how:

@@ -90,14 +90,11 @@ class _Printer:
         timed = [pair for pair in self.pairs if ratio(pair) > 0]
         if not timed:
             return
-        processes = max(pair["processes"] for pair in timed)
-        rounds = max(pair["rounds"] // pair["processes"] for pair in timed)
         controls = [number(pair, "control_ratio") or 1.0 for pair in timed]
         apart = [abs(control - 1) for control in controls]
         self.line(
-            f"{show.many(len(timed), 'pair')} timed, in at most {processes} × {rounds} rounds (processes × rounds). "
-            f"A/A control: base differs from its own copy by {100 * median(apart):.1f} % "
-            f"(median; at most {100 * max(apart):.1f} %)."
+            f"{show.many(len(timed), 'pair')} timed. A/A control: base differs from its own copy by "
+            f"{100 * median(apart):.1f} % (median; at most {100 * max(apart):.1f} %)."
         )
         together = machine_moved([math.log(ratio(pair)) for pair in timed], list(map(math.log, controls)))
         if together:
