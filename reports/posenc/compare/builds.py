@@ -70,8 +70,8 @@ class Comparison:
 
     def records(self, argv: Sequence[str], options: Record, sides: Sequence[Record]) -> List[Record]:
         """Returns the records of the comparison. `sides` adds to what is known of base and head."""
-        header = {**self.header, "schema": "posenc.results/2", "command": "compare", "argv": ["posenc", "compare", *argv],
-                  "options": options, "seed": hex(self.settings.seed)}  # fmt: skip
+        header = {**self.header, "command": "compare", "argv": ["posenc", "compare", *argv], "options": options,
+                  "seed": hex(self.settings.seed)}  # fmt: skip
         compare: Dict[str, Record] = self.header["compare"]
         header["compare"] = {name: {**compare[name], **side} for name, side in zip(("base", "head"), sides)}
         finished = [row for row in self.rows if row.head or not row.timed or not self.interrupted]

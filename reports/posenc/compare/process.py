@@ -17,7 +17,7 @@ from types import FrameType
 from typing import IO, Callable, Iterator, List, Optional, Sequence, Tuple
 
 from ..command import CommandError
-from ..convert import Record, convert_all
+from ..convert import Record
 from ..engine import SIGNALS
 
 LOOK_S = 0.1  # between looks at a process that prints nothing
@@ -122,7 +122,7 @@ class Program:
         self, options: Sequence[str], take: Callable[[Record], None], stop: Callable[[], bool] = lambda: False,
         pairs: Optional[Sequence[Tuple[str, str]]] = None, watched: bool = False,
     ) -> Ended:  # fmt: skip
-        """Runs `posenc pair` once and hands its records to `take`, in the names of posenc.results/2.
+        """Runs `posenc pair` once and hands its records to `take`.
 
         `pairs` are those that are timed or counted. `stop` is asked several times per second. A process
         that is `watched` may not be silent for long.
@@ -162,8 +162,7 @@ class Program:
         stop: Callable[[], bool], watched: bool, ended: Ended,
     ) -> None:  # fmt: skip
         """Reads records until the process has ended, is stopped or hangs."""
-        part, header = b"", []  # type: bytes, List[Record]
-        silence = _Silence(child.pid)
+        part, silence = b"", _Silence(child.pid)
         while True:
             gone = child.poll() is not None  # a process that it left may hold the pipe
             if select.select([reader], [], [], 0 if gone else LOOK_S)[0]:
@@ -179,9 +178,8 @@ class Program:
                     except ValueError:
                         ended.how = "printed a line that is no record"
                         return
-                    header = header or [record]
                     ended.finished = ended.finished or (record["t"] == "footer" and record["complete"])
-                    take(convert_all(header + [record])[-1])
+                    take(record)
             elif gone:
                 return
             if stop():
