@@ -36,7 +36,7 @@ run "$POSENC" compare ../head.jsonl ../base.jsonl --gate
 same 'errors that shrank do not' "$status $(grep -c ' 0 worse' stdout)" '0 1'
 
 edited '/"t":"check"/s/"status":"pass"/"status":"fail"/'
-compares 'a new failure: exit 1' 1 'pass +fail'
+compares 'a new failure: exit 1' 1 'fail, was pass'
 
 edited '/"t":"env"/s/"key":"[^"]*"/"key":"paper"/'
 compares 'another CPU: exit 5, by name' 5 'Not comparable, CPU: .* in base, paper in head'

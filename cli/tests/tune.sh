@@ -17,7 +17,7 @@ rejected() {
 rejected 'two files' 'tune: error: unrecognized arguments: b' a b
 rejected 'a kernel that does not exist' 'tune: --kernel: rope_full: did you mean' --kernel rope_full
 rejected 'an option of others' 'tune: error: unrecognized arguments: --threads' --threads 2
-rejected 'a time that is none' "expected seconds, up to 86400 \\(got 'soon'\\)" --time-limit soon
+rejected 'a time that is none' "expected a number above 0, at most 86400 \\(got 'soon'\\)" --time-limit soon
 
 quick='--kernel rope_half --dtype f32 --time-limit 1'
 # shellcheck disable=SC2086  # options

@@ -51,6 +51,21 @@ def within(least: int, most: int) -> Callable[[str], int]:
     return read
 
 
+def positive(most: float) -> Callable[[str], float]:
+    """Returns a type of option: a number above 0, up to `most`."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = 0.0
+        if not 0 < value <= most:
+            raise argparse.ArgumentTypeError(f"expected a number above 0, at most {most:g} (got '{text}')")
+        return value
+
+    return read
+
+
 def suggest(name: str, names: Sequence[str]) -> str:
     """Returns the end of a message about an unknown name: at most three that are like it, else all."""
     import difflib

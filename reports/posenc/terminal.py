@@ -1,6 +1,6 @@
 """Text and tables for a terminal."""
 
-from typing import Any, Literal, Sequence
+from typing import Any, Literal, Optional, Sequence, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -23,9 +23,9 @@ class Terminal(Console):
         super().print(*(guarded(item) if isinstance(item, str) else item for item in objects), **options)
 
 
-def console(stderr: bool = False) -> Console:
+def console(stderr: bool = False, file: Optional[TextIO] = None) -> Console:
     """Returns a console. It respects NO_COLOR and the width of the terminal, and changes no word."""
-    terminal = Terminal(stderr=stderr, highlight=False, markup=False, emoji=False)
+    terminal = Terminal(stderr=stderr, file=file, highlight=False, markup=False, emoji=False)
     if not terminal.is_terminal:
         terminal.width = WIDEST
     return terminal

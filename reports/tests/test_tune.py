@@ -199,7 +199,7 @@ def test_what_exists_is_kept(tmp_path: Path) -> None:
         (["none/f"], "the output cannot be written: No such file or directory (got 'none/f')"),
         ([str(tmp_path)], "the output is no ordinary file"),
         (["a", "b"], "unrecognized arguments: b"),
-        (["--time-limit", "0"], "expected seconds, up to 86400 (got '0')"),
+        (["--time-limit", "0"], "expected a number above 0, at most 86400 (got '0')"),
     ):
         done = tune(program(tmp_path, GOOD), *arguments)
         assert done.returncode == 2 and f"posenc tune: error: {words}" in done.stderr.replace(

@@ -1,15 +1,18 @@
-"""The evidence of a verdict: in words, and the rounds of each process as a strip of points."""
+"""The evidence of a verdict: in words, and what each process measured."""
 
 import math
 from statistics import median
-from typing import Callable, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Sequence
+
+from rich.console import Console
+from rich.table import Table
 
 from .. import units
 from ..convert import Record
 from ..runs import member, number
+from ..terminal import table
+from ..verdict import Pair, judge
 
-STRIP = 56
-SIGNS = ((1, "."), (2, ":"), (4, "o"), (8, "O"))  # of so many points in a column at most
 RULES = {
     "slower": "all of the interval lies above the noise threshold, and the processes agree",
     "faster": "all of the interval lies below the noise threshold, and the processes agree",
@@ -19,133 +22,77 @@ RULES = {
 }
 
 
-def _finite(values: Sequence[object]) -> List[float]:
-    return [float(value) for value in values if isinstance(value, (int, float)) and math.isfinite(value)]
+def _samples(pair: Record) -> Dict[str, List[List[float]]]:
+    """Returns ln of ratios by process and round, of head / base and of the A/A control."""
+    return {name: [list(map(float, process)) for process in member(pair, f"samples.{name}") or []]
+            for name in ("head", "control")}  # fmt: skip
 
 
-def _median(values: Sequence[float]) -> float:
-    return median(values) if values else math.nan
-
-
-def _agree(pair: Record, up: bool) -> Tuple[int, int]:
-    """Returns in how many processes head was on its side of both copies of base, and how many there are."""
-    agree = known = 0
-    for head, control in zip(member(pair, "samples.head") or [], member(pair, "samples.control") or []):
-        both = [(h, c) for h, c in zip(head, control) if len(_finite([h, c])) == 2]
-        first, second = _median(_finite(head)), _median([h - c for h, c in both])
-        if math.isnan(first) or math.isnan(second):
-            continue
-        known += 1
-        agree += first > 0 and second > 0 if up else first < 0 and second < 0
-    return agree, known
-
-
-def _sentences(pair: Record, word: str, instructions: str) -> List[str]:
-    said = []
-    base, head, ratio = (number(pair, path) or 0.0 for path in ("base.ns", "head.ns", "ratio"))
-    if ratio > 0:
-        up = ratio > 1
-        lo, hi = (100 * ((number(pair, f"ci.{end}") or math.nan) - 1) for end in ("lo", "hi"))
-        level = 100 * (number(pair, "ci.level") or 0.99)
-        if base > 0 and head > 0:
-            said.append(f"A call takes {units.time(base)} with base and {units.time(head)} with head.")
-        said.append(
-            f"Within rounds head takes {abs(100 * (ratio - 1)):.1f} % {'more' if up else 'less'} time than base. "
-            f"With {level:g} % confidence the change lies between {lo:+.1f} and {hi:+.1f} %."
+def _timings(pair: Record, ratio: float) -> Iterator[str]:
+    """Yields sentences about the times of a pair."""
+    up = ratio > 1
+    lo, hi = (100 * ((number(pair, f"ci.{end}") or math.nan) - 1) for end in ("lo", "hi"))
+    base, head, control, noise = (
+        number(pair, path) or 0.0 for path in ("base.ns", "head.ns", "control_ratio", "noise_threshold")
+    )
+    if base > 0 and head > 0:
+        yield f"A call takes {units.time(base)} with base and {units.time(head)} with head."
+    yield (
+        f"Within rounds head takes {abs(100 * (ratio - 1)):.1f} % {'more' if up else 'less'} time than base. With "
+        f"{100 * (number(pair, 'ci.level') or 0.99):g} % confidence the change lies between {lo:+.1f} and {hi:+.1f} %."
+    )
+    samples = _samples(pair)
+    verdict = judge(Pair(samples["head"], samples["control"]))
+    if verdict.processes:
+        agree, side = verdict.agree, "slower" if up else "faster"
+        chance = f" If both were one build, chance would give that once in {3**agree} comparisons."
+        yield f"In {agree} of {verdict.processes} processes head was {side} than both copies of base." + (
+            chance if agree == verdict.processes < 20 else ""
         )
-        agree, known = _agree(pair, up)
-        if known:
-            often = f" If both were one build, chance would give that once in {3**agree} comparisons."
-            chance = often if agree == known < 20 else ""
-            side = "slower" if up else "faster"
-            said.append(f"In {agree} of {known} processes head was {side} than both copies of base.{chance}")
-        control, noise = (number(pair, path) or 0.0 for path in ("control_ratio", "noise_threshold"))
-        if control > 0 and noise > 0:
-            said.append(
-                f"A/A control: base was {abs(100 * (control - 1)):.1f} % from its own copy in the same rounds. "
-                f"The noise threshold is {100 * noise:.1f} %: a smaller difference shows nothing."
-            )
+    if control > 0 and noise > 0:
+        yield (
+            f"A/A control: base was {abs(100 * (control - 1)):.1f} % from its own copy in the same rounds. "
+            f"The noise threshold is {100 * noise:.1f} %: a smaller difference shows nothing."
+        )
+
+
+def _sentences(pair: Record, word: str, instructions: str) -> Iterator[str]:
+    ratio = number(pair, "ratio") or 0.0
+    if ratio > 0:
+        yield from _timings(pair, ratio)
     codes = [str(member(pair, f"{side}.code") or "") for side in ("base", "head")]
     if all(codes):
         same = "the same" if codes[0] == codes[1] else "different"
-        said.append(f"The machine code is {same} ({codes[0][:12]}, {codes[1][:12]}).")
+        yield f"The machine code is {same} ({codes[0][:12]}, {codes[1][:12]})."
     if instructions:
-        said.append(
-            f"Instructions per element of head: {instructions}. They explain a time, and do not decide the verdict."
-        )
+        yield f"Instructions per element of head: {instructions}. They explain a time, and do not decide the verdict."
     rule = f": {RULES[pair['verdict']]}" if pair["verdict"] in RULES else ""
-    said.append(f"{word}{rule}" + (f"; {pair['reason']}." if pair.get("reason") else "."))
-    return said
+    yield f"{word}{rule}" + (f"; {pair['reason']}." if pair.get("reason") else ".")
 
 
-class _Axis:
-    """An axis in percent that holds nearly all samples; a sample far off lies at its end."""
-
-    def __init__(self, pair: Record, samples: Sequence[float]) -> None:
-        ordered = sorted(samples)
-        noise = 100 * (number(pair, "noise_threshold") or 0.01)
-        start, end = ordered[len(ordered) // 50], ordered[-1 - len(ordered) // 50]
-        start, end = min(start, -1.2 * noise), max(end, 1.2 * noise)
-        lo, hi = number(pair, "ci.lo"), number(pair, "ci.hi")
-        if lo is not None and hi is not None and not math.isnan(lo):
-            start, end = min(start, 100 * (lo - 1)), max(end, 100 * (hi - 1))
-        room = 0.04 * (end - start)
-        self.start, self.end, self.noise = start - room, end + room, noise
-
-    def column(self, value: float) -> int:
-        share = (value - self.start) / (self.end - self.start)
-        return min(int(min(max(share, 0.0), 1.0) * STRIP), STRIP - 1)
-
-    def line(self, values: Sequence[float]) -> str:
-        """Returns a strip: a heavier sign for more points; | is no difference, ( ) the noise threshold."""
-        cells = [" "] * STRIP
-        cells[self.column(0.0)] = "|"
-        cells[self.column(-self.noise)], cells[self.column(self.noise)] = "(", ")"
-        columns = [self.column(value) for value in values]
-        for column in set(columns):
-            points = columns.count(column)
-            cells[column] = (
-                "." if points == 1 else ":" if points == 2 else "o" if points <= 4 else "O" if points <= 8 else "@"
-            )
-        return "".join(cells)
-
-    def ends(self) -> str:
-        left, right = f"{self.start:+.1f} %", f"{self.end:+.1f} %"
-        return left + right.rjust(STRIP - len(left))
+def _rounds(samples: Sequence[float]) -> List[str]:
+    """Returns the median of the rounds of a process in percent, and the range of nine in ten."""
+    known = sorted(100 * math.expm1(sample) for sample in samples if math.isfinite(sample))
+    if not known:
+        return ["-", "-"]
+    tail = len(known) // 20
+    return [f"{median(known):+.1f} %", f"{known[tail]:+.1f} to {known[-1 - tail]:+.1f}"]
 
 
-def strip(pair: Record) -> List[str]:
-    """Returns the lines of the strips of a pair; none if the record has no samples."""
-    taken = {
-        name: [
-            [100 * math.expm1(x) for x in _finite(process) if abs(x) < 10]
-            for process in member(pair, f"samples.{name}") or []
-        ]
-        for name in ("head", "control")
-    }
-    samples = [value for processes in taken.values() for process in processes for value in process]
-    if not samples:
-        return []
-    axis = _Axis(pair, samples)
-    lines = [
-        f"{name:<7} {at:<2} {axis.line(process)} {_median(process):+.1f} %"
-        for name, processes in taken.items()
-        for at, process in enumerate(processes, start=1)
-        if process or name == "head"
-    ]
-    return [*lines, " " * 11 + axis.ends()]
+def processes(pair: Record) -> Table:
+    """Returns what the processes measured: head against base, and the A/A control."""
+    samples = zip(*_samples(pair).values())
+    rows = [[str(at), *_rounds(head), *_rounds(control)] for at, (head, control) in enumerate(samples, start=1)]
+    return table([">process", ">head", ">nine in ten rounds", ">A/A control", ">nine in ten rounds"], rows)
 
 
-def explain(pair: Record, word: str, instructions: str, line: Callable[[str], None]) -> None:
+def explain(pair: Record, word: str, instructions: str, console: Console) -> None:
     """Prints the evidence of the verdict on a pair."""
-    line(f"{pair['case']} {pair['backend']}")
+    console.print(f"{pair['case']} {pair['backend']}")
     for sentence in _sentences(pair, word, instructions):
-        line(f"  - {sentence}")
-    strips = strip(pair)
-    if strips:
-        line("")
-        line("  Each line is a process, each point a round: head against base, then the A/A control.")
-        line("  | is no difference, ( ) the noise threshold.")
-        for text in strips:
-            line(f"  {text}")
-    line("")
+        console.print(f"  - {sentence}")
+    console.print()
+    drawn = processes(pair)
+    if drawn.row_count:
+        console.print(drawn)
+        console.print()

@@ -4,17 +4,19 @@ import argparse
 import math
 import sys
 from pathlib import Path
-from typing import List, Sequence, TextIO, Tuple
+from typing import List, TextIO, Tuple
 
-from ..command import CommandError, Parser, within
+from ..command import CommandError, Parser, positive, within
 from ..convert import Record
 from ..engine import Engine
 from ..verdict import LEAST_PROCESSES, USUAL_THRESHOLD
-from .builds import Comparison, Settings
+from .builds import Comparison, outcome_of
 from .files import compare_files
-from .outputs import Outputs
+from .outputs import outputs_of, write_outputs
 from .process import Program
-from .revisions import Revision, take_revision
+from .revisions import take_revision
+from .schedule import Settings
+from .text import print_comparison
 
 USUAL_S, KERNEL_S = 200.0, 12.0  # the time limit: of all; of a kernel that is named
 
@@ -27,8 +29,9 @@ SELECT = (
     ("--config", "FILE", "shapes of a model file or folder"),
     ("--case", "GLOB", "only cases whose id matches"),
 )
-# Their options that take effect on builds alone.
-TIMED = ("--problem", "--seed", "--processes", "--threshold", "--strict", "--quick", "--full", "--time-limit")
+SELECTING = tuple(name for name, _, _ in SELECT)
+# Further options that take effect on builds alone.
+TIMING = ("--problem", "--seed", "--processes", "--threshold", "--strict", "--time-limit")
 
 EPILOG = """examples:
   posenc compare base/libposenc.so head/libposenc.so --gate
@@ -52,33 +55,13 @@ slowdown or larger error (--gate), 4 unclear (--strict), 5 nothing comparable, 7
 be timed here."""
 
 
-class _Number:
-    """Reads a number of an option, above one bound and up to another."""
-
-    def __init__(self, above: float, most: float) -> None:
-        self.above, self.most = above, most
-
-    def __call__(self, text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not self.above < value <= self.most:
-            raise argparse.ArgumentTypeError(
-                f"expected a number above {self.above:g}, at most {self.most:g} (got '{text}')"
-            )
-        return value
-
-
 def _parser() -> Parser:
     parser = Parser("posenc compare", "Whether a change made a kernel slower or faster, or its results others.", EPILOG)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument(
-        "builds", metavar="BASE HEAD", nargs="*", help="what is compared; with --rev HEAD may be left out"
-    )
-    for name, value, text in SELECT:
-        parser.add_argument(name, metavar=value, action="append", default=[], help=text)
     add = parser.add_argument
+    add("builds", metavar="BASE HEAD", nargs="*", help="what is compared; with --rev HEAD may be left out")
+    for name, value, text in SELECT:
+        add(name, metavar=value, action="append", default=[], help=text)
     add("--problem", metavar="LINE", help="only this problem, such as 'alibi heads=2 queries=16 keys=16'")
     add("--quick", action="store_true", help="the short run (default)")
     add("--full", action="store_true", help="every case, more rounds, also what has the same code")
@@ -87,9 +70,9 @@ def _parser() -> Parser:
     add("--library", metavar="PATH", help="the shared object that --build makes")
     add("--gate", action="store_true", help="exit 3 if a confirmed slowdown reaches --threshold")
     add("--strict", action="store_true", help="exit 4 if a verdict is unclear")
-    add("--threshold", metavar="PERCENT", type=_Number(0, 1000), help="slowdown that fails --gate (default: 3)")
+    add("--threshold", metavar="PERCENT", type=positive(1000), help="slowdown that fails --gate (default: 3)")
     add("--processes", "--launches", metavar="N", type=within(1, 9), help="processes that time every pair (default: 3)")
-    add("--time-limit", "--budget", metavar="SECONDS", type=_Number(0, 86400), dest="time_limit",
+    add("--time-limit", "--budget", metavar="SECONDS", type=positive(86400), dest="time_limit",
         help="stop adding rounds after SECONDS (default: 200; 12 for each --kernel)")  # fmt: skip
     add("--seed", metavar="N", type=within(0, 1 << 53), help="seed for the order of rounds")
     add("--identical", action="store_true", help="time also what has the same machine code")
@@ -97,13 +80,8 @@ def _parser() -> Parser:
     add("-v", "--verbose", "--all", action="store_true", dest="verbose", help="print all rows")
     add("-o", "--output", metavar="PATH", type=Path, action="append", default=[],
         help="write .html, .jsonl, .csv or .xml as well")  # fmt: skip
-    add(
-        "--out",
-        metavar="FORMAT[:PATH]",
-        action="append",
-        default=[],
-        help="write this format, to standard output or PATH",
-    )
+    add("--out", metavar="FORMAT[:PATH]", action="append", default=[],
+        help="write this format, to standard output or PATH")  # fmt: skip
     add("--json", action="store_true", help="print records instead of text")
     add("--force", action="store_true", help="overwrite any file")
     return parser
@@ -112,12 +90,13 @@ def _parser() -> Parser:
 # ---- options ----
 
 
-def _given(args: argparse.Namespace, name: str) -> bool:
-    value = getattr(args, name[2:].replace("-", "_"))
-    return value is not None and value is not False and value != []
+def _given(args: argparse.Namespace, *names: str) -> Record:
+    """Returns those of some options that were given, by their names without dashes."""
+    values = {name.lstrip("-"): getattr(args, name.lstrip("-").replace("-", "_")) for name in names}
+    return {name: value for name, value in values.items() if value not in (None, [], "") and value is not False}
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: argparse.Namespace, files: bool) -> None:
     """Rejects options that do not go together."""
     count = len(args.builds)
     if args.rev and count not in (1, 2):
@@ -131,11 +110,13 @@ def _check(args: argparse.Namespace) -> None:
         raise CommandError(f"{lacking} is missing beside {given}. Give both: a command, and the path of what it makes.")
     if args.quick and args.full:
         raise CommandError("--quick and --full exclude each other. Give one of them.")
+    for name in _given(args, *SELECTING, *TIMING, "--quick", "--full") if files else ():
+        raise CommandError(f"--{name} has no effect here: files of records are compared as they are. Leave it out.")
 
 
 def _selection(args: argparse.Namespace) -> List[str]:
     """Returns the options that select what is compared, for posenc pair."""
-    words = [word for name, _, _ in SELECT for value in getattr(args, name[2:]) for word in (name, value)]
+    words = [word for name in SELECTING for value in getattr(args, name[2:]) for word in (name, value)]
     words += ["--problem", args.problem] if args.problem else []
     if args.explain and not args.case and not args.problem:
         words += ["--case", args.explain]
@@ -144,27 +125,23 @@ def _selection(args: argparse.Namespace) -> List[str]:
 
 def _options(args: argparse.Namespace) -> Record:
     """Returns the options that decide what is found, for the header."""
-    names = [name for name, _, _ in SELECT] + [name for name in TIMED if name not in ("--quick", "--full")]
-    names += ["--rev", "--build", "--library", "--gate", "--identical"]
-    given = [name for name in names if _given(args, name)]
-    options: Record = {name[2:]: getattr(args, name[2:].replace("-", "_")) for name in given}
-    for name in ("kernel", "backend", "dtype", "model", "config", "case"):
-        if name in options:
-            options[name] = [part for value in options[name] for part in value.split(",")]
-    return options
+    options = _given(args, *SELECTING, *TIMING, "--rev", "--build", "--library", "--gate", "--identical")
+    selected = {name[2:] for name in SELECTING}
+    return {name: ",".join(value).split(",") if name in selected else value for name, value in options.items()}
 
 
-def _limit_s(args: argparse.Namespace) -> float:
-    if args.time_limit is not None:
-        return float(args.time_limit)
-    kernels = [kernel for value in args.kernel for kernel in value.split(",")]
-    return min(KERNEL_S * len(kernels), USUAL_S) if kernels else USUAL_S
+def _settings(args: argparse.Namespace) -> Settings:
+    kernels = ",".join(args.kernel).count(",") + 1 if args.kernel else math.inf
+    limit_s = args.time_limit or min(KERNEL_S * kernels, USUAL_S)
+    threshold = args.threshold / 100 if args.threshold else USUAL_THRESHOLD
+    timed_too = args.identical or args.full
+    return Settings(limit_s, args.processes or LEAST_PROCESSES, args.seed or 0, threshold, timed_too)
 
 
 # ---- what is compared ----
 
 
-def is_records(path: str) -> bool:
+def _is_records(path: str) -> bool:
     """Returns whether a path names a file of records: it begins with an object; a library does not."""
     try:
         with open(path, "rb") as file:
@@ -173,59 +150,41 @@ def is_records(path: str) -> bool:
         return False
 
 
-Outcome = Tuple[int, str]
-
-
-def _files(args: argparse.Namespace, argv: Sequence[str]) -> Tuple[List[Record], Outcome]:
-    for name in [name for name, _, _ in SELECT] + list(TIMED):
-        if _given(args, name):
-            raise CommandError(f"{name} has no effect here: files of records are compared as they are. Leave it out.")
-    found = compare_files(args.builds[0], args.builds[1])
-    return found.run(argv, _options(args)), found.outcome(args.gate)
-
-
-def _sides(revisions: Sequence[Revision]) -> List[Record]:
-    named = [{"rev": r.name, "commit": r.commit, "dirty": r.dirty} for r in revisions]
-    return named or [{}, {}]
-
-
-def _builds(args: argparse.Namespace, argv: Sequence[str]) -> Tuple[List[Record], Outcome, int]:
-    revisions: List[Revision] = []
-    program = Engine().program
+def _builds(args: argparse.Namespace) -> Tuple[Comparison, List[Record]]:
+    """Compares two builds. Returns what is known of each besides."""
+    program, paths = Engine().program, args.builds
+    sides: List[Record] = [{}, {}]
     if args.rev:
-        for name in (args.builds[0], args.builds[1] if len(args.builds) > 1 else None):
-            revisions.append(take_revision(name, args.build, args.library))
-    paths = [str(revision.path) for revision in revisions] or args.builds
-    threshold = args.threshold / 100 if args.threshold is not None else USUAL_THRESHOLD
-    settings = Settings(
-        _limit_s(args), args.processes or LEAST_PROCESSES, args.seed or 0, threshold, args.identical or args.full
-    )
-    comparison = Comparison(Program(str(program), [*_selection(args), "--", *paths]), settings)
+        revisions = [take_revision(name, args.build, args.library) for name in [*args.builds, None][:2]]
+        paths = [str(revision.path) for revision in revisions]
+        sides = [{"rev": revision.name, "commit": revision.commit, "dirty": revision.dirty} for revision in revisions]
+    comparison = Comparison(Program(str(program), [*_selection(args), "--", *paths]), _settings(args))
     comparison.run()
-    if comparison.interrupted and not comparison.header:
-        return [], (0, ""), comparison.interrupted
-    records = comparison.records(argv, _options(args), _sides(revisions))
-    return records, comparison.outcome(args.gate, args.strict), comparison.interrupted
+    return comparison, sides
 
 
 def main(arguments: List[str]) -> int:
     """Runs posenc compare. Returns the exit code."""
     args = _parser().parse_args(arguments)
-    _check(args)
-    outputs = Outputs(args.out, args.output, args.json, args.force)
+    files = not args.rev and len(args.builds) == 2 and all(map(_is_records, args.builds))
+    _check(args, files)
+    outputs = outputs_of(args.out, args.output, args.json, args.force)
     signalled = 0
-    if not args.rev and all(is_records(path) for path in args.builds):
-        records, outcome = _files(args, arguments)
+    if files:
+        found = compare_files(args.builds[0], args.builds[1])
+        records, outcome = found.run(arguments, _options(args)), found.outcome(args.gate)
     else:
-        records, outcome, signalled = _builds(args, arguments)
-    if signalled:
-        print("posenc compare: interrupted: writing what there is", file=sys.stderr)
+        comparison, sides = _builds(args)
+        signalled = comparison.interrupted
+        if signalled:
+            print("posenc compare: interrupted: writing what there is", file=sys.stderr)
+        if not comparison.header:
+            return 128 + signalled
+        records = comparison.records(arguments, _options(args), sides)
+        outcome = outcome_of(records, args.gate, args.strict)
 
-    def print_text(out: TextIO) -> None:
-        from .text import print_comparison  # its packages take a while to load
+    def print_text(shown: List[Record], out: TextIO) -> None:
+        print_comparison(shown, outcome, out, args.explain, args.verbose)
 
-        print_comparison(records, outcome, out, args.explain, args.verbose)
-
-    if records:
-        outputs.write(records, print_text)
+    write_outputs(outputs, records, print_text, args.force)
     return 128 + signalled if signalled else outcome[0]

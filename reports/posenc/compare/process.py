@@ -5,22 +5,52 @@ A process that ends before its last record, or that hangs, is a result: of the p
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
 import tempfile
 import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import IO, Callable, Optional, Sequence, Tuple
+from types import FrameType
+from typing import IO, Callable, Iterator, List, Optional, Sequence, Tuple
 
 from ..command import CommandError
-from ..convert import Record, convert
+from ..convert import Record
+from ..engine import SIGNALS
 
 LOOK_S = 0.1  # between looks at a process that prints nothing
 SILENCE_S = 120.0  # of its own time: longer than any first call and its check
-FAULTS = tuple(
-    getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS")
-)
+FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS)
+
+
+class Interrupted(BaseException):
+    """A signal that ends the command after it has written what there is."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Turns the first SIGINT, SIGTERM or SIGHUP into Interrupted; the second one ends the program."""
+    # nohup keeps its promise
+    before = {number: handler for number in SIGNALS if (handler := signal.getsignal(number)) != signal.SIG_IGN}
+
+    def interrupt(number: int, frame: Optional[FrameType]) -> None:
+        for other in before:
+            signal.signal(other, signal.SIG_DFL)
+        raise Interrupted(number)
+
+    for number in before:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass
@@ -35,38 +65,33 @@ class Ended:
 
 
 class _Silence:
-    """Measures how long a process prints nothing: CPU time that it used, or time in which it slept.
+    """Measures how long a process prints nothing: CPU time that it used, and time in which it slept.
 
     A process that waits for a CPU uses neither.
     """
 
     def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self.begin()
+        self.pid, self.seconds = pid, 0.0
+        self.last = self._look()
 
-    def begin(self) -> None:
-        """Starts again: the process printed something."""
-        self.cpu_s, self.slept_s = self._look()[0], 0.0
-        self.last_cpu_s, self.last = self.cpu_s, time.monotonic()
-
-    def _look(self) -> Tuple[float, bool]:
+    def _look(self) -> Tuple[float, float, bool]:
+        """Returns the time, the CPU time that the process used, and whether it sleeps."""
+        now = time.monotonic()
         try:
             with open(f"/proc/{self.pid}/stat", encoding="latin-1") as file:
                 fields = file.read().rpartition(")")[2].split()
         except OSError:  # no Linux: all time counts
-            return time.monotonic(), False
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), fields[0] in "STZ"
+            return now, now, False
+        return now, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), fields[0] in "STZ"
 
-    def lasts(self, most_s: float) -> str:
-        """Returns words if it has lasted too long."""
-        cpu_s, asleep = self._look()
-        now = time.monotonic()
-        if asleep and cpu_s == self.last_cpu_s:
-            self.slept_s += min(now - self.last, 1.0)
-        self.last_cpu_s, self.last = cpu_s, now
-        if cpu_s - self.cpu_s > most_s:
-            return f"did not return within {cpu_s - self.cpu_s:.3g} s of CPU time"
-        return f"did not return within {self.slept_s:.3g} s, in which it slept" if self.slept_s > most_s else ""
+    def grow(self) -> float:
+        """Adds the time since the last look. Returns all seconds."""
+        (before, cpu_before, _), self.last = self.last, self._look()
+        now, cpu, asleep = self.last
+        self.seconds += cpu - cpu_before
+        if asleep and cpu == cpu_before:
+            self.seconds += min(now - before, 1.0)
+        return self.seconds
 
 
 def _how(status: int) -> str:
@@ -81,25 +106,23 @@ def _how(status: int) -> str:
 def _message(errors: IO[str]) -> str:
     """Returns the error message of a process: its line that begins with the command."""
     errors.seek(0)
-    lines = [line for line in errors.read().splitlines() if line.startswith("posenc pair: ")]
-    return lines[-1][len("posenc pair: ") :].removeprefix("error: ") if lines else ""
+    found = re.findall(r"^posenc pair: (?:error: )?(.*)", errors.read(), re.MULTILINE)
+    return str(found[-1]) if found else ""
 
 
+@dataclass(frozen=True)
 class Program:
     """The C program with the builds and the selection of a comparison."""
 
-    def __init__(self, path: str, arguments: Sequence[str], silence_s: float = SILENCE_S) -> None:
-        self.path, self.arguments, self.silence_s = path, list(arguments), silence_s
+    path: str
+    arguments: List[str]
+    silence_s: float = SILENCE_S
 
     def run(
-        self,
-        options: Sequence[str],
-        take: Callable[[Record], None],
-        stop: Callable[[], bool] = lambda: False,
-        pairs: Optional[Sequence[Tuple[str, str]]] = None,
-        watched: bool = False,
-    ) -> Ended:
-        """Runs `posenc pair` once and hands its records to `take`, in the names of posenc.results/2.
+        self, options: Sequence[str], take: Callable[[Record], None], stop: Callable[[], bool] = lambda: False,
+        pairs: Optional[Sequence[Tuple[str, str]]] = None, watched: bool = False,
+    ) -> Ended:  # fmt: skip
+        """Runs `posenc pair` once and hands its records to `take`.
 
         `pairs` are those that are timed or counted. `stop` is asked several times per second. A process
         that is `watched` may not be silent for long.
@@ -125,7 +148,8 @@ class Program:
                 self._read(child, reader, take, stop, watched, ended)
             finally:
                 if child.poll() is None and (ended.stopped or ended.how or not ended.finished):
-                    _kill(child)
+                    with suppress(OSError):  # it has just ended
+                        os.killpg(child.pid, signal.SIGKILL)
                 os.close(reader)
                 ended.status = child.wait()
             if not ended.finished and not ended.how:
@@ -134,17 +158,11 @@ class Program:
             return ended
 
     def _read(
-        self,
-        child: "subprocess.Popen[bytes]",
-        reader: int,
-        take: Callable[[Record], None],
-        stop: Callable[[], bool],
-        watched: bool,
-        ended: Ended,
-    ) -> None:
+        self, child: "subprocess.Popen[bytes]", reader: int, take: Callable[[Record], None],
+        stop: Callable[[], bool], watched: bool, ended: Ended,
+    ) -> None:  # fmt: skip
         """Reads records until the process has ended, is stopped or hangs."""
-        part, old = b"", False
-        silence = _Silence(child.pid)
+        part, silence = b"", _Silence(child.pid)
         while True:
             gone = child.poll() is not None  # a process that it left may hold the pipe
             if select.select([reader], [], [], 0 if gone else LOOK_S)[0]:
@@ -152,7 +170,7 @@ class Program:
                 if not block:
                     child.wait()
                     return
-                silence.begin()
+                silence = _Silence(child.pid)
                 *lines, part = (part + block).split(b"\n")
                 for line in lines:
                     try:
@@ -160,22 +178,13 @@ class Program:
                     except ValueError:
                         ended.how = "printed a line that is no record"
                         return
-                    if record["t"] == "header":
-                        old = record["schema"] == "posenc.results/1"
                     ended.finished = ended.finished or (record["t"] == "footer" and record["complete"])
-                    take(convert(record) if old else record)
+                    take(record)
             elif gone:
                 return
             if stop():
                 ended.stopped = True
                 return
-            ended.how = silence.lasts(self.silence_s) if watched else ""
-            if ended.how:
+            if watched and silence.grow() > self.silence_s:
+                ended.how = f"did not return within {silence.seconds:.3g} s of CPU time or sleep"
                 return
-
-
-def _kill(child: "subprocess.Popen[bytes]") -> None:
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except OSError:
-        child.kill()

@@ -1,7 +1,6 @@
 """Builds of git revisions, kept for the next time.
 
-A revision is checked out into a temporary work tree and built there. The shared object is put into the cache
-whole or not at all:
+A revision is checked out into a temporary work tree and built there. The cache keeps the shared object:
 
     $XDG_CACHE_HOME or ~/.cache/posenc/builds/COMMIT-HASH/NAME.so, build.log
 
@@ -10,7 +9,6 @@ flags. The repository's own work tree is built as a commit of the files that git
 commit, and the files are not touched.
 """
 
-import difflib
 import fcntl
 import hashlib
 import os
@@ -20,15 +18,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Dict, List, NoReturn, Optional, Union
+from typing import IO, Dict, Iterator, List, NoReturn, Optional, Tuple
 
-from ..command import CommandError
-from .interrupt import Interrupted, interruptible
+from ..command import CommandError, suggest
+from .process import Interrupted, interruptible
 
-LOG_LINES, MOST_REFS = 20, 30
-YOUNG_S = 60  # a temporary folder that is younger may be another process's that has not locked it yet
+LOG_LINES, MOST_REFS = 20, 10
 WORK_TREE = "work tree"
 LIBRARY = f"revision-build/impl/libposenc.{'dylib' if sys.platform == 'darwin' else 'so'}"
 # This repository's own library, and nothing that it does without. Options that a revision lacks are left out.
@@ -45,7 +43,7 @@ AUTHOR = {
 }  # fmt: skip
 
 
-@dataclass
+@dataclass(frozen=True)
 class Revision:
     """A revision and its build."""
 
@@ -60,45 +58,21 @@ def _say(text: str) -> None:
     print(f"posenc compare: {text}", file=sys.stderr)
 
 
-# ---- programs ----
-
-
-def _run(command: List[str], cwd: Union[str, Path], to: Union[IO[bytes], int]) -> int:
-    """Runs a program for a tree of its own. What it starts ends with it if a signal ends this command."""
-    env = {name: value for name, value in os.environ.items() if name not in HOOKS}
-    try:
-        child = subprocess.Popen(
-            command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=to, stderr=to, env=env, start_new_session=True
-        )
-    except OSError:
-        return 127
-    try:
-        status = child.wait()
-    except BaseException:
-        os.killpg(child.pid, signal.SIGTERM)
-        child.wait()
-        raise
-    return status if status >= 0 else 128 - status
+# ---- the repository ----
 
 
 def _git(*arguments: str, env: Optional[Dict[str, str]] = None) -> Optional[str]:
     """Returns what git prints; None if it fails."""
-    try:
-        done = subprocess.run(
-            ["git", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={**os.environ, **(env or {})}, errors="surrogateescape", encoding="utf-8", check=False,
-        )  # fmt: skip
-    except OSError:
-        return None
+    done = subprocess.run(
+        ["git", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, **(env or {})}, errors="surrogateescape", encoding="utf-8", check=False,
+    )  # fmt: skip
     return done.stdout.rstrip("\n") if done.returncode == 0 else None
-
-
-# ---- the repository ----
 
 
 def _top() -> Path:
     """Returns the top folder of the repository around this one."""
-    if _git("--version") is None:
+    if not shutil.which("git"):
         raise CommandError("git is not installed. Install it.")
     top = _git("rev-parse", "--show-toplevel")
     if top is None:
@@ -106,7 +80,10 @@ def _top() -> Path:
     return Path(top)
 
 
-def _reject_revision(name: str) -> NoReturn:
+def _commit_of(name: str) -> str:
+    commit = None if name.startswith("-") else _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    if commit:
+        return commit
     if _git("rev-parse", "--is-shallow-repository") == "true":
         raise CommandError(
             f"this clone has no such commit, and it is shallow (got '{name}'). "
@@ -114,195 +91,117 @@ def _reject_revision(name: str) -> NoReturn:
         )
     refs = _git("for-each-ref", "--format=%(refname:short)", "--sort=-committerdate", f"--count={MOST_REFS}",
                 "refs/heads", "refs/tags", "refs/remotes")  # fmt: skip
-    near = difflib.get_close_matches(name, ["HEAD", *(refs or "").split("\n")], n=3)
-    fix = f"Did you mean {' or '.join(near)}?" if near else "Expected a branch, a tag or a commit."
-    raise CommandError(f"there is no such revision (got '{name}'). {fix}")
+    raise CommandError(f"there is no such revision (got '{name}'). {suggest(name, ['HEAD', *(refs or '').split()])}")
 
 
-def _commit_of(name: str) -> str:
-    commit = None if name.startswith("-") else _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    return commit or _reject_revision(name)
-
-
-def _commit_of_work_tree(top: Path, folder: Path) -> "tuple[str, bool]":
+def _commit_of_work_tree(top: Path) -> Tuple[str, bool]:
     """Returns HEAD, or a commit of the tracked files as they are, and whether it is that.
 
-    Equal files make the same commit. It is made with an index of its own.
+    Equal files make the same commit.
     """
     at = ("-C", str(top))
     head = _git(*at, "rev-parse", "--verify", "--quiet", "HEAD")
-    clean = _git(*at, "rev-parse", "HEAD^{tree}")
-    if not head or not clean:
+    if not head:
         raise CommandError("the repository has no commit yet. Commit something.")
-    index = {"GIT_INDEX_FILE": str(folder / "index")}
-    try:
-        shutil.copyfile(Path(_git(*at, "rev-parse", "--absolute-git-dir") or top) / "index", folder / "index")
-    except OSError as error:
-        raise CommandError(f"the index of git cannot be read: {error.strerror}.") from None
-    added = _git(*at, "add", "-u", ".", env=index)
-    tree = _git(*at, "write-tree", env=index) if added is not None else None
-    if tree is None:
-        raise CommandError("git can make no tree of the work tree. Resolve its conflicts (git status).")
     untracked = (_git(*at, "ls-files", "--others", "--exclude-standard") or "").splitlines()
     if untracked:
         files = f"{len(untracked)} file{'' if len(untracked) == 1 else 's'}"
         _say(f"the work tree has {files} that git does not track: left out (git add takes them in)")
-    if tree == clean:
+    stash = _git(*at, "stash", "create", env=AUTHOR)  # a commit of head and the changes, which no stash has
+    if stash is None:
+        raise CommandError("git can make no commit of the work tree. Resolve its conflicts (git status).")
+    if not stash or _git(*at, "diff", "--quiet", head, stash) is not None:
         return head, False
     _say(f"the work tree is {head[:10]} and changes that are not committed")
-    commit = _git(*at, "commit-tree", tree, "-p", head, "-m", WORK_TREE, env=AUTHOR)
-    if commit is None:
-        raise CommandError("git can make no commit of the work tree.")
-    return commit, True
+    # The stash has the index as a parent as well: the commit of its files alone is the same, staged or not.
+    commit = _git(*at, "commit-tree", f"{stash}^{{tree}}", "-p", head, "-m", WORK_TREE, env=AUTHOR)
+    return str(commit), True
 
 
 # ---- the cache ----
 
 
-def _open_cache() -> Path:
-    """Returns the folder of builds, without what killed processes left."""
+def _cache() -> Path:
+    """Returns the folder of builds."""
     cache, home = os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", "")
     if not cache.startswith("/") and not home.startswith("/"):
         raise CommandError("builds have no place to be kept. Set XDG_CACHE_HOME or HOME to a folder.")
-    builds = Path(cache if cache.startswith("/") else home + "/.cache") / "posenc" / "builds"
-    try:
-        builds.mkdir(parents=True, exist_ok=True)
-        for folder in builds.glob(".making-*"):
-            if folder.stat().st_mtime + YOUNG_S < time.time():
-                lock = _lock(folder)
-                if lock is not None:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    os.close(lock)
-    except OSError as error:
-        raise CommandError(f"builds cannot be kept: {error.strerror} (got '{builds}').") from None
-    return builds
-
-
-def _lock(folder: Path, wait: bool = False) -> Optional[int]:
-    """Locks a folder; None if another process has it."""
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
-        os.close(file)
-        return None
-    return file
+    return Path(cache if cache.startswith("/") else home + "/.cache") / "posenc" / "builds"
 
 
 def _key(commit: str, command: str, library: str) -> str:
     """Returns the name of a build in the cache."""
-    done = subprocess.run(
-        ["sh", "-c", "${CC:-cc} --version | head -n 1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
-    system = os.uname()
-    parts = [
-        command.encode(),
-        library.encode(),
-        done.stdout.rstrip(b"\n"),
-        system.sysname.encode(),
-        system.machine.encode(),
-    ]
-    parts += [os.environ.get(name, "").encode() for name in FLAGS]
-    return f"{commit}-{hashlib.sha256(b''.join(part + bytes(1) for part in parts)).hexdigest()[:12]}"
+    version = ["sh", "-c", "${CC:-cc} --version | head -n 1"]
+    compiler = subprocess.run(version, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+    system, flags = os.uname(), [os.environ.get(name, "") for name in FLAGS]
+    parts = "\1".join([command, library, system.sysname, system.machine, *flags])
+    digest = hashlib.sha256(parts.encode(errors="surrogateescape") + compiler).hexdigest()
+    return f"{commit}-{digest[:12]}"
 
 
 # ---- building ----
 
 
-@dataclass
-class _Making:
-    """A revision on its way into the cache."""
-
-    name: str
-    commit: str
-    command: str
-    library: str
-    top: Path
-    builds: Path
-    folder: Path  # a temporary one in the cache
-    key: str
-
-    def build(self) -> None:
-        """Builds it, and puts it into the cache."""
-        _say(f"building {self.name} ({self.commit[:10]})")
-        begun = time.monotonic()
-        tree = self.folder / self.key  # git keeps that name: one of its own
-        try:
-            with open(self.folder / "build.log", "wb") as log:
-                there = self._alone(["git", "-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach",
-                                     str(tree), self.commit], log)  # fmt: skip
-                ended = _run(["sh", "-c", self.command], tree, log) if there == 0 else 0
-            if there != 0:
-                self._reject("git cannot check out {}")
-            if ended != 0:
-                self._reject(f"the build of {{}} ended with exit code {ended}")
-            self._install(tree)
-        finally:
-            self._alone(["git", "worktree", "remove", "--force", str(tree)], subprocess.DEVNULL)
-        _say(f"built {self.name} in {time.monotonic() - begun:.0f} s")
-
-    def _alone(self, command: List[str], to: Union[IO[bytes], int]) -> int:
-        """Runs a command of git's about work trees, one at a time: git fails on what another is still writing."""
-        lock = _lock(self.top, wait=True)
-        try:
-            return _run(command, self.top, to)
-        finally:
-            if lock is not None:
-                os.close(lock)
-
-    def _reject(self, problem: str) -> NoReturn:
-        """Keeps the log and shows its end."""
-        kept = self.builds / f"{self.key}.log"
-        os.replace(self.folder / "build.log", kept)
-        for line in kept.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]:
-            print(f"| {line}", file=sys.stderr)
-        raise CommandError(f"{problem.format(self.name)}. Its log is {kept}")
-
-    def _install(self, tree: Path) -> None:
-        """Puts the shared object into the cache, whole or not at all. Who comes second finds it there."""
-        source, made = tree / self.library, self.folder / "made"
-        if not source.is_file():
-            self._reject(f"the build of {{}} makes no file {self.library}")
-        made.mkdir()
-        shutil.copy(source, made / source.name)
-        os.replace(self.folder / "build.log", made / "build.log")
-        try:
-            os.rename(made, self.builds / self.key)
-        except OSError:
-            if not (self.builds / self.key / source.name).is_file():
-                raise
-
-
-def _find_or_build(name: Optional[str], command: Optional[str], library: Optional[str]) -> Revision:
-    top, builds = _top(), _open_cache()
+def _run(command: List[str], folder: Path, log: IO[bytes]) -> int:
+    """Runs a program for a tree of its own. What it starts ends with it if a signal ends this command."""
+    env = {name: value for name, value in os.environ.items() if name not in HOOKS}
+    child = subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, start_new_session=True
+    )
     try:
-        folder = Path(tempfile.mkdtemp(prefix=".making-", dir=builds))
-    except OSError as error:
-        raise CommandError(f"builds cannot be kept: {error.strerror} (got '{builds}').") from None
-    lock = _lock(folder)
-    try:
-        commit, dirty = (_commit_of(name), False) if name is not None else _commit_of_work_tree(top, folder)
-        shown = name if name is not None else WORK_TREE
-        if not command or not library:
-            if _git("-C", str(top), "cat-file", "-e", f"{commit}:impl/include/posenc.h") is None:
-                raise CommandError(
-                    f"--build is missing: {shown} is no revision of posenc itself. "
-                    "Give a command that builds it, and --library PATH for what that makes."
-                )
-            command, library = OWN_BUILD, LIBRARY
-        key = _key(commit, command, library)
-        path = builds / key / Path(library).name
-        cached = os.access(path, os.R_OK)
-        if not cached:
-            _Making(shown, commit, command, library, top, builds, folder, key).build()
-        return Revision(shown, commit, dirty, cached, path)
-    except OSError as error:
-        raise CommandError(f"the build cannot be kept: {error.strerror} (got '{builds}').") from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if lock is not None:
+        return child.wait()
+    except BaseException:
+        os.killpg(child.pid, signal.SIGTERM)
+        child.wait()
+        raise
+
+
+@contextmanager
+def _work_tree(top: Path, commit: str, tree: Path, log: IO[bytes]) -> Iterator[bool]:
+    """Checks a commit out into a work tree of its own, and removes that in the end; false: git cannot."""
+
+    def worktree(*arguments: str) -> bool:
+        """Changes the list of work trees, one process at a time: git fails on what another is still writing."""
+        lock = os.open(top, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return _run(["git", "-c", "core.hooksPath=/dev/null", "worktree", *arguments], top, log) == 0
+        finally:
             os.close(lock)
+
+    try:
+        yield worktree("add", "--quiet", "--detach", str(tree), commit)
+    finally:
+        worktree("remove", "--force", str(tree))
+
+
+def _reject(problem: str, log: Path) -> NoReturn:
+    """Shows the end of a build's log."""
+    for line in log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]:
+        print(f"| {line}", file=sys.stderr)
+    raise CommandError(f"{problem}. Its log is {log}")
+
+
+def _build(top: Path, name: str, commit: str, command: str, library: str, path: Path) -> None:
+    """Builds a revision. The shared object appears at `path` complete or not at all."""
+    _say(f"building {name} ({commit[:10]})")
+    begun, log = time.monotonic(), path.parent / "build.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="posenc-build-") as folder, log.open("wb") as file:
+        tree = Path(folder) / path.parent.name  # git keeps that name: one of its own
+        with _work_tree(top, commit, tree, file) as there:
+            ended = _run(["sh", "-c", command], tree, file) if there else 0
+            file.flush()
+            if not there:
+                _reject(f"git cannot check out {name}", log)
+            if ended != 0:
+                _reject(f"the build of {name} ended with exit code {ended if ended > 0 else 128 - ended}", log)
+            if not (tree / library).is_file():
+                _reject(f"the build of {name} makes no file {library}", log)
+            new = path.with_name(f".{path.name}.{os.getpid()}")
+            shutil.copy(tree / library, new)
+            os.replace(new, path)
+    _say(f"built {name} in {time.monotonic() - begun:.0f} s")
 
 
 def take_revision(name: Optional[str], command: Optional[str], library: Optional[str]) -> Revision:
@@ -311,8 +210,24 @@ def take_revision(name: Optional[str], command: Optional[str], library: Optional
     `command` is run by a shell in the tree that was checked out and makes `library` there; without them
     posenc itself is built. A signal ends the build and removes the tree.
     """
-    with interruptible():
-        try:
-            return _find_or_build(name, command, library)
-        except Interrupted as signalled:
-            raise CommandError("interrupted while a revision was built.", 128 + signalled.number) from None
+    top, builds = _top(), _cache()
+    commit, dirty = (_commit_of(name), False) if name is not None else _commit_of_work_tree(top)
+    shown = name if name is not None else WORK_TREE
+    if not command or not library:
+        if _git("-C", str(top), "cat-file", "-e", f"{commit}:impl/include/posenc.h") is None:
+            raise CommandError(
+                f"--build is missing: {shown} is no revision of posenc itself. "
+                "Give a command that builds it, and --library PATH for what that makes."
+            )
+        command, library = OWN_BUILD, LIBRARY
+    path = builds / _key(commit, command, library) / Path(library).name
+    cached = os.access(path, os.R_OK)
+    try:
+        with interruptible():
+            if not cached:
+                _build(top, shown, commit, command, library, path)
+    except Interrupted as signalled:
+        raise CommandError("interrupted while a revision was built.", 128 + signalled.number) from None
+    except OSError as error:
+        raise CommandError(f"the build cannot be kept: {error.strerror} (got '{builds}').") from None
+    return Revision(shown, commit, dirty, cached, path)

@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 
 from ..convert import Record
 from ..runs import member, number
-from ..verdict import USUAL_THRESHOLD, Pair, Verdict, judge
+from ..verdict import CONFIRMING, USUAL_THRESHOLD, Pair, Verdict, judge
 
 MOST_PROCESSES = 24
 
@@ -69,18 +69,12 @@ class Row:
         """Whether the verdict is slower or faster."""
         return self.verdict.kind in ("slower", "faster")
 
-    @property
-    def broken(self) -> bool:
-        """Whether head is wrong, rejects or crashes where base does not."""
-        return self.failure is not None and self.failure.who != "base" and self.failure.how != "lacks it"
-
     def take(self, samples: Record) -> None:
         """Takes the samples of a process, or why there are none."""
         if samples["outcome"] != "timed":
-            who, reason = str(samples["who"]), str(samples["reason"])
-            self.failure = Failure(who, str(samples["outcome"]), reason)
+            self.failure = Failure(*(str(samples[name]) for name in ("who", "outcome", "reason")))
             return
-        head, control = ([_number(value) for value in samples["ratios"][name]] for name in ("head", "control"))
+        head, control = (list(map(float, samples["ratios"][name])) for name in ("head", "control"))
         if len(head) == len(control) and len(self.head) < MOST_PROCESSES:
             self.head.append(head)
             self.control.append(control)
@@ -88,8 +82,12 @@ class Row:
             self.head_ns.append(number(samples, "head.ns") or math.nan)
             self.roofline = samples.get("roofline")
 
-    def judge(self) -> None:
-        """Sets the verdict on the samples so far."""
+    def judge(self, again: bool = False) -> None:
+        """Sets the verdict on the samples so far; `again`: further processes confirmed it, or had another look."""
+        if again and self.flagged:
+            self.confirming = CONFIRMING
+        elif again:
+            self.look += 1
         pair = Pair(self.head, self.control, self.confirming, self.look, self.threshold, self.same_code)
         self.verdict = judge(pair)
 
@@ -109,7 +107,7 @@ class Row:
             }  # fmt: skip
         code = self.planned.get("code") or {}
         for name, times in (("base", self.base_ns), ("head", self.head_ns)):
-            record[name] = {"ns": plain(median(times) if times else math.nan)}
+            record[name] = {"ns": plain(median_of(times))}
             record[name].update({"code": code[name]} if name in code else {})
         record.update(verdict=self.verdict.kind, reason=self.verdict.reason, processes=len(self.head))
         return {**record, **self._measured()} if self.head else record
@@ -119,7 +117,7 @@ class Row:
         measured: Record = {
             "ratio": plain(verdict.ratio),
             "ci": {"level": verdict.level, "lo": plain(verdict.lo), "hi": plain(verdict.hi)},
-            "process_ratios": [plain(math.exp(_median(process))) for process in self.head],
+            "process_ratios": [plain(math.exp(median_of(process))) for process in self.head],
             "noise_threshold": plain(verdict.noise_threshold), "threshold": self.threshold,
             "confirmed": verdict.confirmed, "confirming": self.confirming, "look": self.look,
             "rounds": sum(len(process) for process in self.head), "control_ratio": plain(verdict.control_ratio),
@@ -127,19 +125,16 @@ class Row:
         if math.isfinite(verdict.more):
             measured["more_seconds"] = plain(verdict.more * self.spent_s)
         measured["samples"] = {
-            "head": [[plain(value) for value in process] for process in self.head],
-            "control": [[plain(value) for value in process] for process in self.control],
+            name: [list(map(plain, process)) for process in processes]
+            for name, processes in (("head", self.head), ("control", self.control))
         }
         if self.roofline:
             measured["roofline"] = self.roofline
         return measured
 
 
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float, str)) else math.nan
-
-
-def _median(values: List[float]) -> float:
+def median_of(values: List[float]) -> float:
+    """Returns the median of those that are known."""
     known = [value for value in values if not math.isnan(value)]
     return median(known) if known else math.nan
 

@@ -4,28 +4,22 @@ import fnmatch
 import math
 import shlex
 from statistics import median
-from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
-
-from rich.console import Console
+from typing import Dict, List, Optional, Sequence, TextIO, Tuple
 
 from .. import show, units
 from ..convert import Record
 from ..quality import disturbances
-from ..results.comparison import WORDS, changes, direction, is_broken, moved, pair_word, pairs, ratio, side, verdict
+from ..results.comparison import (
+    WORDS, change_words, changes, direction, is_broken, pair_word, pair_words, pairs, ratio, verdict,
+)  # fmt: skip
 from ..runs import Machine, member, number
-from ..terminal import WIDEST, table
+from ..terminal import console, table
 from ..verdict import machine_moved
 from .evidence import explain
 
-SHOWN = 20  # rows of a table, without --verbose
+SHOWN = 5  # rows of a table, without --verbose
 WORTH_SHOWING = 0.1  # change of the share of the roofline in a trend
-STYLES = {"SLOWER": "bold red", "FAILED": "bold red", "FASTER": "bold green"}
 FOLDED = ("same", "identical")
-# Options that a command to rerun does not repeat.
-VALUES = ("--out", "-o", "--output", "--case", "--backend", "--explain")
-FLAGS = ("--force", "--gate", "--strict", "--all", "--verbose", "-v", "--json")
-
-Outcome = Tuple[int, str]
 
 
 class _Printer:
@@ -39,23 +33,27 @@ class _Printer:
         self.env = (self.of.get("env") or [{}])[0]
         machine = Machine(self.env, kinds=self.of)
         self.pairs, self.changed = pairs(machine), changes(machine)
-        self.console = Console(file=out, highlight=False, markup=False, emoji=False)
-        if not self.console.is_terminal:
-            self.console.width = WIDEST
+        self.console = console(file=out)
 
     def line(self, text: str = "", style: Optional[str] = None) -> None:
         self.console.print(text, style=style)
 
-    # ---- what was compared ----
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Prints the first rows of a table, and how many there are besides."""
+        shown = rows if self.verbose else rows[:SHOWN]
+        if shown:
+            self.line()
+            self.console.print(table(columns, shown))
+        if len(rows) > len(shown):
+            self.line(f"{show.many(len(rows) - len(shown), 'more row')}: --verbose prints all.")
 
     def heading(self) -> None:
         base, head = (_side(member(self.header, f"compare.{name}") or {}) for name in ("base", "head"))
-        grade = member(self.env, "quality.grade")
-        machine = f"{self.env['env_id']}, " if self.env.get("env_id") else ""
-        quality = f"measurement quality {grade}, " if grade else ""
-        mode = "files of records" if self.header["mode"] == "files" else f"{self.header['mode']} run"
+        grade, mode = member(self.env, "quality.grade"), self.header["mode"]
+        facts = [self.env.get("env_id"), f"measurement quality {grade}" if grade else ""]
+        facts.append("files of records" if mode == "files" else f"{mode} run")
         self.line(f"posenc compare: base {base}, head {head}", "bold")
-        self.line(f"{machine}{quality}{mode}")
+        self.line(", ".join(filter(None, facts)))
         noise = self.of["footer"][-1].get("noise") or {}
         causes = disturbances(self.env, noise) if noise else []
         if causes:
@@ -66,37 +64,39 @@ class _Printer:
         for one in member(self.header, "compare.incomparable") or []:
             self.line(f"Not comparable, {one['what']}: {one['base']} in base, {one['head']} in head.", "bold red")
 
-    # ---- the verdicts ----
-
     def verdicts(self) -> None:
-        if not self.pairs:
-            return
         words = [pair_word(pair) for pair in self.pairs]
         always = [WORDS[name] for name in ("slower", "faster", "same", "unclear", "identical")]
-        shown = (["FAILED"] if "FAILED" in words else []) + always
-        shown += [name for name in dict.fromkeys(words) if name not in shown]
+        shown = dict.fromkeys((["FAILED"] if "FAILED" in words else []) + always + words)
         style = "bold red" if {"FAILED", "SLOWER"} & set(words) else "bold green"
-        self.line("VERDICT  " + "    ".join(f"{name} {words.count(name)}" for name in shown), style)
+        if words:
+            self.line("VERDICT  " + "    ".join(f"{name} {words.count(name)}" for name in shown), style)
+
+    def results(self) -> None:
+        checks, agreements = member(self.header, "compare.results"), self.of.get("agreement", [])
+        of = f" of {show.many(checks, 'check')}" if checks is not None else ""
+        if agreements:
+            cases, values, problems = (
+                show.count(sum(agreement.get(name, 0) for agreement in agreements))
+                for name in ("cases", "values", "problems")
+            )
+            of = f" of {cases} cases, and {values} values of {problems} problems"
+        if of or self.changed:
+            ways = [direction(change) for change in self.changed]
+            counts = f"{ways.count('worse')} worse, {ways.count('better')} better, {ways.count('moved')}"
+            self.line(f"Results{of}: {counts} otherwise changed.", "bold red" if "worse" in ways else None)
 
     def control(self) -> None:
         timed = [pair for pair in self.pairs if ratio(pair) > 0]
         if not timed:
             return
-        processes = max(pair["processes"] for pair in timed)
-        rounds = max(pair["rounds"] // pair["processes"] for pair in timed)
-        apart = [abs((number(pair, "control_ratio") or 1.0) - 1) for pair in timed]
-        known = [math.log(ratio(pair)) for pair in timed if verdict(pair) != "unclear"]
-        total = math.exp(math.fsum(known) / len(known)) if known else math.nan
-        mean = f" Geometric mean of what is known: {units.change(total)}." if known else ""
-        many = f"{processes} process{'' if processes == 1 else 'es'} of up to {rounds} rounds"
-        self.line(f"{show.many(len(timed), 'pair')} timed, in up to {many}.{mean}")
+        controls = [number(pair, "control_ratio") or 1.0 for pair in timed]
+        apart = [abs(control - 1) for control in controls]
         self.line(
-            f"A/A control: base differs from its own copy by {100 * median(apart):.1f} % "
-            f"(median; at most {100 * max(apart):.1f} %)."
+            f"{show.many(len(timed), 'pair')} timed. A/A control: base differs from its own copy by "
+            f"{100 * median(apart):.1f} % (median; at most {100 * max(apart):.1f} %)."
         )
-        changed = [math.log(ratio(pair)) for pair in timed]
-        yardstick = [math.log(number(pair, "control_ratio") or 1.0) for pair in timed]
-        together = machine_moved(changed, yardstick)
+        together = machine_moved([math.log(ratio(pair)) for pair in timed], list(map(math.log, controls)))
         if together:
             self.line(
                 f"The machine: {together} of {len(timed)} rows moved together with their A/A control. Compare again.",
@@ -105,29 +105,24 @@ class _Printer:
 
     def rows(self) -> None:
         shown = [pair for pair in self.pairs if self.verbose or verdict(pair) not in FOLDED or is_broken(pair)]
+        columns = ["verdict", "case and backend", ">base", ">head"]
+        self.table(columns, [self._cells(pair) for pair in shown])
         folded = len(self.pairs) - len(shown)
-        cut = shown if self.verbose else shown[:SHOWN]
-        if cut:
-            self.line()
-            counted = {id(pair): self._instructions(pair) for pair in cut}
-            some = any(counted.values())
-            columns = ["verdict", "case and backend", ">base", ">head", ">change", "99 % interval"]
-            drawn = table(columns + ([">instructions"] if some else []), [])
-            for pair in cut:
-                cells = _cells(pair) + ([counted[id(pair)] or "-"] if some else [])
-                drawn.add_row(*cells, style=None)
-            self.console.print(drawn)
-        if len(shown) > len(cut):
-            self.line(f"{len(shown) - len(cut)} more rows: --verbose prints them.")
         if folded:
             self.line(f"{folded} the same or of identical code: --verbose prints them.")
 
-    def _instructions(self, pair: Record) -> str:
+    def _cells(self, pair: Record) -> List[str]:
+        why, more = pair_words(pair), number(pair, "more_seconds") or 0.0
+        if verdict(pair) == "unclear" and more > 0:
+            why += f"; about {math.ceil(more)} s more"
+        instructions = self.instructions(pair)
+        why += f"; instructions per element: {instructions}" if instructions else ""
+        return [pair_word(pair), _named(pair, why), *_times(pair)]
+
+    def instructions(self, pair: Record) -> str:
         """Returns instructions per element of head, and the change: 13.0 (+4.0 %)."""
         found: Dict[str, float] = {}
-        if not ratio(pair) > 0:
-            return ""
-        for counted in self.of.get("count", []):
+        for counted in self.of.get("count", []) if ratio(pair) > 0 else []:
             elements, instructions = (number(counted, name) or 0.0 for name in ("elements", "instructions"))
             if _is_count_of(counted, pair) and elements > 0 and instructions > 0:
                 found[str(counted.get("build"))] = instructions / elements
@@ -136,51 +131,12 @@ class _Printer:
         change = f" ({units.change(found['head'] / found['base'])})" if found.get("base") else ""
         return f"{found['head']:.3g}{change}"
 
-    # ---- results ----
-
-    def results(self) -> None:
-        agreements = self.of.get("agreement", [])
-        checks = member(self.header, "compare.results")
-        of = ""
-        if agreements:
-            cases, values, problems = (
-                sum(a.get(name, 0) for a in agreements) for name in ("cases", "values", "problems")
-            )
-            of = f" of {show.count(cases)} cases, and {show.count(values)} values of {show.count(problems)} problems"
-        elif checks is not None:
-            of = f" of {show.count(checks)} checks"
-        elif not self.changed:
-            return
-        ways = [direction(change) for change in self.changed]
-        self.line(
-            f"Results{of}: {ways.count('worse')} worse, {ways.count('better')} better, "
-            f"{ways.count('moved')} otherwise changed.",
-            "bold red" if "worse" in ways else None,
-        )
-
     def changes(self) -> None:
-        if not self.changed:
-            return
-        cut = self.changed if self.verbose else self.changed[:SHOWN]
-        drawn = table(["result", "case and backend", "what", ">base", ">head", ">limit"], [])
-        for change in cut:
-            where = f"\n  {change['worst_at']}" if change.get("worst_at") else ""
-            limit, sides = number(change, "limit"), [side(change, name) for name in ("base", "head")]
-            name, what = (
-                f"{change['case']} {change['backend']}{where}",
-                f"{change['what']}{': ' if moved(change) else ''}{moved(change)}",
-            )
-            drawn.add_row(
-                "changed" if direction(change) == "moved" else direction(change),
-                name,
-                what,
-                *sides,
-                f"{limit:.3g}" if limit is not None else "",
-            )
-        self.line()
-        self.console.print(drawn)
-        if len(self.changed) > len(cut):
-            self.line(f"{len(self.changed) - len(cut)} more: --verbose prints them.")
+        words = {"worse": "worse", "better": "better", "moved": "changed"}
+        rows = [
+            [words[direction(change)], change["what"], _named(change, change_words(change))] for change in self.changed
+        ]
+        self.table(["result", "of", "case and backend"], rows)
 
     def trends(self) -> None:
         trends = sorted(self.of.get("trend", []), key=lambda trend: -abs(_trend(trend)))
@@ -194,63 +150,40 @@ class _Printer:
             f"(geometric mean), {len(large)} by 10 % or more."
         )
         self.line("This is no verdict: two runs are two states of a machine. posenc compare of two builds gives one.")
-        shown = trends if self.verbose else large
-        if shown:
-            columns = ["case and backend", ">base", ">of roofline", ">head", ">of roofline", ">time to roofline"]
-            self.console.print(table(columns, [_trend_cells(trend) for trend in shown]))
+        columns = ["case and backend", ">base", ">of roofline", ">head", ">of roofline", ">time to roofline"]
+        self.table(columns, [_trend_cells(trend) for trend in (trends if self.verbose else large)])
 
-    # ---- what to type next ----
-
-    def ending(self, outcome: Outcome) -> None:
+    def ending(self, outcome: Tuple[int, str]) -> None:
         code, reason = outcome
         self.line()
         if self.of["footer"][-1]["complete"]:
             self.line(f"Exit code {code}: {reason}.", "bold red" if code else None)
         else:
             self.line("Interrupted: this is what there was.", "bold red")
-        first = self.pairs[0] if self.pairs else None
-        if first and not (verdict(first) in FOLDED and not is_broken(first)) and ratio(first) > 0:
-            command = _rerun(self.header.get("argv") or [])
-            self.line(f"Rerun only {'this case' if len(self.pairs) == 1 else 'the first case'}:")
-            self.line(f"  {command} --case {shlex.quote(first['case'])} --backend {shlex.quote(first['backend'])}")
-            self.line("See what its verdict rests on:")
-            self.line(f"  {command} --explain {shlex.quote(first['case'])}")
+        first = self.pairs[0] if self.pairs else {}
+        if ratio(first) > 0 and (verdict(first) not in FOLDED or is_broken(first)):
+            case, backend = shlex.quote(first["case"]), shlex.quote(first["backend"])
+            self.line(f"Add these to the command to rerun only the first case:  --case {case} --backend {backend}")
+            self.line(f"Or this, to see what its verdict rests on:  --explain {case}")
 
 
 def _side(side: Record) -> str:
     """Returns a build as main (1f3c2abdef), or base/libposenc.so (0.1.0)."""
-    rev, commit = side.get("rev"), str(side.get("commit") or "")
+    rev, commit, version = (side.get(name) for name in ("rev", "commit", "version"))
     if side.get("dirty"):
         return f"{rev} with changes that are not committed"
-    if rev:
-        return f"{rev} ({commit[:10]})" if commit else str(rev)
-    version = side.get("version")
-    return f"{side.get('path', '?')}" + (f" ({version})" if version else "")
+    name, of = (rev, str(commit)[:10] if commit else "") if rev else (side.get("path", "?"), version)
+    return f"{name} ({of})" if of else str(name)
 
 
-def _cells(pair: Record) -> List[Any]:
-    from rich.text import Text
-
-    why = str(pair.get("reason") or "")
-    more = number(pair, "more_seconds") or 0.0
-    if verdict(pair) == "unclear" and more > 0:
-        why += f"; about {math.ceil(more)} s more"
-    name = Text(f"{pair['case']} {pair['backend']}")
-    if why:
-        name.append(f"\n  {why}", style="dim")
-    told = Text(pair_word(pair), style=STYLES.get(pair_word(pair), ""))
-    change, interval = "-", "-"
-    if ratio(pair) > 0:
-        lo, hi = (100 * ((number(pair, f"ci.{end}") or math.nan) - 1) for end in ("lo", "hi"))
-        change, interval = units.change(ratio(pair)), f"[{lo:+.1f}, {hi:+.1f}]"
-        if pair["processes"] == 1:
-            interval = "one process"  # whose rounds are one sample
-    return [told, name, _time(pair, "base.ns"), _time(pair, "head.ns"), change, interval]
+def _named(record: Record, why: str) -> str:
+    """Returns a case and its backend, with the reason on a line of its own."""
+    return f"{record['case']} {record['backend']}" + (f"\n  {why}" if why else "")
 
 
-def _time(record: Record, path: str) -> str:
-    ns = number(record, path) or 0.0
-    return units.time(ns) if ns > 0 else "-"
+def _times(record: Record) -> List[str]:
+    times = [number(record, f"{side}.ns") or 0.0 for side in ("base", "head")]
+    return [units.time(ns) if ns > 0 else "-" for ns in times]
 
 
 def _is_count_of(counted: Record, pair: Record) -> bool:
@@ -266,44 +199,29 @@ def _trend(trend: Record) -> float:
 
 
 def _trend_cells(trend: Record) -> List[str]:
-    cells = [f"{trend['case']} {trend['backend']}"]
-    for name in ("base", "head"):
-        cells += [_time(trend, f"{name}.ns"), units.percent(number(trend, f"{name}.share"))]
-    return [*cells, f"{100 * math.expm1(_trend(trend)):+.0f} %"]
-
-
-def _rerun(argv: Sequence[str]) -> str:
-    """Returns the command without the options that choose rows and outputs."""
-    kept, skip = [], False
-    for given in argv:
-        name, equals, _ = given.partition("=")
-        if skip:
-            skip = False
-        elif name in VALUES:
-            skip = not equals
-        elif given not in FLAGS:
-            kept.append(given)
-    return shlex.join(kept)
+    base, head = _times(trend)
+    old, new = (units.percent(number(trend, f"{side}.share")) for side in ("base", "head"))
+    return [f"{trend['case']} {trend['backend']}", base, old, head, new, f"{100 * math.expm1(_trend(trend)):+.0f} %"]
 
 
 def print_comparison(
-    records: Sequence[Record], outcome: Outcome, out: TextIO, explained: Optional[str], verbose: bool
+    records: Sequence[Record], outcome: Tuple[int, str], out: TextIO, explained: Optional[str], verbose: bool
 ) -> None:
     """Prints the records of a comparison, or the evidence of the verdicts on the cases that are `explained`."""
     printer = _Printer(records, out, verbose)
     printer.heading()
-    if explained:
-        found = [pair for pair in printer.pairs if fnmatch.fnmatchcase(pair["case"], explained)]
-        for pair in found:
-            explain(pair, pair_word(pair), printer._instructions(pair), printer.line)
-        if not found:
-            first = f"; the first is {printer.pairs[0]['case']}" if printer.pairs else ""
-            printer.line(f"No pair is called {explained}. There are {len(printer.pairs)}{first}.")
+    if not explained:
+        printer.verdicts()
+        printer.results()
+        printer.control()
+        printer.rows()
+        printer.changes()
+        printer.trends()
+        printer.ending(outcome)
         return
-    printer.verdicts()
-    printer.results()
-    printer.control()
-    printer.rows()
-    printer.changes()
-    printer.trends()
-    printer.ending(outcome)
+    found = [pair for pair in printer.pairs if fnmatch.fnmatchcase(pair["case"], explained)]
+    for pair in found:
+        explain(pair, pair_word(pair), printer.instructions(pair), printer.console)
+    if not found:
+        first = f"; the first is {printer.pairs[0]['case']}" if printer.pairs else ""
+        printer.line(f"No pair is called {explained}. There are {len(printer.pairs)}{first}.")

@@ -1,7 +1,6 @@
 """posenc doctor: measures what disturbs timings on this machine, or diagnoses the records of others."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple
@@ -10,7 +9,7 @@ from ..command import CommandError, Parser, check_output, write_file
 from ..convert import Record
 from ..engine import Engine
 from ..quality import quality_of
-from ..records import load
+from ..records import dump, load
 from ..runs import number
 from ..terminal import console
 from .findings import Machine, findings_of
@@ -40,12 +39,13 @@ class Run(NamedTuple):
 def _parser() -> Parser:
     parser = Parser("posenc doctor", ABOUT, EPILOG)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("files", metavar="FILE", nargs="*", help="records to diagnose (default: measure this machine)")
-    parser.add_argument("--quick", action="store_true", help="measure for 3 seconds (default: 13)")
-    parser.add_argument("--json", action="store_true", help="print the doctor record")
-    parser.add_argument("-o", "--output", metavar="PATH", type=Path, help="write records to PATH, a .jsonl file")
-    parser.add_argument("--force", action="store_true", help="overwrite any file at PATH")
-    parser.add_argument("-v", "--verbose", action="store_true", help="print also what was seen of fine conditions")
+    add = parser.add_argument
+    add("files", metavar="FILE", nargs="*", help="records to diagnose (default: measure this machine)")
+    add("--quick", action="store_true", help="measure for 3 seconds (default: 13)")
+    add("--json", action="store_true", help="print the doctor record")
+    add("-o", "--output", metavar="PATH", type=Path, help="write records to PATH, a .jsonl file")
+    add("--force", action="store_true", help="overwrite any file at PATH")
+    add("-v", "--verbose", action="store_true", help="print also what was seen of fine conditions")
     return parser
 
 
@@ -77,10 +77,9 @@ def _measure(quick: bool, arguments: List[str]) -> "tuple[List[Record], int]":
     records, status = Engine().records("bench", "--probe", *(["--quick"] if quick else []))
     for at, record in enumerate(records):
         if record["t"] == "header":
-            record.update(argv=["posenc", "doctor", *arguments])
-        if record["t"] == "doctor":
-            (run,) = runs_of(records)
-            records[at] = diagnosis(run)
+            record["argv"] = ["posenc", "doctor", *arguments]
+        elif record["t"] == "doctor":
+            records[at] = diagnosis(runs_of(records)[0])
     return records, status
 
 
@@ -88,9 +87,7 @@ def main(arguments: List[str]) -> int:
     """Runs posenc doctor. Returns the exit code."""
     args = _parser().parse_args(arguments)
     if args.output and args.output.suffix != ".jsonl":
-        raise CommandError(
-            f"the format of the output is unknown (got '{args.output}'). Use a name that ends in .jsonl."
-        )
+        raise CommandError(f"the format of the output is unknown (got '{args.output}'). Use a name like x.jsonl.")
     if args.files and (args.quick or args.output):
         raise CommandError(f"{'--quick' if args.quick else '-o'} has no effect on files. Leave one of them out.")
     if args.output:
@@ -100,19 +97,17 @@ def main(arguments: List[str]) -> int:
     else:
         records, status = _measure(args.quick, arguments)
     if args.output and records:
-        lines = [json.dumps(record, separators=(",", ":"), allow_nan=False) for record in records]
-        write_file(args.output, ("\n".join(lines) + "\n").encode(), BEGINS, args.force)
+        write_file(args.output, dump(records).encode(), BEGINS, args.force)
         print(f"written: {args.output}", file=sys.stderr)
     runs = runs_of(records)
     if args.files and not runs:
         raise CommandError("the files hold no machine (no record env).")
     terminal = console()
     for at, run in enumerate(run for run in runs if args.files or run.doctor):
-        doctor = diagnosis(run)
         if args.json:
-            print(json.dumps(doctor, allow_nan=False))
+            print(dump([diagnosis(run)]), end="")
             continue
         if at:
             terminal.rule()
-        show(terminal, run.env, doctor, args.verbose)
+        show(terminal, run.env, diagnosis(run), args.verbose)
     return status

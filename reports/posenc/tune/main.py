@@ -1,13 +1,15 @@
 """posenc tune: measures which backend to use for which call, and writes a tuning file that the library reads."""
 
 import argparse
+import math
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
-from ..command import CommandError, Parser, check_output, write_file
+from ..command import CommandError, Parser, check_output, positive, write_file
 from ..convert import Record
 from ..engine import Engine
 from ..runs import member
@@ -38,25 +40,15 @@ def _parser() -> Parser:
     parser = Parser("posenc tune", ABOUT, EPILOG)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
-    add("file", metavar="FILE", nargs="?", help="tuning file (default: ~/.config/posenc/profile)")
+    add("file", metavar="FILE", nargs="?", type=Path, help="tuning file (default: ~/.config/posenc/profile)")
     add("--check", action="store_true", help="write nothing: check that the choices of FILE still hold")
     add("--kernel", metavar="NAME", action="append", default=[], help="only this kernel; may be repeated")
     add("--dtype", metavar="NAME", action="append", default=[], help="only f32, f16 or bf16; may be repeated")
-    add("--time-limit", "--budget", metavar="SECONDS", type=_seconds, default=SECONDS,
+    add("--time-limit", "--budget", metavar="SECONDS", type=positive(86400), default=SECONDS,
         help=f"time of all measurements, about (default: {SECONDS:.0f})")  # fmt: skip
     add("--seed", metavar="N", type=int, default=0, help="seed for the order of rounds (default: 0)")
     add("--force", action="store_true", help="overwrite any file at FILE")
     return parser
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0.0 < seconds <= 86400.0:
-        raise argparse.ArgumentTypeError(f"expected seconds, up to 86400 (got '{text}')")
-    return seconds
 
 
 def default_path() -> Path:
@@ -67,46 +59,48 @@ def default_path() -> Path:
     return (Path(config) if config else Path(str(home), ".config")) / "posenc" / "profile"
 
 
-class Bench:
-    """Runs the benchmark in the program."""
-
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.args = args
-        self.engine = Engine()
-
-    def run(self, kernels: Sequence[str], dtypes: Sequence[str], seed: int, tuning: Optional[Path] = None) -> "Run":
-        """Times kernels and dtypes; all of them if none is named."""
-        options = ["--tune", "--out", "jsonl", "--budget", str(self.args.time_limit), "--seed", str(seed)]
-        options += [word for name in kernels for word in ("--kernel", name)]
-        options += [word for name in dtypes for word in ("--dtype", name)]
-        options += ["--tuning", str(tuning)] if tuning else []
-        return Run(*self.engine.records("bench", *options))
-
-
+@dataclass
 class Run:
-    """What a benchmark found. Places without a candidate, and wrong outputs, are reported."""
+    """A benchmark: its records' machine, the choices that follow from it, and its exit code."""
 
-    def __init__(self, records: List[Record], status: int) -> None:
-        self.status = status
-        self.env: Record = next((record for record in records if record["t"] == "env"), {})
-        places = places_of(records)
-        reported: Set[Tuple[str, str, str]] = set()
-        for place in places:
-            for name, reason in place.rejected:
-                key = (place.kernel, place.dtype, name)
-                if reason.startswith(("wrong: ", "crashed: ")) and key not in reported:
-                    reported.add(key)
-                    _report(f"{place.kernel}, {place.dtype}: {name} is rejected: {reason}")
-            if not place.candidates:
-                _report(f"{place}: no backend could be timed")
-        self.choices = [choose(place) for place in places if place.candidates]
-        if status in (0, 1) and not self.choices:
-            raise CommandError("nothing could be timed here.", status or 2)
+    env: Record
+    choices: List[Choice]
+    status: int
 
     @property
     def ended(self) -> bool:
         """Whether the benchmark ended early: its exit code is that of the command."""
         return self.status not in (0, 1)
+
+    def slow(self) -> Dict[str, Choice]:
+        """Returns the choices whose backend by the tuning file is too slow, by their places."""
+        return {str(one.place): one for one in self.choices if one.slowness()[0] > SLOWER}
+
+
+def _bench(
+    args: argparse.Namespace, kernels: Iterable[str], dtypes: Iterable[str], seed: int, tuning: Optional[Path] = None
+) -> Run:
+    """Times kernels and dtypes; all of them if none is named. Reports wrong outputs, and what could not be timed."""
+    options = ["--tune", "--out", "jsonl", "--budget", str(args.time_limit), "--seed", str(seed)]
+    options += [word for name in kernels for word in ("--kernel", name)]
+    options += [word for name in dtypes for word in ("--dtype", name)]
+    options += ["--tuning", str(tuning)] if tuning else []
+    records, status = Engine().records("bench", *options)
+    places = places_of(records)
+    wrong: Dict[str, str] = {}
+    for place in places:
+        for name, reason in place.rejected:
+            if reason.startswith(("wrong: ", "crashed: ")):
+                wrong.setdefault(f"{place.kernel}, {place.dtype}: {name} is rejected", reason)
+    for rejected, reason in wrong.items():
+        _report(f"{rejected}: {reason}")
+    for place in places:
+        if not place.candidates:
+            _report(f"{place}: no backend could be timed")
+    choices = [choose(place) for place in places if place.candidates]
+    if status in (0, 1) and not choices:
+        raise CommandError("nothing could be timed here.", status or 2)
+    return Run(next((record for record in records if record["t"] == "env"), {}), choices, status)
 
 
 def _report(text: str) -> None:
@@ -125,9 +119,8 @@ def line_of(choice: Choice) -> str:
     if not rival:
         return f"{line}; no other comes near\n"
     low, high = rival.interval(choice.chosen)
-    ratio = rival.ratio(choice.chosen)
-    tie = ", a tie" if choice.tie else ""
-    return f"{line}; {rival.name} takes {ratio:.2f} times as long [{low:.2f}, {high:.2f}]{tie}\n"
+    line += f"; {rival.name} takes {rival.ratio(choice.chosen):.2f} times as long [{low:.2f}, {high:.2f}]"
+    return f"{line}{', a tie' if choice.tie else ''}\n"
 
 
 def tuning_file(env: Record, choices: Sequence[Choice], when: str) -> str:
@@ -141,80 +134,64 @@ def tuning_file(env: Record, choices: Sequence[Choice], when: str) -> str:
 
 
 def _print_choices(choices: Sequence[Choice]) -> None:
-    rows: Dict[Tuple[str, str], Dict[str, str]] = {}
     levels = list(dict.fromkeys(choice.place.level for choice in choices))
+    rows: Dict[Tuple[str, str], Dict[str, str]] = {}
     for choice in choices:
-        row = rows.setdefault((choice.place.kernel, choice.place.dtype), {})
+        row = rows.setdefault((choice.place.kernel, choice.place.dtype), dict.fromkeys(levels, "-"))
         row[choice.place.level] = choice.chosen.name + ("=" if choice.tie else "")
-    cells = [[*names, *(row.get(level, "-") for level in levels)] for names, row in rows.items()]
-    console().print(table(["kernel", "dtype", *levels], cells))
+    console().print(table(["kernel", "dtype", *levels], [[*names, *row.values()] for names, row in rows.items()]))
 
 
 def _tune(args: argparse.Namespace) -> int:
-    own = args.file is None
-    path = default_path() if own else Path(args.file)
-    if own:
+    path = args.file or default_path()
+    if not args.file:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
     check_output(path, HEAD.encode(), args.force)
-    run = Bench(args).run(args.kernel, args.dtype, args.seed)
+    run = _bench(args, args.kernel, args.dtype, args.seed)
+    if run.status > 128:
+        _report("interrupted. No file is written.")
     if run.ended:
-        if run.status > 128:
-            _report("interrupted. No file is written.")
         return run.status
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     write_file(path, tuning_file(run.env, run.choices, when).encode(), HEAD.encode(), args.force)
     ties = sum(choice.tie for choice in run.choices)
     print(f"{len(run.choices)} choices, {ties} ties (=), written to {path}\n")
     _print_choices(run.choices)
-    if own:
+    if args.file:
+        print(f"\nThe library uses it if POSENC_PROFILE={path} is set.")
+    else:
         print(
             "\nThis program uses it from now on (posenc list tuning). The library uses it if POSENC_PROFILE names it."
         )
-    else:
-        print(f"\nThe library uses it if POSENC_PROFILE={path} is set.")
     return run.status
 
 
 # ---- checking one ----
 
 
-def _slow(run: Run) -> Dict[Tuple[str, str, str], Choice]:
-    """Returns the choices whose backend by the tuning file is too slow."""
-    return {
-        (choice.place.kernel, choice.place.dtype, choice.place.level): choice
-        for choice in run.choices
-        if choice.slowness()[0] > SLOWER
-    }
-
-
 def _check(args: argparse.Namespace) -> int:
-    path = default_path() if args.file is None else Path(args.file)
-    bench = Bench(args)
-    first = bench.run(args.kernel, args.dtype, args.seed, path)
-    if first.ended:
-        return first.status
-    slow = _slow(first)
-    if slow:  # a choice that was slower once may be noise
-        kernels, dtypes = ({key[at] for key in slow} for at in (0, 1))
-        second = bench.run(sorted(kernels), sorted(dtypes), args.seed + 1, path)
-        if second.ended:
-            return second.status
-        slow = {key: choice for key, choice in _slow(second).items() if key in slow}
+    path = args.file or default_path()
+    first = last = _bench(args, args.kernel, args.dtype, args.seed, path)
+    slow = first.slow()
+    if slow and not first.ended:  # a choice that was slower once may be noise
+        kernels, dtypes = ({getattr(one.place, name) for one in slow.values()} for name in ("kernel", "dtype"))
+        last = _bench(args, sorted(kernels), sorted(dtypes), args.seed + 1, path)
+        slow = {place: choice for place, choice in last.slow().items() if place in slow}
+    if last.ended:
+        return last.status
     slower = 0
     for choice in slow.values():
         ratio, low = choice.slowness()
-        known = low > SLOWER
-        slower += known
-        times = "far longer than" if ratio == float("inf") else f"{ratio:.2f} times as long as"
-        doubt = "" if known else ", which may be noise"
+        slower += low > SLOWER
+        times = "far longer than" if ratio == math.inf else f"{ratio:.2f} times as long as"
+        doubt = "" if low > SLOWER else ", which may be noise"
         print(f"{choice.place}: {choice.place.in_force or 'no backend'} takes {times} {choice.fastest.name}{doubt}")
-    unclear = len(slow) - slower
     within = f"{len(first.choices) - len(slow)} of {len(first.choices)} choices are within 5 % of the fastest"
-    print(f"{path}: {within}" + (f", {unclear} not known to be slower" if unclear else ""), end="")
-    print(": posenc tune writes a new file" if slower else ", the file holds")
+    unclear = f", {len(slow) - slower} not known to be slower" if len(slow) > slower else ""
+    print(f"{path}: {within}{unclear}{': posenc tune writes a new file' if slower else ', the file holds'}")
     return 3 if slower else first.status
 
 
