@@ -27,18 +27,31 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def _signals_handed_on(child: "subprocess.Popen[bytes]") -> Iterator[None]:
-    """Hands signals on to a child: it ends in order, and its parent after it."""
+def started(words: Sequence[str], stdout: Optional[int] = None) -> Iterator["subprocess.Popen[bytes]"]:
+    """Starts a program and hands signals on to it: it ends in order, and its parent after it.
+
+    It is in a session of its own, so that a Ctrl-C reaches it once. A signal that comes while it starts is kept.
+    """
+    child: Optional["subprocess.Popen[bytes]"] = None
+    early: List[int] = []
 
     def hand_on(number: int, _: Optional[FrameType]) -> None:
-        child.send_signal(number)
+        if child:
+            child.send_signal(number)
+        else:
+            early.append(number)
 
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    for number, handler in before.items():
-        if handler != signal.SIG_IGN:  # nohup keeps its promise
-            signal.signal(number, hand_on)
+    # nohup keeps its promise
+    before = {number: handler for number in SIGNALS if (handler := signal.getsignal(number)) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, hand_on)
     try:
-        yield
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True)
+        for number in early:
+            child.send_signal(number)
+        yield child
+    except OSError as error:
+        raise CommandError(f"the program cannot be run: {error.strerror} (got '{words[0]}').") from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -84,16 +97,7 @@ class Engine:
         emulator = os.environ.get("POSENC_EMULATOR")  # set by the program that started this package
         if emulator:
             raise CommandError(f"nothing is measured here: {emulator}.", 77)
-        try:  # in a session of its own: a Ctrl-C reaches it once, from here
-            child = subprocess.Popen(
-                [str(self.program), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise CommandError(f"the program cannot be run: {error.strerror} (got '{self.program}').") from None
-        with _signals_handed_on(child):
+        with started([str(self.program), *arguments], subprocess.PIPE) as child:
             output, _ = child.communicate()
         if child.returncode < 0:
             number = -child.returncode

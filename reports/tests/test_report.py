@@ -201,11 +201,11 @@ def interrupted(work: Path, program: Path, number: int, *arguments: str) -> Resu
     """Runs a report that hangs, and sends it a signal when it does."""
     child = subprocess.Popen(
         words(*arguments), cwd=work, env=environment(program, "hang"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        encoding="utf-8",
+        encoding="utf-8", start_new_session=True,
     )  # fmt: skip
     while child.poll() is None and not list(work.glob("*.partial-*/hanging")):
         time.sleep(0.01)
-    child.send_signal(number)
+    os.killpg(child.pid, number)  # as a terminal does
     out, err = child.communicate()
     return Result(subprocess.CompletedProcess([], child.returncode, out, err))
 

@@ -1,15 +1,13 @@
 """Checks and times this machine by the C program, and makes one run of it."""
 
-import signal
-import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
 from ..command import CommandError
 from ..convert import Record
-from ..engine import Engine
+from ..engine import SIGNALS, Engine, started
 from ..records import load
 
 # A model of each encoding: added sinusoids, learned rows, a rotation with scaled frequencies, ALiBi, T5.
@@ -54,7 +52,10 @@ class Measurement:
         """Runs a command of the program. Returns false if the rest is not to be run."""
         path = self.folder / f"{command}-{len(self.statuses)}.jsonl"
         words = [str(self.engine.program), command, *self.select, *options, "--out", f"jsonl:{path}"]
-        status = self._wait(words + (["--full"] if self.full else []))
+        with started(words + (["--full"] if self.full else [])) as child:
+            status = child.wait()
+        status = status if status >= 0 else 128 - status
+        self.interrupted = status - 128 if status - 128 in SIGNALS else 0
         if path.exists():
             if path.stat().st_size:
                 self.runs.append(load(str(path)))
@@ -63,22 +64,6 @@ class Measurement:
             raise CommandError(f"posenc {command} could not run; its message is above.")
         self.statuses.append(status)
         return not self.interrupted
-
-    def _wait(self, words: Sequence[str]) -> int:
-        """Runs a program to its end. A signal is passed on, and the program writes what it has."""
-        with subprocess.Popen(words, stdin=subprocess.DEVNULL) as child:
-
-            def stop(number: int, _frame: Any) -> None:
-                self.interrupted = number
-                child.send_signal(number)
-
-            before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-            try:
-                status = child.wait()
-            finally:
-                for number, handler in before.items():
-                    signal.signal(number, handler)
-        return status if status >= 0 else 128 - status
 
     def curves(self, backends: Sequence[str]) -> List[Record]:
         """Returns the largest errors of cosines and sines by position: a record for each curve."""
