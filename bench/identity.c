@@ -3,7 +3,6 @@
  */
 #define _GNU_SOURCE
 #include "identity.h"
-#include "counts.h"
 
 #include <stdio.h>
 

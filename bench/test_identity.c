@@ -6,8 +6,6 @@
  */
 #define _GNU_SOURCE
 #include "identity.h"
-#include "counts.h"
-#include "walk.h"
 #include "conformance/tap/tap.h"
 
 #include <dlfcn.h>
@@ -104,73 +102,6 @@ static void test_library(const char *first, const char *second)
     require(equal == n, "and the same after its objects were linked in another order");
 }
 
-/* ---- What is run is what was walked ---- */
-
-/* Instructions that a call runs in this program; those of them that a walk has not met. */
-struct seen {
-    size_t run, missed;
-};
-
-static struct seen compare_with_steps(const struct counted_call *call, const struct walk *walk)
-{
-    const struct range text = walk->object.text;
-    struct steps steps = { .entry = (uintptr_t)call->entry, .most = COUNTS_MOST };
-    struct seen seen = { 0, 0 };
-    steps.text[0] = text;
-    steps.times[0] = calloc(text.end - text.begin, sizeof *steps.times[0]);
-    if (steps.times[0] && steps_by_trap_flag(call, &steps))
-        for (size_t i = 0; i < text.end - text.begin; i++) {
-            seen.run += steps.times[0][i] > 0;
-            seen.missed += steps.times[0][i] > 0 && walk->number[i] == 0;
-        }
-    free(steps.times[0]);
-    return seen;
-}
-
-static struct seen run_and_walk(const struct posenc_backend *backend, enum posenc_kernel kernel)
-{
-    const struct subject subject = subject_of(backend);
-    const uintptr_t entries[2] = { (uintptr_t)backend_entry(backend, kernel),
-                                   (uintptr_t)subject_entry(&subject, kernel) };
-    const struct problem problem = problem_default(kernel);
-    struct call call;
-    struct walk walk;
-    struct seen seen = { 0, 1 };
-    if (call_create(&call, &problem, NULL) || call_run(&call, backend))
-        return seen;
-    const struct counted_call counted = { subject_entry(&subject, kernel), backend,
-                                          &call.args };
-    if (walk_from(&walk, entries, 2, "/proc/self/exe"))
-        seen = compare_with_steps(&counted, &walk);
-    walk_free(&walk);
-    call_destroy(&call);
-    return seen;
-}
-
-static void test_walked(const char *name)
-{
-    const struct posenc_backend *backend = posenc_backend_find(name);
-    char sentence[96];
-    size_t run = 0, missed = 0;
-    if (!backend || posenc_backend_obstacle(backend) || !counts_method() ||
-        strcmp(counts_method(), "single step") != 0)
-        return;
-    for (int k = 0; k < POSENC_KERNEL_COUNT; k++) {
-        if (!posenc_provides(backend, (enum posenc_kernel)k))
-            continue;
-        const struct seen seen = run_and_walk(backend, (enum posenc_kernel)k);
-        if (seen.missed)
-            printf("# %s: %zu of %zu instructions were not walked\n",
-                   posenc_kernel_name((enum posenc_kernel)k), seen.missed, seen.run);
-        run += seen.run;
-        missed += seen.missed;
-    }
-    printf("# %s: %zu instructions of all kernels were run\n", name, run);
-    snprintf(sentence, sizeof sentence, "every instruction that a call runs was walked: %s",
-             name);
-    require(run > 0 && missed == 0, sentence);
-}
-
 int main(int argc, char **argv)
 {
     char digest[CODE_DIGEST], why[CODE_WHY];
@@ -178,8 +109,6 @@ int main(int argc, char **argv)
         return 2;
     test_coded(argv[1]);
     test_library(argv[2], argv[3]);
-    test_walked("scalar");
-    test_walked("avx2");
     const uintptr_t nowhere = (uintptr_t)digest;
     require(!code_digest_of(&nowhere, 1, NULL, digest, why) && why[0],
             "what is no code has none");

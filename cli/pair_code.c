@@ -67,7 +67,7 @@ static void count_row(struct pair_run *run, const struct pair_row *row)
         struct kernel_counts counts;
         (void)count_kernel(subjects[i], p->kernel, p->dtype, p->freqs.profile, &counts);
         records_append(&run->work.records,
-                       emit_count(&counts, subjects[i]->backend, builds[i], row->code[i]));
+                       emit_count(&counts, subjects[i]->backend, builds[i]));
     }
 }
 

@@ -18,7 +18,7 @@ library:criterion libcriterion-dev -                     criterion         the C
 library:benchmark libbenchmark-dev google-benchmark-devel google-benchmark timing
 library:sleef    libsleef-dev     sleef-devel            sleef             the plug-ins over SLEEF
 library:mpfr     libmpfr-dev      mpfr-devel             mpfr              certifying the golden vectors
-header:Zydis/Zydis.h libzydis-dev zydis-devel    zydis             which instructions load and store, and code compared
+header:Zydis/Zydis.h libzydis-dev zydis-devel    zydis             code of two builds compared
 python:jinja2    python3-jinja2   python3-jinja2         -                 the page of a report
 python:rich      python3-rich     python3-rich           -                 tables on a terminal
 python:d3        libjs-d3         -                      -                 charts on the page
