@@ -87,7 +87,7 @@ if [ "$(member_of stdout verdict)" = 'identical ' ]; then
         fi
     done
 else
-    skip 'code compared' 'built without Zydis'
+    skip 'code compared' 'no objdump, or not for x86-64'
 fi
 
 # Verdicts on time depend on the machine, and one process is too few for any but these.

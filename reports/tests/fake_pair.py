@@ -1,7 +1,7 @@
 """Stands in for the C program in tests of posenc compare: prints made-up records of `posenc pair`.
 
 FAKE_PAIR names a JSON file: {"rows": [row, ...], "changes": [...], "counts": [...], "log": PATH}. A row has a
-case, a backend, and optionally builds, code (of base and head), footprint, and `head` and `control`: medians in
+case, a backend, and optionally builds, code (entries of base and head), footprint, and `head` and `control`: medians in
 percent by process, the last of which goes on. In place of a median stands a failure: {"signal": N}, {"exit": N},
 {"wrong": TEXT}, {"spin": true} or {"sleep": true}. Each run is noted in the log, a JSON line.
 """
@@ -51,7 +51,7 @@ def planned(row: Json) -> Json:
     footprint = {"name": row.get("footprint", "L2"), "bytes": 262144}
     record = {"t": "planned", **names(row), "footprint": footprint, "builds": row.get("builds", "both")}
     if "code" in row:
-        record["code"] = dict(zip(("base", "head"), row["code"]))
+        record["entries"] = {name: [entry] for name, entry in zip(("base", "head"), row["code"])}
     return record
 
 
