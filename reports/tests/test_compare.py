@@ -236,7 +236,7 @@ def test_a_process_that_hangs_is_ended(bench: Bench, failure: str) -> None:
     bench.told(row(head=[{failure: True}]), row(TYPICAL))
     program = process.Program(os.environ["POSENC_PROGRAM"], ["--", "base.so", "head.so"], silence_s=0.5)
     rows = [Row(planned_of(told)) for told in (row(), row(TYPICAL))]
-    builds = {"base": "0" * 64, "head": "0" * 64}
+    builds = {"base": "0" * 64, "head": "1" + "0" * 63}
     Schedule(program, rows, builds, Settings(3600, processes=1)).run()
     assert rows[0].failure and rows[0].failure.how == "crashed" and " s of CPU time or sleep" in rows[0].failure.reason
     assert rows[0].failure.reason.startswith("did not return within ") and len(rows[1].head) > 0

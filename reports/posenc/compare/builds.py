@@ -66,13 +66,15 @@ class Comparison:
     def _code(self) -> None:
         """Finds out which rows have the same machine code in both builds."""
         builds = self.header["compare"]
+        one_file = builds["base"]["sha256"] == builds["head"]["sha256"]
         progress = Progress(" machine code compared")
         with progress.line:
             for row in self.rows:
                 progress.step(*row.key)
                 try:
                     for name, entries in row.planned.get("entries", {}).items():
-                        row.code[name] = code_of(builds[name]["path"], tuple(entries))
+                        build = builds[name]
+                        row.code[name] = build["sha256"] if one_file else code_of(build["path"], tuple(entries))
                 except Unknown as unknown:
                     row.code, row.code_unknown = {}, str(unknown)
 
