@@ -1,7 +1,7 @@
 /*
  * Records, schema posenc.results/2: one JSON object a line, its member "t" saying which kind
  * (header, env, kernel, backend, model, check, bench, overhead, count, pair, change, agreement,
- * estimate, part, machine, footer).  Lines are flushed as they come, so a run that dies leaves a
+ * part, machine, footer).  Lines are flushed as they come, so a run that dies leaves a
  * readable file, recognised by its missing footer; one that was interrupted has a footer that says it
  * is not complete.  No NaN or infinity: those are the strings "nan", "inf", "-inf".  Members and kinds a
  * reader does not know are ignored.

@@ -1,18 +1,19 @@
 /*
- * A plug-in of qemu-user that counts the instructions between two marks (bench/marks.h), those of
- * the program's own code by class, and writes them into a file that the program reads.
+ * A plug-in of qemu-user that counts the instructions between two marks (bench/marks.h), in the
+ * program's own code and elsewhere, and writes them into a file that the program reads.
  *
- *     cc -O2 -fPIC -shared -I. bench/counter.c bench/classes.c -o counter.so
+ *     cc -O2 -fPIC -shared -I. bench/counter.c -o counter.so
  *     POSENC_COUNTER=FILE qemu-aarch64 -plugin counter.so,to=FILE PROGRAM
  *
  * Debian has no qemu-plugin.h: the few declarations of version 1 of the interface that are needed
  * stand here, as QEMU's documentation of TCG plug-ins has them.
  */
 #define _POSIX_C_SOURCE 200809L
-#include "bench/classes.h"
 #include "bench/marks.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,11 +58,10 @@ EXPORTED int qemu_plugin_version = 1;
 
 /* ---- Counting ---- */
 
-enum { INSIDE, OUTSIDE, LOADS, STORES, BRANCHES, VECTOR, COUNTERS };
+enum { INSIDE, OUTSIDE, COUNTERS };
 
 static uint64_t counters[COUNTERS], begun[COUNTERS];
 static const char *path;
-static classify *classes_of; /* NULL: of an architecture whose classes are not known here */
 static uint32_t marks[2];
 static size_t mark_at; /* of the mark's number in its instruction */
 
@@ -79,11 +79,8 @@ static void end(unsigned cpu, void *user)
     FILE *file = fopen(path, "w");
     if (!file)
         return;
-    for (int i = 0; i < COUNTERS; i++)
-        fprintf(file, "%" PRIu64 "%s", counters[i] - begun[i],
-                i + 1 == COUNTERS ? "\n"
-                : i == OUTSIDE    ? (classes_of ? " yes " : " no ")
-                                  : " ");
+    fprintf(file, "%" PRIu64 " %" PRIu64 "\n", counters[INSIDE] - begun[INSIDE],
+            counters[OUTSIDE] - begun[OUTSIDE]);
     fclose(file);
 }
 
@@ -97,37 +94,19 @@ static bool is_mark(const unsigned char *code, size_t size, uint32_t mark)
     return number == mark;
 }
 
-static void count_in(struct qemu_plugin_insn *instruction, int counter)
-{
-    qemu_plugin_register_vcpu_insn_exec_inline(instruction, QEMU_PLUGIN_INLINE_ADD_U64,
-                                               &counters[counter], 1);
-}
-
 static void count_instruction(struct qemu_plugin_insn *instruction)
 {
     const unsigned char *code = qemu_plugin_insn_data(instruction);
     const size_t size = qemu_plugin_insn_size(instruction);
     const uint64_t at = qemu_plugin_insn_vaddr(instruction);
-    struct classes classes = { false, false, false, false };
+    const bool inside = at >= qemu_plugin_start_code() && at < qemu_plugin_end_code();
     if (is_mark(code, size, marks[0]))
         qemu_plugin_register_vcpu_insn_exec_cb(instruction, begin, QEMU_PLUGIN_CB_NO_REGS,
                                                NULL);
     if (is_mark(code, size, marks[1]))
         qemu_plugin_register_vcpu_insn_exec_cb(instruction, end, QEMU_PLUGIN_CB_NO_REGS, NULL);
-    if (at < qemu_plugin_start_code() || at >= qemu_plugin_end_code()) {
-        count_in(instruction, OUTSIDE);
-        return;
-    }
-    count_in(instruction, INSIDE);
-    if (classes_of)
-        classes_of(code, size, &classes);
-    const bool is[COUNTERS] = { [LOADS] = classes.load,
-                                [STORES] = classes.store,
-                                [BRANCHES] = classes.branch,
-                                [VECTOR] = classes.vector };
-    for (int i = LOADS; i < COUNTERS; i++)
-        if (is[i])
-            count_in(instruction, i);
+    qemu_plugin_register_vcpu_insn_exec_inline(instruction, QEMU_PLUGIN_INLINE_ADD_U64,
+                                               &counters[inside ? INSIDE : OUTSIDE], 1);
 }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
@@ -141,17 +120,15 @@ static bool choose_target(const char *name)
 {
     static const struct {
         const char *name;
-        classify *classes_of;
         uint32_t marks[2];
         size_t mark_at;
     } targets[] = {
-        { "aarch64", classify_arm, { MARK_ARM_BEGIN, MARK_ARM_END }, 0 },
-        { "riscv64", classify_riscv, { MARK_RISCV_BEGIN, MARK_RISCV_END }, 0 },
-        { "x86_64", NULL, { MARK_X86_BEGIN, MARK_X86_END }, 3 },
+        { "aarch64", { MARK_ARM_BEGIN, MARK_ARM_END }, 0 },
+        { "riscv64", { MARK_RISCV_BEGIN, MARK_RISCV_END }, 0 },
+        { "x86_64", { MARK_X86_BEGIN, MARK_X86_END }, 3 },
     };
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         if (strcmp(targets[i].name, name) == 0) {
-            classes_of = targets[i].classes_of;
             memcpy(marks, targets[i].marks, sizeof marks);
             mark_at = targets[i].mark_at;
             return true;

@@ -1,117 +1,182 @@
 /*
- * Ways of counting, of which the first that gets a known function right is taken; and calls of
- * kernels that are counted (see counts.h).
+ * Instructions of a call, by the trap flag of x86 or by the emulator, and those of a kernel (see counts.h).
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "counts.h"
-#include "classes.h"
 #include "marks.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-/* ---- Ways ---- */
+/* ---- Single steps ---- */
 
-/* Fills everything but `by`; false where it does not work, or with `why` where it does not for this
- * call. */
-typedef bool way(const struct counted_call *call, uintptr_t other, uint64_t most,
-                 struct call_counts *counts);
+#if defined(__linux__) && defined(__x86_64__)
+#define HAVE_TRAP_FLAG 1
 
-/* Adds up the classes of the instructions that were run in one text. */
-static void add_classes(const struct range *text, const uint32_t *times,
-                        struct call_counts *counts)
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <ucontext.h>
+#include <x86intrin.h>
+
+enum { TRAP_FLAG = 0x100, HANDLER_STACK = 256 << 10 };
+
+struct range {
+    uintptr_t begin, end;
+};
+
+struct steps {
+    uintptr_t entry;
+    struct range code[2]; /* that counts as the library's */
+    uint64_t most, inside, outside;
+    enum { STEPS_BEFORE, STEPS_INSIDE, STEPS_RETURNED, STEPS_TOO_MANY } state;
+    uintptr_t back, stack; /* where the function returns to, and its stack on entry */
+    uintptr_t last;
+};
+
+static bool is_within(const struct range *range, uintptr_t address)
 {
-    const size_t n = text->end - text->begin;
-    for (size_t i = 0; i < n && counts->classed; i++) {
-        struct classes classes;
-        if (times[i] == 0)
-            continue;
-        counts->classed =
-            classify_here((const unsigned char *)text->begin + i, n - i, &classes);
-        counts->loads += classes.load ? times[i] : 0;
-        counts->stores += classes.store ? times[i] : 0;
-        counts->branches += classes.branch ? times[i] : 0;
-        counts->vector += classes.vector ? times[i] : 0;
-    }
+    return address >= range->begin && address < range->end;
 }
 
-static bool take_steps(bool (*run)(const struct counted_call *, struct steps *),
-                       const struct counted_call *call, uintptr_t other, uint64_t most,
-                       struct call_counts *counts)
+/* Finds the segment of code that has the address range->begin; of dl_iterate_phdr(). */
+static int find_code(struct dl_phdr_info *object, size_t size, void *user)
 {
-    struct steps steps = { .entry = (uintptr_t)call->entry, .most = most };
-    const uintptr_t codes[STEPS_TEXTS] = { steps.entry, other };
-    bool fine = true;
-    for (int i = 0; i < STEPS_TEXTS && fine; i++) {
-        struct object object;
-        if (codes[i] == 0 || (i == 1 && is_within(&steps.text[0], other)))
-            continue;
-        fine = object_of(codes[i], &object);
-        steps.text[i] = object.text;
-        steps.times[i] =
-            fine ? calloc(object.text.end - object.text.begin, sizeof *steps.times[i]) : NULL;
-        fine = fine && steps.times[i];
+    struct range *range = user;
+    (void)size;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &object->dlpi_phdr[i];
+        const uintptr_t begin = object->dlpi_addr + header->p_vaddr;
+        const struct range code = { begin, begin + header->p_memsz };
+        if (header->p_type == PT_LOAD && is_within(&code, range->begin)) {
+            *range = code;
+            return 1;
+        }
     }
-    fine = fine && run(call, &steps);
-    if (fine && steps.state == STEPS_TOO_MANY)
-        snprintf(counts->why, sizeof counts->why,
-                 "it takes more than %" PRIu64 " instructions: too long to be counted", most);
+    return 0;
+}
+
+/* Returns whether this is a string instruction that repeats itself, which traps once for each time. */
+static bool repeats(uintptr_t at)
+{
+    const unsigned char *code = (const unsigned char *)at;
+    bool prefixed = false;
+    for (; *code == 0x66 || *code == 0xf2 || *code == 0xf3 || (*code & 0xf0) == 0x40; code++)
+        prefixed |= *code == 0xf2 || *code == 0xf3;
+    return prefixed && ((*code >= 0xa4 && *code <= 0xa7) || (*code >= 0xaa && *code <= 0xaf));
+}
+
+/* Takes the instruction at `at`, which is run next.  Returns false if no more steps are wanted. */
+static bool take_step(struct steps *steps, uintptr_t at, uintptr_t stack)
+{
+    if (steps->state == STEPS_BEFORE && at == steps->entry) {
+        steps->state = STEPS_INSIDE;
+        steps->stack = stack;
+        memcpy(&steps->back, (const void *)stack, sizeof steps->back);
+    } else if (steps->state == STEPS_INSIDE && at == steps->back && stack >= steps->stack) {
+        steps->state = STEPS_RETURNED;
+    }
+    if (steps->state != STEPS_INSIDE)
+        return steps->state == STEPS_BEFORE;
+    if (at == steps->last && repeats(at))
+        return true;
+    steps->last = at;
+    if (is_within(&steps->code[0], at) || is_within(&steps->code[1], at))
+        steps->inside++;
     else
-        fine = fine && steps.state == STEPS_RETURNED;
-    counts->instructions = steps.inside;
-    counts->outside = steps.outside;
-    counts->classed = fine;
-    for (int i = 0; i < STEPS_TEXTS; i++) {
-        if (fine && steps.times[i])
-            add_classes(&steps.text[i], steps.times[i], counts);
-        free(steps.times[i]);
+        steps->outside++;
+    if (steps->inside + steps->outside > steps->most)
+        steps->state = STEPS_TOO_MANY;
+    return steps->state == STEPS_INSIDE;
+}
+
+static struct steps *volatile stepped;
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    const int error = errno;
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    if (!stepped ||
+        !take_step(stepped, (uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RSP]))
+        registers[REG_EFL] &= ~TRAP_FLAG;
+    errno = error;
+}
+
+__attribute__((noinline)) static void run(const struct counted_call *call)
+{
+    __writeeflags(__readeflags() | TRAP_FLAG);
+    bench_between_marks(call->entry, call->first, call->second);
+    __writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
+}
+
+/* Runs the call with a handler of SIGTRAP on a stack of its own; everything is put back after. */
+static bool run_steps(const struct counted_call *call, struct steps *steps)
+{
+    stack_t stack = { .ss_sp = malloc(HANDLER_STACK), .ss_size = HANDLER_STACK }, old_stack;
+    struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK }, old_action;
+    sigset_t trap, old_mask;
+    action.sa_sigaction = on_trap;
+    sigemptyset(&action.sa_mask);
+    sigemptyset(&trap);
+    sigaddset(&trap, SIGTRAP);
+    if (!stack.ss_sp || sigaltstack(&stack, &old_stack) != 0) {
+        free(stack.ss_sp);
+        return false;
     }
-    return fine;
+    if (sigaction(SIGTRAP, &action, &old_action) == 0) {
+        pthread_sigmask(SIG_UNBLOCK, &trap, &old_mask);
+        stepped = steps;
+        run(call);
+        stepped = NULL;
+        pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
+        sigaction(SIGTRAP, &old_action, NULL);
+    }
+    sigaltstack(&old_stack, NULL);
+    free(stack.ss_sp);
+    return steps->state != STEPS_BEFORE;
 }
 
 static bool by_trap_flag(const struct counted_call *call, uintptr_t other, uint64_t most,
                          struct call_counts *counts)
 {
-    return take_steps(steps_by_trap_flag, call, other, most, counts);
+    struct steps steps = { .entry = (uintptr_t)call->entry, .most = most };
+    steps.code[0].begin = steps.entry;
+    steps.code[1].begin = other;
+    for (int i = 0; i < 2; i++)
+        if (steps.code[i].begin && !dl_iterate_phdr(find_code, &steps.code[i]))
+            return false;
+    if (!run_steps(call, &steps))
+        return false;
+    counts->instructions = steps.inside;
+    counts->outside = steps.outside;
+    if (steps.state == STEPS_TOO_MANY)
+        snprintf(counts->why, sizeof counts->why,
+                 "it takes more than %" PRIu64 " instructions: too long to be counted", most);
+    return steps.state != STEPS_INSIDE;
 }
 
-static bool by_child(const struct counted_call *call, uintptr_t other, uint64_t most,
-                     struct call_counts *counts)
-{
-    return take_steps(steps_of_child, call, other, most, counts);
-}
+#endif
 
-/* The plug-in of the emulator writes what it counted between the marks into this file. */
-static bool read_counter(struct call_counts *counts)
-{
-    const char *path = getenv("POSENC_COUNTER");
-    char line[256] = "", classed[4] = "";
-    const int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    const ssize_t n = file < 0 ? 0 : read(file, line, sizeof line - 1);
-    if (file >= 0)
-        close(file);
-    const bool whole =
-        n > 0 && // NOLINTNEXTLINE(cert-err34-c): six numbers or none
-        sscanf(line, "%" SCNu64 " %" SCNu64 " %3s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
-               &counts->instructions, &counts->outside, classed, &counts->loads,
-               &counts->stores, &counts->branches, &counts->vector) == 7;
-    counts->classed = strcmp(classed, "yes") == 0;
-    return whole;
-}
+/* ---- The emulator ---- */
 
-#ifdef HAVE_MARKS
-
+/* Counts by the plug-in, which writes what it counted between the marks into a file. */
 static bool between_marks(const struct counted_call *call, struct call_counts *counts)
 {
     bench_between_marks(call->entry, call->first, call->second);
-    return read_counter(counts);
+    FILE *file = fopen(getenv("POSENC_COUNTER"), "r");
+    const bool whole = // NOLINTNEXTLINE(cert-err34-c): two numbers or none
+        file &&
+        fscanf(file, "%" SCNu64 " %" SCNu64, &counts->instructions, &counts->outside) == 2;
+    if (file)
+        fclose(file);
+    return whole;
 }
 
-/* Less what the marked call itself takes, which the probe tells. */
+/* Less what the marked call itself takes, which the probe shows. */
 static bool by_emulator(const struct counted_call *call, uintptr_t other, uint64_t most,
                         struct call_counts *counts)
 {
@@ -123,78 +188,53 @@ static bool by_emulator(const struct counted_call *call, uintptr_t other, uint64
         harness.instructions < PROBE_INSTRUCTIONS || !between_marks(call, counts))
         return false;
     counts->instructions -= harness.instructions - PROBE_INSTRUCTIONS;
-    if (counts->classed) {
-        counts->branches -= harness.branches - PROBE_BRANCHES;
-        counts->loads -= harness.loads;
-        counts->stores -= harness.stores;
-    }
     return true;
 }
 
-static const struct {
+/* ---- The way that counts here ---- */
+
+static const struct way {
     const char *name;
-    way *count;
-} ways[] = { { "qemu plug-in", by_emulator },
-             { "single step", by_trap_flag },
-             { "traced child", by_child } };
-
-/* The first that counts the probe right; -1: none does. */
-static int choose_way(void)
-{
-    const struct counted_call probe = { bench_probe, NULL, NULL };
-    for (int i = 0; i < (int)(sizeof ways / sizeof *ways); i++) {
-        struct call_counts counts = { .by = NULL };
-        if (ways[i].count(&probe, 0, COUNTS_MOST, &counts) &&
-            counts.instructions == PROBE_INSTRUCTIONS && counts.outside == 0)
-            return i;
-    }
-    return -1;
-}
-
-#else
-
-static const struct {
-    const char *name;
-    way *count;
-} ways[1] = { { NULL, NULL } };
-
-static int choose_way(void)
-{
-    (void)by_trap_flag;
-    (void)by_child;
-    (void)read_counter;
-    return -1;
-}
-
+    /* Fills all but `by`; false if it does not work, `why` if it does not for this call. */
+    bool (*count)(const struct counted_call *call, uintptr_t other, uint64_t most,
+                  struct call_counts *counts);
+} ways[] = {
+    { "qemu plug-in", by_emulator },
+#ifdef HAVE_TRAP_FLAG
+    { "single step", by_trap_flag },
 #endif
+    { NULL, NULL },
+};
 
-static int chosen_way(void)
+/* Returns the first that counts the probe right. */
+static const struct way *chosen_way(void)
 {
-    static int chosen = -2;
-    if (chosen == -2)
-        chosen = choose_way();
+    static const struct way *chosen;
+    const struct counted_call probe = { bench_probe, NULL, NULL };
+    if (chosen)
+        return chosen;
+    for (chosen = ways; chosen->name; chosen++) {
+        struct call_counts counts = { .by = NULL };
+        if (chosen->count(&probe, 0, COUNTS_MOST, &counts) &&
+            counts.instructions == PROBE_INSTRUCTIONS && counts.outside == 0)
+            break;
+    }
     return chosen;
 }
 
-const char *counts_method(void)
-{
-    const int i = chosen_way();
-    return i < 0 ? NULL : ways[i].name;
-}
+const char *counts_method(void) { return chosen_way()->name; }
 
 struct call_counts count_call(const struct counted_call *call, uintptr_t other, uint64_t most)
 {
     struct call_counts counts = { .by = NULL };
-    const int i = chosen_way();
-    if (i < 0)
+    const struct way *way = chosen_way();
+    if (!way->name)
+        snprintf(counts.why, sizeof counts.why, "nothing counts instructions here");
+    else if (!way->count(call, other, most, &counts))
         snprintf(counts.why, sizeof counts.why,
-                 "single steps do not come here, and no emulator counts");
-    else if (!ways[i].count(call, other, most, &counts))
-        snprintf(counts.why, sizeof counts.why,
-                 "the call did not return, or lies in code that "
-                 "no loader knows");
+                 "the call did not return, or lies in code that no loader knows");
     else if (!counts.why[0])
-        counts.by = ways[i].name;
+        counts.by = way->name;
     return counts;
 }
 
@@ -247,7 +287,7 @@ static struct block block_for(const struct problem *problem)
 
 /* Counts one call on a problem, with everything that is done once already done. */
 static bool count_problem(const struct subject *subject, const struct problem *problem,
-                          int64_t *elements, struct call_counts *counts, uint64_t *perf)
+                          int64_t *elements, struct call_counts *counts)
 {
     struct call call;
     struct block block = block_for(problem);
@@ -265,8 +305,6 @@ static bool count_problem(const struct subject *subject, const struct problem *p
     else
         *counts = count_call(
             &counted, (uintptr_t)backend_entry(subject->backend, problem->kernel), COUNTS_MOST);
-    if (counts->by && perf)
-        *perf = count_by_perf(&counted);
     call_destroy(&call);
     free(block.memory);
     return counts->by;
@@ -301,12 +339,11 @@ bool count_kernel(const struct subject *subject, enum posenc_kernel kernel,
                   struct kernel_counts *to)
 {
     struct problem problems[2];
-    *to = (struct kernel_counts){ .perf = 0 };
+    *to = (struct kernel_counts){ .per_call = 0.0 };
     choose_problems(kernel, dtype, profile, problems);
     to->problem = problems[0];
     for (int i = 0; i < 2; i++)
-        if (!count_problem(subject, &problems[i], &to->elements[i], &to->call[i],
-                           i == 0 ? &to->perf : NULL)) {
+        if (!count_problem(subject, &problems[i], &to->elements[i], &to->call[i])) {
             memcpy(to->why, to->call[i].why, sizeof to->why);
             return false;
         }

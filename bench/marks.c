@@ -4,7 +4,7 @@
  */
 #include "marks.h"
 
-#ifdef HAVE_MARKS
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
 
 #define FUNCTION(name, body)                                                                   \
     __asm__(".text\n.balign 16\n.globl " #name "\n.hidden " #name "\n.type " #name             \
@@ -21,10 +21,6 @@ FUNCTION(bench_between_marks, "subq $8, %rsp\n"
                               "nopl 0x50451(%rax)\n"
                               "addq $8, %rsp\n"
                               "retq\n");
-FUNCTION(bench_probe, "movl $10, %eax\n"
-                      "1: decl %eax\n"
-                      "jnz 1b\n"
-                      "retq\n");
 
 #elif defined(__aarch64__)
 
@@ -38,10 +34,6 @@ FUNCTION(bench_between_marks, "stp x29, x30, [sp, #-16]!\n"
                               ".inst 0xd28a08bf\n"
                               "ldp x29, x30, [sp], #16\n"
                               "ret\n");
-FUNCTION(bench_probe, "mov w9, #10\n"
-                      "1: subs w9, w9, #1\n"
-                      "b.ne 1b\n"
-                      "ret\n");
 
 #else
 
@@ -56,10 +48,21 @@ FUNCTION(bench_between_marks, "addi sp, sp, -16\n"
                               "ld ra, 8(sp)\n"
                               "addi sp, sp, 16\n"
                               "ret\n");
-FUNCTION(bench_probe, "li t0, 10\n"
-                      "1: addi t0, t0, -1\n"
-                      "bnez t0, 1b\n"
-                      "ret\n");
 
 #endif
+
+FUNCTION(bench_probe, "nop\n"
+                      "nop\n"
+                      "nop\n"
+                      "ret\n");
+
+#else
+
+void bench_between_marks(void (*entry)(void), const void *first, const void *second)
+{
+    ((void (*)(const void *, const void *))entry)(first, second);
+}
+
+void bench_probe(void) {}
+
 #endif

@@ -3,7 +3,6 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "bench/counts.h"
-#include "bench/identity.h"
 #include "apart.h"
 #include "emit_count.h"
 #include "base/machine/noise.h"
@@ -51,13 +50,11 @@ static void count_one(struct counting *counting, const struct posenc_backend *ba
 {
     const struct subject subject = subject_of(backend);
     struct kernel_counts counts;
-    char code[CODE_DIGEST], why[CODE_WHY];
     apart_enter(posenc_kernel_name(kernel));
     const bool counted = count_kernel(&subject, kernel, dtype, profile, &counts);
     apart_leave();
-    (void)code_digest(&subject, kernel, NULL, code, why);
     counting->counted += counted;
-    records_append(&counting->work->records, emit_count(&counts, backend, NULL, code));
+    records_append(&counting->work->records, emit_count(&counts, backend, NULL));
 }
 
 /* A kernel in one form on every backend that has it. */
@@ -115,10 +112,8 @@ int command_count(struct cli *cli)
         return cli_refuse(cli, "unexpected argument", cli->operands[0],
                           "expected options only");
     if (!counts_method()) {
-        cli_refuse(
-            cli, "nothing is counted here", NULL,
-            "single steps do not come (Linux on x86-64 and ARM has them), and no emulator "
-            "counts");
+        cli_refuse(cli, "nothing is counted here", NULL,
+                   "it takes Linux on x86-64, or the plug-in of qemu (./run count-emulated)");
         return EXIT_NOTHING;
     }
     if (work_begin(&work, cli, BY_BENCH, false, false) != EXIT_FINE)

@@ -10,9 +10,8 @@
 /* "rope_half/f32/given/count" */
 void count_id(const struct problem *problem, char *id, size_t size);
 
-/* `build`: "base" or "head" where two are compared, or NULL; `code`: the digest of the machine code,
- * "" where it is not known. */
+/* `build`: "base" or "head" where two are compared, or NULL. */
 json_t *emit_count(const struct kernel_counts *counts, const struct posenc_backend *backend,
-                   const char *build, const char *code);
+                   const char *build);
 
 #endif

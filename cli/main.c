@@ -50,15 +50,13 @@ static const struct command commands[] = {
       "nothing about a CPU, and where Google Benchmark is not built in.\n",
       record_formats, BY_BENCH },
     { "count", FOR_COUNT, command_count, "", "Counts the instructions of a call",
-      "Instructions, loads, stores, branches and those with vectors for each element, and what "
-      "a "
-      "call takes\n"
-      "besides: counted one by one on two small calls, exactly and the same each time, on a "
-      "busy "
-      "machine as on\n"
-      "a quiet one.  They explain times, and are none.  With --plugin: kernels that it has, "
-      "unless --kernel or\n"
-      "--case says more.  Exit code 77 where nothing can be counted.\n",
+      "Instructions per element, and per call besides, from two small calls run step by step. "
+      "Counts are exact\n"
+      "and the same on a busy machine. They explain times and do not replace them. With "
+      "--plugin: kernels that\n"
+      "it has, unless --kernel or --case says more. It takes Linux on x86-64, or the plug-in "
+      "of qemu. Exit code\n"
+      "77 if nothing can be counted.\n",
       record_formats, BY_BENCH },
     { "pair", FOR_PAIR, command_pair, "BASE HEAD", "Times two builds side by side, once",
       "BASE and HEAD are builds of the library (libposenc.so) or plug-ins. Both are timed in "

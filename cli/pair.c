@@ -146,10 +146,9 @@ static int measure(struct pair_run *run)
     int status = EXIT_FINE;
     if (has_part(cli, "results"))
         status = pair_results(run);
-    if (status == EXIT_FINE && (has_part(cli, "code") || has_part(cli, "counts")))
-        pair_code(run);
     for (size_t i = 0; i < run->n && !cli->pairs; i++)
-        records_append(&run->work.records, pair_record_planned(run, &run->rows[i]));
+        records_append(&run->work.records,
+                       pair_record_planned(run, &run->rows[i], has_part(cli, "code")));
     if (status == EXIT_FINE && has_part(cli, "times"))
         status = pair_times(run);
     if (status == EXIT_FINE && has_part(cli, "counts"))

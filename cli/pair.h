@@ -6,7 +6,6 @@
 #ifndef POSENC_CLI_PAIR_H
 #define POSENC_CLI_PAIR_H
 
-#include "bench/identity.h"
 #include "bench/pairs.h"
 #include "pairing.h"
 
@@ -14,10 +13,8 @@
 struct pair_row {
     size_t at_case, name; /* of the pairing */
     enum pairing_kind kind;
-    bool wanted;               /* by --pairs, or without it */
-    char code[2][CODE_DIGEST]; /* of base and head; "" if unknown */
-    bool same_code;            /* known, and the same */
-    bool counted;              /* its instructions were, or those of a row like it */
+    bool wanted;  /* by --pairs, or without it */
+    bool counted; /* its instructions were, or those of a row like it */
 };
 
 struct pair_run {
@@ -36,15 +33,14 @@ double pair_now(void);
 
 /* Compares the results of both builds exactly; records of changes and agreements. */
 int pair_results(struct pair_run *run);
-/* Finds out which rows have the same machine code in both builds. */
-void pair_code(struct pair_run *run);
 /* Times the rows that are wanted; records of samples. */
 int pair_times(struct pair_run *run);
 /* Counts instructions in both builds, of one row at least, within --budget. */
 void pair_counts(struct pair_run *run);
 
 /* Records of a row: that it is there, what is running, what one process measured. */
-json_t *pair_record_planned(const struct pair_run *run, const struct pair_row *row);
+json_t *pair_record_planned(const struct pair_run *run, const struct pair_row *row,
+                            bool with_entries);
 json_t *pair_record_running(const struct pair_run *run, const struct pair_row *row,
                             const char *who);
 json_t *pair_record_samples(const struct pair_run *run, const struct pair_row *row,

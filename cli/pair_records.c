@@ -1,9 +1,11 @@
 /*
  * Records of posenc pair (see pair.h).
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "pair.h"
 #include "emit.h"
+
+#include <dlfcn.h>
 
 static json_t *record_of(const char *kind, const struct pair_run *run,
                          const struct pair_row *row)
@@ -15,8 +17,29 @@ static json_t *record_of(const char *kind, const struct pair_run *run,
                        c->id, subject->backend);
 }
 
-json_t *pair_record_planned(const struct pair_run *run, const struct pair_row *row)
+/* Makes a list of where the kernel begins in the file of a build, and the front-end if it is there. */
+static json_t *entries_of(const struct subject *subject, enum posenc_kernel kernel)
 {
+    const uintptr_t addresses[2] = { (uintptr_t)backend_entry(subject->backend, kernel),
+                                     (uintptr_t)subject_entry(subject, kernel) };
+    json_t *list = json_array();
+    Dl_info first = { .dli_fbase = NULL }, info;
+    for (int i = 0; i < 2; i++) {
+        if (!dladdr((const void *)addresses[i], &info))
+            continue;
+        if (i == 0)
+            first = info;
+        if (info.dli_fbase == first.dli_fbase)
+            json_array_append_new(
+                list, json_integer((json_int_t)(addresses[i] - (uintptr_t)info.dli_fbase)));
+    }
+    return list;
+}
+
+json_t *pair_record_planned(const struct pair_run *run, const struct pair_row *row,
+                            bool with_entries)
+{
+    const struct pairing_name *name = &run->pairing.names[row->name];
     static const char *const builds[] = {
         [PAIRING_BOTH] = "both", [PAIRING_NEW] = "head", [PAIRING_REMOVED] = "base"
     };
@@ -26,9 +49,11 @@ json_t *pair_record_planned(const struct pair_run *run, const struct pair_row *r
                         json_pack("{s:s?,s:I}", "name", c->footprint, "bytes",
                                   (json_int_t)problem_working_set(&c->problem)));
     json_object_set_new(record, "builds", json_string(builds[row->kind]));
-    if (row->code[0][0] && row->code[1][0])
-        json_object_set_new(record, "code",
-                            json_pack("{s:s,s:s}", "base", row->code[0], "head", row->code[1]));
+    if (with_entries && row->kind == PAIRING_BOTH)
+        json_object_set_new(record, "entries",
+                            json_pack("{s:o,s:o}", "base",
+                                      entries_of(name->base, c->problem.kernel), "head",
+                                      entries_of(name->head, c->problem.kernel)));
     return record;
 }
 

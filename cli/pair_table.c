@@ -41,34 +41,17 @@ static bool is_kind(const json_t *record, const char *kind)
     return strcmp(record_text(record, "t"), kind) == 0;
 }
 
-/* Whether both builds have the same code for the row of samples. */
-static const char *code_word(const json_t *records, const json_t *samples)
-{
-    size_t i;
-    const json_t *r;
-    json_array_foreach((json_t *)records, i, r)
-    {
-        if (is_kind(r, "planned") && json_object_get(r, "code") &&
-            json_equal(json_object_get(r, "case"), json_object_get(samples, "case")) &&
-            json_equal(json_object_get(r, "backend"), json_object_get(samples, "backend")))
-            return strcmp(record_text(r, "code.base"), record_text(r, "code.head")) == 0
-                       ? "identical"
-                       : "differs";
-    }
-    return "-";
-}
-
-static void print_samples(const json_t *records, const json_t *r, FILE *out)
+static void print_samples(const json_t *r, FILE *out)
 {
     fprintf(out, "%-40s %-12s ", record_text(r, "case"), record_text(r, "backend"));
     if (strcmp(record_text(r, "outcome"), "timed") != 0)
         fprintf(out, "%s: %s: %s\n", record_text(r, "who"), record_text(r, "outcome"),
                 record_text(r, "reason"));
     else
-        fprintf(out, "%9s %9s %+8.1f %% %+8.1f %%  %s\n",
+        fprintf(out, "%9s %9s %+8.1f %% %+8.1f %%\n",
                 show_time(record_value(r, "base.ns", 0.0)),
                 show_time(record_value(r, "head.ns", 0.0)), median_change(r, "head"),
-                median_change(r, "control"), code_word(records, r));
+                median_change(r, "control"));
 }
 
 static void print_change(const json_t *r, FILE *out)
@@ -98,10 +81,10 @@ int pair_print(const json_t *records, FILE *out)
     json_array_foreach((json_t *)records, i, r)
     {
         if (is_kind(r, "samples") && timed++ == 0)
-            fprintf(out, "%-40s %-12s %9s %9s %10s %10s  %s\n", "case", "backend", "base",
-                    "head", "change", "A/A", "code");
+            fprintf(out, "%-40s %-12s %9s %9s %10s %10s\n", "case", "backend", "base", "head",
+                    "change", "A/A");
         if (is_kind(r, "samples"))
-            print_samples(records, r, out);
+            print_samples(r, out);
         else if (is_kind(r, "change"))
             print_change(r, out);
         else if (is_kind(r, "agreement"))

@@ -13,7 +13,7 @@ count_emulated() {
     rm -rf build/counts
     mkdir -p build/counts
     counter=$PWD/build/counts/counter.so
-    cc -O2 -fPIC -shared -I. bench/counter.c bench/classes.c -o "$counter" || return 1
+    cc -O2 -fPIC -shared -I. bench/counter.c -o "$counter" || return 1
     emulated_targets=posenc:executable
     build_aarch64 || return 1
     count_on neon neoverse-n1 neon

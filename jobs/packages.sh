@@ -18,7 +18,6 @@ library:criterion libcriterion-dev -                     criterion         the C
 library:benchmark libbenchmark-dev google-benchmark-devel google-benchmark timing
 library:sleef    libsleef-dev     sleef-devel            sleef             the plug-ins over SLEEF
 library:mpfr     libmpfr-dev      mpfr-devel             mpfr              certifying the golden vectors
-header:Zydis/Zydis.h libzydis-dev zydis-devel    zydis             which instructions load and store, and code compared
 python:jinja2    python3-jinja2   python3-jinja2         -                 the page of a report
 python:rich      python3-rich     python3-rich           -                 tables on a terminal
 python:d3        libjs-d3         -                      -                 charts on the page
@@ -71,9 +70,6 @@ have() {
     compiler:cc) echo '#include <stdio.h>' | ${CC:-cc} -E - >/dev/null 2>&1 ;;
     compiler:c++) echo '#include <string>' | ${CXX:-c++} -E -x c++ - >/dev/null 2>&1 ;;
     command:* | browser:*) [ -n "$(version_of "${1#*:}")" ] ;;
-    header:*) # of x86-64's instructions: nothing elsewhere
-        [ "$(uname -sm)" != 'Linux x86_64' ] || echo "#include <${1#*:}>" | ${CC:-cc} -E - >/dev/null 2>&1
-        ;;
     python:d3) [ -e /usr/share/javascript/d3/d3.min.js ] || python_with jinja2 rich xstatic.pkg.d3 ;;
     python:*) python_with jinja2 rich || has_modules /usr/bin/python3 "${1#*:}" ;;
     tests:*) python_with jinja2 rich matplotlib pytest jsonschema || has_modules /usr/bin/python3 "${1#*:}" ;;

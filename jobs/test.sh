@@ -155,7 +155,7 @@ done
 
 # ---- Without jansson ----
 
-for word in report bench estimate count-emulated; do
+for word in report bench count-emulated; do
     bare
     at HAS='criterion benchmark' ./run $word
     says "$word without jansson is refused" 2 "$word: it takes the program, and that takes jansson" \

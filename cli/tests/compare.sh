@@ -71,24 +71,21 @@ same 'a head that ends the process is a change, too' \
 
 # Code that is the same has one verdict whatever the clock says; where it is not, its instructions are counted.
 run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" $short --out jsonl
-if [ "$(member_of stdout verdict)" = 'identical ' ]; then
-    same 'a plug-in beside itself has the same code, and is neither timed nor counted' \
-        "$(grep -c '"ratio"' stdout) $(grep -c '"t":"count"' stdout)" '0 0'
-    for more in element row; do
-        eval "head=\$PLUGIN_$(echo $more | tr a-z A-Z)"
-        run "$POSENC" compare "$PLUGIN_COUNTED" "$head" --problem "$small" $short --out jsonl
-        same "an instruction more for each $more is not the same code, and is counted" \
-            "$(grep -c '"verdict":"identical"' stdout) $(grep -c '"t":"count".*"build":"\(base\|head\)"' stdout)" '0 2'
-        instructions=$(sed -n '/"t":"count"/s/.*"outside":.*"smaller".*"instructions":\([0-9]*\).*/\1/p' stdout | tr '\n' ' ')
-        if [ "${instructions% * }" -lt "$(echo $instructions | cut -d' ' -f2)" ]; then
-            pass 'and head takes more of them'
-        else
-            fail 'and head takes more of them' "$instructions"
-        fi
-    done
-else
-    skip 'code compared' 'built without Zydis'
-fi
+same 'a plug-in beside itself has the same code, and is neither timed nor counted' \
+    "$(member_of stdout verdict)$(grep -c '"ratio"' stdout) $(grep -c '"t":"count"' stdout)" 'identical 0 0'
+case $(uname -m) in x86_64) changed='element row' ;; *) changed= ;; esac # elsewhere nothing is counted
+for more in $changed; do
+    eval "head=\$PLUGIN_$(echo $more | tr a-z A-Z)"
+    run "$POSENC" compare "$PLUGIN_COUNTED" "$head" --problem "$small" $short --out jsonl
+    same "an instruction more for each $more is not the same code, and is counted" \
+        "$(grep -c '"verdict":"identical"' stdout) $(grep -c '"t":"count".*"build":"\(base\|head\)"' stdout)" '0 2'
+    instructions=$(sed -n '/"t":"count"/s/.*"instructions":\([0-9]*\).*/\1/p' stdout | tr '\n' ' ')
+    if [ "${instructions% * }" -lt "$(echo $instructions | cut -d' ' -f2)" ]; then
+        pass 'and head takes more of them'
+    else
+        fail 'and head takes more of them' "$instructions"
+    fi
+done
 
 # Verdicts on time depend on the machine, and one process is too few for any but these.
 run "$POSENC" compare "$PLUGIN" "$PLUGIN" --problem "$small" --time-limit 3600 --identical --out jsonl

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Counts of instructions: the same in each process and by each means, and an instruction more is seen.
+# Counts of instructions: the same in each process and by the emulator, and an instruction more is seen.
 . "$(dirname "$0")/tap.sh"
 
-# value NAME FILE: that member of the first count in a file of records; of the larger of its two calls.
-value() { sed -n '/"t": *"count"/{ s/"smaller": *{[^}]*},//; s/.*"'"$1"'": *"\{0,1\}\([^,"}]*\).*/\1/p; q; }' "$2"; }
+# value NAME FILE: that member of the first count in a file of records.
+value() { sed -n '/"t": *"count"/{ s/.*"'"$1"'": *"\{0,1\}\([^,"}]*\).*/\1/p; q; }' "$2"; }
 
 run "$POSENC" count --kernel learned_add --backend scalar --out jsonl:r.jsonl
 if [ $status = 77 ]; then
@@ -41,23 +41,6 @@ if [ $rows -gt 0 ] && [ $((rows * 100)) -lt "$base" ]; then
 else
     fail 'one for each row is seen' "$rows of $base"
 fi
-digest=$(value code counted.jsonl)
-if [ -n "$digest" ]; then
-    if [ "$(value code element.jsonl)" != "$digest" ] && [ "$(value code row.jsonl)" != "$digest" ]; then
-        pass 'an instruction more is another digest'
-    else
-        fail 'an instruction more is another digest' "$digest"
-    fi
-    count_plugin "$PLUGIN_WRONG" wrong.jsonl
-    if [ -n "$(value code wrong.jsonl)" ] && [ "$(value code wrong.jsonl)" != "$digest" ]; then
-        pass 'other code has another one'
-    else
-        fail 'other code has another one' "$(value code wrong.jsonl)"
-    fi
-else
-    skip 'digests of code' 'built without Zydis'
-fi
-
 # ---- What is shown ----
 
 rm -f work/*

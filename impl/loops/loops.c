@@ -1,6 +1,6 @@
 /*
- * The inner loops of the templates, each in a function of its own: what llvm-mca is given and
- * what measure.c times.  The loops are those of impl/kernels, called as the kernels call them with
+ * The inner loops of the templates, each in a function of its own, for llvm-mca
+ * (cross/estimate.py).  The loops are those of impl/kernels, called as the kernels call them with
  * whole vectors of positions that are not zero; none is written again here.
  *
  * POSENC_SIMD, POSENC_ISA and flags are those that impl/meson.build has for a backend.
@@ -10,8 +10,6 @@
 #include "impl/kernels/rope.c"
 #include "impl/kernels/table.c"
 #include "loops.h"
-
-int64_t lanes_of_loops(void) { return vf_lanes(); }
 
 /* `count` rows of so many vectors of pairs. */
 static struct run rows(const struct loop *loop, int64_t count, int64_t vectors)

@@ -26,6 +26,4 @@ struct loop {
     void LOOP_NAME(kernel, profile, variant)(const struct loop *);
 #include "loops.def"
 
-int64_t lanes_of_loops(void);
-
 #endif

@@ -42,7 +42,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
     "samples": {**_RESULT, **_ROOFLINE},
     "trend": {**_RESULT, "base.roof": "share", "head.roof": "share", "roof_ratio": "roofline_ratio"},
     "change": {**_RESULT, "witness": "worst_at", "first.witness": "worst_at"},
-    "estimate": {**_RESULT, "lanes": "vector_width"},
     "doctor": {
         "tells_apart": "detectable", "measured.floors.launch_pct": "process_pct",
         "measured.floors.apart_pct": "detectable_pct", "null_pct": "control_pct",

@@ -69,7 +69,7 @@ def _keep_last(records: List[Record], names: Sequence[str]) -> List[Record]:
 
 
 def machines(records: List[Record]) -> List[Machine]:
-    """Returns the machines of records, in the order of their first runs. Estimates are of no machine."""
+    """Returns the machines of records, in the order of their first runs."""
     found: Dict[str, Machine] = {}
     header: Record = {}
     current: Optional[Machine] = None
@@ -77,7 +77,7 @@ def machines(records: List[Record]) -> List[Machine]:
         kind = record["t"]
         if kind == "header":
             header, current = record, None
-        elif kind == "env" and header.get("mode") != "estimate":
+        elif kind == "env":
             key = str(record.get("env_id", ""))
             current = found.setdefault(key, Machine(record))
             current.env = record

@@ -1,7 +1,7 @@
 """Stands in for the C program in tests of posenc compare: prints made-up records of `posenc pair`.
 
 FAKE_PAIR names a JSON file: {"rows": [row, ...], "changes": [...], "counts": [...], "log": PATH}. A row has a
-case, a backend, and optionally builds, code (of base and head), footprint, and `head` and `control`: medians in
+case, a backend, and optionally builds, code (entries of base and head), footprint, and `head` and `control`: medians in
 percent by process, the last of which goes on. In place of a median stands a failure: {"signal": N}, {"exit": N},
 {"wrong": TEXT}, {"spin": true} or {"sleep": true}. Each run is noted in the log, a JSON line.
 """
@@ -34,8 +34,8 @@ def arguments() -> argparse.Namespace:
 
 
 def header(args: argparse.Namespace, sha256: str) -> Json:
-    builds = {name: {"path": path, "version": "0.1.0", "abi": 4, "sha256": sha256, "plugin": True}
-              for name, path in zip(("base", "head"), args.builds)}  # fmt: skip
+    builds = {name: {"path": path, "version": "0.1.0", "abi": 4, "sha256": f"{first}{sha256}", "plugin": True}
+              for name, path, first in zip(("base", "head"), args.builds, "01")}  # fmt: skip
     return {"t": "header", "schema": "posenc.results/2", "run_id": "0", "started": "2026-11-28T00:00:00Z",
             "tool": {"version": "0.1.0"}, "vectors": {"sha256": None}, "mode": "quick", "command": "pair",
             "options": {}, "argv": ["posenc"], "seed": "0x0", "by_model": False, "compare": builds}  # fmt: skip
@@ -51,7 +51,7 @@ def planned(row: Json) -> Json:
     footprint = {"name": row.get("footprint", "L2"), "bytes": 262144}
     record = {"t": "planned", **names(row), "footprint": footprint, "builds": row.get("builds", "both")}
     if "code" in row:
-        record["code"] = dict(zip(("base", "head"), row["code"]))
+        record["entries"] = {name: [entry] for name, entry in zip(("base", "head"), row["code"])}
     return record
 
 
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace, out: TextIO) -> None:
 
     if "message" in told:
         sys.exit(f"posenc pair: {told['message']}")
-    put(header(args, told["sha256"] if process and "sha256" in told else "0" * 64))
+    put(header(args, told["sha256"] if process and "sha256" in told else "0" * 63))
     if not wanted:
         put({"t": "env", "env_id": "made-up", "cpu": {"key": "made-up"}, "quality": {"grade": "A", "reasons": []}})
         put({"t": "agreement", "kernel": "alibi", "backend": "avx2", "family": "native", "problems": 3, "values": 400,

@@ -8,16 +8,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import pytest
 from test_records import errors_of
 
 from posenc.command import CommandError
-from posenc.compare import evidence, process
+from posenc.compare import builds, evidence, process
 from posenc.compare.builds import sum_noise
 from posenc.compare.main import main
 from posenc.compare.rows import Row
+from posenc.compare.same_code import Unknown
 from posenc.compare.schedule import Schedule, Settings
 from posenc.records import load
 
@@ -62,6 +63,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    monkeypatch.setattr(builds, "code_of", lambda path, entries: f"{entries[0]:x}" * 64)
     return Bench(tmp_path, monkeypatch)
 
 
@@ -131,8 +133,8 @@ def test_no_time_is_no_verdict(bench: Bench) -> None:
 
 
 def test_identical_code_is_not_timed(bench: Bench) -> None:
-    same = row(code=["a", "a"], head=UP)
-    bench.told(same, row(TYPICAL, code=["a", "b"]))
+    same = row(code=[1, 1], head=UP)
+    bench.told(same, row(TYPICAL, code=[1, 2]))
     assert bench.compare("--gate") == 0
     assert [pair["verdict"] for pair in bench.records("pair")] == ["identical", "same"]
     assert all(pairs == [[TYPICAL, "avx2"]] for pairs in (run["pairs"] for run in bench.timed()))
@@ -140,6 +142,25 @@ def test_identical_code_is_not_timed(bench: Bench) -> None:
     assert bench.compare("--identical", "--gate") == 0
     pair = bench.records("pair")[0]
     assert pair["verdict"] == "identical" and pair["reason"].startswith("the same machine code: +5.0 %")
+
+
+def test_unknown_code_is_timed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unknown(path: str, entries: Sequence[int]) -> str:
+        raise Unknown("a computed jump at 0x1234")
+
+    monkeypatch.setattr(builds, "code_of", unknown)
+    bench.told(row(code=[1, 1]))
+    assert bench.compare() == 0
+    (pair,) = bench.records("pair")
+    assert pair["verdict"] == "same" and "code" not in pair["base"]
+    assert not errors_of([pair])
+    assert "computed jump" not in capsys.readouterr().out
+    bench.compare("-v")
+    assert "Machine code of 1 pair not compared: a computed jump at 0x1234." in capsys.readouterr().out
+    bench.compare("--explain", "*")
+    assert "The machine code was not compared: a computed jump at 0x1234." in capsys.readouterr().out
 
 
 def test_new_and_removed(bench: Bench) -> None:
@@ -215,7 +236,7 @@ def test_a_process_that_hangs_is_ended(bench: Bench, failure: str) -> None:
     bench.told(row(head=[{failure: True}]), row(TYPICAL))
     program = process.Program(os.environ["POSENC_PROGRAM"], ["--", "base.so", "head.so"], silence_s=0.5)
     rows = [Row(planned_of(told)) for told in (row(), row(TYPICAL))]
-    builds = {"base": "0" * 64, "head": "0" * 64}
+    builds = {"base": "0" * 64, "head": "1" + "0" * 63}
     Schedule(program, rows, builds, Settings(3600, processes=1)).run()
     assert rows[0].failure and rows[0].failure.how == "crashed" and " s of CPU time or sleep" in rows[0].failure.reason
     assert rows[0].failure.reason.startswith("did not return within ") and len(rows[1].head) > 0
@@ -364,7 +385,7 @@ def test_records_are_as_the_schema_has_them(bench: Bench) -> None:
     counts = [{"t": "count", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": "alibi/f32/given/count",
                "backend": "avx2", "family": "native", "build": build, "elements": 10, "instructions": n}
               for build, n in (("base", 130), ("head", 140))]  # fmt: skip
-    bench.told(row(head=UP, code=["a" * 64, "b" * 64]), row(TYPICAL, head=[{"exit": 1}]), row(DRAM, builds="head"),
+    bench.told(row(head=UP, code=[10, 11]), row(TYPICAL, head=[{"exit": 1}]), row(DRAM, builds="head"),
                counts=counts, changes=[change("error", True)])  # fmt: skip
     assert bench.compare("-o", "out.csv") == 1
     records = load("out.jsonl")
@@ -383,7 +404,7 @@ def test_instructions_are_counted_of_what_is_flagged_first(bench: Bench, capsys:
     counts = [{"t": "count", "kernel": "alibi", "dtype": "f32", "numerics": "given", "case": "alibi/f32/given/count",
                "backend": "avx2", "family": "native", "build": build, "elements": 10, "instructions": n}
               for build, n in (("base", 130), ("head", 143))]  # fmt: skip
-    bench.told(row(TYPICAL), row(head=UP), row(DRAM, code=["a", "a"]), counts=counts)
+    bench.told(row(TYPICAL), row(head=UP), row(DRAM, code=[1, 1]), counts=counts)
     bench.compare()
     assert bench.runs()[-1]["part"] == "counts" and bench.runs()[-1]["pairs"] == [[L2, "avx2"], [TYPICAL, "avx2"]]
     assert "14.3 (+10.0 %)" in capsys.readouterr().out
@@ -403,7 +424,7 @@ def test_the_machine_is_named(bench: Bench, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_explain_shows_the_evidence(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    bench.told(row(head=UP, code=["a" * 64, "b" * 64]), row(TYPICAL))
+    bench.told(row(head=UP, code=[10, 11]), row(TYPICAL))
     bench.compare("--explain", "alibi/*")
     assert bench.runs()[0]["argv"][-5:-3] == ["--case", "alibi/*"]
     out = capsys.readouterr().out

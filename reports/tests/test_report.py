@@ -275,8 +275,3 @@ def test_hostile_text_stays_text(work: Path, program: Path) -> None:
     plain = re.sub(r"```.*?```", "", text.replace("\\`", ""), flags=re.S)
     plain = re.sub(r"(`+).*?\1", "", plain)
     assert not re.search(r"(?<!\\)(<script>x|\[l\]\()", plain)
-
-
-def test_estimates_are_a_table(work: Path, program: Path) -> None:
-    done = report(work, program, str(ROOT / "reports" / "tests" / "estimates.jsonl"))
-    assert done.status == 0 and "Cycles per element" in done.out and "rope_half" in done.out

@@ -28,7 +28,7 @@ from posenc.results.summary import COMMENT, SUMMARY, to_comment, to_page, to_sum
 from posenc.runs import machines
 
 HERE = Path(__file__).resolve().parent
-FILES = (HERE / "run.jsonl", HERE / "estimates.jsonl", HERE / "compared.jsonl.gz")
+FILES = (HERE / "run.jsonl", HERE / "compared.jsonl.gz")
 FROZEN = HERE / "exports.json.gz"
 FROZEN_FORMATS = [name for name in FORMATS if name not in ("summary", "comment")]
 

@@ -13,6 +13,7 @@ from ..runs import number
 from ..show import many
 from .process import Interrupted, Program, interruptible
 from .rows import Row
+from .same_code import Unknown, code_of
 from .schedule import Progress, Schedule, Settings
 
 NOTHING_COMMON = 5
@@ -37,12 +38,13 @@ class Comparison:
         try:
             with interruptible():
                 self._results()
+                self._code()
                 self._times()
         except Interrupted as signalled:
             self.interrupted = signalled.number
 
     def _results(self) -> None:
-        """Runs the process that compares results and machine code exactly, and lists the rows."""
+        """Runs the process that compares results exactly, and lists the rows."""
         progress = Progress(" results compared")
 
         def take(record: Record) -> None:
@@ -60,6 +62,21 @@ class Comparison:
         if not ended.finished:
             words = ended.message or f"the results could not be compared: {ended.how}"
             raise CommandError(words, ended.status if ended.message and ended.status > 0 else 2)
+
+    def _code(self) -> None:
+        """Finds out which rows have the same machine code in both builds."""
+        builds = self.header["compare"]
+        one_file = builds["base"]["sha256"] == builds["head"]["sha256"]
+        progress = Progress(" machine code compared")
+        with progress.line:
+            for row in self.rows:
+                progress.step(*row.key)
+                try:
+                    for name, entries in row.planned.get("entries", {}).items():
+                        build = builds[name]
+                        row.code[name] = build["sha256"] if one_file else code_of(build["path"], tuple(entries))
+                except Unknown as unknown:
+                    row.code, row.code_unknown = {}, str(unknown)
 
     def _times(self) -> None:
         builds = {name: str(self.header["compare"][name]["sha256"]) for name in ("base", "head")}

@@ -64,6 +64,8 @@ def _sentences(pair: Record, word: str, instructions: str) -> Iterator[str]:
     if all(codes):
         same = "the same" if codes[0] == codes[1] else "different"
         yield f"The machine code is {same} ({codes[0][:12]}, {codes[1][:12]})."
+    elif pair.get("code_unknown"):
+        yield f"The machine code was not compared: {pair['code_unknown']}."
     if instructions:
         yield f"Instructions per element of head: {instructions}. They explain a time, and do not decide the verdict."
     rule = f": {RULES[pair['verdict']]}" if pair["verdict"] in RULES else ""

@@ -223,7 +223,7 @@ def _read(path: str) -> List[Machine]:
     """Returns the machines of a file; one without a name if it says nothing of machines."""
     records = load(path)
     found = machines(records)
-    if not found and records[0].get("mode") != "estimate":
+    if not found:
         nameless: List[Record] = [{"t": "env"}]
         found = machines([records[0], *nameless, *records[1:]])
         for machine in found:

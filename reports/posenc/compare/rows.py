@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from statistics import median
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from ..convert import Record
 from ..runs import member, number
@@ -32,6 +32,8 @@ class Row:
     head_ns: List[float] = field(default_factory=list)
     roofline: Optional[Record] = None
     failure: Optional[Failure] = None
+    code: Dict[str, str] = field(default_factory=dict)  # digests of base and head, if both are known
+    code_unknown: str = ""  # why they are not
     spent_s: float = 0.0
     confirming: int = 0
     look: int = 1
@@ -56,8 +58,7 @@ class Row:
     @property
     def same_code(self) -> bool:
         """Whether the machine code is known to be the same in both builds."""
-        code = self.planned.get("code") or {}
-        return "base" in code and code["base"] == code.get("head")
+        return "base" in self.code and self.code["base"] == self.code.get("head")
 
     @property
     def timed(self) -> bool:
@@ -105,10 +106,10 @@ class Row:
                 **record, "verdict": "incomparable", "reason": f"{failure.who}: {failure.reason}",
                 "failed": {"who": failure.who, "how": failure.how},
             }  # fmt: skip
-        code = self.planned.get("code") or {}
         for name, times in (("base", self.base_ns), ("head", self.head_ns)):
             record[name] = {"ns": plain(median_of(times))}
-            record[name].update({"code": code[name]} if name in code else {})
+            record[name].update({"code": self.code[name]} if name in self.code else {})
+        record.update({"code_unknown": self.code_unknown} if self.code_unknown else {})
         record.update(verdict=self.verdict.kind, reason=self.verdict.reason, processes=len(self.head))
         return {**record, **self._measured()} if self.head else record
 

@@ -3,6 +3,7 @@
 import fnmatch
 import math
 import shlex
+from collections import Counter
 from statistics import median
 from typing import Dict, List, Optional, Sequence, TextIO, Tuple
 
@@ -110,6 +111,9 @@ class _Printer:
         folded = len(self.pairs) - len(shown)
         if folded:
             self.line(f"{folded} the same or of identical code: --verbose prints them.")
+        unknown = Counter(pair["code_unknown"] for pair in self.pairs if pair.get("code_unknown"))
+        for reason, count in unknown.items() if self.verbose else ():
+            self.line(f"Machine code of {show.many(count, 'pair')} not compared: {reason}.")
 
     def _cells(self, pair: Record) -> List[str]:
         why, more = pair_words(pair), number(pair, "more_seconds") or 0.0

@@ -10,7 +10,6 @@ from ..command import CommandError, Parser, write_file
 from ..convert import Record
 from ..engine import Engine
 from ..records import dump, load
-from ..runs import number
 from ..terminal import console, table
 from .folder import FILES, ReportFolder
 from .measure import Measurement, one_run
@@ -145,17 +144,6 @@ def print_summary(view: View, verbose: bool) -> None:
         print("Nothing to type: the default backends stay. POSENC_BACKEND=NAME forces another.")
 
 
-def print_estimates(estimates: List[Record]) -> None:
-    """Prints cycles of inner loops, which a model of a core estimates: they are of no machine."""
-    head = ("Kernel", "Numerics", "Variant", "Backend", "Core", ">Cycles per element", "Bottleneck")
-    rows = [
-        [str(record.get(name, "")) for name in ("kernel", "numerics", "variant", "backend", "core")]
-        + [f"{number(record, 'cycles_per_element') or 0:.3f}", str(record.get("bottleneck", ""))]
-        for record in estimates
-    ]
-    console().print(table(head, rows))
-
-
 # ---- files ----
 
 
@@ -186,11 +174,6 @@ def _render(args: argparse.Namespace) -> int:
     if idle or args.dir:
         raise CommandError(f"{idle[0] if idle else '--dir'} has no effect on files of records. Leave it out.")
     view = View([record for path in args.files for record in load(path)])
-    estimates = [record for record in view.records if record["t"] == "estimate"]
-    if estimates:
-        print_estimates(estimates)
-    if not view.hosts and estimates and not args.output:
-        return 0
     if not view.hosts:
         raise CommandError(f"the records name no machine (got '{args.files[0]}').")
     for path in args.output:

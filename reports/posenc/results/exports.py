@@ -29,7 +29,7 @@ bound.resource bound.kind bound.variant bound.gbps bound.share
 speedup_libm speedup_autovec speedup_separate control_pct rejected
 base.ns head.ns ratio verdict noise_threshold threshold confirmed processes failed.who failed.how control_ratio
 base.code head.code what worse metric base.status head.status base.max head.max base.value head.value
-limit worst_at want moved of problem build instructions loads stores branches vector elements per_element per_call by
+limit worst_at want moved of problem build instructions elements per_element per_call by
 quality.grade level cost_pct evidence fix command""".split()
 
 

@@ -1,59 +1,22 @@
 /*
- * Machine code and instructions of the rows of posenc pair (see pair.h).
- *
- * Neither has noise: equal code decides a verdict, instructions explain the times.
+ * Instructions of the rows of posenc pair (see pair.h). They have no noise and explain the times.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "pair.h"
 #include "emit_count.h"
 
 #include <math.h>
-#include <string.h>
 
 static const double COUNTS_S = 15.0;
 
-/* Returns whether rows differ in the size of the shape alone, which does not change the code. */
-static bool same_kernel(const struct pair_run *run, const struct pair_row *a,
-                        const struct pair_row *b)
-{
-    const struct problem *p = &run->pairing.cases[a->at_case].problem,
-                         *q = &run->pairing.cases[b->at_case].problem;
-    return a->name == b->name && p->kernel == q->kernel;
-}
-
+/* Returns whether rows differ in the size of the shape alone, which does not change what is counted. */
 static bool same_counts(const struct pair_run *run, const struct pair_row *a,
                         const struct pair_row *b)
 {
     const struct problem *p = &run->pairing.cases[a->at_case].problem,
                          *q = &run->pairing.cases[b->at_case].problem;
-    return same_kernel(run, a, b) && p->dtype == q->dtype &&
+    return a->name == b->name && p->kernel == q->kernel && p->dtype == q->dtype &&
            (p->freqs.profile == q->freqs.profile || !kernel_has_plan(p->kernel));
-}
-
-static void find_digests(const struct pair_run *run, struct pair_row *row)
-{
-    const struct pairing_name *name = &run->pairing.names[row->name];
-    const enum posenc_kernel kernel = run->pairing.cases[row->at_case].problem.kernel;
-    char why[CODE_WHY];
-    for (const struct pair_row *before = run->rows; before < row; before++) {
-        if (before->kind == PAIRING_BOTH && same_kernel(run, before, row)) {
-            memcpy(row->code, before->code, sizeof row->code);
-            return;
-        }
-    }
-    (void)code_digest(name->base, kernel, run->pairing.base->path, row->code[0], why);
-    (void)code_digest(name->head, kernel, run->pairing.head->path, row->code[1], why);
-}
-
-void pair_code(struct pair_run *run)
-{
-    for (size_t i = 0; i < run->n; i++) {
-        struct pair_row *row = &run->rows[i];
-        if (row->kind != PAIRING_BOTH)
-            continue;
-        find_digests(run, row);
-        row->same_code = row->code[0][0] && strcmp(row->code[0], row->code[1]) == 0;
-    }
 }
 
 /* Counts in both builds. Callers have timed the row before, so that a call of it ends. */
@@ -67,7 +30,7 @@ static void count_row(struct pair_run *run, const struct pair_row *row)
         struct kernel_counts counts;
         (void)count_kernel(subjects[i], p->kernel, p->dtype, p->freqs.profile, &counts);
         records_append(&run->work.records,
-                       emit_count(&counts, subjects[i]->backend, builds[i], row->code[i]));
+                       emit_count(&counts, subjects[i]->backend, builds[i]));
     }
 }
 
@@ -88,7 +51,7 @@ void pair_counts(struct pair_run *run)
         return;
     for (size_t i = 0; i < run->n_wanted && outputs_interrupted() == 0; i++) {
         struct pair_row *row = &run->rows[run->wanted[i]];
-        if (row->same_code || is_counted(run, row))
+        if (is_counted(run, row))
             continue;
         if (n++ > 0 && pair_now() > deadline)
             break;
