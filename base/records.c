@@ -58,24 +58,12 @@ static int make_plain(json_t *record)
 
 /* ---- Records ---- */
 
-int records_open(struct records *records, const char *path, char error[RECORDS_ERROR])
+int records_open(struct records *records, char error[RECORDS_ERROR])
 {
     *records = (struct records){ .list = json_array() };
-    if (!records->list) {
-        snprintf(error, RECORDS_ERROR, "out of memory");
-        return -1;
-    }
-    if (!path)
+    if (records->list)
         return 0;
-    records->owned = strcmp(path, "-") != 0;
-    records->stream = records->owned ? fopen(path, "w") : stdout;
-    if (records->stream)
-        return 0;
-    snprintf(error, RECORDS_ERROR,
-             "%.300s: %s; the path of a file that can be written is needed", path,
-             strerror(errno));
-    json_decref(records->list);
-    records->list = NULL;
+    snprintf(error, RECORDS_ERROR, "out of memory");
     return -1;
 }
 
@@ -107,8 +95,6 @@ int records_write(struct records *records, const json_t *record)
 
 int records_close(struct records *records, char error[RECORDS_ERROR])
 {
-    if (records->owned && records->stream && fclose(records->stream) && !records->failed)
-        records->failed = errno;
     json_decref(records->list);
     records->list = NULL;
     records->stream = NULL;

@@ -25,13 +25,11 @@ enum { RECORDS_ERROR = 512 }; /* bytes of an error message */
 struct records {
     json_t *list; /* array */
     FILE *stream;
-    bool owned; /* stream is closed by records_close */
     int failed; /* errno of the first write that failed */
 };
 
-/* path NULL: memory only; "-": standard output; else a file, which is replaced.  0, or -1 with
- * a message. */
-int records_open(struct records *records, const char *path, char error[RECORDS_ERROR]);
+/* In memory alone, until a stream is set.  0, or -1 with a message. */
+int records_open(struct records *records, char error[RECORDS_ERROR]);
 /* Takes the reference; NULL (a record that could not be made) is an error.  0 or -1. */
 int records_append(struct records *records, json_t *record);
 /* Its two halves: into the list; to the stream, where there is one. */

@@ -86,7 +86,7 @@ static int begin(struct work *work)
     char error[RECORDS_ERROR];
     struct cli *cli = work->cli;
     const struct emit_run run = { .cli = cli, .mode = cli->quick ? "quick" : "full" };
-    if (records_open(&work->records, NULL, error) != 0)
+    if (records_open(&work->records, error) != 0)
         return cli_refuse(cli, "records", NULL, "%s", error);
     work->records.stream = stdout;
     if (records_append(&work->records, emit_header(&run)) != 0 ||

@@ -62,7 +62,7 @@ static void open_stream(struct work *work)
 static int begin_records(struct work *work, bool with_vectors)
 {
     char error[RECORDS_ERROR];
-    if (records_open(&work->records, NULL, error) != 0)
+    if (records_open(&work->records, error) != 0)
         return cli_refuse(work->cli, "records", NULL, "%s", error);
     struct cli *cli = work->cli;
     struct emit_run run = { .cli = cli,

@@ -47,8 +47,8 @@ def started(words: Sequence[str], stdout: Optional[int] = None) -> Iterator["sub
         signal.signal(number, hand_on)
     try:
         child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True)
-        for number in early:
-            child.send_signal(number)
+        for missed in early:
+            child.send_signal(missed)
         yield child
     except OSError as error:
         raise CommandError(f"the program cannot be run: {error.strerror} (got '{words[0]}').") from None
