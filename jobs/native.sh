@@ -39,7 +39,7 @@ test_faults() {
 
 test_certify() {
     case "$missing " in
-    *' mpfr '*) cannot "$job: MPFR" ;;
+    *' gmpy2 '*) cannot "$job: Python with gmpy2" ;;
     *) meson_tests build --suite certify ;;
     esac
 }

@@ -17,13 +17,13 @@ library:jansson  libjansson-dev   jansson-devel          jansson           the p
 library:criterion libcriterion-dev -                     criterion         the Criterion suites
 library:benchmark libbenchmark-dev google-benchmark-devel google-benchmark timing
 library:sleef    libsleef-dev     sleef-devel            sleef             the plug-ins over SLEEF
-library:mpfr     libmpfr-dev      mpfr-devel             mpfr              certifying the golden vectors
 python:jinja2    python3-jinja2   python3-jinja2         -                 the page of a report
 python:rich      python3-rich     python3-rich           -                 tables on a terminal
 python:d3        libjs-d3         -                      -                 charts on the page
 tests:matplotlib python3-matplotlib python3-matplotlib   python-matplotlib posenc plot
 tests:pytest     python3-pytest   python3-pytest         pytest            tests of what is written in Python
 tests:jsonschema python3-jsonschema python3-jsonschema   python-jsonschema tests of the schema of records
+tests:gmpy2      python3-gmpy2    python3-gmpy2          -                 making and certifying the golden vectors
 tests:selenium   python3-selenium python3-selenium       -                 tests of the page of a report in a browser
 browser:chromium chromium         chromium               -                 the browser of these tests
 browser:chromedriver chromium-driver chromedriver        -                 driving it
@@ -72,6 +72,7 @@ have() {
     command:* | browser:*) [ -n "$(version_of "${1#*:}")" ] ;;
     python:d3) [ -e /usr/share/javascript/d3/d3.min.js ] || python_with jinja2 rich xstatic.pkg.d3 ;;
     python:*) python_with jinja2 rich || has_modules /usr/bin/python3 "${1#*:}" ;;
+    tests:gmpy2) python_with gmpy2 ;;
     tests:*) python_with jinja2 rich matplotlib pytest jsonschema || has_modules /usr/bin/python3 "${1#*:}" ;;
     library:*) pkg-config --exists "${1#*:}" 2>/dev/null ;;
     esac
@@ -81,8 +82,8 @@ have() {
 spared() {
     case $job in
     test* | check | coverage | stress) ;;
-    plot) echo library:criterion library:mpfr tests:pytest tests:jsonschema tests:selenium browser ;;
-    *) if command_names | grep -qx -e "$job"; then echo tests browser library:criterion library:mpfr; else echo tests browser; fi ;;
+    plot) echo library:criterion tests:pytest tests:jsonschema tests:gmpy2 tests:selenium browser ;;
+    *) if command_names | grep -qx -e "$job"; then echo tests browser library:criterion; else echo tests browser; fi ;;
     esac
 }
 

@@ -74,8 +74,8 @@ STUB
 
 echo 'MODULES=$SYSTEM_MODULES exec python3 "$@"' | stub python3-of-system
 
-everything='jansson criterion benchmark sleef mpfr'
-modules='venv jinja2 rich matplotlib pytest jsonschema'
+everything='jansson criterion benchmark sleef'
+modules='venv jinja2 rich matplotlib pytest jsonschema gmpy2'
 # at NAME=VALUE... ARGUMENTS: ./run there; WHO is its user, HAS its libraries, MAKES: building brings the program.
 at() {
     : >calls
@@ -167,18 +167,18 @@ says 'the library is built without it' 0 'the program is not'
 
 # ---- Without rights ----
 
-line='apt-get install libjansson-dev libcriterion-dev libsleef-dev libmpfr-dev'
+line='apt-get install libjansson-dev libcriterion-dev libsleef-dev'
 at HAS=benchmark ./run build
 says 'without rights: why, and the line to copy' 0 'not installed, that takes root, or sudo' "to install them: su -c '$line'"
 uncalled 'and nothing is installed' '^apt-get install'
 at HAS=benchmark WHO=0 ./run --no-install build
 says 'with --no-install, too' 0 'not installed, --no-install' "to install them: $line"
 at HAS=benchmark WHO=0 ./run build
-called 'root installs' '^apt-get install .* libjansson-dev libcriterion-dev libsleef-dev libmpfr-dev'
+called 'root installs' '^apt-get install .* libjansson-dev libcriterion-dev libsleef-dev'
 at HAS= WHO=0 ./run report
 called 'a report takes what makes it' '^apt-get install .* libjansson-dev libbenchmark-dev libsleef-dev$'
 at HAS= WHO=0 MODULES= ./run test
-called 'and tests what they need as well' '^apt-get install .* libcriterion-dev .* libmpfr-dev .* python3-pytest python3-jsonschema'
+called 'and tests what they need as well' '^apt-get install .* libcriterion-dev .* python3-pytest python3-jsonschema python3-gmpy2'
 at HAS=jansson WHO=0 MODULES= ./run plot
 called 'pictures take matplotlib, and no test' '^apt-get install .* libsleef-dev .*python3-jinja2 python3-rich python3-matplotlib$'
 echo 'echo "sudo: a password is required" >&2; exit 1' | stub sudo

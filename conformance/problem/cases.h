@@ -7,7 +7,7 @@
 #include "notation.h"
 
 /* A small and a realistic one of each kernel; what digests are taken of; what laws are about;
- * sizes of models and far strides; what must be refused; frequencies that are scanned, and those that are certified besides the golden cases'. */
+ * sizes of models and far strides; what must be refused; frequencies that are scanned. */
 enum cases_file {
     CASES_SHAPES,
     CASES_VARIANTS,
@@ -15,7 +15,6 @@ enum cases_file {
     CASES_SIZES,
     CASES_REFUSED,
     CASES_SCANS,
-    CASES_CERTIFIED,
     CASES_FILES
 };
 

@@ -1,0 +1,211 @@
+"""The arithmetic beneath the oracle, and the metrics and roundings of the suites, against MPFR."""
+
+import ctypes
+import math
+import struct
+from ctypes import byref, c_bool, c_double, c_float, c_int64, c_uint16, c_uint64
+from typing import Any, Iterator
+
+import gmpy2
+from gmpy2 import mpfr
+
+from exact import mix64, nearest_f32, round_to_odd, rounded, same, sincos_of_angle
+from problem import Disagreement, library
+
+DTYPES = ("f32", "f16", "bf16")  # in the order of enum posenc_dtype
+
+
+class Big(ctypes.Structure):
+    """A number of the oracle's: a binary fraction of 256 bits times a power of two."""
+
+    _fields_ = [("negative", c_bool), ("inexact", c_bool), ("exponent", c_int64), ("m", c_uint64 * 4)]
+
+    def value(self) -> mpfr:
+        """Returns the number, exactly."""
+        words = self.m[0] << 192 | self.m[1] << 128 | self.m[2] << 64 | self.m[3]
+        return mpfr(-words if self.negative else words) * mpfr(2) ** (self.exponent - 256)
+
+
+RESULTS = {
+    "big_integer": Big,
+    "big_double": Big,
+    "big_divide": Big,
+    "big_log": Big,
+    "big_exp": Big,
+    "big_times": c_double,
+    "odd_to_f32": c_float,
+    "odd_to_type": c_float,
+    "storage_widen": c_float,
+    "storage_narrow": c_uint16,
+    "ulp_error": c_double,
+    "pair_ulp_error": c_double,
+}
+
+
+def call(name: str, *arguments: Any) -> Any:
+    """Calls a function of the oracle or of the suites."""
+    function = library()[name]
+    function.restype = RESULTS[name]
+    return function(*arguments)
+
+
+def big(function: str, *arguments: Any) -> Big:
+    """Calls a function of the oracle that returns a number."""
+    return Big.from_buffer_copy(call(function, *arguments))
+
+
+def share_off(value: Big, want: mpfr) -> mpfr:
+    """Returns how far a number is from MPFR's, in shares of that."""
+    off = abs(value.value() - want)
+    return off / abs(want) if want else off
+
+
+def signed(z: int) -> int:
+    """Returns 64 bits as a number with a sign."""
+    return z - (1 << 64) if z >> 63 else z
+
+
+def bigs() -> Iterator[str]:
+    """Logarithms, exponentials and quotients of 256 bits, each right to 2^-240 of it."""
+    least = mpfr(2) ** -240
+    for k in range(2000):
+        z = mix64(31, k)
+        a = math.ldexp(z >> 11, (z & 127) - 117)
+        small = math.ldexp(float(signed(z)), k % 70 - 124)  # below 2^9
+        of_a, of_small = big("big_double", c_double(a)), big("big_double", c_double(small))
+        if share_off(big("big_log", of_a), gmpy2.log(mpfr(a))) >= least:
+            yield f"log of {a.hex()}"
+        if share_off(big("big_divide", big("big_integer", c_int64(3)), of_a), 3 / mpfr(a)) >= least:
+            yield f"3 / {a.hex()}"
+        if share_off(big("big_exp", of_small), gmpy2.exp(mpfr(small))) >= least:
+            yield f"exp of {small.hex()}"
+
+
+def angles() -> Iterator[str]:
+    """Sines and cosines of angles of every magnitude below 2^60, as f64 and as f32.
+
+    Their digits are right to 2^-122, as fixed.h says: far more than the rounding shows.
+    """
+    least = mpfr(2) ** -122
+    for k in range(20000):
+        z = mix64(77, k)
+        angle = math.ldexp(z >> 11, z % 130 - 124)
+        angle = -angle if z & 512 else angle
+        angle = nearest_f32(angle) if z & 1024 else angle
+        sine, cosine, s, c = Big(), Big(), c_double(), c_double()
+        library().fixed_sincos(c_double(angle), byref(sine), byref(cosine))
+        library().oracle_sincos(c_double(angle), byref(s), byref(c))
+        want = gmpy2.sin_cos(mpfr(angle))
+        if angle and (share_off(sine, want[0]) >= least or share_off(cosine, want[1]) >= least):
+            yield f"angle {angle.hex()}: sine or cosine wrong before 122 bits"
+        right = sincos_of_angle(angle)
+        if not same(s.value, right[0]) or not same(c.value, right[1]):
+            yield f"angle {angle.hex()}: {s.value.hex()} {c.value.hex()}, MPFR {right[0].hex()} {right[1].hex()}"
+
+
+def products() -> Iterator[str]:
+    """m times a sine for m of every magnitude, f64's subnormals and overflow included."""
+    for k in range(5000):
+        z = mix64(9, k)
+        angle = math.ldexp(z >> 11, (z & 63) - 100)
+        m = float(mpfr((mix64(z, 1) >> 11) * (1 if z & 64 else -1)) * mpfr(2) ** ((z >> 7 & 2047) - 1100))
+        if not math.isfinite(m):
+            continue
+        digits = Big(), Big()
+        library().fixed_sincos(c_double(angle), byref(digits[0]), byref(digits[1]))
+        for got, want in zip(digits, gmpy2.sin_cos(mpfr(angle))):
+            product = call("big_times", got, c_double(m))
+            if product != round_to_odd(want * m, angle == 0 or m == 0):
+                yield f"{m.hex()} times sine or cosine of {angle.hex()}: {product.hex()}"
+
+
+def any_value(k: int) -> mpfr:
+    """Returns a value of any magnitude near f32's range, often next to an f32 or to the middle of two."""
+    z = mix64(5, k)
+    power = mpfr(2) ** -(z >> 2 & 127)
+    value = mpfr((z >> 40 | 1 << 23) + (0.5 if z & 1 else 0))
+    if z & 2:
+        value += -power if z & 1024 else power
+    value *= mpfr(2) ** ((z >> 11 & 511) - 300)
+    return -value if z & 2048 else value
+
+
+def next_f32(value: float, to: float) -> float:
+    """Returns the neighbour of an f32 on one side."""
+    if value == 0 or value == to:
+        return math.copysign(2.0**-149, to) if value != to else value
+    bits = struct.unpack("<I", struct.pack("<f", value))[0]
+    bits += 1 if (to > value) == (value > 0) else -1
+    return float(struct.unpack("<f", struct.pack("<I", bits))[0])
+
+
+def metrics() -> Iterator[str]:
+    """The nearest f32, its error in ulp, and that of the f32 after it."""
+    for k in range(50000):
+        value = any_value(k)
+        odd, nearest = round_to_odd(value), nearest_f32(value)
+        got = call("odd_to_f32", c_double(odd))
+        after = next_f32(got, math.inf)
+        error, off = (call("ulp_error", c_float(f), c_double(odd)) for f in (got, after))
+        if not same(got, nearest):
+            yield f"{odd.hex()} to f32: {got.hex()}, MPFR {nearest.hex()}"
+        if not (error <= 0.5 or (abs(odd) < 2.0**-149 and error <= 1)):
+            yield f"the nearest f32 of {odd.hex()} errs by {error} ulp"
+        ends_binade = abs(math.frexp(got)[0]) == 0.5
+        if (
+            math.isfinite(after)
+            and math.isfinite(got)
+            and not (0.49999 <= off <= 1.50001 or (off < 2.1 and ends_binade))
+        ):
+            yield f"the f32 after the nearest of {odd.hex()} errs by {off} ulp"
+
+
+# ---- Types of 16 bits ----
+
+
+def value_of(dtype: str, bits: int) -> float:
+    """Returns the value of 16 bits from its fields."""
+    fraction_bits, bias = (10, 15) if dtype == "f16" else (7, 127)
+    exponent, fraction = (bits & 0x7FFF) >> fraction_bits, bits & ((1 << fraction_bits) - 1)
+    if exponent == 2 * bias + 1:
+        magnitude = math.nan if fraction else math.inf
+    elif exponent == 0:
+        magnitude = math.ldexp(fraction, 1 - bias - fraction_bits)
+    else:
+        magnitude = math.ldexp((1 << fraction_bits) + fraction, exponent - bias - fraction_bits)
+    return -magnitude if bits >> 15 else magnitude
+
+
+def narrowed(dtype: str, value: float) -> Iterator[str]:
+    """An f32 rounded to a type, for storage and by the oracle."""
+    want, code = rounded(dtype, value), DTYPES.index(dtype)
+    stored = call("storage_widen", code, c_uint16(call("storage_narrow", code, c_float(value))))
+    odd = call("odd_to_type", code, c_double(value))
+    if not same(stored, want) or not same(odd, want):
+        yield f"{dtype} of {value.hex()}: stored as {stored.hex()}, {odd.hex()} by the oracle, MPFR {want.hex()}"
+
+
+def types() -> Iterator[str]:
+    """Each value, the middle between it and the next and the f32 values on both sides of that."""
+    for dtype, largest in (("f16", 2.0**16), ("bf16", 2.0**128)):
+        for bits in range(1 << 16):
+            value, want = call("storage_widen", DTYPES.index(dtype), c_uint16(bits)), value_of(dtype, bits)
+            if not same(value, want):
+                yield f"{dtype} {bits:x} widened: {value.hex()}, not {want.hex()}"
+            if not math.isfinite(want):
+                continue
+            after = value_of(dtype, bits + 1)
+            middle = nearest_f32((value + (math.copysign(largest, after) if math.isinf(after) else after)) / 2)
+            yield from narrowed(dtype, value)
+            yield from narrowed(dtype, middle)
+            yield from narrowed(dtype, next_f32(middle, 0))
+            yield from narrowed(dtype, next_f32(middle, math.copysign(math.inf, middle)))
+
+
+PARTS = (bigs, angles, products, metrics, types)
+
+
+def check(part: int) -> None:
+    """Checks one of the parts."""
+    for words in PARTS[part]():
+        raise Disagreement(words)

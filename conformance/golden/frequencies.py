@@ -1,0 +1,141 @@
+"""The definition of a problem's frequencies: its fields, the exponents of theta, the axes of a position.
+
+omega_i = theta^(-2i/d), or theta^(-i/(n-1)) with n = d/2, before scalings.py changes it. Where pairs are shared between
+the axes of a position (2409.12191), mrope_layout is one of:
+
+    chunked       sections one after the other
+    interleaved   the k-th pair of axis a is pair 3k + a of all; what is left rotates with axis 0
+    restarted     as chunked, a section of n pairs having omega_j = theta^(-2j/(2n))
+    dealt         as chunked, pair j of an axis having the frequency of pair rank(axis, j) of all
+    alternating   as restarted, pair j of an axis being pair rank(axis, j) of all
+
+where rank(axis, j) counts the pairs (a, k) that come before, by k and then by axis.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Mapping, Tuple
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The fields of a problem that frequencies follow from, by their names in the notation."""
+
+    dim: int = 0  # rotary_dim where the kernel has that
+    profile: str = "exact"
+    freq_convention: str = "exponent"
+    scaling: str = "none"
+    rope_theta: float = 10000.0
+    factor: float = 1.0
+    original_max_position_embeddings: float = 0.0
+    low_freq_factor: float = 0.0
+    high_freq_factor: float = 0.0
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+    truncate: bool = True
+    attention_factor: float = 0.0
+    mscale: float = 0.0
+    mscale_all_dim: float = 0.0
+    max_position_embeddings: float = 0.0
+    seq_len: int = 0
+    partial_rotary_factor: float = 1.0
+    mrope_section: Tuple[int, ...] = ()
+    mrope_layout: str = "chunked"
+    xpos_scale_base: float = 0.0
+    xpos_centre: float = 0.0
+    xpos_inverse: bool = False
+    short_factor: Tuple[float, ...] = ()
+    long_factor: Tuple[float, ...] = ()
+    inv_freq: Tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> "Spec":
+        """Takes the frequencies out of the fields of a problem."""
+        values = {"dim": fields["rotary_dim" if "rotary_dim" in fields else "dim"]}
+        for field in dataclasses.fields(cls):
+            if field.name != "dim" and field.name in fields:
+                value = fields[field.name]
+                values[field.name] = tuple(value) if isinstance(value, list) else value
+        return cls(**values)
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of frequencies."""
+        return (self.dim + 1) // 2
+
+    def notation(self) -> str:
+        """Returns the fields that say it, as a line of the notation has them."""
+        words = []
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value == field.default:
+                continue
+            if isinstance(value, tuple):
+                value = ",".join(map(repr, value))
+            name = "rotary_dim" if field.name == "dim" and self.dim % 2 == 0 else field.name
+            words.append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
+        return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Section:
+    """The n pairs from pair `first` on that rotate with one axis, where sections follow each other."""
+
+    axis: int
+    first: int
+    n: int
+
+
+@lru_cache(maxsize=None)
+def section(spec: Spec, i: int) -> Section:
+    """Returns the section of pair i; all pairs are one where there is one axis."""
+    if not spec.mrope_section:
+        return Section(0, 0, spec.dim // 2)
+    axis, first = 0, 0
+    while axis < 2 and i >= first + size_of(spec, axis):
+        first += size_of(spec, axis)
+        axis += 1
+    return Section(axis, first, size_of(spec, axis))
+
+
+def size_of(spec: Spec, axis: int) -> int:
+    """Returns how many pairs an axis has."""
+    return spec.mrope_section[axis] if axis < len(spec.mrope_section) else 0
+
+
+def rank(spec: Spec, axis: int, j: int) -> int:
+    """Returns how many pairs come before pair j of an axis where axes take turns."""
+    return sum(min(size_of(spec, a), j + (a < axis)) for a in range(3))
+
+
+@lru_cache(maxsize=None)
+def unrank(spec: Spec, wanted: int) -> Tuple[int, int]:
+    """Returns the axis and the place of the pair of this rank."""
+    return next((a, j) for a in range(3) for j in range(size_of(spec, a)) if rank(spec, a, j) == wanted)
+
+
+def axis_of(spec: Spec, i: int) -> int:
+    """Returns which of a token's positions rotates pair i."""
+    if spec.mrope_section and spec.mrope_layout == "alternating":
+        return unrank(spec, i)[0]
+    if spec.mrope_section and spec.mrope_layout == "interleaved":
+        return i % 3 if i // 3 < size_of(spec, i % 3) else 0
+    return section(spec, i).axis
+
+
+def exponent(spec: Spec, i: int) -> Tuple[int, int]:
+    """Returns the exponent of 1/theta of pair i as a fraction."""
+    layout = spec.mrope_layout if spec.mrope_section else ""
+    own = section(spec, i)
+    if layout == "restarted":
+        return 2 * (i - own.first), 2 * own.n
+    if spec.freq_convention == "endpoint":
+        n = spec.dim // 2
+        return (i, n - 1) if n > 1 else (0, 1)
+    if layout == "dealt":
+        return 2 * rank(spec, own.axis, i - own.first), spec.dim
+    if layout == "alternating":
+        axis, j = unrank(spec, i)
+        return 2 * j, 2 * size_of(spec, axis)
+    return 2 * i, spec.dim

@@ -1,0 +1,138 @@
+"""Frequencies by MPFR in every profile, and the sines and cosines of their angles.
+
+Profiles other than exact take the steps of a framework one by one, each rounded to f32, or to f64 where Python computes
+with its own floats. Powers, logarithms and exponentials are correctly rounded like every other step.
+
+    hf_f32         Hugging Face transformers, modeling_rope_utils.py: inverse frequencies; PyTorch divides a number by a
+                   tensor as reciprocal times number
+    torch_exp_f32  exp(arange(0, d, 2) * (-log(theta)/d)), the widespread PyTorch module
+    ggml_f32       ggml-cpu/ops.cpp ggml_rope_cache_init, rope_yarn: angles by an iterated product
+
+With xPos a pair's sine and cosine are multiplied by zeta^((p - centre) / scale_base), zeta = (2i + 0.4 d) / (1.4 d) =
+(10 i + 2 d) / (7 d), or by one over it (2212.10554, section 3.2).
+"""
+
+import math
+from functools import cached_property
+from typing import Dict, List, Optional, Tuple
+
+import gmpy2
+from gmpy2 import mpfr
+
+from exact import F64, f32, in_f32, nearest_f32, round_to_odd, sincos_of_angle, two_pi
+from frequencies import Spec, exponent
+from scalings import scaling_of
+
+# The sine of so many twelfths of a turn where it is a rational number.
+SINES_OF_TWELFTHS = (0.0, 0.5, None, 1.0, None, 0.5, 0.0, -0.5, None, -1.0, None, -0.5)
+
+
+class Plan:
+    """Frequencies of a spec: omega in radians per position, and the f32 values of the f32 profiles."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.scaling = scaling_of(spec)
+        self.omega = [self._omega(i) for i in range(spec.n_pairs)]
+        self.inv_freq = [float(self._inv_freq(i)) for i in range(spec.n_pairs)]
+        self.attention_factor = spec.attention_factor or (1.0 if spec.inv_freq else self.scaling.attention())
+        self._angles: Dict[float, List[float]] = {}
+
+    def _omega(self, i: int) -> mpfr:
+        if self.spec.inv_freq:
+            return mpfr(self.spec.inv_freq[i])
+        if self.scaling.rests(i):
+            return mpfr(0)
+        numerator, denominator = exponent(self.spec, i)
+        omega = self.scaling.omega(self.scaling.theta() ** (mpfr(-numerator) / denominator), i)
+        return two_pi() / gmpy2.rint(two_pi() / omega) if self.scaling.whole else omega
+
+    def _inv_freq(self, i: int) -> mpfr:
+        spec, scaling = self.spec, self.scaling
+        numerator, denominator = exponent(spec, i)
+        if spec.inv_freq:
+            return f32(spec.inv_freq[i])
+        if spec.profile == "torch_exp_f32":
+            slope = -float(F64.log(spec.rope_theta)) / denominator
+            with in_f32():
+                return gmpy2.exp(f32(numerator) * f32(slope))
+        if scaling.rests(i):
+            return mpfr(0)
+        theta = f32(scaling.hf_theta())
+        with in_f32():
+            return scaling.inv_freq(theta ** (f32(numerator) / f32(denominator)), i)
+
+    @cached_property
+    def _ggml(self) -> List[Tuple[mpfr, mpfr]]:
+        """Pairs' divisors, and the shares of their angles that are not interpolated."""
+        divisors = [f32(self.scaling.ggml_divisor(omega, i)) for i, omega in enumerate(self.omega)]
+        with in_f32():
+            return [(divisor, self.scaling.ggml_kept(i)) for i, divisor in enumerate(divisors)]
+
+    def _ggml_angles(self, position: float) -> List[float]:
+        pairs, angles = self._ggml, []
+        with in_f32():
+            theta_scale = f32(self.scaling.python_theta()) ** (f32(-2) / f32(self.spec.dim))
+            theta, freq_scale = f32(position), self.scaling.ggml_scale()
+            for divisor, kept in pairs:
+                extrapolated = theta / divisor
+                interpolated = freq_scale * extrapolated
+                angles.append(float(interpolated * (1 - kept) + extrapolated * kept))
+                theta = theta * theta_scale
+        return angles
+
+    def angle(self, pair: int, position: float) -> float:
+        """Returns the angle of a pair in an f32 profile."""
+        if self.spec.profile != "ggml_f32":
+            return nearest_f32(f32(position) * self.inv_freq[pair])
+        if position not in self._angles:
+            self._angles[position] = self._ggml_angles(position)
+        return self._angles[position][pair]
+
+    def sincos(self, pair: int, position: float, m: float = 1) -> Tuple[float, float]:
+        """Returns m sin and m cos of a pair at a position, in the plan's profile, rounded to odd."""
+        if self.spec.profile == "exact":
+            return self._exact_sincos(pair, position, m)
+        sine, cosine = sincos_of_angle(self.angle(pair, position))
+        if m == 1:
+            return sine, cosine
+        return nearest_f32(sine) * nearest_f32(m), nearest_f32(cosine) * nearest_f32(m)
+
+    def _exact_sincos(self, pair: int, position: float, m: float) -> Tuple[float, float]:
+        angle = self.omega[pair] * position
+        rests = bool(angle == 0)  # -0 before position 0
+        twelfth = None if rests else self.twelfth(pair, position)
+        sine, cosine = gmpy2.sin_cos(angle)
+        rational_sine = rational_cosine = None
+        if twelfth is not None:
+            rational_sine = SINES_OF_TWELFTHS[twelfth]
+            rational_cosine = SINES_OF_TWELFTHS[(twelfth + 3) % 12]
+        if rational_sine is not None:
+            sine = mpfr(math.copysign(1, position) * rational_sine)
+        if rational_cosine is not None:
+            cosine = mpfr(rational_cosine)
+        scale, exact = self._scale(pair, position, m)
+        return (
+            round_to_odd(sine * scale, exact and (rests or rational_sine is not None)),
+            round_to_odd(cosine * scale, exact and (rests or rational_cosine is not None)),
+        )
+
+    def twelfth(self, pair: int, position: float) -> Optional[int]:
+        """Returns how many twelfths of a turn, of 12, a pair has made, where wavelengths and that number are whole."""
+        if not self.scaling.whole or self.spec.inv_freq:
+            return None
+        twelfths = mpfr(abs(position)) * 12 / gmpy2.rint(two_pi() / self.omega[pair])
+        return int(math.fmod(twelfths, 12)) if gmpy2.is_integer(twelfths) else None
+
+    def _scale(self, pair: int, position: float, m: float) -> Tuple[mpfr, bool]:
+        """Returns what a sine is multiplied by, and whether it is exact: a whole power of a zeta such as 3/8 is."""
+        spec = self.spec
+        if spec.xpos_scale_base == 0:
+            return mpfr(m), True
+        context = gmpy2.get_context()
+        context.clear_flags()
+        power = (mpfr(position) - spec.xpos_centre) / spec.xpos_scale_base
+        zeta = mpfr(10 * pair + 2 * spec.dim), mpfr(7 * spec.dim)
+        up, down = zeta if spec.xpos_inverse == (power < 0) else zeta[::-1]
+        scale = m * (up / down) ** abs(power) if power else mpfr(m)
+        return scale, not context.inexact

@@ -1,0 +1,154 @@
+"""Problems, their inputs and what others make of them, from the shared object of problems.c."""
+
+import ctypes
+import itertools
+import json
+import sys
+from array import array
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple
+
+
+class Failure(Exception):
+    """A problem that cannot be made, or a file that cannot be read."""
+
+
+class Disagreement(Exception):
+    """A value that is not the one of MPFR."""
+
+
+class GoldenCase(NamedTuple):
+    """A golden case."""
+
+    group: str
+    id: str
+    flags: List[str]
+    hashes: List[str]  # of the tensors that are committed for its outputs, where these were read
+    line: str  # in the notation, with its name and seed
+
+    @property
+    def name(self) -> str:
+        """The last part of the id."""
+        return self.id.split("/")[3]
+
+    @property
+    def kernel(self) -> str:
+        """The first part of the id."""
+        return self.id.split("/")[0]
+
+    @property
+    def dtype(self) -> str:
+        """The second part of the id: how inputs and outputs are stored."""
+        return self.id.split("/")[1]
+
+    @property
+    def unstored(self) -> str:
+        """The id without the type: cases that have it in common differ in storage alone."""
+        return self.id.replace(f"/{self.dtype}/", "/", 1)
+
+
+@dataclass
+class Output:
+    """A tensor that a call writes: values as the oracle has them and, where it was asked, as the library has them."""
+
+    name: str
+    rows: int
+    width: int
+    oracle: "array[float]"
+    library: "array[float]"
+
+
+class Problem:
+    """A problem with its inputs: fields and tensors are attributes by their names in the notation."""
+
+    kernel: str
+    outputs: List[Output]
+    times: List["array[float]"]  # by axis: when each token is, batch by batch
+
+    def __init__(self, answer: Dict[str, Any]) -> None:
+        self.kernel = answer["kernel"]
+        self.fields: Dict[str, Any] = answer["fields"]
+        self.times = [floats("d", answer[f"times{axis}"]) for axis in range(3) if f"times{axis}" in answer]
+        self.outputs = [
+            Output(o["name"], o["rows"], o["width"], floats("d", o["oracle"]), floats("f", o.get("library", "")))
+            for o in answer["outputs"]
+        ]
+        self.inputs = {
+            name: floats("f", digits)
+            for name, digits in answer.items()
+            if isinstance(digits, str) and name != "kernel" and not name.startswith("times")
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.fields[name]
+        except KeyError:
+            raise AttributeError(f"{self.kernel} has no {name}") from None
+
+
+def floats(code: str, digits: str) -> "array[float]":
+    """Returns the numbers whose bytes these hexadecimal digits are."""
+    return array(code, bytes.fromhex(digits))
+
+
+def little_endian(values: "array[float]") -> bytes:
+    """Returns the bytes of numbers as files have them."""
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values.tobytes()
+
+
+# ---- The shared object ----
+
+
+@lru_cache(maxsize=None)
+def library() -> ctypes.CDLL:
+    """Returns the shared object that the command line names."""
+    functions = ctypes.CDLL(sys.argv[2])
+    functions.posenc_kernel_name.restype = ctypes.c_char_p
+    return functions
+
+
+def ask(function: str, *arguments: Any) -> str:
+    """Returns the answer of a function of problems.c."""
+    call = library()[function]
+    call.restype = ctypes.c_char_p
+    text = str(call(*(a.encode() if isinstance(a, str) else a for a in arguments)).decode())
+    if text.startswith("error: "):
+        raise Failure(f"{arguments[0]}: {text[7:]}")
+    return text
+
+
+def read_cases(root: Path, tensors: bool = False) -> List[GoldenCase]:
+    """Returns the golden cases of a folder, group by group, perhaps with the hashes of their tensors."""
+    words = [line.split("\t") for line in ask("golden_cases", str(root), tensors).splitlines()]
+    return [GoldenCase(group, name, flags.split(), hashes.split(), line) for group, name, flags, hashes, line in words]
+
+
+def read_lines(path: Path) -> List[str]:
+    """Returns the problems of a file of the notation."""
+    return ask("golden_lines", str(path)).splitlines()
+
+
+def random_line(kernel: str, seed: int) -> str:
+    """Returns a problem that is drawn."""
+    return ask("golden_random", kernel, ctypes.c_uint64(seed)).strip()
+
+
+def read_problem(line: str, with_library: bool = False) -> Problem:
+    """Returns a problem, with the outputs of the oracle and perhaps of the library's scalar backend."""
+    return Problem(json.loads(ask("golden_answer", line, with_library)))
+
+
+def read_plans(line: str) -> Dict[str, Any]:
+    """Returns the plans that the oracle and the library make of a problem."""
+    plans: Dict[str, Any] = json.loads(ask("golden_plan", line))
+    return plans
+
+
+def kernel_names() -> List[str]:
+    """Returns the names of all kernels."""
+    names = map(library().posenc_kernel_name, itertools.count())
+    return [name.decode() for name in itertools.takewhile(lambda name: name is not None, names)]

@@ -1,0 +1,193 @@
+"""Figures published elsewhere (published.txt), each against what MPFR makes of the problem it is of."""
+
+import hashlib
+import math
+from array import array
+from ctypes import c_double, c_float
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Dict, List, Sequence, Tuple
+
+from gmpy2 import mpfr
+
+import reference
+from arithmetic import call
+from exact import clamp
+from frequencies import Spec
+from plan import Plan
+from problem import Disagreement, GoldenCase, Problem, little_endian, read_problem
+
+
+class Asked:
+    """A problem and the arguments of a figure."""
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+        self.at: Tuple[float, ...] = ()
+
+    @cached_property
+    def fields(self) -> Dict[str, Any]:
+        """The fields of the problem."""
+        return read_problem(self.line).fields
+
+    @property
+    def spec(self) -> Spec:
+        """The fields that its frequencies follow from."""
+        return Spec.of(self.fields)
+
+    def plan(self, **changes: Any) -> Plan:
+        """Returns its plan, or one of other fields."""
+        return reference.plan_of(replace(self.spec, **changes))
+
+    def figure(self, name: str) -> float:
+        """Returns a quantity, of those of pairs the largest."""
+        quantity = getattr(self, name)
+        if name in ("off_ramp", "off_truncated", "off_radians", "off_angle", "off_product"):
+            return max(float(quantity(i)) for i in range(self.spec.n_pairs))
+        return float(quantity())
+
+    # ---- Quantities by their names in published.txt, of a pair ----
+
+    def off_ramp(self, i: int) -> float:
+        """Returns how far the share of 1 - 1/factor that is taken off is from a ramp between two pairs."""
+        ratio = float(self.plan().omega[i] / self.plan(scaling="none").omega[i])
+        ramp = clamp((i - self.at[0]) / (self.at[1] - self.at[0]), 0, 1)
+        return float(abs((1 - ratio) / (1 - 1 / self.spec.factor) - ramp))
+
+    def off_truncated(self, i: int) -> float:
+        """Returns by what share a frequency changes where the range is truncated."""
+        return abs(float(self.plan(truncate=True).omega[i]) / float(self.plan().omega[i]) - 1)
+
+    def off_radians(self, i: int) -> float:
+        """Returns how many radians that is at a position."""
+        return self.at[0] * abs(float(self.plan(truncate=True).omega[i]) - float(self.plan().omega[i]))
+
+    def off_angle(self, i: int) -> float:
+        """Returns how far an f32 angle is from the real one."""
+        return float(abs(self.plan().omega[i] * self.at[0] - self.plan().angle(i, self.at[0])))
+
+    def off_product(self, i: int) -> float:
+        """Returns how far a query times a key, by their rows of xPos, is from what their distance alone gives.
+
+        That is zeta^(distance / scale_base) times the sine and cosine of distance omega.
+        """
+        d, distance = self.spec.dim, self.at[0] - self.at[1]
+        scale = ((2 * i + 0.4 * d) / (1.4 * d)) ** (distance / self.spec.xpos_scale_base)
+        angle = distance * float(self.plan().omega[i])
+        (qs, qc), (ks, kc) = self.plan().sincos(i, self.at[0]), self.plan(
+            xpos_inverse=not self.spec.xpos_inverse
+        ).sincos(i, self.at[1])
+        cosine, sine = (qc * kc + qs * ks) / scale, (qs * kc - qc * ks) / scale
+        return float(max(abs(cosine - math.cos(angle)), abs(sine - math.sin(angle))))
+
+    # ---- And of the problem ----
+
+    def divided(self) -> float:
+        """Returns how many pairs have the frequency of the unscaled plan over the argument."""
+        ratios = (plain / own for plain, own in zip(self.plan(scaling="none").omega, self.plan().omega))
+        return sum(float(ratio) == self.at[0] for ratio in ratios)
+
+    def attention(self) -> float:
+        """Returns the attention factor."""
+        return self.plan().attention_factor
+
+    def off_pair(self) -> float:
+        """Returns the pair with the largest off_truncated()."""
+        return max(range(self.spec.n_pairs), key=self.off_truncated)
+
+    def base(self) -> float:
+        """Returns the base that the last frequency is a power of."""
+        dim = self.spec.dim
+        return float(self.plan().omega[-1] ** (mpfr(-dim) / (dim - 2)))
+
+    def least(self) -> float:
+        """Returns the lesser of a sine and a cosine."""
+        return min(abs(value) for value in self.plan().sincos(int(self.at[0]), self.at[1]))
+
+    def log2_slope(self) -> float:
+        """Returns the logarithm of a head's slope."""
+        return math.log2(reference.slope(self.fields["heads"], self.fields["alibi_bias_max"], int(self.at[0])))
+
+    def bucket(self) -> float:
+        """Returns T5's bucket of a distance."""
+        fields = self.fields
+        return reference.bucket(int(self.at[0]), fields["num_buckets"], fields["max_distance"], fields["bidirectional"])
+
+    def window_row(self) -> float:
+        """Returns the row of a query and a key."""
+        fields = self.fields
+        return reference.window_row(
+            fields["window_height"], fields["window_width"], fields["window_class"], *map(int, self.at)
+        )
+
+    def column(self) -> float:
+        """Returns DeBERTa's column of a query and a key."""
+        fields, (query, key) = self.fields, map(int, self.at)
+        return reference.deberta_column(query - key, fields["position_buckets"], fields["max_distance"])
+
+    def ulp(self) -> float:
+        """Returns the suites' error of an f32 in ulp."""
+        return float(call("ulp_error", c_float(self.at[0]), c_double(self.at[1])))
+
+    def pair_ulp(self) -> float:
+        """Returns the suites' error of an f32 in ulp of a magnitude."""
+        return float(call("pair_ulp_error", c_float(self.at[0]), c_double(self.at[1]), c_double(self.at[2])))
+
+
+# ---- The table ----
+
+
+def number(text: str) -> float:
+    """Returns a number, decimal or hexadecimal."""
+    return float.fromhex(text) if "0x" in text else float(text)
+
+
+def check_row(row: Sequence[str]) -> None:
+    """Checks a row: quantity, problem, figures, the error that is allowed, source."""
+    name, line, figures, within, source = row
+    asked = Asked(line)
+    for figure in figures.split(","):
+        arguments, _, text = figure.rpartition("=")
+        want = number(text)
+        asked.at = tuple(map(number, arguments.split()))
+        allowed = float(within[:-1]) * want / 100 if within.endswith("%") else number(within)
+        got = asked.figure(name)
+        if not (got == want or abs(got - want) <= allowed) or not source:
+            raise Disagreement(f"{name} of {line},{figure} (source: {source}): {got!r}")
+
+
+def hash_of_rotation(p: Problem) -> str:
+    """Returns the hash of a rotation's unfused results in the order of ONNX's X, f32 little-endian."""
+    rows, out = p.inputs["unfused"], array("f")
+    heads_first = p.recipe != "onnx_3d"
+    for b in range(p.batch):
+        for k in range(p.heads * p.tokens):
+            head, token = divmod(k, p.tokens) if heads_first else divmod(k, p.heads)[::-1]
+            r = (b * p.tokens + token) * p.heads + head
+            out.extend(rows[r * p.head_dim : (r + 1) * p.head_dim])
+    return hashlib.sha256(little_endian(out)).hexdigest()
+
+
+def check_hashes(published: Dict[str, str], cases: Sequence[GoldenCase]) -> None:
+    """Checks that each published hash is that of its case, and that each case that is drawn as published has one."""
+    drawn = {case.id: case.line for case in cases if " recipe=" in case.line}
+    hashes = {name: hash_of_rotation(read_problem(line)) for name, line in drawn.items()}
+    if not drawn or hashes != published:
+        raise Disagreement(f"hashes of cases {hashes}, published {published}")
+
+
+def read_rows(name: str) -> List[List[str]]:
+    """Returns the rows of a table beside this file, five columns each; those that a line leaves out are empty."""
+    lines = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+    rows = [[word.strip() for word in line.split("|")] for line in lines if line.strip() and line[0] != "#"]
+    return [row + [""] * (5 - len(row)) for row in rows]
+
+
+def check(cases: Sequence[GoldenCase]) -> None:
+    """Checks that MPFR gives the figures, and the oracle the hashes."""
+    rows = read_rows("published.txt")
+    check_hashes({row[1]: row[2] for row in rows if row[0] == "sha256"}, cases)
+    for row in rows:
+        if row[0] != "sha256":
+            check_row(row)

@@ -1,0 +1,304 @@
+"""Outputs of every kernel from a problem and its inputs, by MPFR and whole numbers.
+
+A function for each signature yields the rows of its outputs, before the sum with x; each row is a list for each output.
+
+References: Vaswani et al. 1706.03762; Su et al. 2104.09864; Press et al. 2108.12409; Raffel et al. 1910.10683; Liu et
+al. 2103.14030; Bao et al. 2106.08254; He et al. 2006.03654; Shaw et al. 1803.02155; Dai et al. 1901.02860.
+"""
+
+import math
+from array import array
+from functools import lru_cache
+from typing import Callable, Dict, Iterator, List, Tuple
+
+import gmpy2
+from gmpy2 import mpfr
+
+from exact import add_f32, nearest_f32, round_to_odd, sum_of_products
+from frequencies import Spec, axis_of, section
+from plan import Plan
+from problem import Problem
+
+Rows = Iterator[Tuple[List[float], ...]]
+
+
+@lru_cache(maxsize=4)
+def plan_of(spec: Spec) -> Plan:
+    """Returns the plan of a spec; problems in a row often have the same."""
+    return Plan(spec)
+
+
+def sincos_of_rows(p: Problem, m: float) -> Iterator[List[Tuple[float, float]]]:
+    """Yields m sin and m cos of every pair, token by token."""
+    plan = plan_of(Spec.of(p.fields))
+    times = [p.times[min(axis_of(plan.spec, i), len(p.times) - 1)] for i in range(plan.spec.n_pairs)]
+    for r in range(p.batch * p.tokens):
+        yield [plan.sincos(i, times[i][r], m) for i in range(plan.spec.n_pairs)]
+
+
+def sinusoidal(p: Problem) -> Rows:
+    """Sines and cosines in turn, or in halves of each section; a last column that is no pair's is 0."""
+    spec, width = Spec.of(p.fields), p.outputs[0].width
+    for pairs in sincos_of_rows(p, p.scale):
+        row = [0.0] * width
+        for k in range(width):
+            own = section(spec, k // 2)
+            channel = k - 2 * own.first
+            if p.layout == "interleaved":
+                row[k] = pairs[k // 2][k % 2]
+            elif channel < 2 * own.n:
+                is_sine = (channel < own.n) == (p.layout == "sin_cos")
+                row[k] = pairs[own.first + channel % own.n][0 if is_sine else 1]
+        yield (row,)
+
+
+def rope_table(p: Problem) -> Rows:
+    """Cosines and sines, times the attention factor."""
+    for pairs in sincos_of_rows(p, plan_of(Spec.of(p.fields)).attention_factor):
+        yield [cosine for _, cosine in pairs], [sine for sine, _ in pairs]
+
+
+def partner_of(p: Problem, channel: int) -> Tuple[int, int, int]:
+    """Returns the pair of a channel that rotates, the other channel of it, and the sign of that one's sine."""
+    half = p.rotary_dim // 2
+    own = channel - p.rotary_offset
+    if p.kernel == "rope_interleaved":
+        return own // 2, p.rotary_offset + (own ^ 1), 1 if own % 2 else -1
+    return own % half, p.rotary_offset + (own + half) % (2 * half), 1 if own >= half else -1
+
+
+def is_rotated(p: Problem, channel: int) -> bool:
+    """Tells whether a channel of a head rotates."""
+    return bool(0 <= channel - p.rotary_offset < p.rotary_dim)
+
+
+def rope(p: Problem) -> Rows:
+    """Pairs of channels rotated by the given cosines and sines; the other channels are copies."""
+    x, cosines, sines, half = p.inputs["x"], p.inputs["cos"], p.inputs["sin"], p.rotary_dim // 2
+    dim, direction = p.head_dim, -1 if p.transpose else 1
+    for r in range(p.outputs[0].rows):
+        own, at = x[r * dim : (r + 1) * dim], int(p.times[0][r // p.heads]) * half
+        row = list(own)
+        for k in range(dim):
+            if is_rotated(p, k):
+                pair, partner, sign = partner_of(p, k)
+                row[k] = sum_of_products(own[k], cosines[at + pair], sign * own[partner], direction * sines[at + pair])
+        yield (row,)
+
+
+def inverse_root(squares: "array[float]", epsilon: float) -> Tuple[mpfr, bool]:
+    """Returns what a row is multiplied by, one over the root of the mean square and epsilon, and whether it is exact.
+
+    A square beyond f32 gives what IEEE arithmetic makes of it.
+    """
+    total = sum((mpfr(x) * x for x in squares), mpfr(0))
+    if gmpy2.is_nan(total):
+        return total, True
+    if total >= 2.0**128:
+        return mpfr(0), True
+    return 1 / gmpy2.sqrt(total / len(squares) + epsilon), False
+
+
+def rope_qk_norm(p: Problem) -> Rows:
+    """Heads divided by their root mean square, or by that of all heads of a token, times a weight, and rotated."""
+    x, cosines, sines, half = p.inputs["x"], p.inputs["cos"], p.inputs["sin"], p.rotary_dim // 2
+    dim, heads = p.head_dim, p.heads if p.across_heads else 1
+    weights = [mpfr(weight) + p.weight_offset for weight in p.inputs["weight"]]
+    for r in range(p.outputs[0].rows):
+        first, at = r // heads * heads * dim, int(p.times[0][r // p.heads]) * half
+        root, exact = inverse_root(x[first : first + heads * dim], p.epsilon)
+        own = [weights[r % p.heads * dim + k] * x[r * dim + k] for k in range(dim)]
+        row = []
+        for k in range(dim):
+            if is_rotated(p, k):
+                pair, partner, sign = partner_of(p, k)
+                value = own[k] * cosines[at + pair] * root + own[partner] * (sign * sines[at + pair]) * root
+            else:
+                value = own[k] * root
+            row.append(round_to_odd(value, exact))
+        yield (row,)
+
+
+def learned(p: Problem) -> Rows:
+    """Rows of the table at the tokens' positions."""
+    for position in p.times[0]:
+        yield (list(p.inputs["table"][int(position) * p.dim : (int(position) + 1) * p.dim]),)
+
+
+def learned_grad(p: Problem) -> Rows:
+    """The gradients of all tokens that look a row up, in their order, onto what is there."""
+    x, dim = p.inputs["x"], p.dim
+    table = [
+        list(p.inputs["out"][r * dim : (r + 1) * dim]) if p.accumulate else [0.0] * dim
+        for r in range(p.outputs[0].rows)
+    ]
+    for t, position in enumerate(p.times[0]):
+        row = table[int(position)]
+        row[:] = [add_f32(row[k], x[t * dim + k]) for k in range(dim)]
+    for row in table:
+        yield (row,)
+
+
+def slope(heads: int, bias_max: float, h: int) -> float:
+    """Returns the ALiBi slope of head h of so many: of a power of two of heads, then of twice as many."""
+    power = 1 << (heads.bit_length() - 1)
+    share = mpfr(h + 1) / power if h < power else mpfr(2 * (h - power) + 1) / (2 * power)
+    return nearest_f32(mpfr(2) ** (-bias_max * share))
+
+
+def queries(p: Problem) -> Iterator[Tuple[int, int]]:
+    """Yields the head of all batches and the query of each row."""
+    for r in range(p.outputs[0].rows):
+        yield divmod(r, p.outputs[0].rows // (p.batch * p.heads))
+
+
+def alibi(p: Problem) -> Rows:
+    """The slope of a head times the distance of a query and a key."""
+    heads = p.heads * (p.batch if p.slopes_by_batch else 1)
+    slopes = [slope(heads, p.alibi_bias_max, h) for h in range(heads)]
+    for head, query in queries(p):
+        at = query + p.query_offset
+        yield ([-math.inf if p.causal and j > at else slopes[head % heads] * -abs(at - j) for j in range(p.keys)],)
+
+
+@lru_cache(maxsize=None)
+def bucket(distance: int, num_buckets: int, max_distance: int, bidirectional: bool) -> int:
+    """Returns T5's bucket of query - key by its definition in whole numbers.
+
+    With n distance, e exact buckets of N: e + k for the greatest k < N - e with n^(N-e) >= M^k e^(N-e-k).
+    """
+    buckets = num_buckets // 2 if bidirectional else num_buckets
+    exact, n, base = buckets // 2, distance, 0
+    if n < 0:
+        n, base = (-n, buckets) if bidirectional else (0, 0)
+    if n < exact:
+        return base + n
+    rest = buckets - exact
+    k = rest - 1
+    while k > 0 and n**rest < max_distance**k * exact ** (rest - k):
+        k -= 1
+    return base + exact + k
+
+
+def t5(p: Problem) -> Rows:
+    """The value of a bucket and a head."""
+    table = p.inputs["table"]
+    for head, query in queries(p):
+        distances = (query + p.query_offset - j for j in range(p.keys))
+        buckets = (bucket(d, p.num_buckets, p.max_distance, p.bidirectional) for d in distances)
+        yield ([table[b * p.heads + head % p.heads] for b in buckets],)
+
+
+def distance(p: Problem) -> Rows:
+    """The value of a head and a distance; the first column is that of query 0 and the last key."""
+    values = p.inputs["values"]
+    columns = len(values) // p.heads
+    for head, query in queries(p):
+        first = head % p.heads * columns + query + p.keys - 1
+        yield ([values[first - j] for j in range(p.keys)],)
+
+
+def window_row(height: int, width: int, with_class: bool, query: int, key: int) -> int:
+    """Returns a query's and a key's row of a window's table.
+
+    Differences down and right, from the least on; a class token is token 0 and has three rows after theirs.
+    """
+    rights = 2 * width - 1
+    if with_class and (query == 0 or key == 0):
+        return (2 * height - 1) * rights + (1 if query else 0 if key else 2)
+    q, k = query - with_class, key - with_class
+    return (q // width - k // width + height - 1) * rights + q % width - k % width + width - 1
+
+
+def window(p: Problem) -> Rows:
+    """The value of a row of the window's table and a head."""
+    keys = p.outputs[0].width
+    for head, query in queries(p):
+        rows = (window_row(p.window_height, p.window_width, p.window_class, query, j) for j in range(keys))
+        yield ([p.inputs["table"][row * p.heads + head % p.heads] for row in rows],)
+
+
+@lru_cache(maxsize=None)
+def deberta_column(distance: int, buckets: int, max_distance: int) -> int:
+    """Returns DeBERTa's column of query - key, of twice as many as there are buckets.
+
+    Beyond m = buckets/2 the bucket is ceil(ln(n/m) / ln(most/m) (m-1)) + m: m + k for the least k with
+    n^(m-1) <= most^k m^(m-1-k).
+    """
+    n, m, most = abs(distance), buckets // 2, max_distance - 1
+    span = buckets or max_distance
+    if buckets and n > m:
+        k = 0
+        while k < m and n ** (m - 1) > most**k * m ** max(m - 1 - k, 0):
+            k += 1
+        n = m + k
+    return max(0, min(span - n if distance < 0 else span + n, 2 * span - 1))
+
+
+def column_of(p: Problem, query: int, key: int) -> int:
+    """Returns the column of terms of a query and a key."""
+    far = query + p.query_offset - key
+    if p.relative == "deberta":
+        return deberta_column(far, p.position_buckets, p.max_distance)
+    if p.relative == "shaw":
+        return int(max(0, min(p.max_distance - far, 2 * p.max_distance)))
+    return int(p.keys - 1 - max(far, 0))  # Transformer-XL; later keys: any column
+
+
+def relative(p: Problem) -> Rows:
+    """The product of one term, exact in f64; with two terms, one fma onto the first, rounded."""
+    scale, c2p, p2c = nearest_f32(p.scale), p.inputs.get("c2p"), p.inputs.get("p2c")
+    for r, (head, query) in enumerate(queries(p)):
+        row = []
+        for j in range(p.keys):
+            column = column_of(p, query, j)
+            value = 0.0
+            if c2p:
+                columns = len(c2p) // p.outputs[0].rows
+                value = scale * c2p[r * columns + column]
+            if p2c:
+                columns = len(p2c) // (p.batch * p.heads * p.keys)
+                term = p2c[(head * p.keys + j) * columns + column]
+                value = sum_of_products(scale, term, nearest_f32(value), 1) if c2p else scale * term
+            row.append(value)
+        yield (row,)
+
+
+def relative_sum(p: Problem) -> Rows:
+    """The weights of a query's keys, added up by their columns in the order of the keys."""
+    for r, (_, query) in enumerate(queries(p)):
+        row = [0.0] * p.outputs[0].width
+        for j in range(p.keys):
+            column = column_of(p, query, j)
+            row[column] = add_f32(row[column], p.inputs["x"][r * p.keys + j])
+        yield (row,)
+
+
+ROWS: Dict[str, Callable[[Problem], Rows]] = {
+    "sinusoidal": sinusoidal,
+    "learned": learned,
+    "learned_grad": learned_grad,
+    "rope_table": rope_table,
+    "rope_half": rope,
+    "rope_interleaved": rope,
+    "rope_qk_norm": rope_qk_norm,
+    "alibi": alibi,
+    "t5_bias": t5,
+    "distance_bias": distance,
+    "window_bias": window,
+    "relative_bias": relative,
+    "relative_sum": relative_sum,
+}
+
+
+def outputs(p: Problem) -> List["array[float]"]:
+    """Returns all outputs of a problem, in their order, rounded to odd."""
+    wanted: List["array[float]"] = [array("d") for _ in p.outputs]
+    adds = p.kernel.endswith("_add")
+    for r, rows in enumerate(ROWS[p.kernel[: -len("_add")] if adds else p.kernel](p)):
+        for output, row in zip(wanted, rows):
+            if adds:
+                x = p.inputs["x"][r * len(row) : (r + 1) * len(row)]
+                row = [sum_of_products(a, p.x_scale, nearest_f32(b), 1) for a, b in zip(x, row)]
+            output.extend(row)
+    return wanted
