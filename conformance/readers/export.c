@@ -135,7 +135,9 @@ static void name_tensor(const struct vector_case *c, int o, char name[TENSOR_NAM
     snprintf(name, TENSOR_NAME, "%s.%s", c->id, c->output_names[o]);
 }
 
-void *vectors_tensors(const struct vectors *vectors, size_t first, size_t end, size_t *bytes)
+/* The file of tensors of the cases from `first` up to `end`, a group; to be freed, or NULL. */
+static void *make_tensors(const struct vectors *vectors, size_t first, size_t end,
+                          size_t *bytes)
 {
     const size_t most = 2 * (end - first);
     struct array *arrays = calloc(most, sizeof *arrays);
@@ -266,7 +268,7 @@ static bool export_group(struct exporter *to, size_t first, size_t end)
         "license", "Apache-2.0", "tensors", tensors_name, "defaults", defaults, "notes",
         notes_of(vectors, first, end), "cases", cases);
     size_t bytes = 0;
-    void *tensors = vectors_tensors(vectors, first, end, &bytes);
+    void *tensors = make_tensors(vectors, first, end, &bytes);
     bool good = tensors && give(to, tensors_name, tensors, bytes);
     for (size_t i = first; i < end && good; i++)
         good = add_numbers(root, &vectors->cases[i].problem);

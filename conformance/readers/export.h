@@ -15,7 +15,4 @@ typedef bool vectors_sink(const char *name, const void *data, size_t bytes, void
  * where the sink said so or memory ran out.  The bytes depend on the vectors alone. */
 bool vectors_export(const struct vectors *vectors, vectors_sink *sink, void *user);
 
-/* The file of tensors of the cases from `first` up to `end`, a group; to be freed, or NULL. */
-void *vectors_tensors(const struct vectors *vectors, size_t first, size_t end, size_t *bytes);
-
 #endif
