@@ -11,7 +11,7 @@ from .. import show, units
 from ..convert import Record
 from ..quality import disturbances
 from ..results.comparison import (
-    WORDS, change_words, changes, direction, is_broken, pair_word, pair_words, pairs, ratio, verdict,
+    WORDS, build_name, change_words, changes, direction, interval, is_broken, pair_word, pairs, ratio, verdict,
 )  # fmt: skip
 from ..runs import Machine, member, number
 from ..terminal import console, table
@@ -49,7 +49,7 @@ class _Printer:
             self.line(f"{show.many(len(rows) - len(shown), 'more row')}: --verbose prints all.")
 
     def heading(self) -> None:
-        base, head = (_side(member(self.header, f"compare.{name}") or {}) for name in ("base", "head"))
+        base, head = (build_name(member(self.header, f"compare.{name}") or {}) for name in ("base", "head"))
         grade, mode = member(self.env, "quality.grade"), self.header["mode"]
         facts = [self.env.get("env_id"), f"measurement quality {grade}" if grade else ""]
         facts.append("files of records" if mode == "files" else f"{mode} run")
@@ -106,8 +106,10 @@ class _Printer:
 
     def rows(self) -> None:
         shown = [pair for pair in self.pairs if self.verbose or verdict(pair) not in FOLDED or is_broken(pair)]
-        columns = ["verdict", "case and backend", ">base", ">head"]
+        columns = ["verdict", "case and backend", ">base", ">head", ">change", ">99 % interval", ">instructions"]
         self.table(columns, [self._cells(pair) for pair in shown])
+        for pair in shown if self.verbose else shown[:SHOWN]:
+            self.line(f"{pair['case']} {pair['backend']}: {_reason(pair)}")
         folded = len(self.pairs) - len(shown)
         if folded:
             self.line(f"{folded} the same or of identical code: --verbose prints them.")
@@ -116,12 +118,8 @@ class _Printer:
             self.line(f"Machine code of {show.many(count, 'pair')} not compared: {reason}.")
 
     def _cells(self, pair: Record) -> List[str]:
-        why, more = pair_words(pair), number(pair, "more_seconds") or 0.0
-        if verdict(pair) == "unclear" and more > 0:
-            why += f"; about {math.ceil(more)} s more"
-        instructions = self.instructions(pair)
-        why += f"; instructions per element: {instructions}" if instructions else ""
-        return [pair_word(pair), _named(pair, why), *_times(pair)]
+        change, apart = (units.change(ratio(pair)), interval(pair)) if ratio(pair) > 0 else ("", "")
+        return [pair_word(pair), _named(pair), *_times(pair), change, apart, self.instructions(pair)]
 
     def instructions(self, pair: Record) -> str:
         """Returns instructions per element of head, and the change: 13.0 (+4.0 %)."""
@@ -171,16 +169,12 @@ class _Printer:
             self.line(f"Or this, to see what its verdict rests on:  --explain {case}")
 
 
-def _side(side: Record) -> str:
-    """Returns a build as main (1f3c2abdef), or base/libposenc.so (0.1.0)."""
-    rev, commit, version = (side.get(name) for name in ("rev", "commit", "version"))
-    if side.get("dirty"):
-        return f"{rev} with changes that are not committed"
-    name, of = (rev, str(commit)[:10] if commit else "") if rev else (side.get("path", "?"), version)
-    return f"{name} ({of})" if of else str(name)
+def _reason(pair: Record) -> str:
+    more = number(pair, "more_seconds") or 0.0
+    return pair["reason"] + (f"; about {math.ceil(more)} s more" if verdict(pair) == "unclear" and more > 0 else "")
 
 
-def _named(record: Record, why: str) -> str:
+def _named(record: Record, why: str = "") -> str:
     """Returns a case and its backend, with the reason on a line of its own."""
     return f"{record['case']} {record['backend']}" + (f"\n  {why}" if why else "")
 

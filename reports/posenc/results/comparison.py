@@ -77,13 +77,18 @@ def pair_word(pair: Record) -> str:
     return "FAILED" if is_broken(pair) else WORDS[verdict(pair)]
 
 
+def interval(pair: Record) -> str:
+    """Returns the interval of a change in percent: 6.9 to 8.2."""
+    lo, hi = (100.0 * ((number(pair, f"ci.{end}") or math.nan) - 1.0) for end in ("lo", "hi"))
+    return f"{lo:.1f} to {hi:.1f}"
+
+
 def pair_words(pair: Record) -> str:
     """Returns the change of a pair and why: +7.5 % (6.9 to 8.2): at or over the threshold of 3 %."""
     words = str(pair.get("reason") or "")
     if math.isnan(ratio(pair)):
         return words
-    lo, hi = (100.0 * ((number(pair, f"ci.{end}") or math.nan) - 1.0) for end in ("lo", "hi"))
-    return f"{units.change(ratio(pair))} ({lo:.1f} to {hi:.1f}){': ' if words else ''}{words}"
+    return f"{units.change(ratio(pair))} ({interval(pair)}){': ' if words else ''}{words}"
 
 
 def build_name(build: Record) -> str:
