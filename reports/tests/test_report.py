@@ -198,10 +198,10 @@ def test_other_files_are_kept(work: Path, program: Path) -> None:
 
 
 def interrupted(work: Path, program: Path, number: int, *arguments: str) -> Result:
-    """Runs a report that hangs, and sends it a signal when it does."""
+    """Runs a report that hangs, and sends it a signal when it does, which tests under nohup would ignore."""
     child = subprocess.Popen(
         words(*arguments), cwd=work, env=environment(program, "hang"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        encoding="utf-8", start_new_session=True,
+        encoding="utf-8", start_new_session=True, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )  # fmt: skip
     while child.poll() is None and not list(work.glob("*.partial-*/hanging")):
         time.sleep(0.01)

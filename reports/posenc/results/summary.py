@@ -61,6 +61,11 @@ CALLED: Dict[str, Any] = {
 }  # fmt: skip
 
 
+def _entities(text: str) -> str:
+    """Returns a text for a line of HTML, in which a backslash would stay."""
+    return re.sub(r"[^\w ,.:;()/%-]", lambda found: f"&#{ord(found[0])};", text)
+
+
 # ---- the page ----
 
 
@@ -69,7 +74,9 @@ def _template() -> Any:
     from ..report.page import Code, environment  # which takes Jinja2; other formats do not
 
     env = environment(markdown=True)
-    env.filters.update(raw=Code, many=show.many, count=show.count, rate=units.rate)
+    env.filters.update(
+        raw=Code, entities=lambda text: Code(_entities(text)), many=show.many, count=show.count, rate=units.rate
+    )
     env.globals.update(CALLED)
     return env.from_string((Path(__file__).parent / "summary.md.j2").read_text(encoding="utf-8"))
 
