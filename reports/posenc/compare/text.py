@@ -171,7 +171,9 @@ class _Printer:
 
 def _reason(pair: Record) -> str:
     more = number(pair, "more_seconds") or 0.0
-    return pair["reason"] + (f"; about {math.ceil(more)} s more" if verdict(pair) == "unclear" and more > 0 else "")
+    return str(pair["reason"]) + (
+        f"; about {math.ceil(more)} s more" if verdict(pair) == "unclear" and more > 0 else ""
+    )
 
 
 def _named(record: Record, why: str = "") -> str:
