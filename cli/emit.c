@@ -1,5 +1,5 @@
 /*
- * Makes records of results: schema posenc.results/2 (reports/records.h).
+ * Makes records of results: schema posenc.results/2 (base/records.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #define POSENC_EXPERIMENTAL

@@ -38,7 +38,7 @@ def header(args: argparse.Namespace, sha256: str) -> Json:
               for name, path, first in zip(("base", "head"), args.builds, "01")}  # fmt: skip
     return {"t": "header", "schema": "posenc.results/2", "run_id": "0", "started": "2026-11-28T00:00:00Z",
             "tool": {"version": "0.1.0"}, "vectors": {"sha256": None}, "mode": "quick", "command": "pair",
-            "options": {}, "argv": ["posenc"], "seed": "0x0", "by_model": False, "compare": builds}  # fmt: skip
+            "options": {}, "argv": ["posenc"], "seed": "0x0", "compare": builds}  # fmt: skip
 
 
 def names(row: Json) -> Json:

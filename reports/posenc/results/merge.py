@@ -280,7 +280,6 @@ def _header(runs: List[Run], mixed: bool, argv: List[str]) -> Record:
         "vectors": vectors[0] if vectors else {"sha256": None}, "command": "merge", "argv": ["posenc", *argv],
         "options": {"mixed": True} if mixed else {},
         "mode": _common([run.header.get("mode", "") for run in runs], "mixed"),
-        "by_model": all(run.header.get("by_model") is True for run in runs),
         "merged": [_source(part, run.machine) for run in runs for part in run.parts],
     }  # fmt: skip
 
