@@ -82,53 +82,11 @@ same 'a shard that nothing falls into is fine' "$status $empty" '0 1'
 run "$POSENC" verify --kernel alibi --backend scalar --case 'alibi/no/such' --shard 1/4 --out jsonl:none.jsonl
 same 'a pattern that matches nothing in any shard is refused' "$status $(find work -name none.jsonl)" '2 '
 
-# ---- what is not merged ----
+# ---- what is not merged: reports/tests/test_merge.py has the others ----
 
 told 'a missing shard' 6 'missing: shard 1 of 3 of verify on [^ ]+\. Expected 0 to 2' results merge r0.jsonl r2.jsonl -o bad.jsonl
-told 'missing shards' 6 'missing: shards 0, 2 of 3' results merge r1.jsonl -o bad.jsonl
-whole --shard 1/3 --out jsonl:double.jsonl
-told 'a doubled shard' 2 'shard 1/3 of verify on .* is in r1.jsonl and in double.jsonl' results merge r0.jsonl r1.jsonl r2.jsonl double.jsonl -o bad.jsonl
-cp work/r1.jsonl work/copy.jsonl
-told 'a file twice' 2 'hold the same run' results merge r0.jsonl r1.jsonl r2.jsonl copy.jsonl -o bad.jsonl
-rm work/double.jsonl work/copy.jsonl
-lines=$(grep -c . work/r1.jsonl)
 sed '20s/,/;/' work/r1.jsonl >work/damaged.jsonl
 told 'a damaged line' 2 'line 20 is no record: .* in column .*damaged.jsonl' results merge r0.jsonl damaged.jsonl r2.jsonl -o bad.jsonl
-sed '$d' work/r1.jsonl >work/early.jsonl
-told 'no footer' 2 "early.jsonl: line $((lines - 1)): ends early" results merge r0.jsonl early.jsonl r2.jsonl -o bad.jsonl
-head -c $(($(wc -c <work/early.jsonl) - 30)) work/early.jsonl >work/cut.jsonl
-told 'a line that is cut' 2 "cut.jsonl: line $((lines - 1)): ends early, within that line" results merge r0.jsonl cut.jsonl r2.jsonl -o bad.jsonl
-sed '$s/"complete":true/"complete":false/' work/r1.jsonl >work/partial.jsonl
-told 'a shard that was interrupted' 2 'partial.jsonl: is partial: its run was interrupted' results merge r0.jsonl partial.jsonl r2.jsonl -o bad.jsonl
-run "$POSENC" results merge r0.jsonl partial.jsonl r2.jsonl r1.jsonl -o bad.jsonl
-same 'beside one that finished it is passed over, and that is said' \
-    "$status $(grep -c 'partial.jsonl is passed over: shard 1/3 did not finish there; r1.jsonl has it' stderr)" '2 0'
-sed 's/"run_id":"[0-9a-f]*"/"run_id":"other"/' work/partial.jsonl >work/attempt.jsonl
-rm work/bad.jsonl 2>rm.log
-run "$POSENC" results merge r0.jsonl attempt.jsonl r2.jsonl r1.jsonl -o good.jsonl
-conf good.jsonl | diff whole - >difference
-same 'an earlier attempt is passed over, and that is said' \
-    "$status $(grep -c 'attempt.jsonl is passed over: shard 1/3 did not finish there; r1.jsonl has it' stderr) $(cat difference)" '0 1 '
-sed '1s/"sha256":"[0-9a-f]*"/"sha256":"77aa"/' work/r1.jsonl >work/vectors.jsonl
-told 'other vectors' 2 'vectors.jsonl: its vectors are 77aa, those of r0.jsonl' results merge r0.jsonl vectors.jsonl r2.jsonl -o bad.jsonl
-sed '1s/"mode":"quick"/"mode":"full"/' work/r1.jsonl >work/mode.jsonl
-told 'another mode' 2 'mode.jsonl: its mode is "full"' results merge r0.jsonl mode.jsonl r2.jsonl -o bad.jsonl
-sed '1s/"suite":"memory"/"suite":"vectors"/' work/r1.jsonl >work/suite.jsonl
-told 'another option' 2 'suite.jsonl: its --suite is "vectors", that of r0.jsonl is "memory"' results merge r0.jsonl suite.jsonl r2.jsonl -o bad.jsonl
-sed '1s/"version":"[^"]*"/"version":"9.9.9"/' work/r1.jsonl >work/version.jsonl
-told 'another version' 2 'version.jsonl: its tool.version is "9.9.9"' results merge r0.jsonl version.jsonl r2.jsonl -o bad.jsonl
-sed 's/"env_id":"[^"]*"/"env_id":"arm-41-d4f-r0p1"/; s/"cpu":{"key":"[^"]*"/"cpu":{"key":"arm-41-d4f-r0p1"/' work/r1.jsonl >work/arm.jsonl
-told 'shards of two CPUs' 6 'missing: shard 1 of 3 .*--mixed' results merge r0.jsonl arm.jsonl r2.jsonl -o bad.jsonl
-run "$POSENC" results merge --mixed r0.jsonl arm.jsonl r2.jsonl -o mixed.jsonl
-same '--mixed takes them' "$status $(grep -c '"t":"env"' work/mixed.jsonl)" '0 2'
-run "$POSENC" report mixed.jsonl
-same 'their report names both machines' "$status $(grep -c '(.*), measurement quality' stdout)" '0 2'
-sed 's/"env_id":"[^"]*"/"env_id":"arm-41-d4f-r0p1"/; s/"cpu":{"key":"[^"]*"/"cpu":{"key":"arm-41-d4f-r0p1"/; s/"run_id":"/&a/' work/whole.jsonl >work/other.jsonl
-run "$POSENC" results merge other.jsonl r0.jsonl r1.jsonl r2.jsonl -o two.jsonl
-run "$POSENC" report two.jsonl
-same 'runs of several machines' "$status $(grep -c '(.*), measurement quality' stdout)" '0 2'
-told 'nothing to merge' 2 'arguments are required: FILE' results merge
-told 'a file that is not there' 2 'No such file or directory .got .nowhere.jsonl' results merge nowhere.jsonl -o bad.jsonl
 rm -f work/*
 
 # ---- killed, interrupted ----

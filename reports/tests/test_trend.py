@@ -3,7 +3,10 @@
 import gzip
 import json
 import math
+import os
 import random
+import subprocess
+import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
@@ -205,6 +208,17 @@ def test_many_cases_are_listed_with_all(tmp_path: Path, capsys: Any) -> None:
     text, _ = shown(files, tmp_path, capsys)
     assert "12 more cases are shown with --all." in text and "/c49 " not in text
     assert "/c49 " in shown(files, tmp_path, capsys, "--all")[0]
+
+
+def test_a_terminal_without_unicode(tmp_path: Path) -> None:
+    paths = []
+    for name, records in steps().items():
+        paths.append(str(tmp_path / name))
+        Path(paths[-1]).write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    command = [sys.executable, "-m", "posenc", "results", "trend", *paths]
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True)
+    assert done.stdout.isascii() and b"avx2" in done.stdout
 
 
 @pytest.mark.parametrize(
