@@ -2,8 +2,7 @@
 
 A merged file begins with one header, which names its parts, and ends with one footer. Between them are sections, one
 for each run of each machine: its env, a "part" for each file that it comes from, and its results in the order of an
-undivided run. Records are kept as they were written, but for their member place. Files that do not belong together
-are rejected by name.
+undivided run. Files that do not belong together are rejected by name.
 """
 
 import json
@@ -11,92 +10,65 @@ import sys
 import uuid
 from collections import Counter
 from datetime import datetime, timezone
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from ..command import CommandError, Parser, write_output
-from ..convert import Record, convert_all
-from ..records import File, dump, read
+from ..convert import Record
+from ..records import dump, load
 from ..runs import grouped, member
+from ..show import plain
 
 MISSING = 6  # exit code: shards are missing
-MOST_SHARDS = 1_000_000
 FACTS = ("kernel", "backend", "model")  # said once for all shards
 _OUTSIDE = ("header", "env", "part", "footer", *FACTS)  # all other records are results
-_IDENTITY = ("env_id", "cpu", "virt", "virtualization", "os", "build")  # of a machine; the rest of env is measured
+_IDENTITY = ("env_id", "cpu", "virtualization", "os", "build")  # of a machine; the rest of env is measured
 _ALIKE = ("mode", "tool.version", "tool.commit", "tool.dirty", "vectors.sha256", "shard.n", "seed")  # in all shards
 
 
 class Run:
     """A run of a file, or a section of a file that was merged before, which has parts of its own."""
 
-    def __init__(self, file: File, header: Record, records: List[Record], footer: Record, merged: bool = False) -> None:
-        self.file, self.header, self.records, self.footer = file, header, records, footer
-        self.machine = next((str(record.get("env_id")) for record in records if record["t"] == "env"), "")
-        self.command = str(header.get("command") or "run")
+    def __init__(self, path: str, records: List[Record], header: Record, footer: Record) -> None:
+        self.path, self.records = path, records
+        self.machine = next((str(record["env_id"]) for record in self.of("env")), "")
+        part = {"t": "part", "file": path, "env_id": self.machine, "header": header, "footer": footer}
+        self.parts = self.of("part") or [part]
+        self.header = self.parts[0]["header"]
+        self.command = str(self.header.get("command") or "run")
+        self.vectors = str(member(self.header, "vectors.sha256") or "")
         self.complete = footer.get("complete") is True
-        part = {"t": "part", "file": file.path, "env_id": self.machine, "header": header, "footer": footer}
-        self.parts = self.of("part") if merged else [part]
-        number = 0 if merged else int(member(header, "shard.n") or 0)
-        self.shards = number if 1 <= number <= MOST_SHARDS else 0  # 0: it is whole
-        self.shard = int(member(header, "shard.i") or 0)
+        shard = {} if "merged" in header else header.get("shard") or {}
+        self.shard, self.shards = shard.get("i", 0), shard.get("n", 1)
 
     def of(self, kind: str) -> List[Record]:
         """Returns the records of a kind."""
         return [record for record in self.records if record["t"] == kind]
 
+    def whole(self, mixed: bool) -> Any:
+        """Returns what tells the run that this is a shard of from others."""
+        return (self.command, "" if mixed else self.machine) if self.shards > 1 else id(self)
+
 
 # ---- finding runs ----
 
 
-def _cut(records: List[Record], starts: List[int]) -> Iterator[List[Record]]:
-    """Yields the records from each start to the next."""
+def _cut(records: List[Record], kind: str) -> Iterator[List[Record]]:
+    """Yields the records from each of a kind to the next, without what stands before the first."""
+    kinds = ["", *(record["t"] for record in records)]
+    starts = [at for at, (before, here) in enumerate(zip(kinds, kinds[1:])) if here == kind != before]
     for start, end in zip(starts, [*starts[1:], len(records)]):
         yield records[start:end]
 
 
-def _sections(file: File, records: List[Record], footer: Record) -> Iterator[Run]:
-    """Yields the sections of what was merged before: an env that follows other records begins one."""
-    kinds = ["", *(record["t"] for record in records)]
-    starts = [at for at, (before, kind) in enumerate(zip(kinds, kinds[1:])) if kind == "env" and before != "env"]
-    for section in _cut(records, starts):
-        header = next((record["header"] for record in section if record["t"] == "part" and record.get("header")), None)
-        if header is None:
-            raise CommandError(f"{file.path}: nothing says what it was merged of. Merge the files of its runs instead.")
-        yield Run(file, header, section, footer, merged=True)
-
-
-def find_runs(file: File) -> Iterator[Run]:
+def find_runs(path: str, records: List[Record]) -> Iterator[Run]:
     """Yields the runs of a file, and the sections of those that were merged before."""
-    starts = [at for at, record in enumerate(file.records) if record["t"] == "header"]
-    outside = file.records[: starts[0] if starts else None]
-    for header, *records in _cut(file.records, starts):
-        end = next((at for at, record in enumerate(records) if record["t"] == "footer"), len(records))
-        footer = records[end] if end < len(records) else {}
-        outside += records[end + 1 :]
-        if outside:
-            break
-        run = Run(file, header, records[:end], footer)
-        if not run.of("env"):
-            raise CommandError(f"{file.path}: line {file.lines} ends early: nothing says which machine it is of.")
-        if run.shards and not 0 <= run.shard < run.shards:
-            raise CommandError(f"{file.path}: there is no shard {run.shard}/{run.shards}.")
-        yield from _sections(file, records[:end], footer) if "merged" in header else [run]
-    if outside:
-        raise CommandError(f"{file.path}: a record of kind {outside[0]['t']} stands outside of any run.")
+    for header, *run in _cut(records, "header"):
+        footer = next((record for record in run if record["t"] == "footer"), {})
+        for section in _cut(run, "env") if "merged" in header else [run]:
+            yield Run(path, section, header, footer)
 
 
 # ---- whether they belong together ----
-
-
-def _partial(run: Run) -> CommandError:
-    again = f"Run posenc {run.command} again."
-    if run.footer:
-        return CommandError(f"{run.file.path}: is partial: its run was interrupted. {again}")
-    within = ", within that line" if run.file.cut else ""
-    return CommandError(
-        f"{run.file.path}: line {run.file.lines}: ends early{within}: it has no footer, so the run was killed or goes "
-        f"on. {again}"
-    )
 
 
 def _set_up(run: Run, mixed: bool) -> Dict[str, Any]:
@@ -114,156 +86,114 @@ def _check_alike(a: Run, b: Run, mixed: bool) -> None:
         if values[0] != values[1]:
             here, there = ("none" if v is None else json.dumps(v, separators=(",", ":")) for v in values)
             raise CommandError(
-                f"{b.file.path}: its {name} is {here}, that of {a.file.path} is {there}. "
-                f"Merge shards of one run on {b.machine}."
+                f"{b.path}: its {name} is {here}, that of {a.path} is {there}. Merge shards of one run on {b.machine}."
             )
 
 
 def _check_distinct(runs: List[Run]) -> None:
     """Rejects a run that is there twice, and runs with other golden vectors."""
     seen: Dict[str, Run] = {}
-    vectors: Dict[str, Run] = {}
     for run in runs:
-        for name in {str(part["header"].get("run_id") or "") for part in run.parts} - {""}:
+        for name in {part["header"].get("run_id") for part in run.parts} - {None}:
             if name in seen:
-                raise CommandError(f"{seen[name].file.path} and {run.file.path} hold the same run. Give it once.")
+                raise CommandError(f"{seen[name].path} and {run.path} hold the same run. Give it once.")
             seen[name] = run
-        digest = member(run.header, "vectors.sha256")
-        if digest:
-            vectors.setdefault(str(digest), run)
-    if len(vectors) > 1:
-        (first, a), (other, b) = list(vectors.items())[:2]
+    first, *others = [run for run in runs if run.vectors] or runs[:1]
+    for run in others:
+        if run.vectors != first.vectors:
+            raise CommandError(
+                f"{run.path}: its vectors are {run.vectors:.12}, those of {first.path} are {first.vectors:.12}. "
+                "Merge runs with the same golden vectors."
+            )
+
+
+def _check_whole(shards: List[Run], mixed: bool) -> Iterator[str]:
+    """Rejects a run that lacks shards. Yields notes on attempts at a shard that was finished elsewhere."""
+    attempts, n = grouped(shards, lambda run: run.shard), shards[0].shards
+    what = f"{shards[0].command} on {shards[0].machine}"
+    for i, runs in attempts.items():
+        complete = [run for run in runs if run.complete]
+        if not complete:
+            again = f"Run posenc {runs[-1].command} again"
+            raise CommandError(f"{runs[-1].path}: is partial: its run was interrupted, or goes on. {again}.")
+        if len(complete) > 1:
+            a, b = complete[0].path, complete[1].path
+            raise CommandError(f"shard {i}/{n} of {what} is in {a} and in {b}. Give it once.")
+        for run in runs:
+            if not run.complete:
+                yield f"{run.path} is passed over: shard {i}/{n} did not finish there; {complete[0].path} has it"
+    missing = [str(i) for i in range(n) if i not in attempts]
+    if missing:
+        hint = "" if mixed else " If others ran on another CPU, --mixed accepts what each of them found."
         raise CommandError(
-            f"{b.file.path}: its vectors are {other:.12}, those of {a.file.path} are {first:.12}. "
-            "Merge runs with the same golden vectors."
+            f"missing: shard{'s' if len(missing) > 1 else ''} {', '.join(missing)} of {n} of {what}. "
+            f"Expected 0 to {n - 1}.{hint}",
+            MISSING,
         )
 
 
-def _check_shards(group: List[Run], hint: str) -> List[str]:
-    """Rejects a run that lacks shards. Returns notes on attempts at a shard that was finished elsewhere."""
-    first, notes, missing = group[0], [], []
-    attempts = grouped(group, lambda run: run.shard)
-    for i in range(first.shards):
-        whole = [run for run in attempts.get(i, []) if run.complete]
-        if len(whole) > 1:
-            raise CommandError(
-                f"shard {i}/{first.shards} of {first.command} on {whole[0].machine} is in {whole[0].file.path} and in "
-                f"{whole[1].file.path}. Give it once."
-            )
-        if i in attempts and not whole:
-            raise _partial(attempts[i][-1])
-        missing += [] if whole else [str(i)]
-        notes += [f"{run.file.path} is passed over: shard {i}/{first.shards} did not finish there; "
-                  f"{whole[0].file.path} has it" for run in attempts.get(i, []) if not run.complete]  # fmt: skip
-    if missing:
-        raise CommandError(
-            f"missing: shard{'s' if len(missing) > 1 else ''} {', '.join(missing)} of {first.shards} of "
-            f"{first.command} on {first.machine}. Expected 0 to {first.shards - 1}.{hint}", MISSING
-        )  # fmt: skip
-    return notes
-
-
-def _whole(run: Run, mixed: bool) -> Any:
-    """Returns what tells the run that a shard is of from others."""
-    return (run.command, "" if mixed else run.machine) if run.shards else id(run)
-
-
-def check(runs: List[Run], mixed: bool) -> List[str]:
-    """Rejects runs that do not belong together. Returns notes on what is passed over: all that is not complete."""
-    notes = []
+def check(runs: List[Run], mixed: bool) -> Iterator[str]:
+    """Rejects runs that do not belong together. Yields notes on what is passed over: all that is not complete."""
     _check_distinct(runs)
-    for group in grouped(runs, lambda run: _whole(run, mixed)).values():
-        complete, first = [run for run in group if run.complete], group[0]
+    for shards in grouped(runs, lambda run: run.whole(mixed)).values():
+        complete = [run for run in shards if run.complete]
         for run in complete[1:]:
             _check_alike(complete[0], run, mixed)
-        if first.shards:
-            others = [run for run in runs if run not in group and run.command == first.command]
-            elsewhere = not mixed and any(run.shards == first.shards for run in others)
-            accepts = " Others ran on another CPU: --mixed accepts what each of them found."
-            notes += _check_shards(group, accepts if elsewhere else "")
-        elif not complete:
-            raise _partial(first)
-    return notes
+        yield from _check_whole(shards, mixed)
 
 
 # ---- the merged records ----
 
-
-def _key(machine: str, record: Record) -> Optional[Tuple[Any, ...]]:
-    """Returns what a result is of; None if there may be many alike.
-
-    A process may end in several shards, each time after another case.
-    """
-    if record["t"] not in ("conf", "check", "bench", "overhead"):
-        return None
-    case = str(record.get("case", ""))
-    ended = record.get("reason") if case.endswith("/ended") else None
-    return (machine, record["t"], case, record.get("backend"), record.get("suite"), record.get("threads", 1), ended)
+Seen = Dict[Any, Tuple[Record, Run]]
 
 
-class _Results:
-    """The results of all sections, each once."""
-
-    def __init__(self) -> None:
-        self.seen: Dict[Tuple[Any, ...], Tuple[Record, Run]] = {}
-        self.again = 0  # results that are there more than once, with the same values
-
-    def of(self, runs: List[Run]) -> Iterator[Record]:
-        """Yields the results of a run's shards, in the order of the undivided run."""
-        results = [(record, run) for run in runs for record in run.records if record["t"] not in _OUTSIDE]
-        for record, run in sorted(results, key=lambda result: result[0].get("place", 0)):
-            record = {name: value for name, value in record.items() if name != "place"}
-            key = _key(run.machine, record)
-            if key not in self.seen:
-                yield record
-                if key:
-                    self.seen[key] = (record, run)
-                continue
-            before, where = self.seen[key]
-            if before != record:
-                raise CommandError(
-                    f"{run.file.path}: {record.get('case')} of {record.get('backend')} on {run.machine} differs from "
-                    f"the same in {where.file.path}. Give each result of a machine once."
-                )
-            self.again += 1
+def _key(machine: str, record: Record) -> Any:
+    """Returns what a result is of. A process may end in several shards, each time after another case."""
+    if record["t"] not in ("check", "bench", "overhead"):
+        return id(record)  # there may be many alike
+    ended = record.get("reason") if record["case"].endswith("/ended") else None
+    return (machine, ended, *(record.get(name) for name in ("t", "case", "backend", "suite", "threads")))
 
 
-def _facts(runs: List[Run], kind: str) -> Iterator[Record]:
-    """Yields what shards say of machines, kernels, backends and models, each once."""
+def _results(shards: List[Run], seen: Seen) -> Iterator[Record]:
+    """Yields the results of a run, each once, in the order of the undivided run."""
+    results = [(record, run) for run in shards for record in run.records if record["t"] not in _OUTSIDE]
+    for record, run in sorted(results, key=lambda result: result[0].get("place", 0)):
+        record = {name: value for name, value in record.items() if name != "place"}
+        before, where = seen.setdefault(_key(run.machine, record), (record, run))
+        if before is record:
+            yield record
+        elif before != record:
+            raise CommandError(
+                f"{run.path}: {record['case']} of {record['backend']} on {run.machine} differs from the same in "
+                f"{where.path}. Give each result of a machine once."
+            )
+
+
+def _facts(shards: List[Run], kind: str) -> Iterator[Record]:
+    """Yields what shards say of their machine, of kernels, backends and models, each once."""
     found: List[Record] = []
-    for run in runs:
-        for record in run.of(kind):
-            fact = {name: record.get(name) for name in _IDENTITY} if kind == "env" else record
-            if fact in found:
-                continue
-            if kind == "backend" and run is not runs[0]:
-                raise CommandError(
-                    f"{run.file.path}: its backend {record.get('id')} differs from that of {runs[0].file.path}. "
-                    "Merge shards of one run on one kind of machine."
-                )
+    for record in (record for run in shards for record in run.of(kind)):
+        fact = {name: record.get(name) for name in _IDENTITY} if kind == "env" else record
+        if fact not in found:
             found.append(fact)
             yield record
 
 
-def _section(runs: List[Run], results: _Results) -> Iterator[Record]:
+def _section(shards: List[Run], seen: Seen) -> Iterator[Record]:
     """Yields a run of a machine, of all its shards there."""
-    yield from _facts(runs, "env")
-    for run in runs:
+    yield from _facts(shards, "env")
+    for run in shards:
         yield from run.parts
     for kind in FACTS:
-        yield from _facts(runs, kind)
-    yield from results.of(runs)
+        yield from _facts(shards, kind)
+    yield from _results(shards, seen)
 
 
-def _source(part: Record, machine: str) -> Record:
+def _source(part: Record) -> Record:
     header = part["header"]
     names = {name: str(header.get(name) or "") for name in ("run_id", "started", "command")}
-    return {"file": str(part.get("file", "")), **names, "env_id": machine, "shard": header.get("shard")}
-
-
-def _common(values: Iterable[Any], otherwise: Any) -> Any:
-    first, *others = values
-    return first if all(value == first for value in others) else otherwise
+    return {"file": part["file"], **names, "env_id": part["env_id"], "shard": header.get("shard")}
 
 
 def _now() -> str:
@@ -271,36 +201,30 @@ def _now() -> str:
 
 
 def _header(runs: List[Run], mixed: bool, argv: List[str]) -> Record:
-    tools = [run.header.get("tool") or {} for run in runs]
-    vectors = [run.header["vectors"] for run in runs if member(run.header, "vectors.sha256")]
+    tools = [run.header.get("tool", {}) for run in runs]
+    tool = {name: value for name, value in tools[0].items() if all(other.get(name) == value for other in tools)}
+    modes = {run.header.get("mode", "") for run in runs}
     return {
-        "t": "header", "schema": runs[0].header["schema"], "run_id": uuid.uuid4().hex, "started": _now(),
-        "tool": {name: value for name, value in tools[0].items() if all(tool.get(name) == value for tool in tools)}
-        | {"version": str(_common([tool.get("version", "") for tool in tools], "mixed"))},
-        "vectors": vectors[0] if vectors else {"sha256": None}, "command": "merge", "argv": ["posenc", *argv],
-        "options": {"mixed": True} if mixed else {},
-        "mode": _common([run.header.get("mode", "") for run in runs], "mixed"),
-        "merged": [_source(part, run.machine) for run in runs for part in run.parts],
+        "t": "header", "schema": "posenc.results/2", "run_id": uuid.uuid4().hex, "started": _now(),
+        "tool": {"version": "mixed", **tool},
+        "vectors": next((run.header["vectors"] for run in runs if run.vectors), {"sha256": None}),
+        "command": "merge", "argv": ["posenc", *argv], "options": {"mixed": True} if mixed else {},
+        "mode": modes.pop() if len(modes) == 1 else "mixed",
+        "merged": [_source(part) for run in runs for part in run.parts],
     }  # fmt: skip
 
 
-def merge(files: List[File], mixed: bool, argv: List[str]) -> Tuple[List[Record], List[str]]:
-    """Returns the merged records of files, and notes on what was passed over.
-
-    They are posenc.results/2 if one of the files is.
-    """
-    if any(record.get("schema") == "posenc.results/2" for file in files for record in file.records):
-        files = [File(file.path, convert_all(file.records), file.lines, file.cut) for file in files]
-    runs = [run for file in files for run in find_runs(file)]
-    notes = check(runs, mixed)
+def merge(files: List[Tuple[str, List[Record]]], mixed: bool, argv: List[str]) -> Tuple[List[Record], List[str]]:
+    """Returns the merged records of files, each with its path, and notes on what was passed over."""
+    runs = [run for path, records in files for run in find_runs(path, records)]
+    notes = list(check(runs, mixed))
     runs = [run for run in runs if run.complete]
-    records, results = [_header(runs, mixed, argv)], _Results()
+    records = [_header(runs, mixed, argv)]
+    seen: Seen = {}
     for of_machine in grouped(runs, lambda run: run.machine).values():
-        for shards in grouped(of_machine, lambda run: _whole(run, mixed)).values():
-            records += _section(shards, results)
-    if results.again:
-        notes.append(f"{results.again} results are there more than once, with the same values: each is kept once")
-    counts = Counter(str(r.get("status")) if r["t"] in ("conf", "check") else r["t"] for r in records)
+        for shards in grouped(of_machine, lambda run: run.whole(mixed)).values():
+            records += _section(shards, seen)
+    counts = Counter(record["status"] if record["t"] == "check" else record["t"] for record in records)
     return [*records, {"t": "footer", "complete": True, "counts": counts, "finished": _now()}], notes
 
 
@@ -319,7 +243,8 @@ def main(arguments: List[str]) -> int:
     parser.add_output()
     parser.add_argument("--mixed", action="store_true", help="accept shards of one run from several CPUs")
     args = parser.parse_args(arguments)
-    records, notes = merge([read(path) for path in args.files], args.mixed, ["results", "merge", *arguments])
+    files = [(plain(path), load(path)) for path in args.files]
+    records, notes = merge(files, args.mixed, ["results", "merge", *arguments])
     for note in notes:
         print(f"posenc results merge: {note}", file=sys.stderr)
     write_output(args.output, dump(records), b'"posenc.results/', args.force)
