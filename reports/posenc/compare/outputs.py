@@ -9,7 +9,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 from ..command import CommandError, check_output, suggest, write_file
 from ..convert import Record
 from ..records import dump, parse
-from ..results.formats import FORMATS
+from ..results.main import FORMATS
 
 BEGINS: Dict[str, bytes] = {
     "console": b"posenc compare", "jsonl": b'"posenc.results/', "html": b"<!DOCTYPE html>", "md": b"# posenc",
