@@ -85,9 +85,9 @@ def export(arguments: List[str]) -> int:
 
 def trend(arguments: List[str]) -> int:
     """Shows many runs in their order. Returns the exit code."""
-    from . import trend_table  # which takes rich; the others do not
+    from . import trend as command  # which takes rich; the others do not
 
-    return trend_table.main(arguments)
+    return command.main(arguments)
 
 
 def main(arguments: List[str]) -> int:
