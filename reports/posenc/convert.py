@@ -74,10 +74,6 @@ def convert(record: Record) -> Record:
         renamed["virtualization"] = (record.get("virt") or {}).get("kind")
     elif kind == "doctor" and "grade" in renamed:
         renamed["quality"] = {"grade": renamed.pop("grade"), "reasons": renamed.pop("reasons", [])}
-    elif kind == "part":
-        for name in ("header", "footer"):
-            if isinstance(record.get(name), dict):
-                renamed[name] = convert(record[name])
     elif kind == "footer" and "counts" in renamed:
         counts = record["counts"].items()
         renamed["counts"] = {STATUS.get(name, KINDS.get(name, name)): count for name, count in counts}

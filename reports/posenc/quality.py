@@ -135,8 +135,7 @@ def _detectable(detectable: Mapping[str, Any]) -> Found:
 
 def _noise_of(machine: Machine) -> Record:
     """Returns the noise of a machine's runs: of the last one, unless only an earlier one was disturbed."""
-    footers = [part.get("footer") or {} for part in machine.of("part")] + machine.of("footer")
-    seen: List[Record] = [footer["noise"] for footer in footers if footer.get("noise")]
+    seen: List[Record] = [footer["noise"] for footer in machine.of("footer") if footer.get("noise")]
     felt = [noise for noise in seen if other_programs(machine.env, noise)[0]]
     return (felt or seen or [{}])[-1]
 

@@ -23,7 +23,6 @@ def run(
     cases: int = 10,
     run_id: str = "",
     ends: Optional[bool] = True,
-    fails: int = -1,
     cc: str = "gcc",
     **header: Any,
 ) -> File:
@@ -45,7 +44,7 @@ def run(
             if not shard or case * 7 % shard[1] == shard[0]:
                 records.append({
                     "t": "check", "case": f"alibi/f32/given/case-{case}", "backend": backend, "suite": "memory",
-                    "status": "fail" if case == fails else "pass", "error": {"max": 1e-300, "digits": 0.1234567890123},
+                    "status": "pass", "error": {"max": 1e-300, "digits": 0.1234567890123},
                     **({"place": place} if shard else {}),
                 })  # fmt: skip
     records += [] if ends is None else [{"t": "footer", "complete": ends}]
@@ -70,49 +69,43 @@ def again(records: List[Record], name: str = "merged") -> File:
 
 
 def test_shards_become_the_results_of_one_run_in_its_order() -> None:
-    merged, notes = merge(shards(2, 0, 1), False, [])
+    merged, notes = merge(shards(2, 0, 1), False, ["results", "merge"])
     assert results(merged) == results(run("whole")[1]) and not notes
-    assert kinds(merged) == {"header": 1, "env": 1, "part": 3, "kernel": 1, "backend": 2, "check": 20, "footer": 1}
-    header = merged[0]
-    assert header["vectors"] == {"sha256": "91c4"} and header["mode"] == "quick"
-    assert header["tool"] == {"version": "0.1.0", "commit": "abc"} and header["schema"] == "posenc.results/2"
-    assert [(part["file"], part["shard"]["i"]) for part in header["merged"]] == [("r2", 2), ("r0", 0), ("r1", 1)]
-    assert [record["header"]["later"] for record in merged if record["t"] == "part"] == [{"member": [1, None]}] * 3
-    assert merged[-1]["complete"] is True and merged[-1]["counts"]["pass"] == 20
+    assert kinds(merged) == {"header": 1, "env": 1, "kernel": 1, "backend": 2, "check": 20, "footer": 1}
+    header = dict(run("r2")[1][0], argv=["posenc", "results", "merge"])
+    assert merged[0] == header and "shard" not in header and header["later"] == {"member": [1, None]}
+    assert merged[-1]["complete"] is True and merged[-1]["counts"] == {"pass": 20}
+
+
+def test_a_run_of_shards_is_as_noisy_as_the_noisiest() -> None:
+    files = shards(0, 1, 2)
+    for load, (_, records) in zip((0.1, 3.0, 0.2), files):
+        records[-1]["noise"] = {"load1": load}
+    assert merge(files, False, [])[0][-1]["noise"] == {"load1": 3.0}
 
 
 def test_what_was_merged_is_merged_again_with_another_machine() -> None:
     merged, _ = merge(shards(0, 1, 2), False, [])
-    both, _ = merge([again(merged), run("arm", machine=ARM, cases=4)], False, [])
-    assert kinds(both) == {"header": 1, "env": 2, "part": 4, "kernel": 2, "backend": 3, "check": 24, "footer": 1}
-    assert results(both)[:20] == results(merged)
-    third, _ = merge([again(both)], False, [])
-    assert third[1:-1] == both[1:-1]
-    with pytest.raises(CommandError, match="merged and r1 hold the same run"):
-        merge([again(merged), run("r1", (1, 3))], False, [])
+    arm = run("arm", machine=ARM, cases=4)
+    both, _ = merge([again(merged), arm], False, [])
+    assert both == merged + arm[1]
+    assert merge([again(both)], False, [])[0] == both
+    with pytest.raises(CommandError, match="merged and r0 hold the same run"):
+        merge([again(merged), run("r0", (0, 3))], False, [])
 
 
-def test_machines_keep_their_sections_together() -> None:
-    merged, _ = merge([run("a"), run("b", machine=ARM), run("c", cases=12)], False, [])
-    assert [record["env_id"] for record in merged if record["t"] == "env"] == [AVX512, AVX512, ARM]
-
-
-def test_attempts_and_repetitions() -> None:
+def test_attempts_are_passed_over() -> None:
     attempt = run("attempt", (1, 3), ends=None, mode="full")
     merged, notes = merge([*shards(0, 2), attempt, *shards(1)], False, [])
     assert results(merged) == results(run("whole")[1])
     assert notes == ["attempt is passed over: shard 1/3 did not finish there; r1 has it"]
-    assert len(merged[0]["merged"]) == 3
-    merged, notes = merge([run("a", cases=3), run("b", cases=5)], False, [])
-    assert len(results(merged)) == 10 and not notes
 
 
 def test_shards_of_two_cpus_only_if_mixed() -> None:
     files = [*shards(0, 2), run("r1", (1, 3), machine=AVX2)]
     merged, _ = merge(files, True, [])
-    assert kinds(merged)["env"] == 2 and merged[0]["options"] == {"mixed": True}
-    twice, _ = merge([again(merged)], False, [])
-    assert twice[1:-1] == merged[1:-1] and len(twice[0]["merged"]) == 3
+    assert kinds(merged)["env"] == kinds(merged)["header"] == 2
+    assert merge([again(merged)], False, [])[0] == merged
     with pytest.raises(CommandError, match=f"missing: shard 1 of 3 of verify on {AVX512}.*--mixed") as error:
         merge(files, False, [])
     assert error.value.status == 6
@@ -133,7 +126,8 @@ REJECTED = [
     (shards(1), 6, "missing: shards 0, 2 of 3"),
     ([*shards(0, 1, 2), run("again", (1, 3))], 2, "shard 1/3 of verify on amd-1a-02-1/KVM is in r1 and in again"),
     ([run("a"), run("copy", run_id="a")], 2, "a and copy hold the same run"),
-    ([*shards(0, 2), run("r1", (1, 3), ends=False)], 2, "r1: is partial: its run was interrupted, or goes on. Run posenc"),
+    ([*shards(0, 2), run("r1", (1, 3), ends=False)], 2,
+     "r1: is partial: its run was interrupted, or goes on. Run posenc verify again."),
     ([*shards(0, 2), run("r1", (1, 3), ends=None)], 2, "r1: is partial"),
     ([run("w", ends=None)], 2, "w: is partial"),
     ([("x", run("x")[1][:1])], 2, "x: is partial"),
@@ -150,8 +144,6 @@ REJECTED = [
     ([*shards(0, 2), run("r1", (1, 3), cc="clang")], 2, 'r1: its build is {"cc":"clang"}, that of r0 is {"cc":"gcc"}'),
     ([*shards(0, 2), run("r1", (1, 3), seed="0x1")], 2, 'r1: its seed is "0x1"'),
     ([*shards(0, 1, 2), run("r3", (3, 4))], 2, "r3: its shard.n is 4, that of r0 is 3"),
-    ([run("w", machine=ARM), run("x", machine=ARM, fails=2)], 2,
-     "x: alibi/f32/given/case-2 of neon on arm-41-d4f-r0p1 differs from the same in w"),
 ]  # fmt: skip
 
 
@@ -178,4 +170,4 @@ def test_the_command_writes_whole_files_only(tmp_path: Path, capsys: Any) -> Non
     with pytest.raises(CommandError, match="no earlier output"):
         main.main(["merge", *paths, "-o", str(out)])
     capsys.readouterr()
-    assert main.main(["merge", *paths]) == 0 and capsys.readouterr().out.count("\n") == 29
+    assert main.main(["merge", *paths]) == 0 and capsys.readouterr().out.count("\n") == 26

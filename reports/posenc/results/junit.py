@@ -107,7 +107,7 @@ def _add_suite(suites: ET.Element, machine: Machine, backend: str, family: str, 
     facts = {
         "family": family, "cpu": member(machine.env, "cpu.key"), "mode": header.get("mode"),
         "version": member(header, "tool.version"), "vectors": member(header, "vectors.sha256"),
-        "note": vectors_note(header, *machine.headers),
+        "note": vectors_note(*machine.headers),
         "quality": "".join(str(member(doctor, "quality.grade") or "") for doctor in machine.of("doctor")[-1:]),
     }  # fmt: skip
     for name, value in facts.items():

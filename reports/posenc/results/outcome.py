@@ -84,7 +84,7 @@ def outcome_of(records: List[Record]) -> Outcome:
             found.grade = max(found.grade, str(member(doctor, "quality.grade") or ""))
         found.quick |= machine.header.get("mode") == "quick"
         found.partial |= machine.partial
-        found.vectors = found.vectors or vectors_note(machine.header, *machine.headers)
+        found.vectors = found.vectors or vectors_note(*machine.headers)
     found.counts = counts
     return found
 
