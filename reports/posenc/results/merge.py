@@ -16,7 +16,6 @@ from ..show import plain
 
 MISSING = 6  # exit code: shards are missing
 _FACTS = ("env", "kernel", "backend", "model")  # said once for all shards
-_IDENTITY = ("env_id", "cpu", "virtualization", "os", "build")  # of a machine; the rest of env is measured
 _ALIKE = ("mode", "tool.version", "tool.commit", "tool.dirty", "vectors.sha256", "shard.n", "seed")  # in all shards
 
 
@@ -126,26 +125,23 @@ def _check_whole(shards: List[Run], mixed: bool) -> Iterator[str]:
 # ---- the merged records ----
 
 
-def _facts(shards: List[Run], kind: str) -> Iterator[Record]:
-    """Yields what shards say of their machine, of kernels, backends and models, each once."""
-    found: List[Record] = []
-    for record in (record for run in shards for record in run.records if record["t"] == kind):
-        fact = {name: record.get(name) for name in _IDENTITY} if kind == "env" else record
-        if fact not in found:
-            found.append(fact)
-            yield record
-
-
 def _joined(shards: List[Run], argv: List[str]) -> List[Record]:
     """Returns the shards of a machine as one run: results in its order, and the footer of the noisiest shard."""
-    results = [record for run in shards for record in run.records if record["t"] not in _FACTS]
+    first, facts, results = shards[0], [], []
+    for run in shards:
+        for record in run.records:
+            if record["t"] not in _FACTS:
+                results.append(record)
+            elif record not in facts and (record["t"] != "env" or run is first):  # what env measures differs
+                facts.append(record)
+    facts.sort(key=lambda record: _FACTS.index(record["t"]))
     results.sort(key=lambda record: record.get("place", 0))
     footers = [run.footer for run in shards]
     noisiest = max(footers, key=lambda footer: number(footer, "noise.others") or number(footer, "noise.load1") or 0.0)
     counts = Counter(record["status"] if record["t"] == "check" else record["t"] for record in results)
     return [
-        {**{name: value for name, value in shards[0].header.items() if name != "shard"}, "argv": ["posenc", *argv]},
-        *(fact for kind in _FACTS for fact in _facts(shards, kind)),
+        {**{name: value for name, value in first.header.items() if name != "shard"}, "argv": ["posenc", *argv]},
+        *facts,
         *({name: value for name, value in record.items() if name != "place"} for record in results),
         {**noisiest, "counts": counts},
     ]
