@@ -15,7 +15,7 @@ from typing import List, NamedTuple
 
 from .. import units
 from ..convert import Record
-from ..ranking import Timing, timing
+from ..ranking import Timing
 from ..runs import Machine, grouped, machines, member, number
 from ..show import plain
 from . import comparison
@@ -76,7 +76,7 @@ def _change(change: Record) -> Test:
 
 def tests_of(machine: Machine) -> List[Test]:
     """Returns the checks, outputs, changes and pairs of a machine as tests."""
-    outputs = [row for row in map(timing, machine.of("bench")) if row.wrong or not row.rejected]
+    outputs = [row for row in map(Timing, machine.of("bench")) if row.wrong or not row.rejected]
     changes, pairs = comparison.changes(machine), comparison.pairs(machine)
     of_results = [*map(_check, machine.of("check")), *map(_output, outputs)]
     return [*of_results, *map(_change, changes), *map(_pair, pairs)]

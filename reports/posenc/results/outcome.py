@@ -7,7 +7,7 @@ from typing import List
 
 from .. import show, units
 from ..convert import Record
-from ..ranking import Timing, timing, timings
+from ..ranking import Timing, timings
 from ..runs import Machine, grouped, machines, member, number
 from . import comparison
 
@@ -39,7 +39,7 @@ def failures(machine: Machine) -> List[List[Record]]:
 
 def wrong_outputs(machine: Machine) -> List[Timing]:
     """Returns the outputs that were wrong and therefore not timed."""
-    return [row for row in map(timing, machine.of("bench")) if row.wrong]
+    return [row for row in map(Timing, machine.of("bench")) if row.wrong]
 
 
 def vectors_note(*headers: Record) -> str:
