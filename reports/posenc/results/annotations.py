@@ -43,7 +43,7 @@ def _of_machine(machine: Machine) -> Iterator[Tuple[str, str, str]]:
 def to_annotations(records: List[Record]) -> str:
     """Returns annotations: errors and warnings, of each as many as GitHub shows, and a line of counts."""
     total, found = outcome.outcome_of(records), []
-    if total.partial:
+    if total.counts["partial"]:
         found.append(("error", "posenc: incomplete", "a run ended early: this is what was finished"))
     for machine in machines(records):
         prefix = f"{machine.label}: " if machine.label else ""
