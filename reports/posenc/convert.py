@@ -38,9 +38,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "floor": "noise_threshold", "budget": "threshold", "null_ratio": "control_ratio", "more_s": "more_seconds",
         "samples.null": "control",
     },
-    "planned": {**_RESULT},
-    "samples": {**_RESULT, **_ROOFLINE},
-    "trend": {**_RESULT, "base.roof": "share", "head.roof": "share", "roof_ratio": "roofline_ratio"},
     "change": {**_RESULT, "witness": "worst_at", "first.witness": "worst_at"},
     "doctor": {
         "tells_apart": "detectable", "measured.floors.launch_pct": "process_pct",

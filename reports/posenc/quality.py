@@ -68,10 +68,7 @@ def quality_of(
 
 def disturbances(env: Record, noise: Record) -> List[str]:
     """Returns what disturbed a run, to follow "while it was measured"."""
-    felt, words = other_programs(env, noise)
-    stolen = number(noise, "steal_pct") or 0.0
-    causes = [words] if felt else []
-    return causes + ([f"a hypervisor gave {stolen:.1f} % of its time to others"] if stolen > MUCH_STEAL_PCT else [])
+    return [reason for grade, reason in _noise(env, noise) if grade == "D"]
 
 
 # ---- what a grade is made of ----
@@ -113,13 +110,12 @@ def _control(pct: Optional[float]) -> Found:
 def _noise(env: Record, noise: Record) -> Found:
     steal, stalled = number(noise, "steal_pct") or 0.0, number(noise, "throttled_pct") or 0.0
     felt, words = other_programs(env, noise)
-    if steal > 0.1:
-        grade = "D" if steal > MUCH_STEAL_PCT else "C"
-        yield grade, f"the hypervisor stole {steal:.1f} % of the CPU time"
-    if stalled > 0.1:
-        yield "D", f"a quota of CPU time stalled it for {stalled:.1f} % of the time"
     if felt:
         yield "D", words
+    if steal > 0.1:
+        yield "D" if steal > MUCH_STEAL_PCT else "C", f"a hypervisor gave {steal:.1f} % of its time to others"
+    if stalled > 0.1:
+        yield "D", f"a quota of CPU time stalled it for {stalled:.1f} % of the time"
 
 
 def _detectable(detectable: Mapping[str, Any]) -> Found:
@@ -142,32 +138,30 @@ def _noise_of(machine: Machine) -> Record:
 
 def _control_pct(timed: Sequence[Timing]) -> Optional[float]:
     """Returns the median over cases of the A/A control's difference; None if nothing was timed."""
-    by_case = {timing.case: abs(number(timing.record, "control_pct") or 0.0) for timing in reversed(timed)}
+    by_case = {timing.case: 100 * timing.control for timing in reversed(timed)}
     return median(by_case.values()) if by_case else None
 
 
 def of_machine(machine: Machine) -> Quality:
     """Returns the measurement quality of a machine's runs; no grade if none is known."""
-    timed, known = timings(machine), machine.env.get("quality")
+    timed, known = timings(machine), machine.env.get("quality") or {}
     if timed:
         return quality_of(machine.env, _noise_of(machine), _control_pct(timed))
-    return Quality(str(known.get("grade", "")), list(known.get("reasons", []))) if known else Quality("", [])
+    return Quality(known.get("grade", ""), known.get("reasons", []))
 
 
 def warning(machine: Machine) -> str:
     """Returns what a reader has to know of a machine's timings, in Markdown; empty if they are quiet."""
     timed = timings(machine)
     noisy = sum(timing.noisy for timing in timed)
-    noise, apart = _noise_of(machine), _control_pct(timed) or 0.0
-    causes = disturbances(machine.env, noise)
+    apart, causes = _control_pct(timed) or 0.0, disturbances(machine.env, _noise_of(machine))
     words = []
     if timed and (causes or apart > FAR_PCT or 4 * noisy >= len(timed)):
         words += [f"**The machine was {'busy' if causes else 'not quiet'}.**"]
         words += [f"While it was measured {', and '.join(causes)}."] if causes else []
         words += [f"The A/A control differed by {apart:.1f} % (median over cases)."] if apart > FAR_PCT else []
-        top = "Stop the other programs (`top` shows them)"
-        advice = top if other_programs(machine.env, noise)[0] else "Repeat the run when the machine is quiet"
-        words += [f"{advice}, or allow more time. `posenc doctor` measures disturbances."]
+        words += ["Repeat the run when the machine is quiet (`top` shows other programs), or allow more time. "
+                  "`posenc doctor` measures disturbances."]  # fmt: skip
     if noisy:
         words += [f"{noisy} of {len(timed)} timings are too noisy to rank backends: an interval wider than 10 %, an "
                   "A/A control that differs by more, or a rate beyond 1.2 times the roofline."]  # fmt: skip

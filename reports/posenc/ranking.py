@@ -36,7 +36,7 @@ class Timing:
     """A timing of a case on a backend. Shares and speedups are quotients of the numbers as they are printed."""
 
     def __init__(self, record: Record) -> None:
-        rate, of = (units.printed_rate(number(record, name) or 0.0) for name in ("gbps", "roofline.gbps"))
+        rate, of = (float(units.rate(number(record, name) or 0.0)) for name in ("gbps", "roofline.gbps"))
         self.record = record
         self.case, self.kernel, self.backend = (
             str(record["case"]),
@@ -45,7 +45,7 @@ class Timing:
         )
         self.median, self.lo, self.hi = (number(record, name) or 0.0 for name in ("median_ns", "ci.lo", "ci.hi"))
         self.control = abs(number(record, "control_pct") or 0.0) / 100  # difference of the A/A control, a share
-        self.rejected = str(record.get("rejected") or ("" if self.median > 0 else "no time recorded"))
+        self.rejected = str(record.get("rejected") or ("" if 0 < self.median < math.inf else "no time recorded"))
         self.share = rate / of if of > 0 else number(record, "roofline.share")
         self.speedup_libm, self.speedup_autovec = number(record, "speedup_libm"), number(record, "speedup_autovec")
         self.standing = Standing.SLOWER
@@ -106,11 +106,6 @@ class Ranking:
     def of(self, backend: str) -> Optional[Timing]:
         """Returns the timing of a backend."""
         return next((row for row in self.rows if row.backend == backend), None)
-
-    @property
-    def tied(self) -> List[Timing]:
-        """Those tied with the fastest, without itself."""
-        return [row for row in self.rows if row.standing == Standing.TIED]
 
 
 class Ranked:

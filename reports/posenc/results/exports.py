@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .. import units
 from ..convert import Record
-from ..ranking import Timing, timings
+from ..ranking import timings
 from ..records import dump
 from ..runs import Machine, machines, member, number
 from .outcome import vectors_note
@@ -94,10 +94,6 @@ def _dump_lines(entries: List[str], begin: str, end: str) -> str:
     return begin + ",".join(f"\n{entry}" for entry in entries) + f"\n{end}\n"
 
 
-def _timed(machine: Machine) -> List[Timing]:
-    return [row for row in timings(machine) if math.isfinite(row.median)]
-
-
 def _interval(record: Record) -> List[Optional[float]]:
     return [number(record, "ci.lo") or None, number(record, "ci.hi") or None]
 
@@ -117,7 +113,7 @@ def _per_element(machine: Machine) -> Iterator[Tuple[Record, Optional[float]]]:
 
 def _ratios(machine: Machine) -> Iterator[Tuple[str, str, Optional[float], List[Optional[float]], str]]:
     """Yields the name, the unit, the value, the interval and a remark of each entry."""
-    for row in _timed(machine):
+    for row in timings(machine):
         share = number(row.record, "roofline.share") or 0.0
         if share > 0:
             level, note = number(row.record, "ci.level") or 0.0, vectors_note(machine.header)
@@ -157,7 +153,7 @@ def to_gha(records: List[Record]) -> str:
 
 def _measures(machine: Machine) -> Iterator[Tuple[Record, str, List[Optional[float]]]]:
     """Yields the result, the name, and the value with its interval of each measure."""
-    for row in _timed(machine):
+    for row in timings(machine):
         yield row.record, "latency", [row.median, *_interval(row.record)]
         yield row.record, "roofline-share", [number(row.record, "roofline.share") or None]
     for pair in machine.of("pair"):
@@ -198,7 +194,7 @@ def _entry(name: str, ns: float, threads: int, rounds: int, label: str, **counte
 
 
 def _times(machine: Machine) -> Iterator[str]:
-    for row in _timed(machine):
+    for row in timings(machine):
         record, rounds = row.record, row.record.get("rounds", 0)
         yield _entry(
             _name(machine, record), row.median, record.get("threads", 1), rounds,
