@@ -237,22 +237,16 @@ def _part(record: Record) -> Record:
     return {"t": record["t"], **{name: record[name] for name in _RESULT if name in record}}
 
 
-def _digits(value: float) -> object:
-    """Returns a number as records have it: of ten digits, or a string if it is not finite."""
-    return float(f"{value:.10g}") if math.isfinite(value) else f"{value}"
-
-
 def _baseline(machine: Machine) -> Iterator[Record]:
     yield {"t": "header", "schema": "posenc.results/2", "mode": "baseline", "vectors": machine.header.get("vectors")}
     key, build = member(machine.env, "cpu.key") or "", member(machine.env, "build.type") or ""
     yield {"t": "env", "env_id": key, "cpu": {"key": key}, "build": {"type": build}}
     checks = [check for check in machine.of("check") if check["family"] == "native" and member(check, "error.metric")]
     for check in sorted(checks, key=lambda check: (check["case"], check["backend"], check["suite"])):
-        largest = _digits(number(check, "error.max") or 0.0)
-        yield {**_part(check), "error": {"metric": check["error"]["metric"], "max": largest}}
+        yield {**_part(check), "error": {"metric": check["error"]["metric"], "max": check["error"]["max"]}}
     shares = [row for row in timings(machine) if row.record["family"] == "native" and row.share and not row.noisy]
     for row in sorted(shares, key=lambda row: (row.case, row.backend, row.record.get("threads", 1))):
-        yield {**_part(row.record), "roofline": {"share": _digits(row.share or 0.0)}}
+        yield {**_part(row.record), "roofline": {"share": float(f"{row.share:.10g}")}}
     if not machine.partial:
         yield {"t": "footer", "complete": True}
 
