@@ -45,10 +45,8 @@ def other_programs(env: Record, noise: Record) -> Tuple[bool, str]:
     taken = number(noise, "others")
     if taken is not None and taken >= 0:
         return taken > FELT * cpus, f"other programs took {taken:.1f} of its {cpus:.0f} CPUs"
-    load = number(noise, "load1")
-    if load is None:
-        load = number(env, "noise.load1")
-    load = -1.0 if load is None else load
+    loads = (number(noise, "load1"), number(env, "noise.load1"), -1.0)
+    load = next(load for load in loads if load is not None)
     return load > cpus, f"the load average was {load:.1f} on {cpus:.0f} CPUs"
 
 
@@ -60,9 +58,7 @@ def quality_of(
     `noise` is what a run saw (its footer). `control_pct` is how far the A/A control was off, in the median.
     `detectable` is what posenc doctor measured.
     """
-    found = [
-        *_build(env), *_host(env), *_control(control_pct), *_noise(env, noise), *_detectable(detectable or {}),
-    ]  # fmt: skip
+    found = [*_setting(env), *_control(control_pct), *_noise(env, noise), *_detectable(detectable or {})]
     return Quality(max([grade for grade, _ in found], default="A"), [reason for _, reason in found])
 
 
@@ -76,18 +72,15 @@ def disturbances(env: Record, noise: Record) -> List[str]:
 Found = Iterator[Tuple[str, str]]
 
 
-def _build(env: Record) -> Found:
+def _setting(env: Record) -> Found:
+    virtualization, governor = exposed(env, "virtualization"), member(env, "frequency.governor")
+    source, quota = exposed(env, "timer.source"), number(env, "limits.quota") or 0.0
     if is_unoptimised(env):
         yield "D", "the build is not optimised"
     if exposed(env, "build.sanitizer"):
         yield "D", f"the build has the {exposed(env, 'build.sanitizer')} sanitizer"
     if member(env, "emulator"):
         yield "D", "the CPU is emulated, and its times mean nothing"
-
-
-def _host(env: Record) -> Found:
-    virtualization, governor = exposed(env, "virtualization"), member(env, "frequency.governor")
-    source, quota = exposed(env, "timer.source"), number(env, "limits.quota") or 0.0
     if virtualization:
         yield "C", f"virtual machine ({virtualization}): its neighbours cannot be seen"
     if quota > 0:
