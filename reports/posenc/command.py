@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--force", action="store_true", help="overwrite any file at PATH")
 
 
-def _option(kind: Callable[[str], Any], fits: Callable[[Any], bool], expected: str) -> Callable[[str], Any]:
+def _option(kind: Callable[[str], Any], fits: Callable[[float], bool], expected: str) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
             value = kind(text)

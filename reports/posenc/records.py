@@ -49,7 +49,8 @@ def parse(text: str, path: str) -> List[Record]:
     The last line may be incomplete, as a run that was killed leaves it. Characters that a terminal obeys, and
     those that a reader does not see, are escaped.
     """
-    path, lines, records = plain(path), text.split("\n"), []
+    path, lines = plain(path), text.split("\n")
+    records: List[Record] = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:

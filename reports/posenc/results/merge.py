@@ -127,7 +127,9 @@ def _check_whole(shards: List[Run], mixed: bool) -> Iterator[str]:
 
 def _joined(shards: List[Run], argv: List[str]) -> List[Record]:
     """Returns the shards of a machine as one run: results in its order, and the footer of the noisiest shard."""
-    first, facts, results = shards[0], [], []
+    first = shards[0]
+    facts: List[Record] = []
+    results: List[Record] = []
     for run in shards:
         for record in run.records:
             if record["t"] not in _FACTS:
@@ -149,7 +151,9 @@ def _joined(shards: List[Run], argv: List[str]) -> List[Record]:
 
 def merge(files: List[Tuple[str, List[Record]]], mixed: bool, argv: List[str]) -> Tuple[List[Record], List[str]]:
     """Returns the merged records of files, each with its path, and notes on what is passed over."""
-    runs, records, notes = [run for path, found in files for run in find_runs(path, found)], [], []
+    runs = [run for path, found in files for run in find_runs(path, found)]
+    records: List[Record] = []
+    notes: List[str] = []
     _check_distinct(runs)
     for shards in grouped(runs, lambda run: run.whole(mixed)).values():
         complete = [run for run in shards if run.complete]

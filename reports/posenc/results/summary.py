@@ -92,7 +92,8 @@ def to_page(records: List[Record], limit: int) -> str:
         first = [section for section in sections if not section.startswith(FOLDED)]
         if len("".join(first).encode()) <= left:
             break
-    page, missing = "", []
+    page = ""
+    missing: List[str] = []
     for section in first + evidence:
         size = len(section.encode())
         if size > left:
