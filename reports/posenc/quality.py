@@ -103,12 +103,12 @@ def _control(pct: Optional[float]) -> Found:
 def _noise(env: Record, noise: Record) -> Found:
     steal, stalled = number(noise, "steal_pct") or 0.0, number(noise, "throttled_pct") or 0.0
     felt, words = other_programs(env, noise)
-    if felt:
-        yield "D", words
     if steal > 0.1:
         yield "D" if steal > MUCH_STEAL_PCT else "C", f"a hypervisor gave {steal:.1f} % of its time to others"
     if stalled > 0.1:
         yield "D", f"a quota of CPU time stalled it for {stalled:.1f} % of the time"
+    if felt:
+        yield "D", words
 
 
 def _detectable(detectable: Mapping[str, Any]) -> Found:

@@ -52,7 +52,7 @@ def find_runs(path: str, records: List[Record]) -> Iterator[Run]:
     """Yields the runs of a file."""
     starts = [at for at, record in enumerate(records) if record["t"] == "header"]
     for start, end in zip(starts, [*starts[1:], len(records)]):
-        footer = next((record for record in records[start:end] if record["t"] == "footer"), {})
+        footer: Record = next((record for record in records[start:end] if record["t"] == "footer"), {})
         results = [record for record in records[start + 1 : end] if record is not footer]
         yield Run(path, records[start], results, footer)
 
