@@ -63,8 +63,8 @@ def quality_of(
 
 
 def disturbances(env: Record, noise: Record) -> List[str]:
-    """Returns what disturbed a run, to follow "while it was measured"."""
-    return [reason for grade, reason in _noise(env, noise) if grade == "D"]
+    """Returns what disturbed a run, other programs first, to follow "while it was measured"."""
+    return [reason for grade, reason in [*_noise(env, noise)][::-1] if grade == "D"]
 
 
 # ---- what a grade is made of ----
