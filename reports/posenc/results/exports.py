@@ -101,9 +101,10 @@ def _interval(record: Record) -> List[Optional[float]]:
 def _per_element(machine: Machine) -> Iterator[Tuple[Record, Optional[float]]]:
     """Yields counts, those of the base of a comparison apart, with their instructions per element."""
     for count in machine.of("count"):
-        elements, per_element = number(count, "elements"), number(count, "per_element")
-        if per_element is None and elements:  # a file of a release that did not write it
-            per_element = (number(count, "instructions") or 0.0) / elements
+        elements, instructions = number(count, "elements"), number(count, "instructions")
+        per_element = number(count, "per_element")
+        if per_element is None and elements and instructions:  # posenc.results/1 lacks it
+            per_element = instructions / elements
         if count.get("build") != "base":
             yield count, per_element
 
