@@ -87,13 +87,11 @@ checked 'jsonschema takes what Google Benchmark writes' jsonschema <<'PY'
 import json, jsonschema
 number, integer, text = {"type": "number"}, {"type": "integer"}, {"type": "string", "minLength": 1}
 entry = {"type": "object", "properties": {"name": text, "run_name": text, "run_type": {"const": "iteration"},
-    "family_index": integer, "per_family_instance_index": integer, "repetitions": integer, "repetition_index": integer,
+    "repetitions": integer, "repetition_index": integer,
     "threads": integer, "iterations": integer, "real_time": number, "cpu_time": number, "time_unit": {"const": "ns"},
     "label": text}, "additionalProperties": number}
 entry["required"] = [name for name in entry["properties"]]
-cache = {"type": "object", "required": ["type", "level", "size", "num_sharing"]}
-context = {"type": "object", "required": ["date", "executable", "caches", "num_cpus", "mhz_per_cpu", "library_build_type"],
-    "properties": {"caches": {"type": "array", "minItems": 3, "items": cache}, "load_avg": {"type": "array", "items": number}}}
+context = {"type": "object", "required": ["date", "executable", "num_cpus", "mhz_per_cpu", "library_build_type"]}
 jsonschema.Draft7Validator({"type": "object", "required": ["context", "benchmarks"], "properties": {
     "context": context, "benchmarks": {"type": "array", "minItems": 60, "items": entry}}}).validate(json.load(open("pairs.json")))
 PY

@@ -50,8 +50,8 @@ same 'and so are the checks of memory that are made in one sweep' "$(cat twice)"
 run "$POSENC" results merge r2.jsonl r0.jsonl r1.jsonl -o merged.jsonl
 conf merged.jsonl | diff whole - >difference
 same 'merged, they are that run to the letter' "$status $(cat difference)" '0 '
-same 'with one header and one footer, of whole runs' "$(grep -c '^{"t":"header"' work/merged.jsonl) \
-$(head -n 1 work/merged.jsonl | grep -c '"merged":\[') $(tail -n 1 work/merged.jsonl | grep -c '"t":"footer","complete":true')" '1 1 1'
+same 'with one header, of no shard, and one footer' "$(grep -c '^{"t":"header"' work/merged.jsonl) \
+$(head -n 1 work/merged.jsonl | grep -vc '"shard"') $(tail -n 1 work/merged.jsonl | grep -c '"t":"footer","complete":true')" '1 1 1'
 for format in csv junit; do
     run "$POSENC" results export whole.jsonl --format $format
     sed 's/ time="[^"]*"//g; s/timestamp="[^"]*"//' stdout >one

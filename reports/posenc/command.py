@@ -1,11 +1,12 @@
 """What the commands share: messages, options, and files that appear complete or not at all."""
 
 import argparse
+import math
 import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Callable, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, NoReturn, Optional, Sequence, Tuple
 
 
 class CommandError(Exception):
@@ -36,34 +37,27 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--force", action="store_true", help="overwrite any file at PATH")
 
 
-def within(least: int, most: int) -> Callable[[str], int]:
-    """Returns a type of option: an integer from `least` to `most`."""
-
-    def read(text: str) -> int:
+def _option(kind: Callable[[str], Any], fits: Callable[[float], bool], expected: str) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
         try:
-            value = int(text)
+            value = kind(text)
         except ValueError:
-            value = least - 1
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"expected an integer from {least} to {most} (got '{text}')")
+            value = math.nan
+        if not fits(value):
+            raise argparse.ArgumentTypeError(f"expected {expected} (got '{text}')")
         return value
 
     return read
+
+
+def within(least: int, most: int) -> Callable[[str], int]:
+    """Returns a type of option: an integer from `least` to `most`."""
+    return _option(int, lambda value: least <= value <= most, f"an integer from {least} to {most}")
 
 
 def positive(most: float) -> Callable[[str], float]:
     """Returns a type of option: a number above 0, up to `most`."""
-
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = 0.0
-        if not 0 < value <= most:
-            raise argparse.ArgumentTypeError(f"expected a number above 0, at most {most:g} (got '{text}')")
-        return value
-
-    return read
+    return _option(float, lambda value: 0 < value <= most, f"a number above 0, at most {most:g}")
 
 
 def suggest(name: str, names: Sequence[str]) -> str:

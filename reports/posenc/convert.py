@@ -38,9 +38,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
         "floor": "noise_threshold", "budget": "threshold", "null_ratio": "control_ratio", "more_s": "more_seconds",
         "samples.null": "control",
     },
-    "planned": {**_RESULT},
-    "samples": {**_RESULT, **_ROOFLINE},
-    "trend": {**_RESULT, "base.roof": "share", "head.roof": "share", "roof_ratio": "roofline_ratio"},
     "change": {**_RESULT, "witness": "worst_at", "first.witness": "worst_at"},
     "doctor": {
         "tells_apart": "detectable", "measured.floors.launch_pct": "process_pct",
@@ -74,10 +71,6 @@ def convert(record: Record) -> Record:
         renamed["virtualization"] = (record.get("virt") or {}).get("kind")
     elif kind == "doctor" and "grade" in renamed:
         renamed["quality"] = {"grade": renamed.pop("grade"), "reasons": renamed.pop("reasons", [])}
-    elif kind == "part":
-        for name in ("header", "footer"):
-            if isinstance(record.get(name), dict):
-                renamed[name] = convert(record[name])
     elif kind == "footer" and "counts" in renamed:
         counts = record["counts"].items()
         renamed["counts"] = {STATUS.get(name, KINDS.get(name, name)): count for name, count in counts}

@@ -13,7 +13,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .command import CommandError
 from .convert import Record
-from .records import newest, parse
+from .records import parse
 
 
 class Rows(NamedTuple):
@@ -105,7 +105,7 @@ class Engine:
         if child.returncode and not output:
             return [], child.returncode  # the program gave the reason
         source = " ".join([str(self.program), *arguments])
-        return newest(parse(output.decode("utf-8", "replace"), source)), child.returncode
+        return parse(output.decode("utf-8", "replace"), source), child.returncode
 
     def columns(self, table: str, *options: str) -> List[Dict[str, str]]:
         """Returns the lines of `posenc table frequencies` or `errors`, by the names of their columns."""

@@ -45,10 +45,8 @@ def other_programs(env: Record, noise: Record) -> Tuple[bool, str]:
     taken = number(noise, "others")
     if taken is not None and taken >= 0:
         return taken > FELT * cpus, f"other programs took {taken:.1f} of its {cpus:.0f} CPUs"
-    load = number(noise, "load1")
-    if load is None:
-        load = number(env, "noise.load1")
-    load = -1.0 if load is None else load
+    loads = (number(noise, "load1"), number(env, "noise.load1"), -1.0)
+    load = next(load for load in loads if load is not None)
     return load > cpus, f"the load average was {load:.1f} on {cpus:.0f} CPUs"
 
 
@@ -60,18 +58,13 @@ def quality_of(
     `noise` is what a run saw (its footer). `control_pct` is how far the A/A control was off, in the median.
     `detectable` is what posenc doctor measured.
     """
-    found = [
-        *_build(env), *_host(env), *_control(control_pct), *_noise(env, noise), *_detectable(detectable or {}),
-    ]  # fmt: skip
+    found = [*_setting(env), *_control(control_pct), *_noise(env, noise), *_detectable(detectable or {})]
     return Quality(max([grade for grade, _ in found], default="A"), [reason for _, reason in found])
 
 
 def disturbances(env: Record, noise: Record) -> List[str]:
-    """Returns what disturbed a run, to follow "while it was measured"."""
-    felt, words = other_programs(env, noise)
-    stolen = number(noise, "steal_pct") or 0.0
-    causes = [words] if felt else []
-    return causes + ([f"a hypervisor gave {stolen:.1f} % of its time to others"] if stolen > MUCH_STEAL_PCT else [])
+    """Returns what disturbed a run, other programs first, to follow "while it was measured"."""
+    return [reason for grade, reason in [*_noise(env, noise)][::-1] if grade == "D"]
 
 
 # ---- what a grade is made of ----
@@ -79,18 +72,15 @@ def disturbances(env: Record, noise: Record) -> List[str]:
 Found = Iterator[Tuple[str, str]]
 
 
-def _build(env: Record) -> Found:
+def _setting(env: Record) -> Found:
+    virtualization, governor = exposed(env, "virtualization"), member(env, "frequency.governor")
+    source, quota = exposed(env, "timer.source"), number(env, "limits.quota") or 0.0
     if is_unoptimised(env):
         yield "D", "the build is not optimised"
     if exposed(env, "build.sanitizer"):
         yield "D", f"the build has the {exposed(env, 'build.sanitizer')} sanitizer"
     if member(env, "emulator"):
         yield "D", "the CPU is emulated, and its times mean nothing"
-
-
-def _host(env: Record) -> Found:
-    virtualization, governor = exposed(env, "virtualization"), member(env, "frequency.governor")
-    source, quota = exposed(env, "timer.source"), number(env, "limits.quota") or 0.0
     if virtualization:
         yield "C", f"virtual machine ({virtualization}): its neighbours cannot be seen"
     if quota > 0:
@@ -114,8 +104,7 @@ def _noise(env: Record, noise: Record) -> Found:
     steal, stalled = number(noise, "steal_pct") or 0.0, number(noise, "throttled_pct") or 0.0
     felt, words = other_programs(env, noise)
     if steal > 0.1:
-        grade = "D" if steal > MUCH_STEAL_PCT else "C"
-        yield grade, f"the hypervisor stole {steal:.1f} % of the CPU time"
+        yield "D" if steal > MUCH_STEAL_PCT else "C", f"a hypervisor gave {steal:.1f} % of its time to others"
     if stalled > 0.1:
         yield "D", f"a quota of CPU time stalled it for {stalled:.1f} % of the time"
     if felt:
@@ -135,40 +124,37 @@ def _detectable(detectable: Mapping[str, Any]) -> Found:
 
 def _noise_of(machine: Machine) -> Record:
     """Returns the noise of a machine's runs: of the last one, unless only an earlier one was disturbed."""
-    footers = [part.get("footer") or {} for part in machine.of("part")] + machine.of("footer")
-    seen: List[Record] = [footer["noise"] for footer in footers if footer.get("noise")]
+    seen: List[Record] = [footer["noise"] for footer in machine.of("footer") if footer.get("noise")]
     felt = [noise for noise in seen if other_programs(machine.env, noise)[0]]
     return (felt or seen or [{}])[-1]
 
 
 def _control_pct(timed: Sequence[Timing]) -> Optional[float]:
     """Returns the median over cases of the A/A control's difference; None if nothing was timed."""
-    by_case = {timing.case: abs(number(timing.record, "control_pct") or 0.0) for timing in reversed(timed)}
+    by_case = {timing.case: 100 * timing.control for timing in reversed(timed)}
     return median(by_case.values()) if by_case else None
 
 
 def of_machine(machine: Machine) -> Quality:
     """Returns the measurement quality of a machine's runs; no grade if none is known."""
-    timed, known = timings(machine), machine.env.get("quality")
+    timed, known = timings(machine), machine.env.get("quality") or {}
     if timed:
         return quality_of(machine.env, _noise_of(machine), _control_pct(timed))
-    return Quality(str(known.get("grade", "")), list(known.get("reasons", []))) if known else Quality("", [])
+    return Quality(known.get("grade", ""), known.get("reasons", []))
 
 
 def warning(machine: Machine) -> str:
     """Returns what a reader has to know of a machine's timings, in Markdown; empty if they are quiet."""
     timed = timings(machine)
     noisy = sum(timing.noisy for timing in timed)
-    noise, apart = _noise_of(machine), _control_pct(timed) or 0.0
-    causes = disturbances(machine.env, noise)
+    apart, causes = _control_pct(timed) or 0.0, disturbances(machine.env, _noise_of(machine))
     words = []
     if timed and (causes or apart > FAR_PCT or 4 * noisy >= len(timed)):
         words += [f"**The machine was {'busy' if causes else 'not quiet'}.**"]
         words += [f"While it was measured {', and '.join(causes)}."] if causes else []
         words += [f"The A/A control differed by {apart:.1f} % (median over cases)."] if apart > FAR_PCT else []
-        top = "Stop the other programs (`top` shows them)"
-        advice = top if other_programs(machine.env, noise)[0] else "Repeat the run when the machine is quiet"
-        words += [f"{advice}, or allow more time. `posenc doctor` measures disturbances."]
+        words += ["Repeat the run when the machine is quiet (`top` shows other programs), or allow more time. "
+                  "`posenc doctor` measures disturbances."]  # fmt: skip
     if noisy:
         words += [f"{noisy} of {len(timed)} timings are too noisy to rank backends: an interval wider than 10 %, an "
                   "A/A control that differs by more, or a rate beyond 1.2 times the roofline."]  # fmt: skip

@@ -32,23 +32,23 @@ class Standing(enum.IntEnum):
     FASTEST = 5
 
 
-@dataclass
 class Timing:
     """A timing of a case on a backend. Shares and speedups are quotients of the numbers as they are printed."""
 
-    record: Record
-    case: str
-    kernel: str
-    backend: str
-    median: float
-    lo: float
-    hi: float
-    control: float  # difference of the A/A control, a share
-    rejected: str = ""
-    share: Optional[float] = None  # of the roofline
-    speedup_libm: Optional[float] = None
-    speedup_autovec: Optional[float] = None
-    standing: Standing = Standing.SLOWER
+    def __init__(self, record: Record) -> None:
+        rate, of = (float(units.rate(number(record, name) or 0.0)) for name in ("gbps", "roofline.gbps"))
+        self.record = record
+        self.case, self.kernel, self.backend = (
+            str(record["case"]),
+            str(record.get("kernel", "")),
+            str(record["backend"]),
+        )
+        self.median, self.lo, self.hi = (number(record, name) or 0.0 for name in ("median_ns", "ci.lo", "ci.hi"))
+        self.control = abs(number(record, "control_pct") or 0.0) / 100  # difference of the A/A control, a share
+        self.rejected = str(record.get("rejected") or ("" if 0 < self.median < math.inf else "no time recorded"))
+        self.share = rate / of if of > 0 else number(record, "roofline.share")
+        self.speedup_libm, self.speedup_autovec = number(record, "speedup_libm"), number(record, "speedup_autovec")
+        self.standing = Standing.SLOWER
 
     @property
     def width(self) -> float:
@@ -78,22 +78,9 @@ class Timing:
         return self.reaches(other) and other.reaches(self)
 
 
-def timing(record: Record) -> Timing:
-    """Returns the timing of a record."""
-    median, rejected = number(record, "median_ns") or 0.0, str(record.get("rejected") or "")
-    rate, of = (units.printed_rate(number(record, name) or 0.0) for name in ("gbps", "roofline.gbps"))
-    return Timing(
-        record, record["case"], record.get("kernel", ""), record["backend"], median, number(record, "ci.lo") or 0.0,
-        number(record, "ci.hi") or 0.0, abs(number(record, "control_pct") or 0.0) / 100,
-        rejected or ("" if median > 0 else "no time recorded"),
-        rate / of if of > 0 else number(record, "roofline.share"),
-        number(record, "speedup_libm"), number(record, "speedup_autovec"),
-    )  # fmt: skip
-
-
 def timings(machine: Machine) -> List[Timing]:
     """Returns what was timed on a machine."""
-    return [row for row in map(timing, machine.of("bench")) if not row.rejected]
+    return [row for row in map(Timing, machine.of("bench")) if not row.rejected]
 
 
 def _set_speedups(rows: List[Timing]) -> None:
@@ -120,11 +107,6 @@ class Ranking:
         """Returns the timing of a backend."""
         return next((row for row in self.rows if row.backend == backend), None)
 
-    @property
-    def tied(self) -> List[Timing]:
-        """Those tied with the fastest, without itself."""
-        return [row for row in self.rows if row.standing == Standing.TIED]
-
 
 class Ranked:
     """The timings and checks of a machine, by case and by backend."""
@@ -136,7 +118,7 @@ class Ranked:
             self.counts[check["kernel"], check["backend"]][check["status"]] += 1
         self.cases: Dict[str, Ranking] = {}
         for record in machine.of("bench"):
-            self.cases.setdefault(record["case"], Ranking([])).rows.append(timing(record))
+            self.cases.setdefault(record["case"], Ranking([])).rows.append(Timing(record))
         for ranking in self.cases.values():
             self._rank(ranking)
 

@@ -1,24 +1,13 @@
 """Files of records: JSON Lines, as results.schema.json has them."""
 
 import json
-from dataclasses import dataclass
-from typing import Any, List, NoReturn, Optional
+from typing import Any, List, NoReturn
 
 from .command import CommandError, read_text
 from .convert import Record, convert_all
 from .show import is_plain, plain
 
 SCHEMAS = ("posenc.results/1", "posenc.results/2")
-
-
-@dataclass(frozen=True)
-class File:
-    """What a file holds: its records as they were written, the number of its lines, and whether the last was cut."""
-
-    path: str
-    records: List[Record]
-    lines: int
-    cut: bool
 
 
 def _reject_constant(name: str) -> NoReturn:
@@ -54,46 +43,33 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def read(path: str) -> File:
-    """Reads the records of a file, or of standard input (-), as they were written."""
-    return parse(read_text(path, "records"), path)
-
-
-def parse(text: str, path: str) -> File:
-    """Returns the records of a text as they were written. Messages name its `path`.
+def parse(text: str, path: str) -> List[Record]:
+    """Returns the records of a text, of either schema, as posenc.results/2. Messages name its `path`.
 
     The last line may be incomplete, as a run that was killed leaves it. Characters that a terminal obeys, and
     those that a reader does not see, are escaped.
     """
-    path_shown, lines = plain(path), text.split("\n")
-    records = []
-    last = lines.pop()
+    path, lines = plain(path), text.split("\n")
+    records: List[Record] = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            record = _parse(line, number, path_shown)
-            records.append(record if "\\" not in line and is_plain(line) else _plain(record))
-    cut: Optional[bool] = bool(last.strip())
-    if cut:
-        try:
-            records.append(_plain(_parse(last, len(lines) + 1, path_shown)))
-            cut = False
-        except CommandError:
-            pass
+            try:
+                record = _parse(line, number, path)
+            except CommandError:
+                if number < len(lines):
+                    raise
+            else:
+                records.append(record if "\\" not in line and is_plain(line) else _plain(record))
     if not records:
-        raise CommandError(f"the file holds no records (got '{path_shown}').")
-    return File(path_shown, records, len(lines) + bool(last), bool(cut))
+        raise CommandError(f"the file holds no records (got '{path}').")
+    if records[0]["t"] != "header":
+        raise CommandError(f"the first record is no header (got '{path}').")
+    return convert_all(records)
 
 
 def load(path: str) -> List[Record]:
-    """Reads the records of a file, of either schema, as posenc.results/2: see read()."""
-    return newest(read(path))
-
-
-def newest(file: File) -> List[Record]:
-    """Returns the records of a file, of either schema, as posenc.results/2."""
-    if file.records[0]["t"] != "header":
-        raise CommandError(f"the first record is no header (got '{file.path}').")
-    return convert_all(file.records)
+    """Reads the records of a file, or of standard input (-): see parse()."""
+    return parse(read_text(path, "records"), path)
 
 
 def dump(records: List[Record]) -> str:

@@ -22,7 +22,7 @@ class Machine:
 
     env: Record
     header: Record = field(default_factory=dict)
-    headers: List[Record] = field(default_factory=list)  # of all runs; of a merged file, of its parts
+    headers: List[Record] = field(default_factory=list)  # of all runs
     kinds: Dict[str, List[Record]] = field(default_factory=dict)
     runs: int = 0
     finished: int = 0
@@ -83,14 +83,10 @@ def machines(records: List[Record]) -> List[Machine]:
             current.env = record
             if current.header is not header:
                 current.header = header
-                current.headers += [header] if "merged" not in header else []
+                current.headers.append(header)
                 current.runs += 1
-        elif kind == "footer" and "merged" in header:
-            for machine in found.values():
-                machine.finished += bool(record.get("complete"))
         elif current is not None:
             current.finished += kind == "footer" and bool(record.get("complete"))
-            current.headers += [record["header"]] if kind == "part" and "header" in record else []
             complete = {**DEFAULTS, **record} if kind in ("check", "bench", "pair", "change", "count") else record
             current.kinds.setdefault(kind, []).append(complete)
     for name, machine in found.items():

@@ -10,13 +10,6 @@ _HIDDEN = re.compile(
     + "".join(f"{chr(p << 16 | 0xFFFE)}{chr(p << 16 | 0xFFFF)}" for p in range(1, 17))
     + "]"
 )
-_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def _escape(found: "re.Match[str]") -> str:
-    code = ord(found[0])
-    form = "\\x{:02x}" if code < 0x80 else "\\u{:04x}" if code < 0x10000 else "\\U{:06x}"
-    return _ESCAPES.get(found[0]) or form.format(code)
 
 
 def is_plain(text: str) -> bool:
@@ -26,7 +19,7 @@ def is_plain(text: str) -> bool:
 
 def plain(text: str) -> str:
     """Returns a text on one line with control and invisible characters escaped, as others may have written it."""
-    return _HIDDEN.sub(_escape, text)
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def count(number: float) -> str:

@@ -108,8 +108,6 @@ def test_conversion() -> None:
     }  # fmt: skip
     model = convert({"t": "model", "name": "m", "cases": [{"case": "c", "times": 32}]})
     assert model["cases"] == [{"case": "c", "calls": 32}]
-    part = convert({"t": "part", "header": {"t": "header", "schema": "posenc.results/1"}, "footer": None})
-    assert part["header"]["schema"] == "posenc.results/2" and part["footer"] is None
     change = convert({"t": "change", "base": {"status": "weak"}, "head": {"status": "pass"}, "first": {"witness": "x"}})
     assert change["base"]["status"] == "inconclusive" and change["first"] == {"worst_at": "x"}
     new = [{"t": "header", "schema": "posenc.results/2"}, {"t": "bench", "profile": "kept"}]

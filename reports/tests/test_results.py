@@ -20,8 +20,6 @@ from posenc.convert import Record, convert_all
 from posenc.records import dump, load
 from posenc.results import comparison, exports, main
 from posenc.results.annotations import to_annotations
-from posenc.results.baseline import to_baseline
-from posenc.results.formats import FORMATS
 from posenc.results.junit import to_junit
 from posenc.results.outcome import to_badge
 from posenc.results.summary import COMMENT, SUMMARY, to_comment, to_page, to_summary
@@ -30,7 +28,7 @@ from posenc.runs import machines
 HERE = Path(__file__).resolve().parent
 FILES = (HERE / "run.jsonl", HERE / "compared.jsonl.gz")
 FROZEN = HERE / "exports.json.gz"
-FROZEN_FORMATS = [name for name in FORMATS if name not in ("summary", "comment")]
+FROZEN_FORMATS = [name for name in main.FORMATS if name not in ("summary", "comment")]
 
 
 def read(path: Path) -> List[Record]:
@@ -39,7 +37,7 @@ def read(path: Path) -> List[Record]:
 
 
 def written() -> Dict[str, Dict[str, str]]:
-    return {path.name: {name: FORMATS[name].write(read(path)) for name in FROZEN_FORMATS} for path in FILES}
+    return {path.name: {name: main.FORMATS[name].write(read(path)) for name in FROZEN_FORMATS} for path in FILES}
 
 
 def frozen() -> Dict[str, Dict[str, str]]:
@@ -55,7 +53,7 @@ def test_numbers_are_as_frozen(path: Path, name: str) -> None:
         text = text.replace(" us", " µs")  # C wrote them in ASCII
     if name == "baseline":
         text = dump(convert_all([json.loads(line) for line in text.splitlines()]))  # and this in the older schema
-    assert FORMATS[name].write(read(path)).splitlines() == text.splitlines()
+    assert main.FORMATS[name].write(read(path)).splitlines() == text.splitlines()
 
 
 # ---- records that are made up ----
@@ -148,7 +146,7 @@ def test_names_begin_with_the_machine_only_where_there_are_several() -> None:
 @pytest.mark.parametrize("form", ["gha", "bmf", "gbench"])
 def test_numbers_that_nobody_measured_make_no_file_that_cannot_be_read(form: str) -> None:
     odd = [result("bench", "x", median_ns="inf", threads=1, rounds=9), result("pair", "y", verdict="new", ratio="nan")]
-    text = FORMATS[form].write(machine() + odd)
+    text = main.FORMATS[form].write(machine() + odd)
     assert json.loads(text) is not None and "inf" not in text.lower() and "nan" not in text.lower()
 
 
@@ -183,7 +181,7 @@ def timing(**more: Any) -> Record:
 
 def test_baseline_has_what_is_not_noisy_and_an_end_only_if_the_run_had_one() -> None:
     def shares(*records: Record) -> List[float]:
-        lines = map(json.loads, to_baseline(machine() + list(records)).splitlines())
+        lines = map(json.loads, exports.to_baseline(machine() + list(records)).splitlines())
         return [line["roofline"]["share"] for line in lines if line["t"] == "bench"]
 
     wide, beyond = {"level": 0.99, "lo": 80.0, "hi": 101.0}, {"level": 0.99, "lo": 96.0, "hi": 101.0}
@@ -192,8 +190,8 @@ def test_baseline_has_what_is_not_noisy_and_an_end_only_if_the_run_had_one() -> 
     assert not shares(timing(ci=wide)) and not shares(timing(ci={})) and not shares(timing(control_pct=-10.1))
     assert not shares(timing(family="libm")) and not shares(timing(rejected="not provided"))
     assert not shares(timing(gbps=121.0, ci=beyond)) and shares(timing(gbps=119.0, ci=beyond)) == [1.19]
-    assert to_baseline(machine()).endswith('{"t":"footer","complete":true}\n')
-    assert "footer" not in to_baseline(machine(finished=False))
+    assert exports.to_baseline(machine()).endswith('{"t":"footer","complete":true}\n')
+    assert "footer" not in exports.to_baseline(machine(finished=False))
 
 
 def test_what_changed_most_comes_first_and_the_last_record_counts() -> None:
@@ -343,7 +341,7 @@ def test_characters_that_a_terminal_obeys_are_escaped(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     hostile = '"\\u001b[2J\\u202e\\n::error::\\ud800\u009b\u202e\U000e0041"'
     path.write_text(f'{{"t":"header","schema":"posenc.results/2",{hostile}:[{hostile}]}}\n')
-    escaped = "\\x1b[2J\\u202e\\n::error::\\ud800\\u009b\\u202e\\U0e0041"
+    escaped = "\\x1b[2J\\u202e\\n::error::\\ud800\\x9b\\u202e\\U000e0041"
     assert load(str(path))[0][escaped] == [escaped]
 
 
@@ -366,7 +364,7 @@ def test_export_to_files(tmp_path: Path, capsys: Any) -> None:
     source = str(FILES[0])
     assert main.main(["export", source, "-o", str(tmp_path / "x.csv")]) == 0
     assert (tmp_path / "x.csv").read_text().startswith("cpu,t,kernel")
-    for name, form in FORMATS.items():
+    for name, form in main.FORMATS.items():
         path = str(tmp_path / f"{name}.{form.suffix}")
         for _ in range(2):  # over itself
             assert main.main(["export", source, "--format", name, "-o", path]) == 0

@@ -3,10 +3,7 @@
 import gzip
 import json
 import math
-import os
 import random
-import subprocess
-import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
@@ -16,8 +13,7 @@ import pytest
 from posenc.command import CommandError
 from posenc.convert import Record
 from posenc.results import changepoints, main
-from posenc.results.trend import History, Series, Wanted, histories
-from posenc.results.trend_table import ASCII_HEIGHTS, sparkline
+from posenc.results.trend import History, Series, Wanted, histories, sparkline
 
 # Series, and the changes that the program in C found in them: at, start, stop, medians, p.
 FROZEN = json.loads(gzip.decompress((Path(__file__).parent / "changepoints.json.gz").read_bytes()))
@@ -101,7 +97,7 @@ def test_one_step() -> None:
     assert [one.name for one in history.runs][:4] == ["abc0000", "abc0001", "abc0002+", "abc0003"] and not notes
     assert [point.run for point in series.points] == list(range(24)) and len(history.shares) == 2
     (change,) = series.changes
-    assert change.at == 16 and change.ratio == pytest.approx(0.9, abs=0.01) and change.p < 0.001
+    assert change.at == 16 and change.after / change.before == pytest.approx(0.9, abs=0.01) and change.p < 0.001
     mean = of_case(history, "")
     assert mean.cases == 2 and mean.points[0].value == pytest.approx(0.8 * math.sqrt(0.5), abs=1e-9)
     error = of_case(history, "alibi/f32/given/far")
@@ -163,12 +159,11 @@ def test_errors_that_are_no_numbers() -> None:
 
 
 @pytest.mark.parametrize("values, text", [
-    ([0.5, 0.75, 1.0], "▁▅█"), ([0.5, 0.5], "▅▅"), ([], ""), ([1.0, 0.99, 1.01], "▅▄▅"),
+    ([0.5, 0.75, 1.0], "▁▅█"), ([0.5, 0.5], "▅▅"), ([1.0, 0.99, 1.01], "▅▄▅"),
     ([1.0] * 20 + [2.0] * 20, "▁" * 10 + "█" * 10),
 ])  # fmt: skip
 def test_sparkline(values: List[float], text: str) -> None:
     assert sparkline(values) == text
-    assert sparkline(values, ASCII_HEIGHTS).isascii()
 
 
 def shown(files: Dict[str, List[Record]], folder: Path, capsys: Any, *options: str) -> Tuple[str, str]:
@@ -184,7 +179,7 @@ def shown(files: Dict[str, List[Record]], folder: Path, capsys: Any, *options: s
 def test_the_table(tmp_path: Path, capsys: Any) -> None:
     text, _ = shown(steps(), tmp_path, capsys)
     assert text.startswith("History on paper, a CPU of paper\n24 runs from abc0000 to abc0017; 2 cases timed.")
-    assert f"{DECODE} avx2 abc000f and abc0010 0.80 0.72 -10 % < 0.001" in text
+    assert f"{DECODE} avx2 abc000f and abc0010 0.80 0.72 -10 %" in text
     assert "far avx2 accuracy abc000a 0.50 ulp 0.75 ulp worse" in text and "A trend is no gate" in text
     assert "alibi, 2 cases avx2" in text and "fewer than 14" not in text
     data = json.loads(shown(steps(), tmp_path, capsys, "--json")[0])
@@ -208,17 +203,6 @@ def test_many_cases_are_listed_with_all(tmp_path: Path, capsys: Any) -> None:
     text, _ = shown(files, tmp_path, capsys)
     assert "12 more cases are shown with --all." in text and "/c49 " not in text
     assert "/c49 " in shown(files, tmp_path, capsys, "--all")[0]
-
-
-def test_a_terminal_without_unicode(tmp_path: Path) -> None:
-    paths = []
-    for name, records in steps().items():
-        paths.append(str(tmp_path / name))
-        Path(paths[-1]).write_text("".join(f"{json.dumps(record)}\n" for record in records))
-    command = [sys.executable, "-m", "posenc", "results", "trend", *paths]
-    environment = {**os.environ, "LC_ALL": "C", "PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True)
-    assert done.stdout.isascii() and b"avx2" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO
 
 from ..command import CommandError, check_output, suggest, write_file
 from ..convert import Record
-from ..records import dump, newest, parse
-from ..results.formats import FORMATS
+from ..records import dump, parse
+from ..results.main import FORMATS
 
 BEGINS: Dict[str, bytes] = {
     "console": b"posenc compare", "jsonl": b'"posenc.results/', "html": b"<!DOCTYPE html>", "md": b"# posenc",
@@ -79,7 +79,7 @@ def write_outputs(
     outputs: Sequence[Output], records: List[Record], print_text: Callable[[List[Record], TextIO], None], force: bool
 ) -> None:
     """Writes records to all outputs. `print_text` prints them for people."""
-    records = newest(parse(dump(records), "the comparison"))  # without what a terminal obeys
+    records = parse(dump(records), "the comparison")  # without what a terminal obeys
     for output in outputs:
         if output.format == "console" and not output.path:
             print_text(records, sys.stdout)

@@ -9,40 +9,15 @@ from typing import Iterator, List, Tuple
 from .. import quality
 from ..convert import Record
 from ..runs import Machine, grouped, machines
-from . import comparison, outcome
+from . import outcome
+from .junit import tests_of
 
 SHOWN = 10  # of each kind, by GitHub, which drops the others in silence
-
-
-_Annotation = Tuple[str, str, str]  # level, title, text
 
 
 def _escape(text: str, more: str = "") -> str:
     """Escapes a message of a workflow command; of a property, which ends at a colon or comma, those as well."""
     return re.sub(f"[%\r\n{more}]", lambda found: f"%{ord(found[0]):02X}", text)
-
-
-def _title(record: Record) -> str:
-    return f"{record['backend']}: {record['case']}"
-
-
-def _of_results(machine: Machine) -> Iterator[_Annotation]:
-    for check in machine.of("check"):
-        if check["status"] in (*outcome.FAILED, "inconclusive"):
-            level = "warning" if check["status"] == "inconclusive" else "error"
-            repeat = f"\nrepeat with: {check['command']}" if check.get("command") else ""
-            yield level, _title(check), outcome.check_words(check) + repeat
-    for wrong in outcome.wrong_outputs(machine):
-        yield "error", _title(wrong.record), f"{wrong.rejected}, and was not timed"
-    for change in comparison.changes(machine):
-        if change.get("worse") is True:
-            problem = f"\nproblem: {change['problem']}" if change.get("problem") else ""
-            yield "error", _title(change), comparison.change_words(change) + problem
-    for pair in comparison.pairs(machine):
-        broken = comparison.is_broken(pair)
-        if broken or comparison.verdict(pair) == "slower":
-            level = "error" if broken or comparison.fails_gate(pair) else "warning"
-            yield level, _title(pair), f"{comparison.pair_word(pair)} {comparison.pair_words(pair)}"
 
 
 def findings(machine: Machine, level: str) -> List[Record]:
@@ -51,8 +26,12 @@ def findings(machine: Machine, level: str) -> List[Record]:
             if finding.get("level") == level]  # fmt: skip
 
 
-def _of_machine(machine: Machine) -> Iterator[_Annotation]:
-    yield from _of_results(machine)
+def _of_machine(machine: Machine) -> Iterator[Tuple[str, str, str]]:
+    """Yields the level, the title and the text of each annotation."""
+    for test in tests_of(machine):
+        if test.level:
+            repeat = f"\nrepeat with: {test.command}" if test.command else ""
+            yield test.level, f"{test.record['backend']}: {test.record['case']}", test.message + repeat
     disturbed = quality.warning(machine)
     if disturbed:
         yield "warning", "posenc: timings", re.sub("[*`]", "", disturbed)
@@ -64,7 +43,7 @@ def _of_machine(machine: Machine) -> Iterator[_Annotation]:
 def to_annotations(records: List[Record]) -> str:
     """Returns annotations: errors and warnings, of each as many as GitHub shows, and a line of counts."""
     total, found = outcome.outcome_of(records), []
-    if total.partial:
+    if total.counts["partial"]:
         found.append(("error", "posenc: incomplete", "a run ended early: this is what was finished"))
     for machine in machines(records):
         prefix = f"{machine.label}: " if machine.label else ""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import accumulate, islice
 from operator import add, mul
 from statistics import median
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Iterator, List, Sequence, Set, Tuple
 
 LEAST = 14  # values: of fewer no order is as rare as one in a thousand
 SIDE = 3  # values at least on either side of a change
@@ -20,7 +20,6 @@ P = 0.001
 _CANDIDATE_P = 0.02  # what is worth testing against its neighbours
 _SHUFFLES = 9999
 _ALLOWED = 9  # of them may differ as much: (1 + 9) / (1 + 9999) is P
-_CANDIDATES = 64
 _LANE = 24  # bits of a sum of distances of 2 * WINDOW ranks
 _TIE = 1e-7  # energies are fractions whose denominators are below WINDOW^2 / 4: others are further apart
 
@@ -128,64 +127,47 @@ class _Ranks:
 # ---- search ----
 
 
-class _Search:
-    """The candidates in a series, in their order."""
+@lru_cache(maxsize=4096)
+def _test(values: Tuple[float, ...], seed: int, start: int, stop: int, shuffles: int) -> Tuple[int, float]:
+    """Returns the best split of some values, and its p."""
+    if stop - start < LEAST:
+        return start, 1.0
+    ranks = _Ranks(values[start:stop])
+    at, energy = ranks.best()
+    return start + at, ranks.p_value(energy, seed + start, shuffles)
 
-    def __init__(self, values: Sequence[float], seed: int) -> None:
-        self.values, self.seed = values, seed
-        self.at: List[int] = []
-        self._tested: Dict[Tuple[int, int, int], Tuple[int, float]] = {}
 
-    def _test(self, start: int, stop: int, shuffles: int = _SHUFFLES) -> Tuple[int, float]:
-        """Returns the best split of some values, and its p."""
-        if stop - start < LEAST:
-            return start, 1.0
-        key = (start, stop, shuffles)
-        if key not in self._tested:
-            ranks = _Ranks(self.values[start:stop])
-            at, energy = ranks.best()
-            self._tested[key] = start + at, ranks.p_value(energy, self.seed + start, shuffles)
-        return self._tested[key]
+def _divide(values: Tuple[float, ...], seed: int, start: int, stop: int) -> Set[int]:
+    """Returns candidates: values are split as long as their sides differ."""
+    enough = int((_ALLOWED + 1) / _CANDIDATE_P) - 1  # after as many p is known to be at most that
+    at, p = _test(values, seed, start, stop, enough)
+    return {at, *_divide(values, seed, start, at), *_divide(values, seed, at, stop)} if p <= _CANDIDATE_P else set()
 
-    def _divide(self, start: int, stop: int) -> None:
-        """Splits values as long as their sides differ."""
-        enough = int((_ALLOWED + 1) / _CANDIDATE_P) - 1  # after as many p is known to be at most that
-        at, p = self._test(start, stop, enough)
-        if p <= _CANDIDATE_P:
-            if at not in self.at and len(self.at) < _CANDIDATES:
-                self.at = sorted([*self.at, at])
-            self._divide(start, at)
-            self._divide(at, stop)
 
-    def search(self, length: int) -> None:
-        """Looks for candidates in windows that overlap by half; the last one ends with the values."""
-        n = len(self.values)
-        for start in range(0, max(n - length, 0), length // 2):
-            self._divide(start, start + length)
-        self._divide(max(n - length, 0), n)
-
-    def settle(self, i: int) -> ChangePoint:
-        """Moves a candidate to where the values between its neighbours are split best."""
-        before, here, after = [0, *self.at, len(self.values)][i : i + 3]
-        start, stop = max(before, here - WINDOW), min(after, here + WINDOW)
-        at, p = self._test(start, stop)
-        if p > P:
-            return ChangePoint(here, start, stop, 0.0, 0.0, p)
-        self.at[i] = at
-        return ChangePoint(at, start, stop, median(self.values[start:at]), median(self.values[at:stop]), p)
+def _settled(values: Tuple[float, ...], seed: int, candidates: List[int], i: int) -> ChangePoint:
+    """Moves a candidate to where the values between its neighbours are split best."""
+    before, here, after = [0, *candidates, len(values)][i : i + 3]
+    start, stop = max(before, here - WINDOW), min(after, here + WINDOW)
+    at, p = _test(values, seed, start, stop, _SHUFFLES)
+    if p > P:
+        return ChangePoint(here, start, stop, 0.0, 0.0, p)
+    candidates[i] = at
+    return ChangePoint(at, start, stop, median(values[start:at]), median(values[at:stop]), p)
 
 
 def find(values: Sequence[float], seed: int = 1) -> List[ChangePoint]:
     """Returns the changes of level in a series of finite values, in their order."""
-    search = _Search(values, seed)
-    if len(values) < LEAST:
-        return []
-    for part in (1, 2, 3):  # down and up again: neither stands out where a window is longer than both
-        if part == 1 or len(values) > WINDOW // part:
-            search.search(WINDOW // part)
+    series, n = tuple(values), len(values)
+    found: Set[int] = set()
+    for length in (WINDOW, WINDOW // 2, WINDOW // 3):  # down and up again: neither stands out in a window of both
+        last = max(n - length, 0)
+        if last or length == WINDOW:  # windows overlap by half; the last one ends with the values
+            for start in (*range(0, last, length // 2), last):
+                found |= _divide(series, seed, start, min(start + length, n))
+    candidates = sorted(found)
     while True:
-        settled = [search.settle(i) for i in range(len(search.at))]
+        settled = [_settled(series, seed, candidates, i) for i in range(len(candidates))]
         weakest = max(settled, key=lambda change: change.p, default=None)
         if weakest is None or weakest.p <= P:
             return settled
-        del search.at[settled.index(weakest)]
+        del candidates[settled.index(weakest)]

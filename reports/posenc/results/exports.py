@@ -10,12 +10,12 @@ import io
 import json
 import math
 import re
-from itertools import groupby
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .. import units
 from ..convert import Record
-from ..ranking import Timing, timings
+from ..ranking import timings
+from ..records import dump
 from ..runs import Machine, machines, member, number
 from .outcome import vectors_note
 
@@ -31,6 +31,7 @@ base.ns head.ns ratio verdict noise_threshold threshold confirmed processes fail
 base.code head.code what worse metric base.status head.status base.max head.max base.value head.value
 limit worst_at want moved of problem build instructions elements per_element per_call by
 quality.grade level cost_pct evidence fix command""".split()
+_NUMBER = re.compile(r"[+-]?(inf|nan|\d[\d.]*(e[+-]?\d+)?|0x[\da-f.]+(p[+-]?\d+)?)")
 
 
 def _cell(value: Any) -> str:
@@ -41,15 +42,7 @@ def _cell(value: Any) -> str:
     if not isinstance(value, str):
         return ""
     # A spreadsheet takes other texts that begin so for formulas (OWASP, "CSV Injection").
-    return f"'{value}" if value[:1] in tuple("=+-@\t\r") and not _is_number(value) else value
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float.fromhex(text) if "x" in text else float(text)
-    except ValueError:
-        return False
-    return True
+    return f"'{value}" if re.match("[=+@\t\r-]", value) and not _NUMBER.fullmatch(value) else value
 
 
 def _lines(records: List[Record]) -> Iterator[Tuple[str, Record, str]]:
@@ -101,22 +94,19 @@ def _dump_lines(entries: List[str], begin: str, end: str) -> str:
     return begin + ",".join(f"\n{entry}" for entry in entries) + f"\n{end}\n"
 
 
-def _timed(machine: Machine) -> List[Timing]:
-    return [row for row in timings(machine) if math.isfinite(row.median)]
+def _interval(record: Record) -> List[Optional[float]]:
+    return [number(record, "ci.lo") or None, number(record, "ci.hi") or None]
 
 
-def _interval(record: Record) -> Tuple[Optional[float], Optional[float]]:
-    return number(record, "ci.lo") or None, number(record, "ci.hi") or None
-
-
-def _per_element(count: Record) -> Optional[float]:
-    """Returns instructions per element; None if not counted, or of the base of a comparison."""
-    elements, instructions = number(count, "elements"), number(count, "instructions")
-    if count.get("build") == "base":
-        return None
-    known = instructions / elements if elements and instructions is not None else None
-    given = number(count, "per_element")
-    return known if given is None else given
+def _per_element(machine: Machine) -> Iterator[Tuple[Record, Optional[float]]]:
+    """Yields counts, those of the base of a comparison apart, with their instructions per element."""
+    for count in machine.of("count"):
+        elements, instructions = number(count, "elements"), number(count, "instructions")
+        per_element = number(count, "per_element")
+        if per_element is None and elements and instructions:  # posenc.results/1 lacks it
+            per_element = instructions / elements
+        if count.get("build") != "base":
+            yield count, per_element
 
 
 # ---- github-action-benchmark ----
@@ -124,7 +114,7 @@ def _per_element(count: Record) -> Optional[float]:
 
 def _ratios(machine: Machine) -> Iterator[Tuple[str, str, Optional[float], List[Optional[float]], str]]:
     """Yields the name, the unit, the value, the interval and a remark of each entry."""
-    for row in _timed(machine):
+    for row in timings(machine):
         share = number(row.record, "roofline.share") or 0.0
         if share > 0:
             level, note = number(row.record, "ci.level") or 0.0, vectors_note(machine.header)
@@ -137,10 +127,10 @@ def _ratios(machine: Machine) -> Iterator[Tuple[str, str, Optional[float], List[
             yield _name(machine, row.record), "time/roofline", 1.0 / share, interval, extra
     for pair in machine.of("pair"):
         name, reason = f"{_name(machine, pair)} head/base", str(pair.get("reason", ""))
-        yield name, "head/base", number(pair, "ratio"), list(_interval(pair)), reason
-    for count in machine.of("count"):
+        yield name, "head/base", number(pair, "ratio"), _interval(pair), reason
+    for count, per_element in _per_element(machine):
         name = f"{_name(machine, count)} instructions"
-        yield name, "instructions/element", _per_element(count), [], str(count.get("by", ""))
+        yield name, "instructions/element", per_element, [], str(count.get("by", ""))
 
 
 def to_gha(records: List[Record]) -> str:
@@ -164,13 +154,13 @@ def to_gha(records: List[Record]) -> str:
 
 def _measures(machine: Machine) -> Iterator[Tuple[Record, str, List[Optional[float]]]]:
     """Yields the result, the name, and the value with its interval of each measure."""
-    for row in _timed(machine):
+    for row in timings(machine):
         yield row.record, "latency", [row.median, *_interval(row.record)]
         yield row.record, "roofline-share", [number(row.record, "roofline.share") or None]
     for pair in machine.of("pair"):
         yield pair, "head-to-base", [number(pair, "ratio"), *_interval(pair)]
-    for count in machine.of("count"):
-        yield count, "instructions-per-element", [_per_element(count)]
+    for count, per_element in _per_element(machine):
+        yield count, "instructions-per-element", [per_element]
     for check in machine.of("check"):
         metric, error = member(check, "error.metric"), number(check, "error.max")
         if metric not in (None, "exact") and error is not None:
@@ -195,76 +185,79 @@ def to_bmf(records: List[Record]) -> str:
 # ---- Google Benchmark ----
 
 
-def _cpus(text: str) -> int:
-    """Returns how many CPUs a list such as 0-3,8 has."""
-    return sum(int(last or first) - int(first) + 1 for first, last in re.findall(r"(\d+)(?:-(\d+))?", text))
+def _entry(name: str, ns: float, threads: int, rounds: int, label: str, **counters: Optional[float]) -> str:
+    known = {name: _round(value) for name, value in counters.items() if value is not None and 0 < value < math.inf}
+    return _dump({
+        "name": name, "run_name": name, "run_type": "iteration", "repetitions": 1, "repetition_index": 0,
+        "threads": threads, "iterations": rounds, "real_time": _round(ns), "cpu_time": _round(ns), "time_unit": "ns",
+        **known, "label": label,
+    })  # fmt: skip
 
 
-def _context(found: List[Machine]) -> Dict[str, Any]:
-    env, header = found[0].env, found[0].header
-    governor, load = member(env, "frequency.governor") or "", number(env, "noise.load1")
-    caches = [
-        {"type": cache.get("type", ""), "level": cache.get("level", 0), "size": cache.get("bytes", 0),
-         "num_sharing": _cpus(cache.get("shared_by", ""))}
-        for cache in env.get("caches", [])
-    ]  # fmt: skip
-    return {
-        "executable": "posenc", "date": header.get("started", ""), "host_name": env.get("env_id", ""),
-        "num_cpus": member(env, "cpus.online") or 0, "mhz_per_cpu": 0,
-        "cpu_scaling_enabled": governor not in ("", "performance", "not exposed"), "caches": caches,
-        "load_avg": [] if load is None else [_round(load)], "library_version": member(header, "tool.version") or "",
-        "library_build_type": "debug" if member(env, "build.type") == "debug" else "release", "json_schema_version": 1,
-        "cpu": member(env, "cpu.name") or "", "cpu_key": member(env, "cpu.key") or "", "mode": header.get("mode", ""),
-        "finished": "no" if found[0].partial else "yes",
-        "cpu_time": "not measured: real_time stands in its place",
-        "machines": "several: names begin with theirs, this is of the first" if len(found) > 1 else "1",
-        "vectors": vectors_note(header) or member(header, "vectors.sha256") or "",
-    }  # fmt: skip
-
-
-def _instructions(machine: Machine, record: Record) -> Optional[float]:
-    names = ("kernel", "dtype", "numerics", "backend")
-    alike = [count for count in machine.of("count") if all(count.get(n) == record.get(n) for n in names)]
-    found = [value for value in map(_per_element, alike) if value is not None]
-    return found[-1] if found else None
-
-
-def _times(machine: Machine) -> Iterator[Tuple[str, float, Record]]:
-    """Yields the case, the time, and the members of each entry that others do not follow from."""
-    for row in _timed(machine):
-        record, rounds, gbps = row.record, row.record.get("rounds", 0), number(row.record, "gbps")
-        counters = {
-            "bytes_per_second": gbps * 1e9 if gbps else None, "min_ns": number(record, "min_ns"),
-            "ci_low_ns": row.lo, "ci_high_ns": row.hi, "ci_level": number(record, "ci.level"),
-            "roofline_share": number(record, "roofline.share"),
-            "control_pct": abs(number(record, "control_pct") or 0.0),
-            "instructions_per_element": _instructions(machine, record),
-        }  # fmt: skip
-        yield row.case, row.median, {
-            "name": _name(machine, record), "threads": record.get("threads", 1), "iterations": rounds,
-            "label": f"{row.backend}, median of {rounds} rounds",
-            "counters": {key: _round(v) for key, v in counters.items() if v is not None and 0 < v < math.inf},
-        }  # fmt: skip
+def _times(machine: Machine) -> Iterator[str]:
+    for row in timings(machine):
+        record, rounds = row.record, row.record.get("rounds", 0)
+        yield _entry(
+            _name(machine, record), row.median, record.get("threads", 1), rounds,
+            f"{row.backend}, median of {rounds} rounds",
+            bytes_per_second=(number(record, "gbps") or 0.0) * 1e9, min_ns=number(record, "min_ns"),
+            ci_low_ns=row.lo, ci_high_ns=row.hi, ci_level=number(record, "ci.level"),
+            roofline_share=number(record, "roofline.share"), control_pct=100 * row.control,
+        )  # fmt: skip
     for pair in machine.of("pair"):
         for build in ("base", "head"):
-            ns = number(pair, f"{build}.ns")
-            if ns is not None and 0 < ns < math.inf:
-                yield pair["case"], ns, {"name": f"{_name(machine, pair)}/{build}", "threads": 1, "counters": {},
-                                         "iterations": pair.get("rounds", 0), "label": pair["verdict"]}  # fmt: skip
+            ns = number(pair, f"{build}.ns") or 0.0
+            if 0 < ns < math.inf:
+                yield _entry(f"{_name(machine, pair)}/{build}", ns, 1, pair.get("rounds", 0), pair["verdict"])
 
 
 def to_gbench(records: List[Record]) -> str:
     """Returns JSON as Google Benchmark writes it: an entry for each timing, with its median as the time."""
     found = machines(records)
-    cases = groupby((time for machine in found for time in _times(machine)), key=lambda time: time[0])
-    entries = [
-        _dump({
-            "name": entry["name"], "family_index": family, "per_family_instance_index": instance,
-            "run_name": entry["name"], "run_type": "iteration", "repetitions": 1, "repetition_index": 0,
-            "threads": entry["threads"], "iterations": entry["iterations"], "real_time": _round(ns),
-            "cpu_time": _round(ns), "time_unit": "ns", **entry["counters"], "label": entry["label"],
-        })
-        for family, (_, times) in enumerate(cases) for instance, (_, ns, entry) in enumerate(times)
-    ]  # fmt: skip
-    context = _dump(_context(found or [Machine({})]))
+    env, header = (found[0].env, found[0].header) if found else ({}, {})
+    context = _dump({
+        "executable": "posenc", "date": header.get("started", ""), "host_name": env.get("env_id", ""),
+        "num_cpus": member(env, "cpus.online") or 0, "mhz_per_cpu": 0,
+        "library_version": member(header, "tool.version") or "",
+        "library_build_type": "debug" if member(env, "build.type") == "debug" else "release", "json_schema_version": 1,
+        "cpu": member(env, "cpu.name") or "", "mode": header.get("mode", ""),
+        "finished": "no" if any(machine.partial for machine in found) else "yes",
+        "cpu_time": "not measured: real_time stands in its place",
+        "vectors": vectors_note(header) or member(header, "vectors.sha256") or "",
+    })  # fmt: skip
+    entries = [entry for machine in found for entry in _times(machine)]
     return _dump_lines(entries, f'{{\n"context":{context},\n"benchmarks":[', "]\n}")
+
+
+# ---- baselines ----
+
+_RESULT = ("case", "backend", "suite", "kernel", "dtype", "numerics", "family", "status", "threads")
+
+
+def _part(record: Record) -> Record:
+    return {"t": record["t"], **{name: record[name] for name in _RESULT if name in record}}
+
+
+def _baseline(machine: Machine) -> Iterator[Record]:
+    yield {"t": "header", "schema": "posenc.results/2", "mode": "baseline", "vectors": machine.header.get("vectors")}
+    key, build = member(machine.env, "cpu.key") or "", member(machine.env, "build.type") or ""
+    yield {"t": "env", "env_id": key, "cpu": {"key": key}, "build": {"type": build}}
+    checks = [check for check in machine.of("check") if check["family"] == "native" and member(check, "error.metric")]
+    for check in sorted(checks, key=lambda check: (check["case"], check["backend"], check["suite"])):
+        yield {**_part(check), "error": {"metric": check["error"]["metric"], "max": check["error"]["max"]}}
+    shares = [row for row in timings(machine) if row.record["family"] == "native" and row.share and not row.noisy]
+    for row in sorted(shares, key=lambda row: (row.case, row.backend, row.record.get("threads", 1))):
+        yield {**_part(row.record), "roofline": {"share": float(f"{row.share:.10g}")}}
+    if not machine.partial:
+        yield {"t": "footer", "complete": True}
+
+
+def to_baseline(records: List[Record]) -> str:
+    """Returns of each machine what does not depend on the day, for posenc compare BASELINE RESULTS.
+
+    Largest errors, and shares of the roofline of what was timed and is not noisy; no time, date, commit or version,
+    so that the file of a CPU differs in version control only if a result does. Only native backends: the others are
+    what a compiler and its library make of them. A line for each case, backend and suite, sorted, and a footer if the
+    run was finished: posenc compare rejects a baseline without one.
+    """
+    return dump([line for machine in machines(records) for line in _baseline(machine)])

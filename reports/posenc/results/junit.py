@@ -15,7 +15,7 @@ from typing import List, NamedTuple
 
 from .. import units
 from ..convert import Record
-from ..ranking import Timing, timing
+from ..ranking import Timing
 from ..runs import Machine, grouped, machines, member, number
 from ..show import plain
 from . import comparison
@@ -27,11 +27,18 @@ class Test(NamedTuple):
 
     record: Record
     kind: str
-    result: str = "passed"
+    result: str
     type: str = ""
     message: str = ""
     detail: str = ""
     command: str = ""
+
+    @property
+    def level(self) -> str:
+        """The level of its annotation; empty if it has none. A warning is inconclusive, or slower without failing."""
+        if self.type == "inconclusive" or (self.type == "slower" and self.result == "passed"):
+            return "warning"
+        return "error" if self.result in ("failure", "error") else ""
 
 
 def _check(check: Record) -> Test:
@@ -44,32 +51,32 @@ def _check(check: Record) -> Test:
 def _output(row: Timing) -> Test:
     if row.wrong:
         return Test(row.record, "bench", "failure", "wrong output", row.rejected, "it was not timed")
-    return Test(row.record, "bench")
+    return Test(row.record, "bench", "passed")
 
 
 def _pair(pair: Record) -> Test:
-    words, broken = comparison.pair_words(pair), comparison.is_broken(pair)
-    message = f"{comparison.pair_word(pair)} {words}".strip()
+    words, kind = comparison.pair_words(pair), "broken" if comparison.is_broken(pair) else comparison.verdict(pair)
     head, base = (units.time(number(pair, f"{name}.ns") or 0.0) for name in ("head", "base"))
     threshold = number(pair, "threshold")
     detail = f"{head}, was {base}" + ("" if threshold is None else f"; threshold {100 * threshold:.1f} %")
-    if broken or comparison.fails_gate(pair):
-        kind = "broken" if broken else "slower"
-        return Test(pair, "compare", "failure", kind, message, words if broken else detail)
-    open_ = comparison.verdict(pair) in ("unclear", "incomparable", "removed")
-    return Test(pair, "compare", "skipped" if open_ else "passed", message=message)
+    result = "skipped" if kind in ("unclear", "incomparable", "removed") else "passed"
+    if kind == "broken" or comparison.fails_gate(pair):
+        result = "failure"
+    message = f"{comparison.pair_word(pair)} {words}".strip()
+    return Test(pair, "compare", result, kind, message, words if kind == "broken" else detail)
 
 
 def _change(change: Record) -> Test:
     problem = change.get("problem")
     command = f"posenc verify --backend {change['backend']} --problem '{problem}'" if problem else ""
-    worse = "failure" if change.get("worse") is True else "passed"
+    result = "failure" if change.get("worse") is True else "passed"
     kind = f"{change['suite']}, change of {change['what']}"
-    return Test(change, kind, worse, change["what"], comparison.change_words(change), "", command)
+    return Test(change, kind, result, change["what"], comparison.change_words(change), "", command)
 
 
-def _tests(machine: Machine) -> List[Test]:
-    outputs = [row for row in map(timing, machine.of("bench")) if row.wrong or not row.rejected]
+def tests_of(machine: Machine) -> List[Test]:
+    """Returns the checks, outputs, changes and pairs of a machine as tests."""
+    outputs = [row for row in map(Timing, machine.of("bench")) if row.wrong or not row.rejected]
     changes, pairs = comparison.changes(machine), comparison.pairs(machine)
     of_results = [*map(_check, machine.of("check")), *map(_output, outputs)]
     return [*of_results, *map(_change, changes), *map(_pair, pairs)]
@@ -100,7 +107,7 @@ def _add_suite(suites: ET.Element, machine: Machine, backend: str, family: str, 
     facts = {
         "family": family, "cpu": member(machine.env, "cpu.key"), "mode": header.get("mode"),
         "version": member(header, "tool.version"), "vectors": member(header, "vectors.sha256"),
-        "note": vectors_note(header, *machine.headers),
+        "note": vectors_note(*machine.headers),
         "quality": "".join(str(member(doctor, "quality.grade") or "") for doctor in machine.of("doctor")[-1:]),
     }  # fmt: skip
     for name, value in facts.items():
@@ -122,7 +129,7 @@ def to_junit(records: List[Record]) -> str:
     for machine in machines(records):
         if machine.partial:
             _add_suite(suites, machine, "posenc", "", [_INCOMPLETE])
-        tests = grouped(_tests(machine), lambda test: test.record["backend"])
+        tests = grouped(tests_of(machine), lambda test: test.record["backend"])
         families = {record["id"]: record["family"] for record in machine.of("backend") if record["id"] in tests}
         for backend in {**families, **tests}:
             family = families.get(backend, tests[backend][0].record.get("family", ""))

@@ -2,12 +2,11 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import List
+from typing import List, NamedTuple
 
 from .. import show, units
 from ..convert import Record
-from ..ranking import Timing, timing, timings
+from ..ranking import Timing, timings
 from ..runs import Machine, grouped, machines, member, number
 from . import comparison
 
@@ -39,7 +38,7 @@ def failures(machine: Machine) -> List[List[Record]]:
 
 def wrong_outputs(machine: Machine) -> List[Timing]:
     """Returns the outputs that were wrong and therefore not timed."""
-    return [row for row in map(timing, machine.of("bench")) if row.wrong]
+    return [row for row in map(Timing, machine.of("bench")) if row.wrong]
 
 
 def vectors_note(*headers: Record) -> str:
@@ -51,27 +50,24 @@ def vectors_note(*headers: Record) -> str:
 # ---- all of them ----
 
 
-@dataclass
-class Outcome:
+class Outcome(NamedTuple):
     """What all machines found, and what a reader has to know."""
 
-    counts: Counter[str] = field(default_factory=Counter)  # by status, verdict and direction
-    grade: str = ""  # of the worst machine that doctor measured
-    quick: bool = False
-    partial: bool = False
-    vectors: str = ""
+    counts: Counter[str]  # of statuses, verdicts and directions; of machines that are quick or partial
+    grade: str  # of the worst machine that doctor measured
+    vectors: str
 
     @property
     def is_good(self) -> bool:
         """Whether nothing failed, is wrong, fails a gate, got worse or is missing."""
-        bad = ("failed", "inconclusive", "wrong", "failing", "broken", "worse")
-        return not self.partial and not any(self.counts[name] for name in bad)
+        bad = ("failed", "inconclusive", "wrong", "failing", "broken", "worse", "partial")
+        return not any(self.counts[name] for name in bad)
 
 
 def outcome_of(records: List[Record]) -> Outcome:
     """Returns the outcome of records."""
-    found, counts = Outcome(), Counter[str]()
-    for machine in machines(records):
+    found, counts = machines(records), Counter[str]()
+    for machine in found:
         statuses = Counter(str(check["status"]) for check in machine.of("check"))
         counts += statuses + comparison.tally(machine)
         counts["failed"] += sum(statuses[status] for status in FAILED)
@@ -80,13 +76,11 @@ def outcome_of(records: List[Record]) -> Outcome:
         counts["compared"] += len(machine.of("pair"))
         counts["wrong"] += len(wrong_outputs(machine))
         counts["timed"] += len(timings(machine))
-        for doctor in machine.of("doctor")[-1:]:
-            found.grade = max(found.grade, str(member(doctor, "quality.grade") or ""))
-        found.quick |= machine.header.get("mode") == "quick"
-        found.partial |= machine.partial
-        found.vectors = found.vectors or vectors_note(machine.header, *machine.headers)
-    found.counts = counts
-    return found
+        counts["quick"] += machine.header.get("mode") == "quick"
+        counts["partial"] += machine.partial
+    grades = [str(member(doctor, "quality.grade") or "") for one in found for doctor in one.of("doctor")[-1:]]
+    vectors = vectors_note(*(header for machine in found for header in machine.headers))
+    return Outcome(counts, max(grades, default=""), vectors)
 
 
 def outcome_words(found: Outcome) -> str:
@@ -98,7 +92,7 @@ def outcome_words(found: Outcome) -> str:
         return f"{count} {words or name}".strip() if n[name] else ""
 
     words = [
-        "incomplete" if found.partial else "",
+        "incomplete" if n["partial"] else "",
         found.vectors,
         some("failed", f"of {show.count(n['ran'])} checks failed"),
         some("inconclusive"),
@@ -127,7 +121,7 @@ def _color(found: Outcome) -> str:
     if found.vectors:
         return "lightgrey"
     if found.counts["pass"]:
-        return "green" if found.quick else "brightgreen"
+        return "green" if found.counts["quick"] else "brightgreen"
     if found.counts["compared"]:
         return "orange" if found.counts["slower"] else "brightgreen"
     return {"": "lightgrey", "A": "brightgreen", "B": "green", "C": "yellow"}.get(found.grade, "orange")
@@ -136,7 +130,7 @@ def _color(found: Outcome) -> str:
 def to_badge(records: List[Record]) -> str:
     """Returns what shields.io asks an endpoint for. Bright green is for a full run."""
     found = outcome_of(records)
-    label = "posenc (quick)" if found.quick and found.counts["checks"] else "posenc"
+    label = "posenc (quick)" if found.counts["quick"] and found.counts["checks"] else "posenc"
     badge = {"schemaVersion": 1, "label": label, "message": outcome_words(found), "color": _color(found),
              "isError": not found.is_good}  # fmt: skip
     return json.dumps(badge, ensure_ascii=False, separators=(",", ":")) + "\n"

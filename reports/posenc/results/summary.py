@@ -8,12 +8,12 @@ import re
 import shlex
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterable, List
+from typing import Any, List
 
 from .. import quality, show, units
 from ..convert import Record
 from ..ranking import timings
-from ..runs import Machine, grouped, machines, number
+from ..runs import Machine, machines, number
 from . import comparison, outcome
 from .annotations import findings
 
@@ -39,26 +39,8 @@ def _sides(machine: Machine) -> str:
 
 
 def _caches(machine: Machine) -> List[str]:
-    kinds = {"Data": "d"}
-    return [
-        f"L{cache.get('level')}{kinds.get(cache.get('type'), '')} {units.size(number(cache, 'bytes') or 0.0)}"
-        for cache in machine.env.get("caches", [])
-        if cache.get("type") != "Instruction"
-    ]
-
-
-def _passed(checks: List[Record], backend: str) -> str:
-    statuses = [check["status"] for check in checks if check["backend"] == backend]
-    failed, passed = sum(statuses.count(status) for status in outcome.FAILED), statuses.count("pass")
-    return f"**{failed} failed**, {passed} passed" if failed else str(passed or "-")
-
-
-CALLED: Dict[str, Any] = {
-    "comparison": comparison, "outcome": outcome, "quality": quality, "findings": findings, "timings": timings,
-    "number": lambda record, path: number(record, path) or 0.0, "time": _time, "sides": _sides, "caches": _caches,
-    "passed": _passed, "join": lambda words: shlex.join(map(str, words)),
-    "grouped": lambda records, name: grouped(records, lambda record: record[name]),
-}  # fmt: skip
+    caches = [cache for cache in machine.env.get("caches", []) if cache["type"] != "Instruction"]
+    return [f"L{cache['level']} {units.size(cache['bytes'])}" for cache in caches]
 
 
 def _entities(text: str) -> str:
@@ -77,7 +59,11 @@ def _template() -> Any:
     env.filters.update(
         raw=Code, entities=lambda text: Code(_entities(text)), many=show.many, count=show.count, rate=units.rate
     )
-    env.globals.update(CALLED)
+    env.globals.update(
+        comparison=comparison, outcome=outcome, quality=quality, findings=findings, timings=timings,
+        number=lambda record, path: number(record, path) or 0.0, time=_time, sides=_sides, caches=_caches,
+        join=lambda words: shlex.join(map(str, words)),
+    )  # fmt: skip
     return env.from_string((Path(__file__).parent / "summary.md.j2").read_text(encoding="utf-8"))
 
 
@@ -93,35 +79,31 @@ def _sections(found: List[Machine], words: str, most: int) -> List[str]:
     return [f"{section}\n\n" for section in sections if section]
 
 
-def _size(texts: Iterable[str]) -> int:
-    return sum(len(text.encode()) for text in texts)
-
-
 def _title(section: str) -> str:
     return re.sub("^(### |<details><summary>)|</summary>$", "", section.partition("\n")[0])
 
 
 def to_page(records: List[Record], limit: int) -> str:
     """Returns a page of at most `limit` bytes."""
-    found, words = machines(records), outcome.outcome_words(outcome.outcome_of(records))
+    found, words, left = machines(records), outcome.outcome_words(outcome.outcome_of(records)), limit - NOTE
     for most in ROWS:
         sections = _sections(found, words, most)
-        texts = [section for section in sections if not section.startswith(FOLDED)]
-        if _size(texts) <= limit - NOTE:
+        evidence = [section for section in sections if section.startswith(FOLDED)]
+        first = [section for section in sections if not section.startswith(FOLDED)]
+        if len("".join(first).encode()) <= left:
             break
+    page = ""
     missing: List[str] = []
-    while _size(texts) > limit - NOTE:
-        missing.insert(0, texts.pop())
-    for section in (section for section in sections if section.startswith(FOLDED)):
-        if _size([*texts, section]) <= limit - NOTE:
-            texts.append(section)
-        else:
-            missing.append(section)
-    page = "".join(texts)
+    for section in first + evidence:
+        size = len(section.encode())
+        if size > left:
+            missing.append(_title(section)[:60])
+            continue
+        page += section
+        left -= size
     if missing:
-        named = [_title(section)[:60] for section in missing if section.startswith(("### ", FOLDED))]
-        page += f"> Left out, to stay within {limit // 1024} KiB: {', '.join(named[:NAMED])}"
-        page += f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+        page += f"> Left out, to stay within {limit // 1024} KiB: {', '.join(missing[:NAMED])}"
+        page += f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
         page += ". `posenc report RESULTS.jsonl` has all of it.\n"
     return page
 

@@ -1,23 +1,35 @@
-"""Many runs in their order: the share of the roofline of each case, with the changes of its level, and largest errors.
+"""posenc results trend: many runs in their order, as tables on a terminal, or as JSON.
 
-Machines and types of build are never mixed: each has a history of its own. Errors are compared exactly.
+Of each case the share of the roofline, with the changes of its level, and the largest errors, which are compared
+exactly. Machines and types of build are never mixed: each has a history of its own.
 """
 
+import json
 import math
-from dataclasses import dataclass, field, replace
+import sys
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
-from statistics import geometric_mean
+from statistics import geometric_mean, median
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from ..command import CommandError
+from rich.console import Console
+
+from .. import show, units
+from ..command import CommandError, Parser, read_text
 from ..convert import Record
 from ..ranking import timings
+from ..records import load
 from ..runs import Machine, grouped, machines, member, number
+from ..terminal import console, table
 from . import changepoints
+from .changepoints import LEAST, ChangePoint, P
+
+BRIEF = 40  # rows of cases, without --all
+SPARKS = 20
+HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """Patterns of the results that are wanted; of none, all are. Commits are the order of runs, oldest first."""
 
     kernels: Sequence[str] = ()
@@ -29,7 +41,7 @@ class Wanted:
         """Returns whether a result is wanted."""
         wanted = ((self.kernels, ("kernel",)), (self.backends, ("backend", "family")), (self.cases, ("case",)))
         return all(
-            not patterns or any(fnmatchcase(str(record.get(name, "")), one) for one in patterns for name in names)
+            not patterns or any(fnmatchcase(record[name], one) for one in patterns for name in names)
             for patterns, names in wanted
         )
 
@@ -42,6 +54,7 @@ class Run:
     commit: str
     started: str
     dirty: bool
+    place: int  # of its commit in the list
 
     @property
     def name(self) -> str:
@@ -57,20 +70,6 @@ class Point:
     value: float
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change of level: the first point of the new one, and both medians."""
-
-    at: int
-    before: float
-    after: float
-    p: float
-
-    @property
-    def ratio(self) -> float:
-        return self.after / self.before
-
-
 @dataclass
 class Series:
     """Values of a case on a backend, run by run: shares of the roofline, or largest errors where they changed."""
@@ -83,7 +82,7 @@ class Series:
     suite: str = ""  # of errors
     metric: str = ""
     points: List[Point] = field(default_factory=list)
-    changes: List[Change] = field(default_factory=list)
+    changes: List[ChangePoint] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -104,27 +103,13 @@ class History:
     checked: int  # errors in all
 
     @property
-    def changes(self) -> List[Tuple[Series, Change]]:
+    def changes(self) -> List[Tuple[Series, ChangePoint]]:
         """Changes of level, the largest first."""
         found = [(series, change) for series in [*self.means, *self.shares] for change in series.changes]
-        return sorted(found, key=lambda one: -abs(math.log(one[1].ratio)))
+        return sorted(found, key=lambda one: -abs(math.log(one[1].after / one[1].before)))
 
 
 # ---- runs in their order ----
-
-
-class _Moment(NamedTuple):
-    """A run on a machine."""
-
-    place: int  # of its commit in the list
-    run: Run
-    cpu: str
-    results: List[Tuple[Series, float]]
-
-
-def _written(value: float) -> float:
-    """Returns a number with the digits that records have."""
-    return float(f"{value:.10g}")
 
 
 def _place(commit: str, commits: Sequence[str]) -> Optional[int]:
@@ -136,36 +121,31 @@ def _place(commit: str, commits: Sequence[str]) -> Optional[int]:
     return None if commits else 0
 
 
-def _results(machine: Machine, wanted: Wanted) -> Iterator[Tuple[Series, float]]:
-    """Yields the series and the value of each result that is wanted."""
-    for row in timings(machine):
-        share = row.share or 0.0
-        if wanted.includes(row.record) and 0 < share < math.inf:
-            threads = int(number(row.record, "threads") or 1)
-            yield Series(row.kernel, row.case, row.backend, threads), _written(share)
-    for check in filter(wanted.includes, machine.of("check")):
-        metric, suite = member(check, "error.metric"), check.get("suite", "")
-        if metric:
-            largest = _written(number(check, "error.max") or 0.0)
-            yield Series(check.get("kernel", ""), check["case"], check["backend"], suite=suite, metric=metric), largest
-
-
-def _moments(files: Dict[str, List[Record]], wanted: Wanted, notes: List[str]) -> Iterator[Tuple[str, _Moment]]:
-    """Yields each run with its machine and type of build; what is left out is noted."""
+def _runs(files: Dict[str, List[Record]], wanted: Wanted, notes: List[str]) -> Iterator[Tuple[Run, Machine]]:
+    """Yields each run of a machine; what is left out is noted."""
     for path, records in files.items():
         for machine in machines(records):
-            header, kind = machine.header, str(member(machine.env, "build.type") or "release")
-            commit = str(member(header, "tool.commit") or "")
-            run = Run(path, commit, str(header.get("started") or ""), member(header, "tool.dirty") is True)
+            header, commit = machine.header, str(member(machine.header, "tool.commit") or "")
             place = _place(commit, wanted.commits)
             if place is None:
                 notes.append(f"{path}: its commit is not in the list")
             elif not any(map(wanted.includes, [*machine.of("bench"), *machine.of("check")])):
                 notes.append(f"{path}: it has no result that is wanted")
             else:
-                cpu, name = str(member(machine.env, "cpu.name") or ""), str(machine.env.get("env_id", ""))
-                moment = _Moment(place, run, cpu, list(_results(machine, wanted)))
-                yield name if kind == "release" else f"{name}, {kind}", moment
+                dirty = member(header, "tool.dirty") is True
+                yield Run(path, commit, str(header.get("started") or ""), dirty, place), machine
+
+
+def _results(machine: Machine, wanted: Wanted) -> Iterator[Tuple[Series, float]]:
+    """Yields the series and the value of each result that is wanted."""
+    for row in timings(machine):
+        if wanted.includes(row.record) and 0 < (row.share or 0.0) < math.inf:
+            yield Series(row.kernel, row.case, row.backend, row.record.get("threads", 1)), row.share or 0.0
+    for check in filter(wanted.includes, machine.of("check")):
+        metric = member(check, "error.metric")
+        if metric:
+            series = Series(check["kernel"], check["case"], check["backend"], suite=check["suite"], metric=metric)
+            yield series, number(check, "error.max") or 0.0
 
 
 # ---- histories ----
@@ -178,38 +158,161 @@ def _means(shares: List[Series]) -> Iterator[Series]:
         runs = [point.run for point in longest.points]
         values = [[point.value for point in one.points] for one in alike if [point.run for point in one.points] == runs]
         if len(values) > 1:
-            means = map(geometric_mean, zip(*values))
-            points = [Point(run, _written(mean)) for run, mean in zip(runs, means)]
+            points = [Point(run, geometric_mean(some)) for run, some in zip(runs, zip(*values))]
             yield replace(longest, case="", cases=len(values), points=points)
 
 
-def _history(machine: str, moments: List[_Moment]) -> History:
-    found: Dict[Tuple[str, ...], Series] = {}
-    for run, moment in enumerate(moments):
-        for series, value in moment.results:
-            key = (series.kernel, series.case, series.backend, str(series.threads), series.suite, series.metric)
-            series = found.setdefault(key, series)
+def _history(name: str, runs: List[Tuple[Run, Machine]], wanted: Wanted) -> History:
+    found: Dict[str, Series] = {}
+    for at, (_, machine) in enumerate(runs):
+        for series, value in _results(machine, wanted):
+            series = found.setdefault(repr(series), series)
             # Errors are kept where they change; NaN is the same as NaN.
             if not series.metric or not series.points or str(series.points[-1].value) != str(value):
-                series.points.append(Point(run, value))
+                series.points.append(Point(at, value))
     shares = [series for series in found.values() if not series.metric]
     errors = [series for series in found.values() if len(series.points) > 1 and series.metric]
     means = list(_means(shares))
     for series in [*means, *shares]:
         changes = changepoints.find([math.log(point.value) for point in series.points])
-        series.changes = [Change(one.at, math.exp(one.before), math.exp(one.after), one.p) for one in changes]
-    runs = [moment.run for moment in moments]
-    return History(machine, moments[-1].cpu, runs, shares, means, errors, len(found) - len(shares))
+        series.changes = [replace(one, before=math.exp(one.before), after=math.exp(one.after)) for one in changes]
+    cpu = str(member(runs[-1][1].env, "cpu.name") or "")
+    return History(name, cpu, [run for run, _ in runs], shares, means, errors, len(found) - len(shares))
+
+
+def _name(machine: Machine) -> str:
+    kind = member(machine.env, "build.type") or "release"
+    return f"{machine.env['env_id']}" + ("" if kind == "release" else f", {kind}")
 
 
 def histories(files: Dict[str, List[Record]], wanted: Wanted = Wanted()) -> Tuple[List[History], List[str]]:
     """Returns the history of each machine in files of records by their paths, and notes on what is left out."""
     notes: List[str] = []
-    groups = grouped(_moments(files, wanted, notes), lambda one: one[0])
-    found = []
-    for machine in sorted(groups):
-        moments = [moment for _, moment in groups[machine]]
-        found.append(_history(machine, sorted(moments, key=lambda moment: (moment.place, moment.run.started))))
+    runs = sorted(_runs(files, wanted, notes), key=lambda one: (_name(one[1]), one[0].place, one[0].started))
+    found = [_history(name, of, wanted) for name, of in grouped(runs, lambda one: _name(one[1])).items()]
     if not any(history.shares or history.checked for history in found):
         raise CommandError("no file has a result of that kernel, backend or case.")
     return found, notes
+
+
+# ---- tables ----
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Returns a character for each run, from the least value to the largest.
+
+    They differ by a fifth of the largest at least, so that noise stays low. Of many runs it takes medians.
+    """
+    n, shown = len(values), min(len(values), SPARKS)
+    some = [median(values[at * n // shown : (at + 1) * n // shown]) for at in range(shown)]
+    room = 0.5 * max(0.0, 0.2 * max(some) - (max(some) - min(some)))
+    least, most = min(some) - room, max(some) + room
+    return "".join(HEIGHTS[int(7.0 * (value - least) / (most - least) + 0.5 + 1e-9)] for value in some)
+
+
+def _print_changes(out: Console, history: History) -> None:
+    rows = []
+    for series, change in history.changes:
+        between = (history.runs[series.points[at].run].name for at in (change.at - 1, change.at))
+        rows.append([series.name, series.backend, " and ".join(between), f"{change.before:.2f}", f"{change.after:.2f}",
+                     f"{100 * (change.after / change.before - 1):+.0f} %"])  # fmt: skip
+    if rows:
+        out.print(f"\nChanges of level, p {P:g} or less")
+        out.print(table(["case", "backend", "between", ">before", ">after", ">change"], rows))
+    elif any(len(series.points) >= LEAST for series in history.shares):
+        out.print("No change of level was found.")
+
+
+def _print_errors(out: Console, history: History) -> None:
+    if not history.checked:
+        return
+    if not history.errors:
+        out.print(f"The largest errors of all {history.checked} checks are the same in all runs, to the last digit.")
+        return
+    rows = []
+    for series in history.errors:
+        for was, now in zip(series.points, series.points[1:]):
+            worse = now.value > was.value or math.isnan(now.value)
+            rows.append([series.name, series.backend, series.suite, history.runs[now.run].name,
+                         units.error(was.value, series.metric), units.error(now.value, series.metric),
+                         "worse" if worse else "better"])  # fmt: skip
+    out.print(f"\nErrors: {len(history.errors)} of {history.checked} changed, exactly. They need no statistics.")
+    out.print(table(["case", "backend", "suite", "since", ">was", ">is", ""], rows))
+
+
+def _print_shares(out: Console, title: str, shares: List[Series], most: int) -> None:
+    rows = []
+    for series in shares[:most]:
+        values = [point.value for point in series.points]
+        changes = str(len(series.changes)) if len(values) >= LEAST else "-"
+        rows.append([series.name, series.backend, sparkline(values), str(len(values)), f"{values[0]:.2f}",
+                     f"{values[-1]:.2f}", changes])  # fmt: skip
+    if shares:
+        out.print(f"\n{title}")
+        out.print(table(["case", "backend", "share of roofline", ">runs", ">first", ">last", ">changes"], rows))
+    if len(shares) > most:
+        out.print(f"{len(shares) - most} more cases are shown with --all.")
+
+
+def print_history(out: Console, history: History, all_cases: bool) -> None:
+    """Prints the history of a machine."""
+    timed = len(history.shares)
+    out.print(f"History on {history.machine}, {history.cpu}", style="bold")
+    out.print(
+        f"{show.many(len(history.runs), 'run')} from {history.runs[0].name} to {history.runs[-1].name}; "
+        f"{show.many(timed, 'case')} timed. Shown is the share of the roofline, measured beside each case. "
+        "A trend is no gate: posenc compare judges a change."
+    )
+    few = sum(len(series.points) < LEAST for series in history.shares)
+    if few:
+        have = "has" if few == 1 else "have"
+        out.print(f"{few} of them {have} fewer than {LEAST} runs: too few for a change of level to show at p {P:g}.")
+    _print_changes(out, history)
+    _print_errors(out, history)
+    _print_shares(out, "Geometric means", history.means, len(history.means))
+    _print_shares(out, "Cases", history.shares, timed if all_cases else BRIEF)
+
+
+# ---- the command ----
+
+
+def _commits(path: str) -> List[str]:
+    lines = read_text(path, "commits").splitlines()
+    found = [line.split()[0] for line in lines if line.split()]
+    if not found:
+        raise CommandError(
+            f"there are no commits (got '{path}'). Expected one a line, as git rev-list --reverse prints."
+        )
+    return found
+
+
+def main(arguments: List[str]) -> int:
+    """Shows histories. Returns the exit code."""
+    parser = Parser(
+        "posenc results trend",
+        "Shows how near each case came to its roofline over many runs, where that changed, and which errors changed.",
+        "Runs are in the order of their clocks, or of --commits. The exit code is 0 whatever they show. "
+        "Examples: posenc results trend results/*.jsonl --kernel rope_half; "
+        "git rev-list --reverse main >commits; posenc results trend *.jsonl --commits commits",
+    )
+    parser.add_records()
+    for name, what in (("kernel", "kernels"), ("backend", "backends or families"), ("case", "cases")):
+        parser.add_argument(f"--{name}", metavar="GLOB", action="extend", type=lambda text: text.split(","), default=[],
+                            help=f"only these {what}")  # fmt: skip
+    parser.add_argument("--commits", metavar="FILE", help="commits, oldest first: the order of runs")
+    parser.add_argument("--all", action="store_true", help=f"list all cases (default: {BRIEF})")
+    parser.add_argument("--json", action="store_true", help="print the histories as JSON")
+    args = parser.parse_args(arguments)
+    wanted = Wanted(args.kernel, args.backend, args.case, _commits(args.commits) if args.commits else [])
+    found, notes = histories({show.plain(path): load(path) for path in args.files}, wanted)
+    for note in notes:
+        print(f"posenc results trend: left out: {note}", file=sys.stderr)
+    if args.json:
+        text = json.dumps([asdict(history) for history in found])
+        print(json.dumps(json.loads(text, parse_constant=lambda name: str(float(name))), indent=1))  # as in records
+        return 0
+    out = console()
+    for at, history in enumerate(found):
+        out.print("\n" * (at > 0), end="")
+        print_history(out, history, args.all)
+    return 0
