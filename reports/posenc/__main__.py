@@ -1,6 +1,7 @@
 """Runs a command of this package: python3 -m posenc COMMAND, or posenc COMMAND through the C program."""
 
 import importlib
+import io
 import os
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ def main(name: str, arguments: List[str]) -> int:
     if name not in COMMANDS:
         print(f"posenc: error: no such command (got '{name}'). Commands: {', '.join(COMMANDS)}.", file=sys.stderr)
         return 2
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets a question mark
     try:
         module = importlib.import_module(f"posenc.{name}.main")
         status: int = module.main(arguments)

@@ -3,7 +3,10 @@
 import gzip
 import json
 import math
+import os
 import random
+import subprocess
+import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
@@ -203,6 +206,15 @@ def test_many_cases_are_listed_with_all(tmp_path: Path, capsys: Any) -> None:
     text, _ = shown(files, tmp_path, capsys)
     assert "12 more cases are shown with --all." in text and "/c49 " not in text
     assert "/c49 " in shown(files, tmp_path, capsys, "--all")[0]
+
+
+def test_a_terminal_without_unicode(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in run(0, "", 0.8, 0.5)))
+    command = [sys.executable, "-m", "posenc", "results", "trend", str(path)]
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True)
+    assert b" avx2     ? " in done.stdout
 
 
 @pytest.mark.parametrize(
