@@ -149,30 +149,25 @@ def _host(run: Run) -> Found:
         yield _finding(HIDDEN, "virtual machine", "the system does not say if it is one")
 
 
-WHOLE_CPUS = "Give the container whole CPUs instead of a share of their time."
-QUOTA_FIXES = {
-    "docker": (WHOLE_CPUS, "docker run --cpuset-cpus=2,3 IMAGE     # not --cpus"),
-    "podman": (WHOLE_CPUS, "podman run --cpuset-cpus=2,3 IMAGE     # not --cpus"),
-    "kubernetes": (
-        "Make the pod Guaranteed: requests equal to limits, in whole CPUs, on a node whose kubelet has "
-        "--cpu-manager-policy=static.",
-        "kubectl set resources deployment/NAME --requests=cpu=2,memory=4Gi --limits=cpu=2,memory=4Gi",
-    ),
-    "": ("Run it outside that control group, or lift the quota.", "sudo systemd-run --scope posenc doctor"),
-}
-
-
 def _quota(run: Run) -> Found:
     """Finds a quota of CPU time."""
     cpus, container = run.amount("limits.quota"), run.fact("limits.container")
     stalled = number(run.noise, "throttled_pct") or 0.0
-    fix = QUOTA_FIXES.get(container, QUOTA_FIXES[""])
+    fix, command = "Run it outside that control group, or lift the quota.", "sudo systemd-run --scope posenc doctor"
+    if container in ("docker", "podman"):
+        fix = "Give the container whole CPUs instead of a share of their time."
+        command = f"{container} run --cpuset-cpus=2,3 IMAGE     # not --cpus"
+    elif container == "kubernetes":
+        fix = ("Make the pod Guaranteed: requests equal to limits, in whole CPUs, on a node whose kubelet has "
+               "--cpu-manager-policy=static.")  # fmt: skip
+        command = "kubectl set resources deployment/NAME --requests=cpu=2,memory=4Gi --limits=cpu=2,memory=4Gi"
     limit = f"a control group allows {cpus:.3g} CPUs" if cpus > 0 else "a control group has a quota"
     if stalled > 0.1:
         words = f"{limit} and stalled this program for {stalled:.1f} % of the time"
-        yield _finding(COSTS, "quota", words, stalled, *fix)
+        yield _finding(COSTS, "quota", words, stalled, fix, command)
     elif cpus > 0:
-        yield _finding(NOTE, "quota", f"{limit}; it stalls a program whose threads use more", None, *fix)
+        words = f"{limit}; it stalls a program whose threads use more"
+        yield _finding(NOTE, "quota", words, None, fix, command)
     elif container:
         yield _fine("quota", f"in a container ({container}) without one")
 
@@ -214,12 +209,9 @@ def _pinning(run: Run) -> Found:
     cpu, gains = run.cpu, []
     for place in ("cache", "DRAM"):
         floors = [run.one("floors", place=place, pinned=pinned) for pinned in (False, True)]
+        compared = all((number(floor, "comparisons") or 0) >= 1 for floor in floors)
         free, pinned = (number(floor, "detectable_pct") for floor in floors)
-        if (
-            free is not None
-            and pinned is not None
-            and all((number(floor, "comparisons") or 0) >= 1 for floor in floors)
-        ):
+        if compared and free is not None and pinned is not None:
             gains.append((free - pinned, place, free, pinned))
     if run.doctor and cpu is None:
         yield _hidden("pinning", "a way to keep a program on one CPU")
@@ -227,10 +219,10 @@ def _pinning(run: Run) -> Found:
         yield _fine("pinning", f"started on CPU {cpu} alone")
     elif gains:
         gain, place, free, pinned = max(gains, key=lambda one: one[0])
-        words = f"on any CPU it detects {free:.1f} % in {place}; kept to CPU {cpu}, {pinned:.1f} %"
         if gain <= PINNING_PCT:
             yield _fine("pinning", f"kept to CPU {cpu} or not, it detects the same")
         else:
+            words = f"on any CPU it detects {free:.1f} % in {place}; kept to CPU {cpu}, {pinned:.1f} %"
             command = f"taskset -c {cpu} posenc compare BASE HEAD"
             yield _finding(COSTS, "pinning", words, gain, "Keep the program on one CPU.", command)
 
@@ -260,10 +252,9 @@ def _beside(run: Run) -> Found:
         other = int(number(core_beside, "cpu") or 0)
         busy = run.busy(other) > BUSY or other_programs(run.env, run.noise)[0]
         level = FINE if cost <= 2.0 else COSTS if busy else NOTE
+        text = f"while CPU {other} does the same a call takes {words}"
         fix = "Let nothing run on the other cores during measurements."
-        yield _finding(
-            level, "shared memory", f"while CPU {other} does the same a call takes {words}", cost, fix, "top"
-        )
+        yield _finding(level, "shared memory", text, cost, fix, "top")
 
 
 def _slowdown(beside: Record) -> Tuple[str, Optional[float]]:

@@ -36,11 +36,7 @@ def _file(text: str) -> Path:
 
 
 def _parser(name: str, kind: Kind) -> Parser:
-    more = (
-        "Other options, such as --model, --dim or --scaling (error: --backend), go to posenc table. "
-        if kind.forwards
-        else ""
-    )
+    more = "Other options, such as --model, --dim or (error) --backend, go to posenc table. " if kind.forwards else ""
     parser = Parser(f"posenc plot {name}", f"Draws {kind.summary}", f"{more}How to read this: {kind.caption}")
     for flag, settings in kind.options:
         parser.add_argument(flag, **settings)

@@ -40,18 +40,15 @@ def _wavelengths(options: List[str], interleaved: bool) -> Array:
     return np.asarray(np.pad(by_dimension, (0, len(row) - both)))
 
 
-def choose_curves(tokens: int, wavelength: Array, count: int = 4) -> List[int]:
-    """Returns dimensions whose curves can be read.
+def choose_curves(tokens: int, wavelength: Array) -> List[int]:
+    """Returns four dimensions whose curves can be read.
 
     Their wavelengths grow evenly from an eighth of the positions to three times as many, and are eight at least.
     """
     chosen: List[int] = []
-    first, last = max(tokens / 8, 8.0), 3.0 * max(tokens, 8.0)
-    for wanted in np.geomspace(first, last, count):
-        known = {wavelength[d] for d in chosen}
-        left = [d for d in range(len(wavelength)) if wavelength[d] > 0 and wavelength[d] not in known]
-        if left:
-            chosen.append(min(left, key=lambda d: abs(math.log(wavelength[d] / wanted))))
+    for wanted in np.geomspace(max(tokens / 8, 8), 3 * max(tokens, 8), 4):
+        left = [d for d in np.flatnonzero(wavelength) if wavelength[d] not in wavelength[chosen]]
+        chosen += sorted(left, key=lambda d: abs(math.log(wavelength[d] / wanted)))[:1]
     return chosen
 
 
@@ -81,8 +78,9 @@ def sinusoidal(args: argparse.Namespace) -> Picture:  # Vaswani et al. 1706.0376
     draw_lines(left, np.arange(count), curves)
 
     picture.facts += [f"shape {list(rows.shape)}", f"min {rows.min():.3f}", f"max {rows.max():.3f}"]
+    cosines = _cosines(rows)
     for offset in (1, 4, 16, 32):
-        along = np.diagonal(_cosines(rows), offset)
+        along = np.diagonal(cosines, offset)
         mean = f"{along.mean():.3f}" if len(along) else "too few positions"
         picture.facts.append(f"average cosine similarity at offset {offset}: {mean}")
     return picture
