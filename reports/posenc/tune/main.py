@@ -5,9 +5,8 @@ import math
 import os
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..command import CommandError, Parser, check_output, positive, write_file
 from ..convert import Record
@@ -76,13 +75,11 @@ class Run(NamedTuple):
         return {str(place): place for place in self.places if place.slowness()[0] > SLOWER}
 
 
-def _bench(
-    args: argparse.Namespace, kernels: Iterable[str], dtypes: Iterable[str], seed: int, tuning: Optional[Path] = None
-) -> Run:
+def _bench(args: argparse.Namespace, tuning: Optional[Path] = None) -> Run:
     """Times kernels and dtypes; all of them if none is named. Reports wrong outputs, and what could not be timed."""
-    options = ["--tune", "--out", "jsonl", "--budget", str(args.time_limit), "--seed", str(seed)]
-    options += [word for name in kernels for word in ("--kernel", name)]
-    options += [word for name in dtypes for word in ("--dtype", name)]
+    options = ["--tune", "--out", "jsonl", "--budget", str(args.time_limit), "--seed", str(args.seed)]
+    options += [word for name in args.kernel for word in ("--kernel", name)]
+    options += [word for name in args.dtype for word in ("--dtype", name)]
     options += ["--tuning", str(tuning)] if tuning else []
     records, status = Engine().records("bench", *options)
     places = places_of(records)
@@ -107,9 +104,8 @@ def _report(text: str) -> None:
 def line_of(place: Place) -> str:
     """Returns the line of a tuning file about a place."""
     chosen, most = place.chosen, "" if place.most is None else place.most
-    line = (
-        f"{place.kernel:<18} {chosen.name:<12} {place.dtype:<4} {most:<10} # {place.level}: {chosen.ns * 1e-3:.4g} us"
-    )
+    line = f"{place.kernel:<18} {chosen.name:<12} {place.dtype:<4} {most:<10}"
+    line += f" # {place.level}: {chosen.ns * 1e-3:.4g} us"
     rival = min((one for one in place.candidates if one is not chosen), key=lambda one: one.ns, default=None)
     if not rival:
         return f"{line}; no other comes near\n"
@@ -140,10 +136,12 @@ def _print_choices(places: Sequence[Place]) -> None:
 def _tune(args: argparse.Namespace) -> int:
     path = args.file or default_path()
     if not args.file:
-        with suppress(OSError):  # check_output() reports it
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CommandError(f"the output cannot be written: {error.strerror} (got '{path}').") from None
     check_output(path, HEAD.encode(), args.force)
-    run = _bench(args, args.kernel, args.dtype, args.seed)
+    run = _bench(args)
     if run.status > 128:
         _report("interrupted. No file is written.")
     if run.ended:
@@ -162,11 +160,13 @@ def _tune(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     path = args.file or default_path()
-    first = last = _bench(args, args.kernel, args.dtype, args.seed, path)
+    first = last = _bench(args, path)
     slow = first.slow()
     if slow and not first.ended:  # a choice that was slower once may be noise
-        kernels, dtypes = ({getattr(place, name) for place in slow.values()} for name in ("kernel", "dtype"))
-        last = _bench(args, sorted(kernels), sorted(dtypes), args.seed + 1, path)
+        args.kernel = sorted({place.kernel for place in slow.values()})
+        args.dtype = sorted({place.dtype for place in slow.values()})
+        args.seed += 1
+        last = _bench(args, path)
         slow = {name: place for name, place in last.slow().items() if name in slow}
     if last.ended:
         return last.status
