@@ -49,6 +49,19 @@ def started(words: Sequence[str], stdout: Optional[int] = None) -> Iterator["sub
             signal.signal(number, handler)
 
 
+def output_of(child: "subprocess.Popen[bytes]") -> bytes:
+    """Waits for the end of a program that was started, and returns its output.
+
+    Python notes a signal that comes just before a wait when the wait ends. So none is longer than a second.
+    """
+    while True:
+        try:
+            output: bytes = child.communicate(timeout=1)[0]
+            return output
+        except subprocess.TimeoutExpired:
+            pass
+
+
 class Engine:
     """The C program. It is POSENC_PROGRAM, which it sets when it starts this package, or `posenc` on PATH."""
 
@@ -88,7 +101,7 @@ class Engine:
         if emulator:
             raise CommandError(f"nothing is measured here: {emulator}.", 77)
         with started([str(self.program), *arguments], subprocess.PIPE) as child:
-            output, _ = child.communicate()
+            output = output_of(child)
         if child.returncode < 0:
             number = -child.returncode
             raise CommandError(f"the program was ended by signal {number} (got '{self.program}').", 128 + number)
