@@ -32,7 +32,7 @@ class Run(NamedTuple):
 
     @property
     def noise(self) -> Record:
-        """What the run saw of the rest of the machine."""
+        """Noise that the run saw on the machine."""
         noise: Dict[str, Any] = self.footer.get("noise") or {}
         return noise
 

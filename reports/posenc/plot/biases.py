@@ -246,12 +246,6 @@ def buckets(args: argparse.Namespace) -> Picture:
     return picture
 
 
-def _softmax(scores: Array) -> Array:
-    """Returns the weights of each row."""
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
 @kind(
     option("--sentence", "the cat sat on the mat", "2 to 12 words", metavar="WORDS"),
     option("--dim", 64, "dimensions: 16, 32, 64 or 128", metavar="D", type=int, choices=(16, 32, 64, 128)),
@@ -284,14 +278,16 @@ def attention(args: argparse.Namespace) -> Picture:
             query, key = rotate(query, cos, sin), rotate(key, cos, sin)
         return np.asarray(query @ key.T / math.sqrt(dim))
 
-    weights = {
-        "Without": _softmax(scores(x)),
-        "Sinusoidal, added": _softmax(scores(x + sinusoidal)),
-        "Learned, added": _softmax(scores(x + learned)),
-        "RoPE": _softmax(scores(x, rotated=True)),
-        "ALiBi, slope 1/2": _softmax(scores(x) + alibi),
-        "T5, one number per bucket": _softmax(scores(x) + per_bucket[bucket]),
+    scored = {
+        "Without": scores(x),
+        "Sinusoidal, added": scores(x + sinusoidal),
+        "Learned, added": scores(x + learned),
+        "RoPE": scores(x, rotated=True),
+        "ALiBi, slope 1/2": scores(x) + alibi,
+        "T5, one number per bucket": scores(x) + per_bucket[bucket],
     }
+    powers = {name: np.exp(cells - cells.max(axis=1, keepdims=True)) for name, cells in scored.items()}
+    weights = {name: cells / cells.sum(axis=1, keepdims=True) for name, cells in powers.items()}
     parameters = (
         f"one head; words, projections and learned numbers drawn at random ({dim} dimensions, seed {args.seed}); "
         "equal words have equal vectors"

@@ -10,7 +10,7 @@ from ..command import CommandError
 from ..convert import Record
 from ..engine import Engine
 from ..records import load
-from ..runs import grouped
+from ..runs import grouped, member
 from ..units import size, times
 from .kinds import kind
 from .numbers import describe
@@ -137,9 +137,7 @@ def _label(row: Record) -> str:
 
 def _machine(records: List[Record], row: Record) -> str:
     by_type = {record["t"]: record for record in records}
-    header, env = by_type.get("header", {}), by_type.get("env", {})
-    build = env.get("build", {})
-    return (
-        f"{env.get('cpu', {}).get('name', 'unknown CPU')}, {build.get('cc', '')} {build.get('version', '')}, "
-        f"{str(header.get('started', ''))[:10]}, threads: {row.get('threads', 1)}"
-    )
+    env, started = by_type.get("env", {}), str(member(by_type, "header.started") or "")
+    compiler = f"{member(env, 'build.cc') or ''} {member(env, 'build.version') or ''}"
+    name = member(env, "cpu.name") or "unknown CPU"
+    return f"{name}, {compiler}, {started[:10]}, threads: {row.get('threads', 1)}"

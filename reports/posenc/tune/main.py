@@ -58,8 +58,8 @@ def default_path() -> Path:
     return (Path(config) if config else Path(str(home), ".config")) / "posenc" / "profile"
 
 
-class Run(NamedTuple):
-    """A benchmark: its machine, the places with a choice, and its exit code."""
+class Benchmark(NamedTuple):
+    """A benchmark that ran: its machine, the places with a choice, and its exit code."""
 
     env: Record
     places: List[Place]
@@ -75,7 +75,7 @@ class Run(NamedTuple):
         return {str(place): place for place in self.places if place.slowness()[0] > SLOWER}
 
 
-def _bench(args: argparse.Namespace, tuning: Optional[Path] = None) -> Run:
+def _bench(args: argparse.Namespace, tuning: Optional[Path] = None) -> Benchmark:
     """Times kernels and dtypes; all of them if none is named. Reports wrong outputs, and what could not be timed."""
     options = ["--tune", "--out", "jsonl", "--budget", str(args.time_limit), "--seed", str(args.seed)]
     options += [word for name in args.kernel for word in ("--kernel", name)]
@@ -91,7 +91,7 @@ def _bench(args: argparse.Namespace, tuning: Optional[Path] = None) -> Run:
     timed = [place for place in places if place.candidates]
     if status in (0, 1) and not timed:
         raise CommandError("nothing could be timed here.", status or 2)
-    return Run(next((record for record in records if record["t"] == "env"), {}), timed, status)
+    return Benchmark(next((record for record in records if record["t"] == "env"), {}), timed, status)
 
 
 def _report(text: str) -> None:

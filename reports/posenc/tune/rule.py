@@ -76,7 +76,7 @@ class Place:
 
     @property
     def tie(self) -> bool:
-        """Whether the backend to use is not the fastest, but as good, and narrower."""
+        """True if the backend to use is not the fastest, but as good, and narrower."""
         return self.chosen is not self._fastest
 
     @cached_property
